@@ -1,0 +1,191 @@
+/**
+ * Every error a client may see, in one table: gRPC code, public text, `turnkeyErrorCode`. Texts follow the catalogue that
+ * the published SDKs match on; `{name}` is filled from the facts. Anything that is not a `KeysteadError` is rendered as an
+ * internal error and tells the client nothing but a request id.
+ */
+
+const INVALID_ARGUMENT = 3;
+const NOT_FOUND = 5;
+const ALREADY_EXISTS = 6;
+const PERMISSION_DENIED = 7;
+const RESOURCE_EXHAUSTED = 8;
+const INTERNAL = 13;
+const UNAVAILABLE = 14;
+const UNAUTHENTICATED = 16;
+
+const HTTP_STATUS: Record<number, number> = {
+  [INVALID_ARGUMENT]: 400,
+  [NOT_FOUND]: 404,
+  [ALREADY_EXISTS]: 409,
+  [PERMISSION_DENIED]: 403,
+  [RESOURCE_EXHAUSTED]: 429,
+  [INTERNAL]: 500,
+  [UNAVAILABLE]: 503,
+  [UNAUTHENTICATED]: 401,
+};
+
+const table = {
+  // The request itself
+  BODY_INVALID: [INVALID_ARGUMENT, "bad request body: {reason}", "REQUEST_INVALID"],
+  BODY_TOO_LARGE: [RESOURCE_EXHAUSTED, "request body is larger than {maxBytes} bytes", "REQUEST_INVALID", 413],
+  FIELD_MISSING: [INVALID_ARGUMENT, "invalid request body: missing field `{field}`", "REQUEST_INVALID"],
+  FIELD_INVALID: [INVALID_ARGUMENT, "invalid request body: `{field}` {reason}", "REQUEST_INVALID"],
+  ORGANIZATION_ID_MALFORMED: [INVALID_ARGUMENT, "malformed organization ID provided", "INVALID_ORGANIZATION_ID"],
+  TIMESTAMP_STALE: [
+    INVALID_ARGUMENT,
+    "invalid request body: `timestampMs` is older than {maxAge}; stamp the request again with the current time",
+    "REQUEST_INVALID",
+  ],
+  TIMESTAMP_AHEAD: [
+    INVALID_ARGUMENT,
+    "invalid request body: `timestampMs` is more than {maxAhead} ahead of the server's clock ({serverTimeMs})",
+    "REQUEST_INVALID",
+  ],
+  ROUTE_NOT_FOUND: [NOT_FOUND, "no such operation: {method} {path}", "REQUEST_INVALID"],
+
+  // Who is asking. The SDKs match "could not find public key in organization or its parent organization" and
+  // "Unauthenticated desc = expired api key publicKey" to notice that a session ended.
+  STAMP_MISSING: [
+    UNAUTHENTICATED,
+    "no valid authentication signature found for request: cannot authenticate public API activity request without a stamp (X-Stamp/X-Stamp-Webauthn header)",
+    "SIGNATURE_MISSING",
+  ],
+  STAMP_AMBIGUOUS: [
+    UNAUTHENTICATED,
+    "no valid authentication signature found for request: more than one stamp header was sent",
+    "SIGNATURE_INVALID",
+  ],
+  STAMP_MALFORMED: [
+    UNAUTHENTICATED,
+    "malformed activity stamp: could not extract api key stamp: {reason}",
+    "SIGNATURE_INVALID",
+  ],
+  WEBAUTHN_STAMP_MALFORMED: [
+    UNAUTHENTICATED,
+    "malformed activity stamp: could not extract webauthn stamp: {reason}",
+    "SIGNATURE_INVALID",
+  ],
+  PUBLIC_KEY_NOT_FOUND: [
+    UNAUTHENTICATED,
+    "could not find public key in organization or its parent organization organizationId={organizationId} publicKey={publicKey}",
+    "PUBLIC_KEY_NOT_FOUND",
+  ],
+  CREDENTIAL_NOT_FOUND: [
+    UNAUTHENTICATED,
+    "credential ID could not be found in organization or its parent organization organizationId={organizationId} credentialId={credentialId}",
+    "CREDENTIAL_NOT_FOUND",
+  ],
+  API_KEY_EXPIRED: [
+    UNAUTHENTICATED,
+    "rpc error: code = Unauthenticated desc = expired api key publicKey={publicKey} organizationId={organizationId}",
+    "API_KEY_EXPIRED",
+  ],
+  API_KEY_SIGNATURE_INVALID: [UNAUTHENTICATED, "could not verify api key signature: {reason}", "SIGNATURE_INVALID"],
+  WEBAUTHN_SIGNATURE_INVALID: [UNAUTHENTICATED, "could not verify WebAuthN signature: {reason}", "SIGNATURE_INVALID"],
+
+  // What they may do
+  PERMISSION_DENIED: [
+    PERMISSION_DENIED,
+    "You don't have sufficient permissions to take this action. {reason}",
+    "REQUEST_NOT_AUTHORIZED",
+  ],
+  ORGANIZATION_MISMATCH: [
+    PERMISSION_DENIED,
+    'organization mismatch: request is targeting organization ("{organizationId}"), but voters are in organization ("{voterOrganizationId}")',
+    "ORGANIZATION_MISMATCH",
+  ],
+
+  // What they named
+  ORGANIZATION_NOT_FOUND: [NOT_FOUND, "no organization found with the given ID", "ORGANIZATION_NOT_FOUND"],
+  RESOURCE_NOT_FOUND: [NOT_FOUND, "unable to find {kind} {id} in organization {organizationId}", "REQUEST_INVALID"],
+  ACTIVITY_NOT_FOUND_BY_FINGERPRINT: [
+    NOT_FOUND,
+    "No activity found with fingerprint. Consensus activities must target an existing activity by fingerprint",
+    "REQUEST_INVALID",
+  ],
+  SIGNING_RESOURCE_NOT_FOUND: [NOT_FOUND, "Could not find any resource to sign with", "REQUEST_INVALID"],
+  RESOURCE_EXISTS: [ALREADY_EXISTS, "{kind} already exists: `{field}` {reason}", "CREDENTIAL_CONFLICT"],
+  ACTIVITY_DECIDED: [
+    INVALID_ARGUMENT,
+    "activity {activityId} can no longer be voted on: its status is {status}",
+    "REQUEST_INVALID",
+  ],
+  VALID_CREDENTIAL_MISSING: [INVALID_ARGUMENT, "user missing valid credential: {user}", "REQUEST_INVALID"],
+  QUORUM_THRESHOLD_ZERO: [INVALID_ARGUMENT, "quorum threshold must be non-zero integer", "REQUEST_INVALID"],
+  QUORUM_USERS_MISSING: [INVALID_ARGUMENT, "quorum users missing: {reason}", "REQUEST_INVALID"],
+  ATTESTATION_INVALID: [INVALID_ARGUMENT, "invalid authenticator attestation: `{field}` {reason}", "REQUEST_INVALID"],
+  NOT_EXPORTED: [
+    INVALID_ARGUMENT,
+    "{kind} {id} has not been exported; export it first, or set `deleteWithoutExport` to true to lose it for good",
+    "REQUEST_INVALID",
+  ],
+
+  // Limits
+  QUOTA_EXCEEDED: [
+    RESOURCE_EXHAUSTED,
+    "organization over its allotted quota: at most {limit} {kind}",
+    "RATE_LIMIT_EXCEEDED",
+  ],
+  USER_QUOTA_EXCEEDED: [
+    RESOURCE_EXHAUSTED,
+    "user has exceeded maximum {kind}: at most {limit} per user",
+    "RATE_LIMIT_EXCEEDED",
+  ],
+
+  // The house itself
+  SIGNER_UNAVAILABLE: [
+    UNAVAILABLE,
+    "the signer is not available: {reason}; nothing was changed, send the request again",
+    "INTERNAL",
+  ],
+  SIGNER_SEALED: [
+    UNAVAILABLE,
+    "the signer is sealed: its root key needs a passphrase that this server was not started with",
+    "INTERNAL",
+  ],
+  DATABASE_UNAVAILABLE: [UNAVAILABLE, "the database is not available; send the request again", "INTERNAL"],
+  DEADLINE_EXCEEDED: [UNAVAILABLE, "the request could not be completed within {limit}; send it again", "INTERNAL"],
+  SHUTTING_DOWN: [UNAVAILABLE, "the server is shutting down; send the request again", "INTERNAL"],
+  INTERNAL: [INTERNAL, "internal server error ({requestId})", "INTERNAL"],
+} as const satisfies Record<string, readonly [number, string, string, number?]>;
+
+export type ErrorCode = keyof typeof table;
+type Blanks<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}` ? Name | Blanks<Rest> : never;
+export type Facts<Code extends ErrorCode> = Record<Blanks<(typeof table)[Code][1]>, string | number>;
+
+/** One entry of the `details` array of an error body. */
+export type ErrorDetail = { "@type": string } & Record<string, unknown>;
+
+/** An error with a public face. `message` is what the client reads; nothing secret may be put into the facts. */
+export class KeysteadError extends Error {
+  readonly code: ErrorCode;
+  readonly httpStatus: number;
+  readonly grpcCode: number;
+  readonly turnkeyErrorCode: string;
+  readonly details: ErrorDetail[];
+
+  constructor(code: ErrorCode, facts: Record<string, string | number>, details: ErrorDetail[]) {
+    const [grpcCode, text, turnkeyErrorCode, httpStatus] = table[code] as readonly [number, string, string, number?];
+    super(text.replace(/\{(\w+)\}/g, (_, name: string) => String(facts[name])));
+    this.name = "KeysteadError";
+    this.code = code;
+    this.grpcCode = grpcCode;
+    this.httpStatus = httpStatus ?? HTTP_STATUS[grpcCode] ?? 500;
+    this.turnkeyErrorCode = turnkeyErrorCode;
+    this.details = [...detailsFromFacts(code, facts, this.message), ...details];
+  }
+}
+
+function detailsFromFacts(code: ErrorCode, facts: Record<string, string | number>, description: string): ErrorDetail[] {
+  const field = facts["field"];
+  if (field === undefined || code === "RESOURCE_EXISTS") return [];
+  return [{ "@type": "type.googleapis.com/google.rpc.BadRequest", fieldViolations: [{ field, description }] }];
+}
+
+/** Throws the error `code` of the table, its blanks filled with `facts`. */
+export function fail<Code extends ErrorCode>(code: Code, facts: Facts<Code>, details: ErrorDetail[] = []): never {
+  throw new KeysteadError(code, facts, details);
+}
+
+/** Every code, for the test that freezes the table. */
+export const errorCodes = Object.keys(table) as ErrorCode[];

@@ -1,0 +1,9 @@
+import { uuidv7 } from "uuidv7";
+
+const CANONICAL = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** A new time-ordered identifier (UUIDv7, RFC 9562), lowercase with dashes. */
+export const newId = (): string => uuidv7();
+
+/** Whether `text` has the form of an identifier; any UUID version is taken, in lowercase only. */
+export const isId = (text: string): boolean => CANONICAL.test(text);

@@ -1,0 +1,47 @@
+/** Every bound of the service that a client can meet. Operators read them in docs/guide/limits.md. */
+
+/** Largest request body in bytes. Above the largest legal field, so that an oversized field is named. */
+export const MAX_BODY_BYTES = 4 * 1024 * 1024;
+/** Largest stamp header in bytes; a WebAuthn stamp with a long user handle is under 4 KiB. */
+export const MAX_STAMP_BYTES = 16 * 1024;
+/** Bound of all request headers together in bytes; beyond it the connection is answered and closed. */
+export const MAX_HEADER_BYTES = 128 * 1024;
+/** Objects and arrays inside one another in a JSON body. */
+export const MAX_JSON_DEPTH = 64;
+
+/** A request is accepted this long after its `timestampMs` ... */
+export const MAX_REQUEST_AGE_MS = 60 * 60 * 1000;
+/** ... and this far before it. */
+export const MAX_CLOCK_AHEAD_MS = 5 * 60 * 1000;
+/** A vote counts this long; a later decision ignores it. */
+export const VOTE_LIFETIME_MS = 24 * 60 * 60 * 1000;
+
+/** Characters of a name that people give: keys, users, tags, organizations. */
+export const MAX_LABEL_LENGTH = 255;
+/** Entries in a list of a request, where no narrower limit applies. */
+export const MAX_LIST_LENGTH = 1000;
+/** Characters of a payload to sign. */
+export const MAX_PAYLOAD_LENGTH = 512 * 1024;
+/** Payloads in one sign_raw_payloads. */
+export const MAX_PAYLOADS = 100;
+
+export const MAX_USERS = 100;
+export const MAX_PRIVATE_KEYS = 1000;
+export const MAX_TAGS = 100;
+export const MAX_AUTHENTICATORS_PER_USER = 10;
+export const MAX_LASTING_API_KEYS_PER_USER = 10;
+export const MAX_EXPIRING_API_KEYS_PER_USER = 10;
+export const MAX_OAUTH_PROVIDERS_PER_USER = 10;
+
+/** Objects on one page of a list query. */
+export const MAX_PAGE_SIZE = 100;
+export const DEFAULT_PAGE_SIZE = 10;
+
+/** How long a request may wait for its durable commit. */
+export const COMMIT_DEADLINE_MS = 15_000;
+/** How long the signer may take over one message. */
+export const SIGNER_DEADLINE_MS = 10_000;
+/** Largest frame between server and signer in bytes. */
+export const MAX_SIGNER_FRAME_BYTES = 8 * 1024 * 1024;
+/** How long a stopping server waits for open requests. */
+export const DRAIN_DEADLINE_MS = 10_000;
