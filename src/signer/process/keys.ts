@@ -1,0 +1,41 @@
+import { createPrivateKey, createPublicKey, type KeyObject, randomBytes } from "node:crypto";
+import { p256 } from "@noble/curves/nist.js";
+import secp256k1 from "secp256k1";
+import { toHex } from "../../kernel/bytes.ts";
+import type { Curve } from "../protocol.ts";
+
+/** A fresh secret of 32 bytes, in the range of the curve's order. The caller wipes it. */
+export function generateSecret(curve: Curve): Buffer {
+  if (curve === "CURVE_ED25519") return randomBytes(32);
+  for (;;) {
+    const secret = randomBytes(32);
+    const fits = curve === "CURVE_SECP256K1" ? secp256k1.privateKeyVerify(secret) : p256.utils.isValidSecretKey(secret);
+    if (fits) return secret;
+  }
+}
+
+/** Lowercase hex: the compressed point, or the 32 bytes of an Ed25519 key. */
+export function publicKeyOf(curve: Curve, secret: Uint8Array): string {
+  switch (curve) {
+    case "CURVE_SECP256K1":
+      return toHex(secp256k1.publicKeyCreate(secret, true));
+    case "CURVE_P256":
+      return toHex(p256.getPublicKey(secret, true));
+    case "CURVE_ED25519": {
+      const { x } = createPublicKey(ed25519PrivateKey(secret)).export({ format: "jwk" });
+      return Buffer.from(x as string, "base64url").toString("hex");
+    }
+  }
+}
+
+const ED25519_PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
+
+/** RFC 8410: a PKCS#8 document is the fixed prefix and the seed. */
+export function ed25519PrivateKey(seed: Uint8Array): KeyObject {
+  const document = Buffer.concat([ED25519_PKCS8_PREFIX, seed]);
+  try {
+    return createPrivateKey({ key: document, format: "der", type: "pkcs8" });
+  } finally {
+    document.fill(0);
+  }
+}

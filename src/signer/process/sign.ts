@@ -1,0 +1,88 @@
+import { createHash, createPublicKey, sign as signWithNode, verify as verifyWithNode } from "node:crypto";
+import { p256 } from "@noble/curves/nist.js";
+import { keccak_256 } from "@noble/hashes/sha3.js";
+import secp256k1 from "secp256k1";
+import { toHex } from "../../kernel/bytes.ts";
+import type { Curve, SignerHash } from "../protocol.ts";
+import { ed25519PrivateKey } from "./keys.ts";
+
+export interface Signature {
+  r: string;
+  s: string;
+  v: string;
+}
+
+/** A request the signer will not carry out; the text is for the operator's log. */
+export class SigningRefused extends Error {}
+
+/**
+ * Signs one payload. ECDSA is deterministic (RFC 6979) with low s; `v` is the recovery bit. Every signature is checked
+ * against the public key before it leaves, so that a fault in the arithmetic cannot reveal the secret.
+ *
+ * @throws SigningRefused when the hash does not fit the curve or the digest is not 32 bytes
+ */
+export function signPayload(curve: Curve, secret: Uint8Array, hash: SignerHash, payload: Uint8Array): Signature {
+  if (curve === "CURVE_ED25519") {
+    if (hash !== "none") throw new SigningRefused("Ed25519 signs the message itself");
+    return signEd25519(secret, payload);
+  }
+  const digest = digestOf(hash, payload);
+  return curve === "CURVE_SECP256K1" ? signSecp256k1(secret, digest) : signP256(secret, digest);
+}
+
+function digestOf(hash: SignerHash, payload: Uint8Array): Uint8Array {
+  if (hash === "sha256") return createHash("sha256").update(payload).digest();
+  if (hash === "keccak256") return keccak_256(payload);
+  if (payload.length !== 32) throw new SigningRefused(`a digest has 32 bytes, not ${payload.length}`);
+  return payload;
+}
+
+/**
+ * Some clients read r and s as integers without leading zeros and refuse a signature that has one. Like Bitcoin Core's
+ * search for a short r, the nonce is drawn again with a counter as RFC 6979 section 3.6 extra data until neither begins
+ * with a zero byte; one signature in 128 takes a second round.
+ */
+function signSecp256k1(secret: Uint8Array, digest: Uint8Array): Signature {
+  for (let counter = 0; ; counter++) {
+    const options = counter === 0 ? undefined : { data: extraData(counter) };
+    const { signature, recid } = secp256k1.ecdsaSign(digest, secret, options);
+    if (signature[0] === 0 || signature[32] === 0) continue;
+    if (!secp256k1.ecdsaVerify(signature, digest, secp256k1.publicKeyCreate(secret))) throw new SignatureFault();
+    return split(signature, recid);
+  }
+}
+
+function signP256(secret: Uint8Array, digest: Uint8Array): Signature {
+  const recovered = p256.sign(digest, secret, { prehash: false, lowS: true, format: "recovered" });
+  const signature = recovered.subarray(1);
+  const publicKey = p256.getPublicKey(secret);
+  if (!p256.verify(signature, digest, publicKey, { prehash: false })) throw new SignatureFault();
+  return split(signature, recovered[0] as number);
+}
+
+function signEd25519(seed: Uint8Array, message: Uint8Array): Signature {
+  const key = ed25519PrivateKey(seed);
+  const signature = signWithNode(null, message, key);
+  if (!verifyWithNode(null, message, createPublicKey(key), signature)) throw new SignatureFault();
+  return split(signature, 0);
+}
+
+class SignatureFault extends Error {
+  constructor() {
+    super("a signature did not verify and was withheld");
+  }
+}
+
+function extraData(counter: number): Buffer {
+  const data = Buffer.alloc(32);
+  data.writeUInt32LE(counter);
+  return data;
+}
+
+function split(signature: Uint8Array, recoveryBit: number): Signature {
+  return {
+    r: toHex(signature.subarray(0, 32)),
+    s: toHex(signature.subarray(32, 64)),
+    v: recoveryBit.toString(16).padStart(2, "0"),
+  };
+}

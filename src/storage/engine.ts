@@ -1,0 +1,23 @@
+import type { CompiledQuery, DatabaseConnection, Kysely } from "kysely";
+import type { Schema } from "./schema.ts";
+
+export type Engine = "sqlite" | "postgres";
+
+/** One connection of either engine. `all` is the short way for statements that were compiled before. */
+export interface Connection extends DatabaseConnection {
+  all<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]>;
+}
+
+/** Reads committed state, or inside a transaction its own. */
+export interface Reader {
+  readonly engine: Engine;
+  readonly selectFrom: Kysely<Schema>["selectFrom"];
+  all<Row>(query: Pick<CompiledQuery<Row>, "sql" | "parameters">): Promise<Row[]>;
+}
+
+/** Reads and writes inside one transaction; it refuses work once the transaction has ended. */
+export interface Transactor extends Reader {
+  readonly insertInto: Kysely<Schema>["insertInto"];
+  readonly updateTable: Kysely<Schema>["updateTable"];
+  readonly deleteFrom: Kysely<Schema>["deleteFrom"];
+}

@@ -1,0 +1,187 @@
+import { fail, KeysteadError } from "../kernel/errors.ts";
+import { COMMIT_DEADLINE_MS } from "../kernel/limits.ts";
+import type { Transactor } from "./engine.ts";
+import { DatabaseFailure } from "./failure.ts";
+
+const MAX_BATCH = 64;
+const MAX_TRIES = 5;
+
+/** A transaction on one connection, in the words both engines share. */
+export interface OpenTransaction {
+  savepoint(): Promise<void>;
+  release(): Promise<void>;
+  rollbackToSavepoint(): Promise<void>;
+  commit(): Promise<void>;
+  /** Ends the transaction without its writes and gives the connection back; never throws. */
+  rollback(): Promise<void>;
+  /** A fresh handle for one function; `end` makes it refuse further work. */
+  transactor(): { tx: Transactor; end: () => void };
+}
+
+interface Waiting {
+  scope: string | undefined;
+  work: (tx: Transactor) => Promise<unknown>;
+  settle: (outcome: Outcome) => void;
+  deadline: number;
+}
+interface GroupCommitOptions {
+  lanes: number;
+  scopes: "exclusive" | "together";
+  begin: (scope: string | undefined) => Promise<OpenTransaction>;
+}
+type Outcome = { value: unknown } | { error: unknown };
+
+/**
+ * Group commit: functions that wait at the same time run one after the other in one database transaction, each in its own
+ * savepoint, and are told so only after that transaction's commit is durable. One that throws is rolled back alone.
+ *
+ * `lanes` transactions may be open at once. With `scopes: "exclusive"` a batch holds functions of one scope only, no two
+ * lanes run the same scope, and `begin` is told which scope to lock against other processes; functions without a scope
+ * run in any lane. With `scopes: "together"` (one writer anyway) a batch takes whatever waits.
+ */
+export class GroupCommit {
+  readonly #options: GroupCommitOptions;
+  #waiting: Waiting[] = [];
+  readonly #runningScopes = new Set<string>();
+  #openLanes = 0;
+  #scheduled = false;
+  #closed = false;
+  #idle: (() => void)[] = [];
+
+  constructor(options: GroupCommitOptions) {
+    this.#options = options;
+  }
+
+  /** Runs `work` in a transaction and resolves after its durable commit. It may be run again after a serialization failure. */
+  run<T>(scope: string | undefined, work: (tx: Transactor) => Promise<T>): Promise<T> {
+    if (this.#closed) return Promise.reject(new KeysteadError("SHUTTING_DOWN", {}, []));
+    return new Promise<T>((resolve, reject) => {
+      this.#waiting.push({
+        scope,
+        work,
+        deadline: Date.now() + COMMIT_DEADLINE_MS,
+        settle: (outcome) => ("value" in outcome ? resolve(outcome.value as T) : reject(outcome.error)),
+      });
+      this.#schedule();
+    });
+  }
+
+  /** Resolves when nothing waits or runs; new work is refused from now on. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    while (this.#openLanes > 0 || this.#waiting.length > 0) {
+      await new Promise<void>((resolve) => this.#idle.push(resolve));
+    }
+  }
+
+  // The next turn of the event loop, so that requests that arrive together commit together.
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      while (this.#openLanes < this.#options.lanes) {
+        const batch = this.#takeBatch();
+        if (batch.length === 0) break;
+        void this.#occupyLane(batch);
+      }
+    });
+  }
+
+  #takeBatch(): Waiting[] {
+    if (this.#options.scopes === "together") return this.#waiting.splice(0, MAX_BATCH);
+    const first = this.#waiting.find(({ scope }) => scope === undefined || !this.#runningScopes.has(scope));
+    if (!first) return [];
+    const batch: Waiting[] = [];
+    const rest: Waiting[] = [];
+    for (const item of this.#waiting) {
+      (item.scope === first.scope && batch.length < MAX_BATCH ? batch : rest).push(item);
+    }
+    this.#waiting = rest;
+    return batch;
+  }
+
+  async #occupyLane(batch: Waiting[]): Promise<void> {
+    const scope = this.#options.scopes === "exclusive" ? batch[0]?.scope : undefined;
+    this.#openLanes++;
+    if (scope !== undefined) this.#runningScopes.add(scope);
+    try {
+      await this.#runBatch(scope, batch);
+    } finally {
+      this.#openLanes--;
+      if (scope !== undefined) this.#runningScopes.delete(scope);
+      if (this.#waiting.length > 0) this.#schedule();
+      const idle = this.#idle;
+      this.#idle = [];
+      for (const wake of idle) wake();
+    }
+  }
+
+  async #runBatch(scope: string | undefined, batch: Waiting[]): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const outcomes = await this.#attempt(scope, batch);
+        for (const [item, outcome] of outcomes) item.settle(outcome);
+        return;
+      } catch (error) {
+        const retry = error instanceof DatabaseFailure && error.kind === "retry" && attempt < MAX_TRIES;
+        if (retry) continue;
+        for (const item of batch) item.settle({ error });
+        return;
+      }
+    }
+  }
+
+  /** One transaction. It throws when the transaction as a whole is lost; a single function's error is its own outcome. */
+  async #attempt(scope: string | undefined, batch: Waiting[]): Promise<[Waiting, Outcome][]> {
+    const transaction = await this.#options.begin(scope);
+    const outcomes: [Waiting, Outcome][] = [];
+    try {
+      for (const item of batch) outcomes.push([item, await this.#runOne(transaction, item)]);
+      await transaction.commit();
+      return outcomes;
+    } catch (error) {
+      await transaction.rollback();
+      throw error;
+    }
+  }
+
+  async #runOne(transaction: OpenTransaction, item: Waiting): Promise<Outcome> {
+    const remainingMs = item.deadline - Date.now();
+    if (remainingMs <= 0) return { error: deadlineError() };
+    await transaction.savepoint();
+    const { tx, end } = transaction.transactor();
+    try {
+      const value = await withinDeadline(item.work(tx), remainingMs);
+      await transaction.release();
+      return { value };
+    } catch (error) {
+      if (error instanceof DatabaseFailure && error.kind !== "bug") throw error;
+      await transaction.rollbackToSavepoint();
+      return { error };
+    } finally {
+      end();
+    }
+  }
+}
+
+/** A function that hangs must not hold the others of its batch. */
+async function withinDeadline<T>(work: Promise<T>, ms: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(deadlineError()), ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function deadlineError(): unknown {
+  try {
+    fail("DEADLINE_EXCEEDED", { limit: `${COMMIT_DEADLINE_MS / 1000} s` });
+  } catch (error) {
+    return error;
+  }
+}

@@ -1,0 +1,72 @@
+import { createHash } from "node:crypto";
+import type { CompiledQuery, QueryResult } from "kysely";
+import pg from "pg";
+import type { Connection } from "./engine.ts";
+import { translate } from "./failure.ts";
+
+const INT8 = 20;
+/** Our 64-bit integers are milliseconds and counts, all below 2^53. */
+const types = {
+  getTypeParser: (oid: number, format?: "text" | "binary") =>
+    oid === INT8 ? Number : pg.types.getTypeParser(oid, format as "text"),
+};
+
+export function openPostgres(url: string, maxConnections: number, onError: (error: Error) => void): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: maxConnections,
+    types: types as pg.CustomTypesConfig,
+    connectionTimeoutMillis: 5000,
+    idleTimeoutMillis: 60_000,
+    keepAlive: true,
+    application_name: "keystead",
+    statement_timeout: 30_000,
+    // A transaction that lost its server must not keep its locks.
+    idle_in_transaction_session_timeout: 60_000,
+  });
+  pool.on("error", onError);
+  return pool;
+}
+
+/** One PostgreSQL connection out of the pool. */
+export class PostgresConnection implements Connection {
+  readonly #client: pg.ClientBase | pg.Pool;
+
+  constructor(client: pg.ClientBase | pg.Pool) {
+    this.#client = client;
+  }
+
+  async all<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
+    try {
+      const query = { name: statementName(sql), text: sql, values: parameters as unknown[] };
+      return (await this.#client.query(query)).rows as Row[];
+    } catch (error) {
+      throw translate(error);
+    }
+  }
+
+  async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
+    try {
+      const result = await this.#client.query(query.sql, query.parameters as unknown[]);
+      return { rows: result.rows as Row[], numAffectedRows: BigInt(result.rowCount ?? 0) };
+    } catch (error) {
+      throw translate(error);
+    }
+  }
+
+  // biome-ignore lint/correctness/useYield: nothing streams
+  async *streamQuery<Row>(): AsyncIterableIterator<QueryResult<Row>> {
+    throw new Error("streaming is not supported");
+  }
+}
+
+const names = new Map<string, string>();
+
+/** A stable name, so that PostgreSQL plans a prepared statement once per connection. */
+function statementName(sql: string): string {
+  const known = names.get(sql);
+  if (known) return known;
+  const name = `k${createHash("sha256").update(sql).digest("hex").slice(0, 24)}`;
+  names.set(sql, name);
+  return name;
+}

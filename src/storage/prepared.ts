@@ -1,0 +1,70 @@
+import {
+  type Compilable,
+  DummyDriver,
+  Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from "kysely";
+import type { Engine, Reader } from "./engine.ts";
+import type { Schema } from "./schema.ts";
+
+/** Stands where a parameter will be; never reaches a database. */
+class Placeholder {
+  readonly name: string;
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+const compilers: Record<Engine, Kysely<Schema>> = {
+  sqlite: new Kysely({
+    dialect: {
+      createAdapter: () => new SqliteAdapter(),
+      createDriver: () => new DummyDriver(),
+      createIntrospector: (db) => new SqliteIntrospector(db),
+      createQueryCompiler: () => new SqliteQueryCompiler(),
+    },
+  }),
+  postgres: new Kysely({
+    dialect: {
+      createAdapter: () => new PostgresAdapter(),
+      createDriver: () => new DummyDriver(),
+      createIntrospector: (db) => new PostgresIntrospector(db),
+      createQueryCompiler: () => new PostgresQueryCompiler(),
+    },
+  }),
+};
+
+type RowOf<Query> = Query extends Compilable<infer Row> ? Row : never;
+type Statement = { sql: string; bind: (values: Record<string, unknown>) => unknown[] };
+
+/**
+ * A statement that is built once per engine and then only bound: building costs several times what running it does. `build`
+ * gets a stand-in for each named parameter and must use them as plain values.
+ */
+export function prepared<Parameters extends Record<string, unknown>>() {
+  return <Query extends Compilable<unknown>>(build: (db: Kysely<Schema>, parameters: Parameters) => Query) => {
+    const statements: Partial<Record<Engine, Statement>> = {};
+    return (reader: Reader, values: Parameters): Promise<RowOf<Query>[]> => {
+      statements[reader.engine] ??= compileStatement(reader.engine, build);
+      const statement = statements[reader.engine] as Statement;
+      return reader.all<RowOf<Query>>({ sql: statement.sql, parameters: statement.bind(values) });
+    };
+  };
+}
+
+function compileStatement<Parameters>(
+  engine: Engine,
+  build: (db: Kysely<Schema>, parameters: Parameters) => Compilable<unknown>,
+): Statement {
+  const placeholders = new Proxy({}, { get: (_, name) => new Placeholder(String(name)) });
+  const { sql, parameters } = build(compilers[engine], placeholders as Parameters).compile();
+  return {
+    sql,
+    bind: (values) => parameters.map((value) => (value instanceof Placeholder ? values[value.name] : value)),
+  };
+}

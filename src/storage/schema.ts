@@ -1,0 +1,135 @@
+/**
+ * The tables, as the code sees them. Times are integer milliseconds, flags are 0 or 1, lists and free-form values are JSON
+ * text; secrets are only ever sealed bytes. `organization_id` leads every key, so that no query can cross organizations by
+ * forgetting it. The migrations in `migrations/` create exactly this.
+ */
+export interface Schema {
+  installation: { name: string; value: string };
+  organizations: {
+    id: string;
+    parent_id: string | null;
+    name: string;
+    sealed_key: Uint8Array;
+    quorum_threshold: number;
+    created_at: number;
+    updated_at: number;
+  };
+  organization_features: { organization_id: string; name: string; value: string | null };
+  root_quorum_members: { organization_id: string; user_id: string };
+  users: {
+    id: string;
+    organization_id: string;
+    name: string;
+    email: string | null;
+    phone_number: string | null;
+    /** Rises with every change to the user, its credentials or its tags; what is derived from them is cached under it. */
+    version: number;
+    created_at: number;
+    updated_at: number;
+  };
+  api_keys: {
+    id: string;
+    organization_id: string;
+    user_id: string;
+    name: string;
+    credential_type: string;
+    /** Lowercase hex: compressed point, or the 32 bytes of an Ed25519 key. */
+    public_key: string;
+    session_profile_id: string | null;
+    expiration_seconds: number | null;
+    /** Null for a lasting key. */
+    expires_at: number | null;
+    created_at: number;
+    updated_at: number;
+  };
+  authenticators: {
+    id: string;
+    organization_id: string;
+    user_id: string;
+    name: string;
+    /** base64url of the credential id. */
+    credential_id: string;
+    /** COSE_Key bytes (RFC 9052). */
+    public_key: Uint8Array;
+    aaguid: string;
+    attestation_type: string;
+    transports: string;
+    rp_id_hash: Uint8Array;
+    origin: string;
+    created_at: number;
+    updated_at: number;
+  };
+  oauth_providers: {
+    id: string;
+    organization_id: string;
+    user_id: string;
+    name: string;
+    issuer: string;
+    audience: string;
+    subject: string;
+    created_at: number;
+    updated_at: number;
+  };
+  tags: {
+    id: string;
+    organization_id: string;
+    type: "TAG_TYPE_USER" | "TAG_TYPE_PRIVATE_KEY";
+    name: string;
+    created_at: number;
+    updated_at: number;
+  };
+  user_tag_members: { organization_id: string; tag_id: string; user_id: string };
+  private_key_tag_members: { organization_id: string; tag_id: string; private_key_id: string };
+  private_keys: {
+    id: string;
+    organization_id: string;
+    name: string;
+    curve: string;
+    /** Lowercase hex: compressed point, or the 32 bytes of an Ed25519 key. */
+    public_key: string;
+    sealed_key: Uint8Array;
+    exported: number;
+    imported: number;
+    created_at: number;
+    updated_at: number;
+  };
+  private_key_addresses: {
+    organization_id: string;
+    private_key_id: string;
+    position: number;
+    format: string;
+    address: string;
+    /** The address as it is looked up: lowercase where the chain ignores case. */
+    lookup: string;
+  };
+  activities: {
+    id: string;
+    organization_id: string;
+    type: string;
+    status: string;
+    fingerprint: string;
+    /** JSON of the parameters as they were sent. */
+    intent: string;
+    /** JSON of the result, null until there is one. */
+    result: string | null;
+    /** JSON `{code, message, details}`, null unless it failed or was denied. */
+    failure: string | null;
+    created_at: number;
+    updated_at: number;
+  };
+  votes: {
+    id: string;
+    organization_id: string;
+    activity_id: string;
+    user_id: string;
+    /** The name at the time of the vote, for when the user is gone. */
+    user_name: string;
+    selection: "VOTE_SELECTION_APPROVED" | "VOTE_SELECTION_REJECTED";
+    /** The exact body that was stamped. */
+    message: string;
+    public_key: string;
+    signature: string;
+    scheme: string;
+    created_at: number;
+  };
+}

@@ -1,0 +1,82 @@
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { type CompiledQuery, type QueryResult, SelectQueryNode } from "kysely";
+import type { Connection } from "./engine.ts";
+import { translate } from "./failure.ts";
+
+const MAX_STATEMENTS = 512;
+
+/** Opens a file, or `:memory:`. The pragmas make every commit durable and every reference checked. */
+export function openSqlite(file: string): SqliteConnection {
+  try {
+    if (file !== ":memory:") mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    const database = new DatabaseSync(file, { enableForeignKeyConstraints: true, timeout: 5000 });
+    database.exec("pragma journal_mode = wal; pragma synchronous = full; pragma temp_store = memory;");
+    return new SqliteConnection(database);
+  } catch (error) {
+    throw translate(error);
+  }
+}
+
+/** One SQLite connection. The calls are synchronous underneath; the promises are there for the engines' common shape. */
+export class SqliteConnection implements Connection {
+  readonly #database: DatabaseSync;
+  readonly #statements = new Map<string, StatementSync>();
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+  }
+
+  async all<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
+    try {
+      return this.#prepare(sql).all(...(parameters as SQLInputValue[])) as Row[];
+    } catch (error) {
+      throw translate(error);
+    }
+  }
+
+  async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
+    const returnsRows = SelectQueryNode.is(query.query) || "returning" in query.query || query.query.kind === "RawNode";
+    if (returnsRows) return { rows: await this.all<Row>(query.sql, query.parameters) };
+    try {
+      const { changes } = this.#prepare(query.sql).run(...(query.parameters as SQLInputValue[]));
+      return { rows: [], numAffectedRows: BigInt(changes) };
+    } catch (error) {
+      throw translate(error);
+    }
+  }
+
+  /** Runs a statement without parameters or rows: BEGIN, SAVEPOINT and the like. */
+  exec(sql: string): void {
+    try {
+      this.#database.exec(sql);
+    } catch (error) {
+      throw translate(error);
+    }
+  }
+
+  get inTransaction(): boolean {
+    return this.#database.isTransaction;
+  }
+
+  // biome-ignore lint/correctness/useYield: SQLite has no streaming here, and nothing asks for it
+  async *streamQuery<Row>(): AsyncIterableIterator<QueryResult<Row>> {
+    throw new Error("streaming is not supported");
+  }
+
+  close(): void {
+    this.#statements.clear();
+    if (this.#database.isOpen) this.#database.close();
+  }
+
+  #prepare(sql: string): StatementSync {
+    const known = this.#statements.get(sql);
+    if (known) return known;
+    // Lists of different lengths make ever new texts; dropping all of them now and then keeps memory flat.
+    if (this.#statements.size >= MAX_STATEMENTS) this.#statements.clear();
+    const statement = this.#database.prepare(sql);
+    this.#statements.set(sql, statement);
+    return statement;
+  }
+}
