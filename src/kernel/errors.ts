@@ -90,7 +90,7 @@ const table = {
     "REQUEST_NOT_AUTHORIZED",
   ],
   ORGANIZATION_MISMATCH: [
-    PERMISSION_DENIED,
+    INVALID_ARGUMENT,
     'organization mismatch: request is targeting organization ("{organizationId}"), but voters are in organization ("{voterOrganizationId}")',
     "ORGANIZATION_MISMATCH",
   ],

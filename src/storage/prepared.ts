@@ -9,7 +9,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from "kysely";
-import type { Engine, Reader } from "./engine.ts";
+import type { Engine, Reader, Transactor } from "./engine.ts";
 import type { Schema } from "./schema.ts";
 
 /** Stands where a parameter will be; never reaches a database. */
@@ -40,6 +40,7 @@ const compilers: Record<Engine, Kysely<Schema>> = {
 };
 
 type RowOf<Query> = Query extends Compilable<infer Row> ? Row : never;
+type Build = (db: Kysely<Schema>, parameters: Record<string, unknown>) => Compilable<unknown>;
 type Statement = { sql: string; bind: (values: Record<string, unknown>) => unknown[] };
 
 /**
@@ -47,22 +48,30 @@ type Statement = { sql: string; bind: (values: Record<string, unknown>) => unkno
  * gets a stand-in for each named parameter and must use them as plain values.
  */
 export function prepared<Parameters extends Record<string, unknown>>() {
-  return <Query extends Compilable<unknown>>(build: (db: Kysely<Schema>, parameters: Parameters) => Query) => {
-    const statements: Partial<Record<Engine, Statement>> = {};
-    return (reader: Reader, values: Parameters): Promise<RowOf<Query>[]> => {
-      statements[reader.engine] ??= compileStatement(reader.engine, build);
-      const statement = statements[reader.engine] as Statement;
-      return reader.all<RowOf<Query>>({ sql: statement.sql, parameters: statement.bind(values) });
-    };
+  return <Query extends Compilable<unknown>>(
+    build: (db: Pick<Kysely<Schema>, "selectFrom">, parameters: Parameters) => Query,
+  ): ((reader: Reader, values: Parameters) => Promise<RowOf<Query>[]>) => statementOf(build as Build);
+}
+
+/** The same for a statement that writes; it asks for a transaction. */
+export function preparedWrite<Parameters extends Record<string, unknown>>() {
+  return <Query extends Compilable<unknown>>(
+    build: (db: Kysely<Schema>, parameters: Parameters) => Query,
+  ): ((tx: Transactor, values: Parameters) => Promise<RowOf<Query>[]>) => statementOf(build as Build);
+}
+
+function statementOf<Row>(build: Build): (reader: Reader, values: Record<string, unknown>) => Promise<Row[]> {
+  const statements: Partial<Record<Engine, Statement>> = {};
+  return (reader, values) => {
+    statements[reader.engine] ??= compileStatement(reader.engine, build);
+    const statement = statements[reader.engine] as Statement;
+    return reader.all<Row>({ sql: statement.sql, parameters: statement.bind(values) });
   };
 }
 
-function compileStatement<Parameters>(
-  engine: Engine,
-  build: (db: Kysely<Schema>, parameters: Parameters) => Compilable<unknown>,
-): Statement {
+function compileStatement(engine: Engine, build: Build): Statement {
   const placeholders = new Proxy({}, { get: (_, name) => new Placeholder(String(name)) });
-  const { sql, parameters } = build(compilers[engine], placeholders as Parameters).compile();
+  const { sql, parameters } = build(compilers[engine], placeholders).compile();
   return {
     sql,
     bind: (values) => parameters.map((value) => (value instanceof Placeholder ? values[value.name] : value)),

@@ -1,0 +1,18 @@
+import { Type } from "typebox";
+import { activity } from "../../engine/declare.ts";
+import { Id, SomeIds, Strict } from "../../engine/fields.ts";
+import { changeUser } from "../users/store.ts";
+import { deleteCredentials } from "./store.ts";
+
+export const deleteApiKeys = activity({
+  path: "delete_api_keys",
+  summary: "Delete API keys of a user. The user keeps at least one lasting credential.",
+  intent: Strict({ userId: Id, apiKeyIds: SomeIds }),
+  result: Type.Object({ apiKeyIds: Type.Array(Type.String()) }),
+  subject: ({ userId }) => ({ governedBy: "policies", resource: "CREDENTIAL", action: "DELETE", ownerId: userId }),
+  async run({ intent: { userId, apiKeyIds }, tx, organization, now }) {
+    await changeUser(tx, organization.id, userId, now);
+    await deleteCredentials({ tx, organizationId: organization.id, userId, now }, "api_keys", apiKeyIds);
+    return { apiKeyIds };
+  },
+});

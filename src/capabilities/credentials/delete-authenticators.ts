@@ -1,0 +1,18 @@
+import { Type } from "typebox";
+import { activity } from "../../engine/declare.ts";
+import { Id, SomeIds, Strict } from "../../engine/fields.ts";
+import { changeUser } from "../users/store.ts";
+import { deleteCredentials } from "./store.ts";
+
+export const deleteAuthenticators = activity({
+  path: "delete_authenticators",
+  summary: "Delete passkeys of a user. The user keeps at least one lasting credential.",
+  intent: Strict({ userId: Id, authenticatorIds: SomeIds }),
+  result: Type.Object({ authenticatorIds: Type.Array(Type.String()) }),
+  subject: ({ userId }) => ({ governedBy: "policies", resource: "CREDENTIAL", action: "DELETE", ownerId: userId }),
+  async run({ intent: { userId, authenticatorIds }, tx, organization, now }) {
+    await changeUser(tx, organization.id, userId, now);
+    await deleteCredentials({ tx, organizationId: organization.id, userId, now }, "authenticators", authenticatorIds);
+    return { authenticatorIds };
+  },
+});

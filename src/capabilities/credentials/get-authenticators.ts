@@ -1,0 +1,23 @@
+import { Type } from "typebox";
+import { query } from "../../engine/declare.ts";
+import { Id } from "../../engine/fields.ts";
+import { Authenticator, renderAuthenticator } from "../../engine/users.ts";
+import { requireUsers } from "../users/store.ts";
+
+export const getAuthenticators = query({
+  path: "get_authenticators",
+  summary: "The passkeys of a user.",
+  request: Type.Object({ organizationId: Id, userId: Id }),
+  response: Type.Object({ authenticators: Type.Array(Authenticator) }),
+  async run({ request: { userId }, read, organization }) {
+    await requireUsers(read, organization.id, [userId]);
+    const rows = await read
+      .selectFrom("authenticators")
+      .selectAll()
+      .where("organization_id", "=", organization.id)
+      .where("user_id", "=", userId)
+      .orderBy("id")
+      .execute();
+    return { authenticators: rows.map(renderAuthenticator) };
+  },
+});

@@ -1,0 +1,19 @@
+import { createApiKeys } from "./create-api-keys.ts";
+import { createAuthenticators } from "./create-authenticators.ts";
+import { deleteApiKeys } from "./delete-api-keys.ts";
+import { deleteAuthenticators } from "./delete-authenticators.ts";
+import { getApiKey } from "./get-api-key.ts";
+import { getApiKeys } from "./get-api-keys.ts";
+import { getAuthenticator } from "./get-authenticator.ts";
+import { getAuthenticators } from "./get-authenticators.ts";
+
+export const credentials = [
+  createApiKeys,
+  deleteApiKeys,
+  createAuthenticators,
+  deleteAuthenticators,
+  getApiKey,
+  getApiKeys,
+  getAuthenticator,
+  getAuthenticators,
+];

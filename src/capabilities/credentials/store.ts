@@ -1,0 +1,225 @@
+import { fail } from "../../kernel/errors.ts";
+import { newId } from "../../kernel/ids.ts";
+import {
+  MAX_AUTHENTICATORS_PER_USER,
+  MAX_EXPIRING_API_KEYS_PER_USER,
+  MAX_LASTING_API_KEYS_PER_USER,
+  MAX_OAUTH_PROVIDERS_PER_USER,
+} from "../../kernel/limits.ts";
+import type { Transactor } from "../../storage/engine.ts";
+import type { CheckedApiKey, CheckedAuthenticator, OauthProviderParams } from "./model.ts";
+
+/** The credentials of one user, added and removed under the rules that hold for all of them. */
+
+interface Owner {
+  tx: Transactor;
+  organizationId: string;
+  userId: string;
+  /** Milliseconds. */
+  now: number;
+}
+
+/** Adds API keys; expiring ones beyond the limit push out the expired and then the oldest. */
+export async function addApiKeys(owner: Owner, apiKeys: readonly CheckedApiKey[], field: string): Promise<string[]> {
+  const { tx, organizationId, userId, now } = owner;
+  if (apiKeys.length === 0) return [];
+  await refuseKnownKeys(owner, apiKeys, field);
+  const rows = apiKeys.map(({ name, publicKey, type, expirationSeconds }) => ({
+    id: newId(),
+    organization_id: organizationId,
+    user_id: userId,
+    name,
+    credential_type: type,
+    public_key: publicKey,
+    session_profile_id: null,
+    expiration_seconds: expirationSeconds,
+    expires_at: expirationSeconds === null ? null : now + expirationSeconds * 1000,
+    created_at: now,
+    updated_at: now,
+  }));
+  await tx.insertInto("api_keys").values(rows).execute();
+  await enforceApiKeyLimits(owner);
+  return rows.map(({ id }) => id);
+}
+
+async function refuseKnownKeys({ tx, organizationId }: Owner, apiKeys: readonly CheckedApiKey[], field: string): Promise<void> {
+  const known = await tx
+    .selectFrom("api_keys")
+    .select("public_key")
+    .where("organization_id", "=", organizationId)
+    .where(
+      "public_key",
+      "in",
+      apiKeys.map(({ publicKey }) => publicKey),
+    )
+    .executeTakeFirst();
+  if (!known) return;
+  const index = apiKeys.findIndex(({ publicKey }) => publicKey === known.public_key);
+  const reason = "belongs to an API key of this organization already";
+  fail("RESOURCE_EXISTS", { kind: "API key", field: `${field}.${index}.publicKey`, reason });
+}
+
+async function enforceApiKeyLimits({ tx, organizationId, userId, now }: Owner): Promise<void> {
+  const keys = await tx
+    .selectFrom("api_keys")
+    .select(["id", "expires_at"])
+    .where("organization_id", "=", organizationId)
+    .where("user_id", "=", userId)
+    .orderBy("id")
+    .execute();
+  const lasting = keys.filter(({ expires_at }) => expires_at === null);
+  if (lasting.length > MAX_LASTING_API_KEYS_PER_USER) {
+    fail("USER_QUOTA_EXCEEDED", { kind: "long-lived api keys", limit: MAX_LASTING_API_KEYS_PER_USER });
+  }
+  const expiring = keys.filter(({ expires_at }) => expires_at !== null);
+  const isExpired = ({ expires_at }: { expires_at: number | null }) => (expires_at ?? now) <= now;
+  const byUse = [...expiring.filter(isExpired), ...expiring.filter((key) => !isExpired(key))];
+  const pushedOut = byUse.slice(0, Math.max(0, expiring.length - MAX_EXPIRING_API_KEYS_PER_USER));
+  if (pushedOut.length === 0) return;
+  await tx
+    .deleteFrom("api_keys")
+    .where("organization_id", "=", organizationId)
+    .where(
+      "id",
+      "in",
+      pushedOut.map(({ id }) => id),
+    )
+    .execute();
+}
+
+export async function addAuthenticators(
+  owner: Owner,
+  authenticators: readonly CheckedAuthenticator[],
+  field: string,
+): Promise<string[]> {
+  const { tx, organizationId, userId, now } = owner;
+  if (authenticators.length === 0) return [];
+  await refuseKnownAuthenticators(owner, authenticators, field);
+  const rows = authenticators.map((authenticator) => ({
+    id: newId(),
+    organization_id: organizationId,
+    user_id: userId,
+    name: authenticator.name,
+    credential_id: authenticator.credentialId,
+    public_key: authenticator.publicKey,
+    aaguid: authenticator.aaguid,
+    attestation_type: authenticator.attestationType,
+    transports: JSON.stringify(authenticator.transports),
+    rp_id_hash: authenticator.rpIdHash,
+    origin: authenticator.origin,
+    created_at: now,
+    updated_at: now,
+  }));
+  await tx.insertInto("authenticators").values(rows).execute();
+  const { count } = await tx
+    .selectFrom("authenticators")
+    .select((eb) => eb.fn.countAll<number>().as("count"))
+    .where("organization_id", "=", organizationId)
+    .where("user_id", "=", userId)
+    .executeTakeFirstOrThrow();
+  if (count > MAX_AUTHENTICATORS_PER_USER) {
+    fail("USER_QUOTA_EXCEEDED", { kind: "authenticators", limit: MAX_AUTHENTICATORS_PER_USER });
+  }
+  return rows.map(({ id }) => id);
+}
+
+async function refuseKnownAuthenticators(
+  { tx, organizationId }: Owner,
+  authenticators: readonly CheckedAuthenticator[],
+  field: string,
+): Promise<void> {
+  const ids = authenticators.map(({ credentialId }) => credentialId);
+  const known = await tx
+    .selectFrom("authenticators")
+    .select("credential_id")
+    .where("organization_id", "=", organizationId)
+    .where("credential_id", "in", ids)
+    .executeTakeFirst();
+  const again = known ? ids.indexOf(known.credential_id) : ids.findIndex((id, index) => ids.indexOf(id) < index);
+  if (again < 0) return;
+  const reason = "belongs to an authenticator of this organization already";
+  fail("RESOURCE_EXISTS", { kind: "authenticator", field: `${field}.${again}.attestation.credentialId`, reason });
+}
+
+export async function addOauthProviders(
+  { tx, organizationId, userId, now }: Owner,
+  providers: readonly OauthProviderParams[],
+  field: string,
+): Promise<string[]> {
+  if (providers.length > MAX_OAUTH_PROVIDERS_PER_USER) {
+    fail("USER_QUOTA_EXCEEDED", { kind: "OAuth providers", limit: MAX_OAUTH_PROVIDERS_PER_USER });
+  }
+  const ids: string[] = [];
+  for (const [index, { providerName, oidcClaims }] of providers.entries()) {
+    const { iss, sub, aud } = oidcClaims as NonNullable<typeof oidcClaims>;
+    const known = await tx
+      .selectFrom("oauth_providers")
+      .select("id")
+      .where("organization_id", "=", organizationId)
+      .where("issuer", "=", iss)
+      .where("audience", "=", aud)
+      .where("subject", "=", sub)
+      .executeTakeFirst();
+    if (known) {
+      const reason = "belongs to a user of this organization already";
+      fail("RESOURCE_EXISTS", { kind: "OAuth provider", field: `${field}.${index}.oidcClaims`, reason });
+    }
+    const id = newId();
+    ids.push(id);
+    await tx
+      .insertInto("oauth_providers")
+      .values({
+        id,
+        organization_id: organizationId,
+        user_id: userId,
+        name: providerName,
+        issuer: iss,
+        audience: aud,
+        subject: sub,
+        created_at: now,
+        updated_at: now,
+      })
+      .execute();
+  }
+  return ids;
+}
+
+/**
+ * Deletes the named credentials of one kind; one unknown id and nothing changes. A user keeps a lasting credential: whoever
+ * has none left could never come back.
+ */
+export async function deleteCredentials(
+  owner: Owner,
+  table: "api_keys" | "authenticators",
+  ids: readonly string[],
+): Promise<void> {
+  const { tx, organizationId, userId } = owner;
+  const hadLasting = await hasLastingCredential(owner);
+  const kind = table === "api_keys" ? "API key" : "authenticator";
+  for (const id of new Set(ids)) {
+    const deleted = await tx
+      .deleteFrom(table)
+      .where("organization_id", "=", organizationId)
+      .where("user_id", "=", userId)
+      .where("id", "=", id)
+      .executeTakeFirst();
+    if (deleted.numDeletedRows === 0n) fail("RESOURCE_NOT_FOUND", { kind, id, organizationId });
+  }
+  if (hadLasting && !(await hasLastingCredential(owner))) fail("VALID_CREDENTIAL_MISSING", { user: userId });
+}
+
+async function hasLastingCredential({ tx, organizationId, userId }: Owner): Promise<boolean> {
+  const ofUser = (table: "api_keys" | "authenticators" | "oauth_providers") =>
+    tx.selectFrom(table).select("id").where("organization_id", "=", organizationId).where("user_id", "=", userId);
+  const lasting =
+    (await ofUser("authenticators").executeTakeFirst()) ??
+    (await ofUser("oauth_providers").executeTakeFirst()) ??
+    (await tx
+      .selectFrom("api_keys")
+      .select("id")
+      .where("organization_id", "=", organizationId)
+      .where("user_id", "=", userId)
+      .where("expires_at", "is", null)
+      .executeTakeFirst());
+  return lasting !== undefined;
+}

@@ -1,0 +1,21 @@
+import { Type } from "typebox";
+import { query } from "../../engine/declare.ts";
+import { Id } from "../../engine/fields.ts";
+import { Feature, type FeatureName, RootQuorum } from "./model.ts";
+import { findFeatures, findRootQuorum } from "./store.ts";
+
+export const getOrganizationConfigs = query({
+  path: "get_organization_configs",
+  summary: "The organization's features and its root quorum.",
+  request: Type.Object({ organizationId: Id }),
+  response: Type.Object({
+    configs: Type.Object({
+      features: Type.Optional(Type.Array(Feature)),
+      quorum: Type.Optional(RootQuorum),
+    }),
+  }),
+  async run({ read, organization }) {
+    const features = (await findFeatures(read, organization.id)) as { name: FeatureName; value?: string }[];
+    return { configs: { features, quorum: await findRootQuorum(read, organization.id) } };
+  },
+});

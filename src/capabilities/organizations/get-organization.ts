@@ -1,0 +1,41 @@
+import { Type } from "typebox";
+import { query } from "../../engine/declare.ts";
+import { Id } from "../../engine/fields.ts";
+import { User } from "../../engine/users.ts";
+import { PrivateKey } from "../private-keys/model.ts";
+import { findPrivateKeys } from "../private-keys/store.ts";
+import { Tag } from "../tags/model.ts";
+import { findTags, privateKeyTags, userTags } from "../tags/store.ts";
+import { findUsers } from "../users/store.ts";
+import { Feature, type FeatureName, RootQuorum } from "./model.ts";
+import { findFeatures, findRootQuorum } from "./store.ts";
+
+export const getOrganization = query({
+  path: "get_organization",
+  summary: "The organization with its users, private keys, tags, features and root quorum.",
+  request: Type.Object({ organizationId: Id }),
+  response: Type.Object({
+    organizationData: Type.Object({
+      organizationId: Type.Optional(Type.String()),
+      name: Type.Optional(Type.String()),
+      users: Type.Optional(Type.Array(User)),
+      privateKeys: Type.Optional(Type.Array(PrivateKey)),
+      tags: Type.Optional(Type.Array(Tag)),
+      rootQuorum: Type.Optional(RootQuorum),
+      features: Type.Optional(Type.Array(Feature)),
+    }),
+  }),
+  async run({ read, organization: { id, name } }) {
+    return {
+      organizationData: {
+        organizationId: id,
+        name,
+        users: await findUsers(read, id),
+        privateKeys: await findPrivateKeys(read, id),
+        tags: [...(await findTags(read, id, userTags)), ...(await findTags(read, id, privateKeyTags))],
+        rootQuorum: await findRootQuorum(read, id),
+        features: (await findFeatures(read, id)) as { name: FeatureName; value?: string }[],
+      },
+    };
+  },
+});

@@ -1,0 +1,13 @@
+import { getOrganization } from "./get-organization.ts";
+import { getOrganizationConfigs } from "./get-organization-configs.ts";
+import { updateOrganizationName } from "./update-organization-name.ts";
+import { updateRootQuorum } from "./update-root-quorum.ts";
+import { whoami } from "./whoami.ts";
+
+export const organizations = [
+  updateOrganizationName,
+  updateRootQuorum,
+  whoami,
+  getOrganization,
+  getOrganizationConfigs,
+];

@@ -1,0 +1,28 @@
+import { Type } from "typebox";
+import { activity } from "../../engine/declare.ts";
+import { SomeIds, Strict } from "../../engine/fields.ts";
+import { fail } from "../../kernel/errors.ts";
+import { requireUsers } from "../users/store.ts";
+import { replaceRootQuorum } from "./store.ts";
+
+export const updateRootQuorum = activity({
+  path: "update_root_quorum",
+  summary: "Set who may do everything, and how many of them together. Takes the present root quorum.",
+  intent: Strict({ threshold: Type.Integer(), userIds: SomeIds }),
+  result: Type.Object({}),
+  subject: () => ({ governedBy: "rootQuorum" }),
+  check({ threshold, userIds }) {
+    if (threshold < 1) fail("QUORUM_THRESHOLD_ZERO", {});
+    if (new Set(userIds).size < userIds.length) {
+      fail("FIELD_INVALID", { field: "parameters.userIds", reason: "names a user twice" });
+    }
+    if (threshold > userIds.length) {
+      fail("QUORUM_USERS_MISSING", { reason: `a threshold of ${threshold} needs at least as many users` });
+    }
+  },
+  async run({ intent: { threshold, userIds }, tx, organization, now }) {
+    await requireUsers(tx, organization.id, userIds);
+    await replaceRootQuorum(tx, organization.id, { threshold, userIds }, now);
+    return {};
+  },
+});

@@ -1,0 +1,23 @@
+import { Type } from "typebox";
+import { query } from "../../engine/declare.ts";
+import { Id } from "../../engine/fields.ts";
+
+export const whoami = query({
+  path: "whoami",
+  summary: "The user and organization behind the stamp.",
+  request: Type.Object({ organizationId: Id }),
+  response: Type.Object({
+    organizationId: Type.String(),
+    organizationName: Type.String(),
+    userId: Type.String(),
+    username: Type.String(),
+  }),
+  async run({ organization, actor }) {
+    return {
+      organizationId: organization.id,
+      organizationName: organization.name,
+      userId: actor.userId,
+      username: actor.userName,
+    };
+  },
+});

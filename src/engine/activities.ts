@@ -1,0 +1,286 @@
+import { type ErrorDetail, fail, type KeysteadError } from "../kernel/errors.ts";
+import { VOTE_LIFETIME_MS } from "../kernel/limits.ts";
+import type { Reader } from "../storage/engine.ts";
+import { prepared, preparedWrite } from "../storage/prepared.ts";
+import type { Actor } from "./declare.ts";
+import { timestampOf } from "./fields.ts";
+import { departedUser, loadUser, type User } from "./users.ts";
+
+/** The rows of activities and votes, and how they are shown. */
+
+export const activityStatuses = [
+  "ACTIVITY_STATUS_CREATED",
+  "ACTIVITY_STATUS_PENDING",
+  "ACTIVITY_STATUS_COMPLETED",
+  "ACTIVITY_STATUS_FAILED",
+  "ACTIVITY_STATUS_CONSENSUS_NEEDED",
+  "ACTIVITY_STATUS_REJECTED",
+  "ACTIVITY_STATUS_AUTHENTICATORS_NEEDED",
+] as const;
+export type ActivityStatus = (typeof activityStatuses)[number];
+
+export interface Failure {
+  code: number;
+  message: string;
+  details: ErrorDetail[];
+}
+
+export interface ActivityRecord {
+  id: string;
+  organizationId: string;
+  type: string;
+  status: ActivityStatus;
+  fingerprint: string;
+  /** Under its one key, as `result`. */
+  intent: Record<string, unknown>;
+  /** Empty until there is a result. */
+  result: Record<string, unknown>;
+  failure: Failure | null;
+  /** Milliseconds. */
+  createdAt: number;
+  updatedAt: number;
+}
+
+export interface VoteRecord {
+  id: string;
+  activityId: string;
+  userId: string;
+  userName: string;
+  selection: "VOTE_SELECTION_APPROVED" | "VOTE_SELECTION_REJECTED";
+  message: string;
+  publicKey: string;
+  signature: string;
+  scheme: string;
+  /** Milliseconds. */
+  createdAt: number;
+}
+
+/** An activity as the API shows it; the two times are milliseconds until the wire rules give them their form. */
+export interface ActivityView {
+  id: string;
+  organizationId: string;
+  status: ActivityStatus;
+  type: string;
+  intent: Record<string, unknown>;
+  result: Record<string, unknown>;
+  votes: unknown[];
+  fingerprint: string;
+  canApprove: boolean;
+  canReject: boolean;
+  createdAt: number;
+  updatedAt: number;
+  failure?: Failure;
+}
+
+type ActivityRow = Awaited<ReturnType<typeof selectById>>[number];
+type VoteRow = Awaited<ReturnType<typeof selectVotes>>[number];
+
+const selectById = prepared<{ organizationId: string; id: string }>()((db, { organizationId, id }) =>
+  db.selectFrom("activities").selectAll().where("organization_id", "=", organizationId).where("id", "=", id),
+);
+const selectByFingerprint = prepared<{ organizationId: string; fingerprint: string }>()(
+  (db, { organizationId, fingerprint }) =>
+    db
+      .selectFrom("activities")
+      .selectAll()
+      .where("organization_id", "=", organizationId)
+      .where("fingerprint", "=", fingerprint),
+);
+const selectVotes = prepared<{ organizationId: string; activityId: string }>()((db, { organizationId, activityId }) =>
+  db
+    .selectFrom("votes")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .where("activity_id", "=", activityId)
+    .orderBy("id"),
+);
+
+export async function findActivity(
+  read: Reader,
+  organizationId: string,
+  id: string,
+): Promise<ActivityRecord | undefined> {
+  const [row] = await selectById(read, { organizationId, id });
+  return row && activityOfRow(row);
+}
+
+export async function findActivityByFingerprint(
+  read: Reader,
+  organizationId: string,
+  fingerprint: string,
+): Promise<ActivityRecord | undefined> {
+  const [row] = await selectByFingerprint(read, { organizationId, fingerprint });
+  return row && activityOfRow(row);
+}
+
+export async function findVotes(read: Reader, activity: ActivityRecord): Promise<VoteRecord[]> {
+  const rows = await selectVotes(read, { organizationId: activity.organizationId, activityId: activity.id });
+  return rows.map(voteOf);
+}
+
+/** `inserted` is false when another transaction stored an activity of this fingerprint meanwhile. */
+export const insertActivity = preparedWrite<{
+  id: string;
+  organizationId: string;
+  type: string;
+  status: string;
+  fingerprint: string;
+  intent: string;
+  result: string | null;
+  failure: string | null;
+  now: number;
+}>()((db, row) =>
+  db
+    .insertInto("activities")
+    .values({
+      id: row.id,
+      organization_id: row.organizationId,
+      type: row.type,
+      status: row.status,
+      fingerprint: row.fingerprint,
+      intent: row.intent,
+      result: row.result,
+      failure: row.failure,
+      created_at: row.now,
+      updated_at: row.now,
+    })
+    .onConflict((conflict) => conflict.columns(["organization_id", "fingerprint"]).doNothing())
+    .returning("id"),
+);
+
+export const updateActivity = preparedWrite<{
+  organizationId: string;
+  id: string;
+  status: string;
+  result: string | null;
+  failure: string | null;
+  now: number;
+}>()((db, row) =>
+  db
+    .updateTable("activities")
+    .set({ status: row.status, result: row.result, failure: row.failure, updated_at: row.now })
+    .where("organization_id", "=", row.organizationId)
+    .where("id", "=", row.id)
+    .returning("id"),
+);
+
+/** A user has one vote on an activity; voting again, after a vote has lapsed, replaces it. */
+export const upsertVote = preparedWrite<{ [Key in keyof VoteRecord]: VoteRecord[Key] } & { organizationId: string }>()(
+  (db, vote) =>
+    db
+      .insertInto("votes")
+      .values({
+        id: vote.id,
+        organization_id: vote.organizationId,
+        activity_id: vote.activityId,
+        user_id: vote.userId,
+        user_name: vote.userName,
+        selection: vote.selection,
+        message: vote.message,
+        public_key: vote.publicKey,
+        signature: vote.signature,
+        scheme: vote.scheme,
+        created_at: vote.createdAt,
+      })
+      .onConflict((conflict) =>
+        conflict.columns(["organization_id", "activity_id", "user_id"]).doUpdateSet((set) => ({
+          selection: set.ref("excluded.selection"),
+          message: set.ref("excluded.message"),
+          public_key: set.ref("excluded.public_key"),
+          signature: set.ref("excluded.signature"),
+          scheme: set.ref("excluded.scheme"),
+          created_at: set.ref("excluded.created_at"),
+        })),
+      )
+      .returning("id"),
+);
+
+/** Approvals and rejections lapse; the activity itself never does. */
+export const isLive = (vote: VoteRecord, now: number): boolean => now - vote.createdAt < VOTE_LIFETIME_MS;
+
+/** Whether votes can still change what becomes of it. */
+export const isOpen = ({ status }: { status: ActivityStatus }): boolean =>
+  status === "ACTIVITY_STATUS_CONSENSUS_NEEDED" || status === "ACTIVITY_STATUS_AUTHENTICATORS_NEEDED";
+
+/** How the activity looks to `viewer`. `mayVote` says whether a vote of theirs would count, were the activity open. */
+export async function viewActivity(
+  read: Reader,
+  activity: ActivityRecord,
+  votes: readonly VoteRecord[],
+  viewer: { actor: Actor; mayVote: boolean; now: number },
+): Promise<ActivityView> {
+  const voted = votes.some((vote) => vote.userId === viewer.actor.userId && isLive(vote, viewer.now));
+  const open = isOpen(activity) && viewer.mayVote;
+  return {
+    id: activity.id,
+    organizationId: activity.organizationId,
+    status: activity.status,
+    type: activity.type,
+    intent: activity.intent,
+    result: activity.result,
+    votes: await Promise.all(votes.map((vote) => viewVote(read, activity.organizationId, vote))),
+    fingerprint: activity.fingerprint,
+    canApprove: open && !voted,
+    canReject: open,
+    createdAt: activity.createdAt,
+    updatedAt: activity.updatedAt,
+    ...(activity.failure ? { failure: activity.failure } : {}),
+  };
+}
+
+async function viewVote(read: Reader, organizationId: string, vote: VoteRecord): Promise<unknown> {
+  const user: User =
+    (await loadUser(read, organizationId, vote.userId)) ?? departedUser(vote.userId, vote.userName, vote.createdAt);
+  return {
+    id: vote.id,
+    userId: vote.userId,
+    user,
+    activityId: vote.activityId,
+    selection: vote.selection,
+    message: vote.message,
+    publicKey: vote.publicKey,
+    signature: vote.signature,
+    scheme: vote.scheme,
+    createdAt: timestampOf(vote.createdAt),
+  };
+}
+
+/** The error of a denied activity, told again to whoever sends the same body again. */
+export function throwFailure({ details }: Failure): never {
+  const [denial] = details as (ErrorDetail & { message?: string })[];
+  return fail("PERMISSION_DENIED", { reason: denial?.message ?? "It was rejected" }, details);
+}
+
+export const failureOf = (error: KeysteadError): Failure => ({
+  code: error.grpcCode,
+  message: error.message,
+  details: error.details,
+});
+
+export function activityOfRow(row: ActivityRow): ActivityRecord {
+  return {
+    id: row.id,
+    organizationId: row.organization_id,
+    type: row.type,
+    status: row.status as ActivityStatus,
+    fingerprint: row.fingerprint,
+    intent: JSON.parse(row.intent) as Record<string, unknown>,
+    result: row.result === null ? {} : (JSON.parse(row.result) as Record<string, unknown>),
+    failure: row.failure === null ? null : (JSON.parse(row.failure) as Failure),
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}
+
+const voteOf = (row: VoteRow): VoteRecord => ({
+  id: row.id,
+  activityId: row.activity_id,
+  userId: row.user_id,
+  userName: row.user_name,
+  selection: row.selection,
+  message: row.message,
+  publicKey: row.public_key,
+  signature: row.signature,
+  scheme: row.scheme,
+  createdAt: row.created_at,
+});

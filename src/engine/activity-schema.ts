@@ -1,0 +1,72 @@
+import { type TProperties, type TSchema, Type } from "typebox";
+import { activityStatuses } from "./activities.ts";
+import type { ActivityOperation } from "./declare.ts";
+import { OneOf, Timestamp } from "./fields.ts";
+import { User } from "./users.ts";
+
+/** The shapes of activities in responses, for documentation and for checking what is sent. */
+
+export const Vote = Type.Object(
+  {
+    id: Type.String(),
+    userId: Type.String(),
+    user: User,
+    activityId: Type.String(),
+    selection: OneOf(["VOTE_SELECTION_APPROVED", "VOTE_SELECTION_REJECTED"]),
+    message: Type.String(),
+    publicKey: Type.String(),
+    signature: Type.String(),
+    scheme: Type.String(),
+    createdAt: Timestamp,
+  },
+  { $id: "Vote" },
+);
+
+const Failure = Type.Object(
+  {
+    code: Type.Optional(Type.Integer()),
+    message: Type.Optional(Type.String()),
+    details: Type.Optional(Type.Array(Type.Object({ "@type": Type.Optional(Type.String()) }))),
+  },
+  { $id: "Failure" },
+);
+
+/** A time in an activity: RFC 3339 for everybody, seconds and nanoseconds for the published SDKs. */
+const ActivityTime = Type.Union([Type.String({ format: "date-time" }), Timestamp]);
+
+function activityShape(type: TSchema, intent: TSchema, result: TSchema): TSchema {
+  return Type.Object({
+    id: Type.String(),
+    organizationId: Type.String(),
+    status: OneOf(activityStatuses),
+    type,
+    intent,
+    result,
+    votes: Type.Array(Vote),
+    fingerprint: Type.String(),
+    canApprove: Type.Boolean(),
+    canReject: Type.Boolean(),
+    createdAt: ActivityTime,
+    updatedAt: ActivityTime,
+    failure: Type.Optional(Failure),
+  });
+}
+
+/** The activity that a submit operation answers: its own types, intents and results. */
+export function activityOf({ versions }: ActivityOperation): TSchema {
+  const all = [...versions.values()];
+  const intents: TProperties = {};
+  const results: TProperties = {};
+  for (const { intentKey, intent, resultKey, result } of all) {
+    intents[intentKey] = Type.Optional(intent);
+    results[resultKey] = Type.Optional(result);
+  }
+  const oneKey = (properties: TProperties) => Type.Object(properties, { maxProperties: 1 });
+  return activityShape(OneOf(all.map(({ type }) => type)), oneKey(intents), oneKey(results));
+}
+
+/** Any activity of the given operations, as the activity queries answer it. */
+export function anyActivityOf(types: readonly string[]): TSchema {
+  const anything = Type.Object({}, { description: "One member, named after the activity's type." });
+  return activityShape(OneOf(types), anything, anything);
+}

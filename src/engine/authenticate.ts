@@ -1,0 +1,256 @@
+import { createHash } from "node:crypto";
+import { type ApiKeyStamp, decodeApiKeyStamp, verifyApiKeyStamp } from "../crypto/stamps.ts";
+import { decodeWebAuthnStamp, verifyWebAuthnStamp, type WebAuthnStamp } from "../crypto/webauthn-assertion.ts";
+import { fail } from "../kernel/errors.ts";
+import type { Reader } from "../storage/engine.ts";
+import { prepared } from "../storage/prepared.ts";
+import type { Actor, Organization } from "./declare.ts";
+
+/** The stamp headers of a request, as they came. */
+export interface StampHeaders {
+  apiKey: string | undefined;
+  webAuthn: string | undefined;
+}
+
+/** A stamp whose form is right; nothing is verified yet. */
+export type Stamp = { kind: "apiKey"; stamp: ApiKeyStamp } | { kind: "webAuthn"; stamp: WebAuthnStamp };
+
+/** How a vote remembers the stamp it came with. */
+export interface StampRecord {
+  publicKey: string;
+  signature: string;
+  scheme: string;
+}
+
+/** What finds the credential again, inside the transaction that decides. */
+export type CredentialKey = { kind: "apiKey"; publicKey: string } | { kind: "webAuthn"; credentialId: string };
+
+/** A user known by a verified stamp, for one organization. */
+export interface Principal {
+  organization: Organization;
+  actor: Actor;
+  credentialKey: CredentialKey;
+  stampRecord: StampRecord;
+}
+
+/** @throws KeysteadError with a 401: none, more than one, or a malformed stamp */
+export function decodeStamp({ apiKey, webAuthn }: StampHeaders): Stamp {
+  if (apiKey !== undefined && webAuthn !== undefined) fail("STAMP_AMBIGUOUS", {});
+  if (apiKey !== undefined) return { kind: "apiKey", stamp: decodeApiKeyStamp(apiKey) };
+  if (webAuthn !== undefined) return { kind: "webAuthn", stamp: decodeWebAuthnStamp(webAuthn) };
+  return fail("STAMP_MISSING", {});
+}
+
+/**
+ * The user who made `stamp` over `body`, looked up in the organization of the request and then in its parent.
+ *
+ * @throws KeysteadError with a 401
+ */
+export async function authenticate(
+  read: Reader,
+  stamp: Stamp,
+  body: Uint8Array,
+  organizationId: string,
+  now: number,
+): Promise<Principal> {
+  if (stamp.kind === "apiKey") {
+    const { publicKey, scheme, signature, curve } = stamp.stamp;
+    const credentialKey = { kind: "apiKey", publicKey } as const;
+    const found = await findApiKeyHolder(read, organizationId, publicKey);
+    if (curveOfCredential(found.actor.credential.type) !== curve) {
+      fail("API_KEY_SIGNATURE_INVALID", { reason: `the key is not registered for ${scheme}` });
+    }
+    if (!(await verifyApiKeyStamp(stamp.stamp, body))) {
+      fail("API_KEY_SIGNATURE_INVALID", { reason: "the signature does not match the body" });
+    }
+    refuseExpired(found, organizationId, publicKey, now);
+    const stampRecord = { publicKey, scheme, signature: signature.toString("hex") };
+    return { organization: found.organization, actor: found.actor, credentialKey, stampRecord };
+  }
+  const { credentialId, signature } = stamp.stamp;
+  const found = await findAuthenticatorHolder(read, organizationId, credentialId);
+  await verifyWebAuthnStamp(stamp.stamp, body, { publicKey: found.publicKey, rpIdHash: found.rpIdHash });
+  return {
+    organization: found.organization,
+    actor: found.actor,
+    credentialKey: { kind: "webAuthn", credentialId },
+    stampRecord: {
+      publicKey: found.publicKey.toString("hex"),
+      scheme: "SIGNATURE_SCHEME_TK_WEBAUTHN",
+      signature: signature.toString("hex"),
+    },
+  };
+}
+
+/**
+ * The same user as of now, without the signature: between the stamp and the decision the credential may have gone, the
+ * user may have left the root quorum.
+ *
+ * @throws KeysteadError with a 401
+ */
+export async function reload(read: Reader, principal: Principal, now: number): Promise<Principal> {
+  const { credentialKey, organization } = principal;
+  if (credentialKey.kind === "webAuthn") {
+    const found = await findAuthenticatorHolder(read, organization.id, credentialKey.credentialId);
+    return { ...principal, organization: found.organization, actor: found.actor };
+  }
+  const found = await findApiKeyHolder(read, organization.id, credentialKey.publicKey);
+  refuseExpired(found, organization.id, credentialKey.publicKey, now);
+  return { ...principal, organization: found.organization, actor: found.actor };
+}
+
+interface Holder {
+  organization: Organization;
+  actor: Actor;
+}
+
+async function findApiKeyHolder(
+  read: Reader,
+  organizationId: string,
+  publicKey: string,
+): Promise<Holder & { expiresAt: number | null }> {
+  const rows = await selectApiKeyHolders(read, { organizationId, publicKey });
+  const row = ownFirst(rows, organizationId);
+  if (!row) return fail("PUBLIC_KEY_NOT_FOUND", { organizationId, publicKey });
+  return { ...holderOf(row, row.credential_type), expiresAt: row.expires_at };
+}
+
+async function findAuthenticatorHolder(
+  read: Reader,
+  organizationId: string,
+  credentialId: string,
+): Promise<Holder & { publicKey: Buffer; rpIdHash: Buffer }> {
+  const rows = await selectAuthenticatorHolders(read, { organizationId, credentialId });
+  const row = ownFirst(rows, organizationId);
+  if (!row) return fail("CREDENTIAL_NOT_FOUND", { organizationId, credentialId });
+  return {
+    ...holderOf(row, "CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR"),
+    publicKey: Buffer.from(row.public_key),
+    rpIdHash: Buffer.from(row.rp_id_hash),
+  };
+}
+
+/** The same key in both: the sub-organization's user wins. */
+const ownFirst = <Row extends { actor_organization_id: string }>(
+  rows: Row[],
+  organizationId: string,
+): Row | undefined => rows.find((row) => row.actor_organization_id === organizationId) ?? rows[0];
+
+interface HolderRow {
+  organization_id: string;
+  parent_id: string | null;
+  organization_name: string;
+  sealed_key: Uint8Array;
+  quorum_threshold: number;
+  actor_organization_id: string;
+  credential_id: string;
+  user_id: string;
+  user_name: string;
+  root_member: string | null;
+}
+
+function holderOf(row: HolderRow, credentialType: string): Holder {
+  return {
+    organization: {
+      id: row.organization_id,
+      parentId: row.parent_id,
+      name: row.organization_name,
+      sealedKey: row.sealed_key,
+      quorumThreshold: row.quorum_threshold,
+    },
+    actor: {
+      userId: row.user_id,
+      userName: row.user_name,
+      organizationId: row.actor_organization_id,
+      isRootQuorumMember: row.root_member !== null,
+      credential: { id: row.credential_id, type: credentialType },
+    },
+  };
+}
+
+function refuseExpired(
+  found: { expiresAt: number | null },
+  organizationId: string,
+  publicKey: string,
+  now: number,
+): void {
+  if (found.expiresAt !== null && found.expiresAt <= now) fail("API_KEY_EXPIRED", { organizationId, publicKey });
+}
+
+/** Every credential type that is not said otherwise holds a P-256 key. */
+function curveOfCredential(type: string): string {
+  if (type === "CREDENTIAL_TYPE_API_KEY_SECP256K1") return "API_KEY_CURVE_SECP256K1";
+  if (type === "CREDENTIAL_TYPE_API_KEY_ED25519") return "API_KEY_CURVE_ED25519";
+  return "API_KEY_CURVE_P256";
+}
+
+const selectApiKeyHolders = prepared<{ organizationId: string; publicKey: string }>()(
+  (db, { organizationId, publicKey }) =>
+    db
+      .selectFrom("organizations as o")
+      .innerJoin("api_keys as c", (join) =>
+        join
+          .on("c.public_key", "=", publicKey)
+          .on((on) =>
+            on.or([on("c.organization_id", "=", on.ref("o.id")), on("c.organization_id", "=", on.ref("o.parent_id"))]),
+          ),
+      )
+      .innerJoin("users as u", (join) =>
+        join.onRef("u.organization_id", "=", "c.organization_id").onRef("u.id", "=", "c.user_id"),
+      )
+      .leftJoin("root_quorum_members as m", (join) =>
+        join.onRef("m.organization_id", "=", "c.organization_id").onRef("m.user_id", "=", "c.user_id"),
+      )
+      .where("o.id", "=", organizationId)
+      .select([
+        "o.id as organization_id",
+        "o.parent_id",
+        "o.name as organization_name",
+        "o.sealed_key",
+        "o.quorum_threshold",
+        "c.organization_id as actor_organization_id",
+        "c.id as credential_id",
+        "c.credential_type",
+        "c.expires_at",
+        "u.id as user_id",
+        "u.name as user_name",
+        "m.user_id as root_member",
+      ]),
+);
+
+const selectAuthenticatorHolders = prepared<{ organizationId: string; credentialId: string }>()(
+  (db, { organizationId, credentialId }) =>
+    db
+      .selectFrom("organizations as o")
+      .innerJoin("authenticators as c", (join) =>
+        join
+          .on("c.credential_id", "=", credentialId)
+          .on((on) =>
+            on.or([on("c.organization_id", "=", on.ref("o.id")), on("c.organization_id", "=", on.ref("o.parent_id"))]),
+          ),
+      )
+      .innerJoin("users as u", (join) =>
+        join.onRef("u.organization_id", "=", "c.organization_id").onRef("u.id", "=", "c.user_id"),
+      )
+      .leftJoin("root_quorum_members as m", (join) =>
+        join.onRef("m.organization_id", "=", "c.organization_id").onRef("m.user_id", "=", "c.user_id"),
+      )
+      .where("o.id", "=", organizationId)
+      .select([
+        "o.id as organization_id",
+        "o.parent_id",
+        "o.name as organization_name",
+        "o.sealed_key",
+        "o.quorum_threshold",
+        "c.organization_id as actor_organization_id",
+        "c.id as credential_id",
+        "c.public_key",
+        "c.rp_id_hash",
+        "u.id as user_id",
+        "u.name as user_name",
+        "m.user_id as root_member",
+      ]),
+);
+
+/** What identifies a body: `sha256:` and the lowercase hex of its SHA-256. */
+export const fingerprintOf = (body: Uint8Array): string => `sha256:${createHash("sha256").update(body).digest("hex")}`;

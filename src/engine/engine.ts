@@ -1,0 +1,74 @@
+import { fail } from "../kernel/errors.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { Signer } from "../signer/client.ts";
+import type { Database } from "../storage/database.ts";
+import type { ActivityView } from "./activities.ts";
+import { authenticate, decodeStamp, fingerprintOf, type Principal, type StampHeaders } from "./authenticate.ts";
+import type { Operation } from "./declare.ts";
+import { organizationIdOf, parseBody, parseSubmission, parseVote } from "./envelope.ts";
+import type { Registry } from "./registry.ts";
+import { castVote, submit } from "./submit.ts";
+import { validate } from "./validate.ts";
+
+export interface EngineOptions {
+  registry: Registry;
+  database: Database;
+  signer: Signer;
+  clock: Clock;
+}
+
+/** A request as the network layer hands it over. */
+export interface StampedRequest {
+  stamps: StampHeaders;
+  /** The exact bytes that were stamped. */
+  body: Buffer;
+}
+
+/** The answer, before the wire rules: `activity` and `activities` members carry times in milliseconds. */
+export type Answer = { activity: ActivityView } | Record<string, unknown>;
+
+/** The way of every request: stamp, user, then the operation of the path. */
+export interface Engine {
+  readonly registry: Registry;
+  handle(operation: Operation, request: StampedRequest): Promise<Answer>;
+}
+
+export function createEngine({ registry, database, signer, clock }: EngineOptions): Engine {
+  const submitEngine = { registry, database, signer };
+
+  async function handle(operation: Operation, { stamps, body }: StampedRequest): Promise<Answer> {
+    const stamp = decodeStamp(stamps);
+    const parsed = parseBody(body);
+    const organizationId = organizationIdOf(parsed);
+    const now = clock();
+    const principal = await authenticate(database.read, stamp, body, organizationId, now);
+    const ballot = { principal, message: body.toString(), now };
+
+    switch (operation.noun) {
+      case "query": {
+        validate(operation.request, parsed, "");
+        const { organization, actor } = principal;
+        const answer = await operation.run({ request: parsed, read: database.read, organization, actor, now });
+        return answer as Answer;
+      }
+      case "activity": {
+        refuseOtherOrganization(principal);
+        const submission = parseSubmission(operation, parsed, now);
+        return { activity: await submit(submitEngine, operation, submission, fingerprintOf(body), ballot) };
+      }
+      case "vote": {
+        refuseOtherOrganization(principal);
+        const { fingerprint } = parseVote(operation.type, parsed, now);
+        return { activity: await castVote(submitEngine, fingerprint, { ...ballot, selection: operation.selection }) };
+      }
+    }
+  }
+
+  return { registry, handle };
+}
+
+/** A parent's keys may read its sub-organizations; acting in one takes a user of its own. */
+function refuseOtherOrganization({ organization, actor }: Principal): void {
+  if (actor.organizationId === organization.id) return;
+  fail("ORGANIZATION_MISMATCH", { organizationId: organization.id, voterOrganizationId: actor.organizationId });
+}

@@ -1,0 +1,77 @@
+import { type TObject, type TProperties, type TSchema, Type } from "typebox";
+import { MAX_LABEL_LENGTH, MAX_LIST_LENGTH, MAX_PAGE_SIZE } from "../kernel/limits.ts";
+
+/**
+ * The words requests and responses are made of. A `description` on a field with a pattern completes the sentence
+ * "`field` must be …" of the error that a client gets.
+ */
+
+/** An object of a request's `parameters`: unknown members are refused, so that a misspelled option is never ignored. */
+export const Strict = <P extends TProperties>(properties: P): TObject<P> =>
+  Type.Object(properties, { additionalProperties: false });
+
+const UUID = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$";
+
+export const Id = Type.String({ pattern: UUID, description: "an identifier (UUID)" });
+
+export const Ids = Type.Array(Id, { maxItems: MAX_LIST_LENGTH });
+
+/** A list that makes no sense empty. */
+export const SomeIds = Type.Array(Id, { minItems: 1, maxItems: MAX_LIST_LENGTH });
+
+/** A name that people give: printable characters, not blank. */
+export const Label = Type.String({
+  minLength: 1,
+  maxLength: MAX_LABEL_LENGTH,
+  pattern: "^[^\\u0000-\\u001f\\u007f]*[^\\s\\u0000-\\u001f\\u007f][^\\u0000-\\u001f\\u007f]*$",
+  description: `a name of 1 to ${MAX_LABEL_LENGTH} printable characters`,
+});
+
+export const List = <T extends TSchema>(items: T, maxItems = MAX_LIST_LENGTH) => Type.Array(items, { maxItems });
+
+/** A list of at least one. */
+export const SomeOf = <T extends TSchema>(items: T, maxItems = MAX_LIST_LENGTH) =>
+  Type.Array(items, { minItems: 1, maxItems });
+
+/** One of the given words. */
+export const OneOf = <const Values extends readonly string[]>(values: Values) =>
+  Type.Unsafe<Values[number]>({ type: "string", enum: [...values] });
+
+/** Seconds as a decimal string, at least 1. */
+export const Seconds = Type.String({
+  pattern: "^[1-9][0-9]{0,11}$",
+  description: "a number of seconds in digits, at least 1",
+});
+
+/** Local part, `@` and a domain of at least two labels; deliverability shows only when a mail is sent. */
+export const Email = Type.String({
+  maxLength: 254,
+  pattern: "^[^\\s@\\u0000-\\u001f\\u007f]{1,64}@[^\\s@.\\u0000-\\u001f\\u007f]+(\\.[^\\s@.\\u0000-\\u001f\\u007f]+)+$",
+  description: "an email address",
+});
+
+/** E.164. */
+export const PhoneNumber = Type.String({
+  pattern: "^\\+[1-9][0-9]{6,14}$",
+  description: "a phone number in E.164 form, such as +14155550123",
+});
+
+/** `{seconds, nanos}`, both decimal strings, as query responses carry times. */
+export const Timestamp = Type.Object({ seconds: Type.String(), nanos: Type.String() }, { $id: "Timestamp" });
+export type Timestamp = { seconds: string; nanos: string };
+
+export const timestampOf = (milliseconds: number): Timestamp => ({
+  seconds: String(Math.floor(milliseconds / 1000)),
+  nanos: String((milliseconds % 1000) * 1_000_000),
+});
+
+export const Pagination = Type.Object(
+  {
+    limit: Type.Optional(
+      Type.String({ pattern: "^([1-9][0-9]?|100)?$", description: `a number from 1 to ${MAX_PAGE_SIZE} in digits` }),
+    ),
+    before: Type.Optional(Type.String({ pattern: `${UUID}|^$`, description: "the identifier of an object" })),
+    after: Type.Optional(Type.String({ pattern: `${UUID}|^$`, description: "the identifier of an object" })),
+  },
+  { $id: "Pagination" },
+);

@@ -1,0 +1,37 @@
+import type { ActivityOperation, ActivityVersion, Operation } from "./declare.ts";
+
+/** Every operation of the service; routing, documentation and the generated tests derive from it. */
+export interface Registry {
+  readonly operations: readonly Operation[];
+  /** The operation behind a request path such as `/public/v1/submit/create_users`. */
+  byPath(path: string): Operation | undefined;
+  /** The declaration behind a stored activity. */
+  activityOfType(type: string): { operation: ActivityOperation; version: ActivityVersion };
+}
+
+export const pathOf = ({ noun, path }: Operation): string =>
+  `/public/v1/${noun === "query" ? "query" : "submit"}/${path}`;
+
+/** @throws when two operations claim one path or one activity type */
+export function createRegistry(operations: readonly Operation[]): Registry {
+  const paths = new Map<string, Operation>();
+  const types = new Map<string, { operation: ActivityOperation; version: ActivityVersion }>();
+  const claim = <T>(map: Map<string, T>, key: string, value: T) => {
+    if (map.has(key)) throw new Error(`two operations claim ${key}`);
+    map.set(key, value);
+  };
+  for (const operation of operations) {
+    claim(paths, pathOf(operation), operation);
+    if (operation.noun !== "activity") continue;
+    for (const version of operation.versions.values()) claim(types, version.type, { operation, version });
+  }
+  return {
+    operations,
+    byPath: (path) => paths.get(path),
+    activityOfType: (type) => {
+      const found = types.get(type);
+      if (!found) throw new Error(`the database holds an activity of the unknown type ${type}`);
+      return found;
+    },
+  };
+}

@@ -1,0 +1,342 @@
+import { fail, KeysteadError } from "../kernel/errors.ts";
+import { newId } from "../kernel/ids.ts";
+import type { Signer } from "../signer/client.ts";
+import type { Database } from "../storage/database.ts";
+import type { Reader, Transactor } from "../storage/engine.ts";
+import { DatabaseFailure } from "../storage/failure.ts";
+import {
+  type ActivityRecord,
+  type ActivityView,
+  type Failure,
+  failureOf,
+  findActivityByFingerprint,
+  findVotes,
+  insertActivity,
+  isLive,
+  isOpen,
+  throwFailure,
+  updateActivity,
+  upsertVote,
+  type VoteRecord,
+  viewActivity,
+} from "./activities.ts";
+import { type Principal, reload } from "./authenticate.ts";
+import { couldCount, type DecisionFacts, decide } from "./authorize.ts";
+import type { ActivityOperation, ActivityVersion } from "./declare.ts";
+import type { Submission } from "./envelope.ts";
+import type { Registry } from "./registry.ts";
+import { findApprovers, findVoter } from "./voters.ts";
+
+/**
+ * The life of an activity: submitted, decided, carried out, stored, all in one transaction, and answered after its commit.
+ * The same body from the same user is the same activity; from another user it is an approval.
+ */
+
+export interface SubmitEngine {
+  database: Database;
+  signer: Signer;
+  registry: Registry;
+}
+
+/** A user's say on an activity: the submission itself, or an approval or rejection of somebody else's. */
+interface Ballot {
+  principal: Principal;
+  selection: VoteRecord["selection"];
+  /** The exact body that was stamped. */
+  message: string;
+  /** Milliseconds. */
+  now: number;
+}
+
+/** Stores and, if it may, carries out a new activity, or counts the body as a vote on the one it repeats. */
+export function submit(
+  engine: SubmitEngine,
+  operation: ActivityOperation,
+  submission: Submission,
+  fingerprint: string,
+  ballot: Omit<Ballot, "selection">,
+): Promise<ActivityView> {
+  const approving: Ballot = { ...ballot, selection: "VOTE_SELECTION_APPROVED" };
+  return settle(
+    engine,
+    approving,
+    async (read, current) => {
+      const existing = await findActivityByFingerprint(read, current.organization.id, fingerprint);
+      if (existing) return considerVote(read, engine.registry, existing, current, approving, "resubmitted");
+      return considerNew(operation, submission, fingerprint, current);
+    },
+    operation.prepare !== undefined,
+  );
+}
+
+/** Counts an approval or rejection of the activity with this fingerprint; answers that activity. */
+export function castVote(engine: SubmitEngine, fingerprint: string, ballot: Ballot): Promise<ActivityView> {
+  return settle(
+    engine,
+    ballot,
+    async (read, current) => {
+      const existing = await findActivityByFingerprint(read, current.organization.id, fingerprint);
+      if (!existing) fail("ACTIVITY_NOT_FOUND_BY_FINGERPRINT", {});
+      return considerVote(read, engine.registry, existing, current, ballot, "voted");
+    },
+    false,
+  );
+}
+
+/** What is to be done about a ballot, as the facts stand. */
+type Consideration = { facts: DecisionFacts } & (
+  | { todo: "answer"; activity: ActivityRecord }
+  | { todo: "execute" | "wait"; target: Target }
+  | { todo: "deny"; target: Target; error: KeysteadError }
+  | { todo: "reject"; target: Target }
+);
+
+/** The activity a decision is about, stored already or not. */
+interface Target {
+  operation: ActivityOperation;
+  version: ActivityVersion;
+  intent: unknown;
+  record: ActivityRecord;
+  isNew: boolean;
+}
+
+type Consider = (read: Reader, current: Principal) => Promise<Consideration>;
+
+/**
+ * Considers and records in one transaction. Where carrying out needs the signer, it is asked between a first look and that
+ * transaction, so that no transaction waits for it; the decision that counts is the one inside.
+ */
+async function settle(
+  engine: SubmitEngine,
+  ballot: Ballot,
+  consider: Consider,
+  prepareFirst: boolean,
+): Promise<ActivityView> {
+  const { actor } = ballot.principal;
+  const look: Look = async (read) => consider(read, await reload(read, ballot.principal, ballot.now));
+  let preparation = prepareFirst ? await prepare(engine, await look(engine.database.read)) : undefined;
+  let outcome = await attempt(engine, ballot, look, preparation);
+  while ("unprepared" in outcome) {
+    preparation = await prepare(engine, outcome.unprepared);
+    outcome = await attempt(engine, ballot, look, preparation);
+  }
+  const { activity, votes, facts, error } = outcome;
+  if (error) throw error;
+  const viewer = { actor, mayVote: couldCount(facts, actor), now: ballot.now };
+  return viewActivity(engine.database.read, activity, votes, viewer);
+}
+
+type Look = (read: Reader) => Promise<Consideration>;
+
+interface Preparation {
+  value: unknown;
+  /** Whether the activity may run beside the organization's other activities. */
+  unordered: boolean;
+}
+
+const needsPreparation = (consideration: Consideration): consideration is Consideration & { todo: "execute" } =>
+  consideration.todo === "execute" && consideration.target.operation.prepare !== undefined;
+
+async function prepare(engine: SubmitEngine, consideration: Consideration): Promise<Preparation | undefined> {
+  if (!needsPreparation(consideration)) return undefined;
+  const { operation, intent, isNew } = consideration.target;
+  const { organization } = consideration.facts;
+  const value = await operation.prepare?.({ intent, read: engine.database.read, organization, signer: engine.signer });
+  return { value, unordered: operation.changesNothing && isNew };
+}
+
+async function attempt(
+  engine: SubmitEngine,
+  ballot: Ballot,
+  look: Look,
+  preparation: Preparation | undefined,
+): Promise<Recorded | { unprepared: Consideration }> {
+  const scope = preparation?.unordered ? undefined : ballot.principal.organization.id;
+  let considered: Consideration | undefined;
+  try {
+    return await engine.database.transact(scope, async (tx) => {
+      considered = await look(tx);
+      if (needsPreparation(considered) && !preparation) return { unprepared: considered };
+      return record(tx, considered, ballot, preparation?.value);
+    });
+  } catch (error) {
+    if (considered?.todo !== "execute" || considered.target.isNew) throw error;
+    return failVotedActivity(engine, ballot, look, error);
+  }
+}
+
+async function considerNew(
+  operation: ActivityOperation,
+  { version, parameters, intent }: Submission,
+  fingerprint: string,
+  { organization, actor }: Principal,
+): Promise<Consideration> {
+  const record: ActivityRecord = {
+    id: newId(),
+    organizationId: organization.id,
+    type: version.type,
+    status: "ACTIVITY_STATUS_CREATED",
+    fingerprint,
+    intent: { [version.intentKey]: parameters },
+    result: {},
+    failure: null,
+    createdAt: 0,
+    updatedAt: 0,
+  };
+  const facts: DecisionFacts = {
+    organization,
+    subject: operation.subject(intent),
+    submitter: actor,
+    approvers: [actor],
+  };
+  return consequence(facts, { operation, version, intent, record, isNew: true });
+}
+
+async function considerVote(
+  read: Reader,
+  registry: Registry,
+  existing: ActivityRecord,
+  { organization, actor }: Principal,
+  ballot: Ballot,
+  how: "resubmitted" | "voted",
+): Promise<Consideration> {
+  const { operation, version } = registry.activityOfType(existing.type);
+  const intent = version.upgrade(existing.intent[version.intentKey]);
+  const votes = await findVotes(read, existing);
+  const others = votes.filter((vote) => vote.userId !== actor.userId && isLive(vote, ballot.now));
+  const approvers = await findApprovers(read, organization.id, others);
+  const submitterId = votes[0]?.userId;
+  const submitter =
+    submitterId === actor.userId || submitterId === undefined
+      ? actor
+      : await findVoter(read, organization.id, submitterId);
+  const facts: DecisionFacts = {
+    organization,
+    subject: operation.subject(intent),
+    // A submitter who is gone counts for nothing; the others may still carry it.
+    submitter: submitter ?? { ...actor, isRootQuorumMember: false },
+    approvers: ballot.selection === "VOTE_SELECTION_APPROVED" ? [...approvers, actor] : approvers,
+  };
+  if (!isOpen(existing)) {
+    if (how === "voted") fail("ACTIVITY_DECIDED", { activityId: existing.id, status: existing.status });
+    if (existing.status === "ACTIVITY_STATUS_REJECTED" && existing.failure) throwFailure(existing.failure);
+    return { todo: "answer", activity: existing, facts };
+  }
+  const own = votes.find((vote) => vote.userId === actor.userId && isLive(vote, ballot.now));
+  if (own?.selection === ballot.selection) return { todo: "answer", activity: existing, facts };
+  if (!couldCount(facts, actor)) {
+    fail("PERMISSION_DENIED", { reason: "A vote of this user would not count on this activity." });
+  }
+  const target: Target = { operation, version, intent, record: existing, isNew: false };
+  if (ballot.selection === "VOTE_SELECTION_REJECTED") return { todo: "reject", target, facts };
+  return consequence(facts, target);
+}
+
+function consequence(facts: DecisionFacts, target: Target): Consideration {
+  const decision = decide(facts);
+  if (decision.outcome === "allow") return { todo: "execute", target, facts };
+  // A vote that does not suffice leaves the activity open for the next.
+  if (decision.outcome === "consensus" || !target.isNew) return { todo: "wait", target, facts };
+  const error = new KeysteadError("PERMISSION_DENIED", { reason: decision.reason }, decision.details);
+  return { todo: "deny", target, error, facts };
+}
+
+interface Recorded {
+  activity: ActivityRecord;
+  votes: VoteRecord[];
+  facts: DecisionFacts;
+  error?: KeysteadError;
+}
+
+async function record(
+  tx: Transactor,
+  consideration: Consideration,
+  ballot: Ballot,
+  prepared: unknown,
+): Promise<Recorded> {
+  const { facts, todo } = consideration;
+  if (todo === "answer") {
+    const { activity } = consideration;
+    return { activity, votes: await findVotes(tx, activity), facts };
+  }
+  const { target } = consideration;
+  switch (todo) {
+    case "execute": {
+      const { operation, version, intent } = target;
+      const { organization } = facts;
+      const { now } = ballot;
+      const { actor } = ballot.principal;
+      const result = await operation.run({ intent, tx, organization, actor, now, prepared });
+      const wireResult = { [version.resultKey]: version.resultFrom(result) };
+      return store(tx, consideration, ballot, { status: "ACTIVITY_STATUS_COMPLETED", result: wireResult });
+    }
+    case "wait":
+      return store(tx, consideration, ballot, { status: "ACTIVITY_STATUS_CONSENSUS_NEEDED" });
+    case "reject":
+      return store(tx, consideration, ballot, { status: "ACTIVITY_STATUS_REJECTED" });
+    case "deny": {
+      const { error } = consideration;
+      const denied = { status: "ACTIVITY_STATUS_REJECTED", failure: failureOf(error) } as const;
+      return { ...(await store(tx, consideration, ballot, denied)), error };
+    }
+  }
+}
+
+async function store(
+  tx: Transactor,
+  { target, facts }: Extract<Consideration, { target: Target }>,
+  ballot: Ballot,
+  change: { status: ActivityRecord["status"]; result?: Record<string, unknown>; failure?: Failure },
+): Promise<Recorded> {
+  const { isNew, record } = target;
+  const { now } = ballot;
+  const { status, result, failure } = change;
+  const activity: ActivityRecord = {
+    ...record,
+    status,
+    result: result ?? {},
+    failure: failure ?? null,
+    createdAt: isNew ? now : record.createdAt,
+    updatedAt: now,
+  };
+  const row = {
+    id: activity.id,
+    organizationId: activity.organizationId,
+    status,
+    result: result ? JSON.stringify(result) : null,
+    failure: failure ? JSON.stringify(failure) : null,
+    now,
+  };
+  if (isNew) {
+    const { type, fingerprint } = activity;
+    const inserted = await insertActivity(tx, { ...row, type, fingerprint, intent: JSON.stringify(activity.intent) });
+    // Another process stored the same body first; the next try finds it.
+    if (inserted.length === 0) throw new DatabaseFailure("retry", "the fingerprint is taken");
+  } else {
+    await updateActivity(tx, row);
+  }
+  const vote = voteOf(activity.id, ballot);
+  await upsertVote(tx, { ...vote, organizationId: activity.organizationId });
+  const votes = isNew ? [vote] : await findVotes(tx, activity);
+  return { activity, votes, facts };
+}
+
+function voteOf(activityId: string, { principal, selection, message, now }: Ballot): VoteRecord {
+  const { actor, stampRecord } = principal;
+  const { userId, userName } = actor;
+  return { id: newId(), activityId, userId, userName, selection, message, ...stampRecord, createdAt: now };
+}
+
+/**
+ * An activity that was carried out on a later vote and failed stays, as failed: its submitter is not there to read the
+ * error. A new one that fails leaves nothing, and what can be tried again is told to the voter.
+ */
+function failVotedActivity(engine: SubmitEngine, ballot: Ballot, look: Look, error: unknown): Promise<Recorded> {
+  const lasting = error instanceof KeysteadError && error.httpStatus < 500;
+  if (!lasting) throw error;
+  return engine.database.transact(ballot.principal.organization.id, async (tx) => {
+    const consideration = await look(tx);
+    if (consideration.todo !== "execute") throw error;
+    return store(tx, consideration, ballot, { status: "ACTIVITY_STATUS_FAILED", failure: failureOf(error) });
+  });
+}

@@ -1,0 +1,255 @@
+import { type Static, Type } from "typebox";
+import type { Reader } from "../storage/engine.ts";
+import { prepared } from "../storage/prepared.ts";
+import { OneOf, Timestamp, timestampOf } from "./fields.ts";
+
+/** Users and their credentials as the API shows them: in queries, and inside every vote. */
+
+export const credentialTypes = [
+  "CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR",
+  "CREDENTIAL_TYPE_API_KEY_P256",
+  "CREDENTIAL_TYPE_RECOVER_USER_KEY_P256",
+  "CREDENTIAL_TYPE_API_KEY_SECP256K1",
+  "CREDENTIAL_TYPE_EMAIL_AUTH_KEY_P256",
+  "CREDENTIAL_TYPE_API_KEY_ED25519",
+  "CREDENTIAL_TYPE_OTP_AUTH_KEY_P256",
+  "CREDENTIAL_TYPE_READ_WRITE_SESSION_KEY_P256",
+  "CREDENTIAL_TYPE_OAUTH_KEY_P256",
+  "CREDENTIAL_TYPE_LOGIN",
+] as const;
+export type CredentialType = (typeof credentialTypes)[number];
+
+export const authenticatorTransports = [
+  "AUTHENTICATOR_TRANSPORT_BLE",
+  "AUTHENTICATOR_TRANSPORT_INTERNAL",
+  "AUTHENTICATOR_TRANSPORT_NFC",
+  "AUTHENTICATOR_TRANSPORT_USB",
+  "AUTHENTICATOR_TRANSPORT_HYBRID",
+] as const;
+
+export const Credential = Type.Object(
+  {
+    publicKey: Type.String(),
+    type: OneOf(credentialTypes),
+    sessionProfileId: Type.Optional(Type.String()),
+  },
+  { $id: "Credential" },
+);
+
+export const ApiKey = Type.Object(
+  {
+    credential: Credential,
+    apiKeyId: Type.String(),
+    apiKeyName: Type.String(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+    expirationSeconds: Type.Optional(Type.String()),
+  },
+  { $id: "ApiKey" },
+);
+
+export const Authenticator = Type.Object(
+  {
+    transports: Type.Array(OneOf(authenticatorTransports)),
+    attestationType: Type.String(),
+    aaguid: Type.String(),
+    credentialId: Type.String(),
+    model: Type.String(),
+    credential: Credential,
+    authenticatorId: Type.String(),
+    authenticatorName: Type.String(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  },
+  { $id: "Authenticator" },
+);
+
+export const OauthProvider = Type.Object(
+  {
+    providerId: Type.String(),
+    providerName: Type.String(),
+    issuer: Type.String(),
+    audience: Type.String(),
+    subject: Type.String(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  },
+  { $id: "OauthProvider" },
+);
+
+const authenticationTypes = [
+  "AUTHENTICATION_TYPE_EMAIL_OTP",
+  "AUTHENTICATION_TYPE_SMS_OTP",
+  "AUTHENTICATION_TYPE_PASSKEY",
+  "AUTHENTICATION_TYPE_API_KEY",
+  "AUTHENTICATION_TYPE_OAUTH",
+  "AUTHENTICATION_TYPE_SESSION",
+] as const;
+
+export const MfaPolicy = Type.Object(
+  {
+    mfaPolicyId: Type.String(),
+    mfaPolicyName: Type.String(),
+    condition: Type.String(),
+    requiredAuthenticationMethods: Type.Array(
+      Type.Object({
+        any: Type.Array(Type.Object({ type: OneOf(authenticationTypes), id: Type.Optional(Type.String()) })),
+      }),
+    ),
+    order: Type.Integer(),
+    notes: Type.Optional(Type.String()),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  },
+  { $id: "MfaPolicy" },
+);
+
+export const User = Type.Object(
+  {
+    userId: Type.String(),
+    userName: Type.String(),
+    userEmail: Type.Optional(Type.String()),
+    userPhoneNumber: Type.Optional(Type.String()),
+    authenticators: Type.Array(Authenticator),
+    apiKeys: Type.Array(ApiKey),
+    userTags: Type.Array(Type.String()),
+    oauthProviders: Type.Array(OauthProvider),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+    mfaPolicies: Type.Array(MfaPolicy),
+  },
+  { $id: "User" },
+);
+export type User = Static<typeof User>;
+export type ApiKey = Static<typeof ApiKey>;
+export type Authenticator = Static<typeof Authenticator>;
+
+type UserRef = { organizationId: string; userId: string };
+
+const findUser = prepared<UserRef>()((db, { organizationId, userId }) =>
+  db.selectFrom("users").selectAll().where("organization_id", "=", organizationId).where("id", "=", userId),
+);
+const findApiKeys = prepared<UserRef>()((db, { organizationId, userId }) =>
+  db
+    .selectFrom("api_keys")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .where("user_id", "=", userId)
+    .orderBy("id"),
+);
+const findAuthenticators = prepared<UserRef>()((db, { organizationId, userId }) =>
+  db
+    .selectFrom("authenticators")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .where("user_id", "=", userId)
+    .orderBy("id"),
+);
+const findOauthProviders = prepared<UserRef>()((db, { organizationId, userId }) =>
+  db
+    .selectFrom("oauth_providers")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .where("user_id", "=", userId)
+    .orderBy("id"),
+);
+const findTagIds = prepared<UserRef>()((db, { organizationId, userId }) =>
+  db
+    .selectFrom("user_tag_members")
+    .select("tag_id")
+    .where("organization_id", "=", organizationId)
+    .where("user_id", "=", userId)
+    .orderBy("tag_id"),
+);
+
+type ApiKeyRow = Awaited<ReturnType<typeof findApiKeys>>[number];
+type AuthenticatorRow = Awaited<ReturnType<typeof findAuthenticators>>[number];
+
+const MAX_CACHED = 10_000;
+/** Rendered users under their version: the version is read afresh each time, so another process's change shows at once. */
+const cache = new Map<string, { version: number; user: User }>();
+
+/** The user as it is now, or undefined if there is none. */
+export async function loadUser(reader: Reader, organizationId: string, userId: string): Promise<User | undefined> {
+  const ref = { organizationId, userId };
+  const [row] = await findUser(reader, ref);
+  if (!row) return undefined;
+  const cached = cache.get(userId);
+  if (cached?.version === row.version) return cached.user;
+  const [apiKeys, authenticators, oauthProviders, tagIds] = await Promise.all([
+    findApiKeys(reader, ref),
+    findAuthenticators(reader, ref),
+    findOauthProviders(reader, ref),
+    findTagIds(reader, ref),
+  ]);
+  const user: User = {
+    userId,
+    userName: row.name,
+    ...(row.email === null ? {} : { userEmail: row.email }),
+    ...(row.phone_number === null ? {} : { userPhoneNumber: row.phone_number }),
+    authenticators: authenticators.map(renderAuthenticator),
+    apiKeys: apiKeys.map(renderApiKey),
+    userTags: tagIds.map(({ tag_id }) => tag_id),
+    oauthProviders: oauthProviders.map((provider) => ({
+      providerId: provider.id,
+      providerName: provider.name,
+      issuer: provider.issuer,
+      audience: provider.audience,
+      subject: provider.subject,
+      createdAt: timestampOf(provider.created_at),
+      updatedAt: timestampOf(provider.updated_at),
+    })),
+    createdAt: timestampOf(row.created_at),
+    updatedAt: timestampOf(row.updated_at),
+    mfaPolicies: [],
+  };
+  if (cache.size >= MAX_CACHED) cache.clear();
+  cache.set(userId, { version: row.version, user });
+  return user;
+}
+
+/** What remains to be shown of a user that was deleted after voting. */
+export const departedUser = (userId: string, userName: string, createdAt: number): User => ({
+  userId,
+  userName,
+  authenticators: [],
+  apiKeys: [],
+  userTags: [],
+  oauthProviders: [],
+  createdAt: timestampOf(createdAt),
+  updatedAt: timestampOf(createdAt),
+  mfaPolicies: [],
+});
+
+export function renderApiKey(row: ApiKeyRow): ApiKey {
+  return {
+    credential: {
+      publicKey: row.public_key,
+      type: row.credential_type as CredentialType,
+      ...(row.session_profile_id === null ? {} : { sessionProfileId: row.session_profile_id }),
+    },
+    apiKeyId: row.id,
+    apiKeyName: row.name,
+    createdAt: timestampOf(row.created_at),
+    updatedAt: timestampOf(row.updated_at),
+    ...(row.expiration_seconds === null ? {} : { expirationSeconds: String(row.expiration_seconds) }),
+  };
+}
+
+export function renderAuthenticator(row: AuthenticatorRow): Authenticator {
+  return {
+    transports: JSON.parse(row.transports) as Authenticator["transports"],
+    attestationType: row.attestation_type,
+    aaguid: row.aaguid,
+    credentialId: row.credential_id,
+    model: "",
+    credential: {
+      publicKey: Buffer.from(row.public_key).toString("hex"),
+      type: "CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR",
+    },
+    authenticatorId: row.id,
+    authenticatorName: row.name,
+    createdAt: timestampOf(row.created_at),
+    updatedAt: timestampOf(row.updated_at),
+  };
+}

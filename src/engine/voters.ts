@@ -1,0 +1,40 @@
+import type { Reader } from "../storage/engine.ts";
+import { prepared } from "../storage/prepared.ts";
+import type { VoteRecord } from "./activities.ts";
+import type { Actor } from "./declare.ts";
+
+const selectVoter = prepared<{ organizationId: string; userId: string }>()((db, { organizationId, userId }) =>
+  db
+    .selectFrom("users as u")
+    .leftJoin("root_quorum_members as m", (join) =>
+      join.onRef("m.organization_id", "=", "u.organization_id").onRef("m.user_id", "=", "u.id"),
+    )
+    .where("u.organization_id", "=", organizationId)
+    .where("u.id", "=", userId)
+    .select(["u.id", "u.name", "m.user_id as root_member"]),
+);
+
+/** A user who voted before, as of now: what they may do is judged afresh at every vote. */
+export async function findVoter(read: Reader, organizationId: string, userId: string): Promise<Actor | undefined> {
+  const [row] = await selectVoter(read, { organizationId, userId });
+  return (
+    row && {
+      userId: row.id,
+      userName: row.name,
+      organizationId,
+      isRootQuorumMember: row.root_member !== null,
+      credential: { id: "", type: "" },
+    }
+  );
+}
+
+/** The users behind approvals who still exist. */
+export async function findApprovers(
+  read: Reader,
+  organizationId: string,
+  votes: readonly VoteRecord[],
+): Promise<Actor[]> {
+  const approvals = votes.filter(({ selection }) => selection === "VOTE_SELECTION_APPROVED");
+  const voters = await Promise.all(approvals.map(({ userId }) => findVoter(read, organizationId, userId)));
+  return voters.filter((voter) => voter !== undefined);
+}
