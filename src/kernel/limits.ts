@@ -24,6 +24,10 @@ export const MAX_LIST_LENGTH = 1000;
 export const MAX_PAYLOAD_LENGTH = 512 * 1024;
 /** Payloads in one sign_raw_payloads. */
 export const MAX_PAYLOADS = 100;
+/** Struct types in one EIP-712 payload, the domain's included ... */
+export const MAX_TYPED_DATA_TYPES = 64;
+/** ... and characters of all their definitions together. A type's hash covers every type it refers to. */
+export const MAX_TYPED_DATA_TYPES_LENGTH = 64 * 1024;
 
 export const MAX_USERS = 100;
 export const MAX_PRIVATE_KEYS = 1000;

@@ -1,0 +1,73 @@
+import { fail, KeysteadError } from "../../kernel/errors.ts";
+import { parseJson } from "../../kernel/json.ts";
+import { MAX_PAYLOAD_LENGTH } from "../../kernel/limits.ts";
+
+export type JsonObject = { readonly [key: string]: unknown };
+
+/** Refuses a payload for what stands at `place` in it: `message.to[2].wallet`, or `it` for the whole. */
+export type Refuse = (place: string, reason: string) => never;
+
+/** Longest place that an error text names whole; of a longer one it keeps the end. */
+const MAX_PLACE_LENGTH = 256;
+
+/** What refuses the request's `field` as not being valid `kind`, with FIELD_INVALID. */
+export function refusalOf(field: string, kind: string): Refuse {
+  return (place, reason) => {
+    const shown = place.length > MAX_PLACE_LENGTH ? `…${place.slice(-MAX_PLACE_LENGTH)}` : place;
+    fail("FIELD_INVALID", { field, reason: `is not valid ${kind}: ${shown} ${reason}` });
+  };
+}
+
+/** The object that the JSON text of a payload holds, parsed as strictly as a request body (see `parseJson`). */
+export function parsePayload(json: string, refuse: Refuse): JsonObject {
+  if (json.length > MAX_PAYLOAD_LENGTH) refuse("it", `is longer than ${MAX_PAYLOAD_LENGTH} characters`);
+  // Encoding would turn half a surrogate pair into U+FFFD without a word, and something else would be signed.
+  if (!json.isWellFormed()) refuse("it", "holds a lone surrogate");
+  const value = parseText(json, refuse);
+  return isJsonObject(value) ? value : refuse("it", "must be a JSON object");
+}
+
+function parseText(json: string, refuse: Refuse): unknown {
+  try {
+    return parseJson(Buffer.from(json));
+  } catch (error) {
+    if (!(error instanceof KeysteadError)) throw error;
+    const [place = "it", ...reason] = error.message.replace(/^(?:bad|invalid) request body: /, "").split(" ");
+    return refuse(place, reason.join(" "));
+  }
+}
+
+export const isJsonObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The value of an own key: a struct may well have a member called `constructor`. */
+export const ownValue = (object: JsonObject, key: string): unknown =>
+  Object.hasOwn(object, key) ? object[key] : undefined;
+
+const DECIMAL = /^(?:0|-?[1-9]\d{0,77})$/;
+const HEXADECIMAL = /^0x[0-9a-fA-F]{1,64}$/;
+
+/** An integer of at most 256 bits as JSON carries it: a safe number, a decimal string, or a 0x hex string (unsigned). */
+export function readInteger(value: unknown, place: string, refuse: Refuse): bigint {
+  if (value === undefined) return refuse(place, "is missing");
+  if (typeof value === "string" && (DECIMAL.test(value) || HEXADECIMAL.test(value))) return BigInt(value);
+  if (typeof value !== "number") {
+    return refuse(place, "must be an integer: a number, a decimal string or a 0x hex string");
+  }
+  if (!Number.isInteger(value)) return refuse(place, "must be a whole number");
+  if (!Number.isSafeInteger(value)) {
+    return refuse(place, "is a number above 2^53 that JSON cannot carry exactly; send it as a string");
+  }
+  return BigInt(value);
+}
+
+const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
+
+/** A 20-byte address in lowercase; the checksum that its case may carry (EIP-55) is not looked at. */
+export function readAddress(value: unknown, place: string, refuse: Refuse): string {
+  if (value === undefined) return refuse(place, "is missing");
+  if (typeof value !== "string" || !ADDRESS.test(value)) {
+    return refuse(place, "must be an address: 0x and 40 hex digits");
+  }
+  return value.toLowerCase();
+}
