@@ -39,7 +39,7 @@ export interface PrepareContext<Intent> {
   intent: Intent;
   read: Reader;
   organization: Organization;
-  signer: Signer;
+  signer: Pick<Signer, "ask">;
 }
 
 export interface RunContext<Intent, Prepared> {
@@ -72,6 +72,8 @@ export interface ActivityDeclaration<I extends TSchema, R extends TSchema, Prepa
   resultKey?: string;
   versions?: Record<number, OlderVersion<Static<I>, Static<R>>>;
   subject: (intent: Static<I>) => Subject;
+  /** Rules on the intent alone that a schema cannot say; it throws. Nobody has been authorized yet, so it stays cheap. */
+  check?: (intent: Static<I>) => void;
   /**
    * Work outside the transaction, after a first decision and before the one that counts: asking the signer. It may be done
    * in vain, so it leaves no trace.
@@ -104,6 +106,7 @@ export interface ActivityOperation {
   /** By activity type; the newest first. */
   versions: ReadonlyMap<string, ActivityVersion>;
   subject: (intent: unknown) => Subject;
+  check: (intent: unknown) => void;
   prepare?: (context: PrepareContext<unknown>) => Promise<unknown>;
   changesNothing: boolean;
   run: (context: RunContext<unknown, unknown>) => Promise<unknown>;
@@ -122,6 +125,7 @@ export function activity<I extends TSchema, R extends TSchema, Prepared = undefi
     versions,
     changesNothing,
     subject: subject as ActivityOperation["subject"],
+    check: (declaration.check ?? (() => {})) as ActivityOperation["check"],
     run: run as ActivityOperation["run"],
     ...(prepare ? { prepare: prepare as NonNullable<ActivityOperation["prepare"]> } : {}),
   };

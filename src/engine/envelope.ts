@@ -38,7 +38,9 @@ export function parseSubmission(operation: ActivityOperation, body: Record<strin
   checkLiveness(stringOf(body, "timestampMs"), now);
   const parameters = parametersOf(body);
   validate(version.intent, parameters, "parameters");
-  return { version, parameters, intent: version.upgrade(parameters) };
+  const intent = version.upgrade(parameters);
+  operation.check(intent);
+  return { version, parameters, intent };
 }
 
 /** The same for the operations that have one version and no intent of their own kind. */

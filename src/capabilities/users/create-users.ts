@@ -1,0 +1,131 @@
+import { type Static, Type } from "typebox";
+import { activity } from "../../engine/declare.ts";
+import { Email, Ids, Label, List, OneOf, PhoneNumber, SomeOf, Strict } from "../../engine/fields.ts";
+import { MAX_USERS } from "../../kernel/limits.ts";
+import {
+  ApiKeyParams,
+  ApiKeyParamsV1,
+  AuthenticatorParams,
+  AuthenticatorParamsV1,
+  checkApiKeys,
+  checkedApiKey,
+  checkOauthProviders,
+  OauthProviderParams,
+  OauthProviderParamsV1,
+  upgradeApiKey,
+  upgradeAuthenticator,
+  verifyAuthenticators,
+} from "../credentials/model.ts";
+import { addUser, enforceUserLimit } from "./store.ts";
+
+const UserParams = Strict({
+  userName: Label,
+  userEmail: Type.Optional(Email),
+  userPhoneNumber: Type.Optional(PhoneNumber),
+  apiKeys: List(ApiKeyParams),
+  authenticators: List(AuthenticatorParams, 10),
+  oauthProviders: List(OauthProviderParams),
+  userTags: Ids,
+});
+const IntentV3 = Strict({
+  users: SomeOf(
+    Strict({
+      userName: Label,
+      userEmail: Type.Optional(Email),
+      userPhoneNumber: Type.Optional(PhoneNumber),
+      apiKeys: List(ApiKeyParams),
+      authenticators: List(AuthenticatorParams, 10),
+      oauthProviders: List(OauthProviderParamsV1),
+      userTags: Ids,
+    }),
+    MAX_USERS,
+  ),
+});
+const IntentV2 = Strict({
+  users: SomeOf(
+    Strict({
+      userName: Label,
+      userEmail: Type.Optional(Email),
+      apiKeys: List(ApiKeyParamsV1),
+      authenticators: List(AuthenticatorParams, 10),
+      userTags: Ids,
+    }),
+    MAX_USERS,
+  ),
+});
+const IntentV1 = Strict({
+  users: SomeOf(
+    Strict({
+      userName: Label,
+      userEmail: Type.Optional(Email),
+      accessType: OneOf(["ACCESS_TYPE_WEB", "ACCESS_TYPE_API", "ACCESS_TYPE_ALL"]),
+      apiKeys: List(ApiKeyParamsV1),
+      authenticators: List(AuthenticatorParamsV1, 10),
+      userTags: Ids,
+    }),
+    MAX_USERS,
+  ),
+});
+
+export const createUsers = activity({
+  path: "create_users",
+  summary: "Add users with their credentials and tags.",
+  version: 4,
+  intent: Strict({ users: SomeOf(UserParams, MAX_USERS) }),
+  result: Type.Object({ userIds: Type.Array(Type.String()) }),
+  versions: {
+    1: {
+      intent: IntentV1,
+      // What a user may do is no longer told by an access type.
+      upgrade: ({ users }: Static<typeof IntentV1>) => ({
+        users: users.map(({ accessType: _, apiKeys, authenticators, ...user }) => ({
+          ...user,
+          apiKeys: apiKeys.map(upgradeApiKey),
+          authenticators: authenticators.map(upgradeAuthenticator),
+          oauthProviders: [],
+        })),
+      }),
+    },
+    2: {
+      intent: IntentV2,
+      upgrade: ({ users }: Static<typeof IntentV2>) => ({
+        users: users.map(({ apiKeys, ...user }) => ({
+          ...user,
+          apiKeys: apiKeys.map(upgradeApiKey),
+          oauthProviders: [],
+        })),
+      }),
+    },
+    3: { intent: IntentV3, upgrade: (intent: Static<typeof IntentV3>) => intent },
+  },
+  subject: () => ({ governedBy: "policies", resource: "USER", action: "CREATE" }),
+  check({ users }) {
+    for (const [index, { apiKeys, oauthProviders }] of users.entries()) {
+      checkApiKeys(apiKeys, `parameters.users.${index}.apiKeys`);
+      checkOauthProviders(oauthProviders, `parameters.users.${index}.oauthProviders`);
+    }
+  },
+  prepare: ({ intent: { users } }) =>
+    Promise.all(
+      users.map(({ authenticators }, index) =>
+        verifyAuthenticators(authenticators, `parameters.users.${index}.authenticators`),
+      ),
+    ),
+  async run({ intent: { users }, tx, organization, now, prepared: authenticators }) {
+    const userIds: string[] = [];
+    for (const [index, user] of users.entries()) {
+      const newUser = {
+        name: user.userName,
+        email: user.userEmail,
+        phoneNumber: user.userPhoneNumber,
+        apiKeys: user.apiKeys.map(checkedApiKey),
+        authenticators: authenticators[index] ?? [],
+        oauthProviders: user.oauthProviders,
+        tagIds: user.userTags,
+      };
+      userIds.push(await addUser(tx, organization.id, newUser, now, `parameters.users.${index}`));
+    }
+    await enforceUserLimit(tx, organization.id);
+    return { userIds };
+  },
+});

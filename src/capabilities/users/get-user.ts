@@ -1,0 +1,17 @@
+import { Type } from "typebox";
+import { query } from "../../engine/declare.ts";
+import { Id } from "../../engine/fields.ts";
+import { loadUser, User } from "../../engine/users.ts";
+import { fail } from "../../kernel/errors.ts";
+
+export const getUser = query({
+  path: "get_user",
+  summary: "One user with its credentials and tags.",
+  request: Type.Object({ organizationId: Id, userId: Id }),
+  response: Type.Object({ user: User }),
+  async run({ request: { userId }, read, organization }) {
+    const user = await loadUser(read, organization.id, userId);
+    if (!user) fail("RESOURCE_NOT_FOUND", { kind: "user", id: userId, organizationId: organization.id });
+    return { user };
+  },
+});

@@ -1,0 +1,9 @@
+import { createApiOnlyUsers } from "./create-api-only-users.ts";
+import { createUsers } from "./create-users.ts";
+import { deleteUsers } from "./delete-users.ts";
+import { getUser } from "./get-user.ts";
+import { listUsers } from "./list-users.ts";
+import { updateUser } from "./update-user.ts";
+import { updateUserName } from "./update-user-name.ts";
+
+export const users = [createUsers, createApiOnlyUsers, updateUser, updateUserName, deleteUsers, getUser, listUsers];

@@ -1,0 +1,122 @@
+import { loadUser, type User } from "../../engine/users.ts";
+import { fail } from "../../kernel/errors.ts";
+import { newId } from "../../kernel/ids.ts";
+import { MAX_USERS } from "../../kernel/limits.ts";
+import type { Reader, Transactor } from "../../storage/engine.ts";
+import type { CheckedApiKey, CheckedAuthenticator, OauthProviderParams } from "../credentials/model.ts";
+import { addApiKeys, addAuthenticators, addOauthProviders } from "../credentials/store.ts";
+import { attachTags, userTags } from "../tags/store.ts";
+
+/** @throws KeysteadError RESOURCE_NOT_FOUND naming the first user that the organization does not have */
+export async function requireUsers(read: Reader, organizationId: string, userIds: readonly string[]): Promise<void> {
+  if (userIds.length === 0) return;
+  const rows = await read
+    .selectFrom("users")
+    .select("id")
+    .where("organization_id", "=", organizationId)
+    .where("id", "in", [...userIds])
+    .execute();
+  const known = new Set(rows.map(({ id }) => id));
+  const id = userIds.find((userId) => !known.has(userId));
+  if (id !== undefined) fail("RESOURCE_NOT_FOUND", { kind: "user", id, organizationId });
+}
+
+export interface UserChange {
+  name?: string;
+  email?: string;
+  phone_number?: string;
+}
+
+/**
+ * Changes a user, or marks one as changed whose credentials or tags are: its version rises, so that nothing derived from
+ * the old state is used again.
+ *
+ * @throws KeysteadError RESOURCE_NOT_FOUND
+ */
+export async function changeUser(
+  tx: Transactor,
+  organizationId: string,
+  userId: string,
+  now: number,
+  change: UserChange = {},
+): Promise<void> {
+  const { numUpdatedRows } = await tx
+    .updateTable("users")
+    .set((user) => ({ ...change, version: user("version", "+", 1), updated_at: now }))
+    .where("organization_id", "=", organizationId)
+    .where("id", "=", userId)
+    .executeTakeFirst();
+  if (numUpdatedRows === 0n) fail("RESOURCE_NOT_FOUND", { kind: "user", id: userId, organizationId });
+}
+
+export interface NewUser {
+  id?: string;
+  name: string;
+  email?: string | undefined;
+  phoneNumber?: string | undefined;
+  apiKeys: readonly CheckedApiKey[];
+  authenticators: readonly CheckedAuthenticator[];
+  oauthProviders: readonly OauthProviderParams[];
+  tagIds: readonly string[];
+}
+
+/** Adds a user with its credentials and tags; `field` is where the user stands in the request. */
+export async function addUser(
+  tx: Transactor,
+  organizationId: string,
+  user: NewUser,
+  now: number,
+  field: string,
+): Promise<string> {
+  const { id = newId(), name, email, phoneNumber, apiKeys, authenticators, oauthProviders, tagIds } = user;
+  refuseUnreachable(user);
+  await tx
+    .insertInto("users")
+    .values({
+      id,
+      organization_id: organizationId,
+      name,
+      email: email ?? null,
+      phone_number: phoneNumber ?? null,
+      version: 1,
+      created_at: now,
+      updated_at: now,
+    })
+    .execute();
+  const owner = { tx, organizationId, userId: id, now };
+  await addApiKeys(owner, apiKeys, `${field}.apiKeys`);
+  await addAuthenticators(owner, authenticators, `${field}.authenticators`);
+  await addOauthProviders(owner, oauthProviders, `${field}.oauthProviders`);
+  await attachTags(tx, organizationId, userTags, id, tagIds);
+  return id;
+}
+
+/** A user needs a lasting credential, or an address at which sign-in can reach them. */
+function refuseUnreachable({ name, email, phoneNumber, apiKeys, authenticators, oauthProviders }: NewUser): void {
+  const lasting =
+    authenticators.length > 0 ||
+    oauthProviders.length > 0 ||
+    apiKeys.some(({ expirationSeconds }) => expirationSeconds === null);
+  if (!lasting && email === undefined && phoneNumber === undefined) fail("VALID_CREDENTIAL_MISSING", { user: name });
+}
+
+/** @throws KeysteadError QUOTA_EXCEEDED when the organization has more users than it may */
+export async function enforceUserLimit(tx: Transactor, organizationId: string): Promise<void> {
+  const { count } = await tx
+    .selectFrom("users")
+    .select((eb) => eb.fn.countAll<number>().as("count"))
+    .where("organization_id", "=", organizationId)
+    .executeTakeFirstOrThrow();
+  if (count > MAX_USERS) fail("QUOTA_EXCEEDED", { kind: "users", limit: MAX_USERS });
+}
+
+export async function findUsers(read: Reader, organizationId: string): Promise<User[]> {
+  const rows = await read
+    .selectFrom("users")
+    .select("id")
+    .where("organization_id", "=", organizationId)
+    .orderBy("id")
+    .execute();
+  const users = await Promise.all(rows.map(({ id }) => loadUser(read, organizationId, id)));
+  return users.filter((user) => user !== undefined);
+}
