@@ -4,6 +4,10 @@
 export const MAX_BODY_BYTES = 4 * 1024 * 1024;
 /** Largest stamp header in bytes; a WebAuthn stamp with a long user handle is under 4 KiB. */
 export const MAX_STAMP_BYTES = 16 * 1024;
+/** Longest WebAuthn credential ID in bytes (WebAuthn Level 3, section 4). */
+export const MAX_CREDENTIAL_ID_BYTES = 1023;
+/** Characters of each part of an authenticator's attestation; with a certificate chain it is under 8 KiB. */
+export const MAX_ATTESTATION_LENGTH = 64 * 1024;
 /** Bound of all request headers together in bytes; beyond it the connection is answered and closed. */
 export const MAX_HEADER_BYTES = 128 * 1024;
 /** Objects and arrays inside one another in a JSON body. */

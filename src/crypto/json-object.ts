@@ -1,0 +1,29 @@
+import { KeysteadError } from "../kernel/errors.ts";
+import { parseJson } from "../kernel/json.ts";
+
+/** Throws the caller's own error with this reason. */
+export type Refuse = (reason: string) => never;
+
+/** Parses a JSON object as strictly as a request body; every fault goes to `refuse`. */
+export function parseJsonObject(bytes: Uint8Array, refuse: Refuse): Record<string, unknown> {
+  const value = parseOrRefuse(bytes, refuse);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return refuse("it is not a JSON object");
+  return value as Record<string, unknown>;
+}
+
+function parseOrRefuse(bytes: Uint8Array, refuse: Refuse): unknown {
+  try {
+    return parseJson(bytes);
+  } catch (error) {
+    if (!(error instanceof KeysteadError)) throw error;
+    // What stands before the first colon speaks of a request body, which this is not.
+    return refuse(error.message.slice(error.message.indexOf(": ") + 2).replaceAll("``", "the value"));
+  }
+}
+
+/** The string `object[name]`; a missing field or another type goes to `refuse`. */
+export function stringField(object: Record<string, unknown>, name: string, refuse: Refuse): string {
+  const value = Object.hasOwn(object, name) ? object[name] : undefined;
+  if (value === undefined) return refuse(`\`${name}\` is missing`);
+  return typeof value === "string" ? value : refuse(`\`${name}\` must be a string`);
+}

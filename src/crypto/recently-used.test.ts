@@ -1,0 +1,18 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { recentlyUsed } from "./recently-used.ts";
+
+test("at capacity the entry unused for longest is forgotten", () => {
+  const keys = recentlyUsed<number>(3);
+  keys.set("a", 1);
+  keys.set("b", 2);
+  keys.set("c", 3);
+  assert.equal(keys.get("a"), 1);
+  keys.set("d", 4);
+  assert.equal(keys.get("b"), undefined);
+  assert.deepEqual([keys.get("a"), keys.get("c"), keys.get("d")], [1, 3, 4]);
+  keys.set("a", 5);
+  keys.set("e", 6);
+  assert.equal(keys.get("c"), undefined);
+  assert.deepEqual([keys.get("a"), keys.size()], [5, 3]);
+});

@@ -1,0 +1,94 @@
+import { decodeFirst } from "cborg";
+import { bytesFromBase64Url } from "../kernel/bytes.ts";
+import { CTAP2_CBOR } from "./cose-key.ts";
+import { parseJsonObject, type Refuse, stringField } from "./json-object.ts";
+
+/** What the browser says it asked the authenticator for (WebAuthn Level 3, section 5.8.1). */
+export type ClientData = { type: string; challenge: string; origin: string };
+
+/** Authenticator data (WebAuthn Level 3, section 6.1). */
+export type AuthenticatorData = {
+  /** SHA-256 of the relying party's ID. */
+  rpIdHash: Buffer;
+  userPresent: boolean;
+  signCount: number;
+  /** Of a registration. */
+  attested: AttestedCredential | undefined;
+};
+
+/** Attested credential data (WebAuthn Level 3, section 6.5.1). */
+export type AttestedCredential = {
+  /** 16 bytes naming the authenticator's model. */
+  aaguid: Buffer;
+  credentialId: Buffer;
+  /** COSE_Key. */
+  publicKey: Buffer;
+};
+
+const USER_PRESENT = 0x01;
+const ATTESTED_CREDENTIAL = 0x40;
+const EXTENSIONS = 0x80;
+const HEADER_BYTES = 37;
+const AAGUID_BYTES = 16;
+
+/** Bytes of base64url with or without its padding, in its one canonical spelling otherwise, or undefined. */
+export function bytesFromPaddedBase64Url(text: string): Buffer | undefined {
+  const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
+  if (padding > 0 && text.length % 4 !== 0) return undefined;
+  return bytesFromBase64Url(text.slice(0, text.length - padding));
+}
+
+/** Reads clientDataJSON as strictly as a request body; every fault goes to `refuse`. */
+export function parseClientData(bytes: Uint8Array, refuse: Refuse): ClientData {
+  const fields = parseJsonObject(bytes, refuse);
+  return {
+    type: stringField(fields, "type", refuse),
+    challenge: stringField(fields, "challenge", refuse),
+    origin: stringField(fields, "origin", refuse),
+  };
+}
+
+/**
+ * @param allowed undefined = any
+ * @returns whether a request may come from this origin, compared letter by letter
+ */
+export function isAllowedOrigin(origin: string, allowed: readonly string[] | undefined): boolean {
+  return allowed === undefined || allowed.includes(origin);
+}
+
+/** Reads authenticator data whose parts are those that its flags announce, no more and no less; otherwise undefined. */
+export function parseAuthenticatorData(bytes: Buffer): AuthenticatorData | undefined {
+  if (bytes.length < HEADER_BYTES) return undefined;
+  const flags = bytes.readUInt8(32);
+  const header = {
+    rpIdHash: bytes.subarray(0, 32),
+    userPresent: (flags & USER_PRESENT) !== 0,
+    signCount: bytes.readUInt32BE(33),
+  };
+  try {
+    let rest = bytes.subarray(HEADER_BYTES);
+    let attested: AttestedCredential | undefined;
+    if (flags & ATTESTED_CREDENTIAL) [attested, rest] = readAttestedCredential(rest);
+    if (flags & EXTENSIONS) rest = readMap(rest)[1];
+    return rest.length === 0 ? { ...header, attested } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** @throws when a part is cut short or is not CBOR */
+function readAttestedCredential(bytes: Buffer): [AttestedCredential, Buffer] {
+  const start = AAGUID_BYTES + 2;
+  const end = start + bytes.readUInt16BE(AAGUID_BYTES);
+  const credentialId = bytes.subarray(start, end);
+  const [publicKey, rest] = readMap(bytes.subarray(end));
+  return [{ aaguid: bytes.subarray(0, AAGUID_BYTES), credentialId, publicKey }, rest];
+}
+
+/** Splits `bytes` after the CBOR map that they begin with. */
+function readMap(bytes: Buffer): [Buffer, Buffer] {
+  const [value, rest] = decodeFirst(bytes, CTAP2_CBOR);
+  if (!(value instanceof Map)) throw new TypeError("not a map");
+  const length = bytes.length - rest.length;
+  return [bytes.subarray(0, length), bytes.subarray(length)];
+}
