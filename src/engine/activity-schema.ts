@@ -65,8 +65,10 @@ export function activityOf({ versions }: ActivityOperation): TSchema {
   return activityShape(OneOf(all.map(({ type }) => type)), oneKey(intents), oneKey(results));
 }
 
-/** Any activity of the given operations, as the activity queries answer it. */
-export function anyActivityOf(types: readonly string[]): TSchema {
-  const anything = Type.Object({}, { description: "One member, named after the activity's type." });
-  return activityShape(OneOf(types), anything, anything);
-}
+/** The type of any activity; the service's document lists the values, which are those of all its operations. */
+export const ActivityType = Type.String({ $id: "ActivityType", pattern: "^ACTIVITY_TYPE_[A-Z0-9_]+$" });
+
+const oneMember = Type.Object({}, { description: "One member, named after the activity's type." });
+
+/** Any activity, as the activity queries answer it. */
+export const AnyActivity = activityShape(ActivityType, oneMember, oneMember);

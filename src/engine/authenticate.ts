@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { encodeEcdsaDer } from "../crypto/ecdsa-der.ts";
 import { type ApiKeyStamp, decodeApiKeyStamp, verifyApiKeyStamp } from "../crypto/stamps.ts";
 import { decodeWebAuthnStamp, verifyWebAuthnStamp, type WebAuthnStamp } from "../crypto/webauthn-assertion.ts";
 import { fail } from "../kernel/errors.ts";
@@ -64,7 +65,9 @@ export async function authenticate(
       fail("API_KEY_SIGNATURE_INVALID", { reason: "the signature does not match the body" });
     }
     refuseExpired(found, organizationId, publicKey, now);
-    const stampRecord = { publicKey, scheme, signature: signature.toString("hex") };
+    // As the client wrote it: DER for ECDSA.
+    const signatureAsSent = curve === "API_KEY_CURVE_ED25519" ? signature : encodeEcdsaDer(signature);
+    const stampRecord = { publicKey, scheme, signature: signatureAsSent.toString("hex") };
     return { organization: found.organization, actor: found.actor, credentialKey, stampRecord };
   }
   const { credentialId, signature } = stamp.stamp;

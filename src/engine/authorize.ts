@@ -34,9 +34,9 @@ export function decide(facts: DecisionFacts): Decision {
   return denied("No policies evaluated to outcome: Allow");
 }
 
-/** Whether a vote of this user could bring the activity nearer to being allowed. */
-export function couldCount(facts: DecisionFacts, voter: Actor): boolean {
-  return voter.organizationId === facts.organization.id && voter.isRootQuorumMember;
+/** Whether a vote of this user could bring an activity of the organization nearer to being allowed. */
+export function couldCount(organization: Organization, voter: Actor): boolean {
+  return voter.organizationId === organization.id && voter.isRootQuorumMember;
 }
 
 /** `short` while members approve but too few: the others may still join. It takes a member to start. */

@@ -1,5 +1,5 @@
-import { fail } from "../kernel/errors.ts";
 import type { Clock } from "../kernel/clock.ts";
+import { fail } from "../kernel/errors.ts";
 import type { Signer } from "../signer/client.ts";
 import type { Database } from "../storage/database.ts";
 import type { ActivityView } from "./activities.ts";

@@ -122,7 +122,7 @@ async function settle(
   }
   const { activity, votes, facts, error } = outcome;
   if (error) throw error;
-  const viewer = { actor, mayVote: couldCount(facts, actor), now: ballot.now };
+  const viewer = { actor, mayVote: couldCount(facts.organization, actor), now: ballot.now };
   return viewActivity(engine.database.read, activity, votes, viewer);
 }
 
@@ -224,7 +224,7 @@ async function considerVote(
   }
   const own = votes.find((vote) => vote.userId === actor.userId && isLive(vote, ballot.now));
   if (own?.selection === ballot.selection) return { todo: "answer", activity: existing, facts };
-  if (!couldCount(facts, actor)) {
+  if (!couldCount(facts.organization, actor)) {
     fail("PERMISSION_DENIED", { reason: "A vote of this user would not count on this activity." });
   }
   const target: Target = { operation, version, intent, record: existing, isNew: false };

@@ -158,7 +158,7 @@ const findTagIds = prepared<UserRef>()((db, { organizationId, userId }) =>
     .selectFrom("user_tag_members")
     .select("tag_id")
     .where("organization_id", "=", organizationId)
-    .where("user_id", "=", userId)
+    .where("member_id", "=", userId)
     .orderBy("tag_id"),
 );
 

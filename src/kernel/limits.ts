@@ -26,6 +26,8 @@ export const MAX_LABEL_LENGTH = 255;
 export const MAX_LIST_LENGTH = 1000;
 /** Characters of a payload to sign. */
 export const MAX_PAYLOAD_LENGTH = 512 * 1024;
+/** Characters of EIP-712 typed data: hashing it is work for the server, and more the more structs it holds. */
+export const MAX_TYPED_DATA_LENGTH = 64 * 1024;
 /** Payloads in one sign_raw_payloads. */
 export const MAX_PAYLOADS = 100;
 /** Struct types in one EIP-712 payload, the domain's included ... */

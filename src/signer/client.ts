@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { fail } from "../kernel/errors.ts";
 import { SIGNER_DEADLINE_MS } from "../kernel/limits.ts";
@@ -28,7 +28,8 @@ export interface SignerOptions {
   rootKeyFile: string;
   passphrase?: string | undefined;
   mayCreateRootKey: boolean;
-  /** Whether the root key that was opened is the one the database was sealed with. */
+  /** Where compiled code is kept between starts; none if absent. */
+  compileCacheDirectory?: string | undefined;
   log: Logger;
 }
 
@@ -83,6 +84,11 @@ export class SignerProcess implements Signer {
     return this.#state;
   }
 
+  /** Which root key is open; undefined while sealed. */
+  get rootKeyId(): string | undefined {
+    return this.#rootKeyId;
+  }
+
   /** For operators and tests: the process id while there is a process. */
   get pid(): number | undefined {
     return this.#child?.pid;
@@ -127,15 +133,13 @@ export class SignerProcess implements Signer {
   }
 
   #spawn(): void {
+    const { compileCacheDirectory } = this.#options;
     // A core dump would hold plaintext keys; only a shell can switch it off for the process that replaces it.
     const child = spawn("/bin/sh", ["-c", 'ulimit -c 0; exec "$0" "$@"', process.execPath, MAIN], {
       stdio: ["ignore", "ignore", "inherit", "pipe"],
       cwd: "/",
-      env: {
-        NODE_OPTIONS: "",
-        NODE_COMPILE_CACHE:
-          process.env.NODE_COMPILE_CACHE ?? join(dirname(MAIN), "..", "..", "..", "node_modules", ".cache", "keystead"),
-      },
+      // Nothing of the server's environment, passwords among it, reaches the signer.
+      env: compileCacheDirectory === undefined ? {} : { NODE_COMPILE_CACHE: compileCacheDirectory },
     });
     const socket = child.stdio[3] as Duplex;
     readFrames(socket, (frame) => this.#receive(frame as ResponseFrame));

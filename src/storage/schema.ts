@@ -78,14 +78,14 @@ export interface Schema {
     created_at: number;
     updated_at: number;
   };
-  user_tag_members: { organization_id: string; tag_id: string; user_id: string };
-  private_key_tag_members: { organization_id: string; tag_id: string; private_key_id: string };
+  user_tag_members: { organization_id: string; tag_id: string; member_id: string };
+  private_key_tag_members: { organization_id: string; tag_id: string; member_id: string };
   private_keys: {
     id: string;
     organization_id: string;
     name: string;
     curve: string;
-    /** Lowercase hex: compressed point, or the 32 bytes of an Ed25519 key. */
+    /** Lowercase hex: uncompressed point, or the 32 bytes of an Ed25519 key. */
     public_key: string;
     sealed_key: Uint8Array;
     exported: number;

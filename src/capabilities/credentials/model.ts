@@ -1,8 +1,8 @@
 import { type Static, Type } from "typebox";
+import { type ApiKeyCurve, normalizePublicKey } from "../../crypto/public-keys.ts";
+import { type RegisteredCredential, verifyAttestation } from "../../crypto/webauthn-attestation.ts";
 import { Label, List, OneOf, Seconds, Strict } from "../../engine/fields.ts";
 import { authenticatorTransports, type CredentialType } from "../../engine/users.ts";
-import { type ApiKeyCurve, normalizePublicKey } from "../../crypto/public-keys.ts";
-import { type VerifiedAttestation, verifyAttestation } from "../../crypto/webauthn-attestation.ts";
 import { fail } from "../../kernel/errors.ts";
 
 /** The parameters that credentials are made from, wherever they are made, in all their versions. */
@@ -122,7 +122,12 @@ export interface CheckedApiKey {
   expirationSeconds: number | null;
 }
 
-export const checkedApiKey = ({ apiKeyName, publicKey, curveType, expirationSeconds }: ApiKeyParams): CheckedApiKey => ({
+export const checkedApiKey = ({
+  apiKeyName,
+  publicKey,
+  curveType,
+  expirationSeconds,
+}: ApiKeyParams): CheckedApiKey => ({
   name: apiKeyName,
   publicKey: normalizePublicKey(curveType, publicKey) ?? publicKey,
   type: credentialTypeOfCurve[curveType],
@@ -130,10 +135,7 @@ export const checkedApiKey = ({ apiKeyName, publicKey, curveType, expirationSeco
 });
 
 /** A passkey whose attestation was verified. */
-export interface CheckedAuthenticator extends VerifiedAttestation {
-  name: string;
-  transports: readonly string[];
-}
+export type CheckedAuthenticator = RegisteredCredential & { name: string; transports: readonly string[] };
 
 /** @throws KeysteadError ATTESTATION_INVALID naming the field */
 export function verifyAuthenticators(

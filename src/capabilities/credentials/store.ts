@@ -42,7 +42,11 @@ export async function addApiKeys(owner: Owner, apiKeys: readonly CheckedApiKey[]
   return rows.map(({ id }) => id);
 }
 
-async function refuseKnownKeys({ tx, organizationId }: Owner, apiKeys: readonly CheckedApiKey[], field: string): Promise<void> {
+async function refuseKnownKeys(
+  { tx, organizationId }: Owner,
+  apiKeys: readonly CheckedApiKey[],
+  field: string,
+): Promise<void> {
   const known = await tx
     .selectFrom("api_keys")
     .select("public_key")

@@ -37,7 +37,12 @@ export interface Quorum {
   userIds: string[];
 }
 
-export async function replaceRootQuorum(tx: Transactor, organizationId: string, quorum: Quorum, now: number): Promise<void> {
+export async function replaceRootQuorum(
+  tx: Transactor,
+  organizationId: string,
+  quorum: Quorum,
+  now: number,
+): Promise<void> {
   await tx.deleteFrom("root_quorum_members").where("organization_id", "=", organizationId).execute();
   const members = quorum.userIds.map((user_id) => ({ organization_id: organizationId, user_id }));
   await tx.insertInto("root_quorum_members").values(members).execute();

@@ -5,7 +5,7 @@ import { MAX_USERS } from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { CheckedApiKey, CheckedAuthenticator, OauthProviderParams } from "../credentials/model.ts";
 import { addApiKeys, addAuthenticators, addOauthProviders } from "../credentials/store.ts";
-import { attachTags, userTags } from "../tags/store.ts";
+import { replaceTags, userTags } from "../tags/store.ts";
 
 /** @throws KeysteadError RESOURCE_NOT_FOUND naming the first user that the organization does not have */
 export async function requireUsers(read: Reader, organizationId: string, userIds: readonly string[]): Promise<void> {
@@ -87,7 +87,7 @@ export async function addUser(
   await addApiKeys(owner, apiKeys, `${field}.apiKeys`);
   await addAuthenticators(owner, authenticators, `${field}.authenticators`);
   await addOauthProviders(owner, oauthProviders, `${field}.oauthProviders`);
-  await attachTags(tx, organizationId, userTags, id, tagIds);
+  await replaceTags({ tx, organizationId, kind: userTags }, id, tagIds);
   return id;
 }
 

@@ -23,7 +23,9 @@ export const updateUser = activity({
       ...(userPhoneNumber === undefined ? {} : { phone_number: userPhoneNumber }),
     };
     await changeUser(tx, organization.id, userId, now, change);
-    if (userTagIds !== undefined) await replaceTags(tx, organization.id, userTags, userId, userTagIds);
+    if (userTagIds !== undefined) {
+      await replaceTags({ tx, organizationId: organization.id, kind: userTags }, userId, userTagIds);
+    }
     return { userId };
   },
 });

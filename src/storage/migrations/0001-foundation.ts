@@ -111,11 +111,11 @@ export async function up(db: Kysely<unknown>, engine: Engine): Promise<void> {
   await create("user_tag_members")
     .text("organization_id")
     .text("tag_id")
-    .text("user_id")
-    .primaryKey("organization_id", "tag_id", "user_id")
+    .text("member_id")
+    .primaryKey("organization_id", "tag_id", "member_id")
     .references(["organization_id", "tag_id"], "tags", ["organization_id", "id"], "cascade")
-    .references(["organization_id", "user_id"], "users", ["organization_id", "id"], "cascade")
-    .index("organization_id", "user_id")
+    .references(["organization_id", "member_id"], "users", ["organization_id", "id"], "cascade")
+    .index("organization_id", "member_id")
     .execute();
 
   await create("private_keys")
@@ -147,11 +147,11 @@ export async function up(db: Kysely<unknown>, engine: Engine): Promise<void> {
   await create("private_key_tag_members")
     .text("organization_id")
     .text("tag_id")
-    .text("private_key_id")
-    .primaryKey("organization_id", "tag_id", "private_key_id")
+    .text("member_id")
+    .primaryKey("organization_id", "tag_id", "member_id")
     .references(["organization_id", "tag_id"], "tags", ["organization_id", "id"], "cascade")
-    .references(["organization_id", "private_key_id"], "private_keys", ["organization_id", "id"], "cascade")
-    .index("organization_id", "private_key_id")
+    .references(["organization_id", "member_id"], "private_keys", ["organization_id", "id"], "cascade")
+    .index("organization_id", "member_id")
     .execute();
 
   await create("activities")

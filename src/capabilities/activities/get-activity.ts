@@ -1,0 +1,22 @@
+import { Type } from "typebox";
+import { findActivity, findVotes } from "../../engine/activities.ts";
+import { AnyActivity } from "../../engine/activity-schema.ts";
+import { query } from "../../engine/declare.ts";
+import { Id } from "../../engine/fields.ts";
+import { fail } from "../../kernel/errors.ts";
+import { viewFor } from "./view.ts";
+
+export const getActivity = query({
+  path: "get_activity",
+  summary: "One activity with its votes.",
+  request: Type.Object({ organizationId: Id, activityId: Id }),
+  response: Type.Object({ activity: AnyActivity }),
+  async run(context) {
+    const { request, read, organization } = context;
+    const activity = await findActivity(read, organization.id, request.activityId);
+    if (!activity) {
+      fail("RESOURCE_NOT_FOUND", { kind: "activity", id: request.activityId, organizationId: organization.id });
+    }
+    return { activity: await viewFor(context, activity, await findVotes(read, activity)) };
+  },
+});

@@ -1,0 +1,6 @@
+import { approveActivity } from "./approve-activity.ts";
+import { getActivity } from "./get-activity.ts";
+import { listActivities } from "./list-activities.ts";
+import { rejectActivity } from "./reject-activity.ts";
+
+export const activities = [getActivity, listActivities, approveActivity, rejectActivity];

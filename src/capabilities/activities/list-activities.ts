@@ -1,0 +1,43 @@
+import { Type } from "typebox";
+import { activityOfRow, activityStatuses, findVotes } from "../../engine/activities.ts";
+import { ActivityType, AnyActivity } from "../../engine/activity-schema.ts";
+import { query } from "../../engine/declare.ts";
+import { Id, List, OneOf, Pagination } from "../../engine/fields.ts";
+import { pageOf } from "../../engine/paging.ts";
+import { viewFor } from "./view.ts";
+
+export const listActivities = query({
+  path: "list_activities",
+  summary: "Activities, newest first, narrowed by status and type.",
+  request: Type.Object({
+    organizationId: Id,
+    filterByStatus: Type.Optional(List(OneOf(activityStatuses))),
+    paginationOptions: Type.Optional(Pagination),
+    filterByType: Type.Optional(List(ActivityType)),
+  }),
+  response: Type.Object({ activities: Type.Array(AnyActivity) }),
+  async run(context) {
+    const { request, read, organization } = context;
+    const { filterByStatus = [], filterByType = [] } = request;
+    const page = pageOf(request.paginationOptions);
+    const rows = await read
+      .selectFrom("activities")
+      .selectAll()
+      .where("organization_id", "=", organization.id)
+      .$if(filterByStatus.length > 0, (rows) => rows.where("status", "in", filterByStatus))
+      .$if(filterByType.length > 0, (rows) => rows.where("type", "in", filterByType))
+      .$if(page.before !== undefined, (rows) => rows.where("id", "<", page.before as string))
+      .$if(page.after !== undefined, (rows) => rows.where("id", ">", page.after as string))
+      .orderBy("id", page.after === undefined ? "desc" : "asc")
+      .limit(page.limit)
+      .execute();
+    // Going up from a cursor takes the nearest; the page itself is newest first either way.
+    const newestFirst = page.after === undefined ? rows : rows.reverse();
+    const activities = newestFirst.map(activityOfRow);
+    return {
+      activities: await Promise.all(
+        activities.map(async (activity) => viewFor(context, activity, await findVotes(read, activity))),
+      ),
+    };
+  },
+});

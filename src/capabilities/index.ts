@@ -1,0 +1,19 @@
+import type { Operation } from "../engine/declare.ts";
+import { activities } from "./activities/index.ts";
+import { credentials } from "./credentials/index.ts";
+import { organizations } from "./organizations/index.ts";
+import { privateKeys } from "./private-keys/index.ts";
+import { signing } from "./signing/index.ts";
+import { tags } from "./tags/index.ts";
+import { users } from "./users/index.ts";
+
+/** Everything the service can be asked. */
+export const operations: readonly Operation[] = [
+  ...organizations,
+  ...users,
+  ...credentials,
+  ...tags,
+  ...privateKeys,
+  ...signing,
+  ...activities,
+];

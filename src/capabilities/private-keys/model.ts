@@ -1,0 +1,68 @@
+import { type Static, Type } from "typebox";
+import { ADDRESS_FORMATS, addressFormatProblem, deriveAddress } from "../../crypto/addresses.ts";
+import { type Curve, decompressPublicKey } from "../../crypto/curves.ts";
+import { Ids, Label, OneOf, SomeOf, Strict, Timestamp } from "../../engine/fields.ts";
+import { fail } from "../../kernel/errors.ts";
+import { MAX_PRIVATE_KEYS } from "../../kernel/limits.ts";
+
+export const curves = ["CURVE_SECP256K1", "CURVE_ED25519", "CURVE_P256"] as const satisfies readonly Curve[];
+const AddressFormat = OneOf(ADDRESS_FORMATS);
+
+export const Address = Type.Object(
+  { format: Type.Optional(AddressFormat), address: Type.Optional(Type.String()) },
+  { $id: "Address" },
+);
+export type Address = Static<typeof Address>;
+
+export const PrivateKey = Type.Object(
+  {
+    privateKeyId: Type.String(),
+    publicKey: Type.String(),
+    privateKeyName: Type.String(),
+    curve: OneOf(curves),
+    addresses: Type.Array(Address),
+    privateKeyTags: Type.Array(Type.String()),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+    exported: Type.Boolean(),
+    imported: Type.Boolean(),
+  },
+  { $id: "PrivateKey" },
+);
+export type PrivateKey = Static<typeof PrivateKey>;
+
+const PrivateKeyParams = Strict({
+  privateKeyName: Label,
+  curve: OneOf(curves),
+  privateKeyTags: Ids,
+  addressFormats: Type.Array(AddressFormat, { maxItems: ADDRESS_FORMATS.length }),
+});
+export type PrivateKeyParams = Static<typeof PrivateKeyParams>;
+
+export const CreatePrivateKeysIntent = Strict({ privateKeys: SomeOf(PrivateKeyParams, MAX_PRIVATE_KEYS) });
+
+/** @throws KeysteadError FIELD_INVALID naming the first address format that the key's curve cannot have */
+export function checkAddressFormats(privateKeys: readonly PrivateKeyParams[]): void {
+  for (const [index, { curve, addressFormats }] of privateKeys.entries()) {
+    for (const [position, format] of addressFormats.entries()) {
+      const field = `parameters.privateKeys.${index}.addressFormats.${position}`;
+      const problem = addressFormatProblem(format, curve);
+      if (problem) fail("FIELD_INVALID", { field, reason: problem });
+      if (addressFormats.indexOf(format) < position) fail("FIELD_INVALID", { field, reason: "is there twice" });
+    }
+  }
+}
+
+/** The addresses of a key in the order asked; `publicKey` is compressed (Ed25519: its 32 bytes). */
+export const addressesOf = (
+  curve: Curve,
+  publicKey: Uint8Array,
+  formats: PrivateKeyParams["addressFormats"],
+): { format: PrivateKeyParams["addressFormats"][number]; address: string }[] =>
+  formats.map((format) => ({ format, address: deriveAddress(format, curve, publicKey) }));
+
+/** Hex of the form in which the API shows a public key: the uncompressed point, or the 32 bytes of Ed25519. */
+export function shownPublicKey(curve: Curve, publicKey: Uint8Array): string {
+  const shown = curve === "CURVE_ED25519" ? publicKey : decompressPublicKey(curve, publicKey);
+  return Buffer.from(shown).toString("hex");
+}

@@ -1,0 +1,146 @@
+import { normalizeAddress } from "../../crypto/addresses.ts";
+import type { Curve } from "../../crypto/curves.ts";
+import { timestampOf } from "../../engine/fields.ts";
+import { fail } from "../../kernel/errors.ts";
+import { isId } from "../../kernel/ids.ts";
+import { MAX_PRIVATE_KEYS } from "../../kernel/limits.ts";
+import type { Reader, Transactor } from "../../storage/engine.ts";
+import { prepared } from "../../storage/prepared.ts";
+import { privateKeyTags, replaceTags } from "../tags/store.ts";
+import type { Address, PrivateKey } from "./model.ts";
+
+export interface NewPrivateKey {
+  id: string;
+  name: string;
+  curve: Curve;
+  /** As the API shows it. */
+  publicKey: string;
+  sealedKey: Uint8Array;
+  addresses: readonly { format: string; address: string }[];
+  tagIds: readonly string[];
+}
+
+export async function addPrivateKey(
+  tx: Transactor,
+  organizationId: string,
+  key: NewPrivateKey,
+  now: number,
+): Promise<void> {
+  await tx
+    .insertInto("private_keys")
+    .values({
+      id: key.id,
+      organization_id: organizationId,
+      name: key.name,
+      curve: key.curve,
+      public_key: key.publicKey,
+      sealed_key: key.sealedKey,
+      exported: 0,
+      imported: 0,
+      created_at: now,
+      updated_at: now,
+    })
+    .execute();
+  if (key.addresses.length > 0) {
+    const rows = key.addresses.map(({ format, address }, position) => ({
+      organization_id: organizationId,
+      private_key_id: key.id,
+      position,
+      format,
+      address,
+      lookup: normalizeAddress(address),
+    }));
+    await tx.insertInto("private_key_addresses").values(rows).execute();
+  }
+  await replaceTags({ tx, organizationId, kind: privateKeyTags }, key.id, key.tagIds);
+}
+
+/** @throws KeysteadError QUOTA_EXCEEDED when the organization has more private keys than it may */
+export async function enforcePrivateKeyLimit(tx: Transactor, organizationId: string): Promise<void> {
+  const { count } = await tx
+    .selectFrom("private_keys")
+    .select((eb) => eb.fn.countAll<number>().as("count"))
+    .where("organization_id", "=", organizationId)
+    .executeTakeFirstOrThrow();
+  if (count > MAX_PRIVATE_KEYS) fail("QUOTA_EXCEEDED", { kind: "private keys", limit: MAX_PRIVATE_KEYS });
+}
+
+/** All private keys, or the one named, with their addresses and tags. */
+export async function findPrivateKeys(read: Reader, organizationId: string, id?: string): Promise<PrivateKey[]> {
+  const keys = await read
+    .selectFrom("private_keys")
+    .select(["id", "name", "curve", "public_key", "exported", "imported", "created_at", "updated_at"])
+    .where("organization_id", "=", organizationId)
+    .$if(id !== undefined, (rows) => rows.where("id", "=", id as string))
+    .orderBy("id")
+    .execute();
+  const addresses = await read
+    .selectFrom("private_key_addresses")
+    .select(["private_key_id", "format", "address"])
+    .where("organization_id", "=", organizationId)
+    .$if(id !== undefined, (rows) => rows.where("private_key_id", "=", id as string))
+    .orderBy("private_key_id")
+    .orderBy("position")
+    .execute();
+  const tags = await read
+    .selectFrom("private_key_tag_members")
+    .select(["member_id", "tag_id"])
+    .where("organization_id", "=", organizationId)
+    .$if(id !== undefined, (rows) => rows.where("member_id", "=", id as string))
+    .orderBy("tag_id")
+    .execute();
+  const addressesByKey = Map.groupBy(addresses, ({ private_key_id }) => private_key_id);
+  const tagsByKey = Map.groupBy(tags, ({ member_id }) => member_id);
+  return keys.map((key) => ({
+    privateKeyId: key.id,
+    publicKey: key.public_key,
+    privateKeyName: key.name,
+    curve: key.curve as Curve,
+    addresses: (addressesByKey.get(key.id) ?? []).map(({ format, address }) => ({ format, address }) as Address),
+    privateKeyTags: (tagsByKey.get(key.id) ?? []).map(({ tag_id }) => tag_id),
+    createdAt: timestampOf(key.created_at),
+    updatedAt: timestampOf(key.updated_at),
+    exported: key.exported === 1,
+    imported: key.imported === 1,
+  }));
+}
+
+/** A key as the signer needs it. */
+export interface SigningKey {
+  id: string;
+  curve: Curve;
+  sealedKey: Uint8Array;
+}
+
+const selectById = prepared<{ organizationId: string; id: string }>()((db, { organizationId, id }) =>
+  db
+    .selectFrom("private_keys")
+    .select(["id", "curve", "sealed_key"])
+    .where("organization_id", "=", organizationId)
+    .where("id", "=", id),
+);
+const selectByAddress = prepared<{ organizationId: string; lookup: string }>()((db, { organizationId, lookup }) =>
+  db
+    .selectFrom("private_key_addresses as a")
+    .innerJoin("private_keys as k", (join) =>
+      join.onRef("k.organization_id", "=", "a.organization_id").onRef("k.id", "=", "a.private_key_id"),
+    )
+    .select(["k.id", "k.curve", "k.sealed_key"])
+    .where("a.organization_id", "=", organizationId)
+    .where("a.lookup", "=", lookup)
+    .orderBy("k.id")
+    .limit(1),
+);
+
+/**
+ * The key that `signWith` names: a private key's id or one of its addresses.
+ *
+ * @throws KeysteadError SIGNING_RESOURCE_NOT_FOUND
+ */
+export async function findSigningKey(read: Reader, organizationId: string, signWith: string): Promise<SigningKey> {
+  const [row] = isId(signWith)
+    ? await selectById(read, { organizationId, id: signWith })
+    : await selectByAddress(read, { organizationId, lookup: normalizeAddress(signWith) });
+  if (!row) return fail("SIGNING_RESOURCE_NOT_FOUND", {});
+  return { id: row.id, curve: row.curve as Curve, sealedKey: row.sealed_key };
+}

@@ -1,0 +1,101 @@
+import { type Static, Type } from "typebox";
+import { hashAuthorization, parseAuthorization } from "../../chains/evm/authorization.ts";
+import { hashTypedData, parseTypedData } from "../../chains/evm/typed-data.ts";
+import type { Curve } from "../../crypto/curves.ts";
+import { OneOf } from "../../engine/fields.ts";
+import { bytesFromHex } from "../../kernel/bytes.ts";
+import { fail } from "../../kernel/errors.ts";
+import { MAX_PAYLOAD_LENGTH, MAX_TYPED_DATA_LENGTH } from "../../kernel/limits.ts";
+import type { SignerHash } from "../../signer/protocol.ts";
+
+/** From the payload of a request to the bytes that are signed. */
+
+export const PayloadEncoding = OneOf([
+  "PAYLOAD_ENCODING_HEXADECIMAL",
+  "PAYLOAD_ENCODING_TEXT_UTF8",
+  "PAYLOAD_ENCODING_EIP712",
+  "PAYLOAD_ENCODING_EIP7702_AUTHORIZATION",
+]);
+export const HashFunction = OneOf([
+  "HASH_FUNCTION_NO_OP",
+  "HASH_FUNCTION_SHA256",
+  "HASH_FUNCTION_KECCAK256",
+  "HASH_FUNCTION_NOT_APPLICABLE",
+]);
+export const Payload = Type.String({ maxLength: MAX_PAYLOAD_LENGTH });
+export const SignWith = Type.String({ minLength: 1, maxLength: 1024 });
+
+type Encoding = Static<typeof PayloadEncoding>;
+type Hash = Static<typeof HashFunction>;
+
+const DIGEST_BYTES = 32;
+const signerHashes: Record<Hash, SignerHash> = {
+  HASH_FUNCTION_NO_OP: "none",
+  HASH_FUNCTION_SHA256: "sha256",
+  HASH_FUNCTION_KECCAK256: "keccak256",
+  HASH_FUNCTION_NOT_APPLICABLE: "none",
+};
+
+/**
+ * The bytes of a payload before its hash function: what hex or text stand for, or the 32-byte digest of the Ethereum
+ * encodings, which take no hash function beyond their own.
+ *
+ * @throws KeysteadError FIELD_INVALID naming `field` or `parameters.hashFunction`
+ */
+export function decodePayload(encoding: Encoding, hashFunction: Hash, payload: string, field: string): Uint8Array {
+  switch (encoding) {
+    case "PAYLOAD_ENCODING_TEXT_UTF8":
+      return Buffer.from(payload);
+    case "PAYLOAD_ENCODING_HEXADECIMAL":
+      return (
+        bytesFromHex(payload.replace(/^0x/i, "")) ??
+        fail("FIELD_INVALID", { field, reason: "must be an even number of hex digits, 0x before them or not" })
+      );
+    case "PAYLOAD_ENCODING_EIP712": {
+      requireNoHash(encoding, hashFunction);
+      if (payload.length > MAX_TYPED_DATA_LENGTH) {
+        fail("FIELD_INVALID", { field, reason: `is longer than ${MAX_TYPED_DATA_LENGTH} characters` });
+      }
+      return hashTypedData(parseTypedData(payload, field));
+    }
+    case "PAYLOAD_ENCODING_EIP7702_AUTHORIZATION":
+      requireNoHash(encoding, hashFunction);
+      return hashAuthorization(parseAuthorization(payload, field));
+  }
+}
+
+function requireNoHash(encoding: Encoding, hashFunction: Hash): void {
+  if (hashFunction === "HASH_FUNCTION_NO_OP") return;
+  fail("FIELD_INVALID", {
+    field: "parameters.hashFunction",
+    reason: `must be HASH_FUNCTION_NO_OP for ${encoding}, which has a hash of its own`,
+  });
+}
+
+/**
+ * The hash that the signer applies, once it is known which curve signs.
+ *
+ * @throws KeysteadError FIELD_INVALID
+ */
+export function hashFor(
+  curve: Curve,
+  hashFunction: Hash,
+  payloads: readonly Uint8Array[],
+  fieldOf: (index: number) => string,
+): SignerHash {
+  const forMessages = hashFunction === "HASH_FUNCTION_NOT_APPLICABLE";
+  if ((curve === "CURVE_ED25519") !== forMessages) {
+    const reason = forMessages
+      ? `must not be HASH_FUNCTION_NOT_APPLICABLE for a key of ${curve}`
+      : `must be HASH_FUNCTION_NOT_APPLICABLE for a key of ${curve}, which signs the message itself`;
+    fail("FIELD_INVALID", { field: "parameters.hashFunction", reason });
+  }
+  if (hashFunction === "HASH_FUNCTION_NO_OP") {
+    const index = payloads.findIndex(({ length }) => length !== DIGEST_BYTES);
+    if (index >= 0) {
+      const reason = `must be a digest of ${DIGEST_BYTES} bytes for HASH_FUNCTION_NO_OP, not ${payloads[index]?.length}`;
+      fail("FIELD_INVALID", { field: fieldOf(index), reason });
+    }
+  }
+  return signerHashes[hashFunction];
+}

@@ -1,0 +1,43 @@
+import { type Static, Type } from "typebox";
+import { activity } from "../../engine/declare.ts";
+import { Id, Strict } from "../../engine/fields.ts";
+import { findSigningKey } from "../private-keys/store.ts";
+import { HashFunction, Payload, PayloadEncoding, SignWith } from "./payloads.ts";
+import { checkPayloads, type RawSigning, signPayloads } from "./sign.ts";
+
+const Intent = Strict({
+  signWith: SignWith,
+  payload: Payload,
+  encoding: PayloadEncoding,
+  hashFunction: HashFunction,
+});
+const IntentV1 = Strict({ privateKeyId: Id, payload: Payload, encoding: PayloadEncoding, hashFunction: HashFunction });
+
+const signingOf = ({ payload, ...rest }: Static<typeof Intent>): RawSigning => ({
+  ...rest,
+  payloads: [payload],
+  fieldOf: () => "parameters.payload",
+});
+
+export const signRawPayload = activity({
+  path: "sign_raw_payload",
+  summary: "Sign one payload with a private key, named by its id or one of its addresses.",
+  version: 2,
+  intent: Intent,
+  result: Type.Object({ r: Type.String(), s: Type.String(), v: Type.String() }),
+  versions: {
+    1: {
+      intent: IntentV1,
+      upgrade: ({ privateKeyId, ...rest }: Static<typeof IntentV1>) => ({ signWith: privateKeyId, ...rest }),
+    },
+  },
+  subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "SIGN" }),
+  changesNothing: true,
+  check: (intent) => void checkPayloads(signingOf(intent)),
+  prepare: (context) => signPayloads(context, signingOf(context.intent)),
+  async run({ intent, tx, organization, prepared: { signatures } }) {
+    // The key may have gone since it signed; its signature then never leaves.
+    await findSigningKey(tx, organization.id, intent.signWith);
+    return signatures[0] as (typeof signatures)[number];
+  },
+});

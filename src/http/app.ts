@@ -1,0 +1,154 @@
+import type { Socket } from "node:net";
+import { fastifyCors } from "@fastify/cors";
+import { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
+import type { Operation } from "../engine/declare.ts";
+import type { Engine } from "../engine/engine.ts";
+import { pathOf } from "../engine/registry.ts";
+import { fail, KeysteadError } from "../kernel/errors.ts";
+import { newId } from "../kernel/ids.ts";
+import { printable } from "../kernel/json.ts";
+import { MAX_BODY_BYTES, MAX_HEADER_BYTES } from "../kernel/limits.ts";
+import type { Logger } from "../kernel/log.ts";
+import { addDocs } from "./docs.ts";
+import type { Metrics } from "./metrics.ts";
+import { type OpenApiInfo, openApiDocument } from "./openapi.ts";
+import { renderError } from "./render-error.ts";
+import { activityTimesFor, JSON_CONTENT_TYPE, renderAnswer } from "./wire.ts";
+
+/** What the parts of the service say of themselves. */
+export interface Readiness {
+  database: "ready" | "unavailable";
+  signer: "ready" | "sealed" | "failed";
+}
+
+export interface AppOptions {
+  engine: Engine;
+  log: Logger;
+  metrics: Metrics;
+  readiness: () => Promise<Readiness>;
+  /** For the OpenAPI document and the well-known page. */
+  info: OpenApiInfo;
+  /** Told of each answer before it is sent; tests check them against their schemas. */
+  onAnswer?: (operation: Operation, body: string) => void;
+}
+
+const REQUEST_TIMEOUT_MS = 30_000;
+
+/** The public listener: every operation of the registry, documentation, and what operators probe. */
+export async function createApp(options: AppOptions): Promise<FastifyInstance> {
+  const { engine, log } = options;
+  let draining = false;
+  const app: FastifyInstance = fastify({
+    loggerInstance: log as FastifyBaseLogger,
+    disableRequestLogging: true,
+    genReqId: newId,
+    bodyLimit: MAX_BODY_BYTES,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    http: { maxHeaderSize: MAX_HEADER_BYTES },
+    return503OnClosing: false,
+    clientErrorHandler: answerBrokenRequest,
+    routerOptions: { maxParamLength: 200 },
+  });
+  app.addHook("preClose", async () => {
+    draining = true;
+  });
+  app.addHook("onRequest", async (_request, reply) => {
+    if (!draining) return;
+    reply.header("connection", "close");
+    fail("SHUTTING_DOWN", {});
+  });
+  // Stamps authenticate every request by themselves, so any page may send one.
+  await app.register(fastifyCors, { origin: "*", methods: ["POST", "GET"], maxAge: 86_400 });
+
+  // The stamp is over the exact bytes, whatever content type the client claims, or none.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+
+  app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
+  app.setNotFoundHandler((request, reply) => {
+    const { method } = request;
+    const path = printable(request.url.split("?")[0] ?? "");
+    return sendError(new KeysteadError("ROUTE_NOT_FOUND", { method, path }, []), request, reply);
+  });
+
+  for (const operation of engine.registry.operations) {
+    app.post(pathOf(operation), (request, reply) => answer(operation, request, reply, options));
+  }
+  addProbes(app, options);
+  addDocs(app, openApiDocument(engine.registry, options.info));
+  return app;
+}
+
+async function answer(
+  operation: Operation,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { engine, log, metrics, onAnswer }: AppOptions,
+): Promise<FastifyReply> {
+  const start = performance.now();
+  let status = 200;
+  try {
+    const { headers } = request;
+    const answer = await engine.handle(operation, {
+      stamps: { apiKey: headerOf(headers["x-stamp"]), webAuthn: headerOf(headers["x-stamp-webauthn"]) },
+      body: (request.body as Buffer | undefined) ?? Buffer.alloc(0),
+    });
+    const body = renderAnswer(answer, activityTimesFor(headers));
+    onAnswer?.(operation, body);
+    return reply.header("content-type", JSON_CONTENT_TYPE).send(body);
+  } catch (error) {
+    status = sendError(error, request, reply).statusCode;
+    return reply;
+  } finally {
+    const ms = performance.now() - start;
+    metrics.observe(operation.path, status, ms / 1000);
+    log.info({ requestId: request.id, operation: operation.path, status, ms: Math.round(ms * 100) / 100 }, "request");
+  }
+}
+
+// Node joins repeated headers with a comma; that is no stamp of either kind.
+const headerOf = (value: string | string[] | undefined): string | undefined =>
+  Array.isArray(value) ? value.join(", ") : value;
+
+function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { status, body, isOurs } = renderError(error, request.id);
+  if (isOurs) request.log.error({ requestId: request.id, err: error }, body.message);
+  return reply
+    .code(status)
+    .headers({ "content-type": JSON_CONTENT_TYPE, "x-request-id": request.id })
+    .send(JSON.stringify(body));
+}
+
+/** Requests that are not HTTP, or whose headers are over the limit: nothing in them can be believed, the stamp least. */
+function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === "ECONNRESET" || socket.destroyed || !socket.writable) return;
+  const reason = `the headers are larger than ${MAX_HEADER_BYTES} bytes`;
+  const problem =
+    error.code === "HPE_HEADER_OVERFLOW"
+      ? new KeysteadError("STAMP_MALFORMED", { reason }, [])
+      : new KeysteadError("BODY_INVALID", { reason: "the request is not valid HTTP" }, []);
+  const { status, body } = renderError(problem, "");
+  const text = JSON.stringify(body);
+  const head = [
+    `HTTP/1.1 ${status} ${status === 401 ? "Unauthorized" : "Bad Request"}`,
+    `Content-Type: ${JSON_CONTENT_TYPE}`,
+    `Content-Length: ${Buffer.byteLength(text)}`,
+    "Connection: close",
+  ];
+  socket.end(`${head.join("\r\n")}\r\n\r\n${text}`);
+}
+
+function addProbes(app: FastifyInstance, { readiness, info }: AppOptions): void {
+  const json = (reply: FastifyReply, status: number, body: unknown) =>
+    reply.code(status).header("content-type", JSON_CONTENT_TYPE).send(JSON.stringify(body));
+
+  app.get("/healthz", (_request, reply) => json(reply, 200, { status: "ok" }));
+  app.get("/readyz", async (_request, reply) => {
+    const parts = await readiness();
+    const ready = parts.database === "ready" && parts.signer === "ready";
+    return json(reply, ready ? 200 : 503, { status: ready ? "ready" : "not ready", ...parts });
+  });
+  app.get("/.well-known/keystead.json", (_request, reply) =>
+    json(reply, 200, { service: "keystead", version: info.version, baseUrl: info.baseUrl }),
+  );
+}

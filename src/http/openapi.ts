@@ -1,0 +1,137 @@
+import type { TSchema } from "typebox";
+import { Type } from "typebox";
+import { AnyActivity, activityOf } from "../engine/activity-schema.ts";
+import type { ActivityOperation, Operation, VoteOperation } from "../engine/declare.ts";
+import { OneOf, Strict } from "../engine/fields.ts";
+import { pathOf, type Registry } from "../engine/registry.ts";
+
+export interface OpenApiInfo {
+  version: string;
+  baseUrl: string;
+}
+
+type Json = { [key: string]: unknown };
+
+/**
+ * The OpenAPI 3.1 document of a registry. TypeBox schemas are JSON Schema, so nothing is converted: a schema with an `$id`
+ * becomes a component of that name, and every other stands where it is used.
+ */
+export function openApiDocument(registry: Registry, { version, baseUrl }: OpenApiInfo): Json {
+  const components: Json = {};
+  const paths: Json = {};
+  for (const operation of registry.operations) {
+    paths[pathOf(operation)] = { post: operationObject(operation, components) };
+  }
+  const activityTypes = registry.operations.flatMap((operation) => {
+    if (operation.noun === "activity") return [...operation.versions.keys()];
+    return operation.noun === "vote" ? [operation.type] : [];
+  });
+  components.ActivityType = { type: "string", enum: activityTypes };
+  components.Error = plain(ErrorBody, {});
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Keystead",
+      version,
+      description: "Self-hosted key and wallet management. Every request is stamped with an API key or a passkey.",
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: baseUrl }],
+    security: [{ stamp: [] }, { webAuthnStamp: [] }],
+    paths,
+    components: {
+      schemas: components,
+      securitySchemes: {
+        stamp: { type: "apiKey", in: "header", name: "X-Stamp", description: "An API key's signature over the body." },
+        webAuthnStamp: {
+          type: "apiKey",
+          in: "header",
+          name: "X-Stamp-WebAuthn",
+          description: "A passkey's assertion over the body.",
+        },
+      },
+    },
+  };
+}
+
+const ErrorBody = Type.Object(
+  {
+    code: Type.Integer({ description: "The gRPC status code." }),
+    message: Type.String(),
+    details: Type.Array(Type.Object({ "@type": Type.String() })),
+    turnkeyErrorCode: Type.String(),
+  },
+  { $id: "Error" },
+);
+
+function operationObject(operation: Operation, components: Json): Json {
+  const content = (schema: TSchema) => ({ "application/json": { schema: plain(schema, components) } });
+  return {
+    operationId: operation.path,
+    summary: operation.summary,
+    tags: [operation.noun === "query" ? "Queries" : "Activities"],
+    requestBody: { required: true, content: content(requestOf(operation)) },
+    responses: {
+      200: { description: "The answer.", content: content(responseOf(operation)) },
+      default: {
+        description: "What was wrong; nothing was changed.",
+        content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
+      },
+    },
+  };
+}
+
+/** The schema of a whole request body. */
+export function requestOf(operation: Operation): TSchema {
+  switch (operation.noun) {
+    case "query":
+      return operation.request;
+    case "vote":
+      return envelope([operation.type], Strict({ fingerprint: Type.String() }));
+    case "activity": {
+      const versions = [...operation.versions.values()];
+      const envelopes = versions.map(({ type, intent }) => envelope([type], intent));
+      return envelopes.length === 1 ? (envelopes[0] as TSchema) : Type.Union(envelopes);
+    }
+  }
+}
+
+const envelope = (types: string[], parameters: TSchema): TSchema =>
+  Type.Object({
+    type: OneOf(types),
+    timestampMs: Type.String({ description: "The time of the request in milliseconds." }),
+    organizationId: Type.String(),
+    parameters,
+    generateAppProofs: Type.Optional(Type.Boolean()),
+  });
+
+/** The schema of a whole response body. */
+export function responseOf(operation: Operation): TSchema {
+  if (operation.noun === "query") return operation.response;
+  return Type.Object({ activity: shownActivity(operation) });
+}
+
+const shownActivity = (operation: ActivityOperation | VoteOperation): TSchema =>
+  operation.noun === "vote" ? AnyActivity : activityOf(operation);
+
+/** A copy without TypeBox's own marks, in which named schemas are references. */
+function plain(schema: unknown, components: Json, isRoot = true): unknown {
+  if (Array.isArray(schema)) return schema.map((item) => plain(item, components, false));
+  if (typeof schema !== "object" || schema === null) return schema;
+  const { $id, ...rest } = schema as Json;
+  if (typeof $id === "string" && !(isRoot && $id === "Error")) {
+    if (!(($id as string) in components)) {
+      components[$id] = {};
+      components[$id] = members(rest, components);
+    }
+    return { $ref: `#/components/schemas/${$id}` };
+  }
+  return members(rest, components);
+}
+
+const members = (schema: Json, components: Json): Json =>
+  Object.fromEntries(
+    Object.entries(schema)
+      .filter(([key]) => !key.startsWith("~"))
+      .map(([key, value]) => [key, plain(value, components, false)]),
+  );

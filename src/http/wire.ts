@@ -1,0 +1,36 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { ActivityView } from "../engine/activities.ts";
+import type { Answer } from "../engine/engine.ts";
+import { timestampOf } from "../engine/fields.ts";
+
+/**
+ * Where the specification and the published SDKs differ on the wire, the rules stand here. Requests meet the others in
+ * `engine/envelope.ts`: members that are null count as absent, and unknown members outside `parameters` are ignored.
+ */
+
+/** Exactly this, without a charset: one SDK compares it whole. */
+export const JSON_CONTENT_TYPE = "application/json";
+
+/** How the times of an activity are written: RFC 3339 text by the specification, an object for the SDKs. */
+export type ActivityTimes = "text" | "object";
+
+/** Every published SDK names itself in one of these headers. */
+export function activityTimesFor(headers: IncomingHttpHeaders): ActivityTimes {
+  const isSdk = headers["x-client-version"] !== undefined || /turnkey|tkhq/i.test(headers["user-agent"] ?? "");
+  return isSdk ? "object" : "text";
+}
+
+/** The body of an answer: activities in it get their times in the given form. */
+export function renderAnswer(answer: Answer, times: ActivityTimes): string {
+  const { activity, activities } = answer as { activity?: ActivityView; activities?: ActivityView[] };
+  if (activity) return JSON.stringify({ ...answer, activity: renderActivity(activity, times) });
+  if (activities) {
+    return JSON.stringify({ ...answer, activities: activities.map((one) => renderActivity(one, times)) });
+  }
+  return JSON.stringify(answer);
+}
+
+export function renderActivity(activity: ActivityView, times: ActivityTimes): Record<string, unknown> {
+  const render = times === "text" ? (time: number) => new Date(time).toISOString() : timestampOf;
+  return { ...activity, createdAt: render(activity.createdAt), updatedAt: render(activity.updatedAt) };
+}

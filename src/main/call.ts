@@ -1,0 +1,70 @@
+import { readFileSync } from "node:fs";
+import { operations } from "../capabilities/index.ts";
+import { makeStamp } from "../crypto/make-stamp.ts";
+import { createRegistry, pathOf } from "../engine/registry.ts";
+import { StartProblem } from "./config.ts";
+import { addressFileIn, credentialsFileIn, readCredentials } from "./credentials-file.ts";
+
+export interface CallOptions {
+  dataDir: string;
+  operation: string;
+  /** JSON of the parameters, or of a query's fields. */
+  json: string;
+  credentialsFile?: string | undefined;
+}
+
+/** Stamps and sends one request with the credentials file; resolves to the answer as it came. */
+export async function call(options: CallOptions): Promise<{ ok: boolean; text: string }> {
+  const { dataDir, operation: name, json, credentialsFile = credentialsFileIn(dataDir) } = options;
+  const credentials = readCredentials(credentialsFile);
+  const { publicKey, privateKey } = credentials?.apiKey ?? {};
+  if (!credentials || !publicKey || !privateKey) {
+    throw new StartProblem(
+      `no credentials with a private key in ${credentialsFile}; start the server once, or name a file with --credentials`,
+    );
+  }
+  const operation = createRegistry(operations).operations.find(({ path }) => path === name);
+  if (!operation)
+    throw new StartProblem(`there is no operation ${name}; ${baseUrlOf(dataDir, credentials.baseUrl)}/docs lists them`);
+  const given = parseObject(json);
+  const { organizationId } = credentials;
+  const body = JSON.stringify(
+    operation.noun === "query"
+      ? { organizationId, ...given }
+      : {
+          type: operation.noun === "vote" ? operation.type : [...operation.versions.keys()][0],
+          timestampMs: String(Date.now()),
+          organizationId,
+          parameters: given,
+        },
+  );
+  const url = `${baseUrlOf(dataDir, credentials.baseUrl)}${pathOf(operation)}`;
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-stamp": makeStamp({ publicKey, privateKey }, body) },
+    body,
+  }).catch((error: unknown) => {
+    const { cause, message } = error as Error & { cause?: Error };
+    throw new StartProblem(`${url} does not answer (${cause?.message ?? message}); is the server running?`);
+  });
+  return { ok: response.ok, text: await response.text() };
+}
+
+/** Where the server of this data directory listens now; it may have taken another port since its first start. */
+function baseUrlOf(dataDir: string, fallback: string): string {
+  try {
+    return (JSON.parse(readFileSync(addressFileIn(dataDir), "utf8")) as { baseUrl: string }).baseUrl;
+  } catch {
+    return fallback;
+  }
+}
+
+function parseObject(json: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(json);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  } catch {
+    // Falls through.
+  }
+  throw new StartProblem(`the parameters must be a JSON object, such as '{}'`);
+}

@@ -1,0 +1,153 @@
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { type Static, Type } from "typebox";
+import { Compile } from "typebox/compile";
+
+/** A reason not to start, in words for the operator: which setting, what is wrong, what would be right. */
+export class StartProblem extends Error {}
+
+const Port = (description: string) => Type.Integer({ minimum: 0, maximum: 65535, description });
+
+/** One description of every setting; the file uses these names, the environment the ones in `environment`. */
+const Settings = Type.Object(
+  {
+    host: Type.String({ minLength: 1, description: "Address to listen on." }),
+    port: Port("Port of the API; 0 takes any free one."),
+    adminPort: Port("Port of /metrics on the loopback address; 0 switches it off."),
+    authProxyPort: Port("Port of the auth proxy."),
+    publicUrl: Type.String({ pattern: "^https?://", description: "The URL under which clients reach the API." }),
+    dataDir: Type.String({
+      minLength: 1,
+      description: "Folder for the embedded database, the root key and credentials.",
+    }),
+    databaseUrl: Type.String({
+      pattern: "^(sqlite:.+|postgres(ql)?://.+)$",
+      description: "sqlite:<file>, sqlite::memory: or postgres://…",
+    }),
+    rootKeyFile: Type.String({ minLength: 1, description: "Where the root key is." }),
+    rootKeyPassphrase: Type.String({ minLength: 12, description: "Opens a root key file that is protected by one." }),
+    smtpUrl: Type.String({ pattern: "^smtps?://", description: "Mail server." }),
+    mailFrom: Type.String({ minLength: 3, description: "Sender of mail." }),
+    smsUrl: Type.String({ pattern: "^https?://", description: "SMS gateway." }),
+    allowPrivateNetworks: Type.Boolean({
+      description: "Let outbound requests reach private addresses; development only.",
+    }),
+    logLevel: Type.Unsafe<LogLevel>({
+      type: "string",
+      enum: ["trace", "debug", "info", "warn", "error", "fatal", "silent"],
+      description: "Least severe level that is logged.",
+    }),
+  },
+  { additionalProperties: false },
+);
+type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
+type Settings = Static<typeof Settings>;
+type Name = keyof Settings;
+
+const environment: Record<Name, string> = {
+  host: "KEYSTEAD_HOST",
+  port: "KEYSTEAD_PORT",
+  adminPort: "KEYSTEAD_ADMIN_PORT",
+  authProxyPort: "KEYSTEAD_AUTH_PROXY_PORT",
+  publicUrl: "KEYSTEAD_PUBLIC_URL",
+  dataDir: "KEYSTEAD_DATA_DIR",
+  databaseUrl: "DATABASE_URL",
+  rootKeyFile: "KEYSTEAD_ROOT_KEY_FILE",
+  rootKeyPassphrase: "KEYSTEAD_ROOT_KEY_PASSPHRASE",
+  smtpUrl: "KEYSTEAD_SMTP_URL",
+  mailFrom: "KEYSTEAD_MAIL_FROM",
+  smsUrl: "KEYSTEAD_SMS_URL",
+  allowPrivateNetworks: "KEYSTEAD_ALLOW_PRIVATE_NETWORKS",
+  logLevel: "KEYSTEAD_LOG_LEVEL",
+};
+
+const CONFIG_FILE_VARIABLE = "KEYSTEAD_CONFIG";
+
+/** Accepted, so that one environment serves every release, but nothing here uses them yet; a start says so. */
+const unused: readonly Name[] = ["authProxyPort", "smtpUrl", "mailFrom", "smsUrl", "allowPrivateNetworks"];
+
+export interface Config {
+  host: string;
+  port: number;
+  adminPort: number;
+  publicUrl: string | undefined;
+  dataDir: string;
+  databaseUrl: string;
+  rootKeyFile: string;
+  rootKeyPassphrase: string | undefined;
+  logLevel: LogLevel;
+  /** Settings that were given and have no effect in this release. */
+  withoutEffect: string[];
+}
+
+/**
+ * The settings of a file, under those of the environment, over the defaults.
+ *
+ * @throws StartProblem naming the first setting that is unknown or has a bad value
+ */
+export function loadConfig(variables: NodeJS.ProcessEnv, configFile?: string): Config {
+  const file = configFile ?? variables[CONFIG_FILE_VARIABLE];
+  const given: Partial<Record<Name, unknown>> = { ...(file ? readConfigFile(file) : {}), ...readVariables(variables) };
+  for (const [name, value] of Object.entries(given)) checkSetting(name as Name, value);
+  const settings = given as Partial<Settings>;
+  const dataDir = resolve(settings.dataDir ?? "data");
+  return {
+    host: settings.host ?? "127.0.0.1",
+    port: settings.port ?? 8080,
+    adminPort: settings.adminPort ?? 9090,
+    publicUrl: settings.publicUrl?.replace(/\/+$/, ""),
+    dataDir,
+    databaseUrl: settings.databaseUrl ?? `sqlite:${join(dataDir, "keystead.db")}`,
+    rootKeyFile: resolve(settings.rootKeyFile ?? join(dataDir, "root.key")),
+    rootKeyPassphrase: settings.rootKeyPassphrase,
+    logLevel: settings.logLevel ?? "info",
+    withoutEffect: unused.filter((name) => name in given).map((name) => environment[name]),
+  };
+}
+
+function readVariables(variables: NodeJS.ProcessEnv): Partial<Record<Name, unknown>> {
+  const known = new Set([...Object.values(environment), CONFIG_FILE_VARIABLE]);
+  const unknown = Object.keys(variables).find((name) => name.startsWith("KEYSTEAD_") && !known.has(name));
+  if (unknown) throw new StartProblem(`unknown setting ${unknown}; known are ${[...known].sort().join(", ")}`);
+  const given: Partial<Record<Name, unknown>> = {};
+  for (const [name, variable] of Object.entries(environment) as [Name, string][]) {
+    const text = variables[variable];
+    // An empty variable is one that somebody cleared.
+    if (text !== undefined && text !== "") given[name] = fromText(name, text);
+  }
+  return given;
+}
+
+function fromText(name: Name, text: string): unknown {
+  const { type } = Settings.properties[name] as { type: string };
+  if (type === "integer") return /^[0-9]+$/.test(text) ? Number(text) : text;
+  if (type === "boolean") return text === "true" ? true : text === "false" ? false : text;
+  return text;
+}
+
+function readConfigFile(file: string): Record<string, unknown> {
+  let content: unknown;
+  try {
+    content = JSON.parse(readFileSync(file, "utf8"));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new StartProblem(`the configuration file ${file} ${code ? `cannot be read (${code})` : "is not valid JSON"}`);
+  }
+  if (typeof content !== "object" || content === null || Array.isArray(content)) {
+    throw new StartProblem(`the configuration file ${file} must hold a JSON object`);
+  }
+  return content as Record<string, unknown>;
+}
+
+function checkSetting(name: Name, value: unknown): void {
+  const schema = Settings.properties[name];
+  if (!schema) {
+    throw new StartProblem(`unknown setting \`${name}\`; known are ${Object.keys(Settings.properties).join(", ")}`);
+  }
+  const validator = Compile(schema);
+  if (validator.Check(value)) return;
+  const [problem] = validator.Errors(value);
+  // The value stays out of the text: it may be a passphrase or hold a password.
+  const { description } = schema as unknown as { description: string };
+  throw new StartProblem(`bad value for ${environment[name]} (\`${name}\`): ${problem?.message}. ${description}`);
+}

@@ -1,0 +1,37 @@
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import { join } from "node:path";
+
+/** What a new root organization is given, and what `keystead call` and the SDKs read. */
+export interface Credentials {
+  baseUrl: string;
+  organizationId: string;
+  organizationName: string;
+  userId: string;
+  userName: string;
+  /** P-256: compressed public key and private scalar, lowercase hex. No private key where the caller has it. */
+  apiKey: { publicKey: string; privateKey?: string };
+}
+
+export const credentialsFileIn = (dataDir: string): string => join(dataDir, "credentials.json");
+export const addressFileIn = (dataDir: string): string => join(dataDir, "address.json");
+
+/** Written whole or not at all, and on disk when this returns. */
+export function writeFileDurably(file: string, text: string, mode: number): void {
+  const temporary = `${file}.${process.pid}.tmp`;
+  const descriptor = openSync(temporary, "w", mode);
+  try {
+    writeSync(descriptor, text);
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+  renameSync(temporary, file);
+}
+
+export function readCredentials(file: string): Credentials | undefined {
+  try {
+    return JSON.parse(readFileSync(file, "utf8")) as Credentials;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,102 @@
+import { generateKeyPairSync } from "node:crypto";
+import { addOrganization, replaceRootQuorum } from "../capabilities/organizations/store.ts";
+import { addUser } from "../capabilities/users/store.ts";
+import { newId } from "../kernel/ids.ts";
+import type { Signer } from "../signer/client.ts";
+import type { Database } from "../storage/database.ts";
+import type { Transactor } from "../storage/engine.ts";
+import { type Credentials, credentialsFileIn, readCredentials, writeFileDurably } from "./credentials-file.ts";
+
+/** Root organizations: the one that the first start makes, and the further ones of `keystead init`. */
+
+export interface RootOrganizationOptions {
+  baseUrl: string;
+  organizationName: string;
+  userName: string;
+  userEmail?: string | undefined;
+  /** Compressed hex; a key pair is made if absent. */
+  apiPublicKey?: string | undefined;
+}
+
+/** The identifiers and the key of a root organization that is not stored yet. */
+export function draftRootOrganization(options: RootOrganizationOptions): Credentials {
+  const { baseUrl, organizationName, userName, apiPublicKey } = options;
+  const apiKey = apiPublicKey === undefined ? generateApiKey() : { publicKey: apiPublicKey };
+  return { baseUrl, organizationId: newId(), organizationName, userId: newId(), userName, apiKey };
+}
+
+/** Stores a drafted organization with its one user, who alone is the root quorum. */
+export async function storeRootOrganization(
+  tx: Transactor,
+  draft: Credentials,
+  organizationKey: string,
+  options: { userEmail?: string | undefined; now: number },
+): Promise<void> {
+  const { userEmail, now } = options;
+  const organizationId = await addOrganization(tx, {
+    id: draft.organizationId,
+    name: draft.organizationName,
+    parentId: null,
+    sealedKey: Buffer.from(organizationKey, "base64"),
+    now,
+  });
+  const user = {
+    id: draft.userId,
+    name: draft.userName,
+    email: userEmail,
+    apiKeys: [
+      {
+        name: "Root API key",
+        publicKey: draft.apiKey.publicKey,
+        type: "CREDENTIAL_TYPE_API_KEY_P256" as const,
+        expirationSeconds: null,
+      },
+    ],
+    authenticators: [],
+    oauthProviders: [],
+    tagIds: [],
+  };
+  await addUser(tx, organizationId, user, now, "user");
+  await replaceRootQuorum(tx, organizationId, { threshold: 1, userIds: [draft.userId] }, now);
+}
+
+/**
+ * Makes the first organization if the database has none, and leaves its credentials in the data directory. The file is
+ * written before the commit, and what it says is used again after a crash between the two: a committed organization
+ * always has its key on disk.
+ */
+export async function ensureFirstOrganization(
+  database: Database,
+  signer: Signer,
+  dataDir: string,
+  baseUrl: string,
+): Promise<boolean> {
+  const hasOrganization = async (tx: Transactor) =>
+    (await tx.selectFrom("organizations").select("id").executeTakeFirst()) !== undefined;
+  if (await database.transact("installation", hasOrganization)) return false;
+
+  const file = credentialsFileIn(dataDir);
+  const draft =
+    readCredentials(file) ??
+    draftRootOrganization({ baseUrl, organizationName: "First organization", userName: "Root user" });
+  const { organizationKey } = await signer.ask({
+    verb: "createOrganizationKey",
+    organizationId: draft.organizationId,
+  });
+  return database.transact("installation", async (tx) => {
+    if (await hasOrganization(tx)) return false;
+    writeFileDurably(file, `${JSON.stringify({ ...draft, baseUrl }, null, 2)}\n`, 0o600);
+    await storeRootOrganization(tx, draft, organizationKey, { now: Date.now() });
+    return true;
+  });
+}
+
+function generateApiKey(): { publicKey: string; privateKey: string } {
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const { x, y, d } = privateKey.export({ format: "jwk" }) as { x: string; y: string; d: string };
+  const isOdd = (Buffer.from(y, "base64url").at(-1) as number) % 2 === 1;
+  return {
+    publicKey: `${isOdd ? "03" : "02"}${Buffer.from(x, "base64url").toString("hex")}`,
+    privateKey: Buffer.from(d, "base64url").toString("hex"),
+  };
+}

@@ -1,0 +1,147 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { FastifyInstance } from "fastify";
+import { operations } from "../capabilities/index.ts";
+import { createEngine } from "../engine/engine.ts";
+import { createRegistry } from "../engine/registry.ts";
+import { type AppOptions, createApp, type Readiness } from "../http/app.ts";
+import { createMetrics, type Metrics } from "../http/metrics.ts";
+import { type Clock, systemClock } from "../kernel/clock.ts";
+import { DRAIN_DEADLINE_MS } from "../kernel/limits.ts";
+import { createLogger, type Logger } from "../kernel/log.ts";
+import { type Config, StartProblem } from "./config.ts";
+import { addressFileIn, credentialsFileIn, writeFileDurably } from "./credentials-file.ts";
+import { ensureFirstOrganization } from "./first-organization.ts";
+import { type Opened, openInstallation } from "./open.ts";
+import { version } from "./version.ts";
+
+export interface ServeOptions {
+  config: Config;
+  log?: Logger;
+  clock?: Clock;
+  onAnswer?: AppOptions["onAnswer"];
+}
+
+/** A server that accepts requests. */
+export interface RunningServer {
+  baseUrl: string;
+  /** undefined when switched off */
+  adminUrl: string | undefined;
+  /** Whether this start made the first organization. */
+  isFirstStart: boolean;
+  opened: Opened;
+  /** Takes no new requests, answers the open ones, and ends the signer. */
+  close(): Promise<void>;
+}
+
+/** @throws StartProblem */
+export async function serve({ config, log, clock = systemClock, onAnswer }: ServeOptions): Promise<RunningServer> {
+  const logger = log ?? createLogger(config.logLevel);
+  for (const name of config.withoutEffect) logger.warn({ setting: name }, "this setting has no effect in this release");
+  const opened = await openInstallation(config, logger);
+  const { database, signer } = opened;
+  try {
+    const metrics = createMetrics(() => signer.state === "ready");
+    const engine = createEngine({ registry: createRegistry(operations), database, signer, clock });
+    // Port 0 is known only after listening, and the document names the URL: the server is told it where it is asked.
+    const info = { version, baseUrl: config.publicUrl ?? `http://${config.host}:${config.port}` };
+    const readiness = () => readinessOf(opened);
+    const app = await createApp({ engine, log: logger, metrics, readiness, info, ...(onAnswer ? { onAnswer } : {}) });
+    const local = await listen(app, config);
+    info.baseUrl = config.publicUrl ?? local;
+    const isFirstStart =
+      signer.state === "ready" && (await ensureFirstOrganization(database, signer, config.dataDir, info.baseUrl));
+    writeFileDurably(addressFileIn(config.dataDir), `${JSON.stringify({ baseUrl: local })}\n`, 0o644);
+    const admin = await listenAdmin(config, metrics);
+    logger.info({ version, baseUrl: local, engine: database.engine, signer: signer.state }, "serving");
+    return {
+      baseUrl: local,
+      adminUrl: admin && `http://127.0.0.1:${(admin.address() as AddressInfo).port}`,
+      isFirstStart,
+      opened,
+      close: () => close(app, admin, opened, logger),
+    };
+  } catch (error) {
+    await signer.close();
+    await database.close();
+    throw error;
+  }
+}
+
+async function readinessOf({ database, signer }: Opened): Promise<Readiness> {
+  const answers = await database.ping().then(
+    () => true,
+    () => false,
+  );
+  const signerState = signer.state === "ready" || signer.state === "sealed" ? signer.state : "failed";
+  return { database: answers ? "ready" : "unavailable", signer: signerState };
+}
+
+async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {
+  try {
+    await app.listen({ host, port });
+  } catch (error) {
+    throw new StartProblem(listenProblem("KEYSTEAD_PORT", `${host}:${port}`, error));
+  }
+  const bound = (app.server.address() as AddressInfo).port;
+  const shown = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+  return `http://${shown.includes(":") ? `[${shown}]` : shown}:${bound}`;
+}
+
+/** Metrics, on the loopback address alone. */
+async function listenAdmin({ adminPort }: Config, { registry }: Metrics): Promise<Server | undefined> {
+  if (adminPort === 0) return undefined;
+  const server = createServer((request, response) => {
+    if (request.url !== "/metrics") {
+      response.writeHead(404).end();
+      return;
+    }
+    registry.metrics().then(
+      (text) => response.writeHead(200, { "content-type": registry.contentType }).end(text),
+      () => response.writeHead(500).end(),
+    );
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (error) =>
+      reject(new StartProblem(listenProblem("KEYSTEAD_ADMIN_PORT", `127.0.0.1:${adminPort}`, error))),
+    );
+    server.listen(adminPort, "127.0.0.1", resolve);
+  });
+  return server;
+}
+
+function listenProblem(setting: string, address: string, error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const reason = code === "EADDRINUSE" ? "something else listens there" : message;
+  return `cannot listen on ${address}: ${reason}; choose another with ${setting}`;
+}
+
+async function close(app: FastifyInstance, admin: Server | undefined, opened: Opened, log: Logger): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(() => {
+      log.warn("open requests were cut off at the drain deadline");
+      app.server.closeAllConnections();
+      resolve();
+    }, DRAIN_DEADLINE_MS);
+  });
+  await Promise.race([app.close(), late]);
+  clearTimeout(timer);
+  admin?.close();
+  admin?.closeAllConnections();
+  await opened.database.close();
+  await opened.signer.close();
+}
+
+/** What a person at a terminal reads after a start. */
+export function banner({ baseUrl, isFirstStart }: RunningServer, config: Config): string {
+  const lines = [`Keystead ${version} serves ${baseUrl}`, ""];
+  if (isFirstStart) lines.push("This first start made an organization, a root user and an API key.");
+  return [
+    ...lines,
+    `Credentials:  ${credentialsFileIn(config.dataDir)}`,
+    "Try first:    npx keystead call whoami",
+    `API docs:     ${baseUrl}/docs`,
+    "",
+  ].join("\n");
+}
