@@ -1,6 +1,13 @@
 import type { Socket } from "node:net";
 import { fastifyCors } from "@fastify/cors";
-import { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
+import {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  fastify,
+  LogController,
+} from "fastify";
 import type { Operation } from "../engine/declare.ts";
 import type { Engine } from "../engine/engine.ts";
 import { pathOf } from "../engine/registry.ts";
@@ -40,7 +47,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   let draining = false;
   const app: FastifyInstance = fastify({
     loggerInstance: log as FastifyBaseLogger,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     genReqId: newId,
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,

@@ -1,0 +1,18 @@
+import { spawn } from "node:child_process";
+import { startPostgres } from "./support/postgres.ts";
+
+/**
+ * `npm test`: brings a PostgreSQL server and runs the tests on it and on SQLite. `npm test -- <files>` runs those alone.
+ */
+const allTests = ["src/**/*.test.ts", "test/**/*.test.ts"];
+const files = process.argv.slice(2);
+const postgres = await startPostgres();
+const runner = spawn(
+  process.execPath,
+  ["--test", "--test-concurrency=2", "--test-timeout=240000", ...(files.length > 0 ? files : allTests)],
+  { stdio: "inherit", env: { ...process.env, KEYSTEAD_TEST_POSTGRES_URL: postgres.url } },
+);
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => runner.kill(signal));
+const status = await new Promise<number>((resolve) => runner.once("exit", (code) => resolve(code ?? 1)));
+await postgres.stop();
+process.exit(status);

