@@ -112,7 +112,6 @@ function createAgents(lookup: ReturnType<typeof createGuardedLookup>, ca: string
   const options = {
     lookup,
     keepAlive: true,
-    maxFreeSockets: MAX_CONNECTIONS_PER_HOST,
     timeout: IDLE_CONNECTION_MS,
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: 1000,

@@ -514,7 +514,8 @@ test("a host that never answers does not hold up another", async (t) => {
   await Promise.all(stuck);
 });
 
-test("close ends what is open, refuses what comes, and leaves no connection", async (t) => {
+// The time is under that after which an idle connection ends by itself.
+test("close ends what is open, refuses what comes, and leaves no connection", { timeout: 3000 }, async (t) => {
   const { port, heldIs, openIs, seen } = await holdingServer(t);
   const idle = await httpServer(t, (_, response) => response.end("ok"));
   const { get, close } = clientOf(t);
