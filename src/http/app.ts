@@ -33,6 +33,8 @@ export interface AppOptions {
   log: Logger;
   metrics: Metrics;
   readiness: () => Promise<Readiness>;
+  /** The keys that webhook deliveries are signed with. */
+  webhookKeySet: () => Promise<unknown>;
   /** For the OpenAPI document and the well-known page. */
   info: OpenApiInfo;
   /** Told of each answer before it is sent; tests check them against their schemas. */
@@ -81,7 +83,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   for (const operation of engine.registry.operations) {
     app.post(pathOf(operation), (request, reply) => answer(operation, request, reply, options));
   }
-  addProbes(app, options);
+  addPublicPages(app, options);
   addDocs(app, openApiDocument(engine.registry, options.info));
   return app;
 }
@@ -142,7 +144,10 @@ function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): 
   socket.end(`${head.join("\r\n")}\r\n\r\n${text}`);
 }
 
-function addProbes(app: FastifyInstance, { readiness, info }: AppOptions): void {
+/** How long receivers may keep the webhook keys; a new key is published long before the old one leaves. */
+const KEY_SET_CACHE = "public, max-age=86400, s-maxage=86400, stale-if-error=604800";
+
+function addPublicPages(app: FastifyInstance, { readiness, info, webhookKeySet }: AppOptions): void {
   const json = (reply: FastifyReply, status: number, body: unknown) => sendJson(reply, status, JSON.stringify(body));
 
   app.get("/healthz", (_request, reply) => json(reply, 200, { status: "ok" }));
@@ -151,6 +156,9 @@ function addProbes(app: FastifyInstance, { readiness, info }: AppOptions): void 
     const ready = parts.database === "ready" && parts.signer === "ready";
     return json(reply, ready ? 200 : 503, { status: ready ? "ready" : "not ready", ...parts });
   });
+  app.get("/public/v1/discovery/webhooks/jwks", async (_request, reply) =>
+    json(reply.header("cache-control", KEY_SET_CACHE), 200, await webhookKeySet()),
+  );
   app.get("/.well-known/keystead.json", (_request, reply) =>
     json(reply, 200, { service: "keystead", version: info.version, baseUrl: info.baseUrl }),
   );
