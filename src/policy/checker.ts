@@ -115,8 +115,8 @@ function checkName(source: Expression, name: string, context: Context): TypedNod
   if (!Object.hasOwn(known, name)) {
     const names = Object.keys(known).join(", ");
     const elsewhere = (Object.keys(keywords) as Scope[]).find((scope) => Object.hasOwn(keywords[scope], name));
-    const hint = elsewhere === undefined ? "" : `; it is a keyword of the ${elsewhere}`;
-    const message = `there is no keyword \`${clip(name)}\` in the ${context.scope}${hint}`;
+    const hint = elsewhere === undefined ? "" : `; it belongs to the ${elsewhere}`;
+    const message = `there is no keyword \`${clip(name)}\` in the ${context.scope}, which has ${names}${hint}`;
     throw error("UNKNOWN_NAME", message, context, source, names);
   }
   return { kind: "keyword", type: known[name] as Type, source, name };

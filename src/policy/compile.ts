@@ -204,8 +204,8 @@ function compileIndex(node: TypedNode & { kind: "element" | "part" }, source: st
     const container = object(evaluation);
     const position = index(evaluation);
     if (node.kind === "part" && typeof position === "string") return argumentEntry(container, position, node, source);
-    const sequence = sequenceOf(container, node.object, source);
     const at = integerOf(position, node.index, source);
+    const sequence = sequenceOf(container, at + 1n, evaluation, node.object, source);
     if (at < 0n || at >= BigInt(sequence.length)) {
       const message = `the index ${at} is out of range: there are ${sequence.length} elements, counted from 0`;
       throw failure("OUT_OF_RANGE", message, node.source, source);
@@ -219,9 +219,10 @@ function compileSlice(node: TypedNode & { kind: "slice" }, source: string): Eval
   const start = compileNode(node.start, source);
   const end = compileNode(node.end, source);
   return (evaluation) => {
-    const sequence = sequenceOf(object(evaluation), node.object, source);
+    const container = object(evaluation);
     const from = integerOf(start(evaluation), node.start, source);
     const to = integerOf(end(evaluation), node.end, source);
+    const sequence = sequenceOf(container, to, evaluation, node.object, source);
     if (from < 0n || from > to || to > BigInt(sequence.length)) {
       const message = `the slice ${from}..${to} is out of range: there are ${sequence.length} elements`;
       throw failure("OUT_OF_RANGE", message, node.source, source);
@@ -240,10 +241,17 @@ interface Sequence {
 
 const SURROGATE = /[\ud800-\udfff]/;
 
-function sequenceOf(value: unknown, node: TypedNode, source: string): Sequence {
+/**
+ * A list, or a string by characters. Only what lies before `end` is looked through for surrogate pairs, so that the first
+ * bytes of long call data are cheap; where there is a pair, the whole string is taken apart.
+ */
+function sequenceOf(value: unknown, end: bigint, evaluation: Evaluation, node: TypedNode, source: string): Sequence {
   if (Array.isArray(value)) return value;
   if (typeof value !== "string") throw unexpected("a list or a string", value, node, source);
-  if (!SURROGATE.test(value)) return value;
+  const before = end < 0n ? 0 : end > BigInt(value.length) ? value.length : Number(end);
+  spend(evaluation, before >> 6, node.source, source);
+  if (!SURROGATE.test(value.slice(0, before))) return value;
+  spend(evaluation, value.length >> 2, node.source, source);
   const characters = [...value];
   return {
     length: characters.length,
