@@ -31,6 +31,8 @@ export type ConsensusOutlook =
 interface Search {
   program: Program<"consensus">;
   meter: Meter;
+  /** Steps that the search by size leaves to the other one. */
+  reserve: number;
   trialsLeft: number;
   pivotId: string;
 }
@@ -54,6 +56,8 @@ export function consensusFacts(approvals: readonly Approval[]): ConsensusFacts {
  * same approvals would not do. The pivot is the submitter, or a user who asks whether their vote would matter; if they have
  * not approved yet, their approval is one of those that are missing.
  *
+ * If the consensus holds as it is and the pivot counts, the one way has no parts.
+ *
  * The answer "reachable" always rests on a set of approvals that was evaluated and holds. Users whom the expression cannot
  * tell apart are taken as one class, so that it is the classes that are searched, smallest sets first: complete up to
  * MAX_CONSENSUS_TRIALS evaluations. Beyond them one set is found by leaving out whoever is not needed, which finds a way in
@@ -66,11 +70,11 @@ export function consensusOutlook(
   pivotId: string,
   meter: Meter,
 ): ConsensusOutlook {
-  const search: Search = { program, meter, trialsLeft: MAX_CONSENSUS_TRIALS, pivotId };
+  const search = { program, meter, reserve: meter.left / 2, trialsLeft: MAX_CONSENSUS_TRIALS, pivotId };
   const shape = shapeOf(program);
-  let exhausted = false;
+  let exhausted = meter.left <= 0;
   for (const { base, missing } of basesOf(shape, approvals, voters, pivotId)) {
-    if (missing.length > 0 && counts(search, base)) return { reachable: true, ways: [missing] };
+    if (counts(search, base)) return { reachable: true, ways: [missing] };
     if (isInvisible(shape, base, pivotId)) continue;
     const present = new Set(base.map(({ user }) => user.id));
     const classes = classesOf(
@@ -260,57 +264,61 @@ function trySmallestFirst(
   shape: Shape,
   base: Approval[],
   classes: VoterClass[],
-): MissingApprovals[][] | "exhausted" | undefined {
+): MissingApprovals[][] | undefined {
   const choices = classes.flatMap((voterClass) =>
     (voterClass.members[0] as Option[]).map((_, option) => ({ voterClass, option, count: 0 })),
   );
   const saturation = shape.saturation ?? Number.POSITIVE_INFINITY;
-  const most = capacityOf(choices, saturation);
+  const supply = { choices, saturation, capacities: capacitiesOf(choices, saturation) };
+  const most = supply.capacities[0] ?? 0;
   for (let total = 1; total <= most; total++) {
     const ways: MissingApprovals[][] = [];
-    for (const chosen of distributions(choices, total, saturation)) {
-      if (search.trialsLeft <= 0 || search.meter.left <= 0) {
-        if (ways.length > 0) return ways;
-        return search.meter.left <= 0 ? "exhausted" : undefined;
-      }
+    for (const chosen of distributions(supply, total)) {
+      if (search.trialsLeft <= 0 || search.meter.left <= search.reserve) return ways.length > 0 ? ways : undefined;
       if (counts(search, [...base, ...approvalsOf(chosen)])) ways.push(missingOf(chosen));
       if (ways.length === MAX_WAYS) break;
     }
     if (ways.length > 0) return ways;
   }
-  return search.meter.left <= 0 ? "exhausted" : [];
+  return search.meter.left <= search.reserve ? undefined : [];
 }
 
-/** How many approvals the choices have to give, at most `saturation` for each option of a class. */
-function capacityOf(choices: Choice[], saturation: number): number {
-  let capacity = 0;
-  for (const [index, { voterClass }] of choices.entries()) {
-    if (choices[index - 1]?.voterClass === voterClass) continue;
-    const options = (voterClass.members[0] as Option[]).length;
-    capacity += Math.min(voterClass.members.length, saturation * options);
+/** For each choice, how many approvals it and those after it have to give, at most `saturation` of each. */
+function capacitiesOf(choices: Choice[], saturation: number): number[] {
+  const capacities: number[] = [];
+  let ofClass = 0;
+  let ofLater = 0;
+  for (let index = choices.length - 1; index >= 0; index--) {
+    const { voterClass } = choices[index] as Choice;
+    if (choices[index + 1]?.voterClass !== voterClass) {
+      ofLater += ofClass;
+      ofClass = 0;
+    }
+    ofClass = Math.min(voterClass.members.length, ofClass + saturation);
+    capacities[index] = ofClass + ofLater;
   }
-  return capacity;
+  return capacities;
 }
 
-/** Every way to take `total` approvals from the choices, at most `saturation` of each and no member of a class twice. */
-function* distributions(
-  choices: Choice[],
-  total: number,
-  saturation: number,
-  room = choices[0]?.voterClass.members.length ?? 0,
-): Generator<Choice[]> {
-  const [first, ...others] = choices;
-  if (first === undefined) {
-    if (total === 0) yield [];
-    return;
-  }
-  const sameClass = others[0]?.voterClass === first.voterClass;
-  const roomOfOthers = others[0]?.voterClass.members.length ?? 0;
-  for (let count = Math.min(total, saturation, room); count >= 0; count--) {
-    const roomThere = sameClass ? room - count : roomOfOthers;
-    if (total - count > capacityOf(others, saturation)) return;
-    for (const rest of distributions(others, total - count, saturation, roomThere)) {
-      yield count === 0 ? rest : [{ ...first, count }, ...rest];
+/** Choices with the bounds of each, for `distributions`. */
+interface Supply {
+  choices: Choice[];
+  saturation: number;
+  capacities: number[];
+}
+
+/** Every way to take `total` approvals from the choices beginning with `start`, no member of a class twice. */
+function* distributions(supply: Supply, total: number, start = 0, before?: Choice, room = 0): Generator<Choice[]> {
+  if (total === 0) yield [];
+  for (let index = start; total > 0 && total <= (supply.capacities[index] ?? 0); index++) {
+    const choice = supply.choices[index] as Choice;
+    const { voterClass } = choice;
+    const roomHere = voterClass === before?.voterClass ? room : voterClass.members.length;
+    for (let count = Math.min(total, supply.saturation, roomHere); count > 0; count--) {
+      const chosen = { ...choice, count };
+      for (const rest of distributions(supply, total - count, index + 1, chosen, roomHere - count)) {
+        yield [chosen, ...rest];
+      }
     }
   }
 }
@@ -331,15 +339,18 @@ function missingOf(chosen: Choice[]): MissingApprovals[] {
   }));
 }
 
-/** Starts with everyone and leaves out, one after another, whoever is not needed; then again from the other end. */
+/** Starts with everyone and leaves out, class by class and then one by one, whoever is not needed; in either order. */
 function tryLeavingOut(search: Search, base: Approval[], classes: VoterClass[]): MissingApprovals[][] | "exhausted" {
-  const everyone = classes.flatMap(({ members }) => members.map((options) => (options[0] as Option).approval));
-  for (const order of [everyone, [...everyone].reverse()]) {
-    let needed = order;
+  const groups = classes.map(({ members }) => members.map((options) => (options[0] as Option).approval));
+  for (const order of [groups, [...groups].reverse()]) {
+    let needed = order.flat();
     if (!holds(search, [...base, ...needed])) break;
-    for (const approval of order) {
-      const without = needed.filter((other) => other !== approval);
-      if (holds(search, [...base, ...without])) needed = without;
+    for (const leavable of [
+      ...order,
+      ...order.filter(({ length }) => length > 1).flatMap((group) => group.map((one) => [one])),
+    ]) {
+      const without = needed.filter((approval) => !leavable.includes(approval));
+      if (without.length < needed.length && holds(search, [...base, ...without])) needed = without;
     }
     if (counts(search, [...base, ...needed])) return [needed.map(({ user }) => ({ count: 1, anyOf: [user.id] }))];
   }
