@@ -8,6 +8,8 @@ export interface RandomProgram {
 }
 
 const WORDS = ["A", "a", "W", "0xAb", "0xaB", "0xABCD", "", "5", "8453", "Ünï😀", "Ab", "T1", "T2"];
+/** Alike in the letter case of EVM, different in any other. */
+const HEX_WORDS = ["0xAb", "0xaB", "0xAB"];
 const INTEGERS = [
   ...[0n, 1n, 2n, 5n, -1n, 8453n],
   ...[2n ** 127n - 1n, 2n ** 127n, -(2n ** 127n), 2n ** 255n, 2n ** 256n - 1n],
@@ -137,6 +139,12 @@ export function randomProgram(choices: readonly number[]): RandomProgram {
         return `${integer(scene, depth)} ${one(["==", "!=", "<", "<=", ">", ">="])} ${integer(scene, depth)}`;
       case 3:
         return `${integer(scene, depth)} ${one(["==", "<", ">="])} '${one(["5", "8453", "0", "007"])}'`;
+      case 4: {
+        const fields = [...scene.fields.string, ...scene.fields.argument].filter((field) => !field.includes("kind"));
+        if (fields.length === 0) return "true";
+        const sides = [one(fields), `'${one([...HEX_WORDS, "5", "A", "a"])}'`];
+        return (pick(2) === 0 ? sides : sides.reverse()).join(one([" == ", " != "]));
+      }
       default:
         if (scene.fields.argument.length === 0) return `${text(scene, depth)} == ${literalText()}`;
         return `${one(scene.fields.argument)} ${one(["==", "!="])} ${one([literalText(), literalInteger(), "true"])}`;
@@ -205,8 +213,8 @@ export function randomProgram(choices: readonly number[]): RandomProgram {
 
   // Facts: each may be missing, and what is there is from the same words and integers.
 
-  const word = (): string => one(WORDS);
-  const number = (): bigint | number => (pick(2) === 0 ? one(INTEGERS) : pick(6));
+  const word = (): string => (pick(3) === 0 ? one(HEX_WORDS) : one(WORDS));
+  const number = (): bigint | number => (pick(2) === 0 ? one(INTEGERS) : 4 + pick(2));
   const flag = (): boolean => pick(2) === 0;
   const many = <T>(make: () => T): T[] => Array.from({ length: pick(4) }, make);
   const maybe = <T>(make: () => T): T | undefined => (pick(6) === 5 ? undefined : make());
