@@ -20,7 +20,7 @@ import { addDocs } from "./docs.ts";
 import type { Metrics } from "./metrics.ts";
 import { type OpenApiInfo, openApiDocument } from "./openapi.ts";
 import { renderError } from "./render-error.ts";
-import { activityTimesFor, JSON_CONTENT_TYPE, renderAnswer } from "./wire.ts";
+import { activityTimesFor, JSON_CONTENT_TYPE, renderAnswer, sendJson } from "./wire.ts";
 
 /** What the parts of the service say of themselves. */
 export interface Readiness {
@@ -102,7 +102,7 @@ async function answer(
     });
     const body = renderAnswer(answer, activityTimesFor(headers));
     onAnswer?.(operation, body);
-    return reply.header("content-type", JSON_CONTENT_TYPE).send(body);
+    return sendJson(reply, body);
   } catch (error) {
     status = sendError(error, request, reply).statusCode;
     return reply;
@@ -120,10 +120,7 @@ const headerOf = (value: string | string[] | undefined): string | undefined =>
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, body, isOurs } = renderError(error, request.id);
   if (isOurs) request.log.error({ requestId: request.id, err: error }, body.message);
-  return reply
-    .code(status)
-    .headers({ "content-type": JSON_CONTENT_TYPE, "x-request-id": request.id })
-    .send(JSON.stringify(body));
+  return sendJson(reply.code(status).header("x-request-id", request.id), JSON.stringify(body));
 }
 
 /** Requests that are not HTTP, or whose headers are over the limit: nothing in them can be believed, the stamp least. */
@@ -147,7 +144,7 @@ function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): 
 
 function addProbes(app: FastifyInstance, { readiness, info }: AppOptions): void {
   const json = (reply: FastifyReply, status: number, body: unknown) =>
-    reply.code(status).header("content-type", JSON_CONTENT_TYPE).send(JSON.stringify(body));
+    sendJson(reply.code(status), JSON.stringify(body));
 
   app.get("/healthz", (_request, reply) => json(reply, 200, { status: "ok" }));
   app.get("/readyz", async (_request, reply) => {

@@ -1,5 +1,5 @@
 import { type FastifyInstance, fastify } from "fastify";
-import { JSON_CONTENT_TYPE } from "./wire.ts";
+import { sendJson } from "./wire.ts";
 
 const OPENAPI_PATH = "/openapi.json";
 
@@ -18,7 +18,7 @@ const configuration = {
 /** `/openapi.json`, and `/docs`, which shows it. */
 export function addDocs(app: FastifyInstance, document: Record<string, unknown>): void {
   const text = JSON.stringify(document);
-  app.get(OPENAPI_PATH, (_request, reply) => reply.header("content-type", JSON_CONTENT_TYPE).send(text));
+  app.get(OPENAPI_PATH, (_request, reply) => sendJson(reply, text));
 
   // Loaded with the first visit: the page's script is large, and most servers never show it.
   let pages: Promise<FastifyInstance> | undefined;

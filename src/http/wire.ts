@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { FastifyReply } from "fastify";
 import type { ActivityView } from "../engine/activities.ts";
 import type { Answer } from "../engine/engine.ts";
 import { timestampOf } from "../engine/fields.ts";
@@ -10,6 +11,10 @@ import { timestampOf } from "../engine/fields.ts";
 
 /** Exactly this, without a charset: one SDK compares it whole. */
 export const JSON_CONTENT_TYPE = "application/json";
+
+/** Sends JSON under exactly that type: as bytes, because Fastify adds a charset to the type of a string. */
+export const sendJson = (reply: FastifyReply, text: string): FastifyReply =>
+  reply.header("content-type", JSON_CONTENT_TYPE).send(Buffer.from(text));
 
 /** How the times of an activity are written: RFC 3339 text by the specification, an object for the SDKs. */
 export type ActivityTimes = "text" | "object";
