@@ -102,7 +102,7 @@ async function answer(
     });
     const body = renderAnswer(answer, activityTimesFor(headers));
     onAnswer?.(operation, body);
-    return sendJson(reply, body);
+    return sendJson(reply, status, body);
   } catch (error) {
     status = sendError(error, request, reply).statusCode;
     return reply;
@@ -120,7 +120,7 @@ const headerOf = (value: string | string[] | undefined): string | undefined =>
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, body, isOurs } = renderError(error, request.id);
   if (isOurs) request.log.error({ requestId: request.id, err: error }, body.message);
-  return sendJson(reply.code(status).header("x-request-id", request.id), JSON.stringify(body));
+  return sendJson(reply.header("x-request-id", request.id), status, JSON.stringify(body));
 }
 
 /** Requests that are not HTTP, or whose headers are over the limit: nothing in them can be believed, the stamp least. */
@@ -143,8 +143,7 @@ function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): 
 }
 
 function addProbes(app: FastifyInstance, { readiness, info }: AppOptions): void {
-  const json = (reply: FastifyReply, status: number, body: unknown) =>
-    sendJson(reply.code(status), JSON.stringify(body));
+  const json = (reply: FastifyReply, status: number, body: unknown) => sendJson(reply, status, JSON.stringify(body));
 
   app.get("/healthz", (_request, reply) => json(reply, 200, { status: "ok" }));
   app.get("/readyz", async (_request, reply) => {

@@ -18,7 +18,7 @@ const configuration = {
 /** `/openapi.json`, and `/docs`, which shows it. */
 export function addDocs(app: FastifyInstance, document: Record<string, unknown>): void {
   const text = JSON.stringify(document);
-  app.get(OPENAPI_PATH, (_request, reply) => sendJson(reply, text));
+  app.get(OPENAPI_PATH, (_request, reply) => sendJson(reply, 200, text));
 
   // Loaded with the first visit: the page's script is large, and most servers never show it.
   let pages: Promise<FastifyInstance> | undefined;

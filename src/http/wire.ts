@@ -12,9 +12,9 @@ import { timestampOf } from "../engine/fields.ts";
 /** Exactly this, without a charset: one SDK compares it whole. */
 export const JSON_CONTENT_TYPE = "application/json";
 
-/** Sends JSON under exactly that type: as bytes, because Fastify adds a charset to the type of a string. */
-export const sendJson = (reply: FastifyReply, text: string): FastifyReply =>
-  reply.header("content-type", JSON_CONTENT_TYPE).send(Buffer.from(text));
+/** Sends JSON under that content type; text would get a charset added, bytes do not. */
+export const sendJson = (reply: FastifyReply, status: number, json: string): FastifyReply =>
+  reply.code(status).header("content-type", JSON_CONTENT_TYPE).send(Buffer.from(json));
 
 /** How the times of an activity are written: RFC 3339 text by the specification, an object for the SDKs. */
 export type ActivityTimes = "text" | "object";

@@ -55,3 +55,14 @@ export const SIGNER_DEADLINE_MS = 10_000;
 export const MAX_SIGNER_FRAME_BYTES = 8 * 1024 * 1024;
 /** How long a stopping server waits for open requests. */
 export const DRAIN_DEADLINE_MS = 10_000;
+
+/** Characters of a URL that the service calls on behalf of an organization. */
+export const MAX_URL_LENGTH = 2048;
+/** All headers of the answer to an outbound request together in bytes. */
+export const MAX_ANSWER_HEADER_BYTES = 16 * 1024;
+/** Open outbound connections to one host and port; further requests wait their turn. */
+export const MAX_CONNECTIONS_PER_HOST = 8;
+/** Open outbound connections of one scheme altogether. */
+export const MAX_CONNECTIONS = 128;
+/** How long an unused outbound connection is kept; under the five seconds after which many receivers close theirs. */
+export const IDLE_CONNECTION_MS = 4000;
