@@ -145,6 +145,7 @@ interface HolderRow {
   organization_name: string;
   sealed_key: Uint8Array;
   quorum_threshold: number;
+  policies_version: number;
   actor_organization_id: string;
   credential_id: string;
   user_id: string;
@@ -160,6 +161,7 @@ function holderOf(row: HolderRow, credentialType: string): Holder {
       name: row.organization_name,
       sealedKey: row.sealed_key,
       quorumThreshold: row.quorum_threshold,
+      policiesVersion: row.policies_version,
     },
     actor: {
       userId: row.user_id,
@@ -211,6 +213,7 @@ const selectApiKeyHolders = prepared<{ organizationId: string; publicKey: string
         "o.name as organization_name",
         "o.sealed_key",
         "o.quorum_threshold",
+        "o.policies_version",
         "c.organization_id as actor_organization_id",
         "c.id as credential_id",
         "c.credential_type",
@@ -245,6 +248,7 @@ const selectAuthenticatorHolders = prepared<{ organizationId: string; credential
         "o.name as organization_name",
         "o.sealed_key",
         "o.quorum_threshold",
+        "o.policies_version",
         "c.organization_id as actor_organization_id",
         "c.id as credential_id",
         "c.public_key",

@@ -38,6 +38,7 @@ export const MAX_TYPED_DATA_TYPES_LENGTH = 64 * 1024;
 export const MAX_USERS = 100;
 export const MAX_PRIVATE_KEYS = 1000;
 export const MAX_TAGS = 100;
+export const MAX_POLICIES = 100;
 export const MAX_AUTHENTICATORS_PER_USER = 10;
 export const MAX_LASTING_API_KEYS_PER_USER = 10;
 export const MAX_EXPIRING_API_KEYS_PER_USER = 10;
