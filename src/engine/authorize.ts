@@ -72,15 +72,27 @@ export async function couldCount(read: Reader, facts: DecisionFacts, voter: Acto
 const isOwnCredential = (subject: Subject, submitter: Actor): boolean =>
   subject.governedBy === "policies" && subject.ownerId !== undefined && subject.ownerId === submitter.userId;
 
+/** What each part of a decision comes to, for those who want to know beforehand. */
+export async function simulate(
+  read: Reader,
+  facts: DecisionFacts,
+): Promise<{ decision: Decision; rootQuorum: RootQuorum; explanations: { policyId: string; text: string }[] }> {
+  const asked = facts.subject.governedBy === "policies" ? await askPolicies(read, questionOf(facts)) : undefined;
+  const decision = { ...(await decide(read, facts)), evaluations: evaluationsOf(asked) };
+  return { decision, rootQuorum: rootQuorum(facts), explanations: asked ? explain(asked) : [] };
+}
+
+type RootQuorum = "met" | "short" | "apart";
+
 /** `short` while members approve but too few: the others may still join. It takes a member to start. */
-function rootQuorum({ organization, submitter, approvals }: DecisionFacts): "met" | "short" | "apart" {
+function rootQuorum({ organization, submitter, approvals }: DecisionFacts): RootQuorum {
   const members = approvals.filter(({ actor }) => actor.isRootQuorumMember).length;
   if (members >= organization.quorumThreshold) return "met";
   return submitter.isRootQuorumMember ? "short" : "apart";
 }
 
 /** What policies are asked about these facts. */
-export function questionOf(facts: DecisionFacts): PolicyQuestion {
+function questionOf(facts: DecisionFacts): PolicyQuestion {
   const { organization, type, intent, subject, policyFacts, submitter, approvals, now } = facts;
   return {
     organizationId: organization.id,

@@ -3,7 +3,7 @@ import type { OutboundPolicy } from "../delivery/url-rules.ts";
 import type { ConditionFacts } from "../policy/facts.ts";
 import type { Signer } from "../signer/client.ts";
 import type { Reader, Transactor } from "../storage/engine.ts";
-import type { ActivityRecord, VoteRecord } from "./activities.ts";
+import type { Registry } from "./registry.ts";
 
 /** The nouns that operations are declared with. A declaration is all there is to an operation; the rest derives from it. */
 
@@ -189,8 +189,8 @@ export interface QueryContext<Request> {
   organization: Organization;
   actor: Actor;
   now: number;
-  /** Whether a vote of the caller would count on this activity. */
-  mayVote: (activity: ActivityRecord, votes: readonly VoteRecord[]) => Promise<boolean>;
+  /** For queries about activities: the declarations behind them. */
+  registry: Registry;
 }
 
 export interface QueryDeclaration<Q extends TSchema, R extends TSchema> {

@@ -2,10 +2,8 @@ import type { Clock } from "../kernel/clock.ts";
 import { fail } from "../kernel/errors.ts";
 import type { Signer } from "../signer/client.ts";
 import type { Database } from "../storage/database.ts";
-import { type ActivityRecord, type ActivityView, isOpen, type VoteRecord } from "./activities.ts";
+import type { ActivityView } from "./activities.ts";
 import { authenticate, decodeStamp, fingerprintOf, type Principal, type StampHeaders } from "./authenticate.ts";
-import { couldCount } from "./authorize.ts";
-import { factsOfStored, matterOf } from "./decision-facts.ts";
 import type { CheckEnvironment, Operation } from "./declare.ts";
 import { organizationIdOf, parseBody, parseSubmission, parseVote } from "./envelope.ts";
 import type { Registry } from "./registry.ts";
@@ -53,10 +51,7 @@ export function createEngine({ registry, database, signer, clock, observer, envi
         validate(operation.request, parsed, "");
         const { organization, actor } = principal;
         const { read } = database;
-        const mayVote = async (activity: ActivityRecord, votes: readonly VoteRecord[]) =>
-          isOpen(activity) &&
-          couldCount(read, await factsOfStored(read, matterOf(registry, activity, organization, now), votes), actor);
-        return (await operation.run({ request: parsed, read, organization, actor, now, mayVote })) as Answer;
+        return (await operation.run({ request: parsed, read, organization, actor, now, registry })) as Answer;
       }
       case "activity": {
         refuseOtherOrganization(principal);

@@ -192,6 +192,34 @@ for (const engine of engines) {
       assert.equal(answer.body.details[0].policyEvaluations[0].outcome, "OUTCOME_TIME_INACTIVE");
     });
 
+    it("are tried out without creating anything", async () => {
+      const policyId = await create({ consensus: `${is(ada)} && ${is(bob)}`, condition: signs });
+      const parameters = {
+        signWith: keyId,
+        payload: "x",
+        encoding: "PAYLOAD_ENCODING_TEXT_UTF8",
+        hashFunction: "HASH_FUNCTION_SHA256",
+      };
+      const activity = { type: "ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2", parameters };
+      const before = (await root.read("list_activities")).activities[0].id;
+      const ask = (userIds: string[]) => root.read("simulate_policy", { activity, userIds });
+      assert.equal((await ask([ada.userId, bob.userId])).outcome, "ALLOW");
+      const short = await ask([ada.userId]);
+      assert.equal(short.outcome, "CONSENSUS_NEEDED");
+      assert.equal(short.policyEvaluations[0].policyId, policyId);
+      assert.match(short.policyEvaluations[0].explanation, new RegExp(bob.userId));
+      const rootId = server.credentials.userId;
+      assert.deepEqual([(await ask([rootId])).outcome, (await ask([rootId])).rootQuorum], ["ALLOW", "MET"]);
+      const carol = await addUser(root, "Carol");
+      assert.equal((await ask([carol.userId])).outcome, "DENY");
+      const unknown = await root.query("simulate_policy", { activity: { type: "X", parameters }, userIds: [rootId] });
+      assert.equal(unknown.status, 400);
+      const bad = await root.query("simulate_policy", { activity: { ...activity, parameters: {} }, userIds: [rootId] });
+      assert.match(bad.body.message, /activity\.parameters/);
+      assert.equal((await root.query("simulate_policy", { activity, userIds: [newId()] })).status, 404);
+      assert.notEqual((await root.read("list_activities")).activities[0].id, before, "only adding Carol made one");
+    });
+
     it("are refused when they cannot be right", async () => {
       const cases: [object, RegExp][] = [
         [{ condition: "activity.nothing == 'x'" }, /invalid policy condition: .*field does not exist: nothing/],

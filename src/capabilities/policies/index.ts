@@ -5,6 +5,7 @@ import { deletePolicy } from "./delete-policy.ts";
 import { getPolicy } from "./get-policy.ts";
 import { getPolicyEvaluations } from "./get-policy-evaluations.ts";
 import { listPolicies } from "./list-policies.ts";
+import { simulatePolicy } from "./simulate-policy.ts";
 import { updatePolicy } from "./update-policy.ts";
 
 export const policies = [
@@ -16,4 +17,5 @@ export const policies = [
   getPolicy,
   listPolicies,
   getPolicyEvaluations,
+  simulatePolicy,
 ];
