@@ -119,7 +119,10 @@ export const examples: Record<string, Example> = {
   // policies
   create_policy: async () => newPolicy(),
   create_policies: async () => ({ policies: [newPolicy(), newPolicy()] }),
-  update_policy: async (world) => ({ ...(await policyChange(world)), time: "time.now < Timestamp('2100-01-01T00:00:00Z')" }),
+  update_policy: async (world) => ({
+    ...(await policyChange(world)),
+    time: "time.now < Timestamp('2100-01-01T00:00:00Z')",
+  }),
   delete_policy: async (world) => ({ policyId: await storedPolicy(world) }),
   delete_policies: async (world) => ({ policyIds: [await storedPolicy(world), await storedPolicy(world)] }),
   get_policy: async (world) => ({ policyId: await storedPolicy(world) }),
@@ -331,11 +334,17 @@ async function failedDelivery({ server, organizationId }: World): Promise<string
   const organization_id = organizationId;
   await server.opened.database.transact(organizationId, async (tx) => {
     const endpoint = { id: endpoint_id, organization_id, url: "https://127.0.0.1:1/", name: "Nowhere" };
-    await tx.insertInto("webhook_endpoints").values({ ...endpoint, is_active: 1, failing_since: null, ...times }).execute();
+    await tx
+      .insertInto("webhook_endpoints")
+      .values({ ...endpoint, is_active: 1, failing_since: null, ...times })
+      .execute();
     const event = { id: event_id, organization_id, event_type: "ACTIVITY_UPDATES", body: "{}", created_at: 0 };
     await tx.insertInto("webhook_events").values(event).execute();
     const delivery = { id, organization_id, endpoint_id, event_id, status: "FAILED" as const, attempts: 0 };
-    await tx.insertInto("webhook_deliveries").values({ ...delivery, next_attempt_at: null, ...times }).execute();
+    await tx
+      .insertInto("webhook_deliveries")
+      .values({ ...delivery, next_attempt_at: null, ...times })
+      .execute();
   });
   return id;
 }
