@@ -2,6 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { after } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { Credentials } from "../../src/main/credentials-file.ts";
 import { Client } from "./client.ts";
@@ -30,11 +31,15 @@ export interface ProcessOptions {
   shellPrefix?: string;
 }
 
-// What a test leaves behind, be it that it fails, goes with the process that ran it.
+// A test that fails may leave servers behind, and they would keep the process of the tests from ending.
 const running = new Set<ChildProcess>();
 const folders = new Set<string>();
-process.once("exit", () => {
+const endAll = () => {
   for (const child of running) child.kill("SIGKILL");
+};
+after(endAll);
+process.once("exit", () => {
+  endAll();
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
 
@@ -115,7 +120,8 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
   return { ...started, baseUrl, dataDir, root, credentials };
 }
 
-async function serving({ exited, stdout, stderr }: KeysteadProcess): Promise<string> {
+/** Resolves to the server's address once it serves. */
+export async function serving({ exited, stdout, stderr }: KeysteadProcess): Promise<string> {
   let ended: Exit | undefined;
   void exited.then((exit) => {
     ended = exit;
