@@ -6,6 +6,7 @@ import { privateKeys } from "./private-keys/index.ts";
 import { signing } from "./signing/index.ts";
 import { tags } from "./tags/index.ts";
 import { users } from "./users/index.ts";
+import { webhooks } from "./webhooks/index.ts";
 
 /** Everything the service can be asked. */
 export const operations: readonly Operation[] = [
@@ -16,4 +17,5 @@ export const operations: readonly Operation[] = [
   ...privateKeys,
   ...signing,
   ...activities,
+  ...webhooks,
 ];

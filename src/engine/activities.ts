@@ -202,14 +202,17 @@ export const isLive = (vote: VoteRecord, now: number): boolean => now - vote.cre
 export const isOpen = ({ status }: { status: ActivityStatus }): boolean =>
   status === "ACTIVITY_STATUS_CONSENSUS_NEEDED" || status === "ACTIVITY_STATUS_AUTHENTICATORS_NEEDED";
 
-/** How the activity looks to `viewer`. `mayVote` says whether a vote of theirs would count, were the activity open. */
+/**
+ * How the activity looks to `viewer`, or to nobody in particular. `mayVote` says whether a vote of theirs would count, were
+ * the activity open.
+ */
 export async function viewActivity(
   read: Reader,
   activity: ActivityRecord,
   votes: readonly VoteRecord[],
-  viewer: { actor: Actor; mayVote: boolean; now: number },
+  viewer: { actor?: Actor; mayVote: boolean; now: number },
 ): Promise<ActivityView> {
-  const voted = votes.some((vote) => vote.userId === viewer.actor.userId && isLive(vote, viewer.now));
+  const voted = votes.some((vote) => vote.userId === viewer.actor?.userId && isLive(vote, viewer.now));
   const open = isOpen(activity) && viewer.mayVote;
   return {
     id: activity.id,
@@ -226,6 +229,15 @@ export async function viewActivity(
     updatedAt: activity.updatedAt,
     ...(activity.failure ? { failure: activity.failure } : {}),
   };
+}
+
+/** RFC 3339 text, or seconds and nanoseconds. */
+export type ActivityTimes = "text" | "object";
+
+/** An activity ready for JSON, its times in the given form. */
+export function renderActivity(activity: ActivityView, times: ActivityTimes): Record<string, unknown> {
+  const render = times === "text" ? (time: number) => new Date(time).toISOString() : timestampOf;
+  return { ...activity, createdAt: render(activity.createdAt), updatedAt: render(activity.updatedAt) };
 }
 
 async function viewVote(read: Reader, organizationId: string, vote: VoteRecord): Promise<unknown> {

@@ -1,4 +1,5 @@
 import type { Static, TSchema } from "typebox";
+import type { OutboundPolicy } from "../delivery/url-rules.ts";
 import type { Signer } from "../signer/client.ts";
 import type { Reader, Transactor } from "../storage/engine.ts";
 
@@ -29,11 +30,16 @@ export type Subject =
   | { governedBy: "rootQuorum" }
   | {
       governedBy: "policies";
-      resource: "CREDENTIAL" | "ORGANIZATION" | "PRIVATE_KEY" | "USER";
+      resource: "CREDENTIAL" | "ORGANIZATION" | "PRIVATE_KEY" | "USER" | "WEBHOOK_ENDPOINT";
       action: "CREATE" | "UPDATE" | "DELETE" | "SIGN";
       /** Whose credentials these are, where users may manage their own. */
       ownerId?: string;
     };
+
+/** What the installation is set to, where rules on requests depend on it. */
+export interface CheckEnvironment {
+  outboundPolicy: OutboundPolicy;
+}
 
 export interface PrepareContext<Intent> {
   intent: Intent;
@@ -64,6 +70,8 @@ export interface ActivityDeclaration<I extends TSchema, R extends TSchema, Prepa
   /** The last segment of `/public/v1/submit/<path>`; type, intent key and result key derive from it. */
   path: string;
   summary: string;
+  /** Ours alone: the API that the published SDKs know does not have it. */
+  isExtension?: true;
   /** The newest version; 1 unless said. */
   version?: number;
   intent: I;
@@ -73,7 +81,7 @@ export interface ActivityDeclaration<I extends TSchema, R extends TSchema, Prepa
   versions?: Record<number, OlderVersion<Static<I>, Static<R>>>;
   subject: (intent: Static<I>) => Subject;
   /** Rules on the intent alone that a schema cannot say; it throws. Nobody has been authorized yet, so it stays cheap. */
-  check?: (intent: Static<I>) => void;
+  check?: (intent: Static<I>, environment: CheckEnvironment) => void;
   /**
    * Work outside the transaction, after a first decision and before the one that counts: asking the signer. It may be done
    * in vain, so it leaves no trace.
@@ -103,10 +111,11 @@ export interface ActivityOperation {
   noun: "activity";
   path: string;
   summary: string;
+  isExtension: boolean;
   /** By activity type; the newest first. */
   versions: ReadonlyMap<string, ActivityVersion>;
   subject: (intent: unknown) => Subject;
-  check: (intent: unknown) => void;
+  check: (intent: unknown, environment: CheckEnvironment) => void;
   prepare?: (context: PrepareContext<unknown>) => Promise<unknown>;
   changesNothing: boolean;
   run: (context: RunContext<unknown, unknown>) => Promise<unknown>;
@@ -122,6 +131,7 @@ export function activity<I extends TSchema, R extends TSchema, Prepared = undefi
     noun: "activity",
     path,
     summary,
+    isExtension: declaration.isExtension ?? false,
     versions,
     changesNothing,
     subject: subject as ActivityOperation["subject"],

@@ -4,10 +4,10 @@ import type { Signer } from "../signer/client.ts";
 import type { Database } from "../storage/database.ts";
 import type { ActivityView } from "./activities.ts";
 import { authenticate, decodeStamp, fingerprintOf, type Principal, type StampHeaders } from "./authenticate.ts";
-import type { Operation } from "./declare.ts";
+import type { CheckEnvironment, Operation } from "./declare.ts";
 import { organizationIdOf, parseBody, parseSubmission, parseVote } from "./envelope.ts";
 import type { Registry } from "./registry.ts";
-import { castVote, submit } from "./submit.ts";
+import { type ActivityObserver, castVote, submit } from "./submit.ts";
 import { validate } from "./validate.ts";
 
 export interface EngineOptions {
@@ -15,6 +15,8 @@ export interface EngineOptions {
   database: Database;
   signer: Signer;
   clock: Clock;
+  observer: ActivityObserver;
+  environment: CheckEnvironment;
 }
 
 /** A request as the network layer hands it over. */
@@ -33,8 +35,8 @@ export interface Engine {
   handle(operation: Operation, request: StampedRequest): Promise<Answer>;
 }
 
-export function createEngine({ registry, database, signer, clock }: EngineOptions): Engine {
-  const submitEngine = { registry, database, signer };
+export function createEngine({ registry, database, signer, clock, observer, environment }: EngineOptions): Engine {
+  const submitEngine = { registry, database, signer, observer };
 
   async function handle(operation: Operation, { stamps, body }: StampedRequest): Promise<Answer> {
     const stamp = decodeStamp(stamps);
@@ -53,7 +55,7 @@ export function createEngine({ registry, database, signer, clock }: EngineOption
       }
       case "activity": {
         refuseOtherOrganization(principal);
-        const submission = parseSubmission(operation, parsed, now);
+        const submission = parseSubmission(operation, parsed, now, environment);
         return { activity: await submit(submitEngine, operation, submission, fingerprintOf(body), ballot) };
       }
       case "vote": {

@@ -2,7 +2,7 @@ import { fail } from "../kernel/errors.ts";
 import { isId } from "../kernel/ids.ts";
 import { parseJson } from "../kernel/json.ts";
 import { MAX_CLOCK_AHEAD_MS, MAX_REQUEST_AGE_MS } from "../kernel/limits.ts";
-import type { ActivityOperation, ActivityVersion } from "./declare.ts";
+import type { ActivityOperation, ActivityVersion, CheckEnvironment } from "./declare.ts";
 import { validate, withoutNulls } from "./validate.ts";
 
 /** What stands around the parameters of a request: fields beyond these are ignored. */
@@ -32,14 +32,19 @@ export interface Submission {
 }
 
 /** @throws KeysteadError naming the field */
-export function parseSubmission(operation: ActivityOperation, body: Record<string, unknown>, now: number): Submission {
+export function parseSubmission(
+  operation: ActivityOperation,
+  body: Record<string, unknown>,
+  now: number,
+  environment: CheckEnvironment,
+): Submission {
   const type = stringOf(body, "type");
   const version = operation.versions.get(type) ?? refuseType([...operation.versions.keys()]);
   checkLiveness(stringOf(body, "timestampMs"), now);
   const parameters = parametersOf(body);
   validate(version.intent, parameters, "parameters");
   const intent = version.upgrade(parameters);
-  operation.check(intent);
+  operation.check(intent, environment);
   return { version, parameters, intent };
 }
 

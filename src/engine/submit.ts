@@ -22,7 +22,7 @@ import {
 } from "./activities.ts";
 import { type Principal, reload } from "./authenticate.ts";
 import { couldCount, type DecisionFacts, decide } from "./authorize.ts";
-import type { ActivityOperation, ActivityVersion } from "./declare.ts";
+import type { ActivityOperation, ActivityVersion, Organization } from "./declare.ts";
 import type { Submission } from "./envelope.ts";
 import type { Registry } from "./registry.ts";
 import { findApprovers, findVoter } from "./voters.ts";
@@ -36,6 +36,24 @@ export interface SubmitEngine {
   database: Database;
   signer: Signer;
   registry: Registry;
+  observer: ActivityObserver;
+}
+
+/** An activity that was just stored in a new state, in the transaction that stores it. */
+export interface ActivityChange {
+  activity: ActivityRecord;
+  votes: readonly VoteRecord[];
+  organization: Organization;
+  /** Milliseconds. */
+  now: number;
+}
+
+/** Is told of every change of an activity's status. */
+export interface ActivityObserver {
+  /** May add rows to the transaction; resolves to whether there are new jobs. */
+  onChange(tx: Transactor, change: ActivityChange): Promise<boolean>;
+  /** Called after the commit of a change that made jobs. */
+  onNewJobs(): void;
 }
 
 /** A user's say on an activity: the submission itself, or an approval or rejection of somebody else's. */
@@ -120,7 +138,8 @@ async function settle(
     preparation = await prepare(engine, outcome.unprepared);
     outcome = await attempt(engine, ballot, look, preparation);
   }
-  const { activity, votes, facts, error } = outcome;
+  const { activity, votes, facts, error, madeJobs } = outcome;
+  if (madeJobs) engine.observer.onNewJobs();
   if (error) throw error;
   const viewer = { actor, mayVote: couldCount(facts.organization, actor), now: ballot.now };
   return viewActivity(engine.database.read, activity, votes, viewer);
@@ -157,7 +176,7 @@ async function attempt(
     return await engine.database.transact(scope, async (tx) => {
       considered = await look(tx);
       if (needsPreparation(considered) && !preparation) return { unprepared: considered };
-      return record(tx, considered, ballot, preparation?.value);
+      return record(engine, tx, considered, ballot, preparation?.value);
     });
   } catch (error) {
     if (considered?.todo !== "execute" || considered.target.isNew) throw error;
@@ -246,9 +265,11 @@ interface Recorded {
   votes: VoteRecord[];
   facts: DecisionFacts;
   error?: KeysteadError;
+  madeJobs?: boolean;
 }
 
 async function record(
+  engine: SubmitEngine,
   tx: Transactor,
   consideration: Consideration,
   ballot: Ballot,
@@ -268,21 +289,22 @@ async function record(
       const { actor } = ballot.principal;
       const result = await operation.run({ intent, tx, organization, actor, now, prepared });
       const wireResult = { [version.resultKey]: version.resultFrom(result) };
-      return store(tx, consideration, ballot, { status: "ACTIVITY_STATUS_COMPLETED", result: wireResult });
+      return store(engine, tx, consideration, ballot, { status: "ACTIVITY_STATUS_COMPLETED", result: wireResult });
     }
     case "wait":
-      return store(tx, consideration, ballot, { status: "ACTIVITY_STATUS_CONSENSUS_NEEDED" });
+      return store(engine, tx, consideration, ballot, { status: "ACTIVITY_STATUS_CONSENSUS_NEEDED" });
     case "reject":
-      return store(tx, consideration, ballot, { status: "ACTIVITY_STATUS_REJECTED" });
+      return store(engine, tx, consideration, ballot, { status: "ACTIVITY_STATUS_REJECTED" });
     case "deny": {
       const { error } = consideration;
       const denied = { status: "ACTIVITY_STATUS_REJECTED", failure: failureOf(error) } as const;
-      return { ...(await store(tx, consideration, ballot, denied)), error };
+      return { ...(await store(engine, tx, consideration, ballot, denied)), error };
     }
   }
 }
 
 async function store(
+  { observer }: SubmitEngine,
   tx: Transactor,
   { target, facts }: Extract<Consideration, { target: Target }>,
   ballot: Ballot,
@@ -318,7 +340,8 @@ async function store(
   const vote = voteOf(activity.id, ballot);
   await upsertVote(tx, { ...vote, organizationId: activity.organizationId });
   const votes = isNew ? [vote] : await findVotes(tx, activity);
-  return { activity, votes, facts };
+  const madeJobs = await observer.onChange(tx, { activity, votes, organization: facts.organization, now });
+  return { activity, votes, facts, madeJobs };
 }
 
 function voteOf(activityId: string, { principal, selection, message, now }: Ballot): VoteRecord {
@@ -337,6 +360,6 @@ function failVotedActivity(engine: SubmitEngine, ballot: Ballot, look: Look, err
   return engine.database.transact(ballot.principal.organization.id, async (tx) => {
     const consideration = await look(tx);
     if (consideration.todo !== "execute") throw error;
-    return store(tx, consideration, ballot, { status: "ACTIVITY_STATUS_FAILED", failure: failureOf(error) });
+    return store(engine, tx, consideration, ballot, { status: "ACTIVITY_STATUS_FAILED", failure: failureOf(error) });
   });
 }

@@ -20,7 +20,7 @@ import { addDocs } from "./docs.ts";
 import type { Metrics } from "./metrics.ts";
 import { type OpenApiInfo, openApiDocument } from "./openapi.ts";
 import { renderError } from "./render-error.ts";
-import { activityTimesFor, JSON_CONTENT_TYPE, renderAnswer } from "./wire.ts";
+import { activityTimesFor, JSON_CONTENT_TYPE, renderAnswer, sendJson } from "./wire.ts";
 
 /** What the parts of the service say of themselves. */
 export interface Readiness {
@@ -33,6 +33,8 @@ export interface AppOptions {
   log: Logger;
   metrics: Metrics;
   readiness: () => Promise<Readiness>;
+  /** The keys that webhook deliveries are signed with. */
+  webhookKeySet: () => Promise<unknown>;
   /** For the OpenAPI document and the well-known page. */
   info: OpenApiInfo;
   /** Told of each answer before it is sent; tests check them against their schemas. */
@@ -81,8 +83,8 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   for (const operation of engine.registry.operations) {
     app.post(pathOf(operation), (request, reply) => answer(operation, request, reply, options));
   }
-  addProbes(app, options);
-  addDocs(app, openApiDocument(engine.registry, options.info));
+  addPublicPages(app, options);
+  addDocs(app, () => openApiDocument(engine.registry, options.info));
   return app;
 }
 
@@ -102,7 +104,7 @@ async function answer(
     });
     const body = renderAnswer(answer, activityTimesFor(headers));
     onAnswer?.(operation, body);
-    return reply.header("content-type", JSON_CONTENT_TYPE).send(body);
+    return sendJson(reply, status, body);
   } catch (error) {
     status = sendError(error, request, reply).statusCode;
     return reply;
@@ -120,10 +122,7 @@ const headerOf = (value: string | string[] | undefined): string | undefined =>
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, body, isOurs } = renderError(error, request.id);
   if (isOurs) request.log.error({ requestId: request.id, err: error }, body.message);
-  return reply
-    .code(status)
-    .headers({ "content-type": JSON_CONTENT_TYPE, "x-request-id": request.id })
-    .send(JSON.stringify(body));
+  return sendJson(reply.header("x-request-id", request.id), status, JSON.stringify(body));
 }
 
 /** Requests that are not HTTP, or whose headers are over the limit: nothing in them can be believed, the stamp least. */
@@ -145,9 +144,11 @@ function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): 
   socket.end(`${head.join("\r\n")}\r\n\r\n${text}`);
 }
 
-function addProbes(app: FastifyInstance, { readiness, info }: AppOptions): void {
-  const json = (reply: FastifyReply, status: number, body: unknown) =>
-    reply.code(status).header("content-type", JSON_CONTENT_TYPE).send(JSON.stringify(body));
+/** How long receivers may keep the webhook keys; a new key is published long before the old one leaves. */
+const KEY_SET_CACHE = "public, max-age=86400, s-maxage=86400, stale-if-error=604800";
+
+function addPublicPages(app: FastifyInstance, { readiness, info, webhookKeySet }: AppOptions): void {
+  const json = (reply: FastifyReply, status: number, body: unknown) => sendJson(reply, status, JSON.stringify(body));
 
   app.get("/healthz", (_request, reply) => json(reply, 200, { status: "ok" }));
   app.get("/readyz", async (_request, reply) => {
@@ -155,6 +156,9 @@ function addProbes(app: FastifyInstance, { readiness, info }: AppOptions): void 
     const ready = parts.database === "ready" && parts.signer === "ready";
     return json(reply, ready ? 200 : 503, { status: ready ? "ready" : "not ready", ...parts });
   });
+  app.get("/public/v1/discovery/webhooks/jwks", async (_request, reply) =>
+    json(reply.header("cache-control", KEY_SET_CACHE), 200, await webhookKeySet()),
+  );
   app.get("/.well-known/keystead.json", (_request, reply) =>
     json(reply, 200, { service: "keystead", version: info.version, baseUrl: info.baseUrl }),
   );

@@ -22,11 +22,7 @@ export function openApiDocument(registry: Registry, { version, baseUrl }: OpenAp
   for (const operation of registry.operations) {
     paths[pathOf(operation)] = { post: operationObject(operation, components) };
   }
-  const activityTypes = registry.operations.flatMap((operation) => {
-    if (operation.noun === "activity") return [...operation.versions.keys()];
-    return operation.noun === "vote" ? [operation.type] : [];
-  });
-  components.ActivityType = { type: "string", enum: activityTypes };
+  components.ActivityType = activityTypeSchema(registry);
   components.Error = plain(ErrorBody, {});
   return {
     openapi: "3.1.0",
@@ -51,6 +47,19 @@ export function openApiDocument(registry: Registry, { version, baseUrl }: OpenAp
         },
       },
     },
+  };
+}
+
+/** The types that the published SDKs know; those of our own operations are named beside them. */
+function activityTypeSchema({ operations }: Registry): Json {
+  const activities = operations.filter((operation) => operation.noun === "activity");
+  const votes = operations.filter((operation) => operation.noun === "vote");
+  const typesOf = (some: ActivityOperation[]) => some.flatMap(({ versions }) => [...versions.keys()]);
+  const extensions = typesOf(activities.filter(({ isExtension }) => isExtension));
+  return {
+    type: "string",
+    enum: [...typesOf(activities.filter(({ isExtension }) => !isExtension)), ...votes.map(({ type }) => type)],
+    ...(extensions.length > 0 ? { description: `Extensions of this server add ${extensions.join(", ")}.` } : {}),
   };
 }
 

@@ -30,6 +30,13 @@ function publicError(error: unknown, requestId: string): KeysteadError {
   if (code === "FST_ERR_CTP_BODY_TOO_LARGE") {
     return new KeysteadError("BODY_TOO_LARGE", { maxBytes: MAX_BODY_BYTES }, []);
   }
+  if (code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") {
+    return new KeysteadError(
+      "BODY_INVALID",
+      { reason: "its Content-Type is no media type; send application/json" },
+      [],
+    );
+  }
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
     return new KeysteadError("BODY_INVALID", { reason: "the request could not be read" }, []);
   }

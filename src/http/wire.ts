@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { ActivityView } from "../engine/activities.ts";
+import type { FastifyReply } from "fastify";
+import { type ActivityTimes, type ActivityView, renderActivity } from "../engine/activities.ts";
 import type { Answer } from "../engine/engine.ts";
-import { timestampOf } from "../engine/fields.ts";
 
 /**
  * Where the specification and the published SDKs differ on the wire, the rules stand here. Requests meet the others in
@@ -11,10 +11,14 @@ import { timestampOf } from "../engine/fields.ts";
 /** Exactly this, without a charset: one SDK compares it whole. */
 export const JSON_CONTENT_TYPE = "application/json";
 
-/** How the times of an activity are written: RFC 3339 text by the specification, an object for the SDKs. */
-export type ActivityTimes = "text" | "object";
+/** Sends JSON under that content type; text would get a charset added, bytes do not. */
+export const sendJson = (reply: FastifyReply, status: number, json: string): FastifyReply =>
+  reply.code(status).header("content-type", JSON_CONTENT_TYPE).send(Buffer.from(json));
 
-/** Every published SDK names itself in one of these headers. */
+/**
+ * The times of an activity are text by the specification, and objects for the SDKs. Every published SDK names itself in one
+ * of these headers.
+ */
 export function activityTimesFor(headers: IncomingHttpHeaders): ActivityTimes {
   const isSdk = headers["x-client-version"] !== undefined || /turnkey|tkhq/i.test(headers["user-agent"] ?? "");
   return isSdk ? "object" : "text";
@@ -28,9 +32,4 @@ export function renderAnswer(answer: Answer, times: ActivityTimes): string {
     return JSON.stringify({ ...answer, activities: activities.map((one) => renderActivity(one, times)) });
   }
   return JSON.stringify(answer);
-}
-
-export function renderActivity(activity: ActivityView, times: ActivityTimes): Record<string, unknown> {
-  const render = times === "text" ? (time: number) => new Date(time).toISOString() : timestampOf;
-  return { ...activity, createdAt: render(activity.createdAt), updatedAt: render(activity.updatedAt) };
 }

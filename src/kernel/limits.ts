@@ -43,6 +43,20 @@ export const MAX_LASTING_API_KEYS_PER_USER = 10;
 export const MAX_EXPIRING_API_KEYS_PER_USER = 10;
 export const MAX_OAUTH_PROVIDERS_PER_USER = 10;
 
+/** Characters of one policy expression (UTF-16 code units). */
+export const MAX_POLICY_LENGTH = 16 * 1024;
+/** Parts of a policy expression inside one another. */
+export const MAX_POLICY_DEPTH = 64;
+/** Steps one evaluation of a policy expression may take; a list element visited or a list entry compared is a step. */
+export const MAX_POLICY_STEPS = 100_000;
+/** Sets of further approvals tried for one policy before it is taken that more approvals do not help ... */
+export const MAX_CONSENSUS_TRIALS = 2_000;
+/** ... and steps spent on such trials in one decision, over all its policies. */
+export const MAX_CONSENSUS_STEPS = 2_000_000;
+/** Compiled expressions kept in memory, by number and by characters of their texts. */
+export const MAX_CACHED_EXPRESSIONS = 10_000;
+export const MAX_CACHED_EXPRESSION_LENGTH = 2 * 1024 * 1024;
+
 /** Objects on one page of a list query. */
 export const MAX_PAGE_SIZE = 100;
 export const DEFAULT_PAGE_SIZE = 10;
@@ -55,3 +69,14 @@ export const SIGNER_DEADLINE_MS = 10_000;
 export const MAX_SIGNER_FRAME_BYTES = 8 * 1024 * 1024;
 /** How long a stopping server waits for open requests. */
 export const DRAIN_DEADLINE_MS = 10_000;
+
+/** Characters of a URL that the service calls on behalf of an organization. */
+export const MAX_URL_LENGTH = 2048;
+/** All headers of the answer to an outbound request together in bytes. */
+export const MAX_ANSWER_HEADER_BYTES = 16 * 1024;
+/** Open outbound connections to one host and port; further requests wait their turn. */
+export const MAX_CONNECTIONS_PER_HOST = 8;
+/** Open outbound connections of one scheme altogether. */
+export const MAX_CONNECTIONS = 128;
+/** How long an unused outbound connection is kept; under the five seconds after which many receivers close theirs. */
+export const IDLE_CONNECTION_MS = 4000;

@@ -1,10 +1,13 @@
 import { Command } from "commander";
 import { normalizePublicKey } from "../crypto/public-keys.ts";
+import { listJobs, retryDeadJobs } from "../engine/job-admin.ts";
+import { rotateServiceKey } from "../engine/service-keys.ts";
 import { createLogger } from "../kernel/log.ts";
+import type { Database } from "../storage/database.ts";
 import { call } from "./call.ts";
 import { type Config, loadConfig, StartProblem } from "./config.ts";
 import { draftRootOrganization, storeRootOrganization } from "./first-organization.ts";
-import { openInstallation } from "./open.ts";
+import { type Opened, openDatabaseOf, openInstallation } from "./open.ts";
 import { banner, serve } from "./serve.ts";
 import { version } from "./version.ts";
 
@@ -49,8 +52,7 @@ withConfig(program.command("init").description("Make a further root organization
         "--api-public-key must be a compressed P-256 public key: 66 hex digits, beginning with 02 or 03",
       );
     }
-    const { database, signer } = await openInstallation(config, createLogger("warn"));
-    try {
+    await withInstallation(config, async ({ database, signer }) => {
       const baseUrl = config.publicUrl ?? `http://${config.host}:${config.port}`;
       const draft = draftRootOrganization({ ...options, baseUrl, apiPublicKey: publicKey });
       const { organizationId } = draft;
@@ -60,11 +62,8 @@ withConfig(program.command("init").description("Make a further root organization
       await database.transact(organizationId, (tx) =>
         storeRootOrganization(tx, draft, organizationKey, { userEmail, now }),
       );
-      process.stdout.write(`${JSON.stringify(draft, null, 2)}\n`);
-    } finally {
-      await database.close();
-      await signer.close();
-    }
+      printJson(draft);
+    });
   });
 
 withConfig(program.command("call").description("Stamp and send one request with the credentials file."))
@@ -79,6 +78,66 @@ withConfig(program.command("call").description("Stamp and send one request with 
     else process.stderr.write(shown);
     process.exitCode = ok ? 0 : 1;
   });
+
+const jobs = program.command("jobs").description("Look at the work that waits, and bring back what was given up.");
+
+withConfig(jobs.command("list").description("Jobs as JSON, the dead ones unless told otherwise."))
+  .option("--state <state>", "dead or waiting", "dead")
+  .option("--limit <number>", "how many at most", "100")
+  .action(async ({ config: file, state, limit }: { config?: string; state: string; limit: string }) => {
+    if (state !== "dead" && state !== "waiting") throw new StartProblem("--state must be dead or waiting");
+    if (!/^[1-9][0-9]{0,4}$/.test(limit)) throw new StartProblem("--limit must be a number from 1 to 99999");
+    const found = await withDatabase(readConfig(file), ({ read }) => listJobs(read, state, Number(limit)));
+    printJson(found);
+  });
+
+withConfig(jobs.command("retry").description("Set dead jobs back to the start: those named, or all of them."))
+  .argument("[id...]", "identifiers of dead jobs")
+  .option("--all", "every dead job")
+  .action(async (ids: string[], { config: file, all }: { config?: string; all?: true }) => {
+    if (ids.length > 0 === (all === true)) throw new StartProblem("name dead jobs by their ids, or say --all");
+    const config = readConfig(file);
+    const retried = await withDatabase(config, (database) =>
+      retryDeadJobs(database, all ? undefined : ids, Date.now()),
+    );
+    printJson({ retried });
+  });
+
+withConfig(
+  program
+    .command("rotate")
+    .description("Replace one of the installation's own keys; the old one stays published for a while."),
+)
+  .argument("<key>", "webhook")
+  .action(async (purpose: string, { config: file }: { config?: string }) => {
+    if (purpose !== "webhook") throw new StartProblem(`there is no service key ${purpose}; known is webhook`);
+    await withInstallation(readConfig(file), async (opened) => {
+      printJson({ keyId: await rotateServiceKey(opened, purpose, Date.now()) });
+    });
+  });
+
+async function withInstallation(config: Config, use: (opened: Opened) => Promise<void>): Promise<void> {
+  const opened = await openInstallation(config, createLogger("warn"));
+  try {
+    await use(opened);
+  } finally {
+    await opened.database.close();
+    await opened.signer.close();
+  }
+}
+
+/** For commands that need no key: they work while the signer cannot be opened. */
+async function withDatabase<T>(config: Config, use: (database: Database) => Promise<T>): Promise<T> {
+  const database = await openDatabaseOf(config, createLogger("warn"));
+  try {
+    if (await database.isEmpty()) throw new StartProblem("the database is empty; start the server once");
+    return await use(database);
+  } finally {
+    await database.close();
+  }
+}
+
+const printJson = (value: unknown): void => void process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
 
 function readConfig(file: string | undefined): Config {
   const config = loadConfig(process.env, file);

@@ -32,6 +32,13 @@ const Settings = Type.Object(
     allowPrivateNetworks: Type.Boolean({
       description: "Let outbound requests reach private addresses; development only.",
     }),
+    webhookRetrySeconds: Type.Array(Type.Number({ minimum: 0, maximum: 30 * 86_400 }), {
+      minItems: 1,
+      maxItems: 50,
+      description:
+        "Pause before each attempt of a webhook delivery, in seconds; in the environment with commas between.",
+    }),
+    webhookTimeoutSeconds: Type.Integer({ minimum: 1, maximum: 50, description: "Bound of one webhook attempt." }),
     logLevel: Type.Unsafe<LogLevel>({
       type: "string",
       enum: ["trace", "debug", "info", "warn", "error", "fatal", "silent"],
@@ -58,13 +65,32 @@ const environment: Record<Name, string> = {
   mailFrom: "KEYSTEAD_MAIL_FROM",
   smsUrl: "KEYSTEAD_SMS_URL",
   allowPrivateNetworks: "KEYSTEAD_ALLOW_PRIVATE_NETWORKS",
+  webhookRetrySeconds: "KEYSTEAD_WEBHOOK_RETRY_SECONDS",
+  webhookTimeoutSeconds: "KEYSTEAD_WEBHOOK_TIMEOUT_SECONDS",
   logLevel: "KEYSTEAD_LOG_LEVEL",
 };
 
 const CONFIG_FILE_VARIABLE = "KEYSTEAD_CONFIG";
 
 /** Accepted, so that one environment serves every release, but nothing here uses them yet; a start says so. */
-const unused: readonly Name[] = ["authProxyPort", "smtpUrl", "mailFrom", "smsUrl", "allowPrivateNetworks"];
+const unused: readonly Name[] = ["authProxyPort", "smtpUrl", "mailFrom", "smsUrl"];
+
+const MINUTE = 60;
+const HOUR = 60 * MINUTE;
+/** The schedule that Standard Webhooks recommends. */
+const WEBHOOK_RETRY_SECONDS = [
+  0,
+  5,
+  5 * MINUTE,
+  30 * MINUTE,
+  2 * HOUR,
+  5 * HOUR,
+  10 * HOUR,
+  14 * HOUR,
+  20 * HOUR,
+  24 * HOUR,
+];
+const WEBHOOK_TIMEOUT_SECONDS = 15;
 
 export interface Config {
   host: string;
@@ -75,6 +101,8 @@ export interface Config {
   databaseUrl: string;
   rootKeyFile: string;
   rootKeyPassphrase: string | undefined;
+  allowPrivateNetworks: boolean;
+  webhooks: { retryDelaysMs: readonly number[]; timeoutMs: number };
   logLevel: LogLevel;
   /** Settings that were given and have no effect in this release. */
   withoutEffect: string[];
@@ -100,6 +128,11 @@ export function loadConfig(variables: NodeJS.ProcessEnv, configFile?: string): C
     databaseUrl: settings.databaseUrl ?? `sqlite:${join(dataDir, "keystead.db")}`,
     rootKeyFile: resolve(settings.rootKeyFile ?? join(dataDir, "root.key")),
     rootKeyPassphrase: settings.rootKeyPassphrase,
+    allowPrivateNetworks: settings.allowPrivateNetworks ?? false,
+    webhooks: {
+      retryDelaysMs: (settings.webhookRetrySeconds ?? WEBHOOK_RETRY_SECONDS).map((seconds) => seconds * 1000),
+      timeoutMs: (settings.webhookTimeoutSeconds ?? WEBHOOK_TIMEOUT_SECONDS) * 1000,
+    },
     logLevel: settings.logLevel ?? "info",
     withoutEffect: unused.filter((name) => name in given).map((name) => environment[name]),
   };
@@ -121,6 +154,7 @@ function readVariables(variables: NodeJS.ProcessEnv): Partial<Record<Name, unkno
 function fromText(name: Name, text: string): unknown {
   const { type } = Settings.properties[name] as { type: string };
   if (type === "integer") return /^[0-9]+$/.test(text) ? Number(text) : text;
+  if (type === "array") return text.split(",").map((part) => (/^[0-9.]+$/.test(part.trim()) ? Number(part) : part));
   if (type === "boolean") return text === "true" ? true : text === "false" ? false : text;
   return text;
 }

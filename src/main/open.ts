@@ -40,7 +40,8 @@ export async function openInstallation(config: Config, log: Logger): Promise<Ope
   }
 }
 
-async function openDatabaseOf(config: Config, log: Logger): Promise<Database> {
+/** @throws StartProblem */
+export async function openDatabaseOf(config: Config, log: Logger): Promise<Database> {
   try {
     mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
     const onConnectionError = (error: Error) => log.warn({ reason: error.message }, "a database connection was lost");

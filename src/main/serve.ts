@@ -2,8 +2,12 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { operations } from "../capabilities/index.ts";
+import { announceActivity, deliverWebhook, pruneWebhookEvents, webhookKeySet } from "../capabilities/webhooks/index.ts";
+import { createOutboundClient, type OutboundClient } from "../delivery/outbound.ts";
 import { createEngine } from "../engine/engine.ts";
+import { JobWorker } from "../engine/job-worker.ts";
 import { createRegistry } from "../engine/registry.ts";
+import { ensureServiceKeys } from "../engine/service-keys.ts";
 import { type AppOptions, createApp, type Readiness } from "../http/app.ts";
 import { createMetrics, type Metrics } from "../http/metrics.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
@@ -38,19 +42,46 @@ export interface RunningServer {
 export async function serve({ config, log, clock = systemClock, onAnswer }: ServeOptions): Promise<RunningServer> {
   const logger = log ?? createLogger(config.logLevel);
   for (const name of config.withoutEffect) logger.warn({ setting: name }, "this setting has no effect in this release");
+  const { allowPrivateNetworks } = config;
+  if (allowPrivateNetworks) {
+    logger.warn(
+      "KEYSTEAD_ALLOW_PRIVATE_NETWORKS is on: webhooks may reach private addresses by plain http; development only",
+    );
+  }
   const opened = await openInstallation(config, logger);
   const { database, signer } = opened;
+  const outbound = createOutboundClient({ allowPrivateNetworks });
+  const services = { database, signer, outbound, clock, log: logger };
+  const worker = new JobWorker({ services, kinds: [deliverWebhook(config.webhooks), pruneWebhookEvents] });
   try {
     const metrics = createMetrics(() => signer.state === "ready");
-    const engine = createEngine({ registry: createRegistry(operations), database, signer, clock });
+    const engine = createEngine({
+      registry: createRegistry(operations),
+      database,
+      signer,
+      clock,
+      observer: { onChange: announceActivity, onNewJobs: () => worker.wake() },
+      environment: { outboundPolicy: { allowPrivateNetworks } },
+    });
     // Port 0 is known only after listening, and the document names the URL: the server is told it where it is asked.
     const info = { version, baseUrl: config.publicUrl ?? `http://${config.host}:${config.port}` };
-    const readiness = () => readinessOf(opened);
-    const app = await createApp({ engine, log: logger, metrics, readiness, info, ...(onAnswer ? { onAnswer } : {}) });
+    const app = await createApp({
+      engine,
+      log: logger,
+      metrics,
+      readiness: () => readinessOf(opened),
+      webhookKeySet: () => webhookKeySet(database.read, clock()),
+      info,
+      ...(onAnswer ? { onAnswer } : {}),
+    });
     const local = await listen(app, config);
     info.baseUrl = config.publicUrl ?? local;
-    const isFirstStart =
-      signer.state === "ready" && (await ensureFirstOrganization(database, signer, config.dataDir, info.baseUrl));
+    let isFirstStart = false;
+    if (signer.state === "ready") {
+      isFirstStart = await ensureFirstOrganization(database, signer, config.dataDir, info.baseUrl);
+      await ensureServiceKeys({ database, signer }, clock());
+    }
+    await worker.start();
     writeFileDurably(addressFileIn(config.dataDir), `${JSON.stringify({ baseUrl: local })}\n`, 0o644);
     const admin = await listenAdmin(config, metrics);
     logger.info({ version, baseUrl: local, engine: database.engine, signer: signer.state }, "serving");
@@ -59,9 +90,11 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
       adminUrl: admin && `http://127.0.0.1:${(admin.address() as AddressInfo).port}`,
       isFirstStart,
       opened,
-      close: () => close(app, admin, opened, logger),
+      close: () => close({ app, admin, worker, outbound, opened, log: logger }),
     };
   } catch (error) {
+    await worker.stop();
+    await outbound.close();
     await signer.close();
     await database.close();
     throw error;
@@ -116,7 +149,16 @@ function listenProblem(setting: string, address: string, error: unknown): string
   return `cannot listen on ${address}: ${reason}; choose another with ${setting}`;
 }
 
-async function close(app: FastifyInstance, admin: Server | undefined, opened: Opened, log: Logger): Promise<void> {
+interface Parts {
+  app: FastifyInstance;
+  admin: Server | undefined;
+  worker: JobWorker;
+  outbound: OutboundClient;
+  opened: Opened;
+  log: Logger;
+}
+
+async function close({ app, admin, worker, outbound, opened, log }: Parts): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {
     timer = setTimeout(() => {
@@ -129,6 +171,8 @@ async function close(app: FastifyInstance, admin: Server | undefined, opened: Op
   clearTimeout(timer);
   admin?.close();
   admin?.closeAllConnections();
+  // Requests that jobs wait for are cut off; the jobs go on elsewhere, or here after the next start.
+  await Promise.all([worker.stop(), outbound.close()]);
   await opened.database.close();
   await opened.signer.close();
 }

@@ -161,7 +161,13 @@ export class SignerProcess implements Signer {
         this.#child?.kill("SIGKILL");
       }, SIGNER_DEADLINE_MS);
       this.#pending.set(id, { resolve: resolve as Pending["resolve"], reject, timer });
-      writeFrame(this.#socket as Duplex, { id, request });
+      try {
+        writeFrame(this.#socket as Duplex, { id, request });
+      } catch (error) {
+        clearTimeout(timer);
+        this.#pending.delete(id);
+        reject(error);
+      }
     });
   }
 

@@ -132,4 +132,87 @@ export interface Schema {
     scheme: string;
     created_at: number;
   };
+  jobs: {
+    id: string;
+    /** Jobs of one lane run one after the other. */
+    lane: string;
+    kind: string;
+    /** JSON. */
+    payload: string;
+    /** For whom it is done, null for the installation's own. */
+    organization_id: string | null;
+    /** A job of the same key is the same job. */
+    key: string | null;
+    state: "waiting" | "dead";
+    run_at: number;
+    attempts: number;
+    last_error: string | null;
+    created_at: number;
+    updated_at: number;
+  };
+  job_lanes: {
+    lane: string;
+    /** What lanes have in common when it is slow or down, such as a host. */
+    gate: string;
+    leased_until: number;
+    owner: string;
+  };
+  service_keys: {
+    id: string;
+    purpose: string;
+    curve: string;
+    public_key: string;
+    sealed_key: Uint8Array;
+    created_at: number;
+    /** When its successor took over; it stays published for a while. */
+    retired_at: number | null;
+  };
+  webhook_endpoints: {
+    id: string;
+    organization_id: string;
+    url: string;
+    name: string;
+    is_active: number;
+    /** Since when no delivery has succeeded; null while they do. */
+    failing_since: number | null;
+    created_at: number;
+    updated_at: number;
+  };
+  webhook_subscriptions: {
+    organization_id: string;
+    endpoint_id: string;
+    position: number;
+    event_type: string;
+    filters_json: string | null;
+    is_active: number;
+  };
+  webhook_events: {
+    id: string;
+    /** Whose event it is; a parent's endpoints may receive it too. */
+    organization_id: string;
+    event_type: string;
+    body: string;
+    created_at: number;
+  };
+  webhook_deliveries: {
+    id: string;
+    /** The endpoint's. */
+    organization_id: string;
+    endpoint_id: string;
+    event_id: string;
+    status: "PENDING" | "DELIVERED" | "FAILED" | "CANCELLED";
+    attempts: number;
+    next_attempt_at: number | null;
+    created_at: number;
+    updated_at: number;
+  };
+  webhook_attempts: {
+    organization_id: string;
+    delivery_id: string;
+    number: number;
+    started_at: number;
+    duration_ms: number;
+    status_code: number | null;
+    error: string | null;
+  };
 }

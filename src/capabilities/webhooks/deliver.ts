@@ -1,0 +1,286 @@
+import { Type } from "typebox";
+import { type OutboundAnswer, OutboundError } from "../../delivery/outbound.ts";
+import { type JobContext, type JobResult, job } from "../../engine/jobs.ts";
+import { currentServiceKey, signWithServiceKey } from "../../engine/service-keys.ts";
+import type { Transactor } from "../../storage/engine.ts";
+import { prepared, preparedWrite } from "../../storage/prepared.ts";
+import { announceDisabledEndpoint } from "./events.ts";
+import { DELIVER_WEBHOOK } from "./queue-delivery.ts";
+
+/** The sending of one delivery: a signed POST, its outcome in the log, and the next attempt by the schedule. */
+
+const MAX_ANSWER_BYTES = 64 * 1024;
+const DISABLED_AFTER_MS = 5 * 24 * 60 * 60 * 1000;
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+export interface WebhookSettings {
+  /** Pause before each attempt; the first is at once. */
+  retryDelaysMs: readonly number[];
+  /** Bound of one attempt. */
+  timeoutMs: number;
+}
+
+const Payload = Type.Object({ organizationId: Type.String(), deliveryId: Type.String() });
+type Context = JobContext<{ organizationId: string; deliveryId: string }>;
+
+/** The job kind, on the given schedule; the schedule decides when it is given up. */
+export const deliverWebhook = (settings: WebhookSettings) =>
+  job({
+    name: DELIVER_WEBHOOK,
+    payload: Payload,
+    maxAttempts: Number.POSITIVE_INFINITY,
+    run: (context) => deliver(context, settings),
+  });
+
+async function deliver(context: Context, settings: WebhookSettings): Promise<JobResult> {
+  const { payload, database, clock } = context;
+  const { organizationId, deliveryId } = payload;
+  const [delivery] = await selectDelivery(database.read, { organizationId, id: deliveryId });
+  // The endpoint was deleted, and the delivery with it.
+  if (delivery?.status !== "PENDING") return { next: { do: "finish" } };
+  const subscriptions = await selectSubscriptions(database.read, {
+    organizationId,
+    endpointId: delivery.endpoint_id,
+    eventType: delivery.event_type,
+  });
+  if (delivery.is_active !== 1 || subscriptions.length === 0) {
+    return { next: { do: "finish" }, record: (tx) => end(tx, context, "CANCELLED") };
+  }
+  const attempt = await send(context, delivery, settings);
+  return outcomeOf(context, delivery, attempt, settings, clock());
+}
+
+type Delivery = Awaited<ReturnType<typeof selectDelivery>>[number];
+
+interface Attempt {
+  startedAt: number;
+  durationMs: number;
+  statusCode: number | null;
+  error: string | null;
+  /** The request itself can never succeed. */
+  isFinal: boolean;
+}
+
+async function send(context: Context, delivery: Delivery, { timeoutMs }: WebhookSettings): Promise<Attempt> {
+  const startedAt = context.clock();
+  const headers = await signedHeaders(context, delivery, startedAt);
+  const began = performance.now();
+  const took = () => Math.round(performance.now() - began);
+  try {
+    const answer: OutboundAnswer = await context.outbound.request({
+      method: "POST",
+      url: delivery.url,
+      headers,
+      body: delivery.body,
+      timeoutMs,
+      maxResponseBytes: MAX_ANSWER_BYTES,
+    });
+    const { status } = answer;
+    return { startedAt, durationMs: took(), statusCode: status, error: null, isFinal: status >= 300 && status < 500 };
+  } catch (error) {
+    if (!(error instanceof OutboundError)) throw error;
+    const isFinal = error.kind === "url";
+    return { startedAt, durationMs: took(), statusCode: null, error: `${error.kind}: ${error.message}`, isFinal };
+  }
+}
+
+/** The signature is over this attempt's time, so that a receiver can refuse what is old. */
+async function signedHeaders(context: Context, delivery: Delivery, now: number): Promise<Record<string, string>> {
+  const key = await currentServiceKey(context.database.read, "webhook");
+  const { event_id: eventId, body } = delivery;
+  const seconds = Math.floor(now / 1000);
+  const [signature, standardSignature] = await signWithServiceKey(context, key, [
+    Buffer.from(`v1.ed25519.${key.id}.${now}.${eventId}.${body}`),
+    Buffer.from(`${eventId}.${seconds}.${body}`),
+  ]);
+  return {
+    "content-type": "application/json",
+    "user-agent": "keystead-webhooks/1",
+    "x-turnkey-organization-id": delivery.organization_id,
+    "x-turnkey-event-type": delivery.event_type,
+    "x-turnkey-timestamp": String(now),
+    "x-turnkey-webhook-version": "1",
+    "x-turnkey-event-id": eventId,
+    "x-turnkey-signature-key-id": key.id,
+    "x-turnkey-signature-algorithm": "ed25519",
+    "x-turnkey-signature-version": "v1",
+    "x-turnkey-signature": (signature as Buffer).toString("hex"),
+    // The same delivery in the words of Standard Webhooks.
+    "webhook-id": eventId,
+    "webhook-timestamp": String(seconds),
+    "webhook-signature": `v1a,${(standardSignature as Buffer).toString("base64")}`,
+  };
+}
+
+/** 2xx is success; 3xx and 4xx are final; everything else is tried again until the schedule ends. */
+function outcomeOf(
+  context: Context,
+  delivery: Delivery,
+  attempt: Attempt,
+  settings: WebhookSettings,
+  now: number,
+): JobResult {
+  const { statusCode, error, isFinal } = attempt;
+  const log = (tx: Transactor, status: string, nextAttemptAt: number | null) =>
+    logAttempt(tx, { delivery, attempt, status, nextAttemptAt, now });
+  if (statusCode !== null && statusCode >= 200 && statusCode < 300) {
+    return {
+      next: { do: "finish" },
+      record: async (tx) => {
+        await log(tx, "DELIVERED", null);
+        if (delivery.failing_since !== null) await markHealthy(tx, delivery);
+      },
+    };
+  }
+  const reason = error ?? `status ${statusCode}`;
+  const delay = settings.retryDelaysMs[context.attempts + 1];
+  const willRetry = !isFinal && delay !== undefined;
+  return {
+    next: willRetry ? { do: "retry", inMs: delay } : isFinal ? { do: "finish" } : { do: "die" },
+    reason,
+    record: async (tx) => {
+      await log(tx, willRetry ? "PENDING" : "FAILED", willRetry ? now + delay : null);
+      await noteFailure(tx, context, delivery, now);
+    },
+  };
+}
+
+async function logAttempt(
+  tx: Transactor,
+  entry: { delivery: Delivery; attempt: Attempt; status: string; nextAttemptAt: number | null; now: number },
+): Promise<void> {
+  const { delivery, attempt, status, nextAttemptAt, now } = entry;
+  const number = delivery.attempts + 1;
+  const ref = { organizationId: delivery.organization_id, id: delivery.id };
+  const updated = await updateDelivery(tx, { ...ref, status, number, nextAttemptAt, now });
+  // Deleted with its endpoint meanwhile.
+  if (updated.length === 0) return;
+  const { startedAt, durationMs, statusCode, error } = attempt;
+  await insertAttempt(tx, { ...ref, number, startedAt, durationMs, statusCode, error });
+}
+
+async function end(tx: Transactor, { payload, clock }: Context, status: "CANCELLED"): Promise<void> {
+  await tx
+    .updateTable("webhook_deliveries")
+    .set({ status, next_attempt_at: null, updated_at: clock() })
+    .where("organization_id", "=", payload.organizationId)
+    .where("id", "=", payload.deliveryId)
+    .execute();
+}
+
+async function markHealthy(tx: Transactor, { organization_id, endpoint_id }: Delivery): Promise<void> {
+  await tx
+    .updateTable("webhook_endpoints")
+    .set({ failing_since: null })
+    .where("organization_id", "=", organization_id)
+    .where("id", "=", endpoint_id)
+    .execute();
+}
+
+/** An endpoint that has not taken anything for days is switched off, and the organization's others are told. */
+async function noteFailure(tx: Transactor, { log }: Context, delivery: Delivery, now: number): Promise<void> {
+  const { organization_id, endpoint_id } = delivery;
+  const endpoint = await tx
+    .selectFrom("webhook_endpoints")
+    .select(["failing_since", "is_active", "url", "name"])
+    .where("organization_id", "=", organization_id)
+    .where("id", "=", endpoint_id)
+    .executeTakeFirst();
+  if (!endpoint || endpoint.is_active === 0) return;
+  const isOver = endpoint.failing_since !== null && now - endpoint.failing_since >= DISABLED_AFTER_MS;
+  if (endpoint.failing_since !== null && !isOver) return;
+  await tx
+    .updateTable("webhook_endpoints")
+    .set(isOver ? { is_active: 0, updated_at: now } : { failing_since: now })
+    .where("organization_id", "=", organization_id)
+    .where("id", "=", endpoint_id)
+    .execute();
+  if (!isOver) return;
+  const days = DISABLED_AFTER_MS / DAY_MS;
+  log.warn(
+    { endpointId: endpoint_id, organizationId: organization_id, days },
+    "a webhook endpoint failed for too long and was switched off",
+  );
+  const { url, name } = endpoint;
+  await announceDisabledEndpoint(tx, { organizationId: organization_id, endpointId: endpoint_id, url, name, now });
+}
+
+const selectDelivery = prepared<{ organizationId: string; id: string }>()((db, { organizationId, id }) =>
+  db
+    .selectFrom("webhook_deliveries as d")
+    .innerJoin("webhook_events as e", "e.id", "d.event_id")
+    .innerJoin("webhook_endpoints as w", (join) =>
+      join.onRef("w.organization_id", "=", "d.organization_id").onRef("w.id", "=", "d.endpoint_id"),
+    )
+    .select([
+      "d.id",
+      "d.organization_id",
+      "d.endpoint_id",
+      "d.event_id",
+      "d.status",
+      "d.attempts",
+      "e.event_type",
+      "e.body",
+      "w.url",
+      "w.is_active",
+      "w.failing_since",
+    ])
+    .where("d.organization_id", "=", organizationId)
+    .where("d.id", "=", id),
+);
+
+const selectSubscriptions = prepared<{ organizationId: string; endpointId: string; eventType: string }>()(
+  (db, { organizationId, endpointId, eventType }) =>
+    db
+      .selectFrom("webhook_subscriptions")
+      .select("position")
+      .where("organization_id", "=", organizationId)
+      .where("endpoint_id", "=", endpointId)
+      .where("event_type", "=", eventType)
+      .where("is_active", "=", 1)
+      .limit(1),
+);
+
+const updateDelivery = preparedWrite<{
+  organizationId: string;
+  id: string;
+  status: string;
+  number: number;
+  nextAttemptAt: number | null;
+  now: number;
+}>()((db, row) =>
+  db
+    .updateTable("webhook_deliveries")
+    .set({
+      status: row.status as "PENDING",
+      attempts: row.number,
+      next_attempt_at: row.nextAttemptAt,
+      updated_at: row.now,
+    })
+    .where("organization_id", "=", row.organizationId)
+    .where("id", "=", row.id)
+    .returning("id"),
+);
+
+const insertAttempt = preparedWrite<{
+  organizationId: string;
+  id: string;
+  number: number;
+  startedAt: number;
+  durationMs: number;
+  statusCode: number | null;
+  error: string | null;
+}>()((db, row) =>
+  db
+    .insertInto("webhook_attempts")
+    .values({
+      organization_id: row.organizationId,
+      delivery_id: row.id,
+      number: row.number,
+      started_at: row.startedAt,
+      duration_ms: row.durationMs,
+      status_code: row.statusCode,
+      error: row.error,
+    })
+    .returning("number"),
+);

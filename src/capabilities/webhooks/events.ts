@@ -1,0 +1,147 @@
+import { isOpen, renderActivity, viewActivity } from "../../engine/activities.ts";
+import type { ActivityChange } from "../../engine/submit.ts";
+import { newId } from "../../kernel/ids.ts";
+import type { Reader, Transactor } from "../../storage/engine.ts";
+import { prepared, preparedWrite } from "../../storage/prepared.ts";
+import { type EventFacts, type EventType, type Filters, matchesFilters, parseFilters } from "./model.ts";
+import { enqueueDelivery } from "./queue-delivery.ts";
+
+/** What happened, turned into deliveries in the transaction in which it happens. */
+
+interface Receiver {
+  endpointId: string;
+  organizationId: string;
+  url: string;
+}
+
+/**
+ * Tells the endpoints of the organization and of its parent of an activity's new status; the body is the activity itself.
+ * Resolves to whether anybody listens.
+ */
+export async function announceActivity(tx: Transactor, change: ActivityChange): Promise<boolean> {
+  const { activity, votes, organization, now } = change;
+  const { id: organizationId, parentId } = organization;
+  const facts: EventFacts = { organizationId, type: activity.type, status: activity.status };
+  const receivers = await findReceivers(tx, { organizationId, parentId }, "ACTIVITY_UPDATES", facts);
+  if (receivers.length === 0) return false;
+  const view = await viewActivity(tx, activity, votes, { mayVote: isOpen(activity), now });
+  const body = JSON.stringify(renderActivity(view, "text"));
+  await addDeliveries(tx, { organizationId, eventType: "ACTIVITY_UPDATES", body, now }, receivers);
+  return true;
+}
+
+/** Tells the organization's other endpoints that one of them was switched off. */
+export async function announceDisabledEndpoint(
+  tx: Transactor,
+  endpoint: { organizationId: string; endpointId: string; url: string; name: string; now: number },
+): Promise<void> {
+  const { organizationId, endpointId, url, name, now } = endpoint;
+  const eventType = "WEBHOOK_ENDPOINT_UPDATES";
+  const receivers = await findReceivers(tx, { organizationId, parentId: null }, eventType, { organizationId });
+  const msg = { endpointId, url, name, isActive: false, timestamp: Math.floor(now / 1000) };
+  const body = JSON.stringify({ type: "webhooks:endpoint_disabled", organizationId, msg });
+  await addDeliveries(tx, { organizationId, eventType, body, now }, receivers);
+}
+
+async function findReceivers(
+  read: Reader,
+  { organizationId, parentId }: { organizationId: string; parentId: string | null },
+  eventType: EventType,
+  facts: EventFacts,
+): Promise<Receiver[]> {
+  // An organization without a parent asks for itself twice, which costs nothing more.
+  const rows = await selectListeners(read, { organizationId, parentId: parentId ?? organizationId, eventType });
+  const receivers = new Map<string, Receiver>();
+  for (const row of rows) {
+    if (row.filters_json !== null && !matchesFilters(filtersOf(row.filters_json), facts)) continue;
+    // Several subscriptions of one endpoint may match; it is told once.
+    const { endpoint_id: endpointId, organization_id, url } = row;
+    receivers.set(endpointId, { endpointId, organizationId: organization_id, url });
+  }
+  return [...receivers.values()];
+}
+
+const MAX_CACHED_FILTERS = 1000;
+const cachedFilters = new Map<string, Filters>();
+
+function filtersOf(json: string): Filters {
+  const known = cachedFilters.get(json);
+  if (known) return known;
+  if (cachedFilters.size >= MAX_CACHED_FILTERS) cachedFilters.clear();
+  const filters = parseFilters(json, "filtersJson");
+  cachedFilters.set(json, filters);
+  return filters;
+}
+
+async function addDeliveries(
+  tx: Transactor,
+  event: { organizationId: string; eventType: EventType; body: string; now: number },
+  receivers: readonly Receiver[],
+): Promise<void> {
+  if (receivers.length === 0) return;
+  const eventId = newId();
+  await insertEvent(tx, { ...event, id: eventId });
+  for (const { endpointId, organizationId, url } of receivers) {
+    const deliveryId = newId();
+    const { now } = event;
+    await insertDelivery(tx, { organizationId, id: deliveryId, endpointId, eventId, now });
+    await enqueueDelivery(tx, { organizationId, deliveryId, endpointId, url, now });
+  }
+}
+
+const selectListeners = prepared<{ organizationId: string; parentId: string; eventType: string }>()(
+  (db, { organizationId, parentId, eventType }) =>
+    db
+      .selectFrom("webhook_endpoints as e")
+      .innerJoin("webhook_subscriptions as s", (join) =>
+        join.onRef("s.organization_id", "=", "e.organization_id").onRef("s.endpoint_id", "=", "e.id"),
+      )
+      .select(["e.id as endpoint_id", "e.organization_id", "e.url", "s.filters_json"])
+      .where("e.organization_id", "in", [organizationId, parentId])
+      .where("e.is_active", "=", 1)
+      .where("s.is_active", "=", 1)
+      .where("s.event_type", "=", eventType)
+      .orderBy("e.id"),
+);
+
+const insertEvent = preparedWrite<{
+  id: string;
+  organizationId: string;
+  eventType: string;
+  body: string;
+  now: number;
+}>()((db, row) =>
+  db
+    .insertInto("webhook_events")
+    .values({
+      id: row.id,
+      organization_id: row.organizationId,
+      event_type: row.eventType,
+      body: row.body,
+      created_at: row.now,
+    })
+    .returning("id"),
+);
+
+const insertDelivery = preparedWrite<{
+  organizationId: string;
+  id: string;
+  endpointId: string;
+  eventId: string;
+  now: number;
+}>()((db, row) =>
+  db
+    .insertInto("webhook_deliveries")
+    .values({
+      organization_id: row.organizationId,
+      id: row.id,
+      endpoint_id: row.endpointId,
+      event_id: row.eventId,
+      status: "PENDING",
+      attempts: 0,
+      next_attempt_at: row.now,
+      created_at: row.now,
+      updated_at: row.now,
+    })
+    .returning("id"),
+);

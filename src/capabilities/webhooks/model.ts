@@ -1,0 +1,104 @@
+import { type Static, Type } from "typebox";
+import { checkOutboundUrl, type OutboundPolicy } from "../../delivery/url-rules.ts";
+import { List, OneOf, Strict } from "../../engine/fields.ts";
+import { fail, KeysteadError } from "../../kernel/errors.ts";
+import { parseJson } from "../../kernel/json.ts";
+
+export const eventTypes = [
+  "ACTIVITY_UPDATES",
+  "BALANCE_CONFIRMED_UPDATES",
+  "BALANCE_FINALIZED_UPDATES",
+  "SEND_TRANSACTION_STATUS_UPDATES",
+  // Ours: an endpoint was switched off because it failed for too long.
+  "WEBHOOK_ENDPOINT_UPDATES",
+] as const;
+export type EventType = (typeof eventTypes)[number];
+
+/** Only the organization that pays for these, the parent, may subscribe to them. */
+export const billingScopedEventTypes: readonly EventType[] = [
+  "BALANCE_CONFIRMED_UPDATES",
+  "BALANCE_FINALIZED_UPDATES",
+  "SEND_TRANSACTION_STATUS_UPDATES",
+];
+
+const Subscription = Strict({
+  eventType: OneOf(eventTypes),
+  filtersJson: Type.Optional(Type.String({ maxLength: 4096 })),
+  isActive: Type.Optional(Type.Boolean()),
+});
+export type Subscription = Static<typeof Subscription>;
+export const Subscriptions = List(Subscription, 20);
+
+export const EndpointUrl = Type.String({ minLength: 1, maxLength: 2048 });
+
+export const WebhookEndpoint = Type.Object(
+  {
+    endpointId: Type.String(),
+    organizationId: Type.String(),
+    url: Type.String(),
+    name: Type.String(),
+    isActive: Type.Boolean(),
+    subscriptions: Type.Optional(
+      Type.Array(
+        Type.Object({
+          eventType: Type.String(),
+          filtersJson: Type.Optional(Type.String()),
+          isActive: Type.Optional(Type.Boolean()),
+        }),
+      ),
+    ),
+  },
+  { $id: "WebhookEndpoint" },
+);
+export type WebhookEndpoint = Static<typeof WebhookEndpoint>;
+
+/** @throws KeysteadError FIELD_INVALID: what may be dialed is decided here, and again at every dial */
+export function checkEndpointUrl(url: string, policy: OutboundPolicy): void {
+  const checked = checkOutboundUrl(url, policy);
+  if ("problem" in checked) fail("FIELD_INVALID", { field: "parameters.url", reason: checked.problem });
+}
+
+const filterKeys = ["organizationId", "type", "status", "caip2", "address"] as const;
+type FilterKey = (typeof filterKeys)[number];
+
+/** What an event can be filtered by; what it does not have matches no filter. */
+export type EventFacts = Partial<Record<FilterKey, string>>;
+export type Filters = Partial<Record<FilterKey, readonly string[]>>;
+
+const MAX_FILTER_VALUES = 100;
+
+/**
+ * Reads `filtersJson`: an object whose members must all match, each a text or a list of texts of which one must.
+ *
+ * @throws KeysteadError FIELD_INVALID naming `field`
+ */
+export function parseFilters(json: string, field: string): Filters {
+  const refuse = (reason: string): never => fail("FIELD_INVALID", { field, reason });
+  const value = parsed(json, refuse);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return refuse("must hold a JSON object");
+  const filters: Filters = {};
+  for (const [key, allowed] of Object.entries(value)) {
+    if (!filterKeys.includes(key as FilterKey)) refuse(`has an unknown key; known are ${filterKeys.join(", ")}`);
+    const list: unknown[] = Array.isArray(allowed) ? allowed : [allowed];
+    if (list.length === 0 || list.length > MAX_FILTER_VALUES || !list.every((one) => typeof one === "string")) {
+      refuse(`must give \`${key}\` a text or a list of 1 to ${MAX_FILTER_VALUES} texts`);
+    }
+    filters[key as FilterKey] = list as string[];
+  }
+  return filters;
+}
+
+function parsed(json: string, refuse: (reason: string) => never): unknown {
+  try {
+    return parseJson(Buffer.from(json));
+  } catch (error) {
+    if (error instanceof KeysteadError) return refuse(`must hold a JSON object: ${error.message}`);
+    throw error;
+  }
+}
+
+export const matchesFilters = (filters: Filters, facts: EventFacts): boolean =>
+  Object.entries(filters).every(([key, allowed]) => {
+    const fact = facts[key as FilterKey];
+    return fact !== undefined && allowed.includes(fact);
+  });

@@ -1,0 +1,50 @@
+import { reconciler } from "../../engine/jobs.ts";
+import type { Transactor } from "../../storage/engine.ts";
+
+const HOUR_MS = 60 * 60 * 1000;
+const KEPT_MS = 30 * 24 * HOUR_MS;
+const AT_ONCE = 500;
+
+/** Deletes events with their deliveries and attempts a month after they happened, unless one is still to be sent. */
+export const pruneWebhookEvents = reconciler({
+  name: "prune_webhook_events",
+  everyMs: HOUR_MS,
+  async run({ database, clock }) {
+    const before = clock() - KEPT_MS;
+    // In portions, so that no request waits long behind one of them.
+    for (;;) {
+      const deleted = await database.transact(undefined, (tx) => deleteSome(tx, before));
+      if (deleted < AT_ONCE) return;
+    }
+  },
+});
+
+async function deleteSome(tx: Transactor, before: number): Promise<number> {
+  const old = await tx
+    .selectFrom("webhook_events as e")
+    .select("e.id")
+    .where("e.created_at", "<", before)
+    .where((where) =>
+      where.not(
+        where.exists(
+          where
+            .selectFrom("webhook_deliveries as d")
+            .select("d.id")
+            .whereRef("d.event_id", "=", "e.id")
+            .where("d.status", "=", "PENDING"),
+        ),
+      ),
+    )
+    .limit(AT_ONCE)
+    .execute();
+  if (old.length === 0) return 0;
+  await tx
+    .deleteFrom("webhook_events")
+    .where(
+      "id",
+      "in",
+      old.map(({ id }) => id),
+    )
+    .execute();
+  return old.length;
+}

@@ -1,0 +1,19 @@
+import { publishedServiceKeys } from "../../engine/service-keys.ts";
+import type { Reader } from "../../storage/engine.ts";
+
+/** A JSON Web Key Set (RFC 7517, RFC 8037) with what the published verifiers look for beside it. */
+export async function webhookKeySet(read: Reader, now: number): Promise<{ keys: Record<string, string>[] }> {
+  const keys = await publishedServiceKeys(read, "webhook", now);
+  return {
+    keys: keys.map(({ id, publicKey }) => ({
+      kid: id,
+      kty: "OKP",
+      crv: "Ed25519",
+      alg: "EdDSA",
+      use: "sig",
+      x: Buffer.from(publicKey, "hex").toString("base64url"),
+      turnkey_signature_algorithm: "ed25519",
+      turnkey_signature_version: "v1",
+    })),
+  };
+}

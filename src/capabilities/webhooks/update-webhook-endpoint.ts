@@ -1,0 +1,41 @@
+import { Type } from "typebox";
+import { activity } from "../../engine/declare.ts";
+import { Id, Label, Strict } from "../../engine/fields.ts";
+import { fail } from "../../kernel/errors.ts";
+import { checkEndpointUrl, EndpointUrl, WebhookEndpoint } from "./model.ts";
+import { requireEndpoint } from "./store.ts";
+
+export const updateWebhookEndpoint = activity({
+  path: "update_webhook_endpoint",
+  summary: "Change an endpoint's URL or name, or switch it off and on. Off also stops what is queued.",
+  intent: Strict({
+    endpointId: Id,
+    url: Type.Optional(EndpointUrl),
+    name: Type.Optional(Label),
+    isActive: Type.Optional(Type.Boolean()),
+  }),
+  result: Type.Object({ endpointId: Type.String(), webhookEndpoint: WebhookEndpoint }),
+  subject: () => ({ governedBy: "policies", resource: "WEBHOOK_ENDPOINT", action: "UPDATE" }),
+  check({ url }, { outboundPolicy }) {
+    if (url !== undefined) checkEndpointUrl(url, outboundPolicy);
+  },
+  async run({ intent: { endpointId, url, name, isActive }, tx, organization, now }) {
+    const { numUpdatedRows } = await tx
+      .updateTable("webhook_endpoints")
+      .set({
+        ...(url === undefined ? {} : { url }),
+        ...(name === undefined ? {} : { name }),
+        // Switched on again, or moved, it starts with a clean slate.
+        ...(isActive === undefined ? {} : { is_active: isActive ? 1 : 0 }),
+        ...(isActive === true || url !== undefined ? { failing_since: null } : {}),
+        updated_at: now,
+      })
+      .where("organization_id", "=", organization.id)
+      .where("id", "=", endpointId)
+      .executeTakeFirst();
+    if (numUpdatedRows === 0n) {
+      fail("RESOURCE_NOT_FOUND", { kind: "webhook endpoint", id: endpointId, organizationId: organization.id });
+    }
+    return { endpointId, webhookEndpoint: await requireEndpoint(tx, organization.id, endpointId) };
+  },
+});

@@ -1,0 +1,292 @@
+import http from "node:http";
+import https from "node:https";
+import { createSecureContext, getCACertificates } from "node:tls";
+import {
+  IDLE_CONNECTION_MS,
+  MAX_ANSWER_HEADER_BYTES,
+  MAX_CONNECTIONS,
+  MAX_CONNECTIONS_PER_HOST,
+} from "../kernel/limits.ts";
+import { createGate } from "./gate.ts";
+import { createGuardedLookup, createNameServerResolver, type Resolver, resolveBySystem } from "./names.ts";
+import { deadlineError, OutboundError, type Stage, toOutboundError } from "./outbound-error.ts";
+import { addressOfHost, checkOutboundUrl } from "./url-rules.ts";
+
+export { OutboundError, type OutboundErrorKind } from "./outbound-error.ts";
+
+export interface OutboundOptions {
+  /** Admits plain http, private addresses and local names. For development only. */
+  allowPrivateNetworks: boolean;
+  /** Replaces DNS. Its answers are checked like any other. */
+  resolver?: Resolver;
+  /** PEM of an authority trusted beside the usual ones. */
+  ca?: string;
+}
+
+export interface OutboundRequest {
+  method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+  url: string;
+  /** Framing (`content-length` and the like) and `host` are the client's own and refused here. */
+  headers?: Record<string, string>;
+  /** A string is sent as UTF-8. */
+  body?: Uint8Array | string;
+  /** Bound of everything together: waiting for a connection, DNS, connect, TLS, and the last byte of the answer. */
+  timeoutMs: number;
+  /** The rest of a longer body is neither read nor awaited. */
+  maxResponseBytes: number;
+}
+
+export interface OutboundAnswer {
+  /** Any status from 200; a redirect is an answer like any other and is not followed. */
+  status: number;
+  /** Names in lowercase; repeated headers joined by ", ". `set-cookie` is left out. */
+  headers: Record<string, string>;
+  /** As sent: a content encoding is not undone. */
+  body: Buffer;
+  /** Whether the body was longer than `maxResponseBytes`. */
+  truncated: boolean;
+  durationMs: number;
+}
+
+export interface OutboundClient {
+  /** @throws OutboundError */
+  request(request: OutboundRequest): Promise<OutboundAnswer>;
+  /** Ends open requests with OutboundError "reset", refuses new ones, and closes every connection. */
+  close(): Promise<void>;
+}
+
+/**
+ * The one way out: every HTTP request that the service makes for an organization goes through such a client. It dials only
+ * public addresses that it checked itself, follows no redirect, keeps no cookie, undoes no compression, and bounds time,
+ * size and connections. Proxy settings of the environment are ignored, because a proxy would resolve names anew.
+ *
+ * A request is sent once. One that meets a kept connection just as the receiver closes it fails with "reset"; whether it may
+ * be repeated is the caller's knowledge.
+ */
+export function createOutboundClient(options: OutboundOptions): OutboundClient {
+  const nameServers = createNameServerResolver();
+  const resolver = options.resolver ?? (options.allowPrivateNetworks ? resolveBySystem : nameServers.resolve);
+  const agents = createAgents(createGuardedLookup(resolver, options), options.ca);
+  const gate = createGate({ perKey: MAX_CONNECTIONS_PER_HOST, total: MAX_CONNECTIONS });
+  const open = new Set<Exchange>();
+  let closed = false;
+
+  return {
+    async request(request) {
+      if (closed) throw stopping();
+      const checked = checkOutboundUrl(request.url, options);
+      if ("problem" in checked) throw new OutboundError("url", `the URL ${checked.problem}`);
+      checkHeaders(request.headers);
+      const exchange = createExchange(checked.url, request, agents);
+      open.add(exchange);
+      const turn = gate.run(checked.url.origin, exchange.start);
+      try {
+        return await exchange.answer;
+      } finally {
+        open.delete(exchange);
+        // `start` never fails; a turn that comes after the deadline is over at once.
+        turn.catch(() => undefined);
+      }
+    },
+    async close() {
+      closed = true;
+      const answers = [...open].map((exchange) => exchange.answer);
+      for (const exchange of open) exchange.abort(stopping());
+      await Promise.allSettled(answers);
+      nameServers.cancel();
+      for (const agent of Object.values(agents)) agent.destroy();
+    },
+  };
+}
+
+const stopping = () => new OutboundError("reset", "the request was given up because this service is stopping");
+
+interface Agents {
+  "http:": http.Agent;
+  "https:": https.Agent;
+}
+
+function createAgents(lookup: ReturnType<typeof createGuardedLookup>, ca: string | undefined): Agents {
+  // The gate bounds connections in use. The agents' own bounds count idle ones as well, so that a request to a new host
+  // would wait until some idle connection times out.
+  const options = {
+    lookup,
+    keepAlive: true,
+    timeout: IDLE_CONNECTION_MS,
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: 1000,
+  };
+  // Made once, because parsing the authorities takes longer than a handshake.
+  const secureContext = createSecureContext({
+    minVersion: "TLSv1.2",
+    ...(ca === undefined ? {} : { ca: [...getCACertificates("default"), ca] }),
+  });
+  return {
+    "http:": boundIdle(new http.Agent(options)),
+    // Said explicitly, because the default of `rejectUnauthorized` comes from the environment.
+    "https:": boundIdle(new https.Agent({ ...options, secureContext, rejectUnauthorized: true })),
+  };
+}
+
+/** Keeps at most `MAX_CONNECTIONS` idle connections over all hosts; Node.js bounds them per host only. */
+function boundIdle<A extends http.Agent>(agent: A): A {
+  const keepSocketAlive = agent.keepSocketAlive.bind(agent);
+  agent.keepSocketAlive = (socket) => {
+    const idle = Object.values(agent.freeSockets).reduce((sum, sockets) => sum + (sockets?.length ?? 0), 0);
+    return idle < MAX_CONNECTIONS && keepSocketAlive(socket);
+  };
+  return agent;
+}
+
+/** Headers that decide where a message goes or where it ends (RFC 9110 section 7, RFC 9112 section 6). */
+const OWN_HEADERS = new Set(
+  "connection content-length expect host keep-alive proxy-connection te trailer transfer-encoding upgrade".split(" "),
+);
+
+function checkHeaders(headers: Record<string, string> = {}): void {
+  for (const [name, value] of Object.entries(headers)) {
+    if (OWN_HEADERS.has(name.toLowerCase())) {
+      throw new OutboundError("protocol", `the request header ${name.toLowerCase()} cannot be set`);
+    }
+    try {
+      http.validateHeaderName(name);
+      http.validateHeaderValue(name, value);
+    } catch (error) {
+      throw new OutboundError("protocol", "the request's headers are not valid", error);
+    }
+  }
+}
+
+/** One request on its way. */
+interface Exchange {
+  /** Sends it; settles, without error, when the answer is there or given up. Does nothing if it was given up before. */
+  start(): Promise<void>;
+  /** Gives up with `error`. */
+  abort(error: OutboundError): void;
+  answer: Promise<OutboundAnswer>;
+}
+
+/** A request whose time runs from now on. */
+function createExchange(url: URL, request: OutboundRequest, agents: Agents): Exchange {
+  const startedAt = performance.now();
+  const { promise, resolve, reject } = Promise.withResolvers<Omit<OutboundAnswer, "durationMs">>();
+  let outgoing: http.ClientRequest | undefined;
+  let stage: Stage = "queue";
+  let settled = false;
+
+  const abort = (error: OutboundError): void => {
+    reject(error);
+    settled = true;
+    outgoing?.destroy(error);
+  };
+  const deadline = setTimeout(() => abort(deadlineError(request.timeoutMs, stage)), request.timeoutMs);
+
+  const answer = promise
+    .then((parts) => ({ ...parts, durationMs: Math.round(performance.now() - startedAt) }))
+    .finally(() => {
+      settled = true;
+      clearTimeout(deadline);
+    });
+
+  const start = async (): Promise<void> => {
+    if (settled) return;
+    const give = (error: unknown) => abort(toOutboundError(error, stage));
+    try {
+      outgoing = send(url, request, agents);
+      watchStage(outgoing, url, (reached) => {
+        stage = reached;
+      });
+      receive(outgoing, request.maxResponseBytes).then(resolve, give);
+    } catch (error) {
+      give(error);
+    }
+    await answer.catch(() => undefined);
+  };
+  return { start, abort, answer };
+}
+
+function send(url: URL, { method, headers, body }: OutboundRequest, agents: Agents): http.ClientRequest {
+  const bytes = typeof body === "string" ? Buffer.from(body) : body;
+  const secure = url.protocol === "https:";
+  const outgoing = (secure ? https : http).request(url, {
+    method,
+    headers: bytes === undefined ? { ...headers } : { ...headers, "content-length": bytes.length },
+    agent: secure ? agents["https:"] : agents["http:"],
+    maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
+    insecureHTTPParser: false,
+  });
+  outgoing.end(bytes);
+  return outgoing;
+}
+
+/** Tells what the request waits for next, as it gets there. */
+function watchStage(outgoing: http.ClientRequest, url: URL, reached: (stage: Stage) => void): void {
+  const named = addressOfHost(url.hostname) === undefined;
+  outgoing.once("socket", (socket) => {
+    if (!socket.connecting) return reached("answer");
+    reached(named ? "name" : "connect");
+    socket.once("lookup", (error: Error | null) => {
+      if (error === null) reached("connect");
+    });
+    socket.once("connect", () => reached(url.protocol === "https:" ? "tls" : "answer"));
+    socket.once("secureConnect", () => reached("answer"));
+  });
+  outgoing.once("response", () => reached("body"));
+}
+
+/** The answer, its body cut at `maxBytes`; cutting destroys the connection. */
+function receive(outgoing: http.ClientRequest, maxBytes: number): Promise<Omit<OutboundAnswer, "durationMs">> {
+  return new Promise((resolve, reject) => {
+    const sink = createSink(maxBytes);
+    outgoing.on("error", reject);
+    outgoing.on("upgrade", (_, socket) => {
+      socket.destroy();
+      reject(new OutboundError("protocol", "the answer switches to another protocol"));
+    });
+    outgoing.on("response", (response) => {
+      const finish = (truncated: boolean) => {
+        const { statusCode: status = 0, headers } = response;
+        resolve({ status, headers: plainHeaders(headers), body: sink.bytes(), truncated });
+      };
+      response.on("error", reject);
+      response.on("end", () => finish(false));
+      response.on("data", (chunk: Buffer) => {
+        if (sink.add(chunk)) return;
+        finish(true);
+        response.destroy();
+      });
+    });
+  });
+}
+
+function plainHeaders(headers: http.IncomingHttpHeaders): Record<string, string> {
+  const named = Object.entries(headers).filter(([name]) => name !== "set-cookie");
+  return Object.fromEntries(
+    named.map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : (value ?? "")]),
+  );
+}
+
+/**
+ * Keeps the first `maxBytes` bytes, copied, so that a body that arrives in single bytes costs no more memory than one that
+ * arrives whole.
+ */
+function createSink(maxBytes: number) {
+  let kept = Buffer.alloc(0);
+  let length = 0;
+  return {
+    /** False once a chunk does not fit. */
+    add(chunk: Buffer): boolean {
+      const part = chunk.subarray(0, maxBytes - length);
+      const needed = length + part.length;
+      if (needed > kept.length) {
+        const larger = Buffer.allocUnsafe(Math.min(maxBytes, Math.max(needed, 2 * kept.length)));
+        kept.copy(larger, 0, 0, length);
+        kept = larger;
+      }
+      part.copy(kept, length);
+      length = needed;
+      return part.length === chunk.length;
+    },
+    bytes: () => kept.subarray(0, length),
+  };
+}

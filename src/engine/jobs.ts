@@ -1,0 +1,164 @@
+import type { Static, TSchema } from "typebox";
+import type { OutboundClient } from "../delivery/outbound.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { newId } from "../kernel/ids.ts";
+import type { Logger } from "../kernel/log.ts";
+import type { Signer } from "../signer/client.ts";
+import type { Database } from "../storage/database.ts";
+import type { Transactor } from "../storage/engine.ts";
+import { preparedWrite } from "../storage/prepared.ts";
+
+/**
+ * Work that happens after a commit: rows written in the transaction that makes the work necessary, taken up by whichever
+ * process is there. A job may be started again after a crash, so what it does can be done twice without harm.
+ */
+
+/** What a job may use. */
+export interface JobServices {
+  database: Database;
+  signer: Signer;
+  outbound: OutboundClient;
+  clock: Clock;
+  log: Logger;
+}
+
+export interface JobContext<Payload> extends JobServices {
+  payload: Payload;
+  /** Runs before this one that ended in a retry. */
+  attempts: number;
+}
+
+/** How a run ended. `record` is stored in one transaction with the job's own end. */
+export interface JobResult {
+  next: { do: "finish" } | { do: "retry"; inMs: number } | { do: "die" };
+  /** For the operator: why it is not finished. */
+  reason?: string;
+  record?: (tx: Transactor) => Promise<void>;
+}
+
+export interface JobKind {
+  name: string;
+  /** Runs again this long after each success, forever, without input; absent for one-off jobs. */
+  everyMs?: number;
+  /** A run that throws is retried with growing pauses so often before the job is dead. */
+  maxAttempts: number;
+  run: (context: JobContext<never>) => Promise<JobResult>;
+}
+
+const DEFAULT_MAX_ATTEMPTS = 20;
+
+/** Declares a one-off job with the shape of its payload. */
+export function job<P extends TSchema>(declaration: {
+  name: string;
+  payload: P;
+  maxAttempts?: number;
+  run: (context: JobContext<Static<P>>) => Promise<JobResult>;
+}): JobKind & { payload: P } {
+  const { maxAttempts = DEFAULT_MAX_ATTEMPTS } = declaration;
+  return { ...declaration, maxAttempts, run: declaration.run as JobKind["run"] };
+}
+
+/** Declares a reconciler: it looks at the state of things by itself and puts right what it finds. */
+export function reconciler(declaration: {
+  name: string;
+  everyMs: number;
+  run: (context: JobContext<null>) => Promise<void>;
+}): JobKind {
+  const { name, everyMs, run } = declaration;
+  return {
+    name,
+    everyMs,
+    maxAttempts: Number.POSITIVE_INFINITY,
+    run: async (context: JobContext<never>) => {
+      await run(context as JobContext<null>);
+      return { next: { do: "retry", inMs: everyMs } };
+    },
+  };
+}
+
+export interface NewJob {
+  /** The name of its kind. */
+  kind: string;
+  payload: unknown;
+  /** Jobs of one lane run one after the other, in the order of their time. */
+  lane: string;
+  /** Lanes of one gate share a bounded number of workers: what they wait for is the same. */
+  gate: string;
+  organizationId: string | null;
+  /** Milliseconds. */
+  runAt: number;
+  now: number;
+  /** A job of the same key is the same job: it is set back to the start. */
+  key?: string;
+}
+
+/** Stores a job; it runs once the transaction is committed. */
+export async function enqueue(tx: Transactor, newJob: NewJob): Promise<void> {
+  const { kind, payload, lane, gate, organizationId, runAt, now, key } = newJob;
+  await insertLane(tx, { lane, gate });
+  await upsertJob(tx, {
+    id: newId(),
+    lane,
+    kind,
+    payload: JSON.stringify(payload),
+    organizationId,
+    key: key ?? null,
+    runAt,
+    now,
+  });
+}
+
+const insertLane = preparedWrite<{ lane: string; gate: string }>()((db, { lane, gate }) =>
+  db
+    .insertInto("job_lanes")
+    .values({ lane, gate, leased_until: 0, owner: "" })
+    .onConflict((conflict) => conflict.column("lane").doNothing())
+    .returning("lane"),
+);
+
+const upsertJob = preparedWrite<{
+  id: string;
+  lane: string;
+  kind: string;
+  payload: string;
+  organizationId: string | null;
+  key: string | null;
+  runAt: number;
+  now: number;
+}>()((db, row) =>
+  db
+    .insertInto("jobs")
+    .values({
+      id: row.id,
+      lane: row.lane,
+      kind: row.kind,
+      payload: row.payload,
+      organization_id: row.organizationId,
+      key: row.key,
+      state: "waiting",
+      run_at: row.runAt,
+      attempts: 0,
+      last_error: null,
+      created_at: row.now,
+      updated_at: row.now,
+    })
+    .onConflict((conflict) =>
+      conflict.column("key").doUpdateSet((set) => ({
+        state: "waiting" as const,
+        run_at: set.ref("excluded.run_at"),
+        attempts: 0,
+        last_error: null,
+        updated_at: set.ref("excluded.updated_at"),
+      })),
+    )
+    .returning("id"),
+);
+
+const FIRST_PAUSE_MS = 1000;
+const LONGEST_PAUSE_MS = 60 * 60 * 1000;
+
+/** Doubling pauses up to an hour, each shortened by a random part of up to half, so that failures do not march in step. */
+export function backOffMs(attempts: number, random: () => number = Math.random): number {
+  const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attempts, 30));
+  return Math.round(pause * (1 - random() / 2));
+}

@@ -1,0 +1,148 @@
+import { fail } from "../kernel/errors.ts";
+import { newId } from "../kernel/ids.ts";
+import type { Signer } from "../signer/client.ts";
+import type { Curve } from "../signer/protocol.ts";
+import type { Database } from "../storage/database.ts";
+import type { Reader } from "../storage/engine.ts";
+import { prepared } from "../storage/prepared.ts";
+
+/**
+ * The installation's own keys: made once, sealed like any other, replaced by rotation. A retired key stays published for a
+ * while, so that what it signed can still be checked.
+ */
+export interface ServiceKey {
+  /** Published with what it signs. */
+  id: string;
+  curve: Curve;
+  /** Lowercase hex: the compressed point, or the 32 bytes of an Ed25519 key. */
+  publicKey: string;
+  sealedKey: Uint8Array;
+}
+
+export type ServiceKeyPurpose = "webhook";
+
+const curveOfPurpose: Record<ServiceKeyPurpose, Curve> = { webhook: "CURVE_ED25519" };
+
+/** The service keys are sealed for this owner; no organization can have its form of name. */
+const OWNER = "service";
+const OWNER_KEY = "service_owner_key";
+const PUBLISHED_AFTER_RETIREMENT_MS = 7 * 24 * 60 * 60 * 1000;
+
+type KeyStore = { database: Database; signer: Signer };
+
+/** Makes the keys that are missing. */
+export async function ensureServiceKeys(store: KeyStore, now: number): Promise<void> {
+  for (const purpose of Object.keys(curveOfPurpose) as ServiceKeyPurpose[]) {
+    const [current] = await selectCurrent(store.database.read, { purpose });
+    if (!current) await addServiceKey(store, purpose, now, { onlyIfNone: true });
+  }
+}
+
+/** Puts a new key in the place of the present one; resolves to its id. */
+export const rotateServiceKey = (store: KeyStore, purpose: ServiceKeyPurpose, now: number): Promise<string> =>
+  addServiceKey(store, purpose, now, { onlyIfNone: false });
+
+async function addServiceKey(
+  { database, signer }: KeyStore,
+  purpose: ServiceKeyPurpose,
+  now: number,
+  { onlyIfNone }: { onlyIfNone: boolean },
+): Promise<string> {
+  const organizationKey = await ownerKey({ database, signer });
+  const id = newId();
+  const curve = curveOfPurpose[purpose];
+  const keys = [{ keyId: id, curve }];
+  const generated = await signer.ask({ verb: "generateKeys", organizationId: OWNER, organizationKey, keys });
+  const { publicKey, sealedKey } = generated.keys[0] as (typeof generated.keys)[number];
+  return database.transact("service keys", async (tx) => {
+    const [current] = await selectCurrent(tx, { purpose });
+    if (current && onlyIfNone) return current.id;
+    await tx
+      .updateTable("service_keys")
+      .set({ retired_at: now })
+      .where("purpose", "=", purpose)
+      .where("retired_at", "is", null)
+      .execute();
+    const sealed_key = Buffer.from(sealedKey, "base64");
+    const row = { id, purpose, curve, public_key: publicKey, sealed_key, created_at: now, retired_at: null };
+    await tx.insertInto("service_keys").values(row).execute();
+    return id;
+  });
+}
+
+/** The key that signs now. */
+export async function currentServiceKey(read: Reader, purpose: ServiceKeyPurpose): Promise<ServiceKey> {
+  const [row] = await selectCurrent(read, { purpose });
+  if (!row) return fail("SIGNER_UNAVAILABLE", { reason: `there is no ${purpose} key yet` });
+  return { id: row.id, curve: row.curve as Curve, publicKey: row.public_key, sealedKey: row.sealed_key };
+}
+
+/** The keys to check signatures with: the present one first, then those retired of late. */
+export async function publishedServiceKeys(
+  read: Reader,
+  purpose: ServiceKeyPurpose,
+  now: number,
+): Promise<ServiceKey[]> {
+  const rows = await selectPublished(read, { purpose, since: now - PUBLISHED_AFTER_RETIREMENT_MS });
+  return rows.map((row) => ({
+    id: row.id,
+    curve: row.curve as Curve,
+    publicKey: row.public_key,
+    sealedKey: row.sealed_key,
+  }));
+}
+
+/** Signs messages with a service key; Ed25519 signatures of 64 bytes. */
+export async function signWithServiceKey(
+  store: KeyStore,
+  key: ServiceKey,
+  messages: readonly Buffer[],
+): Promise<Buffer[]> {
+  const { signatures } = await store.signer.ask({
+    verb: "sign",
+    organizationId: OWNER,
+    organizationKey: await ownerKey(store),
+    keyId: key.id,
+    curve: key.curve,
+    sealedKey: Buffer.from(key.sealedKey).toString("base64"),
+    hash: "none",
+    payloads: messages.map((message) => message.toString("base64")),
+  });
+  return signatures.map(({ r, s }) => Buffer.from(r + s, "hex"));
+}
+
+/** The sealed key that the service keys are sealed under, made at its first use. */
+async function ownerKey({ database, signer }: KeyStore): Promise<string> {
+  const [known] = await selectOwnerKey(database.read, { name: OWNER_KEY });
+  if (known) return known.value;
+  const { organizationKey } = await signer.ask({ verb: "createOrganizationKey", organizationId: OWNER });
+  return database.transact("service keys", async (tx) => {
+    const [other] = await selectOwnerKey(tx, { name: OWNER_KEY });
+    if (other) return other.value;
+    await tx.insertInto("installation").values({ name: OWNER_KEY, value: organizationKey }).execute();
+    return organizationKey;
+  });
+}
+
+const selectOwnerKey = prepared<{ name: string }>()((db, { name }) =>
+  db.selectFrom("installation").select("value").where("name", "=", name),
+);
+
+const selectCurrent = prepared<{ purpose: string }>()((db, { purpose }) =>
+  db
+    .selectFrom("service_keys")
+    .selectAll()
+    .where("purpose", "=", purpose)
+    .where("retired_at", "is", null)
+    .orderBy("id", "desc")
+    .limit(1),
+);
+
+const selectPublished = prepared<{ purpose: string; since: number }>()((db, { purpose, since }) =>
+  db
+    .selectFrom("service_keys")
+    .selectAll()
+    .where("purpose", "=", purpose)
+    .where((where) => where.or([where("retired_at", "is", null), where("retired_at", ">", since)]))
+    .orderBy("id", "desc"),
+);
