@@ -19,8 +19,8 @@ import {
   spawnServer,
   startServerProcess,
   temporaryFolder,
-  waitFor,
 } from "../support/server-process.ts";
+import { until } from "../support/until.ts";
 import { checkWhole, readStore, type Stage } from "./audit.ts";
 import { createSubjects, type Sent, type Subjects, startLoad } from "./load.ts";
 
@@ -58,10 +58,10 @@ for (const engine of engines) {
       const signer = await signerOf(server);
       const load = startLoad(server.root, subjects, random, round);
       const enough = random.integer(1, 400);
-      await Promise.race([load.ended, waitFor(() => load.acknowledgedCount() >= enough, `${enough} answers`)]);
+      await Promise.race([load.ended, until(() => load.acknowledgedCount() >= enough, `${enough} answers`)]);
       await server.end("SIGKILL");
       await load.ended;
-      await waitFor(() => !isRunning(signer), "the signer to end with its server");
+      await until(() => !isRunning(signer), "the signer to end with its server");
       test.diagnostic(`${load.acknowledgedCount()} of ${load.sent.length} requests were answered`);
       return load.sent;
     }
@@ -124,7 +124,7 @@ it("a first start killed between the credentials file and the commit: the file h
   await blocker.query("begin; lock table organizations in share mode");
   const first = spawnServer({ dataDir, databaseUrl });
   await reached({ file: "credentials.json" }, dataDir);
-  await waitFor(async () => {
+  await until(async () => {
     const { rows } = await blocker.query("select 1 from pg_locks where not granted and mode = 'RowExclusiveLock'");
     return rows.length > 0;
   }, "the first organization to be under way");

@@ -6,6 +6,7 @@ import { after } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { Credentials } from "../../src/main/credentials-file.ts";
 import { Client } from "./client.ts";
+import { until } from "./until.ts";
 
 /** The service as an operator runs it: `keystead` as a process of its own, to be signalled, killed and read. */
 
@@ -127,7 +128,7 @@ export async function serving({ exited, stdout, stderr }: KeysteadProcess): Prom
     ended = exit;
   });
   const banner = () => /^Keystead \S+ serves (\S+)$/m.exec(stdout())?.[1];
-  await waitFor(() => banner() !== undefined || ended !== undefined, "the server to serve", 30_000);
+  await until(() => banner() !== undefined || ended !== undefined, "the server to serve", 60_000);
   const baseUrl = banner();
   if (baseUrl === undefined) {
     throw new Error(`the server ended with ${JSON.stringify(ended)}: ${stderr()}${stdout()}`);
@@ -145,19 +146,6 @@ export async function runKeystead(
   return { ...exit, stdout: stdout(), stderr: stderr() };
 }
 
-/** Checks again and again until the condition holds. */
-export async function waitFor(
-  condition: () => boolean | Promise<boolean>,
-  what: string,
-  timeoutMs = 15_000,
-): Promise<void> {
-  const deadline = Date.now() + timeoutMs;
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`waited ${timeoutMs} ms in vain for ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
-
 /** Whether there is such a process; one that ended and was not yet collected by its parent does not count. */
 export const isRunning = (pid: number): boolean =>
   (HAS_PROC ? processInProc(String(pid)) : processes()).some((one) => one.pid === pid && !one.isZombie);
@@ -170,7 +158,7 @@ export const childrenOf = (pid: number): number[] =>
 
 /** The one signer process of a server. */
 export async function signerOf(server: KeysteadProcess): Promise<number> {
-  await waitFor(() => childrenOf(server.pid).length === 1, "one signer");
+  await until(() => childrenOf(server.pid).length === 1, "one signer");
   return childrenOf(server.pid)[0] as number;
 }
 
