@@ -202,6 +202,8 @@ export class SignerProcess implements Signer {
   }
 
   #scheduleRestart(): void {
+    // A child that dies while it opens is noticed twice; two restarts would leave a second signer that nobody speaks to.
+    clearTimeout(this.#restartTimer);
     this.#restartTimer = setTimeout(async () => {
       try {
         await this.#open(false);
