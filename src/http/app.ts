@@ -60,6 +60,9 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   });
   app.addHook("preClose", async () => {
     draining = true;
+    // Requests that are open now were promised a connection to keep; after their answers it only holds up the end.
+    app.server.keepAliveTimeout = 1;
+    app.server.keepAliveTimeoutBuffer = 0;
   });
   app.addHook("onRequest", async (_request, reply) => {
     if (!draining) return;

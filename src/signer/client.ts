@@ -203,8 +203,9 @@ export class SignerProcess implements Signer {
 
   #scheduleRestart(): void {
     // A child that dies while it opens is noticed twice; two restarts would leave a second signer that nobody speaks to.
-    clearTimeout(this.#restartTimer);
+    if (this.#restartTimer) return;
     this.#restartTimer = setTimeout(async () => {
+      this.#restartTimer = undefined;
       try {
         await this.#open(false);
         this.#options.log.info("the signer is back");
