@@ -189,6 +189,21 @@ function curveOfCredential(type: string): string {
   return "API_KEY_CURVE_P256";
 }
 
+/** Of the organization `o`, the credential `c`, its user `u`, and the user's seat `m` in the root quorum. */
+const holderColumns = [
+  "o.id as organization_id",
+  "o.parent_id",
+  "o.name as organization_name",
+  "o.sealed_key",
+  "o.quorum_threshold",
+  "o.policies_version",
+  "c.organization_id as actor_organization_id",
+  "c.id as credential_id",
+  "u.id as user_id",
+  "u.name as user_name",
+  "m.user_id as root_member",
+] as const;
+
 const selectApiKeyHolders = prepared<{ organizationId: string; publicKey: string }>()(
   (db, { organizationId, publicKey }) =>
     db
@@ -207,21 +222,7 @@ const selectApiKeyHolders = prepared<{ organizationId: string; publicKey: string
         join.onRef("m.organization_id", "=", "c.organization_id").onRef("m.user_id", "=", "c.user_id"),
       )
       .where("o.id", "=", organizationId)
-      .select([
-        "o.id as organization_id",
-        "o.parent_id",
-        "o.name as organization_name",
-        "o.sealed_key",
-        "o.quorum_threshold",
-        "o.policies_version",
-        "c.organization_id as actor_organization_id",
-        "c.id as credential_id",
-        "c.credential_type",
-        "c.expires_at",
-        "u.id as user_id",
-        "u.name as user_name",
-        "m.user_id as root_member",
-      ]),
+      .select([...holderColumns, "c.credential_type", "c.expires_at"]),
 );
 
 const selectAuthenticatorHolders = prepared<{ organizationId: string; credentialId: string }>()(
@@ -242,21 +243,7 @@ const selectAuthenticatorHolders = prepared<{ organizationId: string; credential
         join.onRef("m.organization_id", "=", "c.organization_id").onRef("m.user_id", "=", "c.user_id"),
       )
       .where("o.id", "=", organizationId)
-      .select([
-        "o.id as organization_id",
-        "o.parent_id",
-        "o.name as organization_name",
-        "o.sealed_key",
-        "o.quorum_threshold",
-        "o.policies_version",
-        "c.organization_id as actor_organization_id",
-        "c.id as credential_id",
-        "c.public_key",
-        "c.rp_id_hash",
-        "u.id as user_id",
-        "u.name as user_name",
-        "m.user_id as root_member",
-      ]),
+      .select([...holderColumns, "c.public_key", "c.rp_id_hash"]),
 );
 
 /** What identifies a body: `sha256:` and the lowercase hex of its SHA-256. */
