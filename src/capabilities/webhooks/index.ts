@@ -8,7 +8,7 @@ import { updateWebhookEndpoint } from "./update-webhook-endpoint.ts";
 export { deliverWebhook } from "./deliver.ts";
 export { announceActivity } from "./events.ts";
 export { pruneWebhookEvents } from "./prune.ts";
-export { webhookKeySet } from "./signing-keys.ts";
+export { webhookKeySet, webhookVerificationKeys } from "./signing-keys.ts";
 
 export const webhooks = [
   createWebhookEndpoint,
