@@ -82,7 +82,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     app.post(pathOf(operation), (request, reply) => answer(operation, request, reply, options));
   }
   addProbes(app, options);
-  addDocs(app, openApiDocument(engine.registry, options.info));
+  addDocs(app, () => openApiDocument(engine.registry, options.info));
   return app;
 }
 

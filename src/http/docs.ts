@@ -15,10 +15,13 @@ const configuration = {
   showDeveloperTools: "never",
 } as const;
 
-/** `/openapi.json`, and `/docs`, which shows it. */
-export function addDocs(app: FastifyInstance, document: Record<string, unknown>): void {
-  const text = JSON.stringify(document);
-  app.get(OPENAPI_PATH, (_request, reply) => sendJson(reply, 200, text));
+/** `/openapi.json`, and `/docs`, which shows it. The document is made when first asked for: by then the server has its URL. */
+export function addDocs(app: FastifyInstance, document: () => Record<string, unknown>): void {
+  let text: string | undefined;
+  app.get(OPENAPI_PATH, (_request, reply) => {
+    text ??= JSON.stringify(document());
+    return sendJson(reply, 200, text);
+  });
 
   // Loaded with the first visit: the page's script is large, and most servers never show it.
   let pages: Promise<FastifyInstance> | undefined;
