@@ -106,14 +106,23 @@ function wrapped(rootKey: Buffer, passphrase: string): PassphraseFile {
 }
 
 function unwrap(file: string, content: PassphraseFile, passphrase: string): Buffer {
-  const { N, r, p, salt } = content.scrypt;
-  const wrappingKey = scryptSync(passphrase, Buffer.from(salt, "base64"), 32, { N, r, p, maxmem: SCRYPT.maxmem });
+  const wrappingKey = wrappingKeyOf(file, content, passphrase);
   try {
     const rootKey = unseal(wrappingKey, WRAP_CONTEXT, content.sealedRootKey);
     if (!rootKey) throw new RootKeyProblem(`the passphrase does not open the root key file ${file}`);
     return rootKey;
   } finally {
     wipe(wrappingKey);
+  }
+}
+
+function wrappingKeyOf(file: string, { scrypt }: PassphraseFile, passphrase: string): Buffer {
+  const { N, r, p, salt } = scrypt;
+  try {
+    return scryptSync(passphrase, Buffer.from(salt, "base64"), 32, { N, r, p, maxmem: SCRYPT.maxmem });
+  } catch {
+    // Node refuses parameters that RFC 7914 does not allow, and such that take too much memory.
+    return refuseDamaged(file);
   }
 }
 
@@ -144,6 +153,10 @@ function parseFile(file: string, text: string): PlainFile | PassphraseFile {
   } catch {
     // Falls through: whatever was wrong with it, the remedy is the same.
   }
+  return refuseDamaged(file);
+}
+
+function refuseDamaged(file: string): never {
   throw new RootKeyProblem(`the root key file ${file} is damaged; restore it from its backup`);
 }
 
