@@ -70,6 +70,8 @@ export const SIGNER_DEADLINE_MS = 10_000;
 export const MAX_SIGNER_FRAME_BYTES = 8 * 1024 * 1024;
 /** How long a stopping server waits for open requests. */
 export const DRAIN_DEADLINE_MS = 10_000;
+/** How long it waits after that for running jobs. */
+export const JOB_STOP_DEADLINE_MS = 5000;
 
 /** Characters of a URL that the service calls on behalf of an organization. */
 export const MAX_URL_LENGTH = 2048;

@@ -12,6 +12,7 @@ import {
 import { createOutboundClient, type OutboundClient } from "../delivery/outbound.ts";
 import { createEngine } from "../engine/engine.ts";
 import { JobWorker } from "../engine/job-worker.ts";
+import { pruneJobLanes } from "../engine/prune-job-lanes.ts";
 import { createRegistry } from "../engine/registry.ts";
 import { ensureServiceKeys } from "../engine/service-keys.ts";
 import { type AppOptions, createApp, type Readiness } from "../http/app.ts";
@@ -58,7 +59,8 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
   const { database, signer } = opened;
   const outbound = createOutboundClient({ allowPrivateNetworks });
   const services = { database, signer, outbound, clock, log: logger };
-  const worker = new JobWorker({ services, kinds: [deliverWebhook(config.webhooks), pruneWebhookEvents] });
+  const kinds = [deliverWebhook(config.webhooks), pruneWebhookEvents, pruneJobLanes];
+  const worker = new JobWorker({ services, kinds });
   try {
     const metrics = createMetrics(() => signer.state === "ready");
     const engine = createEngine({
