@@ -42,15 +42,13 @@ function openSqlite(file: string, publicKey: string): Store {
   const commit = database.prepare("commit");
   return {
     read: async (key) => select.get(key),
-    write: groupCommit(1, async (batch) => {
+    write: groupCommit(async (batch) => {
       begin.run();
       for (const { body } of batch) insert.run(body);
       commit.run();
     }),
   };
 }
-
-const POSTGRES_WRITERS = 2;
 
 async function openPostgres(url: string, publicKey: string): Promise<Store> {
   const pool = new pg.Pool({ connectionString: url, max: 10 });
@@ -61,11 +59,12 @@ async function openPostgres(url: string, publicKey: string): Promise<Store> {
   const insert = { name: "write", text: "insert into bodies (body) values ($1)" };
   return {
     read: async (key) => (await pool.query({ ...select, values: [key] })).rows[0],
-    write: groupCommit(POSTGRES_WRITERS, async (batch) => {
+    write: groupCommit(async (batch) => {
       const client = await pool.connect();
       try {
-        const inserts = batch.map(({ body }) => client.query({ ...insert, values: [body] }));
-        await Promise.all([client.query("begin"), ...inserts, client.query("commit")]);
+        await client.query("begin");
+        for (const { body } of batch) await client.query({ ...insert, values: [body] });
+        await client.query("commit");
       } finally {
         client.release();
       }
@@ -73,26 +72,26 @@ async function openPostgres(url: string, publicKey: string): Promise<Store> {
   };
 }
 
-/** What came in during one turn of the event loop, or while the writers were busy, is one transaction. */
-function groupCommit(writers: number, store: (batch: Waiting[]) => Promise<void>): Store["write"] {
+/** What came in during one turn of the event loop, or while the last one was stored, is one transaction. */
+function groupCommit(store: (batch: Waiting[]) => Promise<void>): Store["write"] {
   let waiting: Waiting[] = [];
-  let busy = 0;
+  let busy = false;
   let scheduled = false;
   const schedule = () => {
-    if (scheduled || busy === writers || waiting.length === 0) return;
+    if (scheduled || busy || waiting.length === 0) return;
     scheduled = true;
     setImmediate(async () => {
       scheduled = false;
       const batch = waiting;
       waiting = [];
-      busy++;
+      busy = true;
       try {
         await store(batch);
         for (const { resolve } of batch) resolve();
       } catch (error) {
         for (const { reject } of batch) reject(error);
       }
-      busy--;
+      busy = false;
       schedule();
     });
   };
