@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { encodeEcdsaDer } from "../crypto/ecdsa-der.ts";
 import { type ApiKeyStamp, decodeApiKeyStamp, verifyApiKeyStamp } from "../crypto/stamps.ts";
 import { decodeWebAuthnStamp, verifyWebAuthnStamp, type WebAuthnStamp } from "../crypto/webauthn-assertion.ts";
 import { fail } from "../kernel/errors.ts";
@@ -55,7 +54,7 @@ export async function authenticate(
   now: number,
 ): Promise<Principal> {
   if (stamp.kind === "apiKey") {
-    const { publicKey, scheme, signature, curve } = stamp.stamp;
+    const { publicKey, scheme, signatureAsSent, curve } = stamp.stamp;
     const credentialKey = { kind: "apiKey", publicKey } as const;
     const found = await findApiKeyHolder(read, organizationId, publicKey);
     if (curveOfCredential(found.actor.credential.type) !== curve) {
@@ -65,8 +64,6 @@ export async function authenticate(
       fail("API_KEY_SIGNATURE_INVALID", { reason: "the signature does not match the body" });
     }
     refuseExpired(found, organizationId, publicKey, now);
-    // As the client wrote it: DER for ECDSA.
-    const signatureAsSent = curve === "API_KEY_CURVE_ED25519" ? signature : encodeEcdsaDer(signature);
     const stampRecord = { publicKey, scheme, signature: signatureAsSent.toString("hex") };
     return { organization: found.organization, actor: found.actor, credentialKey, stampRecord };
   }
