@@ -30,6 +30,7 @@ const notGiven: Record<string, string[]> = {
   create_users: ["parameters.users.0.oauthProviders.0.oidcToken"],
   // Not together with `before`.
   list_activities: ["paginationOptions.after"],
+  list_webhook_deliveries: ["paginationOptions.after"],
 };
 
 /** Requests between two looks at the whole database. */
