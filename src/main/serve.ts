@@ -55,6 +55,7 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
   const services = { database, signer, outbound, clock, log: logger };
   const kinds = [deliverWebhook(config.webhooks), pruneWebhookEvents, pruneJobLanes];
   const worker = new JobWorker({ services, kinds });
+  let app: FastifyInstance | undefined;
   try {
     const metrics = createMetrics(() => signer.state === "ready");
     const engine = createEngine({
@@ -67,7 +68,7 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
     });
     // Port 0 is known only after listening, and the document names the URL: the server is told it where it is asked.
     const info = { version, baseUrl: config.publicUrl ?? `http://${config.host}:${config.port}` };
-    const app = await createApp({
+    app = await createApp({
       engine,
       log: logger,
       metrics,
@@ -76,7 +77,8 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
       info,
       ...(onAnswer ? { onAnswer } : {}),
     });
-    const local = await listen(app, config);
+    const listening = app;
+    const local = await listen(listening, config);
     info.baseUrl = config.publicUrl ?? local;
     let isFirstStart = false;
     if (signer.state === "ready") {
@@ -92,9 +94,10 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
       adminUrl: admin && `http://127.0.0.1:${(admin.address() as AddressInfo).port}`,
       isFirstStart,
       opened,
-      close: () => close({ app, admin, worker, outbound, opened, log: logger }),
+      close: () => close({ app: listening, admin, worker, outbound, opened, log: logger }),
     };
   } catch (error) {
+    await app?.close();
     await worker.stop();
     await outbound.close();
     await signer.close();
