@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Plain JavaScript that every Node can read: it finds a Node that can run the rest.
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import module from "node:module";
 import { fileURLToPath } from "node:url";
@@ -14,8 +14,9 @@ if (Number(process.versions.node.split(".")[0]) < MIN_MAJOR) {
     process.stderr.write(`keystead needs Node ${MIN_MAJOR} or newer; this is ${process.version}. Run: npm ci\n`);
     process.exit(1);
   }
-  const child = spawnSync(pinned, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: "inherit" });
-  process.exit(child.status ?? 1);
+  const child = spawn(pinned, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: "inherit" });
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+  process.exit(await new Promise((resolve) => child.once("exit", (status) => resolve(status ?? 1))));
 }
 
 // Not in the shared folder for temporary files: what is cached there is code.

@@ -16,9 +16,13 @@ const configuration = {
 } as const;
 
 /** `/openapi.json`, and `/docs`, which shows it. */
-export function addDocs(app: FastifyInstance, document: Record<string, unknown>): void {
-  const text = JSON.stringify(document);
-  app.get(OPENAPI_PATH, (_request, reply) => sendJson(reply, 200, text));
+export function addDocs(app: FastifyInstance, makeDocument: () => Record<string, unknown>): void {
+  // Made when first asked for: it names the URL of this server, which is known only once it listens.
+  let text: string | undefined;
+  app.get(OPENAPI_PATH, (_request, reply) => {
+    text ??= JSON.stringify(makeDocument());
+    return sendJson(reply, 200, text);
+  });
 
   // Loaded with the first visit: the page's script is large, and most servers never show it.
   let pages: Promise<FastifyInstance> | undefined;

@@ -111,9 +111,13 @@ const table = {
     "REQUEST_INVALID",
   ],
   VALID_CREDENTIAL_MISSING: [INVALID_ARGUMENT, "user missing valid credential: {user}", "REQUEST_INVALID"],
+  POLICY_LABEL_TAKEN: [INVALID_ARGUMENT, "policy label must be unique: `{field}` is taken", "REQUEST_INVALID"],
   QUORUM_THRESHOLD_ZERO: [INVALID_ARGUMENT, "quorum threshold must be non-zero integer", "REQUEST_INVALID"],
   QUORUM_USERS_MISSING: [INVALID_ARGUMENT, "quorum users missing: {reason}", "REQUEST_INVALID"],
   ATTESTATION_INVALID: [INVALID_ARGUMENT, "invalid authenticator attestation: `{field}` {reason}", "REQUEST_INVALID"],
+  POLICY_CONSENSUS_INVALID: [INVALID_ARGUMENT, "invalid policy consensus: {reason}", "REQUEST_INVALID"],
+  POLICY_CONDITION_INVALID: [INVALID_ARGUMENT, "invalid policy condition: {reason}", "REQUEST_INVALID"],
+  POLICY_TIME_INVALID: [INVALID_ARGUMENT, "invalid policy time: {reason}", "REQUEST_INVALID"],
   NOT_EXPORTED: [
     INVALID_ARGUMENT,
     "{kind} {id} has not been exported; export it first, or set `deleteWithoutExport` to true to lose it for good",

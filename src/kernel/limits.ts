@@ -38,10 +38,25 @@ export const MAX_TYPED_DATA_TYPES_LENGTH = 64 * 1024;
 export const MAX_USERS = 100;
 export const MAX_PRIVATE_KEYS = 1000;
 export const MAX_TAGS = 100;
+export const MAX_POLICIES = 100;
 export const MAX_AUTHENTICATORS_PER_USER = 10;
 export const MAX_LASTING_API_KEYS_PER_USER = 10;
 export const MAX_EXPIRING_API_KEYS_PER_USER = 10;
 export const MAX_OAUTH_PROVIDERS_PER_USER = 10;
+
+/** Characters of one policy expression (UTF-16 code units). */
+export const MAX_POLICY_LENGTH = 16 * 1024;
+/** Parts of a policy expression inside one another. */
+export const MAX_POLICY_DEPTH = 64;
+/** Steps one evaluation of a policy expression may take; a list element visited or a list entry compared is a step. */
+export const MAX_POLICY_STEPS = 100_000;
+/** Sets of further approvals tried for one policy before it is taken that more approvals do not help ... */
+export const MAX_CONSENSUS_TRIALS = 2_000;
+/** ... and steps spent on such trials in one decision, over all its policies. */
+export const MAX_CONSENSUS_STEPS = 2_000_000;
+/** Compiled expressions kept in memory, by number and by characters of their texts. */
+export const MAX_CACHED_EXPRESSIONS = 10_000;
+export const MAX_CACHED_EXPRESSION_LENGTH = 2 * 1024 * 1024;
 
 /** Objects on one page of a list query. */
 export const MAX_PAGE_SIZE = 100;

@@ -2,7 +2,13 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { operations } from "../capabilities/index.ts";
-import { announceActivity, deliverWebhook, pruneWebhookEvents, webhookKeySet } from "../capabilities/webhooks/index.ts";
+import {
+  announceActivity,
+  deliverWebhook,
+  pruneWebhookEvents,
+  webhookKeySet,
+  webhookVerificationKeys,
+} from "../capabilities/webhooks/index.ts";
 import { createOutboundClient, type OutboundClient } from "../delivery/outbound.ts";
 import { createEngine } from "../engine/engine.ts";
 import { JobWorker } from "../engine/job-worker.ts";
@@ -74,6 +80,7 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
       metrics,
       readiness: () => readinessOf(opened),
       webhookKeySet: () => webhookKeySet(database.read, clock()),
+      serviceKeys: async () => ({ webhook: await webhookVerificationKeys(database.read, clock()) }),
       info,
       ...(onAnswer ? { onAnswer } : {}),
     });

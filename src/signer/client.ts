@@ -161,7 +161,13 @@ export class SignerProcess implements Signer {
         this.#child?.kill("SIGKILL");
       }, SIGNER_DEADLINE_MS);
       this.#pending.set(id, { resolve: resolve as Pending["resolve"], reject, timer });
-      writeFrame(this.#socket as Duplex, { id, request });
+      try {
+        writeFrame(this.#socket as Duplex, { id, request });
+      } catch (error) {
+        clearTimeout(timer);
+        this.#pending.delete(id);
+        reject(error);
+      }
     });
   }
 
@@ -196,7 +202,10 @@ export class SignerProcess implements Signer {
   }
 
   #scheduleRestart(): void {
+    // A child that dies while it opens is noticed twice; two restarts would leave a second signer that nobody speaks to.
+    if (this.#restartTimer) return;
     this.#restartTimer = setTimeout(async () => {
+      this.#restartTimer = undefined;
       try {
         await this.#open(false);
         this.#options.log.info("the signer is back");

@@ -10,6 +10,8 @@ import pg from "pg";
 export interface TestPostgres {
   /** `postgres://…` of the maintenance database. */
   url: string;
+  /** The server process; its children do the work. */
+  pid: number;
   /** Sends a signal to the server process. */
   kill(signal: NodeJS.Signals): void;
   stop(): Promise<void>;
@@ -74,6 +76,7 @@ export async function startPostgres(options: { durable?: boolean } = {}): Promis
   });
   return {
     url,
+    pid: server.pid as number,
     kill: (signal) => void server.kill(signal),
     stop: async () => {
       process.removeListener("exit", killNow);
@@ -119,7 +122,8 @@ async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void>
   await exit;
 }
 
-function freePort(): Promise<number> {
+/** A port of the loopback address that nothing listens on at this moment. */
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
     probe.once("error", reject);

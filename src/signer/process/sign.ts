@@ -40,7 +40,7 @@ function digestOf(hash: SignerHash, payload: Uint8Array): Uint8Array {
 /**
  * Some clients read r and s as integers without leading zeros and refuse a signature that has one. Like Bitcoin Core's
  * search for a short r, the nonce is drawn again with a counter as RFC 6979 section 3.6 extra data until neither begins
- * with a zero byte; one signature in 128 takes a second round.
+ * with a zero byte. r does once in 256 and a low s once in 128, so one signature in 86 takes a second round.
  */
 function signSecp256k1(secret: Uint8Array, digest: Uint8Array): Signature {
   for (let counter = 0; ; counter++) {

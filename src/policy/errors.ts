@@ -1,0 +1,67 @@
+/** What went wrong. Those before `MISSING_FACT` are found when an expression is created, the others when it is evaluated. */
+export type PolicyErrorCode =
+  | "TOO_LONG"
+  | "TOO_DEEP"
+  | "SYNTAX"
+  | "LITERAL"
+  | "UNKNOWN_NAME"
+  | "UNKNOWN_FIELD"
+  | "TYPE"
+  | "MISSING_FACT"
+  | "WRONG_FACT"
+  | "OUT_OF_RANGE"
+  | "INCOMPARABLE"
+  | "TOO_COSTLY";
+
+/** A place in an expression: `offset` in UTF-16 code units from 0, `line` and `column` (in code points) from 1. */
+export interface Position {
+  offset: number;
+  line: number;
+  column: number;
+}
+
+/** The one error of the policy language. `expected` says what would have been right, where that can be said. */
+export class PolicyError extends Error {
+  readonly code: PolicyErrorCode;
+  readonly offset: number;
+  readonly expected: string | undefined;
+  readonly #source: string;
+
+  constructor(code: PolicyErrorCode, message: string, source: string, offset: number, expected?: string) {
+    super(message);
+    this.name = "PolicyError";
+    this.code = code;
+    this.offset = offset;
+    this.expected = expected;
+    this.#source = source;
+  }
+
+  /** Counted when asked for, because most evaluation errors are never shown. */
+  get position(): Position {
+    const before = this.#source.slice(0, this.offset);
+    const lineStart = before.lastIndexOf("\n") + 1;
+    return {
+      offset: this.offset,
+      line: before.split("\n").length,
+      column: [...before.slice(lineStart)].length + 1,
+    };
+  }
+
+  /**
+   * The message with its place. A field that does not exist is told without the place, because clients know that text
+   * word by word.
+   */
+  get description(): string {
+    if (this.code === "UNKNOWN_FIELD" || this.code === "TOO_LONG") return this.message;
+    const { line, column } = this.position;
+    return `${this.message} (line ${line}, column ${column})`;
+  }
+}
+
+/**
+ * A fact that is supplied lazily, by a getter, throws this when it cannot be had; the expression that touches it then ends
+ * in an error like any other missing fact.
+ */
+export class MissingFactError extends Error {
+  override readonly name = "MissingFactError";
+}

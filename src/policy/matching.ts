@@ -1,0 +1,55 @@
+import { activityClass } from "./activities.ts";
+import type { TypedNode } from "./typed-tree.ts";
+
+/** What is known of a value when nothing is known but the activity's class; undefined where it depends on more. */
+type Known = boolean | bigint | string | undefined;
+
+/**
+ * Whether a condition can be true for an activity type, as far as `activity.type`, `.kind`, `.resource` and `.action`
+ * tell (three-valued logic: what depends on anything else is unknown).
+ */
+export function canBeTrueFor(condition: TypedNode, activityType: string): boolean {
+  const facts = activityClass(activityType) as Readonly<Record<string, string>> | undefined;
+  return facts === undefined || knownOf(condition, facts) !== false;
+}
+
+function knownOf(node: TypedNode, activity: Readonly<Record<string, string>>): Known {
+  switch (node.kind) {
+    case "constant":
+      return node.value;
+    case "field":
+      return node.object.kind === "keyword" && node.object.name === "activity" ? activity[node.name] : undefined;
+    case "not":
+      return negate(knownOf(node.operand, activity));
+    case "and":
+    case "or": {
+      const decisive = node.kind === "or";
+      const values = node.terms.map((term) => knownOf(term, activity));
+      if (values.includes(decisive)) return decisive;
+      return values.includes(undefined) ? undefined : !decisive;
+    }
+    case "compare": {
+      if (node.operator !== "==" && node.operator !== "!=") return undefined;
+      const equal = areEqual(knownOf(node.left, activity), knownOf(node.right, activity));
+      return node.operator === "==" ? equal : negate(equal);
+    }
+    case "contains":
+      return node.object.kind === "list" ? isIn(node.element, node.object.elements, activity) : undefined;
+    default:
+      return undefined;
+  }
+}
+
+const negate = (value: Known): boolean | undefined => (typeof value === "boolean" ? !value : undefined);
+
+/** The facts compared here are of the activity, which are compared exactly. */
+function areEqual(a: Known, b: Known): boolean | undefined {
+  return a === undefined || b === undefined ? undefined : a === b;
+}
+
+function isIn(element: TypedNode, elements: TypedNode[], activity: Readonly<Record<string, string>>): Known {
+  const sought = knownOf(element, activity);
+  const equal = elements.map((candidate) => areEqual(sought, knownOf(candidate, activity)));
+  if (equal.includes(true)) return true;
+  return equal.includes(undefined) ? undefined : false;
+}

@@ -1,0 +1,339 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { keccak_256 } from "@noble/hashes/sha3.js";
+import secp256k1 from "secp256k1";
+import { operations } from "../../src/capabilities/index.ts";
+import { newId } from "../../src/kernel/ids.ts";
+import { createAuthenticator } from "../support/authenticator.ts";
+import { apiKeyParams, generateApiKey, type Json } from "../support/client.ts";
+import { httpSdk, type Sdk, type SdkOptions, serverSdk } from "../support/sdk.ts";
+import { onEachEngine, type TestServer } from "../support/server.ts";
+
+const extensions = ["simulate_policy", "list_webhook_deliveries", "redeliver_webhook"];
+const sdks = [
+  { name: "@turnkey/http", connect: httpSdk, unknown: extensions },
+  // Older than the others, and left out of this SDK.
+  {
+    name: "@turnkey/sdk-server",
+    connect: serverSdk,
+    unknown: ["get_organization", "create_api_only_users", ...extensions],
+  },
+];
+
+for (const { name, connect, unknown } of sdks) {
+  onEachEngine(name, (server) => tellStory(server, connect, unknown));
+}
+
+/** One way through everything the SDK knows of our operations, each answer held against what was sent. */
+function tellStory(server: () => TestServer, connect: (options: SdkOptions) => Sdk, unknown: string[]): void {
+  const called = new Set<string>();
+  const sdkOf = (key: SdkOptions["key"]): Sdk => {
+    const { baseUrl, credentials } = server();
+    const sdk = connect({ baseUrl, organizationId: credentials.organizationId, key });
+    return {
+      knows: sdk.knows,
+      submit: (path, parameters) => sdk.submit(path, parameters).finally(() => called.add(path)),
+      read: (path, fields) => sdk.read(path, fields).finally(() => called.add(path)),
+    };
+  };
+  const rootSdk = () => sdkOf(server().root.key);
+  /** The result of an activity that is carried out at once. */
+  const done = async (path: string, parameters: object): Promise<Json> => {
+    const { activity, result } = await rootSdk().submit(path, parameters);
+    assertCompleted(activity, server().credentials.organizationId);
+    return result;
+  };
+  const read = (path: string, fields?: object): Promise<Json> => rootSdk().read(path, fields);
+  /** Only where the SDK has the operation; the last test holds the list of what it has not. */
+  const itIfKnown = (path: string, test: () => Promise<void>) => {
+    if (!unknown.includes(path)) it(path, test);
+  };
+
+  describe("organizations", () => {
+    it("get_whoami", async () => {
+      const { organizationId, organizationName, userId, userName } = server().credentials;
+      assert.deepEqual(await read("whoami"), { organizationId, organizationName, userId, username: userName });
+    });
+
+    it("update_organization_name, get_organization_configs", async () => {
+      const { organizationName } = await done("update_organization_name", { organizationName: "Renamed" });
+      assert.equal(organizationName, "Renamed");
+      assert.equal((await read("whoami")).organizationName, "Renamed");
+      const { userId } = server().credentials;
+      const { configs } = await read("get_organization_configs");
+      assert.deepEqual(configs.quorum, { threshold: 1, userIds: [userId] });
+    });
+
+    itIfKnown("get_organization", async () => {
+      const { organizationData } = await read("get_organization");
+      assert.equal(organizationData.organizationId, server().credentials.organizationId);
+      assert.deepEqual(
+        organizationData.users.map((user: Json) => user.userName),
+        ["Root user"],
+      );
+    });
+  });
+
+  describe("users and credentials", () => {
+    let userId: string;
+    const key = generateApiKey();
+
+    it("create_users, get_user, list_users", async () => {
+      const empty = { authenticators: [], oauthProviders: [], userTags: [] };
+      const user = { userName: "Ada", userEmail: "ada@example.com", apiKeys: [apiKeyParams(key)], ...empty };
+      const { userIds } = await done("create_users", { users: [user] });
+      userId = userIds[0];
+      const shown = (await read("get_user", { userId })).user;
+      assert.equal(shown.userEmail, "ada@example.com");
+      assert.deepEqual(shown.apiKeys[0].credential, {
+        publicKey: key.publicKey,
+        type: "CREDENTIAL_TYPE_API_KEY_P256",
+      });
+      const { users } = await read("list_users");
+      assert.deepEqual(users[1], shown);
+    });
+
+    itIfKnown("create_api_only_users", async () => {
+      const apiKeys = [{ apiKeyName: "key", publicKey: generateApiKey().publicKey }];
+      const user = { userName: "Bot", userTags: [], apiKeys };
+      const { userIds } = await done("create_api_only_users", { apiOnlyUsers: [user] });
+      assert.equal((await read("get_user", { userId: userIds[0] })).user.userName, "Bot");
+      await done("delete_users", { userIds });
+    });
+
+    it("update_user, update_user_name", async () => {
+      await done("update_user", { userId, userEmail: "countess@example.com", userPhoneNumber: "+442079460000" });
+      assert.deepEqual((await done("update_user_name", { userId, userName: "Countess" })).userId, userId);
+      const { user } = await read("get_user", { userId });
+      assert.deepEqual(
+        [user.userName, user.userEmail, user.userPhoneNumber],
+        ["Countess", "countess@example.com", "+442079460000"],
+      );
+    });
+
+    it("create_api_keys, get_api_key, get_api_keys, delete_api_keys", async () => {
+      const second = generateApiKey();
+      const apiKeys = [apiKeyParams(second, { expirationSeconds: "600" })];
+      const { apiKeyIds } = await done("create_api_keys", { userId, apiKeys });
+      const { apiKey } = await read("get_api_key", { apiKeyId: apiKeyIds[0] });
+      assert.equal(apiKey.credential.publicKey, second.publicKey);
+      assert.equal(apiKey.expirationSeconds, "600");
+      assert.equal((await sdkOf(second).read("whoami")).userId, userId);
+      assert.equal((await read("get_api_keys", { userId })).apiKeys.length, 2);
+      assert.deepEqual((await done("delete_api_keys", { userId, apiKeyIds })).apiKeyIds, apiKeyIds);
+      await assert.rejects(sdkOf(second).read("whoami"), /Turnkey error 16: could not find public key in organization/);
+    });
+
+    it("create_authenticators, get_authenticator, get_authenticators, delete_authenticators", async () => {
+      const challenge = "c2RrIHRlc3Q";
+      const attestation = createAuthenticator().attest({
+        challenge: Buffer.from(challenge, "base64url"),
+        origin: "https://wallet.example",
+        rpId: "wallet.example",
+      });
+      const authenticators = [{ authenticatorName: "passkey", challenge, attestation }];
+      const { authenticatorIds } = await done("create_authenticators", { userId, authenticators });
+      const { authenticator } = await read("get_authenticator", { authenticatorId: authenticatorIds[0] });
+      assert.equal(authenticator.credentialId, attestation.credentialId);
+      assert.deepEqual((await read("get_authenticators", { userId })).authenticators, [authenticator]);
+      const deleted = await done("delete_authenticators", { userId, authenticatorIds });
+      assert.deepEqual(deleted.authenticatorIds, authenticatorIds);
+      assert.deepEqual((await read("get_authenticators", { userId })).authenticators, []);
+    });
+
+    it("create_user_tag, update_user_tag, list_user_tags, delete_user_tags", async () => {
+      const { userTagId, userIds } = await done("create_user_tag", { userTagName: "ops", userIds: [userId] });
+      assert.deepEqual(userIds, [userId]);
+      const change = { userTagId, newUserTagName: "operations", addUserIds: [], removeUserIds: [userId] };
+      assert.equal((await done("update_user_tag", change)).userTagId, userTagId);
+      const { userTags } = await read("list_user_tags");
+      assert.deepEqual(
+        userTags.map(({ tagId, tagName }: Json) => [tagId, tagName]),
+        [[userTagId, "operations"]],
+      );
+      assert.deepEqual((await done("delete_user_tags", { userTagIds: [userTagId] })).userTagIds, [userTagId]);
+      assert.deepEqual((await read("list_user_tags")).userTags, []);
+    });
+
+    it("delete_users", async () => {
+      assert.deepEqual((await done("delete_users", { userIds: [userId] })).userIds, [userId]);
+      await assert.rejects(read("get_user", { userId }), /Turnkey error 5: unable to find user/);
+    });
+  });
+
+  describe("private keys and signing", () => {
+    let privateKeyId: string;
+    let address: string;
+    let publicKey: Buffer;
+
+    it("create_private_keys, get_private_key, list_private_keys", async () => {
+      const addressFormats = ["ADDRESS_FORMAT_ETHEREUM", "ADDRESS_FORMAT_COMPRESSED"];
+      const params = { privateKeyName: "key", curve: "CURVE_SECP256K1", addressFormats, privateKeyTags: [] };
+      const { privateKeys } = await done("create_private_keys", { privateKeys: [params] });
+      privateKeyId = privateKeys[0].privateKeyId;
+      [address, publicKey] = [
+        privateKeys[0].addresses[0].address,
+        Buffer.from(privateKeys[0].addresses[1].address, "hex"),
+      ];
+      const { privateKey } = await read("get_private_key", { privateKeyId });
+      assert.deepEqual(privateKey.addresses, privateKeys[0].addresses);
+      assert.deepEqual((await read("list_private_keys")).privateKeys, [privateKey]);
+    });
+
+    it("sign_raw_payload by address, sign_raw_payloads by id", async () => {
+      const how = { encoding: "PAYLOAD_ENCODING_TEXT_UTF8", hashFunction: "HASH_FUNCTION_KECCAK256" };
+      const one = await done("sign_raw_payload", { signWith: address, payload: "one", ...how });
+      assert.ok(isSigned("one", one, publicKey));
+      assert.ok(!isSigned("two", one, publicKey));
+      const payloads = ["two", "three"];
+      const { signatures } = await done("sign_raw_payloads", { signWith: privateKeyId, payloads, ...how });
+      assert.deepEqual(
+        payloads.map((payload, index) => isSigned(payload, signatures[index], publicKey)),
+        [true, true],
+      );
+    });
+
+    it("create_private_key_tag, update_private_key_tag, list_private_key_tags, delete_private_key_tags", async () => {
+      const tag = { privateKeyTagName: "hot", privateKeyIds: [privateKeyId] };
+      const { privateKeyTagId, privateKeyIds } = await done("create_private_key_tag", tag);
+      assert.deepEqual(privateKeyIds, [privateKeyId]);
+      const change = { newPrivateKeyTagName: "cold", addPrivateKeyIds: [], removePrivateKeyIds: [privateKeyId] };
+      const updated = await done("update_private_key_tag", { privateKeyTagId, ...change });
+      assert.equal(updated.privateKeyTagId, privateKeyTagId);
+      const { privateKeyTags } = await read("list_private_key_tags");
+      assert.deepEqual(
+        privateKeyTags.map(({ tagId, tagName }: Json) => [tagId, tagName]),
+        [[privateKeyTagId, "cold"]],
+      );
+      const deleted = await done("delete_private_key_tags", { privateKeyTagIds: [privateKeyTagId] });
+      assert.deepEqual(deleted.privateKeyTagIds, [privateKeyTagId]);
+    });
+
+    it("delete_private_keys", async () => {
+      const privateKeyIds = [privateKeyId];
+      await assert.rejects(done("delete_private_keys", { privateKeyIds }), /Turnkey error 3: .*has not been exported/);
+      const deleted = await done("delete_private_keys", { privateKeyIds, deleteWithoutExport: true });
+      assert.deepEqual(deleted.privateKeyIds, privateKeyIds);
+      assert.deepEqual((await read("list_private_keys")).privateKeys, []);
+    });
+  });
+
+  describe("what is wrong", () => {
+    it("reaches the caller with its code, text and field", async () => {
+      const signWith = newId();
+      const how = { encoding: "PAYLOAD_ENCODING_TEXT_UTF8", hashFunction: "HASH_FUNCTION_SHA256" };
+      const signing = rootSdk().submit("sign_raw_payload", { signWith, payload: "x", ...how });
+      await assert.rejects(signing, /Turnkey error 5: Could not find any resource to sign with/);
+      await assert.rejects(rootSdk().submit("create_user_tag", { userTagName: "", userIds: [] }), (error: Json) => {
+        assert.equal(error.name, "TurnkeyRequestError");
+        assert.equal(error.code, 3);
+        assert.equal(error.details[0].fieldViolations[0].field, "parameters.userTagName");
+        return true;
+      });
+    });
+  });
+
+  describe("policies", () => {
+    it("create, update, read, list and delete them, one by one and several", async () => {
+      const policy = { policyName: "one", effect: "EFFECT_ALLOW", notes: "", condition: "activity.action == 'SIGN'" };
+      const { policyId } = await done("create_policy", policy);
+      assert.equal((await done("update_policy", { policyId, policyNotes: "changed" })).policyId, policyId);
+      assert.equal((await read("get_policy", { policyId })).policy.notes, "changed");
+      const policies = ["two", "three"].map((policyName) => ({ ...policy, policyName }));
+      const { policyIds } = await done("create_policies", { policies });
+      const listed = (await read("list_policies")).policies.map(({ policyId }: Json) => policyId);
+      assert.deepEqual(listed, [policyId, ...policyIds]);
+      const { activities } = await read("list_activities", { paginationOptions: { limit: "1" } });
+      const { policyEvaluations } = await read("get_policy_evaluations", { activityId: activities[0].id });
+      assert.deepEqual(policyEvaluations, []);
+      assert.equal((await done("delete_policy", { policyId })).policyId, policyId);
+      assert.deepEqual((await done("delete_policies", { policyIds })).policyIds, policyIds);
+    });
+  });
+
+  describe("webhooks", () => {
+    it("create_webhook_endpoint, update_webhook_endpoint, list_webhook_endpoints, delete_webhook_endpoint", async () => {
+      const url = "https://hooks.example.com/in";
+      const subscriptions = [{ eventType: "ACTIVITY_UPDATES", isActive: false }];
+      const { endpointId, webhookEndpoint } = await done("create_webhook_endpoint", {
+        url,
+        name: "hook",
+        subscriptions,
+      });
+      assert.equal(webhookEndpoint.url, url);
+      const updated = await done("update_webhook_endpoint", { endpointId, isActive: false });
+      assert.deepEqual(updated.webhookEndpoint, { ...webhookEndpoint, isActive: false });
+      assert.deepEqual(await read("list_webhook_endpoints"), { webhookEndpoints: [updated.webhookEndpoint] });
+      assert.equal((await done("delete_webhook_endpoint", { endpointId })).endpointId, endpointId);
+    });
+  });
+
+  // Last: from here on every change takes two votes.
+  describe("activities", () => {
+    it("update_root_quorum, approve_activity, reject_activity, get_activity, list_activities", async () => {
+      const { userId: rootId } = server().credentials;
+      const key = generateApiKey();
+      const user = { userName: "Second", apiKeys: [apiKeyParams(key)], authenticators: [], oauthProviders: [] };
+      const { userIds } = await done("create_users", { users: [{ ...user, userTags: [] }] });
+      await done("update_root_quorum", { threshold: 2, userIds: [rootId, ...userIds] });
+      const second = sdkOf(key);
+
+      const propose = async (userTagName: string): Promise<Json> => {
+        const { activity } = await rootSdk().submit("create_user_tag", { userTagName, userIds: [] });
+        assert.equal(activity.status, "ACTIVITY_STATUS_CONSENSUS_NEEDED");
+        return activity;
+      };
+      const { id, fingerprint } = await propose("approved");
+      const approved = (await second.submit("approve_activity", { fingerprint })).activity;
+      assertCompleted(approved, server().credentials.organizationId);
+      assert.equal(approved.id, id);
+
+      const refused = await propose("rejected");
+      const { activity } = await second.submit("reject_activity", { fingerprint: refused.fingerprint });
+      assert.equal(activity.status, "ACTIVITY_STATUS_REJECTED");
+
+      assert.deepEqual((await read("get_activity", { activityId: id })).activity, approved);
+      const filterByStatus = ["ACTIVITY_STATUS_REJECTED"];
+      const { activities } = await read("list_activities", { filterByStatus, paginationOptions: { limit: "1" } });
+      assert.equal(activities.length, 1);
+      assert.equal(activities[0].id, refused.id);
+      assertSdkTime(activities[0].createdAt);
+
+      const { userTags } = await read("list_user_tags");
+      const names = userTags.map(({ tagName }: Json) => tagName);
+      assert.ok(names.includes("approved") && !names.includes("rejected"));
+    });
+  });
+
+  it("leaves out no operation that the SDK knows", () => {
+    const sdk = rootSdk();
+    const paths = operations.map(({ path }) => path);
+    assert.deepEqual(
+      paths.filter((path) => !sdk.knows(path)),
+      unknown,
+    );
+    assert.deepEqual(
+      paths.filter((path) => sdk.knows(path) && !called.has(path)),
+      [],
+    );
+  });
+}
+
+function assertCompleted(activity: Json, organizationId: string): void {
+  assert.equal(activity.status, "ACTIVITY_STATUS_COMPLETED");
+  assert.equal(activity.organizationId, organizationId);
+  assertSdkTime(activity.createdAt);
+  assertSdkTime(activity.updatedAt);
+}
+
+/** The SDKs' types promise an object where others read RFC 3339. */
+function assertSdkTime(time: Json): void {
+  assert.deepEqual(Object.keys(time), ["seconds", "nanos"]);
+  const milliseconds = Number(time.seconds) * 1000 + Number(time.nanos) / 1_000_000;
+  assert.ok(Math.abs(Date.now() - milliseconds) < 60_000, `${milliseconds} is not now`);
+}
+
+function isSigned(text: string, { r, s }: Json, publicKey: Buffer): boolean {
+  const digest = keccak_256(Buffer.from(text));
+  return secp256k1.ecdsaVerify(Buffer.from(`${r}${s}`, "hex"), digest, publicKey);
+}
