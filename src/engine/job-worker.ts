@@ -142,7 +142,9 @@ export class JobWorker {
     if (gates.length === 0 && (await this.#select.dueLane(database.read, { now })).length === 0) return [];
     const owner = this.#owner;
     const kinds = [...this.#kinds.keys()];
-    const lanes = await database.transact(undefined, (tx) => claimLanes(tx, { now, gates, kinds, count, owner }));
+    // One of ours whose lease ran out under a long job is for another process, if for anybody.
+    const ours = [...this.#active.keys()];
+    const lanes = await database.transact(undefined, (tx) => claimLanes(tx, { now, gates, ours, kinds, count, owner }));
     return this.#withinGates(lanes);
   }
 
@@ -324,14 +326,15 @@ const selectionsOf = (kinds: readonly string[]) => ({
 /** Leases due lanes, those served longest ago first; a lane that another process is just claiming is passed over. */
 async function claimLanes(
   tx: Transactor,
-  claim: { now: number; gates: string[]; kinds: string[]; count: number; owner: string },
+  claim: { now: number; gates: string[]; ours: string[]; kinds: string[]; count: number; owner: string },
 ): Promise<Lane[]> {
-  const { now, gates, kinds, count, owner } = claim;
+  const { now, gates, ours, kinds, count, owner } = claim;
   const due = await tx
     .selectFrom("job_lanes as l")
     .select("l.lane")
     .where("l.leased_until", "<=", now)
     .$if(gates.length > 0, (lanes) => lanes.where("l.gate", "not in", gates))
+    .$if(ours.length > 0, (lanes) => lanes.where("l.lane", "not in", ours))
     .where((where) =>
       where.exists(
         where
