@@ -4,7 +4,7 @@ import { startPostgres } from "./support/postgres.ts";
 /**
  * `npm test`: brings a PostgreSQL server and runs the tests on it and on SQLite. `npm test -- <files>` runs those alone.
  */
-const allTests = ["src/**/*.test.ts", "test/**/*.test.ts"];
+const allTests = ["src/**/*.test.ts", "test/**/*.test.ts", "bench/*.test.ts"];
 const files = process.argv.slice(2);
 const postgres = await startPostgres();
 const runner = spawn(

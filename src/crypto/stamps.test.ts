@@ -115,11 +115,13 @@ suite("stamps at the edges", () => {
     const secret = Buffer.alloc(32, 7);
     const body = Buffer.alloc(200_001, "body ");
     const digest = keccak_256(Buffer.concat([Buffer.from("\x19Ethereum Signed Message:\n200001"), body]));
+    const signature = Buffer.from(secp256k1.sign(digest, secret, { prehash: false }));
     const stamp: ApiKeyStamp = {
       scheme: "SIGNATURE_SCHEME_TK_API_SECP256K1_EIP191",
       curve: "API_KEY_CURVE_SECP256K1",
       publicKey: Buffer.from(secp256k1.getPublicKey(secret, true)).toString("hex"),
-      signature: Buffer.from(secp256k1.sign(digest, secret, { prehash: false })),
+      signature,
+      signatureAsSent: encodeEcdsaDer(signature),
     };
     assert.ok(await verifyApiKeyStamp(stamp, body));
     const changed = Buffer.from(body).fill("B", 150_000, 150_001);
@@ -148,9 +150,9 @@ suite("stamps at the edges", () => {
         { publicKey: "" },
         { publicKey: "02" },
         { publicKey: `02${"ff".repeat(32)}` },
-        { signature: Buffer.alloc(0) },
-        { signature: Buffer.alloc(64, 0xff) },
-        { signature: Buffer.alloc(65) },
+        { signature: Buffer.alloc(0), signatureAsSent: Buffer.alloc(0) },
+        { signature: Buffer.alloc(64, 0xff), signatureAsSent: Buffer.alloc(64, 0xff) },
+        { signature: Buffer.alloc(65), signatureAsSent: Buffer.alloc(65) },
       ]) {
         assert.equal(await verifyApiKeyStamp({ ...stamp, scheme, ...broken }, body), false);
       }

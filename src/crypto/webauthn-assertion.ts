@@ -8,8 +8,6 @@ import { parseJsonObject, stringField } from "./json-object.ts";
 import { verifySignature } from "./verify-signature.ts";
 import { bytesFromPaddedBase64Url, isAllowedOrigin, parseAuthenticatorData, parseClientData } from "./webauthn-data.ts";
 
-export { parseCosePublicKey } from "./cose-key.ts";
-
 /** A well-formed passkey stamp whose assertion is still to be verified. */
 export type WebAuthnStamp = {
   /** Unpadded base64url. */
@@ -115,8 +113,8 @@ async function isSignedBy(publicKey: CosePublicKey, data: Buffer, signature: Buf
   if (algorithm === -257) {
     return verifySignature("sha256", data, { key, padding: constants.RSA_PKCS1_PADDING }, signature);
   }
-  const rs = parseEcdsaDer(signature, P256_ORDER);
-  return rs !== undefined && verifySignature("sha256", data, { key, dsaEncoding: "ieee-p1363" }, rs);
+  if (!parseEcdsaDer(signature, P256_ORDER)) return false;
+  return verifySignature("sha256", data, key, signature);
 }
 
 function refuseAssertion(reason: string): never {

@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { encodeEcdsaDer } from "../crypto/ecdsa-der.ts";
 import { type ApiKeyStamp, decodeApiKeyStamp, verifyApiKeyStamp } from "../crypto/stamps.ts";
 import { decodeWebAuthnStamp, verifyWebAuthnStamp, type WebAuthnStamp } from "../crypto/webauthn-assertion.ts";
 import { fail } from "../kernel/errors.ts";
@@ -55,7 +54,7 @@ export async function authenticate(
   now: number,
 ): Promise<Principal> {
   if (stamp.kind === "apiKey") {
-    const { publicKey, scheme, signature, curve } = stamp.stamp;
+    const { publicKey, scheme, signatureAsSent, curve } = stamp.stamp;
     const credentialKey = { kind: "apiKey", publicKey } as const;
     const found = await findApiKeyHolder(read, organizationId, publicKey);
     if (curveOfCredential(found.actor.credential.type) !== curve) {
@@ -65,8 +64,6 @@ export async function authenticate(
       fail("API_KEY_SIGNATURE_INVALID", { reason: "the signature does not match the body" });
     }
     refuseExpired(found, organizationId, publicKey, now);
-    // As the client wrote it: DER for ECDSA.
-    const signatureAsSent = curve === "API_KEY_CURVE_ED25519" ? signature : encodeEcdsaDer(signature);
     const stampRecord = { publicKey, scheme, signature: signatureAsSent.toString("hex") };
     return { organization: found.organization, actor: found.actor, credentialKey, stampRecord };
   }
@@ -145,6 +142,7 @@ interface HolderRow {
   organization_name: string;
   sealed_key: Uint8Array;
   quorum_threshold: number;
+  policies_version: number;
   actor_organization_id: string;
   credential_id: string;
   user_id: string;
@@ -160,6 +158,7 @@ function holderOf(row: HolderRow, credentialType: string): Holder {
       name: row.organization_name,
       sealedKey: row.sealed_key,
       quorumThreshold: row.quorum_threshold,
+      policiesVersion: row.policies_version,
     },
     actor: {
       userId: row.user_id,
@@ -187,6 +186,21 @@ function curveOfCredential(type: string): string {
   return "API_KEY_CURVE_P256";
 }
 
+/** Of the organization `o`, the credential `c`, its user `u`, and the user's seat `m` in the root quorum. */
+const holderColumns = [
+  "o.id as organization_id",
+  "o.parent_id",
+  "o.name as organization_name",
+  "o.sealed_key",
+  "o.quorum_threshold",
+  "o.policies_version",
+  "c.organization_id as actor_organization_id",
+  "c.id as credential_id",
+  "u.id as user_id",
+  "u.name as user_name",
+  "m.user_id as root_member",
+] as const;
+
 const selectApiKeyHolders = prepared<{ organizationId: string; publicKey: string }>()(
   (db, { organizationId, publicKey }) =>
     db
@@ -205,20 +219,7 @@ const selectApiKeyHolders = prepared<{ organizationId: string; publicKey: string
         join.onRef("m.organization_id", "=", "c.organization_id").onRef("m.user_id", "=", "c.user_id"),
       )
       .where("o.id", "=", organizationId)
-      .select([
-        "o.id as organization_id",
-        "o.parent_id",
-        "o.name as organization_name",
-        "o.sealed_key",
-        "o.quorum_threshold",
-        "c.organization_id as actor_organization_id",
-        "c.id as credential_id",
-        "c.credential_type",
-        "c.expires_at",
-        "u.id as user_id",
-        "u.name as user_name",
-        "m.user_id as root_member",
-      ]),
+      .select([...holderColumns, "c.credential_type", "c.expires_at"]),
 );
 
 const selectAuthenticatorHolders = prepared<{ organizationId: string; credentialId: string }>()(
@@ -239,20 +240,7 @@ const selectAuthenticatorHolders = prepared<{ organizationId: string; credential
         join.onRef("m.organization_id", "=", "c.organization_id").onRef("m.user_id", "=", "c.user_id"),
       )
       .where("o.id", "=", organizationId)
-      .select([
-        "o.id as organization_id",
-        "o.parent_id",
-        "o.name as organization_name",
-        "o.sealed_key",
-        "o.quorum_threshold",
-        "c.organization_id as actor_organization_id",
-        "c.id as credential_id",
-        "c.public_key",
-        "c.rp_id_hash",
-        "u.id as user_id",
-        "u.name as user_name",
-        "m.user_id as root_member",
-      ]),
+      .select([...holderColumns, "c.public_key", "c.rp_id_hash"]),
 );
 
 /** What identifies a body: `sha256:` and the lowercase hex of its SHA-256. */

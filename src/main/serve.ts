@@ -2,10 +2,17 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { operations } from "../capabilities/index.ts";
-import { announceActivity, deliverWebhook, pruneWebhookEvents, webhookKeySet } from "../capabilities/webhooks/index.ts";
+import {
+  announceActivity,
+  deliverWebhook,
+  pruneWebhookEvents,
+  webhookKeySet,
+  webhookVerificationKeys,
+} from "../capabilities/webhooks/index.ts";
 import { createOutboundClient, type OutboundClient } from "../delivery/outbound.ts";
 import { createEngine } from "../engine/engine.ts";
 import { JobWorker } from "../engine/job-worker.ts";
+import { pruneJobLanes } from "../engine/prune-job-lanes.ts";
 import { createRegistry } from "../engine/registry.ts";
 import { ensureServiceKeys } from "../engine/service-keys.ts";
 import { type AppOptions, createApp, type Readiness } from "../http/app.ts";
@@ -52,7 +59,8 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
   const { database, signer } = opened;
   const outbound = createOutboundClient({ allowPrivateNetworks });
   const services = { database, signer, outbound, clock, log: logger };
-  const worker = new JobWorker({ services, kinds: [deliverWebhook(config.webhooks), pruneWebhookEvents] });
+  const kinds = [deliverWebhook(config.webhooks), pruneWebhookEvents, pruneJobLanes];
+  const worker = new JobWorker({ services, kinds });
   let app: FastifyInstance | undefined;
   try {
     const metrics = createMetrics(() => signer.state === "ready");
@@ -72,6 +80,7 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
       metrics,
       readiness: () => readinessOf(opened),
       webhookKeySet: () => webhookKeySet(database.read, clock()),
+      serviceKeys: async () => ({ webhook: await webhookVerificationKeys(database.read, clock()) }),
       info,
       ...(onAnswer ? { onAnswer } : {}),
     });

@@ -9,7 +9,7 @@ import { apiKeyParams, generateApiKey, type Json } from "../support/client.ts";
 import { httpSdk, type Sdk, type SdkOptions, serverSdk } from "../support/sdk.ts";
 import { onEachEngine, type TestServer } from "../support/server.ts";
 
-const extensions = ["list_webhook_deliveries", "redeliver_webhook"];
+const extensions = ["simulate_policy", "list_webhook_deliveries", "redeliver_webhook"];
 const sdks = [
   { name: "@turnkey/http", connect: httpSdk, unknown: extensions },
   // Older than the others, and left out of this SDK.
@@ -230,6 +230,24 @@ function tellStory(server: () => TestServer, connect: (options: SdkOptions) => S
         assert.equal(error.details[0].fieldViolations[0].field, "parameters.userTagName");
         return true;
       });
+    });
+  });
+
+  describe("policies", () => {
+    it("create, update, read, list and delete them, one by one and several", async () => {
+      const policy = { policyName: "one", effect: "EFFECT_ALLOW", notes: "", condition: "activity.action == 'SIGN'" };
+      const { policyId } = await done("create_policy", policy);
+      assert.equal((await done("update_policy", { policyId, policyNotes: "changed" })).policyId, policyId);
+      assert.equal((await read("get_policy", { policyId })).policy.notes, "changed");
+      const policies = ["two", "three"].map((policyName) => ({ ...policy, policyName }));
+      const { policyIds } = await done("create_policies", { policies });
+      const listed = (await read("list_policies")).policies.map(({ policyId }: Json) => policyId);
+      assert.deepEqual(listed, [policyId, ...policyIds]);
+      const { activities } = await read("list_activities", { paginationOptions: { limit: "1" } });
+      const { policyEvaluations } = await read("get_policy_evaluations", { activityId: activities[0].id });
+      assert.deepEqual(policyEvaluations, []);
+      assert.equal((await done("delete_policy", { policyId })).policyId, policyId);
+      assert.deepEqual((await done("delete_policies", { policyIds })).policyIds, policyIds);
     });
   });
 

@@ -10,6 +10,8 @@ import pg from "pg";
 export interface TestPostgres {
   /** `postgres://…` of the maintenance database. */
   url: string;
+  /** The server process; its children do the work. */
+  pid: number;
   /** Sends a signal to the server process. */
   kill(signal: NodeJS.Signals): void;
   stop(): Promise<void>;
@@ -74,6 +76,7 @@ export async function startPostgres(options: { durable?: boolean } = {}): Promis
   });
   return {
     url,
+    pid: server.pid as number,
     kill: (signal) => void server.kill(signal),
     stop: async () => {
       process.removeListener("exit", killNow);

@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { processTree } from "./cpu.ts";
+
+let folder: string;
+before(() => {
+  folder = mkdtempSync(join(tmpdir(), "keystead-bench-test-"));
+});
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Ended {
+  code: number | null;
+  out: string;
+  err: string;
+}
+
+/** Runs the benchmark with a folder for temporary files of its own; `onProgress` is told of each line. */
+function bench(args: string[], onProgress: (line: string, pid: number) => void = () => {}): Promise<Ended> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, "run.ts"), ...args], {
+    env: { ...process.env, TMPDIR: folder },
+  });
+  let [out, err] = ["", ""];
+  child.stdout.on("data", (chunk) => {
+    out += chunk;
+  });
+  child.stderr.on("data", (chunk) => {
+    err += chunk;
+    onProgress(String(chunk), child.pid as number);
+  });
+  return new Promise((resolve) => child.once("close", (code) => resolve({ code, out, err })));
+}
+
+test("each scenario is a line of JSON, and nothing stays behind", async () => {
+  const { code, out, err } = await bench([
+    "--json",
+    "--seconds",
+    "0.3",
+    "--rounds",
+    "1",
+    "--connections",
+    "4",
+    "sqlite",
+  ]);
+  assert.equal(code, 0, err);
+  const lines = out
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  assert.deepEqual(
+    lines.map(({ engine, scenario }) => `${engine} ${scenario}`),
+    ["sqlite read", "sqlite write", "sqlite sign"],
+  );
+  for (const line of lines) {
+    assert.deepEqual(Object.keys(line), ["engine", "scenario", "perSecond", "floor", "ratio", "p50Ms", "p99Ms"]);
+    for (const figure of ["perSecond", "floor", "ratio", "p50Ms", "p99Ms"])
+      assert.ok(line[figure] > 0, JSON.stringify(line));
+    assert.ok(line.p50Ms <= line.p99Ms);
+  }
+  assert.deepEqual(readdirSync(folder), []);
+});
+
+test("an interrupt stops every process and removes the folders", { skip: process.platform !== "linux" }, async () => {
+  let running: number[] = [];
+  const { code } = await bench(["--seconds", "0.3", "--rounds", "100", "sqlite", "read"], (line, pid) => {
+    if (!line.includes("1/100") || running.length > 0) return;
+    running = processTree(pid).filter((member) => member !== pid);
+    process.kill(pid, "SIGINT");
+  });
+  assert.equal(code, 130);
+  // The server, its signer, the floor and the load.
+  assert.equal(running.length, 4);
+  assert.deepEqual(running.filter(isAlive), []);
+  assert.deepEqual(readdirSync(folder), []);
+});
+
+test("words that mean nothing here are refused", async () => {
+  const { code, err } = await bench(["reed"]);
+  assert.equal(code, 1);
+  assert.match(err, /reed is neither an engine nor a scenario/);
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

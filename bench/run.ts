@@ -1,0 +1,276 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, statfsSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import pg from "pg";
+import { createTestDatabase, startPostgres } from "../test/support/postgres.ts";
+import { cpuSeconds, machineCpuSeconds } from "./cpu.ts";
+import { type Load, type Product, startFloor, startLoad, startProduct, type Target } from "./processes.ts";
+import { jsonLine, type Machine, type ScenarioReport, type Side, table } from "./report.ts";
+import { type ScenarioName, scenarioNames } from "./scenarios.ts";
+import { median } from "./statistics.ts";
+
+/**
+ * `npm run bench`: the real server against a floor, on SQLite and PostgreSQL. Floor and server take turns in short rounds and
+ * the medians count, because what else the machine does changes from second to second.
+ */
+
+const engineNames = ["sqlite", "postgres"] as const;
+type EngineName = (typeof engineNames)[number];
+
+/** A round begins with this share of its length unmeasured, up to a second. */
+const WARM_UP_SHARE = 1 / 3;
+const MAX_WARM_UP_SECONDS = 1;
+/** Requests a second that are prepared for before anything is known; a faster server runs out, and that is said. */
+const FIRST_GUESS_PER_SECOND = 11_000;
+/** Room above the fastest round so far. */
+const HEADROOM = 1.4;
+/** About 1.2 kB each. */
+const MAX_PREPARED = 400_000;
+
+const warmUpSeconds = (seconds: number): number => Math.min(MAX_WARM_UP_SECONDS, seconds * WARM_UP_SHARE);
+
+interface Options {
+  json: boolean;
+  seconds: number;
+  rounds: number;
+  connections: number;
+  engines: readonly EngineName[];
+  scenarios: readonly ScenarioName[];
+  profileFolder: string | undefined;
+}
+
+const USAGE = `usage: npm run bench -- [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [--profile <folder>]
+                        [sqlite] [postgres] [read] [write] [sign]`;
+
+function readOptions(): Options {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      json: { type: "boolean", default: false },
+      seconds: { type: "string", default: "3" },
+      rounds: { type: "string", default: "3" },
+      connections: { type: "string", default: "64" },
+      profile: { type: "string" },
+    },
+  });
+  const words: readonly string[] = [...engineNames, ...scenarioNames];
+  const unknown = positionals.find((word) => !words.includes(word));
+  if (unknown !== undefined) throw new Error(`${unknown} is neither an engine nor a scenario`);
+  const chosen = <T extends string>(names: readonly T[]) => {
+    const named = names.filter((name) => positionals.includes(name));
+    return named.length > 0 ? named : names;
+  };
+  return {
+    json: values.json,
+    seconds: numberIn("seconds", values.seconds, 0.1, 60),
+    rounds: Math.floor(numberIn("rounds", values.rounds, 1, 100)),
+    connections: Math.floor(numberIn("connections", values.connections, 1, 1000)),
+    engines: chosen(engineNames),
+    scenarios: chosen(scenarioNames),
+    profileFolder: values.profile === undefined ? undefined : resolve(values.profile),
+  };
+}
+
+function numberIn(name: string, text: string, min: number, max: number): number {
+  const value = Number(text);
+  if (text.trim() !== "" && value >= min && value <= max) return value;
+  throw new Error(`--${name} must be a number from ${min} to ${max}`);
+}
+
+/** What is to be undone, the newest first, at the end or when the benchmark is interrupted. */
+const cleanups: (() => unknown)[] = [];
+let isStopping = false;
+
+async function cleanUp(): Promise<void> {
+  for (let undo = cleanups.pop(); undo; undo = cleanups.pop()) await undo();
+}
+
+const progress = (text: string): void => void process.stderr.write(`${text}\n`);
+
+/** The two servers of one engine. */
+interface Contest {
+  engine: EngineName;
+  product: Product;
+  floor: Target;
+  /** The database's own process, where it has one. */
+  databasePid: number | undefined;
+}
+
+async function startContest(engine: EngineName, folder: string, options: Options): Promise<Contest & Machine> {
+  const { profileFolder } = options;
+  let urls = { product: `sqlite:${join(folder, "keystead.db")}`, floor: `sqlite:${join(folder, "floor.db")}` };
+  let databasePid: number | undefined;
+  let postgresVersion: string | undefined;
+  if (engine === "postgres") {
+    const postgres = await startPostgres({ durable: true });
+    cleanups.push(() => postgres.stop());
+    databasePid = postgres.pid;
+    postgresVersion = await versionOf(postgres.url);
+    urls = {
+      product: await createTestDatabase(postgres.url, "keystead"),
+      floor: await createTestDatabase(postgres.url, "floor"),
+    };
+  }
+  const product = await startProduct({ folder: join(folder, engine), databaseUrl: urls.product, profileFolder });
+  cleanups.push(() => product.stop());
+  const floor = await startFloor({ url: urls.floor, publicKey: product.key.publicKey });
+  cleanups.push(() => floor.stop());
+  return { engine, product, floor, databasePid, postgresVersion };
+}
+
+async function versionOf(url: string): Promise<string> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows } = await client.query("show server_version");
+    return rows[0].server_version;
+  } finally {
+    await client.end();
+  }
+}
+
+interface Round {
+  perSecond: number;
+  p50Ms: number;
+  p99Ms: number;
+  /** CPU seconds per 1,000 requests: the server with its signer, and the database's own processes. */
+  serverCpu: number;
+  databaseCpu: number | undefined;
+  /** Cores that processes outside the benchmark kept busy. */
+  otherCores: number;
+  ranOut: boolean;
+}
+
+async function measure(contest: Contest, scenario: ScenarioName, options: Options): Promise<ScenarioReport> {
+  const { engine, product, floor } = contest;
+  const { connections, seconds, rounds } = options;
+  const load = startLoad({ scenario, subject: product.subject, key: product.key, connections });
+  cleanups.push(() => load.stop());
+  const done: { product: Round[]; floor: Round[] } = { product: [], floor: [] };
+  for (let round = 1; round <= rounds; round++) {
+    const fastest = [...done.product, ...done.floor].map(({ perSecond }) => perSecond * HEADROOM);
+    const wanted = Math.max(FIRST_GUESS_PER_SECOND, ...fastest) * (seconds + warmUpSeconds(seconds));
+    await load.prepare(Math.min(Math.ceil(wanted), MAX_PREPARED));
+    done.floor.push(await measureOnce(load, floor, contest.databasePid, seconds));
+    done.product.push(await measureOnce(load, product, contest.databasePid, seconds));
+    const [ours, bare] = [done.product.at(-1), done.floor.at(-1)] as [Round, Round];
+    progress(`${engine} ${scenario} ${round}/${rounds}: ${shortly(ours)}; floor ${shortly(bare)}`);
+  }
+  await load.stop();
+  return { engine, scenario, product: sideOf(done.product), floor: sideOf(done.floor) };
+}
+
+const shortly = ({ perSecond, otherCores }: Round): string =>
+  `${perSecond.toFixed(0)}/s (others ${Math.max(0, otherCores).toFixed(1)} cores)`;
+
+async function measureOnce(
+  load: Load,
+  target: Target,
+  databasePid: number | undefined,
+  seconds: number,
+): Promise<Round> {
+  const used = () => ({
+    server: cpuSeconds(target.pid),
+    database: databasePid && cpuSeconds(databasePid),
+    others: machineCpuSeconds() - cpuSeconds(process.pid),
+  });
+  let before = used();
+  let after = before;
+  const result = await load.run(
+    { port: target.port, warmUpMs: warmUpSeconds(seconds) * 1000, measureMs: seconds * 1000 },
+    {
+      onStart: () => {
+        before = used();
+      },
+      onEnd: () => {
+        after = used();
+      },
+    },
+  );
+  const { requests, p50Ms, p99Ms, ranOut } = result;
+  const perThousand = (cpu: number) => (cpu * 1000) / requests;
+  const { database } = after;
+  return {
+    perSecond: requests / result.seconds,
+    p50Ms,
+    p99Ms,
+    serverCpu: perThousand(after.server - before.server),
+    databaseCpu: database === undefined ? undefined : perThousand(database - (before.database ?? 0)),
+    otherCores: (after.others - before.others) / result.seconds,
+    ranOut,
+  };
+}
+
+function sideOf(rounds: readonly Round[]): Side {
+  const middle = (pick: (round: Round) => number) => median(rounds.map(pick));
+  return {
+    perSecond: middle(({ perSecond }) => perSecond),
+    p50Ms: middle(({ p50Ms }) => p50Ms),
+    p99Ms: middle(({ p99Ms }) => p99Ms),
+    serverCpu: middle(({ serverCpu }) => serverCpu),
+    databaseCpu: rounds[0]?.databaseCpu === undefined ? undefined : middle(({ databaseCpu }) => databaseCpu ?? 0),
+    otherCores: middle(({ otherCores }) => otherCores),
+    ranOut: rounds.some(({ ranOut }) => ranOut),
+  };
+}
+
+const TMPFS = 0x01021994;
+
+async function main(): Promise<void> {
+  const options = readOptions();
+  const folder = mkdtempSync(join(tmpdir(), "keystead-bench-"));
+  cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
+  if (statfsSync(folder).type === TMPFS) progress(`${folder} lies in memory: no write in it is durable; set TMPDIR`);
+  const reports: ScenarioReport[] = [];
+  let postgresVersion: string | undefined;
+  for (const engine of options.engines) {
+    const before = cleanups.length;
+    const contest = await startContest(engine, folder, options);
+    postgresVersion ??= contest.postgresVersion;
+    for (const scenario of options.scenarios) {
+      const report = await measure(contest, scenario, options);
+      reports.push(report);
+      if (options.json) process.stdout.write(`${jsonLine(report)}\n`);
+    }
+    while (cleanups.length > before) await cleanups.pop()?.();
+  }
+  if (!options.json) process.stdout.write(table(reports, { ...options, ...machine(), postgresVersion }));
+}
+
+function machine(): { cores: number; commit: string } {
+  return { cores: availableParallelism(), commit: commitOf(join(import.meta.dirname, "..")) };
+}
+
+function commitOf(folder: string): string {
+  try {
+    return execFileSync("git", ["describe", "--always", "--dirty"], {
+      cwd: folder,
+      encoding: "utf8",
+      stdio: "pipe",
+    }).trim();
+  } catch {
+    return "unknown";
+  }
+}
+
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.on(signal, async () => {
+    if (isStopping) return;
+    isStopping = true;
+    await cleanUp();
+    process.exit(130);
+  });
+}
+try {
+  await main();
+} catch (error) {
+  // What breaks because it was stopped is no news.
+  if (!isStopping) {
+    progress(`bench: ${(error as Error).message}\n${USAGE}`);
+    process.exitCode = 1;
+  }
+} finally {
+  if (!isStopping) await cleanUp();
+}

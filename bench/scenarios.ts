@@ -1,0 +1,53 @@
+import { randomBytes } from "node:crypto";
+
+/** What is measured. The floor gets the very same requests. */
+export const scenarioNames = ["read", "write", "sign"] as const;
+export type ScenarioName = (typeof scenarioNames)[number];
+
+/** What requests name, as the product made it at its first start. */
+export interface Subject {
+  organizationId: string;
+  userId: string;
+  /** A secp256k1 key. */
+  privateKeyId: string;
+}
+
+interface Scenario {
+  path: string;
+  /** The body of request number `index`. The same activity twice would be one; a read may repeat. */
+  body: (subject: Subject, index: number) => unknown;
+}
+
+export const scenarios: Record<ScenarioName, Scenario> = {
+  read: {
+    path: "/public/v1/query/whoami",
+    body: ({ organizationId }) => ({ organizationId }),
+  },
+  write: {
+    path: "/public/v1/submit/update_user_name",
+    body: ({ organizationId, userId }, index) => ({
+      type: "ACTIVITY_TYPE_UPDATE_USER_NAME",
+      timestampMs: timestamp(index),
+      organizationId,
+      parameters: { userId, userName: `Benchmark user ${index}` },
+    }),
+  },
+  sign: {
+    path: "/public/v1/submit/sign_raw_payload",
+    body: ({ organizationId, privateKeyId }, index) => ({
+      type: "ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2",
+      timestampMs: timestamp(index),
+      organizationId,
+      parameters: {
+        signWith: privateKeyId,
+        // A digest that the client made, as wallets send it.
+        payload: randomBytes(32).toString("hex"),
+        encoding: "PAYLOAD_ENCODING_HEXADECIMAL",
+        hashFunction: "HASH_FUNCTION_NO_OP",
+      },
+    }),
+  },
+};
+
+/** Spread over the last ten minutes, well inside what servers accept. */
+const timestamp = (index: number): string => String(Date.now() - (index % 600_000));
