@@ -2,6 +2,7 @@ import type { Operation } from "../engine/declare.ts";
 import { activities } from "./activities/index.ts";
 import { credentials } from "./credentials/index.ts";
 import { organizations } from "./organizations/index.ts";
+import { policies } from "./policies/index.ts";
 import { privateKeys } from "./private-keys/index.ts";
 import { signing } from "./signing/index.ts";
 import { tags } from "./tags/index.ts";
@@ -16,6 +17,7 @@ export const operations: readonly Operation[] = [
   ...tags,
   ...privateKeys,
   ...signing,
-  ...activities,
+  ...policies,
   ...webhooks,
+  ...activities,
 ];

@@ -8,8 +8,6 @@ import { parseJsonObject, stringField } from "./json-object.ts";
 import { verifySignature } from "./verify-signature.ts";
 import { bytesFromPaddedBase64Url, isAllowedOrigin, parseAuthenticatorData, parseClientData } from "./webauthn-data.ts";
 
-export { parseCosePublicKey } from "./cose-key.ts";
-
 /** A well-formed passkey stamp whose assertion is still to be verified. */
 export type WebAuthnStamp = {
   /** Unpadded base64url. */

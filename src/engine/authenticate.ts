@@ -142,6 +142,7 @@ interface HolderRow {
   organization_name: string;
   sealed_key: Uint8Array;
   quorum_threshold: number;
+  policies_version: number;
   actor_organization_id: string;
   credential_id: string;
   user_id: string;
@@ -157,6 +158,7 @@ function holderOf(row: HolderRow, credentialType: string): Holder {
       name: row.organization_name,
       sealedKey: row.sealed_key,
       quorumThreshold: row.quorum_threshold,
+      policiesVersion: row.policies_version,
     },
     actor: {
       userId: row.user_id,
@@ -184,6 +186,21 @@ function curveOfCredential(type: string): string {
   return "API_KEY_CURVE_P256";
 }
 
+/** Of the organization `o`, the credential `c`, its user `u`, and the user's seat `m` in the root quorum. */
+const holderColumns = [
+  "o.id as organization_id",
+  "o.parent_id",
+  "o.name as organization_name",
+  "o.sealed_key",
+  "o.quorum_threshold",
+  "o.policies_version",
+  "c.organization_id as actor_organization_id",
+  "c.id as credential_id",
+  "u.id as user_id",
+  "u.name as user_name",
+  "m.user_id as root_member",
+] as const;
+
 const selectApiKeyHolders = prepared<{ organizationId: string; publicKey: string }>()(
   (db, { organizationId, publicKey }) =>
     db
@@ -202,20 +219,7 @@ const selectApiKeyHolders = prepared<{ organizationId: string; publicKey: string
         join.onRef("m.organization_id", "=", "c.organization_id").onRef("m.user_id", "=", "c.user_id"),
       )
       .where("o.id", "=", organizationId)
-      .select([
-        "o.id as organization_id",
-        "o.parent_id",
-        "o.name as organization_name",
-        "o.sealed_key",
-        "o.quorum_threshold",
-        "c.organization_id as actor_organization_id",
-        "c.id as credential_id",
-        "c.credential_type",
-        "c.expires_at",
-        "u.id as user_id",
-        "u.name as user_name",
-        "m.user_id as root_member",
-      ]),
+      .select([...holderColumns, "c.credential_type", "c.expires_at"]),
 );
 
 const selectAuthenticatorHolders = prepared<{ organizationId: string; credentialId: string }>()(
@@ -236,20 +240,7 @@ const selectAuthenticatorHolders = prepared<{ organizationId: string; credential
         join.onRef("m.organization_id", "=", "c.organization_id").onRef("m.user_id", "=", "c.user_id"),
       )
       .where("o.id", "=", organizationId)
-      .select([
-        "o.id as organization_id",
-        "o.parent_id",
-        "o.name as organization_name",
-        "o.sealed_key",
-        "o.quorum_threshold",
-        "c.organization_id as actor_organization_id",
-        "c.id as credential_id",
-        "c.public_key",
-        "c.rp_id_hash",
-        "u.id as user_id",
-        "u.name as user_name",
-        "m.user_id as root_member",
-      ]),
+      .select([...holderColumns, "c.public_key", "c.rp_id_hash"]),
 );
 
 /** What identifies a body: `sha256:` and the lowercase hex of its SHA-256. */

@@ -1,7 +1,9 @@
 import type { Static, TSchema } from "typebox";
 import type { OutboundPolicy } from "../delivery/url-rules.ts";
+import type { ConditionFacts } from "../policy/facts.ts";
 import type { Signer } from "../signer/client.ts";
 import type { Reader, Transactor } from "../storage/engine.ts";
+import type { Registry } from "./registry.ts";
 
 /** The nouns that operations are declared with. A declaration is all there is to an operation; the rest derives from it. */
 
@@ -13,6 +15,8 @@ export interface Organization {
   /** The organization's key, sealed under the root key. */
   sealedKey: Uint8Array;
   quorumThreshold: number;
+  /** Rises with every change to its policies. */
+  policiesVersion: number;
 }
 
 /** The user behind a stamp, as of the last look at the database. */
@@ -30,7 +34,7 @@ export type Subject =
   | { governedBy: "rootQuorum" }
   | {
       governedBy: "policies";
-      resource: "CREDENTIAL" | "ORGANIZATION" | "PRIVATE_KEY" | "USER" | "WEBHOOK_ENDPOINT";
+      resource: "CREDENTIAL" | "ORGANIZATION" | "POLICY" | "PRIVATE_KEY" | "USER" | "WEBHOOK_ENDPOINT";
       action: "CREATE" | "UPDATE" | "DELETE" | "SIGN";
       /** Whose credentials these are, where users may manage their own. */
       ownerId?: string;
@@ -40,6 +44,15 @@ export type Subject =
 export interface CheckEnvironment {
   outboundPolicy: OutboundPolicy;
 }
+
+export interface PolicyFactsContext<Intent> {
+  intent: Intent;
+  read: Reader;
+  organization: Organization;
+}
+
+/** Facts that belong to an operation; the engine adds the activity's own. */
+export type PolicyFacts = Omit<ConditionFacts, "activity">;
 
 export interface PrepareContext<Intent> {
   intent: Intent;
@@ -80,6 +93,8 @@ export interface ActivityDeclaration<I extends TSchema, R extends TSchema, Prepa
   resultKey?: string;
   versions?: Record<number, OlderVersion<Static<I>, Static<R>>>;
   subject: (intent: Static<I>) => Subject;
+  /** What policies may ask about beyond the activity itself; loaded when there is a policy to ask. */
+  policyFacts?: (context: PolicyFactsContext<Static<I>>) => Promise<PolicyFacts>;
   /** Rules on the intent alone that a schema cannot say; it throws. Nobody has been authorized yet, so it stays cheap. */
   check?: (intent: Static<I>, environment: CheckEnvironment) => void;
   /**
@@ -115,6 +130,7 @@ export interface ActivityOperation {
   /** By activity type; the newest first. */
   versions: ReadonlyMap<string, ActivityVersion>;
   subject: (intent: unknown) => Subject;
+  policyFacts: (context: PolicyFactsContext<unknown>) => Promise<PolicyFacts>;
   check: (intent: unknown, environment: CheckEnvironment) => void;
   prepare?: (context: PrepareContext<unknown>) => Promise<unknown>;
   changesNothing: boolean;
@@ -135,6 +151,7 @@ export function activity<I extends TSchema, R extends TSchema, Prepared = undefi
     versions,
     changesNothing,
     subject: subject as ActivityOperation["subject"],
+    policyFacts: (declaration.policyFacts ?? (async () => ({}))) as ActivityOperation["policyFacts"],
     check: (declaration.check ?? (() => {})) as ActivityOperation["check"],
     run: run as ActivityOperation["run"],
     ...(prepare ? { prepare: prepare as NonNullable<ActivityOperation["prepare"]> } : {}),
@@ -172,6 +189,8 @@ export interface QueryContext<Request> {
   organization: Organization;
   actor: Actor;
   now: number;
+  /** For queries about activities: the declarations behind them. */
+  registry: Registry;
 }
 
 export interface QueryDeclaration<Q extends TSchema, R extends TSchema> {

@@ -50,8 +50,8 @@ export function createEngine({ registry, database, signer, clock, observer, envi
       case "query": {
         validate(operation.request, parsed, "");
         const { organization, actor } = principal;
-        const answer = await operation.run({ request: parsed, read: database.read, organization, actor, now });
-        return answer as Answer;
+        const { read } = database;
+        return (await operation.run({ request: parsed, read, organization, actor, now, registry })) as Answer;
       }
       case "activity": {
         refuseOtherOrganization(principal);

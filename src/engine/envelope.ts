@@ -1,8 +1,10 @@
+import { type Static, Type } from "typebox";
 import { fail } from "../kernel/errors.ts";
 import { isId } from "../kernel/ids.ts";
 import { parseJson } from "../kernel/json.ts";
 import { MAX_CLOCK_AHEAD_MS, MAX_REQUEST_AGE_MS } from "../kernel/limits.ts";
 import type { ActivityOperation, ActivityVersion, CheckEnvironment } from "./declare.ts";
+import { Strict } from "./fields.ts";
 import { validate, withoutNulls } from "./validate.ts";
 
 /** What stands around the parameters of a request: fields beyond these are ignored. */
@@ -48,12 +50,16 @@ export function parseSubmission(
   return { version, parameters, intent };
 }
 
+/** The parameters of a vote: which activity it is about. */
+export const VoteParameters = Strict({ fingerprint: Type.String() });
+
 /** The same for the operations that have one version and no intent of their own kind. */
-export function parseVote(type: string, body: Record<string, unknown>, now: number): { fingerprint: string } {
+export function parseVote(type: string, body: Record<string, unknown>, now: number): Static<typeof VoteParameters> {
   if (stringOf(body, "type") !== type) refuseType([type]);
   checkLiveness(stringOf(body, "timestampMs"), now);
-  const fingerprint = stringOf(parametersOf(body), "fingerprint", "parameters.fingerprint");
-  return { fingerprint };
+  const parameters = parametersOf(body);
+  validate(VoteParameters, parameters, "parameters");
+  return parameters as Static<typeof VoteParameters>;
 }
 
 function refuseType(types: string[]): never {
@@ -89,8 +95,8 @@ function refuseAppProofs(value: unknown, field: string): void {
   fail("FIELD_INVALID", { field, reason });
 }
 
-function stringOf(object: Record<string, unknown>, name: string, field = name): string {
-  const value = object[name];
+function stringOf(object: Record<string, unknown>, field: string): string {
+  const value = object[field];
   if (value === undefined) fail("FIELD_MISSING", { field });
   if (typeof value !== "string") fail("FIELD_INVALID", { field, reason: "must be a string" });
   return value;

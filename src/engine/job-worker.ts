@@ -1,4 +1,5 @@
 import { newId } from "../kernel/ids.ts";
+import { JOB_STOP_DEADLINE_MS, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_HOST } from "../kernel/limits.ts";
 import type { Transactor } from "../storage/engine.ts";
 import { prepared, preparedWrite } from "../storage/prepared.ts";
 import { backOffMs, enqueue, type JobKind, type JobResult, type JobServices } from "./jobs.ts";
@@ -12,17 +13,19 @@ export interface JobWorkerOptions {
   maxLanes?: number;
   /** ... and of them, those that wait for the same thing. */
   maxLanesPerGate?: number;
+  /** How long `stop` waits for running jobs. */
+  stopDeadlineMs?: number;
 }
 
 const POLL_MS = 500;
-const MAX_LANES = 256;
-const MAX_LANES_PER_GATE = 8;
 const CLAIM_AT_ONCE = 32;
 /** A process that died gives its lanes back after this long; a living one renews its lease with each job. */
 const LEASE_MS = 60_000;
 /** A lane is handed back now and then, so that busy ones do not starve the others. */
 const MAX_JOBS_PER_LEASE = 100;
 const JOBS_AT_ONCE = 20;
+/** How long a lane rests after trouble that is no job's own. */
+const INTERRUPTION_PAUSE_MS = 2000;
 
 interface Lane {
   lane: string;
@@ -37,21 +40,25 @@ export class JobWorker {
   readonly #options: Required<JobWorkerOptions>;
   readonly #kinds: Map<string, JobKind>;
   readonly #owner = newId();
+  readonly #select: ReturnType<typeof selectionsOf>;
   readonly #active = new Map<string, Lane>();
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
   #lookAgain = false;
   #stopping = false;
-  #lanesDone: (() => void) | undefined;
+  readonly #running = new Set<Promise<void>>();
 
   constructor(options: JobWorkerOptions) {
     this.#options = {
       pollMs: POLL_MS,
-      maxLanes: MAX_LANES,
-      maxLanesPerGate: MAX_LANES_PER_GATE,
+      // A job that got its turn here need not wait for a connection.
+      maxLanes: MAX_CONNECTIONS,
+      maxLanesPerGate: MAX_CONNECTIONS_PER_HOST,
+      stopDeadlineMs: JOB_STOP_DEADLINE_MS,
       ...options,
     };
     this.#kinds = new Map(options.kinds.map((kind) => [kind.name, kind]));
+    this.#select = selectionsOf([...this.#kinds.keys()]);
   }
 
   /** Makes sure that every reconciler has its job, and begins. */
@@ -84,16 +91,28 @@ export class JobWorker {
     });
   }
 
-  /** Takes no further jobs and resolves when the running ones have ended; what they could not finish stays for others. */
+  /**
+   * Takes no further jobs and resolves when the running ones have ended, or at a deadline; what they could not finish stays
+   * for others.
+   */
   async stop(): Promise<void> {
     this.#stopping = true;
     clearTimeout(this.#timer);
+    const { services, stopDeadlineMs } = this.#options;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(() => {
+        services.log.warn({ lanes: [...this.#active.keys()] }, "jobs were still running at the deadline");
+        resolve();
+      }, stopDeadlineMs);
+    });
+    await Promise.race([this.#ended(), late]);
+    clearTimeout(timer);
+  }
+
+  async #ended(): Promise<void> {
     await this.#looking;
-    if (this.#active.size > 0) {
-      await new Promise<void>((resolve) => {
-        this.#lanesDone = resolve;
-      });
-    }
+    await Promise.all(this.#running);
   }
 
   async #look(): Promise<void> {
@@ -103,7 +122,11 @@ export class JobWorker {
         const free = Math.min(maxLanes - this.#active.size, CLAIM_AT_ONCE);
         if (free <= 0 || this.#stopping) return;
         const claimed = await this.#claim(free);
-        for (const lane of claimed) void this.#runLane(lane);
+        for (const lane of claimed) {
+          const run = this.#runLane(lane);
+          this.#running.add(run);
+          void run.then(() => this.#running.delete(run));
+        }
         if (claimed.length === 0) return;
       }
     } catch (error) {
@@ -116,8 +139,12 @@ export class JobWorker {
     const now = clock();
     const gates = this.#fullGates();
     // Asked without a write first: most of the time nothing is due.
-    if (gates.length === 0 && (await selectDueLane(database.read, { now })).length === 0) return [];
-    const lanes = await database.transact(undefined, (tx) => claimLanes(tx, { now, gates, count, owner: this.#owner }));
+    if (gates.length === 0 && (await this.#select.dueLane(database.read, { now })).length === 0) return [];
+    const owner = this.#owner;
+    const kinds = [...this.#kinds.keys()];
+    // One of ours whose lease ran out under a long job is for another process, if for anybody.
+    const ours = [...this.#active.keys()];
+    const lanes = await database.transact(undefined, (tx) => claimLanes(tx, { now, gates, ours, kinds, count, owner }));
     return this.#withinGates(lanes);
   }
 
@@ -132,7 +159,7 @@ export class JobWorker {
     const fitting: Lane[] = [];
     for (const lane of lanes) {
       if (this.#fullGates().includes(lane.gate)) {
-        void this.#release(lane);
+        void this.#release(lane, 0);
       } else {
         this.#active.set(lane.lane, lane);
         fitting.push(lane);
@@ -143,80 +170,100 @@ export class JobWorker {
 
   async #runLane(lane: Lane): Promise<void> {
     const { log } = this.#options.services;
+    let pauseMs = 0;
     try {
-      let remaining = MAX_JOBS_PER_LEASE;
-      while (remaining > 0 && !this.#stopping) {
-        const ran = await this.#runDueJobs(lane, Math.min(JOBS_AT_ONCE, remaining));
-        if (ran === 0) break;
-        remaining -= ran;
-      }
+      pauseMs = await this.#runDueJobs(lane);
     } catch (error) {
-      log.error({ lane: lane.lane, reason: (error as Error).message }, "a lane of jobs was interrupted");
+      log.error({ lane: lane.lane, reason: messageOf(error) }, "a lane of jobs was interrupted");
+      pauseMs = INTERRUPTION_PAUSE_MS;
     }
-    await this.#release(lane);
+    await this.#release(lane, this.#stopping ? 0 : pauseMs);
     this.#active.delete(lane.lane);
-    if (this.#active.size === 0) this.#lanesDone?.();
     this.wake();
   }
 
-  async #runDueJobs({ lane }: Lane, count: number): Promise<number> {
+  /** Runs the lane's due jobs, a bounded number; resolves to how long the lane is to rest, in milliseconds. */
+  async #runDueJobs({ lane }: Lane): Promise<number> {
     const { database, clock } = this.#options.services;
-    const jobs = await selectDueJobs(database.read, { lane, now: clock() });
-    let ran = 0;
-    for (const row of jobs.slice(0, count)) {
-      if (this.#stopping) break;
-      const result = await this.#runJob(row);
-      // A stopping server cuts its requests off; that is no fault of the job's.
-      if (this.#stopping && result.next.do !== "finish") break;
-      if (!(await this.#record(row, result))) throw new Error("the lease was lost to another process");
-      ran++;
+    let remaining = MAX_JOBS_PER_LEASE;
+    while (remaining > 0) {
+      const jobs = await this.#select.dueJobs(database.read, { lane, now: clock() });
+      if (jobs.length === 0) return 0;
+      for (const row of jobs.slice(0, remaining)) {
+        if (this.#stopping) return 0;
+        const result = await this.#runJob(row);
+        // A stopping server cuts its requests off; that is no fault of the job's.
+        if (this.#stopping && result.next.do !== "finish") return 0;
+        if (result.next.do === "pause") return result.next.inMs;
+        await this.#record(row, result);
+        remaining--;
+      }
     }
-    return ran;
+    return 0;
   }
 
   async #runJob(row: JobRow): Promise<JobResult> {
     const { services } = this.#options;
-    const kind = this.#kinds.get(row.kind);
-    // A newer release may have left it; this one lets it be.
-    if (!kind) return { next: { do: "retry", inMs: backOffMs(10) }, reason: `unknown kind of job ${row.kind}` };
+    const kind = this.#kinds.get(row.kind) as JobKind;
     try {
       const payload = JSON.parse(row.payload) as never;
       return await kind.run({ ...services, payload, attempts: row.attempts });
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      services.log.warn({ job: row.id, kind: row.kind, attempts: row.attempts + 1, reason }, "a job failed");
-      if (row.attempts + 1 >= kind.maxAttempts) return { next: { do: "die" }, reason };
-      return { next: { do: "retry", inMs: backOffMs(row.attempts) }, reason };
+      return this.#failed(row, error);
     }
   }
 
+  #failed(row: JobRow, error: unknown): JobResult {
+    const { log } = this.#options.services;
+    const { id, kind, attempts } = row;
+    const reason = messageOf(error);
+    log.warn({ job: id, kind, attempts: attempts + 1, reason }, "a job failed");
+    const { maxAttempts } = this.#kinds.get(kind) as JobKind;
+    if (attempts + 1 >= maxAttempts) return { next: { do: "die" }, reason };
+    return { next: { do: "retry", inMs: backOffMs(attempts) }, reason };
+  }
+
+  /** @throws Error when the lane is no longer ours, or nothing can be stored at all */
+  async #record(row: JobRow, result: JobResult): Promise<void> {
+    const isOurs = await this.#store(row, result).catch((error: unknown) => {
+      if (result.record === undefined) throw error;
+      // Without its own part: a run that cannot be recorded is one that failed, and is not to be repeated at once.
+      return this.#store(row, this.#failed(row, error));
+    });
+    if (!isOurs) throw new Error("the lease was lost to another process");
+  }
+
   /** Stores how a job ended, if the lane is still ours; false if it is not. */
-  async #record(row: JobRow, { next, reason, record }: JobResult): Promise<boolean> {
+  async #store(row: JobRow, { next, reason, record }: JobResult): Promise<boolean> {
     const { database, clock } = this.#options.services;
     const owner = this.#owner;
-    return database.transact(row.organization_id ?? undefined, async (tx) => {
+    const kind = this.#kinds.get(row.kind) as JobKind;
+    const scope = kind.unordered ? undefined : (row.organization_id ?? undefined);
+    return database.transact(scope, async (tx) => {
       const now = clock();
       const renewed = await renewLease(tx, { lane: row.lane, owner, until: now + LEASE_MS });
       if (renewed.length === 0) return false;
       await record?.(tx);
-      const isPeriodic = this.#kinds.get(row.kind)?.everyMs !== undefined;
+      // One that was queued anew meanwhile stays as it is, and runs again.
+      const job = { id: row.id, readAt: row.updated_at };
       if (next.do === "finish") {
-        await deleteJob(tx, { id: row.id });
+        await deleteJob(tx, job);
       } else {
         const runAt = next.do === "retry" ? now + next.inMs : row.run_at;
         const state = next.do === "die" ? "dead" : "waiting";
-        const attempts = isPeriodic && reason === undefined ? 0 : row.attempts + 1;
-        await updateJob(tx, { id: row.id, state, runAt, attempts, lastError: reason ?? null, now });
+        const attempts = kind.everyMs !== undefined && reason === undefined ? 0 : row.attempts + 1;
+        await updateJob(tx, { ...job, state, runAt, attempts, lastError: reason ?? null, now });
       }
       return true;
     });
   }
 
-  async #release({ lane }: Lane): Promise<void> {
+  /** Gives a lane back, to be taken up after a pause. */
+  async #release({ lane }: Lane, pauseMs: number): Promise<void> {
     const { database, log, clock } = this.#options.services;
     const owner = this.#owner;
     await database
-      .transact(undefined, (tx) => renewLease(tx, { lane, owner, until: clock() }))
+      .transact(undefined, (tx) => renewLease(tx, { lane, owner, until: clock() + pauseMs }))
       // Then it is free when the lease ends.
       .catch((error: Error) => log.warn({ lane, reason: error.message }, "a lane could not be given back"));
   }
@@ -238,48 +285,56 @@ async function ensureReconciler(tx: Transactor, kind: JobKind, now: number): Pro
   });
 }
 
-type JobRow = Awaited<ReturnType<typeof selectDueJobs>>[number];
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-const selectDueLane = prepared<{ now: number }>()((db, { now }) =>
-  db
-    .selectFrom("job_lanes as l")
-    .select("l.lane")
-    .where("l.leased_until", "<=", now)
-    .where((where) =>
-      where.exists(
-        where
-          .selectFrom("jobs as j")
-          .select("j.id")
-          .whereRef("j.lane", "=", "l.lane")
-          .where("j.state", "=", "waiting")
-          .where("j.run_at", "<=", now),
-      ),
-    )
-    .limit(1),
-);
+type JobRow = Awaited<ReturnType<ReturnType<typeof selectionsOf>["dueJobs"]>>[number];
 
-const selectDueJobs = prepared<{ lane: string; now: number }>()((db, { lane, now }) =>
-  db
-    .selectFrom("jobs")
-    .selectAll()
-    .where("lane", "=", lane)
-    .where("state", "=", "waiting")
-    .where("run_at", "<=", now)
-    .orderBy("run_at")
-    .orderBy("id")
-    .limit(JOBS_AT_ONCE),
-);
+/** Statements that see jobs of these kinds alone: a newer release may run beside this one and have kinds of its own. */
+const selectionsOf = (kinds: readonly string[]) => ({
+  dueLane: prepared<{ now: number }>()((db, { now }) =>
+    db
+      .selectFrom("job_lanes as l")
+      .select("l.lane")
+      .where("l.leased_until", "<=", now)
+      .where((where) =>
+        where.exists(
+          where
+            .selectFrom("jobs as j")
+            .select("j.id")
+            .whereRef("j.lane", "=", "l.lane")
+            .where("j.state", "=", "waiting")
+            .where("j.run_at", "<=", now)
+            .where("j.kind", "in", kinds),
+        ),
+      )
+      .limit(1),
+  ),
+  dueJobs: prepared<{ lane: string; now: number }>()((db, { lane, now }) =>
+    db
+      .selectFrom("jobs")
+      .selectAll()
+      .where("lane", "=", lane)
+      .where("state", "=", "waiting")
+      .where("run_at", "<=", now)
+      .where("kind", "in", kinds)
+      .orderBy("run_at")
+      .orderBy("id")
+      .limit(JOBS_AT_ONCE),
+  ),
+});
 
 /** Leases due lanes, those served longest ago first; a lane that another process is just claiming is passed over. */
 async function claimLanes(
   tx: Transactor,
-  { now, gates, count, owner }: { now: number; gates: string[]; count: number; owner: string },
+  claim: { now: number; gates: string[]; ours: string[]; kinds: string[]; count: number; owner: string },
 ): Promise<Lane[]> {
+  const { now, gates, ours, kinds, count, owner } = claim;
   const due = await tx
     .selectFrom("job_lanes as l")
     .select("l.lane")
     .where("l.leased_until", "<=", now)
     .$if(gates.length > 0, (lanes) => lanes.where("l.gate", "not in", gates))
+    .$if(ours.length > 0, (lanes) => lanes.where("l.lane", "not in", ours))
     .where((where) =>
       where.exists(
         where
@@ -287,7 +342,8 @@ async function claimLanes(
           .select("j.id")
           .whereRef("j.lane", "=", "l.lane")
           .where("j.state", "=", "waiting")
-          .where("j.run_at", "<=", now),
+          .where("j.run_at", "<=", now)
+          .where("j.kind", "in", kinds),
       ),
     )
     .orderBy("l.leased_until")
@@ -316,12 +372,13 @@ const renewLease = preparedWrite<{ lane: string; owner: string; until: number }>
     .returning("lane"),
 );
 
-const deleteJob = preparedWrite<{ id: string }>()((db, { id }) =>
-  db.deleteFrom("jobs").where("id", "=", id).returning("id"),
+const deleteJob = preparedWrite<{ id: string; readAt: number }>()((db, { id, readAt }) =>
+  db.deleteFrom("jobs").where("id", "=", id).where("updated_at", "=", readAt).returning("id"),
 );
 
 const updateJob = preparedWrite<{
   id: string;
+  readAt: number;
   state: "waiting" | "dead";
   runAt: number;
   attempts: number;
@@ -338,5 +395,6 @@ const updateJob = preparedWrite<{
       updated_at: row.now,
     })
     .where("id", "=", row.id)
+    .where("updated_at", "=", row.readAt)
     .returning("id"),
 );

@@ -7,6 +7,7 @@ import type { Signer } from "../signer/client.ts";
 import type { Database } from "../storage/database.ts";
 import type { Transactor } from "../storage/engine.ts";
 import { preparedWrite } from "../storage/prepared.ts";
+import { matches } from "./validate.ts";
 
 /**
  * Work that happens after a commit: rows written in the transaction that makes the work necessary, taken up by whichever
@@ -30,7 +31,8 @@ export interface JobContext<Payload> extends JobServices {
 
 /** How a run ended. `record` is stored in one transaction with the job's own end. */
 export interface JobResult {
-  next: { do: "finish" } | { do: "retry"; inMs: number } | { do: "die" };
+  /** `pause` leaves the job as it was and lets its whole lane rest: what is missing is not the job's fault. */
+  next: { do: "finish" } | { do: "retry"; inMs: number } | { do: "die" } | { do: "pause"; inMs: number };
   /** For the operator: why it is not finished. */
   reason?: string;
   record?: (tx: Transactor) => Promise<void>;
@@ -42,20 +44,35 @@ export interface JobKind {
   everyMs?: number;
   /** A run that throws is retried with growing pauses so often before the job is dead. */
   maxAttempts: number;
+  /**
+   * What its runs record touches nothing that the organization's activities decide by, and is stored beside them instead of
+   * in turn with them.
+   */
+  unordered?: boolean;
+  /** Must end within the lease of a lane (one minute), or another process starts it again meanwhile. */
   run: (context: JobContext<never>) => Promise<JobResult>;
 }
 
 const DEFAULT_MAX_ATTEMPTS = 20;
 
-/** Declares a one-off job with the shape of its payload. */
+/** Declares a one-off job with the shape of its payload; one of another shape is dead at once. */
 export function job<P extends TSchema>(declaration: {
   name: string;
   payload: P;
   maxAttempts?: number;
+  unordered?: boolean;
   run: (context: JobContext<Static<P>>) => Promise<JobResult>;
-}): JobKind & { payload: P } {
-  const { maxAttempts = DEFAULT_MAX_ATTEMPTS } = declaration;
-  return { ...declaration, maxAttempts, run: declaration.run as JobKind["run"] };
+}): JobKind {
+  const { name, payload, maxAttempts = DEFAULT_MAX_ATTEMPTS, unordered = false, run } = declaration;
+  return {
+    name,
+    maxAttempts,
+    unordered,
+    run: async (context: JobContext<never>) => {
+      if (matches(payload, context.payload)) return run(context as JobContext<Static<P>>);
+      return { next: { do: "die" }, reason: "the payload is not of the shape that this kind of job has" };
+    },
+  };
 }
 
 /** Declares a reconciler: it looks at the state of things by itself and puts right what it finds. */
@@ -108,10 +125,40 @@ export async function enqueue(tx: Transactor, newJob: NewJob): Promise<void> {
   });
 }
 
+/** Puts a lane behind another gate, for when what its jobs wait for has changed. */
+export const moveLane = preparedWrite<{ lane: string; gate: string }>()((db, { lane, gate }) =>
+  db.updateTable("job_lanes").set({ gate }).where("lane", "=", lane).returning("lane"),
+);
+
+/** Deletes all jobs of a lane, dead ones too. Waits for the outcome that is just being stored, if there is one. */
+export async function dropJobs(tx: Transactor, lane: string): Promise<void> {
+  await lockLane(tx, { lane });
+  await tx.deleteFrom("jobs").where("lane", "=", lane).execute();
+}
+
+const lockLane = preparedWrite<{ lane: string }>()((db, { lane }) =>
+  db
+    .updateTable("job_lanes")
+    .set((set) => ({ owner: set.ref("owner") }))
+    .where("lane", "=", lane)
+    .returning("lane"),
+);
+
+// Looked for first: inserting what is there would wait for the transaction that is just storing an outcome of this lane.
 const insertLane = preparedWrite<{ lane: string; gate: string }>()((db, { lane, gate }) =>
   db
     .insertInto("job_lanes")
-    .values({ lane, gate, leased_until: 0, owner: "" })
+    .columns(["lane", "gate", "leased_until", "owner"])
+    .expression(
+      db
+        .selectNoFrom((eb) => [
+          eb.val(lane).as("lane"),
+          eb.val(gate).as("gate"),
+          eb.lit(0).as("leased_until"),
+          eb.val("").as("owner"),
+        ])
+        .where((eb) => eb.not(eb.exists(eb.selectFrom("job_lanes").select("lane").where("lane", "=", lane)))),
+    )
     .onConflict((conflict) => conflict.column("lane").doNothing())
     .returning("lane"),
 );

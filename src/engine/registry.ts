@@ -5,6 +5,8 @@ export interface Registry {
   readonly operations: readonly Operation[];
   /** The operation behind a request path such as `/public/v1/submit/create_users`. */
   byPath(path: string): Operation | undefined;
+  /** The declaration behind an activity type, if there is one. */
+  findActivityOfType(type: string): { operation: ActivityOperation; version: ActivityVersion } | undefined;
   /** The declaration behind a stored activity. */
   activityOfType(type: string): { operation: ActivityOperation; version: ActivityVersion };
 }
@@ -28,6 +30,7 @@ export function createRegistry(operations: readonly Operation[]): Registry {
   return {
     operations,
     byPath: (path) => paths.get(path),
+    findActivityOfType: (type) => types.get(type),
     activityOfType: (type) => {
       const found = types.get(type);
       if (!found) throw new Error(`the database holds an activity of the unknown type ${type}`);

@@ -111,8 +111,18 @@ export async function signWithServiceKey(
   return signatures.map(({ r, s }) => Buffer.from(r + s, "hex"));
 }
 
+/** It never changes once it is stored. */
+const ownerKeys = new WeakMap<Database, string>();
+
 /** The sealed key that the service keys are sealed under, made at its first use. */
-async function ownerKey({ database, signer }: KeyStore): Promise<string> {
+async function ownerKey(store: KeyStore): Promise<string> {
+  const { database } = store;
+  const key = ownerKeys.get(database) ?? (await storedOwnerKey(store));
+  ownerKeys.set(database, key);
+  return key;
+}
+
+async function storedOwnerKey({ database, signer }: KeyStore): Promise<string> {
   const [known] = await selectOwnerKey(database.read, { name: OWNER_KEY });
   if (known) return known.value;
   const { organizationKey } = await signer.ask({ verb: "createOrganizationKey", organizationId: OWNER });

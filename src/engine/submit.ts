@@ -12,6 +12,7 @@ import {
   findActivityByFingerprint,
   findVotes,
   insertActivity,
+  insertEvaluations,
   isLive,
   isOpen,
   throwFailure,
@@ -21,11 +22,11 @@ import {
   viewActivity,
 } from "./activities.ts";
 import { type Principal, reload } from "./authenticate.ts";
-import { couldCount, type DecisionFacts, decide } from "./authorize.ts";
+import { couldCount, type DecisionFacts, decide, type PolicyEvaluation } from "./authorize.ts";
+import { factsOf, factsOfStored, type Matter, matterOf } from "./decision-facts.ts";
 import type { ActivityOperation, ActivityVersion, Organization } from "./declare.ts";
 import type { Submission } from "./envelope.ts";
 import type { Registry } from "./registry.ts";
-import { findApprovers, findVoter } from "./voters.ts";
 
 /**
  * The life of an activity: submitted, decided, carried out, stored, all in one transaction, and answered after its commit.
@@ -81,7 +82,7 @@ export function submit(
     async (read, current) => {
       const existing = await findActivityByFingerprint(read, current.organization.id, fingerprint);
       if (existing) return considerVote(read, engine.registry, existing, current, approving, "resubmitted");
-      return considerNew(operation, submission, fingerprint, current);
+      return considerNew(read, operation, submission, fingerprint, current, approving);
     },
     operation.prepare !== undefined,
   );
@@ -104,9 +105,8 @@ export function castVote(engine: SubmitEngine, fingerprint: string, ballot: Ball
 /** What is to be done about a ballot, as the facts stand. */
 type Consideration = { facts: DecisionFacts } & (
   | { todo: "answer"; activity: ActivityRecord }
-  | { todo: "execute" | "wait"; target: Target }
-  | { todo: "deny"; target: Target; error: KeysteadError }
-  | { todo: "reject"; target: Target }
+  | { todo: "execute" | "wait" | "reject"; target: Target; evaluations: PolicyEvaluation[] }
+  | { todo: "deny"; target: Target; evaluations: PolicyEvaluation[]; error: KeysteadError }
 );
 
 /** The activity a decision is about, stored already or not. */
@@ -143,8 +143,9 @@ async function settle(
   const { activity, votes, facts, error, madeJobs } = outcome;
   if (madeJobs) engine.observer.onNewJobs();
   if (error) throw error;
-  const viewer = { actor, mayVote: couldCount(facts.organization, actor), now: ballot.now };
-  return viewActivity(engine.database.read, activity, votes, viewer);
+  const { read } = engine.database;
+  const mayVote = isOpen(activity) && (await couldCount(read, facts, actor));
+  return viewActivity(read, activity, votes, { actor, mayVote, now: ballot.now });
 }
 
 type Look = (read: Reader) => Promise<Consideration>;
@@ -187,10 +188,12 @@ async function attempt(
 }
 
 async function considerNew(
+  read: Reader,
   operation: ActivityOperation,
   { version, parameters, intent }: Submission,
   fingerprint: string,
   { organization, actor }: Principal,
+  ballot: Ballot,
 ): Promise<Consideration> {
   const record: ActivityRecord = {
     id: newId(),
@@ -204,13 +207,10 @@ async function considerNew(
     createdAt: 0,
     updatedAt: 0,
   };
-  const facts: DecisionFacts = {
-    organization,
-    subject: operation.subject(intent),
-    submitter: actor,
-    approvers: [actor],
-  };
-  return consequence(facts, { operation, version, intent, record, isNew: true });
+  const { publicKey } = ballot.principal.stampRecord;
+  const matter: Matter = { operation, version, intent, organization, now: ballot.now };
+  const facts = factsOf(matter, actor, [{ actor, publicKey }]);
+  return consequence(read, facts, { operation, version, intent, record, isNew: true });
 }
 
 async function considerVote(
@@ -221,23 +221,11 @@ async function considerVote(
   ballot: Ballot,
   how: "resubmitted" | "voted",
 ): Promise<Consideration> {
-  const { operation, version } = registry.activityOfType(existing.type);
-  const intent = version.upgrade(existing.intent[version.intentKey]);
+  const matter = matterOf(registry, existing, organization, ballot.now);
   const votes = await findVotes(read, existing);
-  const others = votes.filter((vote) => vote.userId !== actor.userId && isLive(vote, ballot.now));
-  const approvers = await findApprovers(read, organization.id, others);
-  const submitterId = votes[0]?.userId;
-  const submitter =
-    submitterId === actor.userId || submitterId === undefined
-      ? actor
-      : await findVoter(read, organization.id, submitterId);
-  const facts: DecisionFacts = {
-    organization,
-    subject: operation.subject(intent),
-    // A submitter who is gone counts for nothing; the others may still carry it.
-    submitter: submitter ?? { ...actor, isRootQuorumMember: false },
-    approvers: ballot.selection === "VOTE_SELECTION_APPROVED" ? [...approvers, actor] : approvers,
-  };
+  const approves = ballot.selection === "VOTE_SELECTION_APPROVED";
+  const { publicKey } = ballot.principal.stampRecord;
+  const facts = await factsOfStored(read, matter, votes, { actor, publicKey, approves });
   if (!isOpen(existing)) {
     if (how === "voted") fail("ACTIVITY_DECIDED", { activityId: existing.id, status: existing.status });
     if (existing.status === "ACTIVITY_STATUS_REJECTED" && existing.failure) throwFailure(existing.failure);
@@ -245,21 +233,23 @@ async function considerVote(
   }
   const own = votes.find((vote) => vote.userId === actor.userId && isLive(vote, ballot.now));
   if (own?.selection === ballot.selection) return { todo: "answer", activity: existing, facts };
-  if (!couldCount(facts.organization, actor)) {
+  if (!(await couldCount(read, facts, actor))) {
     fail("PERMISSION_DENIED", { reason: "A vote of this user would not count on this activity." });
   }
+  const { operation, version, intent } = matter;
   const target: Target = { operation, version, intent, record: existing, isNew: false };
-  if (ballot.selection === "VOTE_SELECTION_REJECTED") return { todo: "reject", target, facts };
-  return consequence(facts, target);
+  if (!approves) return { todo: "reject", target, facts, evaluations: [] };
+  return consequence(read, facts, target);
 }
 
-function consequence(facts: DecisionFacts, target: Target): Consideration {
-  const decision = decide(facts);
-  if (decision.outcome === "allow") return { todo: "execute", target, facts };
+async function consequence(read: Reader, facts: DecisionFacts, target: Target): Promise<Consideration> {
+  const decision = await decide(read, facts);
+  const { evaluations } = decision;
+  if (decision.outcome === "allow") return { todo: "execute", target, facts, evaluations };
   // A vote that does not suffice leaves the activity open for the next.
-  if (decision.outcome === "consensus" || !target.isNew) return { todo: "wait", target, facts };
+  if (decision.outcome === "consensus" || !target.isNew) return { todo: "wait", target, facts, evaluations };
   const error = new KeysteadError("PERMISSION_DENIED", { reason: decision.reason }, decision.details);
-  return { todo: "deny", target, error, facts };
+  return { todo: "deny", target, error, facts, evaluations };
 }
 
 interface Recorded {
@@ -308,7 +298,7 @@ async function record(
 async function store(
   { observer }: SubmitEngine,
   tx: Transactor,
-  { target, facts }: Extract<Consideration, { target: Target }>,
+  { target, facts, evaluations }: Extract<Consideration, { target: Target }>,
   ballot: Ballot,
   change: { status: ActivityRecord["status"]; result?: Record<string, unknown>; failure?: Failure },
 ): Promise<Recorded> {
@@ -342,6 +332,17 @@ async function store(
   const vote = voteOf(activity.id, ballot);
   await upsertVote(tx, { ...vote, organizationId: activity.organizationId });
   const votes = isNew ? [vote] : await findVotes(tx, activity);
+  const { organizationId } = activity;
+  if (evaluations.length > 0) {
+    await insertEvaluations(tx, {
+      id: newId(),
+      organizationId,
+      activityId: activity.id,
+      voteId: votes.find(({ userId }) => userId === vote.userId)?.id ?? vote.id,
+      evaluations: JSON.stringify(evaluations),
+      now,
+    });
+  }
   const madeJobs = await observer.onChange(tx, { activity, votes, organization: facts.organization, now });
   return { activity, votes, facts, madeJobs };
 }

@@ -26,9 +26,10 @@ export const matches = (schema: TSchema, value: unknown): boolean => validatorOf
 export function validate(schema: TSchema, value: unknown, root: string): void {
   const validator = validatorOf(schema);
   if (validator.Check(value)) return;
-  // An unknown member is reported a second time, as a value for the schema `false`.
-  const problems = (validator.Errors(value) as Problem[]).filter(({ keyword }) => keyword !== "boolean");
-  throwProblem(schema, problems, value, root);
+  const reported = validator.Errors(value) as Problem[];
+  // An unknown member is reported twice, first as a value for the schema `false`; of many members only that is reported.
+  const problems = reported.filter(({ keyword }) => keyword !== "boolean");
+  throwProblem(schema, problems.length > 0 ? problems : reported, value, root);
 }
 
 interface Problem {
@@ -55,6 +56,7 @@ function throwProblem(schema: TSchema, problems: Problem[], value: unknown, root
     const [name] = problem.params.additionalProperties as string[];
     fail("FIELD_INVALID", { field: path(name ?? ""), reason: "is not a known field" });
   }
+  if (problem.keyword === "boolean") fail("FIELD_INVALID", { field: path(), reason: "is not a known field" });
   const { description } = follow(schema, problem.schemaPath) as { description?: string };
   const reason = reasonOf(problem, follow(value, problem.instancePath), description);
   fail("FIELD_INVALID", { field: path(), reason });

@@ -28,13 +28,18 @@ export async function findVoter(read: Reader, organizationId: string, userId: st
   );
 }
 
-/** The users behind approvals who still exist. */
+/** The users behind approvals who still exist, with the keys they approved with. */
 export async function findApprovers(
   read: Reader,
   organizationId: string,
   votes: readonly VoteRecord[],
-): Promise<Actor[]> {
+): Promise<{ actor: Actor; publicKey: string }[]> {
   const approvals = votes.filter(({ selection }) => selection === "VOTE_SELECTION_APPROVED");
-  const voters = await Promise.all(approvals.map(({ userId }) => findVoter(read, organizationId, userId)));
-  return voters.filter((voter) => voter !== undefined);
+  const found = await Promise.all(
+    approvals.map(async ({ userId, publicKey }) => {
+      const actor = await findVoter(read, organizationId, userId);
+      return actor && { actor, publicKey };
+    }),
+  );
+  return found.filter((approval) => approval !== undefined);
 }

@@ -35,6 +35,8 @@ export interface AppOptions {
   readiness: () => Promise<Readiness>;
   /** The keys that webhook deliveries are signed with. */
   webhookKeySet: () => Promise<unknown>;
+  /** The installation's public keys by purpose, in the form that the SDKs take in place of those they know. */
+  serviceKeys: () => Promise<Record<string, unknown>>;
   /** For the OpenAPI document and the well-known page. */
   info: OpenApiInfo;
   /** Told of each answer before it is sent; tests check them against their schemas. */
@@ -62,6 +64,9 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   });
   app.addHook("preClose", async () => {
     draining = true;
+    // Requests that are open now were promised a connection to keep; after their answers it only holds up the end.
+    app.server.keepAliveTimeout = 1;
+    app.server.keepAliveTimeoutBuffer = 0;
   });
   app.addHook("onRequest", async (_request, reply) => {
     if (!draining) return;
@@ -151,7 +156,7 @@ function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): 
 /** How long receivers may keep the webhook keys; a new key is published long before the old one leaves. */
 const KEY_SET_CACHE = "public, max-age=86400, s-maxage=86400, stale-if-error=604800";
 
-function addPublicPages(app: FastifyInstance, { readiness, info, webhookKeySet }: AppOptions): void {
+function addPublicPages(app: FastifyInstance, { readiness, info, webhookKeySet, serviceKeys }: AppOptions): void {
   const json = (reply: FastifyReply, status: number, body: unknown) => sendJson(reply, status, JSON.stringify(body));
 
   app.get("/healthz", (_request, reply) => json(reply, 200, { status: "ok" }));
@@ -163,7 +168,8 @@ function addPublicPages(app: FastifyInstance, { readiness, info, webhookKeySet }
   app.get("/public/v1/discovery/webhooks/jwks", async (_request, reply) =>
     json(reply.header("cache-control", KEY_SET_CACHE), 200, await webhookKeySet()),
   );
-  app.get("/.well-known/keystead.json", (_request, reply) =>
-    json(reply, 200, { service: "keystead", version: info.version, baseUrl: info.baseUrl }),
-  );
+  app.get("/.well-known/keystead.json", async (_request, reply) => {
+    const { version, baseUrl } = info;
+    return json(reply, 200, { service: "keystead", version, baseUrl, serviceKeys: await serviceKeys() });
+  });
 }

@@ -2,7 +2,8 @@ import type { TSchema } from "typebox";
 import { Type } from "typebox";
 import { AnyActivity, activityOf } from "../engine/activity-schema.ts";
 import type { ActivityOperation, Operation, VoteOperation } from "../engine/declare.ts";
-import { OneOf, Strict } from "../engine/fields.ts";
+import { VoteParameters } from "../engine/envelope.ts";
+import { OneOf } from "../engine/fields.ts";
 import { pathOf, type Registry } from "../engine/registry.ts";
 
 export interface OpenApiInfo {
@@ -96,7 +97,7 @@ export function requestOf(operation: Operation): TSchema {
     case "query":
       return operation.request;
     case "vote":
-      return envelope([operation.type], Strict({ fingerprint: Type.String() }));
+      return envelope([operation.type], VoteParameters);
     case "activity": {
       const versions = [...operation.versions.values()];
       const envelopes = versions.map(({ type, intent }) => envelope([type], intent));

@@ -111,6 +111,7 @@ const table = {
     "REQUEST_INVALID",
   ],
   VALID_CREDENTIAL_MISSING: [INVALID_ARGUMENT, "user missing valid credential: {user}", "REQUEST_INVALID"],
+  POLICY_LABEL_TAKEN: [INVALID_ARGUMENT, "policy label must be unique: `{field}` is taken", "REQUEST_INVALID"],
   QUORUM_THRESHOLD_ZERO: [INVALID_ARGUMENT, "quorum threshold must be non-zero integer", "REQUEST_INVALID"],
   QUORUM_USERS_MISSING: [INVALID_ARGUMENT, "quorum users missing: {reason}", "REQUEST_INVALID"],
   ATTESTATION_INVALID: [INVALID_ARGUMENT, "invalid authenticator attestation: `{field}` {reason}", "REQUEST_INVALID"],

@@ -38,6 +38,7 @@ export const MAX_TYPED_DATA_TYPES_LENGTH = 64 * 1024;
 export const MAX_USERS = 100;
 export const MAX_PRIVATE_KEYS = 1000;
 export const MAX_TAGS = 100;
+export const MAX_POLICIES = 100;
 export const MAX_AUTHENTICATORS_PER_USER = 10;
 export const MAX_LASTING_API_KEYS_PER_USER = 10;
 export const MAX_EXPIRING_API_KEYS_PER_USER = 10;
@@ -69,6 +70,8 @@ export const SIGNER_DEADLINE_MS = 10_000;
 export const MAX_SIGNER_FRAME_BYTES = 8 * 1024 * 1024;
 /** How long a stopping server waits for open requests. */
 export const DRAIN_DEADLINE_MS = 10_000;
+/** How long it waits after that for running jobs. */
+export const JOB_STOP_DEADLINE_MS = 5000;
 
 /** Characters of a URL that the service calls on behalf of an organization. */
 export const MAX_URL_LENGTH = 2048;

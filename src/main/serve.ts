@@ -2,10 +2,17 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { operations } from "../capabilities/index.ts";
-import { announceActivity, deliverWebhook, pruneWebhookEvents, webhookKeySet } from "../capabilities/webhooks/index.ts";
+import {
+  announceActivity,
+  deliverWebhook,
+  pruneWebhookEvents,
+  webhookKeySet,
+  webhookVerificationKeys,
+} from "../capabilities/webhooks/index.ts";
 import { createOutboundClient, type OutboundClient } from "../delivery/outbound.ts";
 import { createEngine } from "../engine/engine.ts";
 import { JobWorker } from "../engine/job-worker.ts";
+import { pruneJobLanes } from "../engine/prune-job-lanes.ts";
 import { createRegistry } from "../engine/registry.ts";
 import { ensureServiceKeys } from "../engine/service-keys.ts";
 import { type AppOptions, createApp, type Readiness } from "../http/app.ts";
@@ -52,7 +59,9 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
   const { database, signer } = opened;
   const outbound = createOutboundClient({ allowPrivateNetworks });
   const services = { database, signer, outbound, clock, log: logger };
-  const worker = new JobWorker({ services, kinds: [deliverWebhook(config.webhooks), pruneWebhookEvents] });
+  const kinds = [deliverWebhook(config.webhooks), pruneWebhookEvents, pruneJobLanes];
+  const worker = new JobWorker({ services, kinds });
+  let app: FastifyInstance | undefined;
   try {
     const metrics = createMetrics(() => signer.state === "ready");
     const engine = createEngine({
@@ -65,16 +74,18 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
     });
     // Port 0 is known only after listening, and the document names the URL: the server is told it where it is asked.
     const info = { version, baseUrl: config.publicUrl ?? `http://${config.host}:${config.port}` };
-    const app = await createApp({
+    app = await createApp({
       engine,
       log: logger,
       metrics,
       readiness: () => readinessOf(opened),
       webhookKeySet: () => webhookKeySet(database.read, clock()),
+      serviceKeys: async () => ({ webhook: await webhookVerificationKeys(database.read, clock()) }),
       info,
       ...(onAnswer ? { onAnswer } : {}),
     });
-    const local = await listen(app, config);
+    const serving = app;
+    const local = await listen(serving, config);
     info.baseUrl = config.publicUrl ?? local;
     let isFirstStart = false;
     if (signer.state === "ready") {
@@ -90,9 +101,10 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
       adminUrl: admin && `http://127.0.0.1:${(admin.address() as AddressInfo).port}`,
       isFirstStart,
       opened,
-      close: () => close({ app, admin, worker, outbound, opened, log: logger }),
+      close: () => close({ app: serving, admin, worker, outbound, opened, log: logger }),
     };
   } catch (error) {
+    await app?.close();
     await worker.stop();
     await outbound.close();
     await signer.close();

@@ -202,7 +202,10 @@ export class SignerProcess implements Signer {
   }
 
   #scheduleRestart(): void {
+    // A child that dies while it opens is noticed twice; two restarts would leave a second signer that nobody speaks to.
+    if (this.#restartTimer) return;
     this.#restartTimer = setTimeout(async () => {
+      this.#restartTimer = undefined;
       try {
         await this.#open(false);
         this.#options.log.info("the signer is back");

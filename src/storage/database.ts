@@ -284,7 +284,7 @@ function dialectOn(engine: Engine, acquire: () => Promise<DatabaseConnection>, r
   };
   return engine === "sqlite"
     ? {
-        createAdapter: () => new SqliteAdapter(),
+        createAdapter: () => new TransactionalSqliteAdapter(),
         createDriver: () => driver,
         createIntrospector: (db) => new SqliteIntrospector(db),
         createQueryCompiler: () => new SqliteQueryCompiler(),
@@ -295,6 +295,16 @@ function dialectOn(engine: Engine, acquire: () => Promise<DatabaseConnection>, r
         createIntrospector: (db) => new PostgresIntrospector(db),
         createQueryCompiler: () => new PostgresQueryCompiler(),
       };
+}
+
+/**
+ * SQLite rolls back schema changes as it does others, so a migration is whole or absent after a crash; the transaction is
+ * also what a second process waits for.
+ */
+class TransactionalSqliteAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
 }
 
 async function migrateOnOneConnection(pool: pg.Pool): Promise<string[]> {

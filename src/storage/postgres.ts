@@ -25,6 +25,8 @@ export function openPostgres(url: string, maxConnections: number, onError: (erro
     idle_in_transaction_session_timeout: 60_000,
   });
   pool.on("error", onError);
+  // The pool listens to idle connections alone, and one that breaks in use would end the process; its query tells of it.
+  pool.on("connect", (client) => client.on("error", () => {}));
   return pool;
 }
 

@@ -1,3 +1,5 @@
+import type { Generated } from "kysely";
+
 /**
  * The tables, as the code sees them. Times are integer milliseconds, flags are 0 or 1, lists and free-form values are JSON
  * text; secrets are only ever sealed bytes. `organization_id` leads every key, so that no query can cross organizations by
@@ -11,6 +13,8 @@ export interface Schema {
     name: string;
     sealed_key: Uint8Array;
     quorum_threshold: number;
+    /** Rises with every change to the organization's policies; they are kept in memory under it. */
+    policies_version: Generated<number>;
     created_at: number;
     updated_at: number;
   };
@@ -214,5 +218,27 @@ export interface Schema {
     duration_ms: number;
     status_code: number | null;
     error: string | null;
+  };
+  policies: {
+    id: string;
+    organization_id: string;
+    name: string;
+    effect: "EFFECT_ALLOW" | "EFFECT_DENY";
+    /** Empty: holds always. */
+    consensus: string;
+    condition: string;
+    time: string | null;
+    notes: string;
+    created_at: number;
+    updated_at: number;
+  };
+  policy_evaluations: {
+    id: string;
+    organization_id: string;
+    activity_id: string;
+    vote_id: string;
+    /** JSON list of `{policyId, outcome}`. */
+    evaluations: string;
+    created_at: number;
   };
 }

@@ -75,13 +75,8 @@ for (const engine of engines) {
       assert.equal(request.headers["content-type"], "application/json");
       assert.equal(request.headers["x-turnkey-organization-id"], root.organizationId);
       assert.equal(request.headers["x-turnkey-event-type"], "ACTIVITY_UPDATES");
-      const { keys } = await keySet();
-      const verificationKeys = keys.map(({ kid, x }: Json) => ({
-        keyId: kid,
-        publicKey: Buffer.from(x, "base64url").toString("hex"),
-        algorithm: "ed25519",
-        signatureVersion: "v1",
-      }));
+      const wellKnown = (await (await fetch(`${server.baseUrl}/.well-known/keystead.json`)).json()) as Json;
+      const verificationKeys = wellKnown.serviceKeys.webhook;
       const check = (body: string) =>
         verifyTurnkeyWebhookSignature({
           headers: request.headers,

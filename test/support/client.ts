@@ -94,6 +94,8 @@ const newestSuffix: Record<string, string> = {
   create_authenticators: "_V2",
   create_private_keys: "_V2",
   sign_raw_payload: "_V2",
+  create_policy: "_V3",
+  update_policy: "_V2",
 };
 
 let lastTimestamp = 0;

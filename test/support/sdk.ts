@@ -68,6 +68,7 @@ const irregular: Record<string, string> = {
   list_users: "getUsers",
   list_private_keys: "getPrivateKeys",
   list_activities: "getActivities",
+  list_policies: "getPolicies",
 };
 
 const methodName = (path: string): string =>

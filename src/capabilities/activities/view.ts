@@ -1,14 +1,16 @@
-import { type ActivityRecord, type VoteRecord, viewActivity } from "../../engine/activities.ts";
+import { type ActivityRecord, isOpen, type VoteRecord, viewActivity } from "../../engine/activities.ts";
 import { couldCount } from "../../engine/authorize.ts";
+import { factsOfStored, matterOf } from "../../engine/decision-facts.ts";
 import type { QueryContext } from "../../engine/declare.ts";
 
 /** The activity as the caller of a query sees it. */
 export async function viewFor(
-  { read, organization, actor, now }: QueryContext<unknown>,
+  { read, organization, actor, now, registry }: QueryContext<unknown>,
   activity: ActivityRecord,
   votes: readonly VoteRecord[],
 ): Promise<never> {
-  const viewer = { actor, mayVote: couldCount(organization, actor), now };
+  const facts = () => factsOfStored(read, matterOf(registry, activity, organization, now), votes);
+  const mayVote = isOpen(activity) && (await couldCount(read, await facts(), actor));
   // The wire rules give the times the form that the response schema states.
-  return (await viewActivity(read, activity, votes, viewer)) as never;
+  return (await viewActivity(read, activity, votes, { actor, mayVote, now })) as never;
 }

@@ -4,6 +4,7 @@ import { type RegisteredCredential, verifyAttestation } from "../../crypto/webau
 import { Label, List, OneOf, Seconds, Strict } from "../../engine/fields.ts";
 import { authenticatorTransports, type CredentialType } from "../../engine/users.ts";
 import { fail } from "../../kernel/errors.ts";
+import { MAX_LABEL_LENGTH } from "../../kernel/limits.ts";
 
 /** The parameters that credentials are made from, wherever they are made, in all their versions. */
 
@@ -47,7 +48,8 @@ export type AuthenticatorParams = Static<typeof AuthenticatorParams>;
 /** The first version took the browser's credential object as it is. */
 export const AuthenticatorParamsV1 = Strict({
   authenticatorName: Label,
-  userId: Type.String(),
+  /** The user handle of the passkey; nothing here depends on it. */
+  userId: Type.String({ maxLength: MAX_LABEL_LENGTH }),
   challenge: Type.String({ minLength: 1, maxLength: 4096 }),
   attestation: Strict({
     id: Base64,

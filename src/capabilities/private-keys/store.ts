@@ -4,6 +4,7 @@ import { timestampOf } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
 import { isId } from "../../kernel/ids.ts";
 import { MAX_PRIVATE_KEYS } from "../../kernel/limits.ts";
+import type { PrivateKeyFacts } from "../../policy/facts.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import { privateKeyTags, replaceTags } from "../tags/store.ts";
@@ -143,4 +144,26 @@ export async function findSigningKey(read: Reader, organizationId: string, signW
     : await selectByAddress(read, { organizationId, lookup: normalizeAddress(signWith) });
   if (!row) return fail("SIGNING_RESOURCE_NOT_FOUND", {});
   return { id: row.id, curve: row.curve as Curve, sealedKey: row.sealed_key };
+}
+
+/** A key as policies see it, or undefined if `signWith` names none. */
+export async function findKeyForPolicies(
+  read: Reader,
+  organizationId: string,
+  signWith: string,
+): Promise<PrivateKeyFacts | undefined> {
+  const [named] = isId(signWith)
+    ? await selectById(read, { organizationId, id: signWith })
+    : await selectByAddress(read, { organizationId, lookup: normalizeAddress(signWith) });
+  if (!named) return undefined;
+  const [key] = await findPrivateKeys(read, organizationId, named.id);
+  return (
+    key && {
+      id: key.privateKeyId,
+      label: key.privateKeyName,
+      tags: key.privateKeyTags,
+      imported: key.imported,
+      exported: key.exported,
+    }
+  );
 }

@@ -3,6 +3,7 @@ import { activity } from "../../engine/declare.ts";
 import { Id, Strict } from "../../engine/fields.ts";
 import { findSigningKey } from "../private-keys/store.ts";
 import { HashFunction, Payload, PayloadEncoding, SignWith } from "./payloads.ts";
+import { signingFacts } from "./policy-facts.ts";
 import { checkPayloads, type RawSigning, signPayloads } from "./sign.ts";
 
 const Intent = Strict({
@@ -32,6 +33,7 @@ export const signRawPayload = activity({
     },
   },
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "SIGN" }),
+  policyFacts: (context) => signingFacts(context, signingOf(context.intent)),
   changesNothing: true,
   check: (intent) => void checkPayloads(signingOf(intent)),
   prepare: (context) => signPayloads(context, signingOf(context.intent)),

@@ -5,6 +5,7 @@ import { fail } from "../../kernel/errors.ts";
 import { MAX_PAYLOAD_LENGTH, MAX_PAYLOADS, MAX_TYPED_DATA_LENGTH } from "../../kernel/limits.ts";
 import { findSigningKey } from "../private-keys/store.ts";
 import { HashFunction, Payload, PayloadEncoding, SignWith } from "./payloads.ts";
+import { signingFacts } from "./policy-facts.ts";
 import { checkPayloads, type RawSigning, signPayloads } from "./sign.ts";
 
 const Intent = Strict({
@@ -27,6 +28,7 @@ export const signRawPayloads = activity({
     signatures: Type.Optional(Type.Array(Type.Object({ r: Type.String(), s: Type.String(), v: Type.String() }))),
   }),
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "SIGN" }),
+  policyFacts: (context) => signingFacts(context, signingOf(context.intent)),
   changesNothing: true,
   check(intent) {
     const length = intent.payloads.reduce((sum, payload) => sum + payload.length, 0);

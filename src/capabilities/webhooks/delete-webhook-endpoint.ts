@@ -1,7 +1,9 @@
 import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Id, Strict } from "../../engine/fields.ts";
-import { fail } from "../../kernel/errors.ts";
+import { dropJobs } from "../../engine/jobs.ts";
+import { laneOf } from "./queue-delivery.ts";
+import { requireEndpoint } from "./store.ts";
 
 export const deleteWebhookEndpoint = activity({
   path: "delete_webhook_endpoint",
@@ -10,14 +12,14 @@ export const deleteWebhookEndpoint = activity({
   result: Type.Object({ endpointId: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "WEBHOOK_ENDPOINT", action: "DELETE" }),
   async run({ intent: { endpointId }, tx, organization }) {
-    const { numDeletedRows } = await tx
+    await requireEndpoint(tx, organization.id, endpointId);
+    // First, so that an attempt that is just being recorded is waited for and not met halfway.
+    await dropJobs(tx, laneOf(endpointId));
+    await tx
       .deleteFrom("webhook_endpoints")
       .where("organization_id", "=", organization.id)
       .where("id", "=", endpointId)
-      .executeTakeFirst();
-    if (numDeletedRows === 0n) {
-      fail("RESOURCE_NOT_FOUND", { kind: "webhook endpoint", id: endpointId, organizationId: organization.id });
-    }
+      .execute();
     return { endpointId };
   },
 });

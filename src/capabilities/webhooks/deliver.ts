@@ -12,6 +12,8 @@ import { DELIVER_WEBHOOK } from "./queue-delivery.ts";
 const MAX_ANSWER_BYTES = 64 * 1024;
 const DISABLED_AFTER_MS = 5 * 24 * 60 * 60 * 1000;
 const DAY_MS = 24 * 60 * 60 * 1000;
+/** How long an endpoint's deliveries rest when this service cannot make one: its signer is away, say. */
+const OWN_TROUBLE_PAUSE_MS = 5000;
 
 export interface WebhookSettings {
   /** Pause before each attempt; the first is at once. */
@@ -29,21 +31,25 @@ export const deliverWebhook = (settings: WebhookSettings) =>
     name: DELIVER_WEBHOOK,
     payload: Payload,
     maxAttempts: Number.POSITIVE_INFINITY,
-    run: (context) => deliver(context, settings),
+    unordered: true,
+    run: (context) =>
+      deliver(context, settings).catch((error: Error): JobResult => {
+        // Nothing was sent, so no attempt of the schedule is used up.
+        const { organizationId, deliveryId } = context.payload;
+        context.log.warn({ organizationId, deliveryId, reason: error.message }, "a webhook could not be sent");
+        return { next: { do: "pause", inMs: OWN_TROUBLE_PAUSE_MS } };
+      }),
   });
 
 async function deliver(context: Context, settings: WebhookSettings): Promise<JobResult> {
   const { payload, database, clock } = context;
   const { organizationId, deliveryId } = payload;
   const [delivery] = await selectDelivery(database.read, { organizationId, id: deliveryId });
-  // The endpoint was deleted, and the delivery with it.
-  if (delivery?.status !== "PENDING") return { next: { do: "finish" } };
-  const subscriptions = await selectSubscriptions(database.read, {
-    organizationId,
-    endpointId: delivery.endpoint_id,
-    eventType: delivery.event_type,
-  });
-  if (delivery.is_active !== 1 || subscriptions.length === 0) {
+  // Deleted with its endpoint, or over. One that was given up has a job only when an operator brings that back.
+  if (delivery === undefined || delivery.status === "DELIVERED" || delivery.status === "CANCELLED") {
+    return { next: { do: "finish" } };
+  }
+  if (delivery.is_active !== 1 || delivery.subscriptions === 0) {
     return { next: { do: "finish" }, record: (tx) => end(tx, context, "CANCELLED") };
   }
   const attempt = await send(context, delivery, settings);
@@ -225,20 +231,18 @@ const selectDelivery = prepared<{ organizationId: string; id: string }>()((db, {
       "w.is_active",
       "w.failing_since",
     ])
+    .select((eb) =>
+      eb
+        .selectFrom("webhook_subscriptions as s")
+        .select(eb.fn.countAll<number>().as("count"))
+        .whereRef("s.organization_id", "=", "d.organization_id")
+        .whereRef("s.endpoint_id", "=", "d.endpoint_id")
+        .whereRef("s.event_type", "=", "e.event_type")
+        .where("s.is_active", "=", 1)
+        .as("subscriptions"),
+    )
     .where("d.organization_id", "=", organizationId)
     .where("d.id", "=", id),
-);
-
-const selectSubscriptions = prepared<{ organizationId: string; endpointId: string; eventType: string }>()(
-  (db, { organizationId, endpointId, eventType }) =>
-    db
-      .selectFrom("webhook_subscriptions")
-      .select("position")
-      .where("organization_id", "=", organizationId)
-      .where("endpoint_id", "=", endpointId)
-      .where("event_type", "=", eventType)
-      .where("is_active", "=", 1)
-      .limit(1),
 );
 
 const updateDelivery = preparedWrite<{

@@ -1,15 +1,19 @@
+import type { Kysely } from "kysely";
 import { isOpen, renderActivity, viewActivity } from "../../engine/activities.ts";
 import type { ActivityChange } from "../../engine/submit.ts";
 import { newId } from "../../kernel/ids.ts";
-import type { Reader, Transactor } from "../../storage/engine.ts";
+import type { Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
+import type { Schema } from "../../storage/schema.ts";
 import { type EventFacts, type EventType, type Filters, matchesFilters, parseFilters } from "./model.ts";
 import { enqueueDelivery } from "./queue-delivery.ts";
 
 /** What happened, turned into deliveries in the transaction in which it happens. */
 
-interface Receiver {
+/** An endpoint that an event is for. */
+export interface EventReceiver {
   endpointId: string;
+  /** The endpoint's, which may be the parent of the event's. */
   organizationId: string;
   url: string;
 }
@@ -44,14 +48,18 @@ export async function announceDisabledEndpoint(
 }
 
 async function findReceivers(
-  read: Reader,
+  tx: Transactor,
   { organizationId, parentId }: { organizationId: string; parentId: string | null },
   eventType: EventType,
   facts: EventFacts,
-): Promise<Receiver[]> {
+): Promise<EventReceiver[]> {
   // An organization without a parent asks for itself twice, which costs nothing more.
-  const rows = await selectListeners(read, { organizationId, parentId: parentId ?? organizationId, eventType });
-  const receivers = new Map<string, Receiver>();
+  const rows = await selectListeners[tx.engine](tx, {
+    organizationId,
+    parentId: parentId ?? organizationId,
+    eventType,
+  });
+  const receivers = new Map<string, EventReceiver>();
   for (const row of rows) {
     if (row.filters_json !== null && !matchesFilters(filtersOf(row.filters_json), facts)) continue;
     // Several subscriptions of one endpoint may match; it is told once.
@@ -73,10 +81,11 @@ function filtersOf(json: string): Filters {
   return filters;
 }
 
-async function addDeliveries(
+/** Stores an event with one queued delivery for each receiver. */
+export async function addDeliveries(
   tx: Transactor,
   event: { organizationId: string; eventType: EventType; body: string; now: number },
-  receivers: readonly Receiver[],
+  receivers: readonly EventReceiver[],
 ): Promise<void> {
   if (receivers.length === 0) return;
   const eventId = newId();
@@ -89,20 +98,30 @@ async function addDeliveries(
   }
 }
 
-const selectListeners = prepared<{ organizationId: string; parentId: string; eventType: string }>()(
-  (db, { organizationId, parentId, eventType }) =>
-    db
-      .selectFrom("webhook_endpoints as e")
-      .innerJoin("webhook_subscriptions as s", (join) =>
-        join.onRef("s.organization_id", "=", "e.organization_id").onRef("s.endpoint_id", "=", "e.id"),
-      )
-      .select(["e.id as endpoint_id", "e.organization_id", "e.url", "s.filters_json"])
-      .where("e.organization_id", "in", [organizationId, parentId])
-      .where("e.is_active", "=", 1)
-      .where("s.is_active", "=", 1)
-      .where("s.event_type", "=", eventType)
-      .orderBy("e.id"),
-);
+interface Listening extends Record<string, unknown> {
+  organizationId: string;
+  parentId: string;
+  eventType: EventType;
+}
+
+const listeners = (db: Pick<Kysely<Schema>, "selectFrom">, { organizationId, parentId, eventType }: Listening) =>
+  db
+    .selectFrom("webhook_endpoints as e")
+    .innerJoin("webhook_subscriptions as s", (join) =>
+      join.onRef("s.organization_id", "=", "e.organization_id").onRef("s.endpoint_id", "=", "e.id"),
+    )
+    .select(["e.id as endpoint_id", "e.organization_id", "e.url", "s.filters_json"])
+    .where("e.organization_id", "in", [organizationId, parentId])
+    .where("e.is_active", "=", 1)
+    .where("s.is_active", "=", 1)
+    .where("s.event_type", "=", eventType)
+    .orderBy("e.id");
+
+/** Where another transaction may delete an endpoint meanwhile, what is found is kept until this one has ended. */
+const selectListeners = {
+  sqlite: prepared<Listening>()(listeners),
+  postgres: prepared<Listening>()((db, listening) => listeners(db, listening).forKeyShare("e")),
+};
 
 const insertEvent = preparedWrite<{
   id: string;

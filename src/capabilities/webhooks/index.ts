@@ -5,10 +5,10 @@ import { listWebhookEndpoints } from "./list-webhook-endpoints.ts";
 import { redeliverWebhook } from "./redeliver-webhook.ts";
 import { updateWebhookEndpoint } from "./update-webhook-endpoint.ts";
 
-export { deliverWebhook, type WebhookSettings } from "./deliver.ts";
+export { deliverWebhook } from "./deliver.ts";
 export { announceActivity } from "./events.ts";
 export { pruneWebhookEvents } from "./prune.ts";
-export { webhookKeySet } from "./signing-keys.ts";
+export { webhookKeySet, webhookVerificationKeys } from "./signing-keys.ts";
 
 export const webhooks = [
   createWebhookEndpoint,

@@ -1,5 +1,6 @@
 import { reconciler } from "../../engine/jobs.ts";
 import type { Transactor } from "../../storage/engine.ts";
+import { jobKeyOf } from "./queue-delivery.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
 const KEPT_MS = 30 * 24 * HOUR_MS;
@@ -18,6 +19,19 @@ export const pruneWebhookEvents = reconciler({
     }
   },
 });
+
+/** The jobs of deliveries that were given up stay for the operator, and go with the deliveries. */
+async function dropDeadJobs(tx: Transactor, eventIds: string[]): Promise<void> {
+  const failed = await tx
+    .selectFrom("webhook_deliveries")
+    .select("id")
+    .where("event_id", "in", eventIds)
+    .where("status", "=", "FAILED")
+    .execute();
+  if (failed.length === 0) return;
+  const keys = failed.map(({ id }) => jobKeyOf(id));
+  await tx.deleteFrom("jobs").where("key", "in", keys).where("state", "=", "dead").execute();
+}
 
 async function deleteSome(tx: Transactor, before: number): Promise<number> {
   const old = await tx
@@ -38,13 +52,8 @@ async function deleteSome(tx: Transactor, before: number): Promise<number> {
     .limit(AT_ONCE)
     .execute();
   if (old.length === 0) return 0;
-  await tx
-    .deleteFrom("webhook_events")
-    .where(
-      "id",
-      "in",
-      old.map(({ id }) => id),
-    )
-    .execute();
+  const eventIds = old.map(({ id }) => id);
+  await dropDeadJobs(tx, eventIds);
+  await tx.deleteFrom("webhook_events").where("id", "in", eventIds).execute();
   return old.length;
 }

@@ -14,17 +14,24 @@ export interface DeliveryRef {
   now: number;
 }
 
-/** Queues a delivery behind the others of its endpoint; endpoints of one host share their workers. */
+/** Deliveries to one endpoint are made one after the other ... */
+export const laneOf = (endpointId: string): string => `webhook:${endpointId}`;
+/** ... and endpoints of one host share their workers. */
+export const gateOf = (url: string): string => new URL(url).host;
+/** A delivery that is queued twice is queued once. */
+export const jobKeyOf = (deliveryId: string): string => `webhook-delivery:${deliveryId}`;
+
+/** Queues a delivery behind the others of its endpoint. */
 export function enqueueDelivery(tx: Transactor, delivery: DeliveryRef): Promise<void> {
   const { organizationId, deliveryId, endpointId, url, now } = delivery;
   return enqueue(tx, {
     kind: DELIVER_WEBHOOK,
     payload: { organizationId, deliveryId },
-    lane: `webhook:${endpointId}`,
-    gate: new URL(url).host,
+    lane: laneOf(endpointId),
+    gate: gateOf(url),
     organizationId,
     runAt: now,
     now,
-    key: `webhook-delivery:${deliveryId}`,
+    key: jobKeyOf(deliveryId),
   });
 }

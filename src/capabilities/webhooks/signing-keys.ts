@@ -17,3 +17,14 @@ export async function webhookKeySet(read: Reader, now: number): Promise<{ keys: 
     })),
   };
 }
+
+/** The same keys as `verifyTurnkeyWebhookSignature` of the published SDK takes them. */
+export async function webhookVerificationKeys(read: Reader, now: number): Promise<Record<string, string>[]> {
+  const keys = await publishedServiceKeys(read, "webhook", now);
+  return keys.map(({ id, publicKey }) => ({
+    keyId: id,
+    publicKey,
+    algorithm: "ed25519",
+    signatureVersion: "v1",
+  }));
+}

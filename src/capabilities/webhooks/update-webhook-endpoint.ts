@@ -1,8 +1,10 @@
 import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Id, Label, Strict } from "../../engine/fields.ts";
+import { moveLane } from "../../engine/jobs.ts";
 import { fail } from "../../kernel/errors.ts";
 import { checkEndpointUrl, EndpointUrl, WebhookEndpoint } from "./model.ts";
+import { gateOf, laneOf } from "./queue-delivery.ts";
 import { requireEndpoint } from "./store.ts";
 
 export const updateWebhookEndpoint = activity({
@@ -20,6 +22,8 @@ export const updateWebhookEndpoint = activity({
     if (url !== undefined) checkEndpointUrl(url, outboundPolicy);
   },
   async run({ intent: { endpointId, url, name, isActive }, tx, organization, now }) {
+    // First, in the order in which the outcome of an attempt is stored: lane, then endpoint.
+    if (url !== undefined) await moveLane(tx, { lane: laneOf(endpointId), gate: gateOf(url) });
     const { numUpdatedRows } = await tx
       .updateTable("webhook_endpoints")
       .set({

@@ -21,8 +21,6 @@ import {
   type TypedDataTypes,
 } from "./typed-data-types.ts";
 
-export type { TypedDataMember, TypedDataTypes };
-
 /**
  * A value in one spelling: integers are bigints; `address`, `bytes` and `bytesN` are lowercase 0x hex; `string` is as it
  * was sent. Structs hold the members of their type and nothing else.

@@ -6,6 +6,7 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
+  rmSync,
   statSync,
   unlinkSync,
   writeSync,
@@ -50,7 +51,9 @@ export function openRootKey(file: string, passphrase: string | undefined, mayCre
         `the root key file ${file} is missing, but the database already holds keys sealed with it; restore the file from its backup`,
       );
     }
-    return { state: "open", rootKey: createRootKey(file, passphrase), created: true };
+    const rootKey = createRootKey(file, passphrase);
+    // Where another signer was quicker, its root key is the one.
+    return rootKey ? { state: "open", rootKey, created: true } : openRootKey(file, passphrase, false);
   }
   refuseOpenPermissions(file);
   const content = parseFile(file, text);
@@ -71,12 +74,19 @@ export function rootKeyId(rootKey: Uint8Array): string {
   return createHmac("sha256", rootKey).update("keystead root key id").digest("hex").slice(0, 32);
 }
 
-function createRootKey(file: string, passphrase: string | undefined): Buffer {
+/** The new root key, or undefined if the file came into being meanwhile. */
+function createRootKey(file: string, passphrase: string | undefined): Buffer | undefined {
   const rootKey = randomBytes(ROOT_KEY_BYTES);
   const content = passphrase === undefined ? plain(rootKey) : wrapped(rootKey, passphrase);
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  writeOnce(file, `${JSON.stringify(content)}\n`);
-  return rootKey;
+  try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    writeOnce(file, `${JSON.stringify(content)}\n`);
+    return rootKey;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST") return undefined;
+    throw new RootKeyProblem(`the root key file ${file} cannot be written (${code})`);
+  }
 }
 
 function plain(rootKey: Buffer): PlainFile {
@@ -96,14 +106,23 @@ function wrapped(rootKey: Buffer, passphrase: string): PassphraseFile {
 }
 
 function unwrap(file: string, content: PassphraseFile, passphrase: string): Buffer {
-  const { N, r, p, salt } = content.scrypt;
-  const wrappingKey = scryptSync(passphrase, Buffer.from(salt, "base64"), 32, { N, r, p, maxmem: SCRYPT.maxmem });
+  const wrappingKey = wrappingKeyOf(file, content, passphrase);
   try {
     const rootKey = unseal(wrappingKey, WRAP_CONTEXT, content.sealedRootKey);
     if (!rootKey) throw new RootKeyProblem(`the passphrase does not open the root key file ${file}`);
     return rootKey;
   } finally {
     wipe(wrappingKey);
+  }
+}
+
+function wrappingKeyOf(file: string, { scrypt }: PassphraseFile, passphrase: string): Buffer {
+  const { N, r, p, salt } = scrypt;
+  try {
+    return scryptSync(passphrase, Buffer.from(salt, "base64"), 32, { N, r, p, maxmem: SCRYPT.maxmem });
+  } catch {
+    // Node refuses parameters that RFC 7914 does not allow, and such that take too much memory.
+    return refuseDamaged(file);
   }
 }
 
@@ -134,12 +153,18 @@ function parseFile(file: string, text: string): PlainFile | PassphraseFile {
   } catch {
     // Falls through: whatever was wrong with it, the remedy is the same.
   }
+  return refuseDamaged(file);
+}
+
+function refuseDamaged(file: string): never {
   throw new RootKeyProblem(`the root key file ${file} is damaged; restore it from its backup`);
 }
 
 /** Written, flushed and then linked into place: a crash leaves the whole file or none, and nobody overwrites one. */
 function writeOnce(file: string, text: string): void {
   const temporary = `${file}.${process.pid}.tmp`;
+  // A start that was killed leaves its own, and in a container the next one has the same process id.
+  rmSync(temporary, { force: true });
   const descriptor = openSync(temporary, "wx", 0o600);
   try {
     writeSync(descriptor, text);

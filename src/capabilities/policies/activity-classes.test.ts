@@ -1,0 +1,19 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { activityClass } from "../../policy/activities.ts";
+import { operations } from "../index.ts";
+
+it("operations tell policies the resource and action that the language has for their type", () => {
+  let compared = 0;
+  for (const operation of operations) {
+    if (operation.noun !== "activity" || operation.isExtension) continue;
+    const subject = operation.subject({});
+    for (const type of operation.versions.keys()) {
+      const known = activityClass(type);
+      const told = subject.governedBy === "policies" ? subject : undefined;
+      assert.deepEqual(told && [told.resource, told.action], known && [known.resource, known.action], type);
+      compared++;
+    }
+  }
+  assert.ok(compared > 30);
+});

@@ -1,0 +1,21 @@
+import { createPolicies } from "./create-policies.ts";
+import { createPolicy } from "./create-policy.ts";
+import { deletePolicies } from "./delete-policies.ts";
+import { deletePolicy } from "./delete-policy.ts";
+import { getPolicy } from "./get-policy.ts";
+import { getPolicyEvaluations } from "./get-policy-evaluations.ts";
+import { listPolicies } from "./list-policies.ts";
+import { simulatePolicy } from "./simulate-policy.ts";
+import { updatePolicy } from "./update-policy.ts";
+
+export const policies = [
+  createPolicy,
+  createPolicies,
+  updatePolicy,
+  deletePolicy,
+  deletePolicies,
+  getPolicy,
+  listPolicies,
+  getPolicyEvaluations,
+  simulatePolicy,
+];

@@ -1,0 +1,65 @@
+import { Type } from "typebox";
+import { type DecisionFacts, simulate } from "../../engine/authorize.ts";
+import { factsOf } from "../../engine/decision-facts.ts";
+import { type QueryContext, query } from "../../engine/declare.ts";
+import { Id, OneOf } from "../../engine/fields.ts";
+import { loadUser } from "../../engine/users.ts";
+import { validate } from "../../engine/validate.ts";
+import { findVoter } from "../../engine/voters.ts";
+import { fail } from "../../kernel/errors.ts";
+
+const Request = Type.Object({
+  organizationId: Id,
+  activity: Type.Object({ type: Type.String(), parameters: Type.Object({}) }),
+  userIds: Type.Array(Id, { minItems: 1, maxItems: 100 }),
+});
+
+export const simulatePolicy = query({
+  path: "simulate_policy",
+  summary:
+    "What would become of an activity if these users approved it, the first of them submitting; nothing is created. An extension of this server.",
+  request: Request,
+  response: Type.Object({
+    outcome: OneOf(["ALLOW", "CONSENSUS_NEEDED", "DENY"]),
+    rootQuorum: OneOf(["MET", "SHORT", "NOT_INVOLVED"]),
+    policyEvaluations: Type.Array(
+      Type.Object({ policyId: Type.String(), outcome: Type.String(), explanation: Type.String() }),
+    ),
+  }),
+  async run(context) {
+    const { decision, rootQuorum, explanations } = await simulate(context.read, await factsOfRequest(context));
+    const outcomes = { allow: "ALLOW", consensus: "CONSENSUS_NEEDED", deny: "DENY" } as const;
+    const quorums = { met: "MET", short: "SHORT", apart: "NOT_INVOLVED" } as const;
+    return {
+      outcome: outcomes[decision.outcome],
+      rootQuorum: quorums[rootQuorum],
+      policyEvaluations: decision.evaluations.map(({ policyId, outcome }, index) => ({
+        policyId,
+        outcome,
+        explanation: explanations[index]?.text ?? "",
+      })),
+    };
+  },
+});
+
+type Context = QueryContext<{ activity: { type: string; parameters: object }; userIds: string[] }>;
+
+async function factsOfRequest({ request, read, organization, registry, now }: Context): Promise<DecisionFacts> {
+  const { type, parameters } = request.activity;
+  const found = registry.findActivityOfType(type);
+  if (!found) return fail("FIELD_INVALID", { field: "activity.type", reason: "is not the type of an activity" });
+  const { operation, version } = found;
+  validate(version.intent, parameters, "activity.parameters");
+  const approvals = await Promise.all(request.userIds.map((id) => approvalOf(read, organization.id, id)));
+  const { actor: submitter } = approvals[0] as (typeof approvals)[number];
+  return factsOf({ operation, version, intent: version.upgrade(parameters), organization, now }, submitter, approvals);
+}
+
+/** A user's approval with the first of their credentials. */
+async function approvalOf(read: Context["read"], organizationId: string, id: string) {
+  const user = await loadUser(read, organizationId, id);
+  const actor = await findVoter(read, organizationId, id);
+  if (!user || !actor) return fail("RESOURCE_NOT_FOUND", { kind: "user", id, organizationId });
+  const [credential] = [...user.apiKeys, ...user.authenticators];
+  return { actor, publicKey: credential?.credential.publicKey ?? "" };
+}

@@ -1,0 +1,48 @@
+import { type Static, Type } from "typebox";
+import { activity } from "../../engine/declare.ts";
+import { Id, Label, Strict } from "../../engine/fields.ts";
+import { validatePolicy } from "../../policy/validate.ts";
+import { Effect, Expression, Notes } from "./model.ts";
+import { changePolicy, type PolicyChange } from "./store.ts";
+
+const fields = {
+  policyId: Id,
+  policyName: Type.Optional(Label),
+  policyEffect: Type.Optional(Effect),
+  policyCondition: Type.Optional(Expression),
+  policyConsensus: Type.Optional(Expression),
+  policyNotes: Type.Optional(Notes),
+};
+const IntentV1 = Strict(fields);
+
+export const updatePolicy = activity({
+  path: "update_policy",
+  summary: "Change a policy; what is not given stays.",
+  version: 2,
+  intent: Strict({ ...fields, time: Type.Optional(Expression) }),
+  result: Type.Object({ policyId: Type.String() }),
+  resultKey: "updatePolicyResultV2",
+  versions: {
+    1: {
+      intent: IntentV1,
+      upgrade: (intent: Static<typeof IntentV1>) => intent,
+      result: { schema: Type.Object({ policyId: Type.String() }), from: (result) => result },
+    },
+  },
+  subject: () => ({ governedBy: "policies", resource: "POLICY", action: "UPDATE" }),
+  check: ({ policyCondition, policyConsensus, time }) =>
+    validatePolicy({ condition: policyCondition, consensus: policyConsensus, time }),
+  async run({ intent, tx, organization, now }) {
+    const { policyId, policyName, policyEffect, policyCondition, policyConsensus, policyNotes, time } = intent;
+    const change: PolicyChange = {
+      ...(policyName === undefined ? {} : { name: policyName }),
+      ...(policyEffect === undefined ? {} : { effect: policyEffect }),
+      ...(policyCondition === undefined ? {} : { condition: policyCondition }),
+      ...(policyConsensus === undefined ? {} : { consensus: policyConsensus }),
+      ...(policyNotes === undefined ? {} : { notes: policyNotes }),
+      ...(time === undefined ? {} : { time: time || null }),
+    };
+    await changePolicy(tx, organization.id, policyId, change, now);
+    return { policyId };
+  },
+});

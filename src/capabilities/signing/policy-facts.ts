@@ -1,0 +1,43 @@
+import { parseAuthorization } from "../../chains/evm/authorization.ts";
+import { parseTypedData, type TypedData } from "../../chains/evm/typed-data.ts";
+import type { PolicyFacts, PolicyFactsContext } from "../../engine/declare.ts";
+import type { Eip712Facts } from "../../policy/facts.ts";
+import { findKeyForPolicies } from "../private-keys/store.ts";
+import type { RawSigning } from "./sign.ts";
+
+/** What policies see of a request to sign: the key, and what the payload says where its encoding has a meaning. */
+export async function signingFacts(
+  { read, organization }: Omit<PolicyFactsContext<unknown>, "intent">,
+  signing: RawSigning,
+): Promise<PolicyFacts> {
+  const key = await findKeyForPolicies(read, organization.id, signing.signWith);
+  const eth = ethereumFacts(signing);
+  return { ...(key ? { private_key: key } : {}), ...(eth ? { eth } : {}) };
+}
+
+function ethereumFacts({ payloads, encoding, fieldOf }: RawSigning): PolicyFacts["eth"] {
+  const [payload] = payloads;
+  // Several payloads have no one meaning; a policy that asks for it ends in an error and allows nothing.
+  if (payload === undefined || payloads.length > 1) return undefined;
+  if (encoding === "PAYLOAD_ENCODING_EIP712") return { eip_712: typedDataFacts(parseTypedData(payload, fieldOf(0))) };
+  if (encoding === "PAYLOAD_ENCODING_EIP7702_AUTHORIZATION") {
+    const { address, chainId, nonce } = parseAuthorization(payload, fieldOf(0));
+    return { eip_7702_authorization: { address, chain_id: chainId, nonce } };
+  }
+  return undefined;
+}
+
+/** The domain's members may be declared with any type; those of another than the usual one are no facts. */
+function typedDataFacts({ primaryType, domain, message }: TypedData): Eip712Facts {
+  const text = (value: unknown) => (typeof value === "string" ? value : undefined);
+  return {
+    primary_type: primaryType,
+    domain: {
+      name: text(domain.name),
+      version: text(domain.version),
+      chain_id: typeof domain.chainId === "bigint" ? domain.chainId : undefined,
+      verifying_contract: text(domain.verifyingContract),
+    },
+    message,
+  };
+}

@@ -1,0 +1,170 @@
+import { createExpressionCache } from "../policy/cache.ts";
+import type { Approval, Voter } from "../policy/consensus.ts";
+import { type Decision, type DecisionRequest, decide, type Policy } from "../policy/decision.ts";
+import { explainPolicy } from "../policy/explain.ts";
+import type { ActivityFacts, ConditionFacts, CredentialFacts } from "../policy/facts.ts";
+import { activityParams } from "../policy/schema.ts";
+import type { Reader } from "../storage/engine.ts";
+import { prepared } from "../storage/prepared.ts";
+import type { PolicyFacts, Subject } from "./declare.ts";
+import { loadUser, type User } from "./users.ts";
+
+/** From rows to the facts that the policy language decides on, and back to something a person can read. */
+
+const MAX_CACHED_ORGANIZATIONS = 1000;
+
+/** Compiled once, for every organization that writes the same. */
+const expressions = createExpressionCache();
+/** Policies under their version, which is read afresh with every stamp. */
+const policiesOf = new Map<string, { version: number; policies: readonly Policy[] }>();
+
+/** What policies are asked about. */
+export interface PolicyQuestion {
+  organizationId: string;
+  policiesVersion: number;
+  activity: ActivityFacts;
+  /** The operation's own facts; loaded only when there are policies. */
+  facts: (read: Reader) => Promise<PolicyFacts>;
+  submitterId: string;
+  /** The approvals that count: who, and with which public key. */
+  approvals: readonly { userId: string; publicKey: string }[];
+  /** Milliseconds. */
+  now: number;
+}
+
+/** A decision together with what it was made on, to explain it. */
+export interface PolicyDecision extends Decision {
+  request: DecisionRequest;
+}
+
+/** The organization's policies on this question, or undefined if it has none. */
+export async function askPolicies(read: Reader, question: PolicyQuestion): Promise<PolicyDecision | undefined> {
+  const { organizationId, policiesVersion } = question;
+  const policies = await loadPolicies(read, organizationId, policiesVersion);
+  if (policies.length === 0) return undefined;
+  return decideOn(read, policies, question);
+}
+
+/** The same with other policies than the stored ones. */
+export async function decideOn(
+  read: Reader,
+  policies: readonly Policy[],
+  question: PolicyQuestion,
+): Promise<PolicyDecision> {
+  const approvals = await approvalsOf(read, question);
+  const facts: ConditionFacts = { activity: question.activity, ...(await question.facts(read)) };
+  const base = { policies, facts, nowMs: question.now, submitterId: question.submitterId, approvals };
+  // The other users matter only where approvals are missing; most decisions never look at them.
+  let askedForVoters = false;
+  const request: DecisionRequest = {
+    ...base,
+    get voters() {
+      askedForVoters = true;
+      return [];
+    },
+  };
+  const decision = decide(request, expressions);
+  if (!askedForVoters) return { ...decision, request: { ...base, voters: [] } };
+  const complete = { ...base, voters: await loadVoters(read, question.organizationId) };
+  return { ...decide(complete, expressions), request: complete };
+}
+
+/** Why each policy did not allow it, in sentences. */
+export function explain({ evaluations, request }: PolicyDecision): { policyId: string; text: string }[] {
+  return evaluations.map((evaluation, index) => {
+    const { text } = explainPolicy(request.policies[index] as Policy, evaluation, request, expressions);
+    return { policyId: evaluation.policyId, text };
+  });
+}
+
+/** Whether an approval of this user could help one of the policies to allow it. */
+export async function couldHelp(read: Reader, question: PolicyQuestion, userId: string): Promise<boolean> {
+  const approvals = question.approvals.filter((approval) => approval.userId !== userId);
+  const asVoter = await askPolicies(read, { ...question, approvals, submitterId: userId });
+  return asVoter?.outcome === "OUTCOME_REQUIRES_CONSENSUS" || asVoter?.outcome === "OUTCOME_ALLOW";
+}
+
+/** The activity's own facts; `params` under the names that the language has for its type. */
+export function activityFacts(type: string, subject: Subject, intent: unknown): ActivityFacts {
+  const kind = type.replace(/^ACTIVITY_TYPE_/, "").replace(/_V\d+$/, "");
+  const { resource, action } = subject.governedBy === "policies" ? subject : {};
+  const fields = Object.keys(activityParams[type] ?? {});
+  const params = Object.fromEntries(
+    fields.map((field) => [field, (intent as Record<string, unknown>)[camelCase(field)] ?? ""]),
+  );
+  return { type, kind, resource, action, params };
+}
+
+const camelCase = (name: string): string => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+
+async function approvalsOf(read: Reader, question: PolicyQuestion): Promise<Approval[]> {
+  const approvals = await Promise.all(
+    question.approvals.map(async ({ userId, publicKey }): Promise<Approval | undefined> => {
+      const user = await loadUser(read, question.organizationId, userId);
+      if (!user) return undefined;
+      const credential = credentialsOf(user).find(({ public_key }) => public_key === publicKey);
+      return { user: voterOf(user), credential };
+    }),
+  );
+  return approvals.filter((approval) => approval !== undefined);
+}
+
+async function loadVoters(read: Reader, organizationId: string): Promise<Voter[]> {
+  const rows = await selectUserIds(read, { organizationId });
+  const users = await Promise.all(rows.map(({ id }) => loadUser(read, organizationId, id)));
+  return users.filter((user) => user !== undefined).map(voterOf);
+}
+
+const voterOf = (user: User): Voter => ({
+  id: user.userId,
+  tags: user.userTags,
+  email: user.userEmail ?? "",
+  alias: user.userName,
+  credentials: credentialsOf(user),
+});
+
+function credentialsOf({ userId, apiKeys, authenticators }: User): CredentialFacts[] {
+  return [
+    ...apiKeys.map(({ apiKeyId, credential }) => ({
+      id: apiKeyId,
+      user_id: userId,
+      type: credential.type,
+      public_key: credential.publicKey,
+    })),
+    ...authenticators.map(({ authenticatorId, credentialId, credential }) => ({
+      id: authenticatorId,
+      user_id: userId,
+      type: credential.type,
+      credential_id: credentialId,
+      public_key: credential.publicKey,
+    })),
+  ];
+}
+
+async function loadPolicies(read: Reader, organizationId: string, version: number): Promise<readonly Policy[]> {
+  const known = policiesOf.get(organizationId);
+  if (known?.version === version) return known.policies;
+  const rows = await selectPolicies(read, { organizationId });
+  const policies = rows.map(({ id, effect, consensus, condition, time }) => ({
+    policyId: id,
+    effect,
+    consensus,
+    condition,
+    time: time ?? undefined,
+  }));
+  if (policiesOf.size >= MAX_CACHED_ORGANIZATIONS) policiesOf.clear();
+  policiesOf.set(organizationId, { version, policies });
+  return policies;
+}
+
+const selectPolicies = prepared<{ organizationId: string }>()((db, { organizationId }) =>
+  db
+    .selectFrom("policies")
+    .select(["id", "effect", "consensus", "condition", "time"])
+    .where("organization_id", "=", organizationId)
+    .orderBy("id"),
+);
+
+const selectUserIds = prepared<{ organizationId: string }>()((db, { organizationId }) =>
+  db.selectFrom("users").select("id").where("organization_id", "=", organizationId).orderBy("id"),
+);

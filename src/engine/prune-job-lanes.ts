@@ -1,0 +1,35 @@
+import type { Transactor } from "../storage/engine.ts";
+import { reconciler } from "./jobs.ts";
+
+const HOUR_MS = 60 * 60 * 1000;
+
+/** Deletes lanes that have no jobs; the next job of such a lane brings it back. Finding due work reads every lane. */
+export const pruneJobLanes = reconciler({
+  name: "prune_job_lanes",
+  everyMs: HOUR_MS,
+  async run({ database, clock }) {
+    await database.transact("jobs", async (tx) => {
+      await keepJobsOut(tx);
+      await tx
+        .deleteFrom("job_lanes")
+        .where("leased_until", "<=", clock())
+        .where((where) =>
+          where.not(
+            where.exists(where.selectFrom("jobs").select("jobs.id").whereRef("jobs.lane", "=", "job_lanes.lane")),
+          ),
+        )
+        .execute();
+    });
+  },
+});
+
+/**
+ * Waits for the transactions that are adding jobs and holds new ones off for the moment that the deletion takes: a job
+ * whose lane goes would never run. SQLite has one writer anyway.
+ */
+async function keepJobsOut(tx: Transactor): Promise<void> {
+  if (tx.engine !== "postgres") return;
+  // Should it have to wait longer, it is for the next try.
+  await tx.all({ sql: "set local lock_timeout = '2s'", parameters: [] });
+  await tx.all({ sql: "lock table job_lanes in share row exclusive mode", parameters: [] });
+}

@@ -1,0 +1,42 @@
+import type { Kysely } from "kysely";
+import type { Engine } from "../engine.ts";
+import { table } from "./table.ts";
+
+/** Policies, and what they came to at each vote. */
+export async function up(db: Kysely<unknown>, engine: Engine): Promise<void> {
+  const create = (name: string) => table(db, engine, name);
+
+  await db.schema
+    .alterTable("organizations")
+    .addColumn("policies_version", engine === "postgres" ? "bigint" : "integer", (column) =>
+      column.notNull().defaultTo(0),
+    )
+    .execute();
+
+  await create("policies")
+    .text("organization_id")
+    .text("id")
+    .text("name")
+    .text("effect")
+    .text("consensus")
+    .text("condition")
+    .optionalText("time")
+    .text("notes")
+    .times()
+    .primaryKey("organization_id", "id")
+    .references(["organization_id"], "organizations", ["id"])
+    .unique("organization_id", "name")
+    .execute();
+
+  await create("policy_evaluations")
+    .text("organization_id")
+    .text("id")
+    .text("activity_id")
+    .text("vote_id")
+    .text("evaluations")
+    .integer("created_at")
+    .primaryKey("organization_id", "id")
+    .references(["organization_id", "activity_id"], "activities", ["organization_id", "id"])
+    .index("organization_id", "activity_id")
+    .execute();
+}

@@ -1,0 +1,250 @@
+import assert from "node:assert/strict";
+import { after, afterEach, before, describe, it } from "node:test";
+import { newId } from "../../src/kernel/ids.ts";
+import { addUser, apiKeyParams, type Client, generateApiKey, type Json } from "../support/client.ts";
+import { engines, startTestServer, type TestServer } from "../support/server.ts";
+
+type Person = Awaited<ReturnType<typeof addUser>>;
+
+for (const engine of engines) {
+  describe(`policies (${engine})`, () => {
+    let server: TestServer;
+    let root: Client;
+    let ada: Person;
+    let bob: Person;
+    let keyId: string;
+    let count = 0;
+    before(async () => {
+      server = await startTestServer(engine);
+      root = server.root;
+      ada = await addUser(root, "Ada");
+      bob = await addUser(root, "Bob");
+      const key = { privateKeyName: "treasury", curve: "CURVE_SECP256K1", privateKeyTags: [], addressFormats: [] };
+      const { privateKeys } = await root.result("create_private_keys", { privateKeys: [key] });
+      keyId = privateKeys[0].privateKeyId;
+    });
+    after(() => server.close());
+    afterEach(async () => {
+      const { policies } = await root.read("list_policies");
+      const policyIds = policies.map(({ policyId }: Json) => policyId);
+      if (policyIds.length > 0) await root.result("delete_policies", { policyIds });
+    });
+
+    const create = async (policy: object): Promise<string> =>
+      (await root.result("create_policy", { policyName: `p${count++}`, effect: "EFFECT_ALLOW", notes: "", ...policy }))
+        .policyId;
+    const sign = (person: Person, payload = "hello") =>
+      person.client.submit("sign_raw_payload", {
+        signWith: keyId,
+        payload,
+        encoding: "PAYLOAD_ENCODING_TEXT_UTF8",
+        hashFunction: "HASH_FUNCTION_KECCAK256",
+      });
+    const is = ({ userId }: Person) => `approvers.any(user, user.id == '${userId}')`;
+    const signs = "activity.resource == 'PRIVATE_KEY' && activity.action == 'SIGN'";
+
+    it("are created, shown, changed and deleted", async () => {
+      const policy = { policyName: "sign", effect: "EFFECT_ALLOW", condition: signs, consensus: is(ada), notes: "why" };
+      const { policyId } = await root.result("create_policy", policy);
+      const shown = (await root.read("get_policy", { policyId })).policy;
+      const { createdAt: _c, updatedAt: _u, ...rest } = shown;
+      assert.deepEqual(rest, { policyId, ...policy });
+      assert.deepEqual((await root.read("list_policies")).policies, [shown]);
+      const time = "time.now < Timestamp('2100-01-01T00:00:00Z')";
+      await root.result(
+        "update_policy",
+        { policyId, policyNotes: "because", time },
+        { type: "ACTIVITY_TYPE_UPDATE_POLICY_V2" },
+      );
+      const changed = (await root.read("get_policy", { policyId })).policy;
+      assert.deepEqual([changed.notes, changed.time, changed.condition], ["because", time, signs]);
+      assert.deepEqual(await root.result("delete_policy", { policyId }), { policyId });
+      assert.equal((await root.query("get_policy", { policyId })).status, 404);
+      assert.equal((await root.submit("delete_policy", { policyId: newId() })).status, 404);
+    });
+
+    it("allow whom they name, for what they say", async () => {
+      assert.equal((await sign(ada)).status, 403);
+      await create({ consensus: is(ada), condition: `${signs} && private_key.id == '${keyId}'` });
+      assert.equal((await sign(ada)).body.activity?.status, "ACTIVITY_STATUS_COMPLETED");
+      assert.equal((await sign(bob)).status, 403);
+      assert.equal((await ada.client.submit("update_organization_name", { organizationName: "x" })).status, 403);
+      const tag = await ada.client.submit("create_user_tag", { userTagName: "x", userIds: [] });
+      assert.equal(tag.status, 403);
+    });
+
+    it("deny before they allow, and the root quorum stands above them", async () => {
+      await create({ consensus: is(ada), condition: signs });
+      const denying = await create({ effect: "EFFECT_DENY", condition: signs });
+      const answer = await sign(ada);
+      assert.equal(answer.status, 403);
+      const [denial] = answer.body.details;
+      assert.equal(denial.message, `The following policies denied this action: ${denying}`);
+      assert.equal(denial.policyEvaluations.length, 2);
+      const byRoot = await sign({ userId: "", client: root });
+      assert.equal(byRoot.body.activity.status, "ACTIVITY_STATUS_COMPLETED");
+    });
+
+    it("say why they denied", async () => {
+      const policyId = await create({
+        consensus: is(ada),
+        condition: "activity.action == 'SIGN' && private_key.label == 'other'",
+      });
+      const answer = await sign(ada);
+      const [denial, explanation] = answer.body.details;
+      assert.equal(denial.message, "No policies evaluated to outcome: Allow");
+      assert.deepEqual(denial.policyEvaluations, [{ policyId, outcome: "OUTCOME_DENY_IMPLICIT" }]);
+      assert.equal(explanation.explanations[0].policyId, policyId);
+      assert.match(explanation.explanations[0].text, /private_key\.label == 'other'/);
+      assert.match(explanation.explanations[0].text, /treasury/);
+    });
+
+    it("gather consensus, in which each vote is judged with the facts of its time", async () => {
+      await create({ consensus: `${is(ada)} && ${is(bob)}`, condition: signs });
+      const first = await sign(ada, "together");
+      assert.equal(first.body.activity?.status, "ACTIVITY_STATUS_CONSENSUS_NEEDED", JSON.stringify(first.body));
+      const { id: activityId, fingerprint } = first.body.activity;
+      const seen = await bob.client.read("get_activity", { activityId });
+      assert.deepEqual([seen.activity.canApprove, seen.activity.canReject], [true, true]);
+      const carol = await addUser(root, "Carol");
+      const bystander = await carol.client.read("get_activity", { activityId });
+      assert.deepEqual([bystander.activity.canApprove, bystander.activity.canReject], [false, false]);
+      assert.equal((await carol.client.submit("approve_activity", { fingerprint })).status, 403);
+      const { activity } = (await bob.client.submit("approve_activity", { fingerprint })).body;
+      assert.equal(activity.status, "ACTIVITY_STATUS_COMPLETED");
+      assert.match(activity.result.signRawPayloadResult.r, /^[0-9a-f]{64}$/);
+      const { policyEvaluations } = await root.read("get_policy_evaluations", { activityId });
+      assert.deepEqual(
+        policyEvaluations.map(({ policyEvaluations: [only] }: Json) => only.outcome),
+        ["OUTCOME_REQUIRES_CONSENSUS", "OUTCOME_ALLOW"],
+      );
+      assert.deepEqual(
+        policyEvaluations.map(({ voteId }: Json) => voteId),
+        activity.votes.map(({ id }: Json) => id),
+      );
+    });
+
+    it("forget an approval with its user's tag", async () => {
+      const { userTagId } = await root.result("create_user_tag", {
+        userTagName: `approver ${engine}`,
+        userIds: [ada.userId, bob.userId],
+      });
+      const tagged = `approvers.filter(user, user.tags.contains('${userTagId}')).count() >= 2`;
+      await create({ consensus: tagged, condition: signs });
+      const { fingerprint } = (await sign(ada, "tagged")).body.activity;
+      await root.result("update_user_tag", { userTagId, addUserIds: [], removeUserIds: [ada.userId] });
+      const vote = await bob.client.submit("approve_activity", { fingerprint });
+      assert.notEqual(vote.body.activity?.status, "ACTIVITY_STATUS_COMPLETED");
+      await root.result("delete_user_tags", { userTagIds: [userTagId] });
+    });
+
+    it("end with one rejection of a user they name", async () => {
+      await create({ consensus: `${is(ada)} && ${is(bob)}`, condition: signs });
+      const { fingerprint } = (await sign(ada, "rejected")).body.activity;
+      const { activity } = (await bob.client.submit("reject_activity", { fingerprint })).body;
+      assert.equal(activity.status, "ACTIVITY_STATUS_REJECTED");
+    });
+
+    it("read typed data, and what a payload does not say is an error", async () => {
+      const policyId = await create({ consensus: is(ada), condition: "eth.eip_712.primary_type == 'Mail'" });
+      const typed = (primaryType: string) =>
+        JSON.stringify({
+          types: { [primaryType]: [{ name: "text", type: "string" }] },
+          primaryType,
+          domain: { name: "Mail app" },
+          message: { text: "hi" },
+        });
+      const signTyped = (payload: string) =>
+        ada.client.submit("sign_raw_payload", {
+          signWith: keyId,
+          payload,
+          encoding: "PAYLOAD_ENCODING_EIP712",
+          hashFunction: "HASH_FUNCTION_NO_OP",
+        });
+      assert.equal((await signTyped(typed("Mail"))).body.activity?.status, "ACTIVITY_STATUS_COMPLETED");
+      assert.equal((await signTyped(typed("Order"))).status, 403);
+      const plain = await sign(ada);
+      assert.deepEqual(plain.body.details[0].policyEvaluations, [{ policyId, outcome: "OUTCOME_ERROR" }]);
+    });
+
+    it("tell credentials apart", async () => {
+      await create({
+        consensus: `credentials.any(c, c.public_key == '${ada.client.key.publicKey}')`,
+        condition: signs,
+      });
+      assert.equal((await sign(ada)).status, 200);
+      const other = generateApiKey();
+      await ada.client.result("create_api_keys", { userId: ada.userId, apiKeys: [apiKeyParams(other)] });
+      const withOther = { userId: ada.userId, client: ada.client.with({ key: other }) };
+      assert.notEqual((await sign(withOther)).body.activity?.status, "ACTIVITY_STATUS_COMPLETED");
+    });
+
+    it("can take a user's own credentials away from them, by denying", async () => {
+      const apiKeys = [apiKeyParams(generateApiKey())];
+      await create({ effect: "EFFECT_DENY", condition: "activity.resource == 'CREDENTIAL'" });
+      assert.equal((await bob.client.submit("create_api_keys", { userId: bob.userId, apiKeys })).status, 403);
+    });
+
+    it("out of their time are as if they were not there", async () => {
+      await create({ consensus: is(ada), condition: signs, time: "time.now < Timestamp('2020-01-01T00:00:00Z')" });
+      const answer = await sign(ada);
+      assert.equal(answer.status, 403);
+      assert.equal(answer.body.details[0].policyEvaluations[0].outcome, "OUTCOME_TIME_INACTIVE");
+    });
+
+    it("are tried out without creating anything", async () => {
+      const policyId = await create({ consensus: `${is(ada)} && ${is(bob)}`, condition: signs });
+      const parameters = {
+        signWith: keyId,
+        payload: "x",
+        encoding: "PAYLOAD_ENCODING_TEXT_UTF8",
+        hashFunction: "HASH_FUNCTION_SHA256",
+      };
+      const activity = { type: "ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2", parameters };
+      const before = (await root.read("list_activities")).activities[0].id;
+      const ask = (userIds: string[]) => root.read("simulate_policy", { activity, userIds });
+      assert.equal((await ask([ada.userId, bob.userId])).outcome, "ALLOW");
+      const short = await ask([ada.userId]);
+      assert.equal(short.outcome, "CONSENSUS_NEEDED");
+      assert.equal(short.policyEvaluations[0].policyId, policyId);
+      assert.match(short.policyEvaluations[0].explanation, new RegExp(bob.userId));
+      const rootId = server.credentials.userId;
+      assert.deepEqual([(await ask([rootId])).outcome, (await ask([rootId])).rootQuorum], ["ALLOW", "MET"]);
+      const carol = await addUser(root, "Carol");
+      assert.equal((await ask([carol.userId])).outcome, "DENY");
+      const unknown = await root.query("simulate_policy", { activity: { type: "X", parameters }, userIds: [rootId] });
+      assert.equal(unknown.status, 400);
+      const bad = await root.query("simulate_policy", { activity: { ...activity, parameters: {} }, userIds: [rootId] });
+      assert.match(bad.body.message, /activity\.parameters/);
+      assert.equal((await root.query("simulate_policy", { activity, userIds: [newId()] })).status, 404);
+      assert.notEqual((await root.read("list_activities")).activities[0].id, before, "only adding Carol made one");
+    });
+
+    it("are refused when they cannot be right", async () => {
+      const cases: [object, RegExp][] = [
+        [{ condition: "activity.nothing == 'x'" }, /invalid policy condition: .*field does not exist: nothing/],
+        [{ condition: "activity.action ==" }, /invalid policy condition/],
+        [{ consensus: "approvers" }, /invalid policy consensus/],
+        [{ time: "true ||" }, /time/],
+        [{ condition: `${"(".repeat(10_000)}true${")".repeat(10_000)}` }, /invalid policy condition/],
+        [{ effect: "EFFECT_MAYBE" }, /parameters\.effect/],
+      ];
+      for (const [change, message] of cases) {
+        const policy = { policyName: "bad", effect: "EFFECT_ALLOW", notes: "", ...change };
+        const answer = await root.submit("create_policy", policy);
+        assert.equal(answer.status, 400, JSON.stringify(change).slice(0, 100));
+        assert.match(answer.body.message, message);
+      }
+      await create({ policyName: "taken" });
+      const twice = await root.submit("create_policy", { policyName: "taken", effect: "EFFECT_ALLOW", notes: "" });
+      assert.equal(twice.status, 400);
+      assert.match(twice.body.message, /policy label must be unique/);
+      const together = [
+        { policyName: "new one", effect: "EFFECT_ALLOW", notes: "" },
+        { policyName: "taken", effect: "EFFECT_DENY", notes: "" },
+      ];
+      assert.equal((await root.submit("create_policies", { policies: together })).status, 400);
+      assert.equal((await root.read("list_policies")).policies.length, 1);
+    });
+  });
+}

@@ -1,0 +1,197 @@
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { after, before, describe, it } from "node:test";
+import { addUser, apiKeyParams, type Client, generateApiKey, type TestAnswer } from "../support/client.ts";
+import { dumpDatabase, recordTables } from "../support/database-dump.ts";
+import { assertErrorBody } from "../support/error-body.ts";
+import { bodyOf, type ExampleRequest, exampleRequests } from "../support/examples.ts";
+import { engines, startTestServer, type TestServer } from "../support/server.ts";
+import { createWorld, type World } from "../support/world.ts";
+
+/**
+ * Who may do what: every operation as every kind of caller, each in an organization of its own. The table beside this file
+ * is there to be read; KEYSTEAD_UPDATE_SNAPSHOTS=1 writes it anew.
+ */
+
+const snapshot = new URL("./authorization-matrix.txt", import.meta.url);
+
+const EXPIRATION_SECONDS = 60;
+let clockAheadMs = 0;
+const clock = () => Date.now() + clockAheadMs;
+
+/** Sends the request of an example as somebody. */
+type Send = (url: string, body: string) => Promise<TestAnswer>;
+
+interface Caller {
+  /** Made before what the example needs. */
+  make: (world: World) => Promise<Send>;
+  /** What comes last before the request. */
+  finish?: (world: World) => Promise<unknown>;
+  /** Whether the request makes sense for this caller; always unless said. */
+  sends?: (world: World, fields: object) => boolean;
+}
+
+const as = (client: Client): Send => {
+  return (url, body) => client.post(url, body);
+};
+
+const strangers: Record<string, Caller> = {
+  "no stamp": { make: async ({ root }) => withoutStamp(root.client.baseUrl) },
+  "foreign key": {
+    make: async ({ server, organizationId }) => as((await createWorld(server)).root.client.with({ organizationId })),
+  },
+  "expired key": {
+    make: async ({ root, user: { userId } }) => {
+      const key = generateApiKey();
+      const apiKeys = [apiKeyParams(key, { expirationSeconds: String(EXPIRATION_SECONDS) })];
+      await root.client.result("create_api_keys", { apiKeys, userId });
+      return whenExpired(as(root.client.with({ key })));
+    },
+  },
+  "deleted user": {
+    make: async ({ root }) => {
+      const { userId, client } = await addUser(root.client, "Gone");
+      await root.client.result("delete_users", { userIds: [userId] });
+      return as(client);
+    },
+  },
+};
+
+const members: Record<string, Caller> = {
+  "plain user": { make: async ({ root }) => as((await addUser(root.client, "Bystander")).client) },
+  "about oneself": {
+    make: async ({ user }) => as(user.client),
+    sends: ({ user }, fields) => JSON.stringify(fields).includes(user.userId),
+  },
+  "root user": { make: async ({ root }) => as(root.client) },
+  "one of two": { make: async ({ root }) => as(root.client), finish: ({ quorumOfTwo }) => quorumOfTwo() },
+};
+
+const callers = { ...strangers, ...members };
+const newest = exampleRequests.filter(({ name, operation }) => name === operation.path);
+
+for (const engine of engines) {
+  describe(`authorization (${engine})`, () => {
+    let server: TestServer;
+    const rows = new Map<string, string[]>();
+    before(async () => {
+      server = await startTestServer(engine, { clock });
+    });
+    after(() => server.close());
+
+    for (const request of newest) {
+      it(`of ${request.name}`, async () => {
+        const outcomes: Record<string, string> = {};
+        for (const [name, caller] of Object.entries(callers)) {
+          outcomes[name] = await outcomeFor(server, request, caller, `${request.name}, ${name}`);
+        }
+        rows.set(request.name, Object.values(outcomes));
+        assertRules(request, outcomes);
+      });
+    }
+
+    it("is what the committed table says", () => {
+      assert.equal(rows.size, newest.length, "every operation has its outcomes");
+      const table = tableOf(rows);
+      if (process.env.KEYSTEAD_UPDATE_SNAPSHOTS === "1" && engine === engines[0]) writeFileSync(snapshot, table);
+      assert.equal(table, readFileSync(snapshot, "utf8"));
+    });
+  });
+}
+
+async function outcomeFor(server: TestServer, request: ExampleRequest, caller: Caller, about: string): Promise<string> {
+  const { database } = server.opened;
+  const world = await createWorld(server);
+  const send = await caller.make(world);
+  const fields = await request.example(world);
+  if (caller.sends && !caller.sends(world, fields)) return "-";
+  await caller.finish?.(world);
+  const body = JSON.stringify(bodyOf(request, world.root.client, fields));
+  const isDenied = ({ status }: TestAnswer) => status === 403 && request.operation.noun === "activity";
+  const before = await dumpDatabase(database);
+  const answer = await send(request.url, body);
+  if (answer.status === 200) return `200 ${shownStatus(request, answer)}`.trim();
+  assertErrorBody(answer, about);
+  const after = await dumpDatabase(database);
+  if (isDenied(answer)) await assertRecorded(world, request, fields, about);
+  for (const table of Object.keys(before)) {
+    if (isDenied(answer) && recordTables.includes(table)) continue;
+    assert.deepEqual(after[table], before[table], `${about} changed ${table}`);
+  }
+  return `${answer.status} ${answer.body.turnkeyErrorCode}`;
+}
+
+const shownStatus = ({ operation }: ExampleRequest, { body }: TestAnswer): string =>
+  operation.noun === "query" ? "" : body.activity.status.replace("ACTIVITY_STATUS_", "");
+
+/** A denied activity stays as rejected, with the reason, and its organization sees it. */
+async function assertRecorded({ root }: World, { type }: ExampleRequest, fields: object, about: string): Promise<void> {
+  const filters = { filterByStatus: ["ACTIVITY_STATUS_REJECTED"], filterByType: [type] };
+  const { activities } = await root.client.read("list_activities", filters);
+  assert.equal(activities.length, 1, about);
+  const [{ id, intent, result, failure, votes }] = activities;
+  assert.deepEqual(Object.values(intent), [fields], about);
+  assert.deepEqual(result, {}, about);
+  assert.equal(failure.code, 7, about);
+  assert.equal(votes.length, 1, about);
+  const { activity } = await root.client.read("get_activity", { activityId: id });
+  assert.deepEqual(activity, activities[0], about);
+}
+
+const codesOfStrangers: Record<string, string> = {
+  "no stamp": "401 SIGNATURE_MISSING",
+  "foreign key": "401 PUBLIC_KEY_NOT_FOUND",
+  "expired key": "401 API_KEY_EXPIRED",
+  "deleted user": "401 PUBLIC_KEY_NOT_FOUND",
+};
+
+const credentialOperations = ["create_api_keys", "delete_api_keys", "create_authenticators", "delete_authenticators"];
+
+/** What holds whatever the table says. */
+function assertRules({ name, operation }: ExampleRequest, outcomes: Record<string, string>): void {
+  for (const stranger of Object.keys(strangers)) assert.equal(outcomes[stranger], codesOfStrangers[stranger], stranger);
+  if (operation.noun === "query") {
+    for (const member of Object.keys(members)) assert.match(outcomes[member] as string, /^(200|-)$/, member);
+    return;
+  }
+  assert.equal(outcomes["plain user"], "403 REQUEST_NOT_AUTHORIZED");
+  const decided = name === "reject_activity" ? "200 REJECTED" : "200 COMPLETED";
+  assert.equal(outcomes["root user"], decided);
+  // A vote of the root user is the second of the two; any other request is the first.
+  assert.equal(outcomes["one of two"], operation.noun === "vote" ? decided : "200 CONSENSUS_NEEDED");
+  const mayDoItself = credentialOperations.includes(name);
+  assert.match(
+    outcomes["about oneself"] as string,
+    mayDoItself ? /^200 COMPLETED$/ : /^(403 REQUEST_NOT_AUTHORIZED|-)$/,
+  );
+}
+
+/** Columns of plain text, one line for each operation. */
+function tableOf(rows: ReadonlyMap<string, string[]>): string {
+  const lines = [["operation", ...Object.keys(callers)], ...[...rows].map(([name, outcomes]) => [name, ...outcomes])];
+  const widths = (lines[0] as string[]).map((_, column) =>
+    Math.max(...lines.map((line) => (line[column] ?? "").length)),
+  );
+  const padded = lines.map((line) => line.map((cell, column) => cell.padEnd(widths[column] as number)).join("  "));
+  return `${padded.map((line) => line.trimEnd()).join("\n")}\n`;
+}
+
+const withoutStamp = (baseUrl: string): Send => {
+  return async (url, body) => {
+    const headers = { "content-type": "application/json" };
+    const response = await fetch(`${baseUrl}${url}`, { method: "POST", headers, body });
+    return { status: response.status, headers: response.headers, body: await response.json() };
+  };
+};
+
+/** Lets the server's clock pass the expiry for as long as the request takes. */
+const whenExpired = (send: Send): Send => {
+  return async (url, body) => {
+    clockAheadMs = EXPIRATION_SECONDS * 1000;
+    try {
+      return await send(url, body);
+    } finally {
+      clockAheadMs = 0;
+    }
+  };
+};

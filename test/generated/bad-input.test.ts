@@ -1,0 +1,184 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import fc from "fast-check";
+import type { Json, TestAnswer } from "../support/client.ts";
+import { type Dump, dumpDatabase } from "../support/database-dump.ts";
+import { assertErrorBody, blamedFields } from "../support/error-body.ts";
+import { bodyOf, type ExampleRequest, exampleRequests } from "../support/examples.ts";
+import {
+  type FieldSchema,
+  fieldsOf,
+  type Mutation,
+  missingFields,
+  mutationsOf,
+  replaced,
+} from "../support/mutations.ts";
+import { engines, startTestServer, type TestServer } from "../support/server.ts";
+import { createWorld, type World } from "../support/world.ts";
+
+/**
+ * Bad input of every kind, for every operation: refused with a 4xx that names what is wrong, and nothing in the database has
+ * changed. SQLite meets all of it, PostgreSQL a sample, as what refuses is the same code.
+ */
+
+const SEED = 20_26;
+const plans = { sqlite: { every: 1, runs: 30 }, postgres: { every: 8, runs: 5 } };
+
+/** What no example can give, and why. */
+const notGiven: Record<string, string[]> = {
+  // Refused until sign-in by OAuth is there.
+  create_users: ["parameters.users.0.oauthProviders.0.oidcToken"],
+  // Not together with `before`.
+  list_activities: ["paginationOptions.after"],
+  list_webhook_deliveries: ["paginationOptions.after"],
+};
+
+/** Requests that are sent together, between two looks at the whole database. */
+const GROUP = 20;
+
+for (const engine of engines) {
+  describe(`bad input (${engine})`, () => {
+    const { every, runs } = plans[engine];
+    let server: TestServer;
+    let foreign: World;
+    before(async () => {
+      server = await startTestServer(engine);
+      foreign = await createWorld(server);
+    });
+    after(() => server.close());
+
+    for (const [index, request] of exampleRequests.entries()) {
+      it(`of ${request.name}`, async () => {
+        const target = await createTarget(server, request);
+        assertComplete(target);
+        const mutations = await mutationsFor(target, foreign);
+        assert.ok(mutations.length > 60, `only ${mutations.length} mutations of ${request.name}`);
+        await assertRefused(
+          target,
+          mutations.filter((_, position) => (position + index) % every === 0),
+        );
+        await assertStillValid(target);
+        await assertHarmless(target, runs);
+      });
+    }
+
+    it("is not a foreign cursor, which only says where a page of the own organization begins", async () => {
+      const { root, organizationId } = await createWorld(server);
+      const { activities: foreignActivities } = await foreign.root.client.read("list_activities");
+      for (const cursor of ["before", "after"]) {
+        const paginationOptions = { [cursor]: foreignActivities[0].id };
+        const { activities } = await root.client.read("list_activities", { paginationOptions });
+        for (const activity of activities) assert.equal(activity.organizationId, organizationId, cursor);
+      }
+    });
+
+    it("leaves no error of the service's own in the log", () => {
+      const levels = server
+        .log()
+        .trim()
+        .split("\n")
+        .map((line) => (JSON.parse(line) as { level: string }).level);
+      assert.ok(levels.includes("info"));
+      assert.ok(!levels.includes("error") && !levels.includes("fatal"));
+    });
+  });
+}
+
+/** A valid request in an organization of its own. */
+interface Target {
+  request: ExampleRequest;
+  schema: FieldSchema;
+  world: World;
+  body: Json;
+}
+
+async function createTarget(server: TestServer, request: ExampleRequest): Promise<Target> {
+  const world = await createWorld(server);
+  const schema = request.schema as FieldSchema;
+  return { request, schema, world, body: await newBody(request, world) };
+}
+
+const newBody = async (request: ExampleRequest, world: World): Promise<Json> =>
+  bodyOf(request, world.root.client, await request.example(world));
+
+async function mutationsFor({ request, schema, body }: Target, foreign: World): Promise<Mutation[]> {
+  const foreignBody = await newBody(request, foreign);
+  const otherTypes = exampleRequests.flatMap(({ operation, type }) =>
+    type === undefined || operation === request.operation ? [] : [type],
+  );
+  return mutationsOf({ body, schema, foreignBody, otherTypes: otherTypes.slice(0, 2) });
+}
+
+/** A field without an example would not be tested. */
+function assertComplete({ request, schema, body }: Target): void {
+  const missing = missingFields(schema, body);
+  assert.deepEqual(missing, notGiven[request.name] ?? [], `the example of ${request.name} lacks fields`);
+}
+
+const send = ({ request, world }: Target, body: string | Uint8Array): Promise<TestAnswer> =>
+  world.root.client.post(request.url, body);
+
+async function assertRefused(target: Target, mutations: readonly Mutation[]): Promise<void> {
+  const before = await contents(target);
+  for (let start = 0; start < mutations.length; start += GROUP) {
+    const group = mutations.slice(start, start + GROUP);
+    await Promise.all(group.map((mutation) => assertOneRefused(target, mutation)));
+    const names = group.map(({ name }) => name).join(" | ");
+    assertUnchanged(before, await contents(target), `${target.request.name}, one of ${names}`);
+  }
+}
+
+async function assertOneRefused(target: Target, { name, body, status, names }: Mutation): Promise<void> {
+  const about = `${target.request.name}, ${name}`;
+  const answer = await send(target, body);
+  assertErrorBody(answer, about);
+  assert.equal(answer.status, status, `${about}: ${JSON.stringify(answer.body)}`);
+  if (names !== undefined) assert.ok(isNamed(answer, names), `${about}: ${names} is not named: ${answer.body.message}`);
+}
+
+function isNamed(answer: TestAnswer, name: string): boolean {
+  const { message } = answer.body;
+  if (message.includes(name) || blamedFields(answer).includes(name)) return true;
+  return name === "organizationId" && message === "malformed organization ID provided";
+}
+
+const contents = ({ world }: Target): Promise<Dump> => dumpDatabase(world.server.opened.database);
+
+function assertUnchanged(before: Dump, after: Dump, about: string): void {
+  for (const table of Object.keys(before)) assert.deepEqual(after[table], before[table], `${about} changed ${table}`);
+}
+
+/** The server lives, and the request of which all were made is as good as ever: they failed for what was wrong with them. */
+async function assertStillValid(target: Target): Promise<void> {
+  const health = await fetch(`${target.world.server.baseUrl}/healthz`);
+  assert.deepEqual(await health.json(), { status: "ok" });
+  const answer = await send(target, JSON.stringify(target.body));
+  assert.equal(answer.status, 200, JSON.stringify(answer.body));
+}
+
+/** Any value in any place, and any damage to the bytes: accepted as valid or refused without a trace, never our error. */
+async function assertHarmless({ request, schema, world }: Target, numRuns: number): Promise<void> {
+  const target = { request, schema, world, body: await newBody(request, world) };
+  const property = fc.asyncProperty(anyBody(target), async (bytes) => {
+    const about = `${request.name} with ${bytes.toString().slice(0, 2000)}`;
+    const before = await contents(target);
+    const answer = await send(target, bytes);
+    if (answer.status === 200) return;
+    assertErrorBody(answer, about);
+    assertUnchanged(before, await contents(target), about);
+  });
+  await fc.assert(property, { seed: SEED, numRuns });
+}
+
+function anyBody({ body, schema }: Target): fc.Arbitrary<Buffer> {
+  const fields = fieldsOf(schema, body);
+  const text = Buffer.from(JSON.stringify(body));
+  const value = fc.oneof(fc.jsonValue(), fc.string({ unit: "binary" }));
+  const elsewhere = fc.record({ field: fc.constantFrom(...fields), value });
+  const damage = fc.record({ at: fc.nat(text.length), length: fc.nat(8), bytes: fc.uint8Array({ maxLength: 8 }) });
+  return fc.oneof(
+    elsewhere.map(({ field, value }) => Buffer.from(JSON.stringify(replaced(body, field.path, value)))),
+    damage.map(({ at, length, bytes }) => Buffer.concat([text.subarray(0, at), bytes, text.subarray(at + length)])),
+    fc.uint8Array({ maxLength: 64 }).map((bytes) => Buffer.from(bytes)),
+  );
+}

@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { operations } from "../../src/capabilities/index.ts";
+import { bodyOf, type ExampleRequest, exampleRequests, examples, olderExamples } from "../support/examples.ts";
+import { onEachEngine } from "../support/server.ts";
+import { createWorld, type Member, type World } from "../support/world.ts";
+
+it("every operation and every older version of an activity has an example, and nothing else has", () => {
+  assert.deepEqual(Object.keys(examples).sort(), operations.map(({ path }) => path).sort());
+  const older = operations.flatMap((operation) =>
+    operation.noun === "activity" ? [...operation.versions.keys()].slice(1) : [],
+  );
+  assert.deepEqual(Object.keys(olderExamples).sort(), older.sort());
+  assert.ok(exampleRequests.length >= 45, `only ${exampleRequests.length} requests`);
+});
+
+onEachEngine("the example of", (server) => {
+  for (const request of exampleRequests) {
+    it(`${request.name} succeeds`, async () => {
+      const world = await createWorld(server());
+      const fields = await request.example(world);
+      const { client } = world.root;
+      const answer = await client.post(request.url, JSON.stringify(bodyOf(request, client, fields)));
+      assert.equal(answer.status, 200, JSON.stringify(answer.body));
+      assert.equal(answer.headers.get("content-type"), "application/json");
+      if (request.operation.noun === "activity") assertCarriedOut(request, fields, answer.body.activity);
+      if (request.operation.noun === "vote") assertDecided(request, fields, answer.body.activity);
+      if (request.operation.noun !== "query") await assertShown(world, answer.body.activity);
+    });
+  }
+});
+
+interface Shown {
+  id: string;
+  type: string;
+  status: string;
+  organizationId: string;
+  fingerprint: string;
+  intent: Record<string, unknown>;
+  result: Record<string, unknown>;
+  votes: { userId: string }[];
+}
+
+/** `create_users` in `ACTIVITY_TYPE_CREATE_USERS_V4` makes `createUsersIntentV4`. */
+function intentKeyOf({ operation, type }: ExampleRequest): string {
+  const camelCase = operation.path.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+  return `${camelCase}Intent${/_(V\d+)$/.exec(type as string)?.[1] ?? ""}`;
+}
+
+function assertCarriedOut(request: ExampleRequest, fields: object, activity: Shown): void {
+  assert.equal(activity.status, "ACTIVITY_STATUS_COMPLETED", JSON.stringify(activity));
+  assert.equal(activity.type, request.type);
+  assert.deepEqual(activity.intent, { [intentKeyOf(request)]: fields });
+  assert.equal(Object.keys(activity.result).length, 1);
+  assert.match(Object.keys(activity.result)[0] as string, /^[a-z][A-Za-z]*Result(V\d+)?$/);
+}
+
+/** A vote answers the activity that it decides. */
+function assertDecided({ operation }: ExampleRequest, fields: object, activity: Shown): void {
+  const status = operation.path === "approve_activity" ? "ACTIVITY_STATUS_COMPLETED" : "ACTIVITY_STATUS_REJECTED";
+  assert.equal(activity.status, status);
+  assert.equal(activity.fingerprint, (fields as { fingerprint: string }).fingerprint);
+  assert.deepEqual(Object.keys(activity.intent), ["updateOrganizationNameIntent"]);
+  assert.equal(Object.keys(activity.result).length, status === "ACTIVITY_STATUS_COMPLETED" ? 1 : 0);
+  assert.equal(activity.votes.length, 2);
+}
+
+async function assertShown({ root, organizationId }: World, activity: Shown): Promise<void> {
+  assert.equal(activity.organizationId, organizationId);
+  const { activity: one } = await root.client.read("get_activity", { activityId: activity.id });
+  assert.deepEqual(one, activity);
+  const listed = await listedActivities(root, activity);
+  assert.deepEqual(listed, [activity]);
+}
+
+async function listedActivities({ client }: Member, { id, type, status }: Shown): Promise<Shown[]> {
+  const filters = { filterByType: [type], filterByStatus: [status] };
+  const { activities } = await client.read("list_activities", { ...filters, paginationOptions: { limit: "100" } });
+  return activities.filter((activity: Shown) => activity.id === id);
+}

@@ -1,0 +1,629 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import fc from "fast-check";
+import { Type } from "typebox";
+import { listJobs, retryDeadJobs } from "../../src/engine/job-admin.ts";
+import { JobWorker, type JobWorkerOptions } from "../../src/engine/job-worker.ts";
+import {
+  backOffMs,
+  dropJobs,
+  enqueue,
+  type JobContext,
+  type JobKind,
+  type JobResult,
+  job,
+  type NewJob,
+  reconciler,
+} from "../../src/engine/jobs.ts";
+import { pruneJobLanes } from "../../src/engine/prune-job-lanes.ts";
+import { newId } from "../../src/kernel/ids.ts";
+import { createLogger } from "../../src/kernel/log.ts";
+import { type Database, openDatabase } from "../../src/storage/database.ts";
+import { createTestDatabase } from "../support/postgres.ts";
+import { engines, testPostgresUrl } from "../support/server.ts";
+import { runKeystead, temporaryFolder } from "../support/server-process.ts";
+import { until } from "../support/until.ts";
+
+const LEASE_MS = 60_000;
+const Payload = Type.Object({ number: Type.Integer() });
+type Context = JobContext<{ number: number }>;
+
+const FINISH: JobResult = { next: { do: "finish" } };
+
+describe("pauses between attempts", () => {
+  it("double up to an hour and are shortened by at most half", () => {
+    fc.assert(
+      fc.property(fc.nat(10_000), fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), (attempts, random) => {
+        const full = Math.min(3_600_000, 1000 * 2 ** Math.min(attempts, 30));
+        const pause = backOffMs(attempts, () => random);
+        assert.ok(pause >= full / 2 && pause <= full, `${pause} after ${attempts}`);
+      }),
+    );
+    const longest = Array.from({ length: 14 }, (_, attempts) => backOffMs(attempts, () => 0));
+    assert.deepEqual(longest.slice(0, 4), [1000, 2000, 4000, 8000]);
+    assert.deepEqual(longest.slice(-2), [3_600_000, 3_600_000]);
+    assert.ok(new Set(Array.from({ length: 20 }, () => backOffMs(10))).size > 1, "they do not march in step");
+  });
+});
+
+for (const engine of engines) {
+  describe(`jobs (${engine})`, () => {
+    let url: string;
+    let database: Database;
+    const opened: Database[] = [];
+    const workers: JobWorker[] = [];
+    const children: ChildProcess[] = [];
+    const open = () => {
+      const one = openDatabase({ url });
+      opened.push(one);
+      return one;
+    };
+    before(async () => {
+      url =
+        engine === "sqlite"
+          ? `sqlite:${join(temporaryFolder(), "jobs.db")}`
+          : await createTestDatabase(testPostgresUrl(), `jobs_${newId().replaceAll("-", "")}`);
+      database = open();
+      await database.migrate();
+    });
+    after(async () => {
+      for (const child of children) child.kill("SIGKILL");
+      await Promise.all(workers.map((worker) => worker.stop()));
+      await Promise.all(opened.map((one) => one.close()));
+    });
+
+    let now = 1_800_000_000_000;
+    const clock = () => now;
+    const add = (kind: string, number: number, more: Partial<NewJob> = {}) => {
+      const given = { payload: { number }, lane: "lane", gate: "gate", organizationId: null, runAt: now, now };
+      return database.transact(undefined, (tx) => enqueue(tx, { kind, ...given, ...more }));
+    };
+    const jobsOf = (kind: string) => database.read.selectFrom("jobs").selectAll().where("kind", "=", kind).execute();
+    const jobOf = async (kind: string) => {
+      const jobs = await jobsOf(kind);
+      assert.equal(jobs.length, 1);
+      return jobs[0] as (typeof jobs)[number];
+    };
+    const isOver = (kind: string) => async () => (await jobsOf(kind)).length === 0;
+
+    const logged: string[] = [];
+    const start = async (kinds: JobKind[], options: Partial<JobWorkerOptions> & { database?: Database } = {}) => {
+      const log = createLogger("debug", { write: (line: string) => void logged.push(line) });
+      const services = { database: options.database ?? database, clock, log } as never;
+      const worker = new JobWorker({ services, kinds, pollMs: 5, ...options });
+      workers.push(worker);
+      await worker.start();
+      return worker;
+    };
+    /** A kind under a name of its own, and the numbers of its runs. */
+    const counting = (run: (context: Context) => Promise<JobResult> | JobResult = () => FINISH, more: object = {}) => {
+      const ran: number[] = [];
+      const name = `kind-${newId()}`;
+      const kind = job({
+        name,
+        payload: Payload,
+        ...more,
+        run: async (context) => {
+          ran.push(context.payload.number);
+          return run(context);
+        },
+      });
+      return { name, kind, ran };
+    };
+    /** An open promise, to hold runs with. */
+    const barrier = () => Promise.withResolvers<void>();
+
+    it("run once and leave nothing", async () => {
+      const { name, kind, ran } = counting();
+      await add(name, 1);
+      const worker = await start([kind]);
+      await until(isOver(name));
+      worker.wake();
+      await worker.stop();
+      assert.deepEqual(ran, [1]);
+    });
+
+    it("of one lane run one at a time in the order of their time", async () => {
+      let running = 0;
+      const { name, kind, ran } = counting(async () => {
+        assert.equal(++running, 1);
+        await new Promise(setImmediate);
+        running--;
+        return FINISH;
+      });
+      const numbers = Array.from({ length: 60 }, (_, index) => (index * 37) % 60);
+      for (const number of numbers) await add(name, number, { runAt: now - 1000 + number });
+      const worker = await start([kind]);
+      await until(isOver(name));
+      await worker.stop();
+      assert.deepEqual(
+        ran,
+        numbers.toSorted((a, b) => a - b),
+      );
+    });
+
+    it("of different lanes run at the same time", async () => {
+      const all = barrier();
+      const { name, kind, ran } = counting(async () => {
+        if (ran.length === 5) all.resolve();
+        await all.promise;
+        return FINISH;
+      });
+      for (let number = 0; number < 5; number++) await add(name, number, { lane: `parallel-${number}` });
+      const worker = await start([kind]);
+      await until(isOver(name));
+      await worker.stop();
+    });
+
+    it("of one gate are bounded and do not hold up another gate", async () => {
+      const held = barrier();
+      let running = 0;
+      let most = 0;
+      const slow = counting(async () => {
+        most = Math.max(most, ++running);
+        await held.promise;
+        running--;
+        return FINISH;
+      });
+      const other = counting();
+      for (let number = 0; number < 12; number++) {
+        await add(slow.name, number, { lane: `slow-${number}`, gate: "slow" });
+      }
+      const worker = await start([slow.kind, other.kind], { maxLanesPerGate: 3 });
+      await until(() => running === 3);
+      await add(other.name, 1, { lane: "other", gate: "other" });
+      worker.wake();
+      await until(isOver(other.name));
+      assert.equal(running, 3);
+      held.resolve();
+      await until(isOver(slow.name));
+      await worker.stop();
+      assert.equal(most, 3);
+      assert.equal(new Set(slow.ran).size, 12);
+      assert.equal(slow.ran.length, 12);
+    });
+
+    it("that fail pause longer each time, die at the last attempt, and stay", async () => {
+      const { name, kind, ran } = counting(
+        () => {
+          throw new Error("planted");
+        },
+        { maxAttempts: 4 },
+      );
+      const behind = counting();
+      await add(name, 1, { lane: "failing" });
+      await add(behind.name, 2, { lane: "failing", runAt: now });
+      const worker = await start([kind, behind.kind]);
+      await until(isOver(behind.name));
+      for (let attempt = 1; attempt < 4; attempt++) {
+        await until(async () => (await jobOf(name)).attempts === attempt);
+        const { run_at, state, last_error } = await jobOf(name);
+        const full = 1000 * 2 ** (attempt - 1);
+        assert.ok(run_at - now >= full / 2 && run_at - now <= full, `${run_at - now} ms after attempt ${attempt}`);
+        assert.deepEqual([state, last_error], ["waiting", "planted"]);
+        now = run_at;
+      }
+      await until(async () => (await jobOf(name)).state === "dead");
+      now += 24 * LEASE_MS;
+      const later = counting();
+      await add(later.name, 3, { lane: "failing" });
+      await worker.stop();
+      const next = await start([kind, later.kind]);
+      await until(isOver(later.name));
+      await next.stop();
+      assert.equal(ran.length, 4);
+      assert.equal((await jobOf(name)).state, "dead");
+    });
+
+    it("that died are listed and brought back, by name or all of them", async () => {
+      const { name, kind, ran } = counting(({ attempts }) =>
+        attempts === 0 && ran.length <= 3 ? { next: { do: "die" }, reason: "given up" } : FINISH,
+      );
+      for (const number of [1, 2, 3]) await add(name, number, { lane: `dead-${number}` });
+      const worker = await start([kind]);
+      await until(async () => (await jobsOf(name)).every(({ state }) => state === "dead"));
+      const listed = (await listJobs(database.read, "dead", 1000)).filter((one) => one.kind === name);
+      assert.deepEqual(
+        listed.map(({ payload, lastError, state }) => [payload, lastError, state]),
+        [1, 2, 3].map((number) => [{ number }, "given up", "dead"]),
+      );
+      const [first] = listed;
+      const id = first?.id as string;
+      assert.deepEqual(await retryDeadJobs(database, [id, newId()], now), [id]);
+      await until(async () => (await jobsOf(name)).length === 2);
+      const revived = await retryDeadJobs(database, undefined, now);
+      assert.ok(listed.slice(1).every((one) => revived.includes(one.id)));
+      await until(isOver(name));
+      await worker.stop();
+      assert.deepEqual(ran.toSorted(), [1, 1, 2, 2, 3, 3]);
+    });
+
+    it("that died are shown and brought back by the command line", async () => {
+      const { name, kind } = counting(() => ({ next: { do: "die" }, reason: "for the operator" }));
+      for (const number of [1, 2]) await add(name, number, { lane: `cli-${number}` });
+      const worker = await start([kind]);
+      await until(async () => (await jobsOf(name)).every(({ state }) => state === "dead"));
+      await worker.stop();
+      const settings = { DATABASE_URL: url, KEYSTEAD_DATA_DIR: temporaryFolder() };
+      const list = async (...args: string[]) => {
+        const { code, stdout, stderr } = await runKeystead(["jobs", "list", ...args], settings);
+        assert.equal(code, 0, stderr);
+        return (JSON.parse(stdout) as { id: string; kind: string; lastError: string }[]).filter(
+          (one) => one.kind === name,
+        );
+      };
+      const dead = await list();
+      assert.deepEqual(
+        dead.map(({ lastError }) => lastError),
+        ["for the operator", "for the operator"],
+      );
+      const id = dead[0]?.id as string;
+      const one = await runKeystead(["jobs", "retry", id], settings);
+      assert.deepEqual(JSON.parse(one.stdout), { retried: [id] });
+      assert.deepEqual(
+        (await list("--state", "waiting")).map((job) => job.id),
+        [id],
+      );
+      const all = await runKeystead(["jobs", "retry", "--all"], settings);
+      assert.ok(JSON.parse(all.stdout).retried.includes(dead[1]?.id));
+      assert.deepEqual(await list(), []);
+      for (const args of [["retry"], ["retry", id, "--all"], ["list", "--state", "odd"], ["list", "--limit", "0"]]) {
+        const refused = await runKeystead(["jobs", ...args], settings);
+        assert.equal(refused.code, 1, args.join(" "));
+        assert.match(refused.stderr, /^keystead: /);
+      }
+      await database.transact(undefined, async (tx) => {
+        for (const number of [1, 2]) await dropJobs(tx, `cli-${number}`);
+      });
+      assert.deepEqual(await jobsOf(name), []);
+    });
+
+    it("of a process that hangs go to another after the lease, and what it does then counts for nothing", async () => {
+      const held = barrier();
+      const recorded: string[] = [];
+      const kindOf = (who: string, run: () => Promise<void>) =>
+        counting(async () => {
+          await run();
+          return {
+            ...FINISH,
+            record: async () => {
+              recorded.push(who);
+            },
+          };
+        });
+      const first = kindOf("first", () => held.promise);
+      const second = kindOf("second", async () => {});
+      await add(first.name, 1, { lane: "leased" });
+      const hanging = await start([first.kind]);
+      await until(() => first.ran.length === 1);
+
+      const renamed = { ...second.kind, name: first.name };
+      const other = await start([renamed], { database: open() });
+      const probe = counting();
+      const settled = async (seconds: number) => {
+        now += seconds * 1000;
+        await add(probe.name, 1, { lane: `probe-${newId()}` });
+        const prober = await start([probe.kind]);
+        await until(isOver(probe.name));
+        await prober.stop();
+        other.wake();
+      };
+      await settled(59);
+      assert.deepEqual(second.ran, []);
+      await settled(2);
+      await until(isOver(first.name));
+      assert.deepEqual(second.ran, [1]);
+      held.resolve();
+      await until(() => logged.some((line) => line.includes("the lease was lost to another process")));
+      await hanging.stop();
+      await other.stop();
+      assert.deepEqual(first.ran, [1], "its own lease running out starts nothing anew");
+      assert.deepEqual(recorded, ["second"]);
+    });
+
+    const startChild = async (file: string) => {
+      const child = fork(fileURLToPath(new URL("../support/job-process.ts", import.meta.url)), [url, file]);
+      children.push(child);
+      await once(child, "message");
+      return child;
+    };
+    const linesOf = (file: string): string[] => {
+      try {
+        return readFileSync(file, "utf8").split("\n").slice(0, -1);
+      } catch {
+        return [];
+      }
+    };
+
+    it("of a killed process go to another after the lease", async () => {
+      const file = join(temporaryFolder(), "runs");
+      const real = Date.now();
+      await add("hang", 7, { lane: "killed", runAt: real, now: real });
+      const child = await startChild(file);
+      await until(() => linesOf(file).length === 1);
+      const exit = once(child, "exit");
+      child.kill("SIGKILL");
+      await exit;
+      const taken = counting();
+      const clockNow = now;
+      now = real + LEASE_MS / 2;
+      const worker = await start([{ ...taken.kind, name: "hang" }]);
+      await add(taken.name, 1, { lane: "marker" });
+      const marker = await start([taken.kind]);
+      await until(isOver(taken.name));
+      assert.deepEqual(taken.ran, [1], "not before the lease has ended");
+      now = Date.now() + LEASE_MS;
+      await until(isOver("hang"));
+      assert.deepEqual(taken.ran, [1, 7]);
+      await worker.stop();
+      await marker.stop();
+      now = Math.max(clockNow, now);
+    });
+
+    it("are shared by two processes without doubling", { skip: engine === "sqlite" }, async () => {
+      const file = join(temporaryFolder(), "runs");
+      const real = Date.now();
+      for (let number = 0; number < 500; number++) {
+        await add("count", number, {
+          lane: `shared-${number % 50}`,
+          gate: `gate-${number % 50}`,
+          runAt: real,
+          now: real,
+        });
+      }
+      const two = await Promise.all([startChild(file), startChild(file)]);
+      await until(isOver("count"));
+      for (const child of two) {
+        const exit = once(child, "exit");
+        child.send("stop");
+        await exit;
+      }
+      const numbers = linesOf(file).map(Number);
+      assert.equal(numbers.length, 500);
+      assert.equal(new Set(numbers).size, 500);
+      for (let lane = 0; lane < 50; lane++) {
+        const ofLane = numbers.filter((number) => number % 50 === lane);
+        assert.deepEqual(
+          ofLane,
+          ofLane.toSorted((a, b) => a - b),
+        );
+      }
+    });
+
+    it("are shared by two workers without doubling", async () => {
+      const first = counting();
+      const second = counting();
+      for (let number = 0; number < 500; number++) {
+        await add(first.name, number, { lane: `both-${number % 50}`, gate: `gate-${number % 50}` });
+      }
+      const other = { ...second.kind, name: first.name };
+      const both = await Promise.all([start([first.kind]), start([other], { database: open(), maxLanes: 4 })]);
+      await until(isOver(first.name));
+      await Promise.all(both.map((worker) => worker.stop()));
+      const all = [...first.ran, ...second.ran];
+      assert.equal(all.length, 500);
+      assert.equal(new Set(all).size, 500);
+    });
+
+    it("without input run once a period over two workers, and go on after failures", async () => {
+      let runs = 0;
+      let failing = false;
+      const every = reconciler({
+        name: `every-${newId()}`,
+        everyMs: 3_600_000,
+        run: async () => {
+          runs++;
+          if (failing) throw new Error("planted");
+        },
+      });
+      const both = await Promise.all([start([every]), start([every], { database: open() })]);
+      const next = async () => (await jobOf(every.name)).run_at;
+      for (let period = 1; period <= 3; period++) {
+        await until(async () => (await next()) === now + 3_600_000);
+        assert.equal(runs, period);
+        now += 3_600_000;
+      }
+      await until(async () => (await next()) === now + 3_600_000);
+      failing = true;
+      now += 3_600_000;
+      for (let attempt = 1; attempt <= 25; attempt++) {
+        await until(async () => (await jobOf(every.name)).attempts === attempt);
+        assert.equal((await jobOf(every.name)).last_error, "planted");
+        now = await next();
+      }
+      failing = false;
+      await until(async () => (await next()) === now + 3_600_000);
+      const { attempts, last_error } = await jobOf(every.name);
+      assert.deepEqual([attempts, last_error], [0, null]);
+      await Promise.all(both.map((worker) => worker.stop()));
+    });
+
+    it("of an unknown kind wait untouched until somebody knows it", async () => {
+      const { name, kind, ran } = counting();
+      const known = counting();
+      await add(name, 1, { lane: "unknown" });
+      let transactions = 0;
+      const counted: Database = {
+        ...database,
+        transact: (scope, work) => {
+          transactions++;
+          return database.transact(scope, work);
+        },
+      };
+      const worker = await start([known.kind], { database: counted });
+      await add(known.name, 2, { lane: "unknown" });
+      await until(isOver(known.name));
+      transactions = 0;
+      for (let look = 0; look < 20; look++) {
+        worker.wake();
+        await new Promise(setImmediate);
+      }
+      await worker.stop();
+      assert.ok(transactions <= 1, `${transactions} transactions for nothing`);
+      const { attempts, run_at, state } = await jobOf(name);
+      assert.deepEqual([attempts, run_at, state], [0, now, "waiting"]);
+      const newer = await start([kind]);
+      await until(isOver(name));
+      await newer.stop();
+      assert.deepEqual(ran, [1]);
+    });
+
+    it("of a stopping worker go to another at once, without an attempt counted", async () => {
+      const cut = barrier();
+      const first = counting(async () => {
+        await cut.promise;
+        throw new Error("cut off");
+      });
+      for (const number of [1, 2, 3]) await add(first.name, number, { lane: "handed-over" });
+      const stopping = await start([first.kind]);
+      await until(() => first.ran.length === 1);
+      const stopped = stopping.stop();
+      cut.resolve();
+      await stopped;
+      const attempts = (await jobsOf(first.name)).map((row) => row.attempts);
+      assert.deepEqual(attempts, [0, 0, 0]);
+      const second = counting();
+      const other = await start([{ ...second.kind, name: first.name }]);
+      await until(isOver(first.name));
+      await other.stop();
+      assert.deepEqual(second.ran, [1, 2, 3]);
+      assert.deepEqual(first.ran, [1]);
+    });
+
+    it("that never end do not keep a worker from stopping", async () => {
+      const { name, kind, ran } = counting(() => new Promise(() => undefined));
+      await add(name, 1, { lane: "never" });
+      const worker = await start([kind], { stopDeadlineMs: 50 });
+      await until(() => ran.length === 1);
+      await Promise.all([worker.stop(), worker.stop()]);
+      assert.ok(logged.some((line) => line.includes("still running at the deadline")));
+    });
+
+    it("of the same key are the same job, and one queued anew while it runs runs again", async () => {
+      const held = barrier();
+      const { name, kind, ran } = counting(async () => {
+        if (ran.length === 1) await held.promise;
+        return FINISH;
+      });
+      const key = newId();
+      await add(name, 1, { lane: "keyed", key });
+      await add(name, 1, { lane: "keyed", key });
+      const worker = await start([kind]);
+      await until(() => ran.length === 1);
+      now += 1;
+      await add(name, 1, { lane: "keyed", key });
+      held.resolve();
+      await until(isOver(name));
+      await worker.stop();
+      assert.deepEqual(ran, [1, 1]);
+    });
+
+    it("whose outcome cannot be stored have failed, and are not repeated at once", async () => {
+      const { name, kind, ran } = counting(() => ({
+        ...FINISH,
+        record: async (tx) => {
+          await tx
+            .insertInto("job_lanes")
+            .values({ lane: "unrecordable", gate: "g", leased_until: 0, owner: "" })
+            .execute();
+        },
+      }));
+      await add(name, 1, { lane: "unrecordable" });
+      const worker = await start([kind]);
+      await until(async () => (await jobOf(name)).attempts === 1);
+      worker.wake();
+      await worker.stop();
+      assert.deepEqual(ran, [1]);
+      assert.ok((await jobOf(name)).run_at > now);
+    });
+
+    it("may let their lane rest, and stay as they were", async () => {
+      const { name, kind, ran } = counting(() => (ran.length === 1 ? { next: { do: "pause", inMs: 5000 } } : FINISH));
+      for (const number of [1, 2]) await add(name, number, { lane: "resting" });
+      const before = await jobsOf(name);
+      const worker = await start([kind]);
+      const lane = () =>
+        database.read.selectFrom("job_lanes").selectAll().where("lane", "=", "resting").executeTakeFirstOrThrow();
+      await until(async () => (await lane()).leased_until === now + 5000);
+      assert.deepEqual(await jobsOf(name), before);
+      now += 5000;
+      await until(isOver(name));
+      await worker.stop();
+      assert.deepEqual(ran, [1, 1, 2]);
+    });
+
+    it("with a payload of another shape are dead at once", async () => {
+      const { name, kind, ran } = counting();
+      await add(name, 1, { lane: "shape", payload: { number: "one" } });
+      const worker = await start([kind]);
+      await until(async () => (await jobOf(name)).state === "dead");
+      await worker.stop();
+      assert.deepEqual(ran, []);
+      assert.match((await jobOf(name)).last_error as string, /payload/);
+    });
+
+    const lanesLike = async (prefix: string) => {
+      const lanes = await database.read.selectFrom("job_lanes").select("lane").execute();
+      return lanes.map(({ lane }) => lane).filter((lane) => lane.startsWith(prefix));
+    };
+    const prune = () => pruneJobLanes.run({ database, clock } as never);
+
+    it("keep their lanes, which go when they are empty and come back with the next job", async () => {
+      const { name, kind, ran } = counting();
+      await add(name, 1, { lane: "kept-with", runAt: now + 1000 });
+      await add(name, 2, { lane: "kept-without" });
+      const worker = await start([kind]);
+      await until(async () => (await jobsOf(name)).length === 1);
+      await worker.stop();
+      assert.equal((await lanesLike("kept-")).length, 2);
+      await prune();
+      assert.deepEqual(await lanesLike("kept-"), ["kept-with"]);
+      await add(name, 3, { lane: "kept-without", runAt: now + 1000 });
+      now += 1000;
+      const next = await start([kind]);
+      await until(isOver(name));
+      await next.stop();
+      assert.deepEqual(ran.toSorted(), [1, 2, 3]);
+    });
+
+    it("that are just being added keep their lane from going", { skip: engine === "sqlite" }, async () => {
+      const { name, kind } = counting();
+      await database.transact(undefined, async (tx) => {
+        await enqueue(tx, {
+          kind: name,
+          payload: {},
+          lane: "racing",
+          gate: "g",
+          organizationId: null,
+          runAt: now,
+          now,
+        });
+        await dropJobs(tx, "racing");
+      });
+      const held = barrier();
+      const added = barrier();
+      const given = { payload: { number: 1 }, lane: "racing", gate: "g", organizationId: null, runAt: now, now };
+      const adding = database.transact("organization", async (tx) => {
+        await enqueue(tx, { kind: name, ...given });
+        added.resolve();
+        await held.promise;
+      });
+      await added.promise;
+      const pruned = prune();
+      const isWaiting = "select 1 from pg_locks where not granted and relation = 'job_lanes'::regclass";
+      await until(async () => (await database.read.all({ sql: isWaiting, parameters: [] })).length > 0);
+      held.resolve();
+      await adding;
+      await pruned;
+      assert.deepEqual(await lanesLike("racing"), ["racing"]);
+      const worker = await start([kind]);
+      await until(isOver(name));
+      await worker.stop();
+    });
+  });
+}

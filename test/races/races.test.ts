@@ -1,0 +1,342 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { after, before, describe, it } from "node:test";
+import { newId } from "../../src/kernel/ids.ts";
+import type { Credentials } from "../../src/main/credentials-file.ts";
+import { type Database, openDatabase } from "../../src/storage/database.ts";
+import { addUser, apiKeyParams, Client, generateApiKey, type Json, type TestAnswer } from "../support/client.ts";
+import { createTestDatabase } from "../support/postgres.ts";
+import { testPostgresUrl } from "../support/server.ts";
+import {
+  readJson,
+  type ServerProcess,
+  serving,
+  spawnServer,
+  startServerProcess,
+  temporaryFolder,
+} from "../support/server-process.ts";
+
+/** Requests that get in each other's way: on one server, and on two servers that share a database. */
+
+interface Arena {
+  databaseUrl: string;
+  /** Of the root user, one client for each server. */
+  clients: Client[];
+  close(): Promise<void>;
+}
+
+const arenas: Record<string, () => Promise<Arena>> = {
+  "one server on SQLite": async () => {
+    const dataDir = temporaryFolder();
+    return arenaOf(`sqlite:${dataDir}/keystead.db`, [await startServerProcess({ dataDir })]);
+  },
+  "one server on PostgreSQL": async () => {
+    const databaseUrl = await newPostgresDatabase();
+    return arenaOf(databaseUrl, [await startServerProcess({ dataDir: temporaryFolder(), databaseUrl })]);
+  },
+  "two servers on one PostgreSQL": async () => {
+    const databaseUrl = await newPostgresDatabase();
+    const [dataDir, otherDataDir] = [temporaryFolder(), temporaryFolder()];
+    const settings = { KEYSTEAD_ROOT_KEY_FILE: `${dataDir}/root.key` };
+    const first = await startServerProcess({ dataDir, databaseUrl, settings });
+    const second = await startServerProcess({
+      dataDir: otherDataDir,
+      databaseUrl,
+      settings,
+      credentialsFrom: dataDir,
+    });
+    return arenaOf(databaseUrl, [first, second]);
+  },
+};
+
+const newPostgresDatabase = () => createTestDatabase(testPostgresUrl(), `races_${newId().replaceAll("-", "")}`);
+
+const arenaOf = (databaseUrl: string, servers: ServerProcess[]): Arena => ({
+  databaseUrl,
+  clients: servers.map(({ root }) => root),
+  close: async () => {
+    await Promise.all(servers.map((server) => server.end("SIGTERM")));
+  },
+});
+
+const AT_ONCE = 16;
+
+for (const [name, start] of Object.entries(arenas)) {
+  describe(`requests at the same time: ${name}`, () => {
+    let arena: Arena;
+    let store: Database;
+    /** The clients in turn, so that neighbours meet on different servers. */
+    const client = (turn: number, change: Parameters<Client["with"]>[0] = {}) =>
+      (arena.clients[turn % arena.clients.length] as Client).with(change);
+
+    before(async () => {
+      arena = await start();
+      store = openDatabase({ url: arena.databaseUrl });
+    });
+    after(async () => {
+      await store.close();
+      await arena.close();
+    });
+
+    const atOnce = <T>(count: number, act: (turn: number) => Promise<T>): Promise<T[]> =>
+      Promise.all(Array.from({ length: count }, (_, turn) => act(turn)));
+
+    async function createKey(addressFormats: string[] = []): Promise<string> {
+      const params = { privateKeyName: "raced", curve: "CURVE_SECP256K1", privateKeyTags: [], addressFormats };
+      const { privateKeys } = await client(0).result("create_private_keys", { privateKeys: [params] });
+      return privateKeys[0].privateKeyId;
+    }
+
+    const signing = (signWith: string, payload: string) => ({
+      signWith,
+      payload,
+      encoding: "PAYLOAD_ENCODING_TEXT_UTF8",
+      hashFunction: "HASH_FUNCTION_SHA256",
+    });
+
+    async function activitiesOf(fingerprint: string) {
+      return store.read.selectFrom("activities").selectAll().where("fingerprint", "=", fingerprint).execute();
+    }
+
+    describe("identical submits are one activity, carried out once", () => {
+      const cases: Record<string, () => Promise<unknown>> = {
+        create_private_keys: async () => ({
+          privateKeys: [{ privateKeyName: "only one", curve: "CURVE_ED25519", privateKeyTags: [], addressFormats: [] }],
+        }),
+        create_user_tag: async () => ({ userTagName: "only one", userIds: [] }),
+        sign_raw_payload: async () => signing(await createKey(), "once"),
+        create_users: async () => ({
+          users: [
+            {
+              userName: "only one",
+              apiKeys: [apiKeyParams(generateApiKey())],
+              authenticators: [],
+              oauthProviders: [],
+              userTags: [],
+            },
+          ],
+        }),
+      };
+      for (const [path, parametersOf] of Object.entries(cases)) {
+        it(path, async () => {
+          const body = client(0).submitBody(path, await parametersOf());
+          const answers = await atOnce(AT_ONCE, (turn) => client(turn).post(`/public/v1/submit/${path}`, body));
+          for (const { status, body } of answers) assert.equal(status, 200, JSON.stringify(body));
+          const activities = answers.map(({ body }) => body.activity);
+          const [first] = activities;
+          for (const { id, status, result, votes } of activities) {
+            assert.equal(id, first.id);
+            assert.equal(status, "ACTIVITY_STATUS_COMPLETED");
+            assert.deepEqual(result, first.result);
+            assert.equal(votes.length, 1);
+          }
+          assert.equal((await activitiesOf(first.fingerprint)).length, 1);
+          const named = {
+            create_private_keys: "private_keys",
+            create_user_tag: "tags",
+            create_users: "users",
+          } as const;
+          const table = named[path as keyof typeof named];
+          if (!table) return;
+          const rows = await store.read.selectFrom(table).select("id").where("name", "=", "only one").execute();
+          assert.equal(rows.length, 1, "its effect is there once");
+        });
+      }
+    });
+
+    it("a limit holds however many ask at once", async () => {
+      const { userTags } = await client(0).read("list_user_tags");
+      const answers = await atOnce(130, (turn) =>
+        client(turn).submit("create_user_tag", { userTagName: `tag ${turn}`, userIds: [] }),
+      );
+      const statuses = Map.groupBy(answers, ({ status }) => status);
+      assert.deepEqual([...statuses.keys()].sort(), [200, 429]);
+      assert.equal(statuses.get(200)?.length, 100 - userTags.length);
+      assert.equal((await client(1).read("list_user_tags")).userTags.length, 100);
+      const refused = statuses.get(429)?.[0]?.body;
+      assert.match(refused.message, /at most 100 user tags/);
+    });
+
+    it("a deleted API key stamps nothing that is sent after its deletion", async () => {
+      const { userId } = await addUser(client(0), "two keys");
+      const key = generateApiKey();
+      const { apiKeyIds } = await client(0).result("create_api_keys", { userId, apiKeys: [apiKeyParams(key)] });
+      let deleted = false;
+      const late: TestAnswer[] = [];
+      const early: TestAnswer[] = [];
+      const holder = async (turn: number) => {
+        while (late.length < 20) {
+          const book = deleted ? late : early;
+          const ownName = { userId, apiKeys: [apiKeyParams(generateApiKey(), { expirationSeconds: "60" })] };
+          book.push(await client(turn, { key }).submit("create_api_keys", ownName));
+        }
+      };
+      const remover = async () => {
+        while (early.length < 10) await new Promise(setImmediate);
+        await client(1).result("delete_api_keys", { userId, apiKeyIds });
+        deleted = true;
+      };
+      await Promise.all([holder(0), holder(1), holder(2), remover()]);
+      for (const { status, body } of late) {
+        assert.equal(status, 401, JSON.stringify(body));
+        assert.equal(body.turnkeyErrorCode, "PUBLIC_KEY_NOT_FOUND");
+      }
+      for (const { status, body } of early) assert.ok([200, 401].includes(status), JSON.stringify(body));
+      const voted = await store.read.selectFrom("votes").select("id").where("public_key", "=", key.publicKey).execute();
+      assert.equal(
+        voted.length,
+        early.filter(({ status }) => status === 200).length,
+        "a refused request leaves nothing",
+      );
+    });
+
+    it("a deleted private key signs nothing that is asked after its deletion", async () => {
+      const privateKeyId = await createKey();
+      let deleted = false;
+      const early: TestAnswer[] = [];
+      const late: TestAnswer[] = [];
+      const asker = async (turn: number) => {
+        for (let count = 0; late.length < 20; count++) {
+          const book = deleted ? late : early;
+          book.push(await client(turn).submit("sign_raw_payload", signing(privateKeyId, `${turn}-${count}`)));
+        }
+      };
+      const remover = async () => {
+        while (early.length < 10) await new Promise(setImmediate);
+        const deletion = { privateKeyIds: [privateKeyId], deleteWithoutExport: true };
+        await client(1).result("delete_private_keys", deletion);
+        deleted = true;
+      };
+      await Promise.all([asker(0), asker(1), asker(2), asker(3), remover()]);
+      for (const { status, body } of late) assert.equal(status, 404, JSON.stringify(body));
+      for (const { status, body } of early) assert.ok([200, 404].includes(status), JSON.stringify(body));
+      const signed = await store.read
+        .selectFrom("activities")
+        .select("id")
+        .where("type", "=", "ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2")
+        .where("intent", "like", `%${privateKeyId}%`)
+        .execute();
+      assert.equal(signed.length, early.filter(({ status }) => status === 200).length);
+    });
+
+    it("keys of one user deleted at once: the last lasting credential stays", async () => {
+      const { userId } = await addUser(client(0), "keeps one");
+      const { user } = await client(0).read("get_user", { userId });
+      const { apiKeyIds } = await client(0).result("create_api_keys", {
+        userId,
+        apiKeys: [apiKeyParams(generateApiKey())],
+      });
+      const ids: string[] = [user.apiKeys[0].apiKeyId, ...apiKeyIds];
+      const answers = await atOnce(ids.length, (turn) =>
+        client(turn).submit("delete_api_keys", { userId, apiKeyIds: [ids[turn]] }),
+      );
+      assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 400]);
+      assert.equal((await client(0).read("get_user", { userId })).user.apiKeys.length, 1);
+    });
+
+    // Last: from here on two of the three members must agree.
+    describe("with a root quorum of two of three", () => {
+      let members: { userId: string; as: (turn: number) => Client }[];
+      before(async () => {
+        const { userId: rootId } = await client(0).read("whoami");
+        const others = await Promise.all([addUser(client(0), "second"), addUser(client(0), "third")]);
+        members = [
+          { userId: rootId, as: (turn) => client(turn) },
+          ...others.map(({ userId, client: { key } }) => ({ userId, as: (turn: number) => client(turn, { key }) })),
+        ];
+        const userIds = members.map(({ userId }) => userId);
+        await client(0).result("update_root_quorum", { threshold: 2, userIds });
+      });
+      const member = (index: number) => members[index] as (typeof members)[number];
+
+      async function waiting(path: string, parameters: unknown): Promise<Json> {
+        const { status, body } = await member(0).as(0).submit(path, parameters);
+        assert.equal(status, 200, JSON.stringify(body));
+        assert.equal(body.activity.status, "ACTIVITY_STATUS_CONSENSUS_NEEDED");
+        return body.activity;
+      }
+
+      const newKeys = (privateKeyName: string) => ({
+        privateKeys: [{ privateKeyName, curve: "CURVE_P256", privateKeyTags: [], addressFormats: [] }],
+      });
+
+      for (let attempt = 1; attempt <= 5; attempt++) {
+        it(`two approvals at once carry it out once (${attempt})`, async () => {
+          const name = `approved ${attempt}`;
+          const { id, fingerprint } = await waiting("create_private_keys", newKeys(name));
+          const answers = await atOnce(2, (turn) =>
+            member(turn + 1)
+              .as(turn)
+              .submit("approve_activity", { fingerprint }),
+          );
+          const [first, second] = answers.map(({ status }) => status).sort();
+          assert.deepEqual([first, second], [200, 400]);
+          for (const { status, body } of answers) {
+            if (status === 200) assert.equal(body.activity.status, "ACTIVITY_STATUS_COMPLETED");
+            else assert.match(body.message, /can no longer be voted on/);
+          }
+          const { activity } = await client(0).read("get_activity", { activityId: id });
+          assert.equal(activity.votes.length, 2);
+          const keys = await store.read.selectFrom("private_keys").select("id").where("name", "=", name).execute();
+          const [{ privateKeyId }] = activity.result.createPrivateKeysResultV2.privateKeys;
+          assert.deepEqual(
+            keys.map((key) => key.id),
+            [privateKeyId],
+          );
+        });
+
+        it(`an approval and a rejection at once: one of them decides (${attempt})`, async () => {
+          const name = `disputed ${attempt}`;
+          const { id, fingerprint } = await waiting("create_private_keys", newKeys(name));
+          const answers = await Promise.all([
+            member(1).as(0).submit("approve_activity", { fingerprint }),
+            member(2).as(1).submit("reject_activity", { fingerprint }),
+          ]);
+          assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 400]);
+          const { activity } = await client(0).read("get_activity", { activityId: id });
+          const keys = await store.read.selectFrom("private_keys").select("id").where("name", "=", name).execute();
+          const approved = answers[0]?.status === 200;
+          assert.equal(activity.status, approved ? "ACTIVITY_STATUS_COMPLETED" : "ACTIVITY_STATUS_REJECTED");
+          assert.equal(keys.length, approved ? 1 : 0);
+        });
+
+        it(`the same body from two members at once is one activity with both votes (${attempt})`, async () => {
+          const name = `twice ${attempt}`;
+          const body = member(0).as(0).submitBody("create_private_keys", newKeys(name));
+          const answers = await atOnce(2, (turn) =>
+            member(turn).as(turn).post("/public/v1/submit/create_private_keys", body),
+          );
+          const [first, second] = answers.map((answer) => answer.body.activity);
+          assert.equal(first.id, second.id);
+          const statuses = [first.status, second.status].sort();
+          assert.deepEqual(statuses, ["ACTIVITY_STATUS_COMPLETED", "ACTIVITY_STATUS_CONSENSUS_NEEDED"]);
+          const { activity } = await client(0).read("get_activity", { activityId: first.id });
+          assert.equal(activity.votes.length, 2);
+          const keys = await store.read.selectFrom("private_keys").select("id").where("name", "=", name).execute();
+          assert.equal(keys.length, 1);
+        });
+      }
+    });
+  });
+}
+
+for (let attempt = 1; attempt <= 3; attempt++) {
+  it(`two servers that start for the first time at once share one organization (${attempt})`, async () => {
+    const databaseUrl = await newPostgresDatabase();
+    const dataDirs = [temporaryFolder(), temporaryFolder()];
+    const settings = { KEYSTEAD_ROOT_KEY_FILE: `${dataDirs[0]}/root.key` };
+    const servers = dataDirs.map((dataDir) => spawnServer({ dataDir, databaseUrl, settings }));
+    const baseUrls = await Promise.all(servers.map(serving));
+    const files = dataDirs.map((dataDir) => `${dataDir}/credentials.json`).filter(existsSync);
+    assert.equal(files.length, 1, "whoever made the organization has its credentials");
+    const { organizationId, apiKey } = readJson(files[0] as string) as Credentials;
+    const key = { publicKey: apiKey.publicKey, privateKey: apiKey.privateKey as string };
+    for (const baseUrl of baseUrls) {
+      const root = new Client(baseUrl, organizationId, key);
+      await root.result("create_private_keys", {
+        privateKeys: [{ privateKeyName: "key", curve: "CURVE_P256", privateKeyTags: [], addressFormats: [] }],
+      });
+    }
+    await Promise.all(servers.map((server) => server.end("SIGTERM")));
+  });
+}

@@ -1,0 +1,403 @@
+import { randomBytes } from "node:crypto";
+import type { TSchema } from "typebox";
+import { operations } from "../../src/capabilities/index.ts";
+import type { Operation } from "../../src/engine/declare.ts";
+import { pathOf } from "../../src/engine/registry.ts";
+import { requestOf } from "../../src/http/openapi.ts";
+import { newId } from "../../src/kernel/ids.ts";
+import { createAuthenticator } from "./authenticator.ts";
+import { addUser, apiKeyParams, type Client, generateApiKey, type Json } from "./client.ts";
+import type { World } from "./world.ts";
+
+/**
+ * One request for every operation that succeeds for the root user of a fresh organization, with every field that can be
+ * given together. What it needs is made first; a world may be asked again and again.
+ */
+export type Example = (world: World) => Promise<object>;
+
+/** Parameters of activities, fields of queries, by the operation's path. */
+export const examples: Record<string, Example> = {
+  // organizations
+  update_organization_name: async () => ({ organizationName: "Renamed" }),
+  update_root_quorum: async ({ root, user }) => ({ threshold: 1, userIds: [root.userId, user.userId] }),
+  whoami: async () => ({}),
+  get_organization: async () => ({}),
+  get_organization_configs: async () => ({}),
+
+  // users
+  create_users: async (world) => ({
+    users: [
+      {
+        userName: "Everything",
+        userEmail: "everything@example.com",
+        userPhoneNumber: "+14155550123",
+        apiKeys: [newApiKey({ expirationSeconds: "3600" })],
+        authenticators: [newAuthenticator()],
+        oauthProviders: [newOauthProvider()],
+        userTags: [await newUserTag(world)],
+      },
+    ],
+  }),
+  create_api_only_users: async (world) => ({
+    apiOnlyUsers: [
+      {
+        userName: "Machine",
+        userEmail: "machine@example.com",
+        userTags: [await newUserTag(world)],
+        apiKeys: [newApiKeyV1()],
+      },
+    ],
+  }),
+  update_user: async (world) => ({
+    userId: world.user.userId,
+    userName: "Changed",
+    userEmail: "changed@example.com",
+    userTagIds: [await newUserTag(world)],
+    userPhoneNumber: "+14155550199",
+  }),
+  update_user_name: async ({ user }) => ({ userId: user.userId, userName: "Changed" }),
+  delete_users: async ({ root }) => ({ userIds: [(await addUser(root.client, "Leaving")).userId] }),
+  get_user: async ({ user }) => ({ userId: user.userId }),
+  list_users: async () => ({}),
+
+  // credentials
+  create_api_keys: async ({ user }) => ({
+    apiKeys: [newApiKey({ expirationSeconds: "3600" })],
+    userId: user.userId,
+  }),
+  delete_api_keys: async (world) => ({ userId: world.user.userId, apiKeyIds: [await addApiKey(world)] }),
+  create_authenticators: async ({ user }) => ({ authenticators: [newAuthenticator()], userId: user.userId }),
+  delete_authenticators: async (world) => ({
+    userId: world.user.userId,
+    authenticatorIds: [await addAuthenticator(world)],
+  }),
+  get_api_key: async (world) => ({ apiKeyId: await addApiKey(world) }),
+  get_api_keys: async ({ user }) => ({ userId: user.userId }),
+  get_authenticator: async (world) => ({ authenticatorId: await addAuthenticator(world) }),
+  get_authenticators: async ({ user }) => ({ userId: user.userId }),
+
+  // tags
+  create_user_tag: async ({ user }) => ({ userTagName: "staff", userIds: [user.userId] }),
+  update_user_tag: async (world) => ({
+    userTagId: await newUserTag(world),
+    newUserTagName: "crew",
+    addUserIds: [world.user.userId],
+    removeUserIds: [world.root.userId],
+  }),
+  delete_user_tags: async (world) => ({ userTagIds: [await newUserTag(world)] }),
+  list_user_tags: async () => ({}),
+  create_private_key_tag: async (world) => ({ privateKeyTagName: "hot", privateKeyIds: [await newPrivateKey(world)] }),
+  update_private_key_tag: async (world) => ({
+    privateKeyTagId: await newPrivateKeyTag(world),
+    newPrivateKeyTagName: "cold",
+    addPrivateKeyIds: [await newPrivateKey(world)],
+    removePrivateKeyIds: [await newPrivateKey(world)],
+  }),
+  delete_private_key_tags: async (world) => ({ privateKeyTagIds: [await newPrivateKeyTag(world)] }),
+  list_private_key_tags: async () => ({}),
+
+  // private keys
+  create_private_keys: async (world) => ({ privateKeys: [privateKeyParams([await newPrivateKeyTag(world)])] }),
+  delete_private_keys: async (world) => ({ privateKeyIds: [await newPrivateKey(world)], deleteWithoutExport: true }),
+  get_private_key: async (world) => ({ privateKeyId: await newPrivateKey(world) }),
+  list_private_keys: async () => ({}),
+
+  // signing
+  sign_raw_payload: async (world) => ({ signWith: await newPrivateKey(world), payload: "00ff", ...hashedHex }),
+  sign_raw_payloads: async (world) => ({ signWith: await newPrivateKey(world), payloads: ["00", "ff"], ...hashedHex }),
+
+  // activities
+  get_activity: async (world) => ({ activityId: (await completedActivity(world)).id }),
+  list_activities: async (world) => ({
+    filterByStatus: ["ACTIVITY_STATUS_COMPLETED"],
+    paginationOptions: { limit: "10", before: (await completedActivity(world)).id },
+    filterByType: ["ACTIVITY_TYPE_CREATE_USERS_V4"],
+  }),
+  approve_activity: async (world) => ({ fingerprint: await fingerprintOfWaiting(world) }),
+  reject_activity: async (world) => ({ fingerprint: await fingerprintOfWaiting(world) }),
+
+  // policies
+  create_policy: async () => newPolicy(),
+  create_policies: async () => ({ policies: [newPolicy(), newPolicy()] }),
+  update_policy: async (world) => ({
+    ...(await policyChange(world)),
+    time: "time.now < Timestamp('2100-01-01T00:00:00Z')",
+  }),
+  delete_policy: async (world) => ({ policyId: await storedPolicy(world) }),
+  delete_policies: async (world) => ({ policyIds: [await storedPolicy(world), await storedPolicy(world)] }),
+  get_policy: async (world) => ({ policyId: await storedPolicy(world) }),
+  list_policies: async () => ({}),
+  get_policy_evaluations: async (world) => ({ activityId: (await completedActivity(world)).id }),
+  simulate_policy: async ({ user }) => ({
+    activity: {
+      type: "ACTIVITY_TYPE_UPDATE_USER_NAME",
+      parameters: { userId: user.userId, userName: "Changed" },
+    },
+    userIds: [user.userId],
+  }),
+
+  // webhooks
+  create_webhook_endpoint: async () => ({
+    url: "https://hooks.example.com/in",
+    name: "Hook",
+    subscriptions: [
+      { eventType: "ACTIVITY_UPDATES", filtersJson: '{"status":["ACTIVITY_STATUS_FAILED"]}', isActive: false },
+    ],
+  }),
+  update_webhook_endpoint: async (world) => ({
+    endpointId: await newEndpoint(world),
+    url: "https://hooks.example.com/other",
+    name: "Other",
+    isActive: true,
+  }),
+  delete_webhook_endpoint: async (world) => ({ endpointId: await newEndpoint(world) }),
+  list_webhook_endpoints: async () => ({}),
+  list_webhook_deliveries: async (world) => ({
+    endpointId: await newEndpoint(world),
+    paginationOptions: { limit: "10", before: newId() },
+  }),
+  redeliver_webhook: async (world) => ({ deliveryId: await failedDelivery(world) }),
+};
+
+/** Parameters of the older versions of activities, by activity type. */
+export const olderExamples: Record<string, Example> = {
+  ACTIVITY_TYPE_UPDATE_POLICY: async (world) => policyChange(world),
+  ACTIVITY_TYPE_CREATE_USERS_V3: async (world) => ({
+    users: [
+      {
+        userName: "Third version",
+        userEmail: "third@example.com",
+        userPhoneNumber: "+14155550123",
+        apiKeys: [newApiKey({ expirationSeconds: "3600" })],
+        authenticators: [newAuthenticator()],
+        oauthProviders: [],
+        userTags: [await newUserTag(world)],
+      },
+    ],
+  }),
+  ACTIVITY_TYPE_CREATE_USERS_V2: async (world) => ({
+    users: [
+      {
+        userName: "Second version",
+        userEmail: "second@example.com",
+        apiKeys: [newApiKeyV1()],
+        authenticators: [newAuthenticator()],
+        userTags: [await newUserTag(world)],
+      },
+    ],
+  }),
+  ACTIVITY_TYPE_CREATE_USERS: async (world) => ({
+    users: [
+      {
+        userName: "First version",
+        userEmail: "first@example.com",
+        accessType: "ACCESS_TYPE_ALL",
+        apiKeys: [newApiKeyV1()],
+        authenticators: [newAuthenticatorV1()],
+        userTags: [await newUserTag(world)],
+      },
+    ],
+  }),
+  ACTIVITY_TYPE_CREATE_API_KEYS: async ({ user }) => ({ apiKeys: [newApiKeyV1()], userId: user.userId }),
+  ACTIVITY_TYPE_CREATE_AUTHENTICATORS: async ({ user }) => ({
+    authenticators: [newAuthenticatorV1()],
+    userId: user.userId,
+  }),
+  ACTIVITY_TYPE_CREATE_PRIVATE_KEYS: async (world) => ({
+    privateKeys: [privateKeyParams([await newPrivateKeyTag(world)])],
+  }),
+  ACTIVITY_TYPE_SIGN_RAW_PAYLOAD: async (world) => ({
+    privateKeyId: await newPrivateKey(world),
+    payload: "hello",
+    encoding: "PAYLOAD_ENCODING_TEXT_UTF8",
+    hashFunction: "HASH_FUNCTION_KECCAK256",
+  }),
+};
+
+/** An example together with what the registry says of its operation. */
+export interface ExampleRequest {
+  /** The path, and the type where it is an older one. */
+  name: string;
+  operation: Operation;
+  url: string;
+  /** Absent for queries. */
+  type?: string;
+  /** Of the whole body. */
+  schema: TSchema;
+  example: Example;
+}
+
+/** Every operation, and after it its older versions. */
+export const exampleRequests: readonly ExampleRequest[] = operations.flatMap(requestsOf);
+
+function requestsOf(operation: Operation): ExampleRequest[] {
+  const { noun, path } = operation;
+  const of = (example: Example | undefined, type?: string): ExampleRequest => {
+    if (!example) throw new Error(`test/support/examples.ts has no example for ${type ?? path}`);
+    const base = { operation, url: pathOf(operation), schema: schemaOf(operation, type), example };
+    return { name: path, ...base, ...(type === undefined ? {} : { type }) };
+  };
+  if (noun === "query") return [of(examples[path])];
+  if (noun === "vote") return [of(examples[path], operation.type)];
+  const [newest, ...older] = [...operation.versions.keys()];
+  return [
+    of(examples[path], newest),
+    ...older.map((type) => ({ ...of(olderExamples[type], type), name: `${path} as ${type}` })),
+  ];
+}
+
+function schemaOf(operation: Operation, type: string | undefined): TSchema {
+  const { anyOf } = requestOf(operation) as { anyOf?: { properties: { type: { enum: string[] } } }[] };
+  const ofType = anyOf?.find(({ properties }) => properties.type.enum[0] === type);
+  return (ofType as TSchema | undefined) ?? requestOf(operation);
+}
+
+/** The whole body of a request, as `client` would stamp it. */
+export function bodyOf({ operation, type }: ExampleRequest, client: Client, fields: object): Record<string, unknown> {
+  if (type === undefined) return { organizationId: client.organizationId, ...fields };
+  const more = { generateAppProofs: false };
+  return JSON.parse(client.submitBody(operation.path, fields, { type, more })) as Record<string, unknown>;
+}
+
+const hashedHex = { encoding: "PAYLOAD_ENCODING_HEXADECIMAL", hashFunction: "HASH_FUNCTION_SHA256" };
+
+const newApiKey = (more: object = {}): object => apiKeyParams(generateApiKey(), more);
+
+const newApiKeyV1 = (): object => ({
+  apiKeyName: "key",
+  publicKey: generateApiKey().publicKey,
+  expirationSeconds: "3600",
+});
+
+function newAuthenticator(): object {
+  const challenge = randomBytes(32).toString("base64url");
+  const origin = "https://app.example.com";
+  const attestation = createAuthenticator().attest({
+    challenge: Buffer.from(challenge, "base64url"),
+    origin,
+    rpId: "app.example.com",
+  });
+  return { authenticatorName: "passkey", challenge, attestation };
+}
+
+/** The browser's credential object, whole. */
+function newAuthenticatorV1(): object {
+  const { authenticatorName, challenge, attestation } = newAuthenticator() as Json;
+  const { credentialId, clientDataJson, attestationObject, transports } = attestation;
+  const authenticatorAttachment = "platform";
+  return {
+    authenticatorName,
+    userId: "user handle",
+    challenge,
+    attestation: {
+      id: credentialId,
+      type: "public-key",
+      rawId: credentialId,
+      authenticatorAttachment,
+      response: { clientDataJson, attestationObject, transports, authenticatorAttachment },
+      clientExtensionResults: { appid: false, appidExclude: false, credProps: { rk: true } },
+    },
+  };
+}
+
+const newPolicy = (): object => ({
+  policyName: `Policy ${newId()}`,
+  effect: "EFFECT_ALLOW",
+  condition: "activity.action == 'SIGN'",
+  consensus: "approvers.count() >= 2",
+  notes: "two of us",
+  time: "CronSpan('0 9 * * 1-5', '8h', 'Europe/Berlin')",
+});
+
+async function storedPolicy({ root }: World): Promise<string> {
+  return (await root.client.result("create_policy", newPolicy())).policyId;
+}
+
+const policyChange = async (world: World): Promise<object> => ({
+  policyId: await storedPolicy(world),
+  policyName: `Changed ${newId()}`,
+  policyEffect: "EFFECT_DENY",
+  policyCondition: "activity.resource == 'WALLET'",
+  policyConsensus: "true",
+  policyNotes: "changed",
+});
+
+async function newEndpoint({ root }: World): Promise<string> {
+  const endpoint = { url: "https://hooks.example.com/in", name: "Hook" };
+  return (await root.client.result("create_webhook_endpoint", endpoint)).endpointId;
+}
+
+/** A delivery whose lane belongs to another process for good: what is queued for it stays as it is. */
+async function failedDelivery({ server, organizationId }: World): Promise<string> {
+  const [endpoint_id, event_id, id] = [newId(), newId(), newId()];
+  const times = { created_at: 0, updated_at: 0 };
+  const organization_id = organizationId;
+  await server.opened.database.transact(organizationId, async (tx) => {
+    const endpoint = { id: endpoint_id, organization_id, url: "https://127.0.0.1:1/", name: "Nowhere" };
+    await tx
+      .insertInto("webhook_endpoints")
+      .values({ ...endpoint, is_active: 1, failing_since: null, ...times })
+      .execute();
+    const event = { id: event_id, organization_id, event_type: "ACTIVITY_UPDATES", body: "{}", created_at: 0 };
+    await tx.insertInto("webhook_events").values(event).execute();
+    const lease = { leased_until: Number.MAX_SAFE_INTEGER, owner: "another process" };
+    await tx
+      .insertInto("job_lanes")
+      .values({ lane: `webhook:${endpoint_id}`, gate: "nowhere", ...lease })
+      .execute();
+    const delivery = { id, organization_id, endpoint_id, event_id, status: "FAILED" as const, attempts: 0 };
+    await tx
+      .insertInto("webhook_deliveries")
+      .values({ ...delivery, next_attempt_at: null, ...times })
+      .execute();
+  });
+  return id;
+}
+
+const newOauthProvider = (): object => ({
+  providerName: "Issuer",
+  oidcClaims: { iss: "https://issuer.example.com", sub: randomBytes(8).toString("hex"), aud: "client" },
+});
+
+const privateKeyParams = (privateKeyTags: string[]): object => ({
+  privateKeyName: "key",
+  curve: "CURVE_SECP256K1",
+  privateKeyTags,
+  addressFormats: ["ADDRESS_FORMAT_ETHEREUM"],
+});
+
+async function newUserTag({ root }: World): Promise<string> {
+  return (await root.client.result("create_user_tag", { userTagName: "tag", userIds: [root.userId] })).userTagId;
+}
+
+async function newPrivateKeyTag({ root }: World): Promise<string> {
+  const tag = { privateKeyTagName: "tag", privateKeyIds: [] };
+  return (await root.client.result("create_private_key_tag", tag)).privateKeyTagId;
+}
+
+async function newPrivateKey({ root }: World): Promise<string> {
+  const { privateKeys } = await root.client.result("create_private_keys", { privateKeys: [privateKeyParams([])] });
+  return privateKeys[0].privateKeyId;
+}
+
+async function addApiKey({ root, user }: World): Promise<string> {
+  const { apiKeyIds } = await root.client.result("create_api_keys", { apiKeys: [newApiKey()], userId: user.userId });
+  return apiKeyIds[0];
+}
+
+async function addAuthenticator({ root, user }: World): Promise<string> {
+  const parameters = { authenticators: [newAuthenticator()], userId: user.userId };
+  return (await root.client.result("create_authenticators", parameters)).authenticatorIds[0];
+}
+
+async function completedActivity({ root }: World): Promise<{ id: string }> {
+  const { body } = await root.client.submit("update_organization_name", { organizationName: "Before" });
+  return body.activity;
+}
+
+/** An activity that waits for the root user: the other member of the quorum asked for it. */
+async function fingerprintOfWaiting(world: World): Promise<string> {
+  const second = await world.quorumOfTwo();
+  const { body } = await second.client.submit("update_organization_name", { organizationName: "By two" });
+  return body.activity.fingerprint;
+}

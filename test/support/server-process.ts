@@ -1,0 +1,202 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after } from "node:test";
+import { fileURLToPath } from "node:url";
+import type { Credentials } from "../../src/main/credentials-file.ts";
+import { Client } from "./client.ts";
+import { until } from "./until.ts";
+
+/** The service as an operator runs it: `keystead` as a process of its own, to be signalled, killed and read. */
+
+const KEYSTEAD = fileURLToPath(new URL("../../bin/keystead.js", import.meta.url));
+
+export interface Exit {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+export interface KeysteadProcess {
+  pid: number;
+  stdout: () => string;
+  stderr: () => string;
+  exited: Promise<Exit>;
+  /** Sends the signal and resolves once the process has ended. */
+  end(signal: NodeJS.Signals): Promise<Exit>;
+}
+
+export interface ProcessOptions {
+  settings?: Record<string, string>;
+  /** Runs in the shell before the command, such as `ulimit -f 100`. */
+  shellPrefix?: string;
+}
+
+// A test that fails may leave servers behind, and they would keep the process of the tests from ending.
+const running = new Set<ChildProcess>();
+const folders = new Set<string>();
+const endAll = () => {
+  for (const child of running) child.kill("SIGKILL");
+};
+after(endAll);
+process.once("exit", () => {
+  endAll();
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+/** Starts `keystead <args>`; it sees these settings and nothing else that could be one. */
+export function spawnKeystead(args: readonly string[], options: ProcessOptions = {}): KeysteadProcess {
+  const { PATH, HOME } = process.env;
+  const command = [process.execPath, KEYSTEAD, ...args];
+  const [file, ...rest] = options.shellPrefix
+    ? ["/bin/sh", "-c", `${options.shellPrefix}; exec "$0" "$@"`, ...command]
+    : command;
+  const child = spawn(file as string, rest, {
+    stdio: ["ignore", "pipe", "pipe"],
+    cwd: tmpdir(),
+    env: { PATH, HOME, ...options.settings },
+  });
+  const output = { stdout: "", stderr: "" };
+  child.stdout.on("data", (chunk) => {
+    output.stdout += chunk;
+  });
+  child.stderr.on("data", (chunk) => {
+    output.stderr += chunk;
+  });
+  const exited = exitOf(child);
+  running.add(child);
+  void exited.then(() => running.delete(child));
+  return {
+    pid: child.pid as number,
+    stdout: () => output.stdout,
+    stderr: () => output.stderr,
+    exited,
+    end: (signal) => {
+      child.kill(signal);
+      return exited;
+    },
+  };
+}
+
+/** When the process is gone and everything it wrote was read. */
+function exitOf(child: ChildProcess): Promise<Exit> {
+  return new Promise((resolve) => child.once("close", (code, signal) => resolve({ code, signal })));
+}
+
+export interface ServerProcess extends KeysteadProcess {
+  baseUrl: string;
+  dataDir: string;
+  /** Stamps with the root user's key. */
+  root: Client;
+  credentials: Credentials;
+}
+
+export interface ServerProcessOptions extends ProcessOptions {
+  dataDir: string;
+  databaseUrl?: string;
+  /** Where the credentials are, if another server made them. */
+  credentialsFrom?: string;
+}
+
+export const settingsOf = ({ dataDir, databaseUrl, settings }: ServerProcessOptions): Record<string, string> => ({
+  KEYSTEAD_DATA_DIR: dataDir,
+  KEYSTEAD_PORT: "0",
+  KEYSTEAD_ADMIN_PORT: "0",
+  ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
+  ...settings,
+});
+
+/** `keystead serve` that has not said yet whether it will serve. */
+export const spawnServer = (options: ServerProcessOptions): KeysteadProcess =>
+  spawnKeystead(["serve"], { ...options, settings: settingsOf(options) });
+
+/** Starts a server and waits until it serves. */
+export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcess> {
+  const started = spawnServer(options);
+  const { dataDir } = options;
+  const baseUrl = await serving(started);
+  const credentials = readJson(join(options.credentialsFrom ?? dataDir, "credentials.json")) as Credentials;
+  const { publicKey, privateKey } = credentials.apiKey;
+  const root = new Client(baseUrl, credentials.organizationId, { publicKey, privateKey: privateKey as string });
+  return { ...started, baseUrl, dataDir, root, credentials };
+}
+
+/** Resolves to the server's address once it serves. */
+export async function serving({ exited, stdout, stderr }: KeysteadProcess): Promise<string> {
+  let ended: Exit | undefined;
+  void exited.then((exit) => {
+    ended = exit;
+  });
+  const banner = () => /^Keystead \S+ serves (\S+)$/m.exec(stdout())?.[1];
+  await until(() => banner() !== undefined || ended !== undefined, "the server to serve", 60_000);
+  const baseUrl = banner();
+  if (baseUrl === undefined) {
+    throw new Error(`the server ended with ${JSON.stringify(ended)}: ${stderr()}${stdout()}`);
+  }
+  return baseUrl;
+}
+
+/** Runs a command to its end. */
+export async function runKeystead(
+  args: readonly string[],
+  settings: Record<string, string>,
+): Promise<Exit & { stdout: string; stderr: string }> {
+  const { exited, stdout, stderr } = spawnKeystead(args, { settings });
+  const exit = await exited;
+  return { ...exit, stdout: stdout(), stderr: stderr() };
+}
+
+/** Whether there is such a process; one that ended and was not yet collected by its parent does not count. */
+export const isRunning = (pid: number): boolean =>
+  (HAS_PROC ? processInProc(String(pid)) : processes()).some((one) => one.pid === pid && !one.isZombie);
+
+/** The running children of a process: those of a server are its signers. */
+export const childrenOf = (pid: number): number[] =>
+  processes()
+    .filter((one) => one.parent === pid && !one.isZombie)
+    .map((one) => one.pid);
+
+/** The one signer process of a server. */
+export async function signerOf(server: KeysteadProcess): Promise<number> {
+  await until(() => childrenOf(server.pid).length === 1, "one signer");
+  return childrenOf(server.pid)[0] as number;
+}
+
+// Small Linux images have no `ps`, other systems no /proc.
+const HAS_PROC = existsSync("/proc/self/stat");
+
+interface ProcessEntry {
+  pid: number;
+  parent: number;
+  isZombie: boolean;
+}
+
+function processes(): ProcessEntry[] {
+  if (HAS_PROC) return readdirSync("/proc").flatMap(processInProc);
+  return execFileSync("ps", ["-A", "-o", "pid=,ppid=,stat="], { encoding: "utf8" })
+    .trim()
+    .split("\n")
+    .map((line) => line.trim().split(/\s+/))
+    .map(([pid, parent, state]) => ({ pid: Number(pid), parent: Number(parent), isZombie: state?.[0] === "Z" }));
+}
+
+function processInProc(name: string): ProcessEntry[] {
+  if (!/^[0-9]+$/.test(name)) return [];
+  try {
+    const stat = readFileSync(`/proc/${name}/stat`, "utf8");
+    // The command stands in parentheses and may hold anything.
+    const [state, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return [{ pid: Number(name), parent: Number(parent), isZombie: state === "Z" }];
+  } catch {
+    return [];
+  }
+}
+
+export const readJson = (file: string): unknown => JSON.parse(readFileSync(file, "utf8"));
+
+/** A folder that is removed when the test process ends. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "keystead-process-"));
+  folders.add(folder);
+  return folder;
+}
