@@ -160,3 +160,88 @@ describe("PostgreSQL behind a server", () => {
     await checkAnswers(again, store);
   });
 });
+
+describe("SQLite with no room left on its disk", () => {
+  // Of a file, in the 512-byte blocks of a POSIX shell: the fresh database fits, and some hundred writes more.
+  const BLOCKS = 1800;
+  const dataDir = temporaryFolder();
+  let server: ServerProcess;
+  let store: Database;
+  let userId: string;
+  let answers: { body: string; answer: TestAnswer }[];
+
+  before(async () => {
+    // So that the tables are there, and files of compiled code are not among those that have no room.
+    const first = await startServerProcess({ dataDir });
+    await first.end("SIGTERM");
+    server = await startServerProcess({
+      dataDir,
+      shellPrefix: `ulimit -f ${BLOCKS}`,
+      settings: { NODE_DISABLE_COMPILE_CACHE: "1" },
+    });
+    ({ userId } = await server.root.read("whoami"));
+    store = openDatabase({ url: `sqlite:${dataDir}/keystead.db` });
+  });
+  after(async () => {
+    await server.end("SIGKILL");
+    await store.close();
+  });
+
+  it("refuses writes, and goes on reading", async () => {
+    answers = [];
+    const padding = "x".repeat(200);
+    const write = async (name: string) => {
+      const parameters = {
+        users: Array.from({ length: 3 }, (_, index) => ({
+          userName: `${name} ${index} ${padding}`,
+          userEmail: "somebody@example.com",
+          apiKeys: [],
+          authenticators: [],
+          oauthProviders: [],
+          userTags: [],
+        })),
+      };
+      const body = server.root.submitBody("create_users", parameters);
+      answers.push({ body, answer: await server.root.post("/public/v1/submit/create_users", body) });
+    };
+    const rename = async (name: string) => {
+      const body = server.root.submitBody("update_user_name", { userId, userName: `${name} ${padding}` });
+      answers.push({ body, answer: await server.root.post("/public/v1/submit/update_user_name", body) });
+    };
+    const refused = () => answers.filter(({ answer }) => answer.status === 503).length;
+    for (let turn = 0; refused() < 20; turn++) {
+      assert.ok(turn < 3000, "the limit is never met");
+      const round = [0, 1, 2, 3].map((sender) => rename(`${turn} ${sender}`));
+      await Promise.all(turn < 20 ? [...round, write(`${turn}`)] : round);
+    }
+    assert.ok(answers.length - refused() > 20, "there was room for some");
+    await checkAnswers({ answers, stop: async () => {} }, store);
+    assert.ok(isRunning(server.pid));
+    assert.equal((await server.root.read("whoami")).userId, userId);
+    assert.equal((await fetch(`${server.baseUrl}/healthz`)).status, 200);
+  });
+
+  it("holds nothing half written", async () => {
+    const { read } = store;
+    const activities = await read.selectFrom("activities").select(["id", "type", "result"]).execute();
+    const votes = await read.selectFrom("votes").select("activity_id").execute();
+    assert.deepEqual(votes.map((vote) => vote.activity_id).sort(), activities.map(({ id }) => id).sort());
+    const created = activities
+      .filter(({ type }) => type.startsWith("ACTIVITY_TYPE_CREATE_USERS"))
+      .flatMap(({ result }) => JSON.parse(result as string).createUsersResult.userIds as string[]);
+    const users = await read.selectFrom("users").select("id").execute();
+    assert.deepEqual([...created, userId].sort(), users.map(({ id }) => id).sort());
+  });
+
+  it("works again with room, with everything that was acknowledged", async () => {
+    await server.end("SIGTERM");
+    server = await startServerProcess({ dataDir });
+    for (const { body, answer } of answers.filter(({ answer }) => answer.status === 200).slice(-20)) {
+      const path = body.includes("CREATE_USERS") ? "create_users" : "update_user_name";
+      const again = await server.root.post(`/public/v1/submit/${path}`, body);
+      assert.equal(again.body.activity.id, answer.body.activity.id);
+    }
+    await server.root.result("update_user_name", { userId, userName: "room again" });
+    await checkAnswers({ answers, stop: async () => {} }, store);
+  });
+});
