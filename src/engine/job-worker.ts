@@ -13,14 +13,20 @@ export interface JobWorkerOptions {
   maxLanes?: number;
   /** ... and of them, those that wait for the same thing. */
   maxLanesPerGate?: number;
+  /** How often to look after the leases of lanes whose job takes long. */
+  renewMs?: number;
   /** How long `stop` waits for running jobs. */
   stopDeadlineMs?: number;
 }
 
 const POLL_MS = 500;
 const CLAIM_AT_ONCE = 32;
-/** A process that died gives its lanes back after this long; a living one renews its lease with each job. */
-const LEASE_MS = 60_000;
+/** A process that died gives its lanes back after this long; a living one renews its lease with each job ... */
+const LEASE_MS = 15_000;
+/** ... and so often while a job runs, ... */
+const RENEW_MS = 5000;
+/** ... unless it runs so long that it is taken for hung. */
+const LONGEST_RUN_MS = 5 * 60_000;
 /** A lane is handed back now and then, so that busy ones do not starve the others. */
 const MAX_JOBS_PER_LEASE = 100;
 const JOBS_AT_ONCE = 20;
@@ -32,6 +38,12 @@ interface Lane {
   gate: string;
 }
 
+/** A lane of which this process runs a job. */
+interface ActiveLane extends Lane {
+  /** Milliseconds. */
+  runningSince: number;
+}
+
 /**
  * Runs jobs. A lane is leased as a whole, by one process at a time; its jobs run one after the other, in the order of their
  * time. Any number of processes on one database share the lanes without doubling the work.
@@ -41,8 +53,9 @@ export class JobWorker {
   readonly #kinds: Map<string, JobKind>;
   readonly #owner = newId();
   readonly #select: ReturnType<typeof selectionsOf>;
-  readonly #active = new Map<string, Lane>();
+  readonly #active = new Map<string, ActiveLane>();
   #timer: NodeJS.Timeout | undefined;
+  #renewal: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
   #lookAgain = false;
   #stopping = false;
@@ -54,6 +67,7 @@ export class JobWorker {
       // A job that got its turn here need not wait for a connection.
       maxLanes: MAX_CONNECTIONS,
       maxLanesPerGate: MAX_CONNECTIONS_PER_HOST,
+      renewMs: RENEW_MS,
       stopDeadlineMs: JOB_STOP_DEADLINE_MS,
       ...options,
     };
@@ -68,6 +82,7 @@ export class JobWorker {
     await database.transact("jobs", async (tx) => {
       for (const kind of reconcilers) await ensureReconciler(tx, kind, clock());
     });
+    this.#renewal = setInterval(() => void this.#renew(), this.#options.renewMs);
     this.wake();
   }
 
@@ -108,6 +123,7 @@ export class JobWorker {
     });
     await Promise.race([this.#ended(), late]);
     clearTimeout(timer);
+    clearInterval(this.#renewal);
   }
 
   async #ended(): Promise<void> {
@@ -134,7 +150,7 @@ export class JobWorker {
     }
   }
 
-  async #claim(count: number): Promise<Lane[]> {
+  async #claim(count: number): Promise<ActiveLane[]> {
     const { database, clock } = this.#options.services;
     const now = clock();
     const gates = this.#fullGates();
@@ -155,12 +171,14 @@ export class JobWorker {
   }
 
   /** Of lanes claimed together, those that fit their gates; the others are given back at once. */
-  #withinGates(lanes: Lane[]): Lane[] {
-    const fitting: Lane[] = [];
-    for (const lane of lanes) {
-      if (this.#fullGates().includes(lane.gate)) {
-        void this.#release(lane, 0);
+  #withinGates(lanes: Lane[]): ActiveLane[] {
+    const fitting: ActiveLane[] = [];
+    const runningSince = this.#options.services.clock();
+    for (const claimed of lanes) {
+      if (this.#fullGates().includes(claimed.gate)) {
+        void this.#release(claimed, 0);
       } else {
+        const lane = { ...claimed, runningSince };
         this.#active.set(lane.lane, lane);
         fitting.push(lane);
       }
@@ -168,7 +186,7 @@ export class JobWorker {
     return fitting;
   }
 
-  async #runLane(lane: Lane): Promise<void> {
+  async #runLane(lane: ActiveLane): Promise<void> {
     const { log } = this.#options.services;
     let pauseMs = 0;
     try {
@@ -183,14 +201,16 @@ export class JobWorker {
   }
 
   /** Runs the lane's due jobs, a bounded number; resolves to how long the lane is to rest, in milliseconds. */
-  async #runDueJobs({ lane }: Lane): Promise<number> {
+  async #runDueJobs(active: ActiveLane): Promise<number> {
     const { database, clock } = this.#options.services;
+    const { lane } = active;
     let remaining = MAX_JOBS_PER_LEASE;
     while (remaining > 0) {
       const jobs = await this.#select.dueJobs(database.read, { lane, now: clock() });
       if (jobs.length === 0) return 0;
       for (const row of jobs.slice(0, remaining)) {
         if (this.#stopping) return 0;
+        active.runningSince = clock();
         const result = await this.#runJob(row);
         // A stopping server cuts its requests off; that is no fault of the job's.
         if (this.#stopping && result.next.do !== "finish") return 0;
@@ -256,6 +276,26 @@ export class JobWorker {
       }
       return true;
     });
+  }
+
+  /** Keeps the lanes whose job takes long. The others are renewed with the outcome of their job. */
+  async #renew(): Promise<void> {
+    const { services, renewMs } = this.#options;
+    const { database, log, clock } = services;
+    const now = clock();
+    const long = [...this.#active.values()].filter(({ runningSince }) => {
+      const ranMs = now - runningSince;
+      return ranMs >= renewMs && ranMs < LONGEST_RUN_MS;
+    });
+    if (long.length === 0) return;
+    const owner = this.#owner;
+    const until = now + LEASE_MS;
+    await database
+      .transact(undefined, async (tx) => {
+        for (const { lane } of long) await renewLease(tx, { lane, owner, until });
+      })
+      // Then another process may take them up, which the outcome will show.
+      .catch((error: Error) => log.warn({ reason: error.message }, "leases of jobs could not be renewed"));
   }
 
   /** Gives a lane back, to be taken up after a pause. */

@@ -49,7 +49,7 @@ export interface JobKind {
    * in turn with them.
    */
   unordered?: boolean;
-  /** Must end within the lease of a lane (one minute), or another process starts it again meanwhile. */
+  /** Must end by itself: after five minutes it is taken for hung, and another process starts it again. */
   run: (context: JobContext<never>) => Promise<JobResult>;
 }
 

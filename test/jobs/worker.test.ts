@@ -29,10 +29,12 @@ import { engines, testPostgresUrl } from "../support/server.ts";
 import { runKeystead, temporaryFolder } from "../support/server-process.ts";
 import { until } from "../support/until.ts";
 
-const LEASE_MS = 60_000;
+const LEASE_MS = 15_000;
 const Payload = Type.Object({ number: Type.Integer() });
 type Context = JobContext<{ number: number }>;
 
+/** As if the process were gone or its event loop stuck. */
+const NO_RENEWAL = { renewMs: 3_600_000 };
 const FINISH: JobResult = { next: { do: "finish" } };
 
 describe("pauses between attempts", () => {
@@ -209,7 +211,7 @@ for (const engine of engines) {
         now = run_at;
       }
       await until(async () => (await jobOf(name)).state === "dead");
-      now += 24 * LEASE_MS;
+      now += 100 * LEASE_MS;
       const later = counting();
       await add(later.name, 3, { lane: "failing" });
       await worker.stop();
@@ -299,7 +301,7 @@ for (const engine of engines) {
       const first = kindOf("first", () => held.promise);
       const second = kindOf("second", async () => {});
       await add(first.name, 1, { lane: "leased" });
-      const hanging = await start([first.kind]);
+      const hanging = await start([first.kind], NO_RENEWAL);
       await until(() => first.ran.length === 1);
 
       const renamed = { ...second.kind, name: first.name };
@@ -313,7 +315,7 @@ for (const engine of engines) {
         await prober.stop();
         other.wake();
       };
-      await settled(59);
+      await settled(14);
       assert.deepEqual(second.ran, []);
       await settled(2);
       await until(isOver(first.name));
@@ -324,6 +326,33 @@ for (const engine of engines) {
       await other.stop();
       assert.deepEqual(first.ran, [1], "its own lease running out starts nothing anew");
       assert.deepEqual(recorded, ["second"]);
+    });
+
+    it("that take long keep their lease for five minutes", async () => {
+      const held = barrier();
+      const long = counting(async () => {
+        await held.promise;
+        return FINISH;
+      });
+      const taken = counting();
+      await add(long.name, 1, { lane: "long" });
+      const first = await start([long.kind], { renewMs: 10 });
+      await until(() => long.ran.length === 1);
+      const began = now;
+      const other = await start([{ ...taken.kind, name: long.name }], { database: open(), ...NO_RENEWAL });
+      const lane = () =>
+        database.read.selectFrom("job_lanes").selectAll().where("lane", "=", "long").executeTakeFirstOrThrow();
+      while (now + LEASE_MS - 1 < began + 5 * 60_000) {
+        now += LEASE_MS - 1;
+        await until(async () => (await lane()).leased_until === now + LEASE_MS);
+      }
+      assert.deepEqual(taken.ran, []);
+      now += LEASE_MS;
+      await until(() => taken.ran.length === 1);
+      held.resolve();
+      await first.stop();
+      await other.stop();
+      assert.deepEqual(await jobsOf(long.name), []);
     });
 
     const startChild = async (file: string) => {

@@ -39,7 +39,7 @@ export const listWebhookDeliveries = query({
     const rows = await read
       .selectFrom("webhook_deliveries as d")
       .innerJoin("webhook_events as e", "e.id", "d.event_id")
-      .select(["d.id", "d.event_id", "e.event_type", "d.status", "d.next_attempt_at", "d.created_at"])
+      .select(["d.id", "d.event_id", "e.event_type", "d.status", "d.attempts", "d.next_attempt_at", "d.created_at"])
       .where("d.organization_id", "=", organizationId)
       .where("d.endpoint_id", "=", endpointId)
       .$if(page.before !== undefined, (some) => some.where("d.id", "<", page.before as string))
@@ -66,7 +66,8 @@ export const listWebhookDeliveries = query({
         eventId: row.event_id,
         eventType: row.event_type,
         status: row.status,
-        attempts: (byDelivery.get(row.id) ?? []).map((attempt) => ({
+        // One that was stored between the two reads would not fit the status.
+        attempts: (byDelivery.get(row.id) ?? []).slice(0, row.attempts).map((attempt) => ({
           startedAt: timestampOf(attempt.started_at),
           durationMs: attempt.duration_ms,
           ...(attempt.status_code === null ? {} : { statusCode: attempt.status_code }),
