@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { errorCodes, fail, KeysteadError } from "./errors.ts";
+
+it("every code has an HTTP status, a gRPC code and a text whose blanks are its facts", () => {
+  assert.ok(errorCodes.length > 40);
+  for (const code of errorCodes) {
+    const facts = new Proxy({}, { get: (_, name) => `<${String(name)}>` }) as Record<string, string>;
+    const error = new KeysteadError(code, facts, []);
+    assert.ok(error.httpStatus >= 400 && error.httpStatus < 600, code);
+    assert.ok(error.grpcCode > 0 && error.grpcCode < 17, code);
+    assert.doesNotMatch(error.message, /\{\w*\}|undefined/, code);
+    assert.match(error.turnkeyErrorCode, /^[A-Z][A-Z_]+$/, code);
+  }
+});
+
+it("gRPC codes and HTTP statuses go together", () => {
+  const pairs = new Map(
+    errorCodes.map((code) => new KeysteadError(code, {}, [])).map((e) => [e.grpcCode, e.httpStatus]),
+  );
+  assert.deepEqual(
+    [3, 5, 6, 7, 13, 14, 16].map((grpc) => pairs.get(grpc)),
+    [400, 404, 409, 403, 500, 503, 401],
+  );
+});
+
+it("a fault in a field is told as a violation too", () => {
+  assert.throws(
+    () => fail("FIELD_INVALID", { field: "parameters.x", reason: "is wrong" }),
+    (error: KeysteadError) => {
+      assert.equal(error.message, "invalid request body: `parameters.x` is wrong");
+      const [detail] = error.details as { fieldViolations?: { field: string }[] }[];
+      assert.equal(detail?.fieldViolations?.[0]?.field, "parameters.x");
+      return true;
+    },
+  );
+});

@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import fc from "fast-check";
+import { parseJson } from "./json.ts";
+
+const parse = (text: string): unknown => parseJson(Buffer.from(text));
+
+it("reads what JSON.parse reads", () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 6, noUnicodeString: false }), (value) => {
+      fc.pre(!JSON.stringify(value).includes("__proto__") && !JSON.stringify(value).includes("\\u"));
+      assert.deepEqual(parse(JSON.stringify(value)), JSON.parse(JSON.stringify(value)));
+    }),
+  );
+});
+
+it("refuses what two readers could read in two ways, or none could store", () => {
+  const cases: [string, RegExp][] = [
+    ["", /it is empty/],
+    ["{", /not valid JSON/],
+    ['{"a":1,"a":2}', /`a` is there twice/],
+    ['{"a":1,"\\u0061":2}', /`a` is there twice/],
+    ['{"x":{"b":1,"c":[{"d":1,"d":2}]}}', /`d` is there twice/],
+    ['{"__proto__":{}}', /__proto__/],
+    ['{"\\u005f_proto__":{}}', /__proto__/],
+    ['{"a":{"b":"x\\u0000"}}', /`a\.b` holds a NUL/],
+    ['{"a":["\\ud800"]}', /`a\.0` holds a lone surrogate/],
+    ['{"\\udc00":1}', /lone surrogate/],
+    ["[".repeat(65) + "]".repeat(65), /deeper than 64/],
+    ["[".repeat(100_000), /not valid JSON/],
+  ];
+  for (const [text, message] of cases) assert.throws(() => parse(text), message, text.slice(0, 60));
+  assert.throws(() => parseJson(Buffer.from([0x22, 0xff, 0x22])), /not valid UTF-8/);
+});
+
+it("lets pass what only looks alike", () => {
+  assert.deepEqual(parse('{"a":{"k":1},"b":{"k":2},"c":["k","k"],"d":"\\"k\\":1,\\"k\\""}'), {
+    a: { k: 1 },
+    b: { k: 2 },
+    c: ["k", "k"],
+    d: '"k":1,"k"',
+  });
+  assert.equal(parse('"\\ud83d\\ude00"'), "😀");
+  assert.ok(Array.isArray(parse("[".repeat(64) + "]".repeat(64))));
+});
