@@ -17,7 +17,7 @@ export const operations: readonly Operation[] = [
   ...tags,
   ...privateKeys,
   ...signing,
-  ...activities,
   ...policies,
   ...webhooks,
+  ...activities,
 ];

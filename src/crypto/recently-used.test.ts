@@ -15,4 +15,7 @@ test("at capacity the entry unused for longest is forgotten", () => {
   keys.set("e", 6);
   assert.equal(keys.get("c"), undefined);
   assert.deepEqual([keys.get("a"), keys.size()], [5, 3]);
+  keys.forget("a");
+  keys.forget("never there");
+  assert.deepEqual([keys.get("a"), keys.size()], [undefined, 2]);
 });

@@ -4,6 +4,7 @@ export type RecentlyUsed<Value> = {
   get(key: string): Value | undefined;
   /** Remembers `value`; at capacity the entry unused for longest goes. */
   set(key: string, value: Value): void;
+  forget(key: string): void;
   size(): number;
 };
 
@@ -25,6 +26,7 @@ export function recentlyUsed<Value>(capacity: number): RecentlyUsed<Value> {
       if (oldest !== undefined) entries.delete(oldest);
       entries.set(key, value);
     },
+    forget: (key) => void entries.delete(key),
     size: () => entries.size,
   };
 }

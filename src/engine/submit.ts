@@ -132,7 +132,9 @@ async function settle(
 ): Promise<ActivityView> {
   const { actor } = ballot.principal;
   const look: Look = async (read) => consider(read, await reload(read, ballot.principal, ballot.now));
-  let preparation = prepareFirst ? await prepare(engine, await look(engine.database.read)) : undefined;
+  // The stamp was looked up a moment ago; the look that counts does so again.
+  const glance = () => consider(engine.database.read, ballot.principal);
+  let preparation = prepareFirst ? await prepare(engine, await glance()) : undefined;
   let outcome = await attempt(engine, ballot, look, preparation);
   while ("unprepared" in outcome) {
     preparation = await prepare(engine, outcome.unprepared);

@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import type { Reader } from "../storage/engine.ts";
+import { isTransactor, type Reader } from "../storage/engine.ts";
 import { prepared } from "../storage/prepared.ts";
 import { OneOf, Timestamp, timestampOf } from "./fields.ts";
 
@@ -162,28 +162,47 @@ const findTagIds = prepared<UserRef>()((db, { organizationId, userId }) =>
     .orderBy("tag_id"),
 );
 
+type UserRow = Awaited<ReturnType<typeof findUser>>[number];
 type ApiKeyRow = Awaited<ReturnType<typeof findApiKeys>>[number];
 type AuthenticatorRow = Awaited<ReturnType<typeof findAuthenticators>>[number];
 
 const MAX_CACHED = 10_000;
-/** Rendered users under their version: the version is read afresh each time, so another process's change shows at once. */
-const cache = new Map<string, { version: number; user: User }>();
+/**
+ * Rendered users under their version: the version is read afresh each time, so another process's change shows at once. A
+ * user is there while it is still being read, so that requests that were committed together read it once.
+ */
+const cache = new Map<string, { version: number; user: Promise<User> }>();
 
 /** The user as it is now, or undefined if there is none. */
 export async function loadUser(reader: Reader, organizationId: string, userId: string): Promise<User | undefined> {
-  const ref = { organizationId, userId };
-  const [row] = await findUser(reader, ref);
+  const [row] = await findUser(reader, { organizationId, userId });
   if (!row) return undefined;
   const cached = cache.get(userId);
   if (cached?.version === row.version) return cached.user;
+  const user = readUser(reader, row);
+  // What a transaction sees may never be committed, and its version then means something else.
+  if (!isTransactor(reader)) remember(userId, row.version, user);
+  return user;
+}
+
+function remember(userId: string, version: number, user: Promise<User>): void {
+  if (cache.size >= MAX_CACHED) cache.clear();
+  cache.set(userId, { version, user });
+  user.catch(() => {
+    if (cache.get(userId)?.user === user) cache.delete(userId);
+  });
+}
+
+async function readUser(reader: Reader, row: UserRow): Promise<User> {
+  const ref = { organizationId: row.organization_id, userId: row.id };
   const [apiKeys, authenticators, oauthProviders, tagIds] = await Promise.all([
     findApiKeys(reader, ref),
     findAuthenticators(reader, ref),
     findOauthProviders(reader, ref),
     findTagIds(reader, ref),
   ]);
-  const user: User = {
-    userId,
+  return {
+    userId: row.id,
     userName: row.name,
     ...(row.email === null ? {} : { userEmail: row.email }),
     ...(row.phone_number === null ? {} : { userPhoneNumber: row.phone_number }),
@@ -203,9 +222,6 @@ export async function loadUser(reader: Reader, organizationId: string, userId: s
     updatedAt: timestampOf(row.updated_at),
     mfaPolicies: [],
   };
-  if (cache.size >= MAX_CACHED) cache.clear();
-  cache.set(userId, { version: row.version, user });
-  return user;
 }
 
 /** What remains to be shown of a user that was deleted after voting. */

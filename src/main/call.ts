@@ -1,9 +1,8 @@
-import { readFileSync } from "node:fs";
 import { operations } from "../capabilities/index.ts";
 import { makeStamp } from "../crypto/make-stamp.ts";
 import { createRegistry, pathOf } from "../engine/registry.ts";
 import { StartProblem } from "./config.ts";
-import { addressFileIn, credentialsFileIn, readCredentials } from "./credentials-file.ts";
+import { credentialsFileIn, readAddress, readCredentials } from "./credentials-file.ts";
 
 export interface CallOptions {
   dataDir: string;
@@ -23,9 +22,9 @@ export async function call(options: CallOptions): Promise<{ ok: boolean; text: s
       `no credentials with a private key in ${credentialsFile}; start the server once, or name a file with --credentials`,
     );
   }
+  const baseUrl = readAddress(dataDir) ?? credentials.baseUrl;
   const operation = createRegistry(operations).operations.find(({ path }) => path === name);
-  if (!operation)
-    throw new StartProblem(`there is no operation ${name}; ${baseUrlOf(dataDir, credentials.baseUrl)}/docs lists them`);
+  if (!operation) throw new StartProblem(`there is no operation ${name}; ${baseUrl}/docs lists them`);
   const given = parseObject(json);
   const { organizationId } = credentials;
   const body = JSON.stringify(
@@ -38,7 +37,7 @@ export async function call(options: CallOptions): Promise<{ ok: boolean; text: s
           parameters: given,
         },
   );
-  const url = `${baseUrlOf(dataDir, credentials.baseUrl)}${pathOf(operation)}`;
+  const url = `${baseUrl}${pathOf(operation)}`;
   const response = await fetch(url, {
     method: "POST",
     headers: { "content-type": "application/json", "x-stamp": makeStamp({ publicKey, privateKey }, body) },
@@ -48,15 +47,6 @@ export async function call(options: CallOptions): Promise<{ ok: boolean; text: s
     throw new StartProblem(`${url} does not answer (${cause?.message ?? message}); is the server running?`);
   });
   return { ok: response.ok, text: await response.text() };
-}
-
-/** Where the server of this data directory listens now; it may have taken another port since its first start. */
-function baseUrlOf(dataDir: string, fallback: string): string {
-  try {
-    return (JSON.parse(readFileSync(addressFileIn(dataDir), "utf8")) as { baseUrl: string }).baseUrl;
-  } catch {
-    return fallback;
-  }
 }
 
 function parseObject(json: string): Record<string, unknown> {

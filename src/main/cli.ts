@@ -6,6 +6,7 @@ import { createLogger } from "../kernel/log.ts";
 import type { Database } from "../storage/database.ts";
 import { call } from "./call.ts";
 import { type Config, loadConfig, StartProblem } from "./config.ts";
+import { readAddress } from "./credentials-file.ts";
 import { draftRootOrganization, storeRootOrganization } from "./first-organization.ts";
 import { type Opened, openDatabaseOf, openInstallation } from "./open.ts";
 import { banner, serve } from "./serve.ts";
@@ -53,7 +54,7 @@ withConfig(program.command("init").description("Make a further root organization
       );
     }
     await withInstallation(config, async ({ database, signer }) => {
-      const baseUrl = config.publicUrl ?? `http://${config.host}:${config.port}`;
+      const baseUrl = config.publicUrl ?? readAddress(config.dataDir) ?? `http://${config.host}:${config.port}`;
       const draft = draftRootOrganization({ ...options, baseUrl, apiPublicKey: publicKey });
       const { organizationId } = draft;
       const { organizationKey } = await signer.ask({ verb: "createOrganizationKey", organizationId });

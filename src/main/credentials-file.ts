@@ -35,3 +35,12 @@ export function readCredentials(file: string): Credentials | undefined {
     return undefined;
   }
 }
+
+/** Where the server of this data directory listens now, or did last; it may take another port at each start. */
+export function readAddress(dataDir: string): string | undefined {
+  try {
+    return (JSON.parse(readFileSync(addressFileIn(dataDir), "utf8")) as { baseUrl: string }).baseUrl;
+  } catch {
+    return undefined;
+  }
+}

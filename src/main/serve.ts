@@ -84,8 +84,8 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
       info,
       ...(onAnswer ? { onAnswer } : {}),
     });
-    const listening = app;
-    const local = await listen(listening, config);
+    const serving = app;
+    const local = await listen(serving, config);
     info.baseUrl = config.publicUrl ?? local;
     let isFirstStart = false;
     if (signer.state === "ready") {
@@ -101,7 +101,7 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
       adminUrl: admin && `http://127.0.0.1:${(admin.address() as AddressInfo).port}`,
       isFirstStart,
       opened,
-      close: () => close({ app: listening, admin, worker, outbound, opened, log: logger }),
+      close: () => close({ app: serving, admin, worker, outbound, opened, log: logger }),
     };
   } catch (error) {
     await app?.close();
@@ -170,23 +170,32 @@ interface Parts {
   log: Logger;
 }
 
+/** After the requests, how long the database and the jobs may take to end; either may hang. */
+const CLOSE_DEADLINE_MS = 2_000;
+
 async function close({ app, admin, worker, outbound, opened, log }: Parts): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(() => {
-      log.warn("open requests were cut off at the drain deadline");
-      app.server.closeAllConnections();
-      resolve();
-    }, DRAIN_DEADLINE_MS);
+  await atMost(DRAIN_DEADLINE_MS, app.close(), () => {
+    log.warn("open requests were cut off at the drain deadline");
+    app.server.closeAllConnections();
   });
-  await Promise.race([app.close(), late]);
-  clearTimeout(timer);
   admin?.close();
   admin?.closeAllConnections();
   // Requests that jobs wait for are cut off; the jobs go on elsewhere, or here after the next start.
-  await Promise.all([worker.stop(), outbound.close()]);
-  await opened.database.close();
+  const ended = Promise.all([worker.stop(), outbound.close()]).then(() => opened.database.close());
+  await atMost(CLOSE_DEADLINE_MS, ended, () => log.warn("the database was left before it had answered everything"));
   await opened.signer.close();
+}
+
+async function atMost(ms: number, work: Promise<unknown>, onLate: () => void): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(() => {
+      onLate();
+      resolve();
+    }, ms);
+  });
+  await Promise.race([work, late]);
+  clearTimeout(timer);
 }
 
 /** What a person at a terminal reads after a start. */

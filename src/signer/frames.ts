@@ -3,13 +3,20 @@ import { MAX_SIGNER_FRAME_BYTES } from "../kernel/limits.ts";
 
 const LENGTH_BYTES = 4;
 
-/** Writes one message: a 32-bit big-endian length, then that many bytes of JSON. */
+/**
+ * Writes one message: a 32-bit big-endian length, then that many bytes of JSON. The messages of one turn of the event loop
+ * leave together, because a system call costs more than a message.
+ */
 export function writeFrame(stream: Duplex, message: unknown): void {
   const body = Buffer.from(JSON.stringify(message));
   if (body.length > MAX_SIGNER_FRAME_BYTES) throw new Error(`signer frame of ${body.length} bytes is over the limit`);
   const frame = Buffer.allocUnsafe(LENGTH_BYTES + body.length);
   frame.writeUInt32BE(body.length);
   body.copy(frame, LENGTH_BYTES);
+  if (stream.writableCorked === 0) {
+    stream.cork();
+    setImmediate(() => stream.uncork());
+  }
   stream.write(frame);
 }
 

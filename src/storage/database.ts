@@ -12,8 +12,9 @@ import {
   SqliteQueryCompiler,
 } from "kysely";
 import type pg from "pg";
+import { COMMIT_DEADLINE_MS } from "../kernel/limits.ts";
 import type { Connection, Engine, Reader, Transactor } from "./engine.ts";
-import { translate } from "./failure.ts";
+import { DatabaseFailure, translate } from "./failure.ts";
 import { GroupCommit, type OpenTransaction } from "./group-commit.ts";
 import { migrations } from "./migrations/index.ts";
 import { openPostgres, PostgresConnection } from "./postgres.ts";
@@ -157,7 +158,8 @@ const POSTGRES_LANES = 6;
 const POSTGRES_READERS = 8;
 
 function postgresDatabase(url: string, onError: (error: Error) => void): Database {
-  const pool = openPostgres(url, POSTGRES_LANES + POSTGRES_READERS, onError);
+  const maxConnections = POSTGRES_LANES + POSTGRES_READERS;
+  const pool = openPostgres({ url, maxConnections, statementTimeoutMs: COMMIT_DEADLINE_MS, onError });
   const shared = new PostgresConnection(pool);
   const kysely = kyselyOn("postgres", async () => shared);
   const commits = new GroupCommit({
@@ -173,7 +175,7 @@ function postgresDatabase(url: string, onError: (error: Error) => void): Databas
       all: (query) => shared.all(query.sql, query.parameters),
     },
     transact: (scope, work) => commits.run(scope, work),
-    migrate: () => migrateOnOneConnection(pool),
+    migrate: () => migratePostgres(url, onError),
     isEmpty: async () => {
       const [row] = await shared.all<{ found: string | null }>("select to_regclass('installation') as found", []);
       return row?.found == null;
@@ -220,7 +222,9 @@ async function beginPostgres(pool: pg.Pool, scope: string | undefined): Promise<
       await exec("commit");
       giveBack(false);
     },
-    rollback: async () => {
+    rollback: async (reason) => {
+      // A connection that is lost or hangs is not asked; closing it ends the transaction as well.
+      if (reason instanceof DatabaseFailure && reason.kind === "unavailable") return giveBack(true);
       const clean = await exec("rollback").then(
         () => true,
         () => false,
@@ -307,7 +311,9 @@ class TransactionalSqliteAdapter extends SqliteAdapter {
   }
 }
 
-async function migrateOnOneConnection(pool: pg.Pool): Promise<string[]> {
+/** On one connection, where a lock and the migrations may take their time. */
+async function migratePostgres(url: string, onError: (error: Error) => void): Promise<string[]> {
+  const pool = openPostgres({ url, maxConnections: 1, onError });
   const client = await pool.connect().catch((error: unknown) => {
     throw translate(error);
   });
@@ -319,6 +325,7 @@ async function migrateOnOneConnection(pool: pg.Pool): Promise<string[]> {
     );
   } finally {
     client.release();
+    await pool.end();
   }
 }
 

@@ -21,3 +21,6 @@ export interface Transactor extends Reader {
   readonly updateTable: Kysely<Schema>["updateTable"];
   readonly deleteFrom: Kysely<Schema>["deleteFrom"];
 }
+
+/** Whether `reader` reads inside a transaction, and so what may never be committed. */
+export const isTransactor = (reader: Reader): reader is Transactor => "insertInto" in reader;

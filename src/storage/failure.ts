@@ -35,8 +35,8 @@ function kindOf(error: unknown): FailureKind {
   if (errcode !== undefined) return SQLITE_UNAVAILABLE.has(errcode & 0xff) ? "unavailable" : "bug";
   if (code !== undefined && POSTGRES_RETRY.has(code)) return "retry";
   if (code !== undefined && (POSTGRES_UNAVAILABLE.test(code) || NETWORK.has(code))) return "unavailable";
-  // node-postgres has no codes for a connection that ended under a query.
-  if (/Connection terminated|connection error|timeout exceeded when trying to connect/i.test(message ?? "")) {
+  // node-postgres has no codes for a connection that ended under a query, or that hangs.
+  if (/Connection terminated|connection error|timeout exceeded when trying|Query read timeout/i.test(message ?? "")) {
     return "unavailable";
   }
   return "bug";

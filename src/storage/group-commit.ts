@@ -12,8 +12,8 @@ export interface OpenTransaction {
   release(): Promise<void>;
   rollbackToSavepoint(): Promise<void>;
   commit(): Promise<void>;
-  /** Ends the transaction without its writes and gives the connection back; never throws. */
-  rollback(): Promise<void>;
+  /** Ends the transaction without its writes and gives the connection back; never throws. `reason` is what went wrong. */
+  rollback(reason: unknown): Promise<void>;
   /** A fresh handle for one function; `end` makes it refuse further work. */
   transactor(): { tx: Transactor; end: () => void };
 }
@@ -56,12 +56,22 @@ export class GroupCommit {
   run<T>(scope: string | undefined, work: (tx: Transactor) => Promise<T>): Promise<T> {
     if (this.#closed) return Promise.reject(new KeysteadError("SHUTTING_DOWN", {}, []));
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push({
+      // Whatever holds it up, a hanging database among it: who waits is told in time, and may send the request again.
+      const timer = setTimeout(() => {
+        this.#waiting = this.#waiting.filter((other) => other !== item);
+        reject(deadlineError());
+      }, COMMIT_DEADLINE_MS);
+      const item: Waiting = {
         scope,
         work,
         deadline: Date.now() + COMMIT_DEADLINE_MS,
-        settle: (outcome) => ("value" in outcome ? resolve(outcome.value as T) : reject(outcome.error)),
-      });
+        settle: (outcome) => {
+          clearTimeout(timer);
+          if ("value" in outcome) resolve(outcome.value as T);
+          else reject(outcome.error);
+        },
+      };
+      this.#waiting.push(item);
       this.#schedule();
     });
   }
@@ -141,7 +151,7 @@ export class GroupCommit {
       await transaction.commit();
       return outcomes;
     } catch (error) {
-      await transaction.rollback();
+      await transaction.rollback(error);
       throw error;
     }
   }

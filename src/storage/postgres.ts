@@ -11,7 +11,16 @@ const types = {
     oid === INT8 ? Number : pg.types.getTypeParser(oid, format as "text"),
 };
 
-export function openPostgres(url: string, maxConnections: number, onError: (error: Error) => void): pg.Pool {
+export interface PostgresOptions {
+  url: string;
+  maxConnections: number;
+  /** How long one statement may take, and how long its answer may stay away; without it both have no end. */
+  statementTimeoutMs?: number;
+  /** Told of connections that break while nobody uses them. */
+  onError: (error: Error) => void;
+}
+
+export function openPostgres({ url, maxConnections, statementTimeoutMs, onError }: PostgresOptions): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,
     max: maxConnections,
@@ -20,11 +29,16 @@ export function openPostgres(url: string, maxConnections: number, onError: (erro
     idleTimeoutMillis: 60_000,
     keepAlive: true,
     application_name: "keystead",
-    statement_timeout: 30_000,
+    ...(statementTimeoutMs === undefined
+      ? {}
+      : // The server keeps the first; the second also ends the wait for a server that hangs.
+        { statement_timeout: statementTimeoutMs, query_timeout: statementTimeoutMs }),
     // A transaction that lost its server must not keep its locks.
     idle_in_transaction_session_timeout: 60_000,
   });
   pool.on("error", onError);
+  // The pool listens to idle connections alone, and one that breaks in use would end the process; its query tells of it.
+  pool.on("connect", (client) => client.on("error", () => {}));
   return pool;
 }
 

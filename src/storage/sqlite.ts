@@ -50,7 +50,7 @@ export class SqliteConnection implements Connection {
   /** Runs a statement without parameters or rows: BEGIN, SAVEPOINT and the like. */
   exec(sql: string): void {
     try {
-      this.#database.exec(sql);
+      this.#prepare(sql).run();
     } catch (error) {
       throw translate(error);
     }

@@ -46,7 +46,9 @@ describe("the OpenAPI document", () => {
   });
 
   it("names every activity type once", () => {
-    const types = document.components.schemas.ActivityType.enum;
+    const { enum: known, description } = document.components.schemas.ActivityType;
+    // Those of our own are named in words, because the published clients know only the others.
+    const types = [...known, ...description.match(/ACTIVITY_TYPE_\w+/g)];
     assert.deepEqual([...new Set(types)], types);
     const documented = exampleRequests.flatMap(({ type }) => (type === undefined ? [] : [type]));
     assert.deepEqual([...types].sort(), documented.sort());

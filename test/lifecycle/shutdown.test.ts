@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { describe, it } from "node:test";
+import { newId } from "../../src/kernel/ids.ts";
+import { createTestDatabase } from "../support/postgres.ts";
+import { testPostgresUrl } from "../support/server.ts";
 import {
   childrenOf,
   isRunning,
@@ -9,6 +12,7 @@ import {
   startServerProcess,
   temporaryFolder,
 } from "../support/server-process.ts";
+import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
 
 /** SIGTERM and SIGINT: what was begun is answered, nothing new is taken, and the server ends in time. */
@@ -108,6 +112,21 @@ describe("a server that is told to stop", { concurrency: true }, () => {
     assert.ok(tookMs > DEADLINE_MS - 1000 && tookMs < DEADLINE_MS + GRACE_MS, `it took ${tookMs} ms`);
     assert.match(server.stdout(), /cut off at the drain deadline/);
     socket.destroy();
+  });
+
+  it("does not wait for a database that hangs", async (test) => {
+    const url = new URL(await createTestDatabase(testPostgresUrl(), `hangs_${newId().replaceAll("-", "")}`));
+    const proxy = await startTcpProxy(Number(url.port));
+    test.after(proxy.close);
+    url.port = String(proxy.port);
+    const server = await startServerProcess({ dataDir: temporaryFolder(), databaseUrl: url.href });
+    proxy.stall();
+    const request = await openRequest(server);
+    const answer = request.finish();
+    const start = performance.now();
+    assert.deepEqual(await server.end("SIGTERM"), { code: 0, signal: null });
+    assert.ok(performance.now() - start < DEADLINE_MS + GRACE_MS);
+    assert.match(await answer, /^$|^HTTP\/1\.1 503 /, "told or cut off");
   });
 
   it("ends at once when told a second time", async () => {

@@ -327,7 +327,7 @@ async function newEndpoint({ root }: World): Promise<string> {
   return (await root.client.result("create_webhook_endpoint", endpoint)).endpointId;
 }
 
-/** A delivery to an address that is refused before anything is dialed. */
+/** A delivery whose lane belongs to another process for good: what is queued for it stays as it is. */
 async function failedDelivery({ server, organizationId }: World): Promise<string> {
   const [endpoint_id, event_id, id] = [newId(), newId(), newId()];
   const times = { created_at: 0, updated_at: 0 };
@@ -340,6 +340,11 @@ async function failedDelivery({ server, organizationId }: World): Promise<string
       .execute();
     const event = { id: event_id, organization_id, event_type: "ACTIVITY_UPDATES", body: "{}", created_at: 0 };
     await tx.insertInto("webhook_events").values(event).execute();
+    const lease = { leased_until: Number.MAX_SAFE_INTEGER, owner: "another process" };
+    await tx
+      .insertInto("job_lanes")
+      .values({ lane: `webhook:${endpoint_id}`, gate: "nowhere", ...lease })
+      .execute();
     const delivery = { id, organization_id, endpoint_id, event_id, status: "FAILED" as const, attempts: 0 };
     await tx
       .insertInto("webhook_deliveries")

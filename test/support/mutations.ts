@@ -181,9 +181,9 @@ const MARK = "to be replaced";
 function wrongKeys(body: Json, { path, schema, value }: Field): Mutation[] {
   if (schema.type !== "object") return [];
   const where = nameOf(path) || "the body";
-  const withKey = (key: string, about: string): Mutation => ({
+  const withKey = (key: string, about: string, added: unknown = {}): Mutation => ({
     name: `${about} in ${where}`,
-    body: JSON.stringify(replaced(body, path, { ...value, [MARK]: {} })).replace(JSON.stringify(MARK), key),
+    body: JSON.stringify(replaced(body, path, { ...value, [MARK]: added })).replace(JSON.stringify(MARK), key),
     status: 400,
   });
   const forbidden = [
@@ -192,8 +192,11 @@ function wrongKeys(body: Json, { path, schema, value }: Field): Mutation[] {
     { ...withKey('"a\\u0000"', "NUL in a key"), names: "NUL" },
     { ...withKey('"a\\udc00"', "lone surrogate in a key"), names: "surrogate" },
   ];
-  const [first] = Object.keys(value);
-  const twice = first === undefined ? [] : [{ ...withKey(JSON.stringify(first), "duplicate key"), names: first }];
+  // With an equal value, so that nothing but the repetition is wrong.
+  const twice = Object.keys(value).map((key) => ({
+    ...withKey(JSON.stringify(key), `duplicate ${key}`, value[key]),
+    names: key,
+  }));
   const longKey = { ...withKey(JSON.stringify(LONG), "unknown key of 1 MB"), names: LONG.slice(0, 50) };
   // A validator stops counting at some point; what it reports up to there must do.
   const keys = Array.from({ length: 20 }, (_, index) => `"k${index}"`);

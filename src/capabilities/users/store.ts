@@ -3,6 +3,7 @@ import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import { MAX_USERS } from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
+import { preparedWrite } from "../../storage/prepared.ts";
 import type { CheckedApiKey, CheckedAuthenticator, OauthProviderParams } from "../credentials/model.ts";
 import { addApiKeys, addAuthenticators, addOauthProviders } from "../credentials/store.ts";
 import { replaceTags, userTags } from "../tags/store.ts";
@@ -40,14 +41,33 @@ export async function changeUser(
   now: number,
   change: UserChange = {},
 ): Promise<void> {
-  const { numUpdatedRows } = await tx
+  const { name = null, email = null, phone_number: phoneNumber = null } = change;
+  const changed = await updateUser(tx, { organizationId, userId, name, email, phoneNumber, now });
+  if (changed.length === 0) fail("RESOURCE_NOT_FOUND", { kind: "user", id: userId, organizationId });
+}
+
+/** What is null stays as it is. */
+const updateUser = preparedWrite<{
+  organizationId: string;
+  userId: string;
+  name: string | null;
+  email: string | null;
+  phoneNumber: string | null;
+  now: number;
+}>()((db, { organizationId, userId, name, email, phoneNumber, now }) =>
+  db
     .updateTable("users")
-    .set((user) => ({ ...change, version: user("version", "+", 1), updated_at: now }))
+    .set((user) => ({
+      name: user.fn.coalesce(user.val(name), user.ref("name")),
+      email: user.fn.coalesce(user.val(email), user.ref("email")),
+      phone_number: user.fn.coalesce(user.val(phoneNumber), user.ref("phone_number")),
+      version: user("version", "+", 1),
+      updated_at: now,
+    }))
     .where("organization_id", "=", organizationId)
     .where("id", "=", userId)
-    .executeTakeFirst();
-  if (numUpdatedRows === 0n) fail("RESOURCE_NOT_FOUND", { kind: "user", id: userId, organizationId });
-}
+    .returning("id"),
+);
 
 export interface NewUser {
   id?: string;

@@ -1,8 +1,17 @@
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes } from "node:crypto";
 import { p256 } from "@noble/curves/nist.js";
 import secp256k1 from "secp256k1";
+import { recentlyUsed } from "../../crypto/recently-used.ts";
 import { toHex } from "../../kernel/bytes.ts";
-import type { Curve } from "../protocol.ts";
+import type { Curve, Sealed } from "../protocol.ts";
+
+/** A key while it is in use. The caller wipes the secret. */
+export interface OpenKey {
+  curve: Curve;
+  secret: Uint8Array;
+  /** What `secret` was unsealed from. */
+  sealedKey: Sealed;
+}
 
 /** A fresh secret of 32 bytes, in the range of the curve's order. The caller wipes it. */
 export function generateSecret(curve: Curve): Buffer {
@@ -26,6 +35,23 @@ export function publicKeyOf(curve: Curve, secret: Uint8Array): string {
       return Buffer.from(x as string, "base64url").toString("hex");
     }
   }
+}
+
+const REMEMBERED_POINTS = 10_000;
+const points = recentlyUsed<Uint8Array>(REMEMBERED_POINTS);
+
+/**
+ * Whether the public point of an EC key passes `check`. The point is no secret, and making it costs as much as signing, so
+ * it is remembered under the sealed key. One that does not pass is forgotten: it may itself be what is wrong.
+ */
+export function checkWithPoint({ curve, secret, sealedKey }: OpenKey, check: (point: Uint8Array) => boolean): boolean {
+  const point =
+    points.get(sealedKey) ??
+    (curve === "CURVE_SECP256K1" ? secp256k1.publicKeyCreate(secret, false) : p256.getPublicKey(secret, false));
+  const passes = check(point);
+  if (passes) points.set(sealedKey, point);
+  else points.forget(sealedKey);
+  return passes;
 }
 
 const ED25519_PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");

@@ -59,7 +59,7 @@ const verbs: { [Verb in SignerRequest["verb"]]: (request: Extract<SignerRequest,
         if (!secret) throw new SigningRefused(`key ${keyId} cannot be opened: it was sealed for something else`);
         try {
           const signatures = payloads.map((payload) =>
-            signPayload(curve, secret, hash, Buffer.from(payload, "base64")),
+            signPayload({ curve, secret, sealedKey }, hash, Buffer.from(payload, "base64")),
           );
           return { signatures };
         } finally {

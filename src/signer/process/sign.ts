@@ -3,8 +3,8 @@ import { p256 } from "@noble/curves/nist.js";
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import secp256k1 from "secp256k1";
 import { toHex } from "../../kernel/bytes.ts";
-import type { Curve, SignerHash } from "../protocol.ts";
-import { ed25519PrivateKey } from "./keys.ts";
+import type { SignerHash } from "../protocol.ts";
+import { checkWithPoint, ed25519PrivateKey, type OpenKey } from "./keys.ts";
 
 export interface Signature {
   r: string;
@@ -21,13 +21,13 @@ export class SigningRefused extends Error {}
  *
  * @throws SigningRefused when the hash does not fit the curve or the digest is not 32 bytes
  */
-export function signPayload(curve: Curve, secret: Uint8Array, hash: SignerHash, payload: Uint8Array): Signature {
-  if (curve === "CURVE_ED25519") {
+export function signPayload(key: OpenKey, hash: SignerHash, payload: Uint8Array): Signature {
+  if (key.curve === "CURVE_ED25519") {
     if (hash !== "none") throw new SigningRefused("Ed25519 signs the message itself");
-    return signEd25519(secret, payload);
+    return signEd25519(key.secret, payload);
   }
   const digest = digestOf(hash, payload);
-  return curve === "CURVE_SECP256K1" ? signSecp256k1(secret, digest) : signP256(secret, digest);
+  return key.curve === "CURVE_SECP256K1" ? signSecp256k1(key, digest) : signP256(key, digest);
 }
 
 function digestOf(hash: SignerHash, payload: Uint8Array): Uint8Array {
@@ -42,21 +42,21 @@ function digestOf(hash: SignerHash, payload: Uint8Array): Uint8Array {
  * search for a short r, the nonce is drawn again with a counter as RFC 6979 section 3.6 extra data until neither begins
  * with a zero byte. r does once in 256 and a low s once in 128, so one signature in 86 takes a second round.
  */
-function signSecp256k1(secret: Uint8Array, digest: Uint8Array): Signature {
+function signSecp256k1(key: OpenKey, digest: Uint8Array): Signature {
   for (let counter = 0; ; counter++) {
     const options = counter === 0 ? undefined : { data: extraData(counter) };
-    const { signature, recid } = secp256k1.ecdsaSign(digest, secret, options);
+    const { signature, recid } = secp256k1.ecdsaSign(digest, key.secret, options);
     if (signature[0] === 0 || signature[32] === 0) continue;
-    if (!secp256k1.ecdsaVerify(signature, digest, secp256k1.publicKeyCreate(secret))) throw new SignatureFault();
+    if (!checkWithPoint(key, (point) => secp256k1.ecdsaVerify(signature, digest, point))) throw new SignatureFault();
     return split(signature, recid);
   }
 }
 
-function signP256(secret: Uint8Array, digest: Uint8Array): Signature {
-  const recovered = p256.sign(digest, secret, { prehash: false, lowS: true, format: "recovered" });
+function signP256(key: OpenKey, digest: Uint8Array): Signature {
+  const recovered = p256.sign(digest, key.secret, { prehash: false, lowS: true, format: "recovered" });
   const signature = recovered.subarray(1);
-  const publicKey = p256.getPublicKey(secret);
-  if (!p256.verify(signature, digest, publicKey, { prehash: false })) throw new SignatureFault();
+  const verify = (point: Uint8Array) => p256.verify(signature, digest, point, { prehash: false });
+  if (!checkWithPoint(key, verify)) throw new SignatureFault();
   return split(signature, recovered[0] as number);
 }
 

@@ -1,0 +1,261 @@
+import assert from "node:assert/strict";
+import { statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { networkInterfaces } from "node:os";
+import { after, before, describe, it } from "node:test";
+import { Client } from "../support/client.ts";
+import { freePort } from "../support/postgres.ts";
+import {
+  readJson,
+  runKeystead,
+  type ServerProcess,
+  type ServerProcessOptions,
+  settingsOf,
+  spawnServer,
+  startServerProcess,
+  temporaryFolder,
+} from "../support/server-process.ts";
+
+/** The start as an operator meets it: settings, ports, files, and what a refusal says. */
+
+async function refusalOf(options: ServerProcessOptions): Promise<string> {
+  const started = spawnServer(options);
+  assert.deepEqual(await started.exited, { code: 1, signal: null });
+  assert.match(started.stderr(), /^keystead: [^\n]+\n$/, "one plain line");
+  return started.stderr();
+}
+
+describe("settings that are wrong stop the start", { concurrency: 2 }, () => {
+  const configFile = (content: string) => {
+    const file = `${temporaryFolder()}/config.json`;
+    writeFileSync(file, content);
+    return file;
+  };
+  const cases: Record<string, { settings: Record<string, string>; expected: RegExp }> = {
+    "an unknown variable": {
+      settings: { KEYSTEAD_PROT: "8080" },
+      expected: /unknown setting KEYSTEAD_PROT; known are .*KEYSTEAD_PORT/,
+    },
+    "a port beyond the last": { settings: { KEYSTEAD_PORT: "65536" }, expected: /bad value for KEYSTEAD_PORT/ },
+    "an unknown key in the file": {
+      settings: { KEYSTEAD_CONFIG: configFile('{"prot":8080}') },
+      expected: /unknown setting `prot`; known are .*port/,
+    },
+    "a database of another kind": {
+      settings: { DATABASE_URL: "mysql://user:secret-password@localhost/keys" },
+      expected: /bad value for DATABASE_URL/,
+    },
+    "a database that does not answer": {
+      settings: { DATABASE_URL: "postgres://user:secret-password@127.0.0.1:1/keys" },
+      expected: /the database cannot be opened: .*ECONNREFUSED.*Check DATABASE_URL/,
+    },
+    "a database file that cannot be": {
+      settings: { DATABASE_URL: `sqlite:${configFile("{}")}/keystead.db` },
+      expected: /the database cannot be opened: /,
+    },
+  };
+  for (const [name, { settings, expected }] of Object.entries(cases)) {
+    it(name, async () => {
+      const line = await refusalOf({ dataDir: temporaryFolder(), settings });
+      assert.match(line, expected);
+      assert.ok(!line.includes("secret-password"));
+    });
+  }
+
+  it("but the environment stands over the file", async () => {
+    const dataDir = temporaryFolder();
+    const file = configFile(JSON.stringify({ port: 1, adminPort: 0, logLevel: "silent", dataDir }));
+    const server = await startServerProcess({ dataDir, settings: { KEYSTEAD_CONFIG: file } });
+    assert.notEqual(new URL(server.baseUrl).port, "1");
+    assert.match(server.stdout(), /^Keystead /, "nothing is logged, as the file says");
+    await server.end("SIGTERM");
+  });
+});
+
+describe("ports", { concurrency: 2 }, () => {
+  it("0 takes a free one and writes it down, at every start", async () => {
+    const dataDir = temporaryFolder();
+    for (let start = 0; start < 2; start++) {
+      const server = await startServerProcess({ dataDir });
+      assert.deepEqual(readJson(`${dataDir}/address.json`), { baseUrl: server.baseUrl });
+      assert.equal((await fetch(`${server.baseUrl}/healthz`)).status, 200);
+      const document = (await (await fetch(`${server.baseUrl}/openapi.json`)).json()) as { servers: { url: string }[] };
+      assert.equal(document.servers[0]?.url, server.baseUrl);
+      await server.end("SIGTERM");
+    }
+  });
+
+  it("taken already: a plain message", async () => {
+    const holder = createServer().listen(0, "127.0.0.1");
+    await new Promise((resolve) => holder.once("listening", resolve));
+    const { port } = holder.address() as { port: number };
+    for (const setting of ["KEYSTEAD_PORT", "KEYSTEAD_ADMIN_PORT"]) {
+      const settings = { KEYSTEAD_LOG_LEVEL: "silent", [setting]: String(port) };
+      const line = await refusalOf({ dataDir: temporaryFolder(), settings });
+      assert.equal(
+        line,
+        `keystead: cannot listen on 127.0.0.1:${port}: something else listens there; choose another with ${setting}\n`,
+      );
+    }
+    holder.close();
+  });
+
+  it("of two servers with two data directories: side by side, and strangers to each other", async () => {
+    const servers = await Promise.all([1, 2].map(() => startServerProcess({ dataDir: temporaryFolder() })));
+    const [one, two] = servers as [ServerProcess, ServerProcess];
+    for (const [server, stranger] of [
+      [one, two],
+      [two, one],
+    ] as const) {
+      const { organizationId } = await server.root.read("whoami");
+      assert.equal(organizationId, server.credentials.organizationId);
+      const { publicKey, privateKey } = stranger.credentials.apiKey;
+      const client = server.root.with({ key: { publicKey, privateKey: privateKey as string } });
+      assert.equal((await client.query("whoami")).status, 401);
+    }
+    await Promise.all(servers.map((server) => server.end("SIGTERM")));
+  });
+});
+
+describe("files", () => {
+  it("with secrets are for their owner alone, whatever the umask", async () => {
+    const dataDir = `${temporaryFolder()}/made-here`;
+    const server = await startServerProcess({ dataDir, shellPrefix: "umask 000" });
+    const modeOf = (name: string) => (statSync(`${dataDir}/${name}`).mode & 0o777).toString(8);
+    assert.equal(modeOf("."), "700");
+    assert.equal(modeOf("credentials.json"), "600");
+    assert.equal(modeOf("root.key"), "600");
+    await server.end("SIGTERM");
+  });
+
+  it("are told by the first start and left alone by the next", async () => {
+    const dataDir = temporaryFolder();
+    const first = await startServerProcess({ dataDir });
+    assert.match(first.stdout(), /This first start made an organization, a root user and an API key\./);
+    assert.ok(first.stdout().includes(`${dataDir}/credentials.json`));
+    assert.match(first.stdout(), /keystead call whoami/);
+    assert.ok(first.stdout().includes(`${first.baseUrl}/docs`));
+    assert.equal(first.credentials.baseUrl, first.baseUrl);
+    await first.end("SIGTERM");
+    const second = await startServerProcess({ dataDir });
+    assert.doesNotMatch(second.stdout(), /first start/);
+    assert.deepEqual(second.credentials, first.credentials);
+    await second.end("SIGTERM");
+  });
+});
+
+describe("/healthz and /metrics", () => {
+  let server: ServerProcess;
+  let adminPort: number;
+  before(async () => {
+    adminPort = await freePort();
+    const settings = { KEYSTEAD_HOST: "0.0.0.0", KEYSTEAD_ADMIN_PORT: String(adminPort) };
+    server = await startServerProcess({ dataDir: temporaryFolder(), settings });
+  });
+  after(() => server.end("SIGKILL"));
+
+  it("says that the process lives", async () => {
+    const response = await fetch(`${server.baseUrl}/healthz`);
+    assert.equal(response.status, 200);
+    assert.deepEqual(await response.json(), { status: "ok" });
+  });
+
+  it("counts requests, on the admin port alone", async () => {
+    await server.root.read("whoami");
+    const response = await fetch(`http://127.0.0.1:${adminPort}/metrics`);
+    assert.equal(response.status, 200);
+    assert.match(response.headers.get("content-type") ?? "", /^text\/plain/);
+    const text = await response.text();
+    assert.match(text, /^keystead_requests_total\{operation="whoami",status="200"\} 1$/m);
+    assert.match(text, /^keystead_request_duration_seconds_count\{operation="whoami"\} 1$/m);
+    assert.match(text, /^keystead_signer_ready 1$/m);
+    assert.equal((await fetch(`${server.baseUrl}/metrics`)).status, 404);
+    assert.equal((await fetch(`http://127.0.0.1:${adminPort}/healthz`)).status, 404);
+  });
+
+  it("is for this machine alone, even where the API is for all", async (test) => {
+    const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+    const outside = addresses.find(({ family, internal }) => family === "IPv4" && !internal)?.address;
+    if (!outside) return test.skip("this machine has only the loopback address");
+    const { port } = new URL(server.baseUrl);
+    assert.equal((await fetch(`http://${outside}:${port}/healthz`)).status, 200);
+    await assert.rejects(fetch(`http://${outside}:${adminPort}/metrics`));
+  });
+});
+
+describe("the command line beside a running server", () => {
+  const dataDir = temporaryFolder();
+  let server: ServerProcess;
+  before(async () => {
+    server = await startServerProcess({ dataDir });
+  });
+  after(() => server.end("SIGKILL"));
+  const keystead = (...args: string[]) => runKeystead(args, settingsOf({ dataDir }));
+
+  it("init makes a further organization with a key of its own", async () => {
+    const { code, stdout } = await keystead("init", "--organization-name", "Second", "--user-name", "Ann");
+    assert.equal(code, 0);
+    const { organizationId, organizationName, userName, baseUrl, apiKey } = JSON.parse(stdout);
+    assert.deepEqual([organizationName, userName, baseUrl], ["Second", "Ann", server.baseUrl]);
+    const client = new Client(baseUrl, organizationId, apiKey);
+    assert.equal((await client.read("whoami")).organizationName, "Second");
+    const key = { privateKeyName: "key", curve: "CURVE_ED25519", privateKeyTags: [], addressFormats: [] };
+    await client.result("create_private_keys", { privateKeys: [key] });
+    assert.notEqual(organizationId, server.credentials.organizationId);
+    assert.deepEqual(readJson(`${dataDir}/credentials.json`), server.credentials, "the first ones stay");
+  });
+
+  it("init with a public key never knows the private one", async () => {
+    const { publicKey, privateKey } = JSON.parse((await keystead("init")).stdout).apiKey;
+    const { code, stdout } = await keystead("init", "--api-public-key", publicKey, "--user-email", "ann@example.com");
+    assert.equal(code, 0);
+    const { organizationId, apiKey, baseUrl } = JSON.parse(stdout);
+    assert.deepEqual(apiKey, { publicKey });
+    const client = new Client(baseUrl, organizationId, { publicKey, privateKey });
+    assert.equal((await client.read("whoami")).organizationId, organizationId);
+  });
+
+  it("init refuses a public key that is none", async () => {
+    const { code, stdout, stderr } = await keystead("init", "--api-public-key", `02${"ff".repeat(32)}`);
+    assert.equal(code, 1);
+    assert.equal(stdout, "");
+    assert.match(stderr, /^keystead: --api-public-key must be a compressed P-256 public key[^\n]+\n$/);
+  });
+
+  it("call prints the answer", async () => {
+    const { code, stdout, stderr } = await keystead("call", "whoami");
+    assert.deepEqual([code, stderr], [0, ""]);
+    assert.equal(JSON.parse(stdout).userId, server.credentials.userId);
+    const tag = await keystead("call", "create_user_tag", '{"userTagName":"from a shell","userIds":[]}');
+    assert.equal(tag.code, 0);
+    assert.equal(JSON.parse(tag.stdout).activity.status, "ACTIVITY_STATUS_COMPLETED");
+  });
+
+  it("call prints an error on stderr and ends with 1", async () => {
+    const { code, stdout, stderr } = await keystead("call", "create_user_tag", "{}");
+    assert.deepEqual([code, stdout], [1, ""]);
+    assert.equal(JSON.parse(stderr).code, 3);
+  });
+
+  it("call says what is wrong with the call itself", async () => {
+    const cases: [string[], RegExp][] = [
+      [["call", "make_coffee"], /there is no operation make_coffee/],
+      [["call", "whoami", "{"], /the parameters must be a JSON object/],
+      [["call", "whoami", "[]"], /the parameters must be a JSON object/],
+      [["call", "whoami", "--credentials", "/nowhere"], /no credentials with a private key in \/nowhere/],
+    ];
+    for (const [args, expected] of cases) {
+      const { code, stdout, stderr } = await keystead(...args);
+      assert.deepEqual([code, stdout], [1, ""]);
+      assert.match(stderr, expected);
+      assert.match(stderr, /^keystead: [^\n]+\n$/);
+    }
+  });
+
+  it("call says that no server runs", async () => {
+    await server.end("SIGTERM");
+    const { code, stdout, stderr } = await keystead("call", "whoami");
+    assert.deepEqual([code, stdout], [1, ""]);
+    assert.match(stderr, /^keystead: http:[^\n]+ does not answer \([^\n]+\); is the server running\?\n$/);
+  });
+});
