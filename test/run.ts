@@ -3,13 +3,15 @@ import { startPostgres } from "./support/postgres.ts";
 
 /**
  * `npm test`: brings a PostgreSQL server and runs the tests on it and on SQLite. `npm test -- <files>` runs those alone.
+ * `KEYSTEAD_LONG_TESTS=1` makes some of them longer, as their own texts say.
  */
 const allTests = ["src/**/*.test.ts", "test/**/*.test.ts", "bench/*.test.ts"];
 const files = process.argv.slice(2);
+const timeoutMs = process.env.KEYSTEAD_LONG_TESTS === "1" ? 3_600_000 : 240_000;
 const postgres = await startPostgres();
 const runner = spawn(
   process.execPath,
-  ["--test", "--test-concurrency=2", "--test-timeout=240000", ...(files.length > 0 ? files : allTests)],
+  ["--test", "--test-concurrency=2", `--test-timeout=${timeoutMs}`, ...(files.length > 0 ? files : allTests)],
   { stdio: "inherit", env: { ...process.env, KEYSTEAD_TEST_POSTGRES_URL: postgres.url } },
 );
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => runner.kill(signal));
