@@ -10,6 +10,7 @@ import { type Load, type Product, startFloor, startLoad, startProduct, type Targ
 import { jsonLine, type Machine, type ScenarioReport, type Side, table } from "./report.ts";
 import { type ScenarioName, scenarioNames } from "./scenarios.ts";
 import { median } from "./statistics.ts";
+import { benchWebhooks, lineOf } from "./webhooks.ts";
 
 /**
  * `npm run bench`: the real server against a floor, on SQLite and PostgreSQL. Floor and server take turns in short rounds and
@@ -39,10 +40,13 @@ interface Options {
   engines: readonly EngineName[];
   scenarios: readonly ScenarioName[];
   profileFolder: string | undefined;
+  /** The group of scenarios about webhooks instead. */
+  webhooks: boolean;
 }
 
 const USAGE = `usage: npm run bench -- [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [--profile <folder>]
-                        [sqlite] [postgres] [read] [write] [sign]`;
+                        [sqlite] [postgres] [read] [write] [sign]
+       npm run bench -- webhooks [--json] [--rounds <n>] [sqlite] [postgres]`;
 
 function readOptions(): Options {
   const { values, positionals } = parseArgs({
@@ -55,7 +59,7 @@ function readOptions(): Options {
       profile: { type: "string" },
     },
   });
-  const words: readonly string[] = [...engineNames, ...scenarioNames];
+  const words: readonly string[] = [...engineNames, ...scenarioNames, "webhooks"];
   const unknown = positionals.find((word) => !words.includes(word));
   if (unknown !== undefined) throw new Error(`${unknown} is neither an engine nor a scenario`);
   const chosen = <T extends string>(names: readonly T[]) => {
@@ -70,6 +74,7 @@ function readOptions(): Options {
     engines: chosen(engineNames),
     scenarios: chosen(scenarioNames),
     profileFolder: values.profile === undefined ? undefined : resolve(values.profile),
+    webhooks: positionals.includes("webhooks"),
   };
 }
 
@@ -220,6 +225,11 @@ const TMPFS = 0x01021994;
 
 async function main(): Promise<void> {
   const options = readOptions();
+  if (options.webhooks) {
+    const { engines, rounds, json } = options;
+    await benchWebhooks({ engines, rounds }, (result) => void process.stdout.write(`${lineOf(result, json)}\n`));
+    return;
+  }
   const folder = mkdtempSync(join(tmpdir(), "keystead-bench-"));
   cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
   if (statfsSync(folder).type === TMPFS) progress(`${folder} lies in memory: no write in it is durable; set TMPDIR`);
