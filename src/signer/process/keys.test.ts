@@ -1,36 +1,41 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { createPublicKey } from "node:crypto";
+import { describe, it } from "node:test";
+import { ed25519 } from "@noble/curves/ed25519.js";
+import { p256 } from "@noble/curves/nist.js";
+import { secp256k1 } from "@noble/curves/secp256k1.js";
 import type { Curve } from "../protocol.ts";
-import { checkWithPoint, generateSecret, type OpenKey, publicKeyOf } from "./keys.ts";
+import { ed25519PrivateKey, generateSecret, publicKeyOf } from "./keys.ts";
 
-const openKey = (curve: Curve, sealedKey: string): OpenKey => ({ curve, secret: generateSecret(curve), sealedKey });
+const oracles: Record<Curve, (secret: Uint8Array) => Uint8Array> = {
+  CURVE_SECP256K1: (secret) => secp256k1.getPublicKey(secret, true),
+  CURVE_P256: (secret) => p256.getPublicKey(secret, true),
+  CURVE_ED25519: (secret) => ed25519.getPublicKey(secret),
+};
 
-function pointSeenBy(key: OpenKey, verdict: boolean): Uint8Array {
-  let seen: Uint8Array | undefined;
-  const passes = checkWithPoint(key, (point) => {
-    seen = point;
-    return verdict;
+describe("keys", () => {
+  for (const [curve, publicKey] of Object.entries(oracles) as [Curve, (secret: Uint8Array) => Uint8Array][]) {
+    it(`of ${curve} are fresh, 32 bytes long, and have the public key that another implementation finds`, () => {
+      const seen = new Set<string>();
+      for (let count = 0; count < 50; count++) {
+        const secret = generateSecret(curve);
+        assert.equal(secret.length, 32);
+        assert.equal(publicKeyOf(curve, secret), Buffer.from(publicKey(secret)).toString("hex"));
+        seen.add(secret.toString("hex"));
+      }
+      assert.equal(seen.size, 50);
+    });
+  }
+
+  it("of Ed25519 become the PKCS#8 documents of RFC 8410", () => {
+    // RFC 8410, section 10.3
+    const seed = Buffer.from("d4ee72dbf913584ad5b6d8f1f769f8ad3afe7c28cbf1d4fbe097a88f44755842", "hex");
+    const key = ed25519PrivateKey(seed);
+    assert.equal(
+      key.export({ format: "pem", type: "pkcs8" }),
+      "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n-----END PRIVATE KEY-----\n",
+    );
+    const { x } = createPublicKey(key).export({ format: "jwk" });
+    assert.equal(Buffer.from(x as string, "base64url").toString("hex"), publicKeyOf("CURVE_ED25519", seed));
   });
-  assert.equal(passes, verdict);
-  assert.ok(seen);
-  return seen;
-}
-
-for (const curve of ["CURVE_SECP256K1", "CURVE_P256"] as const) {
-  test(`${curve}: the point is the key's own, and made once`, () => {
-    const key = openKey(curve, `${curve} one`);
-    const point = pointSeenBy(key, true);
-    assert.equal(Buffer.from(point.subarray(1, 33)).toString("hex"), publicKeyOf(curve, key.secret).slice(2));
-    assert.equal(pointSeenBy(key, true), point);
-    assert.notDeepEqual(pointSeenBy(openKey(curve, `${curve} two`), true), point);
-  });
-
-  test(`${curve}: a point that a signature did not fit is made anew`, () => {
-    const key = openKey(curve, `${curve} three`);
-    const point = pointSeenBy(key, true);
-    assert.equal(pointSeenBy(key, false), point);
-    const anew = pointSeenBy(key, true);
-    assert.notEqual(anew, point);
-    assert.deepEqual(anew, point);
-  });
-}
+});

@@ -1,71 +1,142 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { it } from "node:test";
+import { readFileSync } from "node:fs";
+import { describe, it } from "node:test";
+import { ed25519 } from "@noble/curves/ed25519.js";
 import { p256 } from "@noble/curves/nist.js";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
-import { generateSecret, publicKeyOf } from "./keys.ts";
-import { signPayload } from "./sign.ts";
+import { keccak_256 } from "@noble/hashes/sha3.js";
+import fc from "fast-check";
+import type { Curve, SignerHash } from "../protocol.ts";
+import { publicKeyOf } from "./keys.ts";
+import { SigningRefused, signPayload as signWith } from "./sign.ts";
 
-const bytes = (hex: string): Buffer => Buffer.from(hex, "hex");
-const P256_ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
+const signPayload = (curve: Curve, secret: Uint8Array, hash: SignerHash, payload: Uint8Array) =>
+  signWith({ curve, secret, sealedKey: `${curve} ${Buffer.from(secret).toString("hex")}` }, hash, payload);
 
-it("P-256 is deterministic as RFC 6979 section A.2.5 has it, with low s", () => {
-  const secret = bytes("c9afa9d845ba75166b5c215767b1d6934e50c3db36e89b127b8a622b120f6721");
-  const key = { curve: "CURVE_P256", secret, sealedKey: "a" } as const;
-  const { r, s } = signPayload(key, "sha256", Buffer.from("sample"));
-  assert.equal(r, "efd48b2aacb6a8fd1140dd9cd45e81d69d2c877b56aaf991c34d0ea84eaf3716");
-  const published = BigInt("0xf7cb1c942d657c41d436c7a1b6e29f65f3e900dbb9aff4064dc4ab2f843acda8");
-  assert.equal(BigInt(`0x${s}`), P256_ORDER - published);
-});
+const vectors = <T>(path: string): T =>
+  JSON.parse(readFileSync(new URL(`../../../test/vectors/${path}`, import.meta.url), "utf8")) as T;
 
-it("Ed25519 signs as RFC 8032 section 7.1 test 2 has it", () => {
-  const secret = bytes("4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb");
-  const key = { curve: "CURVE_ED25519", secret, sealedKey: "b" } as const;
-  assert.equal(
-    publicKeyOf("CURVE_ED25519", secret),
-    "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
-  );
-  assert.deepEqual(signPayload(key, "none", Buffer.of(0x72)), {
-    r: "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da",
-    s: "085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00",
-    v: "00",
+const hex = (text: string) => Buffer.from(text, "hex");
+const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest();
+
+const oracles = { CURVE_SECP256K1: secp256k1, CURVE_P256: p256 } as const;
+const orderOf = (curve: keyof typeof oracles) => oracles[curve].Point.Fn.ORDER;
+
+interface EcdsaVectors {
+  valid: {
+    curve: "CURVE_SECP256K1" | "CURVE_P256";
+    secret: string;
+    publicKey: string;
+    message: string;
+    r: string;
+    s: string;
+  }[];
+  invalid: { curve: Curve; hash: SignerHash; payload: string; reason: string }[];
+}
+
+describe("ECDSA", () => {
+  const { valid, invalid } = vectors<EcdsaVectors>("rfc6979/signatures.json");
+
+  it("is deterministic as RFC 6979 has it, with the lower of the two s", () => {
+    assert.ok(valid.length >= 6);
+    for (const { curve, secret, publicKey, message, r, s } of valid) {
+      const order = orderOf(curve);
+      const published = BigInt(`0x${s}`);
+      const low = published > order / 2n ? order - published : published;
+      const expected = { r, s: low.toString(16).padStart(64, "0") };
+      const { v, ...signature } = signPayload(curve, hex(secret), "sha256", Buffer.from(message));
+      assert.deepEqual(signature, expected, message);
+      assert.match(v, /^0[01]$/);
+      assert.equal(publicKeyOf(curve, hex(secret)), publicKey);
+    }
   });
-});
 
-it("secp256k1 agrees with a second implementation, recovers its key, and never begins r or s with a zero byte", () => {
-  let again = 0;
-  for (let count = 0; count < 600; count++) {
-    const secret = createHash("sha256").update(`key ${count}`).digest();
-    const digest = createHash("sha256").update(`message ${count}`).digest();
-    const key = { curve: "CURVE_SECP256K1", secret, sealedKey: `c${count}` } as const;
-    const { r, s, v } = signPayload(key, "none", digest);
-    assert.ok(!r.startsWith("00") && !s.startsWith("00"));
-    const plain = secp256k1.sign(digest, secret, { prehash: false, lowS: true, format: "compact" });
-    const short = plain[0] === 0 || plain[32] === 0;
-    if (short) again++;
-    else assert.equal(r + s, Buffer.from(plain).toString("hex"));
-    const recovered = secp256k1.Signature.fromHex(r + s)
-      .addRecoveryBit(Number(v))
-      .recoverPublicKey(digest);
-    assert.equal(recovered.toHex(true), publicKeyOf("CURVE_SECP256K1", secret));
+  it("refuses what is no digest, and a hash for a curve that takes none", () => {
+    assert.ok(invalid.length >= 5);
+    for (const { curve, hash, payload, reason } of invalid) {
+      assert.throws(
+        () => signPayload(curve, Buffer.alloc(32, 1), hash, hex(payload)),
+        (error: unknown) => error instanceof SigningRefused && error.message === reason,
+      );
+    }
+  });
+
+  const secrets = fc
+    .uint8Array({ minLength: 32, maxLength: 32 })
+    .filter((bytes) => secp256k1.utils.isValidSecretKey(bytes) && p256.utils.isValidSecretKey(bytes));
+  const messages = fc.uint8Array({ maxLength: 200 });
+
+  for (const curve of ["CURVE_SECP256K1", "CURVE_P256"] as const) {
+    const oracle = oracles[curve];
+
+    it(`on ${curve} is what another implementation verifies and recovers the key from`, () => {
+      fc.assert(
+        fc.property(secrets, messages, fc.constantFrom("sha256", "keccak256", "none"), (secret, message, hash) => {
+          const digest = hash === "keccak256" ? keccak_256(message) : sha256(message);
+          const { r, s, v } = signPayload(curve, secret, hash as SignerHash, hash === "none" ? digest : message);
+          const signature = hex(r + s);
+          const publicKey = hex(publicKeyOf(curve, secret));
+          assert.ok(oracle.verify(signature, digest, publicKey, { prehash: false, lowS: true }));
+          const recovered = oracle.recoverPublicKey(Buffer.concat([hex(v), signature]), digest, { prehash: false });
+          assert.deepEqual(Buffer.from(recovered), publicKey);
+        }),
+        { numRuns: 60 },
+      );
+    });
+
+    it(`on ${curve} gives 64 digits each, and always the same`, () => {
+      for (let count = 0; count < 60; count++) {
+        const payload = Buffer.from(`payload ${count}`);
+        const first = signPayload(curve, Buffer.alloc(32, 3), "sha256", payload);
+        assert.match(first.r, /^[0-9a-f]{64}$/);
+        assert.match(first.s, /^[0-9a-f]{64}$/);
+        assert.deepEqual(signPayload(curve, Buffer.alloc(32, 3), "sha256", payload), first);
+      }
+    });
   }
-  assert.ok(again > 0, "600 signatures without a leading zero: the rule was not put to the test");
-});
 
-it("P-256 agrees with a second implementation of verification", () => {
-  const secret = generateSecret("CURVE_P256");
-  const digest = createHash("sha256").update("x").digest();
-  const { r, s } = signPayload({ curve: "CURVE_P256", secret, sealedKey: "d" }, "none", digest);
-  const publicKey = bytes(publicKeyOf("CURVE_P256", secret));
-  assert.ok(p256.verify(bytes(r + s), digest, publicKey, { prehash: false, lowS: true }));
-});
-
-it("a hash that does not fit is refused", () => {
-  const key = (curve: "CURVE_ED25519" | "CURVE_SECP256K1") => ({
-    curve,
-    secret: generateSecret(curve),
-    sealedKey: curve,
+  it("on secp256k1 is the plain RFC 6979 signature, unless r or s begins with a zero byte: then none does", () => {
+    const secret = Buffer.alloc(32, 5);
+    let drawnAgain = 0;
+    for (let count = 0; count < 4000; count++) {
+      const digest = sha256(Buffer.from(`number ${count}`));
+      const { r, s } = signPayload("CURVE_SECP256K1", secret, "none", digest);
+      assert.ok(!r.startsWith("00") && !s.startsWith("00"), `number ${count}`);
+      if (count % 10 > 0) continue;
+      const plain = Buffer.from(secp256k1.sign(digest, secret, { prehash: false, lowS: true }));
+      if (plain[0] === 0 || plain[32] === 0) drawnAgain++;
+      else assert.equal(r + s, plain.toString("hex"));
+    }
+    assert.ok(drawnAgain > 0, "the case has occurred");
   });
-  assert.throws(() => signPayload(key("CURVE_ED25519"), "sha256", Buffer.alloc(1)), /signs the message itself/);
-  assert.throws(() => signPayload(key("CURVE_SECP256K1"), "none", Buffer.alloc(31)), /32 bytes, not 31/);
+});
+
+describe("Ed25519", () => {
+  it("signs as RFC 8032 has it", () => {
+    const { valid } = vectors<{
+      valid: { secret: string; publicKey: string; message: string; signature: string }[];
+    }>("rfc8032/ed25519.json");
+    assert.ok(valid.length >= 3);
+    for (const { secret, publicKey, message, signature } of valid) {
+      const { r, s, v } = signPayload("CURVE_ED25519", hex(secret), "none", hex(message));
+      assert.equal(r + s, signature);
+      assert.equal(v, "00");
+      assert.equal(publicKeyOf("CURVE_ED25519", hex(secret)), publicKey);
+    }
+  });
+
+  it("signs any message as another implementation does", () => {
+    fc.assert(
+      fc.property(
+        fc.uint8Array({ minLength: 32, maxLength: 32 }),
+        fc.uint8Array({ maxLength: 500 }),
+        (secret, message) => {
+          const { r, s } = signPayload("CURVE_ED25519", secret, "none", message);
+          assert.equal(r + s, Buffer.from(ed25519.sign(message, secret)).toString("hex"));
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
 });

@@ -1,0 +1,353 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { KeysteadError } from "../kernel/errors.ts";
+import { COMMIT_DEADLINE_MS } from "../kernel/limits.ts";
+import type { Transactor } from "./engine.ts";
+import { DatabaseFailure } from "./failure.ts";
+import { GroupCommit, type OpenTransaction } from "./group-commit.ts";
+
+/** A database of words: what was asked of it, in order, and what it shall fail at. */
+class Recorder {
+  readonly calls: string[] = [];
+  /** Per transaction, in the order of beginning. */
+  readonly scopes: (string | undefined)[] = [];
+  failCommit: (() => unknown) | undefined;
+  /** Where set, a commit waits for it. */
+  gate: Promise<void> | undefined;
+  open = 0;
+  mostOpen = 0;
+
+  begin = async (scope: string | undefined): Promise<OpenTransaction> => {
+    this.calls.push("begin");
+    this.scopes.push(scope);
+    this.open++;
+    this.mostOpen = Math.max(this.mostOpen, this.open);
+    const note = (call: string) => async () => void this.calls.push(call);
+    return {
+      savepoint: note("savepoint"),
+      release: note("release"),
+      rollbackToSavepoint: note("rollback to savepoint"),
+      commit: async () => {
+        await this.gate;
+        const failure = this.failCommit?.();
+        if (failure !== undefined) throw failure;
+        this.calls.push("commit");
+        this.open--;
+      },
+      rollback: async () => {
+        this.calls.push("rollback");
+        this.open--;
+      },
+      transactor: () => {
+        let ended = false;
+        const use = () => {
+          if (ended) throw new Error("this transaction has ended");
+        };
+        return {
+          tx: { use } as unknown as Transactor,
+          end: () => {
+            ended = true;
+          },
+        };
+      },
+    };
+  };
+}
+
+const retry = () => new DatabaseFailure("retry", "serialization");
+const unavailable = () => new DatabaseFailure("unavailable", "gone");
+const together = ({ begin }: Recorder) => new GroupCommit({ lanes: 1, scopes: "together", begin });
+const exclusive = ({ begin }: Recorder, lanes = 4) => new GroupCommit({ lanes, scopes: "exclusive", begin });
+
+/** A promise and the way to settle it. */
+function latch(): { opened: Promise<void>; open: () => void } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return { opened: promise, open: resolve };
+}
+
+describe("group commit", () => {
+  it("runs what waits at the same time in one transaction, each in its savepoint, and tells after the commit", async () => {
+    const database = new Recorder();
+    const commits = together(database);
+    const values = await Promise.all(
+      [1, 2, 3].map((value) =>
+        commits.run(`scope ${value}`, async () => {
+          database.calls.push(`work ${value}`);
+          return value;
+        }),
+      ),
+    );
+    assert.deepEqual(values, [1, 2, 3]);
+    const works = [1, 2, 3].flatMap((value) => ["savepoint", `work ${value}`, "release"]);
+    assert.deepEqual(database.calls, ["begin", ...works, "commit"]);
+  });
+
+  it("tells nobody before the commit is there", async () => {
+    const database = new Recorder();
+    const gate = latch();
+    database.gate = gate.opened;
+    const commits = together(database);
+    const ran = latch();
+    let told = false;
+    const done = commits
+      .run(undefined, async () => ran.open())
+      .then(() => {
+        told = true;
+      });
+    await ran.opened;
+    await new Promise(setImmediate);
+    assert.equal(told, false);
+    gate.open();
+    await done;
+    assert.equal(told, true);
+  });
+
+  it("rolls back one that throws, alone", async () => {
+    const database = new Recorder();
+    const commits = together(database);
+    const error = new Error("of this one");
+    const outcomes = await Promise.allSettled([
+      commits.run(undefined, async () => "first"),
+      commits.run(undefined, () => Promise.reject(error)),
+      commits.run(undefined, async () => "third"),
+    ]);
+    assert.deepEqual(outcomes, [
+      { status: "fulfilled", value: "first" },
+      { status: "rejected", reason: error },
+      { status: "fulfilled", value: "third" },
+    ]);
+    assert.deepEqual(
+      database.calls.filter((call) => call !== "savepoint"),
+      ["begin", "release", "rollback to savepoint", "release", "commit"],
+    );
+  });
+
+  it("runs all of them again after a serialization failure", async () => {
+    const database = new Recorder();
+    let failures = 2;
+    database.failCommit = () => (failures-- > 0 ? retry() : undefined);
+    const commits = together(database);
+    let runs = 0;
+    const work = async () => ++runs;
+    assert.deepEqual(await Promise.all([commits.run("a", work), commits.run("b", work)]), [5, 6]);
+    assert.equal(database.calls.filter((call) => call === "begin").length, 3);
+    assert.equal(database.calls.filter((call) => call === "rollback").length, 2);
+  });
+
+  it("runs again when a statement, not the commit, meets it", async () => {
+    const database = new Recorder();
+    const commits = together(database);
+    let tries = 0;
+    const value = await commits.run(undefined, async () => {
+      if (++tries === 1) throw retry();
+      return tries;
+    });
+    assert.equal(value, 2);
+    assert.ok(!database.calls.includes("rollback to savepoint"), "the whole transaction is lost");
+  });
+
+  it("gives up after five tries, with the failure", async () => {
+    const database = new Recorder();
+    database.failCommit = retry;
+    const commits = together(database);
+    await assert.rejects(
+      commits.run(undefined, async () => {}),
+      (error: unknown) => error instanceof DatabaseFailure && error.kind === "retry",
+    );
+    assert.equal(database.calls.filter((call) => call === "begin").length, 5);
+  });
+
+  it("tells everybody in the transaction that the database is gone, once", async () => {
+    const database = new Recorder();
+    database.failCommit = unavailable;
+    const commits = together(database);
+    let runs = 0;
+    const outcomes = await Promise.allSettled([1, 2].map(() => commits.run(undefined, async () => void runs++)));
+    for (const outcome of outcomes) {
+      assert.ok(outcome.status === "rejected" && (outcome.reason as DatabaseFailure).kind === "unavailable");
+    }
+    assert.equal(runs, 2, "no second try");
+    assert.equal(database.open, 0);
+    database.failCommit = undefined;
+    assert.equal(await commits.run(undefined, async () => "again"), "again");
+  });
+
+  it("tells everybody when no transaction can be begun", async () => {
+    const commits = new GroupCommit({ lanes: 1, scopes: "together", begin: () => Promise.reject(unavailable()) });
+    const outcomes = await Promise.allSettled([1, 2].map(() => commits.run(undefined, async () => {})));
+    for (const outcome of outcomes) assert.equal(outcome.status, "rejected");
+    await commits.close();
+  });
+
+  it("takes a bug of one for that one's alone", async () => {
+    const database = new Recorder();
+    const commits = together(database);
+    const bug = new DatabaseFailure("bug", "constraint");
+    const outcomes = await Promise.allSettled([
+      commits.run(undefined, () => Promise.reject(bug)),
+      commits.run(undefined, async () => "fine"),
+    ]);
+    assert.deepEqual(outcomes, [
+      { status: "rejected", reason: bug },
+      { status: "fulfilled", value: "fine" },
+    ]);
+  });
+
+  it("holds a batch to 64", async () => {
+    const database = new Recorder();
+    const commits = together(database);
+    await Promise.all(Array.from({ length: 130 }, () => commits.run(undefined, async () => {})));
+    assert.equal(database.calls.filter((call) => call === "commit").length, 3);
+  });
+
+  it("refuses work of a transaction that has ended", async () => {
+    const commits = together(new Recorder());
+    let kept: { use(): void } | undefined;
+    await commits.run(undefined, async (tx) => {
+      kept = tx as unknown as { use(): void };
+      kept.use();
+    });
+    assert.throws(() => kept?.use(), /this transaction has ended/);
+  });
+
+  describe("with a deadline", () => {
+    const isLate = (error: unknown) =>
+      error instanceof KeysteadError && error.code === "DEADLINE_EXCEEDED" && error.httpStatus === 503;
+
+    it("ends the wait for a function that hangs, and goes on with the others of its batch", async (test) => {
+      test.mock.timers.enable({ apis: ["setTimeout", "Date"] });
+      const database = new Recorder();
+      const commits = together(database);
+      const started = latch();
+      const hanging = commits.run(undefined, () => {
+        started.open();
+        return new Promise(() => {});
+      });
+      await started.opened;
+      test.mock.timers.tick(COMMIT_DEADLINE_MS);
+      await assert.rejects(hanging, isLate);
+      assert.equal(await commits.run(undefined, async () => "next"), "next");
+    });
+
+    it("ends the wait for a commit that hangs", async (test) => {
+      test.mock.timers.enable({ apis: ["setTimeout", "Date"] });
+      const database = new Recorder();
+      const gate = latch();
+      database.gate = gate.opened;
+      const commits = together(database);
+      const ran = latch();
+      const hanging = commits.run(undefined, async () => ran.open());
+      await ran.opened;
+      const behind = commits.run(undefined, async () => {});
+      test.mock.timers.tick(COMMIT_DEADLINE_MS);
+      await assert.rejects(hanging, isLate);
+      await assert.rejects(behind, isLate);
+      gate.open();
+      await commits.close();
+      assert.equal(database.calls.filter((call) => call === "begin").length, 1, "who was told is not run any more");
+    });
+
+    it("leaves no timer behind", async (test) => {
+      test.mock.timers.enable({ apis: ["setTimeout", "Date"] });
+      const commits = together(new Recorder());
+      assert.equal(await commits.run(undefined, async () => "in time"), "in time");
+      test.mock.timers.tick(2 * COMMIT_DEADLINE_MS);
+    });
+  });
+
+  describe("closing", () => {
+    it("waits for what runs and what waits, and refuses new work", async () => {
+      const database = new Recorder();
+      const gate = latch();
+      database.gate = gate.opened;
+      const commits = exclusive(database, 1);
+      const first = commits.run("a", async () => "a");
+      const second = commits.run("b", async () => "b");
+      let closed = false;
+      const closing = commits.close().then(() => {
+        closed = true;
+      });
+      await assert.rejects(
+        commits.run("c", async () => "c"),
+        { code: "SHUTTING_DOWN" },
+      );
+      await new Promise(setImmediate);
+      assert.equal(closed, false);
+      gate.open();
+      await closing;
+      assert.deepEqual(await Promise.all([first, second]), ["a", "b"]);
+    });
+
+    it("is at once when there is nothing", () => together(new Recorder()).close());
+  });
+
+  describe("with exclusive scopes", () => {
+    it("keeps a batch to one scope, and tells begin which", async () => {
+      const database = new Recorder();
+      const commits = exclusive(database, 1);
+      await Promise.all(["a", "b", "a", undefined, "b"].map((scope) => commits.run(scope, async () => {})));
+      assert.deepEqual(database.scopes, ["a", "b", undefined]);
+    });
+
+    it("runs different scopes side by side, and no more than there are lanes", async () => {
+      const database = new Recorder();
+      const commits = exclusive(database, 3);
+      const gate = latch();
+      database.gate = gate.opened;
+      const all = Promise.all(["a", "b", "c", "d", "e"].map((scope) => commits.run(scope, async () => {})));
+      await new Promise(setImmediate);
+      await new Promise(setImmediate);
+      assert.equal(database.mostOpen, 3);
+      gate.open();
+      await all;
+      assert.equal(database.mostOpen, 3);
+    });
+
+    it("never runs one scope twice at a time, whatever comes when", async () => {
+      const requests = fc.array(
+        fc.record({ scope: fc.constantFrom("a", "b", "c", undefined), turns: fc.nat(3), fails: fc.boolean() }),
+        { minLength: 1, maxLength: 60 },
+      );
+      await fc.assert(
+        fc.asyncProperty(requests, fc.integer({ min: 1, max: 4 }), async (list, lanes) => {
+          const database = new Recorder();
+          const commits = exclusive(database, lanes);
+          const inside = new Set<string>();
+          const outcomes = await Promise.allSettled(
+            list.map(async ({ scope, turns, fails }) => {
+              for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate);
+              return commits.run(scope, async () => {
+                assert.ok(scope === undefined || !inside.has(scope), "two of one scope");
+                if (scope) inside.add(scope);
+                for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate);
+                if (scope) inside.delete(scope);
+                if (fails) throw new RangeError("as planned");
+                return scope;
+              });
+            }),
+          );
+          for (const [index, outcome] of outcomes.entries()) {
+            if (list[index]?.fails) assert.ok(outcome.status === "rejected" && outcome.reason instanceof RangeError);
+            else assert.deepEqual(outcome, { status: "fulfilled", value: list[index]?.scope });
+          }
+          assert.ok(database.mostOpen <= lanes);
+          assert.equal(database.open, 0);
+        }),
+        { numRuns: 50 },
+      );
+    });
+
+    it("keeps the order in which the work of one scope came", async () => {
+      const commits = exclusive(new Recorder(), 3);
+      const order: number[] = [];
+      await Promise.all(
+        Array.from({ length: 200 }, (_, index) => commits.run("a", async () => void order.push(index))),
+      );
+      assert.deepEqual(
+        order,
+        Array.from({ length: 200 }, (_, index) => index),
+      );
+    });
+  });
+});

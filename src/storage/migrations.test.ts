@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { after, describe, it, type TestContext } from "node:test";
+import { fileURLToPath } from "node:url";
+import pg from "pg";
+import { createTestDatabase } from "../../test/support/postgres.ts";
+import { testPostgresUrl } from "../../test/support/server.ts";
+import { newId } from "../kernel/ids.ts";
+import { openDatabase } from "./database.ts";
+import type { Engine } from "./engine.ts";
+import { migrations } from "./migrations/index.ts";
+
+/**
+ * What the migrations make, held against a file. After adding one, the files are renewed with
+ * `npm test -- --test-update-snapshots src/storage/migrations.test.ts`, and their changes read before they are committed.
+ */
+
+const folder = mkdtempSync(join(tmpdir(), "keystead-migrations-"));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+async function newUrl(engine: Engine): Promise<string> {
+  const name = `migrations_${newId().replaceAll("-", "")}`;
+  if (engine === "sqlite") return `sqlite:${join(folder, `${name}.db`)}`;
+  return createTestDatabase(testPostgresUrl(), name);
+}
+
+async function migrated(url: string): Promise<string[]> {
+  const database = openDatabase({ url });
+  try {
+    return await database.migrate();
+  } finally {
+    await database.close();
+  }
+}
+
+const schemaOf = (engine: Engine, url: string): Promise<string> =>
+  engine === "sqlite" ? sqliteSchema(url.slice("sqlite:".length)) : postgresSchema(url);
+
+async function sqliteSchema(file: string): Promise<string> {
+  const database = new DatabaseSync(file, { readOnly: true });
+  const rows = database.prepare("select type, name, sql from sqlite_master where sql is not null order by type, name");
+  const lines = rows.all().map(({ type, name, sql }) => `${type} ${name}\n  ${sql}`);
+  database.close();
+  return `${lines.join("\n")}\n`;
+}
+
+async function postgresSchema(url: string): Promise<string> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const lines = async (sql: string) => (await client.query<{ line: string }>(sql)).rows.map(({ line }) => line);
+  const columns = await lines(
+    `select format('column %s.%s %s%s%s', table_name, column_name, data_type,
+            case is_nullable when 'NO' then ' not null' else '' end, ' default ' || column_default) as line
+       from information_schema.columns where table_schema = 'public' order by table_name, ordinal_position`,
+  );
+  const constraints = await lines(
+    `select format('constraint %s.%s %s', conrelid::regclass, conname, pg_get_constraintdef(oid)) as line
+       from pg_constraint where connamespace = 'public'::regnamespace and contype <> 'n' order by conrelid::regclass::text, conname`,
+  );
+  const indexes = await lines(
+    "select format('index %s', indexdef) as line from pg_indexes where schemaname = 'public' order by indexname",
+  );
+  await client.end();
+  return `${[...columns, ...constraints, ...indexes].join("\n")}\n`;
+}
+
+/** Migrates in a process of its own; resolves to the names it printed, or rejects with what it said. */
+function migrateInProcess(url: string): Promise<string[]> {
+  const module = fileURLToPath(new URL("./database.ts", import.meta.url));
+  const script = `
+    const { openDatabase } = await import(${JSON.stringify(module)});
+    const database = openDatabase({ url: ${JSON.stringify(url)} });
+    process.stdout.write(JSON.stringify(await database.migrate()));
+    await database.close();
+  `;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: ["ignore", "pipe", "pipe"] });
+  let [stdout, stderr] = ["", ""];
+  child.stdout.on("data", (chunk) => {
+    stdout += chunk;
+  });
+  child.stderr.on("data", (chunk) => {
+    stderr += chunk;
+  });
+  return new Promise((resolve, reject) => {
+    child.once("close", (code) => (code === 0 ? resolve(JSON.parse(stdout)) : reject(new Error(stderr))));
+  });
+}
+
+for (const engine of ["sqlite", "postgres"] as const) {
+  describe(`migrations (${engine})`, () => {
+    it("make the schema that is written down", async (test: TestContext) => {
+      const url = await newUrl(engine);
+      assert.deepEqual(await migrated(url), Object.keys(migrations));
+      const snapshot = fileURLToPath(new URL(`../../test/vectors/schema/${engine}.txt`, import.meta.url));
+      test.assert.fileSnapshot(await schemaOf(engine, url), snapshot, { serializers: [(text: string) => text] });
+    });
+
+    it("do nothing the second time", async () => {
+      const url = await newUrl(engine);
+      await migrated(url);
+      const before = await schemaOf(engine, url);
+      assert.deepEqual(await migrated(url), []);
+      assert.equal(await schemaOf(engine, url), before);
+    });
+
+    it("know an empty database, and make nothing by asking", async () => {
+      const database = openDatabase({ url: await newUrl(engine) });
+      assert.equal(await database.isEmpty(), true);
+      assert.equal(await database.isEmpty(), true);
+      await database.migrate();
+      assert.equal(await database.isEmpty(), false);
+      await database.close();
+    });
+
+    it("run once when three processes start them at once", async () => {
+      const url = await newUrl(engine);
+      const ran = await Promise.all([1, 2, 3].map(() => migrateInProcess(url)));
+      assert.deepEqual(ran.flat(), Object.keys(migrations), "each was run by exactly one of them");
+      const alone = await newUrl(engine);
+      await migrated(alone);
+      assert.equal(await schemaOf(engine, url), await schemaOf(engine, alone));
+    });
+  });
+}
+
+it("migrations are numbered without gaps", () => {
+  const numbers = Object.keys(migrations).map((name) => Number(name.slice(0, 4)));
+  assert.deepEqual(
+    numbers,
+    numbers.map((_, index) => index + 1),
+  );
+});
