@@ -4,7 +4,7 @@ import { type Decision, type DecisionRequest, decide, type Policy } from "../pol
 import { explainPolicy } from "../policy/explain.ts";
 import type { ActivityFacts, ConditionFacts, CredentialFacts } from "../policy/facts.ts";
 import { activityParams } from "../policy/schema.ts";
-import type { Reader } from "../storage/engine.ts";
+import { isTransactor, type Reader } from "../storage/engine.ts";
 import { prepared } from "../storage/prepared.ts";
 import type { PolicyFacts, Subject } from "./declare.ts";
 import { loadUser, type User } from "./users.ts";
@@ -152,8 +152,11 @@ async function loadPolicies(read: Reader, organizationId: string, version: numbe
     condition,
     time: time ?? undefined,
   }));
-  if (policiesOf.size >= MAX_CACHED_ORGANIZATIONS) policiesOf.clear();
-  policiesOf.set(organizationId, { version, policies });
+  // What a transaction sees may never be committed, and its version then means something else.
+  if (!isTransactor(read)) {
+    if (policiesOf.size >= MAX_CACHED_ORGANIZATIONS) policiesOf.clear();
+    policiesOf.set(organizationId, { version, policies });
+  }
   return policies;
 }
 
