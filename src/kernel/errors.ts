@@ -124,6 +124,20 @@ const table = {
     "REQUEST_INVALID",
   ],
 
+  TRANSACTION_INVALID: [INVALID_ARGUMENT, "invalid transaction: `{field}` {reason}", "INVALID_TRANSACTION"],
+  TRANSACTION_UNSUPPORTED: [
+    INVALID_ARGUMENT,
+    "unsupported transaction type: `{field}` {reason}",
+    "UNSUPPORTED_TRANSACTION_TYPE",
+  ],
+  MNEMONIC_INVALID: [INVALID_ARGUMENT, "invalid mnemonic: {reason}", "REQUEST_INVALID"],
+  WALLET_PATH_INVALID: [INVALID_ARGUMENT, "invalid path: `{field}` {reason}", "REQUEST_INVALID"],
+  WALLET_ACCOUNT_NOT_EXPORTED: [
+    INVALID_ARGUMENT,
+    "wallet account has not been exported: {id}; export it first, or set `deleteWithoutExport` to true to lose it for good",
+    "WALLET_ACCOUNT_NOT_EXPORTED",
+  ],
+
   // Limits
   QUOTA_EXCEEDED: [
     RESOURCE_EXHAUSTED,
