@@ -1,10 +1,13 @@
 import type { Operation } from "../engine/declare.ts";
 import { activities } from "./activities/index.ts";
 import { credentials } from "./credentials/index.ts";
+import { mfa } from "./mfa/index.ts";
 import { organizations } from "./organizations/index.ts";
 import { policies } from "./policies/index.ts";
 import { privateKeys } from "./private-keys/index.ts";
+import { sessions } from "./sessions/index.ts";
 import { signing } from "./signing/index.ts";
+import { subOrganizations } from "./sub-organizations/index.ts";
 import { tags } from "./tags/index.ts";
 import { users } from "./users/index.ts";
 import { webhooks } from "./webhooks/index.ts";
@@ -12,12 +15,15 @@ import { webhooks } from "./webhooks/index.ts";
 /** Everything the service can be asked. */
 export const operations: readonly Operation[] = [
   ...organizations,
+  ...subOrganizations,
   ...users,
   ...credentials,
   ...tags,
   ...privateKeys,
   ...signing,
   ...policies,
+  ...mfa,
+  ...sessions,
   ...webhooks,
   ...activities,
 ];

@@ -56,6 +56,28 @@ export function isAllowedOrigin(origin: string, allowed: readonly string[] | und
   return allowed === undefined || allowed.includes(origin);
 }
 
+/** A credential id in its one spelling, unpadded base64url, or undefined. */
+export const normalizeCredentialId = (text: string): string | undefined =>
+  bytesFromPaddedBase64Url(text)?.toString("base64url");
+
+const ANDROID_ORIGIN = /^android:apk-key-hash:[A-Za-z0-9_-]{20,100}$/;
+
+/**
+ * The origins in a text with commas between: each the origin of an https page, of http://localhost, or of an Android app
+ * (`android:apk-key-hash:…`). Undefined where one is none of these.
+ */
+export function parseOrigins(text: string): string[] | undefined {
+  const origins = text.split(",").map((part) => part.trim());
+  return origins.every(isOrigin) ? origins : undefined;
+}
+
+function isOrigin(text: string): boolean {
+  if (ANDROID_ORIGIN.test(text)) return true;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.origin !== text) return false;
+  return url.protocol === "https:" || (url.protocol === "http:" && url.hostname === "localhost");
+}
+
 /** Reads authenticator data whose parts are those that its flags announce, no more and no less; otherwise undefined. */
 export function parseAuthenticatorData(bytes: Buffer): AuthenticatorData | undefined {
   if (bytes.length < HEADER_BYTES) return undefined;

@@ -195,6 +195,42 @@ export const upsertVote = preparedWrite<{ [Key in keyof VoteRecord]: VoteRecord[
       .returning("id"),
 );
 
+/** A further stamp of a user who has voted already; the same credential again only renews its time. */
+export const upsertAuthentication = preparedWrite<{
+  id: string;
+  organizationId: string;
+  activityId: string;
+  userId: string;
+  message: string;
+  publicKey: string;
+  signature: string;
+  scheme: string;
+  createdAt: number;
+}>()((db, row) =>
+  db
+    .insertInto("authentications")
+    .values({
+      id: row.id,
+      organization_id: row.organizationId,
+      activity_id: row.activityId,
+      user_id: row.userId,
+      message: row.message,
+      public_key: row.publicKey,
+      signature: row.signature,
+      scheme: row.scheme,
+      created_at: row.createdAt,
+    })
+    .onConflict((conflict) =>
+      conflict.columns(["organization_id", "activity_id", "user_id", "public_key"]).doUpdateSet((set) => ({
+        message: set.ref("excluded.message"),
+        signature: set.ref("excluded.signature"),
+        scheme: set.ref("excluded.scheme"),
+        created_at: set.ref("excluded.created_at"),
+      })),
+    )
+    .returning("id"),
+);
+
 /** What the policies came to when this vote was cast. */
 export const insertEvaluations = preparedWrite<{
   id: string;
@@ -226,13 +262,13 @@ export const isOpen = ({ status }: { status: ActivityStatus }): boolean =>
 
 /**
  * How the activity looks to `viewer`, or to nobody in particular. `mayVote` says whether a vote of theirs would count, were
- * the activity open.
+ * the activity open; `owes` whether they have approved and must still show further credentials.
  */
 export async function viewActivity(
   read: Reader,
   activity: ActivityRecord,
   votes: readonly VoteRecord[],
-  viewer: { actor?: Actor; mayVote: boolean; now: number },
+  viewer: { actor?: Actor; mayVote: boolean; owes?: boolean; now: number },
 ): Promise<ActivityView> {
   const voted = votes.some((vote) => vote.userId === viewer.actor?.userId && isLive(vote, viewer.now));
   const open = isOpen(activity) && viewer.mayVote;
@@ -245,7 +281,7 @@ export async function viewActivity(
     result: activity.result,
     votes: await Promise.all(votes.map((vote) => viewVote(read, activity.organizationId, vote))),
     fingerprint: activity.fingerprint,
-    canApprove: open && !voted,
+    canApprove: open && (!voted || viewer.owes === true),
     canReject: open,
     createdAt: activity.createdAt,
     updatedAt: activity.updatedAt,

@@ -1,9 +1,12 @@
 import { createHash } from "node:crypto";
+import type { Kysely } from "kysely";
 import { type ApiKeyStamp, decodeApiKeyStamp, verifyApiKeyStamp } from "../crypto/stamps.ts";
 import { decodeWebAuthnStamp, verifyWebAuthnStamp, type WebAuthnStamp } from "../crypto/webauthn-assertion.ts";
+import { parseOrigins } from "../crypto/webauthn-data.ts";
 import { fail } from "../kernel/errors.ts";
 import type { Reader } from "../storage/engine.ts";
 import { prepared } from "../storage/prepared.ts";
+import type { Schema } from "../storage/schema.ts";
 import type { Actor, Organization } from "./declare.ts";
 
 /** The stamp headers of a request, as they came. */
@@ -41,6 +44,18 @@ export function decodeStamp({ apiKey, webAuthn }: StampHeaders): Stamp {
   return fail("STAMP_MISSING", {});
 }
 
+/** Where a credential is looked for: the organization and its parent, or after them its sub-organizations. */
+export type Reach = "organization" | "subOrganizations";
+
+export interface StampedBody {
+  stamp: Stamp;
+  body: Uint8Array;
+  organizationId: string;
+  reach: Reach;
+  /** Milliseconds. */
+  now: number;
+}
+
 /**
  * The user who made `stamp` over `body`, looked up in the organization of the request and then in its parent.
  *
@@ -48,15 +63,12 @@ export function decodeStamp({ apiKey, webAuthn }: StampHeaders): Stamp {
  */
 export async function authenticate(
   read: Reader,
-  stamp: Stamp,
-  body: Uint8Array,
-  organizationId: string,
-  now: number,
+  { stamp, body, organizationId, reach, now }: StampedBody,
 ): Promise<Principal> {
   if (stamp.kind === "apiKey") {
     const { publicKey, scheme, signatureAsSent, curve } = stamp.stamp;
     const credentialKey = { kind: "apiKey", publicKey } as const;
-    const found = await findApiKeyHolder(read, organizationId, publicKey);
+    const found = await findApiKeyHolder(read, { organizationId, publicKey, reach });
     if (curveOfCredential(found.actor.credential.type) !== curve) {
       fail("API_KEY_SIGNATURE_INVALID", { reason: `the key is not registered for ${scheme}` });
     }
@@ -68,8 +80,9 @@ export async function authenticate(
     return { organization: found.organization, actor: found.actor, credentialKey, stampRecord };
   }
   const { credentialId, signature } = stamp.stamp;
-  const found = await findAuthenticatorHolder(read, organizationId, credentialId);
-  await verifyWebAuthnStamp(stamp.stamp, body, { publicKey: found.publicKey, rpIdHash: found.rpIdHash });
+  const found = await findAuthenticatorHolder(read, { organizationId, credentialId, reach });
+  const { publicKey, rpIdHash, allowedOrigins } = found;
+  await verifyWebAuthnStamp(stamp.stamp, body, { publicKey, rpIdHash, allowedOrigins });
   return {
     organization: found.organization,
     actor: found.actor,
@@ -90,11 +103,12 @@ export async function authenticate(
  */
 export async function reload(read: Reader, principal: Principal, now: number): Promise<Principal> {
   const { credentialKey, organization } = principal;
+  const within = { organizationId: organization.id, reach: "organization" } as const;
   if (credentialKey.kind === "webAuthn") {
-    const found = await findAuthenticatorHolder(read, organization.id, credentialKey.credentialId);
+    const found = await findAuthenticatorHolder(read, { ...within, credentialId: credentialKey.credentialId });
     return { ...principal, organization: found.organization, actor: found.actor };
   }
-  const found = await findApiKeyHolder(read, organization.id, credentialKey.publicKey);
+  const found = await findApiKeyHolder(read, { ...within, publicKey: credentialKey.publicKey });
   refuseExpired(found, organization.id, credentialKey.publicKey, now);
   return { ...principal, organization: found.organization, actor: found.actor };
 }
@@ -104,29 +118,42 @@ interface Holder {
   actor: Actor;
 }
 
+type Within<Key> = Key & { organizationId: string; reach: Reach };
+
 async function findApiKeyHolder(
   read: Reader,
-  organizationId: string,
-  publicKey: string,
+  { organizationId, publicKey, reach }: Within<{ publicKey: string }>,
 ): Promise<Holder & { expiresAt: number | null }> {
   const rows = await selectApiKeyHolders(read, { organizationId, publicKey });
-  const row = ownFirst(rows, organizationId);
+  const row =
+    ownFirst(rows, organizationId) ??
+    (reach === "subOrganizations"
+      ? onlyOne(await selectSubOrganizationApiKeyHolders(read, { organizationId, publicKey }), "public key")
+      : undefined);
   if (!row) return fail("PUBLIC_KEY_NOT_FOUND", { organizationId, publicKey });
-  return { ...holderOf(row, row.credential_type), expiresAt: row.expires_at };
+  return { ...holderOf(row, row.credential_type, row.session_profile_id), expiresAt: row.expires_at };
 }
 
 async function findAuthenticatorHolder(
   read: Reader,
-  organizationId: string,
-  credentialId: string,
-): Promise<Holder & { publicKey: Buffer; rpIdHash: Buffer }> {
+  { organizationId, credentialId, reach }: Within<{ credentialId: string }>,
+): Promise<Holder & { publicKey: Buffer; rpIdHash: Buffer; allowedOrigins: string[] | undefined }> {
   const rows = await selectAuthenticatorHolders(read, { organizationId, credentialId });
-  const row = ownFirst(rows, organizationId);
+  const row =
+    ownFirst(rows, organizationId) ??
+    (reach === "subOrganizations"
+      ? onlyOne(
+          await selectSubOrganizationAuthenticatorHolders(read, { organizationId, credentialId }),
+          "credential ID",
+        )
+      : undefined);
   if (!row) return fail("CREDENTIAL_NOT_FOUND", { organizationId, credentialId });
   return {
     ...holderOf(row, "CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR"),
     publicKey: Buffer.from(row.public_key),
     rpIdHash: Buffer.from(row.rp_id_hash),
+    // A rule that cannot be read allows nothing.
+    allowedOrigins: row.origins_rule === null ? undefined : (parseOrigins(row.allowed_origins ?? "") ?? []),
   };
 }
 
@@ -135,6 +162,12 @@ const ownFirst = <Row extends { actor_organization_id: string }>(
   rows: Row[],
   organizationId: string,
 ): Row | undefined => rows.find((row) => row.actor_organization_id === organizationId) ?? rows[0];
+
+/** A credential that several sub-organizations know does not tell which of them is meant. */
+function onlyOne<Row>(rows: Row[], kind: string): Row | undefined {
+  if (rows.length > 1) fail("CREDENTIAL_AMBIGUOUS", { kind });
+  return rows[0];
+}
 
 interface HolderRow {
   organization_id: string;
@@ -147,10 +180,11 @@ interface HolderRow {
   credential_id: string;
   user_id: string;
   user_name: string;
+  mfa_policies: number;
   root_member: string | null;
 }
 
-function holderOf(row: HolderRow, credentialType: string): Holder {
+function holderOf(row: HolderRow, credentialType: string, sessionProfileId: string | null = null): Holder {
   return {
     organization: {
       id: row.organization_id,
@@ -165,7 +199,12 @@ function holderOf(row: HolderRow, credentialType: string): Holder {
       userName: row.user_name,
       organizationId: row.actor_organization_id,
       isRootQuorumMember: row.root_member !== null,
-      credential: { id: row.credential_id, type: credentialType },
+      hasMfaPolicies: row.mfa_policies > 0,
+      credential: {
+        id: row.credential_id,
+        type: credentialType,
+        ...(sessionProfileId === null ? {} : { sessionProfileId }),
+      },
     },
   };
 }
@@ -198,49 +237,74 @@ const holderColumns = [
   "c.id as credential_id",
   "u.id as user_id",
   "u.name as user_name",
+  "u.mfa_policies",
   "m.user_id as root_member",
 ] as const;
 
-const selectApiKeyHolders = prepared<{ organizationId: string; publicKey: string }>()(
-  (db, { organizationId, publicKey }) =>
-    db
-      .selectFrom("organizations as o")
-      .innerJoin("api_keys as c", (join) =>
-        join
-          .on("c.public_key", "=", publicKey)
-          .on((on) =>
-            on.or([on("c.organization_id", "=", on.ref("o.id")), on("c.organization_id", "=", on.ref("o.parent_id"))]),
-          ),
-      )
-      .innerJoin("users as u", (join) =>
-        join.onRef("u.organization_id", "=", "c.organization_id").onRef("u.id", "=", "c.user_id"),
-      )
-      .leftJoin("root_quorum_members as m", (join) =>
-        join.onRef("m.organization_id", "=", "c.organization_id").onRef("m.user_id", "=", "c.user_id"),
-      )
-      .where("o.id", "=", organizationId)
-      .select([...holderColumns, "c.credential_type", "c.expires_at"]),
+type Db = Pick<Kysely<Schema>, "selectFrom">;
+type KeyLookup = { organizationId: string; publicKey: string };
+type CredentialLookup = { organizationId: string; credentialId: string };
+
+const apiKeyHolders = (db: Db, { publicKey }: KeyLookup) =>
+  db
+    .selectFrom("organizations as o")
+    .innerJoin("api_keys as c", (join) =>
+      join
+        .on("c.public_key", "=", publicKey)
+        .on((on) =>
+          on.or([on("c.organization_id", "=", on.ref("o.id")), on("c.organization_id", "=", on.ref("o.parent_id"))]),
+        ),
+    )
+    .innerJoin("users as u", (join) =>
+      join.onRef("u.organization_id", "=", "c.organization_id").onRef("u.id", "=", "c.user_id"),
+    )
+    .leftJoin("root_quorum_members as m", (join) =>
+      join.onRef("m.organization_id", "=", "c.organization_id").onRef("m.user_id", "=", "c.user_id"),
+    )
+    .select([...holderColumns, "c.credential_type", "c.expires_at", "c.session_profile_id"]);
+
+const selectApiKeyHolders = prepared<KeyLookup>()((db, lookup) =>
+  apiKeyHolders(db, lookup).where("o.id", "=", lookup.organizationId),
+);
+const selectSubOrganizationApiKeyHolders = prepared<KeyLookup>()((db, lookup) =>
+  apiKeyHolders(db, lookup)
+    .where("o.parent_id", "=", lookup.organizationId)
+    .whereRef("c.organization_id", "=", "o.id")
+    .limit(2),
 );
 
-const selectAuthenticatorHolders = prepared<{ organizationId: string; credentialId: string }>()(
-  (db, { organizationId, credentialId }) =>
-    db
-      .selectFrom("organizations as o")
-      .innerJoin("authenticators as c", (join) =>
-        join
-          .on("c.credential_id", "=", credentialId)
-          .on((on) =>
-            on.or([on("c.organization_id", "=", on.ref("o.id")), on("c.organization_id", "=", on.ref("o.parent_id"))]),
-          ),
-      )
-      .innerJoin("users as u", (join) =>
-        join.onRef("u.organization_id", "=", "c.organization_id").onRef("u.id", "=", "c.user_id"),
-      )
-      .leftJoin("root_quorum_members as m", (join) =>
-        join.onRef("m.organization_id", "=", "c.organization_id").onRef("m.user_id", "=", "c.user_id"),
-      )
-      .where("o.id", "=", organizationId)
-      .select([...holderColumns, "c.public_key", "c.rp_id_hash"]),
+const authenticatorHolders = (db: Db, { credentialId }: CredentialLookup) =>
+  db
+    .selectFrom("organizations as o")
+    .innerJoin("authenticators as c", (join) =>
+      join
+        .on("c.credential_id", "=", credentialId)
+        .on((on) =>
+          on.or([on("c.organization_id", "=", on.ref("o.id")), on("c.organization_id", "=", on.ref("o.parent_id"))]),
+        ),
+    )
+    .innerJoin("users as u", (join) =>
+      join.onRef("u.organization_id", "=", "c.organization_id").onRef("u.id", "=", "c.user_id"),
+    )
+    .leftJoin("root_quorum_members as m", (join) =>
+      join.onRef("m.organization_id", "=", "c.organization_id").onRef("m.user_id", "=", "c.user_id"),
+    )
+    // A parent's rule on origins holds for its sub-organizations.
+    .leftJoin("organization_features as f", (join) =>
+      join
+        .on((on) => on("f.organization_id", "=", on.fn.coalesce("o.parent_id", "o.id")))
+        .on("f.name", "=", "FEATURE_NAME_WEBAUTHN_ORIGINS"),
+    )
+    .select([...holderColumns, "c.public_key", "c.rp_id_hash", "f.name as origins_rule", "f.value as allowed_origins"]);
+
+const selectAuthenticatorHolders = prepared<CredentialLookup>()((db, lookup) =>
+  authenticatorHolders(db, lookup).where("o.id", "=", lookup.organizationId),
+);
+const selectSubOrganizationAuthenticatorHolders = prepared<CredentialLookup>()((db, lookup) =>
+  authenticatorHolders(db, lookup)
+    .where("o.parent_id", "=", lookup.organizationId)
+    .whereRef("c.organization_id", "=", "o.id")
+    .limit(2),
 );
 
 /** What identifies a body: `sha256:` and the lowercase hex of its SHA-256. */

@@ -2,6 +2,7 @@ import type { ErrorDetail } from "../kernel/errors.ts";
 import { denialMessage, type Outcome } from "../policy/decision.ts";
 import type { Reader } from "../storage/engine.ts";
 import type { Actor, Organization, PolicyFacts, Subject } from "./declare.ts";
+import { mfaStandingOf, unmetMfa } from "./mfa.ts";
 import {
   activityFacts,
   askPolicies,
@@ -14,7 +15,8 @@ import {
 /** What each policy came to; stored with the vote that made it be asked. */
 export interface PolicyEvaluation {
   policyId: string;
-  outcome: Outcome;
+  /** The last of an MFA policy that is not met. */
+  outcome: Outcome | "OUTCOME_REQUIRES_AUTHENTICATORS";
 }
 
 /** The outcome of one look at an activity and its votes. */
@@ -22,8 +24,16 @@ export type Decision = { evaluations: PolicyEvaluation[] } & (
   | { outcome: "allow" }
   /** Further approvals can still make it happen. */
   | { outcome: "consensus" }
+  /** Users who approve must still show further credentials. */
+  | { outcome: "authenticators" }
   | { outcome: "deny"; reason: string; details: ErrorDetail[] }
 );
+
+/** A user's approval, with every key that they stamped it with; the vote's own comes first. */
+export interface ApprovalFacts {
+  actor: Actor;
+  publicKeys: readonly string[];
+}
 
 /** The facts of a decision, all read in one transaction. */
 export interface DecisionFacts {
@@ -36,10 +46,32 @@ export interface DecisionFacts {
   policyFacts: (read: Reader) => Promise<PolicyFacts>;
   /** Who asked first. */
   submitter: Actor;
-  /** The users who approve, the submitter among them; one entry a user, with the key that they stamped with. */
-  approvals: readonly { actor: Actor; publicKey: string }[];
+  /** The users who approve, the submitter among them; one entry a user. */
+  approvals: readonly ApprovalFacts[];
   /** Milliseconds. */
   now: number;
+}
+
+/**
+ * Decides on the approvals that count: those of users who have shown every credential that their MFA policies ask for. The
+ * submitter's come first: without them nothing happens. What would be denied anyway is denied at once.
+ */
+export async function decide(read: Reader, facts: DecisionFacts): Promise<Decision> {
+  const withAll = await weigh(read, facts);
+  if (withAll.outcome === "deny") return withAll;
+  const unmet = await unmetMfa(read, facts);
+  if (unmet.length === 0) return withAll;
+  const missing = unmet.map(({ mfaPolicyId }) => ({
+    policyId: mfaPolicyId,
+    outcome: "OUTCOME_REQUIRES_AUTHENTICATORS" as const,
+  }));
+  const evaluations = [...withAll.evaluations, ...missing];
+  const lacks = ({ userId }: Actor) => unmet.some((standing) => standing.userId === userId);
+  if (lacks(facts.submitter)) return { outcome: "authenticators", evaluations };
+  const approvals = facts.approvals.filter(({ actor }) => !lacks(actor));
+  const withThose = await weigh(read, { ...facts, approvals });
+  if (withThose.outcome === "allow") return { outcome: "allow", evaluations };
+  return { outcome: withAll.outcome === "allow" ? "authenticators" : "consensus", evaluations };
 }
 
 /**
@@ -47,7 +79,7 @@ export interface DecisionFacts {
  * root quorum stands above every policy; while it is short of members, what policies allow is allowed, and what they deny
  * waits for it.
  */
-export async function decide(read: Reader, facts: DecisionFacts): Promise<Decision> {
+async function weigh(read: Reader, facts: DecisionFacts): Promise<Decision> {
   const { subject, submitter } = facts;
   const quorum = rootQuorum(facts);
   if (quorum === "met") return { outcome: "allow", evaluations: [] };
@@ -65,8 +97,16 @@ export async function decide(read: Reader, facts: DecisionFacts): Promise<Decisi
 /** Whether a vote of this user could bring the activity nearer to being allowed. */
 export async function couldCount(read: Reader, facts: DecisionFacts, voter: Actor): Promise<boolean> {
   if (voter.organizationId !== facts.organization.id) return false;
-  if (voter.isRootQuorumMember) return true;
+  if (voter.isRootQuorumMember || voter.userId === facts.submitter.userId) return true;
   return facts.subject.governedBy === "policies" && couldHelp(read, questionOf(facts), voter.userId);
+}
+
+/** Whether a user who approves must still show further credentials. */
+export async function owesAuthenticators(read: Reader, facts: DecisionFacts, voter: Actor): Promise<boolean> {
+  if (!voter.hasMfaPolicies) return false;
+  const approval = facts.approvals.find(({ actor }) => actor.userId === voter.userId);
+  const standing = approval && (await mfaStandingOf(read, facts, voter.userId, approval.publicKeys));
+  return standing?.satisfied === false;
 }
 
 const isOwnCredential = (subject: Subject, submitter: Actor): boolean =>
@@ -100,7 +140,9 @@ function questionOf(facts: DecisionFacts): PolicyQuestion {
     activity: activityFacts(type, subject, intent),
     facts: policyFacts,
     submitterId: submitter.userId,
-    approvals: approvals.map(({ actor, publicKey }) => ({ userId: actor.userId, publicKey })),
+    approvals: approvals.flatMap(({ actor: { userId }, publicKeys }) =>
+      publicKeys.map((publicKey) => ({ userId, publicKey })),
+    ),
     now,
   };
 }
@@ -108,17 +150,17 @@ function questionOf(facts: DecisionFacts): PolicyQuestion {
 const evaluationsOf = (asked: PolicyDecision | undefined): PolicyEvaluation[] =>
   asked?.evaluations.map(({ policyId, outcome }) => ({ policyId, outcome })) ?? [];
 
-function denied(asked: PolicyDecision | undefined, policyEvaluations: PolicyEvaluation[]): Decision {
-  const message = asked ? denialMessage(asked) : "No policies evaluated to outcome: Allow";
-  const denial = {
-    "@type": "type.googleapis.com/errors.v1.PolicyEnginePermissionError",
-    message,
-    policyEvaluations,
-  };
+function denied(asked: PolicyDecision | undefined, evaluations: PolicyEvaluation[]): Decision {
+  const reason = asked ? denialMessage(asked) : "No policies evaluated to outcome: Allow";
   const explanation = asked && {
     "@type": "type.googleapis.com/keystead.v1.PolicyExplanation",
     explanations: explain(asked),
   };
-  const details = explanation ? [denial, explanation] : [denial];
-  return { outcome: "deny", reason: message, details, evaluations: policyEvaluations };
+  const details = [...denialDetails(reason, evaluations), ...(explanation ? [explanation] : [])];
+  return { outcome: "deny", reason, details, evaluations };
 }
+
+/** How a denial is told in the details of an error, for clients that look there. */
+export const denialDetails = (message: string, policyEvaluations: readonly PolicyEvaluation[]): ErrorDetail[] => [
+  { "@type": "type.googleapis.com/errors.v1.PolicyEnginePermissionError", message, policyEvaluations },
+];

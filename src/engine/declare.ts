@@ -26,15 +26,34 @@ export interface Actor {
   /** The user's own organization: the request's, or its parent. */
   organizationId: string;
   isRootQuorumMember: boolean;
-  credential: { id: string; type: string };
+  /** Whether there are MFA policies to look at. */
+  hasMfaPolicies: boolean;
+  credential: {
+    id: string;
+    type: string;
+    /** Of a session that is limited to what its profile allows. */
+    sessionProfileId?: string;
+  };
 }
+
+/** Which organizations an operation is for, where it is not for all. */
+export type OnlyFor = "parents" | "subOrganizations";
 
 /** What an activity is about, for whoever decides about it. It states facts and decides nothing. */
 export type Subject =
-  | { governedBy: "rootQuorum" }
+  /** No policy is asked; MFA policies and session profiles see the action on the ORGANIZATION, UPDATE unless said. */
+  | { governedBy: "rootQuorum"; action?: "DELETE" }
   | {
       governedBy: "policies";
-      resource: "CREDENTIAL" | "ORGANIZATION" | "POLICY" | "PRIVATE_KEY" | "USER" | "WEBHOOK_ENDPOINT";
+      resource:
+        | "CREDENTIAL"
+        | "MFA_POLICY"
+        | "ORGANIZATION"
+        | "POLICY"
+        | "PRIVATE_KEY"
+        | "SESSION_PROFILE"
+        | "USER"
+        | "WEBHOOK_ENDPOINT";
       action: "CREATE" | "UPDATE" | "DELETE" | "SIGN";
       /** Whose credentials these are, where users may manage their own. */
       ownerId?: string;
@@ -85,6 +104,9 @@ export interface ActivityDeclaration<I extends TSchema, R extends TSchema, Prepa
   summary: string;
   /** Ours alone: the API that the published SDKs know does not have it. */
   isExtension?: true;
+  only?: OnlyFor;
+  /** Whether `generateAppProofs` may be true; it may unless said. */
+  takesAppProofs?: boolean;
   /** The newest version; 1 unless said. */
   version?: number;
   intent: I;
@@ -127,6 +149,8 @@ export interface ActivityOperation {
   path: string;
   summary: string;
   isExtension: boolean;
+  only?: OnlyFor;
+  takesAppProofs: boolean;
   /** By activity type; the newest first. */
   versions: ReadonlyMap<string, ActivityVersion>;
   subject: (intent: unknown) => Subject;
@@ -148,6 +172,8 @@ export function activity<I extends TSchema, R extends TSchema, Prepared = undefi
     path,
     summary,
     isExtension: declaration.isExtension ?? false,
+    takesAppProofs: declaration.takesAppProofs ?? true,
+    ...(declaration.only ? { only: declaration.only } : {}),
     versions,
     changesNothing,
     subject: subject as ActivityOperation["subject"],
@@ -197,6 +223,9 @@ export interface QueryDeclaration<Q extends TSchema, R extends TSchema> {
   /** The last segment of `/public/v1/query/<path>`. */
   path: string;
   summary: string;
+  only?: OnlyFor;
+  /** Whether a parent's id will do for a user of one of its sub-organizations, who is found by the credential. */
+  findsSubOrganization?: true;
   request: Q;
   response: R;
   run: (context: QueryContext<Static<Q>>) => Promise<Static<R>>;
@@ -206,6 +235,8 @@ export interface QueryOperation {
   noun: "query";
   path: string;
   summary: string;
+  only?: OnlyFor;
+  findsSubOrganization?: true;
   request: TSchema;
   response: TSchema;
   run: (context: QueryContext<unknown>) => Promise<unknown>;

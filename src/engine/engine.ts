@@ -43,7 +43,9 @@ export function createEngine({ registry, database, signer, clock, observer, envi
     const parsed = parseBody(body);
     const organizationId = organizationIdOf(parsed);
     const now = clock();
-    const principal = await authenticate(database.read, stamp, body, organizationId, now);
+    const reach = operation.noun === "query" && operation.findsSubOrganization ? "subOrganizations" : "organization";
+    const principal = await authenticate(database.read, { stamp, body, organizationId, reach, now });
+    refuseOtherKind(operation, principal);
     const ballot = { principal, message: body.toString(), now };
 
     switch (operation.noun) {
@@ -67,6 +69,18 @@ export function createEngine({ registry, database, signer, clock, observer, envi
   }
 
   return { registry, handle };
+}
+
+/** Some operations are for parents or for sub-organizations alone. */
+function refuseOtherKind(operation: Operation, { organization }: Principal): void {
+  if (operation.noun === "vote" || operation.only === undefined) return;
+  const { path } = operation;
+  const isParent = organization.parentId === null;
+  if (isParent === (operation.only === "parents")) return;
+  const [whom, what] = isParent
+    ? ["for sub-organizations alone", "a parent"]
+    : ["for parent organizations alone", "a sub-organization"];
+  fail("INVALID_CALLER", { path, whom, what, organizationId: organization.id });
 }
 
 /** A parent's keys may read its sub-organizations; acting in one takes a user of its own. */

@@ -1,5 +1,5 @@
 import { type TObject, type TProperties, type TSchema, Type } from "typebox";
-import { MAX_LABEL_LENGTH, MAX_LIST_LENGTH, MAX_PAGE_SIZE } from "../kernel/limits.ts";
+import { MAX_LABEL_LENGTH, MAX_LIST_LENGTH, MAX_PAGE_SIZE, MAX_POLICY_LENGTH } from "../kernel/limits.ts";
 
 /**
  * The words requests and responses are made of. A `description` on a field with a pattern completes the sentence
@@ -27,6 +27,12 @@ export const Label = Type.String({
   pattern: "^ *[^\\s\\u0000-\\u001f\\u007f][^\\u0000-\\u001f\\u007f]*$",
   description: `a name of 1 to ${MAX_LABEL_LENGTH} printable characters`,
 });
+
+/** Of the policy language. Longer ones are refused by it with its own words; this bound is far above. */
+export const Expression = Type.String({ maxLength: 4 * MAX_POLICY_LENGTH });
+
+/** Free text beside a thing. */
+export const Notes = Type.String({ maxLength: 4096 });
 
 export const List = <T extends TSchema>(items: T, maxItems = MAX_LIST_LENGTH) => Type.Array(items, { maxItems });
 

@@ -21,3 +21,6 @@ export function pageOf({ limit, before, after }: Static<typeof Pagination> = {})
     ...(after ? { after } : {}),
   };
 }
+
+/** Going up from a cursor takes the nearest rows; the page itself is newest first either way. */
+export const newestFirst = <Row>(rows: Row[], { after }: Page): Row[] => (after === undefined ? rows : rows.reverse());

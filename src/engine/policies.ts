@@ -1,11 +1,13 @@
 import { createExpressionCache } from "../policy/cache.ts";
 import type { Approval, Voter } from "../policy/consensus.ts";
 import { type Decision, type DecisionRequest, decide, type Policy } from "../policy/decision.ts";
+import { PolicyError } from "../policy/errors.ts";
 import { explainPolicy } from "../policy/explain.ts";
 import type { ActivityFacts, ConditionFacts, CredentialFacts } from "../policy/facts.ts";
 import { activityParams } from "../policy/schema.ts";
 import { isTransactor, type Reader } from "../storage/engine.ts";
 import { prepared } from "../storage/prepared.ts";
+import type { DecisionFacts } from "./authorize.ts";
 import type { PolicyFacts, Subject } from "./declare.ts";
 import { loadUser, type User } from "./users.ts";
 
@@ -35,6 +37,23 @@ export interface PolicyQuestion {
 /** A decision together with what it was made on, to explain it. */
 export interface PolicyDecision extends Decision {
   request: DecisionRequest;
+}
+
+/** What a condition outside the policies comes to, such as an MFA policy's; the error where it cannot be told. */
+export async function evaluateCondition(
+  read: Reader,
+  { type, subject, intent, policyFacts }: Pick<DecisionFacts, "type" | "subject" | "intent" | "policyFacts">,
+  condition: string,
+): Promise<boolean | PolicyError> {
+  const program = expressions.program(condition, "condition");
+  if (program instanceof PolicyError) return program;
+  const facts: ConditionFacts = { activity: activityFacts(type, subject, intent), ...(await policyFacts(read)) };
+  try {
+    return program.evaluate(facts);
+  } catch (error) {
+    if (error instanceof PolicyError) return error;
+    throw error;
+  }
 }
 
 /** The organization's policies on this question, or undefined if it has none. */
@@ -87,7 +106,8 @@ export async function couldHelp(read: Reader, question: PolicyQuestion, userId: 
 /** The activity's own facts; `params` under the names that the language has for its type. */
 export function activityFacts(type: string, subject: Subject, intent: unknown): ActivityFacts {
   const kind = type.replace(/^ACTIVITY_TYPE_/, "").replace(/_V\d+$/, "");
-  const { resource, action } = subject.governedBy === "policies" ? subject : {};
+  const { resource, action } =
+    subject.governedBy === "policies" ? subject : { resource: "ORGANIZATION", action: subject.action ?? "UPDATE" };
   const fields = Object.keys(activityParams[type] ?? {});
   const params = Object.fromEntries(
     fields.map((field) => [field, (intent as Record<string, unknown>)[camelCase(field)] ?? ""]),

@@ -17,16 +17,25 @@ import {
   isOpen,
   throwFailure,
   updateActivity,
+  upsertAuthentication,
   upsertVote,
   type VoteRecord,
   viewActivity,
 } from "./activities.ts";
 import { type Principal, reload } from "./authenticate.ts";
-import { couldCount, type DecisionFacts, decide, type PolicyEvaluation } from "./authorize.ts";
+import {
+  couldCount,
+  type DecisionFacts,
+  decide,
+  denialDetails,
+  owesAuthenticators,
+  type PolicyEvaluation,
+} from "./authorize.ts";
 import { factsOf, factsOfStored, type Matter, matterOf } from "./decision-facts.ts";
 import type { ActivityOperation, ActivityVersion, Organization } from "./declare.ts";
 import type { Submission } from "./envelope.ts";
 import type { Registry } from "./registry.ts";
+import { sessionScopeProblem } from "./session-scope.ts";
 
 /**
  * The life of an activity: submitted, decided, carried out, stored, all in one transaction, and answered after its commit.
@@ -105,7 +114,8 @@ export function castVote(engine: SubmitEngine, fingerprint: string, ballot: Ball
 /** What is to be done about a ballot, as the facts stand. */
 type Consideration = { facts: DecisionFacts } & (
   | { todo: "answer"; activity: ActivityRecord }
-  | { todo: "execute" | "wait" | "reject"; target: Target; evaluations: PolicyEvaluation[] }
+  | { todo: "execute" | "reject"; target: Target; evaluations: PolicyEvaluation[] }
+  | { todo: "wait"; for: "consensus" | "authenticators"; target: Target; evaluations: PolicyEvaluation[] }
   | { todo: "deny"; target: Target; evaluations: PolicyEvaluation[]; error: KeysteadError }
 );
 
@@ -116,6 +126,8 @@ interface Target {
   intent: unknown;
   record: ActivityRecord;
   isNew: boolean;
+  /** A user who has approved already shows a further credential; the vote stays as it is. */
+  isFurtherStamp: boolean;
 }
 
 type Consider = (read: Reader, current: Principal) => Promise<Consideration>;
@@ -144,8 +156,10 @@ async function settle(
   if (madeJobs) engine.observer.onNewJobs();
   if (error) throw error;
   const { read } = engine.database;
-  const mayVote = isOpen(activity) && (await couldCount(read, facts, actor));
-  return viewActivity(read, activity, votes, { actor, mayVote, now: ballot.now });
+  const open = isOpen(activity);
+  const mayVote = open && (await couldCount(read, facts, actor));
+  const owes = open && (await owesAuthenticators(read, facts, actor));
+  return viewActivity(read, activity, votes, { actor, mayVote, owes, now: ballot.now });
 }
 
 type Look = (read: Reader) => Promise<Consideration>;
@@ -209,8 +223,12 @@ async function considerNew(
   };
   const { publicKey } = ballot.principal.stampRecord;
   const matter: Matter = { operation, version, intent, organization, now: ballot.now };
-  const facts = factsOf(matter, actor, [{ actor, publicKey }]);
-  return consequence(read, facts, { operation, version, intent, record, isNew: true });
+  const facts = factsOf(matter, actor, [{ actor, publicKeys: [publicKey] }]);
+  const target: Target = { operation, version, intent, record, isNew: true, isFurtherStamp: false };
+  const problem = await sessionScopeProblem(read, facts, actor);
+  if (problem === undefined) return consequence(read, facts, target);
+  const error = new KeysteadError("PERMISSION_DENIED", { reason: problem }, denialDetails(problem, []));
+  return { todo: "deny", target, error, facts, evaluations: [] };
 }
 
 async function considerVote(
@@ -232,12 +250,17 @@ async function considerVote(
     return { todo: "answer", activity: existing, facts };
   }
   const own = votes.find((vote) => vote.userId === actor.userId && isLive(vote, ballot.now));
-  if (own?.selection === ballot.selection) return { todo: "answer", activity: existing, facts };
+  const repeats = own?.selection === ballot.selection;
+  // To stamp an approval once more means something where MFA asks for a further credential.
+  const isFurtherStamp = repeats && how === "voted" && approves && actor.hasMfaPolicies && own.publicKey !== publicKey;
+  if (repeats && !isFurtherStamp) return { todo: "answer", activity: existing, facts };
   if (!(await couldCount(read, facts, actor))) {
     fail("PERMISSION_DENIED", { reason: "A vote of this user would not count on this activity." });
   }
+  const problem = await sessionScopeProblem(read, facts, actor);
+  if (problem !== undefined) fail("PERMISSION_DENIED", { reason: problem }, denialDetails(problem, []));
   const { operation, version, intent } = matter;
-  const target: Target = { operation, version, intent, record: existing, isNew: false };
+  const target: Target = { operation, version, intent, record: existing, isNew: false, isFurtherStamp };
   if (!approves) return { todo: "reject", target, facts, evaluations: [] };
   return consequence(read, facts, target);
 }
@@ -246,8 +269,9 @@ async function consequence(read: Reader, facts: DecisionFacts, target: Target): 
   const decision = await decide(read, facts);
   const { evaluations } = decision;
   if (decision.outcome === "allow") return { todo: "execute", target, facts, evaluations };
+  if (decision.outcome !== "deny") return { todo: "wait", for: decision.outcome, target, facts, evaluations };
   // A vote that does not suffice leaves the activity open for the next.
-  if (decision.outcome === "consensus" || !target.isNew) return { todo: "wait", target, facts, evaluations };
+  if (!target.isNew) return { todo: "wait", for: "consensus", target, facts, evaluations };
   const error = new KeysteadError("PERMISSION_DENIED", { reason: decision.reason }, decision.details);
   return { todo: "deny", target, error, facts, evaluations };
 }
@@ -283,8 +307,13 @@ async function record(
       const wireResult = { [version.resultKey]: version.resultFrom(result) };
       return store(engine, tx, consideration, ballot, { status: "ACTIVITY_STATUS_COMPLETED", result: wireResult });
     }
-    case "wait":
-      return store(engine, tx, consideration, ballot, { status: "ACTIVITY_STATUS_CONSENSUS_NEEDED" });
+    case "wait": {
+      const status =
+        consideration.for === "consensus"
+          ? "ACTIVITY_STATUS_CONSENSUS_NEEDED"
+          : "ACTIVITY_STATUS_AUTHENTICATORS_NEEDED";
+      return store(engine, tx, consideration, ballot, { status });
+    }
     case "reject":
       return store(engine, tx, consideration, ballot, { status: "ACTIVITY_STATUS_REJECTED" });
     case "deny": {
@@ -330,9 +359,10 @@ async function store(
     await updateActivity(tx, row);
   }
   const vote = voteOf(activity.id, ballot);
-  await upsertVote(tx, { ...vote, organizationId: activity.organizationId });
-  const votes = isNew ? [vote] : await findVotes(tx, activity);
   const { organizationId } = activity;
+  if (target.isFurtherStamp) await upsertAuthentication(tx, { ...vote, organizationId });
+  else await upsertVote(tx, { ...vote, organizationId });
+  const votes = isNew ? [vote] : await findVotes(tx, activity);
   if (evaluations.length > 0) {
     await insertEvaluations(tx, {
       id: newId(),

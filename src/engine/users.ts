@@ -77,7 +77,7 @@ export const OauthProvider = Type.Object(
   { $id: "OauthProvider" },
 );
 
-const authenticationTypes = [
+export const authenticationTypes = [
   "AUTHENTICATION_TYPE_EMAIL_OTP",
   "AUTHENTICATION_TYPE_SMS_OTP",
   "AUTHENTICATION_TYPE_PASSKEY",
@@ -85,17 +85,20 @@ const authenticationTypes = [
   "AUTHENTICATION_TYPE_OAUTH",
   "AUTHENTICATION_TYPE_SESSION",
 ] as const;
+export type AuthenticationType = (typeof authenticationTypes)[number];
+
+export const RequiredMethods = Type.Array(
+  Type.Object({
+    any: Type.Array(Type.Object({ type: OneOf(authenticationTypes), id: Type.Optional(Type.String()) })),
+  }),
+);
 
 export const MfaPolicy = Type.Object(
   {
     mfaPolicyId: Type.String(),
     mfaPolicyName: Type.String(),
     condition: Type.String(),
-    requiredAuthenticationMethods: Type.Array(
-      Type.Object({
-        any: Type.Array(Type.Object({ type: OneOf(authenticationTypes), id: Type.Optional(Type.String()) })),
-      }),
-    ),
+    requiredAuthenticationMethods: RequiredMethods,
     order: Type.Integer(),
     notes: Type.Optional(Type.String()),
     createdAt: Timestamp,
@@ -103,6 +106,7 @@ export const MfaPolicy = Type.Object(
   },
   { $id: "MfaPolicy" },
 );
+export type MfaPolicy = Static<typeof MfaPolicy>;
 
 export const User = Type.Object(
   {
@@ -162,8 +166,20 @@ const findTagIds = prepared<UserRef>()((db, { organizationId, userId }) =>
     .orderBy("tag_id"),
 );
 
+/** In the order in which they are looked at. */
+const findMfaPolicies = prepared<UserRef>()((db, { organizationId, userId }) =>
+  db
+    .selectFrom("mfa_policies")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .where("user_id", "=", userId)
+    .orderBy("position")
+    .orderBy("id"),
+);
+
 type UserRow = Awaited<ReturnType<typeof findUser>>[number];
 type ApiKeyRow = Awaited<ReturnType<typeof findApiKeys>>[number];
+type MfaPolicyRow = Awaited<ReturnType<typeof findMfaPolicies>>[number];
 type AuthenticatorRow = Awaited<ReturnType<typeof findAuthenticators>>[number];
 
 const MAX_CACHED = 10_000;
@@ -195,11 +211,12 @@ function remember(userId: string, version: number, user: Promise<User>): void {
 
 async function readUser(reader: Reader, row: UserRow): Promise<User> {
   const ref = { organizationId: row.organization_id, userId: row.id };
-  const [apiKeys, authenticators, oauthProviders, tagIds] = await Promise.all([
+  const [apiKeys, authenticators, oauthProviders, tagIds, mfaPolicies] = await Promise.all([
     findApiKeys(reader, ref),
     findAuthenticators(reader, ref),
     findOauthProviders(reader, ref),
     findTagIds(reader, ref),
+    row.mfa_policies > 0 ? findMfaPolicies(reader, ref) : [],
   ]);
   return {
     userId: row.id,
@@ -220,9 +237,20 @@ async function readUser(reader: Reader, row: UserRow): Promise<User> {
     })),
     createdAt: timestampOf(row.created_at),
     updatedAt: timestampOf(row.updated_at),
-    mfaPolicies: [],
+    mfaPolicies: mfaPolicies.map(renderMfaPolicy),
   };
 }
+
+export const renderMfaPolicy = (row: MfaPolicyRow): MfaPolicy => ({
+  mfaPolicyId: row.id,
+  mfaPolicyName: row.name,
+  condition: row.condition,
+  requiredAuthenticationMethods: JSON.parse(row.required_methods) as MfaPolicy["requiredAuthenticationMethods"],
+  order: row.position,
+  ...(row.notes === null ? {} : { notes: row.notes }),
+  createdAt: timestampOf(row.created_at),
+  updatedAt: timestampOf(row.updated_at),
+});
 
 /** What remains to be shown of a user that was deleted after voting. */
 export const departedUser = (userId: string, userName: string, createdAt: number): User => ({

@@ -11,7 +11,7 @@ const selectVoter = prepared<{ organizationId: string; userId: string }>()((db, 
     )
     .where("u.organization_id", "=", organizationId)
     .where("u.id", "=", userId)
-    .select(["u.id", "u.name", "m.user_id as root_member"]),
+    .select(["u.id", "u.name", "u.mfa_policies", "m.user_id as root_member"]),
 );
 
 /** A user who voted before, as of now: what they may do is judged afresh at every vote. */
@@ -23,6 +23,7 @@ export async function findVoter(read: Reader, organizationId: string, userId: st
       userName: row.name,
       organizationId,
       isRootQuorumMember: row.root_member !== null,
+      hasMfaPolicies: row.mfa_policies > 0,
       credential: { id: "", type: "" },
     }
   );
@@ -35,11 +36,10 @@ export async function findApprovers(
   votes: readonly VoteRecord[],
 ): Promise<{ actor: Actor; publicKey: string }[]> {
   const approvals = votes.filter(({ selection }) => selection === "VOTE_SELECTION_APPROVED");
-  const found = await Promise.all(
-    approvals.map(async ({ userId, publicKey }) => {
-      const actor = await findVoter(read, organizationId, userId);
-      return actor && { actor, publicKey };
-    }),
-  );
-  return found.filter((approval) => approval !== undefined);
+  const found = [];
+  for (const { userId, publicKey } of approvals) {
+    const actor = await findVoter(read, organizationId, userId);
+    if (actor) found.push({ actor, publicKey });
+  }
+  return found;
 }

@@ -75,6 +75,11 @@ const table = {
     "credential ID could not be found in organization or its parent organization organizationId={organizationId} credentialId={credentialId}",
     "CREDENTIAL_NOT_FOUND",
   ],
+  CREDENTIAL_AMBIGUOUS: [
+    UNAUTHENTICATED,
+    "more than one suborg associated with a {kind}; name the sub-organization's own id as `organizationId`",
+    "CREDENTIAL_CONFLICT",
+  ],
   API_KEY_EXPIRED: [
     UNAUTHENTICATED,
     "rpc error: code = Unauthenticated desc = expired api key publicKey={publicKey} organizationId={organizationId}",
@@ -94,6 +99,7 @@ const table = {
     'organization mismatch: request is targeting organization ("{organizationId}"), but voters are in organization ("{voterOrganizationId}")',
     "ORGANIZATION_MISMATCH",
   ],
+  INVALID_CALLER: [INVALID_ARGUMENT, "{path} is {whom}, and {organizationId} is {what}", "INVALID_ACTIVITY_CALLER"],
 
   // What they named
   ORGANIZATION_NOT_FOUND: [NOT_FOUND, "no organization found with the given ID", "ORGANIZATION_NOT_FOUND"],
@@ -112,7 +118,11 @@ const table = {
   ],
   VALID_CREDENTIAL_MISSING: [INVALID_ARGUMENT, "user missing valid credential: {user}", "REQUEST_INVALID"],
   POLICY_LABEL_TAKEN: [INVALID_ARGUMENT, "policy label must be unique: `{field}` is taken", "REQUEST_INVALID"],
-  QUORUM_THRESHOLD_ZERO: [INVALID_ARGUMENT, "quorum threshold must be non-zero integer", "REQUEST_INVALID"],
+  QUORUM_THRESHOLD_ZERO: [
+    INVALID_ARGUMENT,
+    "quorum threshold must be non-zero integer: `{field}` is {threshold}",
+    "REQUEST_INVALID",
+  ],
   QUORUM_USERS_MISSING: [INVALID_ARGUMENT, "quorum users missing: {reason}", "REQUEST_INVALID"],
   ATTESTATION_INVALID: [INVALID_ARGUMENT, "invalid authenticator attestation: `{field}` {reason}", "REQUEST_INVALID"],
   POLICY_CONSENSUS_INVALID: [INVALID_ARGUMENT, "invalid policy consensus: {reason}", "REQUEST_INVALID"],

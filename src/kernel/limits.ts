@@ -39,6 +39,10 @@ export const MAX_USERS = 100;
 export const MAX_PRIVATE_KEYS = 1000;
 export const MAX_TAGS = 100;
 export const MAX_POLICIES = 100;
+export const MAX_SESSION_PROFILES = 100;
+export const MAX_MFA_POLICIES_PER_USER = 20;
+/** Groups of methods in one MFA policy, and methods in one group. */
+export const MAX_MFA_METHODS = 10;
 export const MAX_AUTHENTICATORS_PER_USER = 10;
 export const MAX_LASTING_API_KEYS_PER_USER = 10;
 export const MAX_EXPIRING_API_KEYS_PER_USER = 10;

@@ -15,6 +15,8 @@ export interface Schema {
     quorum_threshold: number;
     /** Rises with every change to the organization's policies; they are kept in memory under it. */
     policies_version: Generated<number>;
+    /** Of a sub-organization that is no more: its keys are gone, its activities stay. */
+    deleted_at: Generated<number | null>;
     created_at: number;
     updated_at: number;
   };
@@ -26,6 +28,11 @@ export interface Schema {
     name: string;
     email: string | null;
     phone_number: string | null;
+    /** Whether the user has shown to receive what is sent there. */
+    email_verified: Generated<number>;
+    phone_number_verified: Generated<number>;
+    /** How many of them the user has. */
+    mfa_policies: Generated<number>;
     /** Rises with every change to the user, its credentials or its tags; what is derived from them is cached under it. */
     version: number;
     created_at: number;
@@ -240,5 +247,42 @@ export interface Schema {
     /** JSON list of `{policyId, outcome}`. */
     evaluations: string;
     created_at: number;
+  };
+  mfa_policies: {
+    id: string;
+    organization_id: string;
+    user_id: string;
+    name: string;
+    condition: string;
+    /** JSON list of `{any: [{type, id?}]}`. */
+    required_methods: string;
+    /** The lowest of those whose condition holds applies. */
+    position: number;
+    notes: string | null;
+    created_at: number;
+    updated_at: number;
+  };
+  /** Stamps of a user on an activity beyond that of the vote: proof of further credentials. */
+  authentications: {
+    id: string;
+    organization_id: string;
+    activity_id: string;
+    user_id: string;
+    message: string;
+    public_key: string;
+    signature: string;
+    scheme: string;
+    created_at: number;
+  };
+  session_profiles: {
+    id: string;
+    /** A parent; its sub-organizations see it too. */
+    organization_id: string;
+    name: string;
+    scope: string;
+    expiration_seconds: number | null;
+    notes: string | null;
+    created_at: number;
+    updated_at: number;
   };
 }

@@ -27,9 +27,8 @@ for (const { name, connect, unknown } of sdks) {
 /** One way through everything the SDK knows of our operations, each answer held against what was sent. */
 function tellStory(server: () => TestServer, connect: (options: SdkOptions) => Sdk, unknown: string[]): void {
   const called = new Set<string>();
-  const sdkOf = (key: SdkOptions["key"]): Sdk => {
-    const { baseUrl, credentials } = server();
-    const sdk = connect({ baseUrl, organizationId: credentials.organizationId, key });
+  const sdkOf = (key: SdkOptions["key"], organizationId = server().credentials.organizationId): Sdk => {
+    const sdk = connect({ baseUrl: server().baseUrl, organizationId, key });
     return {
       knows: sdk.knows,
       submit: (path, parameters) => sdk.submit(path, parameters).finally(() => called.add(path)),
@@ -62,6 +61,33 @@ function tellStory(server: () => TestServer, connect: (options: SdkOptions) => S
       const { userId } = server().credentials;
       const { configs } = await read("get_organization_configs");
       assert.deepEqual(configs.quorum, { threshold: 1, userIds: [userId] });
+    });
+
+    it("set_organization_feature, remove_organization_feature", async () => {
+      const feature = { name: "FEATURE_NAME_WEBAUTHN_ORIGINS", value: "https://wallet.example" };
+      const { features } = await done("set_organization_feature", feature);
+      assert.deepEqual(features.at(-1), feature);
+      const { features: left } = await done("remove_organization_feature", { name: feature.name });
+      assert.equal(left.length, features.length - 1);
+    });
+
+    it("create_sub_organization, list_suborgs, list_verified_suborgs, delete_sub_organization", async () => {
+      const key = generateApiKey();
+      const rootUser = { userName: "End user", apiKeys: [apiKeyParams(key)], authenticators: [], oauthProviders: [] };
+      const { subOrganizationId, rootUserIds } = await done("create_sub_organization", {
+        subOrganizationName: "Wallet of an end user",
+        rootUsers: [rootUser],
+        rootQuorumThreshold: 1,
+      });
+      assert.equal(rootUserIds.length, 1);
+      const filter = { filterType: "PUBLIC_KEY", filterValue: key.publicKey };
+      assert.deepEqual(await read("list_suborgs", filter), { organizationIds: [subOrganizationId] });
+      assert.deepEqual(await read("list_verified_suborgs"), { organizationIds: [] });
+      const sub = sdkOf(key, subOrganizationId);
+      assert.equal((await sub.read("whoami")).organizationId, subOrganizationId);
+      const { result } = await sub.submit("delete_sub_organization", { deleteWithoutExport: true });
+      assert.deepEqual(result, { subOrganizationUuid: subOrganizationId });
+      assert.deepEqual(await read("list_suborgs"), { organizationIds: [] });
     });
 
     itIfKnown("get_organization", async () => {
@@ -248,6 +274,34 @@ function tellStory(server: () => TestServer, connect: (options: SdkOptions) => S
       assert.deepEqual(policyEvaluations, []);
       assert.equal((await done("delete_policy", { policyId })).policyId, policyId);
       assert.deepEqual((await done("delete_policies", { policyIds })).policyIds, policyIds);
+    });
+  });
+
+  describe("MFA and session profiles", () => {
+    it("create, update, read and delete MFA policies, get_mfa_status", async () => {
+      const { userId } = server().credentials;
+      const policy = {
+        mfaPolicyName: "Second factor",
+        condition: "activity.action == 'EXPORT'",
+        requiredAuthenticationMethods: [{ any: [{ type: "AUTHENTICATION_TYPE_PASSKEY" }] }],
+        order: 1,
+      };
+      const { mfaPolicyId } = await done("create_mfa_policy", { userId, ...policy });
+      assert.deepEqual(await done("update_mfa_policy", { userId, mfaPolicyId, order: 2 }), { mfaPolicyId });
+      const { mfaPolicy } = await read("get_mfa_policy", { userId, mfaPolicyId });
+      assert.equal(mfaPolicy.order, 2);
+      assert.deepEqual((await read("get_mfa_policies", { userId })).mfaPolicies, [mfaPolicy]);
+      const { activities } = await read("list_activities");
+      assert.deepEqual(await read("get_mfa_status", { activityId: activities[0].id }), { mfaStatuses: [] });
+      assert.deepEqual(await done("delete_mfa_policy", { userId, mfaPolicyId }), { mfaPolicyId });
+    });
+
+    it("create_session_profile, get_session_profile, get_session_profiles", async () => {
+      const profile = { sessionProfileName: "Signing", scope: "activity.action == 'SIGN'", expirationSeconds: "60" };
+      const { sessionProfileId } = await done("create_session_profile", profile);
+      const { sessionProfile } = await read("get_session_profile", { sessionProfileId });
+      assert.equal(sessionProfile.scope, profile.scope);
+      assert.deepEqual(await read("get_session_profiles"), { sessionProfiles: [sessionProfile] });
     });
   });
 

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
+import type { OnlyFor } from "../../src/engine/declare.ts";
 import { addUser, apiKeyParams, type Client, generateApiKey, type TestAnswer } from "../support/client.ts";
 import { dumpDatabase, recordTables } from "../support/database-dump.ts";
 import { assertErrorBody } from "../support/error-body.ts";
-import { bodyOf, type ExampleRequest, exampleRequests } from "../support/examples.ts";
+import { bodyOf, type ExampleRequest, exampleRequests, kindFor } from "../support/examples.ts";
 import { engines, startTestServer, type TestServer } from "../support/server.ts";
-import { createWorld, type World } from "../support/world.ts";
+import { addSubOrganization, createWorld, type World } from "../support/world.ts";
 
 /**
  * Who may do what: every operation as every kind of caller, each in an organization of its own. The table beside this file
@@ -23,6 +24,8 @@ const clock = () => Date.now() + clockAheadMs;
 type Send = (url: string, body: string) => Promise<TestAnswer>;
 
 interface Caller {
+  /** The kind of organization this caller makes sense for; the operation's own unless said. */
+  kind?: OnlyFor;
   /** Made before what the example needs. */
   make: (world: World) => Promise<Send>;
   /** What comes last before the request. */
@@ -48,6 +51,11 @@ const strangers: Record<string, Caller> = {
       return whenExpired(as(root.client.with({ key })));
     },
   },
+  "sub-organization's root": {
+    kind: "parents",
+    make: async ({ root, organizationId }) =>
+      as((await addSubOrganization(root.client)).client.with({ organizationId })),
+  },
   "deleted user": {
     make: async ({ root }) => {
       const { userId, client } = await addUser(root.client, "Gone");
@@ -67,7 +75,12 @@ const members: Record<string, Caller> = {
   "one of two": { make: async ({ root }) => as(root.client), finish: ({ quorumOfTwo }) => quorumOfTwo() },
 };
 
-const callers = { ...strangers, ...members };
+/** May read, and act in nothing. */
+const parents: Record<string, Caller> = {
+  "parent's root": { kind: "subOrganizations", make: async ({ reader }) => as(reader) },
+};
+
+const callers = { ...strangers, ...parents, ...members };
 const newest = exampleRequests.filter(({ name, operation }) => name === operation.path);
 
 for (const engine of engines) {
@@ -101,7 +114,9 @@ for (const engine of engines) {
 
 async function outcomeFor(server: TestServer, request: ExampleRequest, caller: Caller, about: string): Promise<string> {
   const { database } = server.opened;
-  const world = await createWorld(server);
+  const kind = caller.kind ?? kindFor(request.operation);
+  if (kind !== kindFor(request.operation) && "only" in request.operation) return "-";
+  const world = await createWorld(server, kind);
   const send = await caller.make(world);
   const fields = await request.example(world);
   if (caller.sends && !caller.sends(world, fields)) return "-";
@@ -125,16 +140,21 @@ const shownStatus = ({ operation }: ExampleRequest, { body }: TestAnswer): strin
   operation.noun === "query" ? "" : body.activity.status.replace("ACTIVITY_STATUS_", "");
 
 /** A denied activity stays as rejected, with the reason, and its organization sees it. */
-async function assertRecorded({ root }: World, { type }: ExampleRequest, fields: object, about: string): Promise<void> {
+async function assertRecorded(
+  { reader }: World,
+  { type }: ExampleRequest,
+  fields: object,
+  about: string,
+): Promise<void> {
   const filters = { filterByStatus: ["ACTIVITY_STATUS_REJECTED"], filterByType: [type] };
-  const { activities } = await root.client.read("list_activities", filters);
+  const { activities } = await reader.read("list_activities", filters);
   assert.equal(activities.length, 1, about);
   const [{ id, intent, result, failure, votes }] = activities;
   assert.deepEqual(Object.values(intent), [fields], about);
   assert.deepEqual(result, {}, about);
   assert.equal(failure.code, 7, about);
   assert.equal(votes.length, 1, about);
-  const { activity } = await root.client.read("get_activity", { activityId: id });
+  const { activity } = await reader.read("get_activity", { activityId: id });
   assert.deepEqual(activity, activities[0], about);
 }
 
@@ -142,6 +162,7 @@ const codesOfStrangers: Record<string, string> = {
   "no stamp": "401 SIGNATURE_MISSING",
   "foreign key": "401 PUBLIC_KEY_NOT_FOUND",
   "expired key": "401 API_KEY_EXPIRED",
+  "sub-organization's root": "401 PUBLIC_KEY_NOT_FOUND",
   "deleted user": "401 PUBLIC_KEY_NOT_FOUND",
 };
 
@@ -149,7 +170,13 @@ const credentialOperations = ["create_api_keys", "delete_api_keys", "create_auth
 
 /** What holds whatever the table says. */
 function assertRules({ name, operation }: ExampleRequest, outcomes: Record<string, string>): void {
-  for (const stranger of Object.keys(strangers)) assert.equal(outcomes[stranger], codesOfStrangers[stranger], stranger);
+  for (const stranger of Object.keys(strangers)) {
+    // A parent's id will do for asking who one is.
+    const code = name === "whoami" && stranger === "sub-organization's root" ? "200" : codesOfStrangers[stranger];
+    if (outcomes[stranger] !== "-") assert.equal(outcomes[stranger], code, stranger);
+  }
+  const ofParent = operation.noun === "query" ? "200" : "400 ORGANIZATION_MISMATCH";
+  if (outcomes["parent's root"] !== "-") assert.equal(outcomes["parent's root"], ofParent);
   if (operation.noun === "query") {
     for (const member of Object.keys(members)) assert.match(outcomes[member] as string, /^(200|-)$/, member);
     return;

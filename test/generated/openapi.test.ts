@@ -4,7 +4,7 @@ import { Compile } from "typebox/schema";
 import { operations } from "../../src/capabilities/index.ts";
 import { pathOf } from "../../src/engine/registry.ts";
 import type { Json } from "../support/client.ts";
-import { bodyOf, exampleRequests } from "../support/examples.ts";
+import { bodyOf, exampleRequests, kindFor } from "../support/examples.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { createWorld } from "../support/world.ts";
 
@@ -76,7 +76,7 @@ describe("the OpenAPI document", () => {
 
   for (const request of exampleRequests) {
     it(`describes the example of ${request.name} and its answer, and refuses others`, async () => {
-      const world = await createWorld(server);
+      const world = await createWorld(server, kindFor(request.operation));
       const { client } = world.root;
       const body = bodyOf(request, client, await request.example(world));
       const { requestBody, responses } = document.paths[request.url].post;

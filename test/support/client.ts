@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { generateKeyPairSync } from "node:crypto";
+import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { type StampingKey, stamper } from "../../src/crypto/make-stamp.ts";
+import type { SoftwareAuthenticator } from "./authenticator.ts";
 
 /** The JSON of an answer, loosely: tests look into it by hand. */
 // biome-ignore lint/suspicious/noExplicitAny: a test asserts what it reads
@@ -12,34 +13,61 @@ export interface TestAnswer {
   body: Json;
 }
 
+/** A passkey as a page of `origin` uses it. */
+export interface Passkey {
+  authenticator: SoftwareAuthenticator;
+  origin: string;
+  rpId: string;
+}
+
+/** The parameters that register a passkey. */
+export function authenticatorParams({ authenticator, origin, rpId }: Passkey): object {
+  const challenge = randomBytes(32);
+  const attestation = authenticator.attest({ challenge, origin, rpId });
+  return { authenticatorName: "passkey", challenge: challenge.toString("base64url"), attestation };
+}
+
 /** Stamps requests by hand, one header and one body at a time. */
 export class Client {
   readonly baseUrl: string;
   readonly organizationId: string;
   readonly key: StampingKey;
   readonly stamp: (body: string | Uint8Array) => string;
+  readonly passkey: Passkey | undefined;
 
-  constructor(baseUrl: string, organizationId: string, key: StampingKey) {
+  constructor(baseUrl: string, organizationId: string, key: StampingKey, passkey?: Passkey) {
     this.baseUrl = baseUrl;
     this.organizationId = organizationId;
     this.key = key;
     this.stamp = stamper(key);
+    this.passkey = passkey;
   }
 
   /** The same client with another key, or for another organization. */
   with(change: { key?: StampingKey; organizationId?: string }): Client {
-    return new Client(this.baseUrl, change.organizationId ?? this.organizationId, change.key ?? this.key);
+    return new Client(this.baseUrl, change.organizationId ?? this.organizationId, change.key ?? this.key, this.passkey);
+  }
+
+  /** The same client that stamps with a passkey in place of the key. */
+  withPasskey(passkey: Passkey): Client {
+    return new Client(this.baseUrl, this.organizationId, this.key, passkey);
   }
 
   /** Sends exactly this body, stamped, with more or other headers on top. */
   async post(path: string, body: string | Uint8Array, headers: Record<string, string> = {}): Promise<TestAnswer> {
     const response = await fetch(`${this.baseUrl}${path}`, {
       method: "POST",
-      headers: { "content-type": "application/json", "x-stamp": this.stamp(body), ...headers },
+      headers: { "content-type": "application/json", ...this.#stampHeader(body), ...headers },
       body: body as BodyInit,
     });
     const text = await response.text();
     return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
+  }
+
+  #stampHeader(body: string | Uint8Array): Record<string, string> {
+    if (!this.passkey) return { "x-stamp": this.stamp(body) };
+    const { authenticator, origin, rpId } = this.passkey;
+    return { "x-stamp-webauthn": authenticator.assert({ body, origin, rpId }) };
   }
 
   /** The body of a submit request, as `submit` sends it. */
@@ -94,6 +122,7 @@ const newestSuffix: Record<string, string> = {
   create_authenticators: "_V2",
   create_private_keys: "_V2",
   sign_raw_payload: "_V2",
+  create_sub_organization: "_V8",
   create_policy: "_V3",
   update_policy: "_V2",
 };

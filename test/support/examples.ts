@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { TSchema } from "typebox";
 import { operations } from "../../src/capabilities/index.ts";
-import type { Operation } from "../../src/engine/declare.ts";
+import type { OnlyFor, Operation } from "../../src/engine/declare.ts";
 import { pathOf } from "../../src/engine/registry.ts";
 import { requestOf } from "../../src/http/openapi.ts";
 import { newId } from "../../src/kernel/ids.ts";
@@ -23,6 +23,25 @@ export const examples: Record<string, Example> = {
   whoami: async () => ({}),
   get_organization: async () => ({}),
   get_organization_configs: async () => ({}),
+  set_organization_feature: async () => ({
+    name: "FEATURE_NAME_WEBAUTHN_ORIGINS",
+    value: "https://app.example.com,http://localhost:3000",
+  }),
+  remove_organization_feature: async () => ({ name: "FEATURE_NAME_EMAIL_AUTH" }),
+
+  // sub-organizations
+  create_sub_organization: async () => ({ ...subOrganization, rootUsers: [newRootUser()], ...disabled }),
+  delete_sub_organization: async () => ({ deleteWithoutExport: true }),
+  list_suborgs: async () => ({
+    filterType: "EMAIL",
+    filterValue: "root@example.com",
+    paginationOptions: { limit: "10", before: newId() },
+  }),
+  list_verified_suborgs: async () => ({
+    filterType: "EMAIL",
+    filterValue: "root@example.com",
+    paginationOptions: { limit: "10", before: newId() },
+  }),
 
   // users
   create_users: async (world) => ({
@@ -136,6 +155,32 @@ export const examples: Record<string, Example> = {
     userIds: [user.userId],
   }),
 
+  // mfa
+  create_mfa_policy: async ({ user }) => ({ userId: user.userId, ...mfaPolicy }),
+  update_mfa_policy: async (world) => ({
+    userId: world.user.userId,
+    mfaPolicyId: await storedMfaPolicy(world),
+    ...mfaPolicy,
+    mfaPolicyName: "Changed",
+  }),
+  delete_mfa_policy: async (world) => ({
+    userId: world.user.userId,
+    mfaPolicyId: await storedMfaPolicy(world),
+  }),
+  get_mfa_policy: async (world) => ({ userId: world.user.userId, mfaPolicyId: await storedMfaPolicy(world) }),
+  get_mfa_policies: async ({ user }) => ({ userId: user.userId }),
+  get_mfa_status: async (world) => ({
+    activityId: (await completedActivity(world)).id,
+    userId: world.user.userId,
+  }),
+
+  // sessions
+  create_session_profile: async () => newSessionProfile(),
+  get_session_profile: async ({ root }) => ({
+    sessionProfileId: (await root.client.result("create_session_profile", newSessionProfile())).sessionProfileId,
+  }),
+  get_session_profiles: async () => ({}),
+
   // webhooks
   create_webhook_endpoint: async () => ({
     url: "https://hooks.example.com/in",
@@ -161,6 +206,33 @@ export const examples: Record<string, Example> = {
 
 /** Parameters of the older versions of activities, by activity type. */
 export const olderExamples: Record<string, Example> = {
+  ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION: async () => ({ name: "Sub", rootAuthenticator: newAuthenticator() }),
+  ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V2: async () => ({ ...subOrganization, rootUsers: [newRootUserV1()] }),
+  ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V3: async () => ({
+    ...subOrganization,
+    rootUsers: [newRootUserV1()],
+    privateKeys: [privateKeyParams([])],
+  }),
+  ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V4: async () => ({
+    ...subOrganization,
+    rootUsers: [newRootUserV1()],
+    ...emailDisabled,
+  }),
+  ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V5: async () => ({
+    ...subOrganization,
+    rootUsers: [{ ...newRootUserV1(), oauthProviders: [] }],
+    ...emailDisabled,
+  }),
+  ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V6: async () => ({
+    ...subOrganization,
+    rootUsers: [{ ...newRootUserV1(), apiKeys: [newApiKey({ expirationSeconds: "3600" })], oauthProviders: [] }],
+    ...emailDisabled,
+  }),
+  ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V7: async () => ({
+    ...subOrganization,
+    rootUsers: [{ ...newRootUser(), oauthProviders: [] }],
+    ...disabled,
+  }),
   ACTIVITY_TYPE_UPDATE_POLICY: async (world) => policyChange(world),
   ACTIVITY_TYPE_CREATE_USERS_V3: async (world) => ({
     users: [
@@ -252,6 +324,10 @@ function schemaOf(operation: Operation, type: string | undefined): TSchema {
   return (ofType as TSchema | undefined) ?? requestOf(operation);
 }
 
+/** The kind of organization in which the operation's example succeeds. */
+export const kindFor = (operation: Operation): OnlyFor =>
+  (operation.noun === "vote" ? undefined : operation.only) ?? "parents";
+
 /** The whole body of a request, as `client` would stamp it. */
 export function bodyOf({ operation, type }: ExampleRequest, client: Client, fields: object): Record<string, unknown> {
   if (type === undefined) return { organizationId: client.organizationId, ...fields };
@@ -300,6 +376,26 @@ function newAuthenticatorV1(): object {
   };
 }
 
+const subOrganization = { subOrganizationName: "Sub", rootQuorumThreshold: 1 };
+const emailDisabled = { disableEmailRecovery: true, disableEmailAuth: true };
+const disabled = { ...emailDisabled, disableSmsAuth: true, disableOtpEmailAuth: true };
+
+const newRootUser = () => ({
+  userName: "Root",
+  userEmail: "root@example.com",
+  userPhoneNumber: "+14155550123",
+  apiKeys: [newApiKey({ expirationSeconds: "3600" })],
+  authenticators: [newAuthenticator()],
+  oauthProviders: [newOauthProvider()],
+});
+
+const newRootUserV1 = () => ({
+  userName: "Root",
+  userEmail: "root@example.com",
+  apiKeys: [newApiKeyV1()],
+  authenticators: [newAuthenticator()],
+});
+
 const newPolicy = (): object => ({
   policyName: `Policy ${newId()}`,
   effect: "EFFECT_ALLOW",
@@ -307,6 +403,27 @@ const newPolicy = (): object => ({
   consensus: "approvers.count() >= 2",
   notes: "two of us",
   time: "CronSpan('0 9 * * 1-5', '8h', 'Europe/Berlin')",
+});
+
+const mfaPolicy = {
+  mfaPolicyName: "Second factor",
+  condition: "activity.action == 'SIGN'",
+  requiredAuthenticationMethods: [
+    { any: [{ type: "AUTHENTICATION_TYPE_SESSION", id: "00000000-0000-0000-0000-000000000000" }] },
+  ],
+  order: 1,
+  notes: "for signing",
+};
+
+async function storedMfaPolicy({ root, user }: World): Promise<string> {
+  return (await root.client.result("create_mfa_policy", { userId: user.userId, ...mfaPolicy })).mfaPolicyId;
+}
+
+const newSessionProfile = (): object => ({
+  sessionProfileName: `Profile ${newId()}`,
+  scope: "activity.action == 'SIGN'",
+  expirationSeconds: "600",
+  notes: "signing only",
 });
 
 async function storedPolicy({ root }: World): Promise<string> {

@@ -1,5 +1,6 @@
+import type { OnlyFor } from "../../src/engine/declare.ts";
 import { draftRootOrganization, storeRootOrganization } from "../../src/main/first-organization.ts";
-import { addUser, Client } from "./client.ts";
+import { addUser, apiKeyParams, Client, generateApiKey } from "./client.ts";
 import type { TestServer } from "./server.ts";
 
 export interface Member {
@@ -11,6 +12,10 @@ export interface Member {
 export interface World {
   server: TestServer;
   organizationId: string;
+  /** Of the parent, where this is a sub-organization. */
+  parent?: Member;
+  /** Reads the organization even after it was deleted: the parent's root user, or its own. */
+  reader: Client;
   /** The root user, who alone is the root quorum until `quorumOfTwo`. */
   root: Member;
   /** A plain user: whom examples that concern a user are about. */
@@ -19,7 +24,16 @@ export interface World {
   quorumOfTwo(): Promise<Member>;
 }
 
-export async function createWorld(server: TestServer): Promise<World> {
+/** A world of the kind that an operation is for; a parent unless said. */
+export async function createWorld(server: TestServer, kind: OnlyFor = "parents"): Promise<World> {
+  const parent = await createParent(server);
+  if (kind === "parents") return worldOf(server, parent, { reader: parent.client });
+  const root = await addSubOrganization(parent.client);
+  const reader = parent.client.with({ organizationId: root.client.organizationId });
+  return worldOf(server, root, { reader, parent });
+}
+
+async function createParent(server: TestServer): Promise<Member> {
   const { opened, baseUrl } = server;
   const options = { baseUrl, organizationName: "World", userName: "Root user" };
   const draft = draftRootOrganization(options);
@@ -29,12 +43,34 @@ export async function createWorld(server: TestServer): Promise<World> {
     storeRootOrganization(tx, draft, organizationKey, { now: Date.now() }),
   );
   const { publicKey, privateKey } = draft.apiKey;
-  const client = new Client(baseUrl, organizationId, { publicKey, privateKey: privateKey as string });
+  return { userId, client: new Client(baseUrl, organizationId, { publicKey, privateKey: privateKey as string }) };
+}
+
+/** Adds a sub-organization with one root user; resolves to that user. */
+export async function addSubOrganization(parent: Client, more: object = {}): Promise<Member> {
+  const key = generateApiKey();
+  const rootUser = { userName: "Root user", apiKeys: [apiKeyParams(key)], authenticators: [], oauthProviders: [] };
+  const { subOrganizationId, rootUserIds } = await parent.result("create_sub_organization", {
+    subOrganizationName: "Sub-organization",
+    rootUsers: [rootUser],
+    rootQuorumThreshold: 1,
+    ...more,
+  });
+  return { userId: rootUserIds[0], client: parent.with({ key, organizationId: subOrganizationId }) };
+}
+
+async function worldOf(
+  server: TestServer,
+  root: Member,
+  more: Pick<World, "reader"> & { parent?: Member },
+): Promise<World> {
+  const { client, userId } = root;
   let second: Promise<Member> | undefined;
   return {
+    ...more,
     server,
-    organizationId,
-    root: { userId, client },
+    organizationId: client.organizationId,
+    root,
     user: await addUser(client),
     quorumOfTwo: () => {
       second ??= addSecondMember(client, userId);

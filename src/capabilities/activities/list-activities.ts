@@ -3,7 +3,7 @@ import { activityOfRow, activityStatuses, findVotes } from "../../engine/activit
 import { ActivityType, AnyActivity } from "../../engine/activity-schema.ts";
 import { query } from "../../engine/declare.ts";
 import { Id, List, OneOf, Pagination } from "../../engine/fields.ts";
-import { pageOf } from "../../engine/paging.ts";
+import { newestFirst, pageOf } from "../../engine/paging.ts";
 import { viewFor } from "./view.ts";
 
 export const listActivities = query({
@@ -31,9 +31,7 @@ export const listActivities = query({
       .orderBy("id", page.after === undefined ? "desc" : "asc")
       .limit(page.limit)
       .execute();
-    // Going up from a cursor takes the nearest; the page itself is newest first either way.
-    const newestFirst = page.after === undefined ? rows : rows.reverse();
-    const activities = newestFirst.map(activityOfRow);
+    const activities = newestFirst(rows, page).map(activityOfRow);
     return {
       activities: await Promise.all(
         activities.map(async (activity) => viewFor(context, activity, await findVotes(read, activity))),

@@ -1,5 +1,5 @@
 import { type ActivityRecord, isOpen, type VoteRecord, viewActivity } from "../../engine/activities.ts";
-import { couldCount } from "../../engine/authorize.ts";
+import { couldCount, owesAuthenticators } from "../../engine/authorize.ts";
 import { factsOfStored, matterOf } from "../../engine/decision-facts.ts";
 import type { QueryContext } from "../../engine/declare.ts";
 
@@ -9,8 +9,10 @@ export async function viewFor(
   activity: ActivityRecord,
   votes: readonly VoteRecord[],
 ): Promise<never> {
-  const facts = () => factsOfStored(read, matterOf(registry, activity, organization, now), votes);
-  const mayVote = isOpen(activity) && (await couldCount(read, await facts(), actor));
+  if (!isOpen(activity)) return (await viewActivity(read, activity, votes, { actor, mayVote: false, now })) as never;
+  const facts = await factsOfStored(read, matterOf(registry, activity, organization, now), votes);
+  const mayVote = await couldCount(read, facts, actor);
+  const owes = await owesAuthenticators(read, facts, actor);
   // The wire rules give the times the form that the response schema states.
-  return (await viewActivity(read, activity, votes, { actor, mayVote, now })) as never;
+  return (await viewActivity(read, activity, votes, { actor, mayVote, owes, now })) as never;
 }

@@ -2,6 +2,7 @@ import { type Static, Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Id, SomeOf, Strict } from "../../engine/fields.ts";
 import { MAX_AUTHENTICATORS_PER_USER } from "../../kernel/limits.ts";
+import { findAllowedOrigins } from "../organizations/store.ts";
 import { changeUser } from "../users/store.ts";
 import { AuthenticatorParams, AuthenticatorParamsV1, upgradeAuthenticator, verifyAuthenticators } from "./model.ts";
 import { addAuthenticators } from "./store.ts";
@@ -24,7 +25,10 @@ export const createAuthenticators = activity({
     },
   },
   subject: ({ userId }) => ({ governedBy: "policies", resource: "CREDENTIAL", action: "CREATE", ownerId: userId }),
-  prepare: ({ intent: { authenticators } }) => verifyAuthenticators(authenticators, "parameters.authenticators"),
+  async prepare({ intent: { authenticators }, read, organization }) {
+    const allowedOrigins = await findAllowedOrigins(read, organization);
+    return verifyAuthenticators(authenticators, "parameters.authenticators", allowedOrigins);
+  },
   async run({ intent: { userId }, tx, organization, now, prepared: authenticators }) {
     await changeUser(tx, organization.id, userId, now);
     const owner = { tx, organizationId: organization.id, userId, now };

@@ -143,12 +143,13 @@ export type CheckedAuthenticator = RegisteredCredential & { name: string; transp
 export function verifyAuthenticators(
   authenticators: readonly AuthenticatorParams[],
   field: string,
+  allowedOrigins: readonly string[] | undefined,
 ): Promise<CheckedAuthenticator[]> {
   return Promise.all(
     authenticators.map(async ({ authenticatorName, challenge, attestation }, index) => {
       const { transports, ...rest } = attestation;
       const at = `${field}.${index}.attestation`;
-      const verified = await verifyAttestation({ challenge, ...rest, field: at });
+      const verified = await verifyAttestation({ challenge, ...rest, field: at, allowedOrigins });
       return { ...verified, name: authenticatorName, transports };
     }),
   );

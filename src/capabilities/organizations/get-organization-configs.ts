@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
-import { Feature, type FeatureName, RootQuorum } from "./model.ts";
+import { Feature, RootQuorum } from "./model.ts";
 import { findFeatures, findRootQuorum } from "./store.ts";
 
 export const getOrganizationConfigs = query({
@@ -15,7 +15,7 @@ export const getOrganizationConfigs = query({
     }),
   }),
   async run({ read, organization }) {
-    const features = (await findFeatures(read, organization.id)) as { name: FeatureName; value?: string }[];
+    const features = await findFeatures(read, organization.id);
     return { configs: { features, quorum: await findRootQuorum(read, organization.id) } };
   },
 });

@@ -7,7 +7,7 @@ import { findPrivateKeys } from "../private-keys/store.ts";
 import { Tag } from "../tags/model.ts";
 import { findTags, privateKeyTags, userTags } from "../tags/store.ts";
 import { findUsers } from "../users/store.ts";
-import { Feature, type FeatureName, RootQuorum } from "./model.ts";
+import { Feature, RootQuorum } from "./model.ts";
 import { findFeatures, findRootQuorum } from "./store.ts";
 
 export const getOrganization = query({
@@ -34,7 +34,7 @@ export const getOrganization = query({
         privateKeys: await findPrivateKeys(read, id),
         tags: [...(await findTags(read, id, userTags)), ...(await findTags(read, id, privateKeyTags))],
         rootQuorum: await findRootQuorum(read, id),
-        features: (await findFeatures(read, id)) as { name: FeatureName; value?: string }[],
+        features: await findFeatures(read, id),
       },
     };
   },

@@ -1,5 +1,7 @@
 import { getOrganization } from "./get-organization.ts";
 import { getOrganizationConfigs } from "./get-organization-configs.ts";
+import { removeOrganizationFeature } from "./remove-organization-feature.ts";
+import { setOrganizationFeature } from "./set-organization-feature.ts";
 import { updateOrganizationName } from "./update-organization-name.ts";
 import { updateRootQuorum } from "./update-root-quorum.ts";
 import { whoami } from "./whoami.ts";
@@ -7,6 +9,8 @@ import { whoami } from "./whoami.ts";
 export const organizations = [
   updateOrganizationName,
   updateRootQuorum,
+  setOrganizationFeature,
+  removeOrganizationFeature,
   whoami,
   getOrganization,
   getOrganizationConfigs,

@@ -1,7 +1,9 @@
-import { Type } from "typebox";
+import { type Static, Type } from "typebox";
+import { parseOrigins } from "../../crypto/webauthn-data.ts";
 import { OneOf } from "../../engine/fields.ts";
+import { fail } from "../../kernel/errors.ts";
 
-const featureNames = [
+export const featureNames = [
   "FEATURE_NAME_ROOT_USER_EMAIL_RECOVERY",
   "FEATURE_NAME_WEBAUTHN_ORIGINS",
   "FEATURE_NAME_EMAIL_AUTH",
@@ -20,8 +22,28 @@ export const Feature = Type.Object(
   { name: Type.Optional(OneOf(featureNames)), value: Type.Optional(Type.String()) },
   { $id: "Feature" },
 );
+export type Feature = Static<typeof Feature>;
+
+/** @throws KeysteadError FIELD_INVALID for a value that the feature cannot work with */
+export function checkFeature(name: FeatureName, value: string | undefined): void {
+  const refuse = (field: string, reason: string) => fail("FIELD_INVALID", { field: `parameters.${field}`, reason });
+  if (name === "FEATURE_NAME_WEBHOOK") {
+    refuse("name", "is not a feature here: create an endpoint with create_webhook_endpoint instead");
+  }
+  if (name === "FEATURE_NAME_WEBAUTHN_ORIGINS" && !parseOrigins(value ?? "")) {
+    refuse("value", "must be the origins of your pages, such as https://app.example.com, with commas between");
+  }
+}
 
 export const RootQuorum = Type.Object(
   { threshold: Type.Integer(), userIds: Type.Array(Type.String()) },
   { $id: "RootQuorum" },
 );
+
+/** @throws KeysteadError QUORUM_THRESHOLD_ZERO or QUORUM_USERS_MISSING */
+export function checkRootQuorum(threshold: number, users: number, field: string): void {
+  if (threshold < 1) fail("QUORUM_THRESHOLD_ZERO", { field, threshold });
+  if (threshold > users) {
+    fail("QUORUM_USERS_MISSING", { reason: `a threshold of ${threshold} needs at least as many users` });
+  }
+}

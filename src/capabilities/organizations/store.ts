@@ -1,8 +1,14 @@
+import { parseOrigins } from "../../crypto/webauthn-data.ts";
+import type { Organization } from "../../engine/declare.ts";
+import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
+import type { Feature, FeatureName } from "./model.ts";
 
 /** On for every new organization; the others are switched on when they are needed. */
 const DEFAULT_FEATURES = ["FEATURE_NAME_EMAIL_AUTH", "FEATURE_NAME_OTP_EMAIL_AUTH"];
+/** A parent's users are its staff; those of sub-organizations may sign in by what reaches them. */
+const SUB_ORGANIZATION_FEATURES = [...DEFAULT_FEATURES, "FEATURE_NAME_EMAIL_RECOVERY", "FEATURE_NAME_SMS_AUTH"];
 
 export interface NewOrganization {
   id?: string;
@@ -10,11 +16,13 @@ export interface NewOrganization {
   parentId: string | null;
   sealedKey: Uint8Array;
   now: number;
+  /** Features of its kind that it starts without. */
+  without?: readonly string[];
 }
 
 /** Adds an organization without users; its root quorum is set once there are some. */
 export async function addOrganization(tx: Transactor, organization: NewOrganization): Promise<string> {
-  const { id = newId(), name, parentId, sealedKey, now } = organization;
+  const { id = newId(), name, parentId, sealedKey, now, without = [] } = organization;
   await tx
     .insertInto("organizations")
     .values({
@@ -27,8 +35,11 @@ export async function addOrganization(tx: Transactor, organization: NewOrganizat
       updated_at: now,
     })
     .execute();
-  const features = DEFAULT_FEATURES.map((feature) => ({ organization_id: id, name: feature, value: null }));
-  await tx.insertInto("organization_features").values(features).execute();
+  const features = parentId === null ? DEFAULT_FEATURES : SUB_ORGANIZATION_FEATURES;
+  const rows = features
+    .filter((feature) => !without.includes(feature))
+    .map((feature) => ({ organization_id: id, name: feature, value: null }));
+  if (rows.length > 0) await tx.insertInto("organization_features").values(rows).execute();
   return id;
 }
 
@@ -68,12 +79,47 @@ export async function findRootQuorum(read: Reader, organizationId: string): Prom
   return { threshold: quorum_threshold, userIds: members.map(({ user_id }) => user_id) };
 }
 
-export async function findFeatures(read: Reader, organizationId: string): Promise<{ name: string; value?: string }[]> {
+export async function findFeatures(read: Reader, organizationId: string): Promise<Feature[]> {
   const features = await read
     .selectFrom("organization_features")
     .select(["name", "value"])
     .where("organization_id", "=", organizationId)
     .orderBy("name")
     .execute();
-  return features.map(({ name, value }) => (value === null ? { name } : { name, value }));
+  return features.map(({ name, value }) => ({ name: name as FeatureName, ...(value === null ? {} : { value }) }));
+}
+
+/** Switches a feature on, with this value. */
+export async function replaceFeature(
+  tx: Transactor,
+  organizationId: string,
+  name: FeatureName,
+  value: string | null,
+): Promise<void> {
+  await tx
+    .insertInto("organization_features")
+    .values({ organization_id: organizationId, name, value })
+    .onConflict((conflict) => conflict.columns(["organization_id", "name"]).doUpdateSet({ value }))
+    .execute();
+}
+
+/** @throws KeysteadError RESOURCE_NOT_FOUND if it is not on */
+export async function removeFeature(tx: Transactor, organizationId: string, name: FeatureName): Promise<void> {
+  const { numDeletedRows } = await tx
+    .deleteFrom("organization_features")
+    .where("organization_id", "=", organizationId)
+    .where("name", "=", name)
+    .executeTakeFirst();
+  if (numDeletedRows === 0n) fail("RESOURCE_NOT_FOUND", { kind: "feature", id: name, organizationId });
+}
+
+/** The origins that passkeys of this organization may be used from, undefined for any; a parent's rule for all below it. */
+export async function findAllowedOrigins(read: Reader, organization: Organization): Promise<string[] | undefined> {
+  const feature = await read
+    .selectFrom("organization_features")
+    .select("value")
+    .where("organization_id", "=", organization.parentId ?? organization.id)
+    .where("name", "=", "FEATURE_NAME_WEBAUTHN_ORIGINS")
+    .executeTakeFirst();
+  return feature && (parseOrigins(feature.value ?? "") ?? []);
 }

@@ -3,6 +3,7 @@ import { activity } from "../../engine/declare.ts";
 import { SomeIds, Strict } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
 import { requireUsers } from "../users/store.ts";
+import { checkRootQuorum } from "./model.ts";
 import { replaceRootQuorum } from "./store.ts";
 
 export const updateRootQuorum = activity({
@@ -12,13 +13,10 @@ export const updateRootQuorum = activity({
   result: Type.Object({}),
   subject: () => ({ governedBy: "rootQuorum" }),
   check({ threshold, userIds }) {
-    if (threshold < 1) fail("QUORUM_THRESHOLD_ZERO", {});
     if (new Set(userIds).size < userIds.length) {
       fail("FIELD_INVALID", { field: "parameters.userIds", reason: "names a user twice" });
     }
-    if (threshold > userIds.length) {
-      fail("QUORUM_USERS_MISSING", { reason: `a threshold of ${threshold} needs at least as many users` });
-    }
+    checkRootQuorum(threshold, userIds.length, "parameters.threshold");
   },
   async run({ intent: { threshold, userIds }, tx, organization, now }) {
     await requireUsers(tx, organization.id, userIds);

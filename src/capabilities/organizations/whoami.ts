@@ -5,6 +5,7 @@ import { Id } from "../../engine/fields.ts";
 export const whoami = query({
   path: "whoami",
   summary: "The user and organization behind the stamp.",
+  findsSubOrganization: true,
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({
     organizationId: Type.String(),

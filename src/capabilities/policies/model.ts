@@ -1,12 +1,7 @@
 import { type Static, Type } from "typebox";
-import { Label, OneOf, Strict, Timestamp } from "../../engine/fields.ts";
-import { MAX_POLICY_LENGTH } from "../../kernel/limits.ts";
+import { Expression, Label, Notes, OneOf, Strict, Timestamp } from "../../engine/fields.ts";
 
 export const Effect = OneOf(["EFFECT_ALLOW", "EFFECT_DENY"]);
-/** Longer ones are refused by the language with its own words; this bound is far above. */
-export const Expression = Type.String({ maxLength: 4 * MAX_POLICY_LENGTH });
-export const Notes = Type.String({ maxLength: 4096 });
-
 export const PolicyParams = Strict({
   policyName: Label,
   effect: Effect,

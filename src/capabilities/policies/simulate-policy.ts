@@ -20,7 +20,7 @@ export const simulatePolicy = query({
     "What would become of an activity if these users approved it, the first of them submitting; nothing is created. An extension of this server.",
   request: Request,
   response: Type.Object({
-    outcome: OneOf(["ALLOW", "CONSENSUS_NEEDED", "DENY"]),
+    outcome: OneOf(["ALLOW", "CONSENSUS_NEEDED", "AUTHENTICATORS_NEEDED", "DENY"]),
     rootQuorum: OneOf(["MET", "SHORT", "NOT_INVOLVED"]),
     policyEvaluations: Type.Array(
       Type.Object({ policyId: Type.String(), outcome: Type.String(), explanation: Type.String() }),
@@ -28,7 +28,12 @@ export const simulatePolicy = query({
   }),
   async run(context) {
     const { decision, rootQuorum, explanations } = await simulate(context.read, await factsOfRequest(context));
-    const outcomes = { allow: "ALLOW", consensus: "CONSENSUS_NEEDED", deny: "DENY" } as const;
+    const outcomes = {
+      allow: "ALLOW",
+      consensus: "CONSENSUS_NEEDED",
+      authenticators: "AUTHENTICATORS_NEEDED",
+      deny: "DENY",
+    } as const;
     const quorums = { met: "MET", short: "SHORT", apart: "NOT_INVOLVED" } as const;
     return {
       outcome: outcomes[decision.outcome],
@@ -61,5 +66,5 @@ async function approvalOf(read: Context["read"], organizationId: string, id: str
   const actor = await findVoter(read, organizationId, id);
   if (!user || !actor) return fail("RESOURCE_NOT_FOUND", { kind: "user", id, organizationId });
   const [credential] = [...user.apiKeys, ...user.authenticators];
-  return { actor, publicKey: credential?.credential.publicKey ?? "" };
+  return { actor, publicKeys: credential ? [credential.credential.publicKey] : [] };
 }

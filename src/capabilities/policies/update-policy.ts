@@ -1,8 +1,8 @@
 import { type Static, Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
-import { Id, Label, Strict } from "../../engine/fields.ts";
+import { Expression, Id, Label, Notes, Strict } from "../../engine/fields.ts";
 import { validatePolicy } from "../../policy/validate.ts";
-import { Effect, Expression, Notes } from "./model.ts";
+import { Effect } from "./model.ts";
 import { changePolicy, type PolicyChange } from "./store.ts";
 
 const fields = {

@@ -31,13 +31,19 @@ export const PrivateKey = Type.Object(
 );
 export type PrivateKey = Static<typeof PrivateKey>;
 
-const PrivateKeyParams = Strict({
+export const PrivateKeyParams = Strict({
   privateKeyName: Label,
   curve: OneOf(curves),
   privateKeyTags: Ids,
   addressFormats: Type.Array(AddressFormat, { maxItems: ADDRESS_FORMATS.length }),
 });
 export type PrivateKeyParams = Static<typeof PrivateKeyParams>;
+
+/** A key that was just made. */
+export const PrivateKeyResult = Type.Object({
+  privateKeyId: Type.Optional(Type.String()),
+  addresses: Type.Optional(Type.Array(Address)),
+});
 
 export const CreatePrivateKeysIntent = Strict({ privateKeys: SomeOf(PrivateKeyParams, MAX_PRIVATE_KEYS) });
 

@@ -2,13 +2,14 @@ import { normalizeAddress } from "../../crypto/addresses.ts";
 import type { Curve } from "../../crypto/curves.ts";
 import { timestampOf } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
-import { isId } from "../../kernel/ids.ts";
+import { isId, newId } from "../../kernel/ids.ts";
 import { MAX_PRIVATE_KEYS } from "../../kernel/limits.ts";
 import type { PrivateKeyFacts } from "../../policy/facts.ts";
+import type { Signer } from "../../signer/client.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import { privateKeyTags, replaceTags } from "../tags/store.ts";
-import type { Address, PrivateKey } from "./model.ts";
+import { type Address, addressesOf, type PrivateKey, type PrivateKeyParams, shownPublicKey } from "./model.ts";
 
 export interface NewPrivateKey {
   id: string;
@@ -17,8 +18,37 @@ export interface NewPrivateKey {
   /** As the API shows it. */
   publicKey: string;
   sealedKey: Uint8Array;
-  addresses: readonly { format: string; address: string }[];
+  addresses: ReturnType<typeof addressesOf>;
   tagIds: readonly string[];
+}
+
+/** Has the signer make keys for an organization, without storing anything. */
+export async function generatePrivateKeys(
+  signer: Pick<Signer, "ask">,
+  organization: { id: string; sealedKey: Uint8Array },
+  params: readonly PrivateKeyParams[],
+): Promise<NewPrivateKey[]> {
+  if (params.length === 0) return [];
+  const ids = params.map(() => newId());
+  const { keys } = await signer.ask({
+    verb: "generateKeys",
+    organizationId: organization.id,
+    organizationKey: Buffer.from(organization.sealedKey).toString("base64"),
+    keys: params.map(({ curve }, index) => ({ keyId: ids[index] as string, curve })),
+  });
+  return params.map(({ privateKeyName, curve, addressFormats, privateKeyTags }, index) => {
+    const { sealedKey, publicKey } = keys[index] as (typeof keys)[number];
+    const publicKeyBytes = Buffer.from(publicKey, "hex");
+    return {
+      id: ids[index] as string,
+      name: privateKeyName,
+      curve,
+      publicKey: shownPublicKey(curve, publicKeyBytes),
+      sealedKey: Buffer.from(sealedKey, "base64"),
+      addresses: addressesOf(curve, publicKeyBytes, addressFormats),
+      tagIds: privateKeyTags,
+    };
+  });
 }
 
 export async function addPrivateKey(

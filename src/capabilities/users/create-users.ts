@@ -16,6 +16,7 @@ import {
   upgradeAuthenticator,
   verifyAuthenticators,
 } from "../credentials/model.ts";
+import { findAllowedOrigins } from "../organizations/store.ts";
 import { addUser, enforceUserLimit } from "./store.ts";
 
 const UserParams = Strict({
@@ -105,12 +106,14 @@ export const createUsers = activity({
       checkOauthProviders(oauthProviders, `parameters.users.${index}.oauthProviders`);
     }
   },
-  prepare: ({ intent: { users } }) =>
-    Promise.all(
+  async prepare({ intent: { users }, read, organization }) {
+    const allowedOrigins = await findAllowedOrigins(read, organization);
+    return Promise.all(
       users.map(({ authenticators }, index) =>
-        verifyAuthenticators(authenticators, `parameters.users.${index}.authenticators`),
+        verifyAuthenticators(authenticators, `parameters.users.${index}.authenticators`, allowedOrigins),
       ),
-    ),
+    );
+  },
   async run({ intent: { users }, tx, organization, now, prepared: authenticators }) {
     const userIds: string[] = [];
     for (const [index, user] of users.entries()) {

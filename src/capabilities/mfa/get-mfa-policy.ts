@@ -1,0 +1,15 @@
+import { Type } from "typebox";
+import { query } from "../../engine/declare.ts";
+import { Id } from "../../engine/fields.ts";
+import { MfaPolicy } from "../../engine/users.ts";
+import { requireMfaPolicy } from "./store.ts";
+
+export const getMfaPolicy = query({
+  path: "get_mfa_policy",
+  summary: "One MFA policy of a user.",
+  request: Type.Object({ organizationId: Id, userId: Id, mfaPolicyId: Id }),
+  response: Type.Object({ mfaPolicy: MfaPolicy }),
+  async run({ request: { userId, mfaPolicyId }, read, organization }) {
+    return { mfaPolicy: await requireMfaPolicy(read, organization.id, userId, mfaPolicyId) };
+  },
+});

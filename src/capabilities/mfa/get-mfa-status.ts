@@ -1,0 +1,47 @@
+import { Type } from "typebox";
+import { findActivity, findVotes } from "../../engine/activities.ts";
+import { factsOfStored, matterOf } from "../../engine/decision-facts.ts";
+import { query } from "../../engine/declare.ts";
+import { Id, OneOf } from "../../engine/fields.ts";
+import { mfaStandingOf } from "../../engine/mfa.ts";
+import { authenticationTypes, RequiredMethods } from "../../engine/users.ts";
+import { fail } from "../../kernel/errors.ts";
+import { requireUser } from "./store.ts";
+
+const AuthenticationMethod = Type.Object(
+  { type: OneOf(authenticationTypes), id: Type.Optional(Type.String()) },
+  { $id: "AuthenticationMethod" },
+);
+
+export const getMfaStatus = query({
+  path: "get_mfa_status",
+  summary:
+    "Which further credentials an activity takes of the users who approve it, or of the one named, and which of them they have shown.",
+  request: Type.Object({ organizationId: Id, activityId: Id, userId: Type.Optional(Id) }),
+  response: Type.Object({
+    mfaStatuses: Type.Array(
+      Type.Object({
+        mfaPolicyId: Type.String(),
+        userId: Type.String(),
+        satisfied: Type.Boolean(),
+        satisfiedMethods: Type.Array(AuthenticationMethod),
+        requiredMethods: RequiredMethods,
+      }),
+    ),
+  }),
+  async run({ request: { activityId, userId }, read, organization, registry, now }) {
+    const activity = await findActivity(read, organization.id, activityId);
+    if (!activity) fail("RESOURCE_NOT_FOUND", { kind: "activity", id: activityId, organizationId: organization.id });
+    if (userId !== undefined) await requireUser(read, organization.id, userId);
+    const matter = matterOf(registry, activity, organization, now);
+    const facts = await factsOfStored(read, matter, await findVotes(read, activity));
+    const users = userId === undefined ? facts.approvals.map(({ actor }) => actor.userId) : [userId];
+    const mfaStatuses = [];
+    for (const id of users) {
+      const shown = facts.approvals.find(({ actor }) => actor.userId === id)?.publicKeys ?? [];
+      const standing = await mfaStandingOf(read, facts, id, shown);
+      if (standing) mfaStatuses.push(standing);
+    }
+    return { mfaStatuses };
+  },
+});

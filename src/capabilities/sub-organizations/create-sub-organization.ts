@@ -1,0 +1,109 @@
+import { type Static, Type } from "typebox";
+import { activity, type PrepareContext } from "../../engine/declare.ts";
+import { newId } from "../../kernel/ids.ts";
+import { checkApiKeys, checkedApiKey, checkOauthProviders, verifyAuthenticators } from "../credentials/model.ts";
+import { checkRootQuorum } from "../organizations/model.ts";
+import { addOrganization, findAllowedOrigins, replaceRootQuorum } from "../organizations/store.ts";
+import { checkAddressFormats, PrivateKeyResult } from "../private-keys/model.ts";
+import { addPrivateKey, enforcePrivateKeyLimit, generatePrivateKeys } from "../private-keys/store.ts";
+import { addUser } from "../users/store.ts";
+import { disabledFeatures, type Intent, intents, upgradeFromAuthenticator, upgradeRootUsers } from "./model.ts";
+
+const Result = Type.Object({
+  subOrganizationId: Type.String(),
+  rootUserIds: Type.Optional(Type.Array(Type.String())),
+});
+const ResultV3 = Type.Object({
+  subOrganizationId: Type.String(),
+  privateKeys: Type.Array(PrivateKeyResult),
+  rootUserIds: Type.Optional(Type.Array(Type.String())),
+});
+type Made = Static<typeof Result> & { privateKeys?: Static<typeof PrivateKeyResult>[] };
+
+const same = <T>(value: T): T => value;
+const older = (key: string) => ({ schema: Result, key, from: same<Made> });
+
+export const createSubOrganization = activity({
+  path: "create_sub_organization",
+  summary: "Create an organization below this one, with root users of its own.",
+  only: "parents",
+  version: 8,
+  intent: intents[8],
+  result: Result,
+  resultKey: "createSubOrganizationResultV8",
+  versions: {
+    1: {
+      intent: intents[1],
+      upgrade: upgradeFromAuthenticator,
+      result: older("createSubOrganizationResult"),
+    },
+    2: { intent: intents[2], upgrade: upgradeRootUsers, result: older("createSubOrganizationResult") },
+    3: {
+      intent: intents[3],
+      upgrade: upgradeRootUsers,
+      result: {
+        schema: ResultV3,
+        key: "createSubOrganizationResultV3",
+        from: (result: Made) => ({ privateKeys: [], ...result }),
+      },
+    },
+    4: { intent: intents[4], upgrade: upgradeRootUsers, result: older("createSubOrganizationResultV4") },
+    5: { intent: intents[5], upgrade: upgradeRootUsers, result: older("createSubOrganizationResultV5") },
+    6: { intent: intents[6], upgrade: same, result: older("createSubOrganizationResultV6") },
+    7: { intent: intents[7], upgrade: same, result: older("createSubOrganizationResultV7") },
+  },
+  subject: () => ({ governedBy: "policies", resource: "ORGANIZATION", action: "CREATE" }),
+  check(intent: Intent) {
+    const { rootUsers, rootQuorumThreshold, privateKeys = [] } = intent;
+    checkRootQuorum(rootQuorumThreshold, rootUsers.length, "parameters.rootQuorumThreshold");
+    for (const [index, { apiKeys, oauthProviders }] of rootUsers.entries()) {
+      checkApiKeys(apiKeys, `parameters.rootUsers.${index}.apiKeys`);
+      checkOauthProviders(oauthProviders, `parameters.rootUsers.${index}.oauthProviders`);
+    }
+    checkAddressFormats(privateKeys);
+  },
+  prepare,
+  async run({ intent, tx, organization, now, prepared }) {
+    const { id, sealedKey, authenticators, privateKeys } = prepared;
+    const { subOrganizationName: name, rootUsers, rootQuorumThreshold: threshold } = intent;
+    const without = disabledFeatures(intent);
+    await addOrganization(tx, { id, name, parentId: organization.id, sealedKey, now, without });
+    const rootUserIds: string[] = [];
+    for (const [index, user] of rootUsers.entries()) {
+      const newUser = {
+        name: user.userName,
+        email: user.userEmail,
+        phoneNumber: user.userPhoneNumber,
+        apiKeys: user.apiKeys.map(checkedApiKey),
+        authenticators: authenticators[index] ?? [],
+        oauthProviders: user.oauthProviders,
+        tagIds: [],
+      };
+      rootUserIds.push(await addUser(tx, id, newUser, now, `parameters.rootUsers.${index}`));
+    }
+    await replaceRootQuorum(tx, id, { threshold, userIds: rootUserIds }, now);
+    for (const key of privateKeys) await addPrivateKey(tx, id, key, now);
+    await enforcePrivateKeyLimit(tx, id);
+    const madeKeys = privateKeys.map(({ id: privateKeyId, addresses }) => ({ privateKeyId, addresses }));
+    const made: Made = { subOrganizationId: id, rootUserIds };
+    // Only the third version makes private keys; the others have no place for them.
+    return madeKeys.length > 0 ? { ...made, privateKeys: madeKeys } : made;
+  },
+});
+
+async function prepare({ intent, read, organization, signer }: PrepareContext<Intent>) {
+  const id = newId();
+  const { organizationKey } = await signer.ask({ verb: "createOrganizationKey", organizationId: id });
+  const sealedKey = Buffer.from(organizationKey, "base64");
+  const allowedOrigins = await findAllowedOrigins(read, organization);
+  return {
+    id,
+    sealedKey,
+    authenticators: await Promise.all(
+      intent.rootUsers.map(({ authenticators }, index) =>
+        verifyAuthenticators(authenticators, `parameters.rootUsers.${index}.authenticators`, allowedOrigins),
+      ),
+    ),
+    privateKeys: await generatePrivateKeys(signer, { id, sealedKey }, intent.privateKeys ?? []),
+  };
+}

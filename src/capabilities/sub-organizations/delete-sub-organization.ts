@@ -1,0 +1,19 @@
+import { Type } from "typebox";
+import { activity } from "../../engine/declare.ts";
+import { Strict } from "../../engine/fields.ts";
+import { eraseOrganization, refuseUnexported } from "./store.ts";
+
+export const deleteSubOrganization = activity({
+  path: "delete_sub_organization",
+  summary:
+    "Delete this sub-organization with all its keys and credentials; its activities stay for the parent to read. Takes the root quorum of the sub-organization.",
+  only: "subOrganizations",
+  intent: Strict({ deleteWithoutExport: Type.Optional(Type.Boolean()) }),
+  result: Type.Object({ subOrganizationUuid: Type.String() }),
+  subject: () => ({ governedBy: "rootQuorum", action: "DELETE" }),
+  async run({ intent: { deleteWithoutExport = false }, tx, organization, now }) {
+    if (!deleteWithoutExport) await refuseUnexported(tx, organization.id);
+    await eraseOrganization(tx, organization.id, now);
+    return { subOrganizationUuid: organization.id };
+  },
+});
