@@ -18,7 +18,7 @@ export interface BitcoinNetwork {
 export const BITCOIN_MAINNET: BitcoinNetwork = { pubKeyHash: 0x00, scriptHash: 0x05, bech32: "bc" };
 export const BITCOIN_TESTNET: BitcoinNetwork = { pubKeyHash: 0x6f, scriptHash: 0xc4, bech32: "tb" };
 /** BIP-325 leaves addresses as they are on testnet. */
-export const BITCOIN_SIGNET: BitcoinNetwork = BITCOIN_TESTNET;
+export const BITCOIN_SIGNET: BitcoinNetwork = { ...BITCOIN_TESTNET };
 export const BITCOIN_REGTEST: BitcoinNetwork = { ...BITCOIN_TESTNET, bech32: "bcrt" };
 
 const OP_CHECKSIG = 0xac;
