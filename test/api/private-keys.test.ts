@@ -1,22 +1,46 @@
 import assert from "node:assert/strict";
 import { createPublicKey, verify } from "node:crypto";
 import { it } from "node:test";
+import { ed25519 } from "@noble/curves/ed25519.js";
 import { p256 } from "@noble/curves/nist.js";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { keccak_256 } from "@noble/hashes/sha3.js";
+import {
+  ADDRESS_FORMATS,
+  type AddressFormat,
+  addressFormatProblem,
+  deriveAddress,
+} from "../../src/crypto/addresses.ts";
+import type { Curve } from "../../src/crypto/curves.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { addUser, type Client, type Json } from "../support/client.ts";
 import { onEachEngine } from "../support/server.ts";
 
 const bytes = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, "hex"));
 
-async function createKey(root: Client, curve: string, formats: string[] = []): Promise<Json> {
-  const params = { privateKeyName: curve, curve: `CURVE_${curve}`, privateKeyTags: [] };
-  const addressFormats = formats.map((format) => `ADDRESS_FORMAT_${format}`);
-  const created = await root.result("create_private_keys", { privateKeys: [{ ...params, addressFormats }] });
+const createKey = (root: Client, curve: string, formats: string[] = []): Promise<Json> =>
+  createKeyWith(
+    root,
+    `CURVE_${curve}`,
+    formats.map((format) => `ADDRESS_FORMAT_${format}`),
+  );
+
+async function createKeyWith(root: Client, curve: string, addressFormats: readonly string[]): Promise<Json> {
+  const params = { privateKeyName: curve, curve, privateKeyTags: [], addressFormats };
+  const created = await root.result("create_private_keys", { privateKeys: [params] });
   const { privateKeyId } = created.privateKeys[0];
   return (await root.read("get_private_key", { privateKeyId })).privateKey;
+}
+
+const curves: Curve[] = ["CURVE_SECP256K1", "CURVE_ED25519", "CURVE_P256"];
+const formatsOf = (curve: Curve): AddressFormat[] =>
+  ADDRESS_FORMATS.filter((format) => addressFormatProblem(format, curve) === undefined);
+
+/** The public key of a private key as addresses are derived of it. */
+function compressed(curve: Curve, publicKey: string): Uint8Array {
+  if (curve === "CURVE_ED25519") return bytes(publicKey);
+  return (curve === "CURVE_P256" ? p256 : secp256k1).Point.fromHex(publicKey).toBytes(true);
 }
 
 const signing = (signWith: string, payload: string, encoding: string, hash: string) => ({
@@ -50,12 +74,37 @@ onEachEngine("private keys", (server) => {
     assert.ok(!JSON.stringify(listed).includes("sealed"));
   });
 
-  it("refuse formats of other curves and those to come", async () => {
+  it("have an address in every format, and lists show them all", async () => {
+    const { root } = server();
+    const asked = curves.map((curve) => ({
+      privateKeyName: curve,
+      curve,
+      privateKeyTags: [],
+      addressFormats: formatsOf(curve),
+    }));
+    assert.equal(new Set(asked.flatMap(({ addressFormats }) => addressFormats)).size, 38);
+    const { privateKeys: created } = await root.result("create_private_keys", { privateKeys: asked });
+    const listed: Json[] = (await root.read("list_private_keys")).privateKeys;
+    for (const [index, { curve, addressFormats }] of asked.entries()) {
+      const { privateKeyId, addresses } = created[index];
+      const shown = listed.find((key) => key.privateKeyId === privateKeyId);
+      assert.deepEqual(shown?.addresses, addresses);
+      const publicKey = compressed(curve, shown?.publicKey);
+      assert.deepEqual(
+        addresses,
+        addressFormats.map((format) => ({ format, address: deriveAddress(format, curve, publicKey) })),
+      );
+    }
+  });
+
+  it("refuse formats of other curves and those that do not exist", async () => {
     const { root } = server();
     const cases: [string, string, RegExp][] = [
       ["CURVE_SECP256K1", "ADDRESS_FORMAT_SOLANA", /takes CURVE_ED25519 keys/],
       ["CURVE_ED25519", "ADDRESS_FORMAT_ETHEREUM", /takes CURVE_SECP256K1 keys/],
-      ["CURVE_SECP256K1", "ADDRESS_FORMAT_COSMOS", /is not supported yet/],
+      ["CURVE_P256", "ADDRESS_FORMAT_COSMOS", /takes CURVE_SECP256K1 keys/],
+      ["CURVE_ED25519", "ADDRESS_FORMAT_SEI", /takes CURVE_SECP256K1 keys/],
+      ["CURVE_ED25519", "ADDRESS_FORMAT_UNCOMPRESSED", /takes CURVE_SECP256K1 or CURVE_P256 keys/],
       ["CURVE_SECP256K1", "ADDRESS_FORMAT_NONE", /must be one of/],
     ];
     for (const [curve, format, message] of cases) {
@@ -147,6 +196,47 @@ onEachEngine("signing", (server) => {
     }
     assert.deepEqual(results[1], results[0]);
     assert.deepEqual(results[2], results[0]);
+  });
+
+  it("finds a secp256k1 key by its address in every format that signs with ECDSA", async () => {
+    const { root } = server();
+    const ecdsa = formatsOf("CURVE_SECP256K1").filter((format) => !/_P2TR$|_SPARK_/.test(format));
+    assert.equal(ecdsa.length, 25);
+    const { publicKey, addresses } = await createKeyWith(root, "CURVE_SECP256K1", ecdsa);
+    const digest = keccak_256(Buffer.from("same"));
+    for (const { address } of addresses) {
+      const { r, s } = await root.result("sign_raw_payload", signing(address, "same", "TEXT_UTF8", "KECCAK256"));
+      assert.ok(secp256k1.verify(bytes(r + s), digest, bytes(publicKey), { prehash: false }), address);
+    }
+  });
+
+  it("finds an Ed25519 key by its address in every format", async () => {
+    const { root } = server();
+    const formats = formatsOf("CURVE_ED25519");
+    assert.equal(formats.length, 8);
+    const { publicKey, addresses } = await createKeyWith(root, "CURVE_ED25519", formats);
+    for (const { address } of addresses) {
+      const { r, s } = await root.result("sign_raw_payload", signing(address, "same", "TEXT_UTF8", "NOT_APPLICABLE"));
+      assert.ok(ed25519.verify(bytes(r + s), Buffer.from("same"), bytes(publicKey)), address);
+    }
+  });
+
+  it("finds keys by other spellings of their addresses, and by no wrong ones", async () => {
+    const { root } = server();
+    const edwards: AddressFormat[] = ["ADDRESS_FORMAT_TON_V4R2", "ADDRESS_FORMAT_SUI", "ADDRESS_FORMAT_XLM"];
+    const ed = await createKeyWith(root, "CURVE_ED25519", edwards);
+    const secp = await createKeyWith(root, "CURVE_SECP256K1", ["ADDRESS_FORMAT_BITCOIN_MAINNET_P2WPKH"]);
+    const [ton, sui, xlm] = ed.addresses.map(({ address }: Json) => address);
+    const account = Buffer.from(ton, "base64url").toString("hex").slice(4, 68);
+    const segwit = secp.addresses[0].address;
+    for (const signWith of [`0:${account}`, `0:${account.toUpperCase()}`, `0x${sui.slice(2).toUpperCase()}`]) {
+      await root.result("sign_raw_payload", signing(signWith, "same", "TEXT_UTF8", "NOT_APPLICABLE"));
+    }
+    await root.result("sign_raw_payload", signing(segwit.toUpperCase(), "same", "TEXT_UTF8", "SHA256"));
+    for (const signWith of [`-1:${account}`, xlm.toLowerCase(), `B${segwit.slice(1)}`]) {
+      const answer = await root.submit("sign_raw_payload", signing(signWith, "same", "TEXT_UTF8", "SHA256"));
+      assert.equal(answer.status, 404, signWith);
+    }
   });
 
   it("hashes EIP-712 typed data and EIP-7702 authorizations", async () => {
