@@ -280,7 +280,7 @@ const refusals: [name: string, psbt: () => Buffer, reason: string][] = [
   [
     "a legacy input with a witness_utxo",
     () => {
-      const script = "76a914" + "11".repeat(20) + "88ac";
+      const script = `76a914${"11".repeat(20)}88ac`;
       return withInput("one input: P2WPKH", record(1, `a086010000000000${"19"}${script}`));
     },
     "TRANSACTION_INVALID: has an input 0 that spends a P2PKH output and has no non_witness_utxo",
@@ -502,6 +502,18 @@ test("a key that signs nothing, or nothing more, is told so", () => {
   assert.equal(refusal(psbt, other), "TRANSACTION_INVALID: has no input that this key signs");
   const again = "TRANSACTION_INVALID: is already signed by this key wherever it can sign";
   assert.equal(refusal(done, bytes(publicKey)), again);
+});
+
+test("a hash type that says what is signed anyway changes nothing", () => {
+  for (const [name, type] of [
+    ["one input: P2TR", "00000000"],
+    ["one input: P2WPKH", "01000000"],
+    ["one input: P2PKH", "01000000"],
+  ] as const) {
+    const { publicKey, psbt } = caseOf(name);
+    const sighashes = (each: Buffer) => inputsToSign(parsePsbt(each, FIELD), bytes(publicKey));
+    assert.deepEqual(sighashes(withInput(name, record(3, type))), sighashes(bytes(psbt)), name);
+  }
 });
 
 test("a final input is left alone, and its amount counts", () => {

@@ -16,6 +16,8 @@ export interface Sighashes {
 
 const SIGHASH_ALL = 1;
 const SIGHASH_DEFAULT = 0;
+/** An outpoint, the length of an empty script, and a sequence number. */
+const BLANK_INPUT_BYTES = 36 + 1 + 4;
 const TAPROOT_EPOCH = 0;
 const TAPROOT_SPEND_TYPE = 0;
 const TAP_SIGHASH_TAG = sha256(Buffer.from("TapSighash"));
@@ -43,14 +45,15 @@ export function sighashesOf(transaction: RawTransaction, spent: readonly RawOutp
     outputs: doubleSha256(outputBytes),
   }));
   const blankInputs = once(() =>
-    inputs.map(({ outpoint, sequence }) => Buffer.concat([outpoint, Buffer.of(0), uint32(sequence)])),
+    Buffer.concat(inputs.flatMap(({ outpoint, sequence }) => [outpoint, Buffer.of(0), uint32(sequence)])),
   );
 
   return {
     legacy(index, scriptCode) {
       const { outpoint, sequence } = inputAt(index);
-      const signed = Buffer.concat([outpoint, sized(scriptCode), uint32(sequence)]);
-      const allInputs = blankInputs().with(index, signed);
+      const before = blankInputs().subarray(0, index * BLANK_INPUT_BYTES);
+      const after = blankInputs().subarray((index + 1) * BLANK_INPUT_BYTES);
+      const allInputs = [before, outpoint, sized(scriptCode), uint32(sequence), after];
       const counted = [compactSize(inputs.length), ...allInputs, compactSize(outputs.length), outputBytes];
       return doubleSha256(versionBytes, ...counted, locktimeBytes, uint32(SIGHASH_ALL));
     },

@@ -157,10 +157,10 @@ const refusals: [name: string, rawData: string, reason: string][] = [
   ],
   [
     "a fixed integer",
-    "410000000000000000" + transfer(both),
+    `410000000000000000${transfer(both)}`,
     "TRANSACTION_INVALID: has a field 8 in the transaction of a wrong wire type",
   ],
-  ["a group", "43" + transfer(both), "TRANSACTION_INVALID: has a field 8 in the transaction of a wrong wire type"],
+  ["a group", `43${transfer(both)}`, "TRANSACTION_INVALID: has a field 8 in the transaction of a wrong wire type"],
   ["field zero", "0000", "TRANSACTION_INVALID: has a field in the transaction whose number is out of range"],
   [
     "a field number too large",
