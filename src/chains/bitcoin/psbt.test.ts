@@ -307,6 +307,14 @@ const refusals: [name: string, psbt: () => Buffer, reason: string][] = [
     "TRANSACTION_INVALID: has an input 0 that has a non_witness_utxo that is another transaction than it spends",
   ],
   [
+    "a previous transaction marked as having witnesses",
+    () => {
+      const input = `01${"11".repeat(36)}00ffffffff`;
+      return withInput("one input: P2PKH", record(0, `020000000001${input}010000000000000000000000000000`));
+    },
+    "TRANSACTION_INVALID: has an input 0 that has a non_witness_utxo that is marked as having witnesses and has none",
+  ],
+  [
     "an output that is not there",
     () => withUnsigned("one input: P2PKH", (hex) => `${hex.slice(0, 74)}02${hex.slice(76)}`),
     "TRANSACTION_INVALID: has an input 0 that spends an output that its non_witness_utxo does not have",

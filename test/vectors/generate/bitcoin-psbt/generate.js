@@ -4,7 +4,7 @@ import * as bitcoin from "bitcoinjs-lib";
 import { ECPairFactory } from "ecpair";
 import * as ecc from "tiny-secp256k1";
 
-/** Writes PSBTs and what bitcoinjs-lib makes of them with one key to test/vectors/bitcoin-psbt/signed.json. */
+/** Writes PSBTs and what bitcoinjs-lib makes of them with one key to test/vectors/bitcoin-psbt/signed.json; run `npm ci` here first. */
 
 bitcoin.initEccLib(ecc);
 const ECPair = ECPairFactory(ecc);

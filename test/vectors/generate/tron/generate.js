@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { TronWeb, utils } from "tronweb";
 
-/** Writes transactions that tronweb makes and signs, with what they say, to test/vectors/tron-transactions/valid.json. */
+/** Writes transactions that tronweb makes and signs, with what they say, to test/vectors/tron-transactions/valid.json; run `npm ci` here first. */
 
 const digest = (text) => createHash("sha256").update(text).digest("hex");
 const privateKey = digest("keystead tron own");
