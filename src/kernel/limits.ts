@@ -35,6 +35,17 @@ export const MAX_TYPED_DATA_TYPES = 64;
 /** ... and characters of all their definitions together. A type's hash covers every type it refers to. */
 export const MAX_TYPED_DATA_TYPES_LENGTH = 64 * 1024;
 
+/** Bytes of a PSBT: a legacy input brings along the whole transaction that it spends ... */
+export const MAX_PSBT_BYTES = 1024 * 1024;
+/** ... the transaction in it without signatures: four such bytes weigh what nodes relay at most ... */
+export const MAX_UNSIGNED_BITCOIN_BYTES = 100_000;
+/** ... its inputs: each legacy one to be signed hashes all others again ... */
+export const MAX_PSBT_INPUTS = 1000;
+/** ... and the records of all its maps together. */
+export const MAX_PSBT_RECORDS = 20_000;
+/** Bytes of a Tron transaction's `raw_data`: the network takes no more than 500 KiB in all. */
+export const MAX_TRON_BYTES = 500 * 1024;
+
 export const MAX_USERS = 100;
 export const MAX_PRIVATE_KEYS = 1000;
 export const MAX_TAGS = 100;

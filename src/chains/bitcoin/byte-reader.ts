@@ -1,0 +1,75 @@
+import { fail } from "../../kernel/errors.ts";
+
+/** Refuses a transaction for what follows the request field's name in the error. */
+export type Refuse = (reason: string) => never;
+
+/** What refuses the request's `field` with TRANSACTION_INVALID. */
+export function refusalOf(field: string): Refuse {
+  return (reason) => fail("TRANSACTION_INVALID", { field, reason });
+}
+
+/** Reads Bitcoin's serialisation from front to back. What it hands out are views of the same bytes. */
+export interface ByteReader {
+  readonly offset: () => number;
+  readonly isAtEnd: () => boolean;
+  readonly take: (length: number) => Buffer;
+  readonly byte: () => number;
+  readonly uint32: () => number;
+  readonly uint64: () => bigint;
+  /** An integer of 1, 3, 5 or 9 bytes in its shortest form, at most 2^53 - 1. */
+  readonly compactSize: () => number;
+  /** As many bytes as the CompactSize before them says. */
+  readonly sized: () => Buffer;
+}
+
+/** Widths of the integers that follow these first bytes of a CompactSize, and the least value that needs them. */
+const WIDE_SIZES = new Map([
+  [0xfd, { width: 2, least: 0xfdn }],
+  [0xfe, { width: 4, least: 0x1_0000n }],
+  [0xff, { width: 8, least: 0x1_0000_0000n }],
+]);
+
+export function byteReader(bytes: Uint8Array, refuse: Refuse): ByteReader {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let at = 0;
+  const take = (length: number): Buffer => {
+    if (length > buffer.length - at) refuse("ends in the middle of a value");
+    at += length;
+    return buffer.subarray(at - length, at);
+  };
+  const compactSize = (): number => {
+    const first = take(1).readUInt8();
+    const wide = WIDE_SIZES.get(first);
+    if (wide === undefined) return first;
+    const value = littleEndian(take(wide.width));
+    if (value < wide.least) refuse("has a length that is not in its shortest form");
+    if (value > BigInt(Number.MAX_SAFE_INTEGER)) refuse("has a length beyond its end");
+    return Number(value);
+  };
+  return {
+    offset: () => at,
+    isAtEnd: () => at === buffer.length,
+    take,
+    byte: () => take(1).readUInt8(),
+    uint32: () => take(4).readUInt32LE(),
+    uint64: () => take(8).readBigUInt64LE(),
+    compactSize,
+    sized: () => take(compactSize()),
+  };
+}
+
+const littleEndian = (bytes: Buffer): bigint => BigInt(`0x${Buffer.from(bytes).reverse().toString("hex")}`);
+
+/** A CompactSize in its shortest form. */
+export function compactSize(value: number): Buffer {
+  if (value < 0xfd) return Buffer.of(value);
+  if (value <= 0xffff) return Buffer.of(0xfd, value & 0xff, value >> 8);
+  const bytes = Buffer.alloc(5, 0xfe);
+  bytes.writeUInt32LE(value, 1);
+  return bytes;
+}
+
+/** Bytes with their length before them as a CompactSize. */
+export function sized(bytes: Uint8Array): Buffer {
+  return Buffer.concat([compactSize(bytes.length), bytes]);
+}

@@ -1,0 +1,103 @@
+import { createHash } from "node:crypto";
+import { type ByteReader, byteReader, type Refuse } from "./byte-reader.ts";
+
+export interface RawInput {
+  /** 36 bytes as they are serialised: the id of the transaction spent in the order of its hash, the index. */
+  readonly outpoint: Buffer;
+  readonly scriptSig: Buffer;
+  readonly sequence: number;
+}
+
+export interface RawOutput {
+  /** Satoshis. */
+  readonly value: bigint;
+  readonly script: Buffer;
+  /** As it is serialised. */
+  readonly bytes: Buffer;
+}
+
+export interface RawTransaction {
+  readonly version: number;
+  readonly inputs: readonly RawInput[];
+  readonly outputs: readonly RawOutput[];
+  readonly locktime: number;
+  /** Double SHA-256 without witnesses, in the order of the hash; people write it reversed. */
+  readonly id: Buffer;
+}
+
+/** All bitcoin there will ever be, in satoshis. */
+const MAX_MONEY = 2_100_000_000_000_000n;
+const SEGWIT_MARKER = 0;
+const SEGWIT_FLAG = 1;
+
+export function sha256(...parts: readonly Uint8Array[]): Buffer {
+  const hash = createHash("sha256");
+  for (const part of parts) hash.update(part);
+  return hash.digest();
+}
+
+export const doubleSha256 = (...parts: readonly Uint8Array[]): Buffer => sha256(sha256(...parts));
+
+/** Parses the transaction in a PSBT's global map: the form without witnesses, always (BIP-174). */
+export function parseUnsignedTransaction(bytes: Uint8Array, refuse: Refuse): RawTransaction {
+  return parseTransaction(bytes, false, refuse);
+}
+
+/** Parses a transaction that was signed: with witnesses (BIP-144) or without. */
+export function parseSignedTransaction(bytes: Uint8Array, refuse: Refuse): RawTransaction {
+  return parseTransaction(bytes, bytes[4] === SEGWIT_MARKER && bytes[5] === SEGWIT_FLAG, refuse);
+}
+
+function parseTransaction(bytes: Uint8Array, hasWitnesses: boolean, refuse: Refuse): RawTransaction {
+  const reader = byteReader(bytes, refuse);
+  const version = reader.take(4);
+  if (hasWitnesses) reader.take(2);
+  const start = reader.offset();
+  const inputs = readList(reader, () => readInput(reader));
+  const outputs = readList(reader, () => readOutput(reader, refuse));
+  const body = bytes.subarray(start, reader.offset());
+  if (hasWitnesses) skipWitnesses(reader, inputs.length, refuse);
+  const locktime = reader.take(4);
+  if (!reader.isAtEnd()) refuse("goes on after its end");
+  return {
+    version: version.readInt32LE(),
+    inputs,
+    outputs,
+    locktime: locktime.readUInt32LE(),
+    id: doubleSha256(version, body, locktime),
+  };
+}
+
+/** Each element takes bytes, so that a count beyond what is there ends with an error, and memory grows with the input alone. */
+function readList<Element>(reader: ByteReader, readElement: () => Element): Element[] {
+  const count = reader.compactSize();
+  const elements: Element[] = [];
+  for (let i = 0; i < count; i++) elements.push(readElement());
+  return elements;
+}
+
+function readInput(reader: ByteReader): RawInput {
+  return { outpoint: reader.take(36), scriptSig: reader.sized(), sequence: reader.uint32() };
+}
+
+/** Reads a transaction output. */
+export function readOutput(reader: ByteReader, refuse: Refuse): RawOutput {
+  const valueBytes = reader.take(8);
+  const start = reader.offset();
+  const script = reader.sized();
+  const value = valueBytes.readBigUInt64LE();
+  if (value > MAX_MONEY) refuse("has an output of more than 21 million bitcoin");
+  const length = valueBytes.length + reader.offset() - start;
+  return { value, script, bytes: Buffer.from(valueBytes.buffer, valueBytes.byteOffset, length) };
+}
+
+function skipWitnesses(reader: ByteReader, count: number, refuse: Refuse): void {
+  let isEmpty = true;
+  for (let i = 0; i < count; i++) {
+    const items = reader.compactSize();
+    if (items > 0) isEmpty = false;
+    for (let j = 0; j < items; j++) reader.sized();
+  }
+  // BIP-144: without a witness the other form must be used.
+  if (isEmpty) refuse("is marked as having witnesses and has none");
+}

@@ -1,0 +1,131 @@
+import { utils } from "@scure/btc-signer";
+import { encodeEcdsaDer } from "../../crypto/ecdsa-der.ts";
+import { fail } from "../../kernel/errors.ts";
+import type { BitcoinInput, BitcoinTransaction, Spend } from "./psbt.ts";
+import {
+  IN_PARTIAL_SIG,
+  IN_TAP_KEY_SIG,
+  type PsbtMap,
+  type PsbtRecord,
+  psbtRecord,
+  serializePsbt,
+  withRecord,
+} from "./psbt-maps.ts";
+import { hash160, payToPublicKeyHash } from "./scripts.ts";
+import { type Sighashes, sighashesOf } from "./sighash.ts";
+
+/** `taproot` is signed with BIP-340 under the output key, the tweaked one. */
+export type BitcoinSignatureKind = "ecdsa" | "taproot";
+
+export interface InputToSign {
+  readonly index: number;
+  /** 32 bytes. */
+  readonly sighash: Buffer;
+  readonly kind: BitcoinSignatureKind;
+}
+
+export interface InputSignature {
+  readonly index: number;
+  /** 64 bytes: r ‖ s of ECDSA with a low s, or a BIP-340 signature. */
+  readonly signature: Uint8Array;
+}
+
+const COMPRESSED_KEY_BYTES = 33;
+const SIGNATURE_BYTES = 64;
+const SIGHASH_ALL = 1;
+
+/**
+ * The inputs that a public key (33 bytes, compressed) signs and has not signed yet.
+ *
+ * @throws KeysteadError TRANSACTION_INVALID where there are none
+ */
+export function inputsToSign(transaction: BitcoinTransaction, publicKey: Uint8Array): InputToSign[] {
+  const { field, maps, inputs } = transaction;
+  const owns = ownershipOf(publicKey);
+  const owned = [...inputs.entries()].filter(([, { spend }]) => spend !== undefined && owns(spend));
+  if (owned.length === 0) fail("TRANSACTION_INVALID", { field, reason: "has no input that this key signs" });
+  const unsigned = owned.filter(([index, input]) => !hasSignature(maps.inputs[index] ?? [], input, publicKey));
+  if (unsigned.length === 0) {
+    fail("TRANSACTION_INVALID", { field, reason: "is already signed by this key wherever it can sign" });
+  }
+  const sighashes = sighashesOf(
+    maps.unsigned,
+    inputs.map(({ spent }) => spent),
+  );
+  return unsigned.flatMap(([index, { spend, spent }]) =>
+    spend === undefined ? [] : [inputToSign(index, spend, spent.value, sighashes)],
+  );
+}
+
+/** Which spends a public key is asked for. */
+function ownershipOf(publicKey: Uint8Array): (spend: Spend) => boolean {
+  if (publicKey.length !== COMPRESSED_KEY_BYTES) throw new RangeError("a compressed public key has 33 bytes");
+  const hash = hash160(publicKey);
+  let outputKey: Uint8Array | undefined;
+  return (spend) => {
+    switch (spend.type) {
+      case "P2PKH":
+      case "P2WPKH":
+        return spend.program.equals(hash);
+      case "P2SH":
+      case "P2WSH":
+        return spend.pushes.some((push) => push.equals(publicKey));
+      case "P2TR":
+        outputKey ??= taprootOutputKey(publicKey);
+        return spend.program.equals(outputKey);
+    }
+  };
+}
+
+/** The x coordinate of a key tweaked without a script tree (BIP-341, BIP-86). */
+function taprootOutputKey(publicKey: Uint8Array): Uint8Array {
+  return utils.taprootTweakPubkey(publicKey.subarray(1), Buffer.alloc(0))[0];
+}
+
+function hasSignature(map: PsbtMap, { spend }: BitcoinInput, publicKey: Uint8Array): boolean {
+  if (spend?.type === "P2TR") return map.some(({ type }) => type === IN_TAP_KEY_SIG);
+  return map.some(({ type, keyData }) => type === IN_PARTIAL_SIG && keyData.equals(publicKey));
+}
+
+function inputToSign(index: number, spend: Spend, value: bigint, sighashes: Sighashes): InputToSign {
+  switch (spend.type) {
+    case "P2PKH":
+      return { index, sighash: sighashes.legacy(index, payToPublicKeyHash(spend.program)), kind: "ecdsa" };
+    case "P2SH":
+      return { index, sighash: sighashes.legacy(index, spend.script), kind: "ecdsa" };
+    case "P2WPKH":
+      return { index, sighash: sighashes.segwit(index, payToPublicKeyHash(spend.program), value), kind: "ecdsa" };
+    case "P2WSH":
+      return { index, sighash: sighashes.segwit(index, spend.script, value), kind: "ecdsa" };
+    case "P2TR":
+      return { index, sighash: sighashes.taproot(index), kind: "taproot" };
+  }
+}
+
+/**
+ * The PSBT with the signatures of what `inputsToSign` gave, not final: DER and SIGHASH_ALL as partial_sig, or 64 bytes as
+ * tap_key_sig. All other records stay as they came, byte for byte.
+ */
+export function insertSignatures(
+  { maps, inputs }: BitcoinTransaction,
+  publicKey: Uint8Array,
+  signatures: readonly InputSignature[],
+): Buffer {
+  const signed = [...maps.inputs];
+  for (const { index, signature } of signatures) {
+    const map = signed[index];
+    const input = inputs[index];
+    if (map === undefined || input?.spend === undefined)
+      throw new RangeError(`there is nothing to sign in input ${index}`);
+    if (hasSignature(map, input, publicKey)) throw new RangeError(`input ${index} has a signature already`);
+    signed[index] = withRecord(map, signatureRecord(input.spend, publicKey, signature));
+  }
+  return serializePsbt({ ...maps, inputs: signed });
+}
+
+function signatureRecord(spend: Spend, publicKey: Uint8Array, signature: Uint8Array): PsbtRecord {
+  if (signature.length !== SIGNATURE_BYTES) throw new RangeError("a signature has 64 bytes");
+  if (spend.type === "P2TR") return psbtRecord(IN_TAP_KEY_SIG, Buffer.alloc(0), Buffer.from(signature));
+  const der = encodeEcdsaDer(signature);
+  return psbtRecord(IN_PARTIAL_SIG, publicKey, Buffer.concat([der, Buffer.of(SIGHASH_ALL)]));
+}
