@@ -35,6 +35,15 @@ export const MAX_TYPED_DATA_TYPES = 64;
 /** ... and characters of all their definitions together. A type's hash covers every type it refers to. */
 export const MAX_TYPED_DATA_TYPES_LENGTH = 64 * 1024;
 
+/** Bytes of a Solana transaction: what fits into one packet of its network. */
+export const MAX_SOLANA_TRANSACTION_BYTES = 1232;
+/** Characters of a program's interface (Anchor IDL). */
+export const MAX_PROGRAM_INTERFACE_LENGTH = 400_000;
+/** Values decoded of one Solana instruction, lists and structs included ... */
+export const MAX_BORSH_VALUES = 4096;
+/** ... and how deep they may stand inside one another. */
+export const MAX_BORSH_DEPTH = 64;
+
 export const MAX_USERS = 100;
 export const MAX_PRIVATE_KEYS = 1000;
 export const MAX_TAGS = 100;
