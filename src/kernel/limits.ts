@@ -40,7 +40,7 @@ export const MAX_SOLANA_TRANSACTION_BYTES = 1232;
 /** Characters of a program's interface (Anchor IDL). */
 export const MAX_PROGRAM_INTERFACE_LENGTH = 400_000;
 /** Values decoded of one Solana instruction, lists and structs included ... */
-export const MAX_BORSH_VALUES = 4096;
+export const MAX_BORSH_VALUES = 2048;
 /** ... and how deep they may stand inside one another. */
 export const MAX_BORSH_DEPTH = 64;
 

@@ -81,8 +81,7 @@ export function parseTransaction(bytes: Uint8Array, field: string): SolanaTransa
 
 /** What can be told before anything is read: versions from 1 on begin with their version, and may be larger. */
 function checkBeginning(bytes: Uint8Array, field: string, refuse: Refuse): void {
-  const [first] = bytes;
-  if (first === undefined) return refuse("it", "is empty");
+  const first = bytes[0] ?? refuse("it", "is empty");
   if (first === VERSION_FLAG) refuse("it", "begins with its message; signatures or placeholders must come first");
   if (first > VERSION_FLAG) refuseVersion(first, field);
   if (bytes.length > MAX_SOLANA_TRANSACTION_BYTES) {
@@ -92,40 +91,37 @@ function checkBeginning(bytes: Uint8Array, field: string, refuse: Refuse): void 
 
 function refuseVersion(prefix: number, field: string): never {
   const version = prefix - VERSION_FLAG;
-  return fail("TRANSACTION_UNSUPPORTED", { field, reason: `has version ${version}; legacy and version 0 are supported` });
+  return fail("TRANSACTION_UNSUPPORTED", {
+    field,
+    reason: `has version ${version}; legacy and version 0 are supported`,
+  });
 }
 
 type Message = Pick<SolanaTransaction, "version" | "accounts" | "recentBlockhash" | "instructions" | "lookups">;
 
 function parseMessage(reader: ByteReader, field: string, refuse: Refuse): Message {
-  const version = readVersion(reader, field);
+  const { version, header } = readVersion(reader, field);
   const readKey = () => base58.encode(reader.take(KEY_LENGTH));
-  const [requiredSignatures = 0, readonlySigned = 0, readonlyUnsigned = 0] = version.header;
   const keys = readList(reader, "message.accountKeys", refuse, readKey);
-  checkHeader(requiredSignatures, readonlySigned, readonlyUnsigned, keys.length, refuse);
-  checkKeys(keys, refuse);
+  const statics = staticAccounts(header, keys, refuse);
   const recentBlockhash = readKey();
   const compiled = readList(reader, "message.instructions", refuse, (place) => ({
+    place,
     program: readByte(reader),
     accounts: readBytes(reader, `${place}.accounts`, refuse),
     data: readBytes(reader, `${place}.data`, refuse),
   }));
-  const lookups = version.version === "legacy" ? [] : readLookups(reader, readKey, refuse);
-  const writableSigned = requiredSignatures - readonlySigned;
-  const statics = keys.map((key, index): MessageAccount => {
-    const signer = index < requiredSignatures;
-    return { key, signer, writable: signer ? index < writableSigned : index < keys.length - readonlyUnsigned };
-  });
+  const lookups = version === "legacy" ? [] : readLookups(reader, readKey, refuse);
   const accounts = [...statics, ...lookedUpAccounts(lookups)];
   if (accounts.length > MAX_ACCOUNTS) refuse("message", `has ${accounts.length} accounts; at most ${MAX_ACCOUNTS} fit`);
-  const instructions = compiled.map(({ program, accounts: indexes, data }, index) => ({
-    program: programAt(program, statics, accounts.length, `message.instructions[${index}].program`, refuse),
-    accounts: [...indexes].map((account, position) =>
-      accountAt(account, accounts, `message.instructions[${index}].accounts[${position}]`, refuse),
+  const instructions = compiled.map((instruction) => ({
+    program: programAt(instruction.program, statics, accounts.length, `${instruction.place}.program`, refuse),
+    accounts: [...instruction.accounts].map((index, position) =>
+      accountAt(index, accounts, `${instruction.place}.accounts[${position}]`, refuse),
     ),
-    data,
+    data: instruction.data,
   }));
-  return { version: version.version, accounts, recentBlockhash, instructions, lookups };
+  return { version, accounts, recentBlockhash, instructions, lookups };
 }
 
 function readVersion(reader: ByteReader, field: string): { version: "legacy" | 0; header: Buffer } {
@@ -135,20 +131,22 @@ function readVersion(reader: ByteReader, field: string): { version: "legacy" | 0
   return { version: "legacy", header: Buffer.concat([Buffer.of(first), reader.take(2)]) };
 }
 
-function checkHeader(required: number, readonlySigned: number, readonlyUnsigned: number, keys: number, refuse: Refuse) {
-  if (required === 0) refuse("message.header", "requires no signature; the fee payer must sign");
-  if (readonlySigned >= required) refuse("message.header", "makes every signer readonly; the fee payer must be writable");
-  if (required + readonlyUnsigned > keys) {
-    refuse("message.header", `counts ${required + readonlyUnsigned} accounts, and message.accountKeys has ${keys}`);
+/** Signers come first, and of signers and of the others the writable ones. */
+function staticAccounts(header: Buffer, keys: readonly string[], refuse: Refuse): MessageAccount[] {
+  const [required = 0, readonlySigned = 0, readonlyUnsigned = 0] = header;
+  if (readonlySigned >= required) refuse("message.header", "has no writable signer, who would pay the fee");
+  if (required + readonlyUnsigned > keys.length) {
+    refuse("message.header", `counts ${required + readonlyUnsigned} accounts, and there are ${keys.length}`);
   }
-}
-
-function checkKeys(keys: readonly string[], refuse: Refuse): void {
   const twice = keys.find((key, index) => keys.indexOf(key) !== index);
   if (twice !== undefined) refuse("message.accountKeys", `has ${twice} twice`);
+  return keys.map((key, index) => {
+    const signer = index < required;
+    return { key, signer, writable: index < (signer ? required - readonlySigned : keys.length - readonlyUnsigned) };
+  });
 }
 
-function readLookups(reader: ByteReader, readKey: () => string, refuse: Refuse): AddressTableLookup[] {
+function readLookups(reader: ByteReader, readKey: () => string, refuse: Refuse): readonly AddressTableLookup[] {
   return readList(reader, "message.addressTableLookups", refuse, (place) => {
     const tableKey = readKey();
     const writableIndexes = [...readBytes(reader, `${place}.writableIndexes`, refuse)];
@@ -211,7 +209,7 @@ function readCompactU16(reader: ByteReader, place: string, refuse: Refuse): numb
     if (byte === 0 && position > 0) break;
     if (byte < 0x80) return value <= 0xffff ? value : refuse(place, "has a length beyond 16 bits");
   }
-  return refuse(place, "has a length that is not written in its shortest form");
+  return refuse(place, "has a malformed length (compact-u16 in its shortest form is needed)");
 }
 
 /** The bytes that every signer signs. */
@@ -235,6 +233,7 @@ export function insertSignature(transaction: SolanaTransaction, address: string,
   const place = signerIndex(transaction, address);
   if (place === undefined) refuseSigner(transaction, address);
   const signatures = transaction.signatures.map((given, index) => (index === place ? signature : given));
+  // So few signatures fit into a transaction that their number is one byte.
   return Buffer.concat([Buffer.of(signatures.length), ...signatures, transaction.message]);
 }
 
@@ -252,7 +251,7 @@ export type TransactionEncoding = "hex" | "base64";
  * @throws KeysteadError as `parseTransaction` does
  */
 export function decodeWireTransaction(text: string, encoding: TransactionEncoding, field: string): SolanaTransaction {
-  const bytes = encoding === "hex" ? bytesFromHex(text.replace(/^0x/, "")) : bytesFromBase64(text);
+  const bytes = encoding === "hex" ? bytesFromHex(text.replace(/^0x/i, "")) : bytesFromBase64(text);
   const remedy = encoding === "hex" ? "must be an even number of hex digits" : "must be base64";
   return parseTransaction(bytes ?? fail("TRANSACTION_INVALID", { field, reason: remedy }), field);
 }
