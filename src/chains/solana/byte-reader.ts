@@ -7,12 +7,12 @@ export type ByteReader = {
 };
 
 /** `refuseEnd` is called, and must throw, where more bytes are asked for than are left. */
-export function byteReader(bytes: Uint8Array, refuseEnd: (missing: number) => never): ByteReader {
+export function byteReader(bytes: Uint8Array, refuseEnd: () => never): ByteReader {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = 0;
   const left = () => buffer.length - at;
   const take = (length: number): Buffer => {
-    if (length > left()) return refuseEnd(length - left());
+    if (length > left()) return refuseEnd();
     at += length;
     return buffer.subarray(at - length, at);
   };

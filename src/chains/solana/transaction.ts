@@ -67,7 +67,7 @@ export function parseTransaction(bytes: Uint8Array, field: string): SolanaTransa
   checkBeginning(bytes, field, refuse);
   // What was checked must stay what is signed, whatever becomes of the caller's bytes.
   const wire = Buffer.from(bytes);
-  const reader = byteReader(wire, (missing) => refuse("it", `ends ${missing} bytes early`));
+  const reader = byteReader(wire, () => refuse("it", "ends too early"));
   const signatures = readList(reader, "signatures", refuse, () => reader.take(SIGNATURE_LENGTH));
   const message = wire.subarray(wire.length - reader.left());
   const parsed = parseMessage(reader, field, refuse);
