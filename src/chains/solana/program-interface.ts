@@ -113,7 +113,7 @@ function deriveDiscriminator(name: string): string {
 
 /** No discriminator may begin another: the data would be two instructions at once. */
 function checkDiscriminators(instructions: readonly Instruction[], refuse: Refuse): void {
-  const sorted = instructions.toSorted((a, b) => (a.discriminator < b.discriminator ? -1 : 1));
+  const sorted = instructions.toSorted((a, b) => Buffer.from(a.discriminator).compare(Buffer.from(b.discriminator)));
   for (const [index, { name, discriminator }] of sorted.entries()) {
     // Whatever begins with a text follows it at once in sorted order.
     const next = sorted[index + 1];

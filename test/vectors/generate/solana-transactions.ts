@@ -23,7 +23,7 @@ import {
   type WireParts,
 } from "../../support/solana.ts";
 
-/** Writes test/vectors/solana-transactions: `node test/vectors/generate/solana-transactions.ts`. */
+/** Writes test/vectors/solana-transactions: `node test/vectors/generate/solana-transactions.ts`, then `npm run format`. */
 
 const { READONLY, READONLY_SIGNER, WRITABLE, WRITABLE_SIGNER } = AccountRole;
 const [PAYER, ALICE, BOB, MINT, SIGNER_1, SIGNER_2] = [1, 2, 3, 4, 5, 6].map(addressOf) as [
