@@ -45,6 +45,14 @@ export const MAX_PSBT_INPUTS = 1000;
 export const MAX_PSBT_RECORDS = 20_000;
 /** Bytes of a Tron transaction's `raw_data`: the network takes no more than 500 KiB in all. */
 export const MAX_TRON_BYTES = 500 * 1024;
+/** Bytes of a Solana transaction: what fits into one packet of its network. */
+export const MAX_SOLANA_TRANSACTION_BYTES = 1232;
+/** Characters of a program's interface (Anchor IDL). */
+export const MAX_PROGRAM_INTERFACE_LENGTH = 400_000;
+/** Values decoded of one Solana instruction, lists and structs included ... */
+export const MAX_BORSH_VALUES = 2048;
+/** ... and how deep they may stand inside one another. */
+export const MAX_BORSH_DEPTH = 64;
 
 export const MAX_USERS = 100;
 export const MAX_PRIVATE_KEYS = 1000;

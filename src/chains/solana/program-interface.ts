@@ -1,0 +1,150 @@
+import { sha256 } from "@noble/hashes/sha2.js";
+import { toHex } from "../../kernel/bytes.ts";
+import { printable } from "../../kernel/json.ts";
+import { MAX_PROGRAM_INTERFACE_LENGTH } from "../../kernel/limits.ts";
+import { type JsonObject, ownValue, parsePayload, type Refuse, refusalOf } from "../evm/payload.ts";
+import { type BorshValue, decodeArguments } from "./borsh.ts";
+import {
+  checkDefinitions,
+  checkName,
+  checkNames,
+  checkReferences,
+  listOf,
+  type NamedField,
+  nameOf,
+  objectOf,
+  parseDefinitions,
+  parseNamedFields,
+  type TypeDefinitions,
+} from "./interface-types.ts";
+
+type Instruction = {
+  readonly name: string;
+  /** What the instruction's data begin with, lowercase hex. */
+  readonly discriminator: string;
+  /** In the order of the instruction's accounts; those of a group are called `group.account`. */
+  readonly accounts: readonly string[];
+  readonly arguments: readonly NamedField[];
+};
+
+/** What a program's instructions look like: a checked Anchor IDL, as far as it speaks of instructions. */
+export type ProgramInterface = {
+  readonly instructions: readonly Instruction[];
+  readonly definitions: TypeDefinitions;
+};
+
+export type DecodedInstruction = {
+  instruction_name: string;
+  discriminator: string;
+  named_accounts: Readonly<Record<string, string>>;
+  program_call_args: Readonly<Record<string, BorshValue>>;
+};
+
+/** Bytes of a discriminator that follows from the instruction's name. */
+const DERIVED_DISCRIMINATOR_LENGTH = 8;
+
+/**
+ * Parses the JSON text of an Anchor IDL, in the form before Anchor 0.30 or since. Only `instructions` and `types` are read.
+ * `field` names the request's field in errors.
+ *
+ * @throws KeysteadError FIELD_INVALID
+ */
+export function parseProgramInterface(json: string, field: string): ProgramInterface {
+  const refuse = refusalOf(field, "Anchor IDL");
+  if (json.length > MAX_PROGRAM_INTERFACE_LENGTH) {
+    refuse("it", `is longer than ${MAX_PROGRAM_INTERFACE_LENGTH} characters`);
+  }
+  const idl = parsePayload(json, refuse);
+  const definitions = parseDefinitions(ownValue(idl, "types"), refuse);
+  checkDefinitions(definitions, refuse);
+  const instructions = listOf(ownValue(idl, "instructions"), "instructions", refuse).map((each, index) =>
+    parseInstruction(objectOf(each, `instructions[${index}]`, refuse), `instructions[${index}]`, definitions, refuse),
+  );
+  checkNames(instructions, "instructions", refuse);
+  checkDiscriminators(instructions, refuse);
+  return { instructions, definitions };
+}
+
+function parseInstruction(
+  instruction: JsonObject,
+  place: string,
+  definitions: TypeDefinitions,
+  refuse: Refuse,
+): Instruction {
+  const name = nameOf(instruction, place, refuse);
+  const accounts = parseAccounts(ownValue(instruction, "accounts"), `${place}.accounts`, refuse);
+  checkNames(
+    accounts.map((account) => ({ name: account })),
+    `${place}.accounts`,
+    refuse,
+  );
+  const fields = parseNamedFields(ownValue(instruction, "args"), `${place}.args`, refuse);
+  checkReferences(fields, `${place}.args`, definitions, refuse);
+  const given = ownValue(instruction, "discriminator");
+  const discriminator =
+    given === undefined ? deriveDiscriminator(name) : parseDiscriminator(given, `${place}.discriminator`, refuse);
+  return { name, discriminator, accounts, arguments: fields };
+}
+
+/** The names of accounts in their order, those of groups among them. */
+function parseAccounts(value: unknown, place: string, refuse: Refuse): string[] {
+  return listOf(value, place, refuse).flatMap((each, index) => {
+    const account = objectOf(each, `${place}[${index}]`, refuse);
+    const name = nameOf(account, `${place}[${index}]`, refuse);
+    const members = ownValue(account, "accounts");
+    if (members === undefined) return [name];
+    const inner = `${place}[${index}].accounts`;
+    return parseAccounts(members, inner, refuse).map((member) => checkName(`${name}.${member}`, inner, refuse));
+  });
+}
+
+function parseDiscriminator(value: unknown, place: string, refuse: Refuse): string {
+  const bytes = listOf(value, place, refuse);
+  const isByte = (each: unknown) => typeof each === "number" && Number.isInteger(each) && each >= 0 && each <= 0xff;
+  if (bytes.length === 0 || !bytes.every(isByte)) refuse(place, "must be a list of bytes that is not empty");
+  return toHex(Uint8Array.from(bytes as number[]));
+}
+
+/** What Anchor gives an instruction that names none: the beginning of the hash of its name in Rust. */
+function deriveDiscriminator(name: string): string {
+  const rustName = name.replace(/(?<=[^_])(?=[A-Z])/g, "_").toLowerCase();
+  return toHex(sha256(Buffer.from(`global:${rustName}`)).subarray(0, DERIVED_DISCRIMINATOR_LENGTH));
+}
+
+/** No discriminator may begin another: the data would be two instructions at once. */
+function checkDiscriminators(instructions: readonly Instruction[], refuse: Refuse): void {
+  const sorted = instructions.toSorted((a, b) => Buffer.from(a.discriminator).compare(Buffer.from(b.discriminator)));
+  for (const [index, { name, discriminator }] of sorted.entries()) {
+    // Whatever begins with a text follows it at once in sorted order.
+    const next = sorted[index + 1];
+    if (next?.discriminator.startsWith(discriminator)) {
+      refuse("instructions", `has discriminators of "${printable(name)}" and "${printable(next.name)}" that clash`);
+    }
+  }
+}
+
+/**
+ * Decodes an instruction's data, and names its accounts; `accountKeys` are its accounts in order. Undefined where no
+ * instruction of the interface has such data, or where there are fewer accounts than it names: the program would refuse it,
+ * or is another than the interface says. Accounts beyond the named ones are left out.
+ */
+export function decodeInstruction(
+  { instructions, definitions }: ProgramInterface,
+  data: Uint8Array,
+  accountKeys: readonly string[],
+): DecodedInstruction | undefined {
+  const hex = toHex(data);
+  const instruction = instructions.find(({ discriminator }) => hex.startsWith(discriminator));
+  if (instruction === undefined || accountKeys.length < instruction.accounts.length) return undefined;
+  const { name, discriminator, accounts } = instruction;
+  const values = decodeArguments(data.subarray(discriminator.length / 2), instruction.arguments, definitions);
+  if (values === undefined) return undefined;
+  return {
+    instruction_name: name,
+    discriminator,
+    named_accounts: Object.fromEntries(
+      accountKeys.slice(0, accounts.length).map((key, index) => [accounts[index], key]),
+    ),
+    program_call_args: values,
+  };
+}

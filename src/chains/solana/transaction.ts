@@ -1,0 +1,262 @@
+import { base58 } from "@scure/base";
+import { bytesFromHex } from "../../kernel/bytes.ts";
+import { fail } from "../../kernel/errors.ts";
+import { printable } from "../../kernel/json.ts";
+import { MAX_SOLANA_TRANSACTION_BYTES } from "../../kernel/limits.ts";
+import { type ByteReader, byteReader } from "./byte-reader.ts";
+
+/** An account of a message, under the index that instructions name it by: static ones first, then looked-up ones. */
+export type MessageAccount = {
+  /** Its address in base58, or `ADDRESS_TABLE_LOOKUP` where a lookup table supplies it. */
+  readonly key: string;
+  readonly signer: boolean;
+  /** Asked for as writable. The runtime still takes that away from programs and system accounts. */
+  readonly writable: boolean;
+  /** Where a lookup table supplies it. */
+  readonly lookup?: { readonly tableKey: string; readonly index: number };
+};
+
+export type CompiledInstruction = {
+  readonly program: MessageAccount;
+  readonly accounts: readonly MessageAccount[];
+  readonly data: Buffer;
+};
+
+export type AddressTableLookup = {
+  readonly tableKey: string;
+  readonly writableIndexes: readonly number[];
+  readonly readonlyIndexes: readonly number[];
+};
+
+export type SolanaTransaction = {
+  /** The request's field that it came from, for errors. */
+  readonly field: string;
+  readonly version: "legacy" | 0;
+  /** As they were given, 64 bytes each, in the order of the signers; placeholders are usually zero. */
+  readonly signatures: readonly Buffer[];
+  /** The signed bytes. */
+  readonly message: Buffer;
+  readonly accounts: readonly MessageAccount[];
+  readonly recentBlockhash: string;
+  readonly instructions: readonly CompiledInstruction[];
+  readonly lookups: readonly AddressTableLookup[];
+};
+
+/** The key of an account that a lookup table supplies: which it is stands on the chain, not in the transaction. */
+export const ADDRESS_TABLE_LOOKUP = "ADDRESS_TABLE_LOOKUP";
+
+const SIGNATURE_LENGTH = 64;
+const KEY_LENGTH = 32;
+/** Set in the first byte of a message that has a version; the legacy header's first count stays below it. */
+const VERSION_FLAG = 0x80;
+/** Indexes of accounts are single bytes. */
+const MAX_ACCOUNTS = 256;
+
+type Refuse = (place: string, reason: string) => never;
+
+/**
+ * Parses a whole wire transaction, signatures or their placeholders included, legacy or version 0. What the runtime's own
+ * checks of form refuse is refused here (`sanitize` of messages and transactions, and accounts listed twice), so whatever
+ * is parsed is read by every node in the same way. `field` names the request's field in errors.
+ *
+ * @throws KeysteadError TRANSACTION_INVALID, TRANSACTION_UNSUPPORTED for other versions
+ */
+export function parseTransaction(bytes: Uint8Array, field: string): SolanaTransaction {
+  const refuse: Refuse = (place, reason) =>
+    fail("TRANSACTION_INVALID", { field, reason: `is not a valid Solana transaction: ${place} ${reason}` });
+  checkBeginning(bytes, field, refuse);
+  // What was checked must stay what is signed, whatever becomes of the caller's bytes.
+  const wire = Buffer.from(bytes);
+  const reader = byteReader(wire, () => refuse("it", "ends too early"));
+  const signatures = readList(reader, "signatures", refuse, () => reader.take(SIGNATURE_LENGTH));
+  const message = wire.subarray(wire.length - reader.left());
+  const parsed = parseMessage(reader, field, refuse);
+  if (reader.left() > 0) refuse("it", `has ${reader.left()} bytes after its end`);
+  const required = parsed.accounts.filter(({ signer }) => signer).length;
+  if (signatures.length !== required) {
+    refuse("signatures", `has ${signatures.length} entries, and the header requires ${required} with placeholders`);
+  }
+  return { field, signatures, message, ...parsed };
+}
+
+/** What can be told before anything is read: versions from 1 on begin with their version, and may be larger. */
+function checkBeginning(bytes: Uint8Array, field: string, refuse: Refuse): void {
+  const first = bytes[0] ?? refuse("it", "is empty");
+  if (first === VERSION_FLAG) refuse("it", "begins with its message; signatures or placeholders must come first");
+  if (first > VERSION_FLAG) refuseVersion(first, field);
+  if (bytes.length > MAX_SOLANA_TRANSACTION_BYTES) {
+    refuse("it", `has ${bytes.length} bytes; the network takes at most ${MAX_SOLANA_TRANSACTION_BYTES}`);
+  }
+}
+
+function refuseVersion(prefix: number, field: string): never {
+  const version = prefix - VERSION_FLAG;
+  return fail("TRANSACTION_UNSUPPORTED", {
+    field,
+    reason: `has version ${version}; legacy and version 0 are supported`,
+  });
+}
+
+type Message = Pick<SolanaTransaction, "version" | "accounts" | "recentBlockhash" | "instructions" | "lookups">;
+
+function parseMessage(reader: ByteReader, field: string, refuse: Refuse): Message {
+  const { version, header } = readVersion(reader, field);
+  const readKey = () => base58.encode(reader.take(KEY_LENGTH));
+  const keys = readList(reader, "message.accountKeys", refuse, readKey);
+  const statics = staticAccounts(header, keys, refuse);
+  const recentBlockhash = readKey();
+  const compiled = readList(reader, "message.instructions", refuse, (place) => ({
+    place,
+    program: readByte(reader),
+    accounts: readBytes(reader, `${place}.accounts`, refuse),
+    data: readBytes(reader, `${place}.data`, refuse),
+  }));
+  const lookups = version === "legacy" ? [] : readLookups(reader, readKey, refuse);
+  const accounts = [...statics, ...lookedUpAccounts(lookups)];
+  if (accounts.length > MAX_ACCOUNTS) refuse("message", `has ${accounts.length} accounts; at most ${MAX_ACCOUNTS} fit`);
+  const instructions = compiled.map((instruction) => ({
+    program: programAt(instruction.program, statics, accounts.length, `${instruction.place}.program`, refuse),
+    accounts: [...instruction.accounts].map((index, position) =>
+      accountAt(index, accounts, `${instruction.place}.accounts[${position}]`, refuse),
+    ),
+    data: instruction.data,
+  }));
+  return { version, accounts, recentBlockhash, instructions, lookups };
+}
+
+function readVersion(reader: ByteReader, field: string): { version: "legacy" | 0; header: Buffer } {
+  const first = readByte(reader);
+  if (first > VERSION_FLAG) refuseVersion(first, field);
+  if (first === VERSION_FLAG) return { version: 0, header: reader.take(3) };
+  return { version: "legacy", header: Buffer.concat([Buffer.of(first), reader.take(2)]) };
+}
+
+/** Signers come first, and of signers and of the others the writable ones. */
+function staticAccounts(header: Buffer, keys: readonly string[], refuse: Refuse): MessageAccount[] {
+  const [required = 0, readonlySigned = 0, readonlyUnsigned = 0] = header;
+  if (readonlySigned >= required) refuse("message.header", "has no writable signer, who would pay the fee");
+  if (required + readonlyUnsigned > keys.length) {
+    refuse("message.header", `counts ${required + readonlyUnsigned} accounts, and there are ${keys.length}`);
+  }
+  const twice = keys.find((key, index) => keys.indexOf(key) !== index);
+  if (twice !== undefined) refuse("message.accountKeys", `has ${twice} twice`);
+  return keys.map((key, index) => {
+    const signer = index < required;
+    return { key, signer, writable: index < (signer ? required - readonlySigned : keys.length - readonlyUnsigned) };
+  });
+}
+
+function readLookups(reader: ByteReader, readKey: () => string, refuse: Refuse): readonly AddressTableLookup[] {
+  return readList(reader, "message.addressTableLookups", refuse, (place) => {
+    const tableKey = readKey();
+    const writableIndexes = [...readBytes(reader, `${place}.writableIndexes`, refuse)];
+    const readonlyIndexes = [...readBytes(reader, `${place}.readonlyIndexes`, refuse)];
+    if (writableIndexes.length + readonlyIndexes.length === 0) refuse(place, "looks nothing up");
+    return { tableKey, writableIndexes, readonlyIndexes };
+  });
+}
+
+/** First what all tables supply as writable, then what they supply as readonly. */
+function lookedUpAccounts(lookups: readonly AddressTableLookup[]): MessageAccount[] {
+  const accountsOf = (tableKey: string, indexes: readonly number[], writable: boolean): MessageAccount[] =>
+    indexes.map((index) => ({ key: ADDRESS_TABLE_LOOKUP, signer: false, writable, lookup: { tableKey, index } }));
+  return [
+    ...lookups.flatMap(({ tableKey, writableIndexes }) => accountsOf(tableKey, writableIndexes, true)),
+    ...lookups.flatMap(({ tableKey, readonlyIndexes }) => accountsOf(tableKey, readonlyIndexes, false)),
+  ];
+}
+
+function programAt(
+  index: number,
+  statics: readonly MessageAccount[],
+  accountCount: number,
+  place: string,
+  refuse: Refuse,
+): MessageAccount {
+  if (index === 0) refuse(place, "is the fee payer");
+  if (index >= statics.length && index < accountCount) refuse(place, "comes from a lookup table");
+  return accountAt(index, statics, place, refuse);
+}
+
+function accountAt(index: number, accounts: readonly MessageAccount[], place: string, refuse: Refuse): MessageAccount {
+  return accounts[index] ?? refuse(place, `is account ${index}, and there are ${accounts.length}`);
+}
+
+const readByte = (reader: ByteReader): number => reader.take(1).readUInt8();
+
+const readBytes = (reader: ByteReader, place: string, refuse: Refuse): Buffer =>
+  reader.take(readCompactU16(reader, place, refuse));
+
+function readList<Item>(
+  reader: ByteReader,
+  place: string,
+  refuse: Refuse,
+  read: (place: string) => Item,
+): readonly Item[] {
+  const length = readCompactU16(reader, place, refuse);
+  const items: Item[] = [];
+  // Every item takes bytes, so a length that is too great ends with the bytes.
+  for (let index = 0; index < length; index++) items.push(read(`${place}[${index}]`));
+  return items;
+}
+
+/** One to three bytes of seven bits each, least significant first; only the shortest spelling of a number counts. */
+function readCompactU16(reader: ByteReader, place: string, refuse: Refuse): number {
+  let value = 0;
+  for (let position = 0; position < 3; position++) {
+    const byte = readByte(reader);
+    value |= (byte & 0x7f) << (7 * position);
+    if (byte === 0 && position > 0) break;
+    if (byte < 0x80) return value <= 0xffff ? value : refuse(place, "has a length beyond 16 bits");
+  }
+  return refuse(place, "has a malformed length (compact-u16 in its shortest form is needed)");
+}
+
+/** The bytes that every signer signs. */
+export function messageOf(transaction: SolanaTransaction): Uint8Array {
+  return transaction.message;
+}
+
+/** The place of an address among the signers, and of its signature; undefined where its signature is not required. */
+export function signerIndex(transaction: SolanaTransaction, address: string): number | undefined {
+  const index = transaction.accounts.findIndex(({ key, signer }) => signer && key === address);
+  return index === -1 ? undefined : index;
+}
+
+/**
+ * The wire transaction with the 64-byte signature of `address` in its place; the others stay as they were given.
+ *
+ * @throws KeysteadError TRANSACTION_INVALID where the transaction does not require a signature of the address
+ */
+export function insertSignature(transaction: SolanaTransaction, address: string, signature: Uint8Array): Buffer {
+  if (signature.length !== SIGNATURE_LENGTH) throw new RangeError(`a signature has ${SIGNATURE_LENGTH} bytes`);
+  const place = signerIndex(transaction, address);
+  if (place === undefined) refuseSigner(transaction, address);
+  const signatures = transaction.signatures.map((given, index) => (index === place ? signature : given));
+  // So few signatures fit into a transaction that their number is one byte.
+  return Buffer.concat([Buffer.of(signatures.length), ...signatures, transaction.message]);
+}
+
+function refuseSigner({ field, accounts }: SolanaTransaction, address: string): never {
+  const signers = accounts.filter(({ signer }) => signer).map(({ key }) => key);
+  const reason = `is to be signed by ${signers.join(", ")}, not by ${printable(address)}`;
+  return fail("TRANSACTION_INVALID", { field, reason });
+}
+
+export type TransactionEncoding = "hex" | "base64";
+
+/**
+ * Parses a wire transaction written in hex, with or without `0x`, or in padded base64 in its canonical spelling.
+ *
+ * @throws KeysteadError as `parseTransaction` does
+ */
+export function decodeWireTransaction(text: string, encoding: TransactionEncoding, field: string): SolanaTransaction {
+  const bytes = encoding === "hex" ? bytesFromHex(text.replace(/^0x/i, "")) : bytesFromBase64(text);
+  const remedy = encoding === "hex" ? "must be an even number of hex digits" : "must be base64";
+  return parseTransaction(bytes ?? fail("TRANSACTION_INVALID", { field, reason: remedy }), field);
+}
+
+function bytesFromBase64(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, "base64");
+  return bytes.toString("base64") === text ? bytes : undefined;
+}
