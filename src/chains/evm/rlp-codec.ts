@@ -6,13 +6,16 @@ import { type RlpItem, rlpInteger } from "./rlp.ts";
  * How a value stands in RLP. `write` is the inverse of `read`: what was read is written as the very item it was read from,
  * so a decision on values is a decision on bytes. Hexadecimal values are lowercase with 0x.
  */
-export type RlpCodec<Value> = {
+export interface RlpCodec<Value> {
   read(item: RlpItem, place: string, refuse: Refuse): Value;
   write(value: Value): RlpItem;
-};
+}
 
 /** A codec of lists that have `length` items. */
-type RlpTupleCodec<Value> = RlpCodec<Value> & { readonly length: number; write(value: Value): readonly RlpItem[] };
+interface RlpTupleCodec<Value> extends RlpCodec<Value> {
+  readonly length: number;
+  write(value: Value): readonly RlpItem[];
+}
 
 type ValueOf<Codec> = Codec extends RlpCodec<infer Value> ? Value : never;
 // biome-ignore lint/suspicious/noExplicitAny: codecs of all values, whose types `ValueOf` takes out again
