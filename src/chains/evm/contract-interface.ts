@@ -31,7 +31,7 @@ const SELECTOR_LENGTH = 10;
  * @throws KeysteadError FIELD_INVALID
  */
 export function parseContractInterface(json: string, field: string): ContractInterface {
-  const refuse = refusalOf(field, "contract interface");
+  const refuse = refusalOf(field, "JSON ABI");
   if (Buffer.byteLength(json) > MAX_CONTRACT_INTERFACE_BYTES) {
     refuse("it", `is longer than ${MAX_CONTRACT_INTERFACE_BYTES} bytes`);
   }

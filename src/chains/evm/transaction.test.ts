@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { Transaction } from "ethers";
 import fc from "fast-check";
 import { type Hex, keccak256, serializeTransaction, type TransactionSerializable } from "viem";
+import { byteMutations } from "../../../test/support/byte-mutations.ts";
 import { bytesFromHex, toHex } from "../../kernel/bytes.ts";
 import { KeysteadError } from "../../kernel/errors.ts";
 import { MAX_EVM_TRANSACTION_BYTES } from "../../kernel/limits.ts";
@@ -73,15 +74,7 @@ function isRead(bytes: Uint8Array): boolean {
 test("every valid transaction with one byte changed, removed or added is refused or encodes to itself", () => {
   const outcomes = { read: 0, refused: 0 };
   for (const { unsigned } of vectors<Valid>("valid")) {
-    const bytes = bytesOf(unsigned);
-    for (let at = 0; at <= bytes.length; at++) {
-      const [before, byte, after] = [bytes.subarray(0, at), bytes.subarray(at, at + 1), bytes.subarray(at + 1)];
-      const changed = [0x01, 0x80, 0xff].map((mask) => byte.map((each) => each ^ mask));
-      const added = [0x00, 0x7f, 0x80, 0xc0, 0xff].map((extra) => Buffer.from([extra, ...byte]));
-      for (const middle of [...changed, ...added, Buffer.alloc(0)]) {
-        outcomes[isRead(Buffer.concat([before, middle, after])) ? "read" : "refused"]++;
-      }
-    }
+    for (const bytes of byteMutations(bytesOf(unsigned))) outcomes[isRead(bytes) ? "read" : "refused"]++;
   }
   assert(outcomes.read > 1000 && outcomes.refused > 10_000, JSON.stringify(outcomes));
 });
