@@ -1,52 +1,26 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { Transaction } from "ethers";
 import fc from "fast-check";
 import { type Hex, keccak256, serializeTransaction, type TransactionSerializable } from "viem";
-import { byteMutations } from "../../../test/support/byte-mutations.ts";
-import { bytesFromHex, toHex } from "../../kernel/bytes.ts";
-import { KeysteadError } from "../../kernel/errors.ts";
+import { isTransaction, testTransactionVectors, unsignedVector } from "../../../test/support/transaction-vectors.ts";
+import { toHex } from "../../kernel/bytes.ts";
 import { MAX_EVM_TRANSACTION_BYTES } from "../../kernel/limits.ts";
 import {
   ethereumFacts,
   hashToSign,
   parseUnsignedTransaction,
-  type RecoverableSignature,
   serializeSigned,
   serializeUnsigned,
 } from "./transaction.ts";
 
-type Valid = { name: string; unsigned: string; hash: string; signed: string } & RecoverableSignature;
-type Invalid = { name: string; code: string; reason: string; unsigned: string };
-
 const FIELD = "parameters.unsignedTransaction";
 const FROM = "0x9d8A62f656a8d1615C1294fd71e9CFb3E4855A4F";
-const vectors = <Case>(name: string): Case[] =>
-  JSON.parse(readFileSync(new URL(`../../../test/vectors/evm-transactions/${name}.json`, import.meta.url), "utf8"))
-    .cases;
-const bytesOf = (hex: string): Buffer => bytesFromHex(hex) ?? assert.fail(hex);
-const parse = (hex: string) => parseUnsignedTransaction(bytesOf(hex), FIELD);
+const FOLDER = "evm-transactions";
+const format = { parse: parseUnsignedTransaction, serializeUnsigned, hashToSign, serializeSigned };
+const parse = (hex: string) => parseUnsignedTransaction(Buffer.from(hex, "hex"), FIELD);
 
-test("valid vectors: the same bytes, hash and signed form as viem and ethers", () => {
-  const cases = vectors<Valid>("valid");
-  assert(cases.length >= 23);
-  for (const { name, unsigned, hash, signed, ...signature } of cases) {
-    const transaction = parse(unsigned);
-    assert.equal(toHex(serializeUnsigned(transaction)), unsigned, name);
-    assert.equal(toHex(hashToSign(transaction)), hash, name);
-    assert.equal(toHex(serializeSigned(transaction, signature)), signed, name);
-  }
-});
-
-test("invalid vectors: refused with the reason", () => {
-  const cases = vectors<Invalid>("invalid");
-  assert(cases.length >= 65);
-  for (const { name, code, reason, unsigned } of cases) {
-    const kind = code === "TRANSACTION_INVALID" ? "invalid transaction" : "unsupported transaction type";
-    assert.throws(() => parse(unsigned), { code, message: `${kind}: \`${FIELD}\` ${reason}` }, name);
-  }
-});
+testTransactionVectors(FOLDER, { valid: 23, invalid: 65 }, format);
 
 test("a transaction is at most 128 KiB", () => {
   const withData = (length: number) =>
@@ -59,32 +33,12 @@ test("a transaction is at most 128 KiB", () => {
   });
 });
 
-/** Whether the bytes are a transaction; if so, they must be its encoding, and if not, the error must say so. */
-function isRead(bytes: Uint8Array): boolean {
-  try {
-    const transaction = parseUnsignedTransaction(bytes, FIELD);
-    assert.deepEqual(serializeUnsigned(transaction), Buffer.from(bytes));
-    return true;
-  } catch (error) {
-    assert(error instanceof KeysteadError && error.code.startsWith("TRANSACTION_"), String(error));
-    return false;
-  }
-}
-
-test("every valid transaction with one byte changed, removed or added is refused or encodes to itself", () => {
-  const outcomes = { read: 0, refused: 0 };
-  for (const { unsigned } of vectors<Valid>("valid")) {
-    for (const bytes of byteMutations(bytesOf(unsigned))) outcomes[isRead(bytes) ? "read" : "refused"]++;
-  }
-  assert(outcomes.read > 1000 && outcomes.refused > 10_000, JSON.stringify(outcomes));
-});
-
 test("any bytes are refused with a reason or encode to themselves", () => {
   const typed = fc
     .tuple(fc.integer({ min: 0, max: 5 }), fc.uint8Array())
     .map(([type, rest]) => Buffer.from([type, ...rest]));
   fc.assert(
-    fc.property(fc.oneof(fc.uint8Array({ maxLength: 200 }), typed), (bytes) => void isRead(bytes)),
+    fc.property(fc.oneof(fc.uint8Array({ maxLength: 200 }), typed), (bytes) => void isTransaction(format, bytes)),
     { numRuns: 2000 },
   );
 });
@@ -191,7 +145,7 @@ function agreesWithEthers(unsigned: string, transaction: ReturnType<typeof parse
   assert.equal(facts.gas_price, theirs.gasPrice ?? theirs.maxFeePerGas);
 }
 
-const vector = (name: string) => parse(vectors<Valid>("valid").find((each) => each.name === name)?.unsigned ?? name);
+const vector = (name: string) => parseUnsignedTransaction(unsignedVector(FOLDER, name), FIELD);
 
 test("facts of a legacy transaction", () => {
   const common = { type: "LEGACY", from: FROM.toLowerCase(), to: `0x${"35".repeat(20)}`, data: "0x", gas: 21_000n };

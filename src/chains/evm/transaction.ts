@@ -144,8 +144,9 @@ function readLegacy(item: RlpItem, refuse: Refuse): EvmTransaction {
     chainId: uint64.read(chainId, "chainId", refuse),
     ...FORMS.LEGACY.read(item.slice(0, LEGACY_LENGTH), "", refuse),
   } as const;
-  if (transaction.chainId === 0n)
+  if (transaction.chainId === 0n) {
     refuse("chainId", "must not be 0; leave it and the two zeros out to sign without one");
+  }
   return transaction;
 }
 

@@ -1,13 +1,10 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import fc from "fast-check";
 import { type Hex, keccak256 } from "viem";
 import { Transaction } from "viem/tempo";
-import { byteMutations } from "../../../test/support/byte-mutations.ts";
-import { bytesFromHex, toHex } from "../../kernel/bytes.ts";
-import { KeysteadError } from "../../kernel/errors.ts";
-import type { RecoverableSignature } from "../evm/transaction.ts";
+import { testTransactionVectors, unsignedVector } from "../../../test/support/transaction-vectors.ts";
+import { toHex } from "../../kernel/bytes.ts";
 import {
   hashTempoToSign,
   parseUnsignedTempoTransaction,
@@ -16,54 +13,21 @@ import {
   tempoFacts,
 } from "./transaction.ts";
 
-type Valid = { name: string; unsigned: string; hash: string; signed: string } & RecoverableSignature;
-type Invalid = { name: string; code: string; reason: string; unsigned: string };
-
 const FIELD = "parameters.unsignedTransaction";
 const FROM = "0x9d8A62f656a8d1615C1294fd71e9CFb3E4855A4F";
-const vectors = <Case>(name: string): Case[] =>
-  JSON.parse(readFileSync(new URL(`../../../test/vectors/tempo-transactions/${name}.json`, import.meta.url), "utf8"))
-    .cases;
-const bytesOf = (hex: string): Buffer => bytesFromHex(hex) ?? assert.fail(hex);
-const parse = (hex: string) => parseUnsignedTempoTransaction(bytesOf(hex), FIELD);
+const FOLDER = "tempo-transactions";
+const parse = (hex: string) => parseUnsignedTempoTransaction(Buffer.from(hex, "hex"), FIELD);
 
-test("Tempo: valid vectors have the same bytes, hash and signed form as viem's", () => {
-  const cases = vectors<Valid>("valid");
-  assert(cases.length >= 13);
-  for (const { name, unsigned, hash, signed, ...signature } of cases) {
-    const transaction = parse(unsigned);
-    assert.equal(toHex(serializeUnsignedTempo(transaction)), unsigned, name);
-    assert.equal(toHex(hashTempoToSign(transaction)), hash, name);
-    assert.equal(toHex(serializeSignedTempo(transaction, signature)), signed, name);
-  }
-});
-
-test("Tempo: invalid vectors are refused with the reason", () => {
-  const cases = vectors<Invalid>("invalid");
-  assert(cases.length >= 27);
-  for (const { name, code, reason, unsigned } of cases) {
-    const kind = code === "TRANSACTION_INVALID" ? "invalid transaction" : "unsupported transaction type";
-    assert.throws(() => parse(unsigned), { code, message: `${kind}: \`${FIELD}\` ${reason}` }, name);
-  }
-});
-
-function isRead(bytes: Uint8Array): boolean {
-  try {
-    assert.deepEqual(serializeUnsignedTempo(parseUnsignedTempoTransaction(bytes, FIELD)), Buffer.from(bytes));
-    return true;
-  } catch (error) {
-    assert(error instanceof KeysteadError && error.code.startsWith("TRANSACTION_"), String(error));
-    return false;
-  }
-}
-
-test("Tempo: every valid transaction with one byte changed, removed or added is refused or encodes to itself", () => {
-  const outcomes = { read: 0, refused: 0 };
-  for (const { unsigned } of vectors<Valid>("valid")) {
-    for (const bytes of byteMutations(bytesOf(unsigned))) outcomes[isRead(bytes) ? "read" : "refused"]++;
-  }
-  assert(outcomes.read > 1000 && outcomes.refused > 10_000, JSON.stringify(outcomes));
-});
+testTransactionVectors(
+  FOLDER,
+  { valid: 13, invalid: 27 },
+  {
+    parse: parseUnsignedTempoTransaction,
+    serializeUnsigned: serializeUnsignedTempo,
+    hashToSign: hashTempoToSign,
+    serializeSigned: serializeSignedTempo,
+  },
+);
 
 const hexOf = (minLength: number, maxLength = minLength): fc.Arbitrary<Hex> =>
   fc.uint8Array({ minLength, maxLength }).map((bytes) => `0x${toHex(bytes)}` as const);
@@ -123,7 +87,7 @@ test("Tempo: random transactions have viem's hash, signed form and values", asyn
   );
 });
 
-const vector = (name: string) => parse(vectors<Valid>("valid").find((each) => each.name === name)?.unsigned ?? name);
+const vector = (name: string) => parseUnsignedTempoTransaction(unsignedVector(FOLDER, name), FIELD);
 
 test("Tempo: facts of a batch", () => {
   const { calls, ...facts } = tempoFacts(vector("a batch with a creation and an empty call"), FROM);
