@@ -53,6 +53,18 @@ export const MAX_PROGRAM_INTERFACE_LENGTH = 400_000;
 export const MAX_BORSH_VALUES = 2048;
 /** ... and how deep they may stand inside one another. */
 export const MAX_BORSH_DEPTH = 64;
+/** Bytes of one unsigned EVM or Tempo transaction; nodes take no larger one into their pools. */
+export const MAX_EVM_TRANSACTION_BYTES = 128 * 1024;
+/** Byte strings and lists in one RLP encoding ... */
+export const MAX_RLP_ITEMS = 16_384;
+/** ... and lists inside one another. */
+export const MAX_RLP_DEPTH = 16;
+/** Bytes of one smart contract interface in UTF-8. */
+export const MAX_CONTRACT_INTERFACE_BYTES = 400 * 1024;
+/** Functions of one smart contract interface. */
+export const MAX_CONTRACT_FUNCTIONS = 2000;
+/** Array dimensions of one type of a contract's interface. */
+export const MAX_ABI_DIMENSIONS = 16;
 
 export const MAX_USERS = 100;
 export const MAX_PRIVATE_KEYS = 1000;

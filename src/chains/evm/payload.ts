@@ -21,13 +21,14 @@ export function refusalOf(field: string, kind: string): Refuse {
 /** The object that the JSON text of a payload holds, parsed as strictly as a request body (see `parseJson`). */
 export function parsePayload(json: string, refuse: Refuse): JsonObject {
   if (json.length > MAX_PAYLOAD_LENGTH) refuse("it", `is longer than ${MAX_PAYLOAD_LENGTH} characters`);
-  // Encoding would turn half a surrogate pair into U+FFFD without a word, and something else would be signed.
-  if (!json.isWellFormed()) refuse("it", "holds a lone surrogate");
-  const value = parseText(json, refuse);
+  const value = parseJsonText(json, refuse);
   return isJsonObject(value) ? value : refuse("it", "must be a JSON object");
 }
 
-function parseText(json: string, refuse: Refuse): unknown {
+/** Any JSON value, parsed as strictly as a request body. Its length is the caller's to bound. */
+export function parseJsonText(json: string, refuse: Refuse): unknown {
+  // Encoding would turn half a surrogate pair into U+FFFD without a word, and something else would be signed.
+  if (!json.isWellFormed()) refuse("it", "holds a lone surrogate");
   try {
     return parseJson(Buffer.from(json));
   } catch (error) {
