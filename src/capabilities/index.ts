@@ -1,6 +1,7 @@
 import type { Operation } from "../engine/declare.ts";
 import { activities } from "./activities/index.ts";
 import { credentials } from "./credentials/index.ts";
+import { ipAllowlists } from "./ip-allowlists/index.ts";
 import { organizations } from "./organizations/index.ts";
 import { policies } from "./policies/index.ts";
 import { privateKeys } from "./private-keys/index.ts";
@@ -18,6 +19,7 @@ export const operations: readonly Operation[] = [
   ...privateKeys,
   ...signing,
   ...policies,
+  ...ipAllowlists,
   ...webhooks,
   ...activities,
 ];

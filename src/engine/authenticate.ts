@@ -5,6 +5,7 @@ import { fail } from "../kernel/errors.ts";
 import type { Reader } from "../storage/engine.ts";
 import { prepared } from "../storage/prepared.ts";
 import type { Actor, Organization } from "./declare.ts";
+import { type Allowlist, type Allowlists, refuseAddress } from "./ip-allowlists.ts";
 
 /** The stamp headers of a request, as they came. */
 export interface StampHeaders {
@@ -31,6 +32,8 @@ export interface Principal {
   actor: Actor;
   credentialKey: CredentialKey;
   stampRecord: StampRecord;
+  /** Where the request came from, as the network layer tells it. */
+  remoteAddress: string | undefined;
 }
 
 /** @throws KeysteadError with a 401: none, more than one, or a malformed stamp */
@@ -42,14 +45,14 @@ export function decodeStamp({ apiKey, webAuthn }: StampHeaders): Stamp {
 }
 
 /**
- * The user who made `stamp` over `body`, looked up in the organization of the request and then in its parent.
+ * The user who made `stamp` over `body`, looked up in the organization of the request and then in its parent. Where the
+ * request comes from is held against the allowlist of the user's own organization.
  *
- * @throws KeysteadError with a 401
+ * @throws KeysteadError with a 401, or IP_NOT_ALLOWED
  */
 export async function authenticate(
   read: Reader,
-  stamp: Stamp,
-  body: Uint8Array,
+  { stamp, body, remoteAddress }: { stamp: Stamp; body: Uint8Array; remoteAddress: string | undefined },
   organizationId: string,
   now: number,
 ): Promise<Principal> {
@@ -64,12 +67,14 @@ export async function authenticate(
       fail("API_KEY_SIGNATURE_INVALID", { reason: "the signature does not match the body" });
     }
     refuseExpired(found, organizationId, publicKey, now);
+    refuseAddress(found.allowlists, found.actor.organizationId, remoteAddress);
     const stampRecord = { publicKey, scheme, signature: signatureAsSent.toString("hex") };
-    return { organization: found.organization, actor: found.actor, credentialKey, stampRecord };
+    return { organization: found.organization, actor: found.actor, credentialKey, stampRecord, remoteAddress };
   }
   const { credentialId, signature } = stamp.stamp;
   const found = await findAuthenticatorHolder(read, organizationId, credentialId);
   await verifyWebAuthnStamp(stamp.stamp, body, { publicKey: found.publicKey, rpIdHash: found.rpIdHash });
+  refuseAddress(found.allowlists, found.actor.organizationId, remoteAddress);
   return {
     organization: found.organization,
     actor: found.actor,
@@ -79,29 +84,34 @@ export async function authenticate(
       scheme: "SIGNATURE_SCHEME_TK_WEBAUTHN",
       signature: signature.toString("hex"),
     },
+    remoteAddress,
   };
 }
 
 /**
  * The same user as of now, without the signature: between the stamp and the decision the credential may have gone, the
- * user may have left the root quorum.
+ * user may have left the root quorum, the allowlist may have changed.
  *
- * @throws KeysteadError with a 401
+ * @throws KeysteadError with a 401, or IP_NOT_ALLOWED
  */
 export async function reload(read: Reader, principal: Principal, now: number): Promise<Principal> {
-  const { credentialKey, organization } = principal;
+  const { credentialKey, organization, remoteAddress } = principal;
   if (credentialKey.kind === "webAuthn") {
     const found = await findAuthenticatorHolder(read, organization.id, credentialKey.credentialId);
+    refuseAddress(found.allowlists, found.actor.organizationId, remoteAddress);
     return { ...principal, organization: found.organization, actor: found.actor };
   }
   const found = await findApiKeyHolder(read, organization.id, credentialKey.publicKey);
   refuseExpired(found, organization.id, credentialKey.publicKey, now);
+  refuseAddress(found.allowlists, found.actor.organizationId, remoteAddress);
   return { ...principal, organization: found.organization, actor: found.actor };
 }
 
 interface Holder {
   organization: Organization;
   actor: Actor;
+  /** What its own organization says of where the credential may be used. */
+  allowlists: Allowlists;
 }
 
 async function findApiKeyHolder(
@@ -112,7 +122,9 @@ async function findApiKeyHolder(
   const rows = await selectApiKeyHolders(read, { organizationId, publicKey });
   const row = ownFirst(rows, organizationId);
   if (!row) return fail("PUBLIC_KEY_NOT_FOUND", { organizationId, publicKey });
-  return { ...holderOf(row, row.credential_type), expiresAt: row.expires_at };
+  const ofKey = allowlistOf(row.key_rules, row.key_on_evaluation_error);
+  const holder = holderOf(row, row.credential_type, ofKey);
+  return { ...holder, expiresAt: row.expires_at };
 }
 
 async function findAuthenticatorHolder(
@@ -124,7 +136,7 @@ async function findAuthenticatorHolder(
   const row = ownFirst(rows, organizationId);
   if (!row) return fail("CREDENTIAL_NOT_FOUND", { organizationId, credentialId });
   return {
-    ...holderOf(row, "CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR"),
+    ...holderOf(row, "CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR", undefined),
     publicKey: Buffer.from(row.public_key),
     rpIdHash: Buffer.from(row.rp_id_hash),
   };
@@ -148,10 +160,18 @@ interface HolderRow {
   user_id: string;
   user_name: string;
   root_member: string | null;
+  allowlist_rules: string | null;
+  allowlist_on_evaluation_error: Allowlist["onEvaluationError"] | null;
 }
 
-function holderOf(row: HolderRow, credentialType: string): Holder {
+const allowlistOf = (
+  rules: string | null,
+  onEvaluationError: Allowlist["onEvaluationError"] | null,
+): Allowlist | undefined => (rules === null || onEvaluationError === null ? undefined : { rules, onEvaluationError });
+
+function holderOf(row: HolderRow, credentialType: string, ofKey: Allowlist | undefined): Holder {
   return {
+    allowlists: { ofOrganization: allowlistOf(row.allowlist_rules, row.allowlist_on_evaluation_error), ofKey },
     organization: {
       id: row.organization_id,
       parentId: row.parent_id,
@@ -186,7 +206,10 @@ function curveOfCredential(type: string): string {
   return "API_KEY_CURVE_P256";
 }
 
-/** Of the organization `o`, the credential `c`, its user `u`, and the user's seat `m` in the root quorum. */
+/**
+ * Of the organization `o`, the credential `c`, its user `u`, the user's seat `m` in the root quorum, and the allowlist `a` of
+ * their organization where it is enabled.
+ */
 const holderColumns = [
   "o.id as organization_id",
   "o.parent_id",
@@ -199,6 +222,8 @@ const holderColumns = [
   "u.id as user_id",
   "u.name as user_name",
   "m.user_id as root_member",
+  "a.rules as allowlist_rules",
+  "a.on_evaluation_error as allowlist_on_evaluation_error",
 ] as const;
 
 const selectApiKeyHolders = prepared<{ organizationId: string; publicKey: string }>()(
@@ -218,8 +243,23 @@ const selectApiKeyHolders = prepared<{ organizationId: string; publicKey: string
       .leftJoin("root_quorum_members as m", (join) =>
         join.onRef("m.organization_id", "=", "c.organization_id").onRef("m.user_id", "=", "c.user_id"),
       )
+      .leftJoin("ip_allowlists as a", (join) =>
+        join
+          .onRef("a.organization_id", "=", "c.organization_id")
+          .onRef("a.id", "=", "c.organization_id")
+          .on("a.enabled", "=", 1),
+      )
+      .leftJoin("ip_allowlists as k", (join) =>
+        join.onRef("k.organization_id", "=", "c.organization_id").onRef("k.id", "=", "c.id"),
+      )
       .where("o.id", "=", organizationId)
-      .select([...holderColumns, "c.credential_type", "c.expires_at"]),
+      .select([
+        ...holderColumns,
+        "c.credential_type",
+        "c.expires_at",
+        "k.rules as key_rules",
+        "k.on_evaluation_error as key_on_evaluation_error",
+      ]),
 );
 
 const selectAuthenticatorHolders = prepared<{ organizationId: string; credentialId: string }>()(
@@ -238,6 +278,12 @@ const selectAuthenticatorHolders = prepared<{ organizationId: string; credential
       )
       .leftJoin("root_quorum_members as m", (join) =>
         join.onRef("m.organization_id", "=", "c.organization_id").onRef("m.user_id", "=", "c.user_id"),
+      )
+      .leftJoin("ip_allowlists as a", (join) =>
+        join
+          .onRef("a.organization_id", "=", "c.organization_id")
+          .onRef("a.id", "=", "c.organization_id")
+          .on("a.enabled", "=", 1),
       )
       .where("o.id", "=", organizationId)
       .select([...holderColumns, "c.public_key", "c.rp_id_hash"]),

@@ -34,7 +34,7 @@ export type Subject =
   | { governedBy: "rootQuorum" }
   | {
       governedBy: "policies";
-      resource: "CREDENTIAL" | "ORGANIZATION" | "POLICY" | "PRIVATE_KEY" | "USER" | "WEBHOOK_ENDPOINT";
+      resource: "CONFIG" | "CREDENTIAL" | "ORGANIZATION" | "POLICY" | "PRIVATE_KEY" | "USER" | "WEBHOOK_ENDPOINT";
       action: "CREATE" | "UPDATE" | "DELETE" | "SIGN";
       /** Whose credentials these are, where users may manage their own. */
       ownerId?: string;

@@ -142,7 +142,10 @@ describe("blocks", () => {
     const near = (network: string, flipped: bigint): string | undefined => {
       const address = parseIpAddress(network);
       if (!address) return undefined;
-      return formatIpAddress({ ...address, bits: address.bits ^ (flipped & (address.family === 4 ? 0xffffffffn : ~0n)) });
+      return formatIpAddress({
+        ...address,
+        bits: address.bits ^ (flipped & (address.family === 4 ? 0xffffffffn : ~0n)),
+      });
     };
     let inside = 0;
     let outside = 0;

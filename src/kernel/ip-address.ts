@@ -47,7 +47,8 @@ export function parseCidr(text: string): Cidr | { problem: string } {
     return { problem: `must have a prefix from 0 to ${WIDTH[asWritten]} after its slash` };
   }
   const prefix = asWritten === family ? given : given - MAPPED_PREFIX;
-  if (prefix < 0) return { problem: `must have a prefix of at least ${MAPPED_PREFIX}: the address is an IPv4-mapped one` };
+  if (prefix < 0)
+    return { problem: `must have a prefix of at least ${MAPPED_PREFIX}: the address is an IPv4-mapped one` };
   const beyond = BigInt(WIDTH[family] - prefix);
   return { family, bits: (bits >> beyond) << beyond, prefix };
 }
@@ -67,8 +68,7 @@ export function isWithin(address: IpAddress, cidr: Cidr): boolean {
 
 const isMapped = (bits: bigint): boolean => bits >> 32n === MAPPED;
 
-const bitsOfIpv4 = (text: string): bigint =>
-  text.split(".").reduce((bits, octet) => (bits << 8n) | BigInt(octet), 0n);
+const bitsOfIpv4 = (text: string): bigint => text.split(".").reduce((bits, octet) => (bits << 8n) | BigInt(octet), 0n);
 
 function bitsOfIpv6(text: string): bigint {
   const [head = "", tail] = text.split("::");

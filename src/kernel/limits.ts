@@ -39,6 +39,12 @@ export const MAX_USERS = 100;
 export const MAX_PRIVATE_KEYS = 1000;
 export const MAX_TAGS = 100;
 export const MAX_POLICIES = 100;
+/** Rules of one IP allowlist. */
+export const MAX_IP_RULES = 10;
+/** Shortest prefix of such a rule, by the family of its addresses. */
+export const MIN_IP_RULE_PREFIX = { 4: 20, 6: 48 } as const;
+/** Entries of an X-Forwarded-For header that are looked at, from the right. */
+export const MAX_FORWARDED_ADDRESSES = 32;
 export const MAX_AUTHENTICATORS_PER_USER = 10;
 export const MAX_LASTING_API_KEYS_PER_USER = 10;
 export const MAX_EXPIRING_API_KEYS_PER_USER = 10;
