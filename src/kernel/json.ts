@@ -1,5 +1,5 @@
 import { fail } from "./errors.ts";
-import { MAX_JSON_DEPTH } from "./limits.ts";
+import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from "./limits.ts";
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -13,7 +13,7 @@ const CLOSE_ARRAY = 0x5d;
 
 /**
  * Parses a JSON body (RFC 8259, UTF-8) more strictly than `JSON.parse`: no duplicate or `__proto__` keys, at most
- * `MAX_JSON_DEPTH` levels, no NUL and no lone surrogate in any string. What two parsers could read in two ways is refused,
+ * `MAX_JSON_DEPTH` levels and `MAX_JSON_VALUES` values, no NUL and no lone surrogate in any string. What two parsers could read in two ways is refused,
  * because the body is signed and stored as bytes and decided on as values.
  *
  * @throws KeysteadError BODY_INVALID or FIELD_INVALID
@@ -37,10 +37,15 @@ export function parseJson(bytes: Uint8Array): unknown {
   return value;
 }
 
-/** Walks the text once: depth, and the keys of every object. `text` is known to be valid JSON. */
+/** Walks the text once: depth, number of values, and the keys of every object. `text` is known to be valid JSON. */
 function checkStructure(text: string): void {
   const keysOfOpen: (Set<string> | undefined)[] = [];
   let keyIsNext = false;
+  // Every value but the last of its object or array has a comma after it; an empty one counts as if it held a value.
+  let values = 0;
+  const countValue = () => {
+    if (++values > MAX_JSON_VALUES) fail("BODY_INVALID", { reason: `it holds more than ${MAX_JSON_VALUES} values` });
+  };
   for (let i = 0; i < text.length; i++) {
     const char = text.charCodeAt(i);
     if (char === QUOTE) {
@@ -51,6 +56,7 @@ function checkStructure(text: string): void {
       }
       i = end;
     } else if (char === OPEN_OBJECT || char === OPEN_ARRAY) {
+      countValue();
       keyIsNext = char === OPEN_OBJECT;
       if (keysOfOpen.push(keyIsNext ? new Set() : undefined) > MAX_JSON_DEPTH) {
         fail("BODY_INVALID", { reason: `it is nested deeper than ${MAX_JSON_DEPTH} levels` });
@@ -59,6 +65,7 @@ function checkStructure(text: string): void {
       keysOfOpen.pop();
       keyIsNext = false;
     } else if (char === COMMA) {
+      countValue();
       keyIsNext = keysOfOpen.at(-1) !== undefined;
     }
   }

@@ -12,6 +12,8 @@ export const MAX_ATTESTATION_LENGTH = 64 * 1024;
 export const MAX_HEADER_BYTES = 128 * 1024;
 /** Objects and arrays inside one another in a JSON body. */
 export const MAX_JSON_DEPTH = 64;
+/** Values in a JSON body: members of objects and entries of arrays, at every level. Looking at each takes its time. */
+export const MAX_JSON_VALUES = 100_000;
 
 /** A request is accepted this long after its `timestampMs` ... */
 export const MAX_REQUEST_AGE_MS = 60 * 60 * 1000;
