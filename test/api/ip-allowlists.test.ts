@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, afterEach, before, describe, it } from "node:test";
+import { after, afterEach, before, describe, it, mock } from "node:test";
 import { removeAllAllowlists } from "../../src/capabilities/ip-allowlists/store.ts";
 import { addOrganization, replaceRootQuorum } from "../../src/capabilities/organizations/store.ts";
 import { addUser as storeUser } from "../../src/capabilities/users/store.ts";
@@ -353,6 +353,28 @@ for (const engine of engines) {
         assert.equal((await whoamiFrom(HERE, {}, parentInSub)).status, 200);
         assertRefused(await whoamiFrom(ELSEWHERE, {}, parentInSub), ELSEWHERE);
       });
+    });
+
+    it("are asked again inside the transaction: one that is set meanwhile counts", async () => {
+      const { signer } = server.opened;
+      const ask = signer.ask.bind(signer) as (message: unknown) => Promise<never>;
+      const asked = mock.method(
+        signer,
+        "ask",
+        async (message: unknown) => {
+          await set(allow(HERE));
+          return ask(message);
+        },
+        { times: 1 },
+      );
+      const privateKeys = [
+        { privateKeyName: "too late", curve: "CURVE_ED25519", privateKeyTags: [], addressFormats: [] },
+      ];
+      const answer = await submitFrom(ELSEWHERE, "create_private_keys", { privateKeys });
+      asked.mock.restore();
+      assert.equal(asked.mock.callCount(), 1, "the stamp was accepted before");
+      assertRefused(answer, ELSEWHERE);
+      assert.deepEqual((await root.read("list_private_keys")).privateKeys, []);
     });
 
     it("bind from the commit on, whatever is on its way: nothing is carried out beside them", async () => {
