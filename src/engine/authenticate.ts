@@ -250,7 +250,8 @@ const selectApiKeyHolders = prepared<{ organizationId: string; publicKey: string
           .on("a.enabled", "=", 1),
       )
       .leftJoin("ip_allowlists as k", (join) =>
-        join.onRef("k.organization_id", "=", "c.organization_id").onRef("k.id", "=", "c.id"),
+        // A key's list counts only beside an enabled one of the organization; without that nothing is looked up.
+        join.onRef("k.organization_id", "=", "a.organization_id").onRef("k.id", "=", "c.id"),
       )
       .where("o.id", "=", organizationId)
       .select([

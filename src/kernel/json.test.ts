@@ -29,6 +29,8 @@ it("refuses what two readers could read in two ways, or none could store", () =>
     ['{"\\udc00":1}', /lone surrogate/],
     ["[".repeat(65) + "]".repeat(65), /deeper than 64/],
     ["[".repeat(100_000), /not valid JSON/],
+    [`["${"a".repeat(200_000)}`, /not valid JSON/],
+    [`["${"\\".repeat(200_001)}"`, /not valid JSON/],
   ];
   for (const [text, message] of cases) assert.throws(() => parse(text), message, text.slice(0, 60));
   assert.throws(() => parseJson(Buffer.from([0x22, 0xff, 0x22])), /not valid UTF-8/);

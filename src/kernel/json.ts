@@ -25,6 +25,7 @@ export function parseJson(bytes: Uint8Array): unknown {
   } catch {
     fail("BODY_INVALID", { reason: "it is not valid UTF-8" });
   }
+  refuseManyValues(text);
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -37,15 +38,28 @@ export function parseJson(bytes: Uint8Array): unknown {
   return value;
 }
 
-/** Walks the text once: depth, number of values, and the keys of every object. `text` is known to be valid JSON. */
+/**
+ * Before parsing, which makes every value. What opens and what parts values is counted, in text that may yet turn out not to be
+ * JSON; a body of ordinary size is short enough to be passed over.
+ */
+function refuseManyValues(text: string): void {
+  if (text.length <= MAX_JSON_VALUES) return;
+  let values = 0;
+  for (let i = 0; i < text.length; i++) {
+    const char = text.charCodeAt(i);
+    if (char === QUOTE) {
+      i = endOfString(text, i);
+      if (i < 0) return;
+    } else if (char === COMMA || char === OPEN_OBJECT || char === OPEN_ARRAY) {
+      if (++values > MAX_JSON_VALUES) fail("BODY_INVALID", { reason: `it holds more than ${MAX_JSON_VALUES} values` });
+    }
+  }
+}
+
+/** Walks the text once: depth, and the keys of every object. `text` is known to be valid JSON. */
 function checkStructure(text: string): void {
   const keysOfOpen: (Set<string> | undefined)[] = [];
   let keyIsNext = false;
-  // Every value but the last of its object or array has a comma after it; an empty one counts as if it held a value.
-  let values = 0;
-  const countValue = () => {
-    if (++values > MAX_JSON_VALUES) fail("BODY_INVALID", { reason: `it holds more than ${MAX_JSON_VALUES} values` });
-  };
   for (let i = 0; i < text.length; i++) {
     const char = text.charCodeAt(i);
     if (char === QUOTE) {
@@ -56,7 +70,6 @@ function checkStructure(text: string): void {
       }
       i = end;
     } else if (char === OPEN_OBJECT || char === OPEN_ARRAY) {
-      countValue();
       keyIsNext = char === OPEN_OBJECT;
       if (keysOfOpen.push(keyIsNext ? new Set() : undefined) > MAX_JSON_DEPTH) {
         fail("BODY_INVALID", { reason: `it is nested deeper than ${MAX_JSON_DEPTH} levels` });
@@ -65,7 +78,6 @@ function checkStructure(text: string): void {
       keysOfOpen.pop();
       keyIsNext = false;
     } else if (char === COMMA) {
-      countValue();
       keyIsNext = keysOfOpen.at(-1) !== undefined;
     }
   }
@@ -79,6 +91,7 @@ function checkKey(text: string, start: number, end: number, seen: Set<string>): 
   seen.add(key);
 }
 
+/** Where the string that starts here ends; -1 if nowhere. */
 function endOfString(text: string, start: number): number {
   let end = start;
   for (;;) {
