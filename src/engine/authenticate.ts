@@ -8,6 +8,7 @@ import type { Reader } from "../storage/engine.ts";
 import { prepared } from "../storage/prepared.ts";
 import type { Schema } from "../storage/schema.ts";
 import type { Actor, Organization } from "./declare.ts";
+import { type Allowlist, type Allowlists, refuseAddress } from "./ip-allowlists.ts";
 
 /** The stamp headers of a request, as they came. */
 export interface StampHeaders {
@@ -34,6 +35,8 @@ export interface Principal {
   actor: Actor;
   credentialKey: CredentialKey;
   stampRecord: StampRecord;
+  /** Where the request came from, as the network layer tells it. */
+  remoteAddress: string | undefined;
 }
 
 /** @throws KeysteadError with a 401: none, more than one, or a malformed stamp */
@@ -52,18 +55,21 @@ export interface StampedBody {
   body: Uint8Array;
   organizationId: string;
   reach: Reach;
+  /** Undefined where it is not known. */
+  remoteAddress: string | undefined;
   /** Milliseconds. */
   now: number;
 }
 
 /**
- * The user who made `stamp` over `body`, looked up in the organization of the request and then in its parent.
+ * The user who made `stamp` over `body`, looked up in the organization of the request and then in its parent. Where the
+ * request comes from is held against the allowlist of the user's own organization.
  *
- * @throws KeysteadError with a 401
+ * @throws KeysteadError with a 401, or IP_NOT_ALLOWED
  */
 export async function authenticate(
   read: Reader,
-  { stamp, body, organizationId, reach, now }: StampedBody,
+  { stamp, body, organizationId, reach, remoteAddress, now }: StampedBody,
 ): Promise<Principal> {
   if (stamp.kind === "apiKey") {
     const { publicKey, scheme, signatureAsSent, curve } = stamp.stamp;
@@ -76,13 +82,15 @@ export async function authenticate(
       fail("API_KEY_SIGNATURE_INVALID", { reason: "the signature does not match the body" });
     }
     refuseExpired(found, organizationId, publicKey, now);
+    refuseAddress(found.allowlists, found.actor.organizationId, remoteAddress);
     const stampRecord = { publicKey, scheme, signature: signatureAsSent.toString("hex") };
-    return { organization: found.organization, actor: found.actor, credentialKey, stampRecord };
+    return { organization: found.organization, actor: found.actor, credentialKey, stampRecord, remoteAddress };
   }
   const { credentialId, signature } = stamp.stamp;
   const found = await findAuthenticatorHolder(read, { organizationId, credentialId, reach });
   const { publicKey, rpIdHash, allowedOrigins } = found;
   await verifyWebAuthnStamp(stamp.stamp, body, { publicKey, rpIdHash, allowedOrigins });
+  refuseAddress(found.allowlists, found.actor.organizationId, remoteAddress);
   return {
     organization: found.organization,
     actor: found.actor,
@@ -92,30 +100,35 @@ export async function authenticate(
       scheme: "SIGNATURE_SCHEME_TK_WEBAUTHN",
       signature: signature.toString("hex"),
     },
+    remoteAddress,
   };
 }
 
 /**
  * The same user as of now, without the signature: between the stamp and the decision the credential may have gone, the
- * user may have left the root quorum.
+ * user may have left the root quorum, the allowlist may have changed.
  *
- * @throws KeysteadError with a 401
+ * @throws KeysteadError with a 401, or IP_NOT_ALLOWED
  */
 export async function reload(read: Reader, principal: Principal, now: number): Promise<Principal> {
-  const { credentialKey, organization } = principal;
+  const { credentialKey, organization, remoteAddress } = principal;
   const within = { organizationId: organization.id, reach: "organization" } as const;
   if (credentialKey.kind === "webAuthn") {
     const found = await findAuthenticatorHolder(read, { ...within, credentialId: credentialKey.credentialId });
+    refuseAddress(found.allowlists, found.actor.organizationId, remoteAddress);
     return { ...principal, organization: found.organization, actor: found.actor };
   }
   const found = await findApiKeyHolder(read, { ...within, publicKey: credentialKey.publicKey });
   refuseExpired(found, organization.id, credentialKey.publicKey, now);
+  refuseAddress(found.allowlists, found.actor.organizationId, remoteAddress);
   return { ...principal, organization: found.organization, actor: found.actor };
 }
 
 interface Holder {
   organization: Organization;
   actor: Actor;
+  /** What its own organization says of where the credential may be used. */
+  allowlists: Allowlists;
 }
 
 type Within<Key> = Key & { organizationId: string; reach: Reach };
@@ -131,7 +144,9 @@ async function findApiKeyHolder(
       ? onlyOne(await selectSubOrganizationApiKeyHolders(read, { organizationId, publicKey }), "public key")
       : undefined);
   if (!row) return fail("PUBLIC_KEY_NOT_FOUND", { organizationId, publicKey });
-  return { ...holderOf(row, row.credential_type, row.session_profile_id), expiresAt: row.expires_at };
+  const ofKey = allowlistOf(row.key_rules, row.key_on_evaluation_error);
+  const credential = { type: row.credential_type, sessionProfileId: row.session_profile_id };
+  return { ...holderOf(row, credential, ofKey), expiresAt: row.expires_at };
 }
 
 async function findAuthenticatorHolder(
@@ -149,7 +164,7 @@ async function findAuthenticatorHolder(
       : undefined);
   if (!row) return fail("CREDENTIAL_NOT_FOUND", { organizationId, credentialId });
   return {
-    ...holderOf(row, "CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR"),
+    ...holderOf(row, { type: "CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR", sessionProfileId: null }),
     publicKey: Buffer.from(row.public_key),
     rpIdHash: Buffer.from(row.rp_id_hash),
     // A rule that cannot be read allows nothing.
@@ -182,10 +197,22 @@ interface HolderRow {
   user_name: string;
   mfa_policies: number;
   root_member: string | null;
+  allowlist_rules: string | null;
+  allowlist_on_evaluation_error: Allowlist["onEvaluationError"] | null;
 }
 
-function holderOf(row: HolderRow, credentialType: string, sessionProfileId: string | null = null): Holder {
+const allowlistOf = (
+  rules: string | null,
+  onEvaluationError: Allowlist["onEvaluationError"] | null,
+): Allowlist | undefined => (rules === null || onEvaluationError === null ? undefined : { rules, onEvaluationError });
+
+function holderOf(
+  row: HolderRow,
+  { type, sessionProfileId }: { type: string; sessionProfileId: string | null },
+  ofKey?: Allowlist,
+): Holder {
   return {
+    allowlists: { ofOrganization: allowlistOf(row.allowlist_rules, row.allowlist_on_evaluation_error), ofKey },
     organization: {
       id: row.organization_id,
       parentId: row.parent_id,
@@ -202,7 +229,7 @@ function holderOf(row: HolderRow, credentialType: string, sessionProfileId: stri
       hasMfaPolicies: row.mfa_policies > 0,
       credential: {
         id: row.credential_id,
-        type: credentialType,
+        type,
         ...(sessionProfileId === null ? {} : { sessionProfileId }),
       },
     },
@@ -225,7 +252,10 @@ function curveOfCredential(type: string): string {
   return "API_KEY_CURVE_P256";
 }
 
-/** Of the organization `o`, the credential `c`, its user `u`, and the user's seat `m` in the root quorum. */
+/**
+ * Of the organization `o`, the credential `c`, its user `u`, the user's seat `m` in the root quorum, and the allowlist `a` of
+ * their organization where it is enabled.
+ */
 const holderColumns = [
   "o.id as organization_id",
   "o.parent_id",
@@ -239,6 +269,8 @@ const holderColumns = [
   "u.name as user_name",
   "u.mfa_policies",
   "m.user_id as root_member",
+  "a.rules as allowlist_rules",
+  "a.on_evaluation_error as allowlist_on_evaluation_error",
 ] as const;
 
 type Db = Pick<Kysely<Schema>, "selectFrom">;
@@ -261,7 +293,24 @@ const apiKeyHolders = (db: Db, { publicKey }: KeyLookup) =>
     .leftJoin("root_quorum_members as m", (join) =>
       join.onRef("m.organization_id", "=", "c.organization_id").onRef("m.user_id", "=", "c.user_id"),
     )
-    .select([...holderColumns, "c.credential_type", "c.expires_at", "c.session_profile_id"]);
+    .leftJoin("ip_allowlists as a", (join) =>
+      join
+        .onRef("a.organization_id", "=", "c.organization_id")
+        .onRef("a.id", "=", "c.organization_id")
+        .on("a.enabled", "=", 1),
+    )
+    // A key's list counts only beside an enabled one of the organization; without that nothing is looked up.
+    .leftJoin("ip_allowlists as k", (join) =>
+      join.onRef("k.organization_id", "=", "a.organization_id").onRef("k.id", "=", "c.id"),
+    )
+    .select([
+      ...holderColumns,
+      "c.credential_type",
+      "c.expires_at",
+      "c.session_profile_id",
+      "k.rules as key_rules",
+      "k.on_evaluation_error as key_on_evaluation_error",
+    ]);
 
 const selectApiKeyHolders = prepared<KeyLookup>()((db, lookup) =>
   apiKeyHolders(db, lookup).where("o.id", "=", lookup.organizationId),
@@ -288,6 +337,12 @@ const authenticatorHolders = (db: Db, { credentialId }: CredentialLookup) =>
     )
     .leftJoin("root_quorum_members as m", (join) =>
       join.onRef("m.organization_id", "=", "c.organization_id").onRef("m.user_id", "=", "c.user_id"),
+    )
+    .leftJoin("ip_allowlists as a", (join) =>
+      join
+        .onRef("a.organization_id", "=", "c.organization_id")
+        .onRef("a.id", "=", "c.organization_id")
+        .on("a.enabled", "=", 1),
     )
     // A parent's rule on origins holds for its sub-organizations.
     .leftJoin("organization_features as f", (join) =>

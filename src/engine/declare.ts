@@ -46,6 +46,7 @@ export type Subject =
   | {
       governedBy: "policies";
       resource:
+        | "CONFIG"
         | "CREDENTIAL"
         | "MFA_POLICY"
         | "ORGANIZATION"

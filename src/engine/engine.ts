@@ -24,6 +24,8 @@ export interface StampedRequest {
   stamps: StampHeaders;
   /** The exact bytes that were stamped. */
   body: Buffer;
+  /** The client's IP address; undefined where it is not known. */
+  remoteAddress: string | undefined;
 }
 
 /** The answer, before the wire rules: `activity` and `activities` members carry times in milliseconds. */
@@ -38,13 +40,13 @@ export interface Engine {
 export function createEngine({ registry, database, signer, clock, observer, environment }: EngineOptions): Engine {
   const submitEngine = { registry, database, signer, observer };
 
-  async function handle(operation: Operation, { stamps, body }: StampedRequest): Promise<Answer> {
+  async function handle(operation: Operation, { stamps, body, remoteAddress }: StampedRequest): Promise<Answer> {
     const stamp = decodeStamp(stamps);
     const parsed = parseBody(body);
     const organizationId = organizationIdOf(parsed);
     const now = clock();
     const reach = operation.noun === "query" && operation.findsSubOrganization ? "subOrganizations" : "organization";
-    const principal = await authenticate(database.read, { stamp, body, organizationId, reach, now });
+    const principal = await authenticate(database.read, { stamp, body, organizationId, reach, remoteAddress, now });
     refuseOtherKind(operation, principal);
     const ballot = { principal, message: body.toString(), now };
 

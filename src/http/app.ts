@@ -13,12 +13,14 @@ import type { Engine } from "../engine/engine.ts";
 import { pathOf } from "../engine/registry.ts";
 import { fail, KeysteadError } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";
+import type { Cidr } from "../kernel/ip-address.ts";
 import { printable } from "../kernel/json.ts";
 import { MAX_BODY_BYTES, MAX_HEADER_BYTES } from "../kernel/limits.ts";
 import type { Logger } from "../kernel/log.ts";
 import { addDocs } from "./docs.ts";
 import type { Metrics } from "./metrics.ts";
 import { type OpenApiInfo, openApiDocument } from "./openapi.ts";
+import { type RemoteAddressOf, remoteAddressBehind } from "./remote-address.ts";
 import { renderError } from "./render-error.ts";
 import { activityTimesFor, JSON_CONTENT_TYPE, renderAnswer, sendJson } from "./wire.ts";
 
@@ -37,6 +39,8 @@ export interface AppOptions {
   webhookKeySet: () => Promise<unknown>;
   /** The installation's public keys by purpose, in the form that the SDKs take in place of those they know. */
   serviceKeys: () => Promise<Record<string, unknown>>;
+  /** Proxies whose word on where a request came from is taken. */
+  trustedProxies: readonly Cidr[];
   /** For the OpenAPI document and the well-known page. */
   info: OpenApiInfo;
   /** Told of each answer before it is sent; tests check them against their schemas. */
@@ -88,7 +92,8 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   });
 
   // The line of a request holds nothing that a client wrote, so there is nothing to redact.
-  const answering = { ...options, log: log.child({}, { redact: [] }) };
+  const addressOf = remoteAddressBehind(options.trustedProxies);
+  const answering = { ...options, log: log.child({}, { redact: [] }), addressOf };
   for (const operation of engine.registry.operations) {
     app.post(pathOf(operation), (request, reply) => answer(operation, request, reply, answering));
   }
@@ -101,7 +106,7 @@ async function answer(
   operation: Operation,
   request: FastifyRequest,
   reply: FastifyReply,
-  { engine, log, metrics, onAnswer }: AppOptions,
+  { engine, log, metrics, onAnswer, addressOf }: AppOptions & { addressOf: RemoteAddressOf },
 ): Promise<FastifyReply> {
   const start = performance.now();
   let status = 200;
@@ -110,12 +115,16 @@ async function answer(
     const answer = await engine.handle(operation, {
       stamps: { apiKey: headerOf(headers["x-stamp"]), webAuthn: headerOf(headers["x-stamp-webauthn"]) },
       body: (request.body as Buffer | undefined) ?? Buffer.alloc(0),
+      remoteAddress: addressOf(request.socket.remoteAddress, headerOf(headers["x-forwarded-for"])),
     });
     const body = renderAnswer(answer, activityTimesFor(headers));
     onAnswer?.(operation, body);
     return sendJson(reply, status, body);
   } catch (error) {
     status = sendError(error, request, reply).statusCode;
+    if (error instanceof KeysteadError && error.code === "IP_NOT_ALLOWED") {
+      log.warn({ requestId: request.id, reason: error.message }, "refused by an IP allowlist");
+    }
     return reply;
   } finally {
     const ms = performance.now() - start;

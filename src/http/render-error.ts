@@ -26,7 +26,7 @@ function publicError(error: unknown, requestId: string): KeysteadError {
   if (error instanceof DatabaseFailure && error.kind !== "bug")
     return new KeysteadError("DATABASE_UNAVAILABLE", {}, []);
   // Errors of the HTTP layer itself: the body never reached an operation.
-  const { code, statusCode } = error as { code?: string; statusCode?: number };
+  const { code, statusCode } = (error ?? {}) as { code?: string; statusCode?: number };
   if (code === "FST_ERR_CTP_BODY_TOO_LARGE") {
     return new KeysteadError("BODY_TOO_LARGE", { maxBytes: MAX_BODY_BYTES }, []);
   }

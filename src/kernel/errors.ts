@@ -94,6 +94,11 @@ const table = {
     "You don't have sufficient permissions to take this action. {reason}",
     "REQUEST_NOT_AUTHORIZED",
   ],
+  IP_NOT_ALLOWED: [
+    PERMISSION_DENIED,
+    "the address {address} is not on the IP allowlist of organization {organizationId}; send the request from an allowed address, or have the allowlist changed from one",
+    "REQUEST_NOT_AUTHORIZED",
+  ],
   ORGANIZATION_MISMATCH: [
     INVALID_ARGUMENT,
     'organization mismatch: request is targeting organization ("{organizationId}"), but voters are in organization ("{voterOrganizationId}")',

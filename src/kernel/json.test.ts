@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
 import { parseJson } from "./json.ts";
+import { MAX_JSON_VALUES } from "./limits.ts";
 
 const parse = (text: string): unknown => parseJson(Buffer.from(text));
 
@@ -28,9 +29,22 @@ it("refuses what two readers could read in two ways, or none could store", () =>
     ['{"\\udc00":1}', /lone surrogate/],
     ["[".repeat(65) + "]".repeat(65), /deeper than 64/],
     ["[".repeat(100_000), /not valid JSON/],
+    [`["${"a".repeat(200_000)}`, /not valid JSON/],
+    [`["${"\\".repeat(200_001)}"`, /not valid JSON/],
   ];
   for (const [text, message] of cases) assert.throws(() => parse(text), message, text.slice(0, 60));
   assert.throws(() => parseJson(Buffer.from([0x22, 0xff, 0x22])), /not valid UTF-8/);
+});
+
+it("bounds the number of values, before anything else looks at them", () => {
+  const most = `[${Array(MAX_JSON_VALUES).fill("1").join()}]`;
+  assert.equal((parse(most) as unknown[]).length, MAX_JSON_VALUES);
+  const million = (entry: string) => `{"parameters":{"ids":[${Array(1_000_000).fill(entry).join()}]}}`;
+  const members = Array.from({ length: MAX_JSON_VALUES }, (_, index) => `"k${index}":1`);
+  for (const text of [`${most.slice(0, -1)},1]`, million("{}"), million('""'), `{${members.join()},"one":1}`]) {
+    assert.throws(() => parse(text), /holds more than 100000 values/, text.slice(0, 60));
+  }
+  assert.ok(parse(JSON.stringify(",".repeat(MAX_JSON_VALUES + 1))));
 });
 
 it("lets pass what only looks alike", () => {

@@ -1,5 +1,5 @@
 import { fail } from "./errors.ts";
-import { MAX_JSON_DEPTH } from "./limits.ts";
+import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from "./limits.ts";
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -13,7 +13,7 @@ const CLOSE_ARRAY = 0x5d;
 
 /**
  * Parses a JSON body (RFC 8259, UTF-8) more strictly than `JSON.parse`: no duplicate or `__proto__` keys, at most
- * `MAX_JSON_DEPTH` levels, no NUL and no lone surrogate in any string. What two parsers could read in two ways is refused,
+ * `MAX_JSON_DEPTH` levels and `MAX_JSON_VALUES` values, no NUL and no lone surrogate in any string. What two parsers could read in two ways is refused,
  * because the body is signed and stored as bytes and decided on as values.
  *
  * @throws KeysteadError BODY_INVALID or FIELD_INVALID
@@ -25,6 +25,7 @@ export function parseJson(bytes: Uint8Array): unknown {
   } catch {
     fail("BODY_INVALID", { reason: "it is not valid UTF-8" });
   }
+  refuseManyValues(text);
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -35,6 +36,24 @@ export function parseJson(bytes: Uint8Array): unknown {
   // Escapes are the only way to write NUL or half a surrogate pair in valid UTF-8 JSON.
   if (text.includes("\\u")) checkStrings(value, "");
   return value;
+}
+
+/**
+ * Before parsing, which makes every value. What opens and what parts values is counted, in text that may yet turn out not to be
+ * JSON; a body of ordinary size is short enough to be passed over.
+ */
+function refuseManyValues(text: string): void {
+  if (text.length <= MAX_JSON_VALUES) return;
+  let values = 0;
+  for (let i = 0; i < text.length; i++) {
+    const char = text.charCodeAt(i);
+    if (char === QUOTE) {
+      i = endOfString(text, i);
+      if (i < 0) return;
+    } else if (char === COMMA || char === OPEN_OBJECT || char === OPEN_ARRAY) {
+      if (++values > MAX_JSON_VALUES) fail("BODY_INVALID", { reason: `it holds more than ${MAX_JSON_VALUES} values` });
+    }
+  }
 }
 
 /** Walks the text once: depth, and the keys of every object. `text` is known to be valid JSON. */
@@ -72,6 +91,7 @@ function checkKey(text: string, start: number, end: number, seen: Set<string>): 
   seen.add(key);
 }
 
+/** Where the string that starts here ends; -1 if nowhere. */
 function endOfString(text: string, start: number): number {
   let end = start;
   for (;;) {

@@ -12,6 +12,8 @@ export const MAX_ATTESTATION_LENGTH = 64 * 1024;
 export const MAX_HEADER_BYTES = 128 * 1024;
 /** Objects and arrays inside one another in a JSON body. */
 export const MAX_JSON_DEPTH = 64;
+/** Values in a JSON body: members of objects and entries of arrays, at every level. Looking at each takes its time. */
+export const MAX_JSON_VALUES = 100_000;
 
 /** A request is accepted this long after its `timestampMs` ... */
 export const MAX_REQUEST_AGE_MS = 60 * 60 * 1000;
@@ -74,6 +76,12 @@ export const MAX_SESSION_PROFILES = 100;
 export const MAX_MFA_POLICIES_PER_USER = 20;
 /** Groups of methods in one MFA policy, and methods in one group. */
 export const MAX_MFA_METHODS = 10;
+/** Rules of one IP allowlist. */
+export const MAX_IP_RULES = 10;
+/** Shortest prefix of such a rule, by the family of its addresses. */
+export const MIN_IP_RULE_PREFIX = { 4: 20, 6: 48 } as const;
+/** Entries of an X-Forwarded-For header that are looked at, from the right. */
+export const MAX_FORWARDED_ADDRESSES = 32;
 export const MAX_AUTHENTICATORS_PER_USER = 10;
 export const MAX_LASTING_API_KEYS_PER_USER = 10;
 export const MAX_EXPIRING_API_KEYS_PER_USER = 10;

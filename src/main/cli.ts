@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import { removeAllAllowlists } from "../capabilities/ip-allowlists/store.ts";
 import { normalizePublicKey } from "../crypto/public-keys.ts";
 import { listJobs, retryDeadJobs } from "../engine/job-admin.ts";
 import { rotateServiceKey } from "../engine/service-keys.ts";
@@ -102,6 +103,25 @@ withConfig(jobs.command("retry").description("Set dead jobs back to the start: t
       retryDeadJobs(database, all ? undefined : ids, Date.now()),
     );
     printJson({ retried });
+  });
+
+const allowlist = program.command("allowlist").description("For when an IP allowlist lets nobody in.");
+
+withConfig(
+  allowlist
+    .command("remove")
+    .description("Remove the IP allowlists of an organization and of its API keys; prints what they were as JSON."),
+)
+  .argument("<organizationId>", "identifier of a parent organization")
+  .action(async (organizationId: string, { config: file }: { config?: string }) => {
+    const removed = await withDatabase(readConfig(file), (database) =>
+      database.transact(organizationId, async (tx) => {
+        const known = await tx.selectFrom("organizations").select("id").where("id", "=", organizationId).execute();
+        if (known.length === 0) throw new StartProblem(`there is no organization ${organizationId}`);
+        return removeAllAllowlists(tx, organizationId);
+      }),
+    );
+    printJson({ removed });
   });
 
 withConfig(

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
+import { type Cidr, parseCidr } from "../kernel/ip-address.ts";
 
 /** A reason not to start, in words for the operator: which setting, what is wrong, what would be right. */
 export class StartProblem extends Error {}
@@ -39,6 +40,11 @@ const Settings = Type.Object(
         "Pause before each attempt of a webhook delivery, in seconds; in the environment with commas between.",
     }),
     webhookTimeoutSeconds: Type.Integer({ minimum: 1, maximum: 50, description: "Bound of one webhook attempt." }),
+    trustedProxies: Type.Array(Type.String(), {
+      maxItems: 100,
+      description:
+        "Addresses and CIDR blocks of the proxies whose X-Forwarded-For is believed; in the environment with commas between.",
+    }),
     logLevel: Type.Unsafe<LogLevel>({
       type: "string",
       enum: ["trace", "debug", "info", "warn", "error", "fatal", "silent"],
@@ -67,6 +73,7 @@ const environment: Record<Name, string> = {
   allowPrivateNetworks: "KEYSTEAD_ALLOW_PRIVATE_NETWORKS",
   webhookRetrySeconds: "KEYSTEAD_WEBHOOK_RETRY_SECONDS",
   webhookTimeoutSeconds: "KEYSTEAD_WEBHOOK_TIMEOUT_SECONDS",
+  trustedProxies: "KEYSTEAD_TRUSTED_PROXIES",
   logLevel: "KEYSTEAD_LOG_LEVEL",
 };
 
@@ -103,6 +110,8 @@ export interface Config {
   rootKeyPassphrase: string | undefined;
   allowPrivateNetworks: boolean;
   webhooks: { retryDelaysMs: readonly number[]; timeoutMs: number };
+  /** Empty: a request comes from where its connection comes from. */
+  trustedProxies: readonly Cidr[];
   logLevel: LogLevel;
   /** Settings that were given and have no effect in this release. */
   withoutEffect: string[];
@@ -133,9 +142,19 @@ export function loadConfig(variables: NodeJS.ProcessEnv, configFile?: string): C
       retryDelaysMs: (settings.webhookRetrySeconds ?? WEBHOOK_RETRY_SECONDS).map((seconds) => seconds * 1000),
       timeoutMs: (settings.webhookTimeoutSeconds ?? WEBHOOK_TIMEOUT_SECONDS) * 1000,
     },
+    trustedProxies: (settings.trustedProxies ?? []).map(trustedProxy),
     logLevel: settings.logLevel ?? "info",
     withoutEffect: unused.filter((name) => name in given).map((name) => environment[name]),
   };
+}
+
+function trustedProxy(text: string): Cidr {
+  const cidr = parseCidr(text);
+  const problem = "problem" in cidr ? cidr.problem : cidr.prefix === 0 ? "would trust every address" : undefined;
+  if ("problem" in cidr || problem) {
+    throw new StartProblem(`bad value for ${environment.trustedProxies} (\`trustedProxies\`): \`${text}\` ${problem}`);
+  }
+  return cidr;
 }
 
 function readVariables(variables: NodeJS.ProcessEnv): Partial<Record<Name, unknown>> {
@@ -152,9 +171,12 @@ function readVariables(variables: NodeJS.ProcessEnv): Partial<Record<Name, unkno
 }
 
 function fromText(name: Name, text: string): unknown {
-  const { type } = Settings.properties[name] as { type: string };
+  const { type, items } = Settings.properties[name] as { type: string; items?: { type: string } };
   if (type === "integer") return /^[0-9]+$/.test(text) ? Number(text) : text;
-  if (type === "array") return text.split(",").map((part) => (/^[0-9.]+$/.test(part.trim()) ? Number(part) : part));
+  if (type === "array") {
+    const parts = text.split(",").map((part) => part.trim());
+    return items?.type === "number" ? parts.map((part) => (/^[0-9.]+$/.test(part) ? Number(part) : part)) : parts;
+  }
   if (type === "boolean") return text === "true" ? true : text === "false" ? false : text;
   return text;
 }
@@ -174,7 +196,8 @@ function readConfigFile(file: string): Record<string, unknown> {
 }
 
 function checkSetting(name: Name, value: unknown): void {
-  const schema = Settings.properties[name];
+  // `constructor` and the like are members of every object.
+  const schema = Object.hasOwn(Settings.properties, name) ? Settings.properties[name] : undefined;
   if (!schema) {
     throw new StartProblem(`unknown setting \`${name}\`; known are ${Object.keys(Settings.properties).join(", ")}`);
   }

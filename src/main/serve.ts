@@ -82,6 +82,7 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
       webhookKeySet: () => webhookKeySet(database.read, clock()),
       serviceKeys: async () => ({ webhook: await webhookVerificationKeys(database.read, clock()) }),
       info,
+      trustedProxies: config.trustedProxies,
       ...(onAnswer ? { onAnswer } : {}),
     });
     const serving = app;

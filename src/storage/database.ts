@@ -197,14 +197,8 @@ async function beginPostgres(pool: pg.Pool, scope: string | undefined): Promise<
     if (!released) client.release(broken);
     released = true;
   };
-  const exec = async (sql: string) => {
-    try {
-      await client.query(sql);
-    } catch (error) {
-      throw translate(error);
-    }
-  };
   const connection = new PostgresConnection(client);
+  const exec = (sql: string) => connection.exec(sql);
   const kysely = kyselyOn("postgres", async () => connection);
   try {
     await exec("begin");

@@ -42,18 +42,27 @@ export function openPostgres({ url, maxConnections, statementTimeoutMs, onError 
   return pool;
 }
 
-/** One PostgreSQL connection out of the pool. */
+/** Runs statements on the pool, each wherever there is room, or on one connection, one after the other. */
 export class PostgresConnection implements Connection {
-  readonly #client: pg.ClientBase | pg.Pool;
+  readonly #query: <Row extends pg.QueryResultRow>(query: pg.QueryConfig) => Promise<pg.QueryResult<Row>>;
 
   constructor(client: pg.ClientBase | pg.Pool) {
-    this.#client = client;
+    this.#query = client instanceof pg.Pool ? (query) => client.query(query) : oneAtATime(client);
+  }
+
+  /** Runs statements without parameters or rows: BEGIN, SAVEPOINT and the like. */
+  async exec(sql: string): Promise<void> {
+    try {
+      await this.#query({ text: sql });
+    } catch (error) {
+      throw translate(error);
+    }
   }
 
   async all<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
     try {
       const query = { name: statementName(sql), text: sql, values: parameters as unknown[] };
-      return (await this.#client.query(query)).rows as Row[];
+      return (await this.#query(query)).rows as Row[];
     } catch (error) {
       throw translate(error);
     }
@@ -61,7 +70,7 @@ export class PostgresConnection implements Connection {
 
   async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
     try {
-      const result = await this.#client.query(query.sql, query.parameters as unknown[]);
+      const result = await this.#query({ text: query.sql, values: query.parameters as unknown[] });
       return { rows: result.rows as Row[], numAffectedRows: BigInt(result.rowCount ?? 0) };
     } catch (error) {
       throw translate(error);
@@ -72,6 +81,20 @@ export class PostgresConnection implements Connection {
   async *streamQuery<Row>(): AsyncIterableIterator<QueryResult<Row>> {
     throw new Error("streaming is not supported");
   }
+}
+
+/**
+ * A connection works on one statement at a time, and `pg` no longer keeps the others waiting for it. They wait here, so that
+ * whoever reads several things at once needs not know whether it is inside a transaction.
+ */
+function oneAtATime(client: pg.ClientBase) {
+  let idle: Promise<unknown> = Promise.resolve();
+  return <Row extends pg.QueryResultRow>(query: pg.QueryConfig): Promise<pg.QueryResult<Row>> => {
+    const answer = idle.then(() => client.query<Row>(query));
+    // A statement that failed is told to whoever asked for it, and the next one runs.
+    idle = answer.catch(() => {});
+    return answer;
+  };
 }
 
 const names = new Map<string, string>();

@@ -285,4 +285,18 @@ export interface Schema {
     created_at: number;
     updated_at: number;
   };
+  ip_allowlists: {
+    organization_id: string;
+    /** The organization's own id, or that of the API key that the list is for. */
+    id: string;
+    /** Null for the organization's list. */
+    api_key_id: string | null;
+    /** Of the organization's list; that of a key is in force as soon as it is there. */
+    enabled: number;
+    on_evaluation_error: "ALLOW" | "DENY";
+    /** JSON list of `{cidr, label?, createdAt}`, the time in milliseconds. */
+    rules: string;
+    created_at: number;
+    updated_at: number;
+  };
 }

@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { closeSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { type CompiledQuery, type QueryResult, SelectQueryNode } from "kysely";
@@ -10,13 +10,19 @@ const MAX_STATEMENTS = 512;
 /** Opens a file, or `:memory:`. The pragmas make every commit durable and every reference checked. */
 export function openSqlite(file: string): SqliteConnection {
   try {
-    if (file !== ":memory:") mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    if (file !== ":memory:") createForOwner(file);
     const database = new DatabaseSync(file, { enableForeignKeyConstraints: true, timeout: 5000 });
     database.exec("pragma journal_mode = wal; pragma synchronous = full; pragma temp_store = memory;");
     return new SqliteConnection(database);
   } catch (error) {
     throw translate(error);
   }
+}
+
+/** A file that is there stays as it is. SQLite gives the files beside it, -wal and -shm, the rights of this one. */
+function createForOwner(file: string): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  closeSync(openSync(file, "a", 0o600));
 }
 
 /** One SQLite connection. The calls are synchronous underneath; the promises are there for the engines' common shape. */

@@ -305,6 +305,21 @@ function tellStory(server: () => TestServer, connect: (options: SdkOptions) => S
     });
   });
 
+  describe("IP allowlists", () => {
+    it("set_ip_allowlist, get_ip_allowlist, remove_ip_allowlist", async () => {
+      const rules = [{ cidr: "127.0.0.0/24", label: "This machine" }];
+      assert.deepEqual(await done("set_ip_allowlist", { enabled: true, rules, onEvaluationError: "DENY" }), {});
+      const { allowlist } = await read("get_ip_allowlist");
+      const { organizationId } = server().credentials;
+      const [{ createdAt }] = allowlist.rules;
+      assert.match(createdAt, /^[0-9]{13}$/);
+      const dated = rules.map((rule) => ({ ...rule, createdAt }));
+      assert.deepEqual(allowlist, { organizationId, rules: dated, enabled: true, onEvaluationError: "DENY" });
+      assert.deepEqual(await done("remove_ip_allowlist", {}), {});
+      assert.deepEqual((await read("get_ip_allowlist")).allowlist.rules, []);
+    });
+  });
+
   describe("webhooks", () => {
     it("create_webhook_endpoint, update_webhook_endpoint, list_webhook_endpoints, delete_webhook_endpoint", async () => {
       const url = "https://hooks.example.com/in";

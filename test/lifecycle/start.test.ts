@@ -125,6 +125,7 @@ describe("files", () => {
     assert.equal(modeOf("."), "700");
     assert.equal(modeOf("credentials.json"), "600");
     assert.equal(modeOf("root.key"), "600");
+    for (const name of ["keystead.db", "keystead.db-wal", "keystead.db-shm"]) assert.equal(modeOf(name), "600");
     await server.end("SIGTERM");
   });
 

@@ -181,6 +181,19 @@ export const examples: Record<string, Example> = {
   }),
   get_session_profiles: async () => ({}),
 
+  // IP allowlists
+  set_ip_allowlist: async (world) => ({
+    publicKey: await newPublicKey(world),
+    enabled: true,
+    rules: [
+      { cidr: "127.0.0.0/20", label: "This machine" },
+      { cidr: "::1", label: "The same" },
+    ],
+    onEvaluationError: "DENY",
+  }),
+  remove_ip_allowlist: async (world) => ({ publicKey: await newPublicKey(world) }),
+  get_ip_allowlist: async (world) => ({ publicKey: await newPublicKey(world) }),
+
   // webhooks
   create_webhook_endpoint: async () => ({
     url: "https://hooks.example.com/in",
@@ -500,6 +513,13 @@ async function newPrivateKey({ root }: World): Promise<string> {
 async function addApiKey({ root, user }: World): Promise<string> {
   const { apiKeyIds } = await root.client.result("create_api_keys", { apiKeys: [newApiKey()], userId: user.userId });
   return apiKeyIds[0];
+}
+
+/** Of an API key that nobody uses. */
+async function newPublicKey({ root, user }: World): Promise<string> {
+  const key = generateApiKey();
+  await root.client.result("create_api_keys", { apiKeys: [apiKeyParams(key)], userId: user.userId });
+  return key.publicKey;
 }
 
 async function addAuthenticator({ root, user }: World): Promise<string> {

@@ -1,0 +1,18 @@
+import { Type } from "typebox";
+import { activity } from "../../engine/declare.ts";
+import { Strict } from "../../engine/fields.ts";
+import { PublicKey } from "./model.ts";
+import { removeAllowlist, requireOwner } from "./store.ts";
+
+export const removeIpAllowlist = activity({
+  path: "remove_ip_allowlist",
+  summary: "Remove the IP allowlist of the organization, or that of one API key, which then has the organization's.",
+  only: "parents",
+  intent: Strict({ publicKey: Type.Optional(PublicKey) }),
+  result: Type.Object({}),
+  subject: () => ({ governedBy: "policies", resource: "CONFIG", action: "UPDATE" }),
+  async run({ intent: { publicKey }, tx, organization }) {
+    await removeAllowlist(tx, await requireOwner(tx, organization, publicKey));
+    return {};
+  },
+});

@@ -1,0 +1,46 @@
+import { type Static, Type } from "typebox";
+import { activity } from "../../engine/declare.ts";
+import { Strict } from "../../engine/fields.ts";
+import { fail } from "../../kernel/errors.ts";
+import { checkCidr, OnEvaluationError, PublicKey, Rules } from "./model.ts";
+import { replaceAllowlist, requireOwner } from "./store.ts";
+
+const Intent = Strict({
+  publicKey: Type.Optional(PublicKey),
+  enabled: Type.Optional(Type.Boolean()),
+  rules: Type.Optional(Rules),
+  onEvaluationError: Type.Optional(OnEvaluationError),
+});
+
+/** One rule for each block, the first of several. */
+function checkRules(rules: NonNullable<Static<typeof Intent>["rules"]>): { cidr: string; label?: string }[] {
+  const byBlock = new Map<string, { cidr: string; label?: string }>();
+  for (const [index, rule] of rules.entries()) {
+    const cidr = checkCidr(rule.cidr, `parameters.rules.${index}.cidr`);
+    if (!byBlock.has(cidr)) byBlock.set(cidr, { ...rule, cidr });
+  }
+  return [...byBlock.values()];
+}
+
+export const setIpAllowlist = activity({
+  path: "set_ip_allowlist",
+  summary:
+    "Say from which addresses the organization, or one API key of it, may be used. It replaces the whole list, and is in force with `enabled`.",
+  only: "parents",
+  intent: Intent,
+  result: Type.Object({}),
+  subject: () => ({ governedBy: "policies", resource: "CONFIG", action: "UPDATE" }),
+  check({ publicKey, enabled, rules = [] }) {
+    if (publicKey !== undefined && enabled === false) {
+      const reason = "must be absent for an API key, whose allowlist is in force by being there; remove it instead";
+      fail("FIELD_INVALID", { field: "parameters.enabled", reason });
+    }
+    checkRules(rules);
+  },
+  async run({ intent, tx, organization, now }) {
+    const { publicKey, enabled = publicKey !== undefined, rules = [], onEvaluationError = "DENY" } = intent;
+    const owner = await requireOwner(tx, organization, publicKey);
+    await replaceAllowlist(tx, owner, { enabled, onEvaluationError, rules: checkRules(rules) }, now);
+    return {};
+  },
+});

@@ -1,0 +1,112 @@
+import type { Organization } from "../../engine/declare.ts";
+import type { AllowlistRule } from "../../engine/ip-allowlists.ts";
+import { fail } from "../../kernel/errors.ts";
+import type { Reader, Transactor } from "../../storage/engine.ts";
+import type { IpAllowlist } from "./model.ts";
+
+/** Whose allowlist it is: the organization's own, or that of one of its API keys. */
+export interface AllowlistOwner {
+  organizationId: string;
+  id: string;
+  apiKeyId: string | null;
+  /** Lowercase hex. */
+  publicKey: string | undefined;
+}
+
+/** @throws KeysteadError RESOURCE_NOT_FOUND for a key that the organization does not have */
+export async function requireOwner(
+  read: Reader,
+  { id: organizationId }: Organization,
+  givenKey: string | undefined,
+): Promise<AllowlistOwner> {
+  if (givenKey === undefined) return { organizationId, id: organizationId, apiKeyId: null, publicKey: undefined };
+  const publicKey = givenKey.toLowerCase();
+  const key = await read
+    .selectFrom("api_keys")
+    .select("id")
+    .where("organization_id", "=", organizationId)
+    .where("public_key", "=", publicKey)
+    .executeTakeFirst();
+  if (!key) return fail("RESOURCE_NOT_FOUND", { kind: "API key", id: publicKey, organizationId });
+  return { organizationId, id: key.id, apiKeyId: key.id, publicKey };
+}
+
+export interface AllowlistContent {
+  enabled: boolean;
+  onEvaluationError: "ALLOW" | "DENY";
+  rules: readonly Omit<AllowlistRule, "createdAt">[];
+}
+
+/** Puts these rules in place of all that were there; one that stays keeps its time. */
+export async function replaceAllowlist(
+  tx: Transactor,
+  owner: AllowlistOwner,
+  { enabled, onEvaluationError, rules }: AllowlistContent,
+  now: number,
+): Promise<void> {
+  const known = await findRow(tx, owner);
+  const createdAt = new Map(known && rulesOf(known.rules).map((rule) => [rule.cidr, rule.createdAt]));
+  const dated: AllowlistRule[] = rules.map((rule) => ({ ...rule, createdAt: createdAt.get(rule.cidr) ?? now }));
+  const content = {
+    enabled: enabled ? 1 : 0,
+    on_evaluation_error: onEvaluationError,
+    rules: JSON.stringify(dated),
+    updated_at: now,
+  };
+  const { organizationId: organization_id, id, apiKeyId: api_key_id } = owner;
+  await tx
+    .insertInto("ip_allowlists")
+    .values({ organization_id, id, api_key_id, ...content, created_at: now })
+    .onConflict((conflict) => conflict.columns(["organization_id", "id"]).doUpdateSet(content))
+    .execute();
+}
+
+export async function removeAllowlist(tx: Transactor, { organizationId, id }: AllowlistOwner): Promise<void> {
+  await tx.deleteFrom("ip_allowlists").where("organization_id", "=", organizationId).where("id", "=", id).execute();
+}
+
+export async function findAllowlist(read: Reader, owner: AllowlistOwner): Promise<IpAllowlist> {
+  const row = await findRow(read, owner);
+  return viewAllowlist(owner, row);
+}
+
+/** Removes every allowlist of the organization, those of its keys too; resolves to what they were. */
+export async function removeAllAllowlists(tx: Transactor, organizationId: string): Promise<IpAllowlist[]> {
+  const rows = await tx
+    .selectFrom("ip_allowlists as a")
+    .leftJoin("api_keys as c", (join) =>
+      join.onRef("c.organization_id", "=", "a.organization_id").onRef("c.id", "=", "a.api_key_id"),
+    )
+    .selectAll("a")
+    .select("c.public_key")
+    .where("a.organization_id", "=", organizationId)
+    .orderBy("a.id")
+    .execute();
+  await tx.deleteFrom("ip_allowlists").where("organization_id", "=", organizationId).execute();
+  return rows.map((row) => viewAllowlist({ organizationId, publicKey: row.public_key ?? undefined }, row));
+}
+
+type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
+
+const findRow = (read: Reader, { organizationId, id }: AllowlistOwner) =>
+  read
+    .selectFrom("ip_allowlists")
+    .select(["enabled", "on_evaluation_error", "rules"])
+    .where("organization_id", "=", organizationId)
+    .where("id", "=", id)
+    .executeTakeFirst();
+
+const rulesOf = (json: string): AllowlistRule[] => JSON.parse(json) as AllowlistRule[];
+
+/** `enabled` is said of the organization's list alone: a key's is in force by being there. */
+function viewAllowlist(
+  { organizationId, publicKey }: Pick<AllowlistOwner, "organizationId" | "publicKey">,
+  row: Row | undefined,
+): IpAllowlist {
+  return {
+    organizationId,
+    rules: row ? rulesOf(row.rules).map((rule) => ({ ...rule, createdAt: String(rule.createdAt) })) : [],
+    ...(publicKey === undefined ? { enabled: row?.enabled === 1 } : { publicKey }),
+    ...(row ? { onEvaluationError: row.on_evaluation_error } : {}),
+  };
+}

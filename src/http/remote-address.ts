@@ -1,0 +1,37 @@
+import { type Cidr, formatIpAddress, type IpAddress, isWithin, parseIpAddress } from "../kernel/ip-address.ts";
+import { MAX_FORWARDED_ADDRESSES } from "../kernel/limits.ts";
+
+/** The client's address in its one spelling, from the connection's and the X-Forwarded-For header; undefined if not known. */
+export type RemoteAddressOf = (connection: string | undefined, forwardedFor: string | undefined) => string | undefined;
+
+/**
+ * Every proxy adds to the right of X-Forwarded-For whom it heard, so the header is read from the right, and only as far as
+ * those who wrote it are trusted: the first address that is no trusted proxy is the client, and whatever stands left of it is
+ * the client's own claim. An entry of a trusted proxy that is no address leaves the client unknown.
+ */
+export function remoteAddressBehind(trustedProxies: readonly Cidr[]): RemoteAddressOf {
+  if (trustedProxies.length === 0) return (connection) => connection && withoutZone(connection);
+  const isTrusted = (address: IpAddress | undefined): boolean =>
+    address !== undefined && trustedProxies.some((block) => isWithin(address, block));
+  return (connection, forwardedFor) => {
+    let address = connection === undefined ? undefined : parseIpAddress(withoutZone(connection));
+    let rest = forwardedFor;
+    for (let looked = 0; rest !== undefined && isTrusted(address); looked++) {
+      if (looked === MAX_FORWARDED_ADDRESSES) return undefined;
+      const comma = rest.lastIndexOf(",");
+      address = parseIpAddress(withoutPort(rest.slice(comma + 1).trim()));
+      rest = comma < 0 ? undefined : rest.slice(0, comma);
+    }
+    return address && formatIpAddress(address);
+  };
+}
+
+/** A link-local address names the interface too, which is the server's. */
+const withoutZone = (text: string): string => text.replace(/%.*$/, "");
+
+/** `203.0.113.7:443`, `[2001:db8::1]:443` and `[2001:db8::1]`, as some proxies write them. */
+function withoutPort(entry: string): string {
+  const bracketed = /^\[([^[\]]*)\](:[0-9]{1,5})?$/.exec(entry);
+  if (bracketed) return bracketed[1] ?? "";
+  return entry.replace(/^([0-9.]+):[0-9]{1,5}$/, "$1");
+}

@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { formatCidr } from "../kernel/ip-address.ts";
+import { loadConfig, StartProblem } from "./config.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "keystead-config-"));
+after(() => rmSync(folder, { recursive: true }));
+const refusal = (load: () => unknown, expected: RegExp) =>
+  assert.throws(load, (error) => error instanceof StartProblem && expected.test(error.message));
+
+describe("names of settings", () => {
+  // `{"__proto__":1}` is an own member, as JSON.parse makes it.
+  for (const name of ["constructor", "__proto__", "toString", "hasOwnProperty", "prot"]) {
+    it(`do not include ${name}`, () => {
+      const file = join(folder, `${name}.json`);
+      writeFileSync(file, `{"${name}":{}}`);
+      refusal(() => loadConfig({}, file), new RegExp(`unknown setting \`${name}\`; known are host`));
+    });
+  }
+});
+
+describe("lists", () => {
+  it("of numbers and of texts are told apart", () => {
+    const { webhooks, trustedProxies } = loadConfig({
+      KEYSTEAD_WEBHOOK_RETRY_SECONDS: "0, 0.5,60",
+      KEYSTEAD_TRUSTED_PROXIES: "10.0.0.1, 192.168.7.9/16,fd00::/8",
+    });
+    assert.deepEqual(webhooks.retryDelaysMs, [0, 500, 60_000]);
+    assert.deepEqual(trustedProxies.map(formatCidr), ["10.0.0.1/32", "192.168.0.0/16", "fd00::/8"]);
+  });
+
+  it("of trusted proxies are empty unless given", () => assert.deepEqual(loadConfig({}).trustedProxies, []));
+
+  for (const bad of ["proxy.example.com", "10.0.0.0/8,", "10.0.0.0/33", "0.0.0.0/0", "::/0", "loopback", "1"]) {
+    it(`of trusted proxies do not take ${bad}`, () => {
+      refusal(
+        () => loadConfig({ KEYSTEAD_TRUSTED_PROXIES: bad }),
+        /bad value for KEYSTEAD_TRUSTED_PROXIES .*`trustedProxies`/,
+      );
+    });
+  }
+});

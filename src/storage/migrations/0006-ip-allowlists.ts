@@ -1,0 +1,19 @@
+import type { Kysely } from "kysely";
+import type { Engine } from "../engine.ts";
+import { table } from "./table.ts";
+
+/** IP allowlists, of organizations and of single API keys; those of a key go with it. */
+export async function up(db: Kysely<unknown>, engine: Engine): Promise<void> {
+  await table(db, engine, "ip_allowlists")
+    .text("organization_id")
+    .text("id")
+    .optionalText("api_key_id")
+    .integer("enabled")
+    .text("on_evaluation_error")
+    .text("rules")
+    .times()
+    .primaryKey("organization_id", "id")
+    .references(["organization_id"], "organizations", ["id"])
+    .references(["organization_id", "api_key_id"], "api_keys", ["organization_id", "id"], "cascade")
+    .execute();
+}

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { openDatabase } from "./database.ts";
+
+describe("a SQLite file", () => {
+  let folder: string;
+  let umask: number;
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), "keystead-sqlite-"));
+    umask = process.umask(0);
+  });
+  after(() => {
+    process.umask(umask);
+    rmSync(folder, { recursive: true });
+  });
+  const modes = (name: string) =>
+    readdirSync(folder)
+      .filter((file) => file.startsWith(name))
+      .sort()
+      .map((file) => `${file} ${(statSync(join(folder, file)).mode & 0o777).toString(8)}`);
+
+  it("is its owner's alone, with the files beside it", async () => {
+    const database = openDatabase({ url: `sqlite:${join(folder, "new.db")}` });
+    await database.migrate();
+    assert.deepEqual(modes("new.db"), ["new.db 600", "new.db-shm 600", "new.db-wal 600"]);
+    await database.close();
+  });
+
+  it("keeps the rights that somebody gave it", async () => {
+    const url = `sqlite:${join(folder, "old.db")}`;
+    await openDatabase({ url }).close();
+    chmodSync(join(folder, "old.db"), 0o640);
+    const database = openDatabase({ url });
+    await database.migrate();
+    assert.deepEqual(modes("old.db"), ["old.db 640", "old.db-shm 640", "old.db-wal 640"]);
+    await database.close();
+  });
+});
