@@ -35,6 +35,9 @@ export const MAX_TYPED_DATA_TYPES = 64;
 /** ... and characters of all their definitions together. A type's hash covers every type it refers to. */
 export const MAX_TYPED_DATA_TYPES_LENGTH = 64 * 1024;
 
+/** Levels of a derivation path below its `m`. */
+export const MAX_PATH_LEVELS = 10;
+
 export const MAX_USERS = 100;
 export const MAX_PRIVATE_KEYS = 1000;
 export const MAX_TAGS = 100;

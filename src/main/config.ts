@@ -39,6 +39,16 @@ const Settings = Type.Object(
         "Pause before each attempt of a webhook delivery, in seconds; in the environment with commas between.",
     }),
     webhookTimeoutSeconds: Type.Integer({ minimum: 1, maximum: 50, description: "Bound of one webhook attempt." }),
+    signerSeedCacheEntries: Type.Integer({
+      minimum: 0,
+      maximum: 100_000,
+      description: "Secrets of wallets that the signer keeps open at most; 0 keeps none.",
+    }),
+    signerSeedCacheSeconds: Type.Integer({
+      minimum: 0,
+      maximum: 86_400,
+      description: "How long the signer keeps a wallet's secret open; 0 keeps none.",
+    }),
     logLevel: Type.Unsafe<LogLevel>({
       type: "string",
       enum: ["trace", "debug", "info", "warn", "error", "fatal", "silent"],
@@ -67,6 +77,8 @@ const environment: Record<Name, string> = {
   allowPrivateNetworks: "KEYSTEAD_ALLOW_PRIVATE_NETWORKS",
   webhookRetrySeconds: "KEYSTEAD_WEBHOOK_RETRY_SECONDS",
   webhookTimeoutSeconds: "KEYSTEAD_WEBHOOK_TIMEOUT_SECONDS",
+  signerSeedCacheEntries: "KEYSTEAD_SIGNER_SEED_CACHE_ENTRIES",
+  signerSeedCacheSeconds: "KEYSTEAD_SIGNER_SEED_CACHE_SECONDS",
   logLevel: "KEYSTEAD_LOG_LEVEL",
 };
 
@@ -92,6 +104,10 @@ const WEBHOOK_RETRY_SECONDS = [
 ];
 const WEBHOOK_TIMEOUT_SECONDS = 15;
 
+/** One entry for a wallet and one for each of its accounts in use. */
+const SEED_CACHE_ENTRIES = 10_000;
+const SEED_CACHE_SECONDS = 5 * MINUTE;
+
 export interface Config {
   host: string;
   port: number;
@@ -103,6 +119,7 @@ export interface Config {
   rootKeyPassphrase: string | undefined;
   allowPrivateNetworks: boolean;
   webhooks: { retryDelaysMs: readonly number[]; timeoutMs: number };
+  seedCache: { entries: number; lifetimeMs: number };
   logLevel: LogLevel;
   /** Settings that were given and have no effect in this release. */
   withoutEffect: string[];
@@ -132,6 +149,10 @@ export function loadConfig(variables: NodeJS.ProcessEnv, configFile?: string): C
     webhooks: {
       retryDelaysMs: (settings.webhookRetrySeconds ?? WEBHOOK_RETRY_SECONDS).map((seconds) => seconds * 1000),
       timeoutMs: (settings.webhookTimeoutSeconds ?? WEBHOOK_TIMEOUT_SECONDS) * 1000,
+    },
+    seedCache: {
+      entries: settings.signerSeedCacheEntries ?? SEED_CACHE_ENTRIES,
+      lifetimeMs: (settings.signerSeedCacheSeconds ?? SEED_CACHE_SECONDS) * 1000,
     },
     logLevel: settings.logLevel ?? "info",
     withoutEffect: unused.filter((name) => name in given).map((name) => environment[name]),

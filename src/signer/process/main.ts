@@ -25,49 +25,52 @@ class Sealed extends Error {}
 
 let rootKey: Buffer | undefined;
 
-const verbs: { [Verb in SignerRequest["verb"]]: (request: Extract<SignerRequest, { verb: Verb }>) => Responses[Verb] } =
-  {
-    open,
+const verbs: {
+  [Verb in SignerRequest["verb"]]?: (request: Extract<SignerRequest, { verb: Verb }>) => Responses[Verb];
+} = {
+  open,
 
-    createOrganizationKey({ organizationId }) {
-      const key = Buffer.allocUnsafeSlow(32);
-      crypto.getRandomValues(key);
-      try {
-        return { organizationKey: seal(openedRootKey(), organizationContext(organizationId), key) };
-      } finally {
-        wipe(key);
-      }
-    },
+  createOrganizationKey({ organizationId }) {
+    const key = Buffer.allocUnsafeSlow(32);
+    crypto.getRandomValues(key);
+    try {
+      return { organizationKey: seal(openedRootKey(), organizationContext(organizationId), key) };
+    } finally {
+      wipe(key);
+    }
+  },
 
-    generateKeys({ organizationId, organizationKey, keys }) {
-      return withOrganizationKey(organizationId, organizationKey, (wrappingKey) => ({
-        keys: keys.map(({ keyId, curve }) => {
-          const secret = generateSecret(curve);
-          try {
-            const sealedKey = seal(wrappingKey, keyContext(organizationId, keyId, curve), secret);
-            return { sealedKey, publicKey: publicKeyOf(curve, secret) };
-          } finally {
-            wipe(secret);
-          }
-        }),
-      }));
-    },
-
-    sign({ organizationId, organizationKey, keyId, curve, sealedKey, hash, payloads }) {
-      return withOrganizationKey(organizationId, organizationKey, (wrappingKey) => {
-        const secret = unseal(wrappingKey, keyContext(organizationId, keyId, curve), sealedKey);
-        if (!secret) throw new SigningRefused(`key ${keyId} cannot be opened: it was sealed for something else`);
+  generateKeys({ organizationId, organizationKey, keys }) {
+    return withOrganizationKey(organizationId, organizationKey, (wrappingKey) => ({
+      keys: keys.map(({ keyId, curve }) => {
+        const secret = generateSecret(curve);
         try {
-          const signatures = payloads.map((payload) =>
-            signPayload({ curve, secret, sealedKey }, hash, Buffer.from(payload, "base64")),
-          );
-          return { signatures };
+          const sealedKey = seal(wrappingKey, keyContext(organizationId, keyId, curve), secret);
+          return { sealedKey, publicKey: publicKeyOf(curve, secret) };
         } finally {
           wipe(secret);
         }
-      });
-    },
-  };
+      }),
+    }));
+  },
+
+  sign({ organizationId, organizationKey, key, scheme, hash, payloads }) {
+    if (key.kind !== "privateKey" || scheme !== undefined) throw new SigningRefused("unknown kind of key or scheme");
+    const { keyId, curve, sealedKey } = key;
+    return withOrganizationKey(organizationId, organizationKey, (wrappingKey) => {
+      const secret = unseal(wrappingKey, keyContext(organizationId, keyId, curve), sealedKey);
+      if (!secret) throw new SigningRefused(`key ${keyId} cannot be opened: it was sealed for something else`);
+      try {
+        const signatures = payloads.map((payload) =>
+          signPayload({ curve, secret, sealedKey }, hash, Buffer.from(payload, "base64")),
+        );
+        return { signatures };
+      } finally {
+        wipe(secret);
+      }
+    });
+  },
+};
 
 function open({ protocolVersion, rootKeyFile, passphrase, mayCreate }: OpenRequest): Responses["open"] {
   if (protocolVersion !== PROTOCOL_VERSION) {
