@@ -3,7 +3,10 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { parsePath, pathProblem } from "./hd-path.ts";
 
-const level = fc.record({ index: fc.integer({ min: 0, max: 0x7fffffff }), hardened: fc.boolean() });
+const level = fc.record(
+  { index: fc.integer({ min: 0, max: 0x7fffffff }), hardened: fc.boolean() },
+  { noNullPrototype: true },
+);
 const written = (levels: { index: number; hardened: boolean }[]) =>
   ["m", ...levels.map(({ index, hardened }) => `${index}${hardened ? "'" : ""}`)].join("/");
 
