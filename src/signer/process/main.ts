@@ -62,7 +62,7 @@ const verbs: {
       if (!secret) throw new SigningRefused(`key ${keyId} cannot be opened: it was sealed for something else`);
       try {
         const signatures = payloads.map((payload) =>
-          signPayload({ curve, secret, sealedKey }, hash, Buffer.from(payload, "base64")),
+          signPayload({ curve, secret, origin: sealedKey }, hash, Buffer.from(payload, "base64")),
         );
         return { signatures };
       } finally {

@@ -12,7 +12,7 @@ import { publicKeyOf } from "./keys.ts";
 import { SigningRefused, signPayload as signWith } from "./sign.ts";
 
 const signPayload = (curve: Curve, secret: Uint8Array, hash: SignerHash, payload: Uint8Array) =>
-  signWith({ curve, secret, sealedKey: `${curve} ${Buffer.from(secret).toString("hex")}` }, hash, payload);
+  signWith({ curve, secret, origin: `${curve} ${Buffer.from(secret).toString("hex")}` }, hash, payload);
 
 const vectors = <T>(path: string): T =>
   JSON.parse(readFileSync(new URL(`../../../test/vectors/${path}`, import.meta.url), "utf8")) as T;
