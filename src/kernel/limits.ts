@@ -67,6 +67,11 @@ export const DEFAULT_PAGE_SIZE = 10;
 
 /** How long a request may wait for its durable commit. */
 export const COMMIT_DEADLINE_MS = 15_000;
+/** Bytes of an imported mnemonic with its passphrase; 24 words take under 1 KiB in every language. */
+export const MAX_MNEMONIC_BYTES = 4096;
+/** Bytes of an imported secret. */
+export const MAX_SECRET_BYTES = 64 * 1024;
+
 /** How long the signer may take over one message. */
 export const SIGNER_DEADLINE_MS = 10_000;
 /** Largest frame between server and signer in bytes. */

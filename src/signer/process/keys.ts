@@ -6,6 +6,8 @@ import { recentlyUsed } from "../../crypto/recently-used.ts";
 import { toHex } from "../../kernel/bytes.ts";
 import type { Curve } from "../protocol.ts";
 
+const SECRET_BYTES = 32;
+
 /** A key while it is in use. The caller wipes the secret. */
 export interface OpenKey {
   curve: Curve;
@@ -16,11 +18,16 @@ export interface OpenKey {
 
 /** A fresh secret of 32 bytes, in the range of the curve's order. The caller wipes it. */
 export function generateSecret(curve: Curve): Buffer {
-  if (curve === "CURVE_ED25519") return randomBytes(32);
   for (;;) {
-    const secret = randomBytes(32);
-    if (isSecretInRange(curve, secret)) return secret;
+    const secret = randomBytes(SECRET_BYTES);
+    if (isSecret(curve, secret)) return secret;
   }
+}
+
+/** Whether bytes are a secret of the curve; every 32 bytes are a seed on Ed25519 (RFC 8032, section 5.1.5). */
+export function isSecret(curve: Curve, bytes: Uint8Array): boolean {
+  if (bytes.length !== SECRET_BYTES) return false;
+  return curve === "CURVE_ED25519" || isSecretInRange(curve, bytes);
 }
 
 /** Lowercase hex: the compressed point, or the 32 bytes of an Ed25519 key. */

@@ -9,7 +9,8 @@ import { keccak_256 } from "@noble/hashes/sha3.js";
 import fc from "fast-check";
 import type { Curve, SignerHash } from "../protocol.ts";
 import { publicKeyOf } from "./keys.ts";
-import { SigningRefused, signPayload as signWith } from "./sign.ts";
+import { SigningRefused } from "./refused.ts";
+import { signPayload as signWith } from "./sign.ts";
 
 const signPayload = (curve: Curve, secret: Uint8Array, hash: SignerHash, payload: Uint8Array) =>
   signWith({ curve, secret, origin: `${curve} ${Buffer.from(secret).toString("hex")}` }, hash, payload);
