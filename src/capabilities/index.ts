@@ -1,8 +1,8 @@
 import type { Operation } from "../engine/declare.ts";
 import { activities } from "./activities/index.ts";
 import { credentials } from "./credentials/index.ts";
-import { mfa } from "./mfa/index.ts";
 import { ipAllowlists } from "./ip-allowlists/index.ts";
+import { mfa } from "./mfa/index.ts";
 import { organizations } from "./organizations/index.ts";
 import { policies } from "./policies/index.ts";
 import { privateKeys } from "./private-keys/index.ts";

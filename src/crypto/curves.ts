@@ -1,4 +1,5 @@
-import { ECDH } from "node:crypto";
+import { createECDH, ECDH } from "node:crypto";
+import { p256 } from "@noble/curves/nist.js";
 import secp256k1 from "secp256k1";
 
 export type Curve = "CURVE_SECP256K1" | "CURVE_ED25519" | "CURVE_P256";
@@ -16,4 +17,21 @@ export function decompressPublicKey(curve: WeierstrassCurve, publicKey: Uint8Arr
   if (publicKey.length !== COMPRESSED_LENGTH) throw new RangeError("a compressed public key has 33 bytes");
   if (curve === "CURVE_SECP256K1") return secp256k1.publicKeyConvert(publicKey, false);
   return new Uint8Array(ECDH.convertKey(publicKey, "prime256v1", undefined, undefined, "uncompressed") as Buffer);
+}
+
+/** Whether 32 bytes are a secret of the curve: a number from 1 to one below the order of its group. */
+export function isSecretInRange(curve: WeierstrassCurve, secret: Uint8Array): boolean {
+  return curve === "CURVE_SECP256K1" ? secp256k1.privateKeyVerify(secret) : p256.utils.isValidSecretKey(secret);
+}
+
+/**
+ * The 33 bytes of the compressed public key of a secret.
+ *
+ * @throws Error where `isSecretInRange` is false
+ */
+export function compressedPublicKey(curve: WeierstrassCurve, secret: Uint8Array): Uint8Array {
+  if (curve === "CURVE_SECP256K1") return secp256k1.publicKeyCreate(secret, true);
+  const pair = createECDH("prime256v1");
+  pair.setPrivateKey(secret);
+  return pair.getPublicKey(null, "compressed");
 }

@@ -2,6 +2,23 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { recentlyUsed } from "./recently-used.ts";
 
+test("each value that is kept no longer is handed over, once", () => {
+  const gone: string[] = [];
+  const keys = recentlyUsed<string>(2, (value) => void gone.push(value));
+  keys.set("a", "first a");
+  keys.set("a", "second a");
+  keys.set("b", "b");
+  keys.set("c", "c");
+  keys.forget("b");
+  keys.forget("b");
+  assert.deepEqual(gone, ["first a", "second a", "b"]);
+  keys.set("d", "d");
+  keys.clear();
+  keys.clear();
+  assert.deepEqual(gone, ["first a", "second a", "b", "c", "d"]);
+  assert.equal(keys.size(), 0);
+});
+
 test("at capacity the entry unused for longest is forgotten", () => {
   const keys = recentlyUsed<number>(3);
   keys.set("a", 1);

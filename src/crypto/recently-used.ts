@@ -5,13 +5,22 @@ export type RecentlyUsed<Value> = {
   /** Remembers `value`; at capacity the entry unused for longest goes. */
   set(key: string, value: Value): void;
   forget(key: string): void;
+  /** Forgets all. */
+  clear(): void;
   size(): number;
 };
 
-/** @param capacity most entries kept */
-export function recentlyUsed<Value>(capacity: number): RecentlyUsed<Value> {
+/**
+ * @param capacity most entries kept, at least 1
+ * @param dispose told of each value that is kept no longer, for whichever reason
+ */
+export function recentlyUsed<Value>(capacity: number, dispose: (value: Value) => void = () => {}): RecentlyUsed<Value> {
   // A Map iterates in order of insertion, so the first key is the one unused for longest.
   const entries = new Map<string, Value>();
+  const remove = (key: string) => {
+    const value = entries.get(key);
+    if (entries.delete(key)) dispose(value as Value);
+  };
   return {
     get(key) {
       const value = entries.get(key);
@@ -21,12 +30,15 @@ export function recentlyUsed<Value>(capacity: number): RecentlyUsed<Value> {
       return value;
     },
     set(key, value) {
-      entries.delete(key);
+      remove(key);
       const oldest = entries.size >= capacity ? entries.keys().next().value : undefined;
-      if (oldest !== undefined) entries.delete(oldest);
+      if (oldest !== undefined) remove(oldest);
       entries.set(key, value);
     },
-    forget: (key) => void entries.delete(key),
+    forget: remove,
+    clear() {
+      for (const key of [...entries.keys()]) remove(key);
+    },
     size: () => entries.size,
   };
 }

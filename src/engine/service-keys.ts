@@ -102,9 +102,12 @@ export async function signWithServiceKey(
     verb: "sign",
     organizationId: OWNER,
     organizationKey: await ownerKey(store),
-    keyId: key.id,
-    curve: key.curve,
-    sealedKey: Buffer.from(key.sealedKey).toString("base64"),
+    key: {
+      kind: "privateKey",
+      keyId: key.id,
+      curve: key.curve,
+      sealedKey: Buffer.from(key.sealedKey).toString("base64"),
+    },
     hash: "none",
     payloads: messages.map((message) => message.toString("base64")),
   });

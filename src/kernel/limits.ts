@@ -67,6 +67,8 @@ export const MAX_CONTRACT_INTERFACE_BYTES = 400 * 1024;
 export const MAX_CONTRACT_FUNCTIONS = 2000;
 /** Array dimensions of one type of a contract's interface. */
 export const MAX_ABI_DIMENSIONS = 16;
+/** Levels of a derivation path below its `m`. */
+export const MAX_PATH_LEVELS = 10;
 
 export const MAX_USERS = 100;
 export const MAX_PRIVATE_KEYS = 1000;
@@ -107,6 +109,11 @@ export const DEFAULT_PAGE_SIZE = 10;
 
 /** How long a request may wait for its durable commit. */
 export const COMMIT_DEADLINE_MS = 15_000;
+/** Bytes of an imported mnemonic with its passphrase; 24 words take under 1 KiB in every language. */
+export const MAX_MNEMONIC_BYTES = 4096;
+/** Bytes of an imported secret. */
+export const MAX_SECRET_BYTES = 64 * 1024;
+
 /** How long the signer may take over one message. */
 export const SIGNER_DEADLINE_MS = 10_000;
 /** Largest frame between server and signer in bytes. */

@@ -45,6 +45,16 @@ const Settings = Type.Object(
       description:
         "Addresses and CIDR blocks of the proxies whose X-Forwarded-For is believed; in the environment with commas between.",
     }),
+    signerSeedCacheEntries: Type.Integer({
+      minimum: 0,
+      maximum: 100_000,
+      description: "Secrets of wallets that the signer keeps open at most; 0 keeps none.",
+    }),
+    signerSeedCacheSeconds: Type.Integer({
+      minimum: 0,
+      maximum: 86_400,
+      description: "How long the signer keeps a wallet's secret open; 0 keeps none.",
+    }),
     logLevel: Type.Unsafe<LogLevel>({
       type: "string",
       enum: ["trace", "debug", "info", "warn", "error", "fatal", "silent"],
@@ -74,6 +84,8 @@ const environment: Record<Name, string> = {
   webhookRetrySeconds: "KEYSTEAD_WEBHOOK_RETRY_SECONDS",
   webhookTimeoutSeconds: "KEYSTEAD_WEBHOOK_TIMEOUT_SECONDS",
   trustedProxies: "KEYSTEAD_TRUSTED_PROXIES",
+  signerSeedCacheEntries: "KEYSTEAD_SIGNER_SEED_CACHE_ENTRIES",
+  signerSeedCacheSeconds: "KEYSTEAD_SIGNER_SEED_CACHE_SECONDS",
   logLevel: "KEYSTEAD_LOG_LEVEL",
 };
 
@@ -99,6 +111,10 @@ const WEBHOOK_RETRY_SECONDS = [
 ];
 const WEBHOOK_TIMEOUT_SECONDS = 15;
 
+/** One entry for a wallet and one for each of its accounts in use. */
+const SEED_CACHE_ENTRIES = 10_000;
+const SEED_CACHE_SECONDS = 5 * MINUTE;
+
 export interface Config {
   host: string;
   port: number;
@@ -112,6 +128,7 @@ export interface Config {
   webhooks: { retryDelaysMs: readonly number[]; timeoutMs: number };
   /** Empty: a request comes from where its connection comes from. */
   trustedProxies: readonly Cidr[];
+  seedCache: { entries: number; lifetimeMs: number };
   logLevel: LogLevel;
   /** Settings that were given and have no effect in this release. */
   withoutEffect: string[];
@@ -143,6 +160,10 @@ export function loadConfig(variables: NodeJS.ProcessEnv, configFile?: string): C
       timeoutMs: (settings.webhookTimeoutSeconds ?? WEBHOOK_TIMEOUT_SECONDS) * 1000,
     },
     trustedProxies: (settings.trustedProxies ?? []).map(trustedProxy),
+    seedCache: {
+      entries: settings.signerSeedCacheEntries ?? SEED_CACHE_ENTRIES,
+      lifetimeMs: (settings.signerSeedCacheSeconds ?? SEED_CACHE_SECONDS) * 1000,
+    },
     logLevel: settings.logLevel ?? "info",
     withoutEffect: unused.filter((name) => name in given).map((name) => environment[name]),
   };

@@ -61,11 +61,12 @@ async function readRootKeyId(database: Database): Promise<string | undefined> {
 }
 
 async function openSigner(config: Config, log: Logger, knownRootKeyId: string | undefined): Promise<SignerProcess> {
-  const { rootKeyFile, rootKeyPassphrase } = config;
+  const { rootKeyFile, rootKeyPassphrase, seedCache } = config;
   const started = await SignerProcess.start({
     rootKeyFile,
     passphrase: rootKeyPassphrase,
     mayCreateRootKey: knownRootKeyId === undefined,
+    seedCache,
     compileCacheDirectory: getCompileCacheDir(),
     log,
   }).catch((error: unknown) => {

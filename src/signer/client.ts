@@ -28,6 +28,8 @@ export interface SignerOptions {
   rootKeyFile: string;
   passphrase?: string | undefined;
   mayCreateRootKey: boolean;
+  /** How many secrets of wallets the process keeps open, and how long each; 0 of either keeps none. */
+  seedCache: { entries: number; lifetimeMs: number };
   /** Where compiled code is kept between starts; none if absent. */
   compileCacheDirectory?: string | undefined;
   log: Logger;
@@ -113,13 +115,14 @@ export class SignerProcess implements Signer {
 
   async #open(mayCreate: boolean): Promise<OpenResponse> {
     this.#spawn();
-    const { rootKeyFile, passphrase } = this.#options;
+    const { rootKeyFile, passphrase, seedCache } = this.#options;
     const opened = await this.#send({
       verb: "open",
       protocolVersion: PROTOCOL_VERSION,
       rootKeyFile,
       ...(passphrase === undefined ? {} : { passphrase }),
       mayCreate,
+      seedCache,
     });
     if (opened.state === "open") {
       if (this.#rootKeyId !== undefined && this.#rootKeyId !== opened.rootKeyId) {

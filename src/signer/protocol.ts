@@ -1,8 +1,10 @@
+import type { MnemonicLanguage, MnemonicLength } from "../crypto/mnemonic-languages.ts";
+
 /**
  * What the server may ask the signer, as one closed union. Bytes travel as base64. The version is checked when the signer
  * is opened, so that a server never talks to a signer of another release.
  */
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 2;
 
 export type Curve = "CURVE_SECP256K1" | "CURVE_ED25519" | "CURVE_P256";
 
@@ -12,6 +14,35 @@ export type SignerHash = "none" | "sha256" | "keccak256";
 /** base64 of bytes that only a signer with the root key can open. */
 export type Sealed = string;
 
+/** A key to sign with or to export: one that is stored alone, or derived from a wallet's seed. */
+export type KeyReference =
+  | { kind: "privateKey"; keyId: string; curve: Curve; sealedKey: Sealed }
+  | { kind: "walletAccount"; walletId: string; sealedWallet: Sealed; curve: Curve; path: string };
+
+/**
+ * Absent: the curve's ordinary scheme (ECDSA, EdDSA). `bip340`: Schnorr with the key as it is. `bip340Taproot`: Schnorr
+ * with the key-path tweak of BIP-341 for an output without script tree. Both take secp256k1 keys alone.
+ */
+export type Scheme = "bip340" | "bip340Taproot";
+
+/** Which key of a wallet; `path` is one that `pathProblem` finds no problem with. */
+export interface AccountReference {
+  curve: Curve;
+  path: string;
+}
+
+/** An HPKE message (RFC 9180, base mode) in hex; `encappedPublic` is an uncompressed P-256 point. */
+export interface HpkeMessage {
+  encappedPublic: string;
+  ciphertext: string;
+}
+
+/**
+ * Why an import was not taken: no target key opens the bundle; the words are no BIP-39 mnemonic; the bytes are no secret
+ * of the curve; the plaintext is over its limit.
+ */
+export type ImportProblem = "undecryptable" | "invalidMnemonic" | "invalidKey" | "tooLarge";
+
 export interface OpenRequest {
   verb: "open";
   protocolVersion: number;
@@ -19,6 +50,8 @@ export interface OpenRequest {
   passphrase?: string;
   /** Make the root key if there is no file yet. */
   mayCreate: boolean;
+  /** How many secrets of wallets are kept open, and how long each; 0 of either keeps none. */
+  seedCache: { entries: number; lifetimeMs: number };
 }
 export type OpenResponse = { state: "open"; rootKeyId: string; created: boolean } | { state: "sealed" };
 
@@ -45,9 +78,8 @@ export interface SignRequest {
   verb: "sign";
   organizationId: string;
   organizationKey: Sealed;
-  keyId: string;
-  curve: Curve;
-  sealedKey: Sealed;
+  key: KeyReference;
+  scheme?: Scheme;
   hash: SignerHash;
   /** base64 of the bytes to hash and sign. */
   payloads: string[];
@@ -57,14 +89,137 @@ export interface SignResponse {
   signatures: { r: string; s: string; v: string }[];
 }
 
-export type SignerRequest = OpenRequest | CreateOrganizationKeyRequest | GenerateKeysRequest | SignRequest;
+export interface CreateWalletRequest {
+  verb: "createWallet";
+  organizationId: string;
+  organizationKey: Sealed;
+  walletId: string;
+  mnemonicLength: MnemonicLength;
+  accounts: AccountReference[];
+}
+export interface CreateWalletResponse {
+  sealedWallet: Sealed;
+  /** In the order asked; each as generateKeys gives them. */
+  publicKeys: string[];
+}
+
+export interface DeriveAccountsRequest {
+  verb: "deriveAccounts";
+  organizationId: string;
+  organizationKey: Sealed;
+  walletId: string;
+  sealedWallet: Sealed;
+  accounts: AccountReference[];
+}
+export interface DeriveAccountsResponse {
+  /** In the order asked; each as generateKeys gives them. */
+  publicKeys: string[];
+}
+
+export interface CreateImportKeysRequest {
+  verb: "createImportKeys";
+  organizationId: string;
+  organizationKey: Sealed;
+  importIds: string[];
+}
+export interface CreateImportKeysResponse {
+  /** In the order asked; `targetPublicKey` is an uncompressed P-256 point in lowercase hex. */
+  importKeys: { sealedImportKey: Sealed; targetPublicKey: string }[];
+}
+
+/** What every import is asked with; the answer names the import key that opened the bundle. */
+interface ImportRequest {
+  organizationId: string;
+  organizationKey: Sealed;
+  /** The keys that the bundle may be encrypted to; they are tried in this order. */
+  importKeys: { importId: string; sealedImportKey: Sealed }[];
+  bundle: HpkeMessage;
+}
+
+export interface ImportWalletRequest extends ImportRequest {
+  verb: "importWallet";
+  walletId: string;
+  accounts: AccountReference[];
+}
+export type ImportWalletResponse =
+  | { importId: string; sealedWallet: Sealed; publicKeys: string[] }
+  | { problem: ImportProblem };
+
+export interface ImportPrivateKeyRequest extends ImportRequest {
+  verb: "importPrivateKey";
+  keyId: string;
+  curve: Curve;
+}
+export type ImportPrivateKeyResponse =
+  | { importId: string; sealedKey: Sealed; publicKey: string }
+  | { problem: ImportProblem };
+
+export interface ImportSecretRequest extends ImportRequest {
+  verb: "importSecret";
+  secretId: string;
+}
+export type ImportSecretResponse = { importId: string; sealedSecret: Sealed } | { problem: ImportProblem };
+
+/** What every export is asked with: `targetPublicKey` is a P-256 point in hex, compressed or not. */
+interface ExportRequest {
+  organizationId: string;
+  organizationKey: Sealed;
+  targetPublicKey: string;
+}
+
+export interface ExportWalletRequest extends ExportRequest {
+  verb: "exportWallet";
+  walletId: string;
+  sealedWallet: Sealed;
+  /**
+   * Absent: the words as they are. Given: the same entropy in the words of this language. BIP-39 makes the seed of the
+   * words, so those of another language are the way to another seed and other keys.
+   */
+  language?: MnemonicLanguage;
+}
+
+/** The plaintext is the raw 32 bytes of the secret; on Ed25519 the seed. */
+export interface ExportKeyRequest extends ExportRequest {
+  verb: "exportKey";
+  key: KeyReference;
+}
+
+export interface ExportSecretRequest extends ExportRequest {
+  verb: "exportSecret";
+  secretId: string;
+  sealedSecret: Sealed;
+}
 
 export interface Responses {
   open: OpenResponse;
   createOrganizationKey: CreateOrganizationKeyResponse;
   generateKeys: GenerateKeysResponse;
   sign: SignResponse;
+  createWallet: CreateWalletResponse;
+  deriveAccounts: DeriveAccountsResponse;
+  createImportKeys: CreateImportKeysResponse;
+  importWallet: ImportWalletResponse;
+  importPrivateKey: ImportPrivateKeyResponse;
+  importSecret: ImportSecretResponse;
+  exportWallet: HpkeMessage;
+  exportKey: HpkeMessage;
+  exportSecret: HpkeMessage;
 }
+
+export type SignerRequest =
+  | OpenRequest
+  | CreateOrganizationKeyRequest
+  | GenerateKeysRequest
+  | SignRequest
+  | CreateWalletRequest
+  | DeriveAccountsRequest
+  | CreateImportKeysRequest
+  | ImportWalletRequest
+  | ImportPrivateKeyRequest
+  | ImportSecretRequest
+  | ExportWalletRequest
+  | ExportKeyRequest
+  | ExportSecretRequest;
 
 /** `fault` says which kind of trouble; its text holds no secret and may be logged and shown to an operator. */
 export type SignerFault = { kind: "sealed" | "refused" | "internal"; message: string };

@@ -35,9 +35,12 @@ export async function signPayloads(
     verb: "sign",
     organizationId: organization.id,
     organizationKey: Buffer.from(organization.sealedKey).toString("base64"),
-    keyId: key.id,
-    curve: key.curve,
-    sealedKey: Buffer.from(key.sealedKey).toString("base64"),
+    key: {
+      kind: "privateKey",
+      keyId: key.id,
+      curve: key.curve,
+      sealedKey: Buffer.from(key.sealedKey).toString("base64"),
+    },
     hash,
     payloads: payloads.map((payload) => Buffer.from(payload).toString("base64")),
   });

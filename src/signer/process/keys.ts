@@ -1,40 +1,40 @@
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes } from "node:crypto";
 import { p256 } from "@noble/curves/nist.js";
 import secp256k1 from "secp256k1";
+import { compressedPublicKey, isSecretInRange } from "../../crypto/curves.ts";
 import { recentlyUsed } from "../../crypto/recently-used.ts";
 import { toHex } from "../../kernel/bytes.ts";
-import type { Curve, Sealed } from "../protocol.ts";
+import type { Curve } from "../protocol.ts";
+
+const SECRET_BYTES = 32;
 
 /** A key while it is in use. The caller wipes the secret. */
 export interface OpenKey {
   curve: Curve;
   secret: Uint8Array;
-  /** What `secret` was unsealed from. */
-  sealedKey: Sealed;
+  /** Names where `secret` comes from: of one origin there is one secret. */
+  origin: string;
 }
 
 /** A fresh secret of 32 bytes, in the range of the curve's order. The caller wipes it. */
 export function generateSecret(curve: Curve): Buffer {
-  if (curve === "CURVE_ED25519") return randomBytes(32);
   for (;;) {
-    const secret = randomBytes(32);
-    const fits = curve === "CURVE_SECP256K1" ? secp256k1.privateKeyVerify(secret) : p256.utils.isValidSecretKey(secret);
-    if (fits) return secret;
+    const secret = randomBytes(SECRET_BYTES);
+    if (isSecret(curve, secret)) return secret;
   }
+}
+
+/** Whether bytes are a secret of the curve; every 32 bytes are a seed on Ed25519 (RFC 8032, section 5.1.5). */
+export function isSecret(curve: Curve, bytes: Uint8Array): boolean {
+  if (bytes.length !== SECRET_BYTES) return false;
+  return curve === "CURVE_ED25519" || isSecretInRange(curve, bytes);
 }
 
 /** Lowercase hex: the compressed point, or the 32 bytes of an Ed25519 key. */
 export function publicKeyOf(curve: Curve, secret: Uint8Array): string {
-  switch (curve) {
-    case "CURVE_SECP256K1":
-      return toHex(secp256k1.publicKeyCreate(secret, true));
-    case "CURVE_P256":
-      return toHex(p256.getPublicKey(secret, true));
-    case "CURVE_ED25519": {
-      const { x } = createPublicKey(ed25519PrivateKey(secret)).export({ format: "jwk" });
-      return Buffer.from(x as string, "base64url").toString("hex");
-    }
-  }
+  if (curve !== "CURVE_ED25519") return toHex(compressedPublicKey(curve, secret));
+  const { x } = createPublicKey(ed25519PrivateKey(secret)).export({ format: "jwk" });
+  return Buffer.from(x as string, "base64url").toString("hex");
 }
 
 const REMEMBERED_POINTS = 10_000;
@@ -42,15 +42,15 @@ const points = recentlyUsed<Uint8Array>(REMEMBERED_POINTS);
 
 /**
  * Whether the public point of an EC key passes `check`. The point is no secret, and making it costs as much as signing, so
- * it is remembered under the sealed key. One that does not pass is forgotten: it may itself be what is wrong.
+ * it is remembered under the key's origin. One that does not pass is forgotten: it may itself be what is wrong.
  */
-export function checkWithPoint({ curve, secret, sealedKey }: OpenKey, check: (point: Uint8Array) => boolean): boolean {
+export function checkWithPoint({ curve, secret, origin }: OpenKey, check: (point: Uint8Array) => boolean): boolean {
   const point =
-    points.get(sealedKey) ??
+    points.get(origin) ??
     (curve === "CURVE_SECP256K1" ? secp256k1.publicKeyCreate(secret, false) : p256.getPublicKey(secret, false));
   const passes = check(point);
-  if (passes) points.set(sealedKey, point);
-  else points.forget(sealedKey);
+  if (passes) points.set(origin, point);
+  else points.forget(origin);
   return passes;
 }
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Curve } from "../protocol.ts";
 import { checkWithPoint, generateSecret, type OpenKey, publicKeyOf } from "./keys.ts";
 
-const openKey = (curve: Curve, sealedKey: string): OpenKey => ({ curve, secret: generateSecret(curve), sealedKey });
+const openKey = (curve: Curve, origin: string): OpenKey => ({ curve, secret: generateSecret(curve), origin });
 
 function pointSeenBy(key: OpenKey, verdict: boolean): Uint8Array {
   let seen: Uint8Array | undefined;

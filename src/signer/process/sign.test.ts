@@ -9,10 +9,11 @@ import { keccak_256 } from "@noble/hashes/sha3.js";
 import fc from "fast-check";
 import type { Curve, SignerHash } from "../protocol.ts";
 import { publicKeyOf } from "./keys.ts";
-import { SigningRefused, signPayload as signWith } from "./sign.ts";
+import { SigningRefused } from "./refused.ts";
+import { signPayload as signWith } from "./sign.ts";
 
 const signPayload = (curve: Curve, secret: Uint8Array, hash: SignerHash, payload: Uint8Array) =>
-  signWith({ curve, secret, sealedKey: `${curve} ${Buffer.from(secret).toString("hex")}` }, hash, payload);
+  signWith({ curve, secret, origin: `${curve} ${Buffer.from(secret).toString("hex")}` }, hash, payload);
 
 const vectors = <T>(path: string): T =>
   JSON.parse(readFileSync(new URL(`../../../test/vectors/${path}`, import.meta.url), "utf8")) as T;

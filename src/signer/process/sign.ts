@@ -2,9 +2,11 @@ import { createHash, createPublicKey, sign as signWithNode, verify as verifyWith
 import { p256 } from "@noble/curves/nist.js";
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import secp256k1 from "secp256k1";
-import { toHex } from "../../kernel/bytes.ts";
-import type { SignerHash } from "../protocol.ts";
+import { signSchnorr, taprootSecret, verifySchnorr, xOnlyPublicKey } from "../../crypto/schnorr.ts";
+import { toHex, wipe } from "../../kernel/bytes.ts";
+import type { Scheme, SignerHash } from "../protocol.ts";
 import { checkWithPoint, ed25519PrivateKey, type OpenKey } from "./keys.ts";
+import { SigningRefused } from "./refused.ts";
 
 export interface Signature {
   r: string;
@@ -12,16 +14,15 @@ export interface Signature {
   v: string;
 }
 
-/** A request the signer will not carry out; the text is for the operator's log. */
-export class SigningRefused extends Error {}
-
 /**
- * Signs one payload. ECDSA is deterministic (RFC 6979) with low s; `v` is the recovery bit. Every signature is checked
- * against the public key before it leaves, so that a fault in the arithmetic cannot reveal the secret.
+ * Signs one payload. ECDSA is deterministic (RFC 6979) with low s; `v` is the recovery bit. Schnorr is deterministic too
+ * and has the x coordinate of the nonce for r, and no `v`. Every signature is checked against the public key before it
+ * leaves, so that a fault in the arithmetic cannot reveal the secret.
  *
- * @throws SigningRefused when the hash does not fit the curve or the digest is not 32 bytes
+ * @throws SigningRefused when the hash or the scheme does not fit the curve or the digest is not 32 bytes
  */
-export function signPayload(key: OpenKey, hash: SignerHash, payload: Uint8Array): Signature {
+export function signPayload(key: OpenKey, hash: SignerHash, payload: Uint8Array, scheme?: Scheme): Signature {
+  if (scheme !== undefined) return signWithScheme(key, hash, payload, scheme);
   if (key.curve === "CURVE_ED25519") {
     if (hash !== "none") throw new SigningRefused("Ed25519 signs the message itself");
     return signEd25519(key.secret, payload);
@@ -65,6 +66,20 @@ function signEd25519(seed: Uint8Array, message: Uint8Array): Signature {
   const signature = signWithNode(null, message, key);
   if (!verifyWithNode(null, message, createPublicKey(key), signature)) throw new SignatureFault();
   return split(signature, 0);
+}
+
+function signWithScheme({ curve, secret }: OpenKey, hash: SignerHash, payload: Uint8Array, scheme: Scheme): Signature {
+  if (curve !== "CURVE_SECP256K1") throw new SigningRefused("Schnorr signatures take a secp256k1 key");
+  if (scheme !== "bip340" && scheme !== "bip340Taproot") throw new SigningRefused("unknown scheme");
+  const digest = digestOf(hash, payload);
+  const signing = scheme === "bip340Taproot" ? taprootSecret(secret) : Uint8Array.from(secret);
+  try {
+    const signature = signSchnorr(signing, digest);
+    if (!verifySchnorr(xOnlyPublicKey(signing), digest, signature)) throw new SignatureFault();
+    return split(signature, 0);
+  } finally {
+    wipe(signing);
+  }
 }
 
 class SignatureFault extends Error {

@@ -1,0 +1,54 @@
+import { wipe } from "../../kernel/bytes.ts";
+import type { Sealed } from "../protocol.ts";
+import { SigningRefused } from "./refused.ts";
+import { seal, unseal } from "./seal.ts";
+
+/** What is sealed, and its identifiers; the organization comes between. */
+type What = readonly [purpose: "key" | "wallet" | "import key" | "secret", id: string, ...more: string[]];
+
+/** An organization whose key is open. */
+export interface Organization {
+  organizationId: string;
+  organizationKey: Sealed;
+  seal(what: What, secret: Uint8Array): Sealed;
+  /**
+   * The caller wipes the answer.
+   *
+   * @throws SigningRefused for what was sealed for something else
+   */
+  open(what: What, sealed: Sealed): Buffer;
+}
+
+export const organizationContext = (organizationId: string) => ["organization key", organizationId];
+
+/** @throws SigningRefused when the organization's key was not sealed with this root key */
+export function withOrganization<T>(
+  rootKey: Uint8Array,
+  { organizationId, organizationKey }: { organizationId: string; organizationKey: Sealed },
+  use: (organization: Organization) => T,
+): T {
+  const key = unseal(rootKey, organizationContext(organizationId), organizationKey);
+  if (!key) throw new SigningRefused(`the key of organization ${organizationId} was not sealed with this root key`);
+  const contextOf = ([purpose, ...ids]: What) => [purpose, organizationId, ...ids];
+  return withSecret(key, () =>
+    use({
+      organizationId,
+      organizationKey,
+      seal: (what, secret) => seal(key, contextOf(what), secret),
+      open(what, sealed) {
+        const secret = unseal(key, contextOf(what), sealed);
+        if (secret) return secret;
+        throw new SigningRefused(`${what[0]} ${what[1]} cannot be opened: it was sealed for something else`);
+      },
+    }),
+  );
+}
+
+/** Uses a secret and wipes it. */
+export function withSecret<Secret extends Uint8Array, T>(secret: Secret, use: (secret: Secret) => T): T {
+  try {
+    return use(secret);
+  } finally {
+    wipe(secret);
+  }
+}

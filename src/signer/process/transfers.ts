@@ -1,0 +1,50 @@
+import { openBundle, sealBundle } from "../../crypto/bundles.ts";
+import { HPKE_TAG_BYTES, parseP256Point } from "../../crypto/hpke.ts";
+import { bytesFromHex, toHex, wipe } from "../../kernel/bytes.ts";
+import type { HpkeMessage, ImportProblem } from "../protocol.ts";
+import { SigningRefused } from "./refused.ts";
+
+/** Encrypts what leaves the signer to the P-256 point of whoever asked for it. */
+export function sealExport(targetPublicKey: string, plaintext: Uint8Array): HpkeMessage {
+  const target = parseP256Point(targetPublicKey);
+  if (!target) throw new SigningRefused("the target public key is no point of P-256");
+  const { encapped, ciphertext } = sealBundle(target, plaintext);
+  return { encappedPublic: toHex(encapped), ciphertext: toHex(ciphertext) };
+}
+
+/** One key that a bundle may have been encrypted to; `open` gives its secret, which is wiped here. */
+export interface ImportKey {
+  importId: string;
+  open(): Uint8Array;
+}
+
+/**
+ * Opens a bundle with the first key that fits and hands the plaintext to `take`, which says what is wrong with it or what
+ * became of it. The plaintext is wiped in any case.
+ *
+ * @param maxBytes the longest plaintext; a longer one is not decrypted
+ */
+export function openImport<Taken extends object>(
+  keys: readonly ImportKey[],
+  bundle: HpkeMessage,
+  maxBytes: number,
+  take: (plaintext: Uint8Array) => Taken | ImportProblem,
+): ({ importId: string } & Taken) | { problem: ImportProblem } {
+  if (bundle.ciphertext.length > 2 * (maxBytes + HPKE_TAG_BYTES)) return { problem: "tooLarge" };
+  const encapped = parseP256Point(bundle.encappedPublic);
+  const ciphertext = bytesFromHex(bundle.ciphertext);
+  if (!encapped || !ciphertext) return { problem: "undecryptable" };
+  for (const { importId, open } of keys) {
+    const secret = open();
+    const plaintext = openBundle(secret, { encapped, ciphertext });
+    wipe(secret);
+    if (!plaintext) continue;
+    try {
+      const taken = take(plaintext);
+      return typeof taken === "string" ? { problem: taken } : { importId, ...taken };
+    } finally {
+      wipe(plaintext);
+    }
+  }
+  return { problem: "undecryptable" };
+}

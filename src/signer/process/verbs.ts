@@ -1,0 +1,208 @@
+import { randomBytes } from "node:crypto";
+import { generateReceiver } from "../../crypto/hpke.ts";
+import { generateMnemonic } from "../../crypto/mnemonics.ts";
+import { toHex, wipe } from "../../kernel/bytes.ts";
+import { MAX_MNEMONIC_BYTES, MAX_SECRET_BYTES } from "../../kernel/limits.ts";
+import {
+  type AccountReference,
+  type Curve,
+  type KeyReference,
+  type OpenRequest,
+  PROTOCOL_VERSION,
+  type Responses,
+  type Sealed,
+  type SignerRequest,
+} from "../protocol.ts";
+import { generateSecret, isSecret, type OpenKey, publicKeyOf } from "./keys.ts";
+import { type Organization, organizationContext, withOrganization, withSecret } from "./organization.ts";
+import { SigningRefused } from "./refused.ts";
+import { openRootKey, rootKeyId } from "./root-key.ts";
+import { seal } from "./seal.ts";
+import { secretCache } from "./secret-cache.ts";
+import { signPayload } from "./sign.ts";
+import { type ImportKey, openImport, sealExport } from "./transfers.ts";
+import {
+  accountPublicKeys,
+  cachedAccount,
+  cachedSeed,
+  isWallet,
+  type WalletHandle,
+  walletInLanguage,
+  walletSeed,
+} from "./wallets.ts";
+
+/** The root key is not open. */
+export class RootKeySealed extends Error {}
+
+let rootKey: Buffer | undefined;
+let secrets = secretCache({ entries: 0, lifetimeMs: 0 });
+
+const verbs: { [Verb in SignerRequest["verb"]]: (request: Extract<SignerRequest, { verb: Verb }>) => Responses[Verb] } =
+  {
+    open,
+
+    createOrganizationKey({ organizationId }) {
+      const context = organizationContext(organizationId);
+      return withSecret(randomBytes(32), (key) => ({ organizationKey: seal(openedRootKey(), context, key) }));
+    },
+
+    generateKeys: ({ keys, ...owner }) =>
+      withOrganization(openedRootKey(), owner, (organization) => ({
+        keys: keys.map(({ keyId, curve }) =>
+          withSecret(generateSecret(curve), (secret) => storedKey(organization, keyId, curve, secret)),
+        ),
+      })),
+
+    sign: ({ key, scheme, hash, payloads, ...owner }) =>
+      withOrganization(openedRootKey(), owner, (organization) =>
+        withKey(organization, key, (open) => ({
+          signatures: payloads.map((payload) => signPayload(open, hash, Buffer.from(payload, "base64"), scheme)),
+        })),
+      ),
+
+    createWallet: ({ walletId, mnemonicLength, accounts, ...owner }) =>
+      withOrganization(openedRootKey(), owner, (organization) =>
+        withSecret(Buffer.from(generateMnemonic(mnemonicLength), "utf8"), (wallet) =>
+          storedWallet(organization, walletId, wallet, accounts),
+        ),
+      ),
+
+    deriveAccounts: ({ walletId, sealedWallet, accounts, ...owner }) =>
+      withOrganization(openedRootKey(), owner, (organization) =>
+        withSecret(cachedSeed(secrets, walletOf(organization, walletId, sealedWallet)), (seed) => ({
+          publicKeys: accountPublicKeys(seed, accounts),
+        })),
+      ),
+
+    createImportKeys: ({ importIds, ...owner }) =>
+      withOrganization(openedRootKey(), owner, (organization) => ({
+        importKeys: importIds.map((importId) => {
+          const { secret, publicKey } = generateReceiver();
+          return withSecret(secret, () => ({
+            sealedImportKey: organization.seal(["import key", importId], secret),
+            targetPublicKey: toHex(publicKey),
+          }));
+        }),
+      })),
+
+    importWallet: ({ importKeys, bundle, walletId, accounts, ...owner }) =>
+      withOrganization(openedRootKey(), owner, (organization) =>
+        openImport(importKeysOf(organization, importKeys), bundle, MAX_MNEMONIC_BYTES, (wallet) =>
+          isWallet(wallet) ? storedWallet(organization, walletId, wallet, accounts) : "invalidMnemonic",
+        ),
+      ),
+
+    importPrivateKey: ({ importKeys, bundle, keyId, curve, ...owner }) =>
+      withOrganization(openedRootKey(), owner, (organization) =>
+        openImport(importKeysOf(organization, importKeys), bundle, MAX_MNEMONIC_BYTES, (secret) =>
+          isSecret(curve, secret) ? storedKey(organization, keyId, curve, secret) : "invalidKey",
+        ),
+      ),
+
+    importSecret: ({ importKeys, bundle, secretId, ...owner }) =>
+      withOrganization(openedRootKey(), owner, (organization) =>
+        openImport(importKeysOf(organization, importKeys), bundle, MAX_SECRET_BYTES, (secret) => ({
+          sealedSecret: organization.seal(["secret", secretId], secret),
+        })),
+      ),
+
+    exportWallet: ({ walletId, sealedWallet, language, targetPublicKey, ...owner }) =>
+      withOrganization(openedRootKey(), owner, (organization) =>
+        withSecret(walletOf(organization, walletId, sealedWallet).open(), (wallet) =>
+          language === undefined
+            ? sealExport(targetPublicKey, wallet)
+            : withSecret(walletInLanguage(wallet, language), (words) => sealExport(targetPublicKey, words)),
+        ),
+      ),
+
+    exportKey: ({ key, targetPublicKey, ...owner }) =>
+      withOrganization(openedRootKey(), owner, (organization) =>
+        withKey(organization, key, ({ secret }) => sealExport(targetPublicKey, secret)),
+      ),
+
+    exportSecret: ({ secretId, sealedSecret, targetPublicKey, ...owner }) =>
+      withOrganization(openedRootKey(), owner, (organization) =>
+        withSecret(organization.open(["secret", secretId], sealedSecret), (secret) =>
+          sealExport(targetPublicKey, secret),
+        ),
+      ),
+  };
+
+function open({ protocolVersion, rootKeyFile, passphrase, mayCreate, seedCache }: OpenRequest): Responses["open"] {
+  if (protocolVersion !== PROTOCOL_VERSION) {
+    throw new SigningRefused(
+      `the server speaks version ${protocolVersion} of the protocol, the signer ${PROTOCOL_VERSION}`,
+    );
+  }
+  const outcome = openRootKey(rootKeyFile, passphrase, mayCreate);
+  if (outcome.state === "sealed") return { state: "sealed" };
+  rootKey = outcome.rootKey;
+  secrets = secretCache(seedCache);
+  return { state: "open", rootKeyId: rootKeyId(outcome.rootKey), created: outcome.created };
+}
+
+function openedRootKey(): Buffer {
+  if (!rootKey) throw new RootKeySealed("the root key is sealed");
+  return rootKey;
+}
+
+function storedKey(
+  organization: Organization,
+  keyId: string,
+  curve: Curve,
+  secret: Uint8Array,
+): { sealedKey: Sealed; publicKey: string } {
+  return { sealedKey: organization.seal(["key", keyId, curve], secret), publicKey: publicKeyOf(curve, secret) };
+}
+
+function storedWallet(
+  organization: Organization,
+  walletId: string,
+  wallet: Uint8Array,
+  accounts: readonly AccountReference[],
+): { sealedWallet: Sealed; publicKeys: string[] } {
+  const publicKeys = withSecret(walletSeed(wallet), (seed) => accountPublicKeys(seed, accounts));
+  return { sealedWallet: organization.seal(["wallet", walletId], wallet), publicKeys };
+}
+
+function walletOf(organization: Organization, walletId: string, sealedWallet: Sealed): WalletHandle {
+  const { organizationId, organizationKey } = organization;
+  const open = () => organization.open(["wallet", walletId], sealedWallet);
+  return { organizationId, organizationKey, walletId, sealedWallet, open };
+}
+
+function withKey<T>(organization: Organization, key: KeyReference, use: (key: OpenKey) => T): T {
+  const { curve } = key;
+  if (key.kind === "privateKey") {
+    const { keyId, sealedKey } = key;
+    const stored = organization.open(["key", keyId, curve], sealedKey);
+    return withSecret(stored, (secret) => use({ curve, secret, origin: sealedKey }));
+  }
+  const wallet = walletOf(organization, key.walletId, key.sealedWallet);
+  const account = cachedAccount(secrets, wallet, { curve, path: key.path });
+  return withSecret(account.secret, (secret) => use({ curve, secret, origin: account.origin }));
+}
+
+function importKeysOf(
+  organization: Organization,
+  importKeys: readonly { importId: string; sealedImportKey: Sealed }[],
+): ImportKey[] {
+  return importKeys.map(({ importId, sealedImportKey }) => ({
+    importId,
+    open: () => organization.open(["import key", importId], sealedImportKey),
+  }));
+}
+
+/** @throws SigningRefused, RootKeySealed, RootKeyProblem with texts that hold no secret */
+export function answer(request: SignerRequest): unknown {
+  const verb = verbs[request.verb] as ((request: SignerRequest) => unknown) | undefined;
+  if (!verb) throw new SigningRefused("unknown verb");
+  return verb(request);
+}
+
+/** Wipes what is open; nothing is answered after it. */
+export function forgetSecrets(): void {
+  secrets.clear();
+  if (rootKey) wipe(rootKey);
+  rootKey = undefined;
+}

@@ -1,0 +1,124 @@
+import { createHash } from "node:crypto";
+import { deriveSecret } from "../../crypto/hd-keys.ts";
+import { parsePath, pathProblem } from "../../crypto/hd-path.ts";
+import type { MnemonicLanguage } from "../../crypto/mnemonic-languages.ts";
+import { languageOfMnemonic, mnemonicSeed, translateMnemonic } from "../../crypto/mnemonics.ts";
+import { wipe } from "../../kernel/bytes.ts";
+import type { AccountReference, Sealed } from "../protocol.ts";
+import { publicKeyOf } from "./keys.ts";
+import { SigningRefused } from "./refused.ts";
+import type { SecretCache } from "./secret-cache.ts";
+
+/**
+ * A wallet as it is sealed: the mnemonic in UTF-8; then, if it has a passphrase (BIP-39), a line break and the passphrase.
+ */
+type WalletText = Uint8Array;
+
+const LINE_BREAK = 0x0a;
+
+/** A wallet of an organization, and how to open it. */
+export interface WalletHandle {
+  organizationId: string;
+  organizationKey: Sealed;
+  walletId: string;
+  sealedWallet: Sealed;
+  /** The caller wipes the answer. */
+  open(): WalletText;
+}
+
+/** Whether bytes are a wallet: UTF-8, with a valid mnemonic before the first line break. */
+export function isWallet(text: WalletText): boolean {
+  const { mnemonic, passphrase } = partsOf(text);
+  try {
+    decoded(passphrase);
+    return languageOfMnemonic(decoded(mnemonic)) !== undefined;
+  } catch {
+    // Not UTF-8.
+    return false;
+  }
+}
+
+/**
+ * The wallet in the words of `language`, with its passphrase. The words of another language than its own make another seed.
+ * The caller wipes it.
+ */
+export function walletInLanguage(text: WalletText, language: MnemonicLanguage): Buffer {
+  const { mnemonic } = partsOf(text);
+  const words = Buffer.from(translateMnemonic(decoded(mnemonic), language), "utf8");
+  const translated = Buffer.concat([words, text.subarray(mnemonic.length)]);
+  wipe(words);
+  return translated;
+}
+
+/** The 64 bytes of BIP-39. The caller wipes them. */
+export function walletSeed(text: WalletText): Buffer {
+  const { mnemonic, passphrase } = partsOf(text);
+  return mnemonicSeed(mnemonic, passphrase);
+}
+
+/** In the order asked, each as `publicKeyOf` gives it. */
+export function accountPublicKeys(seed: Uint8Array, accounts: readonly AccountReference[]): string[] {
+  return accounts.map(({ curve, path }) => {
+    const secret = accountSecret(seed, { curve, path });
+    try {
+      return publicKeyOf(curve, secret);
+    } finally {
+      wipe(secret);
+    }
+  });
+}
+
+/**
+ * Seeds and account keys that the cache may hold. Its names take in everything that opening the wallet depends on, so that
+ * what was changed, moved or asked for by another organization is opened, and refused, as if there were no cache.
+ */
+export function cachedSeed(cache: SecretCache, wallet: WalletHandle): Uint8Array {
+  return cache.obtain(nameOf(wallet), () => {
+    const text = wallet.open();
+    try {
+      return walletSeed(text);
+    } finally {
+      wipe(text);
+    }
+  });
+}
+
+/** The secret of an account, and the name of its origin. The caller wipes the secret. */
+export function cachedAccount(
+  cache: SecretCache,
+  wallet: WalletHandle,
+  account: AccountReference,
+): { secret: Uint8Array; origin: string } {
+  const origin = `${nameOf(wallet)} ${account.curve} ${account.path}`;
+  const secret = cache.obtain(origin, () => {
+    const seed = cachedSeed(cache, wallet);
+    try {
+      return accountSecret(seed, account);
+    } finally {
+      wipe(seed);
+    }
+  });
+  return { secret, origin };
+}
+
+function accountSecret(seed: Uint8Array, { curve, path }: AccountReference): Uint8Array {
+  const problem = pathProblem(path);
+  if (problem) throw new SigningRefused(`a derivation path ${problem}`);
+  return deriveSecret(curve, seed, parsePath(path));
+}
+
+function nameOf({ organizationId, organizationKey, walletId, sealedWallet }: WalletHandle): string {
+  const name = JSON.stringify([organizationId, organizationKey, walletId, sealedWallet]);
+  return createHash("sha256").update(name).digest("base64");
+}
+
+function partsOf(text: WalletText): { mnemonic: Uint8Array; passphrase: Uint8Array } {
+  const end = text.indexOf(LINE_BREAK);
+  if (end < 0) return { mnemonic: text, passphrase: new Uint8Array() };
+  return { mnemonic: text.subarray(0, end), passphrase: text.subarray(end + 1) };
+}
+
+/** @throws TypeError for what is not UTF-8 */
+function decoded(bytes: Uint8Array): string {
+  return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+}
