@@ -44,6 +44,8 @@ export const MAX_LASTING_API_KEYS_PER_USER = 10;
 export const MAX_EXPIRING_API_KEYS_PER_USER = 10;
 export const MAX_OAUTH_PROVIDERS_PER_USER = 10;
 
+/** Selectors of a policy in the older versions of create_policy; they become one expression, whose depth they add to. */
+export const MAX_SELECTORS = 32;
 /** Characters of one policy expression (UTF-16 code units). */
 export const MAX_POLICY_LENGTH = 16 * 1024;
 /** Parts of a policy expression inside one another. */

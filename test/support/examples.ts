@@ -162,6 +162,18 @@ export const examples: Record<string, Example> = {
 /** Parameters of the older versions of activities, by activity type. */
 export const olderExamples: Record<string, Example> = {
   ACTIVITY_TYPE_UPDATE_POLICY: async (world) => policyChange(world),
+  ACTIVITY_TYPE_CREATE_POLICY_V2: async () => ({
+    policyName: `Policy ${newId()}`,
+    effect: "EFFECT_ALLOW",
+    selectors: [{ subject: "activity.action", operator: "OPERATOR_IN", targets: ["SIGN", "EXPORT"] }],
+    notes: "by selectors",
+  }),
+  ACTIVITY_TYPE_CREATE_POLICY: async () => ({
+    policyName: `Policy ${newId()}`,
+    effect: "EFFECT_ALLOW",
+    selectors: [{ subject: "activity.action", operator: "OPERATOR_EQUAL", target: "SIGN" }],
+    notes: "by selectors",
+  }),
   ACTIVITY_TYPE_CREATE_USERS_V3: async (world) => ({
     users: [
       {

@@ -1,8 +1,19 @@
-import { Type } from "typebox";
+import { type Static, Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
+import { Label, OneOf, SomeOf, Strict } from "../../engine/fields.ts";
+import { MAX_POLICY_LENGTH, MAX_SELECTORS } from "../../kernel/limits.ts";
+import { expressionsOfSelectors, type Selector, selectorOperators } from "../../policy/selectors.ts";
 import { validatePolicy } from "../../policy/validate.ts";
-import { PolicyParams } from "./model.ts";
+import { Effect, Notes, PolicyParams } from "./model.ts";
 import { addPolicies } from "./store.ts";
+
+const Target = Type.String({ maxLength: MAX_POLICY_LENGTH });
+const subjectAndOperator = { subject: Type.String({ maxLength: 255 }), operator: OneOf(selectorOperators) };
+const SelectorV1 = Strict({ ...subjectAndOperator, target: Target });
+const SelectorV2 = Strict({ ...subjectAndOperator, targets: SomeOf(Target) });
+const fields = { policyName: Label, effect: Effect, notes: Type.Optional(Notes) };
+const IntentV1 = Strict({ ...fields, selectors: SomeOf(SelectorV1, MAX_SELECTORS) });
+const IntentV2 = Strict({ ...fields, selectors: SomeOf(SelectorV2, MAX_SELECTORS) });
 
 export const createPolicy = activity({
   path: "create_policy",
@@ -10,6 +21,22 @@ export const createPolicy = activity({
   version: 3,
   intent: PolicyParams,
   result: Type.Object({ policyId: Type.String() }),
+  versions: {
+    2: {
+      intent: IntentV2,
+      upgrade: ({ selectors, ...rest }: Static<typeof IntentV2>) =>
+        upgraded(rest, selectors, (selector, target) => `parameters.selectors.${selector}.targets.${target}`),
+    },
+    1: {
+      intent: IntentV1,
+      upgrade: ({ selectors, ...rest }: Static<typeof IntentV1>) =>
+        upgraded(
+          rest,
+          selectors.map(({ target, ...selector }) => ({ ...selector, targets: [target] })),
+          (selector) => `parameters.selectors.${selector}.target`,
+        ),
+    },
+  },
   subject: () => ({ governedBy: "policies", resource: "POLICY", action: "CREATE" }),
   check: (policy) => validatePolicy(policy),
   async run({ intent, tx, organization, now }) {
@@ -17,3 +44,9 @@ export const createPolicy = activity({
     return { policyId: policyId as string };
   },
 });
+
+const upgraded = (
+  { policyName, effect, notes = "" }: Omit<Static<typeof IntentV2>, "selectors">,
+  selectors: readonly Selector[],
+  targetField: (selector: number, target: number) => string,
+): PolicyParams => ({ policyName, effect, notes, ...expressionsOfSelectors(selectors, targetField) });
