@@ -34,7 +34,15 @@ export type Subject =
   | { governedBy: "rootQuorum" }
   | {
       governedBy: "policies";
-      resource: "CREDENTIAL" | "ORGANIZATION" | "POLICY" | "PRIVATE_KEY" | "USER" | "WEBHOOK_ENDPOINT";
+      resource:
+        | "CREDENTIAL"
+        | "INVITATION"
+        | "ORGANIZATION"
+        | "POLICY"
+        | "PRIVATE_KEY"
+        | "SMART_CONTRACT_INTERFACE"
+        | "USER"
+        | "WEBHOOK_ENDPOINT";
       action: "CREATE" | "UPDATE" | "DELETE" | "SIGN";
       /** Whose credentials these are, where users may manage their own. */
       ownerId?: string;

@@ -39,6 +39,13 @@ export const MAX_USERS = 100;
 export const MAX_PRIVATE_KEYS = 1000;
 export const MAX_TAGS = 100;
 export const MAX_POLICIES = 100;
+/** Invitations that are neither accepted nor revoked. */
+export const MAX_OPEN_INVITATIONS = 100;
+export const MAX_SMART_CONTRACT_INTERFACES = 1000;
+/** Bytes of the JSON of one smart contract interface (UTF-8) ... */
+export const MAX_SMART_CONTRACT_INTERFACE_BYTES = 400 * 1024;
+/** ... and of all of an organization, as one answer lists them all. */
+export const MAX_SMART_CONTRACT_INTERFACES_BYTES = 16 * 1024 * 1024;
 export const MAX_AUTHENTICATORS_PER_USER = 10;
 export const MAX_LASTING_API_KEYS_PER_USER = 10;
 export const MAX_EXPIRING_API_KEYS_PER_USER = 10;
