@@ -9,7 +9,7 @@ import { apiKeyParams, generateApiKey, type Json } from "../support/client.ts";
 import { httpSdk, type Sdk, type SdkOptions, serverSdk } from "../support/sdk.ts";
 import { onEachEngine, type TestServer } from "../support/server.ts";
 
-const extensions = ["simulate_policy", "list_invitations", "list_webhook_deliveries", "redeliver_webhook"];
+const extensions = ["list_invitations", "simulate_policy", "list_webhook_deliveries", "redeliver_webhook"];
 const sdks = [
   { name: "@turnkey/http", connect: httpSdk, unknown: extensions },
   // Older than the others, and left out of this SDK.

@@ -69,6 +69,7 @@ const irregular: Record<string, string> = {
   list_private_keys: "getPrivateKeys",
   list_activities: "getActivities",
   list_policies: "getPolicies",
+  list_smart_contract_interfaces: "getSmartContractInterfaces",
 };
 
 const methodName = (path: string): string =>
