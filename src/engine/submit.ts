@@ -26,6 +26,7 @@ import { couldCount, type DecisionFacts, decide, type PolicyEvaluation } from ".
 import { factsOf, factsOfStored, type Matter, matterOf } from "./decision-facts.ts";
 import type { ActivityOperation, ActivityVersion, Organization } from "./declare.ts";
 import type { Submission } from "./envelope.ts";
+import { rememberPolicies } from "./policies.ts";
 import type { Registry } from "./registry.ts";
 
 /**
@@ -130,7 +131,11 @@ async function settle(
   consider: Consider,
   prepareFirst: boolean,
 ): Promise<ActivityView> {
-  const { actor } = ballot.principal;
+  const { actor, organization } = ballot.principal;
+  // The root quorum's members mostly need no policy.
+  if (!actor.isRootQuorumMember) {
+    await rememberPolicies(engine.database.read, organization.id, organization.policiesVersion);
+  }
   const look: Look = async (read) => consider(read, await reload(read, ballot.principal, ballot.now));
   // The stamp was looked up a moment ago; the look that counts does so again.
   const glance = () => consider(engine.database.read, ballot.principal);
