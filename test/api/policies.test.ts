@@ -114,6 +114,12 @@ for (const engine of engines) {
         await refused({ ...equal, operator: "OPERATOR_CONTAINS", targets: ["x"] }),
         /fitting are OPERATOR_EQUAL/,
       );
+      assert.match(await refused(equal), /missing field `parameters\.selectors\.0\.targets`/);
+      assert.match(
+        await refused(equal, "ACTIVITY_TYPE_CREATE_POLICY"),
+        /missing field `parameters\.selectors\.0\.target`/,
+      );
+      assert.match(await refused({ targets: ["x"] }), /missing field `parameters\.selectors\.0\.subject`/);
       const quoted = "x' || true || 'x' == 'x";
       assert.match(
         await refused({ ...equal, targets: [quoted] }),

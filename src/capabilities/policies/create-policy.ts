@@ -1,6 +1,7 @@
 import { type Static, Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Label, OneOf, SomeOf, Strict } from "../../engine/fields.ts";
+import { fail } from "../../kernel/errors.ts";
 import { MAX_POLICY_LENGTH, MAX_SELECTORS } from "../../kernel/limits.ts";
 import { expressionsOfSelectors, type Selector, selectorOperators } from "../../policy/selectors.ts";
 import { validatePolicy } from "../../policy/validate.ts";
@@ -8,9 +9,13 @@ import { Effect, Notes, PolicyParams } from "./model.ts";
 import { addPolicies } from "./store.ts";
 
 const Target = Type.String({ maxLength: MAX_POLICY_LENGTH });
-const subjectAndOperator = { subject: Type.String({ maxLength: 255 }), operator: OneOf(selectorOperators) };
-const SelectorV1 = Strict({ ...subjectAndOperator, target: Target });
-const SelectorV2 = Strict({ ...subjectAndOperator, targets: SomeOf(Target) });
+/** The published schema marks nothing of a selector as required; one that lacks a part is refused all the same. */
+const subjectAndOperator = {
+  subject: Type.Optional(Type.String({ maxLength: 255 })),
+  operator: Type.Optional(OneOf(selectorOperators)),
+};
+const SelectorV1 = Strict({ ...subjectAndOperator, target: Type.Optional(Target) });
+const SelectorV2 = Strict({ ...subjectAndOperator, targets: Type.Optional(SomeOf(Target)) });
 const fields = { policyName: Label, effect: Effect, notes: Type.Optional(Notes) };
 const IntentV1 = Strict({ ...fields, selectors: SomeOf(SelectorV1, MAX_SELECTORS) });
 const IntentV2 = Strict({ ...fields, selectors: SomeOf(SelectorV2, MAX_SELECTORS) });
@@ -25,14 +30,20 @@ export const createPolicy = activity({
     2: {
       intent: IntentV2,
       upgrade: ({ selectors, ...rest }: Static<typeof IntentV2>) =>
-        upgraded(rest, selectors, (selector, target) => `parameters.selectors.${selector}.targets.${target}`),
+        upgraded(
+          rest,
+          selectors.map(complete),
+          (selector, target) => `parameters.selectors.${selector}.targets.${target}`,
+        ),
     },
     1: {
       intent: IntentV1,
       upgrade: ({ selectors, ...rest }: Static<typeof IntentV1>) =>
         upgraded(
           rest,
-          selectors.map(({ target, ...selector }) => ({ ...selector, targets: [target] })),
+          selectors.map(({ target, ...selector }, index) =>
+            complete({ ...selector, targets: [present(target, index, "target")] }, index),
+          ),
           (selector) => `parameters.selectors.${selector}.target`,
         ),
     },
@@ -50,3 +61,12 @@ const upgraded = (
   selectors: readonly Selector[],
   targetField: (selector: number, target: number) => string,
 ): PolicyParams => ({ policyName, effect, notes, ...expressionsOfSelectors(selectors, targetField) });
+
+const complete = ({ subject, operator, targets }: Static<typeof SelectorV2>, index: number): Selector => ({
+  subject: present(subject, index, "subject"),
+  operator: present(operator, index, "operator"),
+  targets: present(targets, index, "targets"),
+});
+
+const present = <T>(value: T | undefined, index: number, name: string): T =>
+  value ?? fail("FIELD_MISSING", { field: `parameters.selectors.${index}.${name}` });
