@@ -6,6 +6,7 @@ import { parseArgs } from "node:util";
 import pg from "pg";
 import { createTestDatabase, startPostgres } from "../test/support/postgres.ts";
 import { cpuSeconds, machineCpuSeconds } from "./cpu.ts";
+import { benchPolicies, lineOfPolicies, type PolicyBenchResult } from "./policies.ts";
 import { type Load, type Product, startFloor, startLoad, startProduct, type Target } from "./processes.ts";
 import { jsonLine, type Machine, type ScenarioReport, type Side, table } from "./report.ts";
 import { type ScenarioName, scenarioNames } from "./scenarios.ts";
@@ -16,6 +17,9 @@ import { benchWebhooks, lineOf } from "./webhooks.ts";
  * `npm run bench`: the real server against a floor, on SQLite and PostgreSQL. Floor and server take turns in short rounds and
  * the medians count, because what else the machine does changes from second to second.
  */
+
+const groups = ["policies", "webhooks"] as const;
+type Group = (typeof groups)[number];
 
 const engineNames = ["sqlite", "postgres"] as const;
 type EngineName = (typeof engineNames)[number];
@@ -40,12 +44,13 @@ interface Options {
   engines: readonly EngineName[];
   scenarios: readonly ScenarioName[];
   profileFolder: string | undefined;
-  /** The group of scenarios about webhooks instead. */
-  webhooks: boolean;
+  /** Another group of scenarios instead. */
+  group: Group | undefined;
 }
 
 const USAGE = `usage: npm run bench -- [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [--profile <folder>]
                         [sqlite] [postgres] [read] [write] [sign]
+       npm run bench -- policies [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [sqlite] [postgres]
        npm run bench -- webhooks [--json] [--rounds <n>] [sqlite] [postgres]`;
 
 function readOptions(): Options {
@@ -59,7 +64,7 @@ function readOptions(): Options {
       profile: { type: "string" },
     },
   });
-  const words: readonly string[] = [...engineNames, ...scenarioNames, "webhooks"];
+  const words: readonly string[] = [...engineNames, ...scenarioNames, ...groups];
   const unknown = positionals.find((word) => !words.includes(word));
   if (unknown !== undefined) throw new Error(`${unknown} is neither an engine nor a scenario`);
   const chosen = <T extends string>(names: readonly T[]) => {
@@ -74,7 +79,7 @@ function readOptions(): Options {
     engines: chosen(engineNames),
     scenarios: chosen(scenarioNames),
     profileFolder: values.profile === undefined ? undefined : resolve(values.profile),
-    webhooks: positionals.includes("webhooks"),
+    group: groups.find((name) => positionals.includes(name)),
   };
 }
 
@@ -225,7 +230,7 @@ const TMPFS = 0x01021994;
 
 async function main(): Promise<void> {
   const options = readOptions();
-  if (options.webhooks) {
+  if (options.group === "webhooks") {
     const { engines, rounds, json } = options;
     await benchWebhooks({ engines, rounds }, (result) => void process.stdout.write(`${lineOf(result, json)}\n`));
     return;
@@ -233,6 +238,12 @@ async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "keystead-bench-"));
   cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
   if (statfsSync(folder).type === TMPFS) progress(`${folder} lies in memory: no write in it is durable; set TMPDIR`);
+  if (options.group === "policies") {
+    const report = (result: PolicyBenchResult) =>
+      void process.stdout.write(`${lineOfPolicies(result, options.json)}\n`);
+    await benchPolicies({ ...options, folder }, { report, onStart: (undo) => void cleanups.push(undo) });
+    return;
+  }
   const reports: ScenarioReport[] = [];
   let postgresVersion: string | undefined;
   for (const engine of options.engines) {

@@ -1,6 +1,7 @@
 import type { Operation } from "../engine/declare.ts";
 import { activities } from "./activities/index.ts";
 import { credentials } from "./credentials/index.ts";
+import { invitations } from "./invitations/index.ts";
 import { ipAllowlists } from "./ip-allowlists/index.ts";
 import { mfa } from "./mfa/index.ts";
 import { organizations } from "./organizations/index.ts";
@@ -8,6 +9,7 @@ import { policies } from "./policies/index.ts";
 import { privateKeys } from "./private-keys/index.ts";
 import { sessions } from "./sessions/index.ts";
 import { signing } from "./signing/index.ts";
+import { smartContractInterfaces } from "./smart-contract-interfaces/index.ts";
 import { subOrganizations } from "./sub-organizations/index.ts";
 import { tags } from "./tags/index.ts";
 import { users } from "./users/index.ts";
@@ -18,6 +20,7 @@ export const operations: readonly Operation[] = [
   ...organizations,
   ...subOrganizations,
   ...users,
+  ...invitations,
   ...credentials,
   ...tags,
   ...privateKeys,
@@ -26,6 +29,7 @@ export const operations: readonly Operation[] = [
   ...mfa,
   ...sessions,
   ...ipAllowlists,
+  ...smartContractInterfaces,
   ...webhooks,
   ...activities,
 ];

@@ -6,12 +6,13 @@ export type Refuse = (reason: string) => never;
 
 /** Parses a JSON object as strictly as a request body; every fault goes to `refuse`. */
 export function parseJsonObject(bytes: Uint8Array, refuse: Refuse): Record<string, unknown> {
-  const value = parseOrRefuse(bytes, refuse);
+  const value = parseJsonOr(bytes, refuse);
   if (typeof value !== "object" || value === null || Array.isArray(value)) return refuse("it is not a JSON object");
   return value as Record<string, unknown>;
 }
 
-function parseOrRefuse(bytes: Uint8Array, refuse: Refuse): unknown {
+/** Parses any JSON value as strictly as a request body; every fault goes to `refuse`. */
+export function parseJsonOr(bytes: Uint8Array, refuse: Refuse): unknown {
   try {
     return parseJson(bytes);
   } catch (error) {

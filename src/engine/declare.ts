@@ -48,11 +48,13 @@ export type Subject =
       resource:
         | "CONFIG"
         | "CREDENTIAL"
+        | "INVITATION"
         | "MFA_POLICY"
         | "ORGANIZATION"
         | "POLICY"
         | "PRIVATE_KEY"
         | "SESSION_PROFILE"
+        | "SMART_CONTRACT_INTERFACE"
         | "USER"
         | "WEBHOOK_ENDPOINT";
       action: "CREATE" | "UPDATE" | "DELETE" | "SIGN";

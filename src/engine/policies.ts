@@ -56,6 +56,14 @@ export async function evaluateCondition(
   }
 }
 
+/**
+ * Reads policies of this version into memory, with a reader that sees only what is committed. A decision inside a transaction
+ * cannot keep what it reads, so without this every one of them would read all policies again.
+ */
+export async function rememberPolicies(read: Reader, organizationId: string, version: number): Promise<void> {
+  await loadPolicies(read, organizationId, version);
+}
+
 /** The organization's policies on this question, or undefined if it has none. */
 export async function askPolicies(read: Reader, question: PolicyQuestion): Promise<PolicyDecision | undefined> {
   const { organizationId, policiesVersion } = question;

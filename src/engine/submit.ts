@@ -34,6 +34,7 @@ import {
 import { factsOf, factsOfStored, type Matter, matterOf } from "./decision-facts.ts";
 import type { ActivityOperation, ActivityVersion, Organization } from "./declare.ts";
 import type { Submission } from "./envelope.ts";
+import { rememberPolicies } from "./policies.ts";
 import type { Registry } from "./registry.ts";
 import { sessionScopeProblem } from "./session-scope.ts";
 
@@ -142,7 +143,11 @@ async function settle(
   consider: Consider,
   prepareFirst: boolean,
 ): Promise<ActivityView> {
-  const { actor } = ballot.principal;
+  const { actor, organization } = ballot.principal;
+  // The root quorum's members mostly need no policy.
+  if (!actor.isRootQuorumMember) {
+    await rememberPolicies(engine.database.read, organization.id, organization.policiesVersion);
+  }
   const look: Look = async (read) => consider(read, await reload(read, ballot.principal, ballot.now));
   // The stamp was looked up a moment ago; the look that counts does so again.
   const glance = () => consider(engine.database.read, ballot.principal);

@@ -84,11 +84,20 @@ export const MAX_IP_RULES = 10;
 export const MIN_IP_RULE_PREFIX = { 4: 20, 6: 48 } as const;
 /** Entries of an X-Forwarded-For header that are looked at, from the right. */
 export const MAX_FORWARDED_ADDRESSES = 32;
+/** Invitations that are neither accepted nor revoked. */
+export const MAX_OPEN_INVITATIONS = 100;
+export const MAX_SMART_CONTRACT_INTERFACES = 1000;
+/** Bytes of the JSON of one smart contract interface (UTF-8) ... */
+export const MAX_SMART_CONTRACT_INTERFACE_BYTES = 400 * 1024;
+/** ... and of all of an organization, as one answer lists them all. */
+export const MAX_SMART_CONTRACT_INTERFACES_BYTES = 16 * 1024 * 1024;
 export const MAX_AUTHENTICATORS_PER_USER = 10;
 export const MAX_LASTING_API_KEYS_PER_USER = 10;
 export const MAX_EXPIRING_API_KEYS_PER_USER = 10;
 export const MAX_OAUTH_PROVIDERS_PER_USER = 10;
 
+/** Selectors of a policy in the older versions of create_policy; they become one expression, whose depth they add to. */
+export const MAX_SELECTORS = 32;
 /** Characters of one policy expression (UTF-16 code units). */
 export const MAX_POLICY_LENGTH = 16 * 1024;
 /** Parts of a policy expression inside one another. */

@@ -28,7 +28,11 @@ export class PolicyError extends Error {
   readonly #source: string;
 
   constructor(code: PolicyErrorCode, message: string, source: string, offset: number, expected?: string) {
+    // An evaluation that fails is an outcome, and one decision may have a hundred: taking each one's stack costs more than all else.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(message);
+    Error.stackTraceLimit = stackTraceLimit;
     this.name = "PolicyError";
     this.code = code;
     this.offset = offset;

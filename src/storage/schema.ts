@@ -299,4 +299,34 @@ export interface Schema {
     created_at: number;
     updated_at: number;
   };
+  smart_contract_interfaces: {
+    id: string;
+    organization_id: string;
+    type: "SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM" | "SMART_CONTRACT_INTERFACE_TYPE_SOLANA";
+    address: string;
+    /** The address as it is looked up: lowercase where the chain ignores case. */
+    lookup: string;
+    label: string;
+    notes: string;
+    /** As it was sent. */
+    interface_json: string;
+    /** Its length in UTF-8. */
+    interface_bytes: number;
+    created_at: number;
+    updated_at: number;
+  };
+  invitations: {
+    id: string;
+    organization_id: string;
+    status: "CREATED" | "ACCEPTED" | "REVOKED";
+    receiver_name: string;
+    receiver_email: string;
+    /** JSON list; a tag that was deleted since stays in it. */
+    receiver_tag_ids: string;
+    access_type: string;
+    /** Who invited, still or no longer a user. */
+    sender_user_id: string;
+    created_at: number;
+    updated_at: number;
+  };
 }

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it, mock } from "node:test";
 import { removeAllAllowlists } from "../../src/capabilities/ip-allowlists/store.ts";
-import { newId } from "../../src/kernel/ids.ts";
 import { createAuthenticator } from "../support/authenticator.ts";
 import { addUser, apiKeyParams, type Client, generateApiKey, type Json } from "../support/client.ts";
 import { sendFrom } from "../support/send-from.ts";

@@ -73,6 +73,69 @@ for (const engine of engines) {
       assert.equal(tag.status, 403);
     });
 
+    it("made of selectors allow and deny as their expressions do", async () => {
+      const selectors = [
+        { subject: "activity.action", operator: "OPERATOR_EQUAL", target: "SIGN" },
+        { subject: "user.id", operator: "OPERATOR_EQUAL", target: ada.userId },
+        { subject: "private_key.id", operator: "OPERATOR_IN", target: keyId },
+      ];
+      const first = { policyName: "first version", effect: "EFFECT_ALLOW", selectors };
+      const { policyId } = await root.result("create_policy", first, { type: "ACTIVITY_TYPE_CREATE_POLICY" });
+      const shown = (await root.read("get_policy", { policyId })).policy;
+      assert.deepEqual(
+        [shown.condition, shown.consensus, shown.notes],
+        [`activity.action == 'SIGN' && private_key.id in ['${keyId}']`, is(ada), ""],
+      );
+      assert.equal((await sign(ada, "selected")).body.activity?.status, "ACTIVITY_STATUS_COMPLETED");
+      assert.equal((await sign(bob, "selected by nobody")).status, 403);
+      const second = {
+        policyName: "second version",
+        effect: "EFFECT_DENY",
+        selectors: [{ subject: "user.id", operator: "OPERATOR_NOT_IN", targets: [bob.userId, root.organizationId] }],
+        notes: "no more",
+      };
+      await root.result("create_policy", second, { type: "ACTIVITY_TYPE_CREATE_POLICY_V2" });
+      assert.equal((await sign(ada, "selected again")).status, 403);
+    });
+
+    it("made of selectors that say nothing known are refused, and no target becomes part of an expression", async () => {
+      const refused = async (selector: object, type = "ACTIVITY_TYPE_CREATE_POLICY_V2"): Promise<string> => {
+        const policy = { policyName: `refused ${count++}`, effect: "EFFECT_ALLOW", selectors: [selector] };
+        const { status, body } = await root.submit("create_policy", policy, { type });
+        assert.equal(status, 400);
+        return body.message;
+      };
+      const equal = { subject: "wallet.label", operator: "OPERATOR_EQUAL" };
+      assert.match(
+        await refused({ ...equal, subject: "user.name", targets: ["x"] }),
+        /known are user\.id, user\.email/,
+      );
+      assert.match(
+        await refused({ ...equal, operator: "OPERATOR_CONTAINS", targets: ["x"] }),
+        /fitting are OPERATOR_EQUAL/,
+      );
+      assert.match(await refused(equal), /missing field `parameters\.selectors\.0\.targets`/);
+      assert.match(
+        await refused(equal, "ACTIVITY_TYPE_CREATE_POLICY"),
+        /missing field `parameters\.selectors\.0\.target`/,
+      );
+      assert.match(await refused({ targets: ["x"] }), /missing field `parameters\.selectors\.0\.subject`/);
+      const quoted = "x' || true || 'x' == 'x";
+      assert.match(
+        await refused({ ...equal, targets: [quoted] }),
+        /`parameters\.selectors\.0\.targets\.0` holds a single quote/,
+      );
+      const first = await refused({ ...equal, target: quoted }, "ACTIVITY_TYPE_CREATE_POLICY");
+      assert.match(first, /`parameters\.selectors\.0\.target` holds a single quote/);
+      const number = { subject: "eth.tx.value", operator: "OPERATOR_LESS_THAN", targets: ["9".repeat(78)] };
+      assert.match(await refused(number), /invalid policy condition/);
+      assert.match(
+        await refused({ ...equal, operator: "OPERATOR_IN", targets: Array(900).fill("x".repeat(40)) }),
+        /characters/,
+      );
+      assert.deepEqual((await root.read("list_policies")).policies, []);
+    });
+
     it("deny before they allow, and the root quorum stands above them", async () => {
       await create({ consensus: is(ada), condition: signs });
       const denying = await create({ effect: "EFFECT_DENY", condition: signs });

@@ -9,7 +9,7 @@ import { apiKeyParams, generateApiKey, type Json } from "../support/client.ts";
 import { httpSdk, type Sdk, type SdkOptions, serverSdk } from "../support/sdk.ts";
 import { onEachEngine, type TestServer } from "../support/server.ts";
 
-const extensions = ["simulate_policy", "list_webhook_deliveries", "redeliver_webhook"];
+const extensions = ["list_invitations", "simulate_policy", "list_webhook_deliveries", "redeliver_webhook"];
 const sdks = [
   { name: "@turnkey/http", connect: httpSdk, unknown: extensions },
   // Older than the others, and left out of this SDK.
@@ -256,6 +256,36 @@ function tellStory(server: () => TestServer, connect: (options: SdkOptions) => S
         assert.equal(error.details[0].fieldViolations[0].field, "parameters.userTagName");
         return true;
       });
+    });
+  });
+
+  describe("invitations", () => {
+    it("create_invitations, delete_invitation", async () => {
+      const guest = { receiverUserName: "Guest", receiverUserEmail: "guest@example.com", receiverUserTags: [] };
+      const invitation = { ...guest, accessType: "ACCESS_TYPE_ALL", senderUserId: server().credentials.userId };
+      const { invitationIds } = await done("create_invitations", { invitations: [invitation] });
+      const [invitationId] = invitationIds;
+      assert.deepEqual(await done("delete_invitation", { invitationId }), { invitationId });
+    });
+  });
+
+  describe("smart contract interfaces", () => {
+    it("create, read, list and delete one", async () => {
+      const smartContractInterface = JSON.stringify([{ type: "function", name: "deposit", inputs: [], outputs: [] }]);
+      const stored = {
+        smartContractAddress: "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2",
+        smartContractInterface,
+        type: "SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM",
+        label: "WETH",
+        notes: "wrapped",
+      };
+      const { smartContractInterfaceId } = await done("create_smart_contract_interface", stored);
+      const shown = (await read("get_smart_contract_interface", { smartContractInterfaceId })).smartContractInterface;
+      const { createdAt: _c, updatedAt: _u, organizationId: _o, ...rest } = shown;
+      assert.deepEqual(rest, { smartContractInterfaceId, ...stored });
+      assert.deepEqual((await read("list_smart_contract_interfaces")).smartContractInterfaces, [shown]);
+      const deleted = await done("delete_smart_contract_interface", { smartContractInterfaceId });
+      assert.deepEqual(deleted, { smartContractInterfaceId });
     });
   });
 

@@ -79,6 +79,13 @@ export const examples: Record<string, Example> = {
   get_user: async ({ user }) => ({ userId: user.userId }),
   list_users: async () => ({}),
 
+  // invitations
+  create_invitations: async (world) => newInvitations(world),
+  delete_invitation: async (world) => ({
+    invitationId: (await world.root.client.result("create_invitations", await newInvitations(world))).invitationIds[0],
+  }),
+  list_invitations: async () => ({}),
+
   // credentials
   create_api_keys: async ({ user }) => ({
     apiKeys: [newApiKey({ expirationSeconds: "3600" })],
@@ -194,6 +201,12 @@ export const examples: Record<string, Example> = {
   remove_ip_allowlist: async (world) => ({ publicKey: await newPublicKey(world) }),
   get_ip_allowlist: async (world) => ({ publicKey: await newPublicKey(world) }),
 
+  // smart contract interfaces
+  create_smart_contract_interface: async () => newInterface(),
+  delete_smart_contract_interface: async (world) => ({ smartContractInterfaceId: await storedInterface(world) }),
+  get_smart_contract_interface: async (world) => ({ smartContractInterfaceId: await storedInterface(world) }),
+  list_smart_contract_interfaces: async () => ({}),
+
   // webhooks
   create_webhook_endpoint: async () => ({
     url: "https://hooks.example.com/in",
@@ -247,6 +260,18 @@ export const olderExamples: Record<string, Example> = {
     ...disabled,
   }),
   ACTIVITY_TYPE_UPDATE_POLICY: async (world) => policyChange(world),
+  ACTIVITY_TYPE_CREATE_POLICY_V2: async () => ({
+    policyName: `Policy ${newId()}`,
+    effect: "EFFECT_ALLOW",
+    selectors: [{ subject: "activity.action", operator: "OPERATOR_IN", targets: ["SIGN", "EXPORT"] }],
+    notes: "by selectors",
+  }),
+  ACTIVITY_TYPE_CREATE_POLICY: async () => ({
+    policyName: `Policy ${newId()}`,
+    effect: "EFFECT_ALLOW",
+    selectors: [{ subject: "activity.action", operator: "OPERATOR_EQUAL", target: "SIGN" }],
+    notes: "by selectors",
+  }),
   ACTIVITY_TYPE_CREATE_USERS_V3: async (world) => ({
     users: [
       {
@@ -450,6 +475,30 @@ const policyChange = async (world: World): Promise<object> => ({
   policyCondition: "activity.resource == 'WALLET'",
   policyConsensus: "true",
   policyNotes: "changed",
+});
+
+const newInterface = (): object => ({
+  smartContractAddress: `0x${randomBytes(20).toString("hex")}`,
+  smartContractInterface: JSON.stringify([{ type: "function", name: "transfer", inputs: [], outputs: [] }]),
+  type: "SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM",
+  label: "Token",
+  notes: "the one we hold",
+});
+
+async function storedInterface({ root }: World): Promise<string> {
+  return (await root.client.result("create_smart_contract_interface", newInterface())).smartContractInterfaceId;
+}
+
+const newInvitations = async (world: World): Promise<object> => ({
+  invitations: [
+    {
+      receiverUserName: "Guest",
+      receiverUserEmail: `guest-${newId()}@example.com`,
+      receiverUserTags: [await newUserTag(world)],
+      accessType: "ACCESS_TYPE_WEB",
+      senderUserId: world.user.userId,
+    },
+  ],
 });
 
 async function newEndpoint({ root }: World): Promise<string> {

@@ -146,10 +146,12 @@ export async function findTags(read: Reader, organizationId: string, kind: TagKi
   }));
 }
 
-async function requireTags(
+/** @throws KeysteadError RESOURCE_NOT_FOUND naming the first tag that the organization does not have of this kind */
+export async function requireTags(
   { tx, organizationId, kind }: Omit<TagScope, "now">,
   tagIds: readonly string[],
 ): Promise<void> {
+  if (tagIds.length === 0) return;
   const rows = await tx
     .selectFrom("tags")
     .select("id")

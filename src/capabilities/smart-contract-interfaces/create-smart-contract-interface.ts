@@ -1,0 +1,29 @@
+import { Type } from "typebox";
+import { activity } from "../../engine/declare.ts";
+import { Label, Notes, Strict } from "../../engine/fields.ts";
+import { MAX_SMART_CONTRACT_INTERFACE_BYTES } from "../../kernel/limits.ts";
+import { checkAddress, checkInterface, InterfaceType } from "./model.ts";
+import { addInterface } from "./store.ts";
+
+export const createSmartContractInterface = activity({
+  path: "create_smart_contract_interface",
+  summary: "Tell policies what the calls of a contract mean: its ABI on Ethereum, its IDL on Solana.",
+  intent: Strict({
+    smartContractAddress: Type.String({ minLength: 1, maxLength: 64 }),
+    smartContractInterface: Type.String({ minLength: 1, maxLength: MAX_SMART_CONTRACT_INTERFACE_BYTES }),
+    type: InterfaceType,
+    label: Label,
+    notes: Type.Optional(Notes),
+  }),
+  result: Type.Object({ smartContractInterfaceId: Type.String() }),
+  subject: () => ({ governedBy: "policies", resource: "SMART_CONTRACT_INTERFACE", action: "CREATE" }),
+  check({ type, smartContractAddress, smartContractInterface }) {
+    checkAddress(type, smartContractAddress);
+    checkInterface(type, smartContractInterface);
+  },
+  async run({ intent, tx, organization, now }) {
+    const { type, smartContractAddress: address, smartContractInterface: json, label, notes = "" } = intent;
+    const id = await addInterface(tx, organization.id, { type, address, json, label, notes }, now);
+    return { smartContractInterfaceId: id };
+  },
+});

@@ -1,0 +1,13 @@
+import { Type } from "typebox";
+import { query } from "../../engine/declare.ts";
+import { Id } from "../../engine/fields.ts";
+import { SmartContractInterface } from "./model.ts";
+import { findInterfaces } from "./store.ts";
+
+export const listSmartContractInterfaces = query({
+  path: "list_smart_contract_interfaces",
+  summary: "All smart contract interfaces of the organization.",
+  request: Type.Object({ organizationId: Id }),
+  response: Type.Object({ smartContractInterfaces: Type.Array(SmartContractInterface) }),
+  run: async ({ read, organization }) => ({ smartContractInterfaces: await findInterfaces(read, organization.id) }),
+});

@@ -1,0 +1,72 @@
+import { base58 } from "@scure/base";
+import { type Static, Type } from "typebox";
+import { parseJsonOr } from "../../crypto/json-object.ts";
+import { OneOf, Timestamp } from "../../engine/fields.ts";
+import { fail } from "../../kernel/errors.ts";
+import { MAX_SMART_CONTRACT_INTERFACE_BYTES } from "../../kernel/limits.ts";
+
+export const InterfaceType = OneOf(["SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM", "SMART_CONTRACT_INTERFACE_TYPE_SOLANA"]);
+export type InterfaceType = Static<typeof InterfaceType>;
+
+export const SmartContractInterface = Type.Object(
+  {
+    organizationId: Type.String(),
+    smartContractInterfaceId: Type.String(),
+    smartContractAddress: Type.String(),
+    smartContractInterface: Type.String(),
+    type: Type.String(),
+    label: Type.String(),
+    notes: Type.String(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  },
+  { $id: "SmartContractInterface" },
+);
+export type SmartContractInterface = Static<typeof SmartContractInterface>;
+
+const ADDRESS_FIELD = "parameters.smartContractAddress";
+const INTERFACE_FIELD = "parameters.smartContractInterface";
+
+/** @throws KeysteadError FIELD_INVALID for an address that contracts of the type cannot have */
+export function checkAddress(type: InterfaceType, address: string): void {
+  if (type === "SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM") {
+    if (/^0x[0-9a-fA-F]{40}$/.test(address)) return;
+    fail("FIELD_INVALID", { field: ADDRESS_FIELD, reason: `must be 0x and 40 hexadecimal digits for ${type}` });
+  }
+  if (!isSolanaAddress(address)) {
+    fail("FIELD_INVALID", { field: ADDRESS_FIELD, reason: `must be 32 bytes in base58 for ${type}` });
+  }
+}
+
+/** 32 bytes take 32 to 44 characters; longer texts are not decoded. */
+function isSolanaAddress(text: string): boolean {
+  return /^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(text) && base58.decode(text).length === 32;
+}
+
+/**
+ * Checks the JSON of an interface: for Ethereum an ABI, as a list or as the `abi` of a compiler's artifact; for Solana an
+ * IDL with `types` and `instructions`.
+ *
+ * @throws KeysteadError FIELD_INVALID
+ */
+export function checkInterface(type: InterfaceType, json: string): void {
+  const refuse = (reason: string): never => fail("FIELD_INVALID", { field: INTERFACE_FIELD, reason });
+  const bytes = Buffer.byteLength(json);
+  if (bytes > MAX_SMART_CONTRACT_INTERFACE_BYTES) {
+    refuse(`has ${bytes} bytes, and at most ${MAX_SMART_CONTRACT_INTERFACE_BYTES} are possible`);
+  }
+  const value = parseJsonOr(Buffer.from(json), (reason) => refuse(`must hold JSON, but ${reason}`));
+  if (type === "SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM") {
+    const abi = member(value, "abi") ?? value;
+    const isAbi = Array.isArray(abi) && abi.every((entry) => typeof member(entry, "type") === "string");
+    if (!isAbi) refuse("must hold an ABI: a list of objects with a `type`, or an object with such a list as its `abi`");
+  } else {
+    const missing = ["types", "instructions"].find((name) => !Array.isArray(member(value, name)));
+    if (missing !== undefined) refuse(`must hold an IDL: an object with a list \`${missing}\``);
+  }
+}
+
+const member = (value: unknown, name: string): unknown =>
+  typeof value === "object" && value !== null && !Array.isArray(value) && Object.hasOwn(value, name)
+    ? (value as Record<string, unknown>)[name]
+    : undefined;

@@ -1,0 +1,175 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { it } from "node:test";
+import { findInterface } from "../../src/capabilities/smart-contract-interfaces/store.ts";
+import { newId } from "../../src/kernel/ids.ts";
+import { MAX_SMART_CONTRACT_INTERFACE_BYTES, MAX_SMART_CONTRACT_INTERFACES_BYTES } from "../../src/kernel/limits.ts";
+import { onEachEngine } from "../support/server.ts";
+import { createWorld, type World } from "../support/world.ts";
+
+const ETHEREUM = "SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM";
+const SOLANA = "SMART_CONTRACT_INTERFACE_TYPE_SOLANA";
+const ABI = JSON.stringify([{ type: "function", name: "transfer", inputs: [], outputs: [] }]);
+const IDL = JSON.stringify({ instructions: [], types: [], metadata: { name: "program" } });
+const PROGRAM = "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA";
+const CHECKSUMMED = "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2";
+
+onEachEngine("smart contract interfaces", (server) => {
+  const worldOf = () => createWorld(server());
+  const create = ({ root }: World, more: object = {}) =>
+    root.client.submit("create_smart_contract_interface", {
+      smartContractAddress: `0x${randomBytes(20).toString("hex")}`,
+      smartContractInterface: ABI,
+      type: ETHEREUM,
+      label: "Token",
+      ...more,
+    });
+  const list = async ({ root }: World) =>
+    (await root.client.read("list_smart_contract_interfaces")).smartContractInterfaces;
+
+  it("are created, shown as they were sent, and deleted", async () => {
+    const world = await worldOf();
+    const { client } = world.root;
+    const spaced = `${ABI}\n `;
+    const stored = await create(world, { smartContractAddress: CHECKSUMMED, smartContractInterface: spaced });
+    const { smartContractInterfaceId } = stored.body.activity.result.createSmartContractInterfaceResult;
+    const shown = (await client.read("get_smart_contract_interface", { smartContractInterfaceId }))
+      .smartContractInterface;
+    const { createdAt, updatedAt, ...rest } = shown;
+    assert.deepEqual(createdAt, updatedAt);
+    assert.deepEqual(rest, {
+      organizationId: world.organizationId,
+      smartContractInterfaceId,
+      smartContractAddress: CHECKSUMMED,
+      smartContractInterface: spaced,
+      type: ETHEREUM,
+      label: "Token",
+      notes: "",
+    });
+    assert.deepEqual(await list(world), [shown]);
+    await client.result("delete_smart_contract_interface", { smartContractInterfaceId });
+    assert.deepEqual(await list(world), []);
+    const gone = await client.query("get_smart_contract_interface", { smartContractInterfaceId });
+    assert.equal(gone.status, 404);
+    assert.equal((await client.submit("delete_smart_contract_interface", { smartContractInterfaceId })).status, 404);
+  });
+
+  it("are not seen or deleted by another organization", async () => {
+    const [world, foreign] = [await worldOf(), await worldOf()];
+    const { body } = await create(world);
+    const { smartContractInterfaceId } = body.activity.result.createSmartContractInterfaceResult;
+    const { client } = foreign.root;
+    assert.equal((await client.query("get_smart_contract_interface", { smartContractInterfaceId })).status, 404);
+    assert.equal((await client.submit("delete_smart_contract_interface", { smartContractInterfaceId })).status, 404);
+    assert.deepEqual(await list(foreign), []);
+    assert.equal((await list(world)).length, 1);
+  });
+
+  it("are one for a contract: in any letter case on Ethereum, exactly on Solana, each organization its own", async () => {
+    const [world, other] = [await worldOf(), await worldOf()];
+    assert.equal((await create(world, { smartContractAddress: CHECKSUMMED })).status, 200);
+    const again = await create(world, { smartContractAddress: CHECKSUMMED.toLowerCase() });
+    assert.equal(again.status, 409);
+    assert.match(again.body.message, /`parameters\.smartContractAddress` has one of this type, [0-9a-f-]{36}/);
+    assert.equal((await create(other, { smartContractAddress: CHECKSUMMED })).status, 200);
+    const solana = { smartContractInterface: IDL, type: SOLANA };
+    assert.equal((await create(world, { ...solana, smartContractAddress: PROGRAM })).status, 200);
+    assert.equal((await create(world, { ...solana, smartContractAddress: PROGRAM })).status, 409);
+    const { read } = server().opened.database;
+    const found = (address: string, type: typeof ETHEREUM | typeof SOLANA = ETHEREUM) =>
+      findInterface(read, world.organizationId, type, address);
+    assert.equal((await found(CHECKSUMMED.toLowerCase()))?.json, ABI);
+    assert.equal((await found(PROGRAM, SOLANA))?.json, IDL);
+    assert.equal(await found(PROGRAM.toLowerCase(), SOLANA), undefined);
+    assert.equal(await found(PROGRAM), undefined);
+    assert.equal(await findInterface(read, newId(), ETHEREUM, CHECKSUMMED), undefined);
+  });
+
+  it("have addresses of their chain's form", async () => {
+    const world = await worldOf();
+    const solana = { smartContractInterface: IDL, type: SOLANA };
+    const bad = [
+      { smartContractAddress: CHECKSUMMED.slice(2) },
+      { smartContractAddress: `${CHECKSUMMED}00` },
+      { smartContractAddress: CHECKSUMMED.replace("0x", "0X") },
+      { smartContractAddress: CHECKSUMMED.replace("C0", "G0") },
+      { smartContractAddress: PROGRAM },
+      { ...solana, smartContractAddress: CHECKSUMMED },
+      { ...solana, smartContractAddress: PROGRAM.slice(1) },
+      { ...solana, smartContractAddress: `${PROGRAM}1` },
+      { ...solana, smartContractAddress: PROGRAM.replace("T", "0") },
+      { ...solana, smartContractAddress: "1".repeat(33) },
+    ];
+    for (const more of bad) {
+      const { status, body } = await create(world, more);
+      assert.equal(status, 400, JSON.stringify(more));
+      assert.match(body.message, /`parameters\.smartContractAddress` must be/);
+    }
+    assert.deepEqual(await list(world), []);
+  });
+
+  it("hold JSON of their kind", async () => {
+    const world = await worldOf();
+    const accepted = [JSON.stringify({ contractName: "Token", abi: JSON.parse(ABI) }), "[]"];
+    for (const smartContractInterface of accepted) {
+      assert.equal((await create(world, { smartContractInterface })).status, 200, smartContractInterface);
+    }
+    const deep = `${"[".repeat(65)}${"]".repeat(65)}`;
+    const noAbi = ["", " ", "[", "null", "7", '"text"', "{}", "[null]", "[[]]", '[{"name":"f"}]', '[{"type":7}]', deep];
+    noAbi.push('{"abi":{}}', '{"abi":[{}]}', '[{"type":"a","type":"b"}]', '[{"__proto__":{"type":"function"}}]', IDL);
+    const noIdl = ["{}", "[]", '{"instructions":[]}', '{"types":[]}', '{"types":{},"instructions":[]}', ABI];
+    const refused = [
+      ...noAbi.map((smartContractInterface) => ({ smartContractInterface })),
+      ...noIdl.map((smartContractInterface) => ({
+        smartContractInterface,
+        type: SOLANA,
+        smartContractAddress: PROGRAM,
+      })),
+    ];
+    for (const more of refused) {
+      const { status, body } = await create(world, more);
+      assert.equal(status, 400, JSON.stringify(more));
+      assert.match(body.message, /`parameters\.smartContractInterface` must/, JSON.stringify(more));
+    }
+    assert.equal((await list(world)).length, accepted.length);
+  });
+
+  it("are bounded in bytes, one by one and together", async () => {
+    const world = await worldOf();
+    const sized = (bytes: number) => ABI.padEnd(bytes);
+    assert.equal(
+      (await create(world, { smartContractInterface: sized(MAX_SMART_CONTRACT_INTERFACE_BYTES) })).status,
+      200,
+    );
+    const long = await create(world, { smartContractInterface: sized(MAX_SMART_CONTRACT_INTERFACE_BYTES + 1) });
+    assert.equal(long.status, 400);
+    assert.match(long.body.message, /`parameters\.smartContractInterface` is longer than 409600 characters/);
+    const wide = JSON.stringify([{ type: "function", name: "é".repeat(MAX_SMART_CONTRACT_INTERFACE_BYTES / 2) }]);
+    const wider = await create(world, { smartContractInterface: wide });
+    assert.equal(wider.status, 400);
+    assert.match(wider.body.message, /has 409\d+ bytes, and at most 409600 are possible/);
+    const full = Math.floor(MAX_SMART_CONTRACT_INTERFACES_BYTES / MAX_SMART_CONTRACT_INTERFACE_BYTES);
+    for (let stored = 1; stored < full; stored++) {
+      const { status } = await create(world, { smartContractInterface: sized(MAX_SMART_CONTRACT_INTERFACE_BYTES) });
+      assert.equal(status, 200);
+    }
+    const { status, body } = await create(world, {
+      smartContractInterface: sized(MAX_SMART_CONTRACT_INTERFACE_BYTES),
+    });
+    assert.equal(status, 429);
+    assert.match(body.message, /bytes of smart contract interfaces together/);
+    assert.equal((await list(world)).length, full);
+  });
+
+  it("are for those whom policies let: everybody else is denied", async () => {
+    const world = await worldOf();
+    const { client } = world.user;
+    const parameters = { smartContractAddress: CHECKSUMMED, smartContractInterface: ABI, type: ETHEREUM, label: "x" };
+    assert.equal((await client.submit("create_smart_contract_interface", parameters)).status, 403);
+    const condition = "activity.resource == 'SMART_CONTRACT_INTERFACE' && activity.action == 'CREATE'";
+    const policy = { policyName: "interfaces", effect: "EFFECT_ALLOW", condition, consensus: "true", notes: "" };
+    await world.root.client.result("create_policy", policy);
+    const { status, body } = await client.submit("create_smart_contract_interface", { ...parameters, label: "y" });
+    assert.equal(status, 200, JSON.stringify(body));
+  });
+});
