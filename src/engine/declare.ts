@@ -56,6 +56,7 @@ export type Subject =
         | "SESSION_PROFILE"
         | "SMART_CONTRACT_INTERFACE"
         | "USER"
+        | "WALLET"
         | "WEBHOOK_ENDPOINT";
       action: "CREATE" | "UPDATE" | "DELETE" | "SIGN";
       /** Whose credentials these are, where users may manage their own. */
