@@ -29,7 +29,15 @@ const plans = { sqlite: { every: 1, runs: 30 }, postgres: { every: 8, runs: 5 } 
 const notGiven: Record<string, string[]> = {
   // Refused until sign-in by OAuth is there.
   create_users: ["parameters.users.0.oauthProviders.0.oidcToken"],
-  create_sub_organization: ["parameters.rootUsers.0.oauthProviders.0.oidcToken"],
+  create_sub_organization: [
+    "parameters.rootUsers.0.oauthProviders.0.oidcToken",
+    "parameters.verificationToken",
+    "parameters.clientSignature",
+  ],
+  "create_sub_organization as ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V7": [
+    "parameters.verificationToken",
+    "parameters.clientSignature",
+  ],
   // Not together with `before`.
   list_activities: ["paginationOptions.after"],
   list_suborgs: ["paginationOptions.after"],
