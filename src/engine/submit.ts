@@ -181,8 +181,10 @@ const needsPreparation = (consideration: Consideration): consideration is Consid
 async function prepare(engine: SubmitEngine, consideration: Consideration): Promise<Preparation | undefined> {
   if (!needsPreparation(consideration)) return undefined;
   const { operation, intent, isNew } = consideration.target;
-  const { organization } = consideration.facts;
-  const value = await operation.prepare?.({ intent, read: engine.database.read, organization, signer: engine.signer });
+  const { organization, submitter, now } = consideration.facts;
+  const { database, signer } = engine;
+  const submitterId = submitter.userId;
+  const value = await operation.prepare?.({ intent, read: database.read, organization, signer, submitterId, now });
   return { value, unordered: operation.changesNothing && isNew };
 }
 
@@ -308,7 +310,8 @@ async function record(
       const { organization } = facts;
       const { now } = ballot;
       const { actor } = ballot.principal;
-      const result = await operation.run({ intent, tx, organization, actor, now, prepared });
+      const submitterId = facts.submitter.userId;
+      const result = await operation.run({ intent, tx, organization, actor, submitterId, now, prepared });
       const wireResult = { [version.resultKey]: version.resultFrom(result) };
       return store(engine, tx, consideration, ballot, { status: "ACTIVITY_STATUS_COMPLETED", result: wireResult });
     }

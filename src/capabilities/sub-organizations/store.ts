@@ -131,7 +131,7 @@ function claimsOf(token: string): { iss: string; sub: string; aud: string[] } {
   return { iss, sub, aud: audiences };
 }
 
-/** @throws KeysteadError NOT_EXPORTED naming the first key that would be lost with the organization */
+/** @throws KeysteadError NOT_EXPORTED naming the first key or secret that would be lost with the organization */
 export async function refuseUnexported(read: Reader, organizationId: string): Promise<void> {
   const key = await read
     .selectFrom("private_keys")
@@ -141,10 +141,26 @@ export async function refuseUnexported(read: Reader, organizationId: string): Pr
     .orderBy("id")
     .executeTakeFirst();
   if (key) fail("NOT_EXPORTED", { kind: "private key", id: key.id });
+  const secret = await read
+    .selectFrom("secrets")
+    .select("id")
+    .where("organization_id", "=", organizationId)
+    .where("exported", "=", 0)
+    .orderBy("id")
+    .executeTakeFirst();
+  if (secret) fail("NOT_EXPORTED", { kind: "secret", id: secret.id });
 }
 
 /** What goes with a sub-organization. What is left shows what was done, and by whom. */
-const erased = ["private_keys", "api_keys", "authenticators", "oauth_providers", "policies"] as const;
+const erased = [
+  "private_keys",
+  "secrets",
+  "import_keys",
+  "api_keys",
+  "authenticators",
+  "oauth_providers",
+  "policies",
+] as const;
 
 /** Destroys the organization's keys, its own first, and every credential: nothing can act in it any more. */
 export async function eraseOrganization(tx: Transactor, organizationId: string, now: number): Promise<void> {
