@@ -13,6 +13,7 @@ import { smartContractInterfaces } from "./smart-contract-interfaces/index.ts";
 import { subOrganizations } from "./sub-organizations/index.ts";
 import { tags } from "./tags/index.ts";
 import { users } from "./users/index.ts";
+import { wallets } from "./wallets/index.ts";
 import { webhooks } from "./webhooks/index.ts";
 
 /** Everything the service can be asked. */
@@ -24,6 +25,7 @@ export const operations: readonly Operation[] = [
   ...credentials,
   ...tags,
   ...privateKeys,
+  ...wallets,
   ...signing,
   ...policies,
   ...mfa,

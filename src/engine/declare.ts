@@ -57,6 +57,7 @@ export type Subject =
         | "SESSION_PROFILE"
         | "SMART_CONTRACT_INTERFACE"
         | "USER"
+        | "WALLET"
         | "WEBHOOK_ENDPOINT";
       action: "CREATE" | "UPDATE" | "DELETE" | "SIGN" | "IMPORT" | "EXPORT";
       /** Whose credentials these are, where users may manage their own. */

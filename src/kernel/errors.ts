@@ -147,6 +147,7 @@ const table = {
   ],
   MNEMONIC_INVALID: [INVALID_ARGUMENT, "invalid mnemonic: {reason}", "REQUEST_INVALID"],
   WALLET_PATH_INVALID: [INVALID_ARGUMENT, "invalid path: `{field}` {reason}", "REQUEST_INVALID"],
+  WALLET_PATH_TAKEN: [ALREADY_EXISTS, "path already exists in wallet account {id}: {path}", "REQUEST_INVALID"],
   WALLET_ACCOUNT_NOT_EXPORTED: [
     INVALID_ARGUMENT,
     "wallet account has not been exported: {id}; export it first, or set `deleteWithoutExport` to true to lose it for good",

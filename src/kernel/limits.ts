@@ -72,6 +72,9 @@ export const MAX_PATH_LEVELS = 10;
 
 export const MAX_USERS = 100;
 export const MAX_PRIVATE_KEYS = 1000;
+export const MAX_WALLETS = 100;
+/** Accounts of a wallet that one request makes; a wallet may have any number. */
+export const MAX_ACCOUNTS_PER_REQUEST = 100;
 export const MAX_TAGS = 100;
 export const MAX_POLICIES = 100;
 export const MAX_SESSION_PROFILES = 100;

@@ -350,4 +350,32 @@ export interface Schema {
     created_at: number;
     updated_at: number;
   };
+  wallets: {
+    id: string;
+    organization_id: string;
+    name: string;
+    /** The words, and the passphrase if there is one. */
+    sealed_wallet: Uint8Array;
+    exported: number;
+    imported: number;
+    created_at: number;
+    updated_at: number;
+  };
+  wallet_accounts: {
+    id: string;
+    organization_id: string;
+    wallet_id: string;
+    curve: string;
+    path: string;
+    address_format: string;
+    address: string;
+    /** The address as it is looked up: in its one spelling. */
+    lookup: string;
+    /** Lowercase hex: compressed, or the 32 bytes of an Ed25519 key. */
+    public_key: string;
+    name: string | null;
+    exported: number;
+    created_at: number;
+    updated_at: number;
+  };
 }

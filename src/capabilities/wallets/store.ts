@@ -1,0 +1,267 @@
+import { type AddressFormat, deriveAddress, normalizeAddress } from "../../crypto/addresses.ts";
+import type { Curve } from "../../crypto/curves.ts";
+import type { Organization } from "../../engine/declare.ts";
+import { timestampOf } from "../../engine/fields.ts";
+import type { Page } from "../../engine/paging.ts";
+import { fail } from "../../kernel/errors.ts";
+import { newId } from "../../kernel/ids.ts";
+import { MAX_WALLETS } from "../../kernel/limits.ts";
+import type { WalletFacts } from "../../policy/facts.ts";
+import type { Signer } from "../../signer/client.ts";
+import type { Reader, Transactor } from "../../storage/engine.ts";
+import {
+  type AccountParams,
+  caip2PrefixOf,
+  mnemonicLengthOf,
+  type Wallet,
+  type WalletAccount,
+  type WalletParams,
+} from "./model.ts";
+
+/** An organization as far as the signer needs it. */
+type Owner = Pick<Organization, "id" | "sealedKey">;
+
+export interface NewWalletAccount {
+  id: string;
+  curve: Curve;
+  path: string;
+  addressFormat: AddressFormat;
+  address: string;
+  /** Lowercase hex: compressed, or the 32 bytes of Ed25519. */
+  publicKey: string;
+  name: string | undefined;
+}
+
+export interface NewWallet {
+  id: string;
+  name: string;
+  sealedWallet: Uint8Array;
+  imported: boolean;
+  accounts: readonly NewWalletAccount[];
+}
+
+const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
+
+/** Has the signer make a wallet, without storing anything. */
+export async function generateWallet(
+  signer: Pick<Signer, "ask">,
+  { id: organizationId, sealedKey }: Owner,
+  params: WalletParams,
+): Promise<NewWallet> {
+  const walletId = newId();
+  const { sealedWallet, publicKeys } = await signer.ask({
+    verb: "createWallet",
+    organizationId,
+    organizationKey: base64(sealedKey),
+    walletId,
+    mnemonicLength: mnemonicLengthOf(params),
+    accounts: params.accounts.map(({ curve, path }) => ({ curve, path })),
+  });
+  return {
+    id: walletId,
+    name: params.walletName,
+    sealedWallet: Buffer.from(sealedWallet, "base64"),
+    imported: false,
+    accounts: accountsOf(params.accounts, publicKeys),
+  };
+}
+
+/** Accounts with the public keys that the signer derived for them, in the same order. */
+export const accountsOf = (params: readonly AccountParams[], publicKeys: readonly string[]): NewWalletAccount[] =>
+  params.map(({ curve, path, addressFormat, name }, index) => {
+    const publicKey = publicKeys[index] as string;
+    const address = deriveAddress(addressFormat, curve, Buffer.from(publicKey, "hex"));
+    return { id: newId(), curve, path, addressFormat, address, publicKey, name };
+  });
+
+/** Has the signer derive accounts of a stored wallet, without storing anything. */
+export async function deriveAccounts(
+  signer: Pick<Signer, "ask">,
+  { id: organizationId, sealedKey }: Owner,
+  wallet: { id: string; sealedWallet: Uint8Array },
+  params: readonly AccountParams[],
+): Promise<NewWalletAccount[]> {
+  const { publicKeys } = await signer.ask({
+    verb: "deriveAccounts",
+    organizationId,
+    organizationKey: base64(sealedKey),
+    walletId: wallet.id,
+    sealedWallet: base64(wallet.sealedWallet),
+    accounts: params.map(({ curve, path }) => ({ curve, path })),
+  });
+  return accountsOf(params, publicKeys);
+}
+
+/** @throws KeysteadError QUOTA_EXCEEDED */
+export async function addWallet(tx: Transactor, organizationId: string, wallet: NewWallet, now: number): Promise<void> {
+  await tx
+    .insertInto("wallets")
+    .values({
+      id: wallet.id,
+      organization_id: organizationId,
+      name: wallet.name,
+      sealed_wallet: wallet.sealedWallet,
+      exported: 0,
+      imported: wallet.imported ? 1 : 0,
+      created_at: now,
+      updated_at: now,
+    })
+    .execute();
+  await addAccounts(tx, organizationId, wallet.id, wallet.accounts, now);
+  const { count } = await tx
+    .selectFrom("wallets")
+    .select((eb) => eb.fn.countAll<number>().as("count"))
+    .where("organization_id", "=", organizationId)
+    .executeTakeFirstOrThrow();
+  if (count > MAX_WALLETS) fail("QUOTA_EXCEEDED", { kind: "wallets", limit: MAX_WALLETS });
+}
+
+/** @throws KeysteadError WALLET_PATH_TAKEN for an account that the wallet has already */
+export async function addAccounts(
+  tx: Transactor,
+  organizationId: string,
+  walletId: string,
+  accounts: readonly NewWalletAccount[],
+  now: number,
+): Promise<void> {
+  if (accounts.length === 0) return;
+  const paths = accounts.map(({ path }) => path);
+  const existing = await tx
+    .selectFrom("wallet_accounts")
+    .select(["id", "curve", "path", "address_format"])
+    .where("organization_id", "=", organizationId)
+    .where("wallet_id", "=", walletId)
+    .where("path", "in", paths)
+    .execute();
+  const taken = existing.find((row) =>
+    accounts.some(
+      ({ curve, path, addressFormat }) =>
+        row.curve === curve && row.path === path && row.address_format === addressFormat,
+    ),
+  );
+  if (taken) fail("WALLET_PATH_TAKEN", { id: taken.id, path: taken.path });
+  const rows = accounts.map((account) => ({
+    id: account.id,
+    organization_id: organizationId,
+    wallet_id: walletId,
+    curve: account.curve,
+    path: account.path,
+    address_format: account.addressFormat,
+    address: account.address,
+    lookup: normalizeAddress(account.address),
+    public_key: account.publicKey,
+    name: account.name ?? null,
+    exported: 0,
+    created_at: now,
+    updated_at: now,
+  }));
+  await tx.insertInto("wallet_accounts").values(rows).execute();
+}
+
+/** A wallet as the signer needs it. */
+export async function requireSealedWallet(
+  read: Reader,
+  organizationId: string,
+  id: string,
+): Promise<{ id: string; sealedWallet: Uint8Array }> {
+  const row = await read
+    .selectFrom("wallets")
+    .select("sealed_wallet")
+    .where("organization_id", "=", organizationId)
+    .where("id", "=", id)
+    .executeTakeFirst();
+  if (!row) return fail("RESOURCE_NOT_FOUND", { kind: "wallet", id, organizationId });
+  return { id, sealedWallet: row.sealed_wallet };
+}
+
+/** All wallets of the organization, or those named. */
+export async function findWallets(read: Reader, organizationId: string, ids?: readonly string[]): Promise<Wallet[]> {
+  const rows = await read
+    .selectFrom("wallets")
+    .select(["id", "name", "exported", "imported", "created_at", "updated_at"])
+    .where("organization_id", "=", organizationId)
+    .$if(ids !== undefined, (wallets) => wallets.where("id", "in", ids as string[]))
+    .orderBy("id")
+    .execute();
+  return rows.map((row) => ({
+    walletId: row.id,
+    walletName: row.name,
+    createdAt: timestampOf(row.created_at),
+    updatedAt: timestampOf(row.updated_at),
+    exported: row.exported === 1,
+    imported: row.imported === 1,
+  }));
+}
+
+/** @throws KeysteadError RESOURCE_NOT_FOUND */
+export async function requireWallet(read: Reader, organizationId: string, id: string): Promise<Wallet> {
+  const [wallet] = await findWallets(read, organizationId, [id]);
+  return wallet ?? fail("RESOURCE_NOT_FOUND", { kind: "wallet", id, organizationId });
+}
+
+/** Wallets as policies see them; unknown ids are left out. */
+export async function walletFacts(
+  read: Reader,
+  organizationId: string,
+  ids: readonly string[],
+): Promise<WalletFacts[]> {
+  const wallets = await findWallets(read, organizationId, ids);
+  return wallets.map(({ walletId, walletName, imported, exported }) => ({
+    id: walletId,
+    label: walletName,
+    imported,
+    exported,
+  }));
+}
+
+/** What narrows a list of accounts; no page is everything. */
+interface AccountFilter {
+  ids?: readonly string[];
+  walletId?: string | undefined;
+  /** Under any spelling. */
+  address?: string | undefined;
+  path?: string | undefined;
+  page?: Page;
+}
+
+/** Accounts in the order in which they were made, which is also that of their ids. */
+export async function findAccounts(
+  read: Reader,
+  organizationId: string,
+  { ids, walletId, address, path, page }: AccountFilter,
+): Promise<WalletAccount[]> {
+  const rows = await read
+    .selectFrom("wallet_accounts")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .$if(ids !== undefined, (accounts) => accounts.where("id", "in", ids as string[]))
+    .$if(walletId !== undefined, (accounts) => accounts.where("wallet_id", "=", walletId as string))
+    .$if(address !== undefined, (accounts) => accounts.where("lookup", "=", normalizeAddress(address as string)))
+    .$if(path !== undefined, (accounts) => accounts.where("path", "=", path as string))
+    .$if(page?.before !== undefined, (accounts) => accounts.where("id", "<", page?.before as string))
+    .$if(page?.after !== undefined, (accounts) => accounts.where("id", ">", page?.after as string))
+    .orderBy("id", page?.before === undefined ? "asc" : "desc")
+    .$if(page !== undefined, (accounts) => accounts.limit(page?.limit as number))
+    .execute();
+  // Going down from a cursor takes the nearest; the page itself is oldest first either way.
+  const oldestFirst = page?.before === undefined ? rows : rows.reverse();
+  return oldestFirst.map((row) => {
+    const addressFormat = row.address_format as AddressFormat;
+    const caip2Prefix = caip2PrefixOf(addressFormat);
+    return {
+      walletAccountId: row.id,
+      organizationId,
+      walletId: row.wallet_id,
+      curve: row.curve as Curve,
+      pathFormat: "PATH_FORMAT_BIP32",
+      path: row.path,
+      addressFormat,
+      address: row.address,
+      createdAt: timestampOf(row.created_at),
+      updatedAt: timestampOf(row.updated_at),
+      publicKey: row.public_key,
+      ...(row.name === null ? {} : { name: row.name }),
+      ...(caip2Prefix === undefined ? {} : { caip2Prefix }),
+    };
+  });
+}

@@ -1,0 +1,40 @@
+import type { Kysely } from "kysely";
+import type { Engine } from "../engine.ts";
+import { table } from "./table.ts";
+
+/** Wallets and the accounts derived from them. */
+export async function up(db: Kysely<unknown>, engine: Engine): Promise<void> {
+  const create = (name: string) => table(db, engine, name);
+
+  await create("wallets")
+    .text("organization_id")
+    .text("id")
+    .text("name")
+    .bytes("sealed_wallet")
+    .integer("exported")
+    .integer("imported")
+    .times()
+    .primaryKey("organization_id", "id")
+    .references(["organization_id"], "organizations", ["id"])
+    .execute();
+
+  await create("wallet_accounts")
+    .text("organization_id")
+    .text("id")
+    .text("wallet_id")
+    .text("curve")
+    .text("path")
+    .text("address_format")
+    .text("address")
+    .text("lookup")
+    .text("public_key")
+    .optionalText("name")
+    .integer("exported")
+    .times()
+    .primaryKey("organization_id", "id")
+    .references(["organization_id", "wallet_id"], "wallets", ["organization_id", "id"], "cascade")
+    .unique("organization_id", "wallet_id", "curve", "path", "address_format")
+    .index("organization_id", "wallet_id", "id")
+    .index("lookup", "organization_id")
+    .execute();
+}
