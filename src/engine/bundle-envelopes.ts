@@ -46,6 +46,16 @@ export const sealedEnvelopes = (
     messages.map(({ encappedPublic, ciphertext }) => ({ encappedPublic, ciphertext, organizationId })),
   );
 
+/** The one of one message. */
+export async function sealedEnvelope(
+  signer: ServiceSigner,
+  organizationId: string,
+  message: HpkeMessage,
+): Promise<string> {
+  const [envelope] = await sealedEnvelopes(signer, organizationId, [message]);
+  return envelope as string;
+}
+
 /** The keys that envelopes are verified with, the present one first, as `dangerouslyOverrideSignerPublicKey` takes them. */
 export async function bundleVerificationKeys(
   read: Reader,
@@ -100,3 +110,7 @@ export function parseTargetPublicKey(hex: string, field: string): string {
   const point = parseP256Point(hex);
   return point ? toHex(point) : fail("FIELD_INVALID", { field, reason: "must be a point of the curve P-256" });
 }
+
+/** The same of an intent's own `targetPublicKey`. */
+export const targetOf = ({ targetPublicKey }: { targetPublicKey: string }): string =>
+  parseTargetPublicKey(targetPublicKey, "parameters.targetPublicKey");

@@ -1,11 +1,12 @@
 import { fail } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";
 import { IMPORT_KEY_LIFETIME_MS, MAX_IMPORT_KEYS } from "../kernel/limits.ts";
-import type { ImportProblem } from "../signer/protocol.ts";
+import type { HpkeMessage, ImportProblem } from "../signer/protocol.ts";
 import type { Reader, Transactor } from "../storage/engine.ts";
 import { signEnvelopes } from "./bundle-envelopes.ts";
-import type { Organization, PrepareContext } from "./declare.ts";
+import type { PrepareContext } from "./declare.ts";
 import { reconciler } from "./jobs.ts";
+import { keyOwnerOf } from "./key-owner.ts";
 import { loadUser } from "./users.ts";
 
 /**
@@ -32,12 +33,6 @@ export interface NewImportKey {
 }
 
 type Asking = Pick<PrepareContext<unknown>, "read" | "organization" | "signer">;
-
-/** An organization as the signer is told of it. */
-export const keyOwnerOf = ({ id, sealedKey }: Pick<Organization, "id" | "sealedKey">) => ({
-  organizationId: id,
-  organizationKey: Buffer.from(sealedKey).toString("base64"),
-});
 
 /** Has the signer make import keys for a user, without storing them. */
 export async function makeImportKeys(
@@ -117,6 +112,21 @@ export async function findImportKeys(read: Reader, owner: ImportOwner, now: numb
     targetPublicKey: target_public_key,
     asked: { importId: id, sealedImportKey: Buffer.from(sealed_key).toString("base64") },
   }));
+}
+
+/** What the signer is asked for every import of a key or wallet: the user's import keys are tried on the bundle. */
+export async function importRequestOf(
+  {
+    read,
+    organization,
+    now,
+    intent,
+  }: Pick<PrepareContext<{ userId: string }>, "read" | "organization" | "now" | "intent">,
+  bundle: HpkeMessage,
+) {
+  const owner: ImportOwner = { organizationId: organization.id, userId: intent.userId, purpose: "key" };
+  const importKeys = await findImportKeys(read, owner, now);
+  return { ...keyOwnerOf(organization), importKeys: importKeys.map(({ asked }) => asked), bundle };
 }
 
 const LOST =

@@ -67,6 +67,8 @@ export const MAX_CONTRACT_INTERFACE_BYTES = 400 * 1024;
 export const MAX_CONTRACT_FUNCTIONS = 2000;
 /** Array dimensions of one type of a contract's interface. */
 export const MAX_ABI_DIMENSIONS = 16;
+/** Characters of an address that a request names. */
+export const MAX_ADDRESS_LENGTH = 1024;
 /** Levels of a derivation path below its `m`. */
 export const MAX_PATH_LEVELS = 10;
 

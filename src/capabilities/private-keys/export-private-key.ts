@@ -1,12 +1,9 @@
 import { Type } from "typebox";
-import { parseTargetPublicKey, sealedEnvelopes, TargetPublicKey } from "../../engine/bundle-envelopes.ts";
+import { sealedEnvelope, TargetPublicKey, targetOf } from "../../engine/bundle-envelopes.ts";
 import { activity } from "../../engine/declare.ts";
 import { Id, Strict } from "../../engine/fields.ts";
-import { keyOwnerOf } from "../../engine/import-keys.ts";
+import { keyOwnerOf } from "../../engine/key-owner.ts";
 import { findKeyForPolicies, findKeyToExport, markPrivateKeyExported } from "./store.ts";
-
-const targetOf = ({ targetPublicKey }: { targetPublicKey: string }) =>
-  parseTargetPublicKey(targetPublicKey, "parameters.targetPublicKey");
 
 export const exportPrivateKey = activity({
   path: "export_private_key",
@@ -32,8 +29,7 @@ export const exportPrivateKey = activity({
       },
       targetPublicKey: targetOf(intent),
     });
-    const [exportBundle] = await sealedEnvelopes({ read, signer }, organization.id, [message]);
-    return exportBundle as string;
+    return sealedEnvelope({ read, signer }, organization.id, message);
   },
   async run({ intent: { privateKeyId }, tx, organization, now, prepared: exportBundle }) {
     await markPrivateKeyExported(tx, organization.id, privateKeyId, now);

@@ -2,7 +2,7 @@ import { type Static, Type } from "typebox";
 import { EncryptedBundle, parseEncryptedBundle } from "../../engine/bundle-envelopes.ts";
 import { activity, type PrepareContext } from "../../engine/declare.ts";
 import { Id, Label, OneOf, Strict } from "../../engine/fields.ts";
-import { findImportKeys, keyOwnerOf, takenImport, useUpImportKey } from "../../engine/import-keys.ts";
+import { importRequestOf, takenImport, useUpImportKey } from "../../engine/import-keys.ts";
 import { newId } from "../../kernel/ids.ts";
 import { Address, AddressFormats, checkAddressFormatsOf, curves } from "./model.ts";
 import { addPrivateKey, enforcePrivateKeyLimit, newPrivateKey } from "./store.ts";
@@ -46,19 +46,12 @@ export const importPrivateKey = activity({
   },
 });
 
-async function prepare({ intent, read, organization, signer, now }: PrepareContext<Intent>) {
-  const { userId, curve } = intent;
-  const owner = { organizationId: organization.id, userId, purpose: "key" } as const;
-  const importKeys = await findImportKeys(read, owner, now);
+async function prepare(context: PrepareContext<Intent>) {
+  const { intent, signer } = context;
+  const { curve } = intent;
   const keyId = newId();
-  const answer = await signer.ask({
-    verb: "importPrivateKey",
-    ...keyOwnerOf(organization),
-    importKeys: importKeys.map(({ asked }) => asked),
-    bundle: bundleOf(intent),
-    keyId,
-    curve,
-  });
+  const request = await importRequestOf(context, bundleOf(intent));
+  const answer = await signer.ask({ verb: "importPrivateKey", ...request, keyId, curve });
   const taken = takenImport(answer, FIELD, `a private key of ${curve}: its 32 bytes, in the range of the curve`);
   const key = newPrivateKey(keyId, { ...intent, privateKeyTags: [] }, taken);
   return { importId: taken.importId, key: { ...key, imported: true as const } };
