@@ -49,8 +49,6 @@ export const MAX_PSBT_RECORDS = 20_000;
 export const MAX_TRON_BYTES = 500 * 1024;
 /** Bytes of a Solana transaction: what fits into one packet of its network. */
 export const MAX_SOLANA_TRANSACTION_BYTES = 1232;
-/** Characters of a program's interface (Anchor IDL). */
-export const MAX_PROGRAM_INTERFACE_LENGTH = 400_000;
 /** Values decoded of one Solana instruction, lists and structs included ... */
 export const MAX_BORSH_VALUES = 2048;
 /** ... and how deep they may stand inside one another. */
@@ -61,8 +59,6 @@ export const MAX_EVM_TRANSACTION_BYTES = 128 * 1024;
 export const MAX_RLP_ITEMS = 16_384;
 /** ... and lists inside one another. */
 export const MAX_RLP_DEPTH = 16;
-/** Bytes of one smart contract interface in UTF-8. */
-export const MAX_CONTRACT_INTERFACE_BYTES = 400 * 1024;
 /** Functions of one smart contract interface. */
 export const MAX_CONTRACT_FUNCTIONS = 2000;
 /** Array dimensions of one type of a contract's interface. */

@@ -244,6 +244,42 @@ function tellStory(server: () => TestServer, connect: (options: SdkOptions) => S
     });
   });
 
+  describe("wallets", () => {
+    const account = (index: number) => ({
+      curve: "CURVE_SECP256K1",
+      pathFormat: "PATH_FORMAT_BIP32",
+      path: `m/44'/60'/0'/0/${index}`,
+      addressFormat: "ADDRESS_FORMAT_ETHEREUM",
+    });
+
+    it("create, update and read them with their accounts, sign_transaction, delete", async () => {
+      const { walletId, addresses } = await done("create_wallet", { walletName: "Wallet", accounts: [account(0)] });
+      const more = await done("create_wallet_accounts", { walletId, accounts: [account(1)] });
+      await done("update_wallet", { walletId, walletName: "Renamed" });
+      const { wallet } = await read("get_wallet", { walletId });
+      assert.equal(wallet.walletName, "Renamed");
+      assert.deepEqual((await read("list_wallets")).wallets, [wallet]);
+      const { accounts } = await read("list_wallet_accounts", { walletId });
+      assert.deepEqual(
+        accounts.map(({ address }: Json) => address),
+        [...addresses, ...more.addresses],
+      );
+      const one = await read("get_wallet_account", { walletId, address: addresses[0] });
+      assert.deepEqual(one.account, accounts[0]);
+      const { signedTransaction } = await done("sign_transaction", {
+        signWith: addresses[0],
+        unsignedTransaction: "02df018001028252089435353535353535353535353535353535353535350180c0",
+        type: "TRANSACTION_TYPE_ETHEREUM",
+      });
+      assert.match(signedTransaction, /^02f8[0-9a-f]+$/);
+      const walletAccountIds = [accounts[1].walletAccountId];
+      await done("delete_wallet_accounts", { walletAccountIds, deleteWithoutExport: true });
+      assert.deepEqual(await done("delete_wallets", { walletIds: [walletId], deleteWithoutExport: true }), {
+        walletIds: [walletId],
+      });
+    });
+  });
+
   describe("what is wrong", () => {
     it("reaches the caller with its code, text and field", async () => {
       const signWith = newId();

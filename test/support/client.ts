@@ -122,6 +122,7 @@ const newestSuffix: Record<string, string> = {
   create_authenticators: "_V2",
   create_private_keys: "_V2",
   sign_raw_payload: "_V2",
+  sign_transaction: "_V2",
   create_sub_organization: "_V8",
   create_policy: "_V3",
   update_policy: "_V2",

@@ -128,7 +128,37 @@ export const examples: Record<string, Example> = {
   get_private_key: async (world) => ({ privateKeyId: await newPrivateKey(world) }),
   list_private_keys: async () => ({}),
 
+  // wallets
+  create_wallet: async () => newWalletParams(),
+  create_wallet_accounts: async (world) => ({
+    walletId: (await newWallet(world)).walletId,
+    accounts: [walletAccount(1)],
+    persist: true,
+  }),
+  update_wallet: async (world) => ({ walletId: (await newWallet(world)).walletId, walletName: "Renamed" }),
+  delete_wallets: async (world) => ({ walletIds: [(await newWallet(world)).walletId], deleteWithoutExport: true }),
+  delete_wallet_accounts: async (world) => ({
+    walletAccountIds: [await newWalletAccountId(world)],
+    deleteWithoutExport: true,
+  }),
+  get_wallet: async (world) => ({ walletId: (await newWallet(world)).walletId }),
+  get_wallet_account: async (world) => {
+    const { walletId, addresses } = await newWallet(world);
+    return { walletId, address: addresses[0], path: walletAccount(0).path };
+  },
+  list_wallets: async () => ({}),
+  list_wallet_accounts: async (world) => ({
+    walletId: (await newWallet(world)).walletId,
+    includeWalletDetails: true,
+    paginationOptions: { limit: "10", before: newId() },
+  }),
+
   // signing
+  sign_transaction: async (world) => ({
+    signWith: await newPrivateKey(world),
+    unsignedTransaction: UNSIGNED_TRANSACTION,
+    type: "TRANSACTION_TYPE_ETHEREUM",
+  }),
   sign_raw_payload: async (world) => ({ signWith: await newPrivateKey(world), payload: "00ff", ...hashedHex }),
   sign_raw_payloads: async (world) => ({ signWith: await newPrivateKey(world), payloads: ["00", "ff"], ...hashedHex }),
 
@@ -316,6 +346,11 @@ export const olderExamples: Record<string, Example> = {
   ACTIVITY_TYPE_CREATE_PRIVATE_KEYS: async (world) => ({
     privateKeys: [privateKeyParams([await newPrivateKeyTag(world)])],
   }),
+  ACTIVITY_TYPE_SIGN_TRANSACTION: async (world) => ({
+    privateKeyId: await newPrivateKey(world),
+    unsignedTransaction: UNSIGNED_TRANSACTION,
+    type: "TRANSACTION_TYPE_ETHEREUM",
+  }),
   ACTIVITY_TYPE_SIGN_RAW_PAYLOAD: async (world) => ({
     privateKeyId: await newPrivateKey(world),
     payload: "hello",
@@ -415,7 +450,31 @@ function newAuthenticatorV1(): object {
 }
 
 const subOrganization = { subOrganizationName: "Sub", rootQuorumThreshold: 1 };
-const emailDisabled = { disableEmailRecovery: true, disableEmailAuth: true };
+const walletAccount = (index: number) => ({
+  curve: "CURVE_SECP256K1",
+  pathFormat: "PATH_FORMAT_BIP32",
+  path: `m/44'/60'/0'/0/${index}`,
+  addressFormat: "ADDRESS_FORMAT_ETHEREUM",
+  name: `account ${index}`,
+});
+const newWalletParams = () => ({ walletName: "Wallet", accounts: [walletAccount(0)], mnemonicLength: 12 });
+
+const newWallet = ({ root }: World): Promise<{ walletId: string; addresses: string[] }> =>
+  root.client.result("create_wallet", newWalletParams());
+
+async function newWalletAccountId(world: World): Promise<string> {
+  const { walletId } = await newWallet(world);
+  return (await world.root.client.read("list_wallet_accounts", { walletId })).accounts[0].walletAccountId;
+}
+
+/** EIP-1559 on chain 1: 1 wei to 0x3535…35. */
+const UNSIGNED_TRANSACTION = "0x02df018001028252089435353535353535353535353535353535353535350180c0";
+
+const emailDisabled = {
+  wallet: newWalletParams(),
+  disableEmailRecovery: true,
+  disableEmailAuth: true,
+};
 const disabled = { ...emailDisabled, disableSmsAuth: true, disableOtpEmailAuth: true };
 
 const newRootUser = () => ({

@@ -69,6 +69,8 @@ const irregular: Record<string, string> = {
   list_private_keys: "getPrivateKeys",
   list_activities: "getActivities",
   list_policies: "getPolicies",
+  list_wallets: "getWallets",
+  list_wallet_accounts: "getWalletAccounts",
   list_suborgs: "getSubOrgIds",
   list_verified_suborgs: "getVerifiedSubOrgIds",
   list_smart_contract_interfaces: "getSmartContractInterfaces",

@@ -3,7 +3,9 @@ import { sealedEnvelope, TargetPublicKey, targetOf } from "../../engine/bundle-e
 import { activity } from "../../engine/declare.ts";
 import { Id, Strict } from "../../engine/fields.ts";
 import { keyOwnerOf } from "../../engine/key-owner.ts";
-import { findKeyForPolicies, findKeyToExport, markPrivateKeyExported } from "./store.ts";
+import { fail } from "../../kernel/errors.ts";
+import { lookUpSigningKey, signingKeyFacts } from "../signing/store.ts";
+import { markPrivateKeyExported } from "./store.ts";
 
 export const exportPrivateKey = activity({
   path: "export_private_key",
@@ -11,23 +13,19 @@ export const exportPrivateKey = activity({
   intent: Strict({ privateKeyId: Id, targetPublicKey: TargetPublicKey }),
   result: Type.Object({ privateKeyId: Type.String(), exportBundle: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "EXPORT" }),
-  async policyFacts({ intent, read, organization }) {
-    const key = await findKeyForPolicies(read, organization.id, intent.privateKeyId);
-    return key ? { private_key: key } : {};
-  },
+  policyFacts: ({ intent, read, organization }) => signingKeyFacts(read, organization.id, intent.privateKeyId),
   check: (intent) => void targetOf(intent),
   async prepare({ intent, read, organization, signer }) {
-    const key = await findKeyToExport(read, organization.id, intent.privateKeyId);
+    const { privateKeyId: id } = intent;
+    const key = await lookUpSigningKey(read, organization.id, id);
+    if (!key) return fail("RESOURCE_NOT_FOUND", { kind: "private key", id, organizationId: organization.id });
+    const { reference } = key;
+    const targetPublicKey = targetOf(intent);
     const message = await signer.ask({
       verb: "exportKey",
       ...keyOwnerOf(organization),
-      key: {
-        kind: "privateKey",
-        keyId: key.id,
-        curve: key.curve,
-        sealedKey: Buffer.from(key.sealedKey).toString("base64"),
-      },
-      targetPublicKey: targetOf(intent),
+      key: reference,
+      targetPublicKey,
     });
     return sealedEnvelope({ read, signer }, organization.id, message);
   },

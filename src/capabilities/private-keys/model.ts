@@ -82,3 +82,12 @@ export function shownPublicKey(curve: Curve, publicKey: Uint8Array): string {
   const shown = curve === "CURVE_ED25519" ? publicKey : decompressPublicKey(curve, publicKey);
   return Buffer.from(shown).toString("hex");
 }
+
+/** The compressed form of a public key that is stored as the API shows it; Ed25519 keys have one form. */
+export function compressedFromShown(curve: Curve, shown: string): Uint8Array {
+  const bytes = Buffer.from(shown, "hex");
+  if (curve === "CURVE_ED25519") return bytes;
+  // SEC 1, section 2.3.3: the prefix tells whether Y is odd.
+  const isOdd = ((bytes.at(-1) as number) & 1) === 1;
+  return Buffer.concat([Buffer.of(isOdd ? 0x03 : 0x02), bytes.subarray(1, 33)]);
+}

@@ -2,12 +2,10 @@ import { normalizeAddress } from "../../crypto/addresses.ts";
 import type { Curve } from "../../crypto/curves.ts";
 import { timestampOf } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
-import { isId, newId } from "../../kernel/ids.ts";
+import { newId } from "../../kernel/ids.ts";
 import { MAX_PRIVATE_KEYS } from "../../kernel/limits.ts";
-import type { PrivateKeyFacts } from "../../policy/facts.ts";
 import type { Signer } from "../../signer/client.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
-import { prepared } from "../../storage/prepared.ts";
 import { privateKeyTags, replaceTags } from "../tags/store.ts";
 import { type Address, addressesOf, type PrivateKey, type PrivateKeyParams, shownPublicKey } from "./model.ts";
 
@@ -143,53 +141,6 @@ export async function findPrivateKeys(read: Reader, organizationId: string, id?:
   }));
 }
 
-/** A key as the signer needs it. */
-export interface SigningKey {
-  id: string;
-  curve: Curve;
-  sealedKey: Uint8Array;
-}
-
-const selectById = prepared<{ organizationId: string; id: string }>()((db, { organizationId, id }) =>
-  db
-    .selectFrom("private_keys")
-    .select(["id", "curve", "sealed_key"])
-    .where("organization_id", "=", organizationId)
-    .where("id", "=", id),
-);
-const selectByAddress = prepared<{ organizationId: string; lookup: string }>()((db, { organizationId, lookup }) =>
-  db
-    .selectFrom("private_key_addresses as a")
-    .innerJoin("private_keys as k", (join) =>
-      join.onRef("k.organization_id", "=", "a.organization_id").onRef("k.id", "=", "a.private_key_id"),
-    )
-    .select(["k.id", "k.curve", "k.sealed_key"])
-    .where("a.organization_id", "=", organizationId)
-    .where("a.lookup", "=", lookup)
-    .orderBy("k.id")
-    .limit(1),
-);
-
-/**
- * The key that `signWith` names: a private key's id or one of its addresses.
- *
- * @throws KeysteadError SIGNING_RESOURCE_NOT_FOUND
- */
-export async function findSigningKey(read: Reader, organizationId: string, signWith: string): Promise<SigningKey> {
-  const [row] = isId(signWith)
-    ? await selectById(read, { organizationId, id: signWith })
-    : await selectByAddress(read, { organizationId, lookup: normalizeAddress(signWith) });
-  if (!row) return fail("SIGNING_RESOURCE_NOT_FOUND", {});
-  return { id: row.id, curve: row.curve as Curve, sealedKey: row.sealed_key };
-}
-
-/** @throws KeysteadError RESOURCE_NOT_FOUND */
-export async function findKeyToExport(read: Reader, organizationId: string, id: string): Promise<SigningKey> {
-  const [row] = await selectById(read, { organizationId, id });
-  if (!row) return fail("RESOURCE_NOT_FOUND", { kind: "private key", id, organizationId });
-  return { id: row.id, curve: row.curve as Curve, sealedKey: row.sealed_key };
-}
-
 /**
  * Marks a key as exported, in the transaction that stores the export.
  *
@@ -209,26 +160,4 @@ export async function markPrivateKeyExported(
     .returning("id")
     .execute();
   if (marked.length === 0) fail("RESOURCE_NOT_FOUND", { kind: "private key", id, organizationId });
-}
-
-/** A key as policies see it, or undefined if `signWith` names none. */
-export async function findKeyForPolicies(
-  read: Reader,
-  organizationId: string,
-  signWith: string,
-): Promise<PrivateKeyFacts | undefined> {
-  const [named] = isId(signWith)
-    ? await selectById(read, { organizationId, id: signWith })
-    : await selectByAddress(read, { organizationId, lookup: normalizeAddress(signWith) });
-  if (!named) return undefined;
-  const [key] = await findPrivateKeys(read, organizationId, named.id);
-  return (
-    key && {
-      id: key.privateKeyId,
-      label: key.privateKeyName,
-      tags: key.privateKeyTags,
-      imported: key.imported,
-      exported: key.exported,
-    }
-  );
 }

@@ -2,17 +2,16 @@ import { parseAuthorization } from "../../chains/evm/authorization.ts";
 import { parseTypedData, type TypedData } from "../../chains/evm/typed-data.ts";
 import type { PolicyFacts, PolicyFactsContext } from "../../engine/declare.ts";
 import type { Eip712Facts } from "../../policy/facts.ts";
-import { findKeyForPolicies } from "../private-keys/store.ts";
 import type { RawSigning } from "./sign.ts";
+import { signingKeyFacts } from "./store.ts";
 
 /** What policies see of a request to sign: the key, and what the payload says where its encoding has a meaning. */
 export async function signingFacts(
   { read, organization }: Omit<PolicyFactsContext<unknown>, "intent">,
   signing: RawSigning,
 ): Promise<PolicyFacts> {
-  const key = await findKeyForPolicies(read, organization.id, signing.signWith);
   const eth = ethereumFacts(signing);
-  return { ...(key ? { private_key: key } : {}), ...(eth ? { eth } : {}) };
+  return { ...(await signingKeyFacts(read, organization.id, signing.signWith)), ...(eth ? { eth } : {}) };
 }
 
 function ethereumFacts({ payloads, encoding, fieldOf }: RawSigning): PolicyFacts["eth"] {

@@ -1,10 +1,10 @@
 import { type Static, Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Id, Strict } from "../../engine/fields.ts";
-import { findSigningKey } from "../private-keys/store.ts";
 import { HashFunction, Payload, PayloadEncoding, SignWith } from "./payloads.ts";
 import { signingFacts } from "./policy-facts.ts";
 import { checkPayloads, type RawSigning, signPayloads } from "./sign.ts";
+import { requireSameKey } from "./store.ts";
 
 const Intent = Strict({
   signWith: SignWith,
@@ -22,7 +22,7 @@ const signingOf = ({ payload, ...rest }: Static<typeof Intent>): RawSigning => (
 
 export const signRawPayload = activity({
   path: "sign_raw_payload",
-  summary: "Sign one payload with a private key, named by its id or one of its addresses.",
+  summary: "Sign one payload with a private key or a wallet account; the address that names it chooses the scheme.",
   version: 2,
   intent: Intent,
   result: Type.Object({ r: Type.String(), s: Type.String(), v: Type.String() }),
@@ -37,9 +37,8 @@ export const signRawPayload = activity({
   changesNothing: true,
   check: (intent) => void checkPayloads(signingOf(intent)),
   prepare: (context) => signPayloads(context, signingOf(context.intent)),
-  async run({ intent, tx, organization, prepared: { signatures } }) {
-    // The key may have gone since it signed; its signature then never leaves.
-    await findSigningKey(tx, organization.id, intent.signWith);
+  async run({ intent, tx, organization, prepared: { key, signatures } }) {
+    await requireSameKey(tx, organization.id, intent.signWith, key);
     return signatures[0] as (typeof signatures)[number];
   },
 });

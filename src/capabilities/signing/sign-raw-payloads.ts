@@ -3,10 +3,10 @@ import { activity } from "../../engine/declare.ts";
 import { SomeOf, Strict } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_PAYLOAD_LENGTH, MAX_PAYLOADS, MAX_TYPED_DATA_LENGTH } from "../../kernel/limits.ts";
-import { findSigningKey } from "../private-keys/store.ts";
 import { HashFunction, Payload, PayloadEncoding, SignWith } from "./payloads.ts";
 import { signingFacts } from "./policy-facts.ts";
 import { checkPayloads, type RawSigning, signPayloads } from "./sign.ts";
+import { requireSameKey } from "./store.ts";
 
 const Intent = Strict({
   signWith: SignWith,
@@ -22,7 +22,8 @@ const signingOf = (intent: Static<typeof Intent>): RawSigning => ({
 
 export const signRawPayloads = activity({
   path: "sign_raw_payloads",
-  summary: "Sign several payloads with one private key; the signatures come in the order of the payloads.",
+  summary:
+    "Sign several payloads with one private key or wallet account; the signatures come in the order of the payloads.",
   intent: Intent,
   result: Type.Object({
     signatures: Type.Optional(Type.Array(Type.Object({ r: Type.String(), s: Type.String(), v: Type.String() }))),
@@ -40,9 +41,8 @@ export const signRawPayloads = activity({
     checkPayloads(signingOf(intent));
   },
   prepare: (context) => signPayloads(context, signingOf(context.intent)),
-  async run({ intent, tx, organization, prepared: { signatures } }) {
-    // The key may have gone since it signed; its signatures then never leave.
-    await findSigningKey(tx, organization.id, intent.signWith);
+  async run({ intent, tx, organization, prepared: { key, signatures } }) {
+    await requireSameKey(tx, organization.id, intent.signWith, key);
     return { signatures };
   },
 });

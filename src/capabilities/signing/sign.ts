@@ -1,7 +1,8 @@
 import type { PrepareContext } from "../../engine/declare.ts";
 import { fail } from "../../kernel/errors.ts";
-import { findSigningKey, type SigningKey } from "../private-keys/store.ts";
+import type { Scheme, SignerHash } from "../../signer/protocol.ts";
 import { decodePayload, hashFor } from "./payloads.ts";
+import { findSigningKey, type SigningKey, schemeOf } from "./store.ts";
 
 /** A request to sign, whichever operation it came by. */
 export interface RawSigning {
@@ -13,9 +14,15 @@ export interface RawSigning {
   fieldOf: (index: number) => string;
 }
 
+export interface Signature {
+  r: string;
+  s: string;
+  v: string;
+}
+
 export interface Signed {
   key: SigningKey;
-  signatures: { r: string; s: string; v: string }[];
+  signatures: Signature[];
 }
 
 /** @throws KeysteadError FIELD_INVALID: what can be said of the payloads without the key */
@@ -24,26 +31,30 @@ export function checkPayloads({ payloads, encoding, hashFunction, fieldOf }: Raw
 }
 
 /** Has the signer sign; nobody sees the signatures before the activity is stored. */
-export async function signPayloads(
-  { read, organization, signer }: Omit<PrepareContext<unknown>, "intent">,
-  signing: RawSigning,
-): Promise<Signed> {
-  const key = await findSigningKey(read, organization.id, signing.signWith);
+export async function signPayloads(context: SigningContext, signing: RawSigning): Promise<Signed> {
+  const key = await findSigningKey(context.read, context.organization.id, signing.signWith);
   const payloads = checkPayloads(signing);
   const hash = hashFor(key.curve, signing.hashFunction, payloads, signing.fieldOf);
+  return { key, signatures: await askSigner(context, key, { scheme: schemeOf(key), hash, payloads }) };
+}
+
+type SigningContext = Omit<PrepareContext<unknown>, "intent">;
+
+/** One request to the signer; the signatures come in the order of the payloads. */
+export async function askSigner(
+  { organization, signer }: SigningContext,
+  { reference }: SigningKey,
+  { scheme, hash, payloads }: { scheme?: Scheme | undefined; hash: SignerHash; payloads: readonly Uint8Array[] },
+): Promise<Signature[]> {
   const { signatures } = await signer.ask({
     verb: "sign",
     organizationId: organization.id,
     organizationKey: Buffer.from(organization.sealedKey).toString("base64"),
-    key: {
-      kind: "privateKey",
-      keyId: key.id,
-      curve: key.curve,
-      sealedKey: Buffer.from(key.sealedKey).toString("base64"),
-    },
+    key: reference,
+    ...(scheme === undefined ? {} : { scheme }),
     hash,
     payloads: payloads.map((payload) => Buffer.from(payload).toString("base64")),
   });
   if (signatures.length !== payloads.length) fail("SIGNER_UNAVAILABLE", { reason: "it did not sign every payload" });
-  return { key, signatures };
+  return signatures;
 }

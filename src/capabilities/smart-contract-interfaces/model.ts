@@ -1,6 +1,7 @@
 import { base58 } from "@scure/base";
 import { type Static, Type } from "typebox";
-import { parseJsonOr } from "../../crypto/json-object.ts";
+import { parseContractInterface } from "../../chains/evm/contract-interface.ts";
+import { parseProgramInterface } from "../../chains/solana/program-interface.ts";
 import { OneOf, Timestamp } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_SMART_CONTRACT_INTERFACE_BYTES } from "../../kernel/limits.ts";
@@ -44,29 +45,17 @@ function isSolanaAddress(text: string): boolean {
 }
 
 /**
- * Checks the JSON of an interface: for Ethereum an ABI, as a list or as the `abi` of a compiler's artifact; for Solana an
- * IDL with `types` and `instructions`.
+ * Checks an interface whole: for Ethereum an ABI, as a list or as the `abi` of a compiler's artifact; for Solana an Anchor
+ * IDL.
  *
  * @throws KeysteadError FIELD_INVALID
  */
 export function checkInterface(type: InterfaceType, json: string): void {
-  const refuse = (reason: string): never => fail("FIELD_INVALID", { field: INTERFACE_FIELD, reason });
   const bytes = Buffer.byteLength(json);
   if (bytes > MAX_SMART_CONTRACT_INTERFACE_BYTES) {
-    refuse(`has ${bytes} bytes, and at most ${MAX_SMART_CONTRACT_INTERFACE_BYTES} are possible`);
+    const reason = `has ${bytes} bytes, and at most ${MAX_SMART_CONTRACT_INTERFACE_BYTES} are possible`;
+    fail("FIELD_INVALID", { field: INTERFACE_FIELD, reason });
   }
-  const value = parseJsonOr(Buffer.from(json), (reason) => refuse(`must hold JSON, but ${reason}`));
-  if (type === "SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM") {
-    const abi = member(value, "abi") ?? value;
-    const isAbi = Array.isArray(abi) && abi.every((entry) => typeof member(entry, "type") === "string");
-    if (!isAbi) refuse("must hold an ABI: a list of objects with a `type`, or an object with such a list as its `abi`");
-  } else {
-    const missing = ["types", "instructions"].find((name) => !Array.isArray(member(value, name)));
-    if (missing !== undefined) refuse(`must hold an IDL: an object with a list \`${missing}\``);
-  }
+  if (type === "SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM") parseContractInterface(json, INTERFACE_FIELD);
+  else parseProgramInterface(json, INTERFACE_FIELD);
 }
-
-const member = (value: unknown, name: string): unknown =>
-  typeof value === "object" && value !== null && !Array.isArray(value) && Object.hasOwn(value, name)
-    ? (value as Record<string, unknown>)[name]
-    : undefined;

@@ -7,25 +7,30 @@ import { addOrganization, findAllowedOrigins, replaceRootQuorum } from "../organ
 import { checkAddressFormats, PrivateKeyResult } from "../private-keys/model.ts";
 import { addPrivateKey, enforcePrivateKeyLimit, generatePrivateKeys } from "../private-keys/store.ts";
 import { addUser } from "../users/store.ts";
+import { checkWallet, WalletResult } from "../wallets/model.ts";
+import { addWallet, generateWallet } from "../wallets/store.ts";
 import { disabledFeatures, type Intent, intents, upgradeFromAuthenticator, upgradeRootUsers } from "./model.ts";
 
+const rootUserIds = Type.Optional(Type.Array(Type.String()));
+const ResultV1 = Type.Object({ subOrganizationId: Type.String(), rootUserIds });
 const Result = Type.Object({
   subOrganizationId: Type.String(),
-  rootUserIds: Type.Optional(Type.Array(Type.String())),
+  wallet: Type.Optional(WalletResult),
+  rootUserIds,
 });
 const ResultV3 = Type.Object({
   subOrganizationId: Type.String(),
   privateKeys: Type.Array(PrivateKeyResult),
-  rootUserIds: Type.Optional(Type.Array(Type.String())),
+  rootUserIds,
 });
 type Made = Static<typeof Result> & { privateKeys?: Static<typeof PrivateKeyResult>[] };
 
 const same = <T>(value: T): T => value;
-const older = (key: string) => ({ schema: Result, key, from: same<Made> });
+const older = (key: string, schema: typeof Result | typeof ResultV1 = Result) => ({ schema, key, from: same<Made> });
 
 export const createSubOrganization = activity({
   path: "create_sub_organization",
-  summary: "Create an organization below this one, with root users of its own.",
+  summary: "Create an organization below this one, with root users and, if wanted, a wallet of its own.",
   only: "parents",
   version: 8,
   intent: intents[8],
@@ -35,9 +40,9 @@ export const createSubOrganization = activity({
     1: {
       intent: intents[1],
       upgrade: upgradeFromAuthenticator,
-      result: older("createSubOrganizationResult"),
+      result: older("createSubOrganizationResult", ResultV1),
     },
-    2: { intent: intents[2], upgrade: upgradeRootUsers, result: older("createSubOrganizationResult") },
+    2: { intent: intents[2], upgrade: upgradeRootUsers, result: older("createSubOrganizationResult", ResultV1) },
     3: {
       intent: intents[3],
       upgrade: upgradeRootUsers,
@@ -61,10 +66,11 @@ export const createSubOrganization = activity({
       checkOauthProviders(oauthProviders, `parameters.rootUsers.${index}.oauthProviders`);
     }
     checkAddressFormats(privateKeys);
+    if (intent.wallet) checkWallet(intent.wallet, "parameters.wallet");
   },
   prepare,
   async run({ intent, tx, organization, now, prepared }) {
-    const { id, sealedKey, authenticators, privateKeys } = prepared;
+    const { id, sealedKey, authenticators, privateKeys, wallet } = prepared;
     const { subOrganizationName: name, rootUsers, rootQuorumThreshold: threshold } = intent;
     const without = disabledFeatures(intent);
     await addOrganization(tx, { id, name, parentId: organization.id, sealedKey, now, without });
@@ -85,7 +91,9 @@ export const createSubOrganization = activity({
     for (const key of privateKeys) await addPrivateKey(tx, id, key, now);
     await enforcePrivateKeyLimit(tx, id);
     const madeKeys = privateKeys.map(({ id: privateKeyId, addresses }) => ({ privateKeyId, addresses }));
-    const made: Made = { subOrganizationId: id, rootUserIds };
+    if (wallet) await addWallet(tx, id, wallet, now);
+    const walletResult = wallet && { walletId: wallet.id, addresses: wallet.accounts.map(({ address }) => address) };
+    const made: Made = { subOrganizationId: id, ...(walletResult ? { wallet: walletResult } : {}), rootUserIds };
     // Only the third version makes private keys; the others have no place for them.
     return madeKeys.length > 0 ? { ...made, privateKeys: madeKeys } : made;
   },
@@ -105,5 +113,6 @@ async function prepare({ intent, read, organization, signer }: PrepareContext<In
       ),
     ),
     privateKeys: await generatePrivateKeys(signer, { id, sealedKey }, intent.privateKeys ?? []),
+    wallet: intent.wallet && (await generateWallet(signer, { id, sealedKey }, intent.wallet)),
   };
 }

@@ -10,6 +10,7 @@ import {
   upgradeApiKey,
 } from "../credentials/model.ts";
 import { PrivateKeyParams } from "../private-keys/model.ts";
+import { WalletParams } from "../wallets/model.ts";
 
 /** What a sub-organization is made from, in all versions. */
 
@@ -40,19 +41,23 @@ const base = <T extends (typeof rootUsers)[keyof typeof rootUsers], P extends TP
   });
 
 const flag = Type.Optional(Type.Boolean());
-const emailFlags = { disableEmailRecovery: flag, disableEmailAuth: flag };
-const flags = { ...emailFlags, disableSmsAuth: flag, disableOtpEmailAuth: flag };
+const options = {
+  wallet: Type.Optional(WalletParams),
+  disableEmailRecovery: flag,
+  disableEmailAuth: flag,
+};
+const newestOptions = { ...options, disableSmsAuth: flag, disableOtpEmailAuth: flag };
 
 /** By version; the eighth is the newest. */
 export const intents = {
   1: Strict({ name: Label, rootAuthenticator: AuthenticatorParams }),
   2: base(rootUsers.first, {}),
   3: base(rootUsers.first, { privateKeys: List(PrivateKeyParams) }),
-  4: base(rootUsers.first, emailFlags),
-  5: base(rootUsers.withOauth, emailFlags),
-  6: base(rootUsers.withCurves, emailFlags),
-  7: base(rootUsers.withPhone, flags),
-  8: base(rootUsers.newest, flags),
+  4: base(rootUsers.first, options),
+  5: base(rootUsers.withOauth, options),
+  6: base(rootUsers.withCurves, options),
+  7: base(rootUsers.withPhone, newestOptions),
+  8: base(rootUsers.newest, newestOptions),
 };
 
 /** The newest form, together with what only an older one could ask for. */

@@ -1,3 +1,4 @@
+import { normalizeAddress } from "../../crypto/addresses.ts";
 import { normalizeCredentialId } from "../../crypto/webauthn-data.ts";
 import { newestFirst, type Page } from "../../engine/paging.ts";
 import { fail } from "../../kernel/errors.ts";
@@ -38,6 +39,11 @@ const holders = {
       .where("subject", "=", sub)
       .where("audience", "in", aud) as unknown as Subquery;
   },
+  WALLET_ACCOUNT_ADDRESS: (read, value) =>
+    read
+      .selectFrom("wallet_accounts")
+      .select("organization_id")
+      .where("lookup", "=", normalizeAddress(value)) as unknown as Subquery,
 } as const satisfies Record<string, Holders>;
 
 /** What `list_suborgs` can be narrowed by. */
@@ -131,28 +137,24 @@ function claimsOf(token: string): { iss: string; sub: string; aud: string[] } {
   return { iss, sub, aud: audiences };
 }
 
-/** @throws KeysteadError NOT_EXPORTED naming the first key or secret that would be lost with the organization */
+/** @throws KeysteadError NOT_EXPORTED naming the first wallet, private key or secret that would be lost with the organization */
 export async function refuseUnexported(read: Reader, organizationId: string): Promise<void> {
-  const key = await read
-    .selectFrom("private_keys")
-    .select("id")
-    .where("organization_id", "=", organizationId)
-    .where("exported", "=", 0)
-    .orderBy("id")
-    .executeTakeFirst();
-  if (key) fail("NOT_EXPORTED", { kind: "private key", id: key.id });
-  const secret = await read
-    .selectFrom("secrets")
-    .select("id")
-    .where("organization_id", "=", organizationId)
-    .where("exported", "=", 0)
-    .orderBy("id")
-    .executeTakeFirst();
-  if (secret) fail("NOT_EXPORTED", { kind: "secret", id: secret.id });
+  const kinds = { wallets: "wallet", private_keys: "private key", secrets: "secret" } as const;
+  for (const table of ["wallets", "private_keys", "secrets"] as const) {
+    const row = await read
+      .selectFrom(table)
+      .select("id")
+      .where("organization_id", "=", organizationId)
+      .where("exported", "=", 0)
+      .orderBy("id")
+      .executeTakeFirst();
+    if (row) fail("NOT_EXPORTED", { kind: kinds[table], id: row.id });
+  }
 }
 
 /** What goes with a sub-organization. What is left shows what was done, and by whom. */
 const erased = [
+  "wallets",
   "private_keys",
   "secrets",
   "import_keys",

@@ -1,12 +1,13 @@
 import { Type } from "typebox";
-import { parsePath } from "../../crypto/hd-path.ts";
 import { sealedEnvelope, TargetPublicKey, targetOf } from "../../engine/bundle-envelopes.ts";
 import { activity } from "../../engine/declare.ts";
 import { Strict } from "../../engine/fields.ts";
 import { keyOwnerOf } from "../../engine/key-owner.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_ADDRESS_LENGTH } from "../../kernel/limits.ts";
-import { findAccounts, markAccountsExported, requireSealedWallet, walletFacts } from "./store.ts";
+import type { Reader } from "../../storage/engine.ts";
+import { lookUpSigningKey, type SigningKey, signingKeyFacts } from "../signing/store.ts";
+import { markAccountsExported } from "./store.ts";
 
 export const exportWalletAccount = activity({
   path: "export_wallet_account",
@@ -18,46 +19,40 @@ export const exportWalletAccount = activity({
   }),
   result: Type.Object({ address: Type.String(), exportBundle: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "WALLET", action: "EXPORT" }),
-  async policyFacts({ intent, read, organization }) {
-    const [account] = await findAccounts(read, organization.id, intent);
-    if (!account) return {};
-    const [wallet] = await walletFacts(read, organization.id, [account.walletId]);
-    const levels = parsePath(account.path);
-    const facts = {
-      address: account.address,
-      path_indexes: levels.map(({ index }) => index),
-      path_hardened: levels.map(({ hardened }) => hardened),
-    };
-    return { wallet_account: facts, ...(wallet ? { wallet } : {}) };
-  },
+  policyFacts: ({ intent, read, organization }) => signingKeyFacts(read, organization.id, intent.address),
   check: (intent) => void targetOf(intent),
   async prepare({ intent, read, organization, signer }) {
-    const [account] = await findAccounts(read, organization.id, intent);
-    if (!account) return accountNotFound(intent.address, organization.id);
-    const { walletId, curve, path } = account;
-    const { sealedWallet } = await requireSealedWallet(read, organization.id, walletId);
+    const account = await requireAccount(read, organization.id, intent.address);
+    const targetPublicKey = targetOf(intent);
+    const { reference } = account;
     const message = await signer.ask({
       verb: "exportKey",
       ...keyOwnerOf(organization),
-      key: {
-        kind: "walletAccount",
-        walletId,
-        sealedWallet: Buffer.from(sealedWallet).toString("base64"),
-        curve,
-        path,
-      },
-      targetPublicKey: targetOf(intent),
+      key: reference,
+      targetPublicKey,
     });
     return { account, exportBundle: await sealedEnvelope({ read, signer }, organization.id, message) };
   },
-  async run({ intent, tx, organization, now, prepared: { account, exportBundle } }) {
-    // The facts that were decided on are those of the first account; another one must not have taken its place.
-    const [first] = await findAccounts(tx, organization.id, intent);
-    if (first?.walletAccountId !== account.walletAccountId) return accountNotFound(intent.address, organization.id);
-    await markAccountsExported(tx, organization.id, account, now);
+  async run({ intent: { address }, tx, organization, now, prepared: { account, exportBundle } }) {
+    // What was decided on is the account that has the address now; it must be the one that was exported.
+    const { id } = await requireAccount(tx, organization.id, address);
+    if (id !== account.id) return accountNotFound(address, organization.id);
+    await markAccountsExported(tx, organization.id, account.address, now);
     return { address: account.address, exportBundle };
   },
 });
+
+/** An address may also be that of a private key alone, which is exported by its id. */
+async function requireAccount(
+  read: Reader,
+  organizationId: string,
+  named: string,
+): Promise<Pick<SigningKey, "id" | "reference"> & { address: string }> {
+  const key = await lookUpSigningKey(read, organizationId, named);
+  if (key?.reference.kind !== "walletAccount" || !key.address) return accountNotFound(named, organizationId);
+  const { id, reference, address } = key;
+  return { id, reference, address: address.address };
+}
 
 const accountNotFound = (address: string, organizationId: string): never =>
   fail("RESOURCE_NOT_FOUND", { kind: "wallet account", id: address, organizationId });

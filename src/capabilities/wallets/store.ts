@@ -235,11 +235,11 @@ export async function markWalletExported(
   if (marked.length === 0) fail("RESOURCE_NOT_FOUND", { kind: "wallet", id, organizationId });
 }
 
-/** Marks the account and all others of its key in the same format: what was exported opens each of them. */
+/** Marks every account that has this address: what was exported opens each of them. */
 export async function markAccountsExported(
   tx: Transactor,
   organizationId: string,
-  { address }: Pick<WalletAccount, "address">,
+  address: string,
   now: number,
 ): Promise<void> {
   await tx

@@ -1,5 +1,5 @@
-import { utils } from "@scure/btc-signer";
 import { encodeEcdsaDer } from "../../crypto/ecdsa-der.ts";
+import { taprootOutputKey } from "../../crypto/taproot.ts";
 import { fail } from "../../kernel/errors.ts";
 import type { BitcoinInput, BitcoinTransaction, Spend } from "./psbt.ts";
 import {
@@ -71,15 +71,10 @@ function ownershipOf(publicKey: Uint8Array): (spend: Spend) => boolean {
       case "P2WSH":
         return spend.pushes.some((push) => push.equals(publicKey));
       case "P2TR":
-        outputKey ??= taprootOutputKey(publicKey);
+        outputKey ??= taprootOutputKey(publicKey.subarray(1));
         return spend.program.equals(outputKey);
     }
   };
-}
-
-/** The x coordinate of a key tweaked without a script tree (BIP-341, BIP-86). */
-function taprootOutputKey(publicKey: Uint8Array): Uint8Array {
-  return utils.taprootTweakPubkey(publicKey.subarray(1), Buffer.alloc(0))[0];
 }
 
 function hasSignature(map: PsbtMap, { spend }: BitcoinInput, publicKey: Uint8Array): boolean {

@@ -4,7 +4,7 @@ import { Interface } from "ethers";
 import fc from "fast-check";
 import { type Abi, encodeFunctionData, erc20Abi, erc721Abi, multicall3Abi, toFunctionSelector } from "viem";
 import { KeysteadError } from "../../kernel/errors.ts";
-import { MAX_CONTRACT_FUNCTIONS, MAX_CONTRACT_INTERFACE_BYTES } from "../../kernel/limits.ts";
+import { MAX_CONTRACT_FUNCTIONS, MAX_SMART_CONTRACT_INTERFACE_BYTES } from "../../kernel/limits.ts";
 import { decodeCall, parseContractInterface } from "./contract-interface.ts";
 
 const parse = (abi: unknown) => parseContractInterface(JSON.stringify(abi), "parameters.smartContractInterface");
@@ -131,7 +131,7 @@ test("interfaces that cannot be read are refused with the place", () => {
       Array.from({ length: MAX_CONTRACT_FUNCTIONS + 1 }, (_, index) => ({ name: `f${index}` })),
       "it has more than 2000 functions",
     ],
-    ["a".repeat(MAX_CONTRACT_INTERFACE_BYTES), "it is longer than 409600 bytes"],
+    ["a".repeat(MAX_SMART_CONTRACT_INTERFACE_BYTES), "it is longer than 409600 bytes"],
   ];
   for (const [abi, reason] of refused) {
     const message = `invalid request body: \`parameters.smartContractInterface\` is not valid JSON ABI: ${reason}`;

@@ -1,7 +1,7 @@
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import { toHex } from "../../kernel/bytes.ts";
 import { printable } from "../../kernel/json.ts";
-import { MAX_CONTRACT_FUNCTIONS, MAX_CONTRACT_INTERFACE_BYTES } from "../../kernel/limits.ts";
+import { MAX_CONTRACT_FUNCTIONS, MAX_SMART_CONTRACT_INTERFACE_BYTES } from "../../kernel/limits.ts";
 import { type AbiType, type AbiValue, decodeAbi, parseAbiType, tupleOf } from "./abi.ts";
 import { isJsonObject, type JsonObject, parseJsonText, type Refuse, refusalOf } from "./payload.ts";
 
@@ -32,8 +32,8 @@ const SELECTOR_LENGTH = 10;
  */
 export function parseContractInterface(json: string, field: string): ContractInterface {
   const refuse = refusalOf(field, "JSON ABI");
-  if (Buffer.byteLength(json) > MAX_CONTRACT_INTERFACE_BYTES) {
-    refuse("it", `is longer than ${MAX_CONTRACT_INTERFACE_BYTES} bytes`);
+  if (Buffer.byteLength(json) > MAX_SMART_CONTRACT_INTERFACE_BYTES) {
+    refuse("it", `is longer than ${MAX_SMART_CONTRACT_INTERFACE_BYTES} bytes`);
   }
   const value = parseJsonText(json, refuse);
   const entries = isJsonObject(value) ? value.abi : value;

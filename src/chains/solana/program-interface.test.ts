@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { KeysteadError } from "../../kernel/errors.ts";
-import { MAX_PROGRAM_INTERFACE_LENGTH } from "../../kernel/limits.ts";
+import { MAX_SMART_CONTRACT_INTERFACE_BYTES } from "../../kernel/limits.ts";
 import { decodeInstruction, parseProgramInterface } from "./program-interface.ts";
 
 const FIELD = "parameters.smartContractInterface";
@@ -254,7 +254,7 @@ test("invalid interfaces are refused with the place of the fault", () => {
 
 test("the text is bounded, and parsed as strictly as a request body", () => {
   const text = JSON.stringify(newer);
-  const atLimit = text.padEnd(MAX_PROGRAM_INTERFACE_LENGTH);
+  const atLimit = text.padEnd(MAX_SMART_CONTRACT_INTERFACE_BYTES);
   assert.equal(parseProgramInterface(atLimit, FIELD).instructions.length, 1);
   for (const refused of [`${atLimit} `, "", "{", '{"types":[],"types":[],"instructions":[]}', "[".repeat(1000)]) {
     assert.throws(() => parseProgramInterface(refused, FIELD), { code: "FIELD_INVALID" });

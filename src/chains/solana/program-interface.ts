@@ -1,7 +1,7 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { toHex } from "../../kernel/bytes.ts";
 import { printable } from "../../kernel/json.ts";
-import { MAX_PROGRAM_INTERFACE_LENGTH } from "../../kernel/limits.ts";
+import { MAX_SMART_CONTRACT_INTERFACE_BYTES } from "../../kernel/limits.ts";
 import { type JsonObject, ownValue, parsePayload, type Refuse, refusalOf } from "../evm/payload.ts";
 import { type BorshValue, decodeArguments } from "./borsh.ts";
 import {
@@ -51,8 +51,8 @@ const DERIVED_DISCRIMINATOR_LENGTH = 8;
  */
 export function parseProgramInterface(json: string, field: string): ProgramInterface {
   const refuse = refusalOf(field, "Anchor IDL");
-  if (json.length > MAX_PROGRAM_INTERFACE_LENGTH) {
-    refuse("it", `is longer than ${MAX_PROGRAM_INTERFACE_LENGTH} characters`);
+  if (Buffer.byteLength(json) > MAX_SMART_CONTRACT_INTERFACE_BYTES) {
+    refuse("it", `is longer than ${MAX_SMART_CONTRACT_INTERFACE_BYTES} bytes`);
   }
   const idl = parsePayload(json, refuse);
   const definitions = parseDefinitions(ownValue(idl, "types"), refuse);

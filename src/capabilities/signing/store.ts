@@ -1,0 +1,171 @@
+import { type AddressFormat, normalizeAddress } from "../../crypto/addresses.ts";
+import type { Curve } from "../../crypto/curves.ts";
+import { parsePath } from "../../crypto/hd-path.ts";
+import type { PolicyFacts } from "../../engine/declare.ts";
+import { fail } from "../../kernel/errors.ts";
+import { isId } from "../../kernel/ids.ts";
+import type { KeyReference, Scheme } from "../../signer/protocol.ts";
+import type { Reader } from "../../storage/engine.ts";
+import { prepared } from "../../storage/prepared.ts";
+import { compressedFromShown } from "../private-keys/model.ts";
+import { findPrivateKeys } from "../private-keys/store.ts";
+import { walletFacts } from "../wallets/store.ts";
+
+/** What signs: a private key or a wallet's account, however it was named. */
+export interface SigningKey {
+  /** Of the private key or the wallet account. */
+  id: string;
+  /** As the signer takes it. */
+  reference: KeyReference;
+  curve: Curve;
+  /** 33 bytes compressed, or the 32 bytes of Ed25519. */
+  publicKey: Uint8Array;
+  /** The address that named it, if one did; its format chooses the scheme. */
+  address?: { format: AddressFormat; address: string };
+}
+
+const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
+
+const selectPrivateKeyById = prepared<{ organizationId: string; id: string }>()((db, { organizationId, id }) =>
+  db
+    .selectFrom("private_keys")
+    .select(["id", "curve", "public_key", "sealed_key"])
+    .where("organization_id", "=", organizationId)
+    .where("id", "=", id),
+);
+const selectPrivateKeyByAddress = prepared<{ organizationId: string; lookup: string }>()(
+  (db, { organizationId, lookup }) =>
+    db
+      .selectFrom("private_key_addresses as a")
+      .innerJoin("private_keys as k", (join) =>
+        join.onRef("k.organization_id", "=", "a.organization_id").onRef("k.id", "=", "a.private_key_id"),
+      )
+      .select(["k.id", "k.curve", "k.public_key", "k.sealed_key", "a.format", "a.address"])
+      .where("a.organization_id", "=", organizationId)
+      .where("a.lookup", "=", lookup)
+      .orderBy("k.id")
+      .limit(1),
+);
+const selectAccountByAddress = prepared<{ organizationId: string; lookup: string }>()(
+  (db, { organizationId, lookup }) =>
+    db
+      .selectFrom("wallet_accounts as a")
+      .innerJoin("wallets as w", (join) =>
+        join.onRef("w.organization_id", "=", "a.organization_id").onRef("w.id", "=", "a.wallet_id"),
+      )
+      .select([
+        "a.id",
+        "a.curve",
+        "a.path",
+        "a.public_key",
+        "a.address_format as format",
+        "a.address",
+        "w.id as wallet_id",
+        "w.sealed_wallet",
+      ])
+      .where("a.organization_id", "=", organizationId)
+      .where("a.lookup", "=", lookup)
+      .orderBy("a.id")
+      .limit(1),
+);
+
+type PrivateKeyRow = Awaited<ReturnType<typeof selectPrivateKeyById>>[number];
+type AccountRow = Awaited<ReturnType<typeof selectAccountByAddress>>[number];
+
+/**
+ * The key that `signWith` names: the id of a private key, or an address, of a wallet's account before that of a private
+ * key.
+ *
+ * @throws KeysteadError SIGNING_RESOURCE_NOT_FOUND
+ */
+export async function findSigningKey(read: Reader, organizationId: string, signWith: string): Promise<SigningKey> {
+  return (await lookUpSigningKey(read, organizationId, signWith)) ?? fail("SIGNING_RESOURCE_NOT_FOUND", {});
+}
+
+/** The same, or undefined where nothing has that name. */
+export async function lookUpSigningKey(
+  read: Reader,
+  organizationId: string,
+  signWith: string,
+): Promise<SigningKey | undefined> {
+  if (isId(signWith)) {
+    const [row] = await selectPrivateKeyById(read, { organizationId, id: signWith });
+    return row && ofPrivateKey(row);
+  }
+  const lookup = { organizationId, lookup: normalizeAddress(signWith) };
+  const [account] = await selectAccountByAddress(read, lookup);
+  if (account) return ofAccount(account);
+  const [row] = await selectPrivateKeyByAddress(read, lookup);
+  return row && { ...ofPrivateKey(row), address: { format: row.format as AddressFormat, address: row.address } };
+}
+
+function ofPrivateKey({ id, curve: curveName, public_key, sealed_key }: PrivateKeyRow): SigningKey {
+  const curve = curveName as Curve;
+  return {
+    id,
+    reference: { kind: "privateKey", keyId: id, curve, sealedKey: base64(sealed_key) },
+    curve,
+    publicKey: compressedFromShown(curve, public_key),
+  };
+}
+
+function ofAccount(row: AccountRow): SigningKey {
+  const curve = row.curve as Curve;
+  return {
+    id: row.id,
+    reference: {
+      kind: "walletAccount",
+      walletId: row.wallet_id,
+      sealedWallet: base64(row.sealed_wallet),
+      curve,
+      path: row.path,
+    },
+    curve,
+    publicKey: Buffer.from(row.public_key, "hex"),
+    address: { format: row.format as AddressFormat, address: row.address },
+  };
+}
+
+/**
+ * Refuses a signature whose key has gone or changed since it was made: it then never leaves.
+ *
+ * @throws KeysteadError SIGNING_RESOURCE_NOT_FOUND
+ */
+export async function requireSameKey(
+  read: Reader,
+  organizationId: string,
+  signWith: string,
+  { id }: SigningKey,
+): Promise<void> {
+  const now = await findSigningKey(read, organizationId, signWith);
+  if (now.id !== id) fail("SIGNING_RESOURCE_NOT_FOUND", {});
+}
+
+/** The scheme that an address stands for, where it is not the curve's ordinary one. */
+export function schemeOf({ address }: SigningKey): Scheme | undefined {
+  if (address?.format.endsWith("_P2TR")) return "bip340Taproot";
+  return address?.format.startsWith("ADDRESS_FORMAT_SPARK_") ? "bip340" : undefined;
+}
+
+/** What policies see of the key that `signWith` names; nothing where it names none. */
+export async function signingKeyFacts(read: Reader, organizationId: string, signWith: string): Promise<PolicyFacts> {
+  const key = await lookUpSigningKey(read, organizationId, signWith);
+  if (!key) return {};
+  if (key.reference.kind === "walletAccount") {
+    const { walletId, path } = key.reference;
+    const levels = parsePath(path);
+    const [wallet] = await walletFacts(read, organizationId, [walletId]);
+    return {
+      ...(wallet ? { wallet } : {}),
+      wallet_account: {
+        address: key.address?.address ?? "",
+        path_indexes: levels.map(({ index }) => index),
+        path_hardened: levels.map(({ hardened }) => hardened),
+      },
+    };
+  }
+  const [found] = await findPrivateKeys(read, organizationId, key.id);
+  if (!found) return {};
+  const { privateKeyId: id, privateKeyName: label, privateKeyTags: tags, imported, exported } = found;
+  return { private_key: { id, label, tags, imported, exported } };
+}

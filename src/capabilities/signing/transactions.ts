@@ -1,0 +1,193 @@
+import { bitcoinFacts } from "../../chains/bitcoin/facts.ts";
+import { parsePsbt } from "../../chains/bitcoin/psbt.ts";
+import type { BitcoinNetwork } from "../../chains/bitcoin/scripts.ts";
+import { inputsToSign, insertSignatures } from "../../chains/bitcoin/signing.ts";
+import {
+  ethereumFacts,
+  hashToSign,
+  parseUnsignedTransaction,
+  type RecoverableSignature,
+  serializeSigned,
+} from "../../chains/evm/transaction.ts";
+import { solanaFacts } from "../../chains/solana/facts.ts";
+import { insertSignature, messageOf, parseTransaction, signerIndex } from "../../chains/solana/transaction.ts";
+import {
+  hashTempoToSign,
+  parseUnsignedTempoTransaction,
+  serializeSignedTempo,
+  tempoFacts,
+} from "../../chains/tempo/transaction.ts";
+import {
+  parseTransaction as parseTronTransaction,
+  serializeSigned as serializeSignedTron,
+  transactionId,
+  tronFacts,
+} from "../../chains/tron/transaction.ts";
+import { deriveAddress } from "../../crypto/addresses.ts";
+import type { Curve } from "../../crypto/curves.ts";
+import type { PolicyFacts } from "../../engine/declare.ts";
+import { bytesFromHex } from "../../kernel/bytes.ts";
+import { fail } from "../../kernel/errors.ts";
+import type { Scheme } from "../../signer/protocol.ts";
+import type { Reader } from "../../storage/engine.ts";
+import { callOf, programInterfaces } from "./interfaces.ts";
+import type { Signature } from "./sign.ts";
+import type { SigningKey } from "./store.ts";
+
+/** Transactions by chain: read exactly as they are signed, shown to policies, signed, and put together. */
+
+/** What the signer is to sign of a transaction, in this order. */
+export interface SigningTask {
+  scheme?: Scheme;
+  /** A digest of 32 bytes, or the whole message for Ed25519. */
+  payload: Uint8Array;
+}
+
+/** One transaction of a chain, parsed. */
+export interface ChainTransaction {
+  /** The curve whose keys sign it. */
+  curve: Curve;
+  /**
+   * What policies see. Of what the key does not fit nothing is shown, as nothing will be signed either.
+   *
+   * @param key undefined where `signWith` names none
+   */
+  facts(read: Reader, organizationId: string, key: SigningKey | undefined): Promise<PolicyFacts>;
+  /** @throws KeysteadError TRANSACTION_INVALID for a transaction that another key signs */
+  tasks(key: SigningKey): SigningTask[];
+  /** The bytes with the signatures of all tasks. */
+  assemble(key: SigningKey, signatures: readonly Signature[]): Buffer;
+}
+
+export const transactionTypes = [
+  "TRANSACTION_TYPE_ETHEREUM",
+  "TRANSACTION_TYPE_SOLANA",
+  "TRANSACTION_TYPE_TRON",
+  "TRANSACTION_TYPE_BITCOIN",
+  "TRANSACTION_TYPE_TEMPO",
+] as const;
+export type TransactionType = (typeof transactionTypes)[number];
+
+const FIELD = "parameters.unsignedTransaction";
+
+/** @throws KeysteadError FIELD_INVALID, TRANSACTION_INVALID or TRANSACTION_UNSUPPORTED */
+export function parseTransactionOf(type: TransactionType, hex: string): ChainTransaction {
+  const bytes = bytesFromHex(hex.replace(/^0x/i, ""));
+  if (!bytes || bytes.length === 0) {
+    return fail("FIELD_INVALID", {
+      field: FIELD,
+      reason: "must be an even number of hex digits, 0x before them or not",
+    });
+  }
+  return parsers[type](bytes);
+}
+
+const parsers: Record<TransactionType, (bytes: Buffer) => ChainTransaction> = {
+  TRANSACTION_TYPE_ETHEREUM: ethereumTransaction,
+  TRANSACTION_TYPE_SOLANA: solanaTransaction,
+  TRANSACTION_TYPE_TRON: tronTransaction,
+  TRANSACTION_TYPE_BITCOIN: bitcoinTransaction,
+  TRANSACTION_TYPE_TEMPO: tempoTransaction,
+};
+
+const ethereumAddress = ({ publicKey }: SigningKey): string =>
+  deriveAddress("ADDRESS_FORMAT_ETHEREUM", "CURVE_SECP256K1", publicKey);
+
+const recoverable = ({ r, s, v }: Signature): RecoverableSignature => ({ r, s, yParity: v === "01" ? 1 : 0 });
+
+const one = (signatures: readonly Signature[]): Signature => signatures[0] as Signature;
+const bytesOf = ({ r, s }: Signature): Buffer => Buffer.from(r + s, "hex");
+
+function ethereumTransaction(bytes: Buffer): ChainTransaction {
+  const transaction = parseUnsignedTransaction(bytes, FIELD);
+  return {
+    curve: "CURVE_SECP256K1",
+    async facts(read, organizationId, key) {
+      if (!key) return {};
+      const call = await callOf(read, organizationId, transaction);
+      return { eth: { tx: ethereumFacts(transaction, ethereumAddress(key), call) } };
+    },
+    tasks: () => [{ payload: hashToSign(transaction) }],
+    assemble: (_, signatures) => serializeSigned(transaction, recoverable(one(signatures))),
+  };
+}
+
+function tempoTransaction(bytes: Buffer): ChainTransaction {
+  const transaction = parseUnsignedTempoTransaction(bytes, FIELD);
+  return {
+    curve: "CURVE_SECP256K1",
+    facts: async (_read, _organizationId, key) =>
+      key ? { tempo: { tx: tempoFacts(transaction, ethereumAddress(key)) } } : {},
+    tasks: () => [{ payload: hashTempoToSign(transaction) }],
+    assemble: (_, signatures) => serializeSignedTempo(transaction, recoverable(one(signatures))),
+  };
+}
+
+function solanaTransaction(bytes: Buffer): ChainTransaction {
+  const transaction = parseTransaction(bytes, FIELD);
+  const addressOf = ({ publicKey }: SigningKey) => deriveAddress("ADDRESS_FORMAT_SOLANA", "CURVE_ED25519", publicKey);
+  return {
+    curve: "CURVE_ED25519",
+    facts: async (read, organizationId) => ({
+      solana: { tx: solanaFacts(transaction, await programInterfaces(read, organizationId, transaction)) },
+    }),
+    tasks(key) {
+      const address = addressOf(key);
+      if (signerIndex(transaction, address) === undefined) refuseOtherKey(`is not to be signed by ${address}`);
+      return [{ payload: messageOf(transaction) }];
+    },
+    assemble: (key, signatures) => insertSignature(transaction, addressOf(key), bytesOf(one(signatures))),
+  };
+}
+
+function tronTransaction(bytes: Buffer): ChainTransaction {
+  const transaction = parseTronTransaction(bytes, FIELD);
+  return {
+    curve: "CURVE_SECP256K1",
+    facts: async () => ({ tron: { tx: tronFacts(transaction) } }),
+    tasks(key) {
+      const address = deriveAddress("ADDRESS_FORMAT_TRON", "CURVE_SECP256K1", key.publicKey);
+      const { ownerAddress, permissionId } = transaction;
+      // A key may hold a permission of somebody else's account, which the transaction then names.
+      if (ownerAddress !== address && permissionId === 0n) {
+        refuseOtherKey(`is of the account ${ownerAddress}, and the key is that of ${address}`);
+      }
+      return [{ payload: transactionId(bytes) }];
+    },
+    assemble(_, signatures) {
+      const signature = one(signatures);
+      return serializeSignedTron(bytes, Buffer.concat([bytesOf(signature), Buffer.from(signature.v, "hex")]));
+    },
+  };
+}
+
+function bitcoinTransaction(bytes: Buffer): ChainTransaction {
+  const transaction = parsePsbt(bytes, FIELD);
+  return {
+    curve: "CURVE_SECP256K1",
+    facts: async (_read, _organizationId, key) => ({ bitcoin: { tx: bitcoinFacts(transaction, networkOf(key)) } }),
+    tasks: ({ publicKey }) =>
+      inputsToSign(transaction, publicKey).map(({ sighash, kind }) =>
+        kind === "taproot" ? { payload: sighash, scheme: "bip340Taproot" } : { payload: sighash },
+      ),
+    assemble({ publicKey }, signatures) {
+      const inputs = inputsToSign(transaction, publicKey);
+      return insertSignatures(
+        transaction,
+        publicKey,
+        inputs.map(({ index }, position) => ({ index, signature: bytesOf(signatures[position] as Signature) })),
+      );
+    },
+  };
+}
+
+/** The network that addresses are shown for: that of the address that signs, or the main one. */
+function networkOf(key: SigningKey | undefined): BitcoinNetwork {
+  const [, network] =
+    /^ADDRESS_FORMAT_BITCOIN_(MAINNET|TESTNET|SIGNET|REGTEST)_/.exec(key?.address?.format ?? "") ?? [];
+  return (network as BitcoinNetwork | undefined) ?? "MAINNET";
+}
+
+function refuseOtherKey(reason: string): never {
+  fail("TRANSACTION_INVALID", { field: FIELD, reason });
+}

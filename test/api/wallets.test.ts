@@ -1,0 +1,228 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { ADDRESS_FORMATS, addressFormatProblem, deriveAddress } from "../../src/crypto/addresses.ts";
+import { newId } from "../../src/kernel/ids.ts";
+import { addUser, type Client, type Json } from "../support/client.ts";
+import { onEachEngine } from "../support/server.ts";
+import { addSubOrganization, createWorld } from "../support/world.ts";
+
+const ethereum = (index = 0, more: object = {}): Json => ({
+  curve: "CURVE_SECP256K1",
+  pathFormat: "PATH_FORMAT_BIP32",
+  path: `m/44'/60'/0'/0/${index}`,
+  addressFormat: "ADDRESS_FORMAT_ETHEREUM",
+  ...more,
+});
+const solana = (index = 0): Json => ({
+  curve: "CURVE_ED25519",
+  pathFormat: "PATH_FORMAT_BIP32",
+  path: `m/44'/501'/${index}'/0'`,
+  addressFormat: "ADDRESS_FORMAT_SOLANA",
+});
+const p256: Json = {
+  curve: "CURVE_P256",
+  pathFormat: "PATH_FORMAT_BIP32",
+  path: "m/5527107'/0'/0'/0",
+  addressFormat: "ADDRESS_FORMAT_COMPRESSED",
+};
+const raw = { payload: "ab".repeat(32), encoding: "PAYLOAD_ENCODING_HEXADECIMAL", hashFunction: "HASH_FUNCTION_NO_OP" };
+
+onEachEngine("wallets", (server) => {
+  const newRoot = async () => (await createWorld(server())).root.client;
+  const newWallet = async (root: Client, accounts: Json[], more: object = {}) =>
+    root.result("create_wallet", { walletName: "Wallet", accounts, ...more });
+
+  it("are made with accounts of every curve, whose addresses follow from their public keys", async () => {
+    const root = await newRoot();
+    const accounts = [ethereum(0, { name: "spending" }), solana(), p256];
+    const { walletId, addresses } = await newWallet(root, accounts, { mnemonicLength: 24 });
+    const { wallet } = await root.read("get_wallet", { walletId });
+    const { createdAt, updatedAt, ...shown } = wallet;
+    assert.deepEqual(createdAt, updatedAt);
+    assert.deepEqual(shown, { walletId, walletName: "Wallet", exported: false, imported: false });
+    assert.deepEqual(await root.read("list_wallets"), { wallets: [wallet] });
+
+    const listed = await root.read("list_wallet_accounts", { walletId });
+    assert.deepEqual(
+      listed.accounts.map(({ address }: Json) => address),
+      addresses,
+    );
+    for (const [index, account] of listed.accounts.entries()) {
+      const { curve, path, addressFormat, name } = accounts[index];
+      assert.deepEqual(
+        [account.curve, account.path, account.addressFormat, account.name],
+        [curve, path, addressFormat, name],
+      );
+      assert.equal(account.walletId, walletId);
+      assert.equal(account.address, deriveAddress(addressFormat, curve, Buffer.from(account.publicKey, "hex")));
+    }
+    assert.deepEqual(
+      listed.accounts.map(({ caip2Prefix }: Json) => caip2Prefix),
+      ["eip155", "solana", undefined],
+    );
+    assert.equal(listed.accounts[0].walletDetails, undefined);
+    const detailed = await root.read("list_wallet_accounts", { includeWalletDetails: true });
+    assert.deepEqual(detailed.accounts[0].walletDetails, wallet);
+  });
+
+  it("have accounts in every address format, found by address and by path", async () => {
+    const root = await newRoot();
+    const accounts = ADDRESS_FORMATS.map((addressFormat, index) => ({
+      ...(addressFormatProblem(addressFormat, "CURVE_SECP256K1") === undefined ? ethereum(index) : solana(index)),
+      addressFormat,
+    }));
+    const { walletId, addresses } = await newWallet(root, accounts);
+    assert.equal(addresses.length, 38);
+    for (const [index, address] of addresses.entries()) {
+      const { account } = await root.read("get_wallet_account", { walletId, address });
+      assert.equal(account.addressFormat, accounts[index]?.addressFormat);
+      const byPath = await root.read("get_wallet_account", { walletId, path: account.path });
+      assert.deepEqual(byPath.account, account);
+    }
+    const missing = await root.query("get_wallet_account", { walletId, address: `0x${"0".repeat(40)}` });
+    assert.equal(missing.status, 404);
+    assert.equal(missing.body.code, 5);
+    assert.equal((await root.query("get_wallet_account", { walletId })).status, 400);
+  });
+
+  it("derive the same account again, without keeping it unless asked", async () => {
+    const root = await newRoot();
+    const { walletId, addresses } = await newWallet(root, [ethereum()]);
+    const derive = async (more: object) =>
+      (await root.result("create_wallet_accounts", { walletId, ...more })).addresses;
+    assert.deepEqual(await derive({ accounts: [ethereum()], persist: false }), addresses);
+    const count = async () =>
+      (await root.read("list_wallet_accounts", { walletId, paginationOptions: { limit: "100" } })).accounts.length;
+    assert.equal(await count(), 1);
+    await derive({ accounts: [ethereum(1), ethereum(2)] });
+    assert.equal(await count(), 3);
+    const again = await root.submit("create_wallet_accounts", { walletId, accounts: [ethereum(3), ethereum(1)] });
+    assert.equal(again.status, 409);
+    assert.equal(again.body.code, 6);
+    assert.match(again.body.message, /path already exists in wallet account .*: m\/44'\/60'\/0'\/0\/1/);
+    assert.equal(await count(), 3, "none of a refused list is kept");
+  });
+
+  it("list accounts page by page, in the order in which they were made", async () => {
+    const root = await newRoot();
+    const { walletId } = await newWallet(root, []);
+    for (const start of [0, 100, 200]) {
+      const accounts = Array.from({ length: start === 200 ? 30 : 100 }, (_, index) => solana(start + index));
+      await root.result("create_wallet_accounts", { walletId, accounts });
+    }
+    const seen: Json[] = [];
+    for (;;) {
+      const after = seen.at(-1)?.walletAccountId ?? "";
+      const page = { walletId, paginationOptions: { limit: "100", after } };
+      const { accounts } = await root.read("list_wallet_accounts", page);
+      seen.push(...accounts);
+      if (accounts.length < 100) break;
+    }
+    assert.deepEqual(
+      seen.map(({ path }) => path),
+      Array.from({ length: 230 }, (_, index) => `m/44'/501'/${index}'/0'`),
+    );
+    const before = { walletId, paginationOptions: { limit: "5", before: seen[10].walletAccountId } };
+    assert.deepEqual((await root.read("list_wallet_accounts", before)).accounts, seen.slice(5, 10));
+    assert.equal((await root.read("list_wallet_accounts", { walletId })).accounts.length, 10, "ten unless said");
+  });
+
+  it("sign with their accounts, and no longer when these are gone", async () => {
+    const root = await newRoot();
+    const { walletId, addresses } = await newWallet(root, [ethereum(), solana()]);
+    const first = await root.result("sign_raw_payload", { signWith: addresses[0], ...raw });
+    const lower = await root.result("sign_raw_payload", { signWith: addresses[0].toLowerCase(), ...raw });
+    assert.deepEqual(first, lower);
+    const message = { payload: "hello", encoding: "PAYLOAD_ENCODING_TEXT_UTF8" };
+    const ed25519 = { signWith: addresses[1], ...message, hashFunction: "HASH_FUNCTION_NOT_APPLICABLE" };
+    assert.match((await root.result("sign_raw_payload", ed25519)).s, /^[0-9a-f]{64}$/);
+    const { accounts } = await root.read("list_wallet_accounts", { walletId });
+    const walletAccountIds = [accounts[0].walletAccountId];
+    const refused = await root.submit("delete_wallet_accounts", { walletAccountIds });
+    assert.equal(refused.status, 400);
+    assert.equal(refused.body.turnkeyErrorCode, "WALLET_ACCOUNT_NOT_EXPORTED");
+    await root.result("delete_wallet_accounts", { walletAccountIds, deleteWithoutExport: true });
+    assert.equal((await root.submit("sign_raw_payload", { signWith: addresses[0], ...raw })).status, 404);
+    assert.equal((await root.submit("delete_wallet_accounts", { walletAccountIds })).status, 404);
+    const again = await root.result("create_wallet_accounts", { walletId, accounts: [ethereum()] });
+    assert.deepEqual(again.addresses, [addresses[0]], "the wallet derives it again");
+  });
+
+  it("are renamed and deleted", async () => {
+    const root = await newRoot();
+    const { walletId } = await newWallet(root, [ethereum()]);
+    assert.deepEqual(await root.result("update_wallet", { walletId, walletName: "Savings" }), { walletId });
+    assert.equal((await root.read("get_wallet", { walletId })).wallet.walletName, "Savings");
+    const kept = await root.submit("delete_wallets", { walletIds: [walletId] });
+    assert.equal(kept.status, 400);
+    assert.match(kept.body.message, /wallet .* has not been exported/);
+    const two = { walletIds: [walletId, newId()], deleteWithoutExport: true };
+    assert.equal((await root.submit("delete_wallets", two)).status, 404, "all or none");
+    await root.result("delete_wallets", { walletIds: [walletId], deleteWithoutExport: true });
+    assert.deepEqual(await root.read("list_wallets"), { wallets: [] });
+    assert.deepEqual((await root.read("list_wallet_accounts")).accounts, []);
+    assert.equal((await root.query("get_wallet", { walletId })).status, 404);
+  });
+
+  it("refuse what cannot be, and say which field", async () => {
+    const root = await newRoot();
+    const refusals: [object, RegExp][] = [
+      [{ accounts: [ethereum(0, { path: "44'/60'" })] }, /invalid path: `parameters.accounts.0.path` begins with `m`/],
+      [{ accounts: [ethereum(0, { path: "m/2147483648" })] }, /invalid path/],
+      [{ accounts: [ethereum(), ethereum()] }, /`parameters.accounts.1` is there twice/],
+      [{ accounts: [{ ...solana(), addressFormat: "ADDRESS_FORMAT_ETHEREUM" }] }, /takes CURVE_SECP256K1/],
+      [{ accounts: [], mnemonicLength: 13 }, /`parameters.mnemonicLength` must be one of 12, 15, 18, 21, 24/],
+    ];
+    for (const [params, message] of refusals) {
+      const { status, body } = await root.submit("create_wallet", { walletName: "Wallet", ...params });
+      assert.equal(status, 400, JSON.stringify(body));
+      assert.match(body.message, message);
+    }
+    assert.deepEqual(await root.read("list_wallets"), { wallets: [] });
+    const stranger = await newRoot();
+    const { walletId } = await newWallet(stranger, [ethereum()]);
+    assert.equal((await root.submit("create_wallet_accounts", { walletId, accounts: [ethereum(1)] })).status, 404);
+    assert.equal((await root.submit("update_wallet", { walletId, walletName: "Mine" })).status, 404);
+  });
+
+  it("are seen by policies: the wallet, the account and its path", async () => {
+    const { root, user } = await createWorld(server());
+    const { walletId, addresses } = await newWallet(root.client, [ethereum(0), ethereum(1)]);
+    const allow = (condition: string) =>
+      root.client.result("create_policy", {
+        policyName: `Policy ${newId()}`,
+        effect: "EFFECT_ALLOW",
+        condition,
+        consensus: `approvers.any(u, u.id == '${user.userId}')`,
+        notes: "",
+      });
+    await allow(
+      `activity.action == 'SIGN' && wallet.id == '${walletId}' && wallet_account.path_indexes[4] == 1 && wallet_account.path_hardened[0]`,
+    );
+    await allow(`activity.action == 'UPDATE' && wallet.label == 'Wallet'`);
+    const sign = (signWith: string) => user.client.submit("sign_raw_payload", { signWith, ...raw });
+    assert.equal((await sign(addresses[0])).status, 403);
+    assert.equal((await sign(addresses[1])).status, 200);
+    assert.equal((await user.client.submit("update_wallet", { walletId, walletName: "Other" })).status, 200);
+    assert.equal((await user.client.submit("update_wallet", { walletId, walletName: "Again" })).status, 403);
+  });
+
+  it("come with a sub-organization, whose users alone sign with them", async () => {
+    const root = await newRoot();
+    const wallet = { walletName: "First", accounts: [ethereum(), solana()], mnemonicLength: 12 };
+    const { client: sub } = await addSubOrganization(root, { wallet });
+    const { accounts } = await sub.read("list_wallet_accounts");
+    assert.equal(accounts.length, 2);
+    const { address } = accounts[0];
+    assert.match((await sub.result("sign_raw_payload", { signWith: address, ...raw })).r, /^[0-9a-f]{64}$/);
+    assert.equal((await root.submit("sign_raw_payload", { signWith: address, ...raw })).status, 404);
+    const filter = { filterType: "WALLET_ACCOUNT_ADDRESS", filterValue: address };
+    assert.deepEqual((await root.read("list_suborgs", filter)).organizationIds, [sub.organizationId]);
+    const plain = (await addUser(sub)).client;
+    assert.equal((await plain.submit("sign_raw_payload", { signWith: address, ...raw })).status, 403);
+    const lost = await sub.submit("delete_sub_organization", {});
+    assert.match(lost.body.message, /wallet .* has not been exported/);
+    await sub.result("delete_sub_organization", { deleteWithoutExport: true });
+    assert.deepEqual((await root.with({ organizationId: sub.organizationId }).read("list_wallets")).wallets, []);
+  });
+});
