@@ -377,14 +377,17 @@ onEachEngine("wallets in bundles", (server) => {
 
   it("are exported in nine languages, of which each but the first is another wallet", async () => {
     const world = await createWorld(server());
-    const { walletId } = await imported(world, WORDS, []);
+    // Words of which no two lists have the same; those of zeros are alike in both Chinese ones.
+    const original = "legal winner thank year wave sausage worth useful legal winner thank yellow";
+    const accounts = [account("m/44'/60'/0'/0/0")];
+    const { walletId, addresses: own } = await imported(world, original, accounts);
     const seen = new Set<string>();
     for (const language of MNEMONIC_LANGUAGES) {
       // The library reads mnemonics as ASCII; the bytes are UTF-8.
       const words = Buffer.from(await exported(world, "export_wallet", { walletId, language }), "hex").toString();
-      assert.equal(words === WORDS, language === "MNEMONIC_LANGUAGE_ENGLISH");
-      const { addresses } = await imported(world, words, [account("m/44'/60'/0'/0/0")]);
-      assert.equal(addresses[0] === ADDRESS, language === "MNEMONIC_LANGUAGE_ENGLISH");
+      assert.equal(words === original, language === "MNEMONIC_LANGUAGE_ENGLISH");
+      const { addresses } = await imported(world, words, accounts);
+      assert.equal(addresses[0] === own[0], language === "MNEMONIC_LANGUAGE_ENGLISH");
       seen.add(addresses[0]);
     }
     assert.equal(seen.size, 9);
