@@ -151,10 +151,10 @@ async function settle(
   const look: Look = async (read) => consider(read, await reload(read, ballot.principal, ballot.now));
   // The stamp was looked up a moment ago; the look that counts does so again.
   const glance = () => consider(engine.database.read, ballot.principal);
-  let preparation = prepareFirst ? await prepare(engine, await glance()) : undefined;
+  let preparation = prepareFirst ? await prepareIfNeeded(engine, await glance(), glance) : undefined;
   let outcome = await attempt(engine, ballot, look, preparation);
   while ("unprepared" in outcome) {
-    preparation = await prepare(engine, outcome.unprepared);
+    preparation = await prepareIfNeeded(engine, outcome.unprepared, glance);
     outcome = await attempt(engine, ballot, look, preparation);
   }
   const { activity, votes, facts, error, madeJobs } = outcome;
@@ -186,6 +186,23 @@ async function prepare(engine: SubmitEngine, consideration: Consideration): Prom
   const submitterId = submitter.userId;
   const value = await operation.prepare?.({ intent, read: database.read, organization, signer, submitterId, now });
   return { value, unordered: operation.changesNothing && isNew };
+}
+
+/**
+ * The same, but what fails counts only if it is still to be done: an equal request may have been carried out meanwhile, and
+ * have used up what this one needs.
+ */
+async function prepareIfNeeded(
+  engine: SubmitEngine,
+  consideration: Consideration,
+  glance: () => Promise<Consideration>,
+): Promise<Preparation | undefined> {
+  try {
+    return await prepare(engine, consideration);
+  } catch (error) {
+    if (needsPreparation(await glance())) throw error;
+    return undefined;
+  }
 }
 
 async function attempt(
