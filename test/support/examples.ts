@@ -253,8 +253,9 @@ export const examples: Record<string, Example> = {
 
   // sessions
   create_session_profile: async () => newSessionProfile(),
-  get_session_profile: async ({ root }) => ({
-    sessionProfileId: (await root.client.result("create_session_profile", newSessionProfile())).sessionProfileId,
+  // Profiles are the parent's; its sub-organizations see them.
+  get_session_profile: async ({ root, parent = root }) => ({
+    sessionProfileId: (await parent.client.result("create_session_profile", newSessionProfile())).sessionProfileId,
   }),
   get_session_profiles: async () => ({}),
 
