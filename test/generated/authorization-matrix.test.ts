@@ -123,11 +123,12 @@ async function outcomeFor(server: TestServer, request: ExampleRequest, caller: C
   await caller.finish?.(world);
   const body = JSON.stringify(bodyOf(request, world.root.client, fields));
   const isDenied = ({ status }: TestAnswer) => status === 403 && request.operation.noun === "activity";
-  const before = await dumpDatabase(database);
+  const concerned = [world.organizationId, ...(world.parent ? [world.parent.client.organizationId] : [])];
+  const before = await dumpDatabase(database, concerned);
   const answer = await send(request.url, body);
   if (answer.status === 200) return `200 ${shownStatus(request, answer)}`.trim();
   assertErrorBody(answer, about);
-  const after = await dumpDatabase(database);
+  const after = await dumpDatabase(database, concerned);
   if (isDenied(answer)) await assertRecorded(world, request, fields, about);
   for (const table of Object.keys(before)) {
     if (isDenied(answer) && recordTables.includes(table)) continue;

@@ -1,5 +1,5 @@
 import { type Static, type TProperties, Type } from "typebox";
-import { Email, Label, List, PhoneNumber, SomeOf, Strict } from "../../engine/fields.ts";
+import { Email, Label, List, OneOf, PhoneNumber, SomeOf, Strict } from "../../engine/fields.ts";
 import { MAX_AUTHENTICATORS_PER_USER, MAX_USERS } from "../../kernel/limits.ts";
 import {
   ApiKeyParams,
@@ -46,7 +46,24 @@ const options = {
   disableEmailRecovery: flag,
   disableEmailAuth: flag,
 };
-const newestOptions = { ...options, disableSmsAuth: flag, disableOtpEmailAuth: flag };
+/** What a person who signs up has shown of an address; taken as soon as one-time passwords are there. */
+const signup = {
+  verificationToken: Type.Optional(Type.String({ maxLength: 65536 })),
+  clientSignature: Type.Optional(
+    Strict({
+      publicKey: Type.String({ maxLength: 1024 }),
+      scheme: OneOf(["CLIENT_SIGNATURE_SCHEME_API_P256"]),
+      message: Type.String({ maxLength: 65536 }),
+      signature: Type.String({ maxLength: 1024 }),
+    }),
+  ),
+};
+const newestOptions = {
+  ...signup,
+  ...options,
+  disableSmsAuth: flag,
+  disableOtpEmailAuth: flag,
+};
 
 /** By version; the eighth is the newest. */
 export const intents = {
