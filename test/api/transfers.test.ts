@@ -13,6 +13,7 @@ import {
 } from "@turnkey/crypto";
 import type { Curve } from "../../src/crypto/curves.ts";
 import { MNEMONIC_LANGUAGES } from "../../src/crypto/mnemonic-languages.ts";
+import { rotateServiceKey } from "../../src/engine/service-keys.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { clientBundle, envelopeData, importBundleTo } from "../support/bundles.ts";
 import { addUser, type Client, type Json, type TestAnswer } from "../support/client.ts";
@@ -541,6 +542,10 @@ onEachEngine("secrets", (server) => {
         }),
         /`parameters\.secrets\.1\.staticProperties\.1\.key` is there twice/,
       ],
+      [
+        secretItem(b, "x", { staticProperties: [{ value: "1" }] }),
+        /missing field `parameters\.secrets\.1\.staticProperties\.0\.key`/,
+      ],
       [secretItem(b, "x".repeat(65_537)), /parameters\.secrets\.1\.secretPayload/],
     ];
     for (const [second, message] of bad) {
@@ -677,6 +682,30 @@ it("import keys serve for a day", async () => {
     const answer = await root.client.submit("import_private_key", tooLate, at(ahead));
     assert.equal(answer.status, 400);
     assert.match(answer.body.message, /within 24 hours/);
+  } finally {
+    await server.close();
+  }
+});
+
+it("envelopes are signed with the key of the day, and the one before stays published", async () => {
+  const server = await startTestServer("sqlite");
+  try {
+    const { root } = await createWorld(server);
+    const [before, kept] = [await trustedKey(server), await newBundle(root)];
+    assert.equal(JSON.parse(kept).enclaveQuorumPublic, before);
+    assert.match(before, /^04[0-9a-f]{128}$/);
+    const keyId = await rotateServiceKey(server.opened, "bundle", Date.now());
+    const answer = await fetch(`${server.baseUrl}/.well-known/keystead.json`);
+    const { bundle, webhook } = ((await answer.json()) as Json).serviceKeys;
+    assert.deepEqual(
+      bundle.map((key: Json) => key.publicKey === before),
+      [false, true],
+    );
+    assert.equal(bundle[0].keyId, keyId);
+    assert.equal(webhook.length, 1);
+    assert.equal(JSON.parse(await newBundle(root)).enclaveQuorumPublic, bundle[0].publicKey);
+    // What was encrypted under the envelope before is imported all the same.
+    await root.client.result("import_private_key", keyParams(root, clientBundle(kept, secretKey())));
   } finally {
     await server.close();
   }

@@ -18,15 +18,23 @@ import type { HpkeMessage } from "../../signer/protocol.ts";
 
 export const EncryptionSuite = OneOf(["TRANSPORT_ENCRYPTION_SUITE_ENCLAVE_ENCRYPT_V1"]);
 
-const StaticProperty = Strict({ key: Label, value: Type.String({ maxLength: MAX_SECRET_PROPERTY_LENGTH }) });
-export type StaticProperty = Static<typeof StaticProperty>;
+/** Clients leave out a value that is empty; a key must be there. */
+const StaticPropertyParams = Strict({
+  key: Type.Optional(Label),
+  value: Type.Optional(Type.String({ maxLength: MAX_SECRET_PROPERTY_LENGTH })),
+});
+
+export interface StaticProperty {
+  key: string;
+  value: string;
+}
 
 const ImportSecretParams = Strict({
   name: Type.Optional(Label),
   secretPayload: EncryptedBundle(MAX_SECRET_BYTES),
   targetPublicKey: TargetPublicKey,
   encryptionSuite: EncryptionSuite,
-  staticProperties: Type.Optional(List(StaticProperty, MAX_SECRET_PROPERTIES)),
+  staticProperties: Type.Optional(List(StaticPropertyParams, MAX_SECRET_PROPERTIES)),
 });
 export const ImportSecretsIntent = Strict({ secrets: SomeOf(ImportSecretParams, MAX_SECRETS_PER_REQUEST) });
 export type ImportSecretsIntent = Static<typeof ImportSecretsIntent>;
@@ -44,7 +52,9 @@ export const SecretMetadata = Type.Object(
   {
     secretId: Type.String(),
     name: Type.Optional(Type.String()),
-    staticProperties: Type.Array(Type.Object({ key: Type.String(), value: Type.String() })),
+    staticProperties: Type.Array(
+      Type.Object({ key: Type.Optional(Type.String()), value: Type.Optional(Type.String()) }),
+    ),
     createdAtUnixMs: Type.String(),
   },
   { $id: "SecretMetadata" },
@@ -69,7 +79,10 @@ export function parseImport({ secrets }: ImportSecretsIntent): ImportedParams[] 
     name,
     bundle: parseEncryptedBundle(secretPayload, fieldAt(index, "secretPayload"), MAX_SECRET_BYTES),
     targetPublicKey: parseTargetPublicKey(targetPublicKey, fieldAt(index, "targetPublicKey")),
-    staticProperties,
+    staticProperties: staticProperties.map(({ key, value = "" }, position) => ({
+      key: key ?? fail("FIELD_MISSING", { field: fieldAt(index, `staticProperties.${position}.key`) }),
+      value,
+    })),
   }));
   refuseRepeated(parsed, "name");
   refuseRepeated(parsed, "targetPublicKey");
