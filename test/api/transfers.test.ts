@@ -185,6 +185,31 @@ onEachEngine("private keys in bundles", (server) => {
     assert.match(replayed.body.message, /each takes one import/);
   });
 
+  it("come with one request once, however often and closely it is sent again", async () => {
+    const { root } = await createWorld(server());
+    for (let round = 0; round < 10; round++) {
+      const params = keyParams(root, clientBundle(await newBundle(root), secretKey()));
+      const body = root.client.submitBody("import_private_key", params);
+      // One after another while the first is on its way: some are looked at just before it is stored, some just after.
+      const answers: Promise<TestAnswer>[] = [];
+      let open = true;
+      while (open && answers.length < 100) {
+        const answer = root.client.post("/public/v1/submit/import_private_key", body);
+        answers.push(answer);
+        void answer.then(() => {
+          open = false;
+        });
+        await new Promise(setImmediate);
+      }
+      const ids = (await Promise.all(answers)).map(({ status, body }) => {
+        assert.equal(status, 200, JSON.stringify(body));
+        return body.activity.result.importPrivateKeyResult.privateKeyId;
+      });
+      assert.equal(new Set(ids).size, 1);
+    }
+    assert.equal((await root.client.read("list_private_keys")).privateKeys.length, 10);
+  });
+
   it("are taken with any of the user's open import keys, of which 20 are kept", async () => {
     const world = await createWorld(server());
     const { root } = world;
