@@ -42,6 +42,7 @@ const notGiven: Record<string, string[]> = {
   list_activities: ["paginationOptions.after"],
   list_suborgs: ["paginationOptions.after"],
   list_wallet_accounts: ["paginationOptions.after"],
+  list_secrets: ["paginationOptions.after"],
   list_verified_suborgs: ["paginationOptions.after"],
   list_webhook_deliveries: ["paginationOptions.after"],
 };
