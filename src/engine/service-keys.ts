@@ -19,14 +19,20 @@ export interface ServiceKey {
   sealedKey: Uint8Array;
 }
 
-export type ServiceKeyPurpose = "webhook";
+export type ServiceKeyPurpose = "webhook" | "boot";
 
-const curveOfPurpose: Record<ServiceKeyPurpose, Curve> = { webhook: "CURVE_ED25519" };
+const curveOfPurpose: Record<ServiceKeyPurpose, Curve> = { webhook: "CURVE_ED25519", boot: "CURVE_P256" };
+
+export const isServiceKeyPurpose = (name: string): name is ServiceKeyPurpose => Object.hasOwn(curveOfPurpose, name);
 
 /** The service keys are sealed for this owner; no organization can have its form of name. */
 const OWNER = "service";
 const OWNER_KEY = "service_owner_key";
-const PUBLISHED_AFTER_RETIREMENT_MS = 7 * 24 * 60 * 60 * 1000;
+/** How long a retired key stays published; boot proofs are checked for as long as anybody keeps them. */
+const publishedAfterRetirementMs: Record<ServiceKeyPurpose, number> = {
+  webhook: 7 * 24 * 60 * 60 * 1000,
+  boot: Number.MAX_SAFE_INTEGER,
+};
 
 type KeyStore = { database: Database; signer: Signer };
 
@@ -83,7 +89,7 @@ export async function publishedServiceKeys(
   purpose: ServiceKeyPurpose,
   now: number,
 ): Promise<ServiceKey[]> {
-  const rows = await selectPublished(read, { purpose, since: now - PUBLISHED_AFTER_RETIREMENT_MS });
+  const rows = await selectPublished(read, { purpose, since: Math.max(0, now - publishedAfterRetirementMs[purpose]) });
   return rows.map((row) => ({
     id: row.id,
     curve: row.curve as Curve,
@@ -92,7 +98,7 @@ export async function publishedServiceKeys(
   }));
 }
 
-/** Signs messages with a service key; Ed25519 signatures of 64 bytes. */
+/** Signs messages with a service key; 64 bytes each: Ed25519, or ECDSA (r and s) over their SHA-256. */
 export async function signWithServiceKey(
   store: KeyStore,
   key: ServiceKey,
@@ -108,7 +114,7 @@ export async function signWithServiceKey(
       curve: key.curve,
       sealedKey: Buffer.from(key.sealedKey).toString("base64"),
     },
-    hash: "none",
+    hash: key.curve === "CURVE_ED25519" ? "none" : "sha256",
     payloads: messages.map((message) => message.toString("base64")),
   });
   return signatures.map(({ r, s }) => Buffer.from(r + s, "hex"));

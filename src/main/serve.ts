@@ -10,6 +10,7 @@ import {
   webhookVerificationKeys,
 } from "../capabilities/webhooks/index.ts";
 import { createOutboundClient, type OutboundClient } from "../delivery/outbound.ts";
+import { bootVerificationKeys, pruneBootProofs, recordBoot } from "../engine/boot-proofs.ts";
 import { createEngine } from "../engine/engine.ts";
 import { JobWorker } from "../engine/job-worker.ts";
 import { pruneJobLanes } from "../engine/prune-job-lanes.ts";
@@ -59,7 +60,7 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
   const { database, signer } = opened;
   const outbound = createOutboundClient({ allowPrivateNetworks });
   const services = { database, signer, outbound, clock, log: logger };
-  const kinds = [deliverWebhook(config.webhooks), pruneWebhookEvents, pruneJobLanes];
+  const kinds = [deliverWebhook(config.webhooks), pruneWebhookEvents, pruneJobLanes, pruneBootProofs];
   const worker = new JobWorker({ services, kinds });
   let app: FastifyInstance | undefined;
   try {
@@ -80,7 +81,10 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
       metrics,
       readiness: () => readinessOf(opened),
       webhookKeySet: () => webhookKeySet(database.read, clock()),
-      serviceKeys: async () => ({ webhook: await webhookVerificationKeys(database.read, clock()) }),
+      serviceKeys: async () => ({
+        webhook: await webhookVerificationKeys(database.read, clock()),
+        boot: await bootVerificationKeys(database.read, clock()),
+      }),
       info,
       trustedProxies: config.trustedProxies,
       ...(onAnswer ? { onAnswer } : {}),
@@ -92,6 +96,12 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
     if (signer.state === "ready") {
       isFirstStart = await ensureFirstOrganization(database, signer, config.dataDir, info.baseUrl);
       await ensureServiceKeys({ database, signer }, clock());
+      await recordBoot({ database, signer }, clock());
+      signer.onRestart(() => {
+        recordBoot({ database, signer }, clock()).catch((error: Error) =>
+          logger.warn({ reason: error.message }, "the boot of the signer is recorded with its first proof"),
+        );
+      });
     }
     await worker.start();
     writeFileDurably(addressFileIn(config.dataDir), `${JSON.stringify({ baseUrl: local })}\n`, 0o644);

@@ -6,6 +6,7 @@ import { isId, newId } from "../../kernel/ids.ts";
 import { MAX_PRIVATE_KEYS } from "../../kernel/limits.ts";
 import type { PrivateKeyFacts } from "../../policy/facts.ts";
 import type { Signer } from "../../signer/client.ts";
+import type { AddressReference } from "../../signer/protocol.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import { privateKeyTags, replaceTags } from "../tags/store.ts";
@@ -50,6 +51,13 @@ export async function generatePrivateKeys(
     };
   });
 }
+
+/** The addresses of a new key, as the signer proves them. */
+export const addressesToProve = ({ id, curve, sealedKey, addresses }: NewPrivateKey): AddressReference[] =>
+  addresses.map(({ format }) => ({
+    key: { kind: "privateKey", keyId: id, curve, sealedKey: Buffer.from(sealedKey).toString("base64") },
+    format,
+  }));
 
 export async function addPrivateKey(
   tx: Transactor,
