@@ -183,8 +183,10 @@ export const examples: Record<string, Example> = {
 
   // sessions
   create_session_profile: async () => newSessionProfile(),
-  get_session_profile: async ({ root }) => ({
-    sessionProfileId: (await root.client.result("create_session_profile", newSessionProfile())).sessionProfileId,
+  // Profiles are made by parents; their sub-organizations see them.
+  get_session_profile: async ({ parent, root }) => ({
+    sessionProfileId: (await (parent ?? root).client.result("create_session_profile", newSessionProfile()))
+      .sessionProfileId,
   }),
   get_session_profiles: async () => ({}),
 
