@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -84,6 +85,23 @@ onEachEngine("app proofs", (server) => {
     assert.deepEqual((await root.client.read("get_activity", { activityId })).activity, activity);
     const again = await root.client.post("/public/v1/submit/update_organization_name", message);
     assert.deepEqual(again.body.activity, activity);
+  });
+
+  it("are checked by the recipe of the guide", async () => {
+    const guide = readFileSync(join(import.meta.dirname, "../../docs/guide/proofs.md"), "utf8");
+    const [, recipe] = /```js\n([\s\S]+?)```/.exec(guide) as RegExpExecArray;
+    const folder = mkdtempSync(join(tmpdir(), "keystead-recipe-"));
+    const activity = completed(await rename(server().root, "By recipe"));
+    const check = (one: Json) => {
+      writeFileSync(join(folder, "activity.json"), JSON.stringify({ activity: one }));
+      const run = ["--input-type=module", "--eval", recipe as string];
+      return execFileSync(process.execPath, run, { cwd: folder, encoding: "utf8" });
+    };
+    assert.match(check(activity), /^true \{\n {2}type: 'APP_PROOF_TYPE_POLICY_OUTCOME'/);
+    const [proof] = activity.appProofs;
+    const altered = { ...proof, proofPayload: proof.proofPayload.replace("ALLOW", "DENY") };
+    assert.match(check({ ...activity, appProofs: [altered] }), /^false /);
+    rmSync(folder, { recursive: true, force: true });
   });
 
   it("are made only where they are asked for, and of what was carried out", async () => {
