@@ -91,6 +91,19 @@ function tellStory(server: () => TestServer, connect: (options: SdkOptions) => S
       assert.deepEqual(await read("list_suborgs"), { organizationIds: [] });
     });
 
+    it("list_app_proofs, get_boot_proof, get_latest_boot_proof", async () => {
+      const params = { organizationName: "Proved", generateAppProofs: true };
+      const { activity } = await rootSdk().submit("update_organization_name", params);
+      const [proof] = activity.appProofs;
+      verifyAppProofSignature(proof);
+      assert.deepEqual((await read("list_app_proofs", { activityId: activity.id })).appProofs, [proof]);
+      const { bootProof } = await read("get_boot_proof", { ephemeralKey: proof.publicKey });
+      assert.equal(bootProof.ephemeralPublicKeyHex, proof.publicKey);
+      assert.deepEqual((await read("get_latest_boot_proof", { appName: "signer" })).bootProof, bootProof);
+      // There is no maker of hardware behind it, and the SDK says so.
+      await assert.rejects(verify(proof, bootProof));
+    });
+
     itIfKnown("get_organization", async () => {
       const { organizationData } = await read("get_organization");
       assert.equal(organizationData.organizationId, server().credentials.organizationId);
@@ -403,19 +416,6 @@ function tellStory(server: () => TestServer, connect: (options: SdkOptions) => S
       const names = userTags.map(({ tagName }: Json) => tagName);
       assert.ok(names.includes("approved") && !names.includes("rejected"));
     });
-  });
-
-  it("list_app_proofs, get_boot_proof, get_latest_boot_proof", async () => {
-    const params = { organizationName: "Proved", generateAppProofs: true };
-    const { activity } = await rootSdk().submit("update_organization_name", params);
-    const [proof] = activity.appProofs;
-    verifyAppProofSignature(proof);
-    assert.deepEqual((await read("list_app_proofs", { activityId: activity.id })).appProofs, [proof]);
-    const { bootProof } = await read("get_boot_proof", { ephemeralKey: proof.publicKey });
-    assert.equal(bootProof.ephemeralPublicKeyHex, proof.publicKey);
-    assert.deepEqual((await read("get_latest_boot_proof", { appName: "signer" })).bootProof, bootProof);
-    // There is no maker of hardware behind it, and the SDK says so.
-    await assert.rejects(verify(proof, bootProof));
   });
 
   it("leaves out no operation that the SDK knows", () => {
