@@ -6,6 +6,7 @@ import type { DescribeResponse } from "../signer/protocol.ts";
 import type { Database } from "../storage/database.ts";
 import type { Reader } from "../storage/engine.ts";
 import { prepared } from "../storage/prepared.ts";
+import type { Schema } from "../storage/schema.ts";
 import { reconciler } from "./jobs.ts";
 import { currentServiceKey, publishedServiceKeys, type ServiceKey, signWithServiceKey } from "./service-keys.ts";
 
@@ -21,17 +22,9 @@ const RECHECK_MS = HOUR_MS;
 /** A signer that was not seen for so long, and has proved nothing that is kept, is forgotten. */
 const KEPT_MS = 30 * DAY_MS;
 
-export interface BootProofRow {
-  id: string;
-  ephemeral_public_key: string;
-  manifest: string;
-  manifest_envelope: string;
-  attestation: string;
-  deployment_label: string;
-  started_at: number;
-}
+export type BootProofRow = Schema["boot_proofs"];
 
-type Store = { database: Database; signer: Pick<Signer, "ask"> & Signer };
+type Store = { database: Database; signer: Signer };
 
 interface Remembered {
   id: string;

@@ -17,6 +17,7 @@ import type { DecisionFacts, PolicyEvaluation } from "./authorize.ts";
 import { bootProofIdOf } from "./boot-proofs.ts";
 import { findAuthentications } from "./mfa.ts";
 import { policiesForProof } from "./policies.ts";
+import { findRootQuorum } from "./root-quorum.ts";
 import { loadUsers } from "./users.ts";
 
 /**
@@ -129,20 +130,9 @@ function decisionContextOf({ record, facts, evaluations }: Execution): unknown {
 
 /** What decisions in an organization depend on, under the names that the API shows it with. */
 async function organizationDataOf(read: Reader, organizationId: string): Promise<unknown> {
-  const [quorum] = await read
-    .selectFrom("organizations")
-    .select("quorum_threshold")
-    .where("id", "=", organizationId)
-    .execute();
-  const members = await read
-    .selectFrom("root_quorum_members")
-    .select("user_id")
-    .where("organization_id", "=", organizationId)
-    .orderBy("user_id")
-    .execute();
   return {
     organizationId,
-    rootQuorum: { threshold: quorum?.quorum_threshold, userIds: members.map(({ user_id }) => user_id) },
+    rootQuorum: await findRootQuorum(read, organizationId),
     policies: await policiesForProof(read, organizationId),
     users: await loadUsers(read, organizationId),
   };
