@@ -7,6 +7,7 @@ import { mfa } from "./mfa/index.ts";
 import { organizations } from "./organizations/index.ts";
 import { policies } from "./policies/index.ts";
 import { privateKeys } from "./private-keys/index.ts";
+import { proofs } from "./proofs/index.ts";
 import { secrets } from "./secrets/index.ts";
 import { sessions } from "./sessions/index.ts";
 import { signing } from "./signing/index.ts";
@@ -35,5 +36,6 @@ export const operations: readonly Operation[] = [
   ...ipAllowlists,
   ...smartContractInterfaces,
   ...webhooks,
+  ...proofs,
   ...activities,
 ];

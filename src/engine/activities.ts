@@ -2,6 +2,7 @@ import { type ErrorDetail, fail, type KeysteadError } from "../kernel/errors.ts"
 import { VOTE_LIFETIME_MS } from "../kernel/limits.ts";
 import type { Reader } from "../storage/engine.ts";
 import { prepared, preparedWrite } from "../storage/prepared.ts";
+import { type AppProof, findAppProofs } from "./app-proofs.ts";
 import type { Actor } from "./declare.ts";
 import { timestampOf } from "./fields.ts";
 import { departedUser, loadUser, type User } from "./users.ts";
@@ -36,6 +37,8 @@ export interface ActivityRecord {
   /** Empty until there is a result. */
   result: Record<string, unknown>;
   failure: Failure | null;
+  /** Whether app proofs were asked for; they are made when it is carried out. */
+  wantsProofs: boolean;
   /** Milliseconds. */
   createdAt: number;
   updatedAt: number;
@@ -64,6 +67,8 @@ export interface ActivityView {
   intent: Record<string, unknown>;
   result: Record<string, unknown>;
   votes: unknown[];
+  /** Where they were asked for and it was carried out. */
+  appProofs?: AppProof[];
   fingerprint: string;
   canApprove: boolean;
   canReject: boolean;
@@ -128,6 +133,7 @@ export const insertActivity = preparedWrite<{
   intent: string;
   result: string | null;
   failure: string | null;
+  wantsProofs: number;
   now: number;
 }>()((db, row) =>
   db
@@ -141,6 +147,7 @@ export const insertActivity = preparedWrite<{
       intent: row.intent,
       result: row.result,
       failure: row.failure,
+      wants_proofs: row.wantsProofs,
       created_at: row.now,
       updated_at: row.now,
     })
@@ -272,14 +279,17 @@ export async function viewActivity(
 ): Promise<ActivityView> {
   const voted = votes.some((vote) => vote.userId === viewer.actor?.userId && isLive(vote, viewer.now));
   const open = isOpen(activity) && viewer.mayVote;
+  const { id, organizationId } = activity;
+  const isProved = activity.wantsProofs && activity.status === "ACTIVITY_STATUS_COMPLETED";
   return {
-    id: activity.id,
-    organizationId: activity.organizationId,
+    id,
+    organizationId,
     status: activity.status,
     type: activity.type,
     intent: activity.intent,
     result: activity.result,
-    votes: await Promise.all(votes.map((vote) => viewVote(read, activity.organizationId, vote))),
+    votes: await Promise.all(votes.map((vote) => viewVote(read, organizationId, vote))),
+    ...(isProved ? { appProofs: await findAppProofs(read, organizationId, id) } : {}),
     fingerprint: activity.fingerprint,
     canApprove: open && (!voted || viewer.owes === true),
     canReject: open,
@@ -337,6 +347,7 @@ export function activityOfRow(row: ActivityRow): ActivityRecord {
     intent: JSON.parse(row.intent) as Record<string, unknown>,
     result: row.result === null ? {} : (JSON.parse(row.result) as Record<string, unknown>),
     failure: row.failure === null ? null : (JSON.parse(row.failure) as Failure),
+    wantsProofs: row.wants_proofs === 1,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };

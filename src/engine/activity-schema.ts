@@ -1,5 +1,6 @@
 import { type TProperties, type TSchema, Type } from "typebox";
 import { activityStatuses } from "./activities.ts";
+import { AppProof } from "./app-proofs.ts";
 import type { ActivityOperation } from "./declare.ts";
 import { OneOf, Timestamp } from "./fields.ts";
 import { User } from "./users.ts";
@@ -43,6 +44,7 @@ function activityShape(type: TSchema, intent: TSchema, result: TSchema): TSchema
     intent,
     result,
     votes: Type.Array(Vote),
+    appProofs: Type.Optional(Type.Array(AppProof)),
     fingerprint: Type.String(),
     canApprove: Type.Boolean(),
     canReject: Type.Boolean(),

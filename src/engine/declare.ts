@@ -2,6 +2,7 @@ import type { Static, TSchema } from "typebox";
 import type { OutboundPolicy } from "../delivery/url-rules.ts";
 import type { ConditionFacts } from "../policy/facts.ts";
 import type { Signer } from "../signer/client.ts";
+import type { AddressReference } from "../signer/protocol.ts";
 import type { Reader, Transactor } from "../storage/engine.ts";
 import type { Registry } from "./registry.ts";
 
@@ -138,6 +139,8 @@ export interface ActivityDeclaration<I extends TSchema, R extends TSchema, Prepa
    * in vain, so it leaves no trace.
    */
   prepare?: (context: PrepareContext<Static<I>>) => Promise<Prepared>;
+  /** The addresses that come into being, from what was prepared; they are proved for those who ask for app proofs. */
+  addresses?: (context: { intent: Static<I>; prepared: Prepared }) => readonly AddressReference[];
   /**
    * True for an activity that changes nothing but adds its own row: it then does not wait for the organization's other
    * activities.
@@ -171,6 +174,7 @@ export interface ActivityOperation {
   policyFacts: (context: PolicyFactsContext<unknown>) => Promise<PolicyFacts>;
   check: (intent: unknown, environment: CheckEnvironment) => void;
   prepare?: (context: PrepareContext<unknown>) => Promise<unknown>;
+  addresses: (context: { intent: unknown; prepared: unknown }) => readonly AddressReference[];
   changesNothing: boolean;
   run: (context: RunContext<unknown, unknown>) => Promise<unknown>;
 }
@@ -193,6 +197,7 @@ export function activity<I extends TSchema, R extends TSchema, Prepared = undefi
     subject: subject as ActivityOperation["subject"],
     policyFacts: (declaration.policyFacts ?? (async () => ({}))) as ActivityOperation["policyFacts"],
     check: (declaration.check ?? (() => {})) as ActivityOperation["check"],
+    addresses: (declaration.addresses ?? (() => [])) as ActivityOperation["addresses"],
     run: run as ActivityOperation["run"],
     ...(prepare ? { prepare: prepare as NonNullable<ActivityOperation["prepare"]> } : {}),
   };

@@ -31,6 +31,7 @@ export interface Submission {
   parameters: unknown;
   /** In the newest version's form. */
   intent: unknown;
+  generateAppProofs: boolean;
 }
 
 /** @throws KeysteadError naming the field */
@@ -43,11 +44,15 @@ export function parseSubmission(
   const type = stringOf(body, "type");
   const version = operation.versions.get(type) ?? refuseType([...operation.versions.keys()]);
   checkLiveness(stringOf(body, "timestampMs"), now);
-  const parameters = parametersOf(body);
+  const { parameters, generateAppProofs } = parametersOf(body);
+  if (generateAppProofs && !operation.takesAppProofs) {
+    const reason = `must be false or absent: ${operation.path} makes no app proofs`;
+    fail("FIELD_INVALID", { field: "generateAppProofs", reason });
+  }
   validate(version.intent, parameters, "parameters");
   const intent = version.upgrade(parameters);
   operation.check(intent, environment);
-  return { version, parameters, intent };
+  return { version, parameters, intent, generateAppProofs };
 }
 
 /** The parameters of a vote: which activity it is about. */
@@ -57,7 +62,8 @@ export const VoteParameters = Strict({ fingerprint: Type.String() });
 export function parseVote(type: string, body: Record<string, unknown>, now: number): Static<typeof VoteParameters> {
   if (stringOf(body, "type") !== type) refuseType([type]);
   checkLiveness(stringOf(body, "timestampMs"), now);
-  const parameters = parametersOf(body);
+  // Whether there are proofs was said by the request that the vote is about.
+  const { parameters } = parametersOf(body);
   validate(VoteParameters, parameters, "parameters");
   return parameters as Static<typeof VoteParameters>;
 }
@@ -76,23 +82,27 @@ function checkLiveness(timestampMs: string, now: number): void {
   if (time - now > MAX_CLOCK_AHEAD_MS) fail("TIMESTAMP_AHEAD", { maxAhead: "5 minutes", serverTimeMs: now });
 }
 
-function parametersOf(body: Record<string, unknown>): Record<string, unknown> {
+function parametersOf(body: Record<string, unknown>): {
+  parameters: Record<string, unknown>;
+  generateAppProofs: boolean;
+} {
   const { parameters } = body;
   if (parameters === undefined) fail("FIELD_MISSING", { field: "parameters" });
   if (typeof parameters !== "object" || Array.isArray(parameters)) {
     fail("FIELD_INVALID", { field: "parameters", reason: "must be an object" });
   }
-  refuseAppProofs(body.generateAppProofs, "generateAppProofs");
   // One published client sends this switch inside the parameters.
-  const { generateAppProofs, ...rest } = parameters as Record<string, unknown>;
-  refuseAppProofs(generateAppProofs, "parameters.generateAppProofs");
-  return rest;
+  const { generateAppProofs: inside, ...rest } = parameters as Record<string, unknown>;
+  const asked = [
+    booleanOf(body.generateAppProofs, "generateAppProofs"),
+    booleanOf(inside, "parameters.generateAppProofs"),
+  ];
+  return { parameters: rest, generateAppProofs: asked.includes(true) };
 }
 
-function refuseAppProofs(value: unknown, field: string): void {
-  if (value === undefined || value === false) return;
-  const reason = value === true ? "must be false or absent: app proofs are not supported yet" : "must be a boolean";
-  fail("FIELD_INVALID", { field, reason });
+function booleanOf(value: unknown, field: string): boolean {
+  if (value === undefined) return false;
+  return typeof value === "boolean" ? value : fail("FIELD_INVALID", { field, reason: "must be a boolean" });
 }
 
 function stringOf(object: Record<string, unknown>, field: string): string {

@@ -98,7 +98,7 @@ export const findAuthentications = prepared<{ organizationId: string; activityId
   (db, { organizationId, activityId, since }) =>
     db
       .selectFrom("authentications")
-      .select(["user_id", "public_key"])
+      .select(["user_id", "public_key", "scheme", "message", "signature"])
       .where("organization_id", "=", organizationId)
       .where("activity_id", "=", activityId)
       .where("created_at", ">", since)

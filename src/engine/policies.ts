@@ -9,7 +9,7 @@ import { isTransactor, type Reader } from "../storage/engine.ts";
 import { prepared } from "../storage/prepared.ts";
 import type { DecisionFacts } from "./authorize.ts";
 import type { PolicyFacts, Subject } from "./declare.ts";
-import { loadUser, type User } from "./users.ts";
+import { loadUser, loadUsers, type User } from "./users.ts";
 
 /** From rows to the facts that the policy language decides on, and back to something a person can read. */
 
@@ -138,9 +138,7 @@ async function approvalsOf(read: Reader, question: PolicyQuestion): Promise<Appr
 }
 
 async function loadVoters(read: Reader, organizationId: string): Promise<Voter[]> {
-  const rows = await selectUserIds(read, { organizationId });
-  const users = await Promise.all(rows.map(({ id }) => loadUser(read, organizationId, id)));
-  return users.filter((user) => user !== undefined).map(voterOf);
+  return (await loadUsers(read, organizationId)).map(voterOf);
 }
 
 const voterOf = (user: User): Voter => ({
@@ -188,14 +186,22 @@ async function loadPolicies(read: Reader, organizationId: string, version: numbe
   return policies;
 }
 
+/** What policies come to, as the API shows them; their names and notes decide nothing. */
+export async function policiesForProof(read: Reader, organizationId: string): Promise<unknown[]> {
+  const rows = await selectPolicies(read, { organizationId });
+  return rows.map(({ id, effect, consensus, condition, time }) => ({
+    policyId: id,
+    effect,
+    consensus,
+    condition,
+    ...(time === null ? {} : { time }),
+  }));
+}
+
 const selectPolicies = prepared<{ organizationId: string }>()((db, { organizationId }) =>
   db
     .selectFrom("policies")
     .select(["id", "effect", "consensus", "condition", "time"])
     .where("organization_id", "=", organizationId)
     .orderBy("id"),
-);
-
-const selectUserIds = prepared<{ organizationId: string }>()((db, { organizationId }) =>
-  db.selectFrom("users").select("id").where("organization_id", "=", organizationId).orderBy("id"),
 );

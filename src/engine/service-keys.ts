@@ -19,17 +19,26 @@ export interface ServiceKey {
   sealedKey: Uint8Array;
 }
 
-/** `webhook` signs deliveries; `bundle` signs the envelopes around what is imported and exported. */
-export type ServiceKeyPurpose = "webhook" | "bundle";
+/** `webhook` signs deliveries, `bundle` the envelopes around what is imported and exported, `boot` boot proofs. */
+export type ServiceKeyPurpose = "webhook" | "bundle" | "boot";
 
-const curveOfPurpose: Record<ServiceKeyPurpose, Curve> = { webhook: "CURVE_ED25519", bundle: "CURVE_P256" };
+const curveOfPurpose: Record<ServiceKeyPurpose, Curve> = {
+  webhook: "CURVE_ED25519",
+  bundle: "CURVE_P256",
+  boot: "CURVE_P256",
+};
 
 export const serviceKeyPurposes = Object.keys(curveOfPurpose) as ServiceKeyPurpose[];
 
 /** The service keys are sealed for this owner; no organization can have its form of name. */
 const OWNER = "service";
 const OWNER_KEY = "service_owner_key";
-const PUBLISHED_AFTER_RETIREMENT_MS = 7 * 24 * 60 * 60 * 1000;
+/** How long a retired key stays published; boot proofs are checked for as long as anybody keeps them. */
+const publishedAfterRetirementMs: Record<ServiceKeyPurpose, number> = {
+  webhook: 7 * 24 * 60 * 60 * 1000,
+  bundle: 7 * 24 * 60 * 60 * 1000,
+  boot: Number.MAX_SAFE_INTEGER,
+};
 
 type KeyStore = { database: Database; signer: Signer };
 /** What it takes to sign. */
@@ -88,7 +97,7 @@ export async function publishedServiceKeys(
   purpose: ServiceKeyPurpose,
   now: number,
 ): Promise<ServiceKey[]> {
-  const rows = await selectPublished(read, { purpose, since: now - PUBLISHED_AFTER_RETIREMENT_MS });
+  const rows = await selectPublished(read, { purpose, since: Math.max(0, now - publishedAfterRetirementMs[purpose]) });
   return rows.map((row) => ({
     id: row.id,
     curve: row.curve as Curve,

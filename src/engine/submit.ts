@@ -1,5 +1,6 @@
 import { fail, KeysteadError } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";
+import { MAX_PREPARATIONS } from "../kernel/limits.ts";
 import type { Signer } from "../signer/client.ts";
 import type { Database } from "../storage/database.ts";
 import type { Reader, Transactor } from "../storage/engine.ts";
@@ -22,6 +23,7 @@ import {
   type VoteRecord,
   viewActivity,
 } from "./activities.ts";
+import { insertAppProof } from "./app-proofs.ts";
 import { type Principal, reload } from "./authenticate.ts";
 import {
   couldCount,
@@ -35,6 +37,7 @@ import { factsOf, factsOfStored, type Matter, matterOf } from "./decision-facts.
 import type { ActivityOperation, ActivityVersion, Organization } from "./declare.ts";
 import type { Submission } from "./envelope.ts";
 import { rememberPolicies } from "./policies.ts";
+import { type Execution, type PreparedProofs, proveExecution, refuseLargeBody, stillHolds } from "./prove.ts";
 import type { Registry } from "./registry.ts";
 import { sessionScopeProblem } from "./session-scope.ts";
 
@@ -94,7 +97,7 @@ export function submit(
       if (existing) return considerVote(read, engine.registry, existing, current, approving, "resubmitted");
       return considerNew(read, operation, submission, fingerprint, current, approving);
     },
-    operation.prepare !== undefined,
+    operation.prepare !== undefined || submission.generateAppProofs,
   );
 }
 
@@ -134,8 +137,9 @@ interface Target {
 type Consider = (read: Reader, current: Principal) => Promise<Consideration>;
 
 /**
- * Considers and records in one transaction. Where carrying out needs the signer, it is asked between a first look and that
- * transaction, so that no transaction waits for it; the decision that counts is the one inside.
+ * Considers and records in one transaction. Where carrying out or proving it needs the signer, it is asked between a first look
+ * and that transaction, so that no transaction waits for it; the decision that counts is the one inside. What was proved must
+ * still be true there, or the signer is asked again.
  */
 async function settle(
   engine: SubmitEngine,
@@ -151,10 +155,11 @@ async function settle(
   const look: Look = async (read) => consider(read, await reload(read, ballot.principal, ballot.now));
   // The stamp was looked up a moment ago; the look that counts does so again.
   const glance = () => consider(engine.database.read, ballot.principal);
-  let preparation = prepareFirst ? await prepareIfNeeded(engine, await glance(), glance) : undefined;
+  let preparation = prepareFirst ? await prepareIfNeeded(engine, await glance(), glance, ballot) : undefined;
   let outcome = await attempt(engine, ballot, look, preparation);
-  while ("unprepared" in outcome) {
-    preparation = await prepareIfNeeded(engine, outcome.unprepared, glance);
+  for (let times = 1; "unprepared" in outcome; times++) {
+    if (times > MAX_PREPARATIONS) fail("DEADLINE_EXCEEDED", { limit: `${MAX_PREPARATIONS} attempts` });
+    preparation = await prepareIfNeeded(engine, outcome.unprepared, glance, ballot);
     outcome = await attempt(engine, ballot, look, preparation);
   }
   const { activity, votes, facts, error, madeJobs } = outcome;
@@ -173,19 +178,31 @@ interface Preparation {
   value: unknown;
   /** Whether the activity may run beside the organization's other activities. */
   unordered: boolean;
+  /** Of an activity that is to be proved. */
+  proofs?: PreparedProofs;
 }
 
-const needsPreparation = (consideration: Consideration): consideration is Consideration & { todo: "execute" } =>
-  consideration.todo === "execute" && consideration.target.operation.prepare !== undefined;
+type ToExecute = Consideration & { todo: "execute" };
 
-async function prepare(engine: SubmitEngine, consideration: Consideration): Promise<Preparation | undefined> {
+const needsPreparation = (consideration: Consideration): consideration is ToExecute =>
+  consideration.todo === "execute" &&
+  (consideration.target.operation.prepare !== undefined || consideration.target.record.wantsProofs);
+
+async function prepare(
+  engine: SubmitEngine,
+  consideration: Consideration,
+  ballot: Ballot,
+): Promise<Preparation | undefined> {
   if (!needsPreparation(consideration)) return undefined;
-  const { operation, intent, isNew } = consideration.target;
+  const { operation, intent, isNew, record } = consideration.target;
   const { organization, submitter, now } = consideration.facts;
   const { database, signer } = engine;
   const submitterId = submitter.userId;
   const value = await operation.prepare?.({ intent, read: database.read, organization, signer, submitterId, now });
-  return { value, unordered: operation.changesNothing && isNew };
+  const preparation = { value, unordered: operation.changesNothing && isNew };
+  if (!record.wantsProofs) return preparation;
+  const addresses = operation.addresses({ intent, prepared: value });
+  return { ...preparation, proofs: await proveExecution(engine, executionOf(consideration, ballot), addresses) };
 }
 
 /**
@@ -196,13 +213,31 @@ async function prepareIfNeeded(
   engine: SubmitEngine,
   consideration: Consideration,
   glance: () => Promise<Consideration>,
+  ballot: Ballot,
 ): Promise<Preparation | undefined> {
   try {
-    return await prepare(engine, consideration);
+    return await prepare(engine, consideration, ballot);
   } catch (error) {
     if (needsPreparation(await glance())) throw error;
     return undefined;
   }
+}
+
+async function isPrepared(
+  read: Reader,
+  consideration: ToExecute,
+  ballot: Ballot,
+  preparation: Preparation | undefined,
+): Promise<boolean> {
+  if (!preparation || !consideration.target.record.wantsProofs) return preparation !== undefined;
+  const { proofs } = preparation;
+  return proofs !== undefined && stillHolds(read, proofs, executionOf(consideration, ballot));
+}
+
+function executionOf({ target, facts, evaluations }: ToExecute, { principal, message }: Ballot): Execution {
+  const { record, isNew } = target;
+  const { actor, stampRecord } = principal;
+  return { record, isNew, facts, evaluations, stamp: { userId: actor.userId, message, ...stampRecord } };
 }
 
 async function attempt(
@@ -216,8 +251,10 @@ async function attempt(
   try {
     return await engine.database.transact(scope, async (tx) => {
       considered = await look(tx);
-      if (needsPreparation(considered) && !preparation) return { unprepared: considered };
-      return record(engine, tx, considered, ballot, preparation?.value);
+      if (needsPreparation(considered) && !(await isPrepared(tx, considered, ballot, preparation))) {
+        return { unprepared: considered };
+      }
+      return record(engine, tx, considered, ballot, preparation);
     });
   } catch (error) {
     if (considered?.todo !== "execute" || considered.target.isNew) throw error;
@@ -228,11 +265,12 @@ async function attempt(
 async function considerNew(
   read: Reader,
   operation: ActivityOperation,
-  { version, parameters, intent }: Submission,
+  { version, parameters, intent, generateAppProofs }: Submission,
   fingerprint: string,
   { organization, actor }: Principal,
   ballot: Ballot,
 ): Promise<Consideration> {
+  if (generateAppProofs) refuseLargeBody(ballot.message);
   const record: ActivityRecord = {
     id: newId(),
     organizationId: organization.id,
@@ -242,6 +280,7 @@ async function considerNew(
     intent: { [version.intentKey]: parameters },
     result: {},
     failure: null,
+    wantsProofs: generateAppProofs,
     createdAt: 0,
     updatedAt: 0,
   };
@@ -283,6 +322,7 @@ async function considerVote(
   }
   const problem = await sessionScopeProblem(read, facts, actor);
   if (problem !== undefined) fail("PERMISSION_DENIED", { reason: problem }, denialDetails(problem, []));
+  if (existing.wantsProofs && approves) refuseLargeBody(ballot.message);
   const { operation, version, intent } = matter;
   const target: Target = { operation, version, intent, record: existing, isNew: false, isFurtherStamp };
   if (!approves) return { todo: "reject", target, facts, evaluations: [] };
@@ -313,7 +353,7 @@ async function record(
   tx: Transactor,
   consideration: Consideration,
   ballot: Ballot,
-  prepared: unknown,
+  preparation: Preparation | undefined,
 ): Promise<Recorded> {
   const { facts, todo } = consideration;
   if (todo === "answer") {
@@ -328,9 +368,11 @@ async function record(
       const { now } = ballot;
       const { actor } = ballot.principal;
       const submitterId = facts.submitter.userId;
+      const prepared = preparation?.value;
       const result = await operation.run({ intent, tx, organization, actor, submitterId, now, prepared });
       const wireResult = { [version.resultKey]: version.resultFrom(result) };
-      return store(engine, tx, consideration, ballot, { status: "ACTIVITY_STATUS_COMPLETED", result: wireResult });
+      const status = "ACTIVITY_STATUS_COMPLETED";
+      return store(engine, tx, consideration, ballot, { status, result: wireResult, proofs: preparation?.proofs });
     }
     case "wait": {
       const status =
@@ -354,11 +396,16 @@ async function store(
   tx: Transactor,
   { target, facts, evaluations }: Extract<Consideration, { target: Target }>,
   ballot: Ballot,
-  change: { status: ActivityRecord["status"]; result?: Record<string, unknown>; failure?: Failure },
+  change: {
+    status: ActivityRecord["status"];
+    result?: Record<string, unknown>;
+    failure?: Failure;
+    proofs?: PreparedProofs | undefined;
+  },
 ): Promise<Recorded> {
   const { isNew, record } = target;
   const { now } = ballot;
-  const { status, result, failure } = change;
+  const { status, result, failure, proofs } = change;
   const activity: ActivityRecord = {
     ...record,
     status,
@@ -377,14 +424,19 @@ async function store(
   };
   if (isNew) {
     const { type, fingerprint } = activity;
-    const inserted = await insertActivity(tx, { ...row, type, fingerprint, intent: JSON.stringify(activity.intent) });
+    const wantsProofs = activity.wantsProofs ? 1 : 0;
+    const intent = JSON.stringify(activity.intent);
+    const inserted = await insertActivity(tx, { ...row, type, fingerprint, wantsProofs, intent });
     // Another process stored the same body first; the next try finds it.
     if (inserted.length === 0) throw new DatabaseFailure("retry", "the fingerprint is taken");
   } else {
     await updateActivity(tx, row);
   }
-  const vote = voteOf(activity.id, ballot);
-  const { organizationId } = activity;
+  const { id: activityId, organizationId } = activity;
+  for (const [position, proof] of (proofs?.proofs ?? []).entries()) {
+    await insertAppProof(tx, { organizationId, activityId, position, ...proof });
+  }
+  const vote = voteOf(activityId, ballot);
   if (target.isFurtherStamp) await upsertAuthentication(tx, { ...vote, organizationId });
   else await upsertVote(tx, { ...vote, organizationId });
   const votes = isNew ? [vote] : await findVotes(tx, activity);
@@ -392,7 +444,7 @@ async function store(
     await insertEvaluations(tx, {
       id: newId(),
       organizationId,
-      activityId: activity.id,
+      activityId,
       voteId: votes.find(({ userId }) => userId === vote.userId)?.id ?? vote.id,
       evaluations: JSON.stringify(evaluations),
       now,

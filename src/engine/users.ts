@@ -133,6 +133,9 @@ type UserRef = { organizationId: string; userId: string };
 const findUser = prepared<UserRef>()((db, { organizationId, userId }) =>
   db.selectFrom("users").selectAll().where("organization_id", "=", organizationId).where("id", "=", userId),
 );
+const findUserIds = prepared<{ organizationId: string }>()((db, { organizationId }) =>
+  db.selectFrom("users").select("id").where("organization_id", "=", organizationId).orderBy("id"),
+);
 const findApiKeys = prepared<UserRef>()((db, { organizationId, userId }) =>
   db
     .selectFrom("api_keys")
@@ -199,6 +202,13 @@ export async function loadUser(reader: Reader, organizationId: string, userId: s
   // What a transaction sees may never be committed, and its version then means something else.
   if (!isTransactor(reader)) remember(userId, row.version, user);
   return user;
+}
+
+/** All users of an organization, in the order in which they were made. */
+export async function loadUsers(reader: Reader, organizationId: string): Promise<User[]> {
+  const rows = await findUserIds(reader, { organizationId });
+  const users = await Promise.all(rows.map(({ id }) => loadUser(reader, organizationId, id)));
+  return users.filter((user) => user !== undefined);
 }
 
 function remember(userId: string, version: number, user: Promise<User>): void {

@@ -97,22 +97,23 @@ export function requestOf(operation: Operation): TSchema {
     case "query":
       return operation.request;
     case "vote":
-      return envelope([operation.type], VoteParameters);
+      return envelope([operation.type], VoteParameters, true);
     case "activity": {
       const versions = [...operation.versions.values()];
-      const envelopes = versions.map(({ type, intent }) => envelope([type], intent));
+      const { takesAppProofs } = operation;
+      const envelopes = versions.map(({ type, intent }) => envelope([type], intent, takesAppProofs));
       return envelopes.length === 1 ? (envelopes[0] as TSchema) : Type.Union(envelopes);
     }
   }
 }
 
-const envelope = (types: string[], parameters: TSchema): TSchema =>
+const envelope = (types: string[], parameters: TSchema, takesAppProofs: boolean): TSchema =>
   Type.Object({
     type: OneOf(types),
     timestampMs: Type.String({ description: "The time of the request in milliseconds." }),
     organizationId: Type.String(),
     parameters,
-    generateAppProofs: Type.Optional(Type.Boolean()),
+    ...(takesAppProofs ? { generateAppProofs: Type.Optional(Type.Boolean()) } : {}),
   });
 
 /** The schema of a whole response body. */

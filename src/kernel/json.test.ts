@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
-import { parseJson } from "./json.ts";
+import { canonicalJson, parseJson } from "./json.ts";
 import { MAX_JSON_VALUES } from "./limits.ts";
 
 const parse = (text: string): unknown => parseJson(Buffer.from(text));
@@ -56,4 +56,18 @@ it("lets pass what only looks alike", () => {
   });
   assert.equal(parse('"\\ud83d\\ude00"'), "😀");
   assert.ok(Array.isArray(parse("[".repeat(64) + "]".repeat(64))));
+});
+
+it("spells a value in one way", () => {
+  const shuffled = { b: 1, a: [true, null, { d: "\u20ac", c: 1e21 }], "\u20ac": "x\n", gone: undefined };
+  assert.equal(canonicalJson(shuffled), '{"a":[true,null,{"c":1e+21,"d":"\u20ac"}],"b":1,"\u20ac":"x\\n"}');
+  // RFC 8785, section 3.2.3: by UTF-16 units, so that a surrogate pair comes before U+FB33.
+  const sorted = ["\r", "1", "\u0080", "\u00f6", "\u20ac", "\ud83d\ude00", "\ufb33"];
+  const object = Object.fromEntries(sorted.toReversed().map((key) => [key, 0]));
+  assert.equal(canonicalJson(object), `{${sorted.map((key) => `${JSON.stringify(key)}:0`).join(",")}}`);
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      assert.deepEqual(JSON.parse(canonicalJson(value)), JSON.parse(JSON.stringify(value)));
+    }),
+  );
 });

@@ -121,3 +121,17 @@ export function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is replaced here
   return shown.toWellFormed().replace(/[\u0000-\u001f\u007f]/g, "?");
 }
+
+/**
+ * One spelling of a JSON value, to hash (RFC 8785): members sorted by the UTF-16 units of their names, no spaces, numbers
+ * and strings as ECMAScript writes them. Members that are undefined are left out.
+ */
+export function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const members = Object.entries(value)
+    .filter(([, child]) => child !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, child]) => `${JSON.stringify(key)}:${canonicalJson(child)}`);
+  return `{${members.join(",")}}`;
+}

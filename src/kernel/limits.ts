@@ -113,6 +113,15 @@ export const MAX_CONSENSUS_STEPS = 2_000_000;
 export const MAX_CACHED_EXPRESSIONS = 10_000;
 export const MAX_CACHED_EXPRESSION_LENGTH = 2 * 1024 * 1024;
 
+/** Bytes of a request whose activity is to be proved: proofs carry the stamped bodies along ... */
+export const MAX_PROVEN_BODY_BYTES = 64 * 1024;
+/** ... of all approvals in one proof together, as they stand in it ... */
+export const MAX_PROVEN_STATEMENT_BYTES = 1024 * 1024;
+/** ... and addresses proved of one activity: the signer makes a signature for each. */
+export const MAX_PROVEN_ADDRESSES = 100;
+/** How often an activity is proved anew because its organization changed meanwhile. */
+export const MAX_PREPARATIONS = 8;
+
 /** Objects on one page of a list query. */
 export const MAX_PAGE_SIZE = 100;
 export const DEFAULT_PAGE_SIZE = 10;

@@ -10,6 +10,7 @@ import {
   webhookVerificationKeys,
 } from "../capabilities/webhooks/index.ts";
 import { createOutboundClient, type OutboundClient } from "../delivery/outbound.ts";
+import { bootVerificationKeys, pruneBootProofs, recordBoot } from "../engine/boot-proofs.ts";
 import { bundleVerificationKeys } from "../engine/bundle-envelopes.ts";
 import { createEngine } from "../engine/engine.ts";
 import { pruneImportKeys } from "../engine/import-keys.ts";
@@ -61,7 +62,7 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
   const { database, signer } = opened;
   const outbound = createOutboundClient({ allowPrivateNetworks });
   const services = { database, signer, outbound, clock, log: logger };
-  const kinds = [deliverWebhook(config.webhooks), pruneWebhookEvents, pruneJobLanes, pruneImportKeys];
+  const kinds = [deliverWebhook(config.webhooks), pruneWebhookEvents, pruneJobLanes, pruneImportKeys, pruneBootProofs];
   const worker = new JobWorker({ services, kinds });
   let app: FastifyInstance | undefined;
   try {
@@ -85,6 +86,7 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
       serviceKeys: async () => ({
         webhook: await webhookVerificationKeys(database.read, clock()),
         bundle: await bundleVerificationKeys(database.read, clock()),
+        boot: await bootVerificationKeys(database.read, clock()),
       }),
       info,
       trustedProxies: config.trustedProxies,
@@ -97,6 +99,12 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
     if (signer.state === "ready") {
       isFirstStart = await ensureFirstOrganization(database, signer, config.dataDir, info.baseUrl);
       await ensureServiceKeys({ database, signer }, clock());
+      await recordBoot({ database, signer }, clock());
+      signer.onRestart(() => {
+        recordBoot({ database, signer }, clock()).catch((error: Error) =>
+          logger.warn({ reason: error.message }, "the boot of the signer is recorded with its first proof"),
+        );
+      });
     }
     await worker.start();
     writeFileDurably(addressFileIn(config.dataDir), `${JSON.stringify({ baseUrl: local })}\n`, 0o644);

@@ -62,6 +62,7 @@ export class SignerProcess implements Signer {
   #restartMs = MIN_RESTART_MS;
   #restartTimer: NodeJS.Timeout | undefined;
   #rootKeyId: string | undefined;
+  #onRestart: () => void = () => {};
 
   private constructor(options: SignerOptions) {
     this.#options = options;
@@ -89,6 +90,11 @@ export class SignerProcess implements Signer {
   /** Which root key is open; undefined while sealed. */
   get rootKeyId(): string | undefined {
     return this.#rootKeyId;
+  }
+
+  /** Has `listener` called whenever the process was replaced and the new one is open. */
+  onRestart(listener: () => void): void {
+    this.#onRestart = listener;
   }
 
   /** For operators and tests: the process id while there is a process. */
@@ -212,6 +218,7 @@ export class SignerProcess implements Signer {
       try {
         await this.#open(false);
         this.#options.log.info("the signer is back");
+        this.#onRestart();
       } catch (error) {
         this.#options.log.error({ reason: (error as Error).message }, "the signer could not be restarted");
         if (this.#state === "closed") return;

@@ -1,10 +1,11 @@
+import type { AddressFormat } from "../crypto/addresses.ts";
 import type { MnemonicLanguage, MnemonicLength } from "../crypto/mnemonic-languages.ts";
 
 /**
  * What the server may ask the signer, as one closed union. Bytes travel as base64. The version is checked when the signer
  * is opened, so that a server never talks to a signer of another release.
  */
-export const PROTOCOL_VERSION = 2;
+export const PROTOCOL_VERSION = 3;
 
 export type Curve = "CURVE_SECP256K1" | "CURVE_ED25519" | "CURVE_P256";
 
@@ -190,6 +191,69 @@ export interface ExportSecretRequest extends ExportRequest {
   sealedSecret: Sealed;
 }
 
+/** What the running signer is: its code, and the ephemeral keys that it made at its start and that end with it. */
+export interface DescribeRequest {
+  verb: "describe";
+}
+export interface DescribeResponse {
+  /** Lowercase hex of 130 bytes: two uncompressed P-256 points, for encryption and for signing. */
+  ephemeralPublicKey: string;
+  /** Milliseconds. */
+  startedAt: number;
+  /** The release, and that of Node.js. */
+  version: string;
+  nodeVersion: string;
+  protocolVersion: number;
+  /** The source files of the signer by path, in the order of their paths; SHA-256 in hex. */
+  files: { path: string; sha256: string }[];
+  /** Hex of the SHA-256 over the files as `<sha256>  <path>\n`, in that order. */
+  codeDigest: string;
+}
+
+/** A payload that the signer wrote, and its signature by the ephemeral signing key: r and s over its SHA-256 in hex. */
+export interface SignedPayload {
+  payload: string;
+  signature: string;
+}
+
+/** The signer derives each address itself, from the key that it opens, and states what it found. */
+export interface ProveAddressesRequest {
+  verb: "proveAddresses";
+  organizationId: string;
+  organizationKey: Sealed;
+  addresses: AddressReference[];
+}
+/** An address to prove: that of this key in this format. */
+export interface AddressReference {
+  key: KeyReference;
+  format: AddressFormat;
+}
+export interface ProveAddressesResponse {
+  ephemeralPublicKey: string;
+  /** In the order asked. */
+  proofs: SignedPayload[];
+}
+
+/** What the server states of a decision. The signer knows no policies: it signs this as the server's word. */
+export interface PolicyOutcome {
+  organizationId: string;
+  outcome: string;
+  decisionContextDigest: string;
+  organizationDataDigest: string;
+  parentOrganizationDataDigest: string;
+  userRequestApprovals: { scheme: string; publicKey: string; message: string; signature: string }[];
+}
+export interface ProvePolicyOutcomeRequest {
+  verb: "provePolicyOutcome";
+  /** Digits. */
+  timestampMs: string;
+  policyOutcome: PolicyOutcome;
+}
+export interface ProvePolicyOutcomeResponse {
+  ephemeralPublicKey: string;
+  proof: SignedPayload;
+}
+
 export interface Responses {
   open: OpenResponse;
   createOrganizationKey: CreateOrganizationKeyResponse;
@@ -204,6 +268,9 @@ export interface Responses {
   exportWallet: HpkeMessage;
   exportKey: HpkeMessage;
   exportSecret: HpkeMessage;
+  describe: DescribeResponse;
+  proveAddresses: ProveAddressesResponse;
+  provePolicyOutcome: ProvePolicyOutcomeResponse;
 }
 
 export type SignerRequest =
@@ -219,7 +286,10 @@ export type SignerRequest =
   | ImportSecretRequest
   | ExportWalletRequest
   | ExportKeyRequest
-  | ExportSecretRequest;
+  | ExportSecretRequest
+  | DescribeRequest
+  | ProveAddressesRequest
+  | ProvePolicyOutcomeRequest;
 
 /** `fault` says which kind of trouble; its text holds no secret and may be logged and shown to an operator. */
 export type SignerFault = { kind: "sealed" | "refused" | "internal"; message: string };

@@ -125,6 +125,8 @@ export interface Schema {
     result: string | null;
     /** JSON `{code, message, details}`, null unless it failed or was denied. */
     failure: string | null;
+    /** Whether app proofs were asked for. */
+    wants_proofs: Generated<number>;
     created_at: number;
     updated_at: number;
   };
@@ -225,6 +227,30 @@ export interface Schema {
     duration_ms: number;
     status_code: number | null;
     error: string | null;
+  };
+  /** What a signer stated about a completed activity. */
+  app_proofs: {
+    organization_id: string;
+    activity_id: string;
+    position: number;
+    boot_proof_id: string;
+    payload: string;
+    /** Hex of r and s. */
+    signature: string;
+  };
+  /** One row for each start of a signer; of the installation, not of an organization. */
+  boot_proofs: {
+    id: string;
+    /** Hex of 130 bytes. */
+    ephemeral_public_key: string;
+    /** JSON, exactly as it was hashed and signed. */
+    manifest: string;
+    manifest_envelope: string;
+    attestation: string;
+    deployment_label: string;
+    started_at: number;
+    /** When a server last found this signer running. */
+    seen_at: number;
   };
   policies: {
     id: string;

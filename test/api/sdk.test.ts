@@ -8,6 +8,8 @@ import {
   encryptSecretToBundle,
   encryptWalletToBundle,
   generateP256KeyPair,
+  verify,
+  verifyAppProofSignature,
 } from "@turnkey/crypto";
 import secp256k1 from "secp256k1";
 import { operations } from "../../src/capabilities/index.ts";
@@ -101,6 +103,19 @@ function tellStory(server: () => TestServer, connect: (options: SdkOptions) => S
       const { result } = await sub.submit("delete_sub_organization", { deleteWithoutExport: true });
       assert.deepEqual(result, { subOrganizationUuid: subOrganizationId });
       assert.deepEqual(await read("list_suborgs"), { organizationIds: [] });
+    });
+
+    it("list_app_proofs, get_boot_proof, get_latest_boot_proof", async () => {
+      const params = { organizationName: "Proved", generateAppProofs: true };
+      const { activity } = await rootSdk().submit("update_organization_name", params);
+      const [proof] = activity.appProofs;
+      verifyAppProofSignature(proof);
+      assert.deepEqual((await read("list_app_proofs", { activityId: activity.id })).appProofs, [proof]);
+      const { bootProof } = await read("get_boot_proof", { ephemeralKey: proof.publicKey });
+      assert.equal(bootProof.ephemeralPublicKeyHex, proof.publicKey);
+      assert.deepEqual((await read("get_latest_boot_proof", { appName: "signer" })).bootProof, bootProof);
+      // There is no maker of hardware behind it, and the SDK says so.
+      await assert.rejects(verify(proof, bootProof));
     });
 
     itIfKnown("get_organization", async () => {

@@ -39,6 +39,7 @@ interface Shown {
   fingerprint: string;
   intent: Record<string, unknown>;
   result: Record<string, unknown>;
+  appProofs?: unknown[];
   votes: { userId: string }[];
 }
 
@@ -54,6 +55,9 @@ function assertCarriedOut(request: ExampleRequest, fields: object, activity: Sho
   assert.deepEqual(activity.intent, { [intentKeyOf(request)]: fields });
   assert.equal(Object.keys(activity.result).length, 1);
   assert.match(Object.keys(activity.result)[0] as string, /^[a-z][A-Za-z]*Result(V\d+)?$/);
+  const { operation } = request;
+  assert.equal(activity.appProofs !== undefined, operation.noun === "activity" && operation.takesAppProofs);
+  assert.notEqual(activity.appProofs?.length, 0);
 }
 
 /** A vote answers the activity that it decides. */

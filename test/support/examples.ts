@@ -277,6 +277,11 @@ export const examples: Record<string, Example> = {
   get_smart_contract_interface: async (world) => ({ smartContractInterfaceId: await storedInterface(world) }),
   list_smart_contract_interfaces: async () => ({}),
 
+  // proofs
+  list_app_proofs: async (world) => ({ activityId: (await provenActivity(world)).id }),
+  get_boot_proof: async (world) => ({ ephemeralKey: (await provenActivity(world)).appProofs[0].publicKey }),
+  get_latest_boot_proof: async () => ({ appName: "signer" }),
+
   // webhooks
   create_webhook_endpoint: async () => ({
     url: "https://hooks.example.com/in",
@@ -444,8 +449,14 @@ export const kindFor = (operation: Operation): OnlyFor =>
 /** The whole body of a request, as `client` would stamp it. */
 export function bodyOf({ operation, type }: ExampleRequest, client: Client, fields: object): Record<string, unknown> {
   if (type === undefined) return { organizationId: client.organizationId, ...fields };
-  const more = { generateAppProofs: false };
+  const more = { generateAppProofs: operation.noun !== "activity" || operation.takesAppProofs };
   return JSON.parse(client.submitBody(operation.path, fields, { type, more })) as Record<string, unknown>;
+}
+
+async function provenActivity({ root }: World): Promise<Json> {
+  const renaming = { organizationName: "Proved" };
+  const answer = await root.client.submit("update_organization_name", renaming, { more: { generateAppProofs: true } });
+  return answer.body.activity;
 }
 
 const hashedHex = { encoding: "PAYLOAD_ENCODING_HEXADECIMAL", hashFunction: "HASH_FUNCTION_SHA256" };

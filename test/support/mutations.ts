@@ -329,7 +329,7 @@ function wrongEnvelopes({ body, otherTypes }: Subject): Mutation[] {
   return [
     ...[...times, ...malformed].map((time) => refuse("timestampMs", time)),
     ...[...types, ...otherTypes].map((type) => refuse("type", type)),
-    refuse("generateAppProofs", true),
-    refusal(body, ["parameters", "generateAppProofs"], true, "generateAppProofs in the parameters"),
+    refuse("generateAppProofs", "true"),
+    refusal(body, ["parameters", "generateAppProofs"], 1, "generateAppProofs in the parameters"),
   ];
 }

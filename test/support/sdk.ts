@@ -73,6 +73,7 @@ const irregular: Record<string, string> = {
   list_wallet_accounts: "getWalletAccounts",
   list_suborgs: "getSubOrgIds",
   list_verified_suborgs: "getVerifiedSubOrgIds",
+  list_app_proofs: "getAppProofs",
   list_smart_contract_interfaces: "getSmartContractInterfaces",
 };
 

@@ -1,8 +1,9 @@
 import { Type } from "typebox";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
+import { findRootQuorum } from "../../engine/root-quorum.ts";
 import { Feature, RootQuorum } from "./model.ts";
-import { findFeatures, findRootQuorum } from "./store.ts";
+import { findFeatures } from "./store.ts";
 
 export const getOrganizationConfigs = query({
   path: "get_organization_configs",

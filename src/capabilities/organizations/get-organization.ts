@@ -1,14 +1,14 @@
 import { Type } from "typebox";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
-import { User } from "../../engine/users.ts";
+import { findRootQuorum } from "../../engine/root-quorum.ts";
+import { loadUsers, User } from "../../engine/users.ts";
 import { PrivateKey } from "../private-keys/model.ts";
 import { findPrivateKeys } from "../private-keys/store.ts";
 import { Tag } from "../tags/model.ts";
 import { findTags, privateKeyTags, userTags } from "../tags/store.ts";
-import { findUsers } from "../users/store.ts";
 import { Feature, RootQuorum } from "./model.ts";
-import { findFeatures, findRootQuorum } from "./store.ts";
+import { findFeatures } from "./store.ts";
 
 export const getOrganization = query({
   path: "get_organization",
@@ -30,7 +30,7 @@ export const getOrganization = query({
       organizationData: {
         organizationId: id,
         name,
-        users: await findUsers(read, id),
+        users: await loadUsers(read, id),
         privateKeys: await findPrivateKeys(read, id),
         tags: [...(await findTags(read, id, userTags)), ...(await findTags(read, id, privateKeyTags))],
         rootQuorum: await findRootQuorum(read, id),

@@ -1,5 +1,6 @@
 import { parseOrigins } from "../../crypto/webauthn-data.ts";
 import type { Organization } from "../../engine/declare.ts";
+import type { Quorum } from "../../engine/root-quorum.ts";
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
@@ -43,11 +44,6 @@ export async function addOrganization(tx: Transactor, organization: NewOrganizat
   return id;
 }
 
-export interface Quorum {
-  threshold: number;
-  userIds: string[];
-}
-
 export async function replaceRootQuorum(
   tx: Transactor,
   organizationId: string,
@@ -62,21 +58,6 @@ export async function replaceRootQuorum(
     .set({ quorum_threshold: quorum.threshold, updated_at: now })
     .where("id", "=", organizationId)
     .execute();
-}
-
-export async function findRootQuorum(read: Reader, organizationId: string): Promise<Quorum> {
-  const members = await read
-    .selectFrom("root_quorum_members")
-    .select("user_id")
-    .where("organization_id", "=", organizationId)
-    .orderBy("user_id")
-    .execute();
-  const { quorum_threshold } = await read
-    .selectFrom("organizations")
-    .select("quorum_threshold")
-    .where("id", "=", organizationId)
-    .executeTakeFirstOrThrow();
-  return { threshold: quorum_threshold, userIds: members.map(({ user_id }) => user_id) };
 }
 
 export async function findFeatures(read: Reader, organizationId: string): Promise<Feature[]> {

@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { CreatePrivateKeysIntent, checkAddressFormats, PrivateKeyResult } from "./model.ts";
-import { addPrivateKey, enforcePrivateKeyLimit, generatePrivateKeys } from "./store.ts";
+import { addPrivateKey, addressesToProve, enforcePrivateKeyLimit, generatePrivateKeys } from "./store.ts";
 
 const ResultV1 = Type.Object({ privateKeyIds: Type.Array(Type.String()) });
 
@@ -25,6 +25,7 @@ export const createPrivateKeys = activity({
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "CREATE" }),
   check: ({ privateKeys }) => checkAddressFormats(privateKeys),
   prepare: ({ intent, organization, signer }) => generatePrivateKeys(signer, organization, intent.privateKeys),
+  addresses: ({ prepared }) => prepared.flatMap(addressesToProve),
   async run({ tx, organization, now, prepared: keys }) {
     for (const key of keys) await addPrivateKey(tx, organization.id, key, now);
     await enforcePrivateKeyLimit(tx, organization.id);

@@ -5,7 +5,7 @@ import { Id, Label, OneOf, Strict } from "../../engine/fields.ts";
 import { importRequestOf, takenImport, useUpImportKey } from "../../engine/import-keys.ts";
 import { newId } from "../../kernel/ids.ts";
 import { Address, AddressFormats, checkAddressFormatsOf, curves } from "./model.ts";
-import { addPrivateKey, enforcePrivateKeyLimit, newPrivateKey } from "./store.ts";
+import { addPrivateKey, addressesToProve, enforcePrivateKeyLimit, newPrivateKey } from "./store.ts";
 
 /** Raw secrets have 32 bytes; longer ones are told so by the signer, up to here. */
 const MAX_PLAINTEXT_BYTES = 256;
@@ -38,6 +38,7 @@ export const importPrivateKey = activity({
     bundleOf(intent);
   },
   prepare,
+  addresses: ({ prepared: { key } }) => addressesToProve(key),
   async run({ tx, organization, now, prepared: { importId, key } }) {
     await useUpImportKey(tx, organization.id, importId, FIELD);
     await addPrivateKey(tx, organization.id, key, now);

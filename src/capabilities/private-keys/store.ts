@@ -5,6 +5,7 @@ import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import { MAX_PRIVATE_KEYS } from "../../kernel/limits.ts";
 import type { Signer } from "../../signer/client.ts";
+import type { AddressReference } from "../../signer/protocol.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { privateKeyTags, replaceTags } from "../tags/store.ts";
 import { type Address, addressesOf, type PrivateKey, type PrivateKeyParams, shownPublicKey } from "./model.ts";
@@ -55,6 +56,13 @@ export function newPrivateKey(
     tagIds: privateKeyTags,
   };
 }
+
+/** The addresses of a new key, as the signer proves them. */
+export const addressesToProve = ({ id, curve, sealedKey, addresses }: NewPrivateKey): AddressReference[] =>
+  addresses.map(({ format }) => ({
+    key: { kind: "privateKey", keyId: id, curve, sealedKey: Buffer.from(sealedKey).toString("base64") },
+    format,
+  }));
 
 export async function addPrivateKey(
   tx: Transactor,

@@ -1,13 +1,12 @@
 import { Type } from "typebox";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
-import { User } from "../../engine/users.ts";
-import { findUsers } from "./store.ts";
+import { loadUsers, User } from "../../engine/users.ts";
 
 export const listUsers = query({
   path: "list_users",
   summary: "All users of the organization with their credentials and tags.",
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({ users: Type.Array(User) }),
-  run: async ({ read, organization }) => ({ users: await findUsers(read, organization.id) }),
+  run: async ({ read, organization }) => ({ users: await loadUsers(read, organization.id) }),
 });

@@ -1,4 +1,3 @@
-import { loadUser, type User } from "../../engine/users.ts";
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import { MAX_USERS } from "../../kernel/limits.ts";
@@ -155,15 +154,4 @@ export async function enforceUserLimit(tx: Transactor, organizationId: string): 
     .where("organization_id", "=", organizationId)
     .executeTakeFirstOrThrow();
   if (count > MAX_USERS) fail("QUOTA_EXCEEDED", { kind: "users", limit: MAX_USERS });
-}
-
-export async function findUsers(read: Reader, organizationId: string): Promise<User[]> {
-  const rows = await read
-    .selectFrom("users")
-    .select("id")
-    .where("organization_id", "=", organizationId)
-    .orderBy("id")
-    .execute();
-  const users = await Promise.all(rows.map(({ id }) => loadUser(read, organizationId, id)));
-  return users.filter((user) => user !== undefined);
 }

@@ -2,7 +2,7 @@ import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Id, Strict } from "../../engine/fields.ts";
 import { AccountsParams, checkAccounts } from "./model.ts";
-import { addAccounts, deriveAccounts, requireSealedWallet, walletFacts } from "./store.ts";
+import { accountsToProve, addAccounts, deriveAccounts, requireSealedWallet, walletFacts } from "./store.ts";
 
 export const createWalletAccounts = activity({
   path: "create_wallet_accounts",
@@ -17,9 +17,10 @@ export const createWalletAccounts = activity({
   check: ({ accounts }) => checkAccounts(accounts, "parameters.accounts"),
   async prepare({ intent: { walletId, accounts }, read, organization, signer }) {
     const wallet = await requireSealedWallet(read, organization.id, walletId);
-    return deriveAccounts(signer, organization, wallet, accounts);
+    return { wallet, accounts: await deriveAccounts(signer, organization, wallet, accounts) };
   },
-  async run({ intent: { walletId, persist = true }, tx, organization, now, prepared: accounts }) {
+  addresses: ({ prepared: { wallet, accounts } }) => accountsToProve(wallet, accounts),
+  async run({ intent: { walletId, persist = true }, tx, organization, now, prepared: { accounts } }) {
     // The wallet may have gone since its keys were derived.
     await requireSealedWallet(tx, organization.id, walletId);
     if (persist) await addAccounts(tx, organization.id, walletId, accounts, now);

@@ -6,7 +6,7 @@ import { importRequestOf, takenImport, useUpImportKey } from "../../engine/impor
 import { newId } from "../../kernel/ids.ts";
 import { MAX_MNEMONIC_BYTES } from "../../kernel/limits.ts";
 import { AccountsParams, checkAccounts, WalletResult } from "./model.ts";
-import { accountsOf, addWallet, type NewWallet } from "./store.ts";
+import { accountsOf, accountsToProve, addWallet, type NewWallet } from "./store.ts";
 
 const FIELD = "parameters.encryptedBundle";
 
@@ -31,6 +31,7 @@ export const importWallet = activity({
     bundleOf(intent);
   },
   prepare,
+  addresses: ({ prepared: { wallet } }) => accountsToProve(wallet, wallet.accounts),
   async run({ tx, organization, now, prepared: { importId, wallet } }) {
     await useUpImportKey(tx, organization.id, importId, FIELD);
     await addWallet(tx, organization.id, wallet, now);

@@ -8,6 +8,7 @@ import { newId } from "../../kernel/ids.ts";
 import { MAX_WALLETS } from "../../kernel/limits.ts";
 import type { WalletFacts } from "../../policy/facts.ts";
 import type { Signer } from "../../signer/client.ts";
+import type { AddressReference } from "../../signer/protocol.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import {
   type AccountParams,
@@ -65,6 +66,16 @@ export async function generateWallet(
     accounts: accountsOf(params.accounts, publicKeys),
   };
 }
+
+/** What app proofs of a wallet's new accounts are about. */
+export const accountsToProve = (
+  { id: walletId, sealedWallet }: { id: string; sealedWallet: Uint8Array },
+  accounts: readonly NewWalletAccount[],
+): AddressReference[] =>
+  accounts.map(({ curve, path, addressFormat: format }) => ({
+    key: { kind: "walletAccount", walletId, sealedWallet: base64(sealedWallet), curve, path },
+    format,
+  }));
 
 /** Accounts with the public keys that the signer derived for them, in the same order. */
 export const accountsOf = (params: readonly AccountParams[], publicKeys: readonly string[]): NewWalletAccount[] =>

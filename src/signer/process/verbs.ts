@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { deriveAddress } from "../../crypto/addresses.ts";
 import { generateReceiver } from "../../crypto/hpke.ts";
 import { generateMnemonic } from "../../crypto/mnemonics.ts";
 import { toHex, wipe } from "../../kernel/bytes.ts";
@@ -13,6 +14,8 @@ import {
   type Sealed,
   type SignerRequest,
 } from "../protocol.ts";
+import { describeCode } from "./code.ts";
+import { addressPayload, ephemeralKeys, outcomePayload } from "./ephemeral.ts";
 import { generateSecret, isSecret, type OpenKey, publicKeyOf } from "./keys.ts";
 import { type Organization, organizationContext, withOrganization, withSecret } from "./organization.ts";
 import { SigningRefused } from "./refused.ts";
@@ -34,6 +37,9 @@ import {
 /** The root key is not open. */
 export class RootKeySealed extends Error {}
 
+const ephemeral = ephemeralKeys();
+/** Read at the start, when the files are those that were loaded. */
+const code = describeCode();
 let rootKey: Buffer | undefined;
 let secrets = secretCache({ entries: 0, lifetimeMs: 0 });
 
@@ -126,6 +132,29 @@ const verbs: { [Verb in SignerRequest["verb"]]: (request: Extract<SignerRequest,
           sealExport(targetPublicKey, secret),
         ),
       ),
+
+    describe: () => ({
+      ephemeralPublicKey: ephemeral.publicKey,
+      startedAt: ephemeral.startedAt,
+      protocolVersion: PROTOCOL_VERSION,
+      ...code,
+    }),
+
+    proveAddresses: ({ addresses, ...owner }) =>
+      withOrganization(openedRootKey(), owner, (organization) => ({
+        ephemeralPublicKey: ephemeral.publicKey,
+        proofs: addresses.map(({ key, format }) => {
+          const publicKey = withKey(organization, key, ({ curve, secret }) => publicKeyOf(curve, secret));
+          const address = deriveAddress(format, key.curve, Buffer.from(publicKey, "hex"));
+          return ephemeral.sign(addressPayload(organization.organizationId, key, address, Date.now()));
+        }),
+      })),
+
+    provePolicyOutcome({ timestampMs, policyOutcome }) {
+      openedRootKey();
+      const proof = ephemeral.sign(outcomePayload(policyOutcome, timestampMs));
+      return { ephemeralPublicKey: ephemeral.publicKey, proof };
+    },
   };
 
 function open({ protocolVersion, rootKeyFile, passphrase, mayCreate, seedCache }: OpenRequest): Responses["open"] {
@@ -203,6 +232,7 @@ export function answer(request: SignerRequest): unknown {
 /** Wipes what is open; nothing is answered after it. */
 export function forgetSecrets(): void {
   secrets.clear();
+  ephemeral.forget();
   if (rootKey) wipe(rootKey);
   rootKey = undefined;
 }

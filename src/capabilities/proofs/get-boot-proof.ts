@@ -1,0 +1,24 @@
+import { Type } from "typebox";
+import { findBootProof } from "../../engine/boot-proofs.ts";
+import { query } from "../../engine/declare.ts";
+import { Id } from "../../engine/fields.ts";
+import { fail } from "../../kernel/errors.ts";
+import { BootProof, bootProofOf, EphemeralKey } from "./model.ts";
+
+export const getBootProof = query({
+  path: "get_boot_proof",
+  summary: "Which code the signer with an ephemeral key ran, by the `publicKey` of an app proof.",
+  request: Type.Object({ organizationId: Id, ephemeralKey: EphemeralKey }),
+  response: Type.Object({ bootProof: BootProof }),
+  async run({ request: { ephemeralKey }, read, organization }) {
+    const [row] = await findBootProof(read, { ephemeralPublicKey: ephemeralKey.toLowerCase() });
+    if (!row) {
+      fail("RESOURCE_NOT_FOUND", {
+        kind: "boot proof of ephemeralKey",
+        id: ephemeralKey,
+        organizationId: organization.id,
+      });
+    }
+    return { bootProof: bootProofOf(row) };
+  },
+});

@@ -1,0 +1,5 @@
+import { getBootProof } from "./get-boot-proof.ts";
+import { getLatestBootProof } from "./get-latest-boot-proof.ts";
+import { listAppProofs } from "./list-app-proofs.ts";
+
+export const proofs = [listAppProofs, getBootProof, getLatestBootProof];

@@ -1,0 +1,177 @@
+import { createHash } from "node:crypto";
+import { fail } from "../kernel/errors.ts";
+import { canonicalJson } from "../kernel/json.ts";
+import {
+  MAX_PROVEN_ADDRESSES,
+  MAX_PROVEN_BODY_BYTES,
+  MAX_PROVEN_STATEMENT_BYTES,
+  VOTE_LIFETIME_MS,
+} from "../kernel/limits.ts";
+import type { Signer } from "../signer/client.ts";
+import type { AddressReference, PolicyOutcome, SignedPayload } from "../signer/protocol.ts";
+import type { Database } from "../storage/database.ts";
+import type { Reader } from "../storage/engine.ts";
+import { type ActivityRecord, findVotes, isLive, type VoteRecord } from "./activities.ts";
+import type { NewAppProof } from "./app-proofs.ts";
+import type { DecisionFacts, PolicyEvaluation } from "./authorize.ts";
+import { bootProofIdOf } from "./boot-proofs.ts";
+import { findAuthentications } from "./mfa.ts";
+import { policiesForProof } from "./policies.ts";
+import { findRootQuorum } from "./root-quorum.ts";
+import { loadUsers } from "./users.ts";
+
+/**
+ * What an activity's app proofs state: that it was allowed, on what, and by whom. The statement is made and signed before the
+ * transaction that carries the activity out, and made again inside it: only if it is the same, its proof is stored.
+ */
+
+/** An activity that is about to be carried out. */
+export interface Execution {
+  record: ActivityRecord;
+  isNew: boolean;
+  facts: DecisionFacts;
+  evaluations: readonly PolicyEvaluation[];
+  /** The stamp that brought it this far. */
+  stamp: Stamp;
+}
+
+type Stamp = Pick<VoteRecord, "userId" | "publicKey" | "scheme" | "message" | "signature">;
+
+/** Proofs with the statement that they hold for. */
+export interface PreparedProofs {
+  statement: string;
+  proofs: NewAppProof[];
+}
+
+/** @throws KeysteadError when the stamped body is more than a proof can carry along */
+export function refuseLargeBody(message: string): void {
+  if (Buffer.byteLength(message) <= MAX_PROVEN_BODY_BYTES) return;
+  refuse(`takes requests of at most ${MAX_PROVEN_BODY_BYTES} bytes, because proofs carry them along`);
+}
+
+/** Has the signer sign what is true of an execution now, and the addresses that it makes. Nothing is stored but its boot. */
+export async function proveExecution(
+  store: { database: Database; signer: Signer },
+  execution: Execution,
+  addresses: readonly AddressReference[],
+): Promise<PreparedProofs> {
+  const { organization, now } = execution.facts;
+  if (addresses.length > MAX_PROVEN_ADDRESSES) {
+    refuse(`proves at most ${MAX_PROVEN_ADDRESSES} addresses at once, and these are ${addresses.length}`);
+  }
+  const policyOutcome = await outcomeOf(store.database.read, execution);
+  const statement = JSON.stringify(policyOutcome);
+  if (Buffer.byteLength(statement) > MAX_PROVEN_STATEMENT_BYTES) {
+    refuse(`cannot be done: the approvals together are larger than ${MAX_PROVEN_STATEMENT_BYTES} bytes`);
+  }
+  const ofOutcome = await store.signer.ask({ verb: "provePolicyOutcome", timestampMs: String(now), policyOutcome });
+  const proofs = await withBoot(store, ofOutcome.ephemeralPublicKey, [ofOutcome.proof], now);
+  if (addresses.length === 0) return { statement, proofs };
+  const ofAddresses = await store.signer.ask({
+    verb: "proveAddresses",
+    organizationId: organization.id,
+    organizationKey: Buffer.from(organization.sealedKey).toString("base64"),
+    addresses: [...addresses],
+  });
+  proofs.push(...(await withBoot(store, ofAddresses.ephemeralPublicKey, ofAddresses.proofs, now)));
+  return { statement, proofs };
+}
+
+/** Whether what the proofs state is still true; asked in the transaction that stores them. */
+export const stillHolds = async (read: Reader, { statement }: PreparedProofs, execution: Execution): Promise<boolean> =>
+  JSON.stringify(await outcomeOf(read, execution)) === statement;
+
+function refuse(reason: string): never {
+  fail("FIELD_INVALID", { field: "generateAppProofs", reason });
+}
+
+async function withBoot(
+  store: { database: Database; signer: Signer },
+  ephemeralPublicKey: string,
+  proofs: readonly SignedPayload[],
+  now: number,
+): Promise<NewAppProof[]> {
+  const bootProofId = await bootProofIdOf(store, ephemeralPublicKey, now);
+  if (bootProofId === undefined)
+    fail("SIGNER_UNAVAILABLE", { reason: "it was restarted while it proved this request" });
+  return proofs.map((proof) => ({ ...proof, bootProofId }));
+}
+
+async function outcomeOf(read: Reader, execution: Execution): Promise<PolicyOutcome> {
+  const { organization } = execution.facts;
+  const { id: organizationId, parentId } = organization;
+  return {
+    organizationId,
+    outcome: "OUTCOME_ALLOW",
+    decisionContextDigest: digestOf(decisionContextOf(execution)),
+    organizationDataDigest: digestOf(await organizationDataOf(read, organizationId)),
+    parentOrganizationDataDigest: parentId === null ? "" : digestOf(await organizationDataOf(read, parentId)),
+    userRequestApprovals: await approvalsOf(read, execution),
+  };
+}
+
+/** Hex of the SHA-256 over the canonical JSON. docs/guide/proofs.md says of what. */
+const digestOf = (value: unknown): string => createHash("sha256").update(canonicalJson(value)).digest("hex");
+
+function decisionContextOf({ record, facts, evaluations }: Execution): unknown {
+  const { subject, submitter, approvals, now } = facts;
+  return {
+    organizationId: record.organizationId,
+    type: record.type,
+    fingerprint: record.fingerprint,
+    governedBy: subject.governedBy,
+    ...(subject.governedBy === "policies" ? { resource: subject.resource, action: subject.action } : {}),
+    submitterId: submitter.userId,
+    approvals: approvals.map(({ actor, publicKeys }) => ({ userId: actor.userId, publicKeys: [...publicKeys].sort() })),
+    policyEvaluations: evaluations,
+    timestampMs: String(now),
+  };
+}
+
+/** What decisions in an organization depend on, under the names that the API shows it with. */
+async function organizationDataOf(read: Reader, organizationId: string): Promise<unknown> {
+  return {
+    organizationId,
+    rootQuorum: await findRootQuorum(read, organizationId),
+    policies: await policiesForProof(read, organizationId),
+    users: await loadUsers(read, organizationId),
+  };
+}
+
+/** Every stamp of those who approve, each as it came: the votes first, then further credentials, and the newest last. */
+async function approvalsOf(
+  read: Reader,
+  { record, isNew, facts, stamp }: Execution,
+): Promise<PolicyOutcome["userRequestApprovals"]> {
+  const nameOf = (userId: string, publicKey: string) => `${userId} ${publicKey}`;
+  const counted = new Set(
+    facts.approvals.flatMap(({ actor, publicKeys }) => publicKeys.map((publicKey) => nameOf(actor.userId, publicKey))),
+  );
+  const stamps = new Map<string, Stamp>();
+  for (const one of [...(isNew ? [] : await storedStamps(read, record, facts.now)), stamp]) {
+    const name = nameOf(one.userId, one.publicKey);
+    if (counted.has(name)) stamps.set(name, one);
+  }
+  return [...stamps.values()].map(({ scheme, publicKey, message, signature }) => ({
+    scheme,
+    publicKey,
+    message,
+    signature,
+  }));
+}
+
+async function storedStamps(read: Reader, record: ActivityRecord, now: number): Promise<Stamp[]> {
+  const votes = await findVotes(read, record);
+  const { organizationId, id: activityId } = record;
+  const further = await findAuthentications(read, { organizationId, activityId, since: now - VOTE_LIFETIME_MS });
+  return [
+    ...votes.filter((vote) => vote.selection === "VOTE_SELECTION_APPROVED" && isLive(vote, now)),
+    ...further.map(({ user_id: userId, public_key: publicKey, scheme, message, signature }) => ({
+      userId,
+      publicKey,
+      scheme,
+      message,
+      signature,
+    })),
+  ];
+}

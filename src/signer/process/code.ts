@@ -1,0 +1,35 @@
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { extname, join } from "node:path";
+import type { DescribeResponse } from "../protocol.ts";
+
+const SOURCES = join(import.meta.dirname, "..", "..");
+const EXTENSION = extname(import.meta.filename);
+/** The layers that the signer is made of; it imports from no other. */
+const LAYERS = ["crypto", "kernel", "signer"];
+
+/**
+ * The signer's own source files and a digest over them. Packages and Node.js itself are not among them. Lines of the form
+ * `<sha256>  <path>`, so that `sha256sum` makes the same.
+ */
+export function describeCode(): Pick<DescribeResponse, "version" | "nodeVersion" | "files" | "codeDigest"> {
+  const files = LAYERS.flatMap(sourceFilesOf)
+    .sort()
+    .map((path) => ({ path, sha256: sha256(readFileSync(join(SOURCES, path))) }));
+  const { version } = JSON.parse(readFileSync(join(SOURCES, "..", "package.json"), "utf8")) as { version: string };
+  return { version, nodeVersion: process.version, files, codeDigest: codeDigestOf(files) };
+}
+
+/** The digest over a list of files, in the order given. */
+export const codeDigestOf = (files: DescribeResponse["files"]): string =>
+  sha256(Buffer.from(files.map(({ path, sha256 }) => `${sha256}  ${path}\n`).join("")));
+
+/** Paths below the sources, with slashes; tests are no part of what runs. */
+function sourceFilesOf(layer: string): string[] {
+  const names = readdirSync(join(SOURCES, layer), { recursive: true, encoding: "utf8" });
+  return names
+    .filter((name) => extname(name) === EXTENSION && !name.endsWith(`.test${EXTENSION}`) && !name.endsWith(".d.ts"))
+    .map((name) => `${layer}/${name.replaceAll("\\", "/")}`);
+}
+
+const sha256 = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");

@@ -1,0 +1,40 @@
+import type { Kysely } from "kysely";
+import type { Engine } from "../engine.ts";
+import { table } from "./table.ts";
+
+/** Which activities were to be proved, the proofs, and the signers that made them. */
+export async function up(db: Kysely<unknown>, engine: Engine): Promise<void> {
+  const create = (name: string) => table(db, engine, name);
+
+  await db.schema
+    .alterTable("activities")
+    .addColumn("wants_proofs", engine === "postgres" ? "bigint" : "integer", (column) => column.notNull().defaultTo(0))
+    .execute();
+
+  await create("boot_proofs")
+    .text("id")
+    .text("ephemeral_public_key")
+    .text("manifest")
+    .text("manifest_envelope")
+    .text("attestation")
+    .text("deployment_label")
+    .integer("started_at")
+    .integer("seen_at")
+    .primaryKey("id")
+    .unique("ephemeral_public_key")
+    .index("started_at")
+    .execute();
+
+  await create("app_proofs")
+    .text("organization_id")
+    .text("activity_id")
+    .integer("position")
+    .text("boot_proof_id")
+    .text("payload")
+    .text("signature")
+    .primaryKey("organization_id", "activity_id", "position")
+    .references(["organization_id", "activity_id"], "activities", ["organization_id", "id"])
+    .references(["boot_proof_id"], "boot_proofs", ["id"])
+    .index("boot_proof_id")
+    .execute();
+}
