@@ -20,6 +20,7 @@ export type TestEngine = (typeof engines)[number];
 
 export interface TestServer extends RunningServer {
   dataDir: string;
+  databaseUrl: string;
   credentials: Credentials;
   /** Stamps with the root user's key. */
   root: Client;
@@ -56,6 +57,7 @@ export async function startTestServer(engine: TestEngine, options: TestServerOpt
   return {
     ...server,
     dataDir,
+    databaseUrl,
     credentials,
     root: new Client(server.baseUrl, credentials.organizationId, {
       publicKey: credentials.apiKey.publicKey,

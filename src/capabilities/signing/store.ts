@@ -9,7 +9,7 @@ import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import { compressedFromShown } from "../private-keys/model.ts";
 import { findPrivateKeys } from "../private-keys/store.ts";
-import { walletFacts } from "../wallets/store.ts";
+import { oldestFirst, walletFacts } from "../wallets/store.ts";
 
 /** What signs: a private key or a wallet's account, however it was named. */
 export interface SigningKey {
@@ -42,9 +42,7 @@ const selectPrivateKeyByAddress = prepared<{ organizationId: string; lookup: str
       )
       .select(["k.id", "k.curve", "k.public_key", "k.sealed_key", "a.format", "a.address"])
       .where("a.organization_id", "=", organizationId)
-      .where("a.lookup", "=", lookup)
-      .orderBy("k.id")
-      .limit(1),
+      .where("a.lookup", "=", lookup),
 );
 const selectAccountByAddress = prepared<{ organizationId: string; lookup: string }>()(
   (db, { organizationId, lookup }) =>
@@ -64,9 +62,7 @@ const selectAccountByAddress = prepared<{ organizationId: string; lookup: string
         "w.sealed_wallet",
       ])
       .where("a.organization_id", "=", organizationId)
-      .where("a.lookup", "=", lookup)
-      .orderBy("a.id")
-      .limit(1),
+      .where("a.lookup", "=", lookup),
 );
 
 type PrivateKeyRow = Awaited<ReturnType<typeof selectPrivateKeyById>>[number];
@@ -74,7 +70,7 @@ type AccountRow = Awaited<ReturnType<typeof selectAccountByAddress>>[number];
 
 /**
  * The key that `signWith` names: the id of a private key, or an address, of a wallet's account before that of a private
- * key.
+ * key, and the oldest of several.
  *
  * @throws KeysteadError SIGNING_RESOURCE_NOT_FOUND
  */
@@ -93,9 +89,9 @@ export async function lookUpSigningKey(
     return row && ofPrivateKey(row);
   }
   const lookup = { organizationId, lookup: normalizeAddress(signWith) };
-  const [account] = await selectAccountByAddress(read, lookup);
+  const [account] = (await selectAccountByAddress(read, lookup)).sort(oldestFirst);
   if (account) return ofAccount(account);
-  const [row] = await selectPrivateKeyByAddress(read, lookup);
+  const [row] = (await selectPrivateKeyByAddress(read, lookup)).sort(oldestFirst);
   return row && { ...ofPrivateKey(row), address: { format: row.format as AddressFormat, address: row.address } };
 }
 

@@ -3,7 +3,7 @@ import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
 import { WalletAccount } from "./model.ts";
-import { findAccounts, requireWallet } from "./store.ts";
+import { findAccountsAt, requireWallet } from "./store.ts";
 
 export const getWalletAccount = query({
   path: "get_wallet_account",
@@ -19,7 +19,7 @@ export const getWalletAccount = query({
     if (!address && !path) fail("FIELD_MISSING", { field: "address" });
     await requireWallet(read, organization.id, walletId);
     const filter = { walletId, address: address || undefined, path: path || undefined };
-    const [account] = await findAccounts(read, organization.id, filter);
+    const [account] = await findAccountsAt(read, organization.id, filter);
     if (!account) {
       const id = [address, path].filter(Boolean).join(" at ");
       fail("RESOURCE_NOT_FOUND", { kind: "wallet account", id, organizationId: organization.id });

@@ -17,7 +17,7 @@ export const listWalletAccounts = query({
   response: Type.Object({ accounts: Type.Array(WalletAccount) }),
   async run({ request: { walletId, includeWalletDetails, paginationOptions }, read, organization }) {
     if (walletId !== undefined) await requireWallet(read, organization.id, walletId);
-    const accounts = await findAccounts(read, organization.id, { walletId, page: pageOf(paginationOptions) });
+    const accounts = await findAccounts(read, organization.id, walletId, pageOf(paginationOptions));
     if (!includeWalletDetails) return { accounts };
     const ids = [...new Set(accounts.map((account) => account.walletId))];
     const wallets = ids.length > 0 ? await findWallets(read, organization.id, ids) : [];

@@ -1,3 +1,4 @@
+import type { Selectable } from "kysely";
 import { type AddressFormat, deriveAddress, normalizeAddress } from "../../crypto/addresses.ts";
 import type { Curve } from "../../crypto/curves.ts";
 import type { Organization } from "../../engine/declare.ts";
@@ -10,6 +11,7 @@ import type { WalletFacts } from "../../policy/facts.ts";
 import type { Signer } from "../../signer/client.ts";
 import type { AddressReference } from "../../signer/protocol.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
+import type { Schema } from "../../storage/schema.ts";
 import {
   type AccountParams,
   caip2PrefixOf,
@@ -136,21 +138,6 @@ export async function addAccounts(
   now: number,
 ): Promise<void> {
   if (accounts.length === 0) return;
-  const paths = accounts.map(({ path }) => path);
-  const existing = await tx
-    .selectFrom("wallet_accounts")
-    .select(["id", "curve", "path", "address_format"])
-    .where("organization_id", "=", organizationId)
-    .where("wallet_id", "=", walletId)
-    .where("path", "in", paths)
-    .execute();
-  const taken = existing.find((row) =>
-    accounts.some(
-      ({ curve, path, addressFormat }) =>
-        row.curve === curve && row.path === path && row.address_format === addressFormat,
-    ),
-  );
-  if (taken) fail("WALLET_PATH_TAKEN", { id: taken.id, path: taken.path });
   const rows = accounts.map((account) => ({
     id: account.id,
     organization_id: organizationId,
@@ -166,7 +153,23 @@ export async function addAccounts(
     created_at: now,
     updated_at: now,
   }));
-  await tx.insertInto("wallet_accounts").values(rows).execute();
+  const added = await tx
+    .insertInto("wallet_accounts")
+    .values(rows)
+    .onConflict((conflict) =>
+      conflict.columns(["organization_id", "wallet_id", "path", "curve", "address_format"]).doNothing(),
+    )
+    .returning("id")
+    .execute();
+  if (added.length === accounts.length) return;
+  const ids = new Set(added.map(({ id }) => id));
+  const refused = accounts.find(({ id }) => !ids.has(id)) as NewWalletAccount;
+  const { path } = refused;
+  const found = await findAccountsAt(tx, organizationId, { walletId, path });
+  const taken = found.find(
+    ({ curve, addressFormat }) => curve === refused.curve && addressFormat === refused.addressFormat,
+  );
+  fail("WALLET_PATH_TAKEN", { id: taken?.walletAccountId ?? "", path });
 }
 
 /** A wallet as the signer needs it. */
@@ -261,54 +264,66 @@ export async function markAccountsExported(
     .execute();
 }
 
-/** What narrows a list of accounts; no page is everything. */
-interface AccountFilter {
-  ids?: readonly string[];
-  walletId?: string | undefined;
-  /** Under any spelling. */
-  address?: string | undefined;
-  path?: string | undefined;
-  page?: Page;
-}
-
-/** Accounts in the order in which they were made, which is also that of their ids. */
+/** A page of the accounts of a wallet, or of all, in the order in which they were made, which is also that of their ids. */
 export async function findAccounts(
   read: Reader,
   organizationId: string,
-  { ids, walletId, address, path, page }: AccountFilter,
+  walletId: string | undefined,
+  { limit, before, after }: Page,
 ): Promise<WalletAccount[]> {
   const rows = await read
     .selectFrom("wallet_accounts")
     .selectAll()
     .where("organization_id", "=", organizationId)
-    .$if(ids !== undefined, (accounts) => accounts.where("id", "in", ids as string[]))
     .$if(walletId !== undefined, (accounts) => accounts.where("wallet_id", "=", walletId as string))
-    .$if(address !== undefined, (accounts) => accounts.where("lookup", "=", normalizeAddress(address as string)))
-    .$if(path !== undefined, (accounts) => accounts.where("path", "=", path as string))
-    .$if(page?.before !== undefined, (accounts) => accounts.where("id", "<", page?.before as string))
-    .$if(page?.after !== undefined, (accounts) => accounts.where("id", ">", page?.after as string))
-    .orderBy("id", page?.before === undefined ? "asc" : "desc")
-    .$if(page !== undefined, (accounts) => accounts.limit(page?.limit as number))
+    // The first page begins after "": PostgreSQL then takes the rows in the order of an index, also before it has statistics.
+    .where("id", before === undefined ? ">" : "<", before ?? after ?? "")
+    .orderBy("id", before === undefined ? "asc" : "desc")
+    .limit(limit)
     .execute();
   // Going down from a cursor takes the nearest; the page itself is oldest first either way.
-  const oldestFirst = page?.before === undefined ? rows : rows.reverse();
-  return oldestFirst.map((row) => {
-    const addressFormat = row.address_format as AddressFormat;
-    const caip2Prefix = caip2PrefixOf(addressFormat);
-    return {
-      walletAccountId: row.id,
-      organizationId,
-      walletId: row.wallet_id,
-      curve: row.curve as Curve,
-      pathFormat: "PATH_FORMAT_BIP32",
-      path: row.path,
-      addressFormat,
-      address: row.address,
-      createdAt: timestampOf(row.created_at),
-      updatedAt: timestampOf(row.updated_at),
-      publicKey: row.public_key,
-      ...(row.name === null ? {} : { name: row.name }),
-      ...(caip2Prefix === undefined ? {} : { caip2Prefix }),
-    };
-  });
+  return (before === undefined ? rows : rows.reverse()).map(accountOf);
 }
+
+/** The accounts of a wallet at an address, under any spelling, and at a path; there are few of them. */
+export async function findAccountsAt(
+  read: Reader,
+  organizationId: string,
+  { walletId, address, path }: { walletId: string; address?: string | undefined; path?: string | undefined },
+): Promise<WalletAccount[]> {
+  const rows = await read
+    .selectFrom("wallet_accounts")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .where("wallet_id", "=", walletId)
+    .$if(address !== undefined, (accounts) => accounts.where("lookup", "=", normalizeAddress(address as string)))
+    .$if(path !== undefined, (accounts) => accounts.where("path", "=", path as string))
+    .execute();
+  return rows.sort(oldestFirst).map(accountOf);
+}
+
+function accountOf(row: Selectable<Schema["wallet_accounts"]>): WalletAccount {
+  const addressFormat = row.address_format as AddressFormat;
+  const caip2Prefix = caip2PrefixOf(addressFormat);
+  return {
+    walletAccountId: row.id,
+    organizationId: row.organization_id,
+    walletId: row.wallet_id,
+    curve: row.curve as Curve,
+    pathFormat: "PATH_FORMAT_BIP32",
+    path: row.path,
+    addressFormat,
+    address: row.address,
+    createdAt: timestampOf(row.created_at),
+    updatedAt: timestampOf(row.updated_at),
+    publicKey: row.public_key,
+    ...(row.name === null ? {} : { name: row.name }),
+    ...(caip2Prefix === undefined ? {} : { caip2Prefix }),
+  };
+}
+
+/**
+ * Orders the few rows that a look-up finds. The database is not asked to, as it would rather read all of an organization in
+ * that order until it meets them.
+ */
+export const oldestFirst = (one: { id: string }, other: { id: string }): number => (one.id < other.id ? -1 : 1);

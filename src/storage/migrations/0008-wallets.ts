@@ -33,8 +33,9 @@ export async function up(db: Kysely<unknown>, engine: Engine): Promise<void> {
     .times()
     .primaryKey("organization_id", "id")
     .references(["organization_id", "wallet_id"], "wallets", ["organization_id", "id"], "cascade")
-    .unique("organization_id", "wallet_id", "curve", "path", "address_format")
+    // Each way to find accounts has an index that it fills completely, which is then chosen without statistics as well.
+    .unique("organization_id", "wallet_id", "path", "curve", "address_format")
     .index("organization_id", "wallet_id", "id")
-    .index("lookup", "organization_id")
+    .index("lookup", "organization_id", "wallet_id")
     .execute();
 }
