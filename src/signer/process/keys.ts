@@ -2,8 +2,8 @@ import { createPrivateKey, createPublicKey, type KeyObject, randomBytes } from "
 import { p256 } from "@noble/curves/nist.js";
 import secp256k1 from "secp256k1";
 import { compressedPublicKey, isSecretInRange } from "../../crypto/curves.ts";
-import { recentlyUsed } from "../../crypto/recently-used.ts";
 import { toHex } from "../../kernel/bytes.ts";
+import { recentlyUsed } from "../../kernel/recently-used.ts";
 import type { Curve } from "../protocol.ts";
 
 const SECRET_BYTES = 32;
