@@ -12,7 +12,6 @@ import {
   findActivityByFingerprint,
   findVotes,
   insertActivity,
-  insertEvaluations,
   isLive,
   isOpen,
   throwFailure,
@@ -34,6 +33,7 @@ import {
 import { factsOf, factsOfStored, type Matter, matterOf } from "./decision-facts.ts";
 import type { ActivityOperation, ActivityVersion, Organization } from "./declare.ts";
 import type { Submission } from "./envelope.ts";
+import { type PolicyListRef, rememberPolicyList, storeEvaluations } from "./evaluations.ts";
 import { rememberPolicies } from "./policies.ts";
 import type { Registry } from "./registry.ts";
 import { sessionScopeProblem } from "./session-scope.ts";
@@ -157,7 +157,8 @@ async function settle(
     preparation = await prepare(engine, outcome.unprepared);
     outcome = await attempt(engine, ballot, look, preparation);
   }
-  const { activity, votes, facts, error, madeJobs } = outcome;
+  const { activity, votes, facts, error, madeJobs, policyList } = outcome;
+  if (policyList) rememberPolicyList(policyList);
   if (madeJobs) engine.observer.onNewJobs();
   if (error) throw error;
   const { read } = engine.database;
@@ -287,6 +288,8 @@ interface Recorded {
   facts: DecisionFacts;
   error?: KeysteadError;
   madeJobs?: boolean;
+  /** What the policies came to was stored with this list. */
+  policyList?: PolicyListRef | undefined;
 }
 
 async function record(
@@ -368,18 +371,11 @@ async function store(
   if (target.isFurtherStamp) await upsertAuthentication(tx, { ...vote, organizationId });
   else await upsertVote(tx, { ...vote, organizationId });
   const votes = isNew ? [vote] : await findVotes(tx, activity);
-  if (evaluations.length > 0) {
-    await insertEvaluations(tx, {
-      id: newId(),
-      organizationId,
-      activityId: activity.id,
-      voteId: votes.find(({ userId }) => userId === vote.userId)?.id ?? vote.id,
-      evaluations: JSON.stringify(evaluations),
-      now,
-    });
-  }
+  const voteId = votes.find(({ userId }) => userId === vote.userId)?.id ?? vote.id;
+  const evaluationsRow = { id: newId(), organizationId, activityId: activity.id, voteId, now };
+  const policyList = evaluations.length > 0 ? await storeEvaluations(tx, evaluationsRow, evaluations) : undefined;
   const madeJobs = await observer.onChange(tx, { activity, votes, organization: facts.organization, now });
-  return { activity, votes, facts, madeJobs };
+  return { activity, votes, facts, madeJobs, policyList };
 }
 
 function voteOf(activityId: string, { principal, selection, message, now }: Ballot): VoteRecord {

@@ -113,6 +113,8 @@ export const MAX_CACHED_EXPRESSIONS = 10_000;
 export const MAX_CACHED_EXPRESSION_LENGTH = 2 * 1024 * 1024;
 /** Columns of values of expressions kept in memory, each of up to MAX_POLICIES values. */
 export const MAX_REMEMBERED_VALUES = 1000;
+/** Lists of policies remembered as stored. */
+export const MAX_REMEMBERED_POLICY_LISTS = 10_000;
 
 /** Objects on one page of a list query. */
 export const MAX_PAGE_SIZE = 100;

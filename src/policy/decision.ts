@@ -162,13 +162,13 @@ function evaluateExpression<S extends Scope>(
   { facts, cache, columns }: Evaluating,
 ): boolean | PolicyError {
   const program = cache.program(source, scope);
-  const value = program instanceof PolicyError ? program : valueOf(program, facts[scope]);
+  const value = program instanceof PolicyError ? program : valueOrError(program, facts[scope]);
   const column = columns[scope];
   if (column !== undefined && isSettled(program, facts.condition)) column[index] = value;
   return value;
 }
 
-function valueOf<S extends Scope>(program: Program<S>, facts: FactsOf[S]): boolean | PolicyError {
+function valueOrError<S extends Scope>(program: Program<S>, facts: FactsOf[S]): boolean | PolicyError {
   try {
     return program.evaluate(facts);
   } catch (error) {

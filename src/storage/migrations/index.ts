@@ -7,6 +7,7 @@ import { up as subOrganizations } from "./0004-sub-organizations.ts";
 import { up as mfaAndSessionProfiles } from "./0005-mfa-and-session-profiles.ts";
 import { up as ipAllowlists } from "./0006-ip-allowlists.ts";
 import { up as interfacesAndInvitations } from "./0007-interfaces-and-invitations.ts";
+import { up as policyLists } from "./0008-policy-lists.ts";
 
 /** Append-only: a released migration is never edited. The name is what the database remembers. */
 export const migrations: Record<string, { up: (db: Kysely<unknown>, engine: Engine) => Promise<void> }> = {
@@ -17,4 +18,5 @@ export const migrations: Record<string, { up: (db: Kysely<unknown>, engine: Engi
   "0005-mfa-and-session-profiles": { up: mfaAndSessionProfiles },
   "0006-ip-allowlists": { up: ipAllowlists },
   "0007-interfaces-and-invitations": { up: interfacesAndInvitations },
+  "0008-policy-lists": { up: policyLists },
 };
