@@ -89,8 +89,8 @@ export function submit(
   return settle(
     engine,
     approving,
-    async (read, current) => {
-      const existing = await findActivityByFingerprint(read, current.organization.id, fingerprint);
+    fingerprint,
+    async (read, current, existing) => {
       if (existing) return considerVote(read, engine.registry, existing, current, approving, "resubmitted");
       return considerNew(read, operation, submission, fingerprint, current, approving);
     },
@@ -103,8 +103,8 @@ export function castVote(engine: SubmitEngine, fingerprint: string, ballot: Ball
   return settle(
     engine,
     ballot,
-    async (read, current) => {
-      const existing = await findActivityByFingerprint(read, current.organization.id, fingerprint);
+    fingerprint,
+    async (read, current, existing) => {
       if (!existing) fail("ACTIVITY_NOT_FOUND_BY_FINGERPRINT", {});
       return considerVote(read, engine.registry, existing, current, ballot, "voted");
     },
@@ -131,7 +131,8 @@ interface Target {
   isFurtherStamp: boolean;
 }
 
-type Consider = (read: Reader, current: Principal) => Promise<Consideration>;
+/** `existing` is the activity that has the fingerprint already. */
+type Consider = (read: Reader, current: Principal, existing: ActivityRecord | undefined) => Promise<Consideration>;
 
 /**
  * Considers and records in one transaction. Where carrying out needs the signer, it is asked between a first look and that
@@ -140,6 +141,7 @@ type Consider = (read: Reader, current: Principal) => Promise<Consideration>;
 async function settle(
   engine: SubmitEngine,
   ballot: Ballot,
+  fingerprint: string,
   consider: Consider,
   prepareFirst: boolean,
 ): Promise<ActivityView> {
@@ -148,9 +150,13 @@ async function settle(
   if (!actor.isRootQuorumMember) {
     await rememberPolicies(engine.database.read, organization.id, organization.policiesVersion);
   }
-  const look: Look = async (read) => consider(read, await reload(read, ballot.principal, ballot.now));
+  const find = (read: Reader) => findActivityByFingerprint(read, organization.id, fingerprint);
+  const look: Look = async (read) => {
+    const [current, existing] = await Promise.all([reload(read, ballot.principal, ballot.now), find(read)]);
+    return consider(read, current, existing);
+  };
   // The stamp was looked up a moment ago; the look that counts does so again.
-  const glance = () => consider(engine.database.read, ballot.principal);
+  const glance = async () => consider(engine.database.read, ballot.principal, await find(engine.database.read));
   let preparation = prepareFirst ? await prepare(engine, await glance()) : undefined;
   let outcome = await attempt(engine, ballot, look, preparation);
   while ("unprepared" in outcome) {
@@ -358,24 +364,27 @@ async function store(
     failure: failure ? JSON.stringify(failure) : null,
     now,
   };
-  if (isNew) {
-    const { type, fingerprint } = activity;
-    const inserted = await insertActivity(tx, { ...row, type, fingerprint, intent: JSON.stringify(activity.intent) });
-    // Another process stored the same body first; the next try finds it.
-    if (inserted.length === 0) throw new DatabaseFailure("retry", "the fingerprint is taken");
-  } else {
-    await updateActivity(tx, row);
-  }
+  const { organizationId, type, fingerprint } = activity;
   const vote = voteOf(activity.id, ballot);
-  const { organizationId } = activity;
-  if (target.isFurtherStamp) await upsertAuthentication(tx, { ...vote, organizationId });
-  else await upsertVote(tx, { ...vote, organizationId });
-  const votes = isNew ? [vote] : await findVotes(tx, activity);
-  const voteId = votes.find(({ userId }) => userId === vote.userId)?.id ?? vote.id;
-  const evaluationsRow = { id: newId(), organizationId, activityId: activity.id, voteId, now };
-  const policyList = evaluations.length > 0 ? await storeEvaluations(tx, evaluationsRow, evaluations) : undefined;
-  const madeJobs = await observer.onChange(tx, { activity, votes, organization: facts.organization, now });
-  return { activity, votes, facts, madeJobs, policyList };
+  // All of it is asked for at once and done in this order, so that PostgreSQL is waited for once.
+  const written = isNew
+    ? insertActivity(tx, { ...row, type, fingerprint, intent: JSON.stringify(activity.intent) })
+    : updateActivity(tx, row);
+  const voted = (target.isFurtherStamp ? upsertAuthentication : upsertVote)(tx, { ...vote, organizationId });
+  const voting = isNew ? Promise.resolve([vote]) : findVotes(tx, activity);
+  const noting = voting.then((votes) => {
+    if (evaluations.length === 0) return undefined;
+    const voteId = votes.find(({ userId }) => userId === vote.userId)?.id ?? vote.id;
+    return storeEvaluations(tx, { id: newId(), organizationId, activityId: activity.id, voteId, now }, evaluations);
+  });
+  const announcing = voting.then((votes) =>
+    observer.onChange(tx, { activity, votes, organization: facts.organization, now }),
+  );
+  await Promise.allSettled([written, voted, voting, noting, announcing]);
+  // Another process stored the same body first, and the vote has nothing to refer to; the next try finds the activity.
+  if ((await written).length === 0) throw new DatabaseFailure("retry", "the fingerprint is taken");
+  await voted;
+  return { activity, facts, votes: await voting, policyList: await noting, madeJobs: await announcing };
 }
 
 function voteOf(activityId: string, { principal, selection, message, now }: Ballot): VoteRecord {
