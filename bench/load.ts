@@ -1,7 +1,7 @@
 import { connect, type Socket } from "node:net";
 import { type StampingKey, stamper } from "../src/crypto/make-stamp.ts";
 import { parseResponse } from "./response.ts";
-import { type ScenarioName, type Subject, scenarios } from "./scenarios.ts";
+import { type AnyScenario, type Subject, scenarios } from "./scenarios.ts";
 import { percentile } from "./statistics.ts";
 
 /**
@@ -10,7 +10,7 @@ import { percentile } from "./statistics.ts";
  */
 
 export interface LoadOptions {
-  scenario: ScenarioName;
+  scenario: AnyScenario;
   subject: Subject;
   key: StampingKey;
   connections: number;

@@ -1,11 +1,9 @@
-import { join } from "node:path";
 import { createExpressionCache } from "../src/policy/cache.ts";
 import type { Voter } from "../src/policy/consensus.ts";
 import { type DecisionRequest, decide, type Policy } from "../src/policy/decision.ts";
 import { addUser, Client } from "../test/support/client.ts";
-import { createTestDatabase, startPostgres } from "../test/support/postgres.ts";
-import { cpuSeconds } from "./cpu.ts";
-import { type Load, type Product, startLoad, startProduct } from "./processes.ts";
+import { type Load, type Product, startLoad } from "./processes.ts";
+import { measureRound, type Round, type RoundOptions, startServer } from "./rounds.ts";
 import { median, percentile } from "./statistics.ts";
 
 /**
@@ -13,20 +11,18 @@ import { median, percentile } from "./statistics.ts";
  * writes of a user whom one of 100 policies lets, against the same writes of the root user, whom no policy is asked about.
  */
 
-export interface PolicyBenchOptions {
+export interface PolicyBenchOptions extends RoundOptions {
   engines: readonly ("sqlite" | "postgres")[];
-  /** Pairs of rounds of writes. */
-  rounds: number;
-  /** Of each round. */
-  seconds: number;
-  connections: number;
-  /** New; for databases and logs. */
-  folder: string;
-  profileFolder: string | undefined;
 }
 
 export type PolicyBenchResult =
-  | { scenario: "decisions" | "decisions-in-error"; policies: number; perSecond: number; p50Us: number; p99Us: number }
+  | {
+      scenario: "decisions" | "decisions-in-error";
+      policies: number;
+      perSecond: number;
+      p50Us: number;
+      p99Us: number;
+    }
   | {
       engine: string;
       scenario: "writes";
@@ -49,9 +45,6 @@ export interface PolicyBenchHooks {
 
 const MICRO_MS = 1000;
 const MAX_POLICIES = 100;
-/** Requests a second that are prepared for. */
-const PREPARED_PER_SECOND = 9000;
-const WARM_UP_SECONDS = 1;
 
 export async function benchPolicies(options: PolicyBenchOptions, hooks: PolicyBenchHooks): Promise<void> {
   for (const policies of [0, 10, 100, 1000]) {
@@ -67,15 +60,7 @@ async function benchWrites(
   options: PolicyBenchOptions,
   { onStart }: PolicyBenchHooks,
 ): Promise<PolicyBenchResult> {
-  const folder = join(options.folder, engine);
-  let databaseUrl = `sqlite:${join(options.folder, "policies.db")}`;
-  if (engine === "postgres") {
-    const postgres = await startPostgres({ durable: true });
-    onStart(() => postgres.stop());
-    databaseUrl = await createTestDatabase(postgres.url, "policies");
-  }
-  const product = await startProduct({ folder, databaseUrl, profileFolder: options.profileFolder });
-  onStart(() => product.stop());
+  const product = await startServer(engine, "policies", options, onStart);
   const key = await addWriter(product);
   const loads = [product.key, key].map((each) =>
     startLoad({ scenario: "write", subject: product.subject, key: each, connections: options.connections }),
@@ -83,7 +68,7 @@ async function benchWrites(
   for (const load of loads) onStart(() => load.stop());
   const rounds: [Round, Round][] = [];
   for (let round = 0; round < options.rounds; round++) {
-    rounds.push([await measureWrites(loads[0], product, options), await measureWrites(loads[1], product, options)]);
+    rounds.push([await measureRound(loads[0], product, options), await measureRound(loads[1], product, options)]);
   }
   const middle = (side: 0 | 1, pick: (round: Round) => number) => median(rounds.map((pair) => pick(pair[side])));
   const [none, perSecond] = [middle(0, (one) => one.perSecond), middle(1, (one) => one.perSecond)];
@@ -144,32 +129,6 @@ const forOthers = (index: number): Omit<Policy, "policyId"> =>
       condition: `activity.kind == 'SIGN_TRANSACTION' && wallet.id == 'wallet-${index}'`,
     },
   ][index % 3] as Omit<Policy, "policyId">;
-
-interface Round {
-  perSecond: number;
-  p50Ms: number;
-  p99Ms: number;
-  /** Milliseconds of the server's and the signer's CPU per 1,000 requests. */
-  cpuMs: number;
-}
-
-async function measureWrites(load: Load, { pid, port }: Product, { seconds }: PolicyBenchOptions): Promise<Round> {
-  await load.prepare(Math.ceil(PREPARED_PER_SECOND * (seconds + WARM_UP_SECONDS)));
-  let [before, after] = [0, 0];
-  const result = await load.run(
-    { port, warmUpMs: WARM_UP_SECONDS * 1000, measureMs: seconds * 1000 },
-    {
-      onStart: () => {
-        before = cpuSeconds(pid);
-      },
-      onEnd: () => {
-        after = cpuSeconds(pid);
-      },
-    },
-  );
-  const { requests, p50Ms, p99Ms } = result;
-  return { perSecond: requests / result.seconds, p50Ms, p99Ms, cpuMs: ((after - before) * 1e6) / requests };
-}
 
 const rounded = (value: number, digits: number): number => Number(value.toFixed(digits));
 

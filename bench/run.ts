@@ -10,6 +10,7 @@ import { benchPolicies, lineOfPolicies, type PolicyBenchResult } from "./policie
 import { type Load, type Product, startFloor, startLoad, startProduct, type Target } from "./processes.ts";
 import { jsonLine, type Machine, type ScenarioReport, type Side, table } from "./report.ts";
 import { type ScenarioName, scenarioNames } from "./scenarios.ts";
+import { benchSigning, lineOfSigning, type SigningBenchResult } from "./signing.ts";
 import { median } from "./statistics.ts";
 import { benchWebhooks, lineOf } from "./webhooks.ts";
 
@@ -18,7 +19,7 @@ import { benchWebhooks, lineOf } from "./webhooks.ts";
  * the medians count, because what else the machine does changes from second to second.
  */
 
-const groups = ["policies", "webhooks"] as const;
+const groups = ["policies", "signing", "webhooks"] as const;
 type Group = (typeof groups)[number];
 
 const engineNames = ["sqlite", "postgres"] as const;
@@ -51,6 +52,7 @@ interface Options {
 const USAGE = `usage: npm run bench -- [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [--profile <folder>]
                         [sqlite] [postgres] [read] [write] [sign]
        npm run bench -- policies [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [sqlite] [postgres]
+       npm run bench -- signing [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [sqlite] [postgres]
        npm run bench -- webhooks [--json] [--rounds <n>] [sqlite] [postgres]`;
 
 function readOptions(): Options {
@@ -242,6 +244,12 @@ async function main(): Promise<void> {
     const report = (result: PolicyBenchResult) =>
       void process.stdout.write(`${lineOfPolicies(result, options.json)}\n`);
     await benchPolicies({ ...options, folder }, { report, onStart: (undo) => void cleanups.push(undo) });
+    return;
+  }
+  if (options.group === "signing") {
+    const report = (result: SigningBenchResult) =>
+      void process.stdout.write(`${lineOfSigning(result, options.json)}\n`);
+    await benchSigning({ ...options, folder }, { report, onStart: (undo) => void cleanups.push(undo) });
     return;
   }
   const reports: ScenarioReport[] = [];

@@ -3,12 +3,16 @@ import { randomBytes } from "node:crypto";
 /** What is measured. The floor gets the very same requests. */
 export const scenarioNames = ["read", "write", "sign"] as const;
 export type ScenarioName = (typeof scenarioNames)[number];
+/** What `npm run bench -- signing` measures, each with a key that fits. */
+export const signingNames = ["sign_secp256k1", "sign_p256", "sign_ed25519"] as const;
+export type SigningName = (typeof signingNames)[number];
+export type AnyScenario = ScenarioName | SigningName;
 
 /** What requests name, as the product made it at its first start. */
 export interface Subject {
   organizationId: string;
   userId: string;
-  /** A secp256k1 key. */
+  /** A secp256k1 key, unless the scenario says otherwise. */
   privateKeyId: string;
 }
 
@@ -18,7 +22,23 @@ interface Scenario {
   body: (subject: Subject, index: number) => unknown;
 }
 
-export const scenarios: Record<ScenarioName, Scenario> = {
+const rawPayload = (hashFunction: string): Scenario => ({
+  path: "/public/v1/submit/sign_raw_payload",
+  body: ({ organizationId, privateKeyId }, index) => ({
+    type: "ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2",
+    timestampMs: timestamp(index),
+    organizationId,
+    parameters: {
+      signWith: privateKeyId,
+      // A digest that the client made, as wallets send it.
+      payload: randomBytes(32).toString("hex"),
+      encoding: "PAYLOAD_ENCODING_HEXADECIMAL",
+      hashFunction,
+    },
+  }),
+});
+
+export const scenarios: Record<AnyScenario, Scenario> = {
   read: {
     path: "/public/v1/query/whoami",
     body: ({ organizationId }) => ({ organizationId }),
@@ -32,21 +52,10 @@ export const scenarios: Record<ScenarioName, Scenario> = {
       parameters: { userId, userName: `Benchmark user ${index}` },
     }),
   },
-  sign: {
-    path: "/public/v1/submit/sign_raw_payload",
-    body: ({ organizationId, privateKeyId }, index) => ({
-      type: "ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2",
-      timestampMs: timestamp(index),
-      organizationId,
-      parameters: {
-        signWith: privateKeyId,
-        // A digest that the client made, as wallets send it.
-        payload: randomBytes(32).toString("hex"),
-        encoding: "PAYLOAD_ENCODING_HEXADECIMAL",
-        hashFunction: "HASH_FUNCTION_NO_OP",
-      },
-    }),
-  },
+  sign: rawPayload("HASH_FUNCTION_NO_OP"),
+  sign_secp256k1: rawPayload("HASH_FUNCTION_NO_OP"),
+  sign_p256: rawPayload("HASH_FUNCTION_NO_OP"),
+  sign_ed25519: rawPayload("HASH_FUNCTION_NOT_APPLICABLE"),
 };
 
 /** Spread over the last ten minutes, well inside what servers accept. */

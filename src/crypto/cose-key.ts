@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { type DecodeOptions, decode } from "cborg";
-import { recentlyUsed } from "./recently-used.ts";
+import { recentlyUsed } from "../kernel/recently-used.ts";
 
 /** A passkey's public key. Algorithms are COSE numbers: ES256 = -7, RS256 = -257. */
 export type CosePublicKey = { algorithm: -7 | -257; key: KeyObject };

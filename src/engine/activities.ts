@@ -238,28 +238,6 @@ export const upsertAuthentication = preparedWrite<{
     .returning("id"),
 );
 
-/** What the policies came to when this vote was cast. */
-export const insertEvaluations = preparedWrite<{
-  id: string;
-  organizationId: string;
-  activityId: string;
-  voteId: string;
-  evaluations: string;
-  now: number;
-}>()((db, row) =>
-  db
-    .insertInto("policy_evaluations")
-    .values({
-      id: row.id,
-      organization_id: row.organizationId,
-      activity_id: row.activityId,
-      vote_id: row.voteId,
-      evaluations: row.evaluations,
-      created_at: row.now,
-    })
-    .returning("id"),
-);
-
 /** Approvals and rejections lapse; the activity itself never does. */
 export const isLive = (vote: VoteRecord, now: number): boolean => now - vote.createdAt < VOTE_LIFETIME_MS;
 

@@ -4,6 +4,7 @@ import { type Decision, type DecisionRequest, decide, type Policy } from "../pol
 import { PolicyError } from "../policy/errors.ts";
 import { explainPolicy } from "../policy/explain.ts";
 import type { ActivityFacts, ConditionFacts, CredentialFacts } from "../policy/facts.ts";
+import { createValueMemory } from "../policy/remembered-values.ts";
 import { activityParams } from "../policy/schema.ts";
 import { isTransactor, type Reader } from "../storage/engine.ts";
 import { prepared } from "../storage/prepared.ts";
@@ -17,6 +18,7 @@ const MAX_CACHED_ORGANIZATIONS = 1000;
 
 /** Compiled once, for every organization that writes the same. */
 const expressions = createExpressionCache();
+const memory = createValueMemory();
 /** Policies under their version, which is read afresh with every stamp. */
 const policiesOf = new Map<string, { version: number; policies: readonly Policy[] }>();
 
@@ -90,10 +92,10 @@ export async function decideOn(
       return [];
     },
   };
-  const decision = decide(request, expressions);
+  const decision = decide(request, expressions, memory);
   if (!askedForVoters) return { ...decision, request: { ...base, voters: [] } };
   const complete = { ...base, voters: await loadVoters(read, question.organizationId) };
-  return { ...decide(complete, expressions), request: complete };
+  return { ...decide(complete, expressions, memory), request: complete };
 }
 
 /** Why each policy did not allow it, in sentences. */
@@ -130,8 +132,8 @@ async function approvalsOf(read: Reader, question: PolicyQuestion): Promise<Appr
     question.approvals.map(async ({ userId, publicKey }): Promise<Approval | undefined> => {
       const user = await loadUser(read, question.organizationId, userId);
       if (!user) return undefined;
-      const credential = credentialsOf(user).find(({ public_key }) => public_key === publicKey);
-      return { user: voterOf(user), credential };
+      const voter = voterOf(user);
+      return { user: voter, credential: voter.credentials.find(({ public_key }) => public_key === publicKey) };
     }),
   );
   return approvals.filter((approval) => approval !== undefined);
@@ -141,13 +143,22 @@ async function loadVoters(read: Reader, organizationId: string): Promise<Voter[]
   return (await loadUsers(read, organizationId)).map(voterOf);
 }
 
-const voterOf = (user: User): Voter => ({
-  id: user.userId,
-  tags: user.userTags,
-  email: user.userEmail ?? "",
-  alias: user.userName,
-  credentials: credentialsOf(user),
-});
+const voters = new WeakMap<User, Voter>();
+
+/** One object for each version of a user, by which their approvals are known again. */
+function voterOf(user: User): Voter {
+  const known = voters.get(user);
+  if (known) return known;
+  const voter = {
+    id: user.userId,
+    tags: user.userTags,
+    email: user.userEmail ?? "",
+    alias: user.userName,
+    credentials: credentialsOf(user),
+  };
+  voters.set(user, voter);
+  return voter;
+}
 
 function credentialsOf({ userId, apiKeys, authenticators }: User): CredentialFacts[] {
   return [

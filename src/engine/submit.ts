@@ -13,7 +13,6 @@ import {
   findActivityByFingerprint,
   findVotes,
   insertActivity,
-  insertEvaluations,
   isLive,
   isOpen,
   throwFailure,
@@ -36,6 +35,7 @@ import {
 import { factsOf, factsOfStored, type Matter, matterOf } from "./decision-facts.ts";
 import type { ActivityOperation, ActivityVersion, Organization } from "./declare.ts";
 import type { Submission } from "./envelope.ts";
+import { type PolicyListRef, rememberPolicyList, storeEvaluations } from "./evaluations.ts";
 import { rememberPolicies } from "./policies.ts";
 import { type Execution, type PreparedProofs, proveExecution, refuseLargeBody, stillHolds } from "./prove.ts";
 import type { Registry } from "./registry.ts";
@@ -92,8 +92,8 @@ export function submit(
   return settle(
     engine,
     approving,
-    async (read, current) => {
-      const existing = await findActivityByFingerprint(read, current.organization.id, fingerprint);
+    fingerprint,
+    async (read, current, existing) => {
       if (existing) return considerVote(read, engine.registry, existing, current, approving, "resubmitted");
       return considerNew(read, operation, submission, fingerprint, current, approving);
     },
@@ -106,8 +106,8 @@ export function castVote(engine: SubmitEngine, fingerprint: string, ballot: Ball
   return settle(
     engine,
     ballot,
-    async (read, current) => {
-      const existing = await findActivityByFingerprint(read, current.organization.id, fingerprint);
+    fingerprint,
+    async (read, current, existing) => {
       if (!existing) fail("ACTIVITY_NOT_FOUND_BY_FINGERPRINT", {});
       return considerVote(read, engine.registry, existing, current, ballot, "voted");
     },
@@ -134,7 +134,8 @@ interface Target {
   isFurtherStamp: boolean;
 }
 
-type Consider = (read: Reader, current: Principal) => Promise<Consideration>;
+/** `existing` is the activity that has the fingerprint already. */
+type Consider = (read: Reader, current: Principal, existing: ActivityRecord | undefined) => Promise<Consideration>;
 
 /**
  * Considers and records in one transaction. Where carrying out or proving it needs the signer, it is asked between a first look
@@ -144,6 +145,7 @@ type Consider = (read: Reader, current: Principal) => Promise<Consideration>;
 async function settle(
   engine: SubmitEngine,
   ballot: Ballot,
+  fingerprint: string,
   consider: Consider,
   prepareFirst: boolean,
 ): Promise<ActivityView> {
@@ -152,9 +154,13 @@ async function settle(
   if (!actor.isRootQuorumMember) {
     await rememberPolicies(engine.database.read, organization.id, organization.policiesVersion);
   }
-  const look: Look = async (read) => consider(read, await reload(read, ballot.principal, ballot.now));
+  const find = (read: Reader) => findActivityByFingerprint(read, organization.id, fingerprint);
+  const look: Look = async (read) => {
+    const [current, existing] = await Promise.all([reload(read, ballot.principal, ballot.now), find(read)]);
+    return consider(read, current, existing);
+  };
   // The stamp was looked up a moment ago; the look that counts does so again.
-  const glance = () => consider(engine.database.read, ballot.principal);
+  const glance = async () => consider(engine.database.read, ballot.principal, await find(engine.database.read));
   let preparation = prepareFirst ? await prepareIfNeeded(engine, await glance(), glance, ballot) : undefined;
   let outcome = await attempt(engine, ballot, look, preparation);
   for (let times = 1; "unprepared" in outcome; times++) {
@@ -162,7 +168,8 @@ async function settle(
     preparation = await prepareIfNeeded(engine, outcome.unprepared, glance, ballot);
     outcome = await attempt(engine, ballot, look, preparation);
   }
-  const { activity, votes, facts, error, madeJobs } = outcome;
+  const { activity, votes, facts, error, madeJobs, policyList } = outcome;
+  if (policyList) rememberPolicyList(policyList);
   if (madeJobs) engine.observer.onNewJobs();
   if (error) throw error;
   const { read } = engine.database;
@@ -346,6 +353,8 @@ interface Recorded {
   facts: DecisionFacts;
   error?: KeysteadError;
   madeJobs?: boolean;
+  /** What the policies came to was stored with this list. */
+  policyList?: PolicyListRef | undefined;
 }
 
 async function record(
@@ -422,36 +431,31 @@ async function store(
     failure: failure ? JSON.stringify(failure) : null,
     now,
   };
-  if (isNew) {
-    const { type, fingerprint } = activity;
-    const wantsProofs = activity.wantsProofs ? 1 : 0;
-    const intent = JSON.stringify(activity.intent);
-    const inserted = await insertActivity(tx, { ...row, type, fingerprint, wantsProofs, intent });
-    // Another process stored the same body first; the next try finds it.
-    if (inserted.length === 0) throw new DatabaseFailure("retry", "the fingerprint is taken");
-  } else {
-    await updateActivity(tx, row);
-  }
-  const { id: activityId, organizationId } = activity;
-  for (const [position, proof] of (proofs?.proofs ?? []).entries()) {
-    await insertAppProof(tx, { organizationId, activityId, position, ...proof });
-  }
+  const { id: activityId, organizationId, type, fingerprint } = activity;
   const vote = voteOf(activityId, ballot);
-  if (target.isFurtherStamp) await upsertAuthentication(tx, { ...vote, organizationId });
-  else await upsertVote(tx, { ...vote, organizationId });
-  const votes = isNew ? [vote] : await findVotes(tx, activity);
-  if (evaluations.length > 0) {
-    await insertEvaluations(tx, {
-      id: newId(),
-      organizationId,
-      activityId,
-      voteId: votes.find(({ userId }) => userId === vote.userId)?.id ?? vote.id,
-      evaluations: JSON.stringify(evaluations),
-      now,
-    });
-  }
-  const madeJobs = await observer.onChange(tx, { activity, votes, organization: facts.organization, now });
-  return { activity, votes, facts, madeJobs };
+  const intent = JSON.stringify(activity.intent);
+  // All of it is asked for at once and done in this order, so that PostgreSQL is waited for once.
+  const written = isNew
+    ? insertActivity(tx, { ...row, type, fingerprint, wantsProofs: activity.wantsProofs ? 1 : 0, intent })
+    : updateActivity(tx, row);
+  const proving = (proofs?.proofs ?? []).map((proof, position) =>
+    insertAppProof(tx, { organizationId, activityId, position, ...proof }),
+  );
+  const voted = (target.isFurtherStamp ? upsertAuthentication : upsertVote)(tx, { ...vote, organizationId });
+  const voting = isNew ? Promise.resolve([vote]) : findVotes(tx, activity);
+  const noting = voting.then((votes) => {
+    if (evaluations.length === 0) return undefined;
+    const voteId = votes.find(({ userId }) => userId === vote.userId)?.id ?? vote.id;
+    return storeEvaluations(tx, { id: newId(), organizationId, activityId, voteId, now }, evaluations);
+  });
+  const announcing = voting.then((votes) =>
+    observer.onChange(tx, { activity, votes, organization: facts.organization, now }),
+  );
+  await Promise.allSettled([written, ...proving, voted, voting, noting, announcing]);
+  // Another process stored the same body first, and the vote has nothing to refer to; the next try finds the activity.
+  if ((await written).length === 0) throw new DatabaseFailure("retry", "the fingerprint is taken");
+  await Promise.all([...proving, voted]);
+  return { activity, facts, votes: await voting, policyList: await noting, madeJobs: await announcing };
 }
 
 function voteOf(activityId: string, { principal, selection, message, now }: Ballot): VoteRecord {

@@ -112,6 +112,10 @@ export const MAX_CONSENSUS_STEPS = 2_000_000;
 /** Compiled expressions kept in memory, by number and by characters of their texts. */
 export const MAX_CACHED_EXPRESSIONS = 10_000;
 export const MAX_CACHED_EXPRESSION_LENGTH = 2 * 1024 * 1024;
+/** Columns of values of expressions kept in memory, each of up to MAX_POLICIES values. */
+export const MAX_REMEMBERED_VALUES = 1000;
+/** Lists of policies remembered as stored. */
+export const MAX_REMEMBERED_POLICY_LISTS = 10_000;
 
 /** Bytes of a request whose activity is to be proved: proofs carry the stamped bodies along ... */
 export const MAX_PROVEN_BODY_BYTES = 64 * 1024;

@@ -4,6 +4,7 @@ import type { FactsOf, Meter, Program } from "./compile.ts";
 import { type Approval, type ConsensusOutlook, consensusFacts, consensusOutlook, type Voter } from "./consensus.ts";
 import { PolicyError } from "./errors.ts";
 import type { ConditionFacts } from "./facts.ts";
+import { type Columns, isSettled, type ValueMemory } from "./remembered-values.ts";
 import type { Scope } from "./schema.ts";
 
 /** A policy as it is stored. An expression that is absent or empty holds always. */
@@ -65,15 +66,22 @@ export interface Decision {
  * Decides on an activity by the organization's policies: any denial denies, and so does an error in a denying policy;
  * otherwise any allowance allows; otherwise, if approvals are missing that can still come, consensus is needed; otherwise
  * nothing allows it. Root quorum and built-in rules are the caller's.
+ *
+ * With a memory, expressions whose value is known already are not evaluated again; the decision is the same.
  */
-export function decide(request: DecisionRequest, cache: ExpressionCache): Decision {
-  const meter = { left: MAX_CONSENSUS_STEPS };
-  const facts: FactsOf = {
-    consensus: consensusFacts(request.approvals),
-    condition: request.facts,
-    time: { time: { now: request.nowMs } },
+export function decide(request: DecisionRequest, cache: ExpressionCache, memory?: ValueMemory): Decision {
+  const evaluating: Evaluating = {
+    request,
+    facts: {
+      consensus: consensusFacts(request.approvals),
+      condition: request.facts,
+      time: { time: { now: request.nowMs } },
+    },
+    cache,
+    columns: memory?.columnsOf(request) ?? {},
+    meter: { left: MAX_CONSENSUS_STEPS },
   };
-  const evaluations = request.policies.map((policy) => evaluatePolicy(policy, request, facts, cache, meter));
+  const evaluations = request.policies.map((policy, index) => evaluatePolicy(policy, index, evaluating));
   for (const outcome of ["OUTCOME_DENY_EXPLICIT", "OUTCOME_ALLOW", "OUTCOME_REQUIRES_CONSENSUS"] as const) {
     const decisive = evaluations.filter((evaluation) => verdictOf(evaluation) === outcome);
     if (decisive.length > 0) return { outcome, decisive: decisive.map(({ policyId }) => policyId), evaluations };
@@ -93,41 +101,44 @@ export function denialMessage(decision: Decision): string {
     : "No policies evaluated to outcome: Allow";
 }
 
-function evaluatePolicy(
-  policy: Policy,
-  request: DecisionRequest,
-  facts: FactsOf,
-  cache: ExpressionCache,
-  meter: Meter,
-): PolicyEvaluation {
+/** What the evaluations of one decision have in common. */
+interface Evaluating {
+  request: DecisionRequest;
+  facts: FactsOf;
+  cache: ExpressionCache;
+  columns: Columns;
+  meter: Meter;
+}
+
+function evaluatePolicy(policy: Policy, index: number, evaluating: Evaluating): PolicyEvaluation {
   const { policyId, effect } = policy;
   const evaluation: PolicyEvaluation = { policyId, effect, outcome: "OUTCOME_ERROR", values: {} };
-  if (!evaluateExpression(policy, "time", facts, cache, evaluation)) {
+  if (!noteValue(policy, index, "time", evaluating, evaluation)) {
     if (evaluation.error === undefined) evaluation.outcome = "OUTCOME_TIME_INACTIVE";
     return evaluation;
   }
   // Both, whatever the first came to: an error in either is an error of the policy.
-  const condition = evaluateExpression(policy, "condition", facts, cache, evaluation);
-  const consensus = evaluateExpression(policy, "consensus", facts, cache, evaluation);
+  const condition = noteValue(policy, index, "condition", evaluating, evaluation);
+  const consensus = noteValue(policy, index, "consensus", evaluating, evaluation);
   if (evaluation.error !== undefined) return evaluation;
   evaluation.outcome = "OUTCOME_DENY_IMPLICIT";
   if (condition && consensus) {
     evaluation.outcome = effect === "EFFECT_ALLOW" ? "OUTCOME_ALLOW" : "OUTCOME_DENY_EXPLICIT";
   } else if (condition && effect === "EFFECT_ALLOW") {
-    const program = cache.program(policy.consensus as string, "consensus") as Program<"consensus">;
-    const { approvals, voters, submitterId } = request;
-    evaluation.outlook = consensusOutlook(program, approvals, voters, submitterId, meter);
+    const program = evaluating.cache.program(policy.consensus as string, "consensus") as Program<"consensus">;
+    const { approvals, voters, submitterId } = evaluating.request;
+    evaluation.outlook = consensusOutlook(program, approvals, voters, submitterId, evaluating.meter);
     if (evaluation.outlook.reachable) evaluation.outcome = "OUTCOME_REQUIRES_CONSENSUS";
   }
   return evaluation;
 }
 
 /** Notes the value, or the first error, in the evaluation; false where there is an error. */
-function evaluateExpression<S extends Scope>(
+function noteValue(
   policy: Policy,
-  scope: S,
-  facts: FactsOf,
-  cache: ExpressionCache,
+  index: number,
+  scope: Scope,
+  evaluating: Evaluating,
   evaluation: PolicyEvaluation,
 ): boolean {
   const source = policy[scope];
@@ -135,15 +146,33 @@ function evaluateExpression<S extends Scope>(
     evaluation.values[scope] = true;
     return true;
   }
-  try {
-    const program = cache.program(source, scope);
-    if (program instanceof PolicyError) throw program;
-    const value = program.evaluate(facts[scope]);
-    evaluation.values[scope] = value;
-    return value;
-  } catch (error) {
-    if (!(error instanceof PolicyError)) throw error;
-    evaluation.error ??= { scope, cause: error };
+  const value = evaluating.columns[scope]?.[index] ?? evaluateExpression(source, index, scope, evaluating);
+  if (value instanceof PolicyError) {
+    evaluation.error ??= { scope, cause: value };
     return false;
+  }
+  evaluation.values[scope] = value;
+  return value;
+}
+
+function evaluateExpression<S extends Scope>(
+  source: string,
+  index: number,
+  scope: S,
+  { facts, cache, columns }: Evaluating,
+): boolean | PolicyError {
+  const program = cache.program(source, scope);
+  const value = program instanceof PolicyError ? program : valueOrError(program, facts[scope]);
+  const column = columns[scope];
+  if (column !== undefined && isSettled(program, facts.condition)) column[index] = value;
+  return value;
+}
+
+function valueOrError<S extends Scope>(program: Program<S>, facts: FactsOf[S]): boolean | PolicyError {
+  try {
+    return program.evaluate(facts);
+  } catch (error) {
+    if (error instanceof PolicyError) return error;
+    throw error;
   }
 }

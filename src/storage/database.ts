@@ -188,6 +188,8 @@ function postgresDatabase(url: string, onError: (error: Error) => void): Databas
   };
 }
 
+const LOCK_SCOPE = "select pg_advisory_xact_lock(hashtextextended($1, 0))";
+
 async function beginPostgres(pool: pg.Pool, scope: string | undefined): Promise<OpenTransaction> {
   const client = await pool.connect().catch((error: unknown) => {
     throw translate(error);
@@ -201,19 +203,39 @@ async function beginPostgres(pool: pg.Pool, scope: string | undefined): Promise<
   const exec = (sql: string) => connection.exec(sql);
   const kysely = kyselyOn("postgres", async () => connection);
   try {
-    await exec("begin");
+    const begun = exec("begin");
     // Other processes wait here for the organization, as lanes of this one wait in GroupCommit.
-    if (scope !== undefined) await connection.all("select pg_advisory_xact_lock(hashtextextended($1, 0))", [scope]);
+    const locked = scope === undefined ? [] : connection.all(LOCK_SCOPE, [scope]);
+    await Promise.all([begun, locked]);
   } catch (error) {
     giveBack(true);
     throw error;
   }
+  // Savepoints are sent with whatever comes after them, which fails with them; nothing waits for their answers but the end.
+  let ahead: Promise<unknown> = Promise.resolve();
+  let toRelease = "";
+  const takeRelease = () => {
+    const release = toRelease;
+    toRelease = "";
+    return release;
+  };
   return {
-    savepoint: () => exec("savepoint one"),
-    release: () => exec("release one"),
-    rollbackToSavepoint: () => exec("rollback to one; release one"),
+    savepoint: async () => {
+      ahead = Promise.all([ahead, exec(`${takeRelease()}savepoint one`)]);
+      // Whoever waits for it is told; nobody may yet.
+      ahead.catch(() => {});
+    },
+    release: async () => {
+      toRelease = "release one; ";
+    },
+    rollbackToSavepoint: async () => {
+      const undone = exec("rollback to one; release one");
+      await Promise.all([ahead, undone]);
+    },
     commit: async () => {
-      await exec("commit");
+      // A transaction that is broken already is rolled back by its commit without an error; its release tells.
+      const committed = exec(`${takeRelease()}commit`);
+      await Promise.all([ahead, committed]);
       giveBack(false);
     },
     rollback: async (reason) => {

@@ -28,6 +28,8 @@ export function openPostgres({ url, maxConnections, statementTimeoutMs, onError 
     connectionTimeoutMillis: 5000,
     idleTimeoutMillis: 60_000,
     keepAlive: true,
+    // What is asked on one connection is sent at once and answered in order.
+    pipeline: true,
     application_name: "keystead",
     ...(statementTimeoutMs === undefined
       ? {}
@@ -42,18 +44,18 @@ export function openPostgres({ url, maxConnections, statementTimeoutMs, onError 
   return pool;
 }
 
-/** Runs statements on the pool, each wherever there is room, or on one connection, one after the other. */
+/** Runs statements on the pool, each wherever there is room, or on one connection, in the order of asking. */
 export class PostgresConnection implements Connection {
-  readonly #query: <Row extends pg.QueryResultRow>(query: pg.QueryConfig) => Promise<pg.QueryResult<Row>>;
+  readonly #client: pg.ClientBase | pg.Pool;
 
   constructor(client: pg.ClientBase | pg.Pool) {
-    this.#query = client instanceof pg.Pool ? (query) => client.query(query) : oneAtATime(client);
+    this.#client = client;
   }
 
   /** Runs statements without parameters or rows: BEGIN, SAVEPOINT and the like. */
   async exec(sql: string): Promise<void> {
     try {
-      await this.#query({ text: sql });
+      await this.#client.query({ text: sql });
     } catch (error) {
       throw translate(error);
     }
@@ -62,7 +64,7 @@ export class PostgresConnection implements Connection {
   async all<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
     try {
       const query = { name: statementName(sql), text: sql, values: parameters as unknown[] };
-      return (await this.#query(query)).rows as Row[];
+      return (await this.#client.query(query)).rows as Row[];
     } catch (error) {
       throw translate(error);
     }
@@ -70,7 +72,7 @@ export class PostgresConnection implements Connection {
 
   async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
     try {
-      const result = await this.#query({ text: query.sql, values: query.parameters as unknown[] });
+      const result = await this.#client.query({ text: query.sql, values: query.parameters as unknown[] });
       return { rows: result.rows as Row[], numAffectedRows: BigInt(result.rowCount ?? 0) };
     } catch (error) {
       throw translate(error);
@@ -81,20 +83,6 @@ export class PostgresConnection implements Connection {
   async *streamQuery<Row>(): AsyncIterableIterator<QueryResult<Row>> {
     throw new Error("streaming is not supported");
   }
-}
-
-/**
- * A connection works on one statement at a time, and `pg` no longer keeps the others waiting for it. They wait here, so that
- * whoever reads several things at once needs not know whether it is inside a transaction.
- */
-function oneAtATime(client: pg.ClientBase) {
-  let idle: Promise<unknown> = Promise.resolve();
-  return <Row extends pg.QueryResultRow>(query: pg.QueryConfig): Promise<pg.QueryResult<Row>> => {
-    const answer = idle.then(() => client.query<Row>(query));
-    // A statement that failed is told to whoever asked for it, and the next one runs.
-    idle = answer.catch(() => {});
-    return answer;
-  };
 }
 
 const names = new Map<string, string>();

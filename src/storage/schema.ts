@@ -270,9 +270,16 @@ export interface Schema {
     organization_id: string;
     activity_id: string;
     vote_id: string;
-    /** JSON list of `{policyId, outcome}`. */
+    /** JSON: `{list, outcomes}`, or the list of `{policyId, outcome}` that earlier versions stored. */
     evaluations: string;
     created_at: number;
+  };
+  policy_lists: {
+    organization_id: string;
+    /** The SHA-256 of `policy_ids` in base64url. */
+    id: string;
+    /** JSON list. */
+    policy_ids: string;
   };
   mfa_policies: {
     id: string;

@@ -6,6 +6,13 @@ import type { Connection } from "./engine.ts";
 import { translate } from "./failure.ts";
 
 const MAX_STATEMENTS = 512;
+/** Pages kept in memory, for each connection. */
+const CACHE_KIBIBYTES = 16 * 1024;
+/**
+ * Pages of 4 KiB in the write-ahead log before they are copied into the database. The same pages are written again and
+ * again, so the longer the log, the fewer are copied.
+ */
+const CHECKPOINT_PAGES = 8000;
 
 /** Opens a file, or `:memory:`. The pragmas make every commit durable and every reference checked. */
 export function openSqlite(file: string): SqliteConnection {
@@ -13,6 +20,7 @@ export function openSqlite(file: string): SqliteConnection {
     if (file !== ":memory:") createForOwner(file);
     const database = new DatabaseSync(file, { enableForeignKeyConstraints: true, timeout: 5000 });
     database.exec("pragma journal_mode = wal; pragma synchronous = full; pragma temp_store = memory;");
+    database.exec(`pragma cache_size = -${CACHE_KIBIBYTES}; pragma wal_autocheckpoint = ${CHECKPOINT_PAGES};`);
     return new SqliteConnection(database);
   } catch (error) {
     throw translate(error);

@@ -10,7 +10,7 @@ const tableNames = {
 };
 
 /** The tables that an activity's own record stands in. */
-export const recordTables: readonly string[] = ["activities", "votes", "policy_evaluations"];
+export const recordTables: readonly string[] = ["activities", "votes", "policy_evaluations", "policy_lists"];
 
 /** Leases come and go by themselves. */
 const volatileTables: readonly string[] = ["job_lanes"];

@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { findActivity } from "../../engine/activities.ts";
 import { query } from "../../engine/declare.ts";
+import { findEvaluations } from "../../engine/evaluations.ts";
 import { Id, OneOf, Timestamp, timestampOf } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
 
@@ -39,21 +40,15 @@ export const getPolicyEvaluations = query({
   async run({ request: { activityId }, read, organization: { id: organizationId } }) {
     const activity = await findActivity(read, organizationId, activityId);
     if (!activity) fail("RESOURCE_NOT_FOUND", { kind: "activity", id: activityId, organizationId });
-    const rows = await read
-      .selectFrom("policy_evaluations")
-      .selectAll()
-      .where("organization_id", "=", organizationId)
-      .where("activity_id", "=", activityId)
-      .orderBy("id")
-      .execute();
+    const votes = await findEvaluations(read, organizationId, activityId);
     return {
-      policyEvaluations: rows.map((row) => ({
-        id: row.id,
+      policyEvaluations: votes.map(({ id, voteId, evaluations, createdAt }) => ({
+        id,
         activityId,
         organizationId,
-        voteId: row.vote_id,
-        policyEvaluations: JSON.parse(row.evaluations),
-        createdAt: timestampOf(row.created_at),
+        voteId,
+        policyEvaluations: evaluations,
+        createdAt: timestampOf(createdAt),
       })),
     };
   },

@@ -6,7 +6,7 @@ import {
 } from "../../chains/evm/contract-interface.ts";
 import { type ProgramInterface, parseProgramInterface } from "../../chains/solana/program-interface.ts";
 import type { SolanaTransaction } from "../../chains/solana/transaction.ts";
-import { recentlyUsed } from "../../crypto/recently-used.ts";
+import { recentlyUsed } from "../../kernel/recently-used.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { findInterface } from "../smart-contract-interfaces/store.ts";
 

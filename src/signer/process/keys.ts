@@ -1,10 +1,10 @@
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes } from "node:crypto";
-import { p256 } from "@noble/curves/nist.js";
 import secp256k1 from "secp256k1";
 import { compressedPublicKey, isSecretInRange } from "../../crypto/curves.ts";
-import { recentlyUsed } from "../../crypto/recently-used.ts";
 import { toHex } from "../../kernel/bytes.ts";
+import { recentlyUsed } from "../../kernel/recently-used.ts";
 import type { Curve } from "../protocol.ts";
+import { publicPoint } from "./p256.ts";
 
 const SECRET_BYTES = 32;
 
@@ -47,7 +47,7 @@ const points = recentlyUsed<Uint8Array>(REMEMBERED_POINTS);
 export function checkWithPoint({ curve, secret, origin }: OpenKey, check: (point: Uint8Array) => boolean): boolean {
   const point =
     points.get(origin) ??
-    (curve === "CURVE_SECP256K1" ? secp256k1.publicKeyCreate(secret, false) : p256.getPublicKey(secret, false));
+    (curve === "CURVE_SECP256K1" ? secp256k1.publicKeyCreate(secret, false) : publicPoint(secret));
   const passes = check(point);
   if (passes) points.set(origin, point);
   else points.forget(origin);

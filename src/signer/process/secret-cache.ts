@@ -1,5 +1,5 @@
-import { recentlyUsed } from "../../crypto/recently-used.ts";
 import { wipe } from "../../kernel/bytes.ts";
+import { recentlyUsed } from "../../kernel/recently-used.ts";
 
 /**
  * Secrets that are costly to make, kept for a short while and for a bounded number. What goes in and what comes out are

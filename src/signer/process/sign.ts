@@ -1,11 +1,11 @@
 import { createHash, createPublicKey, sign as signWithNode, verify as verifyWithNode } from "node:crypto";
-import { p256 } from "@noble/curves/nist.js";
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import secp256k1 from "secp256k1";
 import { signSchnorr, taprootSecret, verifySchnorr, xOnlyPublicKey } from "../../crypto/schnorr.ts";
 import { toHex, wipe } from "../../kernel/bytes.ts";
 import type { Scheme, SignerHash } from "../protocol.ts";
 import { checkWithPoint, ed25519PrivateKey, type OpenKey } from "./keys.ts";
+import { bytesOf, isValid, signDigest } from "./p256.ts";
 import { SigningRefused } from "./refused.ts";
 
 export interface Signature {
@@ -54,11 +54,9 @@ function signSecp256k1(key: OpenKey, digest: Uint8Array): Signature {
 }
 
 function signP256(key: OpenKey, digest: Uint8Array): Signature {
-  const recovered = p256.sign(digest, key.secret, { prehash: false, lowS: true, format: "recovered" });
-  const signature = recovered.subarray(1);
-  const verify = (point: Uint8Array) => p256.verify(signature, digest, point, { prehash: false });
-  if (!checkWithPoint(key, verify)) throw new SignatureFault();
-  return split(signature, recovered[0] as number);
+  const signature = signDigest(digest, key.secret);
+  if (!checkWithPoint(key, (point) => isValid(signature, digest, key.secret, point))) throw new SignatureFault();
+  return split(Buffer.concat([bytesOf(signature.r), bytesOf(signature.s)]), signature.recoveryBit);
 }
 
 function signEd25519(seed: Uint8Array, message: Uint8Array): Signature {

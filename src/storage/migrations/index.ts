@@ -10,6 +10,7 @@ import { up as interfacesAndInvitations } from "./0007-interfaces-and-invitation
 import { up as wallets } from "./0008-wallets.ts";
 import { up as importsAndSecrets } from "./0009-imports-and-secrets.ts";
 import { up as appProofs } from "./0010-app-proofs.ts";
+import { up as policyLists } from "./0011-policy-lists.ts";
 
 /** Append-only: a released migration is never edited. The name is what the database remembers. */
 export const migrations: Record<string, { up: (db: Kysely<unknown>, engine: Engine) => Promise<void> }> = {
@@ -23,4 +24,5 @@ export const migrations: Record<string, { up: (db: Kysely<unknown>, engine: Engi
   "0008-wallets": { up: wallets },
   "0009-imports-and-secrets": { up: importsAndSecrets },
   "0010-app-proofs": { up: appProofs },
+  "0011-policy-lists": { up: policyLists },
 };

@@ -1,0 +1,71 @@
+import { join } from "node:path";
+import { createTestDatabase, startPostgres } from "../test/support/postgres.ts";
+import { cpuSeconds } from "./cpu.ts";
+import { type Load, type Product, startProduct } from "./processes.ts";
+
+/** What benchmarks of one server against itself have in common. */
+
+export interface RoundOptions {
+  rounds: number;
+  /** Of each round. */
+  seconds: number;
+  connections: number;
+  /** New; for databases and logs. */
+  folder: string;
+  profileFolder: string | undefined;
+}
+
+/** Is told what to undo if the benchmark is interrupted. */
+type OnStart = (undo: () => unknown) => void;
+
+/** A server with an empty database of that name. */
+export async function startServer(
+  engine: "sqlite" | "postgres",
+  name: string,
+  { folder, profileFolder }: RoundOptions,
+  onStart: OnStart,
+): Promise<Product> {
+  let databaseUrl = `sqlite:${join(folder, `${name}.db`)}`;
+  if (engine === "postgres") {
+    const postgres = await startPostgres({ durable: true });
+    onStart(() => postgres.stop());
+    databaseUrl = await createTestDatabase(postgres.url, name);
+  }
+  const product = await startProduct({ folder: join(folder, engine), databaseUrl, profileFolder });
+  onStart(() => product.stop());
+  return product;
+}
+
+export interface Round {
+  perSecond: number;
+  p50Ms: number;
+  p99Ms: number;
+  /** Milliseconds of the server's and the signer's CPU per 1,000 requests. */
+  cpuMs: number;
+}
+
+/** Requests a second that are prepared for. */
+const PREPARED_PER_SECOND = 9000;
+const WARM_UP_SECONDS = 1;
+
+export async function measureRound(
+  load: Load,
+  { pid, port }: Product,
+  { seconds }: Pick<RoundOptions, "seconds">,
+): Promise<Round> {
+  await load.prepare(Math.ceil(PREPARED_PER_SECOND * (seconds + WARM_UP_SECONDS)));
+  let [before, after] = [0, 0];
+  const result = await load.run(
+    { port, warmUpMs: WARM_UP_SECONDS * 1000, measureMs: seconds * 1000 },
+    {
+      onStart: () => {
+        before = cpuSeconds(pid);
+      },
+      onEnd: () => {
+        after = cpuSeconds(pid);
+      },
+    },
+  );
+  const { requests, p50Ms, p99Ms } = result;
+  return { perSecond: requests / result.seconds, p50Ms, p99Ms, cpuMs: ((after - before) * 1e6) / requests };
+}

@@ -1,0 +1,138 @@
+import { hash } from "node:crypto";
+import { MAX_REMEMBERED_POLICY_LISTS } from "../kernel/limits.ts";
+import { recentlyUsed } from "../kernel/recently-used.ts";
+import type { Reader, Transactor } from "../storage/engine.ts";
+import { prepared, preparedWrite } from "../storage/prepared.ts";
+import type { PolicyEvaluation } from "./authorize.ts";
+
+/**
+ * What the policies came to at each vote, as it is stored: one letter for each policy, and a reference to the list of the
+ * policies' ids. Votes are many and policies change seldom, so the list is stored once for all votes that share it.
+ */
+
+type Outcome = PolicyEvaluation["outcome"];
+
+const letters: Record<Outcome, string> = {
+  OUTCOME_ALLOW: "a",
+  OUTCOME_DENY_EXPLICIT: "d",
+  OUTCOME_DENY_IMPLICIT: "i",
+  OUTCOME_REQUIRES_CONSENSUS: "c",
+  OUTCOME_ERROR: "e",
+  OUTCOME_TIME_INACTIVE: "t",
+  OUTCOME_REQUIRES_AUTHENTICATORS: "m",
+};
+const outcomesOf = new Map(Object.entries(letters).map(([outcome, letter]) => [letter, outcome as Outcome]));
+
+/** A list of policies of an organization. */
+export interface PolicyListRef {
+  organizationId: string;
+  /** The SHA-256 of the ids. */
+  id: string;
+}
+
+/** In the column `evaluations`. Rows of versions before 0011-policy-lists have the evaluations themselves. */
+type Stored = { list: string; outcomes: string } | PolicyEvaluation[];
+
+/** Evaluations of one vote. */
+export interface VoteEvaluations {
+  id: string;
+  voteId: string;
+  evaluations: Partial<PolicyEvaluation>[];
+  /** Milliseconds. */
+  createdAt: number;
+}
+
+/** Lists that are known to be committed. */
+const committed = recentlyUsed<true>(MAX_REMEMBERED_POLICY_LISTS);
+const keyOf = ({ organizationId, id }: PolicyListRef): string => `${organizationId} ${id}`;
+
+/** Stores what the policies came to when a vote was cast; resolves to the list to be told of after the commit. */
+export async function storeEvaluations(
+  tx: Transactor,
+  row: { id: string; organizationId: string; activityId: string; voteId: string; now: number },
+  evaluations: readonly PolicyEvaluation[],
+): Promise<PolicyListRef> {
+  const policyIds = JSON.stringify(evaluations.map(({ policyId }) => policyId));
+  const list = { organizationId: row.organizationId, id: hash("sha256", policyIds, "base64url") };
+  if (!committed.get(keyOf(list))) await insertPolicyList(tx, { ...list, policyIds });
+  const stored: Stored = { list: list.id, outcomes: evaluations.map(({ outcome }) => letters[outcome]).join("") };
+  await insertEvaluations(tx, { ...row, evaluations: JSON.stringify(stored) });
+  return list;
+}
+
+/** To be called after the commit that stored the list: from now on it need not be stored again. */
+export const rememberPolicyList = (list: PolicyListRef): void => committed.set(keyOf(list), true);
+
+/** What the policies came to at every vote on an activity, the oldest first. */
+export async function findEvaluations(
+  read: Reader,
+  organizationId: string,
+  activityId: string,
+): Promise<VoteEvaluations[]> {
+  const rows = await selectEvaluations(read, { organizationId, activityId });
+  const found: VoteEvaluations[] = [];
+  for (const { id, vote_id: voteId, evaluations, created_at: createdAt } of rows) {
+    const stored = JSON.parse(evaluations) as Stored;
+    const told = Array.isArray(stored) ? stored : await evaluationsOf(read, organizationId, stored);
+    found.push({ id, voteId, evaluations: told, createdAt });
+  }
+  return found;
+}
+
+async function evaluationsOf(
+  read: Reader,
+  organizationId: string,
+  stored: { list: string; outcomes: string },
+): Promise<VoteEvaluations["evaluations"]> {
+  const [row] = await selectPolicyList(read, { organizationId, id: stored.list });
+  // A database that was set back under a running server may lack a list that was committed; the outcomes are there still.
+  const policyIds: (string | undefined)[] = row ? (JSON.parse(row.policy_ids) as string[]) : [];
+  return [...stored.outcomes].map((letter, index) => {
+    const policyId = policyIds[index];
+    const outcome = outcomesOf.get(letter);
+    return { ...(policyId === undefined ? {} : { policyId }), ...(outcome === undefined ? {} : { outcome }) };
+  });
+}
+
+const insertPolicyList = preparedWrite<{ organizationId: string; id: string; policyIds: string }>()((db, row) =>
+  db
+    .insertInto("policy_lists")
+    .values({ organization_id: row.organizationId, id: row.id, policy_ids: row.policyIds })
+    .onConflict((conflict) => conflict.columns(["organization_id", "id"]).doNothing())
+    .returning("id"),
+);
+
+const insertEvaluations = preparedWrite<{
+  id: string;
+  organizationId: string;
+  activityId: string;
+  voteId: string;
+  evaluations: string;
+  now: number;
+}>()((db, row) =>
+  db
+    .insertInto("policy_evaluations")
+    .values({
+      id: row.id,
+      organization_id: row.organizationId,
+      activity_id: row.activityId,
+      vote_id: row.voteId,
+      evaluations: row.evaluations,
+      created_at: row.now,
+    })
+    .returning("id"),
+);
+
+const selectEvaluations = prepared<{ organizationId: string; activityId: string }>()(
+  (db, { organizationId, activityId }) =>
+    db
+      .selectFrom("policy_evaluations")
+      .selectAll()
+      .where("organization_id", "=", organizationId)
+      .where("activity_id", "=", activityId)
+      .orderBy("id"),
+);
+
+const selectPolicyList = prepared<{ organizationId: string; id: string }>()((db, { organizationId, id }) =>
+  db.selectFrom("policy_lists").select("policy_ids").where("organization_id", "=", organizationId).where("id", "=", id),
+);

@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { createExpressionCache } from "../../src/policy/cache.ts";
+import type { Approval } from "../../src/policy/consensus.ts";
+import { type Decision, type DecisionRequest, decide, type Policy } from "../../src/policy/decision.ts";
+import type { ConditionFacts, ConsensusFacts } from "../../src/policy/facts.ts";
+import { createValueMemory } from "../../src/policy/remembered-values.ts";
+import { randomProgram } from "./random-programs.ts";
+
+/** Decisions with a memory are held against decisions without one, on random policies, activities and approvals. */
+
+const RUNS = process.env.KEYSTEAD_LONG_TESTS === "1" ? 20_000 : 500;
+
+const row = fc.array(fc.nat(2 ** 31 - 1), { minLength: 5, maxLength: 80, size: "max" });
+
+/** Few of each, so that activities of one class come with different facts and parameters. */
+const types = ["ACTIVITY_TYPE_SIGN_TRANSACTION_V2", "a"];
+/** Texts that look at the class alone, which random ones seldom do. */
+const ofClass = [
+  "activity.type == 'a'",
+  "activity.kind in ['a', 'b'] || activity.action != 'SIGN'",
+  "activity.type == 'a' && activity.params.type == 'a'",
+  "activity.resource == 'WALLET' && wallet.id == 'a'",
+];
+
+function policiesFrom(rows: readonly number[][]): Policy[] {
+  return rows.map((choices, index): Policy => {
+    const { scope, source } = randomProgram(choices);
+    const effect = choices[0] === undefined || choices[0] % 3 > 0 ? "EFFECT_ALLOW" : "EFFECT_DENY";
+    const condition = scope === "condition" ? source : ofClass[index % ofClass.length];
+    return { policyId: `p${index}`, effect, condition, consensus: scope === "consensus" ? source : "" };
+  });
+}
+
+/** What a random program came with, as the facts of an activity or as approvals. */
+function requestFrom(choices: number[], policies: Policy[], people: readonly Approval[]): DecisionRequest {
+  const { facts } = randomProgram(choices);
+  const [first = 0, second = 0] = choices;
+  const known = "activity" in facts ? (facts as ConditionFacts) : undefined;
+  const { approvers, credentials } = facts as ConsensusFacts;
+  const approvals = known
+    ? people.filter((_, index) => (first >> index) % 2 === 1)
+    : approvers.map((user, index) => ({ user, credential: credentials[index] }));
+  const type = types[second % types.length] as string;
+  return {
+    policies,
+    facts: { ...known, activity: { ...known?.activity, type } },
+    nowMs: Date.UTC(2026, 0, 5, 15),
+    submitterId: "a",
+    approvals,
+    voters: [],
+  };
+}
+
+const shape = (decision: Decision) =>
+  decision.evaluations.map(({ error, ...rest }) => ({
+    ...rest,
+    error: error && { scope: error.scope, code: error.cause.code, message: error.cause.description },
+  }));
+
+test(`${RUNS} lists of policies decide on a row of activities as if nothing were remembered`, (context) => {
+  const people: Approval[] = ["a", "b"].map((id) => ({ user: { id, tags: ["a"] } }));
+  let found = 0;
+  fc.assert(
+    fc.property(
+      fc.array(row, { minLength: 1, maxLength: 8 }),
+      fc.array(row, { minLength: 2, maxLength: 12 }),
+      (a, b) => {
+        const memory = createValueMemory(5);
+        const cache = createExpressionCache();
+        const policies = policiesFrom(a);
+        for (const request of b.map((choices) => requestFrom(choices, policies, people))) {
+          const { condition = [], consensus = [] } = memory.columnsOf(request);
+          found += [...condition, ...consensus].filter((value) => value !== undefined).length;
+          const remembering = decide(request, cache, memory);
+          const fresh = decide(request, cache);
+          assert.deepEqual(shape(remembering), shape(fresh), JSON.stringify(policies));
+          assert.equal(remembering.outcome, fresh.outcome);
+          assert.deepEqual(remembering.decisive, fresh.decisive);
+        }
+      },
+    ),
+    { numRuns: RUNS },
+  );
+  context.diagnostic(`${found} values were remembered`);
+  assert.ok(found > RUNS, String(found));
+});
+
+const cache = createExpressionCache();
+const activity = { type: "ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2", kind: "SIGN_RAW_PAYLOAD", action: "SIGN" };
+const wallet = { id: "W", imported: false, exported: false, label: "" };
+
+function outcomes(memory: ReturnType<typeof createValueMemory>, policies: Policy[], facts: ConditionFacts): string[] {
+  const request = { policies, facts, nowMs: 0, submitterId: "a", approvals: [], voters: [] };
+  return decide(request, cache, memory).evaluations.map(({ outcome }) => outcome);
+}
+
+test("a fact that appears, or changes, is looked at", () => {
+  const memory = createValueMemory();
+  const policies: Policy[] = [
+    { policyId: "p", effect: "EFFECT_ALLOW", condition: "activity.action == 'SIGN' && wallet.id == 'W'" },
+  ];
+  assert.deepEqual(outcomes(memory, policies, { activity }), ["OUTCOME_ERROR"]);
+  assert.deepEqual(outcomes(memory, policies, { activity }), ["OUTCOME_ERROR"]);
+  assert.deepEqual(outcomes(memory, policies, { activity, wallet }), ["OUTCOME_ALLOW"]);
+  assert.deepEqual(outcomes(memory, policies, { activity, wallet: { ...wallet, id: "V" } }), ["OUTCOME_DENY_IMPLICIT"]);
+});
+
+test("another list of policies has values of its own", () => {
+  const memory = createValueMemory();
+  const allowing = (condition: string): Policy[] => [{ policyId: "p", effect: "EFFECT_ALLOW", condition }];
+  assert.deepEqual(outcomes(memory, allowing("activity.action == 'SIGN'"), { activity }), ["OUTCOME_ALLOW"]);
+  assert.deepEqual(outcomes(memory, allowing("activity.action != 'SIGN'"), { activity }), ["OUTCOME_DENY_IMPLICIT"]);
+});
