@@ -7,6 +7,7 @@ import { mfa } from "./mfa/index.ts";
 import { organizations } from "./organizations/index.ts";
 import { policies } from "./policies/index.ts";
 import { privateKeys } from "./private-keys/index.ts";
+import { secrets } from "./secrets/index.ts";
 import { sessions } from "./sessions/index.ts";
 import { signing } from "./signing/index.ts";
 import { smartContractInterfaces } from "./smart-contract-interfaces/index.ts";
@@ -26,6 +27,7 @@ export const operations: readonly Operation[] = [
   ...tags,
   ...privateKeys,
   ...wallets,
+  ...secrets,
   ...signing,
   ...policies,
   ...mfa,

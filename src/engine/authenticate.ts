@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Kysely } from "kysely";
+import { type Kysely, sql } from "kysely";
 import { type ApiKeyStamp, decodeApiKeyStamp, verifyApiKeyStamp } from "../crypto/stamps.ts";
 import { decodeWebAuthnStamp, verifyWebAuthnStamp, type WebAuthnStamp } from "../crypto/webauthn-assertion.ts";
 import { parseOrigins } from "../crypto/webauthn-data.ts";
@@ -277,15 +277,18 @@ type Db = Pick<Kysely<Schema>, "selectFrom">;
 type KeyLookup = { organizationId: string; publicKey: string };
 type CredentialLookup = { organizationId: string; credentialId: string };
 
-const apiKeyHolders = (db: Db, { publicKey }: KeyLookup) =>
+/**
+ * Credentials of one kind as `c`, with the organization `o` of the request, the holder `u`, the holder's seat `m` in the
+ * root quorum, and the IP allowlist `a` of the holder's organization, if it is enabled.
+ */
+const holders = (db: Db, credentials: "api_keys as c" | "authenticators as c") =>
   db
     .selectFrom("organizations as o")
-    .innerJoin("api_keys as c", (join) =>
-      join
-        .on("c.public_key", "=", publicKey)
-        .on((on) =>
-          on.or([on("c.organization_id", "=", on.ref("o.id")), on("c.organization_id", "=", on.ref("o.parent_id"))]),
-        ),
+    // Both kinds have the columns that are named here; what only one has is named by `sql.ref`.
+    .innerJoin(credentials as "api_keys as c", (join) =>
+      join.on((on) =>
+        on.or([on("c.organization_id", "=", on.ref("o.id")), on("c.organization_id", "=", on.ref("o.parent_id"))]),
+      ),
     )
     .innerJoin("users as u", (join) =>
       join.onRef("u.organization_id", "=", "c.organization_id").onRef("u.id", "=", "c.user_id"),
@@ -299,12 +302,16 @@ const apiKeyHolders = (db: Db, { publicKey }: KeyLookup) =>
         .onRef("a.id", "=", "c.organization_id")
         .on("a.enabled", "=", 1),
     )
+    .select([...holderColumns]);
+
+const apiKeyHolders = (db: Db, { publicKey }: KeyLookup) =>
+  holders(db, "api_keys as c")
+    .where("c.public_key", "=", publicKey)
     // A key's list counts only beside an enabled one of the organization; without that nothing is looked up.
     .leftJoin("ip_allowlists as k", (join) =>
       join.onRef("k.organization_id", "=", "a.organization_id").onRef("k.id", "=", "c.id"),
     )
     .select([
-      ...holderColumns,
       "c.credential_type",
       "c.expires_at",
       "c.session_profile_id",
@@ -323,34 +330,20 @@ const selectSubOrganizationApiKeyHolders = prepared<KeyLookup>()((db, lookup) =>
 );
 
 const authenticatorHolders = (db: Db, { credentialId }: CredentialLookup) =>
-  db
-    .selectFrom("organizations as o")
-    .innerJoin("authenticators as c", (join) =>
-      join
-        .on("c.credential_id", "=", credentialId)
-        .on((on) =>
-          on.or([on("c.organization_id", "=", on.ref("o.id")), on("c.organization_id", "=", on.ref("o.parent_id"))]),
-        ),
-    )
-    .innerJoin("users as u", (join) =>
-      join.onRef("u.organization_id", "=", "c.organization_id").onRef("u.id", "=", "c.user_id"),
-    )
-    .leftJoin("root_quorum_members as m", (join) =>
-      join.onRef("m.organization_id", "=", "c.organization_id").onRef("m.user_id", "=", "c.user_id"),
-    )
-    .leftJoin("ip_allowlists as a", (join) =>
-      join
-        .onRef("a.organization_id", "=", "c.organization_id")
-        .onRef("a.id", "=", "c.organization_id")
-        .on("a.enabled", "=", 1),
-    )
+  holders(db, "authenticators as c")
+    .where(sql.ref("c.credential_id"), "=", credentialId)
     // A parent's rule on origins holds for its sub-organizations.
     .leftJoin("organization_features as f", (join) =>
       join
         .on((on) => on("f.organization_id", "=", on.fn.coalesce("o.parent_id", "o.id")))
         .on("f.name", "=", "FEATURE_NAME_WEBAUTHN_ORIGINS"),
     )
-    .select([...holderColumns, "c.public_key", "c.rp_id_hash", "f.name as origins_rule", "f.value as allowed_origins"]);
+    .select([
+      sql.ref<Uint8Array>("c.public_key").as("public_key"),
+      sql.ref<Uint8Array>("c.rp_id_hash").as("rp_id_hash"),
+      "f.name as origins_rule",
+      "f.value as allowed_origins",
+    ]);
 
 const selectAuthenticatorHolders = prepared<CredentialLookup>()((db, lookup) =>
   authenticatorHolders(db, lookup).where("o.id", "=", lookup.organizationId),

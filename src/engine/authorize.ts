@@ -1,4 +1,4 @@
-import type { ErrorDetail } from "../kernel/errors.ts";
+import { type ErrorDetail, fail } from "../kernel/errors.ts";
 import { denialMessage, type Outcome } from "../policy/decision.ts";
 import type { Reader } from "../storage/engine.ts";
 import type { Actor, Organization, PolicyFacts, Subject } from "./declare.ts";
@@ -11,6 +11,7 @@ import {
   type PolicyDecision,
   type PolicyQuestion,
 } from "./policies.ts";
+import { loadUser } from "./users.ts";
 
 /** What each policy came to; stored with the vote that made it be asked. */
 export interface PolicyEvaluation {
@@ -57,6 +58,10 @@ export interface DecisionFacts {
  * submitter's come first: without them nothing happens. What would be denied anyway is denied at once.
  */
 export async function decide(read: Reader, facts: DecisionFacts): Promise<Decision> {
+  const problem = await onlyUserProblem(read, facts);
+  if (problem !== undefined) {
+    return { outcome: "deny", reason: problem, details: denialDetails(problem, []), evaluations: [] };
+  }
   const withAll = await weigh(read, facts);
   if (withAll.outcome === "deny") return withAll;
   const unmet = await unmetMfa(read, facts);
@@ -111,6 +116,16 @@ export async function owesAuthenticators(read: Reader, facts: DecisionFacts, vot
 
 const isOwnCredential = (subject: Subject, submitter: Actor): boolean =>
   subject.governedBy === "policies" && subject.ownerId !== undefined && subject.ownerId === submitter.userId;
+
+/** Why nobody but another user may ask for this, if that is so. */
+async function onlyUserProblem(read: Reader, facts: DecisionFacts): Promise<string | undefined> {
+  const { subject, submitter, organization } = facts;
+  const onlyUserId = subject.governedBy === "policies" ? subject.onlyUserId : undefined;
+  if (onlyUserId === undefined || onlyUserId === submitter.userId) return undefined;
+  const user = await loadUser(read, organization.id, onlyUserId);
+  if (!user) fail("RESOURCE_NOT_FOUND", { kind: "user", id: onlyUserId, organizationId: organization.id });
+  return `Only user ${onlyUserId} may ask for this: users import for themselves alone.`;
+}
 
 /** What each part of a decision comes to, for those who want to know beforehand. */
 export async function simulate(

@@ -53,14 +53,17 @@ export type Subject =
         | "ORGANIZATION"
         | "POLICY"
         | "PRIVATE_KEY"
+        | "SECRET"
         | "SESSION_PROFILE"
         | "SMART_CONTRACT_INTERFACE"
         | "USER"
         | "WALLET"
         | "WEBHOOK_ENDPOINT";
-      action: "CREATE" | "UPDATE" | "DELETE" | "SIGN";
+      action: "CREATE" | "UPDATE" | "DELETE" | "SIGN" | "IMPORT" | "EXPORT";
       /** Whose credentials these are, where users may manage their own. */
       ownerId?: string;
+      /** The user who alone may ask for it: a request of anybody else is denied, whatever policies and quorum say. */
+      onlyUserId?: string;
     };
 
 /** What the installation is set to, where rules on requests depend on it. */
@@ -82,13 +85,20 @@ export interface PrepareContext<Intent> {
   read: Reader;
   organization: Organization;
   signer: Pick<Signer, "ask">;
+  /** The user who asked first. */
+  submitterId: string;
+  /** Milliseconds. */
+  now: number;
 }
 
 export interface RunContext<Intent, Prepared> {
   intent: Intent;
   tx: Transactor;
   organization: Organization;
+  /** Whose request or vote has it carried out. */
   actor: Actor;
+  /** The user who asked first. */
+  submitterId: string;
   /** Milliseconds; the one time of the whole activity. */
   now: number;
   prepared: Prepared;

@@ -19,9 +19,12 @@ export interface ServiceKey {
   sealedKey: Uint8Array;
 }
 
-export type ServiceKeyPurpose = "webhook";
+/** `webhook` signs deliveries; `bundle` signs the envelopes around what is imported and exported. */
+export type ServiceKeyPurpose = "webhook" | "bundle";
 
-const curveOfPurpose: Record<ServiceKeyPurpose, Curve> = { webhook: "CURVE_ED25519" };
+const curveOfPurpose: Record<ServiceKeyPurpose, Curve> = { webhook: "CURVE_ED25519", bundle: "CURVE_P256" };
+
+export const serviceKeyPurposes = Object.keys(curveOfPurpose) as ServiceKeyPurpose[];
 
 /** The service keys are sealed for this owner; no organization can have its form of name. */
 const OWNER = "service";
@@ -29,10 +32,12 @@ const OWNER_KEY = "service_owner_key";
 const PUBLISHED_AFTER_RETIREMENT_MS = 7 * 24 * 60 * 60 * 1000;
 
 type KeyStore = { database: Database; signer: Signer };
+/** What it takes to sign. */
+export type ServiceSigner = { read: Reader; signer: Pick<Signer, "ask"> };
 
 /** Makes the keys that are missing. */
 export async function ensureServiceKeys(store: KeyStore, now: number): Promise<void> {
-  for (const purpose of Object.keys(curveOfPurpose) as ServiceKeyPurpose[]) {
+  for (const purpose of serviceKeyPurposes) {
     const [current] = await selectCurrent(store.database.read, { purpose });
     if (!current) await addServiceKey(store, purpose, now, { onlyIfNone: true });
   }
@@ -48,7 +53,7 @@ async function addServiceKey(
   now: number,
   { onlyIfNone }: { onlyIfNone: boolean },
 ): Promise<string> {
-  const organizationKey = await ownerKey({ database, signer });
+  const organizationKey = await ensureOwnerKey({ database, signer });
   const id = newId();
   const curve = curveOfPurpose[purpose];
   const keys = [{ keyId: id, curve }];
@@ -92,40 +97,42 @@ export async function publishedServiceKeys(
   }));
 }
 
-/** Signs messages with a service key; Ed25519 signatures of 64 bytes. */
+/** Signs messages with a service key: EdDSA, or ECDSA over their SHA-256; signatures of 64 bytes, R || S or r || s. */
 export async function signWithServiceKey(
-  store: KeyStore,
+  { read, signer }: ServiceSigner,
   key: ServiceKey,
   messages: readonly Buffer[],
 ): Promise<Buffer[]> {
-  const { signatures } = await store.signer.ask({
+  const { signatures } = await signer.ask({
     verb: "sign",
     organizationId: OWNER,
-    organizationKey: await ownerKey(store),
+    organizationKey: await ownerKey(read),
     key: {
       kind: "privateKey",
       keyId: key.id,
       curve: key.curve,
       sealedKey: Buffer.from(key.sealedKey).toString("base64"),
     },
-    hash: "none",
+    hash: key.curve === "CURVE_ED25519" ? "none" : "sha256",
     payloads: messages.map((message) => message.toString("base64")),
   });
   return signatures.map(({ r, s }) => Buffer.from(r + s, "hex"));
 }
 
 /** It never changes once it is stored. */
-const ownerKeys = new WeakMap<Database, string>();
+const ownerKeys = new WeakMap<Reader, string>();
 
-/** The sealed key that the service keys are sealed under, made at its first use. */
-async function ownerKey(store: KeyStore): Promise<string> {
-  const { database } = store;
-  const key = ownerKeys.get(database) ?? (await storedOwnerKey(store));
-  ownerKeys.set(database, key);
-  return key;
+/** The sealed key that the service keys are sealed under; it is there where any of them is. */
+async function ownerKey(read: Reader): Promise<string> {
+  const known = ownerKeys.get(read);
+  if (known !== undefined) return known;
+  const [stored] = await selectOwnerKey(read, { name: OWNER_KEY });
+  if (!stored) return fail("SIGNER_UNAVAILABLE", { reason: "there are no service keys yet" });
+  ownerKeys.set(read, stored.value);
+  return stored.value;
 }
 
-async function storedOwnerKey({ database, signer }: KeyStore): Promise<string> {
+async function ensureOwnerKey({ database, signer }: KeyStore): Promise<string> {
   const [known] = await selectOwnerKey(database.read, { name: OWNER_KEY });
   if (known) return known.value;
   const { organizationKey } = await signer.ask({ verb: "createOrganizationKey", organizationId: OWNER });

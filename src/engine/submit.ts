@@ -151,10 +151,10 @@ async function settle(
   const look: Look = async (read) => consider(read, await reload(read, ballot.principal, ballot.now));
   // The stamp was looked up a moment ago; the look that counts does so again.
   const glance = () => consider(engine.database.read, ballot.principal);
-  let preparation = prepareFirst ? await prepare(engine, await glance()) : undefined;
+  let preparation = prepareFirst ? await prepareIfNeeded(engine, await glance(), glance) : undefined;
   let outcome = await attempt(engine, ballot, look, preparation);
   while ("unprepared" in outcome) {
-    preparation = await prepare(engine, outcome.unprepared);
+    preparation = await prepareIfNeeded(engine, outcome.unprepared, glance);
     outcome = await attempt(engine, ballot, look, preparation);
   }
   const { activity, votes, facts, error, madeJobs } = outcome;
@@ -181,9 +181,28 @@ const needsPreparation = (consideration: Consideration): consideration is Consid
 async function prepare(engine: SubmitEngine, consideration: Consideration): Promise<Preparation | undefined> {
   if (!needsPreparation(consideration)) return undefined;
   const { operation, intent, isNew } = consideration.target;
-  const { organization } = consideration.facts;
-  const value = await operation.prepare?.({ intent, read: engine.database.read, organization, signer: engine.signer });
+  const { organization, submitter, now } = consideration.facts;
+  const { database, signer } = engine;
+  const submitterId = submitter.userId;
+  const value = await operation.prepare?.({ intent, read: database.read, organization, signer, submitterId, now });
   return { value, unordered: operation.changesNothing && isNew };
+}
+
+/**
+ * The same, but what fails counts only if it is still to be done: an equal request may have been carried out meanwhile, and
+ * have used up what this one needs.
+ */
+async function prepareIfNeeded(
+  engine: SubmitEngine,
+  consideration: Consideration,
+  glance: () => Promise<Consideration>,
+): Promise<Preparation | undefined> {
+  try {
+    return await prepare(engine, consideration);
+  } catch (error) {
+    if (needsPreparation(await glance())) throw error;
+    return undefined;
+  }
 }
 
 async function attempt(
@@ -308,7 +327,8 @@ async function record(
       const { organization } = facts;
       const { now } = ballot;
       const { actor } = ballot.principal;
-      const result = await operation.run({ intent, tx, organization, actor, now, prepared });
+      const submitterId = facts.submitter.userId;
+      const result = await operation.run({ intent, tx, organization, actor, submitterId, now, prepared });
       const wireResult = { [version.resultKey]: version.resultFrom(result) };
       return store(engine, tx, consideration, ballot, { status: "ACTIVITY_STATUS_COMPLETED", result: wireResult });
     }

@@ -63,6 +63,8 @@ export const MAX_RLP_DEPTH = 16;
 export const MAX_CONTRACT_FUNCTIONS = 2000;
 /** Array dimensions of one type of a contract's interface. */
 export const MAX_ABI_DIMENSIONS = 16;
+/** Characters of an address that a request names. */
+export const MAX_ADDRESS_LENGTH = 1024;
 /** Levels of a derivation path below its `m`. */
 export const MAX_PATH_LEVELS = 10;
 
@@ -121,6 +123,17 @@ export const COMMIT_DEADLINE_MS = 15_000;
 export const MAX_MNEMONIC_BYTES = 4096;
 /** Bytes of an imported secret. */
 export const MAX_SECRET_BYTES = 64 * 1024;
+/** Secrets imported or exported by one request; the result of an activity is stored with it. */
+export const MAX_SECRETS_PER_REQUEST = 10;
+export const MAX_SECRETS = 1000;
+/** Static properties of a secret ... */
+export const MAX_SECRET_PROPERTIES = 32;
+/** ... and characters of the value of one. */
+export const MAX_SECRET_PROPERTY_LENGTH = 1024;
+/** An import must follow its initialization within this time ... */
+export const IMPORT_KEY_LIFETIME_MS = 24 * 60 * 60 * 1000;
+/** ... and so many of one user's can be open, those of secrets apart from all others; the oldest make room. */
+export const MAX_IMPORT_KEYS = 20;
 
 /** How long the signer may take over one message. */
 export const SIGNER_DEADLINE_MS = 10_000;

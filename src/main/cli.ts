@@ -2,7 +2,7 @@ import { Command } from "commander";
 import { removeAllAllowlists } from "../capabilities/ip-allowlists/store.ts";
 import { normalizePublicKey } from "../crypto/public-keys.ts";
 import { listJobs, retryDeadJobs } from "../engine/job-admin.ts";
-import { rotateServiceKey } from "../engine/service-keys.ts";
+import { rotateServiceKey, serviceKeyPurposes } from "../engine/service-keys.ts";
 import { createLogger } from "../kernel/log.ts";
 import type { Database } from "../storage/database.ts";
 import { call } from "./call.ts";
@@ -129,9 +129,12 @@ withConfig(
     .command("rotate")
     .description("Replace one of the installation's own keys; the old one stays published for a while."),
 )
-  .argument("<key>", "webhook")
-  .action(async (purpose: string, { config: file }: { config?: string }) => {
-    if (purpose !== "webhook") throw new StartProblem(`there is no service key ${purpose}; known is webhook`);
+  .argument("<key>", serviceKeyPurposes.join(" or "))
+  .action(async (name: string, { config: file }: { config?: string }) => {
+    const purpose = serviceKeyPurposes.find((known) => known === name);
+    if (purpose === undefined) {
+      throw new StartProblem(`there is no service key ${name}; known are ${serviceKeyPurposes.join(" and ")}`);
+    }
     await withInstallation(readConfig(file), async (opened) => {
       printJson({ keyId: await rotateServiceKey(opened, purpose, Date.now()) });
     });

@@ -10,7 +10,9 @@ import {
   webhookVerificationKeys,
 } from "../capabilities/webhooks/index.ts";
 import { createOutboundClient, type OutboundClient } from "../delivery/outbound.ts";
+import { bundleVerificationKeys } from "../engine/bundle-envelopes.ts";
 import { createEngine } from "../engine/engine.ts";
+import { pruneImportKeys } from "../engine/import-keys.ts";
 import { JobWorker } from "../engine/job-worker.ts";
 import { pruneJobLanes } from "../engine/prune-job-lanes.ts";
 import { createRegistry } from "../engine/registry.ts";
@@ -59,7 +61,7 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
   const { database, signer } = opened;
   const outbound = createOutboundClient({ allowPrivateNetworks });
   const services = { database, signer, outbound, clock, log: logger };
-  const kinds = [deliverWebhook(config.webhooks), pruneWebhookEvents, pruneJobLanes];
+  const kinds = [deliverWebhook(config.webhooks), pruneWebhookEvents, pruneJobLanes, pruneImportKeys];
   const worker = new JobWorker({ services, kinds });
   let app: FastifyInstance | undefined;
   try {
@@ -80,7 +82,10 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
       metrics,
       readiness: () => readinessOf(opened),
       webhookKeySet: () => webhookKeySet(database.read, clock()),
-      serviceKeys: async () => ({ webhook: await webhookVerificationKeys(database.read, clock()) }),
+      serviceKeys: async () => ({
+        webhook: await webhookVerificationKeys(database.read, clock()),
+        bundle: await bundleVerificationKeys(database.read, clock()),
+      }),
       info,
       trustedProxies: config.trustedProxies,
       ...(onAnswer ? { onAnswer } : {}),

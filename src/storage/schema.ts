@@ -315,6 +315,27 @@ export interface Schema {
     created_at: number;
     updated_at: number;
   };
+  /** Each serves one import of one user, for a day. */
+  import_keys: {
+    organization_id: string;
+    id: string;
+    user_id: string;
+    purpose: "key" | "secret";
+    sealed_key: Uint8Array;
+    /** Lowercase hex of the uncompressed point. */
+    target_public_key: string;
+    created_at: number;
+  };
+  secrets: {
+    id: string;
+    organization_id: string;
+    name: string | null;
+    /** JSON list of `{key, value}`. */
+    static_properties: string;
+    sealed_secret: Uint8Array;
+    exported: number;
+    created_at: number;
+  };
   invitations: {
     id: string;
     organization_id: string;

@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { keccak_256 } from "@noble/hashes/sha3.js";
+import {
+  decryptExportBundle,
+  decryptSecretBundle,
+  encryptPrivateKeyToBundle,
+  encryptSecretToBundle,
+  encryptWalletToBundle,
+  generateP256KeyPair,
+} from "@turnkey/crypto";
 import secp256k1 from "secp256k1";
 import { operations } from "../../src/capabilities/index.ts";
 import { newId } from "../../src/kernel/ids.ts";
@@ -9,14 +17,19 @@ import { apiKeyParams, generateApiKey, type Json } from "../support/client.ts";
 import { httpSdk, type Sdk, type SdkOptions, serverSdk } from "../support/sdk.ts";
 import { onEachEngine, type TestServer } from "../support/server.ts";
 
-const extensions = ["list_invitations", "simulate_policy", "list_webhook_deliveries", "redeliver_webhook"];
+const [listInvitations, ...otherExtensions] = [
+  "list_invitations",
+  "simulate_policy",
+  "list_webhook_deliveries",
+  "redeliver_webhook",
+] as const;
 const sdks = [
-  { name: "@turnkey/http", connect: httpSdk, unknown: extensions },
+  { name: "@turnkey/http", connect: httpSdk, unknown: [listInvitations, ...otherExtensions] },
   // Older than the others, and left out of this SDK.
   {
     name: "@turnkey/sdk-server",
     connect: serverSdk,
-    unknown: ["get_organization", "create_api_only_users", ...extensions],
+    unknown: ["get_organization", "create_api_only_users", listInvitations, "init_import_secrets", ...otherExtensions],
   },
 ];
 
@@ -277,6 +290,82 @@ function tellStory(server: () => TestServer, connect: (options: SdkOptions) => S
       assert.deepEqual(await done("delete_wallets", { walletIds: [walletId], deleteWithoutExport: true }), {
         walletIds: [walletId],
       });
+    });
+  });
+
+  describe("imports and exports", () => {
+    const encryptionSuite = "TRANSPORT_ENCRYPTION_SUITE_ENCLAVE_ENCRYPT_V1";
+    const { privateKey: embeddedKey, publicKeyUncompressed: targetPublicKey } = generateP256KeyPair();
+
+    /** What the client library is told of the organization and of the key to trust. */
+    const trusted = async () => {
+      const { serviceKeys } = (await (await fetch(`${server().baseUrl}/.well-known/keystead.json`)).json()) as Json;
+      const { organizationId, userId } = server().credentials;
+      return { organizationId, userId, dangerouslyOverrideSignerPublicKey: serviceKeys.bundle[0].publicKey };
+    };
+    const opened = async (exportBundle: string, returnMnemonic: boolean) =>
+      decryptExportBundle({ exportBundle, embeddedKey, returnMnemonic, ...(await trusted()) });
+
+    it("init_import_private_key, import_private_key, export_private_key", async () => {
+      const { userId } = server().credentials;
+      const { importBundle } = await done("init_import_private_key", { userId });
+      const secret = "5a".repeat(32);
+      const encryptedBundle = await encryptPrivateKeyToBundle({
+        privateKey: secret,
+        keyFormat: "HEXADECIMAL",
+        importBundle,
+        ...(await trusted()),
+      });
+      const key = { userId, privateKeyName: "imported", encryptedBundle, curve: "CURVE_ED25519", addressFormats: [] };
+      const { privateKeyId } = await done("import_private_key", key);
+      const { exportBundle } = await done("export_private_key", { privateKeyId, targetPublicKey });
+      assert.equal(await opened(exportBundle, false), secret);
+      await done("delete_private_keys", { privateKeyIds: [privateKeyId] });
+    });
+
+    it("init_import_wallet, import_wallet, export_wallet, export_wallet_account", async () => {
+      const { userId } = server().credentials;
+      const { importBundle } = await done("init_import_wallet", { userId });
+      const mnemonic = `${"abandon ".repeat(11)}about`;
+      const encryptedBundle = await encryptWalletToBundle({ mnemonic, importBundle, ...(await trusted()) });
+      const account = {
+        curve: "CURVE_SECP256K1",
+        pathFormat: "PATH_FORMAT_BIP32",
+        path: "m/44'/60'/0'/0/0",
+        addressFormat: "ADDRESS_FORMAT_ETHEREUM",
+      };
+      const wallet = { userId, walletName: "imported", encryptedBundle, accounts: [account] };
+      const { walletId, addresses } = await done("import_wallet", wallet);
+      const [address] = addresses;
+      assert.equal(address, "0x9858EfFD232B4033E47d90003D41EC34EcaEda94");
+      const ofWallet = await done("export_wallet", { walletId, targetPublicKey });
+      assert.equal(await opened(ofWallet.exportBundle, true), mnemonic);
+      const ofAccount = await done("export_wallet_account", { address, targetPublicKey });
+      assert.equal(ofAccount.address, address);
+      assert.match(await opened(ofAccount.exportBundle, false), /^[0-9a-f]{64}$/);
+      await done("delete_wallets", { walletIds: [walletId] });
+    });
+
+    it("init_import_secrets, import_secrets, list_secrets, export_secrets", async () => {
+      const path = "init_import_secrets";
+      const offer = { encryptionSuite, numSecrets: 1 };
+      const begun = await (unknown.includes(path) ? server().root.result(path, offer) : done(path, offer));
+      const [ingressTargetBundle] = begun.enclaveTargetMessages;
+      const made = await encryptSecretToBundle({ plaintext: "4242", ingressTargetBundle, ...(await trusted()) });
+      const staticProperties = [{ key: "kind", value: "pin" }];
+      const { secretIds } = await done("import_secrets", {
+        secrets: [{ name: "pin", ...made, encryptionSuite, staticProperties }],
+      });
+      const [secretId] = secretIds;
+      const { secrets } = await read("list_secrets");
+      const [{ createdAtUnixMs: _, ...shown }] = secrets;
+      assert.deepEqual(shown, { secretId, name: "pin", staticProperties });
+      const { secretPayloads } = await done("export_secrets", {
+        secrets: [{ secretId, targetPublicKey, encryptionSuite }],
+      });
+      const [secretPayload] = secretPayloads;
+      const embeddedPrivateKey = embeddedKey;
+      assert.equal(await decryptSecretBundle({ secretPayload, embeddedPrivateKey, ...(await trusted()) }), "4242");
     });
   });
 

@@ -83,7 +83,11 @@ const parents: Record<string, Caller> = {
 const callers = { ...strangers, ...parents, ...members };
 const newest = exampleRequests.filter(({ name, operation }) => name === operation.path);
 
+/** SQLite meets every operation, PostgreSQL a sample: what decides is the same code. */
+const plans = { sqlite: 1, postgres: 4 };
+
 for (const engine of engines) {
+  const chosen = newest.filter((_, index) => index % plans[engine] === 0);
   describe(`authorization (${engine})`, () => {
     let server: TestServer;
     const rows = new Map<string, string[]>();
@@ -92,7 +96,7 @@ for (const engine of engines) {
     });
     after(() => server.close());
 
-    for (const request of newest) {
+    for (const request of chosen) {
       it(`of ${request.name}`, async () => {
         const outcomes: Record<string, string> = {};
         for (const [name, caller] of Object.entries(callers)) {
@@ -104,10 +108,18 @@ for (const engine of engines) {
     }
 
     it("is what the committed table says", () => {
-      assert.equal(rows.size, newest.length, "every operation has its outcomes");
-      const table = tableOf(rows);
-      if (process.env.KEYSTEAD_UPDATE_SNAPSHOTS === "1" && engine === engines[0]) writeFileSync(snapshot, table);
-      assert.equal(table, readFileSync(snapshot, "utf8"));
+      assert.equal(rows.size, chosen.length, "every operation has its outcomes");
+      if (chosen.length === newest.length) {
+        const table = tableOf(rows);
+        if (process.env.KEYSTEAD_UPDATE_SNAPSHOTS === "1") writeFileSync(snapshot, table);
+        assert.equal(table, readFileSync(snapshot, "utf8"));
+        return;
+      }
+      const committed = readFileSync(snapshot, "utf8").split("\n");
+      for (const [name, outcomes] of rows) {
+        const line = committed.find((each) => each.startsWith(`${name} `)) ?? assert.fail(name);
+        assert.deepEqual(line.trim().split(/ {2,}/), [name, ...outcomes]);
+      }
     });
   });
 }
@@ -123,11 +135,12 @@ async function outcomeFor(server: TestServer, request: ExampleRequest, caller: C
   await caller.finish?.(world);
   const body = JSON.stringify(bodyOf(request, world.root.client, fields));
   const isDenied = ({ status }: TestAnswer) => status === 403 && request.operation.noun === "activity";
-  const before = await dumpDatabase(database);
+  const concerned = [world.organizationId, ...(world.parent ? [world.parent.client.organizationId] : [])];
+  const before = await dumpDatabase(database, concerned);
   const answer = await send(request.url, body);
   if (answer.status === 200) return `200 ${shownStatus(request, answer)}`.trim();
   assertErrorBody(answer, about);
-  const after = await dumpDatabase(database);
+  const after = await dumpDatabase(database, concerned);
   if (isDenied(answer)) await assertRecorded(world, request, fields, about);
   for (const table of Object.keys(before)) {
     if (isDenied(answer) && recordTables.includes(table)) continue;

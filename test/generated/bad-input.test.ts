@@ -42,6 +42,7 @@ const notGiven: Record<string, string[]> = {
   list_activities: ["paginationOptions.after"],
   list_suborgs: ["paginationOptions.after"],
   list_wallet_accounts: ["paginationOptions.after"],
+  list_secrets: ["paginationOptions.after"],
   list_verified_suborgs: ["paginationOptions.after"],
   list_webhook_deliveries: ["paginationOptions.after"],
 };
@@ -63,9 +64,9 @@ for (const engine of engines) {
 
     for (const [index, request] of exampleRequests.entries()) {
       it(`of ${request.name}`, async () => {
-        const target = await createTarget(server, request);
+        const target = await createTarget(server, request, foreign[kindFor(request.operation)]);
         assertComplete(target);
-        const mutations = await mutationsFor(target, foreign[kindFor(request.operation)]);
+        const mutations = await mutationsFor(target);
         assert.ok(mutations.length > 60, `only ${mutations.length} mutations of ${request.name}`);
         await assertRefused(
           target,
@@ -103,19 +104,21 @@ interface Target {
   request: ExampleRequest;
   schema: FieldSchema;
   world: World;
+  /** Another organization of the same kind. */
+  foreign: World;
   body: Json;
 }
 
-async function createTarget(server: TestServer, request: ExampleRequest): Promise<Target> {
+async function createTarget(server: TestServer, request: ExampleRequest, foreign: World): Promise<Target> {
   const world = await createWorld(server, kindFor(request.operation));
   const schema = request.schema as FieldSchema;
-  return { request, schema, world, body: await newBody(request, world) };
+  return { request, schema, world, foreign, body: await newBody(request, world) };
 }
 
 const newBody = async (request: ExampleRequest, world: World): Promise<Json> =>
   bodyOf(request, world.root.client, await request.example(world));
 
-async function mutationsFor({ request, schema, body }: Target, foreign: World): Promise<Mutation[]> {
+async function mutationsFor({ request, schema, body, foreign }: Target): Promise<Mutation[]> {
   const foreignBody = await newBody(request, foreign);
   const otherTypes = exampleRequests.flatMap(({ operation, type }) =>
     type === undefined || operation === request.operation ? [] : [type],
@@ -156,7 +159,13 @@ function isNamed(answer: TestAnswer, name: string): boolean {
   return name === "organizationId" && message === "malformed organization ID provided";
 }
 
-const contents = ({ world }: Target): Promise<Dump> => dumpDatabase(world.server.opened.database);
+/** Of the organizations that the requests are for or name. */
+const contents = ({ world, foreign }: Target): Promise<Dump> => {
+  const concerned = [world, foreign].flatMap(({ organizationId, parent }) =>
+    parent ? [organizationId, parent.client.organizationId] : [organizationId],
+  );
+  return dumpDatabase(world.server.opened.database, concerned);
+};
 
 function assertUnchanged(before: Dump, after: Dump, about: string): void {
   for (const table of Object.keys(before)) assert.deepEqual(after[table], before[table], `${about} changed ${table}`);
@@ -171,8 +180,9 @@ async function assertStillValid(target: Target): Promise<void> {
 }
 
 /** Any value in any place, and any damage to the bytes: accepted as valid or refused without a trace, never our error. */
-async function assertHarmless({ request, schema, world }: Target, numRuns: number): Promise<void> {
-  const target = { request, schema, world, body: await newBody(request, world) };
+async function assertHarmless(valid: Target, numRuns: number): Promise<void> {
+  const { request, world } = valid;
+  const target = { ...valid, body: await newBody(request, world) };
   const property = fc.asyncProperty(anyBody(target), async (bytes) => {
     const about = `${request.name} with ${bytes.toString().slice(0, 2000)}`;
     const before = await contents(target);

@@ -48,13 +48,14 @@ async function assertIsolated(server: TestServer, request: ExampleRequest, their
   // A cursor only says where a page of the own organization begins.
   const { paginationOptions: _, ...asked } = fields;
   const { database } = server.opened;
-  const before = await dumpDatabase(database);
+  const concerned = [theirs.organizationId, ours.organizationId];
+  const before = await dumpDatabase(database, concerned);
   const theirRows = rowsOf(before, theirs.organizationId);
   const theirIds = idsIn(theirRows);
   const { client } = ours.root;
   const answer = await client.post(request.url, JSON.stringify(bodyOf(request, client, asked)));
 
-  const afterwards = rowsOf(await dumpDatabase(database), theirs.organizationId);
+  const afterwards = rowsOf(await dumpDatabase(database, concerned), theirs.organizationId);
   for (const [table, rows] of Object.entries(theirRows)) assert.deepEqual(afterwards[table], rows, table);
   const sent = idsIn(asked);
   const leaked = [...idsIn(answer.body)].filter((id) => theirIds.has(id) && !sent.has(id));

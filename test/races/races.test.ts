@@ -4,6 +4,7 @@ import { after, before, describe, it } from "node:test";
 import { newId } from "../../src/kernel/ids.ts";
 import type { Credentials } from "../../src/main/credentials-file.ts";
 import { type Database, openDatabase } from "../../src/storage/database.ts";
+import { clientBundle } from "../support/bundles.ts";
 import { addUser, apiKeyParams, Client, generateApiKey, type Json, type TestAnswer } from "../support/client.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import { testPostgresUrl } from "../support/server.ts";
@@ -94,6 +95,14 @@ for (const [name, start] of Object.entries(arenas)) {
       hashFunction: "HASH_FUNCTION_SHA256",
     });
 
+    /** Of a bundle that nothing was imported with yet. */
+    async function newImport(privateKeyName: string) {
+      const { userId } = await client(0).read("whoami");
+      const { importBundle } = await client(0).result("init_import_private_key", { userId });
+      const encryptedBundle = clientBundle(importBundle, Buffer.alloc(32, 7));
+      return { userId, privateKeyName, encryptedBundle, curve: "CURVE_P256", addressFormats: [] };
+    }
+
     async function activitiesOf(fingerprint: string) {
       return store.read.selectFrom("activities").selectAll().where("fingerprint", "=", fingerprint).execute();
     }
@@ -105,6 +114,7 @@ for (const [name, start] of Object.entries(arenas)) {
         }),
         create_user_tag: async () => ({ userTagName: "only one", userIds: [] }),
         sign_raw_payload: async () => signing(await createKey(), "once"),
+        import_private_key: () => newImport("only import"),
         create_users: async () => ({
           users: [
             {
@@ -132,16 +142,32 @@ for (const [name, start] of Object.entries(arenas)) {
           }
           assert.equal((await activitiesOf(first.fingerprint)).length, 1);
           const named = {
-            create_private_keys: "private_keys",
-            create_user_tag: "tags",
-            create_users: "users",
+            create_private_keys: ["private_keys", "only one"],
+            import_private_key: ["private_keys", "only import"],
+            create_user_tag: ["tags", "only one"],
+            create_users: ["users", "only one"],
           } as const;
-          const table = named[path as keyof typeof named];
-          if (!table) return;
-          const rows = await store.read.selectFrom(table).select("id").where("name", "=", "only one").execute();
+          const entry = named[path as keyof typeof named];
+          if (!entry) return;
+          const [table, name] = entry;
+          const rows = await store.read.selectFrom(table).select("id").where("name", "=", name).execute();
           assert.equal(rows.length, 1, "its effect is there once");
         });
       }
+    });
+
+    it("a bundle is imported once, however many ask at once", async () => {
+      const { encryptedBundle, ...rest } = await newImport("raced for");
+      const answers = await atOnce(AT_ONCE, (turn) =>
+        client(turn).submit("import_private_key", { ...rest, encryptedBundle }),
+      );
+      const statuses = Map.groupBy(answers, ({ status }) => status);
+      assert.deepEqual([statuses.get(200)?.length, statuses.get(400)?.length], [1, AT_ONCE - 1]);
+      for (const { body } of statuses.get(400) ?? []) assert.match(body.message, /encrypted to no import key/);
+      const keys = await store.read.selectFrom("private_keys").select("id").where("name", "=", "raced for").execute();
+      assert.equal(keys.length, 1);
+      const left = await store.read.selectFrom("import_keys").select("id").execute();
+      assert.equal(left.length, 0);
     });
 
     it("a limit holds however many ask at once", async () => {

@@ -32,6 +32,16 @@ export function importBundleTo(targetPublicKey: string, plaintext: Uint8Array | 
   return { encappedPublic: hex(encapped), ciphertext: hex(ciphertext) };
 }
 
+/** What an envelope says; its signature is not looked at. */
+export function envelopeData(envelope: string): { targetPublic: string; organizationId: string; userId: string } {
+  const { data } = JSON.parse(envelope) as { data: string };
+  return JSON.parse(Buffer.from(data, "hex").toString());
+}
+
+/** The message of a client that was offered an import key, as JSON. */
+export const clientBundle = (envelope: string, plaintext: Uint8Array | string): string =>
+  JSON.stringify(importBundleTo(envelopeData(envelope).targetPublic, plaintext));
+
 /** Signs what clients check before they believe a bundle: an envelope with the data in hex, as the contract has it. */
 export function envelopes(): { publicKey: string; sign(data: object): string } {
   const secret = p256.utils.randomSecretKey();

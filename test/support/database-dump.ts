@@ -1,4 +1,5 @@
 import type { Database } from "../../src/storage/database.ts";
+import type { Reader } from "../../src/storage/engine.ts";
 
 /** The rows of every table, each as a line of text, sorted: equal dumps are equal contents. */
 export type Dump = Record<string, string[]>;
@@ -14,16 +15,46 @@ export const recordTables: readonly string[] = ["activities", "votes", "policy_e
 /** Leases come and go by themselves. */
 const volatileTables: readonly string[] = ["job_lanes"];
 
-/** Reads all tables that the database itself names. */
-export async function dumpDatabase({ engine, read }: Database): Promise<Dump> {
+/**
+ * Reads all tables that the database itself names; of what belongs to organizations only the rows of those named, if any
+ * are: a database that serves many tests grows.
+ */
+export async function dumpDatabase({ engine, read }: Database, organizationIds?: readonly string[]): Promise<Dump> {
   const tables = await read.all<{ name: string }>({ sql: tableNames[engine], parameters: [] });
   const dump: Dump = {};
   for (const { name } of tables) {
     if (volatileTables.includes(name)) continue;
-    const rows = await read.all({ sql: `select * from "${name}"`, parameters: [] });
+    const rows = await rowsOf(read, name, organizationIds);
     dump[name] = rows.map((row) => JSON.stringify(row, bytesAsHex)).sort();
   }
   return dump;
+}
+
+async function rowsOf(read: Reader, table: string, organizationIds?: readonly string[]): Promise<unknown[]> {
+  const all = `select * from "${table}"`;
+  if (!organizationIds) return read.all({ sql: all, parameters: [] });
+  const column = table === "organizations" ? "id" : "organization_id";
+  if (!(await hasColumn(read, table, column))) return read.all({ sql: all, parameters: [] });
+  const marks = organizationIds.map((_, index) => (read.engine === "sqlite" ? "?" : `$${index + 1}`)).join(", ");
+  return read.all({ sql: `${all} where "${column}" in (${marks})`, parameters: organizationIds });
+}
+
+const knownColumns = new Map<string, readonly string[]>();
+
+async function hasColumn(read: Reader, table: string, column: string): Promise<boolean> {
+  const known = `${read.engine} ${table}`;
+  const columns = knownColumns.get(known) ?? (await columnsOf(read, table));
+  knownColumns.set(known, columns);
+  return columns.includes(column);
+}
+
+async function columnsOf(read: Reader, table: string): Promise<string[]> {
+  const sql =
+    read.engine === "sqlite"
+      ? "select name from pragma_table_info(?)"
+      : "select column_name as name from information_schema.columns where table_schema = 'public' and table_name = $1";
+  const columns = await read.all<{ name: string }>({ sql, parameters: [table] });
+  return columns.map(({ name }) => name);
 }
 
 const bytesAsHex = (_key: string, value: unknown): unknown =>

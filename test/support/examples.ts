@@ -6,6 +6,7 @@ import { pathOf } from "../../src/engine/registry.ts";
 import { requestOf } from "../../src/http/openapi.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { createAuthenticator } from "./authenticator.ts";
+import { clientBundle, envelopeData, exportTarget } from "./bundles.ts";
 import { addUser, apiKeyParams, type Client, generateApiKey, type Json } from "./client.ts";
 import type { World } from "./world.ts";
 
@@ -127,6 +128,32 @@ export const examples: Record<string, Example> = {
   delete_private_keys: async (world) => ({ privateKeyIds: [await newPrivateKey(world)], deleteWithoutExport: true }),
   get_private_key: async (world) => ({ privateKeyId: await newPrivateKey(world) }),
   list_private_keys: async () => ({}),
+  init_import_private_key: async ({ root }) => ({ userId: root.userId }),
+  import_private_key: async (world) => ({
+    userId: world.root.userId,
+    privateKeyName: "imported",
+    encryptedBundle: await newImportBundle(world, Buffer.alloc(32, 1)),
+    curve: "CURVE_SECP256K1",
+    addressFormats: ["ADDRESS_FORMAT_ETHEREUM"],
+  }),
+  export_private_key: async (world) => ({ privateKeyId: await newPrivateKey(world), ...newTarget() }),
+
+  // secrets
+  init_import_secrets: async () => ({ encryptionSuite, numSecrets: 2 }),
+  import_secrets: async (world) => ({
+    secrets: [
+      await newSecret(world),
+      { ...(await newSecret(world)), staticProperties: [{ key: "kind", value: "pin" }] },
+    ],
+  }),
+  export_secrets: async (world) => ({
+    secrets: [await storedSecret(world), await storedSecret(world)].map((secretId) => ({
+      secretId,
+      encryptionSuite,
+      ...newTarget(),
+    })),
+  }),
+  list_secrets: async () => ({ paginationOptions: { limit: "10", before: newId() } }),
 
   // wallets
   create_wallet: async () => newWalletParams(),
@@ -141,6 +168,19 @@ export const examples: Record<string, Example> = {
     walletAccountIds: [await newWalletAccountId(world)],
     deleteWithoutExport: true,
   }),
+  init_import_wallet: async ({ root }) => ({ userId: root.userId }),
+  import_wallet: async (world) => ({
+    userId: world.root.userId,
+    walletName: "Imported",
+    encryptedBundle: await newImportBundle(world, `${"abandon ".repeat(11)}about`),
+    accounts: [walletAccount(0)],
+  }),
+  export_wallet: async (world) => ({
+    walletId: (await newWallet(world)).walletId,
+    language: "MNEMONIC_LANGUAGE_FRENCH",
+    ...newTarget(),
+  }),
+  export_wallet_account: async (world) => ({ address: (await newWallet(world)).addresses[0], ...newTarget() }),
   get_wallet: async (world) => ({ walletId: (await newWallet(world)).walletId }),
   get_wallet_account: async (world) => {
     const { walletId, addresses } = await newWallet(world);
@@ -213,8 +253,8 @@ export const examples: Record<string, Example> = {
 
   // sessions
   create_session_profile: async () => newSessionProfile(),
-  get_session_profile: async ({ root }) => ({
-    sessionProfileId: (await root.client.result("create_session_profile", newSessionProfile())).sessionProfileId,
+  get_session_profile: async ({ root, parent = root }) => ({
+    sessionProfileId: (await parent.client.result("create_session_profile", newSessionProfile())).sessionProfileId,
   }),
   get_session_profiles: async () => ({}),
 
@@ -458,6 +498,32 @@ const walletAccount = (index: number) => ({
   name: `account ${index}`,
 });
 const newWalletParams = () => ({ walletName: "Wallet", accounts: [walletAccount(0)], mnemonicLength: 12 });
+
+const encryptionSuite = "TRANSPORT_ENCRYPTION_SUITE_ENCLAVE_ENCRYPT_V1";
+
+const newTarget = () => ({ targetPublicKey: exportTarget().targetPublicKey });
+
+/** Encrypted to a fresh import key of the root user. */
+async function newImportBundle({ root }: World, plaintext: Uint8Array | string): Promise<string> {
+  const { importBundle } = await root.client.result("init_import_wallet", { userId: root.userId });
+  return clientBundle(importBundle, plaintext);
+}
+
+async function newSecret({ root }: World) {
+  const { enclaveTargetMessages } = await root.client.result("init_import_secrets", { encryptionSuite, numSecrets: 1 });
+  const [message] = enclaveTargetMessages;
+  return {
+    name: `Secret ${newId()}`,
+    secretPayload: clientBundle(message, "secret"),
+    targetPublicKey: envelopeData(message).targetPublic,
+    encryptionSuite,
+    staticProperties: [{ key: "kind", value: "card" }],
+  };
+}
+
+async function storedSecret(world: World): Promise<string> {
+  return (await world.root.client.result("import_secrets", { secrets: [await newSecret(world)] })).secretIds[0];
+}
 
 const newWallet = ({ root }: World): Promise<{ walletId: string; addresses: string[] }> =>
   root.client.result("create_wallet", newWalletParams());

@@ -14,6 +14,7 @@ export interface FieldSchema {
   enum?: string[];
   pattern?: string;
   minItems?: number;
+  minimum?: number;
 }
 
 /** A value of a valid body, with what its schema says of it. */
@@ -239,7 +240,7 @@ function wrongStrings(body: Json, { path, schema }: Field): Mutation[] {
   ];
 }
 
-/** Numbers no field takes. They are written as text, as JSON can hold more than a double. */
+/** Numbers no field takes, and 0 where the field says that it begins above. They are written as text, as JSON can hold more than a double. */
 function wrongNumbers(body: Json, { path, schema }: Field): Mutation[] {
   if (schema.type !== "integer" && schema.type !== "number") return [];
   const numbers = [
@@ -255,7 +256,8 @@ function wrongNumbers(body: Json, { path, schema }: Field): Mutation[] {
     "9007199254740993",
     "9".repeat(400),
   ];
-  return numbers.map((number) => ({
+  const wrong = schema.minimum === 0 ? numbers.filter((number) => Number(number) !== 0) : numbers;
+  return wrong.map((number) => ({
     name: `${nameOf(path)} as ${number.slice(0, 20)}`,
     body: JSON.stringify(replaced(body, path, MARK)).replace(JSON.stringify(MARK), number),
     status: 400,
@@ -263,14 +265,15 @@ function wrongNumbers(body: Json, { path, schema }: Field): Mutation[] {
   }));
 }
 
-const LONG_LENGTH = 10_000;
+/** Over every list's limit, and under what a whole body may hold. */
+const LONG_LENGTH = 5000;
 const ROOM = MAX_BODY_BYTES - 64 * 1024;
 
 /** Copies of a valid entry, as far as a body has room for them, and empty entries. */
 function longArrays(body: Json, { path, schema, value }: Field): Mutation[] {
   if (schema.type !== "array") return [];
   const refuse = (entry: unknown, about: string) =>
-    refusal(body, path, new Array(LONG_LENGTH).fill(entry), `${nameOf(path)} ${about} 10,000 times`);
+    refusal(body, path, new Array(LONG_LENGTH).fill(entry), `${nameOf(path)} ${about} 5,000 times`);
   const [entry = "text"] = value;
   const fits = JSON.stringify(entry).length * LONG_LENGTH < ROOM;
   return [

@@ -44,6 +44,6 @@ export const RootQuorum = Type.Object(
 export function checkRootQuorum(threshold: number, users: number, field: string): void {
   if (threshold < 1) fail("QUORUM_THRESHOLD_ZERO", { field, threshold });
   if (threshold > users) {
-    fail("QUORUM_USERS_MISSING", { reason: `a threshold of ${threshold} needs at least as many users` });
+    fail("QUORUM_USERS_MISSING", { reason: `\`${field}\` is ${threshold}, and takes at least as many users` });
   }
 }

@@ -31,11 +31,13 @@ export const PrivateKey = Type.Object(
 );
 export type PrivateKey = Static<typeof PrivateKey>;
 
+export const AddressFormats = Type.Array(AddressFormat, { maxItems: ADDRESS_FORMATS.length });
+
 export const PrivateKeyParams = Strict({
   privateKeyName: Label,
   curve: OneOf(curves),
   privateKeyTags: Ids,
-  addressFormats: Type.Array(AddressFormat, { maxItems: ADDRESS_FORMATS.length }),
+  addressFormats: AddressFormats,
 });
 export type PrivateKeyParams = Static<typeof PrivateKeyParams>;
 
@@ -49,13 +51,21 @@ export const CreatePrivateKeysIntent = Strict({ privateKeys: SomeOf(PrivateKeyPa
 
 /** @throws KeysteadError FIELD_INVALID naming the first address format that the key's curve cannot have */
 export function checkAddressFormats(privateKeys: readonly PrivateKeyParams[]): void {
-  for (const [index, { curve, addressFormats }] of privateKeys.entries()) {
-    for (const [position, format] of addressFormats.entries()) {
-      const field = `parameters.privateKeys.${index}.addressFormats.${position}`;
-      const problem = addressFormatProblem(format, curve);
-      if (problem) fail("FIELD_INVALID", { field, reason: problem });
-      if (addressFormats.indexOf(format) < position) fail("FIELD_INVALID", { field, reason: "is there twice" });
-    }
+  for (const [index, params] of privateKeys.entries()) {
+    checkAddressFormatsOf(params, `parameters.privateKeys.${index}`);
+  }
+}
+
+/** The same for one key, which stands at `where` in the request. */
+export function checkAddressFormatsOf(
+  { curve, addressFormats }: Pick<PrivateKeyParams, "curve" | "addressFormats">,
+  where: string,
+): void {
+  for (const [position, format] of addressFormats.entries()) {
+    const field = `${where}.addressFormats.${position}`;
+    const problem = addressFormatProblem(format, curve);
+    if (problem) fail("FIELD_INVALID", { field, reason: problem });
+    if (addressFormats.indexOf(format) < position) fail("FIELD_INVALID", { field, reason: "is there twice" });
   }
 }
 

@@ -18,6 +18,7 @@ export interface NewPrivateKey {
   sealedKey: Uint8Array;
   addresses: ReturnType<typeof addressesOf>;
   tagIds: readonly string[];
+  imported?: true;
 }
 
 /** Has the signer make keys for an organization, without storing anything. */
@@ -34,19 +35,25 @@ export async function generatePrivateKeys(
     organizationKey: Buffer.from(organization.sealedKey).toString("base64"),
     keys: params.map(({ curve }, index) => ({ keyId: ids[index] as string, curve })),
   });
-  return params.map(({ privateKeyName, curve, addressFormats, privateKeyTags }, index) => {
-    const { sealedKey, publicKey } = keys[index] as (typeof keys)[number];
-    const publicKeyBytes = Buffer.from(publicKey, "hex");
-    return {
-      id: ids[index] as string,
-      name: privateKeyName,
-      curve,
-      publicKey: shownPublicKey(curve, publicKeyBytes),
-      sealedKey: Buffer.from(sealedKey, "base64"),
-      addresses: addressesOf(curve, publicKeyBytes, addressFormats),
-      tagIds: privateKeyTags,
-    };
-  });
+  return params.map((each, index) => newPrivateKey(ids[index] as string, each, keys[index] as (typeof keys)[number]));
+}
+
+/** What is to be stored of a key that the signer made or opened. */
+export function newPrivateKey(
+  id: string,
+  { privateKeyName, curve, addressFormats, privateKeyTags }: PrivateKeyParams,
+  { sealedKey, publicKey }: { sealedKey: string; publicKey: string },
+): NewPrivateKey {
+  const publicKeyBytes = Buffer.from(publicKey, "hex");
+  return {
+    id,
+    name: privateKeyName,
+    curve,
+    publicKey: shownPublicKey(curve, publicKeyBytes),
+    sealedKey: Buffer.from(sealedKey, "base64"),
+    addresses: addressesOf(curve, publicKeyBytes, addressFormats),
+    tagIds: privateKeyTags,
+  };
 }
 
 export async function addPrivateKey(
@@ -65,7 +72,7 @@ export async function addPrivateKey(
       public_key: key.publicKey,
       sealed_key: key.sealedKey,
       exported: 0,
-      imported: 0,
+      imported: key.imported ? 1 : 0,
       created_at: now,
       updated_at: now,
     })
@@ -132,4 +139,25 @@ export async function findPrivateKeys(read: Reader, organizationId: string, id?:
     exported: key.exported === 1,
     imported: key.imported === 1,
   }));
+}
+
+/**
+ * Marks a key as exported, in the transaction that stores the export.
+ *
+ * @throws KeysteadError RESOURCE_NOT_FOUND for one that has gone meanwhile
+ */
+export async function markPrivateKeyExported(
+  tx: Transactor,
+  organizationId: string,
+  id: string,
+  now: number,
+): Promise<void> {
+  const marked = await tx
+    .updateTable("private_keys")
+    .set({ exported: 1, updated_at: now })
+    .where("organization_id", "=", organizationId)
+    .where("id", "=", id)
+    .returning("id")
+    .execute();
+  if (marked.length === 0) fail("RESOURCE_NOT_FOUND", { kind: "private key", id, organizationId });
 }

@@ -2,12 +2,12 @@ import { type Static, Type } from "typebox";
 import { activity, type PrepareContext } from "../../engine/declare.ts";
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
-import { checkApiKeys, checkedApiKey, checkOauthProviders, verifyAuthenticators } from "../credentials/model.ts";
+import { checkApiKeys, checkOauthProviders, verifyAuthenticators } from "../credentials/model.ts";
 import { checkRootQuorum } from "../organizations/model.ts";
 import { addOrganization, findAllowedOrigins, replaceRootQuorum } from "../organizations/store.ts";
 import { checkAddressFormats, PrivateKeyResult } from "../private-keys/model.ts";
 import { addPrivateKey, enforcePrivateKeyLimit, generatePrivateKeys } from "../private-keys/store.ts";
-import { addUser } from "../users/store.ts";
+import { addUser, newUserOf } from "../users/store.ts";
 import { checkWallet, WalletResult } from "../wallets/model.ts";
 import { addWallet, generateWallet } from "../wallets/store.ts";
 import { disabledFeatures, type Intent, intents, upgradeFromAuthenticator, upgradeRootUsers } from "./model.ts";
@@ -82,15 +82,7 @@ export const createSubOrganization = activity({
     await addOrganization(tx, { id, name, parentId: organization.id, sealedKey, now, without });
     const rootUserIds: string[] = [];
     for (const [index, user] of rootUsers.entries()) {
-      const newUser = {
-        name: user.userName,
-        email: user.userEmail,
-        phoneNumber: user.userPhoneNumber,
-        apiKeys: user.apiKeys.map(checkedApiKey),
-        authenticators: authenticators[index] ?? [],
-        oauthProviders: user.oauthProviders,
-        tagIds: [],
-      };
+      const newUser = newUserOf(user, authenticators[index] ?? [], []);
       rootUserIds.push(await addUser(tx, id, newUser, now, `parameters.rootUsers.${index}`));
     }
     await replaceRootQuorum(tx, id, { threshold, userIds: rootUserIds }, now);

@@ -137,10 +137,10 @@ function claimsOf(token: string): { iss: string; sub: string; aud: string[] } {
   return { iss, sub, aud: audiences };
 }
 
-/** @throws KeysteadError NOT_EXPORTED naming the first wallet or private key that would be lost with the organization */
+/** @throws KeysteadError NOT_EXPORTED naming the first wallet, private key or secret that would be lost with the organization */
 export async function refuseUnexported(read: Reader, organizationId: string): Promise<void> {
-  const kinds = { wallets: "wallet", private_keys: "private key" } as const;
-  for (const table of ["wallets", "private_keys"] as const) {
+  const kinds = { wallets: "wallet", private_keys: "private key", secrets: "secret" } as const;
+  for (const table of ["wallets", "private_keys", "secrets"] as const) {
     const row = await read
       .selectFrom(table)
       .select("id")
@@ -153,7 +153,16 @@ export async function refuseUnexported(read: Reader, organizationId: string): Pr
 }
 
 /** What goes with a sub-organization. What is left shows what was done, and by whom. */
-const erased = ["wallets", "private_keys", "api_keys", "authenticators", "oauth_providers", "policies"] as const;
+const erased = [
+  "wallets",
+  "private_keys",
+  "secrets",
+  "import_keys",
+  "api_keys",
+  "authenticators",
+  "oauth_providers",
+  "policies",
+] as const;
 
 /** Destroys the organization's keys, its own first, and every credential: nothing can act in it any more. */
 export async function eraseOrganization(tx: Transactor, organizationId: string, now: number): Promise<void> {

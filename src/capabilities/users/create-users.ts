@@ -8,7 +8,6 @@ import {
   AuthenticatorParams,
   AuthenticatorParamsV1,
   checkApiKeys,
-  checkedApiKey,
   checkOauthProviders,
   OauthProviderParams,
   OauthProviderParamsV1,
@@ -17,7 +16,7 @@ import {
   verifyAuthenticators,
 } from "../credentials/model.ts";
 import { findAllowedOrigins } from "../organizations/store.ts";
-import { addUser, enforceUserLimit } from "./store.ts";
+import { addUser, enforceUserLimit, newUserOf } from "./store.ts";
 
 const UserParams = Strict({
   userName: Label,
@@ -117,15 +116,7 @@ export const createUsers = activity({
   async run({ intent: { users }, tx, organization, now, prepared: authenticators }) {
     const userIds: string[] = [];
     for (const [index, user] of users.entries()) {
-      const newUser = {
-        name: user.userName,
-        email: user.userEmail,
-        phoneNumber: user.userPhoneNumber,
-        apiKeys: user.apiKeys.map(checkedApiKey),
-        authenticators: authenticators[index] ?? [],
-        oauthProviders: user.oauthProviders,
-        tagIds: user.userTags,
-      };
+      const newUser = newUserOf(user, authenticators[index] ?? [], user.userTags);
       userIds.push(await addUser(tx, organization.id, newUser, now, `parameters.users.${index}`));
     }
     await enforceUserLimit(tx, organization.id);

@@ -4,7 +4,13 @@ import { newId } from "../../kernel/ids.ts";
 import { MAX_USERS } from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { preparedWrite } from "../../storage/prepared.ts";
-import type { CheckedApiKey, CheckedAuthenticator, OauthProviderParams } from "../credentials/model.ts";
+import {
+  type ApiKeyParams,
+  type CheckedApiKey,
+  type CheckedAuthenticator,
+  checkedApiKey,
+  type OauthProviderParams,
+} from "../credentials/model.ts";
 import { addApiKeys, addAuthenticators, addOauthProviders } from "../credentials/store.ts";
 import { replaceTags, userTags } from "../tags/store.ts";
 
@@ -79,6 +85,27 @@ export interface NewUser {
   oauthProviders: readonly OauthProviderParams[];
   tagIds: readonly string[];
 }
+
+/** A user as requests describe one, its passkeys verified. */
+export const newUserOf = (
+  params: {
+    userName: string;
+    userEmail?: string;
+    userPhoneNumber?: string;
+    apiKeys: readonly ApiKeyParams[];
+    oauthProviders: readonly OauthProviderParams[];
+  },
+  authenticators: readonly CheckedAuthenticator[],
+  tagIds: readonly string[],
+): NewUser => ({
+  name: params.userName,
+  email: params.userEmail,
+  phoneNumber: params.userPhoneNumber,
+  apiKeys: params.apiKeys.map(checkedApiKey),
+  authenticators,
+  oauthProviders: params.oauthProviders,
+  tagIds,
+});
 
 /** Adds a user with its credentials and tags; `field` is where the user stands in the request. */
 export async function addUser(

@@ -217,6 +217,42 @@ export async function walletFacts(
   }));
 }
 
+/**
+ * Marks a wallet as exported, in the transaction that stores the export.
+ *
+ * @throws KeysteadError RESOURCE_NOT_FOUND for one that has gone meanwhile
+ */
+export async function markWalletExported(
+  tx: Transactor,
+  organizationId: string,
+  id: string,
+  now: number,
+): Promise<void> {
+  const marked = await tx
+    .updateTable("wallets")
+    .set({ exported: 1, updated_at: now })
+    .where("organization_id", "=", organizationId)
+    .where("id", "=", id)
+    .returning("id")
+    .execute();
+  if (marked.length === 0) fail("RESOURCE_NOT_FOUND", { kind: "wallet", id, organizationId });
+}
+
+/** Marks every account that has this address: what was exported opens each of them. */
+export async function markAccountsExported(
+  tx: Transactor,
+  organizationId: string,
+  address: string,
+  now: number,
+): Promise<void> {
+  await tx
+    .updateTable("wallet_accounts")
+    .set({ exported: 1, updated_at: now })
+    .where("organization_id", "=", organizationId)
+    .where("lookup", "=", normalizeAddress(address))
+    .execute();
+}
+
 /** A page of the accounts of a wallet, or of all, in the order in which they were made, which is also that of their ids. */
 export async function findAccounts(
   read: Reader,

@@ -92,10 +92,12 @@ async function send(context: Context, delivery: Delivery, { timeoutMs }: Webhook
 
 /** The signature is over this attempt's time, so that a receiver can refuse what is old. */
 async function signedHeaders(context: Context, delivery: Delivery, now: number): Promise<Record<string, string>> {
-  const key = await currentServiceKey(context.database.read, "webhook");
+  const { signer } = context;
+  const { read } = context.database;
+  const key = await currentServiceKey(read, "webhook");
   const { event_id: eventId, body } = delivery;
   const seconds = Math.floor(now / 1000);
-  const [signature, standardSignature] = await signWithServiceKey(context, key, [
+  const [signature, standardSignature] = await signWithServiceKey({ read, signer }, key, [
     Buffer.from(`v1.ed25519.${key.id}.${now}.${eventId}.${body}`),
     Buffer.from(`${eventId}.${seconds}.${body}`),
   ]);

@@ -8,6 +8,7 @@ import { up as mfaAndSessionProfiles } from "./0005-mfa-and-session-profiles.ts"
 import { up as ipAllowlists } from "./0006-ip-allowlists.ts";
 import { up as interfacesAndInvitations } from "./0007-interfaces-and-invitations.ts";
 import { up as wallets } from "./0008-wallets.ts";
+import { up as importsAndSecrets } from "./0009-imports-and-secrets.ts";
 
 /** Append-only: a released migration is never edited. The name is what the database remembers. */
 export const migrations: Record<string, { up: (db: Kysely<unknown>, engine: Engine) => Promise<void> }> = {
@@ -19,4 +20,5 @@ export const migrations: Record<string, { up: (db: Kysely<unknown>, engine: Engi
   "0006-ip-allowlists": { up: ipAllowlists },
   "0007-interfaces-and-invitations": { up: interfacesAndInvitations },
   "0008-wallets": { up: wallets },
+  "0009-imports-and-secrets": { up: importsAndSecrets },
 };

@@ -1,0 +1,58 @@
+import { type Static, Type } from "typebox";
+import { EncryptedBundle, parseEncryptedBundle } from "../../engine/bundle-envelopes.ts";
+import { activity, type PrepareContext } from "../../engine/declare.ts";
+import { Id, Label, OneOf, Strict } from "../../engine/fields.ts";
+import { importRequestOf, takenImport, useUpImportKey } from "../../engine/import-keys.ts";
+import { newId } from "../../kernel/ids.ts";
+import { Address, AddressFormats, checkAddressFormatsOf, curves } from "./model.ts";
+import { addPrivateKey, enforcePrivateKeyLimit, newPrivateKey } from "./store.ts";
+
+/** Raw secrets have 32 bytes; longer ones are told so by the signer, up to here. */
+const MAX_PLAINTEXT_BYTES = 256;
+const FIELD = "parameters.encryptedBundle";
+
+const Intent = Strict({
+  userId: Id,
+  privateKeyName: Label,
+  encryptedBundle: EncryptedBundle(MAX_PLAINTEXT_BYTES),
+  curve: OneOf(curves),
+  addressFormats: AddressFormats,
+});
+type Intent = Static<typeof Intent>;
+
+const bundleOf = ({ encryptedBundle }: Intent) => parseEncryptedBundle(encryptedBundle, FIELD, MAX_PLAINTEXT_BYTES);
+
+export const importPrivateKey = activity({
+  path: "import_private_key",
+  summary: "Store a private key that was encrypted to the key of `init_import_private_key`.",
+  intent: Intent,
+  result: Type.Object({ privateKeyId: Type.String(), addresses: Type.Array(Address) }),
+  subject: ({ userId }) => ({
+    governedBy: "policies",
+    resource: "PRIVATE_KEY",
+    action: "IMPORT",
+    onlyUserId: userId,
+  }),
+  check(intent) {
+    checkAddressFormatsOf(intent, "parameters");
+    bundleOf(intent);
+  },
+  prepare,
+  async run({ tx, organization, now, prepared: { importId, key } }) {
+    await useUpImportKey(tx, organization.id, importId, FIELD);
+    await addPrivateKey(tx, organization.id, key, now);
+    await enforcePrivateKeyLimit(tx, organization.id);
+    return { privateKeyId: key.id, addresses: key.addresses };
+  },
+});
+
+async function prepare(context: PrepareContext<Intent>) {
+  const { intent, signer } = context;
+  const { curve } = intent;
+  const keyId = newId();
+  const request = await importRequestOf(context, bundleOf(intent));
+  const answer = await signer.ask({ verb: "importPrivateKey", ...request, keyId, curve });
+  const taken = takenImport(answer, FIELD, `a private key of ${curve}: its 32 bytes, in the range of the curve`);
+  const key = newPrivateKey(keyId, { ...intent, privateKeyTags: [] }, taken);
+  return { importId: taken.importId, key: { ...key, imported: true as const } };
+}

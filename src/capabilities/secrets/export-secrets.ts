@@ -1,0 +1,48 @@
+import { Type } from "typebox";
+import { parseTargetPublicKey, sealedEnvelopes } from "../../engine/bundle-envelopes.ts";
+import { activity, type PrepareContext } from "../../engine/declare.ts";
+import { keyOwnerOf } from "../../engine/key-owner.ts";
+import type { HpkeMessage } from "../../signer/protocol.ts";
+import { ExportSecretsIntent, factsOfSecrets, fieldAt } from "./model.ts";
+import { findSecrets, markSecretsExported, requireSecrets } from "./store.ts";
+
+const idsOf = ({ secrets }: ExportSecretsIntent) => secrets.map(({ secretId }) => secretId);
+const targetsOf = ({ secrets }: ExportSecretsIntent) =>
+  secrets.map(({ targetPublicKey }, index) => parseTargetPublicKey(targetPublicKey, fieldAt(index, "targetPublicKey")));
+
+export const exportSecrets = activity({
+  path: "export_secrets",
+  summary: "Get secrets, each encrypted to a P-256 key of one's own: all of them, or none.",
+  intent: ExportSecretsIntent,
+  result: Type.Object({ secretPayloads: Type.Array(Type.String()) }),
+  subject: () => ({ governedBy: "policies", resource: "SECRET", action: "EXPORT" }),
+  async policyFacts({ intent, read, organization }) {
+    const ids = idsOf(intent);
+    const secrets = await findSecrets(read, organization.id, ids);
+    // Unknown ones count: what is left of a request for several must not pass for a request for one.
+    return secrets.size === ids.length ? factsOfSecrets([...secrets.values()]) : {};
+  },
+  check: (intent) => void targetsOf(intent),
+  prepare,
+  async run({ intent, tx, organization, prepared: secretPayloads }) {
+    await markSecretsExported(tx, organization.id, idsOf(intent));
+    return { secretPayloads };
+  },
+});
+
+async function prepare({ intent, read, organization, signer }: PrepareContext<ExportSecretsIntent>): Promise<string[]> {
+  const targets = targetsOf(intent);
+  const secrets = await requireSecrets(read, organization.id, idsOf(intent));
+  const messages: HpkeMessage[] = [];
+  for (const [index, { id, sealedSecret }] of secrets.entries()) {
+    const message = await signer.ask({
+      verb: "exportSecret",
+      ...keyOwnerOf(organization),
+      secretId: id,
+      sealedSecret: Buffer.from(sealedSecret).toString("base64"),
+      targetPublicKey: targets[index] as string,
+    });
+    messages.push(message);
+  }
+  return sealedEnvelopes({ read, signer }, organization.id, messages);
+}

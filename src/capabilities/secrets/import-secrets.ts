@@ -1,0 +1,53 @@
+import { Type } from "typebox";
+import { activity, type PrepareContext } from "../../engine/declare.ts";
+import { findImportKeys, refuseImport, takenImport, useUpImportKey } from "../../engine/import-keys.ts";
+import { keyOwnerOf } from "../../engine/key-owner.ts";
+import { newId } from "../../kernel/ids.ts";
+import { factsOfSecrets, fieldAt, ImportSecretsIntent, parseImport } from "./model.ts";
+import { addSecrets, type NewSecret } from "./store.ts";
+
+/** A secret that the signer opened and sealed, with the import key that this took. */
+type Imported = NewSecret & { importId: string };
+
+export const importSecrets = activity({
+  path: "import_secrets",
+  summary: "Store secrets that were encrypted to keys of `init_import_secrets`: all of them, or none.",
+  intent: ImportSecretsIntent,
+  result: Type.Object({ secretIds: Type.Array(Type.String()) }),
+  subject: () => ({ governedBy: "policies", resource: "SECRET", action: "IMPORT" }),
+  policyFacts: async ({ intent }) => factsOfSecrets(parseImport(intent)),
+  check: (intent) => void parseImport(intent),
+  prepare,
+  async run({ tx, organization, now, prepared: secrets }) {
+    for (const [index, { importId }] of secrets.entries()) {
+      await useUpImportKey(tx, organization.id, importId, fieldAt(index, "targetPublicKey"));
+    }
+    await addSecrets(tx, organization.id, secrets, now);
+    return { secretIds: secrets.map(({ id }) => id) };
+  },
+});
+
+async function prepare(context: PrepareContext<ImportSecretsIntent>): Promise<Imported[]> {
+  const { intent, read, organization, signer, submitterId, now } = context;
+  const owner = { organizationId: organization.id, userId: submitterId, purpose: "secret" } as const;
+  const importKeys = await findImportKeys(read, owner, now);
+  const imported: Imported[] = [];
+  // One after another: a long request leaves the signer room for others between them.
+  for (const [index, params] of parseImport(intent).entries()) {
+    const { name, bundle, targetPublicKey, staticProperties } = params;
+    const importKey =
+      importKeys.find((key) => key.targetPublicKey === targetPublicKey) ??
+      refuseImport("undecryptable", fieldAt(index, "targetPublicKey"), "a secret");
+    const id = newId();
+    const answer = await signer.ask({
+      verb: "importSecret",
+      ...keyOwnerOf(organization),
+      importKeys: [importKey.asked],
+      bundle,
+      secretId: id,
+    });
+    const { importId, sealedSecret } = takenImport(answer, fieldAt(index, "secretPayload"), "a secret");
+    imported.push({ id, name, staticProperties, importId, sealedSecret: Buffer.from(sealedSecret, "base64") });
+  }
+  return imported;
+}

@@ -1,0 +1,119 @@
+import { type Static, Type } from "typebox";
+import {
+  EncryptedBundle,
+  parseEncryptedBundle,
+  parseTargetPublicKey,
+  TargetPublicKey,
+} from "../../engine/bundle-envelopes.ts";
+import { Id, Label, List, OneOf, SomeOf, Strict } from "../../engine/fields.ts";
+import { fail } from "../../kernel/errors.ts";
+import {
+  MAX_SECRET_BYTES,
+  MAX_SECRET_PROPERTIES,
+  MAX_SECRET_PROPERTY_LENGTH,
+  MAX_SECRETS_PER_REQUEST,
+} from "../../kernel/limits.ts";
+import type { SecretFacts } from "../../policy/facts.ts";
+import type { HpkeMessage } from "../../signer/protocol.ts";
+
+export const EncryptionSuite = OneOf(["TRANSPORT_ENCRYPTION_SUITE_ENCLAVE_ENCRYPT_V1"]);
+
+/** Clients leave out a value that is empty; a key must be there. */
+const StaticPropertyParams = Strict({
+  key: Type.Optional(Label),
+  value: Type.Optional(Type.String({ maxLength: MAX_SECRET_PROPERTY_LENGTH })),
+});
+
+export interface StaticProperty {
+  key: string;
+  value: string;
+}
+
+const ImportSecretParams = Strict({
+  name: Type.Optional(Label),
+  secretPayload: EncryptedBundle(MAX_SECRET_BYTES),
+  targetPublicKey: TargetPublicKey,
+  encryptionSuite: EncryptionSuite,
+  staticProperties: Type.Optional(List(StaticPropertyParams, MAX_SECRET_PROPERTIES)),
+});
+export const ImportSecretsIntent = Strict({ secrets: SomeOf(ImportSecretParams, MAX_SECRETS_PER_REQUEST) });
+export type ImportSecretsIntent = Static<typeof ImportSecretsIntent>;
+
+const ExportSecretParams = Strict({
+  secretId: Id,
+  targetPublicKey: TargetPublicKey,
+  encryptionSuite: EncryptionSuite,
+});
+export const ExportSecretsIntent = Strict({ secrets: SomeOf(ExportSecretParams, MAX_SECRETS_PER_REQUEST) });
+export type ExportSecretsIntent = Static<typeof ExportSecretsIntent>;
+
+/** Never the secret itself. */
+export const SecretMetadata = Type.Object(
+  {
+    secretId: Type.String(),
+    name: Type.Optional(Type.String()),
+    staticProperties: Type.Array(
+      Type.Object({ key: Type.Optional(Type.String()), value: Type.Optional(Type.String()) }),
+    ),
+    createdAtUnixMs: Type.String(),
+  },
+  { $id: "SecretMetadata" },
+);
+export type SecretMetadata = Static<typeof SecretMetadata>;
+
+/** The field of the secret at this place of a request. */
+export const fieldAt = (index: number, name: string): string => `parameters.secrets.${index}.${name}`;
+
+/** A secret to import, parsed. */
+export interface ImportedParams {
+  name: string | undefined;
+  bundle: HpkeMessage;
+  /** Uncompressed, in lowercase hex. */
+  targetPublicKey: string;
+  staticProperties: StaticProperty[];
+}
+
+/** @throws KeysteadError FIELD_INVALID naming the first field that cannot be */
+export function parseImport({ secrets }: ImportSecretsIntent): ImportedParams[] {
+  const parsed = secrets.map(({ name, secretPayload, targetPublicKey, staticProperties = [] }, index) => ({
+    name,
+    bundle: parseEncryptedBundle(secretPayload, fieldAt(index, "secretPayload"), MAX_SECRET_BYTES),
+    targetPublicKey: parseTargetPublicKey(targetPublicKey, fieldAt(index, "targetPublicKey")),
+    staticProperties: staticProperties.map(({ key, value = "" }, position) => ({
+      key: key ?? fail("FIELD_MISSING", { field: fieldAt(index, `staticProperties.${position}.key`) }),
+      value,
+    })),
+  }));
+  refuseRepeated(parsed, "name");
+  refuseRepeated(parsed, "targetPublicKey");
+  for (const [index, { staticProperties }] of parsed.entries()) {
+    const keys = staticProperties.map(({ key }) => key);
+    const repeated = keys.findIndex((key, position) => keys.indexOf(key) < position);
+    if (repeated < 0) continue;
+    fail("FIELD_INVALID", { field: fieldAt(index, `staticProperties.${repeated}.key`), reason: "is there twice" });
+  }
+  return parsed;
+}
+
+function refuseRepeated(secrets: readonly ImportedParams[], field: "name" | "targetPublicKey"): void {
+  const seen = new Set<string>();
+  for (const [index, secret] of secrets.entries()) {
+    const value = secret[field];
+    if (value === undefined) continue;
+    if (seen.has(value)) fail("FIELD_INVALID", { field: fieldAt(index, field), reason: "is there twice" });
+    seen.add(value);
+  }
+}
+
+/**
+ * What policies see of the secrets of a request. Several have no one set of properties: a policy that asks for them ends in an
+ * error and allows nothing, so that each is asked for by itself.
+ */
+export function factsOfSecrets(secrets: readonly { staticProperties: readonly StaticProperty[] }[]): {
+  secret?: SecretFacts;
+} {
+  const [secret] = secrets;
+  if (!secret || secrets.length > 1) return {};
+  const entries = secret.staticProperties.map(({ key, value }): [string, string] => [key, value]);
+  return { secret: { static_properties: Object.fromEntries(entries) } };
+}

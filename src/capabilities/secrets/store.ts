@@ -1,0 +1,127 @@
+import { newestFirst, type Page } from "../../engine/paging.ts";
+import { fail } from "../../kernel/errors.ts";
+import { MAX_SECRETS } from "../../kernel/limits.ts";
+import type { Reader, Transactor } from "../../storage/engine.ts";
+import { fieldAt, type SecretMetadata, type StaticProperty } from "./model.ts";
+
+export interface NewSecret {
+  id: string;
+  name: string | undefined;
+  staticProperties: readonly StaticProperty[];
+  sealedSecret: Uint8Array;
+}
+
+/**
+ * Adds the secrets of a request, in its order.
+ *
+ * @throws KeysteadError RESOURCE_EXISTS naming the first name that is taken, or QUOTA_EXCEEDED
+ */
+export async function addSecrets(
+  tx: Transactor,
+  organizationId: string,
+  secrets: readonly NewSecret[],
+  now: number,
+): Promise<void> {
+  await refuseTakenNames(tx, organizationId, secrets);
+  const rows = secrets.map(({ id, name, staticProperties, sealedSecret }) => ({
+    id,
+    organization_id: organizationId,
+    name: name ?? null,
+    static_properties: JSON.stringify(staticProperties),
+    sealed_secret: sealedSecret,
+    exported: 0,
+    created_at: now,
+  }));
+  await tx.insertInto("secrets").values(rows).execute();
+  const { count } = await tx
+    .selectFrom("secrets")
+    .select((eb) => eb.fn.countAll<number>().as("count"))
+    .where("organization_id", "=", organizationId)
+    .executeTakeFirstOrThrow();
+  if (count > MAX_SECRETS) fail("QUOTA_EXCEEDED", { kind: "secrets", limit: MAX_SECRETS });
+}
+
+async function refuseTakenNames(tx: Transactor, organizationId: string, secrets: readonly NewSecret[]): Promise<void> {
+  const names = secrets.flatMap(({ name }) => (name === undefined ? [] : [name]));
+  if (names.length === 0) return;
+  const rows = await tx
+    .selectFrom("secrets")
+    .select("name")
+    .where("organization_id", "=", organizationId)
+    .where("name", "in", names)
+    .execute();
+  const taken = new Set(rows.map(({ name }) => name));
+  const index = secrets.findIndex(({ name }) => name !== undefined && taken.has(name));
+  if (index >= 0) fail("RESOURCE_EXISTS", { kind: "secret", field: fieldAt(index, "name"), reason: "is taken" });
+}
+
+/** A secret as the signer needs it, and what policies see of it. */
+export interface StoredSecret {
+  id: string;
+  sealedSecret: Uint8Array;
+  staticProperties: StaticProperty[];
+}
+
+/** The secrets of these ids that the organization has, in no particular order. */
+export async function findSecrets(
+  read: Reader,
+  organizationId: string,
+  ids: readonly string[],
+): Promise<Map<string, StoredSecret>> {
+  const rows = await read
+    .selectFrom("secrets")
+    .select(["id", "sealed_secret", "static_properties"])
+    .where("organization_id", "=", organizationId)
+    .where("id", "in", ids)
+    .execute();
+  return new Map(
+    rows.map(({ id, sealed_secret, static_properties }) => [
+      id,
+      { id, sealedSecret: sealed_secret, staticProperties: JSON.parse(static_properties) as StaticProperty[] },
+    ]),
+  );
+}
+
+/** @throws KeysteadError RESOURCE_NOT_FOUND naming the first secret that the organization does not have */
+export async function requireSecrets(
+  read: Reader,
+  organizationId: string,
+  ids: readonly string[],
+): Promise<StoredSecret[]> {
+  const known = await findSecrets(read, organizationId, ids);
+  return ids.map((id) => known.get(id) ?? fail("RESOURCE_NOT_FOUND", { kind: "secret", id, organizationId }));
+}
+
+/** Marks secrets as exported, in the transaction that stores the export. */
+export async function markSecretsExported(
+  tx: Transactor,
+  organizationId: string,
+  ids: readonly string[],
+): Promise<void> {
+  await requireSecrets(tx, organizationId, ids);
+  await tx
+    .updateTable("secrets")
+    .set({ exported: 1 })
+    .where("organization_id", "=", organizationId)
+    .where("id", "in", ids)
+    .execute();
+}
+
+/** One page, newest first; ids are in the order of creation. */
+export async function listSecretMetadata(read: Reader, organizationId: string, page: Page): Promise<SecretMetadata[]> {
+  const rows = await read
+    .selectFrom("secrets")
+    .select(["id", "name", "static_properties", "created_at"])
+    .where("organization_id", "=", organizationId)
+    .$if(page.before !== undefined, (some) => some.where("id", "<", page.before as string))
+    .$if(page.after !== undefined, (some) => some.where("id", ">", page.after as string))
+    .orderBy("id", page.after === undefined ? "desc" : "asc")
+    .limit(page.limit)
+    .execute();
+  return newestFirst(rows, page).map(({ id, name, static_properties, created_at }) => ({
+    secretId: id,
+    ...(name === null ? {} : { name }),
+    staticProperties: JSON.parse(static_properties) as StaticProperty[],
+    createdAtUnixMs: String(created_at),
+  }));
+}

@@ -1,0 +1,41 @@
+import { Type } from "typebox";
+import { MNEMONIC_LANGUAGES } from "../../crypto/mnemonic-languages.ts";
+import { sealedEnvelope, TargetPublicKey, targetOf } from "../../engine/bundle-envelopes.ts";
+import { activity } from "../../engine/declare.ts";
+import { Id, OneOf, Strict } from "../../engine/fields.ts";
+import { keyOwnerOf } from "../../engine/key-owner.ts";
+import { markWalletExported, requireSealedWallet, walletFacts } from "./store.ts";
+
+export const exportWallet = activity({
+  path: "export_wallet",
+  summary: "Get a wallet's words encrypted to a P-256 key of one's own; it stays usable and is marked as exported.",
+  intent: Strict({
+    walletId: Id,
+    targetPublicKey: TargetPublicKey,
+    language: Type.Optional(OneOf(MNEMONIC_LANGUAGES)),
+  }),
+  result: Type.Object({ walletId: Type.String(), exportBundle: Type.String() }),
+  subject: () => ({ governedBy: "policies", resource: "WALLET", action: "EXPORT" }),
+  async policyFacts({ intent: { walletId }, read, organization }) {
+    const [wallet] = await walletFacts(read, organization.id, [walletId]);
+    return wallet ? { wallet } : {};
+  },
+  check: (intent) => void targetOf(intent),
+  async prepare({ intent, read, organization, signer }) {
+    const { walletId, language } = intent;
+    const { sealedWallet } = await requireSealedWallet(read, organization.id, walletId);
+    const message = await signer.ask({
+      verb: "exportWallet",
+      ...keyOwnerOf(organization),
+      walletId,
+      sealedWallet: Buffer.from(sealedWallet).toString("base64"),
+      targetPublicKey: targetOf(intent),
+      ...(language === undefined ? {} : { language }),
+    });
+    return sealedEnvelope({ read, signer }, organization.id, message);
+  },
+  async run({ intent: { walletId }, tx, organization, now, prepared: exportBundle }) {
+    await markWalletExported(tx, organization.id, walletId, now);
+    return { walletId, exportBundle };
+  },
+});

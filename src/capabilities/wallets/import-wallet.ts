@@ -1,0 +1,62 @@
+import type { Static } from "typebox";
+import { EncryptedBundle, parseEncryptedBundle } from "../../engine/bundle-envelopes.ts";
+import { activity, type PrepareContext } from "../../engine/declare.ts";
+import { Id, Label, Strict } from "../../engine/fields.ts";
+import { importRequestOf, takenImport, useUpImportKey } from "../../engine/import-keys.ts";
+import { newId } from "../../kernel/ids.ts";
+import { MAX_MNEMONIC_BYTES } from "../../kernel/limits.ts";
+import { AccountsParams, checkAccounts, WalletResult } from "./model.ts";
+import { accountsOf, addWallet, type NewWallet } from "./store.ts";
+
+const FIELD = "parameters.encryptedBundle";
+
+const Intent = Strict({
+  userId: Id,
+  walletName: Label,
+  encryptedBundle: EncryptedBundle(MAX_MNEMONIC_BYTES),
+  accounts: AccountsParams,
+});
+type Intent = Static<typeof Intent>;
+
+const bundleOf = ({ encryptedBundle }: Intent) => parseEncryptedBundle(encryptedBundle, FIELD, MAX_MNEMONIC_BYTES);
+
+export const importWallet = activity({
+  path: "import_wallet",
+  summary: "Store a wallet whose words were encrypted to the key of `init_import_wallet`, and accounts of it.",
+  intent: Intent,
+  result: WalletResult,
+  subject: ({ userId }) => ({ governedBy: "policies", resource: "WALLET", action: "IMPORT", onlyUserId: userId }),
+  check(intent) {
+    checkAccounts(intent.accounts, "parameters.accounts");
+    bundleOf(intent);
+  },
+  prepare,
+  async run({ tx, organization, now, prepared: { importId, wallet } }) {
+    await useUpImportKey(tx, organization.id, importId, FIELD);
+    await addWallet(tx, organization.id, wallet, now);
+    return { walletId: wallet.id, addresses: wallet.accounts.map(({ address }) => address) };
+  },
+});
+
+async function prepare(context: PrepareContext<Intent>) {
+  const { intent, signer } = context;
+  const { walletName, accounts } = intent;
+  const walletId = newId();
+  const request = await importRequestOf(context, bundleOf(intent));
+  const answer = await signer.ask({
+    verb: "importWallet",
+    ...request,
+    walletId,
+    accounts: accounts.map(({ curve, path }) => ({ curve, path })),
+  });
+  const words = "the words of BIP-39 in one of its languages, single spaces between them, with a valid checksum";
+  const { importId, sealedWallet, publicKeys } = takenImport(answer, FIELD, words);
+  const wallet: NewWallet = {
+    id: walletId,
+    name: walletName,
+    sealedWallet: Buffer.from(sealedWallet, "base64"),
+    imported: true,
+    accounts: accountsOf(accounts, publicKeys),
+  };
+  return { importId, wallet };
+}

@@ -1,0 +1,116 @@
+import { type TString, Type } from "typebox";
+import { decompressPublicKey } from "../crypto/curves.ts";
+import { encodeEcdsaDer } from "../crypto/ecdsa-der.ts";
+import { HPKE_TAG_BYTES, parseP256Point } from "../crypto/hpke.ts";
+import { parseJsonObject, stringField } from "../crypto/json-object.ts";
+import { bytesFromHex, toHex } from "../kernel/bytes.ts";
+import { fail } from "../kernel/errors.ts";
+import type { HpkeMessage } from "../signer/protocol.ts";
+import type { Reader } from "../storage/engine.ts";
+import { currentServiceKey, publishedServiceKeys, type ServiceSigner, signWithServiceKey } from "./service-keys.ts";
+
+/**
+ * What is around encrypted bundles: going out, an envelope that clients verify before they believe it; coming in, the JSON
+ * of a message that a client encrypted. The plaintext is the signer's business alone.
+ */
+
+const VERSION = "v1.0.0";
+
+/**
+ * The envelopes of these data, in their order. The signature is ECDSA on P-256 over the SHA-256 of the data's bytes, in DER;
+ * `enclaveQuorumPublic` is the uncompressed point of the key that clients compare with the one they trust.
+ */
+export async function signEnvelopes(signer: ServiceSigner, data: readonly object[]): Promise<string[]> {
+  const key = await currentServiceKey(signer.read, "bundle");
+  const messages = data.map((each) => Buffer.from(JSON.stringify(each)));
+  const signatures = await signWithServiceKey(signer, key, messages);
+  const enclaveQuorumPublic = uncompressed(key.publicKey);
+  return messages.map((message, index) =>
+    JSON.stringify({
+      version: VERSION,
+      data: toHex(message),
+      dataSignature: toHex(encodeEcdsaDer(signatures[index] as Buffer)),
+      enclaveQuorumPublic,
+    }),
+  );
+}
+
+/** What was encrypted for whoever asked, each in its envelope. */
+export const sealedEnvelopes = (
+  signer: ServiceSigner,
+  organizationId: string,
+  messages: readonly HpkeMessage[],
+): Promise<string[]> =>
+  signEnvelopes(
+    signer,
+    messages.map(({ encappedPublic, ciphertext }) => ({ encappedPublic, ciphertext, organizationId })),
+  );
+
+/** The one of one message. */
+export async function sealedEnvelope(
+  signer: ServiceSigner,
+  organizationId: string,
+  message: HpkeMessage,
+): Promise<string> {
+  const [envelope] = await sealedEnvelopes(signer, organizationId, [message]);
+  return envelope as string;
+}
+
+/** The keys that envelopes are verified with, the present one first, as `dangerouslyOverrideSignerPublicKey` takes them. */
+export async function bundleVerificationKeys(
+  read: Reader,
+  now: number,
+): Promise<{ keyId: string; publicKey: string }[]> {
+  const keys = await publishedServiceKeys(read, "bundle", now);
+  return keys.map(({ id, publicKey }) => ({ keyId: id, publicKey: uncompressed(publicKey) }));
+}
+
+const uncompressed = (publicKey: string): string =>
+  toHex(decompressPublicKey("CURVE_P256", Buffer.from(publicKey, "hex")));
+
+/** Room for the point, the names and white space. */
+const AROUND_CIPHERTEXT = 512;
+const ciphertextDigits = (maxBytes: number): number => 2 * (maxBytes + HPKE_TAG_BYTES);
+
+/** A field with a client's message of at most so many bytes of plaintext. */
+export const EncryptedBundle = (maxBytes: number): TString =>
+  Type.String({ minLength: 1, maxLength: ciphertextDigits(maxBytes) + AROUND_CIPHERTEXT });
+
+/** @throws KeysteadError FIELD_INVALID naming the field and what is wrong with it */
+export function parseEncryptedBundle(text: string, field: string, maxBytes: number): HpkeMessage {
+  const refuse = (reason: string): never =>
+    fail("FIELD_INVALID", {
+      field,
+      reason: `must be the JSON of an encrypted bundle, {"encappedPublic": hex, "ciphertext": hex}: ${reason}`,
+    });
+  const bundle = parseJsonObject(Buffer.from(text), refuse);
+  const encapped = parseP256Point(stringField(bundle, "encappedPublic", refuse));
+  const ciphertext = bytesFromHex(stringField(bundle, "ciphertext", refuse));
+  if (Object.keys(bundle).length > 2) refuse("it has more members than these two");
+  if (!encapped) return refuse("`encappedPublic` must be a point of P-256 in hex");
+  if (!ciphertext) return refuse("`ciphertext` must be an even number of hex digits");
+  const length = ciphertext.length - HPKE_TAG_BYTES;
+  if (length < 0) refuse(`\`ciphertext\` is shorter than the ${HPKE_TAG_BYTES} bytes of its tag`);
+  if (length > maxBytes) refuse(`\`ciphertext\` holds ${length} bytes of plaintext, at most ${maxBytes} are taken`);
+  return { encappedPublic: toHex(encapped), ciphertext: toHex(ciphertext) };
+}
+
+/** The key that an export is encrypted to, or that an import was encrypted to. */
+export const TargetPublicKey = Type.String({
+  pattern: "^(04[0-9a-fA-F]{128}|0[23][0-9a-fA-F]{64})$",
+  description: "a P-256 public key in hex: 65 bytes uncompressed, or 33 bytes compressed",
+});
+
+/**
+ * The uncompressed point in lowercase hex.
+ *
+ * @throws KeysteadError FIELD_INVALID for what is no point of the curve
+ */
+export function parseTargetPublicKey(hex: string, field: string): string {
+  const point = parseP256Point(hex);
+  return point ? toHex(point) : fail("FIELD_INVALID", { field, reason: "must be a point of the curve P-256" });
+}
+
+/** The same of an intent's own `targetPublicKey`. */
+export const targetOf = ({ targetPublicKey }: { targetPublicKey: string }): string =>
+  parseTargetPublicKey(targetPublicKey, "parameters.targetPublicKey");

@@ -1,0 +1,189 @@
+import { fail } from "../kernel/errors.ts";
+import { newId } from "../kernel/ids.ts";
+import { IMPORT_KEY_LIFETIME_MS, MAX_IMPORT_KEYS } from "../kernel/limits.ts";
+import type { HpkeMessage, ImportProblem } from "../signer/protocol.ts";
+import type { Reader, Transactor } from "../storage/engine.ts";
+import { signEnvelopes } from "./bundle-envelopes.ts";
+import type { PrepareContext } from "./declare.ts";
+import { reconciler } from "./jobs.ts";
+import { keyOwnerOf } from "./key-owner.ts";
+import { loadUser } from "./users.ts";
+
+/**
+ * Keys that clients encrypt to what they import. Each is for one user and serves once: the transaction that stores what was
+ * imported deletes it. The signer alone can open them.
+ */
+
+/** A `key` takes a private key or a wallet, a `secret` takes a secret. */
+export type ImportPurpose = "key" | "secret";
+
+/** Whom import keys are for. */
+export interface ImportOwner {
+  organizationId: string;
+  userId: string;
+  purpose: ImportPurpose;
+}
+
+export interface NewImportKey {
+  id: string;
+  sealedKey: Uint8Array;
+  targetPublicKey: string;
+  /** What the client is told of it, signed. */
+  envelope: string;
+}
+
+type Asking = Pick<PrepareContext<unknown>, "read" | "organization" | "signer">;
+
+/** Has the signer make import keys for a user, without storing them. */
+export async function makeImportKeys(
+  { read, organization, signer }: Asking,
+  userId: string,
+  count: number,
+): Promise<NewImportKey[]> {
+  const ids = Array.from({ length: count }, newId);
+  const { importKeys } = await signer.ask({
+    verb: "createImportKeys",
+    ...keyOwnerOf(organization),
+    importIds: ids,
+  });
+  const organizationId = organization.id;
+  const data = importKeys.map(({ targetPublicKey: targetPublic }) => ({ targetPublic, organizationId, userId }));
+  const envelopes = await signEnvelopes({ read, signer }, data);
+  return importKeys.map(({ sealedImportKey, targetPublicKey }, index) => ({
+    id: ids[index] as string,
+    sealedKey: Buffer.from(sealedImportKey, "base64"),
+    targetPublicKey,
+    envelope: envelopes[index] as string,
+  }));
+}
+
+/**
+ * Stores import keys; the oldest of the user's make room for them.
+ *
+ * @throws KeysteadError RESOURCE_NOT_FOUND for a user who is gone
+ */
+export async function addImportKeys(
+  tx: Transactor,
+  { organizationId, userId, purpose }: ImportOwner,
+  keys: readonly NewImportKey[],
+  now: number,
+): Promise<void> {
+  const user = await loadUser(tx, organizationId, userId);
+  if (!user) fail("RESOURCE_NOT_FOUND", { kind: "user", id: userId, organizationId });
+  const rows = keys.map(({ id, sealedKey, targetPublicKey }) => ({
+    organization_id: organizationId,
+    id,
+    user_id: userId,
+    purpose,
+    sealed_key: sealedKey,
+    target_public_key: targetPublicKey,
+    created_at: now,
+  }));
+  await tx.insertInto("import_keys").values(rows).execute();
+  const all = await importKeysOf(tx, { organizationId, userId, purpose }).select("id").execute();
+  const surplus = all.slice(MAX_IMPORT_KEYS).map(({ id }) => id);
+  if (surplus.length === 0) return;
+  await tx.deleteFrom("import_keys").where("organization_id", "=", organizationId).where("id", "in", surplus).execute();
+}
+
+/** The newest first. */
+const importKeysOf = (read: Reader, { organizationId, userId, purpose }: ImportOwner) =>
+  read
+    .selectFrom("import_keys")
+    .where("organization_id", "=", organizationId)
+    .where("user_id", "=", userId)
+    .where("purpose", "=", purpose)
+    .orderBy("created_at", "desc")
+    .orderBy("id", "desc");
+
+export interface ImportKey {
+  targetPublicKey: string;
+  /** As the signer takes it. */
+  asked: { importId: string; sealedImportKey: string };
+}
+
+/** The user's import keys that still serve. */
+export async function findImportKeys(read: Reader, owner: ImportOwner, now: number): Promise<ImportKey[]> {
+  const rows = await importKeysOf(read, owner)
+    .select(["id", "sealed_key", "target_public_key"])
+    .where("created_at", ">", now - IMPORT_KEY_LIFETIME_MS)
+    .execute();
+  return rows.map(({ id, sealed_key, target_public_key }) => ({
+    targetPublicKey: target_public_key,
+    asked: { importId: id, sealedImportKey: Buffer.from(sealed_key).toString("base64") },
+  }));
+}
+
+/** What the signer is asked for every import of a key or wallet: the user's import keys are tried on the bundle. */
+export async function importRequestOf(
+  {
+    read,
+    organization,
+    now,
+    intent,
+  }: Pick<PrepareContext<{ userId: string }>, "read" | "organization" | "now" | "intent">,
+  bundle: HpkeMessage,
+) {
+  const owner: ImportOwner = { organizationId: organization.id, userId: intent.userId, purpose: "key" };
+  const importKeys = await findImportKeys(read, owner, now);
+  return { ...keyOwnerOf(organization), importKeys: importKeys.map(({ asked }) => asked), bundle };
+}
+
+const LOST =
+  "was encrypted to no import key of this user that still serves: each takes one import within 24 hours; initialize the import again and encrypt to the new key";
+
+/**
+ * Takes the import key that opened a bundle. Of two imports that used one key, the second fails here and stores nothing.
+ *
+ * @throws KeysteadError FIELD_INVALID
+ */
+export async function useUpImportKey(
+  tx: Transactor,
+  organizationId: string,
+  importId: string,
+  field: string,
+): Promise<void> {
+  const used = await tx
+    .deleteFrom("import_keys")
+    .where("organization_id", "=", organizationId)
+    .where("id", "=", importId)
+    .returning("id")
+    .execute();
+  if (used.length === 0) fail("FIELD_INVALID", { field, reason: LOST });
+}
+
+/** What the signer says of an import; `what` names what the bundle should hold. */
+export function takenImport<Taken extends object>(
+  answer: Taken | { problem: ImportProblem },
+  field: string,
+  what: string,
+): Taken {
+  return "problem" in answer ? refuseImport(answer.problem, field, what) : answer;
+}
+
+export function refuseImport(problem: ImportProblem, field: string, what: string): never {
+  switch (problem) {
+    case "undecryptable":
+      return fail("FIELD_INVALID", { field, reason: LOST });
+    case "invalidMnemonic":
+      return fail("MNEMONIC_INVALID", { reason: `\`${field}\` must hold ${what}` });
+    case "invalidKey":
+      return fail("FIELD_INVALID", { field, reason: `must hold ${what}` });
+    case "tooLarge":
+      return fail("FIELD_INVALID", { field, reason: `holds more than ${what} may have` });
+  }
+}
+
+const HOUR_MS = 60 * 60 * 1000;
+
+/** Deletes the import keys that nobody used in time. */
+export const pruneImportKeys = reconciler({
+  name: "prune_import_keys",
+  everyMs: HOUR_MS,
+  async run({ database, clock }) {
+    const before = clock() - IMPORT_KEY_LIFETIME_MS;
+    await database.transact(undefined, async (tx) => {
+      await tx.deleteFrom("import_keys").where("created_at", "<=", before).execute();
+    });
+  },
+});

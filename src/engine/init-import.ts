@@ -1,0 +1,20 @@
+import { Type } from "typebox";
+import { activity } from "./declare.ts";
+import { Id, Strict } from "./fields.ts";
+import { addImportKeys, makeImportKeys } from "./import-keys.ts";
+
+/** Declares the activity before an import of a private key or a wallet; both take the same keys. */
+export const initImport = (declaration: { path: string; summary: string; resource: "PRIVATE_KEY" | "WALLET" }) => {
+  const { resource } = declaration;
+  return activity({
+    ...declaration,
+    intent: Strict({ userId: Id }),
+    result: Type.Object({ importBundle: Type.String() }),
+    subject: ({ userId }) => ({ governedBy: "policies", resource, action: "IMPORT", onlyUserId: userId }),
+    prepare: (context) => makeImportKeys(context, context.intent.userId, 1),
+    async run({ intent: { userId }, tx, organization, now, prepared: keys }) {
+      await addImportKeys(tx, { organizationId: organization.id, userId, purpose: "key" }, keys, now);
+      return { importBundle: keys[0]?.envelope as string };
+    },
+  });
+};

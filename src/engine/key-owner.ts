@@ -1,0 +1,7 @@
+import type { Organization } from "./declare.ts";
+
+/** An organization as the signer is told of it. */
+export const keyOwnerOf = ({ id, sealedKey }: Pick<Organization, "id" | "sealedKey">) => ({
+  organizationId: id,
+  organizationKey: Buffer.from(sealedKey).toString("base64"),
+});
