@@ -99,7 +99,10 @@ onEachEngine("sub-organizations", (server) => {
     const parent = await newParent();
     const refusals: [object, RegExp][] = [
       [subOrganization([rootUser()], { rootQuorumThreshold: 0 }), /quorum threshold must be non-zero integer/],
-      [subOrganization([rootUser()], { rootQuorumThreshold: 2 }), /quorum users missing: `parameters.rootQuorumThreshold` is 2/],
+      [
+        subOrganization([rootUser()], { rootQuorumThreshold: 2 }),
+        /quorum users missing: `parameters.rootQuorumThreshold` is 2/,
+      ],
       [subOrganization([]), /`parameters.rootUsers`/],
       [subOrganization([rootUser({ apiKeys: [] })]), /user missing valid credential: Root/],
       [subOrganization([rootUser()], { unknown: true }), /`parameters.unknown` is not a known field/],
