@@ -9,9 +9,9 @@ import { getTransactionDecoder } from "@solana/kit";
 import { Transaction as EthersTransaction } from "ethers";
 import { fromRlp, type Hex, keccak256, toRlp } from "viem";
 import { deriveAddress } from "../../src/crypto/addresses.ts";
+import { clientBundle } from "../support/bundles.ts";
 import type { Client, Json } from "../support/client.ts";
 import { assertErrorBody } from "../support/error-body.ts";
-import { storeKnownKey } from "../support/known-secrets.ts";
 import { type SeededRandom, seededRandom } from "../support/random.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { createWorld } from "../support/world.ts";
@@ -135,18 +135,16 @@ describe("sign_transaction of mutated transactions", () => {
   let ed25519Key: string;
   before(async () => {
     server = await startTestServer("sqlite");
-    root = (await createWorld(server)).root.client;
-    const { organizationId } = root;
-    secp256k1Key = await storeKnownKey(server, organizationId, {
-      curve: "CURVE_SECP256K1",
-      secret: SECRET,
-      format: "ADDRESS_FORMAT_ETHEREUM",
-    });
-    ed25519Key = await storeKnownKey(server, organizationId, {
-      curve: "CURVE_ED25519",
-      secret: SECRET,
-      format: "ADDRESS_FORMAT_SOLANA",
-    });
+    const { client, userId } = (await createWorld(server)).root;
+    root = client;
+    const imported = async (curve: string, format: string): Promise<string> => {
+      const { importBundle } = await root.result("init_import_private_key", { userId });
+      const encryptedBundle = clientBundle(importBundle, SECRET);
+      const params = { userId, privateKeyName: format, encryptedBundle, curve, addressFormats: [format] };
+      return (await root.result("import_private_key", params)).addresses[0].address;
+    };
+    secp256k1Key = await imported("CURVE_SECP256K1", "ADDRESS_FORMAT_ETHEREUM");
+    ed25519Key = await imported("CURVE_ED25519", "ADDRESS_FORMAT_SOLANA");
   });
   after(() => server.close());
 
