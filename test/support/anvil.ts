@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { freePort } from "./postgres.ts";
+import type { Readable } from "node:stream";
 
 /** A local EVM node with a chain of its own that makes a block of each transaction. */
 export interface Anvil {
@@ -15,18 +15,14 @@ export interface Anvil {
 
 export async function startAnvil(): Promise<Anvil> {
   const folder = dirname(createRequire(import.meta.url).resolve("@foundry-rs/anvil-linux-amd64/package.json"));
-  const port = await freePort();
-  const options = ["--host", "127.0.0.1", "--port", String(port), "--hardfork", "prague", "--silent"];
-  const node = spawn(join(folder, "bin", "anvil"), options, { stdio: "ignore" });
+  // It takes a port by itself and says which: one that is asked for could be somebody else's by then.
+  const options = ["--host", "127.0.0.1", "--port", "0", "--hardfork", "prague", "--accounts", "0"];
+  const node = spawn(join(folder, "bin", "anvil"), options, { stdio: ["ignore", "pipe", "inherit"] });
   const exit = new Promise<void>((resolve) => node.once("close", () => resolve()));
   const killNow = () => node.kill("SIGKILL");
   process.once("exit", killNow);
-  const url = `http://127.0.0.1:${port}`;
+  const url = `http://${await addressFrom(node.stdout, exit)}`;
   const call = (method: string, ...params: unknown[]) => callNode(url, method, params);
-  await untilAnswering(call, () => node.exitCode !== null).catch((error: unknown) => {
-    killNow();
-    throw error;
-  });
   return {
     url,
     pid: node.pid as number,
@@ -50,15 +46,18 @@ async function callNode(url: string, method: string, params: readonly unknown[])
   return result;
 }
 
-async function untilAnswering(call: Anvil["call"], hasEnded: () => boolean): Promise<void> {
-  const deadline = Date.now() + 30_000;
-  for (;;) {
-    try {
-      await call("eth_chainId");
-      return;
-    } catch (error) {
-      if (hasEnded() || Date.now() > deadline) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 25));
-    }
-  }
+/** Where the node listens, by its own word; it goes on talking afterwards, and nobody listens. */
+async function addressFrom(output: Readable, exit: Promise<void>): Promise<string> {
+  let text = "";
+  const found = new Promise<string>((resolve) => {
+    output.on("data", (chunk: Buffer) => {
+      text += chunk;
+      const [, address] = /Listening on (\S+)/.exec(text) ?? [];
+      if (address !== undefined) resolve(address);
+    });
+  });
+  const ended = exit.then(() => Promise.reject(new Error(`the node did not start: ${text}`)));
+  const address = await Promise.race([found, ended]);
+  output.removeAllListeners("data").resume();
+  return address;
 }
