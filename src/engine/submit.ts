@@ -15,7 +15,6 @@ import {
   insertEvaluations,
   isLive,
   isOpen,
-  throwFailure,
   updateActivity,
   upsertAuthentication,
   upsertVote,
@@ -24,12 +23,14 @@ import {
 } from "./activities.ts";
 import { type Principal, reload } from "./authenticate.ts";
 import {
-  couldCount,
   type DecisionFacts,
   decide,
   denialDetails,
+  denialOf,
   owesAuthenticators,
   type PolicyEvaluation,
+  voteDenial,
+  voteRights,
 } from "./authorize.ts";
 import { factsOf, factsOfStored, type Matter, matterOf } from "./decision-facts.ts";
 import type { ActivityOperation, ActivityVersion, Organization } from "./declare.ts";
@@ -162,15 +163,18 @@ async function settle(
   if (error) throw error;
   const { read } = engine.database;
   const open = isOpen(activity);
-  const mayVote = open && (await couldCount(read, facts, actor));
-  const owes = open && (await owesAuthenticators(read, facts, actor));
-  return viewActivity(read, activity, votes, { actor, mayVote, owes, now: ballot.now });
+  if (!open) return viewActivity(read, activity, votes, { actor, now: ballot.now });
+  const rights = await voteRights(read, facts, actor);
+  const owes = await owesAuthenticators(read, facts, actor);
+  return viewActivity(read, activity, votes, { actor, rights, owes, now: ballot.now });
 }
 
 type Look = (read: Reader) => Promise<Consideration>;
 
 interface Preparation {
-  value: unknown;
+  value?: unknown;
+  /** Why there is no value, where that is what becomes of the activity. */
+  error?: KeysteadError;
   /** Whether the activity may run beside the organization's other activities. */
   unordered: boolean;
 }
@@ -182,8 +186,14 @@ async function prepare(engine: SubmitEngine, consideration: Consideration): Prom
   if (!needsPreparation(consideration)) return undefined;
   const { operation, intent, isNew } = consideration.target;
   const { organization } = consideration.facts;
-  const value = await operation.prepare?.({ intent, read: engine.database.read, organization, signer: engine.signer });
-  return { value, unordered: operation.changesNothing && isNew };
+  const { signer } = engine;
+  try {
+    const value = await operation.prepare?.({ intent, read: engine.database.read, organization, signer });
+    return { value, unordered: operation.changesNothing && isNew };
+  } catch (error) {
+    if (isNew || !isLasting(error)) throw error;
+    return { error, unordered: false };
+  }
 }
 
 async function attempt(
@@ -197,7 +207,11 @@ async function attempt(
   try {
     return await engine.database.transact(scope, async (tx) => {
       considered = await look(tx);
-      if (needsPreparation(considered) && !preparation) return { unprepared: considered };
+      // A body that was new at first sight may have become a vote since, and votes are serial.
+      const isVote = considered.todo !== "answer" && !considered.target.isNew;
+      const isUnprepared = preparation ? preparation.unordered && isVote : needsPreparation(considered);
+      if (isUnprepared) return { unprepared: considered };
+      if (considered.todo === "execute" && preparation?.error) throw preparation.error;
       return record(engine, tx, considered, ballot, preparation?.value);
     });
   } catch (error) {
@@ -232,8 +246,7 @@ async function considerNew(
   const target: Target = { operation, version, intent, record, isNew: true, isFurtherStamp: false };
   const problem = await sessionScopeProblem(read, facts, actor);
   if (problem === undefined) return consequence(read, facts, target);
-  const error = new KeysteadError("PERMISSION_DENIED", { reason: problem }, denialDetails(problem, []));
-  return { todo: "deny", target, error, facts, evaluations: [] };
+  return { todo: "deny", target, error: scopeDenial(problem), facts, evaluations: [] };
 }
 
 async function considerVote(
@@ -251,24 +264,33 @@ async function considerVote(
   const facts = await factsOfStored(read, matter, votes, { actor, publicKey, approves });
   if (!isOpen(existing)) {
     if (how === "voted") fail("ACTIVITY_DECIDED", { activityId: existing.id, status: existing.status });
-    if (existing.status === "ACTIVITY_STATUS_REJECTED" && existing.failure) throwFailure(existing.failure);
+    if (existing.status === "ACTIVITY_STATUS_REJECTED" && existing.failure) throw denialOf(existing.failure.details);
     return { todo: "answer", activity: existing, facts };
   }
   const own = votes.find((vote) => vote.userId === actor.userId && isLive(vote, ballot.now));
+  const answer = { todo: "answer", activity: existing, facts } as const;
   const repeats = own?.selection === ballot.selection;
-  // To stamp an approval once more means something where MFA asks for a further credential.
-  const isFurtherStamp = repeats && how === "voted" && approves && actor.hasMfaPolicies && own.publicKey !== publicKey;
-  if (repeats && !isFurtherStamp) return { todo: "answer", activity: existing, facts };
-  if (!(await couldCount(read, facts, actor))) {
-    fail("PERMISSION_DENIED", { reason: "A vote of this user would not count on this activity." });
+  if (repeats && how === "resubmitted") return answer;
+  const rights = await voteRights(read, facts, actor);
+  if (!(approves ? rights.mayApprove : rights.mayReject)) {
+    if (repeats) return answer;
+    throw await voteDenial(read, facts, actor);
   }
   const problem = await sessionScopeProblem(read, facts, actor);
-  if (problem !== undefined) fail("PERMISSION_DENIED", { reason: problem }, denialDetails(problem, []));
+  if (problem !== undefined) throw scopeDenial(problem);
   const { operation, version, intent } = matter;
+  // With MFA a further credential is shown beside the first; otherwise it takes the first one's place.
+  const isAnotherKey = repeats && own.publicKey !== publicKey;
+  const isFurtherStamp = isAnotherKey && actor.hasMfaPolicies;
   const target: Target = { operation, version, intent, record: existing, isNew: false, isFurtherStamp };
   if (!approves) return { todo: "reject", target, facts, evaluations: [] };
-  return consequence(read, facts, target);
+  const decided = await consequence(read, facts, target);
+  // To approve once more with the same credential is to ask for a decision on the facts of now.
+  return repeats && !isAnotherKey && decided.todo !== "execute" ? answer : decided;
 }
+
+const scopeDenial = (problem: string): KeysteadError =>
+  denialOf(denialDetails(problem, undefined, "Stamp with a credential that this scope does not limit."));
 
 async function consequence(read: Reader, facts: DecisionFacts, target: Target): Promise<Consideration> {
   const decision = await decide(read, facts);
@@ -277,8 +299,7 @@ async function consequence(read: Reader, facts: DecisionFacts, target: Target): 
   if (decision.outcome !== "deny") return { todo: "wait", for: decision.outcome, target, facts, evaluations };
   // A vote that does not suffice leaves the activity open for the next.
   if (!target.isNew) return { todo: "wait", for: "consensus", target, facts, evaluations };
-  const error = new KeysteadError("PERMISSION_DENIED", { reason: decision.reason }, decision.details);
-  return { todo: "deny", target, error, facts, evaluations };
+  return { todo: "deny", target, error: denialOf(decision.details), facts, evaluations };
 }
 
 interface Recorded {
@@ -393,11 +414,13 @@ function voteOf(activityId: string, { principal, selection, message, now }: Ball
  * error. A new one that fails leaves nothing, and what can be tried again is told to the voter.
  */
 function failVotedActivity(engine: SubmitEngine, ballot: Ballot, look: Look, error: unknown): Promise<Recorded> {
-  const lasting = error instanceof KeysteadError && error.httpStatus < 500;
-  if (!lasting) throw error;
+  if (!isLasting(error)) throw error;
   return engine.database.transact(ballot.principal.organization.id, async (tx) => {
     const consideration = await look(tx);
     if (consideration.todo !== "execute") throw error;
     return store(engine, tx, consideration, ballot, { status: "ACTIVITY_STATUS_FAILED", failure: failureOf(error) });
   });
 }
+
+/** Whether the same would come of trying again. */
+const isLasting = (error: unknown): error is KeysteadError => error instanceof KeysteadError && error.httpStatus < 500;
