@@ -143,14 +143,35 @@ const isOwnCredential = ({ subject, submitter: { userId }, approvals }: Decision
   subject.ownerId === userId &&
   approvals.some(({ actor }) => actor.userId === userId);
 
-/** What each part of a decision comes to, for those who want to know beforehand. */
+/**
+ * What each part of a decision comes to, for those who want to know beforehand: the first approval asks, the others follow in
+ * their order as far as they count.
+ */
 export async function simulate(
   read: Reader,
   facts: DecisionFacts,
 ): Promise<{ decision: Decision; rootQuorum: RootQuorum; explanations: { policyId: string; text: string }[] }> {
-  const asked = facts.subject.governedBy === "policies" ? await askPolicies(read, questionOf(facts)) : undefined;
-  const decision = { ...(await decide(read, facts)), evaluations: evaluationsOf(asked) };
-  return { decision, rootQuorum: rootQuorum(facts), explanations: asked ? explain(asked) : [] };
+  const [first, ...others] = facts.approvals;
+  let cast: DecisionFacts = { ...facts, approvals: first ? [first] : [] };
+  let decision = await decide(read, cast);
+  let isOpen = decision.outcome !== "allow" && decision.outcome !== "deny";
+  for (const approval of others) {
+    if (!isOpen) break;
+    if (!(await voteRights(read, cast, approval.actor)).mayApprove) continue;
+    cast = { ...cast, approvals: [...cast.approvals, approval] };
+    const next = await decide(read, cast);
+    // A vote that does not suffice leaves the activity open for the next.
+    decision = next.outcome === "deny" ? { outcome: "consensus", evaluations: next.evaluations } : next;
+    isOpen = decision.outcome !== "allow";
+  }
+  const asked = await ask(read, cast);
+  const unmet = decision.evaluations.filter(({ outcome }) => outcome === "OUTCOME_REQUIRES_AUTHENTICATORS");
+  const evaluations = [...evaluationsOf(asked), ...unmet];
+  return {
+    decision: { ...decision, evaluations },
+    rootQuorum: rootQuorum(cast),
+    explanations: asked ? explain(asked) : [],
+  };
 }
 
 type RootQuorum = "met" | "short" | "apart";

@@ -343,7 +343,7 @@ const scenarios: Scenario[] = [
   {
     name: "credentials by public key",
     people: three,
-    policies: { key: { consensus: "credentials.any(c, c.public_key == '{ada.key}') && approvers.count() >= 2" } },
+    policies: { withKey: { consensus: "credentials.any(c, c.public_key == '{ada.key}') && approvers.count() >= 2" } },
     steps: [
       {
         who: "bob",

@@ -128,6 +128,7 @@ async function setUp(server: TestServer, clock: MovedClock, scenario: Scenario):
   )) {
     const policy = { policyName: name, effect: `EFFECT_${effect}`, condition, notes: "", ...rest };
     const { policyId } = await root.client.result("create_policy", JSON.parse(fill(JSON.stringify(policy), stage)));
+    assert.ok(!names.has(name), `${name} is the name of two things`);
     names.set(name, policyId);
   }
   if (quorum) {
