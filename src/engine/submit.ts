@@ -262,13 +262,16 @@ async function considerVote(
   const approves = ballot.selection === "VOTE_SELECTION_APPROVED";
   const { publicKey } = ballot.principal.stampRecord;
   const facts = await factsOfStored(read, matter, votes, { actor, publicKey, approves });
+  const answer = { todo: "answer", activity: existing, facts } as const;
   if (!isOpen(existing)) {
-    if (how === "voted") fail("ACTIVITY_DECIDED", { activityId: existing.id, status: existing.status });
-    if (existing.status === "ACTIVITY_STATUS_REJECTED" && existing.failure) throw denialOf(existing.failure.details);
-    return { todo: "answer", activity: existing, facts };
+    const { status, failure } = existing;
+    if (how === "resubmitted" && status === "ACTIVITY_STATUS_REJECTED" && failure) throw denialOf(failure.details);
+    // A vote that was counted may be sent again by a client that did not hear the answer.
+    const isCounted = votes.some(({ userId, message }) => userId === actor.userId && message === ballot.message);
+    if (how === "voted" && !isCounted) fail("ACTIVITY_DECIDED", { activityId: existing.id, status });
+    return answer;
   }
   const own = votes.find((vote) => vote.userId === actor.userId && isLive(vote, ballot.now));
-  const answer = { todo: "answer", activity: existing, facts } as const;
   const repeats = own?.selection === ballot.selection;
   if (repeats && how === "resubmitted") return answer;
   const rights = await voteRights(read, facts, actor);
