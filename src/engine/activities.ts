@@ -1,8 +1,9 @@
-import { type ErrorDetail, fail, type KeysteadError } from "../kernel/errors.ts";
+import type { ErrorDetail, KeysteadError } from "../kernel/errors.ts";
 import { VOTE_LIFETIME_MS } from "../kernel/limits.ts";
 import type { Reader } from "../storage/engine.ts";
 import { prepared, preparedWrite } from "../storage/prepared.ts";
 import { type AppProof, findAppProofs } from "./app-proofs.ts";
+import type { VoteRights } from "./authorize.ts";
 import type { Actor } from "./declare.ts";
 import { timestampOf } from "./fields.ts";
 import { departedUser, loadUser, type User } from "./users.ts";
@@ -245,18 +246,20 @@ export const isLive = (vote: VoteRecord, now: number): boolean => now - vote.cre
 export const isOpen = ({ status }: { status: ActivityStatus }): boolean =>
   status === "ACTIVITY_STATUS_CONSENSUS_NEEDED" || status === "ACTIVITY_STATUS_AUTHENTICATORS_NEEDED";
 
+const NO_RIGHTS: VoteRights = { mayApprove: false, mayReject: false };
+
 /**
- * How the activity looks to `viewer`, or to nobody in particular. `mayVote` says whether a vote of theirs would count, were
- * the activity open; `owes` whether they have approved and must still show further credentials.
+ * How the activity looks to `viewer`, or to nobody in particular. `rights` are what they may do about an open one; `owes` says
+ * whether they have approved and must still show further credentials.
  */
 export async function viewActivity(
   read: Reader,
   activity: ActivityRecord,
   votes: readonly VoteRecord[],
-  viewer: { actor?: Actor; mayVote: boolean; owes?: boolean; now: number },
+  viewer: { actor?: Actor; rights?: VoteRights; owes?: boolean; now: number },
 ): Promise<ActivityView> {
   const voted = votes.some((vote) => vote.userId === viewer.actor?.userId && isLive(vote, viewer.now));
-  const open = isOpen(activity) && viewer.mayVote;
+  const { mayApprove, mayReject } = (isOpen(activity) && viewer.rights) || NO_RIGHTS;
   const { id, organizationId } = activity;
   const isProved = activity.wantsProofs && activity.status === "ACTIVITY_STATUS_COMPLETED";
   return {
@@ -269,8 +272,8 @@ export async function viewActivity(
     votes: await Promise.all(votes.map((vote) => viewVote(read, organizationId, vote))),
     ...(isProved ? { appProofs: await findAppProofs(read, organizationId, id) } : {}),
     fingerprint: activity.fingerprint,
-    canApprove: open && (!voted || viewer.owes === true),
-    canReject: open,
+    canApprove: mayApprove && (!voted || viewer.owes === true),
+    canReject: mayReject,
     createdAt: activity.createdAt,
     updatedAt: activity.updatedAt,
     ...(activity.failure ? { failure: activity.failure } : {}),
@@ -301,12 +304,6 @@ async function viewVote(read: Reader, organizationId: string, vote: VoteRecord):
     scheme: vote.scheme,
     createdAt: timestampOf(vote.createdAt),
   };
-}
-
-/** The error of a denied activity, told again to whoever sends the same body again. */
-export function throwFailure({ details }: Failure): never {
-  const [denial] = details as (ErrorDetail & { message?: string })[];
-  return fail("PERMISSION_DENIED", { reason: denial?.message ?? "It was rejected" }, details);
 }
 
 export const failureOf = (error: KeysteadError): Failure => ({

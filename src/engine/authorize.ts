@@ -1,4 +1,4 @@
-import { type ErrorDetail, fail } from "../kernel/errors.ts";
+import { type ErrorDetail, fail, KeysteadError } from "../kernel/errors.ts";
 import { denialMessage, type Outcome } from "../policy/decision.ts";
 import type { Reader } from "../storage/engine.ts";
 import type { Actor, Organization, PolicyFacts, Subject } from "./declare.ts";
@@ -27,7 +27,7 @@ export type Decision = { evaluations: PolicyEvaluation[] } & (
   | { outcome: "consensus" }
   /** Users who approve must still show further credentials. */
   | { outcome: "authenticators" }
-  | { outcome: "deny"; reason: string; details: ErrorDetail[] }
+  | { outcome: "deny"; details: ErrorDetail[] }
 );
 
 /** A user's approval, with every key that they stamped it with; the vote's own comes first. */
@@ -60,7 +60,8 @@ export interface DecisionFacts {
 export async function decide(read: Reader, facts: DecisionFacts): Promise<Decision> {
   const problem = await onlyUserProblem(read, facts);
   if (problem !== undefined) {
-    return { outcome: "deny", reason: problem, details: denialDetails(problem, []), evaluations: [] };
+    const details = denialDetails(problem, undefined, "Have that user send the request.");
+    return { outcome: "deny", details, evaluations: [] };
   }
   const withAll = await weigh(read, facts);
   if (withAll.outcome === "deny") return withAll;
@@ -81,29 +82,57 @@ export async function decide(read: Reader, facts: DecisionFacts): Promise<Decisi
 
 /**
  * Decides, in the order that the specification gives: the root quorum, policies, a user's own credentials, and denial. The
- * root quorum stands above every policy; while it is short of members, what policies allow is allowed, and what they deny
- * waits for it.
+ * root quorum stands above every policy; while it is short of members, what is allowed without it is allowed, and everything
+ * else waits for it.
  */
 async function weigh(read: Reader, facts: DecisionFacts): Promise<Decision> {
-  const { subject, submitter } = facts;
   const quorum = rootQuorum(facts);
   if (quorum === "met") return { outcome: "allow", evaluations: [] };
-  const asked = subject.governedBy === "policies" ? await askPolicies(read, questionOf(facts)) : undefined;
+  const asked = await ask(read, facts);
   const evaluations = evaluationsOf(asked);
   if (asked?.outcome === "OUTCOME_ALLOW") return { outcome: "allow", evaluations };
-  if (quorum === "short" || asked?.outcome === "OUTCOME_REQUIRES_CONSENSUS")
-    return { outcome: "consensus", evaluations };
-  if (asked?.outcome !== "OUTCOME_DENY_EXPLICIT" && isOwnCredential(subject, submitter)) {
-    return { outcome: "allow", evaluations };
-  }
-  return denied(asked, evaluations);
+  if (asked?.outcome === "OUTCOME_REQUIRES_CONSENSUS") return { outcome: "consensus", evaluations };
+  if (asked?.outcome !== "OUTCOME_DENY_EXPLICIT" && isOwnCredential(facts)) return { outcome: "allow", evaluations };
+  if (quorum === "short") return { outcome: "consensus", evaluations };
+  const message = asked ? denialMessage(asked) : NOTHING_ALLOWS;
+  return { outcome: "deny", details: denialDetails(message, asked, remedyFor(facts, asked)), evaluations };
 }
 
-/** Whether a vote of this user could bring the activity nearer to being allowed. */
-export async function couldCount(read: Reader, facts: DecisionFacts, voter: Actor): Promise<boolean> {
-  if (voter.organizationId !== facts.organization.id) return false;
-  if (voter.isRootQuorumMember || voter.userId === facts.submitter.userId) return true;
-  return facts.subject.governedBy === "policies" && couldHelp(read, questionOf(facts), voter.userId);
+const ask = async (read: Reader, facts: DecisionFacts): Promise<PolicyDecision | undefined> =>
+  facts.subject.governedBy === "policies" ? askPolicies(read, questionOf(facts)) : undefined;
+
+/** What a user may do about an open activity. */
+export interface VoteRights {
+  mayApprove: boolean;
+  mayReject: boolean;
+}
+
+/**
+ * Members of the root quorum, whoever asked, and those whose approval could help a policy to allow it vote either way. What
+ * the approvals there are have come to suffice for, because a policy changed, is brought about by anybody's approval.
+ */
+export async function voteRights(read: Reader, facts: DecisionFacts, voter: Actor): Promise<VoteRights> {
+  if (voter.organizationId !== facts.organization.id) return { mayApprove: false, mayReject: false };
+  const { subject, submitter } = facts;
+  const counts =
+    voter.isRootQuorumMember ||
+    voter.userId === submitter.userId ||
+    (subject.governedBy === "policies" && (await couldHelp(read, questionOf(facts), voter.userId)));
+  if (counts) return { mayApprove: true, mayReject: true };
+  const decision = await decide(read, without(facts, voter));
+  return { mayApprove: decision.outcome === "allow", mayReject: false };
+}
+
+const without = (facts: DecisionFacts, { userId }: Actor): DecisionFacts => ({
+  ...facts,
+  approvals: facts.approvals.filter(({ actor }) => actor.userId !== userId),
+});
+
+/** The error for a vote that does not count, with what each policy says of an approval by this user. */
+export async function voteDenial(read: Reader, facts: DecisionFacts, voter: Actor): Promise<KeysteadError> {
+  const asked = await ask(read, { ...without(facts, voter), submitter: voter });
+  const message = "A vote of this user would not count on this activity.";
+  return denialOf(denialDetails(message, asked, remedyFor(facts, asked)));
 }
 
 /** Whether a user who approves must still show further credentials. */
@@ -114,8 +143,11 @@ export async function owesAuthenticators(read: Reader, facts: DecisionFacts, vot
   return standing?.satisfied === false;
 }
 
-const isOwnCredential = (subject: Subject, submitter: Actor): boolean =>
-  subject.governedBy === "policies" && subject.ownerId !== undefined && subject.ownerId === submitter.userId;
+/** The submitter's own, and they still approve. */
+const isOwnCredential = ({ subject, submitter: { userId }, approvals }: DecisionFacts): boolean =>
+  subject.governedBy === "policies" &&
+  subject.ownerId === userId &&
+  approvals.some(({ actor }) => actor.userId === userId);
 
 /** Why nobody but another user may ask for this, if that is so. */
 async function onlyUserProblem(read: Reader, facts: DecisionFacts): Promise<string | undefined> {
@@ -127,14 +159,35 @@ async function onlyUserProblem(read: Reader, facts: DecisionFacts): Promise<stri
   return `Only user ${onlyUserId} may ask for this: users import for themselves alone.`;
 }
 
-/** What each part of a decision comes to, for those who want to know beforehand. */
+/**
+ * What each part of a decision comes to, for those who want to know beforehand: the first approval asks, the others follow in
+ * their order as far as they count.
+ */
 export async function simulate(
   read: Reader,
   facts: DecisionFacts,
 ): Promise<{ decision: Decision; rootQuorum: RootQuorum; explanations: { policyId: string; text: string }[] }> {
-  const asked = facts.subject.governedBy === "policies" ? await askPolicies(read, questionOf(facts)) : undefined;
-  const decision = { ...(await decide(read, facts)), evaluations: evaluationsOf(asked) };
-  return { decision, rootQuorum: rootQuorum(facts), explanations: asked ? explain(asked) : [] };
+  const [first, ...others] = facts.approvals;
+  let cast: DecisionFacts = { ...facts, approvals: first ? [first] : [] };
+  let decision = await decide(read, cast);
+  let isOpen = decision.outcome !== "allow" && decision.outcome !== "deny";
+  for (const approval of others) {
+    if (!isOpen) break;
+    if (!(await voteRights(read, cast, approval.actor)).mayApprove) continue;
+    cast = { ...cast, approvals: [...cast.approvals, approval] };
+    const next = await decide(read, cast);
+    // A vote that does not suffice leaves the activity open for the next.
+    decision = next.outcome === "deny" ? { outcome: "consensus", evaluations: next.evaluations } : next;
+    isOpen = decision.outcome !== "allow";
+  }
+  const asked = await ask(read, cast);
+  const unmet = decision.evaluations.filter(({ outcome }) => outcome === "OUTCOME_REQUIRES_AUTHENTICATORS");
+  const evaluations = [...evaluationsOf(asked), ...unmet];
+  return {
+    decision: { ...decision, evaluations },
+    rootQuorum: rootQuorum(cast),
+    explanations: asked ? explain(asked) : [],
+  };
 }
 
 type RootQuorum = "met" | "short" | "apart";
@@ -165,17 +218,36 @@ function questionOf(facts: DecisionFacts): PolicyQuestion {
 const evaluationsOf = (asked: PolicyDecision | undefined): PolicyEvaluation[] =>
   asked?.evaluations.map(({ policyId, outcome }) => ({ policyId, outcome })) ?? [];
 
-function denied(asked: PolicyDecision | undefined, evaluations: PolicyEvaluation[]): Decision {
-  const reason = asked ? denialMessage(asked) : "No policies evaluated to outcome: Allow";
-  const explanation = asked && {
-    "@type": "type.googleapis.com/keystead.v1.PolicyExplanation",
-    explanations: explain(asked),
-  };
-  const details = [...denialDetails(reason, evaluations), ...(explanation ? [explanation] : [])];
-  return { outcome: "deny", reason, details, evaluations };
+const NOTHING_ALLOWS = "No policies evaluated to outcome: Allow";
+
+/** What a person can do about a denial. */
+function remedyFor({ subject, organization }: DecisionFacts, asked: PolicyDecision | undefined): string {
+  if (subject.governedBy === "rootQuorum") {
+    return `Only the root quorum decides on this: it takes approvals by ${organization.quorumThreshold} of its members, whom get_organization_configs names, and no policy can allow it.`;
+  }
+  if (!asked)
+    return "The organization has no policies that could allow it; its root quorum can add one with create_policy.";
+  return asked.outcome === "OUTCOME_DENY_EXPLICIT"
+    ? "The details say why each policy came to its outcome; only the root quorum stands above a policy that denies."
+    : "The details say why each policy came to its outcome; the root quorum can change them, and simulate_policy tries what would do.";
 }
 
 /** How a denial is told in the details of an error, for clients that look there. */
-export const denialDetails = (message: string, policyEvaluations: readonly PolicyEvaluation[]): ErrorDetail[] => [
-  { "@type": "type.googleapis.com/errors.v1.PolicyEnginePermissionError", message, policyEvaluations },
-];
+export function denialDetails(message: string, asked: PolicyDecision | undefined, remedy: string): ErrorDetail[] {
+  const policyEvaluations = evaluationsOf(asked);
+  const explanations = asked ? explain(asked) : [];
+  return [
+    { "@type": "type.googleapis.com/errors.v1.PolicyEnginePermissionError", message, policyEvaluations },
+    { "@type": "type.googleapis.com/keystead.v1.PolicyExplanation", remedy, explanations },
+  ];
+}
+
+/** The error with these details, also when it is told again later. */
+export function denialOf(details: ErrorDetail[]): KeysteadError {
+  const [{ message = "It was rejected." } = {}, { remedy = "" } = {}] = details as {
+    message?: string;
+    remedy?: string;
+  }[];
+  const sentence = message.endsWith(".") ? message : `${message}.`;
+  return new KeysteadError("PERMISSION_DENIED", { reason: `${sentence} ${remedy}`.trim() }, details);
+}

@@ -62,7 +62,8 @@ export function matterOf(
 
 /**
  * The facts of a stored activity as of now: approvals that have not lapsed, of users who still exist, with what these
- * users are today. `ballot` is a vote that is being cast: it stands in the place of that user's earlier one.
+ * users are today. `ballot` is a vote that is being cast: it stands in the place of that user's earlier one, or beside it
+ * where MFA policies may ask for both credentials.
  */
 export async function factsOfStored(
   read: Reader,
@@ -75,7 +76,9 @@ export async function factsOfStored(
   const others = live.filter(({ userId }) => userId !== ballot?.actor.userId);
   const voters = await findApprovers(read, organization.id, others);
   if (ballot?.approves) {
-    const earlier = live.find(({ userId, selection }) => userId === ballot.actor.userId && selection === APPROVED);
+    const earlier = ballot.actor.hasMfaPolicies
+      ? live.find(({ userId, selection }) => userId === ballot.actor.userId && selection === APPROVED)
+      : undefined;
     voters.push({ actor: ballot.actor, publicKey: earlier?.publicKey ?? ballot.publicKey });
   }
   const approvals = await withFurtherStamps(read, votes[0]?.activityId, matter, voters);

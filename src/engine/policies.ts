@@ -106,11 +106,17 @@ export function explain({ evaluations, request }: PolicyDecision): { policyId: s
   });
 }
 
-/** Whether an approval of this user could help one of the policies to allow it. */
+/**
+ * Whether an approval of this user could help one of the policies to allow it: beside the approvals there are, or in place
+ * of some of them, which may lapse.
+ */
 export async function couldHelp(read: Reader, question: PolicyQuestion, userId: string): Promise<boolean> {
   const approvals = question.approvals.filter((approval) => approval.userId !== userId);
-  const asVoter = await askPolicies(read, { ...question, approvals, submitterId: userId });
-  return asVoter?.outcome === "OUTCOME_REQUIRES_CONSENSUS" || asVoter?.outcome === "OUTCOME_ALLOW";
+  const beside = await askPolicies(read, { ...question, approvals, submitterId: userId });
+  if (beside?.outcome === "OUTCOME_REQUIRES_CONSENSUS") return true;
+  if (beside === undefined || beside.outcome === "OUTCOME_DENY_EXPLICIT") return false;
+  const inPlace = await askPolicies(read, { ...question, approvals: [], submitterId: userId });
+  return inPlace?.outcome === "OUTCOME_REQUIRES_CONSENSUS" || inPlace?.outcome === "OUTCOME_ALLOW";
 }
 
 /** The activity's own facts; `params` under the names that the language has for its type. */

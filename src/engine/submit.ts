@@ -15,7 +15,6 @@ import {
   insertActivity,
   isLive,
   isOpen,
-  throwFailure,
   updateActivity,
   upsertAuthentication,
   upsertVote,
@@ -25,12 +24,14 @@ import {
 import { insertAppProof } from "./app-proofs.ts";
 import { type Principal, reload } from "./authenticate.ts";
 import {
-  couldCount,
   type DecisionFacts,
   decide,
   denialDetails,
+  denialOf,
   owesAuthenticators,
   type PolicyEvaluation,
+  voteDenial,
+  voteRights,
 } from "./authorize.ts";
 import { factsOf, factsOfStored, type Matter, matterOf } from "./decision-facts.ts";
 import type { ActivityOperation, ActivityVersion, Organization } from "./declare.ts";
@@ -174,15 +175,18 @@ async function settle(
   if (error) throw error;
   const { read } = engine.database;
   const open = isOpen(activity);
-  const mayVote = open && (await couldCount(read, facts, actor));
-  const owes = open && (await owesAuthenticators(read, facts, actor));
-  return viewActivity(read, activity, votes, { actor, mayVote, owes, now: ballot.now });
+  if (!open) return viewActivity(read, activity, votes, { actor, now: ballot.now });
+  const rights = await voteRights(read, facts, actor);
+  const owes = await owesAuthenticators(read, facts, actor);
+  return viewActivity(read, activity, votes, { actor, rights, owes, now: ballot.now });
 }
 
 type Look = (read: Reader) => Promise<Consideration>;
 
 interface Preparation {
-  value: unknown;
+  value?: unknown;
+  /** Why there is no value, where that is what becomes of the activity. */
+  error?: KeysteadError;
   /** Whether the activity may run beside the organization's other activities. */
   unordered: boolean;
   /** Of an activity that is to be proved. */
@@ -205,11 +209,16 @@ async function prepare(
   const { organization, submitter, now } = consideration.facts;
   const { database, signer } = engine;
   const submitterId = submitter.userId;
-  const value = await operation.prepare?.({ intent, read: database.read, organization, signer, submitterId, now });
-  const preparation = { value, unordered: operation.changesNothing && isNew };
-  if (!record.wantsProofs) return preparation;
-  const addresses = operation.addresses({ intent, prepared: value });
-  return { ...preparation, proofs: await proveExecution(engine, executionOf(consideration, ballot), addresses) };
+  try {
+    const value = await operation.prepare?.({ intent, read: database.read, organization, signer, submitterId, now });
+    const preparation = { value, unordered: operation.changesNothing && isNew };
+    if (!record.wantsProofs) return preparation;
+    const addresses = operation.addresses({ intent, prepared: value });
+    return { ...preparation, proofs: await proveExecution(engine, executionOf(consideration, ballot), addresses) };
+  } catch (error) {
+    if (isNew || !isLasting(error)) throw error;
+    return { error, unordered: false };
+  }
 }
 
 /**
@@ -236,7 +245,7 @@ async function isPrepared(
   ballot: Ballot,
   preparation: Preparation | undefined,
 ): Promise<boolean> {
-  if (!preparation || !consideration.target.record.wantsProofs) return preparation !== undefined;
+  if (!preparation || preparation.error || !consideration.target.record.wantsProofs) return preparation !== undefined;
   const { proofs } = preparation;
   return proofs !== undefined && stillHolds(read, proofs, executionOf(consideration, ballot));
 }
@@ -258,9 +267,13 @@ async function attempt(
   try {
     return await engine.database.transact(scope, async (tx) => {
       considered = await look(tx);
+      // A body that was new at first sight may have become a vote since, and votes are serial.
+      const isVote = considered.todo !== "answer" && !considered.target.isNew;
+      if (preparation?.unordered && isVote) return { unprepared: considered };
       if (needsPreparation(considered) && !(await isPrepared(tx, considered, ballot, preparation))) {
         return { unprepared: considered };
       }
+      if (considered.todo === "execute" && preparation?.error) throw preparation.error;
       return record(engine, tx, considered, ballot, preparation);
     });
   } catch (error) {
@@ -297,8 +310,7 @@ async function considerNew(
   const target: Target = { operation, version, intent, record, isNew: true, isFurtherStamp: false };
   const problem = await sessionScopeProblem(read, facts, actor);
   if (problem === undefined) return consequence(read, facts, target);
-  const error = new KeysteadError("PERMISSION_DENIED", { reason: problem }, denialDetails(problem, []));
-  return { todo: "deny", target, error, facts, evaluations: [] };
+  return { todo: "deny", target, error: scopeDenial(problem), facts, evaluations: [] };
 }
 
 async function considerVote(
@@ -314,27 +326,39 @@ async function considerVote(
   const approves = ballot.selection === "VOTE_SELECTION_APPROVED";
   const { publicKey } = ballot.principal.stampRecord;
   const facts = await factsOfStored(read, matter, votes, { actor, publicKey, approves });
+  const answer = { todo: "answer", activity: existing, facts } as const;
   if (!isOpen(existing)) {
-    if (how === "voted") fail("ACTIVITY_DECIDED", { activityId: existing.id, status: existing.status });
-    if (existing.status === "ACTIVITY_STATUS_REJECTED" && existing.failure) throwFailure(existing.failure);
-    return { todo: "answer", activity: existing, facts };
+    const { status, failure } = existing;
+    if (how === "resubmitted" && status === "ACTIVITY_STATUS_REJECTED" && failure) throw denialOf(failure.details);
+    // A vote that was counted may be sent again by a client that did not hear the answer.
+    const isCounted = votes.some(({ userId, message }) => userId === actor.userId && message === ballot.message);
+    if (how === "voted" && !isCounted) fail("ACTIVITY_DECIDED", { activityId: existing.id, status });
+    return answer;
   }
   const own = votes.find((vote) => vote.userId === actor.userId && isLive(vote, ballot.now));
   const repeats = own?.selection === ballot.selection;
-  // To stamp an approval once more means something where MFA asks for a further credential.
-  const isFurtherStamp = repeats && how === "voted" && approves && actor.hasMfaPolicies && own.publicKey !== publicKey;
-  if (repeats && !isFurtherStamp) return { todo: "answer", activity: existing, facts };
-  if (!(await couldCount(read, facts, actor))) {
-    fail("PERMISSION_DENIED", { reason: "A vote of this user would not count on this activity." });
+  if (repeats && how === "resubmitted") return answer;
+  const rights = await voteRights(read, facts, actor);
+  if (!(approves ? rights.mayApprove : rights.mayReject)) {
+    if (repeats) return answer;
+    throw await voteDenial(read, facts, actor);
   }
   const problem = await sessionScopeProblem(read, facts, actor);
-  if (problem !== undefined) fail("PERMISSION_DENIED", { reason: problem }, denialDetails(problem, []));
+  if (problem !== undefined) throw scopeDenial(problem);
   if (existing.wantsProofs && approves) refuseLargeBody(ballot.message);
   const { operation, version, intent } = matter;
+  // With MFA a further credential is shown beside the first; otherwise it takes the first one's place.
+  const isAnotherKey = repeats && own.publicKey !== publicKey;
+  const isFurtherStamp = isAnotherKey && actor.hasMfaPolicies;
   const target: Target = { operation, version, intent, record: existing, isNew: false, isFurtherStamp };
   if (!approves) return { todo: "reject", target, facts, evaluations: [] };
-  return consequence(read, facts, target);
+  const decided = await consequence(read, facts, target);
+  // To approve once more with the same credential is to ask for a decision on the facts of now.
+  return repeats && !isAnotherKey && decided.todo !== "execute" ? answer : decided;
 }
+
+const scopeDenial = (problem: string): KeysteadError =>
+  denialOf(denialDetails(problem, undefined, "Stamp with a credential that this scope does not limit."));
 
 async function consequence(read: Reader, facts: DecisionFacts, target: Target): Promise<Consideration> {
   const decision = await decide(read, facts);
@@ -343,8 +367,7 @@ async function consequence(read: Reader, facts: DecisionFacts, target: Target): 
   if (decision.outcome !== "deny") return { todo: "wait", for: decision.outcome, target, facts, evaluations };
   // A vote that does not suffice leaves the activity open for the next.
   if (!target.isNew) return { todo: "wait", for: "consensus", target, facts, evaluations };
-  const error = new KeysteadError("PERMISSION_DENIED", { reason: decision.reason }, decision.details);
-  return { todo: "deny", target, error, facts, evaluations };
+  return { todo: "deny", target, error: denialOf(decision.details), facts, evaluations };
 }
 
 interface Recorded {
@@ -469,11 +492,13 @@ function voteOf(activityId: string, { principal, selection, message, now }: Ball
  * error. A new one that fails leaves nothing, and what can be tried again is told to the voter.
  */
 function failVotedActivity(engine: SubmitEngine, ballot: Ballot, look: Look, error: unknown): Promise<Recorded> {
-  const lasting = error instanceof KeysteadError && error.httpStatus < 500;
-  if (!lasting) throw error;
+  if (!isLasting(error)) throw error;
   return engine.database.transact(ballot.principal.organization.id, async (tx) => {
     const consideration = await look(tx);
     if (consideration.todo !== "execute") throw error;
     return store(engine, tx, consideration, ballot, { status: "ACTIVITY_STATUS_FAILED", failure: failureOf(error) });
   });
 }
+
+/** Whether the same would come of trying again. */
+const isLasting = (error: unknown): error is KeysteadError => error instanceof KeysteadError && error.httpStatus < 500;

@@ -82,6 +82,21 @@ for (const engine of engines) {
       assert.notEqual(await nameNow(), "Never");
     });
 
+    it("answers the activity to a vote that is sent again", async () => {
+      for (const [vote, status] of [
+        ["approve_activity", "ACTIVITY_STATUS_COMPLETED"],
+        ["reject_activity", "ACTIVITY_STATUS_REJECTED"],
+      ] as const) {
+        const { fingerprint } = (await root.post(path, rename(`Again ${vote}`))).body.activity;
+        const body = second.client.submitBody(vote, { fingerprint });
+        for (let sent = 1; sent <= 2; sent++) {
+          const { activity } = (await second.client.post(`/public/v1/submit/${vote}`, body)).body;
+          assert.equal(activity?.status, status, `${vote}, time ${sent}`);
+          assert.equal(activity.votes.length, 2);
+        }
+      }
+    });
+
     it("does not count those outside the quorum", async () => {
       const { activity } = (await root.post(path, rename("Outsiders"))).body;
       const { fingerprint } = activity;

@@ -2,7 +2,14 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { newId } from "../../src/kernel/ids.ts";
 import { createAuthenticator } from "../support/authenticator.ts";
-import { addUser, authenticatorParams, type Client, type Json } from "../support/client.ts";
+import {
+  addUser,
+  apiKeyParams,
+  authenticatorParams,
+  type Client,
+  generateApiKey,
+  type Json,
+} from "../support/client.ts";
 import { onEachEngine } from "../support/server.ts";
 import { createWorld, type World } from "../support/world.ts";
 
@@ -210,6 +217,84 @@ onEachEngine("MFA policies", (server) => {
     await root.client.result("update_root_quorum", { threshold: 2, userIds: [root.userId, other.userId] });
     const approved = await approve(root.client, activity);
     assert.equal(approved.body.activity.status, NEEDED);
+  });
+
+  it("leave an activity that waits for them to those whose vote counts", async () => {
+    const { root, user } = await guardedWorld();
+    const { activity } = (await rename(root.client)).body;
+    const seen = (await user.client.read("get_activity", { activityId: activity.id })).activity;
+    assert.deepEqual([seen.canApprove, seen.canReject], [false, false]);
+    for (const vote of [approve, reject]) assert.equal((await vote(user.client, activity)).status, 403);
+
+    const other = await newWorld();
+    const signer = other.user;
+    const stranger = await addUser(other.root.client, "Stranger");
+    await other.root.client.result("create_policy", {
+      policyName: "Signer's tags",
+      effect: "EFFECT_ALLOW",
+      condition: "activity.kind == 'CREATE_USER_TAG'",
+      consensus: `approvers.any(u, u.id == '${signer.userId}')`,
+      notes: "",
+    });
+    await addPasskey(other.root.client, signer);
+    await other.root.client.result("create_mfa_policy", { userId: signer.userId, ...always });
+    const asked = await signer.client.submit("create_user_tag", { userTagName: "Held", userIds: [] });
+    const held = asked.body.activity;
+    assert.equal(held.status, NEEDED);
+    const shown = (await stranger.client.read("get_activity", { activityId: held.id })).activity;
+    assert.deepEqual([shown.canApprove, shown.canReject], [false, false], "the policy does not ask for them");
+    for (const vote of [approve, reject]) assert.equal((await vote(stranger.client, held)).status, 403);
+  });
+
+  it("cannot be got around with one credential", async () => {
+    const { root, passkey, mfaPolicyId } = await guardedWorld();
+    const { userId, client } = root;
+    const other = generateApiKey();
+    const mine = [apiKeyParams(other)];
+    const attempts: [string, object][] = [
+      ["delete_mfa_policy", { userId, mfaPolicyId }],
+      ["update_mfa_policy", { userId, mfaPolicyId, condition: "false" }],
+      ["update_mfa_policy", { userId, mfaPolicyId, requiredAuthenticationMethods: [] }],
+      ["create_mfa_policy", { userId, ...always, requiredAuthenticationMethods: [], order: 0 }],
+      ["create_api_keys", { userId, apiKeys: mine }],
+      ["delete_users", { userIds: [userId] }],
+      ["update_root_quorum", { threshold: 1, userIds: [userId] }],
+    ];
+    for (const [path, parameters] of attempts) {
+      const { activity } = (await client.submit(path, parameters)).body;
+      assert.equal(activity.status, NEEDED, path);
+    }
+    const body = client.submitBody("update_organization_name", { organizationName: "Around" });
+    const path = "/public/v1/submit/update_organization_name";
+    assert.equal((await client.post(path, body)).body.activity.status, NEEDED);
+    const resubmitted = await passkey.post(path, body);
+    assert.equal(resubmitted.body.activity.status, NEEDED, "the same body from the same user is no vote");
+    const { mfaPolicies } = await client.read("get_mfa_policies", { userId });
+    assert.equal(mfaPolicies.length, 1);
+  });
+
+  it("are met once however many credentials come at the same time", async () => {
+    const { root, passkey } = await guardedWorld();
+    const asked = await root.client.submit("create_user_tag", { userTagName: "once", userIds: [] });
+    const { activity } = asked.body;
+    const answers = await Promise.all(
+      [passkey, root.client, passkey, root.client, passkey].map((client) => approve(client, activity)),
+    );
+    for (const { status, body } of answers) assert.ok(status === 200 || /COMPLETED/.test(body.message), body.message);
+    const { userTags } = await root.client.read("list_user_tags");
+    assert.equal(userTags.length, 1);
+    const { policyEvaluations } = await root.client.read("get_policy_evaluations", { activityId: activity.id });
+    assert.equal(policyEvaluations.length, 1, "only the submission was short of something");
+  });
+
+  it("take no passkey from where passkeys may not be used any more", async () => {
+    const { root, passkey } = await guardedWorld();
+    const { activity } = (await rename(root.client)).body;
+    const feature = { name: "FEATURE_NAME_WEBAUTHN_ORIGINS", value: "https://other.example" };
+    await passkey.result("set_organization_feature", feature);
+    const { status, body } = await approve(passkey, activity);
+    assert.equal(status, 401);
+    assert.match(body.message, /origin/);
   });
 
   it("show in the user, and are changed and deleted", async () => {

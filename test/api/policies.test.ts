@@ -283,6 +283,60 @@ for (const engine of engines) {
       assert.notEqual((await root.read("list_activities")).activities[0].id, before, "only adding Carol made one");
     });
 
+    it("are tried out as they would be asked, one approval after the other", async () => {
+      await create({ consensus: is(bob), condition: signs });
+      const parameters = {
+        signWith: keyId,
+        payload: newId(),
+        encoding: "PAYLOAD_ENCODING_TEXT_UTF8",
+        hashFunction: "HASH_FUNCTION_KECCAK256",
+      };
+      const activity = { type: "ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2", parameters };
+      const ask = async (users: Person[]) =>
+        root.read("simulate_policy", { activity, userIds: users.map(({ userId }) => userId) });
+      assert.equal((await ask([ada, bob])).outcome, "DENY", "Ada is denied before Bob hears of it");
+      assert.equal((await sign(ada, "denied")).status, 403);
+      assert.equal((await ask([bob, ada])).outcome, "ALLOW");
+      const rename = { type: "ACTIVITY_TYPE_UPDATE_ORGANIZATION_NAME", parameters: { organizationName: "n" } };
+      const { userId } = server.credentials;
+      await root.result("update_root_quorum", { threshold: 2, userIds: [userId, ada.userId] });
+      const twice = { activity: rename, userIds: [ada.userId, ada.userId] };
+      assert.equal((await root.read("simulate_policy", twice)).outcome, "CONSENSUS_NEEDED");
+      const both = { activity: rename, userIds: [ada.userId, bob.userId, userId] };
+      assert.equal((await root.read("simulate_policy", both)).outcome, "ALLOW");
+      const change = await root.submit("update_root_quorum", { threshold: 1, userIds: [userId] });
+      await ada.client.result("approve_activity", { fingerprint: change.body.activity.fingerprint });
+    });
+
+    it("are tried out together with MFA policies", async () => {
+      await create({ consensus: is(bob), condition: signs });
+      const mfaPolicy = {
+        userId: bob.userId,
+        mfaPolicyName: "Passkey",
+        condition: "true",
+        requiredAuthenticationMethods: [{ any: [{ type: "AUTHENTICATION_TYPE_PASSKEY" }] }],
+        order: 1,
+      };
+      const { mfaPolicyId } = await root.result("create_mfa_policy", mfaPolicy);
+      const parameters = {
+        signWith: keyId,
+        payload: "tried",
+        encoding: "PAYLOAD_ENCODING_TEXT_UTF8",
+        hashFunction: "HASH_FUNCTION_KECCAK256",
+      };
+      const activity = { type: "ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2", parameters };
+      const { outcome, policyEvaluations } = await root.read("simulate_policy", { activity, userIds: [bob.userId] });
+      assert.equal(outcome, "AUTHENTICATORS_NEEDED");
+      assert.equal(policyEvaluations.at(-1).policyId, mfaPolicyId);
+      assert.match(policyEvaluations.at(-1).explanation, /get_mfa_policies/);
+      const real = await sign(bob, "tried");
+      assert.equal(real.body.activity.status, "ACTIVITY_STATUS_AUTHENTICATORS_NEEDED");
+      await root.result("delete_mfa_policy", { userId: bob.userId, mfaPolicyId });
+      const { fingerprint } = real.body.activity;
+      const again = await bob.client.submit("approve_activity", { fingerprint });
+      assert.equal(again.body.activity.status, "ACTIVITY_STATUS_COMPLETED", "nothing more is asked of Bob by now");
+    });
+
     it("are refused when they cannot be right", async () => {
       const cases: [object, RegExp][] = [
         [{ condition: "activity.nothing == 'x'" }, /invalid policy condition: .*field does not exist: nothing/],

@@ -265,6 +265,54 @@ onEachEngine("sub-organizations", (server) => {
     assert.equal(rows[0]?.sealed_key.length, 0, "the organization's own key is gone");
     assert.equal((await parent.submit("delete_sub_organization", {})).body.turnkeyErrorCode, "INVALID_ACTIVITY_CALLER");
   });
+
+  it("leave nothing behind that acts when they are deleted", async () => {
+    const parent = await newParent();
+    const passkey = newPasskey();
+    const [one, two] = [generateApiKey(), generateApiKey()];
+    const rootUsers = [
+      rootUser({ userName: "One", apiKeys: [apiKeyParams(one)], authenticators: [authenticatorParams(passkey)] }),
+      rootUser({ userName: "Two", apiKeys: [apiKeyParams(two)] }),
+    ];
+    const made = await parent.result("create_sub_organization", subOrganization(rootUsers, { rootQuorumThreshold: 2 }));
+    const sub = parent.with({ key: one, organizationId: made.subOrganizationId });
+    const second = sub.with({ key: two });
+    const path = "/public/v1/submit/update_organization_name";
+    const body = sub.submitBody("update_organization_name", { organizationName: "Pending" });
+    const pending = (await sub.post(path, body)).body.activity;
+    const deletion = (await sub.submit("delete_sub_organization", { deleteWithoutExport: true })).body.activity;
+    assert.equal(deletion.status, "ACTIVITY_STATUS_CONSENSUS_NEEDED");
+    const { fingerprint } = deletion;
+    const deleted = (await second.submit("approve_activity", { fingerprint })).body.activity;
+    assert.equal(deleted.status, "ACTIVITY_STATUS_COMPLETED");
+
+    for (const client of [second, sub.withPasskey(passkey)]) {
+      const vote = await client.submit("approve_activity", { fingerprint: pending.fingerprint });
+      assert.match(vote.body.turnkeyErrorCode, /PUBLIC_KEY_NOT_FOUND|CREDENTIAL_NOT_FOUND/);
+      assert.equal((await client.post(path, body)).status, 401, "nor by the same body");
+    }
+    const reading = parent.with({ organizationId: sub.organizationId });
+    for (const vote of ["approve_activity", "reject_activity"]) {
+      const { body } = await reading.submit(vote, { fingerprint: pending.fingerprint });
+      assert.equal(body.turnkeyErrorCode, "ORGANIZATION_MISMATCH");
+    }
+    const { activity } = await reading.read("get_activity", { activityId: pending.id });
+    assert.deepEqual([activity.canApprove, activity.canReject], [false, false]);
+    for (const [filterType, filterValue] of [
+      ["NAME", "Sub"],
+      ["USERNAME", "One"],
+      ["PUBLIC_KEY", one.publicKey],
+    ]) {
+      const { organizationIds } = await parent.read("list_suborgs", { filterType, filterValue });
+      assert.deepEqual(organizationIds, [], filterType);
+    }
+
+    // The same credentials are free for another.
+    const again = await parent.result("create_sub_organization", subOrganization([rootUsers[0] as object]));
+    const found = parent.with({ key: one });
+    assert.equal((await found.read("whoami")).organizationId, again.subOrganizationId);
+    assert.equal((await parent.withPasskey(passkey).read("whoami")).organizationId, again.subOrganizationId);
+  });
 });
 
 onEachEngine("features", (server) => {

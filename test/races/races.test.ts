@@ -260,6 +260,41 @@ for (const [name, start] of Object.entries(arenas)) {
       assert.equal((await client(0).read("get_user", { userId })).user.apiKeys.length, 1);
     });
 
+    describe("the same body from users of whom some need others", () => {
+      const body = async (privateKeyId: string, payload: string) =>
+        client(0).submitBody("sign_raw_payload", signing(privateKeyId, payload));
+      let people: { userId: string; client: Client }[];
+      let privateKeyId: string;
+      before(async () => {
+        privateKeyId = await createKey();
+        people = [];
+        for (const name of ["needs one", "alone", "alone too"]) people.push(await addUser(client(0), name));
+        const [needsOne, alone, aloneToo] = people.map(({ userId }) => `approvers.any(u, u.id == '${userId}')`);
+        for (const consensus of [`${needsOne} && ${alone}`, alone, aloneToo]) {
+          const condition = "activity.action == 'SIGN'";
+          const policy = { policyName: newId(), effect: "EFFECT_ALLOW", condition, consensus, notes: "" };
+          await client(0).result("create_policy", policy);
+        }
+      });
+
+      for (let attempt = 1; attempt <= 10; attempt++) {
+        it(`is allowed once (${attempt})`, async () => {
+          const sent = await body(privateKeyId, `allowed once ${attempt}`);
+          const answers = await atOnce(12, (turn) => {
+            const { key } = (people[turn % people.length] as (typeof people)[number]).client;
+            return client(turn, { key }).post("/public/v1/submit/sign_raw_payload", sent);
+          });
+          for (const { status, body } of answers) assert.equal(status, 200, JSON.stringify(body));
+          const activityId = answers[0]?.body.activity.id;
+          const { policyEvaluations } = await client(0).read("get_policy_evaluations", { activityId });
+          const allowing = policyEvaluations.filter(({ policyEvaluations }: Json) =>
+            policyEvaluations.some(({ outcome }: Json) => outcome === "OUTCOME_ALLOW"),
+          );
+          assert.equal(allowing.length, 1);
+        });
+      }
+    });
+
     // Last: from here on two of the three members must agree.
     describe("with a root quorum of two of three", () => {
       let members: { userId: string; as: (turn: number) => Client }[];

@@ -1,5 +1,5 @@
 import { type ActivityRecord, isOpen, type VoteRecord, viewActivity } from "../../engine/activities.ts";
-import { couldCount, owesAuthenticators } from "../../engine/authorize.ts";
+import { owesAuthenticators, voteRights } from "../../engine/authorize.ts";
 import { factsOfStored, matterOf } from "../../engine/decision-facts.ts";
 import type { QueryContext } from "../../engine/declare.ts";
 
@@ -9,10 +9,10 @@ export async function viewFor(
   activity: ActivityRecord,
   votes: readonly VoteRecord[],
 ): Promise<never> {
-  if (!isOpen(activity)) return (await viewActivity(read, activity, votes, { actor, mayVote: false, now })) as never;
+  if (!isOpen(activity)) return (await viewActivity(read, activity, votes, { actor, now })) as never;
   const facts = await factsOfStored(read, matterOf(registry, activity, organization, now), votes);
-  const mayVote = await couldCount(read, facts, actor);
+  const rights = await voteRights(read, facts, actor);
   const owes = await owesAuthenticators(read, facts, actor);
   // The wire rules give the times the form that the response schema states.
-  return (await viewActivity(read, activity, votes, { actor, mayVote, owes, now })) as never;
+  return (await viewActivity(read, activity, votes, { actor, rights, owes, now })) as never;
 }

@@ -14,10 +14,13 @@ const Request = Type.Object({
   userIds: Type.Array(Id, { minItems: 1, maxItems: 100 }),
 });
 
+const UNMET =
+  "This MFA policy of a user who approves takes credentials that the approval does not show; get_mfa_policies says which.";
+
 export const simulatePolicy = query({
   path: "simulate_policy",
   summary:
-    "What would become of an activity if these users approved it, the first of them submitting; nothing is created. An extension of this server.",
+    "What would become of an activity if these users approved it one after the other, the first of them submitting, each with the first of their credentials; nothing is created. An extension of this server.",
   request: Request,
   response: Type.Object({
     outcome: OneOf(["ALLOW", "CONSENSUS_NEEDED", "AUTHENTICATORS_NEEDED", "DENY"]),
@@ -41,7 +44,7 @@ export const simulatePolicy = query({
       policyEvaluations: decision.evaluations.map(({ policyId, outcome }, index) => ({
         policyId,
         outcome,
-        explanation: explanations[index]?.text ?? "",
+        explanation: explanations[index]?.text ?? UNMET,
       })),
     };
   },
@@ -55,7 +58,7 @@ async function factsOfRequest({ request, read, organization, registry, now }: Co
   if (!found) return fail("FIELD_INVALID", { field: "activity.type", reason: "is not the type of an activity" });
   const { operation, version } = found;
   validate(version.intent, parameters, "activity.parameters");
-  const approvals = await Promise.all(request.userIds.map((id) => approvalOf(read, organization.id, id)));
+  const approvals = await Promise.all([...new Set(request.userIds)].map((id) => approvalOf(read, organization.id, id)));
   const { actor: submitter } = approvals[0] as (typeof approvals)[number];
   return factsOf({ operation, version, intent: version.upgrade(parameters), organization, now }, submitter, approvals);
 }

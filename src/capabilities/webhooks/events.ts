@@ -1,5 +1,5 @@
 import type { Kysely } from "kysely";
-import { isOpen, renderActivity, viewActivity } from "../../engine/activities.ts";
+import { renderActivity, viewActivity } from "../../engine/activities.ts";
 import type { ActivityChange } from "../../engine/submit.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { Transactor } from "../../storage/engine.ts";
@@ -28,7 +28,7 @@ export async function announceActivity(tx: Transactor, change: ActivityChange): 
   const facts: EventFacts = { organizationId, type: activity.type, status: activity.status };
   const receivers = await findReceivers(tx, { organizationId, parentId }, "ACTIVITY_UPDATES", facts);
   if (receivers.length === 0) return false;
-  const view = await viewActivity(tx, activity, votes, { mayVote: isOpen(activity), now });
+  const view = await viewActivity(tx, activity, votes, { rights: { mayApprove: true, mayReject: true }, now });
   const body = JSON.stringify(renderActivity(view, "text"));
   await addDeliveries(tx, { organizationId, eventType: "ACTIVITY_UPDATES", body, now }, receivers);
   return true;
