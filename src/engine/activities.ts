@@ -119,9 +119,14 @@ export async function findActivityByFingerprint(
   return row && activityOfRow(row);
 }
 
+/**
+ * The votes on an activity, the submission first: it alone has the activity's own id, so that the clocks of several servers
+ * cannot take another vote for it.
+ */
 export async function findVotes(read: Reader, activity: ActivityRecord): Promise<VoteRecord[]> {
   const rows = await selectVotes(read, { organizationId: activity.organizationId, activityId: activity.id });
-  return rows.map(voteOf);
+  const isSubmission = ({ id }: VoteRow) => Number(id === activity.id);
+  return rows.sort((one, other) => isSubmission(other) - isSubmission(one)).map(voteOf);
 }
 
 /** `inserted` is false when another transaction stored an activity of this fingerprint meanwhile. */

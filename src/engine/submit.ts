@@ -455,7 +455,7 @@ async function store(
     now,
   };
   const { id: activityId, organizationId, type, fingerprint } = activity;
-  const vote = voteOf(activityId, ballot);
+  const vote = voteOf(activity, ballot, isNew);
   const intent = JSON.stringify(activity.intent);
   // All of it is asked for at once and done in this order, so that PostgreSQL is waited for once.
   const written = isNew
@@ -481,10 +481,23 @@ async function store(
   return { activity, facts, votes: await voting, policyList: await noting, madeJobs: await announcing };
 }
 
-function voteOf(activityId: string, { principal, selection, message, now }: Ballot): VoteRecord {
+function voteOf(
+  { id: activityId }: ActivityRecord,
+  { principal, selection, message, now }: Ballot,
+  isSubmission: boolean,
+): VoteRecord {
   const { actor, stampRecord } = principal;
   const { userId, userName } = actor;
-  return { id: newId(), activityId, userId, userName, selection, message, ...stampRecord, createdAt: now };
+  return {
+    id: isSubmission ? activityId : newId(),
+    activityId,
+    userId,
+    userName,
+    selection,
+    message,
+    ...stampRecord,
+    createdAt: now,
+  };
 }
 
 /**

@@ -50,6 +50,27 @@ for (const engine of engines) {
       assert.equal(await nameNow(), "By approval");
     });
 
+    it("knows who asked, although another server's clock is behind and gives a vote an older id", async () => {
+      const { activity } = (await root.post(path, rename("Whose request"))).body;
+      await second.client.submit("approve_activity", { fingerprint: activity.fingerprint });
+      const { organizationId } = root;
+      await server.opened.database.transact(organizationId, (tx) =>
+        tx
+          .updateTable("votes")
+          .set({ id: "00000000-0000-7000-8000-000000000000" })
+          .where("organization_id", "=", organizationId)
+          .where("activity_id", "=", activity.id)
+          .where("user_id", "=", second.userId)
+          .execute(),
+      );
+      const { votes } = (await root.read("get_activity", { activityId: activity.id })).activity;
+      const { userId } = await root.read("whoami");
+      assert.deepEqual(
+        votes.map((vote: { userId: string }) => vote.userId),
+        [userId, second.userId],
+      );
+    });
+
     it("takes the same body from another member as a vote", async () => {
       const body = rename("By the same body");
       const first = await root.post(path, body);
