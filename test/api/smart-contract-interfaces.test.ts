@@ -110,12 +110,12 @@ onEachEngine("smart contract interfaces", (server) => {
 
   it("hold JSON of their kind", async () => {
     const world = await worldOf();
-    const accepted = [JSON.stringify({ contractName: "Token", abi: JSON.parse(ABI) }), "[]"];
+    const accepted = [JSON.stringify({ contractName: "Token", abi: JSON.parse(ABI) }), "[]", '[{"name":"f"}]'];
     for (const smartContractInterface of accepted) {
       assert.equal((await create(world, { smartContractInterface })).status, 200, smartContractInterface);
     }
     const deep = `${"[".repeat(65)}${"]".repeat(65)}`;
-    const noAbi = ["", " ", "[", "null", "7", '"text"', "{}", "[null]", "[[]]", '[{"name":"f"}]', '[{"type":7}]', deep];
+    const noAbi = ["", " ", "[", "null", "7", '"text"', "{}", "[null]", "[[]]", '[{"type":7}]', deep];
     noAbi.push('{"abi":{}}', '{"abi":[{}]}', '[{"type":"a","type":"b"}]', '[{"__proto__":{"type":"function"}}]', IDL);
     const noIdl = ["{}", "[]", '{"instructions":[]}', '{"types":[]}', '{"types":{},"instructions":[]}', ABI];
     const refused = [
@@ -129,7 +129,7 @@ onEachEngine("smart contract interfaces", (server) => {
     for (const more of refused) {
       const { status, body } = await create(world, more);
       assert.equal(status, 400, JSON.stringify(more));
-      assert.match(body.message, /`parameters\.smartContractInterface` must/, JSON.stringify(more));
+      assert.match(body.message, /`parameters\.smartContractInterface` (must|is not valid)/, JSON.stringify(more));
     }
     assert.equal((await list(world)).length, accepted.length);
   });
