@@ -4,7 +4,16 @@ import { randomBytes } from "node:crypto";
 export const scenarioNames = ["read", "write", "sign"] as const;
 export type ScenarioName = (typeof scenarioNames)[number];
 /** What `npm run bench -- signing` measures, each with a key that fits. */
-export const signingNames = ["sign_secp256k1", "sign_p256", "sign_ed25519"] as const;
+export const signingNames = [
+  "sign_secp256k1",
+  "sign_p256",
+  "sign_ed25519",
+  "transaction_ethereum",
+  "transaction_solana",
+  "transaction_tron",
+  "transaction_bitcoin",
+  "transaction_tempo",
+] as const;
 export type SigningName = (typeof signingNames)[number];
 export type AnyScenario = ScenarioName | SigningName;
 
@@ -14,6 +23,8 @@ export interface Subject {
   userId: string;
   /** A secp256k1 key, unless the scenario says otherwise. */
   privateKeyId: string;
+  /** Hex, of the scenarios that sign one. */
+  unsignedTransaction?: string;
 }
 
 interface Scenario {
@@ -38,6 +49,17 @@ const rawPayload = (hashFunction: string): Scenario => ({
   }),
 });
 
+const transaction = (chain: string): Scenario => ({
+  path: "/public/v1/submit/sign_transaction",
+  body: ({ organizationId, privateKeyId: signWith, unsignedTransaction }, index) => ({
+    type: "ACTIVITY_TYPE_SIGN_TRANSACTION_V2",
+    // The transaction is always the same; the place in the numbering makes it another activity.
+    timestampMs: timestamp(index),
+    organizationId,
+    parameters: { signWith, unsignedTransaction, type: `TRANSACTION_TYPE_${chain}` },
+  }),
+});
+
 export const scenarios: Record<AnyScenario, Scenario> = {
   read: {
     path: "/public/v1/query/whoami",
@@ -56,6 +78,11 @@ export const scenarios: Record<AnyScenario, Scenario> = {
   sign_secp256k1: rawPayload("HASH_FUNCTION_NO_OP"),
   sign_p256: rawPayload("HASH_FUNCTION_NO_OP"),
   sign_ed25519: rawPayload("HASH_FUNCTION_NOT_APPLICABLE"),
+  transaction_ethereum: transaction("ETHEREUM"),
+  transaction_solana: transaction("SOLANA"),
+  transaction_tron: transaction("TRON"),
+  transaction_bitcoin: transaction("BITCOIN"),
+  transaction_tempo: transaction("TEMPO"),
 };
 
 /** Spread over the last ten minutes, well inside what servers accept. */

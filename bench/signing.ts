@@ -4,8 +4,9 @@ import secp256k1 from "secp256k1";
 import { addUser, Client } from "../test/support/client.ts";
 import { type Load, type Product, startLoad } from "./processes.ts";
 import { measureRound, type Round, type RoundOptions, startServer } from "./rounds.ts";
-import type { SigningName } from "./scenarios.ts";
+import type { SigningName, Subject } from "./scenarios.ts";
 import { median } from "./statistics.ts";
+import { unsignedTransactions } from "./transactions.ts";
 
 /**
  * What a stamped, policy-checked, durably stored signature costs beside the library call alone, and beside a durable write of
@@ -38,46 +39,76 @@ export interface SigningBenchHooks {
 /** A kind of signature: the request is the scenario's; a further kind is a further entry here and one in scenarios.ts. */
 interface Signing {
   scenario: SigningName;
-  /** Makes what is signed with; resolves to how requests name it. */
-  createKey: (client: Client) => Promise<string>;
+  /** Makes what is signed with; resolves to how requests name it, and to what it signs if that is always the same. */
+  prepare: (client: Client) => Promise<Pick<Subject, "privateKeyId" | "unsignedTransaction">>;
   /** The same signature by the library alone, on a key that is ready. */
   library: () => () => unknown;
 }
 
 const withPrivateKey =
   (curve: string) =>
-  async (client: Client): Promise<string> => {
+  async (client: Client): Promise<{ privateKeyId: string }> => {
     const key = { privateKeyName: `Benchmark ${curve}`, curve, addressFormats: [], privateKeyTags: [] };
     const { privateKeys } = await client.result("create_private_keys", { privateKeys: [key] });
-    return privateKeys[0].privateKeyId;
+    return { privateKeyId: privateKeys[0].privateKeyId };
   };
 
+/** With an account of a wallet, named by its address. */
+const withTransaction =
+  (unsigned: (publicKey: Buffer) => string, addressFormat: string, curve = "CURVE_SECP256K1") =>
+  async (client: Client): Promise<{ privateKeyId: string; unsignedTransaction: string }> => {
+    const account = { curve, pathFormat: "PATH_FORMAT_BIP32", path: "m/44'/0'/0'/0/0", addressFormat };
+    const wallet = { walletName: `Benchmark ${addressFormat}`, accounts: [account] };
+    const { walletId } = await client.result("create_wallet", wallet);
+    const [{ address, publicKey }] = (await client.read("list_wallet_accounts", { walletId })).accounts;
+    return { privateKeyId: address, unsignedTransaction: unsigned(Buffer.from(publicKey, "hex")) };
+  };
+
+function secp256k1Library(): () => unknown {
+  const [secret, digest] = [randomBytes(32), randomBytes(32)];
+  return () => secp256k1.ecdsaSign(digest, secret);
+}
+
+function ed25519Library(): () => unknown {
+  const { privateKey } = generateKeyPairSync("ed25519");
+  const key = createPrivateKey(privateKey.export({ format: "pem", type: "pkcs8" }));
+  const message = randomBytes(32);
+  return () => sign(null, message, key);
+}
+
+const { ethereum, solana, tron, bitcoin, tempo } = unsignedTransactions;
+
 const signings: readonly Signing[] = [
-  {
-    scenario: "sign_secp256k1",
-    createKey: withPrivateKey("CURVE_SECP256K1"),
-    library() {
-      const [secret, digest] = [randomBytes(32), randomBytes(32)];
-      return () => secp256k1.ecdsaSign(digest, secret);
-    },
-  },
+  { scenario: "sign_secp256k1", prepare: withPrivateKey("CURVE_SECP256K1"), library: secp256k1Library },
   {
     scenario: "sign_p256",
-    createKey: withPrivateKey("CURVE_P256"),
+    prepare: withPrivateKey("CURVE_P256"),
     library() {
       const [secret, digest] = [p256.utils.randomSecretKey(), randomBytes(32)];
       return () => p256.sign(digest, secret, { prehash: false, lowS: true });
     },
   },
+  { scenario: "sign_ed25519", prepare: withPrivateKey("CURVE_ED25519"), library: ed25519Library },
   {
-    scenario: "sign_ed25519",
-    createKey: withPrivateKey("CURVE_ED25519"),
-    library() {
-      const { privateKey } = generateKeyPairSync("ed25519");
-      const key = createPrivateKey(privateKey.export({ format: "pem", type: "pkcs8" }));
-      const message = randomBytes(32);
-      return () => sign(null, message, key);
-    },
+    scenario: "transaction_ethereum",
+    prepare: withTransaction(ethereum, "ADDRESS_FORMAT_ETHEREUM"),
+    library: secp256k1Library,
+  },
+  {
+    scenario: "transaction_solana",
+    prepare: withTransaction(solana, "ADDRESS_FORMAT_SOLANA", "CURVE_ED25519"),
+    library: ed25519Library,
+  },
+  { scenario: "transaction_tron", prepare: withTransaction(tron, "ADDRESS_FORMAT_TRON"), library: secp256k1Library },
+  {
+    scenario: "transaction_bitcoin",
+    prepare: withTransaction(bitcoin, "ADDRESS_FORMAT_BITCOIN_MAINNET_P2WPKH"),
+    library: secp256k1Library,
+  },
+  {
+    scenario: "transaction_tempo",
+    prepare: withTransaction(tempo, "ADDRESS_FORMAT_ETHEREUM"),
+    library: secp256k1Library,
   },
 ];
 
@@ -89,8 +120,7 @@ export async function benchSigning(options: SigningBenchOptions, hooks: SigningB
     const root = new Client(`http://127.0.0.1:${product.port}`, product.subject.organizationId, product.key);
     const key = await addSigner(root);
     for (const signing of signings) {
-      const privateKeyId = await signing.createKey(root);
-      const subject = { ...product.subject, privateKeyId };
+      const subject = { ...product.subject, ...(await signing.prepare(root)) };
       const { connections } = options;
       const load = startLoad({ scenario: signing.scenario, subject, key, connections });
       const writes = startLoad({ scenario: "write", subject, key: product.key, connections });
