@@ -6,6 +6,7 @@ import { type AppProof, findAppProofs } from "./app-proofs.ts";
 import type { VoteRights } from "./authorize.ts";
 import type { Actor } from "./declare.ts";
 import { timestampOf } from "./fields.ts";
+import { oldestFirst } from "./paging.ts";
 import { departedUser, loadUser, type User } from "./users.ts";
 
 /** The rows of activities and votes, and how they are shown. */
@@ -97,8 +98,7 @@ const selectVotes = prepared<{ organizationId: string; activityId: string }>()((
     .selectFrom("votes")
     .selectAll()
     .where("organization_id", "=", organizationId)
-    .where("activity_id", "=", activityId)
-    .orderBy("id"),
+    .where("activity_id", "=", activityId),
 );
 
 export async function findActivity(
@@ -126,7 +126,7 @@ export async function findActivityByFingerprint(
 export async function findVotes(read: Reader, activity: ActivityRecord): Promise<VoteRecord[]> {
   const rows = await selectVotes(read, { organizationId: activity.organizationId, activityId: activity.id });
   const isSubmission = ({ id }: VoteRow) => Number(id === activity.id);
-  return rows.sort((one, other) => isSubmission(other) - isSubmission(one)).map(voteOf);
+  return rows.sort((one, other) => isSubmission(other) - isSubmission(one) || oldestFirst(one, other)).map(voteOf);
 }
 
 /** `inserted` is false when another transaction stored an activity of this fingerprint meanwhile. */

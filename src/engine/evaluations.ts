@@ -4,6 +4,7 @@ import { recentlyUsed } from "../kernel/recently-used.ts";
 import type { Reader, Transactor } from "../storage/engine.ts";
 import { prepared, preparedWrite } from "../storage/prepared.ts";
 import type { PolicyEvaluation } from "./authorize.ts";
+import { oldestFirst } from "./paging.ts";
 
 /**
  * What the policies came to at each vote, as it is stored: one letter for each policy, and a reference to the list of the
@@ -69,7 +70,7 @@ export async function findEvaluations(
   organizationId: string,
   activityId: string,
 ): Promise<VoteEvaluations[]> {
-  const rows = await selectEvaluations(read, { organizationId, activityId });
+  const rows = (await selectEvaluations(read, { organizationId, activityId })).sort(oldestFirst);
   const found: VoteEvaluations[] = [];
   for (const { id, vote_id: voteId, evaluations, created_at: createdAt } of rows) {
     const stored = JSON.parse(evaluations) as Stored;
@@ -129,8 +130,7 @@ const selectEvaluations = prepared<{ organizationId: string; activityId: string 
       .selectFrom("policy_evaluations")
       .selectAll()
       .where("organization_id", "=", organizationId)
-      .where("activity_id", "=", activityId)
-      .orderBy("id"),
+      .where("activity_id", "=", activityId),
 );
 
 const selectPolicyList = prepared<{ organizationId: string; id: string }>()((db, { organizationId, id }) =>

@@ -1,6 +1,7 @@
 import type { Reader } from "../storage/engine.ts";
 import { prepared } from "../storage/prepared.ts";
 import type { DecisionFacts } from "./authorize.ts";
+import { oldestFirst } from "./paging.ts";
 import { evaluateCondition } from "./policies.ts";
 import type { AuthenticationType, MfaPolicy } from "./users.ts";
 import { loadUser, type User } from "./users.ts";
@@ -93,14 +94,16 @@ export async function unmetMfa(read: Reader, facts: DecisionFacts): Promise<MfaS
   return unmet;
 }
 
-/** Stamps on an activity beyond those of its votes. */
-export const findAuthentications = prepared<{ organizationId: string; activityId: string; since: number }>()(
+const selectAuthentications = prepared<{ organizationId: string; activityId: string; since: number }>()(
   (db, { organizationId, activityId, since }) =>
     db
       .selectFrom("authentications")
-      .select(["user_id", "public_key", "scheme", "message", "signature"])
+      .select(["id", "user_id", "public_key", "scheme", "message", "signature"])
       .where("organization_id", "=", organizationId)
       .where("activity_id", "=", activityId)
-      .where("created_at", ">", since)
-      .orderBy("id"),
+      .where("created_at", ">", since),
 );
+
+/** Stamps on an activity beyond those of its votes, the oldest first. */
+export const findAuthentications = async (read: Reader, which: Parameters<typeof selectAuthentications>[1]) =>
+  (await selectAuthentications(read, which)).sort(oldestFirst);

@@ -24,3 +24,9 @@ export function pageOf({ limit, before, after }: Static<typeof Pagination> = {})
 
 /** Going up from a cursor takes the nearest rows; the page itself is newest first either way. */
 export const newestFirst = <Row>(rows: Row[], { after }: Page): Row[] => (after === undefined ? rows : rows.reverse());
+
+/**
+ * Orders the few rows that a look-up finds. The database is not asked to, as it would rather read all of an organization in
+ * that order until it meets them.
+ */
+export const oldestFirst = (one: { id: string }, other: { id: string }): number => (one.id < other.id ? -1 : 1);

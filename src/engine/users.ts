@@ -2,6 +2,7 @@ import { type Static, Type } from "typebox";
 import { isTransactor, type Reader } from "../storage/engine.ts";
 import { prepared } from "../storage/prepared.ts";
 import { OneOf, Timestamp, timestampOf } from "./fields.ts";
+import { oldestFirst } from "./paging.ts";
 
 /** Users and their credentials as the API shows them: in queries, and inside every vote. */
 
@@ -137,36 +138,28 @@ const findUserIds = prepared<{ organizationId: string }>()((db, { organizationId
   db.selectFrom("users").select("id").where("organization_id", "=", organizationId).orderBy("id"),
 );
 const findApiKeys = prepared<UserRef>()((db, { organizationId, userId }) =>
-  db
-    .selectFrom("api_keys")
-    .selectAll()
-    .where("organization_id", "=", organizationId)
-    .where("user_id", "=", userId)
-    .orderBy("id"),
+  db.selectFrom("api_keys").selectAll().where("organization_id", "=", organizationId).where("user_id", "=", userId),
 );
 const findAuthenticators = prepared<UserRef>()((db, { organizationId, userId }) =>
   db
     .selectFrom("authenticators")
     .selectAll()
     .where("organization_id", "=", organizationId)
-    .where("user_id", "=", userId)
-    .orderBy("id"),
+    .where("user_id", "=", userId),
 );
 const findOauthProviders = prepared<UserRef>()((db, { organizationId, userId }) =>
   db
     .selectFrom("oauth_providers")
     .selectAll()
     .where("organization_id", "=", organizationId)
-    .where("user_id", "=", userId)
-    .orderBy("id"),
+    .where("user_id", "=", userId),
 );
 const findTagIds = prepared<UserRef>()((db, { organizationId, userId }) =>
   db
     .selectFrom("user_tag_members")
     .select("tag_id")
     .where("organization_id", "=", organizationId)
-    .where("member_id", "=", userId)
-    .orderBy("tag_id"),
+    .where("member_id", "=", userId),
 );
 
 /** In the order in which they are looked at. */
@@ -233,10 +226,10 @@ async function readUser(reader: Reader, row: UserRow): Promise<User> {
     userName: row.name,
     ...(row.email === null ? {} : { userEmail: row.email }),
     ...(row.phone_number === null ? {} : { userPhoneNumber: row.phone_number }),
-    authenticators: authenticators.map(renderAuthenticator),
-    apiKeys: apiKeys.map(renderApiKey),
-    userTags: tagIds.map(({ tag_id }) => tag_id),
-    oauthProviders: oauthProviders.map((provider) => ({
+    authenticators: authenticators.sort(oldestFirst).map(renderAuthenticator),
+    apiKeys: apiKeys.sort(oldestFirst).map(renderApiKey),
+    userTags: tagIds.map(({ tag_id }) => tag_id).sort(),
+    oauthProviders: oauthProviders.sort(oldestFirst).map((provider) => ({
       providerId: provider.id,
       providerName: provider.name,
       issuer: provider.issuer,

@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
+import { oldestFirst } from "../../engine/paging.ts";
 import { ApiKey, renderApiKey } from "../../engine/users.ts";
 import { requireUsers } from "../users/store.ts";
 
@@ -16,8 +17,7 @@ export const getApiKeys = query({
       .selectAll()
       .where("organization_id", "=", organization.id)
       .$if(userId !== undefined, (keys) => keys.where("user_id", "=", userId as string))
-      .orderBy("id")
       .execute();
-    return { apiKeys: rows.map(renderApiKey) };
+    return { apiKeys: rows.sort(oldestFirst).map(renderApiKey) };
   },
 });

@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
+import { oldestFirst } from "../../engine/paging.ts";
 import { Authenticator, renderAuthenticator } from "../../engine/users.ts";
 import { requireUsers } from "../users/store.ts";
 
@@ -16,8 +17,7 @@ export const getAuthenticators = query({
       .selectAll()
       .where("organization_id", "=", organization.id)
       .where("user_id", "=", userId)
-      .orderBy("id")
       .execute();
-    return { authenticators: rows.map(renderAuthenticator) };
+    return { authenticators: rows.sort(oldestFirst).map(renderAuthenticator) };
   },
 });

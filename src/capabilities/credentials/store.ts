@@ -1,3 +1,4 @@
+import { oldestFirst } from "../../engine/paging.ts";
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import {
@@ -69,8 +70,8 @@ async function enforceApiKeyLimits({ tx, organizationId, userId, now }: Owner): 
     .select(["id", "expires_at"])
     .where("organization_id", "=", organizationId)
     .where("user_id", "=", userId)
-    .orderBy("id")
     .execute();
+  keys.sort(oldestFirst);
   const lasting = keys.filter(({ expires_at }) => expires_at === null);
   if (lasting.length > MAX_LASTING_API_KEYS_PER_USER) {
     fail("USER_QUOTA_EXCEEDED", { kind: "long-lived api keys", limit: MAX_LASTING_API_KEYS_PER_USER });

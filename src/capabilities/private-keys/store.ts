@@ -131,7 +131,6 @@ export async function findPrivateKeys(read: Reader, organizationId: string, id?:
     .select(["member_id", "tag_id"])
     .where("organization_id", "=", organizationId)
     .$if(id !== undefined, (rows) => rows.where("member_id", "=", id as string))
-    .orderBy("tag_id")
     .execute();
   const addressesByKey = Map.groupBy(addresses, ({ private_key_id }) => private_key_id);
   const tagsByKey = Map.groupBy(tags, ({ member_id }) => member_id);
@@ -141,7 +140,7 @@ export async function findPrivateKeys(read: Reader, organizationId: string, id?:
     privateKeyName: key.name,
     curve: key.curve as Curve,
     addresses: (addressesByKey.get(key.id) ?? []).map(({ format, address }) => ({ format, address }) as Address),
-    privateKeyTags: (tagsByKey.get(key.id) ?? []).map(({ tag_id }) => tag_id),
+    privateKeyTags: (tagsByKey.get(key.id) ?? []).map(({ tag_id }) => tag_id).sort(),
     createdAt: timestampOf(key.created_at),
     updatedAt: timestampOf(key.updated_at),
     exported: key.exported === 1,

@@ -2,6 +2,7 @@ import { type AddressFormat, normalizeAddress } from "../../crypto/addresses.ts"
 import type { Curve } from "../../crypto/curves.ts";
 import { parsePath } from "../../crypto/hd-path.ts";
 import type { PolicyFacts } from "../../engine/declare.ts";
+import { oldestFirst } from "../../engine/paging.ts";
 import { fail } from "../../kernel/errors.ts";
 import { isId } from "../../kernel/ids.ts";
 import type { KeyReference, Scheme } from "../../signer/protocol.ts";
@@ -9,7 +10,7 @@ import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import { compressedFromShown } from "../private-keys/model.ts";
 import { findPrivateKeys } from "../private-keys/store.ts";
-import { oldestFirst, walletFacts } from "../wallets/store.ts";
+import { walletFacts } from "../wallets/store.ts";
 
 /** What signs: a private key or a wallet's account, however it was named. */
 export interface SigningKey {

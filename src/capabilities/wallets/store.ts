@@ -3,7 +3,7 @@ import { type AddressFormat, deriveAddress, normalizeAddress } from "../../crypt
 import type { Curve } from "../../crypto/curves.ts";
 import type { Organization } from "../../engine/declare.ts";
 import { timestampOf } from "../../engine/fields.ts";
-import type { Page } from "../../engine/paging.ts";
+import { oldestFirst, type Page } from "../../engine/paging.ts";
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import { MAX_WALLETS } from "../../kernel/limits.ts";
@@ -321,9 +321,3 @@ function accountOf(row: Selectable<Schema["wallet_accounts"]>): WalletAccount {
     ...(caip2Prefix === undefined ? {} : { caip2Prefix }),
   };
 }
-
-/**
- * Orders the few rows that a look-up finds. The database is not asked to, as it would rather read all of an organization in
- * that order until it meets them.
- */
-export const oldestFirst = (one: { id: string }, other: { id: string }): number => (one.id < other.id ? -1 : 1);
