@@ -78,10 +78,17 @@ export async function findVerifiedSubOrganizationIds(
 ): Promise<string[]> {
   const { type } = filter;
   if (type === undefined) {
-    const verified = organizationsOfUsers(read).where((user) =>
-      user.or([user("email_verified", "=", 1), user("phone_number_verified", "=", 1)]),
+    // Asked of each sub-organization: a list of all verified users would be of all organizations there are.
+    return pageOfSubOrganizations(read, parentId, page, (rows) =>
+      rows.where(({ exists, selectFrom }) =>
+        exists(
+          selectFrom("users")
+            .select("users.id")
+            .whereRef("users.organization_id", "=", "organizations.id")
+            .where((user) => user.or([user("email_verified", "=", 1), user("phone_number_verified", "=", 1)])),
+        ),
+      ),
     );
-    return pageOfSubOrganizations(read, parentId, page, (rows) => rows.where("id", "in", verified));
   }
   const value = filterValueOf(filter);
   const verified =
