@@ -124,7 +124,9 @@ test("distinct keys have distinct addresses, and every address is found under it
     fc.assert(
       fc.property(keysOn[curve], keysOn[curve], (one, other) => {
         const [address, another] = [deriveAddress(format, curve, one), deriveAddress(format, curve, other)];
-        assert.equal(address === another, toHex(one) === toHex(other));
+        // A key and its negation are alike to Taproot, and the generator likes 1 and the order less 1.
+        const told = (publicKey: Uint8Array) => toHex(format.endsWith("_P2TR") ? publicKey.subarray(1) : publicKey);
+        assert.equal(address === another, told(one) === told(other));
         const lookup = normalizeAddress(address);
         assert.equal(lookup, format === "ADDRESS_FORMAT_ETHEREUM" ? address.toLowerCase() : address);
       }),

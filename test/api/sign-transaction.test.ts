@@ -117,7 +117,7 @@ onEachEngine("sign_transaction on Ethereum", (server) => {
     ];
     for (const request of requests) {
       const hash = await wallet.sendTransaction({ to: TO, value: 7n, ...request } as never);
-      const receipt = (await node.call("eth_getTransactionReceipt", hash)) as { status: string };
+      const receipt = await node.receipt(hash);
       assert.equal(receipt.status, "0x1", request.type);
     }
     assert.equal(await balance(), before + 21n);
@@ -126,7 +126,7 @@ onEachEngine("sign_transaction on Ethereum", (server) => {
       to: signer.address as `0x${string}`,
       authorizationList: [authorization],
     });
-    const receipt = (await node.call("eth_getTransactionReceipt", hash)) as { status: string; type: string };
+    const receipt = await node.receipt(hash);
     assert.deepEqual([receipt.status, receipt.type], ["0x1", "0x4"]);
     assert.equal(await node.call("eth_getCode", signer.address, "latest"), `0xef0100${TO.slice(2)}`);
   });

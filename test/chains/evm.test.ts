@@ -11,7 +11,7 @@ import {
   serializeSigned,
 } from "../../src/chains/evm/transaction.ts";
 import { bytesFromHex, toHex } from "../../src/kernel/bytes.ts";
-import { type Anvil, startAnvil } from "../support/anvil.ts";
+import { type Anvil, type Receipt, startAnvil } from "../support/anvil.ts";
 
 const key = Buffer.alloc(32, 0x46);
 const from = privateKeyToAddress(`0x${toHex(key)}`).toLowerCase();
@@ -40,16 +40,11 @@ describe("a node takes what is signed here", () => {
   });
   after(() => node.stop());
 
-  async function send(transaction: object): Promise<{ status: string; from: string; to: string | null; type: string }> {
+  async function send(transaction: object): Promise<Receipt> {
     const unsigned = serializeTransaction({ nonce, gas: 200_000n, ...transaction } as TransactionSerializable);
     const hash = await node.call("eth_sendRawTransaction", signTransaction(unsigned));
     nonce++;
-    return (await node.call("eth_getTransactionReceipt", hash)) as {
-      status: string;
-      from: string;
-      to: string;
-      type: string;
-    };
+    return node.receipt(hash);
   }
 
   const fees = { maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 10n ** 9n };
@@ -72,8 +67,7 @@ describe("a node takes what is signed here", () => {
 
   it("a creation", async () => {
     // Returns one byte 00 as the code of the contract.
-    const receipt = await send({ type: "eip1559", chainId, ...fees, data: "0x60016000f3" });
-    const { status, contractAddress } = receipt as unknown as { status: string; contractAddress: string };
+    const { status, contractAddress } = await send({ type: "eip1559", chainId, ...fees, data: "0x60016000f3" });
     assert.equal(status, "0x1");
     assert.equal(await node.call("eth_getCode", contractAddress, "latest"), "0x00");
   });

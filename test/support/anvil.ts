@@ -2,6 +2,15 @@ import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
+import { until } from "./until.ts";
+
+export interface Receipt {
+  status: string;
+  type: string;
+  from: string;
+  to: string | null;
+  contractAddress: string | null;
+}
 
 /** A local EVM node with a chain of its own that makes a block of each transaction. */
 export interface Anvil {
@@ -10,6 +19,8 @@ export interface Anvil {
   pid: number;
   /** The result of a JSON-RPC call; throws with the node's message where there is none. */
   call(method: string, ...params: unknown[]): Promise<unknown>;
+  /** Of a transaction that was sent; the node answers the sender before the block is there. */
+  receipt(hash: unknown): Promise<Receipt>;
   stop(): Promise<void>;
 }
 
@@ -27,6 +38,14 @@ export async function startAnvil(): Promise<Anvil> {
     url,
     pid: node.pid as number,
     call,
+    receipt: async (hash) => {
+      let receipt: unknown = null;
+      await until(async () => {
+        receipt = await call("eth_getTransactionReceipt", hash);
+        return receipt !== null;
+      }, `the receipt of ${hash}`);
+      return receipt as Receipt;
+    },
     stop: async () => {
       process.removeListener("exit", killNow);
       node.kill("SIGTERM");
