@@ -1,19 +1,17 @@
+import { MAX_POLICIES } from "../src/kernel/limits.ts";
 import { createExpressionCache } from "../src/policy/cache.ts";
 import type { Voter } from "../src/policy/consensus.ts";
 import { type DecisionRequest, decide, type Policy } from "../src/policy/decision.ts";
+import type { Engine } from "../src/storage/engine.ts";
 import { addUser, Client } from "../test/support/client.ts";
 import { type Load, type Product, startLoad } from "./processes.ts";
-import { measureRound, type Round, type RoundOptions, startServer } from "./rounds.ts";
+import { type BenchHooks, measureRound, type Round, type RoundOptions, startServer } from "./rounds.ts";
 import { median, percentile } from "./statistics.ts";
 
 /**
  * What policies cost: decisions per second over 0, 10, 100 and 1,000 policies of ordinary size, without a server; and durable
  * writes of a user whom one of 100 policies lets, against the same writes of the root user, whom no policy is asked about.
  */
-
-export interface PolicyBenchOptions extends RoundOptions {
-  engines: readonly ("sqlite" | "postgres")[];
-}
 
 export type PolicyBenchResult =
   | {
@@ -37,16 +35,9 @@ export type PolicyBenchResult =
       cpuMs: [none: number, policies: number];
     };
 
-/** Takes each result as it comes, and what is to be undone if the benchmark is interrupted. */
-export interface PolicyBenchHooks {
-  report: (result: PolicyBenchResult) => void;
-  onStart: (undo: () => unknown) => void;
-}
-
 const MICRO_MS = 1000;
-const MAX_POLICIES = 100;
 
-export async function benchPolicies(options: PolicyBenchOptions, hooks: PolicyBenchHooks): Promise<void> {
+export async function benchPolicies(options: RoundOptions, hooks: BenchHooks<PolicyBenchResult>): Promise<void> {
   for (const policies of [0, 10, 100, 1000]) {
     hooks.report({ scenario: "decisions", policies, ...measureDecisions(requestWith(policies, ordinary)) });
   }
@@ -56,9 +47,9 @@ export async function benchPolicies(options: PolicyBenchOptions, hooks: PolicyBe
 }
 
 async function benchWrites(
-  engine: "sqlite" | "postgres",
-  options: PolicyBenchOptions,
-  { onStart }: PolicyBenchHooks,
+  engine: Engine,
+  options: RoundOptions,
+  { onStart }: BenchHooks<PolicyBenchResult>,
 ): Promise<PolicyBenchResult> {
   const product = await startServer(engine, "policies", options, onStart);
   const key = await addWriter(product);
@@ -70,6 +61,8 @@ async function benchWrites(
   for (let round = 0; round < options.rounds; round++) {
     rounds.push([await measureRound(loads[0], product, options), await measureRound(loads[1], product, options)]);
   }
+  await Promise.all(loads.map((load) => load.stop()));
+  await product.stop();
   const middle = (side: 0 | 1, pick: (round: Round) => number) => median(rounds.map((pair) => pick(pair[side])));
   const [none, perSecond] = [middle(0, (one) => one.perSecond), middle(1, (one) => one.perSecond)];
   return {

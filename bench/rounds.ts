@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { Engine } from "../src/storage/engine.ts";
 import { createTestDatabase, startPostgres } from "../test/support/postgres.ts";
 import { cpuSeconds } from "./cpu.ts";
 import { type Load, type Product, startProduct } from "./processes.ts";
@@ -6,6 +7,7 @@ import { type Load, type Product, startProduct } from "./processes.ts";
 /** What benchmarks of one server against itself have in common. */
 
 export interface RoundOptions {
+  engines: readonly Engine[];
   rounds: number;
   /** Of each round. */
   seconds: number;
@@ -18,9 +20,15 @@ export interface RoundOptions {
 /** Is told what to undo if the benchmark is interrupted. */
 type OnStart = (undo: () => unknown) => void;
 
+/** Takes each result as it comes. */
+export interface BenchHooks<Result> {
+  report: (result: Result) => void;
+  onStart: OnStart;
+}
+
 /** A server with an empty database of that name. */
 export async function startServer(
-  engine: "sqlite" | "postgres",
+  engine: Engine,
   name: string,
   { folder, profileFolder }: RoundOptions,
   onStart: OnStart,

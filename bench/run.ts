@@ -6,11 +6,11 @@ import { parseArgs } from "node:util";
 import pg from "pg";
 import { createTestDatabase, startPostgres } from "../test/support/postgres.ts";
 import { cpuSeconds, machineCpuSeconds } from "./cpu.ts";
-import { benchPolicies, lineOfPolicies, type PolicyBenchResult } from "./policies.ts";
+import { benchPolicies, lineOfPolicies } from "./policies.ts";
 import { type Load, type Product, startFloor, startLoad, startProduct, type Target } from "./processes.ts";
 import { jsonLine, type Machine, type ScenarioReport, type Side, table } from "./report.ts";
 import { type ScenarioName, scenarioNames } from "./scenarios.ts";
-import { benchSigning, lineOfSigning, type SigningBenchResult } from "./signing.ts";
+import { benchSigning, lineOfSigning } from "./signing.ts";
 import { median } from "./statistics.ts";
 import { benchWebhooks, lineOf } from "./webhooks.ts";
 
@@ -232,40 +232,38 @@ const TMPFS = 0x01021994;
 
 async function main(): Promise<void> {
   const options = readOptions();
+  const { engines, rounds, json } = options;
+  const print = (line: string) => void process.stdout.write(`${line}\n`);
   if (options.group === "webhooks") {
-    const { engines, rounds, json } = options;
-    await benchWebhooks({ engines, rounds }, (result) => void process.stdout.write(`${lineOf(result, json)}\n`));
+    await benchWebhooks({ engines, rounds }, (result) => print(lineOf(result, json)));
     return;
   }
   const folder = mkdtempSync(join(tmpdir(), "keystead-bench-"));
   cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
   if (statfsSync(folder).type === TMPFS) progress(`${folder} lies in memory: no write in it is durable; set TMPDIR`);
+  const onStart = (undo: () => unknown) => void cleanups.push(undo);
   if (options.group === "policies") {
-    const report = (result: PolicyBenchResult) =>
-      void process.stdout.write(`${lineOfPolicies(result, options.json)}\n`);
-    await benchPolicies({ ...options, folder }, { report, onStart: (undo) => void cleanups.push(undo) });
+    await benchPolicies({ ...options, folder }, { report: (result) => print(lineOfPolicies(result, json)), onStart });
     return;
   }
   if (options.group === "signing") {
-    const report = (result: SigningBenchResult) =>
-      void process.stdout.write(`${lineOfSigning(result, options.json)}\n`);
-    await benchSigning({ ...options, folder }, { report, onStart: (undo) => void cleanups.push(undo) });
+    await benchSigning({ ...options, folder }, { report: (result) => print(lineOfSigning(result, json)), onStart });
     return;
   }
   const reports: ScenarioReport[] = [];
   let postgresVersion: string | undefined;
-  for (const engine of options.engines) {
+  for (const engine of engines) {
     const before = cleanups.length;
     const contest = await startContest(engine, folder, options);
     postgresVersion ??= contest.postgresVersion;
     for (const scenario of options.scenarios) {
       const report = await measure(contest, scenario, options);
       reports.push(report);
-      if (options.json) process.stdout.write(`${jsonLine(report)}\n`);
+      if (json) print(jsonLine(report));
     }
     while (cleanups.length > before) await cleanups.pop()?.();
   }
-  if (!options.json) process.stdout.write(table(reports, { ...options, ...machine(), postgresVersion }));
+  if (!json) process.stdout.write(table(reports, { ...options, ...machine(), postgresVersion }));
 }
 
 function machine(): { cores: number; commit: string } {

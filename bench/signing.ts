@@ -3,7 +3,7 @@ import { p256 } from "@noble/curves/nist.js";
 import secp256k1 from "secp256k1";
 import { addUser, Client } from "../test/support/client.ts";
 import { type Load, type Product, startLoad } from "./processes.ts";
-import { measureRound, type Round, type RoundOptions, startServer } from "./rounds.ts";
+import { type BenchHooks, measureRound, type Round, type RoundOptions, startServer } from "./rounds.ts";
 import type { SigningName, Subject } from "./scenarios.ts";
 import { median } from "./statistics.ts";
 import { unsignedTransactions } from "./transactions.ts";
@@ -12,10 +12,6 @@ import { unsignedTransactions } from "./transactions.ts";
  * What a stamped, policy-checked, durably stored signature costs beside the library call alone, and beside a durable write of
  * the same server. A user signs whom one policy lets. The three take turns.
  */
-
-export interface SigningBenchOptions extends RoundOptions {
-  engines: readonly ("sqlite" | "postgres")[];
-}
 
 export interface SigningBenchResult {
   engine: string;
@@ -29,11 +25,6 @@ export interface SigningBenchResult {
   ofWrites: number;
   /** The library call in this process, on one core: CPU milliseconds per 1,000. */
   libraryCpuMs: number;
-}
-
-export interface SigningBenchHooks {
-  report: (result: SigningBenchResult) => void;
-  onStart: (undo: () => unknown) => void;
 }
 
 /** A kind of signature: the request is the scenario's; a further kind is a further entry here and one in scenarios.ts. */
@@ -114,7 +105,7 @@ const signings: readonly Signing[] = [
 
 const LIBRARY_MS = 300;
 
-export async function benchSigning(options: SigningBenchOptions, hooks: SigningBenchHooks): Promise<void> {
+export async function benchSigning(options: RoundOptions, hooks: BenchHooks<SigningBenchResult>): Promise<void> {
   for (const engine of options.engines) {
     const product = await startServer(engine, "signing", options, hooks.onStart);
     const root = new Client(`http://127.0.0.1:${product.port}`, product.subject.organizationId, product.key);
@@ -149,7 +140,7 @@ async function measureSigning(
   { scenario, library }: Signing,
   { load, writes }: { load: Load; writes: Load },
   product: Product,
-  options: SigningBenchOptions,
+  options: RoundOptions,
 ): Promise<Omit<SigningBenchResult, "engine">> {
   const call = library();
   const rounds: { libraryCpuMs: number; signed: Round; ofWrites: number }[] = [];

@@ -91,8 +91,8 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     return sendError(new KeysteadError("ROUTE_NOT_FOUND", { method, path }, []), request, reply);
   });
 
-  // The line of a request holds nothing that a client wrote, so there is nothing to redact.
   const addressOf = remoteAddressBehind(options.trustedProxies);
+  // The line of a request holds nothing that a client wrote but an address that was parsed: there is nothing to redact.
   const answering = { ...options, log: log.child({}, { redact: [] }), addressOf };
   for (const operation of engine.registry.operations) {
     app.post(pathOf(operation), (request, reply) => answer(operation, request, reply, answering));

@@ -97,19 +97,19 @@ export function requestOf(operation: Operation): TSchema {
     case "query":
       return operation.request;
     case "vote":
-      return envelope([operation.type], VoteParameters, true);
+      return envelope(operation.type, VoteParameters, true);
     case "activity": {
       const versions = [...operation.versions.values()];
       const { takesAppProofs } = operation;
-      const envelopes = versions.map(({ type, intent }) => envelope([type], intent, takesAppProofs));
+      const envelopes = versions.map(({ type, intent }) => envelope(type, intent, takesAppProofs));
       return envelopes.length === 1 ? (envelopes[0] as TSchema) : Type.Union(envelopes);
     }
   }
 }
 
-const envelope = (types: string[], parameters: TSchema, takesAppProofs: boolean): TSchema =>
+const envelope = (type: string, parameters: TSchema, takesAppProofs: boolean): TSchema =>
   Type.Object({
-    type: OneOf(types),
+    type: OneOf([type]),
     timestampMs: Type.String({ description: "The time of the request in milliseconds." }),
     organizationId: Type.String(),
     parameters,

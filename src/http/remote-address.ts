@@ -1,7 +1,7 @@
 import { type Cidr, formatIpAddress, type IpAddress, isWithin, parseIpAddress } from "../kernel/ip-address.ts";
 import { MAX_FORWARDED_ADDRESSES } from "../kernel/limits.ts";
 
-/** The client's address in its one spelling, from the connection's and the X-Forwarded-For header; undefined if not known. */
+/** The client's address as text, without a zone, from the connection's and the X-Forwarded-For header; undefined if not known. */
 export type RemoteAddressOf = (connection: string | undefined, forwardedFor: string | undefined) => string | undefined;
 
 /**

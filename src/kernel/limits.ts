@@ -117,21 +117,6 @@ export const MAX_REMEMBERED_VALUES = 1000;
 /** Lists of policies remembered as stored. */
 export const MAX_REMEMBERED_POLICY_LISTS = 10_000;
 
-/** Bytes of a request whose activity is to be proved: proofs carry the stamped bodies along ... */
-export const MAX_PROVEN_BODY_BYTES = 64 * 1024;
-/** ... of all approvals in one proof together, as they stand in it ... */
-export const MAX_PROVEN_STATEMENT_BYTES = 1024 * 1024;
-/** ... and addresses proved of one activity: the signer makes a signature for each. */
-export const MAX_PROVEN_ADDRESSES = 100;
-/** How often an activity is proved anew because its organization changed meanwhile. */
-export const MAX_PREPARATIONS = 8;
-
-/** Objects on one page of a list query. */
-export const MAX_PAGE_SIZE = 100;
-export const DEFAULT_PAGE_SIZE = 10;
-
-/** How long a request may wait for its durable commit. */
-export const COMMIT_DEADLINE_MS = 15_000;
 /** Bytes of an imported mnemonic with its passphrase; 24 words take under 1 KiB in every language. */
 export const MAX_MNEMONIC_BYTES = 4096;
 /** Bytes of an imported secret. */
@@ -148,6 +133,21 @@ export const IMPORT_KEY_LIFETIME_MS = 24 * 60 * 60 * 1000;
 /** ... and so many of one user's can be open, those of secrets apart from all others; the oldest make room. */
 export const MAX_IMPORT_KEYS = 20;
 
+/** Bytes of a request whose activity is to be proved: proofs carry the stamped bodies along ... */
+export const MAX_PROVEN_BODY_BYTES = 64 * 1024;
+/** ... of all approvals in one proof together, as they stand in it ... */
+export const MAX_PROVEN_STATEMENT_BYTES = 1024 * 1024;
+/** ... and addresses proved of one activity: the signer makes a signature for each. */
+export const MAX_PROVEN_ADDRESSES = 100;
+/** How often an activity is proved anew because its organization changed meanwhile. */
+export const MAX_PREPARATIONS = 8;
+
+/** Objects on one page of a list query. */
+export const MAX_PAGE_SIZE = 100;
+export const DEFAULT_PAGE_SIZE = 10;
+
+/** How long a request may wait for its durable commit. */
+export const COMMIT_DEADLINE_MS = 15_000;
 /** How long the signer may take over one message. */
 export const SIGNER_DEADLINE_MS = 10_000;
 /** Largest frame between server and signer in bytes. */

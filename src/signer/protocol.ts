@@ -1,4 +1,5 @@
 import type { AddressFormat } from "../crypto/addresses.ts";
+import type { Curve } from "../crypto/curves.ts";
 import type { MnemonicLanguage, MnemonicLength } from "../crypto/mnemonic-languages.ts";
 
 /**
@@ -7,7 +8,7 @@ import type { MnemonicLanguage, MnemonicLength } from "../crypto/mnemonic-langua
  */
 export const PROTOCOL_VERSION = 3;
 
-export type Curve = "CURVE_SECP256K1" | "CURVE_ED25519" | "CURVE_P256";
+export type { Curve };
 
 /** How the payload becomes what is signed; `none` signs a 32-byte digest (ECDSA) or the message itself (Ed25519). */
 export type SignerHash = "none" | "sha256" | "keccak256";

@@ -1,8 +1,8 @@
-import { p256 } from "@noble/curves/nist.js";
 import { generateReceiver } from "../../crypto/hpke.ts";
 import { toHex, wipe } from "../../kernel/bytes.ts";
 import type { KeyReference, PolicyOutcome, SignedPayload } from "../protocol.ts";
 import { generateSecret } from "./keys.ts";
+import { publicPoint } from "./p256.ts";
 import { signPayload } from "./sign.ts";
 
 /** The keys of one run of the signer, which sign what it states. They are never stored and end with it. */
@@ -20,7 +20,7 @@ export function ephemeralKeys(): EphemeralKeys {
   // Nothing is encrypted to it yet; a secret that is not there cannot leak.
   wipe(encryption.secret);
   const secret = generateSecret("CURVE_P256");
-  const publicKey = toHex(encryption.publicKey) + toHex(p256.getPublicKey(secret, false));
+  const publicKey = toHex(encryption.publicKey) + toHex(publicPoint(secret));
   const key = { curve: "CURVE_P256", secret, origin: "ephemeral" } as const;
   return {
     publicKey,

@@ -2,9 +2,10 @@ import { createHash, createPublicKey, sign as signWithNode, verify as verifyWith
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import secp256k1 from "secp256k1";
 import { signSchnorr, taprootSecret, verifySchnorr, xOnlyPublicKey } from "../../crypto/schnorr.ts";
-import { toHex, wipe } from "../../kernel/bytes.ts";
+import { toHex } from "../../kernel/bytes.ts";
 import type { Scheme, SignerHash } from "../protocol.ts";
 import { checkWithPoint, ed25519PrivateKey, type OpenKey } from "./keys.ts";
+import { withSecret } from "./organization.ts";
 import { bytesOf, isValid, signDigest } from "./p256.ts";
 import { SigningRefused } from "./refused.ts";
 
@@ -70,14 +71,11 @@ function signWithScheme({ curve, secret }: OpenKey, hash: SignerHash, payload: U
   if (curve !== "CURVE_SECP256K1") throw new SigningRefused("Schnorr signatures take a secp256k1 key");
   if (scheme !== "bip340" && scheme !== "bip340Taproot") throw new SigningRefused("unknown scheme");
   const digest = digestOf(hash, payload);
-  const signing = scheme === "bip340Taproot" ? taprootSecret(secret) : Uint8Array.from(secret);
-  try {
+  return withSecret(scheme === "bip340Taproot" ? taprootSecret(secret) : Uint8Array.from(secret), (signing) => {
     const signature = signSchnorr(signing, digest);
     if (!verifySchnorr(xOnlyPublicKey(signing), digest, signature)) throw new SignatureFault();
     return split(signature, 0);
-  } finally {
-    wipe(signing);
-  }
+  });
 }
 
 class SignatureFault extends Error {

@@ -1,7 +1,8 @@
 import { openBundle, sealBundle } from "../../crypto/bundles.ts";
 import { HPKE_TAG_BYTES, parseP256Point } from "../../crypto/hpke.ts";
-import { bytesFromHex, toHex, wipe } from "../../kernel/bytes.ts";
+import { bytesFromHex, toHex } from "../../kernel/bytes.ts";
 import type { HpkeMessage, ImportProblem } from "../protocol.ts";
+import { withSecret } from "./organization.ts";
 import { SigningRefused } from "./refused.ts";
 
 /** Encrypts what leaves the signer to the P-256 point of whoever asked for it. */
@@ -35,16 +36,10 @@ export function openImport<Taken extends object>(
   const ciphertext = bytesFromHex(bundle.ciphertext);
   if (!encapped || !ciphertext) return { problem: "undecryptable" };
   for (const { importId, open } of keys) {
-    const secret = open();
-    const plaintext = openBundle(secret, { encapped, ciphertext });
-    wipe(secret);
+    const plaintext = withSecret(open(), (secret) => openBundle(secret, { encapped, ciphertext }));
     if (!plaintext) continue;
-    try {
-      const taken = take(plaintext);
-      return typeof taken === "string" ? { problem: taken } : { importId, ...taken };
-    } finally {
-      wipe(plaintext);
-    }
+    const taken = withSecret(plaintext, take);
+    return typeof taken === "string" ? { problem: taken } : { importId, ...taken };
   }
   return { problem: "undecryptable" };
 }

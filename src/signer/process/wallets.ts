@@ -3,9 +3,9 @@ import { deriveSecret } from "../../crypto/hd-keys.ts";
 import { parsePath, pathProblem } from "../../crypto/hd-path.ts";
 import type { MnemonicLanguage } from "../../crypto/mnemonic-languages.ts";
 import { languageOfMnemonic, mnemonicSeed, translateMnemonic } from "../../crypto/mnemonics.ts";
-import { wipe } from "../../kernel/bytes.ts";
 import type { AccountReference, Sealed } from "../protocol.ts";
 import { publicKeyOf } from "./keys.ts";
+import { withSecret } from "./organization.ts";
 import { SigningRefused } from "./refused.ts";
 import type { SecretCache } from "./secret-cache.ts";
 
@@ -45,9 +45,7 @@ export function isWallet(text: WalletText): boolean {
 export function walletInLanguage(text: WalletText, language: MnemonicLanguage): Buffer {
   const { mnemonic } = partsOf(text);
   const words = Buffer.from(translateMnemonic(decoded(mnemonic), language), "utf8");
-  const translated = Buffer.concat([words, text.subarray(mnemonic.length)]);
-  wipe(words);
-  return translated;
+  return withSecret(words, () => Buffer.concat([words, text.subarray(mnemonic.length)]));
 }
 
 /** The 64 bytes of BIP-39. The caller wipes them. */
@@ -58,14 +56,9 @@ export function walletSeed(text: WalletText): Buffer {
 
 /** In the order asked, each as `publicKeyOf` gives it. */
 export function accountPublicKeys(seed: Uint8Array, accounts: readonly AccountReference[]): string[] {
-  return accounts.map(({ curve, path }) => {
-    const secret = accountSecret(seed, { curve, path });
-    try {
-      return publicKeyOf(curve, secret);
-    } finally {
-      wipe(secret);
-    }
-  });
+  return accounts.map((account) =>
+    withSecret(accountSecret(seed, account), (secret) => publicKeyOf(account.curve, secret)),
+  );
 }
 
 /**
@@ -73,14 +66,7 @@ export function accountPublicKeys(seed: Uint8Array, accounts: readonly AccountRe
  * what was changed, moved or asked for by another organization is opened, and refused, as if there were no cache.
  */
 export function cachedSeed(cache: SecretCache, wallet: WalletHandle): Uint8Array {
-  return cache.obtain(nameOf(wallet), () => {
-    const text = wallet.open();
-    try {
-      return walletSeed(text);
-    } finally {
-      wipe(text);
-    }
-  });
+  return cache.obtain(nameOf(wallet), () => withSecret(wallet.open(), walletSeed));
 }
 
 /** The secret of an account, and the name of its origin. The caller wipes the secret. */
@@ -90,14 +76,9 @@ export function cachedAccount(
   account: AccountReference,
 ): { secret: Uint8Array; origin: string } {
   const origin = `${nameOf(wallet)} ${account.curve} ${account.path}`;
-  const secret = cache.obtain(origin, () => {
-    const seed = cachedSeed(cache, wallet);
-    try {
-      return accountSecret(seed, account);
-    } finally {
-      wipe(seed);
-    }
-  });
+  const secret = cache.obtain(origin, () =>
+    withSecret(cachedSeed(cache, wallet), (seed) => accountSecret(seed, account)),
+  );
   return { secret, origin };
 }
 
