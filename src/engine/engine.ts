@@ -2,12 +2,18 @@ import type { Clock } from "../kernel/clock.ts";
 import { fail } from "../kernel/errors.ts";
 import type { Signer } from "../signer/client.ts";
 import type { Database } from "../storage/database.ts";
-import type { ActivityView } from "./activities.ts";
-import { authenticate, decodeStamp, fingerprintOf, type Principal, type StampHeaders } from "./authenticate.ts";
+import type { ActivityView } from "./activities/records.ts";
+import { type ActivityObserver, castVote, submit } from "./activities/submit.ts";
 import type { CheckEnvironment, Operation } from "./declare.ts";
 import { organizationIdOf, parseBody, parseSubmission, parseVote } from "./envelope.ts";
+import {
+  authenticate,
+  decodeStamp,
+  fingerprintOf,
+  type Principal,
+  type StampHeaders,
+} from "./identity/authenticate.ts";
 import type { Registry } from "./registry.ts";
-import { type ActivityObserver, castVote, submit } from "./submit.ts";
 import { validate } from "./validate.ts";
 
 export interface EngineOptions {

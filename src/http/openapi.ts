@@ -1,6 +1,6 @@
 import type { TSchema } from "typebox";
 import { Type } from "typebox";
-import { AnyActivity, activityOf } from "../engine/activity-schema.ts";
+import { AnyActivity, activityOf } from "../engine/activities/schema.ts";
 import type { ActivityOperation, Operation, VoteOperation } from "../engine/declare.ts";
 import { VoteParameters } from "../engine/envelope.ts";
 import { OneOf } from "../engine/fields.ts";

@@ -1,8 +1,8 @@
 import { Command } from "commander";
 import { removeAllAllowlists } from "../capabilities/ip-allowlists/store.ts";
 import { normalizePublicKey } from "../crypto/public-keys.ts";
-import { listJobs, retryDeadJobs } from "../engine/job-admin.ts";
-import { rotateServiceKey, serviceKeyPurposes } from "../engine/service-keys.ts";
+import { listJobs, retryDeadJobs } from "../engine/jobs/admin.ts";
+import { rotateServiceKey, serviceKeyPurposes } from "../engine/keys/service-keys.ts";
 import { createLogger } from "../kernel/log.ts";
 import type { Database } from "../storage/database.ts";
 import { call } from "./call.ts";

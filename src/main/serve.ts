@@ -10,14 +10,14 @@ import {
   webhookVerificationKeys,
 } from "../capabilities/webhooks/index.ts";
 import { createOutboundClient, type OutboundClient } from "../delivery/outbound.ts";
-import { bootVerificationKeys, pruneBootProofs, recordBoot } from "../engine/boot-proofs.ts";
-import { bundleVerificationKeys } from "../engine/bundle-envelopes.ts";
 import { createEngine } from "../engine/engine.ts";
-import { pruneImportKeys } from "../engine/import-keys.ts";
-import { JobWorker } from "../engine/job-worker.ts";
-import { pruneJobLanes } from "../engine/prune-job-lanes.ts";
+import { pruneJobLanes } from "../engine/jobs/prune-lanes.ts";
+import { JobWorker } from "../engine/jobs/worker.ts";
+import { bundleVerificationKeys } from "../engine/keys/bundle-envelopes.ts";
+import { pruneImportKeys } from "../engine/keys/import-keys.ts";
+import { ensureServiceKeys } from "../engine/keys/service-keys.ts";
+import { bootVerificationKeys, pruneBootProofs, recordBoot } from "../engine/proofs/boot-proofs.ts";
 import { createRegistry } from "../engine/registry.ts";
-import { ensureServiceKeys } from "../engine/service-keys.ts";
 import { type AppOptions, createApp, type Readiness } from "../http/app.ts";
 import { createMetrics, type Metrics } from "../http/metrics.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { verifyAppProofSignature } from "@turnkey/crypto";
 import { decompressPublicKey } from "../../src/crypto/curves.ts";
-import { pruneBootProofs } from "../../src/engine/boot-proofs.ts";
+import { pruneBootProofs } from "../../src/engine/proofs/boot-proofs.ts";
 import { canonicalJson } from "../../src/kernel/json.ts";
 import { MAX_PROVEN_BODY_BYTES } from "../../src/kernel/limits.ts";
 import { addUser, type Client, type Json, type TestAnswer } from "../support/client.ts";

@@ -13,7 +13,7 @@ import {
 } from "@turnkey/crypto";
 import type { Curve } from "../../src/crypto/curves.ts";
 import { MNEMONIC_LANGUAGES } from "../../src/crypto/mnemonic-languages.ts";
-import { rotateServiceKey } from "../../src/engine/service-keys.ts";
+import { rotateServiceKey } from "../../src/engine/keys/service-keys.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { clientBundle, envelopeData, importBundleTo } from "../support/bundles.ts";
 import { addUser, type Client, type Json, type TestAnswer } from "../support/client.ts";

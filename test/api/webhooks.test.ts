@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createPublicKey, verify } from "node:crypto";
 import { after, afterEach, before, describe, it } from "node:test";
 import { verifyTurnkeyWebhookSignature } from "@turnkey/crypto";
-import { rotateServiceKey } from "../../src/engine/service-keys.ts";
+import { rotateServiceKey } from "../../src/engine/keys/service-keys.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { addUser, type Client, type Json } from "../support/client.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";

@@ -7,8 +7,7 @@ import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { Type } from "typebox";
-import { listJobs, retryDeadJobs } from "../../src/engine/job-admin.ts";
-import { JobWorker, type JobWorkerOptions } from "../../src/engine/job-worker.ts";
+import { listJobs, retryDeadJobs } from "../../src/engine/jobs/admin.ts";
 import {
   backOffMs,
   dropJobs,
@@ -19,8 +18,9 @@ import {
   job,
   type NewJob,
   reconciler,
-} from "../../src/engine/jobs.ts";
-import { pruneJobLanes } from "../../src/engine/prune-job-lanes.ts";
+} from "../../src/engine/jobs/jobs.ts";
+import { pruneJobLanes } from "../../src/engine/jobs/prune-lanes.ts";
+import { JobWorker, type JobWorkerOptions } from "../../src/engine/jobs/worker.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { createLogger } from "../../src/kernel/log.ts";
 import { type Database, openDatabase } from "../../src/storage/database.ts";

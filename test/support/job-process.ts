@@ -1,8 +1,8 @@
 import { appendFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { Type } from "typebox";
-import { JobWorker } from "../../src/engine/job-worker.ts";
-import { job } from "../../src/engine/jobs.ts";
+import { job } from "../../src/engine/jobs/jobs.ts";
+import { JobWorker } from "../../src/engine/jobs/worker.ts";
 import { createLogger } from "../../src/kernel/log.ts";
 import { openDatabase } from "../../src/storage/database.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { deliverWebhook, pruneWebhookEvents } from "../../src/capabilities/webhooks/index.ts";
-import { listJobs, retryDeadJobs } from "../../src/engine/job-admin.ts";
+import { listJobs, retryDeadJobs } from "../../src/engine/jobs/admin.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { createLogger } from "../../src/kernel/log.ts";
 import type { Json } from "../support/client.ts";

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
-import { findActivity, findVotes } from "../../engine/activities.ts";
-import { AnyActivity } from "../../engine/activity-schema.ts";
+import { findActivity, findVotes } from "../../engine/activities/records.ts";
+import { AnyActivity } from "../../engine/activities/schema.ts";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";

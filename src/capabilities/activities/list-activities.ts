@@ -1,6 +1,6 @@
 import { Type } from "typebox";
-import { activityOfRow, activityStatuses, findVotes } from "../../engine/activities.ts";
-import { ActivityType, AnyActivity } from "../../engine/activity-schema.ts";
+import { activityOfRow, activityStatuses, findVotes } from "../../engine/activities/records.ts";
+import { ActivityType, AnyActivity } from "../../engine/activities/schema.ts";
 import { query } from "../../engine/declare.ts";
 import { Id, List, OneOf, Pagination } from "../../engine/fields.ts";
 import { newestFirst, pageOf } from "../../engine/paging.ts";

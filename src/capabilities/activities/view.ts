@@ -1,6 +1,6 @@
-import { type ActivityRecord, isOpen, type VoteRecord, viewActivity } from "../../engine/activities.ts";
-import { owesAuthenticators, voteRights } from "../../engine/authorize.ts";
-import { factsOfStored, matterOf } from "../../engine/decision-facts.ts";
+import { type ActivityRecord, isOpen, type VoteRecord, viewActivity } from "../../engine/activities/records.ts";
+import { owesAuthenticators, voteRights } from "../../engine/decisions/authorize.ts";
+import { factsOfStored, matterOf } from "../../engine/decisions/facts.ts";
 import type { QueryContext } from "../../engine/declare.ts";
 
 /** The activity as the caller of a query sees it. */

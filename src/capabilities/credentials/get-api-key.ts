@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
-import { ApiKey, renderApiKey } from "../../engine/users.ts";
+import { ApiKey, renderApiKey } from "../../engine/identity/users.ts";
 import { fail } from "../../kernel/errors.ts";
 
 export const getApiKey = query({

@@ -1,8 +1,8 @@
 import { Type } from "typebox";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
+import { ApiKey, renderApiKey } from "../../engine/identity/users.ts";
 import { oldestFirst } from "../../engine/paging.ts";
-import { ApiKey, renderApiKey } from "../../engine/users.ts";
 import { requireUsers } from "../users/store.ts";
 
 export const getApiKeys = query({

@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
-import { Authenticator, renderAuthenticator } from "../../engine/users.ts";
+import { Authenticator, renderAuthenticator } from "../../engine/identity/users.ts";
 import { fail } from "../../kernel/errors.ts";
 
 export const getAuthenticator = query({

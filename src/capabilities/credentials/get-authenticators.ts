@@ -1,8 +1,8 @@
 import { Type } from "typebox";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
+import { Authenticator, renderAuthenticator } from "../../engine/identity/users.ts";
 import { oldestFirst } from "../../engine/paging.ts";
-import { Authenticator, renderAuthenticator } from "../../engine/users.ts";
 import { requireUsers } from "../users/store.ts";
 
 export const getAuthenticators = query({

@@ -2,7 +2,7 @@ import { type Static, Type } from "typebox";
 import { type ApiKeyCurve, normalizePublicKey } from "../../crypto/public-keys.ts";
 import { type RegisteredCredential, verifyAttestation } from "../../crypto/webauthn-attestation.ts";
 import { Label, List, OneOf, Seconds, Strict } from "../../engine/fields.ts";
-import { authenticatorTransports, type CredentialType } from "../../engine/users.ts";
+import { authenticatorTransports, type CredentialType } from "../../engine/identity/users.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_LABEL_LENGTH } from "../../kernel/limits.ts";
 

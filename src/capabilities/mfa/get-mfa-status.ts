@@ -1,10 +1,10 @@
 import { Type } from "typebox";
-import { findActivity, findVotes } from "../../engine/activities.ts";
-import { factsOfStored, matterOf } from "../../engine/decision-facts.ts";
+import { findActivity, findVotes } from "../../engine/activities/records.ts";
+import { factsOfStored, matterOf } from "../../engine/decisions/facts.ts";
+import { mfaStandingOf } from "../../engine/decisions/mfa.ts";
 import { query } from "../../engine/declare.ts";
 import { Id, OneOf } from "../../engine/fields.ts";
-import { mfaStandingOf } from "../../engine/mfa.ts";
-import { authenticationTypes, RequiredMethods } from "../../engine/users.ts";
+import { authenticationTypes, RequiredMethods } from "../../engine/identity/users.ts";
 import { fail } from "../../kernel/errors.ts";
 import { requireUser } from "./store.ts";
 

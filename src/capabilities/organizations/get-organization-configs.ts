@@ -1,7 +1,7 @@
 import { Type } from "typebox";
+import { findRootQuorum } from "../../engine/decisions/root-quorum.ts";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
-import { findRootQuorum } from "../../engine/root-quorum.ts";
 import { Feature, RootQuorum } from "./model.ts";
 import { findFeatures } from "./store.ts";
 

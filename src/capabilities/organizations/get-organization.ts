@@ -1,8 +1,8 @@
 import { Type } from "typebox";
+import { findRootQuorum } from "../../engine/decisions/root-quorum.ts";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
-import { findRootQuorum } from "../../engine/root-quorum.ts";
-import { loadUsers, User } from "../../engine/users.ts";
+import { loadUsers, User } from "../../engine/identity/users.ts";
 import { PrivateKey } from "../private-keys/model.ts";
 import { findPrivateKeys } from "../private-keys/store.ts";
 import { Tag } from "../tags/model.ts";

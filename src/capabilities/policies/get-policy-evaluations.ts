@@ -1,7 +1,7 @@
 import { Type } from "typebox";
-import { findActivity } from "../../engine/activities.ts";
+import { findEvaluations } from "../../engine/activities/evaluations.ts";
+import { findActivity } from "../../engine/activities/records.ts";
 import { query } from "../../engine/declare.ts";
-import { findEvaluations } from "../../engine/evaluations.ts";
 import { Id, OneOf, Timestamp, timestampOf } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
 

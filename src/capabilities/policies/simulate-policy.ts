@@ -1,11 +1,11 @@
 import { Type } from "typebox";
-import { type DecisionFacts, simulate } from "../../engine/authorize.ts";
-import { factsOf } from "../../engine/decision-facts.ts";
+import { type DecisionFacts, simulate } from "../../engine/decisions/authorize.ts";
+import { factsOf } from "../../engine/decisions/facts.ts";
 import { type QueryContext, query } from "../../engine/declare.ts";
 import { Id, OneOf } from "../../engine/fields.ts";
-import { loadUser } from "../../engine/users.ts";
+import { loadUser } from "../../engine/identity/users.ts";
+import { findVoter } from "../../engine/identity/voters.ts";
 import { validate } from "../../engine/validate.ts";
-import { findVoter } from "../../engine/voters.ts";
 import { fail } from "../../kernel/errors.ts";
 
 const Request = Type.Object({

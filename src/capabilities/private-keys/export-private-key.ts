@@ -1,8 +1,8 @@
 import { Type } from "typebox";
-import { sealedEnvelope, TargetPublicKey, targetOf } from "../../engine/bundle-envelopes.ts";
 import { activity } from "../../engine/declare.ts";
 import { Id, Strict } from "../../engine/fields.ts";
-import { keyOwnerOf } from "../../engine/key-owner.ts";
+import { sealedEnvelope, TargetPublicKey, targetOf } from "../../engine/keys/bundle-envelopes.ts";
+import { keyOwnerOf } from "../../engine/keys/key-owner.ts";
 import { fail } from "../../kernel/errors.ts";
 import { lookUpSigningKey, signingKeyFacts } from "../signing/store.ts";
 import { markPrivateKeyExported } from "./store.ts";

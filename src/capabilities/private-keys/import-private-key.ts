@@ -1,8 +1,8 @@
 import { type Static, Type } from "typebox";
-import { EncryptedBundle, parseEncryptedBundle } from "../../engine/bundle-envelopes.ts";
 import { activity, type PrepareContext } from "../../engine/declare.ts";
 import { Id, Label, OneOf, Strict } from "../../engine/fields.ts";
-import { importRequestOf, takenImport, useUpImportKey } from "../../engine/import-keys.ts";
+import { EncryptedBundle, parseEncryptedBundle } from "../../engine/keys/bundle-envelopes.ts";
+import { importRequestOf, takenImport, useUpImportKey } from "../../engine/keys/import-keys.ts";
 import { newId } from "../../kernel/ids.ts";
 import { Address, AddressFormats, checkAddressFormatsOf, curves } from "./model.ts";
 import { addPrivateKey, addressesToProve, enforcePrivateKeyLimit, newPrivateKey } from "./store.ts";

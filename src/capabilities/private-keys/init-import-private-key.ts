@@ -1,4 +1,4 @@
-import { initImport } from "../../engine/init-import.ts";
+import { initImport } from "../../engine/keys/init-import.ts";
 
 export const initImportPrivateKey = initImport({
   path: "init_import_private_key",

@@ -1,7 +1,7 @@
 import { Type } from "typebox";
-import { findBootProof } from "../../engine/boot-proofs.ts";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
+import { findBootProof } from "../../engine/proofs/boot-proofs.ts";
 import { fail } from "../../kernel/errors.ts";
 import { BootProof, bootProofOf, EphemeralKey } from "./model.ts";
 

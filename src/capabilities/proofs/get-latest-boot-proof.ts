@@ -1,7 +1,7 @@
 import { Type } from "typebox";
-import { findLatestBootProof } from "../../engine/boot-proofs.ts";
 import { query } from "../../engine/declare.ts";
 import { Id, Label } from "../../engine/fields.ts";
+import { findLatestBootProof } from "../../engine/proofs/boot-proofs.ts";
 import { fail } from "../../kernel/errors.ts";
 import { APP_NAME, BootProof, bootProofOf } from "./model.ts";
 

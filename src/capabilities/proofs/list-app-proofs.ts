@@ -1,8 +1,8 @@
 import { Type } from "typebox";
-import { findActivity } from "../../engine/activities.ts";
-import { AppProof, findAppProofs } from "../../engine/app-proofs.ts";
+import { findActivity } from "../../engine/activities/records.ts";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
+import { AppProof, findAppProofs } from "../../engine/proofs/app-proofs.ts";
 import { fail } from "../../kernel/errors.ts";
 
 export const listAppProofs = query({

@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
-import type { BootProofRow } from "../../engine/boot-proofs.ts";
 import { Timestamp, timestampOf } from "../../engine/fields.ts";
+import type { BootProofRow } from "../../engine/proofs/boot-proofs.ts";
 
 /** The one part of this service that makes proofs. */
 export const APP_NAME = "signer";

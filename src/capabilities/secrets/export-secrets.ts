@@ -1,7 +1,7 @@
 import { Type } from "typebox";
-import { parseTargetPublicKey, sealedEnvelopes } from "../../engine/bundle-envelopes.ts";
 import { activity, type PrepareContext } from "../../engine/declare.ts";
-import { keyOwnerOf } from "../../engine/key-owner.ts";
+import { parseTargetPublicKey, sealedEnvelopes } from "../../engine/keys/bundle-envelopes.ts";
+import { keyOwnerOf } from "../../engine/keys/key-owner.ts";
 import type { HpkeMessage } from "../../signer/protocol.ts";
 import { ExportSecretsIntent, factsOfSecrets, fieldAt } from "./model.ts";
 import { findSecrets, markSecretsExported, requireSecrets } from "./store.ts";

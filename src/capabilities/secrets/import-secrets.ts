@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { activity, type PrepareContext } from "../../engine/declare.ts";
-import { findImportKeys, refuseImport, takenImport, useUpImportKey } from "../../engine/import-keys.ts";
-import { keyOwnerOf } from "../../engine/key-owner.ts";
+import { findImportKeys, refuseImport, takenImport, useUpImportKey } from "../../engine/keys/import-keys.ts";
+import { keyOwnerOf } from "../../engine/keys/key-owner.ts";
 import { newId } from "../../kernel/ids.ts";
 import { factsOfSecrets, fieldAt, ImportSecretsIntent, parseImport } from "./model.ts";
 import { addSecrets, type NewSecret } from "./store.ts";

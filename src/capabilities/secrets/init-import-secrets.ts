@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Strict } from "../../engine/fields.ts";
-import { addImportKeys, makeImportKeys } from "../../engine/import-keys.ts";
+import { addImportKeys, makeImportKeys } from "../../engine/keys/import-keys.ts";
 import { MAX_SECRETS_PER_REQUEST } from "../../kernel/limits.ts";
 import { EncryptionSuite } from "./model.ts";
 

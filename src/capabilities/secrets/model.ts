@@ -1,11 +1,11 @@
 import { type Static, Type } from "typebox";
+import { Id, Label, List, OneOf, SomeOf, Strict } from "../../engine/fields.ts";
 import {
   EncryptedBundle,
   parseEncryptedBundle,
   parseTargetPublicKey,
   TargetPublicKey,
-} from "../../engine/bundle-envelopes.ts";
-import { Id, Label, List, OneOf, SomeOf, Strict } from "../../engine/fields.ts";
+} from "../../engine/keys/bundle-envelopes.ts";
 import { fail } from "../../kernel/errors.ts";
 import {
   MAX_SECRET_BYTES,

@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
-import { loadUsers, User } from "../../engine/users.ts";
+import { loadUsers, User } from "../../engine/identity/users.ts";
 
 export const listUsers = query({
   path: "list_users",

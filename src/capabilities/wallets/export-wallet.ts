@@ -1,9 +1,9 @@
 import { Type } from "typebox";
 import { MNEMONIC_LANGUAGES } from "../../crypto/mnemonic-languages.ts";
-import { sealedEnvelope, TargetPublicKey, targetOf } from "../../engine/bundle-envelopes.ts";
 import { activity } from "../../engine/declare.ts";
 import { Id, OneOf, Strict } from "../../engine/fields.ts";
-import { keyOwnerOf } from "../../engine/key-owner.ts";
+import { sealedEnvelope, TargetPublicKey, targetOf } from "../../engine/keys/bundle-envelopes.ts";
+import { keyOwnerOf } from "../../engine/keys/key-owner.ts";
 import { markWalletExported, requireSealedWallet, walletFacts } from "./store.ts";
 
 export const exportWallet = activity({

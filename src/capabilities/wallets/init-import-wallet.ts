@@ -1,4 +1,4 @@
-import { initImport } from "../../engine/init-import.ts";
+import { initImport } from "../../engine/keys/init-import.ts";
 
 export const initImportWallet = initImport({
   path: "init_import_wallet",

@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Id, Strict } from "../../engine/fields.ts";
-import { dropJobs } from "../../engine/jobs.ts";
+import { dropJobs } from "../../engine/jobs/jobs.ts";
 import { laneOf } from "./queue-delivery.ts";
 import { requireEndpoint } from "./store.ts";
 

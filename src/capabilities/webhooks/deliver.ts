@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { type OutboundAnswer, OutboundError } from "../../delivery/outbound.ts";
-import { type JobContext, type JobResult, job } from "../../engine/jobs.ts";
-import { currentServiceKey, signWithServiceKey } from "../../engine/service-keys.ts";
+import { type JobContext, type JobResult, job } from "../../engine/jobs/jobs.ts";
+import { currentServiceKey, signWithServiceKey } from "../../engine/keys/service-keys.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
 import { announceDisabledEndpoint } from "./events.ts";

@@ -1,4 +1,4 @@
-import { reconciler } from "../../engine/jobs.ts";
+import { reconciler } from "../../engine/jobs/jobs.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { jobKeyOf } from "./queue-delivery.ts";
 

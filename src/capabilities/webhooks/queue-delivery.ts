@@ -1,4 +1,4 @@
-import { enqueue } from "../../engine/jobs.ts";
+import { enqueue } from "../../engine/jobs/jobs.ts";
 import type { Transactor } from "../../storage/engine.ts";
 
 /** The job kind that sends deliveries; `deliver.ts` declares it. */

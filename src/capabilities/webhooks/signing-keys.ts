@@ -1,4 +1,4 @@
-import { publishedServiceKeys } from "../../engine/service-keys.ts";
+import { publishedServiceKeys } from "../../engine/keys/service-keys.ts";
 import type { Reader } from "../../storage/engine.ts";
 
 /** A JSON Web Key Set (RFC 7517, RFC 8037) with what the published verifiers look for beside it. */

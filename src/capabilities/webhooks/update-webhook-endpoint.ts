@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Id, Label, Strict } from "../../engine/fields.ts";
-import { moveLane } from "../../engine/jobs.ts";
+import { moveLane } from "../../engine/jobs/jobs.ts";
 import { fail } from "../../kernel/errors.ts";
 import { checkEndpointUrl, EndpointUrl, WebhookEndpoint } from "./model.ts";
 import { gateOf, laneOf } from "./queue-delivery.ts";

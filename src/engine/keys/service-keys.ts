@@ -1,10 +1,10 @@
-import { fail } from "../kernel/errors.ts";
-import { newId } from "../kernel/ids.ts";
-import type { Signer } from "../signer/client.ts";
-import type { Curve } from "../signer/protocol.ts";
-import type { Database } from "../storage/database.ts";
-import type { Reader } from "../storage/engine.ts";
-import { prepared } from "../storage/prepared.ts";
+import { fail } from "../../kernel/errors.ts";
+import { newId } from "../../kernel/ids.ts";
+import type { Signer } from "../../signer/client.ts";
+import type { Curve } from "../../signer/protocol.ts";
+import type { Database } from "../../storage/database.ts";
+import type { Reader } from "../../storage/engine.ts";
+import { prepared } from "../../storage/prepared.ts";
 
 /**
  * The installation's own keys: made once, sealed like any other, replaced by rotation. A retired key stays published for a

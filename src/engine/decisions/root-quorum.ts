@@ -1,4 +1,4 @@
-import type { Reader } from "../storage/engine.ts";
+import type { Reader } from "../../storage/engine.ts";
 
 export interface Quorum {
   threshold: number;

@@ -1,13 +1,13 @@
 import type { Static, TSchema } from "typebox";
-import type { OutboundClient } from "../delivery/outbound.ts";
-import type { Clock } from "../kernel/clock.ts";
-import { newId } from "../kernel/ids.ts";
-import type { Logger } from "../kernel/log.ts";
-import type { Signer } from "../signer/client.ts";
-import type { Database } from "../storage/database.ts";
-import type { Transactor } from "../storage/engine.ts";
-import { preparedWrite } from "../storage/prepared.ts";
-import { matches } from "./validate.ts";
+import type { OutboundClient } from "../../delivery/outbound.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { newId } from "../../kernel/ids.ts";
+import type { Logger } from "../../kernel/log.ts";
+import type { Signer } from "../../signer/client.ts";
+import type { Database } from "../../storage/database.ts";
+import type { Transactor } from "../../storage/engine.ts";
+import { preparedWrite } from "../../storage/prepared.ts";
+import { matches } from "../validate.ts";
 
 /**
  * Work that happens after a commit: rows written in the transaction that makes the work necessary, taken up by whichever

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import { type Kysely, sql } from "kysely";
-import { type ApiKeyStamp, decodeApiKeyStamp, verifyApiKeyStamp } from "../crypto/stamps.ts";
-import { decodeWebAuthnStamp, verifyWebAuthnStamp, type WebAuthnStamp } from "../crypto/webauthn-assertion.ts";
-import { parseOrigins } from "../crypto/webauthn-data.ts";
-import { fail } from "../kernel/errors.ts";
-import type { Reader } from "../storage/engine.ts";
-import { prepared } from "../storage/prepared.ts";
-import type { Schema } from "../storage/schema.ts";
-import type { Actor, Organization } from "./declare.ts";
+import { type ApiKeyStamp, decodeApiKeyStamp, verifyApiKeyStamp } from "../../crypto/stamps.ts";
+import { decodeWebAuthnStamp, verifyWebAuthnStamp, type WebAuthnStamp } from "../../crypto/webauthn-assertion.ts";
+import { parseOrigins } from "../../crypto/webauthn-data.ts";
+import { fail } from "../../kernel/errors.ts";
+import type { Reader } from "../../storage/engine.ts";
+import { prepared } from "../../storage/prepared.ts";
+import type { Schema } from "../../storage/schema.ts";
+import type { Actor, Organization } from "../declare.ts";
 import { type Allowlist, type Allowlists, refuseAddress } from "./ip-allowlists.ts";
 
 /** The stamp headers of a request, as they came. */

@@ -1,10 +1,10 @@
-import type { Reader } from "../storage/engine.ts";
-import { prepared } from "../storage/prepared.ts";
+import type { Reader } from "../../storage/engine.ts";
+import { prepared } from "../../storage/prepared.ts";
+import type { AuthenticationType, MfaPolicy } from "../identity/users.ts";
+import { loadUser, type User } from "../identity/users.ts";
+import { oldestFirst } from "../paging.ts";
 import type { DecisionFacts } from "./authorize.ts";
-import { oldestFirst } from "./paging.ts";
 import { evaluateCondition } from "./policies.ts";
-import type { AuthenticationType, MfaPolicy } from "./users.ts";
-import { loadUser, type User } from "./users.ts";
 
 /** Multi-factor authentication: which further credentials a user must show before their approval of an activity counts. */
 

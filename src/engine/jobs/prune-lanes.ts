@@ -1,4 +1,4 @@
-import type { Transactor } from "../storage/engine.ts";
+import type { Transactor } from "../../storage/engine.ts";
 import { reconciler } from "./jobs.ts";
 
 const HOUR_MS = 60 * 60 * 1000;

@@ -1,8 +1,8 @@
 import { type Static, Type } from "typebox";
-import { isTransactor, type Reader } from "../storage/engine.ts";
-import { prepared } from "../storage/prepared.ts";
-import { OneOf, Timestamp, timestampOf } from "./fields.ts";
-import { oldestFirst } from "./paging.ts";
+import { isTransactor, type Reader } from "../../storage/engine.ts";
+import { prepared } from "../../storage/prepared.ts";
+import { OneOf, Timestamp, timestampOf } from "../fields.ts";
+import { oldestFirst } from "../paging.ts";
 
 /** Users and their credentials as the API shows them: in queries, and inside every vote. */
 

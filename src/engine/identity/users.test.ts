@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { newId } from "../kernel/ids.ts";
-import { type Database, openDatabase } from "../storage/database.ts";
-import type { Reader, Transactor } from "../storage/engine.ts";
+import { newId } from "../../kernel/ids.ts";
+import { type Database, openDatabase } from "../../storage/database.ts";
+import type { Reader, Transactor } from "../../storage/engine.ts";
 import { loadUser } from "./users.ts";
 
 const organizationId = newId();

@@ -1,10 +1,10 @@
 import { hash } from "node:crypto";
-import { MAX_REMEMBERED_POLICY_LISTS } from "../kernel/limits.ts";
-import { recentlyUsed } from "../kernel/recently-used.ts";
-import type { Reader, Transactor } from "../storage/engine.ts";
-import { prepared, preparedWrite } from "../storage/prepared.ts";
-import type { PolicyEvaluation } from "./authorize.ts";
-import { oldestFirst } from "./paging.ts";
+import { MAX_REMEMBERED_POLICY_LISTS } from "../../kernel/limits.ts";
+import { recentlyUsed } from "../../kernel/recently-used.ts";
+import type { Reader, Transactor } from "../../storage/engine.ts";
+import { prepared, preparedWrite } from "../../storage/prepared.ts";
+import type { PolicyEvaluation } from "../decisions/authorize.ts";
+import { oldestFirst } from "../paging.ts";
 
 /**
  * What the policies came to at each vote, as it is stored: one letter for each policy, and a reference to the list of the

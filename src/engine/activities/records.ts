@@ -1,13 +1,13 @@
-import type { ErrorDetail, KeysteadError } from "../kernel/errors.ts";
-import { VOTE_LIFETIME_MS } from "../kernel/limits.ts";
-import type { Reader } from "../storage/engine.ts";
-import { prepared, preparedWrite } from "../storage/prepared.ts";
-import { type AppProof, findAppProofs } from "./app-proofs.ts";
-import type { VoteRights } from "./authorize.ts";
-import type { Actor } from "./declare.ts";
-import { timestampOf } from "./fields.ts";
-import { oldestFirst } from "./paging.ts";
-import { departedUser, loadUser, type User } from "./users.ts";
+import type { ErrorDetail, KeysteadError } from "../../kernel/errors.ts";
+import { VOTE_LIFETIME_MS } from "../../kernel/limits.ts";
+import type { Reader } from "../../storage/engine.ts";
+import { prepared, preparedWrite } from "../../storage/prepared.ts";
+import type { VoteRights } from "../decisions/authorize.ts";
+import type { Actor } from "../declare.ts";
+import { timestampOf } from "../fields.ts";
+import { departedUser, loadUser, type User } from "../identity/users.ts";
+import { oldestFirst } from "../paging.ts";
+import { type AppProof, findAppProofs } from "../proofs/app-proofs.ts";
 
 /** The rows of activities and votes, and how they are shown. */
 

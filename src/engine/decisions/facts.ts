@@ -1,11 +1,11 @@
-import { VOTE_LIFETIME_MS } from "../kernel/limits.ts";
-import type { Reader } from "../storage/engine.ts";
-import { type ActivityRecord, isLive, type VoteRecord } from "./activities.ts";
+import { VOTE_LIFETIME_MS } from "../../kernel/limits.ts";
+import type { Reader } from "../../storage/engine.ts";
+import { type ActivityRecord, isLive, type VoteRecord } from "../activities/records.ts";
+import type { ActivityOperation, ActivityVersion, Actor, Organization, PolicyFacts } from "../declare.ts";
+import { findApprovers, findVoter } from "../identity/voters.ts";
+import type { Registry } from "../registry.ts";
 import type { DecisionFacts } from "./authorize.ts";
-import type { ActivityOperation, ActivityVersion, Actor, Organization, PolicyFacts } from "./declare.ts";
 import { findAuthentications } from "./mfa.ts";
-import type { Registry } from "./registry.ts";
-import { findApprovers, findVoter } from "./voters.ts";
 
 const APPROVED = "VOTE_SELECTION_APPROVED";
 

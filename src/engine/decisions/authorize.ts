@@ -1,7 +1,8 @@
-import { type ErrorDetail, fail, KeysteadError } from "../kernel/errors.ts";
-import { denialMessage, type Outcome } from "../policy/decision.ts";
-import type { Reader } from "../storage/engine.ts";
-import type { Actor, Organization, PolicyFacts, Subject } from "./declare.ts";
+import { type ErrorDetail, fail, KeysteadError } from "../../kernel/errors.ts";
+import { denialMessage, type Outcome } from "../../policy/decision.ts";
+import type { Reader } from "../../storage/engine.ts";
+import type { Actor, Organization, PolicyFacts, Subject } from "../declare.ts";
+import { loadUser } from "../identity/users.ts";
 import { mfaStandingOf, unmetMfa } from "./mfa.ts";
 import {
   activityFacts,
@@ -11,7 +12,6 @@ import {
   type PolicyDecision,
   type PolicyQuestion,
 } from "./policies.ts";
-import { loadUser } from "./users.ts";
 
 /** What each policy came to; stored with the vote that made it be asked. */
 export interface PolicyEvaluation {

@@ -1,5 +1,5 @@
-import type { Database } from "../storage/database.ts";
-import type { Reader } from "../storage/engine.ts";
+import type { Database } from "../../storage/database.ts";
+import type { Reader } from "../../storage/engine.ts";
 
 /** What operators see and do about jobs. */
 

@@ -1,5 +1,5 @@
-import { fail } from "../kernel/errors.ts";
-import { type Cidr, formatIpAddress, isWithin, parseCidr, parseIpAddress } from "../kernel/ip-address.ts";
+import { fail } from "../../kernel/errors.ts";
+import { type Cidr, formatIpAddress, isWithin, parseCidr, parseIpAddress } from "../../kernel/ip-address.ts";
 
 /** Whether a request may come from where it comes from. */
 

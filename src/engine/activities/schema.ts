@@ -1,9 +1,9 @@
 import { type TProperties, type TSchema, Type } from "typebox";
-import { activityStatuses } from "./activities.ts";
-import { AppProof } from "./app-proofs.ts";
-import type { ActivityOperation } from "./declare.ts";
-import { OneOf, Timestamp } from "./fields.ts";
-import { User } from "./users.ts";
+import type { ActivityOperation } from "../declare.ts";
+import { OneOf, Timestamp } from "../fields.ts";
+import { User } from "../identity/users.ts";
+import { AppProof } from "../proofs/app-proofs.ts";
+import { activityStatuses } from "./records.ts";
 
 /** The shapes of activities in responses, for documentation and for checking what is sent. */
 

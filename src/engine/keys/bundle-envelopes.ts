@@ -1,12 +1,12 @@
 import { type TString, Type } from "typebox";
-import { decompressPublicKey } from "../crypto/curves.ts";
-import { encodeEcdsaDer } from "../crypto/ecdsa-der.ts";
-import { HPKE_TAG_BYTES, parseP256Point } from "../crypto/hpke.ts";
-import { parseJsonObject, stringField } from "../crypto/json-object.ts";
-import { bytesFromHex, toHex } from "../kernel/bytes.ts";
-import { fail } from "../kernel/errors.ts";
-import type { HpkeMessage } from "../signer/protocol.ts";
-import type { Reader } from "../storage/engine.ts";
+import { decompressPublicKey } from "../../crypto/curves.ts";
+import { encodeEcdsaDer } from "../../crypto/ecdsa-der.ts";
+import { HPKE_TAG_BYTES, parseP256Point } from "../../crypto/hpke.ts";
+import { parseJsonObject, stringField } from "../../crypto/json-object.ts";
+import { bytesFromHex, toHex } from "../../kernel/bytes.ts";
+import { fail } from "../../kernel/errors.ts";
+import type { HpkeMessage } from "../../signer/protocol.ts";
+import type { Reader } from "../../storage/engine.ts";
 import { currentServiceKey, publishedServiceKeys, type ServiceSigner, signWithServiceKey } from "./service-keys.ts";
 
 /**

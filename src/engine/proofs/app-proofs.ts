@@ -1,8 +1,8 @@
 import { type Static, Type } from "typebox";
-import type { SignedPayload } from "../signer/protocol.ts";
-import type { Reader } from "../storage/engine.ts";
-import { prepared, preparedWrite } from "../storage/prepared.ts";
-import { OneOf } from "./fields.ts";
+import type { SignedPayload } from "../../signer/protocol.ts";
+import type { Reader } from "../../storage/engine.ts";
+import { prepared, preparedWrite } from "../../storage/prepared.ts";
+import { OneOf } from "../fields.ts";
 
 /** The rows of app proofs, and how they are shown. */
 

@@ -1,24 +1,24 @@
 import { createHash } from "node:crypto";
-import { fail } from "../kernel/errors.ts";
-import { canonicalJson } from "../kernel/json.ts";
+import { fail } from "../../kernel/errors.ts";
+import { canonicalJson } from "../../kernel/json.ts";
 import {
   MAX_PROVEN_ADDRESSES,
   MAX_PROVEN_BODY_BYTES,
   MAX_PROVEN_STATEMENT_BYTES,
   VOTE_LIFETIME_MS,
-} from "../kernel/limits.ts";
-import type { Signer } from "../signer/client.ts";
-import type { AddressReference, PolicyOutcome, SignedPayload } from "../signer/protocol.ts";
-import type { Database } from "../storage/database.ts";
-import type { Reader } from "../storage/engine.ts";
-import { type ActivityRecord, findVotes, isLive, type VoteRecord } from "./activities.ts";
+} from "../../kernel/limits.ts";
+import type { Signer } from "../../signer/client.ts";
+import type { AddressReference, PolicyOutcome, SignedPayload } from "../../signer/protocol.ts";
+import type { Database } from "../../storage/database.ts";
+import type { Reader } from "../../storage/engine.ts";
+import { type ActivityRecord, findVotes, isLive, type VoteRecord } from "../activities/records.ts";
+import type { DecisionFacts, PolicyEvaluation } from "../decisions/authorize.ts";
+import { findAuthentications } from "../decisions/mfa.ts";
+import { policiesForProof } from "../decisions/policies.ts";
+import { findRootQuorum } from "../decisions/root-quorum.ts";
+import { loadUsers } from "../identity/users.ts";
 import type { NewAppProof } from "./app-proofs.ts";
-import type { DecisionFacts, PolicyEvaluation } from "./authorize.ts";
 import { bootProofIdOf } from "./boot-proofs.ts";
-import { findAuthentications } from "./mfa.ts";
-import { policiesForProof } from "./policies.ts";
-import { findRootQuorum } from "./root-quorum.ts";
-import { loadUsers } from "./users.ts";
 
 /**
  * What an activity's app proofs state: that it was allowed, on what, and by whom. The statement is made and signed before the

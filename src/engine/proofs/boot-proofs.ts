@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
-import { newId } from "../kernel/ids.ts";
-import { canonicalJson } from "../kernel/json.ts";
-import type { Signer } from "../signer/client.ts";
-import type { DescribeResponse } from "../signer/protocol.ts";
-import type { Database } from "../storage/database.ts";
-import type { Reader } from "../storage/engine.ts";
-import { prepared } from "../storage/prepared.ts";
-import type { Schema } from "../storage/schema.ts";
-import { reconciler } from "./jobs.ts";
-import { currentServiceKey, publishedServiceKeys, type ServiceKey, signWithServiceKey } from "./service-keys.ts";
+import { newId } from "../../kernel/ids.ts";
+import { canonicalJson } from "../../kernel/json.ts";
+import type { Signer } from "../../signer/client.ts";
+import type { DescribeResponse } from "../../signer/protocol.ts";
+import type { Database } from "../../storage/database.ts";
+import type { Reader } from "../../storage/engine.ts";
+import { prepared } from "../../storage/prepared.ts";
+import type { Schema } from "../../storage/schema.ts";
+import { reconciler } from "../jobs/jobs.ts";
+import { currentServiceKey, publishedServiceKeys, type ServiceKey, signWithServiceKey } from "../keys/service-keys.ts";
 
 /**
  * Which code an ephemeral key belongs to. At each start of a signer its own description is signed with a lasting key of the

@@ -1,10 +1,30 @@
-import { fail, KeysteadError } from "../kernel/errors.ts";
-import { newId } from "../kernel/ids.ts";
-import { MAX_PREPARATIONS } from "../kernel/limits.ts";
-import type { Signer } from "../signer/client.ts";
-import type { Database } from "../storage/database.ts";
-import type { Reader, Transactor } from "../storage/engine.ts";
-import { DatabaseFailure } from "../storage/failure.ts";
+import { fail, KeysteadError } from "../../kernel/errors.ts";
+import { newId } from "../../kernel/ids.ts";
+import { MAX_PREPARATIONS } from "../../kernel/limits.ts";
+import type { Signer } from "../../signer/client.ts";
+import type { Database } from "../../storage/database.ts";
+import type { Reader, Transactor } from "../../storage/engine.ts";
+import { DatabaseFailure } from "../../storage/failure.ts";
+import {
+  type DecisionFacts,
+  decide,
+  denialDetails,
+  denialOf,
+  owesAuthenticators,
+  type PolicyEvaluation,
+  voteDenial,
+  voteRights,
+} from "../decisions/authorize.ts";
+import { factsOf, factsOfStored, type Matter, matterOf } from "../decisions/facts.ts";
+import { rememberPolicies } from "../decisions/policies.ts";
+import { sessionScopeProblem } from "../decisions/session-scope.ts";
+import type { ActivityOperation, ActivityVersion, Organization } from "../declare.ts";
+import type { Submission } from "../envelope.ts";
+import { type Principal, reload } from "../identity/authenticate.ts";
+import { insertAppProof } from "../proofs/app-proofs.ts";
+import { type Execution, type PreparedProofs, proveExecution, refuseLargeBody, stillHolds } from "../proofs/prove.ts";
+import type { Registry } from "../registry.ts";
+import { type PolicyListRef, rememberPolicyList, storeEvaluations } from "./evaluations.ts";
 import {
   type ActivityRecord,
   type ActivityView,
@@ -20,27 +40,7 @@ import {
   upsertVote,
   type VoteRecord,
   viewActivity,
-} from "./activities.ts";
-import { insertAppProof } from "./app-proofs.ts";
-import { type Principal, reload } from "./authenticate.ts";
-import {
-  type DecisionFacts,
-  decide,
-  denialDetails,
-  denialOf,
-  owesAuthenticators,
-  type PolicyEvaluation,
-  voteDenial,
-  voteRights,
-} from "./authorize.ts";
-import { factsOf, factsOfStored, type Matter, matterOf } from "./decision-facts.ts";
-import type { ActivityOperation, ActivityVersion, Organization } from "./declare.ts";
-import type { Submission } from "./envelope.ts";
-import { type PolicyListRef, rememberPolicyList, storeEvaluations } from "./evaluations.ts";
-import { rememberPolicies } from "./policies.ts";
-import { type Execution, type PreparedProofs, proveExecution, refuseLargeBody, stillHolds } from "./prove.ts";
-import type { Registry } from "./registry.ts";
-import { sessionScopeProblem } from "./session-scope.ts";
+} from "./records.ts";
 
 /**
  * The life of an activity: submitted, decided, carried out, stored, all in one transaction, and answered after its commit.

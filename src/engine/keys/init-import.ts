@@ -1,6 +1,6 @@
 import { Type } from "typebox";
-import { activity } from "./declare.ts";
-import { Id, Strict } from "./fields.ts";
+import { activity } from "../declare.ts";
+import { Id, Strict } from "../fields.ts";
 import { addImportKeys, makeImportKeys } from "./import-keys.ts";
 
 /** Declares the activity before an import of a private key or a wallet; both take the same keys. */

@@ -1,7 +1,7 @@
-import { newId } from "../kernel/ids.ts";
-import { JOB_STOP_DEADLINE_MS, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_HOST } from "../kernel/limits.ts";
-import type { Transactor } from "../storage/engine.ts";
-import { prepared, preparedWrite } from "../storage/prepared.ts";
+import { newId } from "../../kernel/ids.ts";
+import { JOB_STOP_DEADLINE_MS, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_HOST } from "../../kernel/limits.ts";
+import type { Transactor } from "../../storage/engine.ts";
+import { prepared, preparedWrite } from "../../storage/prepared.ts";
 import { backOffMs, enqueue, type JobKind, type JobResult, type JobServices } from "./jobs.ts";
 
 export interface JobWorkerOptions {

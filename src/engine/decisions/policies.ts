@@ -1,16 +1,16 @@
-import { createExpressionCache } from "../policy/cache.ts";
-import type { Approval, Voter } from "../policy/consensus.ts";
-import { type Decision, type DecisionRequest, decide, type Policy } from "../policy/decision.ts";
-import { PolicyError } from "../policy/errors.ts";
-import { explainPolicy } from "../policy/explain.ts";
-import type { ActivityFacts, ConditionFacts, CredentialFacts } from "../policy/facts.ts";
-import { createValueMemory } from "../policy/remembered-values.ts";
-import { activityParams } from "../policy/schema.ts";
-import { isTransactor, type Reader } from "../storage/engine.ts";
-import { prepared } from "../storage/prepared.ts";
+import { createExpressionCache } from "../../policy/cache.ts";
+import type { Approval, Voter } from "../../policy/consensus.ts";
+import { type Decision, type DecisionRequest, decide, type Policy } from "../../policy/decision.ts";
+import { PolicyError } from "../../policy/errors.ts";
+import { explainPolicy } from "../../policy/explain.ts";
+import type { ActivityFacts, ConditionFacts, CredentialFacts } from "../../policy/facts.ts";
+import { createValueMemory } from "../../policy/remembered-values.ts";
+import { activityParams } from "../../policy/schema.ts";
+import { isTransactor, type Reader } from "../../storage/engine.ts";
+import { prepared } from "../../storage/prepared.ts";
+import type { PolicyFacts, Subject } from "../declare.ts";
+import { loadUser, loadUsers, type User } from "../identity/users.ts";
 import type { DecisionFacts } from "./authorize.ts";
-import type { PolicyFacts, Subject } from "./declare.ts";
-import { loadUser, loadUsers, type User } from "./users.ts";
 
 /** From rows to the facts that the policy language decides on, and back to something a person can read. */
 

@@ -1,13 +1,13 @@
-import { fail } from "../kernel/errors.ts";
-import { newId } from "../kernel/ids.ts";
-import { IMPORT_KEY_LIFETIME_MS, MAX_IMPORT_KEYS } from "../kernel/limits.ts";
-import type { HpkeMessage, ImportProblem } from "../signer/protocol.ts";
-import type { Reader, Transactor } from "../storage/engine.ts";
+import { fail } from "../../kernel/errors.ts";
+import { newId } from "../../kernel/ids.ts";
+import { IMPORT_KEY_LIFETIME_MS, MAX_IMPORT_KEYS } from "../../kernel/limits.ts";
+import type { HpkeMessage, ImportProblem } from "../../signer/protocol.ts";
+import type { Reader, Transactor } from "../../storage/engine.ts";
+import type { PrepareContext } from "../declare.ts";
+import { loadUser } from "../identity/users.ts";
+import { reconciler } from "../jobs/jobs.ts";
 import { signEnvelopes } from "./bundle-envelopes.ts";
-import type { PrepareContext } from "./declare.ts";
-import { reconciler } from "./jobs.ts";
 import { keyOwnerOf } from "./key-owner.ts";
-import { loadUser } from "./users.ts";
 
 /**
  * Keys that clients encrypt to what they import. Each is for one user and serves once: the transaction that stores what was

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { newId } from "../kernel/ids.ts";
-import { type Database, openDatabase } from "../storage/database.ts";
-import type { PolicyEvaluation } from "./authorize.ts";
+import { newId } from "../../kernel/ids.ts";
+import { type Database, openDatabase } from "../../storage/database.ts";
+import type { PolicyEvaluation } from "../decisions/authorize.ts";
 import { findEvaluations, rememberPolicyList, storeEvaluations } from "./evaluations.ts";
 
 const organizationId = newId();
