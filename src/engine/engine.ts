@@ -2,9 +2,9 @@ import type { Clock } from "../kernel/clock.ts";
 import { fail } from "../kernel/errors.ts";
 import type { Signer } from "../signer/client.ts";
 import type { Database } from "../storage/database.ts";
-import type { ActivityView } from "./activities/records.ts";
-import { type ActivityObserver, castVote, submit } from "./activities/submit.ts";
-import type { CheckEnvironment, Operation } from "./declare.ts";
+import type { ActivityObserver } from "./activities/ballot.ts";
+import { castVote, submit } from "./activities/submit.ts";
+import type { ActivityView } from "./activities/view.ts";
 import { organizationIdOf, parseBody, parseSubmission, parseVote } from "./envelope.ts";
 import {
   authenticate,
@@ -13,7 +13,8 @@ import {
   type Principal,
   type StampHeaders,
 } from "./identity/authenticate.ts";
-import type { Registry } from "./registry.ts";
+import type { Operation, Registry } from "./operations.ts";
+import { type Services, servicesFor } from "./services.ts";
 import { validate } from "./validate.ts";
 
 export interface EngineOptions {
@@ -22,7 +23,7 @@ export interface EngineOptions {
   signer: Signer;
   clock: Clock;
   observer: ActivityObserver;
-  environment: CheckEnvironment;
+  services: Services;
 }
 
 /** A request as the network layer hands it over. */
@@ -43,8 +44,8 @@ export interface Engine {
   handle(operation: Operation, request: StampedRequest): Promise<Answer>;
 }
 
-export function createEngine({ registry, database, signer, clock, observer, environment }: EngineOptions): Engine {
-  const submitEngine = { registry, database, signer, observer };
+export function createEngine({ registry, database, signer, clock, observer, services }: EngineOptions): Engine {
+  const activities = { registry, database, signer, observer, services };
 
   async function handle(operation: Operation, { stamps, body, remoteAddress }: StampedRequest): Promise<Answer> {
     const stamp = decodeStamp(stamps);
@@ -61,17 +62,18 @@ export function createEngine({ registry, database, signer, clock, observer, envi
         validate(operation.request, parsed, "");
         const { organization, actor } = principal;
         const { read } = database;
-        return (await operation.run({ request: parsed, read, organization, actor, now, registry })) as Answer;
+        const given = servicesFor(services, operation.needs);
+        return (await operation.run({ ...given, request: parsed, read, organization, actor, now })) as Answer;
       }
       case "activity": {
         refuseOtherOrganization(principal);
-        const submission = parseSubmission(operation, parsed, now, environment);
-        return { activity: await submit(submitEngine, operation, submission, fingerprintOf(body), ballot) };
+        const submission = parseSubmission(operation, parsed, now, servicesFor(services, operation.needs));
+        return { activity: await submit(activities, operation, submission, fingerprintOf(body), ballot) };
       }
       case "vote": {
         refuseOtherOrganization(principal);
         const { fingerprint } = parseVote(operation.type, parsed, now);
-        return { activity: await castVote(submitEngine, fingerprint, { ...ballot, selection: operation.selection }) };
+        return { activity: await castVote(activities, fingerprint, { ...ballot, selection: operation.selection }) };
       }
     }
   }

@@ -8,8 +8,8 @@ import {
   fastify,
   LogController,
 } from "fastify";
-import type { Operation } from "../engine/declare.ts";
 import type { Engine } from "../engine/engine.ts";
+import type { Operation } from "../engine/operations.ts";
 import { pathOf } from "../engine/registry.ts";
 import { fail, KeysteadError } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";

@@ -133,6 +133,7 @@ const table = {
   POLICY_CONSENSUS_INVALID: [INVALID_ARGUMENT, "invalid policy consensus: {reason}", "REQUEST_INVALID"],
   POLICY_CONDITION_INVALID: [INVALID_ARGUMENT, "invalid policy condition: {reason}", "REQUEST_INVALID"],
   POLICY_TIME_INVALID: [INVALID_ARGUMENT, "invalid policy time: {reason}", "REQUEST_INVALID"],
+  EFFECT_FAILED: [INVALID_ARGUMENT, "it could not be carried out: {reason}", "REQUEST_INVALID"],
   NOT_EXPORTED: [
     INVALID_ARGUMENT,
     "{kind} {id} has not been exported; export it first, or set `deleteWithoutExport` to true to lose it for good",

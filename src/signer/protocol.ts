@@ -292,6 +292,9 @@ export type SignerRequest =
   | ProveAddressesRequest
   | ProvePolicyOutcomeRequest;
 
+/** What the signer can be asked once it is open. */
+export type SignerVerb = Exclude<SignerRequest["verb"], "open">;
+
 /** `fault` says which kind of trouble; its text holds no secret and may be logged and shown to an operator. */
 export type SignerFault = { kind: "sealed" | "refused" | "internal"; message: string };
 

@@ -121,6 +121,8 @@ export interface Schema {
     fingerprint: string;
     /** JSON of the parameters as they were sent. */
     intent: string;
+    /** JSON of what was planned before it was decided on, null where nothing is. */
+    plan: Generated<string | null>;
     /** JSON of the result, null until there is one. */
     result: string | null;
     /** JSON `{code, message, details}`, null unless it failed or was denied. */

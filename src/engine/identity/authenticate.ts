@@ -7,7 +7,7 @@ import { fail } from "../../kernel/errors.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import type { Schema } from "../../storage/schema.ts";
-import type { Actor, Organization } from "../declare.ts";
+import type { Actor, Organization } from "../operations.ts";
 import { type Allowlist, type Allowlists, refuseAddress } from "./ip-allowlists.ts";
 
 /** The stamp headers of a request, as they came. */

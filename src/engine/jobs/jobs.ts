@@ -1,12 +1,13 @@
 import type { Static, TSchema } from "typebox";
-import type { OutboundClient } from "../../delivery/outbound.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { Logger } from "../../kernel/log.ts";
-import type { Signer } from "../../signer/client.ts";
+import type { SignerVerb } from "../../signer/protocol.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { preparedWrite } from "../../storage/prepared.ts";
+import type { Wants } from "../operations.ts";
+import type { AskedSigner, ServiceName, Services } from "../services.ts";
 import { matches } from "../validate.ts";
 
 /**
@@ -14,20 +15,21 @@ import { matches } from "../validate.ts";
  * process is there. A job may be started again after a crash, so what it does can be done twice without harm.
  */
 
-/** What a job may use. */
-export interface JobServices {
+/** What every job is given. */
+export interface JobSurroundings {
   database: Database;
-  signer: Signer;
-  outbound: OutboundClient;
   clock: Clock;
   log: Logger;
 }
 
-export interface JobContext<Payload> extends JobServices {
-  payload: Payload;
-  /** Runs before this one that ended in a retry. */
-  attempts: number;
-}
+/** With the services that the job needs, and the signer for what it asks. */
+export type JobContext<Payload, Needs extends ServiceName = never, Asks extends SignerVerb = never> = JobSurroundings &
+  Pick<Services, Needs> & {
+    signer: AskedSigner<Asks>;
+    payload: Payload;
+    /** Runs before this one that ended in a retry. */
+    attempts: number;
+  };
 
 /** How a run ended. `record` is stored in one transaction with the job's own end. */
 export interface JobResult {
@@ -38,7 +40,7 @@ export interface JobResult {
   record?: (tx: Transactor) => Promise<void>;
 }
 
-export interface JobKind {
+export interface JobKind extends Wants {
   name: string;
   /** Runs again this long after each success, forever, without input; absent for one-off jobs. */
   everyMs?: number;
@@ -50,26 +52,44 @@ export interface JobKind {
    */
   unordered?: boolean;
   /** Must end by itself: after five minutes it is taken for hung, and another process starts it again. */
-  run: (context: JobContext<never>) => Promise<JobResult>;
+  run: (context: JobContext<unknown>) => Promise<JobResult>;
 }
 
 const DEFAULT_MAX_ATTEMPTS = 20;
 
 /** Declares a one-off job with the shape of its payload; one of another shape is dead at once. */
-export function job<P extends TSchema>(declaration: {
+export function job<
+  P extends TSchema,
+  Needs extends ServiceName = never,
+  Asks extends SignerVerb = never,
+>(declaration: {
   name: string;
   payload: P;
+  /** The services that it is given. */
+  needs?: readonly Needs[];
+  /** What it asks the signer. */
+  asks?: readonly Asks[];
   maxAttempts?: number;
   unordered?: boolean;
-  run: (context: JobContext<Static<P>>) => Promise<JobResult>;
+  run: (context: JobContext<Static<P>, Needs, Asks>) => Promise<JobResult>;
 }): JobKind {
-  const { name, payload, maxAttempts = DEFAULT_MAX_ATTEMPTS, unordered = false, run } = declaration;
+  const {
+    name,
+    payload,
+    maxAttempts = DEFAULT_MAX_ATTEMPTS,
+    unordered = false,
+    needs = [],
+    asks = [],
+    run,
+  } = declaration;
   return {
     name,
+    needs,
+    asks,
     maxAttempts,
     unordered,
-    run: async (context: JobContext<never>) => {
-      if (matches(payload, context.payload)) return run(context as JobContext<Static<P>>);
+    run: async (context) => {
+      if (matches(payload, context.payload)) return run(context as JobContext<Static<P>, Needs, Asks>);
       return { next: { do: "die" }, reason: "the payload is not of the shape that this kind of job has" };
     },
   };
@@ -86,7 +106,9 @@ export function reconciler(declaration: {
     name,
     everyMs,
     maxAttempts: Number.POSITIVE_INFINITY,
-    run: async (context: JobContext<never>) => {
+    needs: [],
+    asks: [],
+    run: async (context) => {
       await run(context as JobContext<null>);
       return { next: { do: "retry", inMs: everyMs } };
     },

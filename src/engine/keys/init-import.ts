@@ -8,6 +8,7 @@ export const initImport = (declaration: { path: string; summary: string; resourc
   const { resource } = declaration;
   return activity({
     ...declaration,
+    asks: ["createImportKeys", "sign"],
     intent: Strict({ userId: Id }),
     result: Type.Object({ importBundle: Type.String() }),
     subject: ({ userId }) => ({ governedBy: "policies", resource, action: "IMPORT", onlyUserId: userId }),
