@@ -6,13 +6,8 @@ import type { ActivityObserver } from "./activities/ballot.ts";
 import { castVote, submit } from "./activities/submit.ts";
 import type { ActivityView } from "./activities/view.ts";
 import { organizationIdOf, parseBody, parseSubmission, parseVote } from "./envelope.ts";
-import {
-  authenticate,
-  decodeStamp,
-  fingerprintOf,
-  type Principal,
-  type StampHeaders,
-} from "./identity/authenticate.ts";
+import { authenticate, fingerprintOf, type Principal, refuseUnfitKind } from "./identity/authenticate.ts";
+import { decodeStamp, type StampHeaders } from "./identity/credential-kinds.ts";
 import type { Operation, Registry } from "./operations.ts";
 import { type Services, servicesFor } from "./services.ts";
 import { validate } from "./validate.ts";
@@ -49,6 +44,7 @@ export function createEngine({ registry, database, signer, clock, observer, serv
 
   async function handle(operation: Operation, { stamps, body, remoteAddress }: StampedRequest): Promise<Answer> {
     const stamp = decodeStamp(stamps);
+    refuseUnfitKind(stamp.kind, operation.noun);
     const parsed = parseBody(body);
     const organizationId = organizationIdOf(parsed);
     const now = clock();

@@ -85,6 +85,11 @@ const table = {
     "rpc error: code = Unauthenticated desc = expired api key publicKey={publicKey} organizationId={organizationId}",
     "API_KEY_EXPIRED",
   ],
+  CREDENTIAL_NOT_FOR_THIS: [
+    UNAUTHENTICATED,
+    "a credential of the header {header} does not serve for {what}",
+    "SIGNATURE_INVALID",
+  ],
   API_KEY_SIGNATURE_INVALID: [UNAUTHENTICATED, "could not verify api key signature: {reason}", "SIGNATURE_INVALID"],
   WEBAUTHN_SIGNATURE_INVALID: [UNAUTHENTICATED, "could not verify WebAuthN signature: {reason}", "SIGNATURE_INVALID"],
 
