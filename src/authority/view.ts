@@ -95,6 +95,13 @@ function partsBefore(view: AuthorityView, refs: readonly PartRef[]): Map<string,
   return known;
 }
 
+/** The state as these changes leave it. */
+export function viewAfter(view: AuthorityView, changes: readonly Change[]): AuthorityView {
+  const draft = draftOn(view);
+  for (const change of changes) draft.apply(change);
+  return draft;
+}
+
 /** The changes that `rules` decide on. */
 export function changesOn(view: AuthorityView, rules: (draft: Draft) => void): readonly Change[] {
   const draft = draftOn(view);

@@ -104,6 +104,8 @@ export interface AnswerContext<Intent, Prepared = undefined> {
   intent: Intent;
   prepared: Prepared;
   changes: readonly Change[];
+  /** As the changes leave it. */
+  view: AuthorityView;
   id: (place: string) => string;
 }
 

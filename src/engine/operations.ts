@@ -101,6 +101,8 @@ export interface ChangingContext extends ActivityContext {
 export interface AnsweringContext {
   intent: unknown;
   changes: readonly Change[];
+  /** As the changes leave it. */
+  view: AuthorityView;
   id: (place: string) => string;
   prepared: unknown;
 }

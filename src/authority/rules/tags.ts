@@ -3,6 +3,7 @@ import { MAX_TAGS } from "../../kernel/limits.ts";
 import type { Change } from "../changes.ts";
 import type { PartKind, TagType } from "../state.ts";
 import type { AuthorityView, Draft } from "../view.ts";
+import { refuseUnknown } from "./unknown.ts";
 
 /** Tags of users and of private keys: one set of rules for both. */
 
@@ -86,16 +87,6 @@ function requireMembers(view: AuthorityView, type: TagType, memberIds: readonly 
   const { members, memberLabel } = kinds[type];
   const known = view.parts(members satisfies PartKind, memberIds);
   refuseUnknown(view, memberIds, (index) => known[index] === true, memberLabel);
-}
-
-function refuseUnknown(
-  { organizationId }: AuthorityView,
-  ids: readonly string[],
-  isKnown: (index: number) => boolean,
-  kind: string,
-): void {
-  const unknown = ids.find((_, index) => !isKnown(index));
-  if (unknown !== undefined) fail("RESOURCE_NOT_FOUND", { kind, id: unknown, organizationId });
 }
 
 const unique = (ids: readonly string[]): string[] => [...new Set(ids)];

@@ -1,3 +1,4 @@
+import { viewAfter } from "../../authority/view.ts";
 import type { KeysteadError } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { Transactor } from "../../storage/engine.ts";
@@ -107,9 +108,12 @@ async function carryOut(
   if (carryOut.by === "run") {
     return carryOut.run({ ...servicesFor(services, operation.needs), ...shared, tx, activityId, actor });
   }
-  const changes = await onAuthority(tx, organization.id, (view) => carryOut.change({ ...shared, view, id }));
+  const { changes, result } = await onAuthority(tx, organization.id, (view) => {
+    const changes = carryOut.change({ ...shared, view, id });
+    return { changes, result: carryOut.answer({ intent, prepared, changes, id, view: viewAfter(view, changes) }) };
+  });
   await project(tx, organization.id, changes);
-  return carryOut.answer({ intent, prepared, changes, id });
+  return result;
 }
 
 interface NewState {

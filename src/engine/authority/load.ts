@@ -1,4 +1,12 @@
-import { keyOf, type PartKind, type PartRef, type Parts } from "../../authority/state.ts";
+import {
+  ALL,
+  type AllowlistRule,
+  interfaceAt,
+  keyOf,
+  type PartKind,
+  type PartRef,
+  type Parts,
+} from "../../authority/state.ts";
 import { type AuthorityView, type LoadedParts, Missing, viewOf } from "../../authority/view.ts";
 import type { Reader } from "../../storage/engine.ts";
 
@@ -55,6 +63,132 @@ const loaders: { [Kind in PartKind]: PartLoader<Kind> } = {
         .groupBy("type")
         .execute();
       return new Map(rows.map(({ type, count }) => [type, count]));
+    },
+  },
+  apiKeyId: {
+    absent: undefined,
+    async load(read, organizationId, publicKeys) {
+      const rows = await read
+        .selectFrom("api_keys")
+        .select(["id", "public_key"])
+        .where("organization_id", "=", organizationId)
+        .where("public_key", "in", [...publicKeys])
+        .execute();
+      return new Map(rows.map(({ id, public_key }) => [public_key, id]));
+    },
+  },
+  sessionProfiles: {
+    absent: [],
+    async load(read, organizationId) {
+      const rows = await read
+        .selectFrom("session_profiles")
+        .selectAll()
+        .where("organization_id", "=", organizationId)
+        .orderBy("id")
+        .execute();
+      const profiles = rows.map((row) => ({
+        id: row.id,
+        name: row.name,
+        scope: row.scope,
+        expirationSeconds: row.expiration_seconds,
+        notes: row.notes,
+        createdAt: row.created_at,
+      }));
+      return new Map([[ALL, profiles]]);
+    },
+  },
+  allowlist: {
+    absent: undefined,
+    async load(read, organizationId, ids) {
+      const rows = await read
+        .selectFrom("ip_allowlists")
+        .selectAll()
+        .where("organization_id", "=", organizationId)
+        .where("id", "in", [...ids])
+        .execute();
+      return new Map(
+        rows.map((row) => [
+          row.id,
+          {
+            id: row.id,
+            apiKeyId: row.api_key_id,
+            enabled: row.enabled === 1,
+            onEvaluationError: row.on_evaluation_error,
+            rules: JSON.parse(row.rules) as AllowlistRule[],
+          },
+        ]),
+      );
+    },
+  },
+  openInvitations: {
+    absent: [],
+    async load(read, organizationId) {
+      const rows = await read
+        .selectFrom("invitations")
+        .selectAll()
+        .where("organization_id", "=", organizationId)
+        .where("status", "=", "CREATED")
+        .orderBy("id")
+        .execute();
+      const open = rows.map((row) => ({
+        id: row.id,
+        receiverName: row.receiver_name,
+        receiverEmail: row.receiver_email,
+        receiverTagIds: JSON.parse(row.receiver_tag_ids) as string[],
+        accessType: row.access_type,
+        senderUserId: row.sender_user_id,
+      }));
+      return new Map([[ALL, open]]);
+    },
+  },
+  interface: {
+    absent: undefined,
+    async load(read, organizationId, ids) {
+      const rows = await read
+        .selectFrom("smart_contract_interfaces")
+        .select(["id", "type", "lookup", "interface_bytes"])
+        .where("organization_id", "=", organizationId)
+        .where("id", "in", [...ids])
+        .execute();
+      return new Map(rows.map((row) => [row.id, { at: interfaceAt(row), bytes: row.interface_bytes }]));
+    },
+  },
+  interfaceId: {
+    absent: undefined,
+    async load(read, organizationId, places) {
+      const rows = await read
+        .selectFrom("smart_contract_interfaces")
+        .select(["id", "type", "lookup"])
+        .where("organization_id", "=", organizationId)
+        .where(
+          "lookup",
+          "in",
+          places.map((place) => place.slice(place.indexOf(" ") + 1)),
+        )
+        .execute();
+      return new Map(rows.map((row) => [interfaceAt(row), row.id]));
+    },
+  },
+  interfaceTotals: {
+    absent: { count: 0, bytes: 0 },
+    async load(read, organizationId) {
+      const { count, bytes } = await read
+        .selectFrom("smart_contract_interfaces")
+        .select((eb) => [eb.fn.countAll<number>().as("count"), eb.fn.sum("interface_bytes").as("bytes")])
+        .where("organization_id", "=", organizationId)
+        .executeTakeFirstOrThrow();
+      return new Map([[ALL, { count, bytes: Number(bytes) }]]);
+    },
+  },
+  features: {
+    absent: [],
+    async load(read, organizationId) {
+      const rows = await read
+        .selectFrom("organization_features")
+        .select(["name", "value"])
+        .where("organization_id", "=", organizationId)
+        .execute();
+      return new Map([[ALL, rows.sort((one, other) => (one.name < other.name ? -1 : 1))]]);
     },
   },
   user: { absent: false, load: (read, organizationId, ids) => existing(read, "users", organizationId, ids) },

@@ -61,6 +61,109 @@ async function projectOne(tx: Transactor, organizationId: string, change: Change
         .execute();
       return touchMembers(tx, organizationId, change);
     }
+    case "addSessionProfile": {
+      const { id, name, scope, expirationSeconds, notes, createdAt } = change.profile;
+      const row = { id, organization_id: organizationId, name, scope, expiration_seconds: expirationSeconds, notes };
+      const times = { created_at: createdAt, updated_at: createdAt };
+      await tx
+        .insertInto("session_profiles")
+        .values({ ...row, ...times })
+        .execute();
+      return;
+    }
+    case "putAllowlist": {
+      const { allowlist, now } = change;
+      const { id, apiKeyId, enabled, onEvaluationError, rules } = allowlist;
+      const content = {
+        enabled: enabled ? 1 : 0,
+        on_evaluation_error: onEvaluationError,
+        rules: JSON.stringify(rules),
+        updated_at: now,
+      };
+      await tx
+        .insertInto("ip_allowlists")
+        .values({ organization_id: organizationId, id, api_key_id: apiKeyId, ...content, created_at: now })
+        .onConflict((conflict) => conflict.columns(["organization_id", "id"]).doUpdateSet(content))
+        .execute();
+      return;
+    }
+    case "removeAllowlist":
+      await tx
+        .deleteFrom("ip_allowlists")
+        .where("organization_id", "=", organizationId)
+        .where("id", "=", change.id)
+        .execute();
+      return;
+    case "addInvitation": {
+      const { invitation, now } = change;
+      await tx
+        .insertInto("invitations")
+        .values({
+          id: invitation.id,
+          organization_id: organizationId,
+          status: "CREATED",
+          receiver_name: invitation.receiverName,
+          receiver_email: invitation.receiverEmail,
+          receiver_tag_ids: JSON.stringify(invitation.receiverTagIds),
+          access_type: invitation.accessType,
+          sender_user_id: invitation.senderUserId,
+          created_at: now,
+          updated_at: now,
+        })
+        .execute();
+      return;
+    }
+    case "revokeInvitation":
+      await tx
+        .updateTable("invitations")
+        .set({ status: "REVOKED", updated_at: change.now })
+        .where("organization_id", "=", organizationId)
+        .where("id", "=", change.id)
+        .execute();
+      return;
+    case "addInterface": {
+      const { id, type, address, lookup, label, notes, json, createdAt } = change.contract;
+      await tx
+        .insertInto("smart_contract_interfaces")
+        .values({
+          id,
+          organization_id: organizationId,
+          type,
+          address,
+          lookup,
+          label,
+          notes,
+          interface_json: json,
+          interface_bytes: Buffer.byteLength(json),
+          created_at: createdAt,
+          updated_at: createdAt,
+        })
+        .execute();
+      return;
+    }
+    case "removeInterface":
+      await tx
+        .deleteFrom("smart_contract_interfaces")
+        .where("organization_id", "=", organizationId)
+        .where("id", "=", change.id)
+        .execute();
+      return;
+    case "setFeature": {
+      const { name, value } = change.feature;
+      await tx
+        .insertInto("organization_features")
+        .values({ organization_id: organizationId, name, value })
+        .onConflict((conflict) => conflict.columns(["organization_id", "name"]).doUpdateSet({ value }))
+        .execute();
+      return;
+    }
+    case "removeFeature":
+      await tx
+        .deleteFrom("organization_features")
+        .where("organization_id", "=", organizationId)
+        .where("name", "=", change.name)
+        .execute();
+      return;
   }
 }
 
