@@ -188,7 +188,8 @@ const loaders: { [Kind in PartKind]: PartLoader<Kind> } = {
         .select(["name", "value"])
         .where("organization_id", "=", organizationId)
         .execute();
-      return new Map([[ALL, rows.sort((one, other) => (one.name < other.name ? -1 : 1))]]);
+      const features = rows.map(({ name, value }) => ({ name, value }));
+      return new Map([[ALL, features.sort((one, other) => (one.name < other.name ? -1 : 1))]]);
     },
   },
   user: { absent: false, load: (read, organizationId, ids) => existing(read, "users", organizationId, ids) },
@@ -235,7 +236,8 @@ export async function onAuthority<T>(
   throw new Error(`rules on organization ${organizationId} asked for more than ${MAX_ROUNDS} rounds of parts`);
 }
 
-async function loadInto(
+/** Reads parts of the state as it is now, into `loaded`. */
+export async function loadInto(
   loaded: LoadedParts,
   read: Reader,
   organizationId: string,
