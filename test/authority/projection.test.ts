@@ -71,6 +71,8 @@ class Installation {
   readonly users = Array.from({ length: USERS }, newId);
   readonly keys = Array.from({ length: KEYS }, newId);
   readonly made = new Map<string, string[]>();
+  /** Every part that some change has had an effect on. */
+  readonly touched = new Map<string, PartRef>();
 
   /** One that may exist; beyond those that do, one that does not. */
   pick(kind: string, at: number): string {
@@ -189,9 +191,9 @@ for (const engine of engines) {
         if (error instanceof KeysteadError) return;
         throw error;
       }
-      const touched = new Map<string, PartRef>();
-      for (const { part } of changes.flatMap(effectsOf)) touched.set(keyOf(part), part);
-      const parts = [...touched.values()];
+      for (const { part } of changes.flatMap(effectsOf)) installation.touched.set(keyOf(part), part);
+      // Those too that earlier operations touched: what a change fails to mention must show.
+      const parts = [...installation.touched.values()];
       const foretold: LoadedParts = new Map();
       await loadInto(foretold, database.read, organizationId, parts);
       const expected = viewAfter(viewOf(organizationId, foretold), changes);
