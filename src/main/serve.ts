@@ -90,6 +90,7 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
       }),
       info,
       trustedProxies: config.trustedProxies,
+      activityTimes: config.activityTimes,
       ...(onAnswer ? { onAnswer } : {}),
     });
     const serving = app;

@@ -741,6 +741,10 @@ it("envelopes are signed with the key of the day, and the one before stays publi
       [false, true],
     );
     assert.equal(bundle[0].keyId, keyId);
+    for (const { publicKey, quorumPublicKey } of bundle) {
+      assert.match(quorumPublicKey, /^(04[0-9a-f]{128}){2}$/, "a key to encrypt to, and one to verify with");
+      assert.equal(quorumPublicKey.slice(130), publicKey);
+    }
     assert.equal(webhook.length, 1);
     assert.equal(JSON.parse(await newBundle(root)).enclaveQuorumPublic, bundle[0].publicKey);
     // What was encrypted under the envelope before is imported all the same.
