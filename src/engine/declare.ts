@@ -1,4 +1,6 @@
 import type { Static, TSchema } from "typebox";
+import type { Change } from "../authority/changes.ts";
+import type { AuthorityView } from "../authority/view.ts";
 import type { AddressReference, SignerVerb } from "../signer/protocol.ts";
 import type { Reader, Transactor } from "../storage/engine.ts";
 import type {
@@ -84,6 +86,29 @@ export type PerformContext<Intent, Plan, Needs extends ServiceName = never> = Pi
   now: number;
 };
 
+export interface ChangeContext<Intent, Prepared = undefined, Plan = undefined> {
+  intent: Intent;
+  plan: Plan;
+  prepared: Prepared;
+  organization: Organization;
+  view: AuthorityView;
+  /** The identifier of what comes into being at a place of the request, such as `apiKeys.0`. */
+  id: (place: string) => string;
+  /** The user who asked first. */
+  submitterId: string;
+  /** Milliseconds; the one time of the whole activity. */
+  now: number;
+}
+
+export interface AnswerContext<Intent, Prepared = undefined> {
+  intent: Intent;
+  prepared: Prepared;
+  changes: readonly Change[];
+  /** As the changes leave it. */
+  view: AuthorityView;
+  id: (place: string) => string;
+}
+
 export interface OlderVersion<Intent, Result> {
   intent: TSchema;
   /** The newest form of an intent of this version. */
@@ -147,10 +172,17 @@ export interface ActivityDeclaration<
    */
   unordered?: boolean;
   /**
-   * The change itself, in the transaction that also stores the activity. A thrown error undoes all of it. What it answers is
-   * the result, unless there is an `effect`.
+   * What the activity changes of who may do what. It is pure: what it looks at comes from the view, identifiers and time from
+   * outside, and it may be run several times. It throws what it refuses.
    */
-  run: (context: RunContext<Static<I>, Prepared, Plan, Needs>) => Promise<NoInfer<Static<R>> | undefined>;
+  change?: (context: ChangeContext<Static<I>, Prepared, Plan>) => readonly Change[];
+  /** The result of `change`. */
+  answer?: (context: AnswerContext<Static<I>, Prepared>) => NoInfer<Static<R>>;
+  /**
+   * What changes anything else, in the transaction that also stores the activity; an operation has this or `change`. A
+   * thrown error undoes all of it. What it answers is the result, unless there is an `effect`.
+   */
+  run?: (context: RunContext<Static<I>, Prepared, Plan, Needs>) => Promise<NoInfer<Static<R>> | undefined>;
   /**
    * What happens outside after the commit. The activity is PENDING until `perform` says that it is done, with the result, or
    * that it has failed. A process may die between any two steps, so whatever `perform` does can be done twice without harm.
@@ -206,11 +238,25 @@ export function activity<
     policyFacts: erased(policyFacts ?? (async () => ({}))),
     check: erased(check ?? (() => {})),
     addresses: erased(addresses ?? (() => [])),
-    run: erased(declaration.run),
+    carryOut: carryOutOf(declaration as never),
     ...(plan ? { plan: { schema: plan.schema, make: erased(plan.make) } } : {}),
     ...(prepare ? { prepare: erased(prepare) } : {}),
     ...(effect ? { effect: { perform: erased(effect.perform), gate: erased(effect.gate) } } : {}),
   };
+}
+
+function carryOutOf({
+  path,
+  change,
+  answer,
+  run,
+}: Pick<
+  ActivityDeclaration<string, TSchema, TSchema, never, never, never, never>,
+  "path" | "change" | "answer" | "run"
+>): ActivityOperation["carryOut"] {
+  if (change && answer && !run) return { by: "changes", change: erased(change), answer: erased(answer) };
+  if (run && !change && !answer) return { by: "run", run: erased(run) };
+  throw new Error(`${path} must declare either \`change\` with \`answer\`, or \`run\``);
 }
 
 /** The engine passes to each function what its declaration says; the compiler has held both against each other there. */

@@ -2,7 +2,7 @@ import type { Clock } from "../kernel/clock.ts";
 import { fail } from "../kernel/errors.ts";
 import type { Signer } from "../signer/client.ts";
 import type { Database } from "../storage/database.ts";
-import type { ActivityObserver } from "./activities/ballot.ts";
+import { type ActivityObserver, identifiers } from "./activities/ballot.ts";
 import { castVote, submit } from "./activities/submit.ts";
 import type { ActivityView } from "./activities/view.ts";
 import { organizationIdOf, parseBody, parseSubmission, parseVote } from "./envelope.ts";
@@ -51,7 +51,7 @@ export function createEngine({ registry, database, signer, clock, observer, serv
     const reach = operation.noun === "query" && operation.findsSubOrganization ? "subOrganizations" : "organization";
     const principal = await authenticate(database.read, { stamp, body, organizationId, reach, remoteAddress, now });
     refuseOtherKind(operation, principal);
-    const ballot = { principal, message: body.toString(), now };
+    const ballot = { principal, message: body.toString(), now, id: identifiers() };
 
     switch (operation.noun) {
       case "query": {

@@ -1,4 +1,6 @@
 import type { TSchema } from "typebox";
+import type { Change } from "../authority/changes.ts";
+import type { AuthorityView } from "../authority/view.ts";
 import type { ConditionFacts } from "../policy/facts.ts";
 import type { AddressReference, SignerVerb } from "../signer/protocol.ts";
 import type { Reader, Transactor } from "../storage/engine.ts";
@@ -85,6 +87,26 @@ export interface PreparingContext extends ActivityContext {
   now: number;
 }
 
+export interface ChangingContext extends ActivityContext {
+  view: AuthorityView;
+  /** The identifier of what comes into being at a place of the request, such as `apiKeys.0`. */
+  id: (place: string) => string;
+  /** The user who asked first. */
+  submitterId: string;
+  /** Milliseconds; the one time of the whole activity. */
+  now: number;
+  prepared: unknown;
+}
+
+export interface AnsweringContext {
+  intent: unknown;
+  changes: readonly Change[];
+  /** As the changes leave it. */
+  view: AuthorityView;
+  id: (place: string) => string;
+  prepared: unknown;
+}
+
 export interface RunningContext extends ActivityContext {
   tx: Transactor;
   activityId: string;
@@ -153,7 +175,14 @@ export interface ActivityOperation extends Wants {
   prepare?: (context: PreparingContext) => Promise<unknown>;
   addresses: (context: { intent: unknown; prepared: unknown }) => readonly AddressReference[];
   unordered: boolean;
-  run: (context: RunningContext) => Promise<unknown>;
+  /** What the activity does: changes of authority, which are pure, or anything else in the transaction. */
+  carryOut:
+    | {
+        by: "changes";
+        change: (context: ChangingContext) => readonly Change[];
+        answer: (context: AnsweringContext) => unknown;
+      }
+    | { by: "run"; run: (context: RunningContext) => Promise<unknown> };
   effect?: Effect;
 }
 

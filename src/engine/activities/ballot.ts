@@ -1,3 +1,4 @@
+import { newId } from "../../kernel/ids.ts";
 import type { Signer } from "../../signer/client.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Transactor } from "../../storage/engine.ts";
@@ -14,6 +15,18 @@ export interface Ballot {
   message: string;
   /** Milliseconds. */
   now: number;
+  /** The identifiers of what it brings into being: one for each place in the request, however often it is asked for. */
+  id: (place: string) => string;
+}
+
+/** Fresh identifiers for one ballot. */
+export function identifiers(): Ballot["id"] {
+  const ids = new Map<string, string>();
+  return (place) => {
+    const id = ids.get(place) ?? newId();
+    ids.set(place, id);
+    return id;
+  };
 }
 
 /** What activities are carried out with. */

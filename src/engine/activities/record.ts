@@ -1,7 +1,10 @@
+import { viewAfter } from "../../authority/view.ts";
 import type { KeysteadError } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { DatabaseFailure } from "../../storage/failure.ts";
+import { onAuthority } from "../authority/load.ts";
+import { project } from "../authority/project.ts";
 import type { DecisionFacts } from "../decisions/facts.ts";
 import { insertAppProof } from "../proofs/app-proofs.ts";
 import type { PreparedProofs } from "../proofs/prove.ts";
@@ -78,23 +81,9 @@ async function execute(
   ballot: Ballot,
   preparation: Preparation | undefined,
 ): Promise<Recorded> {
-  const { target, facts } = verdict;
-  const { operation, version, intent, record } = target;
-  const { organization, submitter } = facts;
-  const { now, principal } = ballot;
-  const { id: activityId, plan } = record;
-  const result = await operation.run({
-    ...servicesFor(engine.services, operation.needs),
-    intent,
-    plan,
-    tx,
-    organization,
-    activityId,
-    actor: principal.actor,
-    submitterId: submitter.userId,
-    now,
-    prepared: preparation?.value,
-  });
+  const { operation, version } = verdict.target;
+  const { now } = ballot;
+  const result = await carryOut(engine, tx, verdict, ballot, preparation?.value);
   const proofs = preparation?.proofs;
   if (!operation.effect) {
     const wireResult = { [version.resultKey]: version.resultFrom(result) };
@@ -103,6 +92,28 @@ async function execute(
   const stored = await store(engine, tx, verdict, ballot, { status: "ACTIVITY_STATUS_PENDING", proofs });
   await enqueueEffect(tx, operation.effect, stored.activity, now);
   return stored;
+}
+
+/** Makes the change that the activity is about; resolves to its result. */
+async function carryOut(
+  { services }: ActivityEngine,
+  tx: Transactor,
+  { target: { operation, intent, record }, facts: { organization, submitter } }: ToExecute,
+  { now, id, principal: { actor } }: Ballot,
+  prepared: unknown,
+): Promise<unknown> {
+  const { id: activityId, plan } = record;
+  const shared = { intent, plan, prepared, organization, submitterId: submitter.userId, now };
+  const { carryOut } = operation;
+  if (carryOut.by === "run") {
+    return carryOut.run({ ...servicesFor(services, operation.needs), ...shared, tx, activityId, actor });
+  }
+  const { changes, result } = await onAuthority(tx, organization.id, (view) => {
+    const changes = carryOut.change({ ...shared, view, id });
+    return { changes, result: carryOut.answer({ intent, prepared, changes, id, view: viewAfter(view, changes) }) };
+  });
+  await project(tx, organization.id, changes);
+  return result;
 }
 
 interface NewState {
