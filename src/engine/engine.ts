@@ -11,6 +11,7 @@ import {
   decodeStamp,
   fingerprintOf,
   type Principal,
+  type Stamp,
   type StampHeaders,
 } from "./identity/authenticate.ts";
 import type { Registry } from "./registry.ts";
@@ -25,11 +26,9 @@ export interface EngineOptions {
   environment: CheckEnvironment;
 }
 
-/** A request as the network layer hands it over. */
-export interface StampedRequest {
+/** A request as far as its headers go, as the network layer hands it over. */
+export interface RequestOrigin {
   stamps: StampHeaders;
-  /** The exact bytes that were stamped. */
-  body: Buffer;
   /** The client's IP address; undefined where it is not known. */
   remoteAddress: string | undefined;
 }
@@ -40,14 +39,30 @@ export type Answer = { activity: ActivityView } | Record<string, unknown>;
 /** The way of every request: stamp, user, then the operation of the path. */
 export interface Engine {
   readonly registry: Registry;
-  handle(operation: Operation, request: StampedRequest): Promise<Answer>;
+  /**
+   * Takes a request on by its stamp's form, and gives what answers it once its exact bytes are there.
+   *
+   * @throws KeysteadError with a 401, before any of the body is read
+   */
+  accept(operation: Operation, origin: RequestOrigin): (body: Buffer) => Promise<Answer>;
+}
+
+interface StampedRequest {
+  stamp: Stamp;
+  /** The exact bytes that were stamped. */
+  body: Buffer;
+  remoteAddress: string | undefined;
 }
 
 export function createEngine({ registry, database, signer, clock, observer, environment }: EngineOptions): Engine {
   const submitEngine = { registry, database, signer, observer };
 
-  async function handle(operation: Operation, { stamps, body, remoteAddress }: StampedRequest): Promise<Answer> {
+  function accept(operation: Operation, { stamps, remoteAddress }: RequestOrigin): (body: Buffer) => Promise<Answer> {
     const stamp = decodeStamp(stamps);
+    return (body) => handle(operation, { stamp, body, remoteAddress });
+  }
+
+  async function handle(operation: Operation, { stamp, body, remoteAddress }: StampedRequest): Promise<Answer> {
     const parsed = parseBody(body);
     const organizationId = organizationIdOf(parsed);
     const now = clock();
@@ -76,7 +91,7 @@ export function createEngine({ registry, database, signer, clock, observer, envi
     }
   }
 
-  return { registry, handle };
+  return { registry, accept };
 }
 
 /** Some operations are for parents or for sub-organizations alone. */

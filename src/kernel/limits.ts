@@ -10,6 +10,26 @@ export const MAX_CREDENTIAL_ID_BYTES = 1023;
 export const MAX_ATTESTATION_LENGTH = 64 * 1024;
 /** Bound of all request headers together in bytes; beyond it the connection is answered and closed. */
 export const MAX_HEADER_BYTES = 128 * 1024;
+/** A connection must send a request's headers within this time ... */
+export const HEADER_TIMEOUT_MS = 10_000;
+/** ... the whole request within this one ... */
+export const REQUEST_TIMEOUT_MS = 30_000;
+/** ... and the next request within this one; over the minute after which load balancers give up unused connections. */
+export const IDLE_TIMEOUT_MS = 72_000;
+/** Requests that a connection may send ahead of the answers before them; each is looked at when its turn comes. */
+export const MAX_PIPELINED_REQUESTS = 16;
+/** A client must take an answer within this time ... */
+export const ANSWER_GRACE_MS = 10_000;
+/** ... and the time that the rest of it needs at this pace. */
+export const MIN_ANSWER_BYTES_PER_SECOND = 32 * 1024;
+/** Bytes of request bodies that are held at one time, each over the small ones counted ... */
+export const MAX_HELD_BODY_BYTES = 128 * 1024 * 1024;
+/** ... and of answers that are being sent ... */
+export const MAX_HELD_ANSWER_BYTES = 128 * 1024 * 1024;
+/** ... of which those of one address may take this part. */
+export const MAX_SHARE_OF_ONE_ADDRESS = 1 / 4;
+/** Bodies and answers up to this size are not counted: connections bound how many there are. */
+export const SMALL_MESSAGE_BYTES = 64 * 1024;
 /** Objects and arrays inside one another in a JSON body. */
 export const MAX_JSON_DEPTH = 64;
 /** Values in a JSON body: members of objects and entries of arrays, at every level. Looking at each takes its time. */

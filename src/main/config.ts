@@ -45,6 +45,16 @@ const Settings = Type.Object(
       description:
         "Addresses and CIDR blocks of the proxies whose X-Forwarded-For is believed; in the environment with commas between.",
     }),
+    maxConnections: Type.Integer({
+      minimum: 1,
+      maximum: 1_000_000,
+      description: "Open connections to the API in all; past that, unused ones make room.",
+    }),
+    maxConnectionsPerAddress: Type.Integer({
+      minimum: 1,
+      maximum: 1_000_000,
+      description: "Those of one client address; not of the trusted proxies.",
+    }),
     signerSeedCacheEntries: Type.Integer({
       minimum: 0,
       maximum: 100_000,
@@ -84,6 +94,8 @@ const environment: Record<Name, string> = {
   webhookRetrySeconds: "KEYSTEAD_WEBHOOK_RETRY_SECONDS",
   webhookTimeoutSeconds: "KEYSTEAD_WEBHOOK_TIMEOUT_SECONDS",
   trustedProxies: "KEYSTEAD_TRUSTED_PROXIES",
+  maxConnections: "KEYSTEAD_MAX_CONNECTIONS",
+  maxConnectionsPerAddress: "KEYSTEAD_MAX_CONNECTIONS_PER_ADDRESS",
   signerSeedCacheEntries: "KEYSTEAD_SIGNER_SEED_CACHE_ENTRIES",
   signerSeedCacheSeconds: "KEYSTEAD_SIGNER_SEED_CACHE_SECONDS",
   logLevel: "KEYSTEAD_LOG_LEVEL",
@@ -111,6 +123,10 @@ const WEBHOOK_RETRY_SECONDS = [
 ];
 const WEBHOOK_TIMEOUT_SECONDS = 15;
 
+/** Enough for many backends that keep connections open, and few enough that those who hold them all run into it. */
+const MAX_CONNECTIONS_PER_ADDRESS = 512;
+const MAX_CONNECTIONS = 4096;
+
 /** One entry for a wallet and one for each of its accounts in use. */
 const SEED_CACHE_ENTRIES = 10_000;
 const SEED_CACHE_SECONDS = 5 * MINUTE;
@@ -128,6 +144,7 @@ export interface Config {
   webhooks: { retryDelaysMs: readonly number[]; timeoutMs: number };
   /** Empty: a request comes from where its connection comes from. */
   trustedProxies: readonly Cidr[];
+  connections: { maxConnections: number; maxConnectionsPerAddress: number };
   seedCache: { entries: number; lifetimeMs: number };
   logLevel: LogLevel;
   /** Settings that were given and have no effect in this release. */
@@ -160,6 +177,10 @@ export function loadConfig(variables: NodeJS.ProcessEnv, configFile?: string): C
       timeoutMs: (settings.webhookTimeoutSeconds ?? WEBHOOK_TIMEOUT_SECONDS) * 1000,
     },
     trustedProxies: (settings.trustedProxies ?? []).map(trustedProxy),
+    connections: {
+      maxConnections: settings.maxConnections ?? MAX_CONNECTIONS,
+      maxConnectionsPerAddress: settings.maxConnectionsPerAddress ?? MAX_CONNECTIONS_PER_ADDRESS,
+    },
     seedCache: {
       entries: settings.signerSeedCacheEntries ?? SEED_CACHE_ENTRIES,
       lifetimeMs: (settings.signerSeedCacheSeconds ?? SEED_CACHE_SECONDS) * 1000,
