@@ -5,7 +5,7 @@ import type { Database } from "../storage/database.ts";
 import type { ActivityView } from "./activities/records.ts";
 import { type ActivityObserver, castVote, submit } from "./activities/submit.ts";
 import type { CheckEnvironment, Operation } from "./declare.ts";
-import { organizationIdOf, parseBody, parseSubmission, parseVote } from "./envelope.ts";
+import { claimedOrganizationId, parseBody, parseSubmission, parseVote } from "./envelope.ts";
 import {
   authenticate,
   decodeStamp,
@@ -63,13 +63,12 @@ export function createEngine({ registry, database, signer, clock, observer, envi
   }
 
   async function handle(operation: Operation, { stamp, body, remoteAddress }: StampedRequest): Promise<Answer> {
-    const parsed = parseBody(body);
-    const organizationId = organizationIdOf(parsed);
+    const organizationId = claimedOrganizationId(body);
     const now = clock();
     const reach = operation.noun === "query" && operation.findsSubOrganization ? "subOrganizations" : "organization";
     const principal = await authenticate(database.read, { stamp, body, organizationId, reach, remoteAddress, now });
+    const parsed = await parseBody(body, organizationId);
     refuseOtherKind(operation, principal);
-    const ballot = { principal, message: body.toString(), now };
 
     switch (operation.noun) {
       case "query": {
@@ -81,12 +80,14 @@ export function createEngine({ registry, database, signer, clock, observer, envi
       case "activity": {
         refuseOtherOrganization(principal);
         const submission = parseSubmission(operation, parsed, now, environment);
+        const ballot = { principal, message: body.toString(), now };
         return { activity: await submit(submitEngine, operation, submission, fingerprintOf(body), ballot) };
       }
       case "vote": {
         refuseOtherOrganization(principal);
         const { fingerprint } = parseVote(operation.type, parsed, now);
-        return { activity: await castVote(submitEngine, fingerprint, { ...ballot, selection: operation.selection }) };
+        const ballot = { principal, message: body.toString(), now, selection: operation.selection };
+        return { activity: await castVote(submitEngine, fingerprint, ballot) };
       }
     }
   }

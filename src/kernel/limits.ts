@@ -34,6 +34,10 @@ export const SMALL_MESSAGE_BYTES = 64 * 1024;
 export const MAX_JSON_DEPTH = 64;
 /** Values in a JSON body: members of objects and entries of arrays, at every level. Looking at each takes its time. */
 export const MAX_JSON_VALUES = 100_000;
+/** Members of one object in a JSON body: of lists, time goes by their length, of objects by more. */
+export const MAX_JSON_MEMBERS = 1000;
+/** A body larger than this is parsed in steps, between which other requests get their turn. */
+export const LARGE_JSON_BYTES = 64 * 1024;
 
 /** A request is accepted this long after its `timestampMs` ... */
 export const MAX_REQUEST_AGE_MS = 60 * 60 * 1000;
