@@ -5,8 +5,8 @@ import { parseJson, parseJsonInTurns } from "../kernel/json.ts";
 import { findStringMember } from "../kernel/json-member.ts";
 import { LARGE_JSON_BYTES, MAX_CLOCK_AHEAD_MS, MAX_REQUEST_AGE_MS } from "../kernel/limits.ts";
 import { nextTurn } from "../kernel/next-turn.ts";
-import type { ActivityOperation, ActivityVersion, CheckEnvironment } from "./declare.ts";
 import { Strict } from "./fields.ts";
+import type { ActivityOperation, ActivityVersion } from "./operations.ts";
 import { validate, withoutNulls } from "./validate.ts";
 
 /** What stands around the parameters of a request: fields beyond these are ignored. */
@@ -65,7 +65,7 @@ export function parseSubmission(
   operation: ActivityOperation,
   body: Record<string, unknown>,
   now: number,
-  environment: CheckEnvironment,
+  services: object,
 ): Submission {
   const type = stringOf(body, "type");
   const version = operation.versions.get(type) ?? refuseType([...operation.versions.keys()]);
@@ -77,7 +77,7 @@ export function parseSubmission(
   }
   validate(version.intent, parameters, "parameters");
   const intent = version.upgrade(parameters);
-  operation.check(intent, environment);
+  operation.check(intent, services);
   return { version, parameters, intent, generateAppProofs };
 }
 

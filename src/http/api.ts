@@ -1,5 +1,6 @@
-import type { Operation } from "../engine/declare.ts";
 import type { Engine } from "../engine/engine.ts";
+import { credentialKinds } from "../engine/identity/credential-kinds.ts";
+import type { Operation } from "../engine/operations.ts";
 import { pathOf } from "../engine/registry.ts";
 import { KeysteadError } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/log.ts";
@@ -26,7 +27,7 @@ function routeOf(operation: Operation, { engine, log, onAnswer }: ApiOptions): R
     operation: operation.path,
     accept(head) {
       const { headers, remoteAddress } = head;
-      const stamps = { apiKey: joined(headers["x-stamp"]), webAuthn: joined(headers["x-stamp-webauthn"]) };
+      const stamps = Object.fromEntries(credentialKinds.map(({ header }) => [header, joined(headers[header])]));
       const run = engine.accept(operation, { stamps, remoteAddress });
       return async (body) => {
         try {

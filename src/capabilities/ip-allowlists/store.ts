@@ -1,5 +1,5 @@
-import type { Organization } from "../../engine/declare.ts";
 import type { AllowlistRule } from "../../engine/identity/ip-allowlists.ts";
+import type { Organization } from "../../engine/operations.ts";
 import { fail } from "../../kernel/errors.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { IpAllowlist } from "./model.ts";

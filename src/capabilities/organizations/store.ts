@@ -1,6 +1,6 @@
 import { parseOrigins } from "../../crypto/webauthn-data.ts";
 import type { Quorum } from "../../engine/decisions/root-quorum.ts";
-import type { Organization } from "../../engine/declare.ts";
+import type { Organization } from "../../engine/operations.ts";
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
