@@ -1,4 +1,5 @@
 import type { Engine } from "../engine/engine.ts";
+import type { Principal } from "../engine/identity/authenticate.ts";
 import { credentialKinds } from "../engine/identity/credential-kinds.ts";
 import type { Operation } from "../engine/operations.ts";
 import { pathOf } from "../engine/registry.ts";
@@ -28,7 +29,9 @@ function routeOf(operation: Operation, { engine, log, onAnswer }: ApiOptions): R
     accept(head) {
       const { headers, remoteAddress } = head;
       const stamps = Object.fromEntries(credentialKinds.map(({ header }) => [header, joined(headers[header])]));
-      const run = engine.accept(operation, { stamps, remoteAddress });
+      const onPrincipal = ({ organization, actor }: Principal) =>
+        head.note({ organizationId: organization.id, userId: actor.userId });
+      const run = engine.accept(operation, { stamps, remoteAddress, onPrincipal });
       return async (body) => {
         try {
           const answer = renderAnswer(await run(body), activityTimesFor(headers));

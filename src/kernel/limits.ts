@@ -30,6 +30,16 @@ export const MAX_HELD_ANSWER_BYTES = 128 * 1024 * 1024;
 export const MAX_SHARE_OF_ONE_ADDRESS = 1 / 4;
 /** Bodies and answers up to this size are not counted: connections bound how many there are. */
 export const SMALL_MESSAGE_BYTES = 64 * 1024;
+/** Bytes of a body that count as one more request where requests are counted. */
+export const BYTES_PER_TOKEN = 64 * 1024;
+/** Seconds' worth of requests that may come at once after a pause. */
+export const RATE_BURST_SECONDS = 10;
+/** Organizations, credentials and addresses whose requests are counted; those unused for longest are forgotten. */
+export const MAX_RATE_BUCKETS = 10_000;
+/** Stamps of one credential from one address that are verified at a time, and ... */
+export const MAX_IDENTIFICATIONS_OF_ONE_SENDER = 64;
+/** ... requests of one organization that are worked on; more of them wait, and those of others do not. */
+export const MAX_REQUESTS_OF_ONE_ORGANIZATION = 128;
 /** Objects and arrays inside one another in a JSON body. */
 export const MAX_JSON_DEPTH = 64;
 /** Values in a JSON body: members of objects and entries of arrays, at every level. Looking at each takes its time. */

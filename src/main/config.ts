@@ -2,10 +2,15 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
+import type { Rates } from "../engine/admission.ts";
 import { type Cidr, parseCidr } from "../kernel/ip-address.ts";
 
 /** A reason not to start, in words for the operator: which setting, what is wrong, what would be right. */
 export class StartProblem extends Error {}
+
+/** A rate has a burst of ten seconds' worth. */
+const Rate = (what: string) =>
+  Type.Integer({ minimum: 0, maximum: 1_000_000, description: `${what} a second; 0 is any number.` });
 
 const Port = (description: string) => Type.Integer({ minimum: 0, maximum: 65535, description });
 
@@ -55,6 +60,9 @@ const Settings = Type.Object(
       maximum: 1_000_000,
       description: "Those of one client address; not of the trusted proxies.",
     }),
+    organizationRequestsPerSecond: Rate("Requests of one organization"),
+    credentialRequestsPerSecond: Rate("Requests of one API key or passkey"),
+    failedAuthenticationsPerSecond: Rate("Requests of one client address that fail to authenticate"),
     signerSeedCacheEntries: Type.Integer({
       minimum: 0,
       maximum: 100_000,
@@ -96,6 +104,9 @@ const environment: Record<Name, string> = {
   trustedProxies: "KEYSTEAD_TRUSTED_PROXIES",
   maxConnections: "KEYSTEAD_MAX_CONNECTIONS",
   maxConnectionsPerAddress: "KEYSTEAD_MAX_CONNECTIONS_PER_ADDRESS",
+  organizationRequestsPerSecond: "KEYSTEAD_ORGANIZATION_REQUESTS_PER_SECOND",
+  credentialRequestsPerSecond: "KEYSTEAD_CREDENTIAL_REQUESTS_PER_SECOND",
+  failedAuthenticationsPerSecond: "KEYSTEAD_FAILED_AUTHENTICATIONS_PER_SECOND",
   signerSeedCacheEntries: "KEYSTEAD_SIGNER_SEED_CACHE_ENTRIES",
   signerSeedCacheSeconds: "KEYSTEAD_SIGNER_SEED_CACHE_SECONDS",
   logLevel: "KEYSTEAD_LOG_LEVEL",
@@ -127,6 +138,9 @@ const WEBHOOK_TIMEOUT_SECONDS = 15;
 const MAX_CONNECTIONS_PER_ADDRESS = 512;
 const MAX_CONNECTIONS = 4096;
 
+/** Of what a server of two cores does, an organization may take about half, after ten seconds of all. */
+const RATES = { organization: 2000, credential: 1000, failures: 100 };
+
 /** One entry for a wallet and one for each of its accounts in use. */
 const SEED_CACHE_ENTRIES = 10_000;
 const SEED_CACHE_SECONDS = 5 * MINUTE;
@@ -145,6 +159,7 @@ export interface Config {
   /** Empty: a request comes from where its connection comes from. */
   trustedProxies: readonly Cidr[];
   connections: { maxConnections: number; maxConnectionsPerAddress: number };
+  rates: Rates;
   seedCache: { entries: number; lifetimeMs: number };
   logLevel: LogLevel;
   /** Settings that were given and have no effect in this release. */
@@ -180,6 +195,11 @@ export function loadConfig(variables: NodeJS.ProcessEnv, configFile?: string): C
     connections: {
       maxConnections: settings.maxConnections ?? MAX_CONNECTIONS,
       maxConnectionsPerAddress: settings.maxConnectionsPerAddress ?? MAX_CONNECTIONS_PER_ADDRESS,
+    },
+    rates: {
+      organization: settings.organizationRequestsPerSecond ?? RATES.organization,
+      credential: settings.credentialRequestsPerSecond ?? RATES.credential,
+      failures: settings.failedAuthenticationsPerSecond ?? RATES.failures,
     },
     seedCache: {
       entries: settings.signerSeedCacheEntries ?? SEED_CACHE_ENTRIES,

@@ -4,6 +4,7 @@ import { capabilities, operations } from "../capabilities/index.ts";
 import { announceActivity, webhookKeySet } from "../capabilities/webhooks/index.ts";
 import { createOutboundClient, type OutboundClient } from "../delivery/outbound.ts";
 import { performActivity } from "../engine/activities/perform.ts";
+import { Admission } from "../engine/admission.ts";
 import { houseOf } from "../engine/capability.ts";
 import { createEngine } from "../engine/engine.ts";
 import { JobWorker } from "../engine/jobs/worker.ts";
@@ -76,7 +77,8 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
   let listener: Listener | undefined;
   try {
     const metrics = createMetrics(() => signer.state === "ready");
-    const engine = createEngine({ registry, database, signer, clock, observer, services });
+    const admission = new Admission(config.rates);
+    const engine = createEngine({ registry, database, signer, clock, observer, services, admission });
     // Port 0 is known only after listening, and the document names the URL: the server is told it where it is asked.
     const info = { version, baseUrl: config.publicUrl ?? `http://${config.host}:${config.port}` };
     listener = createListener({

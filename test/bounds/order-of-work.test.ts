@@ -46,7 +46,7 @@ async function send(client: Client, body: Buffer, path = "/public/v1/query/whoam
 describe("a request", () => {
   let server: TestServer;
   before(async () => {
-    server = await startTestServer("sqlite");
+    server = await startTestServer("sqlite", { settings: { KEYSTEAD_FAILED_AUTHENTICATIONS_PER_SECOND: "0" } });
   });
   after(() => server.close());
 
