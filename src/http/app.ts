@@ -26,8 +26,14 @@ import { activityTimesFor, JSON_CONTENT_TYPE, renderAnswer, sendJson } from "./w
 
 /** What the parts of the service say of themselves. */
 export interface Readiness {
-  database: "ready" | "unavailable";
+  status: "ready" | "not ready";
+  /** `unwritable`: reads work. */
+  database: "ready" | "unwritable" | "unavailable";
   signer: "ready" | "sealed" | "failed";
+  /** `unknown` while the database does not tell. */
+  organization: "ready" | "missing" | "unknown";
+  /** Of the parts that are not ready, in words for whoever is woken up. Anybody may read them. */
+  reasons?: Partial<Record<"database" | "signer" | "organization", string>>;
 }
 
 export interface AppOptions {
@@ -170,9 +176,8 @@ function addPublicPages(app: FastifyInstance, { readiness, info, webhookKeySet, 
 
   app.get("/healthz", (_request, reply) => json(reply, 200, { status: "ok" }));
   app.get("/readyz", async (_request, reply) => {
-    const parts = await readiness();
-    const ready = parts.database === "ready" && parts.signer === "ready";
-    return json(reply, ready ? 200 : 503, { status: ready ? "ready" : "not ready", ...parts });
+    const state = await readiness();
+    return json(reply, state.status === "ready" ? 200 : 503, state);
   });
   app.get("/public/v1/discovery/webhooks/jwks", async (_request, reply) =>
     json(reply.header("cache-control", KEY_SET_CACHE), 200, await webhookKeySet()),

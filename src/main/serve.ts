@@ -18,7 +18,7 @@ import { pruneImportKeys } from "../engine/keys/import-keys.ts";
 import { ensureServiceKeys } from "../engine/keys/service-keys.ts";
 import { bootVerificationKeys, pruneBootProofs, recordBoot } from "../engine/proofs/boot-proofs.ts";
 import { createRegistry } from "../engine/registry.ts";
-import { type AppOptions, createApp, type Readiness } from "../http/app.ts";
+import { type AppOptions, createApp } from "../http/app.ts";
 import { createMetrics, type Metrics } from "../http/metrics.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import { DRAIN_DEADLINE_MS } from "../kernel/limits.ts";
@@ -27,6 +27,7 @@ import { type Config, StartProblem } from "./config.ts";
 import { addressFileIn, credentialsFileIn, writeFileDurably } from "./credentials-file.ts";
 import { ensureFirstOrganization } from "./first-organization.ts";
 import { type Opened, openInstallation } from "./open.ts";
+import { createReadiness } from "./readiness.ts";
 import { version } from "./version.ts";
 
 export interface ServeOptions {
@@ -34,6 +35,8 @@ export interface ServeOptions {
   log?: Logger;
   clock?: Clock;
   onAnswer?: AppOptions["onAnswer"];
+  /** An empty database becomes a new installation, whatever speaks against it. */
+  newInstallation?: boolean;
 }
 
 /** A server that accepts requests. */
@@ -49,7 +52,8 @@ export interface RunningServer {
 }
 
 /** @throws StartProblem */
-export async function serve({ config, log, clock = systemClock, onAnswer }: ServeOptions): Promise<RunningServer> {
+export async function serve(options: ServeOptions): Promise<RunningServer> {
+  const { config, log, clock = systemClock, onAnswer, newInstallation = false } = options;
   const logger = log ?? createLogger(config.logLevel);
   for (const name of config.withoutEffect) logger.warn({ setting: name }, "this setting has no effect in this release");
   const { allowPrivateNetworks } = config;
@@ -58,8 +62,9 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
       "KEYSTEAD_ALLOW_PRIVATE_NETWORKS is on: webhooks may reach private addresses by plain http; development only",
     );
   }
-  const opened = await openInstallation(config, logger);
-  const { database, signer } = opened;
+  const ifEmpty = newInstallation ? "begin anew" : "begin";
+  const opened = await openInstallation(config, logger, { command: "serve", ifEmpty });
+  const { database, signer, lock } = opened;
   const outbound = createOutboundClient({ allowPrivateNetworks });
   const services = { database, signer, outbound, clock, log: logger };
   const kinds = [deliverWebhook(config.webhooks), pruneWebhookEvents, pruneJobLanes, pruneImportKeys, pruneBootProofs];
@@ -81,7 +86,7 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
       engine,
       log: logger,
       metrics,
-      readiness: () => readinessOf(opened),
+      readiness: createReadiness(opened),
       webhookKeySet: () => webhookKeySet(database.read, clock()),
       serviceKeys: async () => ({
         webhook: await webhookVerificationKeys(database.read, clock()),
@@ -107,6 +112,7 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
       });
     }
     await worker.start();
+    lock?.tellBaseUrl(info.baseUrl);
     writeFileDurably(addressFileIn(config.dataDir), `${JSON.stringify({ baseUrl: local })}\n`, 0o644);
     const admin = await listenAdmin(config, metrics);
     logger.info({ version, baseUrl: local, engine: database.engine, signer: signer.state }, "serving");
@@ -123,17 +129,9 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
     await outbound.close();
     await signer.close();
     await database.close();
+    lock?.release();
     throw error;
   }
-}
-
-async function readinessOf({ database, signer }: Opened): Promise<Readiness> {
-  const answers = await database.ping().then(
-    () => true,
-    () => false,
-  );
-  const signerState = signer.state === "ready" || signer.state === "sealed" ? signer.state : "failed";
-  return { database: answers ? "ready" : "unavailable", signer: signerState };
 }
 
 async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {
@@ -198,6 +196,7 @@ async function close({ app, admin, worker, outbound, opened, log }: Parts): Prom
   const ended = Promise.all([worker.stop(), outbound.close()]).then(() => opened.database.close());
   await atMost(CLOSE_DEADLINE_MS, ended, () => log.warn("the database was left before it had answered everything"));
   await opened.signer.close();
+  opened.lock?.release();
 }
 
 async function atMost(ms: number, work: Promise<unknown>, onLate: () => void): Promise<void> {

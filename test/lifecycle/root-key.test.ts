@@ -197,7 +197,9 @@ describe("a root key under a passphrase", () => {
     const { root, baseUrl } = server;
     const probe = await fetch(`${baseUrl}/readyz`);
     assert.equal(probe.status, 503);
-    assert.deepEqual(await probe.json(), { status: "not ready", database: "ready", signer: "sealed" });
+    const { reasons, ...states } = (await probe.json()) as { reasons: { signer: string } };
+    assert.deepEqual(states, { status: "not ready", database: "ready", signer: "sealed", organization: "ready" });
+    assert.match(reasons.signer, /needs a passphrase: restart the server with KEYSTEAD_ROOT_KEY_PASSPHRASE/);
     assert.equal((await fetch(`${baseUrl}/healthz`)).status, 200);
 
     const { userId } = await root.read("whoami");
@@ -219,7 +221,8 @@ describe("a root key under a passphrase", () => {
 
   it("cannot be used sealed for the first start of a database", async () => {
     const fresh = temporaryFolder();
-    const line = await refusalOf({ dataDir: fresh, settings: { KEYSTEAD_ROOT_KEY_FILE: `${dataDir}/root.key` } });
+    const settings = { KEYSTEAD_ROOT_KEY_FILE: `${dataDir}/root.key` };
+    const line = await refusalOf({ dataDir: fresh, settings, args: ["--new-installation"] });
     assert.match(line, /is protected by a passphrase; set KEYSTEAD_ROOT_KEY_PASSPHRASE for the first start/);
   });
 });

@@ -93,6 +93,8 @@ export interface ServerProcess extends KeysteadProcess {
 
 export interface ServerProcessOptions extends ProcessOptions {
   dataDir: string;
+  /** After `serve`. */
+  args?: readonly string[];
   databaseUrl?: string;
   /** Where the credentials are, if another server made them. */
   credentialsFrom?: string;
@@ -108,7 +110,7 @@ export const settingsOf = ({ dataDir, databaseUrl, settings }: ServerProcessOpti
 
 /** `keystead serve` that has not said yet whether it will serve. */
 export const spawnServer = (options: ServerProcessOptions): KeysteadProcess =>
-  spawnKeystead(["serve"], { ...options, settings: settingsOf(options) });
+  spawnKeystead(["serve", ...(options.args ?? [])], { ...options, settings: settingsOf(options) });
 
 /** Starts a server and waits until it serves. */
 export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcess> {

@@ -41,6 +41,7 @@ import {
   type VoteRecord,
   viewActivity,
 } from "./records.ts";
+import { RECOVERY_TYPE } from "./recovery.ts";
 
 /**
  * The life of an activity: submitted, decided, carried out, stored, all in one transaction, and answered after its commit.
@@ -110,6 +111,8 @@ export function castVote(engine: SubmitEngine, fingerprint: string, ballot: Ball
     fingerprint,
     async (read, current, existing) => {
       if (!existing) fail("ACTIVITY_NOT_FOUND_BY_FINGERPRINT", {});
+      const { id: activityId, type, status } = existing;
+      if (type === RECOVERY_TYPE) fail("ACTIVITY_DECIDED", { activityId, status });
       return considerVote(read, engine.registry, existing, current, ballot, "voted");
     },
     false,
