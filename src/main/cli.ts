@@ -9,7 +9,7 @@ import { call } from "./call.ts";
 import { type Config, loadConfig, StartProblem } from "./config.ts";
 import { readAddress } from "./credentials-file.ts";
 import { draftRootOrganization, storeRootOrganization } from "./first-organization.ts";
-import { refuseMissingDatabase } from "./new-installation.ts";
+import { refuseEmptyDatabase, refuseMissingDatabase } from "./new-installation.ts";
 import { type Opened, type Opening, openDatabaseOf, openInstallation } from "./open.ts";
 import { recoverRootQuorum, requireRecoveryAllowed } from "./recover.ts";
 import { banner, serve } from "./serve.ts";
@@ -190,7 +190,7 @@ async function withDatabase<T>(config: Config, use: (database: Database) => Prom
   refuseMissingDatabase(config, "refuse");
   const { database, state } = await openDatabaseOf(config, createLogger("warn"));
   try {
-    if (state.isEmpty) throw new StartProblem("the database is empty; start the server once");
+    if (state.isEmpty) refuseEmptyDatabase(config, "refuse");
     if (state.pending.length > 0) {
       throw new StartProblem(
         "the database is of an older version; start the server once, which brings it up to this one",

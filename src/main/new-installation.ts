@@ -31,8 +31,7 @@ const isInMemory = ({ databaseUrl }: Config): boolean =>
 export function refuseMissingDatabase(config: Config, ifEmpty: IfEmpty): void {
   const file = sqliteFileOf(config.databaseUrl);
   if (file === undefined || hasContent(file)) return;
-  const log = hasContent(`${file}-wal`) ? [`${file}-wal`] : [];
-  refuseEmptyDatabase(config, ifEmpty, [...signsOf(config), ...log]);
+  refuseEmptyDatabase(config, ifEmpty, hasContent(`${file}-wal`) ? [`${file}-wal`] : []);
 }
 
 /**
@@ -41,9 +40,8 @@ export function refuseMissingDatabase(config: Config, ifEmpty: IfEmpty): void {
  * @throws StartProblem
  */
 export function beginInstallation(config: Config, ifEmpty: IfEmpty, now: Date): void {
-  // That it is empty says nothing, and nothing that is made lasts longer than it.
+  refuseEmptyDatabase(config, ifEmpty);
   if (isInMemory(config)) return;
-  refuseEmptyDatabase(config, ifEmpty, signsOf(config));
   const { dataDir } = config;
   const credentials = credentialsFileIn(dataDir);
   if (existsSync(credentials)) {
@@ -58,8 +56,10 @@ export function endOfBeginning({ dataDir }: Config): void {
   rmSync(markerIn(dataDir), { force: true });
 }
 
-function refuseEmptyDatabase(config: Config, ifEmpty: IfEmpty, signs: readonly string[]): void {
+/** @throws StartProblem unless it may become a new installation */
+export function refuseEmptyDatabase(config: Config, ifEmpty: IfEmpty, furtherSigns: readonly string[] = []): void {
   if (ifEmpty === "begin anew") return;
+  const signs = [...signsOf(config), ...furtherSigns];
   if (signs.length > 0) {
     const are = signs.length === 1 ? "is" : "are";
     throw new StartProblem(
@@ -72,7 +72,10 @@ function refuseEmptyDatabase(config: Config, ifEmpty: IfEmpty, signs: readonly s
 }
 
 /** What an installation leaves beside its database. */
-function signsOf({ dataDir, rootKeyFile }: Config): string[] {
+function signsOf(config: Config): string[] {
+  // In memory it says nothing that the database is empty, and what is made lasts no longer.
+  if (isInMemory(config)) return [];
+  const { dataDir, rootKeyFile } = config;
   const signs = existsSync(markerIn(dataDir)) ? [] : [rootKeyFile];
   return [...signs, credentialsFileIn(dataDir)].filter(existsSync);
 }

@@ -6,11 +6,9 @@ import type { Client } from "../support/client.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import { testPostgresUrl } from "../support/server.ts";
 import {
-  type KeysteadProcess,
   readJson,
+  refusalOf,
   type ServerProcess,
-  type ServerProcessOptions,
-  spawnServer,
   startServerProcess,
   temporaryFolder,
 } from "../support/server-process.ts";
@@ -30,18 +28,6 @@ const signing = (signWith: string) => ({
   encoding: "PAYLOAD_ENCODING_TEXT_UTF8",
   hashFunction: "HASH_FUNCTION_SHA256",
 });
-
-/** Starts, and expects one plain line on stderr and an exit code of 1; resolves to that line. */
-async function refusalOf(options: ServerProcessOptions): Promise<string> {
-  const started: KeysteadProcess = spawnServer({
-    ...options,
-    settings: { KEYSTEAD_LOG_LEVEL: "warn", ...options.settings },
-  });
-  assert.deepEqual(await started.exited, { code: 1, signal: null });
-  assert.match(started.stderr(), /^keystead: [^\n]+\n$/, "one plain line");
-  assert.equal(started.stdout(), "");
-  return started.stderr();
-}
 
 describe("a root key file that does not fit", () => {
   const dataDir = temporaryFolder();
