@@ -1,4 +1,3 @@
-import { setTimeout } from "node:timers/promises";
 import { OUTAGE_PATIENCE_MS } from "../kernel/limits.ts";
 import { DatabaseFailure } from "./failure.ts";
 
@@ -23,7 +22,7 @@ export class OutagePatience {
         return value;
       } catch (error) {
         if (!this.#isWorthAnotherTry(error, start)) throw error;
-        await setTimeout(pauseMs);
+        await new Promise((resolve) => setTimeout(resolve, pauseMs));
       }
     }
   }
