@@ -24,7 +24,7 @@ const cases: Record<FailureKind, unknown[]> = {
     ...["08000", "08003", "08006", "28000", "28P01", "3D000", "53300", "57P01", "57P02", "57P03", "57P05"].map(
       withCode,
     ),
-    ...["25006", "25P03", "25P04"].map(withCode),
+    ...["25006", "25P03", "25P04", "55000", "55006"].map(withCode),
     ...["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN", "ENOENT"].map(withCode),
     ...["EHOSTUNREACH", "ENETUNREACH", "ECONNABORTED", "EMFILE"].map(withCode),
     // What Node says of certificates and of TLS.

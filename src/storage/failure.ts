@@ -77,6 +77,7 @@ const rules: readonly Rule[] = [
     holds: worded(/^SASL|client password/),
   },
   { kind: "outage", reason: "that DATABASE_URL names does not exist", holds: coded(/^3D000$/) },
+  { kind: "outage", reason: "accepts no connections at the moment", holds: coded(/^5500[06]$/) },
   { kind: "outage", reason: "has no connection left for this server", holds: coded(/^53300$/) },
   { kind: "outage", reason: "is starting, stopping, or was told to end connections", holds: coded(/^57P/) },
   { kind: "outage", reason: "takes no writes: it is a standby, or set to read-only", holds: coded(/^25006$/) },
@@ -84,8 +85,9 @@ const rules: readonly Rule[] = [
   {
     kind: "outage",
     reason: "refuses connections: nothing listens at its address",
-    holds: coded(/^(ECONNREFUSED|ENOENT)$/),
+    holds: coded(/^ECONNREFUSED$/),
   },
+  { kind: "outage", reason: "needs a socket or a file that is not there", holds: coded(/^ENOENT$/) },
   { kind: "outage", reason: "cannot be found: its host name has no address", holds: coded(/^(ENOTFOUND|EAI_\w+)$/) },
   {
     kind: "outage",
