@@ -147,6 +147,12 @@ describe("SQLite with no room left on its disk", () => {
       await Promise.all(turn < 20 ? [...round, write(`${turn}`)] : round);
     }
     assert.ok(answers.length - refused() > 20, "there was room for some");
+    const isFull = async () => {
+      await rename("one more");
+      const { body } = await readyz(server);
+      return body.database === "unwritable" && /disk/.test(body.reasons?.database ?? "");
+    };
+    await until(isFull, "/readyz to say that the disk is full");
     await checkAnswers({ answers, stop: async () => {} }, store);
     assert.ok(isRunning(server.pid));
     assert.equal((await server.root.read("whoami")).userId, userId);

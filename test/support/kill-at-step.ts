@@ -4,44 +4,49 @@ import { StatementSync } from "node:sqlite";
 import pg from "pg";
 
 /**
- * Loaded before Keystead (`NODE_OPTIONS=--import=…`): the process kills itself after the durable step that KILL_AT_STEP numbers.
- * Steps are files that come into place or go, and commits, in either engine.
+ * Loaded before Keystead (`NODE_OPTIONS=--import=…`): the process kills itself after the durable step that KILL_AT_STEP numbers,
+ * or names by the end of a file's name. Steps are files that come into place or go, and commits, in either engine.
  */
 
-const killAt = Number(process.env.KILL_AT_STEP);
+const { KILL_AT_STEP: killAt = "" } = process.env;
 let steps = 0;
 
-function step(): void {
+function step(name: string): void {
   steps++;
-  if (steps === killAt) process.kill(process.pid, "SIGKILL");
+  if (String(steps) === killAt || name.endsWith(`/${killAt}`)) process.kill(process.pid, "SIGKILL");
 }
 
 type AnyFunction = (...args: never[]) => unknown;
 
-/** Puts a function in the place of another that does the same and then counts. */
-function counting<F extends AnyFunction>(original: F, counts: (self: unknown, args: Parameters<F>) => boolean): F {
+/** Puts a function in the place of another that does the same and then counts, if that was a step. */
+function counting<F extends AnyFunction>(
+  original: F,
+  nameOf: (self: unknown, args: Parameters<F>) => string | undefined,
+): F {
   return function (this: unknown, ...args: Parameters<F>): unknown {
     const result = original.apply(this, args);
-    if (!counts(this, args)) return result;
+    const name = nameOf(this, args);
+    if (name === undefined) return result;
     if (!(result instanceof Promise)) {
-      step();
+      step(name);
       return result;
     }
     return result.then((value) => {
-      step();
+      step(name);
       return value;
     });
   } as unknown as F;
 }
 
-fs.renameSync = counting(fs.renameSync, () => true);
-fs.rmSync = counting(fs.rmSync, () => true);
+fs.renameSync = counting(fs.renameSync, (_self, [, to]) => String(to));
+fs.rmSync = counting(fs.rmSync, (_self, [path]) => `without ${path}`);
 syncBuiltinESMExports();
 
-const isCommit = (self: unknown): boolean => /(^|; )commit$/.test((self as StatementSync).sourceSQL);
-StatementSync.prototype.run = counting(StatementSync.prototype.run, isCommit) as StatementSync["run"];
-StatementSync.prototype.all = counting(StatementSync.prototype.all, isCommit) as StatementSync["all"];
+const commitIn = (sql: string): string | undefined => (/(^|; )commit$/.test(sql) ? "commit" : undefined);
+const commitOf = (self: unknown): string | undefined => commitIn((self as StatementSync).sourceSQL);
+StatementSync.prototype.run = counting(StatementSync.prototype.run, commitOf) as StatementSync["run"];
+StatementSync.prototype.all = counting(StatementSync.prototype.all, commitOf) as StatementSync["all"];
 
 type Query = (query: { text?: string }) => unknown;
 const client = pg.Client.prototype as unknown as { query: Query };
-client.query = counting(client.query, (_self, [query]) => /(^|; )commit$/.test(query?.text ?? ""));
+client.query = counting(client.query, (_self, [query]) => commitIn(query?.text ?? ""));
