@@ -1,20 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { newId } from "../../src/kernel/ids.ts";
 import { openDatabase } from "../../src/storage/database.ts";
 import { dumpDatabase } from "../support/database-dump.ts";
-import { createTestDatabase } from "../support/postgres.ts";
-import { engines, testPostgresUrl } from "../support/server.ts";
+import { engines, freshDatabaseUrl } from "../support/server.ts";
 import { refusalOf, runKeystead, settingsOf, startServerProcess, temporaryFolder } from "../support/server-process.ts";
 
 for (const engine of engines) {
   describe(`a database that a newer version has brought up to date (${engine})`, () => {
     it("stops this one with a line that says so, and stays as it is", async () => {
       const dataDir = temporaryFolder();
-      const databaseUrl =
-        engine === "sqlite"
-          ? `sqlite:${dataDir}/keystead.db`
-          : await createTestDatabase(testPostgresUrl(), `newer_${newId().replaceAll("-", "")}`);
+      const databaseUrl = await freshDatabaseUrl(engine, dataDir);
       await (await startServerProcess({ dataDir, databaseUrl })).end("SIGTERM");
       const store = openDatabase({ url: databaseUrl });
       const sql = "insert into migrations (name, timestamp) values ('9998-of-tomorrow', 'x'), ('9999-of-later', 'x')";

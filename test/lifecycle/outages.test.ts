@@ -85,11 +85,6 @@ describe("PostgreSQL under the hands of an operator", () => {
       end: () => operate(`alter role ${ROLE} password '${PASSWORD}'`),
       reason: /refuses the user or the password that DATABASE_URL names/,
     },
-    "a role that may no longer log in": {
-      begin: () => operate(`alter role ${ROLE} nologin`, END_CONNECTIONS),
-      end: () => operate(`alter role ${ROLE} login`),
-      reason: /refuses the user or the password that DATABASE_URL names/,
-    },
     "a database of another name": {
       begin: async () => {
         await store.close();

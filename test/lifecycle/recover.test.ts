@@ -7,9 +7,8 @@ import { newId } from "../../src/kernel/ids.ts";
 import { type Database, openDatabase } from "../../src/storage/database.ts";
 import { type Client, generateApiKey, type Json } from "../support/client.ts";
 import { type Dump, dumpDatabase } from "../support/database-dump.ts";
-import { createTestDatabase } from "../support/postgres.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
-import { engines, testPostgresUrl } from "../support/server.ts";
+import { engines, freshDatabaseUrl } from "../support/server.ts";
 import {
   runKeystead,
   type ServerProcess,
@@ -34,10 +33,7 @@ for (const engine of engines) {
     let organizationId: string;
 
     before(async () => {
-      databaseUrl =
-        engine === "sqlite"
-          ? `sqlite:${dataDir}/keystead.db`
-          : await createTestDatabase(testPostgresUrl(), `recover_${newId().replaceAll("-", "")}`);
+      databaseUrl = await freshDatabaseUrl(engine, dataDir);
       const settings = { KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true" };
       server = await startServerProcess({ dataDir, databaseUrl, settings });
       store = openDatabase({ url: databaseUrl });

@@ -5,7 +5,7 @@ import pg from "pg";
 
 /**
  * Loaded before Keystead (`NODE_OPTIONS=--import=…`): the process kills itself after the durable step that KILL_AT_STEP numbers,
- * or names by the end of a file's name. Steps are files that come into place or go, and commits, in either engine.
+ * or names by the beginning of a file's name. Steps are files that come into place or go, and commits, in either engine.
  */
 
 const { KILL_AT_STEP: killAt = "" } = process.env;
@@ -13,7 +13,8 @@ let steps = 0;
 
 function step(name: string): void {
   steps++;
-  if (String(steps) === killAt || name.endsWith(`/${killAt}`)) process.kill(process.pid, "SIGKILL");
+  const isNamed = !/^[0-9]*$/.test(killAt) && name.includes(`/${killAt}`);
+  if (String(steps) === killAt || isNamed) process.kill(process.pid, "SIGKILL");
 }
 
 type AnyFunction = (...args: never[]) => unknown;
