@@ -132,8 +132,11 @@ export interface ActivityDeclaration<I extends TSchema, R extends TSchema, Prepa
   subject: (intent: Static<I>) => Subject;
   /** What policies may ask about beyond the activity itself; loaded when there is a policy to ask. */
   policyFacts?: (context: PolicyFactsContext<Static<I>>) => Promise<PolicyFacts>;
-  /** Rules on the intent alone that a schema cannot say; it throws. Nobody has been authorized yet, so it stays cheap. */
-  check?: (intent: Static<I>, environment: CheckEnvironment) => void;
+  /**
+   * Rules on the intent alone that a schema cannot say; it throws. Nobody has been authorized yet, so it stays cheap, and takes
+   * turns where it is long (`kernel/turns.ts`).
+   */
+  check?: (intent: Static<I>, environment: CheckEnvironment) => void | Promise<void>;
   /**
    * Work outside the transaction, after a first decision and before the one that counts: asking the signer. It may be done
    * in vain, so it leaves no trace.
@@ -172,7 +175,7 @@ export interface ActivityOperation {
   versions: ReadonlyMap<string, ActivityVersion>;
   subject: (intent: unknown) => Subject;
   policyFacts: (context: PolicyFactsContext<unknown>) => Promise<PolicyFacts>;
-  check: (intent: unknown, environment: CheckEnvironment) => void;
+  check: (intent: unknown, environment: CheckEnvironment) => void | Promise<void>;
   prepare?: (context: PrepareContext<unknown>) => Promise<unknown>;
   addresses: (context: { intent: unknown; prepared: unknown }) => readonly AddressReference[];
   changesNothing: boolean;

@@ -32,6 +32,8 @@ export interface StampedRequest {
   body: Buffer;
   /** The client's IP address; undefined where it is not known. */
   remoteAddress: string | undefined;
+  /** Whether the client still waits for the answer. */
+  isWanted: () => boolean;
 }
 
 /** The answer, before the wire rules: `activity` and `activities` members carry times in milliseconds. */
@@ -46,7 +48,10 @@ export interface Engine {
 export function createEngine({ registry, database, signer, clock, observer, environment }: EngineOptions): Engine {
   const submitEngine = { registry, database, signer, observer };
 
-  async function handle(operation: Operation, { stamps, body, remoteAddress }: StampedRequest): Promise<Answer> {
+  async function handle(
+    operation: Operation,
+    { stamps, body, remoteAddress, isWanted }: StampedRequest,
+  ): Promise<Answer> {
     const stamp = decodeStamp(stamps);
     const parsed = parseBody(body);
     const organizationId = organizationIdOf(parsed);
@@ -54,7 +59,7 @@ export function createEngine({ registry, database, signer, clock, observer, envi
     const reach = operation.noun === "query" && operation.findsSubOrganization ? "subOrganizations" : "organization";
     const principal = await authenticate(database.read, { stamp, body, organizationId, reach, remoteAddress, now });
     refuseOtherKind(operation, principal);
-    const ballot = { principal, message: body.toString(), now };
+    const ballot = { principal, message: body.toString(), now, isWanted };
 
     switch (operation.noun) {
       case "query": {
@@ -65,7 +70,7 @@ export function createEngine({ registry, database, signer, clock, observer, envi
       }
       case "activity": {
         refuseOtherOrganization(principal);
-        const submission = parseSubmission(operation, parsed, now, environment);
+        const submission = await parseSubmission(operation, parsed, now, environment);
         return { activity: await submit(submitEngine, operation, submission, fingerprintOf(body), ballot) };
       }
       case "vote": {

@@ -35,12 +35,12 @@ export interface Submission {
 }
 
 /** @throws KeysteadError naming the field */
-export function parseSubmission(
+export async function parseSubmission(
   operation: ActivityOperation,
   body: Record<string, unknown>,
   now: number,
   environment: CheckEnvironment,
-): Submission {
+): Promise<Submission> {
   const type = stringOf(body, "type");
   const version = operation.versions.get(type) ?? refuseType([...operation.versions.keys()]);
   checkLiveness(stringOf(body, "timestampMs"), now);
@@ -51,7 +51,7 @@ export function parseSubmission(
   }
   validate(version.intent, parameters, "parameters");
   const intent = version.upgrade(parameters);
-  operation.check(intent, environment);
+  await operation.check(intent, environment);
   return { version, parameters, intent, generateAppProofs };
 }
 

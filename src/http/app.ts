@@ -115,6 +115,7 @@ async function answer(
     const answer = await engine.handle(operation, {
       stamps: { apiKey: headerOf(headers["x-stamp"]), webAuthn: headerOf(headers["x-stamp-webauthn"]) },
       body: (request.body as Buffer | undefined) ?? Buffer.alloc(0),
+      isWanted: () => !request.socket.destroyed,
       remoteAddress: addressOf(request.socket.remoteAddress, headerOf(headers["x-forwarded-for"])),
     });
     const body = renderAnswer(answer, activityTimesFor(headers));

@@ -4,6 +4,7 @@
  * internal error and tells the client nothing but a request id.
  */
 
+const CANCELLED = 1;
 const INVALID_ARGUMENT = 3;
 const NOT_FOUND = 5;
 const ALREADY_EXISTS = 6;
@@ -14,6 +15,7 @@ const UNAVAILABLE = 14;
 const UNAUTHENTICATED = 16;
 
 const HTTP_STATUS: Record<number, number> = {
+  [CANCELLED]: 499,
   [INVALID_ARGUMENT]: 400,
   [NOT_FOUND]: 404,
   [ALREADY_EXISTS]: 409,
@@ -165,6 +167,11 @@ const table = {
     "user has exceeded maximum {kind}: at most {limit} per user",
     "RATE_LIMIT_EXCEEDED",
   ],
+  SIGNER_BUSY: [
+    RESOURCE_EXHAUSTED,
+    "too much of this organization's work waits for the signer; nothing was changed, send the request again in {retryAfterSeconds} seconds",
+    "RATE_LIMIT_EXCEEDED",
+  ],
 
   // The house itself
   SIGNER_UNAVAILABLE: [
@@ -179,6 +186,7 @@ const table = {
   ],
   DATABASE_UNAVAILABLE: [UNAVAILABLE, "the database is not available; send the request again", "INTERNAL"],
   DEADLINE_EXCEEDED: [UNAVAILABLE, "the request could not be completed within {limit}; send it again", "INTERNAL"],
+  CLIENT_GONE: [CANCELLED, "the client closed its connection before its request was carried out", "REQUEST_INVALID"],
   SHUTTING_DOWN: [UNAVAILABLE, "the server is shutting down; send the request again", "INTERNAL"],
   INTERNAL: [INTERNAL, "internal server error ({requestId})", "INTERNAL"],
 } as const satisfies Record<string, readonly [number, string, string, number?]>;
@@ -197,6 +205,10 @@ export class KeysteadError extends Error {
   readonly grpcCode: number;
   readonly turnkeyErrorCode: string;
   readonly details: ErrorDetail[];
+  /** Where the same request may succeed after this time: for the header Retry-After. */
+  readonly retryAfterSeconds: number | undefined;
+  /** Whether it is no fault of the request, so that the same one may succeed later. */
+  readonly isTransient: boolean;
 
   constructor(code: ErrorCode, facts: Record<string, string | number>, details: ErrorDetail[]) {
     const [grpcCode, text, turnkeyErrorCode, httpStatus] = table[code] as readonly [number, string, string, number?];
@@ -206,6 +218,8 @@ export class KeysteadError extends Error {
     this.grpcCode = grpcCode;
     this.httpStatus = httpStatus ?? HTTP_STATUS[grpcCode] ?? 500;
     this.turnkeyErrorCode = turnkeyErrorCode;
+    this.retryAfterSeconds = facts.retryAfterSeconds === undefined ? undefined : Number(facts.retryAfterSeconds);
+    this.isTransient = this.httpStatus >= 500 || grpcCode === CANCELLED || this.retryAfterSeconds !== undefined;
     this.details = [...detailsFromFacts(code, facts, this.message), ...details];
   }
 }

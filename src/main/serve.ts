@@ -66,7 +66,7 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
   const worker = new JobWorker({ services, kinds });
   let app: FastifyInstance | undefined;
   try {
-    const metrics = createMetrics(() => signer.state === "ready");
+    const metrics = createMetrics(signer);
     const engine = createEngine({
       registry: createRegistry(operations),
       database,

@@ -1,7 +1,7 @@
 import { fail, KeysteadError } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import { MAX_PREPARATIONS } from "../../kernel/limits.ts";
-import type { Signer } from "../../signer/client.ts";
+import { askedBy, type Signer } from "../../signer/client.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { DatabaseFailure } from "../../storage/failure.ts";
@@ -77,6 +77,8 @@ interface Ballot {
   message: string;
   /** Milliseconds. */
   now: number;
+  /** Whether anybody waits for what becomes of it. */
+  isWanted: () => boolean;
 }
 
 /** Stores and, if it may, carries out a new activity, or counts the body as a vote on the one it repeats. */
@@ -203,14 +205,19 @@ async function prepare(
   if (!needsPreparation(consideration)) return undefined;
   const { operation, intent, isNew, record } = consideration.target;
   const { organization, submitter, now } = consideration.facts;
-  const { database, signer } = engine;
+  const { database } = engine;
+  // It is this organization's work, also where it is done with a key of the installation.
+  const signer = askedBy(engine.signer, { organizationId: organization.id, isWanted: ballot.isWanted });
   const submitterId = submitter.userId;
   try {
     const value = await operation.prepare?.({ intent, read: database.read, organization, signer, submitterId, now });
     const preparation = { value, unordered: operation.changesNothing && isNew };
     if (!record.wantsProofs) return preparation;
     const addresses = operation.addresses({ intent, prepared: value });
-    return { ...preparation, proofs: await proveExecution(engine, executionOf(consideration, ballot), addresses) };
+    return {
+      ...preparation,
+      proofs: await proveExecution({ database, signer }, executionOf(consideration, ballot), addresses),
+    };
   } catch (error) {
     if (isNew || !isLasting(error)) throw error;
     return { error, unordered: false };
@@ -507,4 +514,4 @@ function failVotedActivity(engine: SubmitEngine, ballot: Ballot, look: Look, err
 }
 
 /** Whether the same would come of trying again. */
-const isLasting = (error: unknown): error is KeysteadError => error instanceof KeysteadError && error.httpStatus < 500;
+const isLasting = (error: unknown): error is KeysteadError => error instanceof KeysteadError && !error.isTransient;

@@ -24,7 +24,7 @@ const KEPT_MS = 30 * DAY_MS;
 
 export type BootProofRow = Schema["boot_proofs"];
 
-type Store = { database: Database; signer: Signer };
+type Store = { database: Database; signer: Pick<Signer, "ask"> };
 
 interface Remembered {
   id: string;

@@ -51,7 +51,7 @@ export function refuseLargeBody(message: string): void {
 
 /** Has the signer sign what is true of an execution now, and the addresses that it makes. Nothing is stored but its boot. */
 export async function proveExecution(
-  store: { database: Database; signer: Signer },
+  store: { database: Database; signer: Pick<Signer, "ask"> },
   execution: Execution,
   addresses: readonly AddressReference[],
 ): Promise<PreparedProofs> {
@@ -86,7 +86,7 @@ function refuse(reason: string): never {
 }
 
 async function withBoot(
-  store: { database: Database; signer: Signer },
+  store: { database: Database; signer: Pick<Signer, "ask"> },
   ephemeralPublicKey: string,
   proofs: readonly SignedPayload[],
   now: number,
