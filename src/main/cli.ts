@@ -1,8 +1,12 @@
 import { Command } from "commander";
+import { capabilities } from "../capabilities/index.ts";
 import { removeAllAllowlists } from "../capabilities/ip-allowlists/store.ts";
 import { normalizePublicKey } from "../crypto/public-keys.ts";
+import { activityOfRow } from "../engine/activities/records.ts";
+import { verifyStamps } from "../engine/activities/verify-stamps.ts";
+import { houseOf } from "../engine/capability.ts";
 import { listJobs, retryDeadJobs } from "../engine/jobs/admin.ts";
-import { rotateServiceKey, serviceKeyPurposes } from "../engine/keys/service-keys.ts";
+import { rotateServiceKey } from "../engine/keys/service-keys.ts";
 import { createLogger } from "../kernel/log.ts";
 import type { Database } from "../storage/database.ts";
 import { call } from "./call.ts";
@@ -126,17 +130,36 @@ withConfig(
 
 withConfig(
   program
+    .command("verify-votes")
+    .description("Check every stamp of an activity with the keys that are recorded; it needs no server and no signer."),
+)
+  .argument("<activity>", "identifier of the activity")
+  .action(async (activityId: string, { config: file }: { config?: string }) => {
+    const stamps = await withDatabase(readConfig(file), async ({ read }) => {
+      const row = await read.selectFrom("activities").selectAll().where("id", "=", activityId).executeTakeFirst();
+      if (!row) throw new StartProblem(`there is no activity ${activityId}`);
+      return verifyStamps(read, activityOfRow(row));
+    });
+    printJson({ activityId, stamps });
+    if (stamps.some(({ verdict }) => verdict === "invalid")) process.exitCode = 1;
+  });
+
+const { serviceKeys } = houseOf(capabilities);
+
+withConfig(
+  program
     .command("rotate")
     .description("Replace one of the installation's own keys; the old one stays published for a while."),
 )
-  .argument("<key>", serviceKeyPurposes.join(" or "))
+  .argument("<key>", serviceKeys.map(({ purpose }) => purpose).join(" or "))
   .action(async (name: string, { config: file }: { config?: string }) => {
-    const purpose = serviceKeyPurposes.find((known) => known === name);
-    if (purpose === undefined) {
-      throw new StartProblem(`there is no service key ${name}; known are ${serviceKeyPurposes.join(" and ")}`);
+    const kind = serviceKeys.find(({ purpose }) => purpose === name);
+    if (kind === undefined) {
+      const known = serviceKeys.map(({ purpose }) => purpose).join(" and ");
+      throw new StartProblem(`there is no service key ${name}; known are ${known}`);
     }
     await withInstallation(readConfig(file), async (opened) => {
-      printJson({ keyId: await rotateServiceKey(opened, purpose, Date.now()) });
+      printJson({ keyId: await rotateServiceKey(opened, kind, Date.now()) });
     });
   });
 

@@ -56,6 +56,8 @@ const costs: { [Verb in SignerRequest["verb"]]: (request: Extract<SignerRequest,
   exportWallet: () => HPKE,
   exportKey: () => HPKE,
   exportSecret: ({ sealedSecret }) => HPKE + bytes(sealedSecret.length),
+  sealJobSecret: ({ secret }) => bytes(secret.length),
+  openJobSecret: ({ sealed }) => bytes(sealed.length),
   describe: () => 0,
   proveAddresses: ({ addresses }) => addresses.length * ADDRESS_PROOF_COST,
   provePolicyOutcome: ({ policyOutcome: { userRequestApprovals } }) =>

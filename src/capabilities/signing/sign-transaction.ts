@@ -20,6 +20,7 @@ type Intent = Static<typeof Intent>;
 export const signTransaction = activity({
   path: "sign_transaction",
   summary: "Sign a transaction of a chain; what is signed is parsed, and policies see it.",
+  asks: ["sign"],
   version: 2,
   intent: Intent,
   result: Type.Object({ signedTransaction: Type.String() }),
@@ -40,7 +41,7 @@ export const signTransaction = activity({
       ...(await transaction.facts(read, organization.id, fits)),
     };
   },
-  changesNothing: true,
+  unordered: true,
   async check(intent) {
     if (isLong(intent)) await turn();
     transactionOf(intent);
@@ -67,7 +68,7 @@ function transactionOf(intent: Intent): ChainTransaction {
   return transaction;
 }
 
-async function prepare(context: PrepareContext<Intent>) {
+async function prepare(context: PrepareContext<Intent, "sign">) {
   const { signWith, type } = context.intent;
   const key = await findSigningKey(context.read, context.organization.id, signWith);
   const transaction = transactionOf(context.intent);
