@@ -19,14 +19,34 @@ export const Ids = Type.Array(Id, { maxItems: MAX_LIST_LENGTH });
 /** A list that makes no sense empty. */
 export const SomeIds = Type.Array(Id, { minItems: 1, maxItems: MAX_LIST_LENGTH });
 
+// Leading spaces, then anything that is not blank: no part can match what its neighbour can, so it takes linear time.
+const LABEL = "^ *[^\\s\\u0000-\\u001f\\u007f][^\\u0000-\\u001f\\u007f]*$";
+
 /** A name that people give: printable characters, not blank. */
 export const Label = Type.String({
   minLength: 1,
   maxLength: MAX_LABEL_LENGTH,
-  // Leading spaces, then anything that is not blank: no part can match what its neighbour can, so it takes linear time.
-  pattern: "^ *[^\\s\\u0000-\\u001f\\u007f][^\\u0000-\\u001f\\u007f]*$",
+  pattern: LABEL,
   description: `a name of 1 to ${MAX_LABEL_LENGTH} printable characters`,
 });
+
+/** A name where '' says that none is given: clients in languages with default values send it for an absent one. */
+export const LabelOrEmpty = Type.String({
+  maxLength: MAX_LABEL_LENGTH,
+  pattern: `${LABEL}|^$`,
+  description: `a name of up to ${MAX_LABEL_LENGTH} printable characters, or empty`,
+});
+
+const NoSigner = Type.String({
+  pattern: "^$",
+  description: "empty: signers outside of this service are not supported",
+});
+
+/** Members that newer clients send with whatever makes or uses a key, empty where the key is the service's own. */
+export const noExternalSigner = {
+  externalSignerPubkey: Type.Optional(NoSigner),
+  externalSignerWrappingKeyId: Type.Optional(NoSigner),
+};
 
 /** Of the policy language. Longer ones are refused by it with its own words; this bound is far above. */
 export const Expression = Type.String({ maxLength: 4 * MAX_POLICY_LENGTH });

@@ -23,7 +23,7 @@ import type { Metrics } from "./metrics.ts";
 import { type OpenApiInfo, openApiDocument } from "./openapi.ts";
 import { type RemoteAddressOf, remoteAddressBehind } from "./remote-address.ts";
 import { renderError } from "./render-error.ts";
-import { activityTimesFor, JSON_CONTENT_TYPE, renderAnswer, sendJson } from "./wire.ts";
+import { type ActivityTimesSetting, activityTimesFor, JSON_CONTENT_TYPE, renderAnswer, sendJson } from "./wire.ts";
 
 /** What the parts of the service say of themselves. */
 export interface Readiness {
@@ -42,6 +42,8 @@ export interface AppOptions {
   serviceKeys: () => Promise<Record<string, unknown>>;
   /** Proxies whose word on where a request came from is taken. */
   trustedProxies: readonly Cidr[];
+  /** The form of activities' times in answers. */
+  activityTimes: ActivityTimesSetting;
   /** For the OpenAPI document and the well-known page. */
   info: OpenApiInfo;
   /** Told of each answer before it is sent; tests check them against their schemas. */
@@ -107,7 +109,7 @@ async function answer(
   operation: Operation,
   request: FastifyRequest,
   reply: FastifyReply,
-  { engine, log, metrics, onAnswer, addressOf }: AppOptions & { addressOf: RemoteAddressOf },
+  { engine, log, metrics, onAnswer, activityTimes, addressOf }: AppOptions & { addressOf: RemoteAddressOf },
 ): Promise<FastifyReply> {
   const start = performance.now();
   let status = 200;
@@ -119,7 +121,7 @@ async function answer(
       isWanted: () => !request.socket.destroyed,
       remoteAddress: addressOf(request.socket.remoteAddress, headerOf(headers["x-forwarded-for"])),
     });
-    const body = renderAnswer(answer, activityTimesFor(headers));
+    const body = renderAnswer(answer, activityTimesFor(headers, activityTimes));
     onAnswer?.(operation, body);
     return sendJson(reply, status, body);
   } catch (error) {

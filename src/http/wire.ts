@@ -15,12 +15,19 @@ export const JSON_CONTENT_TYPE = "application/json";
 export const sendJson = (reply: FastifyReply, status: number, json: string): FastifyReply =>
   reply.code(status).header("content-type", JSON_CONTENT_TYPE).send(Buffer.from(json));
 
+/** Which form the times of activities have in answers: one for all, or each client's own. */
+export type ActivityTimesSetting = ActivityTimes | "auto";
+
+/** What published SDKs are called; the older Go SDK leaves the name of Go's own client. */
+const SDK_USER_AGENT = /turnkey|tkhq|^go-http-client\//i;
+
 /**
- * The times of an activity are text by the specification, and objects for the SDKs. Every published SDK names itself in one
- * of these headers.
+ * The times of an activity are text by the specification, and objects for the SDKs. Every published SDK is known by one of
+ * these headers.
  */
-export function activityTimesFor(headers: IncomingHttpHeaders): ActivityTimes {
-  const isSdk = headers["x-client-version"] !== undefined || /turnkey|tkhq/i.test(headers["user-agent"] ?? "");
+export function activityTimesFor(headers: IncomingHttpHeaders, setting: ActivityTimesSetting): ActivityTimes {
+  if (setting !== "auto") return setting;
+  const isSdk = headers["x-client-version"] !== undefined || SDK_USER_AGENT.test(headers["user-agent"] ?? "");
   return isSdk ? "object" : "text";
 }
 

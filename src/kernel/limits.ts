@@ -61,8 +61,10 @@ export const MAX_RLP_ITEMS = 16_384;
 export const MAX_RLP_DEPTH = 16;
 /** Functions of one smart contract interface. */
 export const MAX_CONTRACT_FUNCTIONS = 2000;
-/** Array dimensions of one type of a contract's interface. */
+/** Array dimensions of one type of a contract's interface ... */
 export const MAX_ABI_DIMENSIONS = 16;
+/** ... and those of all its types, together with the lists of its JSON. */
+export const MAX_ABI_LISTS = 20_000;
 /** Characters of an address that a request names. */
 export const MAX_ADDRESS_LENGTH = 1024;
 /** Levels of a derivation path below its `m`. */
@@ -92,6 +94,9 @@ export const MAX_SMART_CONTRACT_INTERFACES = 1000;
 export const MAX_SMART_CONTRACT_INTERFACE_BYTES = 400 * 1024;
 /** ... and of all of an organization, as one answer lists them all. */
 export const MAX_SMART_CONTRACT_INTERFACES_BYTES = 16 * 1024 * 1024;
+/** Parsed interfaces kept in memory, of contracts and of programs each, by number and by bytes of memory. */
+export const MAX_CACHED_INTERFACES = 1000;
+export const MAX_CACHED_INTERFACE_BYTES = 32 * 1024 * 1024;
 export const MAX_AUTHENTICATORS_PER_USER = 10;
 export const MAX_LASTING_API_KEYS_PER_USER = 10;
 export const MAX_EXPIRING_API_KEYS_PER_USER = 10;
@@ -124,7 +129,7 @@ export const MAX_SECRET_BYTES = 64 * 1024;
 /** Secrets imported or exported by one request; the result of an activity is stored with it. */
 export const MAX_SECRETS_PER_REQUEST = 10;
 export const MAX_SECRETS = 1000;
-/** Static properties of a secret ... */
+/** Static properties of a secret, and what a request says about its export ... */
 export const MAX_SECRET_PROPERTIES = 32;
 /** ... and characters of the value of one. */
 export const MAX_SECRET_PROPERTY_LENGTH = 1024;

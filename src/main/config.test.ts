@@ -44,6 +44,22 @@ describe("lists", () => {
   }
 });
 
+describe("the form of activities' times", () => {
+  const activityTimes = (value?: string) =>
+    loadConfig(value === undefined ? {} : { KEYSTEAD_ACTIVITY_TIMES: value }).activityTimes;
+
+  it("goes by the client unless said otherwise", () => {
+    assert.equal(activityTimes(), "auto");
+    for (const form of ["auto", "text", "object"]) assert.equal(activityTimes(form), form);
+  });
+
+  it("is none but these", () => {
+    for (const bad of ["TEXT", "objects", "rfc3339"]) {
+      refusal(() => activityTimes(bad), /bad value for KEYSTEAD_ACTIVITY_TIMES \(`activityTimes`\)/);
+    }
+  });
+});
+
 describe("the seed cache of the signer", () => {
   const seedCache = (entries?: string, seconds?: string) =>
     loadConfig({

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
+import type { ActivityTimesSetting } from "../http/wire.ts";
 import { type Cidr, parseCidr } from "../kernel/ip-address.ts";
 
 /** A reason not to start, in words for the operator: which setting, what is wrong, what would be right. */
@@ -45,6 +46,11 @@ const Settings = Type.Object(
       description:
         "Addresses and CIDR blocks of the proxies whose X-Forwarded-For is believed; in the environment with commas between.",
     }),
+    activityTimes: Type.Unsafe<ActivityTimesSetting>({
+      type: "string",
+      enum: ["auto", "text", "object"],
+      description: "Form of activities' times in answers: one for all clients, or by the client.",
+    }),
     signerSeedCacheEntries: Type.Integer({
       minimum: 0,
       maximum: 100_000,
@@ -84,6 +90,7 @@ const environment: Record<Name, string> = {
   webhookRetrySeconds: "KEYSTEAD_WEBHOOK_RETRY_SECONDS",
   webhookTimeoutSeconds: "KEYSTEAD_WEBHOOK_TIMEOUT_SECONDS",
   trustedProxies: "KEYSTEAD_TRUSTED_PROXIES",
+  activityTimes: "KEYSTEAD_ACTIVITY_TIMES",
   signerSeedCacheEntries: "KEYSTEAD_SIGNER_SEED_CACHE_ENTRIES",
   signerSeedCacheSeconds: "KEYSTEAD_SIGNER_SEED_CACHE_SECONDS",
   logLevel: "KEYSTEAD_LOG_LEVEL",
@@ -128,6 +135,8 @@ export interface Config {
   webhooks: { retryDelaysMs: readonly number[]; timeoutMs: number };
   /** Empty: a request comes from where its connection comes from. */
   trustedProxies: readonly Cidr[];
+  /** Of answers alone: webhooks carry text. */
+  activityTimes: ActivityTimesSetting;
   seedCache: { entries: number; lifetimeMs: number };
   logLevel: LogLevel;
   /** Settings that were given and have no effect in this release. */
@@ -160,6 +169,7 @@ export function loadConfig(variables: NodeJS.ProcessEnv, configFile?: string): C
       timeoutMs: (settings.webhookTimeoutSeconds ?? WEBHOOK_TIMEOUT_SECONDS) * 1000,
     },
     trustedProxies: (settings.trustedProxies ?? []).map(trustedProxy),
+    activityTimes: settings.activityTimes ?? "auto",
     seedCache: {
       entries: settings.signerSeedCacheEntries ?? SEED_CACHE_ENTRIES,
       lifetimeMs: (settings.signerSeedCacheSeconds ?? SEED_CACHE_SECONDS) * 1000,

@@ -86,6 +86,7 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
       serviceKeys: () => publishServiceKeys(house.serviceKeys, database.read, clock()),
       info,
       trustedProxies: config.trustedProxies,
+      activityTimes: config.activityTimes,
       ...(onAnswer ? { onAnswer } : {}),
     });
     const serving = app;

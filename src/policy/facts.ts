@@ -206,7 +206,7 @@ export interface TronTransactionFacts {
   contract: readonly TronContractFacts[];
 }
 
-/** Values in satoshis. */
+/** Values in satoshis. `fee` cannot be had where neither the PSBT nor what is signed proves the amounts that are spent. */
 export interface BitcoinTransactionFacts {
   version: string;
   inputs: readonly { tx_id: string; vout: IntegerFact; sequence: IntegerFact }[];

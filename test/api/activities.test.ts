@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { it } from "node:test";
 import { addUser, type Json } from "../support/client.ts";
-import { onEachEngine } from "../support/server.ts";
+import { onEachEngine, startTestServer } from "../support/server.ts";
 
 const path = "/public/v1/submit/update_organization_name";
 
@@ -104,6 +104,7 @@ onEachEngine("activities", (server) => {
     for (const headers of [
       { "x-client-version": "@turnkey/http@1.0.0" },
       { "user-agent": "turnkey-rust-client/0.1" },
+      { "user-agent": "Go-http-client/1.1" },
     ]) {
       const time = await times(headers as unknown as Record<string, string>);
       assert.match(time.seconds, /^\d+$/);
@@ -140,4 +141,18 @@ onEachEngine("activities", (server) => {
     assert.equal(get.status, 404);
     assert.equal(get.headers.get("content-type"), "application/json");
   });
+});
+
+it("the times of activities have one form for everybody where the settings say so", async () => {
+  for (const form of ["text", "object"]) {
+    const server = await startTestServer("sqlite", { settings: { KEYSTEAD_ACTIVITY_TIMES: form } });
+    try {
+      for (const headers of [{ "user-agent": "Go-http-client/1.1" }, { "user-agent": "curl/8.0" }]) {
+        const { body } = await server.root.submit("update_organization_name", { organizationName: form }, { headers });
+        assert.equal(typeof body.activity.createdAt === "string" ? "text" : "object", form);
+      }
+    } finally {
+      await server.close();
+    }
+  }
 });

@@ -304,17 +304,16 @@ onEachEngine("sign_transaction on Bitcoin", (server) => {
   /** A PSBT that spends one output of each kind that the key can have, to one P2WPKH output. */
   function newPsbt(publicKey: Uint8Array): string {
     const transaction = new btc.Transaction();
-    const spends = [
-      { ...btc.p2wpkh(publicKey, network), txid: "11".repeat(32) },
-      {
-        script: Buffer.concat([Buffer.of(0x51, 0x20), taprootOutputKey(publicKey.subarray(1))]),
-        txid: "22".repeat(32),
-      },
-    ];
-    for (const { script, txid } of spends) {
-      transaction.addInput({ txid, index: 0, witnessUtxo: { script, amount: 60_000n } });
+    const taproot = Buffer.concat([Buffer.of(0x51, 0x20), taprootOutputKey(publicKey.subarray(1))]);
+    const { script, address } = btc.p2wpkh(publicKey, network);
+    const previous = new btc.Transaction();
+    previous.addInput({ txid: "11".repeat(32), index: 0 });
+    for (const each of [script, taproot]) previous.addOutput({ script: each, amount: 60_000n });
+    const spent = { txid: previous.id, nonWitnessUtxo: previous.toBytes() };
+    for (const [index, each] of [script, taproot].entries()) {
+      transaction.addInput({ ...spent, index, witnessUtxo: { script: each, amount: 60_000n } });
     }
-    transaction.addOutputAddress(btc.p2wpkh(publicKey, network).address as string, 110_000n, network);
+    transaction.addOutputAddress(address as string, 110_000n, network);
     return Buffer.from(transaction.toPSBT(0)).toString("hex");
   }
 

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { base58 } from "@scure/base";
+import { p2wpkh, TEST_NETWORK, Transaction } from "@scure/btc-signer";
 import { keccak256 } from "viem";
 import { newId } from "../../src/kernel/ids.ts";
 import type { Client, Json } from "../support/client.ts";
@@ -195,5 +196,108 @@ describe("policies over transactions", () => {
         assert.match(body.message, /^invalid transaction: `parameters\.unsignedTransaction` /);
       }
     });
+  });
+
+  /** What a PSBT states of an output of 100,000 satoshis that it spends, and whether it brings along its transaction. */
+  interface Spent {
+    stated: bigint;
+    proved?: boolean;
+  }
+  const SPENT = 100_000n;
+
+  async function psbtOf(spent: Spent[], paid: bigint): Promise<string> {
+    const { accounts } = await root.read("list_wallet_accounts");
+    const { publicKey } = accounts.find(({ address }: Json) => address === key("bitcoin"));
+    const { script } = p2wpkh(bytesOf(publicKey), TEST_NETWORK);
+    const transaction = new Transaction();
+    for (const [index, { stated, proved }] of spent.entries()) {
+      const previous = new Transaction({ lockTime: index });
+      previous.addInput({ txid: "11".repeat(32), index: 0 });
+      previous.addOutput({ script, amount: SPENT });
+      const proof = proved ? { nonWitnessUtxo: previous.toBytes() } : {};
+      transaction.addInput({ txid: previous.id, index: 0, witnessUtxo: { script, amount: stated }, ...proof });
+    }
+    transaction.addOutput({ script, amount: paid });
+    return Buffer.from(transaction.toPSBT()).toString("hex");
+  }
+
+  it("let no fee of Bitcoin be split into two lies", async () => {
+    // Each signature covers the amount of its own input alone: the two together burn 100,000 satoshis.
+    const lies = [
+      [{ stated: SPENT }, { stated: 5_000n }],
+      [{ stated: 5_000n }, { stated: SPENT }],
+    ];
+    await allowing("bitcoin.tx.fee <= 10000", async () => {
+      for (const lie of lies) {
+        const { status, body } = await transact(user, key("bitcoin"), "BITCOIN", await psbtOf(lie, SPENT));
+        assert.equal(status, 403, JSON.stringify(body));
+        const why = "there is no bitcoin.tx.fee: the amounts of inputs 0, 1 are not proved; add their non_witness_utxo";
+        assert.ok(JSON.stringify(body).includes(why), JSON.stringify(body));
+      }
+    });
+    const denial = { policyName: "dear", effect: "EFFECT_DENY", condition: "bitcoin.tx.fee > 10000", notes: "" };
+    const { policyId } = await root.result("create_policy", denial);
+    await allowing("true", async () => {
+      for (const lie of lies) {
+        assert.equal((await transact(user, key("bitcoin"), "BITCOIN", await psbtOf(lie, SPENT))).status, 403);
+      }
+    });
+    await root.result("delete_policy", { policyId });
+  });
+
+  it("see the fee of Bitcoin where previous transactions prove the amounts, or one input signs its own", async () => {
+    const proved = { stated: SPENT, proved: true };
+    const both = await psbtOf([proved, proved], 2n * SPENT - 10_000n);
+    const dear = await psbtOf([proved, proved], 2n * SPENT - 10_001n);
+    const one = await psbtOf([{ stated: SPENT }], SPENT - 10_000n);
+    await allowing("bitcoin.tx.fee <= 10000", async () => {
+      assert.equal((await transact(user, key("bitcoin"), "BITCOIN", both)).status, 200);
+      assert.equal((await transact(user, key("bitcoin"), "BITCOIN", dear)).status, 403);
+      assert.equal((await transact(user, key("bitcoin"), "BITCOIN", one)).status, 200);
+    });
+    // What a policy does not ask for needs no proof.
+    const unproved = await psbtOf([{ stated: SPENT }, { stated: SPENT }], SPENT);
+    await allowing("bitcoin.tx.outputs.all(o, o.value <= 100000)", async () => {
+      assert.equal((await transact(user, key("bitcoin"), "BITCOIN", unproved)).status, 200);
+    });
+  });
+
+  it("take no member of typed data for what it is not declared as", async () => {
+    const types = {
+      name: ["string", "bytes"],
+      version: ["string", "bytes1"],
+      chainId: ["uint256", "string"],
+      verifyingContract: ["address", "string"],
+      amount: ["uint256", "string"],
+    };
+    const domain = { name: "0x35", version: "0x31", chainId: "1", verifyingContract: TO };
+    const payloadWith = (other: string) => {
+      const typeOf = (name: keyof typeof types) => ({ name, type: types[name][name === other ? 1 : 0] });
+      const EIP712Domain = (["name", "version", "chainId", "verifyingContract"] as const).map(typeOf);
+      const Payment = [typeOf("amount")];
+      return JSON.stringify({
+        types: { EIP712Domain, Payment },
+        primaryType: "Payment",
+        domain,
+        message: { amount: "1" },
+      });
+    };
+    const conditions: Record<keyof typeof types, string> = {
+      name: "eth.eip_712.domain.name == '0x35'",
+      version: "eth.eip_712.domain.version == '0x31'",
+      chainId: "eth.eip_712.domain.chain_id == 1",
+      verifyingContract: `eth.eip_712.domain.verifying_contract == '${TO}'`,
+      amount: "eth.eip_712.message['amount'] <= 1",
+    };
+    const send = (other: string) =>
+      raw(key("ethereum"), "PAYLOAD_ENCODING_EIP712", "HASH_FUNCTION_NO_OP", payloadWith(other));
+    for (const [name, condition] of Object.entries(conditions)) {
+      await allowing(condition, async () => {
+        assert.equal((await send("none")).status, 200, condition);
+        const { status, body } = await send(name);
+        assert.equal(status, 403, condition);
+        assert.equal(body.details[0].policyEvaluations[0].outcome, "OUTCOME_ERROR");
+      });
+    }
   });
 });

@@ -1,10 +1,18 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { it } from "node:test";
-import { findInterface } from "../../src/capabilities/smart-contract-interfaces/store.ts";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { serializeTransaction } from "viem";
+import { findInterface, readInterface } from "../../src/capabilities/smart-contract-interfaces/store.ts";
 import { newId } from "../../src/kernel/ids.ts";
-import { MAX_SMART_CONTRACT_INTERFACE_BYTES, MAX_SMART_CONTRACT_INTERFACES_BYTES } from "../../src/kernel/limits.ts";
-import { onEachEngine } from "../support/server.ts";
+import {
+  MAX_CACHED_INTERFACE_BYTES,
+  MAX_SMART_CONTRACT_INTERFACE_BYTES,
+  MAX_SMART_CONTRACT_INTERFACES_BYTES,
+} from "../../src/kernel/limits.ts";
+import { addUser } from "../support/client.ts";
+import { onEachEngine, startTestServer } from "../support/server.ts";
 import { createWorld, type World } from "../support/world.ts";
 
 const ETHEREUM = "SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM";
@@ -78,8 +86,10 @@ onEachEngine("smart contract interfaces", (server) => {
     const { read } = server().opened.database;
     const found = (address: string, type: typeof ETHEREUM | typeof SOLANA = ETHEREUM) =>
       findInterface(read, world.organizationId, type, address);
-    assert.equal((await found(CHECKSUMMED.toLowerCase()))?.json, ABI);
-    assert.equal((await found(PROGRAM, SOLANA))?.json, IDL);
+    const json = async (id: string | undefined) => readInterface(read, world.organizationId, id as string);
+    assert.equal(await json(await found(CHECKSUMMED.toLowerCase())), ABI);
+    assert.equal(await json(await found(PROGRAM, SOLANA)), IDL);
+    assert.equal(await readInterface(read, other.organizationId, (await found(PROGRAM, SOLANA)) as string), undefined);
     assert.equal(await found(PROGRAM.toLowerCase(), SOLANA), undefined);
     assert.equal(await found(PROGRAM), undefined);
     assert.equal(await findInterface(read, newId(), ETHEREUM, CHECKSUMMED), undefined);
@@ -172,4 +182,58 @@ onEachEngine("smart contract interfaces", (server) => {
     const { status, body } = await client.submit("create_smart_contract_interface", { ...parameters, label: "y" });
     assert.equal(status, 200, JSON.stringify(body));
   });
+});
+
+it("parsed interfaces that are kept are bounded by what they take in memory", async () => {
+  setFlagsFromString("--expose-gc");
+  const collectGarbage = runInNewContext("gc") as () => void;
+  const heapUsed = () => {
+    collectGarbage();
+    return process.memoryUsage().heapUsed;
+  };
+  // Dimensions take two characters each, and become an object each: 2 MB of memory for 60 KB of text.
+  const inputs = Array.from({ length: 1200 }, () => ({ type: `bool${"[]".repeat(16)}` }));
+  const smartContractInterface = JSON.stringify([{ name: "f", inputs }]);
+  const server = await startTestServer("sqlite");
+  try {
+    const { root } = await createWorld(server);
+    const accounts = [
+      {
+        curve: "CURVE_SECP256K1",
+        pathFormat: "PATH_FORMAT_BIP32",
+        path: "m/44'/60'/0'/0/0",
+        addressFormat: "ADDRESS_FORMAT_ETHEREUM",
+      },
+    ];
+    const [signWith] = (await root.client.result("create_wallet", { walletName: "W", accounts })).addresses;
+    await root.client.result("create_policy", {
+      policyName: "reads the interface",
+      effect: "EFFECT_DENY",
+      condition: "eth.tx.function_name == 'g'",
+      consensus: "true",
+      notes: "",
+    });
+    const { client } = await addUser(root.client, "Signer");
+    const sign = async (index: number) => {
+      const to = `0x${index.toString(16).padStart(40, "0")}` as const;
+      const unsignedTransaction = serializeTransaction({ type: "eip1559", chainId: 1, to, data: "0x01020304" });
+      const type = "TRANSACTION_TYPE_ETHEREUM";
+      const { status } = await client.submit("sign_transaction", { signWith, type, unsignedTransaction });
+      assert.equal(status, 403);
+    };
+    const count = 60;
+    for (let index = 0; index < count; index++) {
+      const smartContractAddress = `0x${index.toString(16).padStart(40, "0")}`;
+      const contract = { smartContractAddress, smartContractInterface, type: ETHEREUM, label: "L", notes: "" };
+      await root.client.result("create_smart_contract_interface", contract);
+    }
+    await sign(count);
+    const before = heapUsed();
+    for (let index = 0; index < count; index++) await sign(index);
+    const growth = heapUsed() - before;
+    assert.ok(growth < 1.5 * MAX_CACHED_INTERFACE_BYTES, `${growth} bytes`);
+    assert.ok(growth > MAX_CACHED_INTERFACE_BYTES / 4, `${growth} bytes: they are remembered at all`);
+  } finally {
+    await server.close();
+  }
 });

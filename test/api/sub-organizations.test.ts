@@ -57,6 +57,20 @@ onEachEngine("sub-organizations", (server) => {
     assert.equal((await sub.read("whoami")).organizationName, "Ours");
   });
 
+  it("may have an empty name, which is then theirs", async () => {
+    const parent = await newParent();
+    const key = generateApiKey();
+    const params = subOrganization([rootUser({ apiKeys: [apiKeyParams(key)] })], { subOrganizationName: "" });
+    const { subOrganizationId } = await parent.result("create_sub_organization", params);
+    const sub = parent.with({ key, organizationId: subOrganizationId });
+    assert.equal((await sub.read("whoami")).organizationName, "");
+    await sub.result("update_organization_name", { organizationName: "Named" });
+    assert.equal((await sub.read("whoami")).organizationName, "Named");
+    const blank = await parent.submit("create_sub_organization", { ...params, subOrganizationName: " " });
+    assert.equal(blank.status, 400);
+    assert.match(blank.body.message, /`parameters\.subOrganizationName` must be a name of up to 255/);
+  });
+
   it("of the third version start with private keys that sign", async () => {
     const parent = await newParent();
     const key = generateApiKey();

@@ -284,7 +284,7 @@ onEachEngine("private keys in bundles", (server) => {
     assert.ok(privateKeyId);
     const offered = await approved("init_import_secrets", { encryptionSuite: SUITE, numSecrets: 1 });
     const [message] = offered.enclaveTargetMessages;
-    assert.equal(envelopeData(message).userId, root.userId);
+    assert.equal(envelopeData(message).userId, "", "a secret is the organization's, and clients compare it");
     const item = secretItem(message, "by two");
     const { secretIds } = await approved("import_secrets", { secrets: [item] });
     assert.equal(secretIds.length, 1);
@@ -535,6 +535,7 @@ onEachEngine("secrets", (server) => {
         secretId,
         targetPublicKey: targets[index].publicKeyUncompressed,
         encryptionSuite: SUITE,
+        requestContext: [{ key: "purpose", value: `purpose ${index}` }, { key: "empty" }],
       })),
     });
     for (const [index, secretPayload] of secretPayloads.entries()) {
@@ -595,6 +596,19 @@ onEachEngine("secrets", (server) => {
     });
     assert.equal(answer.status, 404);
     assert.match(answer.body.message, new RegExp(unknown));
+    const contexts: [Json, RegExp][] = [
+      [[{ value: "1" }], /missing field `parameters\.secrets\.0\.requestContext\.0\.key`/],
+      [[{ key: "a" }, { key: "a", value: "1" }], /`parameters\.secrets\.0\.requestContext\.1\.key` is there twice/],
+      [[{ key: "a", value: 1 }], /`parameters\.secrets\.0\.requestContext\.0\.value` must be a string/],
+      [Array.from({ length: 33 }, (_, i) => ({ key: `${i}` })), /requestContext` has more than 32 entries/],
+      [{ purpose: "audit" }, /requestContext` must be an array/],
+    ];
+    for (const [requestContext, message] of contexts) {
+      const secrets = [{ secretId: secretIds[0], ...target, requestContext }];
+      const refusal = await refused(world, "export_secrets", { secrets });
+      assert.equal(refusal.status, 400);
+      assert.match(refusal.body.message, message);
+    }
   });
 
   it("are taken from the user that the key is for, and once", async () => {
@@ -728,6 +742,10 @@ it("envelopes are signed with the key of the day, and the one before stays publi
       [false, true],
     );
     assert.equal(bundle[0].keyId, keyId);
+    for (const { publicKey, quorumPublicKey } of bundle) {
+      assert.match(quorumPublicKey, /^(04[0-9a-f]{128}){2}$/, "a key to encrypt to, and one to verify with");
+      assert.equal(quorumPublicKey.slice(130), publicKey);
+    }
     assert.equal(webhook.length, 1);
     assert.equal(JSON.parse(await newBundle(root)).enclaveQuorumPublic, bundle[0].publicKey);
     // What was encrypted under the envelope before is imported all the same.

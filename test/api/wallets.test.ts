@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { serializeTransaction } from "viem";
 import { ADDRESS_FORMATS, addressFormatProblem, deriveAddress } from "../../src/crypto/addresses.ts";
 import { newId } from "../../src/kernel/ids.ts";
-import { addUser, type Client, type Json } from "../support/client.ts";
+import { addUser, apiKeyParams, type Client, generateApiKey, type Json } from "../support/client.ts";
 import { onEachEngine } from "../support/server.ts";
 import { addSubOrganization, createWorld } from "../support/world.ts";
 
@@ -24,6 +25,12 @@ const p256: Json = {
   pathFormat: "PATH_FORMAT_BIP32",
   path: "m/5527107'/0'/0'/0",
   addressFormat: "ADDRESS_FORMAT_COMPRESSED",
+};
+const rootUser = {
+  userName: "Root",
+  apiKeys: [apiKeyParams(generateApiKey())],
+  authenticators: [],
+  oauthProviders: [],
 };
 const raw = { payload: "ab".repeat(32), encoding: "PAYLOAD_ENCODING_HEXADECIMAL", hashFunction: "HASH_FUNCTION_NO_OP" };
 
@@ -148,11 +155,60 @@ onEachEngine("wallets", (server) => {
     assert.deepEqual(again.addresses, [addresses[0]], "the wallet derives it again");
   });
 
+  it("take the members for external signers empty, wherever a key is made or signs", async () => {
+    const root = await newRoot();
+    const { walletId, addresses } = await newWallet(root, [ethereum()]);
+    const key = { privateKeyName: "Key", curve: "CURVE_P256", privateKeyTags: [], addressFormats: [] };
+    const sub = { subOrganizationName: "", rootUsers: [rootUser], rootQuorumThreshold: 1 };
+    const unsignedTransaction = serializeTransaction({ type: "eip1559", chainId: 1, to: addresses[0] });
+    const transaction = { unsignedTransaction, type: "TRANSACTION_TYPE_ETHEREUM" };
+    const [signWith] = addresses;
+    const { payload, ...hashed } = raw;
+    const requests: [path: string, parametersWith: (more: object) => object, place?: string][] = [
+      ["create_wallet", (more) => ({ walletName: "Other", accounts: [], ...more })],
+      ["create_wallet_accounts", (more) => ({ walletId, accounts: [], ...more })],
+      ["create_private_keys", (more) => ({ privateKeys: [key], ...more })],
+      ["create_private_keys", (more) => ({ privateKeys: [{ ...key, ...more }] }), "privateKeys.0."],
+      [
+        "create_sub_organization",
+        (more) => ({ ...sub, wallet: { walletName: "Theirs", accounts: [], ...more } }),
+        "wallet.",
+      ],
+      ["sign_raw_payload", (more) => ({ signWith, payload, ...hashed, ...more })],
+      ["sign_raw_payloads", (more) => ({ signWith, payloads: [payload], ...hashed, ...more })],
+      ["sign_transaction", (more) => ({ signWith, ...transaction, ...more })],
+    ];
+    for (const [path, parametersWith, place = ""] of requests) {
+      const empty = await root.submit(
+        path,
+        parametersWith({ externalSignerPubkey: "", externalSignerWrappingKeyId: "" }),
+      );
+      assert.equal(empty.status, 200, `${path} ${JSON.stringify(empty.body)}`);
+      for (const name of ["externalSignerPubkey", "externalSignerWrappingKeyId"]) {
+        const { status, body } = await root.submit(path, parametersWith({ [name]: "02ab" }));
+        assert.equal(status, 400, path);
+        const field = `parameters.${place}${name}`;
+        assert.ok(
+          body.message.includes(`\`${field}\` must be empty: signers outside of this service are not supported`),
+        );
+      }
+    }
+  });
+
   it("are renamed and deleted", async () => {
     const root = await newRoot();
     const { walletId } = await newWallet(root, [ethereum()]);
     assert.deepEqual(await root.result("update_wallet", { walletId, walletName: "Savings" }), { walletId });
-    assert.equal((await root.read("get_wallet", { walletId })).wallet.walletName, "Savings");
+    for (const nothing of [{ walletName: "" }, {}]) {
+      assert.deepEqual(await root.result("update_wallet", { walletId, ...nothing }), { walletId });
+      assert.equal((await root.read("get_wallet", { walletId })).wallet.walletName, "Savings");
+    }
+    const blank = await root.submit("update_wallet", { walletId, walletName: " " });
+    assert.equal(blank.status, 400);
+    assert.match(
+      blank.body.message,
+      /`parameters\.walletName` must be a name of up to 255 printable characters, or empty/,
+    );
     const kept = await root.submit("delete_wallets", { walletIds: [walletId] });
     assert.equal(kept.status, 400);
     assert.match(kept.body.message, /wallet .* has not been exported/);

@@ -203,14 +203,19 @@ for (const engine of engines) {
         type: ["ACTIVITY_TYPE_UPDATE_ORGANIZATION_NAME", "X"],
         status: "ACTIVITY_STATUS_COMPLETED",
       });
-      const [both, other, chain] = [
+      const [all, both, other, chain] = [
+        await createEndpoint([{ eventType: "ACTIVITY_UPDATES", filtersJson: "" }]),
         await createEndpoint([{ eventType: "ACTIVITY_UPDATES", filtersJson: matching }]),
         await createEndpoint([{ eventType: "ACTIVITY_UPDATES", filtersJson: '{"status":"ACTIVITY_STATUS_FAILED"}' }]),
         await createEndpoint([{ eventType: "ACTIVITY_UPDATES", filtersJson: '{"caip2":"eip155:1"}' }]),
       ];
       await root.result("create_user_tag", { userTagName: "not heard", userIds: [] });
       await rename("Filtered");
-      await receiver.waitFor(1);
+      await until(async () => (await deliveriesOf(both)).length === 1);
+      const { webhookEndpoints } = await root.read("list_webhook_endpoints");
+      const { subscriptions } = webhookEndpoints.find(({ endpointId }: Json) => endpointId === all);
+      assert.deepEqual(subscriptions, [{ eventType: "ACTIVITY_UPDATES", isActive: true }], "none, as if absent");
+      assert.ok((await deliveriesOf(all)).length > 2, "nothing is filtered");
       assert.equal((await deliveriesOf(both)).length, 1);
       assert.equal((await deliveriesOf(other)).length, 0);
       assert.equal((await deliveriesOf(chain)).length, 0);

@@ -124,7 +124,10 @@ export const examples: Record<string, Example> = {
   list_private_key_tags: async () => ({}),
 
   // private keys
-  create_private_keys: async (world) => ({ privateKeys: [privateKeyParams([await newPrivateKeyTag(world)])] }),
+  create_private_keys: async (world) => ({
+    privateKeys: [privateKeyParams([await newPrivateKeyTag(world)])],
+    ...noExternalSigner,
+  }),
   delete_private_keys: async (world) => ({ privateKeyIds: [await newPrivateKey(world)], deleteWithoutExport: true }),
   get_private_key: async (world) => ({ privateKeyId: await newPrivateKey(world) }),
   list_private_keys: async () => ({}),
@@ -151,6 +154,7 @@ export const examples: Record<string, Example> = {
       secretId,
       encryptionSuite,
       ...newTarget(),
+      requestContext: [{ key: "purpose", value: "audit" }],
     })),
   }),
   list_secrets: async () => ({ paginationOptions: { limit: "10", before: newId() } }),
@@ -161,6 +165,7 @@ export const examples: Record<string, Example> = {
     walletId: (await newWallet(world)).walletId,
     accounts: [walletAccount(1)],
     persist: true,
+    ...noExternalSigner,
   }),
   update_wallet: async (world) => ({ walletId: (await newWallet(world)).walletId, walletName: "Renamed" }),
   delete_wallets: async (world) => ({ walletIds: [(await newWallet(world)).walletId], deleteWithoutExport: true }),
@@ -198,9 +203,20 @@ export const examples: Record<string, Example> = {
     signWith: await newPrivateKey(world),
     unsignedTransaction: UNSIGNED_TRANSACTION,
     type: "TRANSACTION_TYPE_ETHEREUM",
+    ...noExternalSigner,
   }),
-  sign_raw_payload: async (world) => ({ signWith: await newPrivateKey(world), payload: "00ff", ...hashedHex }),
-  sign_raw_payloads: async (world) => ({ signWith: await newPrivateKey(world), payloads: ["00", "ff"], ...hashedHex }),
+  sign_raw_payload: async (world) => ({
+    signWith: await newPrivateKey(world),
+    payload: "00ff",
+    ...hashedHex,
+    ...noExternalSigner,
+  }),
+  sign_raw_payloads: async (world) => ({
+    signWith: await newPrivateKey(world),
+    payloads: ["00", "ff"],
+    ...hashedHex,
+    ...noExternalSigner,
+  }),
 
   // activities
   get_activity: async (world) => ({ activityId: (await completedActivity(world)).id }),
@@ -390,6 +406,7 @@ export const olderExamples: Record<string, Example> = {
   }),
   ACTIVITY_TYPE_CREATE_PRIVATE_KEYS: async (world) => ({
     privateKeys: [privateKeyParams([await newPrivateKeyTag(world)])],
+    ...noExternalSigner,
   }),
   ACTIVITY_TYPE_SIGN_TRANSACTION: async (world) => ({
     privateKeyId: await newPrivateKey(world),
@@ -508,7 +525,15 @@ const walletAccount = (index: number) => ({
   addressFormat: "ADDRESS_FORMAT_ETHEREUM",
   name: `account ${index}`,
 });
-const newWalletParams = () => ({ walletName: "Wallet", accounts: [walletAccount(0)], mnemonicLength: 12 });
+/** As clients send them that know of external signers, for keys of the service's own. */
+const noExternalSigner = { externalSignerPubkey: "", externalSignerWrappingKeyId: "" };
+
+const newWalletParams = () => ({
+  walletName: "Wallet",
+  accounts: [walletAccount(0)],
+  mnemonicLength: 12,
+  ...noExternalSigner,
+});
 
 const encryptionSuite = "TRANSPORT_ENCRYPTION_SUITE_ENCLAVE_ENCRYPT_V1";
 
@@ -679,6 +704,7 @@ const privateKeyParams = (privateKeyTags: string[]): object => ({
   curve: "CURVE_SECP256K1",
   privateKeyTags,
   addressFormats: ["ADDRESS_FORMAT_ETHEREUM"],
+  ...noExternalSigner,
 });
 
 async function newUserTag({ root }: World): Promise<string> {

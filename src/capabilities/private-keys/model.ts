@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { ADDRESS_FORMATS, addressFormatProblem, deriveAddress } from "../../crypto/addresses.ts";
 import { type Curve, decompressPublicKey } from "../../crypto/curves.ts";
-import { Ids, Label, OneOf, SomeOf, Strict, Timestamp } from "../../engine/fields.ts";
+import { Ids, Label, noExternalSigner, OneOf, SomeOf, Strict, Timestamp } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_PRIVATE_KEYS } from "../../kernel/limits.ts";
 
@@ -38,6 +38,7 @@ export const PrivateKeyParams = Strict({
   curve: OneOf(curves),
   privateKeyTags: Ids,
   addressFormats: AddressFormats,
+  ...noExternalSigner,
 });
 export type PrivateKeyParams = Static<typeof PrivateKeyParams>;
 
@@ -47,7 +48,10 @@ export const PrivateKeyResult = Type.Object({
   addresses: Type.Optional(Type.Array(Address)),
 });
 
-export const CreatePrivateKeysIntent = Strict({ privateKeys: SomeOf(PrivateKeyParams, MAX_PRIVATE_KEYS) });
+export const CreatePrivateKeysIntent = Strict({
+  privateKeys: SomeOf(PrivateKeyParams, MAX_PRIVATE_KEYS),
+  ...noExternalSigner,
+});
 
 /** @throws KeysteadError FIELD_INVALID naming the first address format that the key's curve cannot have */
 export function checkAddressFormats(privateKeys: readonly PrivateKeyParams[]): void {

@@ -1,14 +1,12 @@
 import { Type } from "typebox";
 import { activity, type PrepareContext } from "../../engine/declare.ts";
-import { parseTargetPublicKey, sealedEnvelopes } from "../../engine/keys/bundle-envelopes.ts";
+import { sealedEnvelopes } from "../../engine/keys/bundle-envelopes.ts";
 import { keyOwnerOf } from "../../engine/keys/key-owner.ts";
 import type { HpkeMessage } from "../../signer/protocol.ts";
-import { ExportSecretsIntent, factsOfSecrets, fieldAt } from "./model.ts";
+import { ExportSecretsIntent, factsOfSecrets, parseExport } from "./model.ts";
 import { findSecrets, markSecretsExported, requireSecrets } from "./store.ts";
 
 const idsOf = ({ secrets }: ExportSecretsIntent) => secrets.map(({ secretId }) => secretId);
-const targetsOf = ({ secrets }: ExportSecretsIntent) =>
-  secrets.map(({ targetPublicKey }, index) => parseTargetPublicKey(targetPublicKey, fieldAt(index, "targetPublicKey")));
 
 export const exportSecrets = activity({
   path: "export_secrets",
@@ -23,7 +21,7 @@ export const exportSecrets = activity({
     // Unknown ones count: what is left of a request for several must not pass for a request for one.
     return secrets.size === ids.length ? factsOfSecrets([...secrets.values()]) : {};
   },
-  check: (intent) => void targetsOf(intent),
+  check: (intent) => void parseExport(intent),
   prepare,
   async run({ intent, tx, organization, prepared: secretPayloads }) {
     await markSecretsExported(tx, organization.id, idsOf(intent));
@@ -37,7 +35,7 @@ async function prepare({
   organization,
   signer,
 }: PrepareContext<ExportSecretsIntent, "exportSecret" | "sign">): Promise<string[]> {
-  const targets = targetsOf(intent);
+  const targetPublicKeys = parseExport(intent);
   const secrets = await requireSecrets(read, organization.id, idsOf(intent));
   const messages: HpkeMessage[] = [];
   for (const [index, { id, sealedSecret }] of secrets.entries()) {
@@ -46,7 +44,7 @@ async function prepare({
       ...keyOwnerOf(organization),
       secretId: id,
       sealedSecret: Buffer.from(sealedSecret).toString("base64"),
-      targetPublicKey: targets[index] as string,
+      targetPublicKey: targetPublicKeys[index] as string,
     });
     messages.push(message);
   }

@@ -15,7 +15,7 @@ export const initImportSecrets = activity({
   }),
   result: Type.Object({ enclaveTargetMessages: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "SECRET", action: "IMPORT" }),
-  prepare: (context) => makeImportKeys(context, context.submitterId, context.intent.numSecrets),
+  prepare: (context) => makeImportKeys(context, "", context.intent.numSecrets),
   async run({ tx, organization, submitterId, now, prepared: keys }) {
     const owner = { organizationId: organization.id, userId: submitterId, purpose: "secret" } as const;
     await addImportKeys(tx, owner, keys, now);

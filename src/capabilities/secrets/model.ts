@@ -19,10 +19,13 @@ import type { HpkeMessage } from "../../signer/protocol.ts";
 export const EncryptionSuite = OneOf(["TRANSPORT_ENCRYPTION_SUITE_ENCLAVE_ENCRYPT_V1"]);
 
 /** Clients leave out a value that is empty; a key must be there. */
-const StaticPropertyParams = Strict({
-  key: Type.Optional(Label),
-  value: Type.Optional(Type.String({ maxLength: MAX_SECRET_PROPERTY_LENGTH })),
-});
+const KeyValues = List(
+  Strict({
+    key: Type.Optional(Label),
+    value: Type.Optional(Type.String({ maxLength: MAX_SECRET_PROPERTY_LENGTH })),
+  }),
+  MAX_SECRET_PROPERTIES,
+);
 
 export interface StaticProperty {
   key: string;
@@ -34,7 +37,7 @@ const ImportSecretParams = Strict({
   secretPayload: EncryptedBundle(MAX_SECRET_BYTES),
   targetPublicKey: TargetPublicKey,
   encryptionSuite: EncryptionSuite,
-  staticProperties: Type.Optional(List(StaticPropertyParams, MAX_SECRET_PROPERTIES)),
+  staticProperties: Type.Optional(KeyValues),
 });
 export const ImportSecretsIntent = Strict({ secrets: SomeOf(ImportSecretParams, MAX_SECRETS_PER_REQUEST) });
 export type ImportSecretsIntent = Static<typeof ImportSecretsIntent>;
@@ -43,6 +46,8 @@ const ExportSecretParams = Strict({
   secretId: Id,
   targetPublicKey: TargetPublicKey,
   encryptionSuite: EncryptionSuite,
+  /** What the client says about the export. It is stamped and kept with the activity, and means nothing here. */
+  requestContext: Type.Optional(KeyValues),
 });
 export const ExportSecretsIntent = Strict({ secrets: SomeOf(ExportSecretParams, MAX_SECRETS_PER_REQUEST) });
 export type ExportSecretsIntent = Static<typeof ExportSecretsIntent>;
@@ -79,20 +84,33 @@ export function parseImport({ secrets }: ImportSecretsIntent): ImportedParams[] 
     name,
     bundle: parseEncryptedBundle(secretPayload, fieldAt(index, "secretPayload"), MAX_SECRET_BYTES),
     targetPublicKey: parseTargetPublicKey(targetPublicKey, fieldAt(index, "targetPublicKey")),
-    staticProperties: staticProperties.map(({ key, value = "" }, position) => ({
-      key: key ?? fail("FIELD_MISSING", { field: fieldAt(index, `staticProperties.${position}.key`) }),
-      value,
-    })),
+    staticProperties: parseKeyValues(staticProperties, fieldAt(index, "staticProperties")),
   }));
   refuseRepeated(parsed, "name");
   refuseRepeated(parsed, "targetPublicKey");
-  for (const [index, { staticProperties }] of parsed.entries()) {
-    const keys = staticProperties.map(({ key }) => key);
-    const repeated = keys.findIndex((key, position) => keys.indexOf(key) < position);
-    if (repeated < 0) continue;
-    fail("FIELD_INVALID", { field: fieldAt(index, `staticProperties.${repeated}.key`), reason: "is there twice" });
-  }
   return parsed;
+}
+
+/** The keys that secrets are exported to, in the order of the request. */
+export function parseExport({ secrets }: ExportSecretsIntent): string[] {
+  for (const [index, { requestContext = [] }] of secrets.entries()) {
+    parseKeyValues(requestContext, fieldAt(index, "requestContext"));
+  }
+  return secrets.map(({ targetPublicKey }, index) =>
+    parseTargetPublicKey(targetPublicKey, fieldAt(index, "targetPublicKey")),
+  );
+}
+
+/** Keys with their values, each there once. */
+function parseKeyValues(entries: Static<typeof KeyValues>, field: string): StaticProperty[] {
+  const seen = new Set<string>();
+  return entries.map(({ key, value = "" }, position) => {
+    const at = `${field}.${position}.key`;
+    if (key === undefined) return fail("FIELD_MISSING", { field: at });
+    if (seen.has(key)) fail("FIELD_INVALID", { field: at, reason: "is there twice" });
+    seen.add(key);
+    return { key, value };
+  });
 }
 
 function refuseRepeated(secrets: readonly ImportedParams[], field: "name" | "targetPublicKey"): void {

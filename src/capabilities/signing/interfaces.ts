@@ -1,20 +1,18 @@
-import {
-  type ContractInterface,
-  type DecodedCall,
-  decodeCall,
-  parseContractInterface,
-} from "../../chains/evm/contract-interface.ts";
+import { setImmediate } from "node:timers/promises";
+import { type DecodedCall, decodeCall, parseContractInterface } from "../../chains/evm/contract-interface.ts";
 import { type ProgramInterface, parseProgramInterface } from "../../chains/solana/program-interface.ts";
 import type { SolanaTransaction } from "../../chains/solana/transaction.ts";
+import { MAX_CACHED_INTERFACE_BYTES, MAX_CACHED_INTERFACES } from "../../kernel/limits.ts";
+import { memorySizeOf } from "../../kernel/memory-size.ts";
 import { recentlyUsed } from "../../kernel/recently-used.ts";
 import type { Reader } from "../../storage/engine.ts";
-import { findInterface } from "../smart-contract-interfaces/store.ts";
+import type { InterfaceType } from "../smart-contract-interfaces/model.ts";
+import { findInterface, readInterface } from "../smart-contract-interfaces/store.ts";
 
 /** What the stored interfaces of contracts and programs make of a transaction's calls. */
 
-const REMEMBERED = 200;
-const contracts = recentlyUsed<ContractInterface>(REMEMBERED);
-const programs = recentlyUsed<ProgramInterface>(REMEMBERED);
+const contractAt = parsedInterfaces("SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM", parseContractInterface);
+const programAt = parsedInterfaces("SMART_CONTRACT_INTERFACE_TYPE_SOLANA", parseProgramInterface);
 
 /** The call that `data` is by the interface that the organization stored for `to`, if there is one and it fits. */
 export async function callOf(
@@ -23,12 +21,8 @@ export async function callOf(
   { to, data }: { to: string; data: string },
 ): Promise<DecodedCall | undefined> {
   if (to === "") return undefined;
-  const stored = await findInterface(read, organizationId, "SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM", to);
-  if (!stored) return undefined;
-  // An interface never changes under its id.
-  const contract = contracts.get(stored.id) ?? parseContractInterface(stored.json, "smartContractInterface");
-  contracts.set(stored.id, contract);
-  return decodeCall(contract, data);
+  const contract = await contractAt(read, organizationId, to);
+  return contract && decodeCall(contract, data);
 }
 
 /** The interfaces that the organization stored for the programs of a transaction, by the programs' addresses. */
@@ -39,11 +33,31 @@ export async function programInterfaces(
 ): Promise<Map<string, ProgramInterface>> {
   const found = new Map<string, ProgramInterface>();
   for (const key of new Set(instructions.map(({ program }) => program.key))) {
-    const stored = await findInterface(read, organizationId, "SMART_CONTRACT_INTERFACE_TYPE_SOLANA", key);
-    if (!stored) continue;
-    const program = programs.get(stored.id) ?? parseProgramInterface(stored.json, "smartContractInterface");
-    programs.set(stored.id, program);
-    found.set(key, program);
+    const program = await programAt(read, organizationId, key);
+    if (program) found.set(key, program);
   }
   return found;
+}
+
+/** Looks up an organization's interface of one type by its address, parsed; those used lately are remembered. */
+function parsedInterfaces<Parsed extends object>(type: InterfaceType, parse: (json: string, field: string) => Parsed) {
+  // By id alone: an interface never changes under its id.
+  const remembered = recentlyUsed<Parsed>({
+    entries: MAX_CACHED_INTERFACES,
+    bytes: MAX_CACHED_INTERFACE_BYTES,
+    sizeOf: memorySizeOf,
+  });
+  return async (read: Reader, organizationId: string, address: string): Promise<Parsed | undefined> => {
+    const id = await findInterface(read, organizationId, type, address);
+    if (id === undefined) return undefined;
+    const known = remembered.get(id);
+    if (known) return known;
+    const json = await readInterface(read, organizationId, id);
+    if (json === undefined) return undefined;
+    const parsed = parse(json, "smartContractInterface");
+    // A transaction may name thirty programs, and the largest interface takes a good part of what one turn may.
+    await setImmediate();
+    remembered.set(id, parsed);
+    return parsed;
+  };
 }

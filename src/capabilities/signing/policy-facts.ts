@@ -1,5 +1,5 @@
 import { parseAuthorization } from "../../chains/evm/authorization.ts";
-import { parseTypedData, type TypedData } from "../../chains/evm/typed-data.ts";
+import { parseTypedData, standardDomain, type TypedData } from "../../chains/evm/typed-data.ts";
 import type { PolicyFactsContext } from "../../engine/declare.ts";
 import type { PolicyFacts } from "../../engine/operations.ts";
 import type { Eip712Facts } from "../../policy/facts.ts";
@@ -27,17 +27,12 @@ function ethereumFacts({ payloads, encoding, fieldOf }: RawSigning): PolicyFacts
   return undefined;
 }
 
-/** The domain's members may be declared with any type; those of another than the usual one are no facts. */
-function typedDataFacts({ primaryType, domain, message }: TypedData): Eip712Facts {
-  const text = (value: unknown) => (typeof value === "string" ? value : undefined);
+/** A member of the message is what the payload declares it to be, as the contract must declare it too for the hash to be the same. */
+function typedDataFacts(data: TypedData): Eip712Facts {
+  const { name, version, chainId, verifyingContract } = standardDomain(data);
   return {
-    primary_type: primaryType,
-    domain: {
-      name: text(domain.name),
-      version: text(domain.version),
-      chain_id: typeof domain.chainId === "bigint" ? domain.chainId : undefined,
-      verifying_contract: text(domain.verifyingContract),
-    },
-    message,
+    primary_type: data.primaryType,
+    domain: { name, version, chain_id: chainId, verifying_contract: verifyingContract },
+    message: data.message,
   };
 }

@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
-import { Id, Strict } from "../../engine/fields.ts";
+import { Id, noExternalSigner, Strict } from "../../engine/fields.ts";
 import { HashFunction, Payload, PayloadEncoding, SignWith } from "./payloads.ts";
 import { signingFacts } from "./policy-facts.ts";
 import { checkPayloads, type RawSigning, signPayloads } from "./sign.ts";
@@ -11,6 +11,7 @@ const Intent = Strict({
   payload: Payload,
   encoding: PayloadEncoding,
   hashFunction: HashFunction,
+  ...noExternalSigner,
 });
 const IntentV1 = Strict({ privateKeyId: Id, payload: Payload, encoding: PayloadEncoding, hashFunction: HashFunction });
 

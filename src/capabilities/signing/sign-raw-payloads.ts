@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
-import { SomeOf, Strict } from "../../engine/fields.ts";
+import { noExternalSigner, SomeOf, Strict } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_PAYLOAD_LENGTH, MAX_PAYLOADS, MAX_TYPED_DATA_LENGTH } from "../../kernel/limits.ts";
 import { HashFunction, Payload, PayloadEncoding, SignWith } from "./payloads.ts";
@@ -13,6 +13,7 @@ const Intent = Strict({
   payloads: SomeOf(Payload, MAX_PAYLOADS),
   encoding: PayloadEncoding,
   hashFunction: HashFunction,
+  ...noExternalSigner,
 });
 
 const signingOf = (intent: Static<typeof Intent>): RawSigning => ({

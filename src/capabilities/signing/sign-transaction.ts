@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import { activity, type PrepareContext } from "../../engine/declare.ts";
-import { Id, OneOf, Strict } from "../../engine/fields.ts";
+import { Id, noExternalSigner, OneOf, Strict } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_PSBT_BYTES } from "../../kernel/limits.ts";
 import { turn } from "../../kernel/turns.ts";
@@ -13,7 +13,12 @@ import { type ChainTransaction, parseTransactionOf, type SigningTask, transactio
 const UnsignedTransaction = Type.String({ minLength: 2, maxLength: 2 * MAX_PSBT_BYTES + 2 });
 const TransactionType = OneOf(transactionTypes);
 
-const Intent = Strict({ signWith: SignWith, unsignedTransaction: UnsignedTransaction, type: TransactionType });
+const Intent = Strict({
+  signWith: SignWith,
+  unsignedTransaction: UnsignedTransaction,
+  type: TransactionType,
+  ...noExternalSigner,
+});
 const IntentV1 = Strict({ privateKeyId: Id, unsignedTransaction: UnsignedTransaction, type: TransactionType });
 type Intent = Static<typeof Intent>;
 

@@ -1,5 +1,6 @@
 import { bitcoinFacts } from "../../chains/bitcoin/facts.ts";
-import { parsePsbt } from "../../chains/bitcoin/psbt.ts";
+import { provedFee } from "../../chains/bitcoin/fee.ts";
+import { type BitcoinTransaction, parsePsbt } from "../../chains/bitcoin/psbt.ts";
 import type { BitcoinNetwork } from "../../chains/bitcoin/scripts.ts";
 import { inputsToSign, insertSignatures } from "../../chains/bitcoin/signing.ts";
 import {
@@ -29,6 +30,8 @@ import type { PolicyFacts } from "../../engine/operations.ts";
 import { bytesFromHex } from "../../kernel/bytes.ts";
 import { fail } from "../../kernel/errors.ts";
 import { mapInTurns } from "../../kernel/turns.ts";
+import { MissingFactError } from "../../policy/errors.ts";
+import type { BitcoinTransactionFacts } from "../../policy/facts.ts";
 import type { Scheme } from "../../signer/protocol.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { callOf, programInterfaces } from "./interfaces.ts";
@@ -70,6 +73,8 @@ export const transactionTypes = [
 export type TransactionType = (typeof transactionTypes)[number];
 
 const FIELD = "parameters.unsignedTransaction";
+/** Inputs that an error lists. */
+const MAX_NAMED_INPUTS = 8;
 
 /** @throws KeysteadError FIELD_INVALID, TRANSACTION_INVALID or TRANSACTION_UNSUPPORTED */
 export function parseTransactionOf(type: TransactionType, hex: string): ChainTransaction {
@@ -166,7 +171,7 @@ function bitcoinTransaction(bytes: Buffer): ChainTransaction {
   const transaction = parsePsbt(bytes, FIELD);
   return {
     curve: "CURVE_SECP256K1",
-    facts: async (_read, _organizationId, key) => ({ bitcoin: { tx: bitcoinFacts(transaction, networkOf(key)) } }),
+    facts: async (_read, _organizationId, key) => ({ bitcoin: { tx: bitcoinPolicyFacts(transaction, key) } }),
     tasks: ({ publicKey }) =>
       mapInTurns(inputsToSign(transaction, publicKey), ({ sighash, kind }) =>
         kind === "taproot" ? { payload: sighash, scheme: "bip340Taproot" } : { payload: sighash },
@@ -180,6 +185,25 @@ function bitcoinTransaction(bytes: Buffer): ChainTransaction {
       );
     },
   };
+}
+
+function bitcoinPolicyFacts(transaction: BitcoinTransaction, key: SigningKey | undefined): BitcoinTransactionFacts {
+  const proved = provedFee(transaction, key?.publicKey);
+  return {
+    ...bitcoinFacts(transaction, networkOf(key)),
+    get fee() {
+      if ("fee" in proved) return proved.fee;
+      throw new MissingFactError(unprovedAmounts(proved.unproved));
+    },
+  };
+}
+
+function unprovedAmounts(inputs: readonly number[]): string {
+  const [only, second] = inputs;
+  if (second === undefined) return `the amount of input ${only} is not proved; add its non_witness_utxo`;
+  const named = inputs.slice(0, MAX_NAMED_INPUTS).join(", ");
+  const more = inputs.length > MAX_NAMED_INPUTS ? ` and ${inputs.length - MAX_NAMED_INPUTS} more` : "";
+  return `the amounts of inputs ${named}${more} are not proved; add their non_witness_utxo`;
 }
 
 /** The network that addresses are shown for: that of the address that signs, or the main one. */

@@ -30,28 +30,39 @@ export async function findInterfaces(
   }));
 }
 
-/** What is known of the contract at an address. An interface is never changed, so what is made of `json` may be kept by `id`. */
-export interface StoredInterface {
-  id: string;
-  json: string;
-}
-
-/** The organization's own interface of a contract; Ethereum addresses match in any case, Solana addresses exactly. */
+/**
+ * The id of the organization's own interface of a contract; Ethereum addresses match in any case, Solana addresses exactly. An
+ * interface is never changed, so what is made of it may be kept by its id.
+ */
 export async function findInterface(
   read: Reader,
   organizationId: string,
   type: InterfaceType,
   address: string,
-): Promise<StoredInterface | undefined> {
+): Promise<string | undefined> {
   const [row] = await selectInterface(read, { organizationId, type, lookup: normalizeAddress(address) });
-  return row && { id: row.id, json: row.interface_json };
+  return row?.id;
 }
+
+/** Its JSON, which may be long. */
+export async function readInterface(read: Reader, organizationId: string, id: string): Promise<string | undefined> {
+  const [row] = await selectInterfaceJson(read, { organizationId, id });
+  return row?.interface_json;
+}
+
+const selectInterfaceJson = prepared<{ organizationId: string; id: string }>()((db, { organizationId, id }) =>
+  db
+    .selectFrom("smart_contract_interfaces")
+    .select("interface_json")
+    .where("organization_id", "=", organizationId)
+    .where("id", "=", id),
+);
 
 const selectInterface = prepared<{ organizationId: string; type: InterfaceType; lookup: string }>()(
   (db, { organizationId, type, lookup }) =>
     db
       .selectFrom("smart_contract_interfaces")
-      .select(["id", "interface_json"])
+      .select("id")
       .where("organization_id", "=", organizationId)
       .where("type", "=", type)
       .where("lookup", "=", lookup),

@@ -1,5 +1,5 @@
 import { type Static, type TProperties, Type } from "typebox";
-import { Email, Label, List, OneOf, PhoneNumber, SomeOf, Strict } from "../../engine/fields.ts";
+import { Email, Label, LabelOrEmpty, List, OneOf, PhoneNumber, SomeOf, Strict } from "../../engine/fields.ts";
 import { MAX_AUTHENTICATORS_PER_USER, MAX_USERS } from "../../kernel/limits.ts";
 import {
   ApiKeyParams,
@@ -34,7 +34,7 @@ type FirstRootUser = Static<typeof rootUsers.first> & { oauthProviders?: RootUse
 
 const base = <T extends (typeof rootUsers)[keyof typeof rootUsers], P extends TProperties>(rootUser: T, more: P) =>
   Strict({
-    subOrganizationName: Label,
+    subOrganizationName: LabelOrEmpty,
     rootUsers: SomeOf(rootUser, MAX_USERS),
     rootQuorumThreshold: Type.Integer(),
     ...more,

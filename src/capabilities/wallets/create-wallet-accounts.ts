@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
-import { Id, Strict } from "../../engine/fields.ts";
+import { Id, noExternalSigner, Strict } from "../../engine/fields.ts";
 import { AccountsParams, checkAccounts } from "./model.ts";
 import { accountsToProve, addAccounts, deriveAccounts, requireSealedWallet, walletFacts } from "./store.ts";
 
@@ -8,7 +8,12 @@ export const createWalletAccounts = activity({
   path: "create_wallet_accounts",
   summary: "Derive accounts of a wallet, and keep them unless `persist` is false.",
   asks: ["deriveAccounts"],
-  intent: Strict({ walletId: Id, accounts: AccountsParams, persist: Type.Optional(Type.Boolean()) }),
+  intent: Strict({
+    walletId: Id,
+    accounts: AccountsParams,
+    persist: Type.Optional(Type.Boolean()),
+    ...noExternalSigner,
+  }),
   result: Type.Object({ addresses: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "WALLET", action: "CREATE" }),
   async policyFacts({ intent: { walletId }, read, organization }) {

@@ -2,7 +2,7 @@ import { type Static, Type } from "typebox";
 import { ADDRESS_FORMATS, type AddressFormat, addressFormatProblem } from "../../crypto/addresses.ts";
 import { pathProblem } from "../../crypto/hd-path.ts";
 import { MNEMONIC_LENGTHS, type MnemonicLength } from "../../crypto/mnemonic-languages.ts";
-import { Label, List, OneOf, Strict, Timestamp } from "../../engine/fields.ts";
+import { Label, List, noExternalSigner, OneOf, Strict, Timestamp } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_ACCOUNTS_PER_REQUEST } from "../../kernel/limits.ts";
 import { curves } from "../private-keys/model.ts";
@@ -25,6 +25,7 @@ export const WalletParams = Strict({
   walletName: Label,
   accounts: AccountsParams,
   mnemonicLength: Type.Optional(Type.Integer()),
+  ...noExternalSigner,
 });
 export type WalletParams = Static<typeof WalletParams>;
 

@@ -23,7 +23,7 @@ export const createWebhookEndpoint = activity({
   check({ url, subscriptions = [] }, { outboundPolicy }) {
     checkEndpointUrl(url, outboundPolicy);
     for (const [index, { filtersJson }] of subscriptions.entries()) {
-      if (filtersJson !== undefined) parseFilters(filtersJson, `parameters.subscriptions.${index}.filtersJson`);
+      if (filtersJson) parseFilters(filtersJson, `parameters.subscriptions.${index}.filtersJson`);
     }
   },
   async run({ intent: { url, name, subscriptions = [] }, tx, organization, now }) {

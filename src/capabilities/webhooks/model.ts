@@ -21,6 +21,7 @@ export const billingScopedEventTypes: readonly EventType[] = [
   "SEND_TRANSACTION_STATUS_UPDATES",
 ];
 
+/** An empty `filtersJson` filters nothing, as none does. */
 const Subscription = Strict({
   eventType: OneOf(eventTypes),
   filtersJson: Type.Optional(Type.String({ maxLength: 4096 })),

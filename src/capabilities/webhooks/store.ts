@@ -18,7 +18,7 @@ export async function addSubscriptions(
     endpoint_id: endpointId,
     position,
     event_type: eventType,
-    filters_json: filtersJson ?? null,
+    filters_json: filtersJson || null,
     is_active: isActive ? 1 : 0,
   }));
   await tx.insertInto("webhook_subscriptions").values(rows).execute();

@@ -3,20 +3,19 @@ import type { BitcoinTransaction } from "./psbt.ts";
 import type { RawOutput } from "./raw-transaction.ts";
 import { type AddressType, addressOf, type BitcoinNetwork, destinationOf } from "./scripts.ts";
 
-/** A transaction as policies see it, under the names of the policy language. Amounts in satoshis. */
+/** A transaction as policies see it, under the names of the policy language, but for its fee. Amounts in satoshis. */
 export interface BitcoinFacts {
   version: string;
   inputs: { tx_id: string; vout: number; sequence: number }[];
   outputs: { value: bigint; script_pubkey: string; address: string; address_type: AddressType | "" }[];
   locktime: { amount: number; type: "Seconds" | "Blocks" };
-  fee: bigint;
 }
 
 /** Lock times from here on are seconds since 1970, below it block heights. */
 const LOCKTIME_THRESHOLD = 500_000_000;
 
 /** `network` decides how the outputs' addresses are written. An output without an address has '' for it and its type. */
-export function bitcoinFacts({ maps, fee }: BitcoinTransaction, network: BitcoinNetwork): BitcoinFacts {
+export function bitcoinFacts({ maps }: BitcoinTransaction, network: BitcoinNetwork): BitcoinFacts {
   const { version, inputs, outputs, locktime } = maps.unsigned;
   return {
     version: String(version),
@@ -27,7 +26,6 @@ export function bitcoinFacts({ maps, fee }: BitcoinTransaction, network: Bitcoin
     })),
     outputs: outputs.map((output) => outputFacts(output, network)),
     locktime: { amount: locktime, type: locktime < LOCKTIME_THRESHOLD ? "Blocks" : "Seconds" },
-    fee,
   };
 }
 

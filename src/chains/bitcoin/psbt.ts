@@ -20,8 +20,10 @@ import { type Destination, destinationOf, hash160, isWitnessProgram, readScript 
 
 /** What an input spends, and what it takes to sign it. */
 export interface BitcoinInput {
-  /** The output that is spent, as the PSBT has it. */
+  /** The output that is spent, as the PSBT has it ... */
   readonly spent: RawOutput;
+  /** ... and whether it came with the transaction that has it, whose hash is in the outpoint. */
+  readonly isProved: boolean;
   /** Undefined where the input is final: nothing more is signed in it. */
   readonly spend: Spend | undefined;
 }
@@ -38,8 +40,8 @@ export interface BitcoinTransaction {
   readonly maps: PsbtMaps;
   /** As many as the unsigned transaction has, in its order. */
   readonly inputs: readonly BitcoinInput[];
-  /** Satoshis; not negative. */
-  readonly fee: bigint;
+  /** What the amounts that the PSBT states leave, in satoshis; not negative. `provedFee` says whether it is the truth. */
+  readonly statedFee: bigint;
 }
 
 const SIGHASH_DEFAULT = 0;
@@ -67,7 +69,7 @@ export function parsePsbt(bytes: Uint8Array, field: string): BitcoinTransaction 
   const spent = inputs.reduce((sum, input) => sum + input.spent.value, 0n);
   const paid = outputs.reduce((sum, output) => sum + output.value, 0n);
   if (paid > spent) refuse(`pays ${paid} satoshis and spends ${spent}`);
-  return { field, maps, inputs, fee: spent - paid };
+  return { field, maps, inputs, statedFee: spent - paid };
 }
 
 function refuseRepeated(inputs: readonly RawInput[], refuse: Refuse): void {
@@ -83,8 +85,9 @@ function refuseRepeated(inputs: readonly RawInput[], refuse: Refuse): void {
 function readInput(input: RawInput, map: PsbtMap, name: string, field: string): BitcoinInput {
   const refuse: Refuse = (reason) => refusalOf(field)(`has an ${name} that ${reason}`);
   const spent = spentOutput(input, map, refuse);
+  const isProved = recordOf(map, IN_NON_WITNESS_UTXO) !== undefined;
   const isFinal = recordOf(map, IN_FINAL_SCRIPTSIG) ?? recordOf(map, IN_FINAL_SCRIPTWITNESS);
-  if (isFinal !== undefined) return { spent, spend: undefined };
+  if (isFinal !== undefined) return { spent, isProved, spend: undefined };
   const unsupported: Refuse = (reason) => {
     return fail("TRANSACTION_UNSUPPORTED", {
       field,
@@ -95,7 +98,7 @@ function readInput(input: RawInput, map: PsbtMap, name: string, field: string): 
     destinationOf(spent.script) ?? unsupported("spends an output other than P2PKH, P2SH, P2WPKH, P2WSH and P2TR");
   checkUtxos(destination, map, refuse);
   checkSighashType(destination, map, refuse, unsupported);
-  return { spent, spend: spendOf(destination, map, refuse, unsupported) };
+  return { spent, isProved, spend: spendOf(destination, map, refuse, unsupported) };
 }
 
 function spentOutput(input: RawInput, map: PsbtMap, refuse: Refuse): RawOutput {
@@ -125,17 +128,17 @@ function outputOfTransaction(bytes: Buffer, outpoint: Buffer, refuse: Refuse): R
   return outputs[outpoint.readUInt32LE(32)] ?? refuse("spends an output that its non_witness_utxo does not have");
 }
 
-/** Witness inputs sign their amount; legacy ones do not, and so must bring the transaction that proves it. */
+/**
+ * A legacy input does not sign its amount, and so must bring the transaction that proves it, and nothing else. A witness input
+ * signs its own amount and may bring the transaction beside its output, for the fee's sake.
+ */
 function checkUtxos({ type }: Destination, map: PsbtMap, refuse: Refuse): void {
   const isLegacy = type === "P2PKH" || type === "P2SH";
-  const [wanted, unwanted] = isLegacy
-    ? ([IN_NON_WITNESS_UTXO, IN_WITNESS_UTXO] as const)
-    : ([IN_WITNESS_UTXO, IN_NON_WITNESS_UTXO] as const);
-  const nameOf = (record: number): string => (record === IN_WITNESS_UTXO ? "witness_utxo" : "non_witness_utxo");
-  if (recordOf(map, wanted) === undefined) refuse(`spends a ${type} output and has no ${nameOf(wanted)}`);
-  if (recordOf(map, unwanted) !== undefined) {
-    refuse(`spends a ${type} output and has a ${nameOf(unwanted)}; leave it out, ${nameOf(wanted)} is enough`);
-  }
+  const hasOutput = recordOf(map, IN_WITNESS_UTXO) !== undefined;
+  if (!isLegacy && !hasOutput) refuse(`spends a ${type} output and has no witness_utxo`);
+  if (!isLegacy) return;
+  if (recordOf(map, IN_NON_WITNESS_UTXO) === undefined) refuse(`spends a ${type} output and has no non_witness_utxo`);
+  if (hasOutput) refuse(`spends a ${type} output and has a witness_utxo; leave it out, non_witness_utxo is enough`);
 }
 
 function checkSighashType({ type }: Destination, map: PsbtMap, refuse: Refuse, unsupported: Refuse): void {

@@ -1,7 +1,7 @@
 import { encodeEcdsaDer } from "../../crypto/ecdsa-der.ts";
 import { taprootOutputKey } from "../../crypto/taproot.ts";
 import { fail } from "../../kernel/errors.ts";
-import type { BitcoinInput, BitcoinTransaction, Spend } from "./psbt.ts";
+import type { BitcoinTransaction, Spend } from "./psbt.ts";
 import {
   IN_PARTIAL_SIG,
   IN_TAP_KEY_SIG,
@@ -41,10 +41,8 @@ const SIGHASH_ALL = 1;
  */
 export function inputsToSign(transaction: BitcoinTransaction, publicKey: Uint8Array): InputToSign[] {
   const { field, maps, inputs } = transaction;
-  const owns = ownershipOf(publicKey);
-  const owned = [...inputs.entries()].filter(([, { spend }]) => spend !== undefined && owns(spend));
-  if (owned.length === 0) fail("TRANSACTION_INVALID", { field, reason: "has no input that this key signs" });
-  const unsigned = owned.filter(([index, input]) => !hasSignature(maps.inputs[index] ?? [], input, publicKey));
+  const { isOwner, unsigned } = spendsOf(transaction, publicKey);
+  if (!isOwner) fail("TRANSACTION_INVALID", { field, reason: "has no input that this key signs" });
   if (unsigned.length === 0) {
     fail("TRANSACTION_INVALID", { field, reason: "is already signed by this key wherever it can sign" });
   }
@@ -52,9 +50,20 @@ export function inputsToSign(transaction: BitcoinTransaction, publicKey: Uint8Ar
     maps.unsigned,
     inputs.map(({ spent }) => spent),
   );
-  return unsigned.flatMap(([index, { spend, spent }]) =>
-    spend === undefined ? [] : [inputToSign(index, spend, spent.value, sighashes)],
+  return unsigned.map(({ index, spend, value }) => inputToSign(index, spend, value, sighashes));
+}
+
+/** What a public key spends in a transaction: whether anything, and the inputs that it has not signed yet. */
+export function spendsOf(
+  { maps, inputs }: BitcoinTransaction,
+  publicKey: Uint8Array,
+): { isOwner: boolean; unsigned: { index: number; spend: Spend; value: bigint }[] } {
+  const owns = ownershipOf(publicKey);
+  const owned = inputs.flatMap(({ spend, spent: { value } }, index) =>
+    spend !== undefined && owns(spend) ? [{ index, spend, value }] : [],
   );
+  const unsigned = owned.filter(({ index, spend }) => !hasSignature(maps.inputs[index] ?? [], spend, publicKey));
+  return { isOwner: owned.length > 0, unsigned };
 }
 
 /** Which spends a public key is asked for. */
@@ -77,8 +86,8 @@ function ownershipOf(publicKey: Uint8Array): (spend: Spend) => boolean {
   };
 }
 
-function hasSignature(map: PsbtMap, { spend }: BitcoinInput, publicKey: Uint8Array): boolean {
-  if (spend?.type === "P2TR") return map.some(({ type }) => type === IN_TAP_KEY_SIG);
+function hasSignature(map: PsbtMap, spend: Spend, publicKey: Uint8Array): boolean {
+  if (spend.type === "P2TR") return map.some(({ type }) => type === IN_TAP_KEY_SIG);
   return map.some(({ type, keyData }) => type === IN_PARTIAL_SIG && keyData.equals(publicKey));
 }
 
@@ -122,7 +131,7 @@ export function insertSignatures(
     const input = inputs[index];
     if (map === undefined || input?.spend === undefined)
       throw new RangeError(`there is nothing to sign in input ${index}`);
-    if (hasSignature(map, input, publicKey)) throw new RangeError(`input ${index} has a signature already`);
+    if (hasSignature(map, input.spend, publicKey)) throw new RangeError(`input ${index} has a signature already`);
     signed[index] = withRecord(map, signatureRecord(input.spend, publicKey, signature));
   }
   return serializePsbt({ ...maps, inputs: signed });

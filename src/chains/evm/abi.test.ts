@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { type AbiParameter, decodeAbiParameters, encodeAbiParameters, getAddress } from "viem";
 import { toHex } from "../../kernel/bytes.ts";
-import { type AbiValue, decodeAbi, parseAbiType } from "./abi.ts";
+import { type AbiValue, decodeAbi, parseAbiType, signatureOf } from "./abi.ts";
 import { refusalOf } from "./payload.ts";
 
 type Parameter = { type: string; components?: readonly Parameter[] };
@@ -173,7 +173,9 @@ test("values at the ends of their ranges", () => {
 
 test("names of types as signatures have them", () => {
   const components = [{ type: "address" }, { type: "tuple[2]", components: [{ type: "uint256[]" }] }];
-  assert.equal(typeOf({ type: "tuple[][3]", components }).name, "(address,(uint256[])[2])[][3]");
+  assert.equal(signatureOf(typeOf({ type: "tuple[][3]", components })), "(address,(uint256[])[2])[][3]");
+  const elementary = ["bool", "uint8", "int256", "bytes", "bytes24", "function", "string", "address"];
+  for (const type of elementary) assert.equal(signatureOf(typeOf({ type })), type);
 });
 
 test("types that no contract has are refused", () => {

@@ -9,17 +9,19 @@ export type AbiValue = string | bigint | boolean | readonly AbiValue[];
 
 /** A type of the contract ABI. `headLength`: the bytes it takes where it stands; `isDynamic`: those are an offset. */
 export type AbiType = {
-  /** As it stands in a function's signature: tuples are written out, `(address,uint256)[]`. */
-  readonly name: string;
   readonly isDynamic: boolean;
   readonly headLength: number;
   readonly form:
-    | { readonly kind: "integer"; readonly signed: boolean; readonly bits: number }
-    | { readonly kind: "address" | "bool" | "bytes" | "string" }
-    | { readonly kind: "fixedBytes"; readonly length: number }
+    | ElementaryForm
     | { readonly kind: "array"; readonly element: AbiType; readonly length: number | undefined }
     | { readonly kind: "tuple"; readonly members: readonly AbiType[] };
 };
+
+type ElementaryForm = { readonly name: string } & (
+  | { readonly kind: "integer"; readonly signed: boolean; readonly bits: number }
+  | { readonly kind: "address" | "bool" | "bytes" | "string" }
+  | { readonly kind: "fixedBytes"; readonly length: number }
+);
 
 const WORD = 32;
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -56,12 +58,13 @@ function parseTuple(components: unknown, place: string, refuse: Refuse): AbiType
 /** The tuple of these types; the parameters of a function are one too. */
 export function tupleOf(members: readonly AbiType[]): AbiType {
   const isDynamic = members.some((member) => member.isDynamic);
-  return {
-    name: `(${members.map((member) => member.name).join(",")})`,
-    isDynamic,
-    headLength: isDynamic ? WORD : headOf(members),
-    form: { kind: "tuple", members },
-  };
+  return { isDynamic, headLength: isDynamic ? WORD : headOf(members), form: { kind: "tuple", members } };
+}
+
+/** A type as it stands in a function's signature: tuples are written out, `(address,uint256)[]`. */
+export function signatureOf({ form }: AbiType): string {
+  if (form.kind === "tuple") return `(${form.members.map(signatureOf).join(",")})`;
+  return form.kind === "array" ? `${signatureOf(form.element)}[${form.length ?? ""}]` : form.name;
 }
 
 const headOf = (types: readonly AbiType[]): number => types.reduce((sum, { headLength }) => sum + headLength, 0);
@@ -73,29 +76,35 @@ function withDimensions(type: string, inner: AbiType): AbiType {
   const element = withDimensions(array.element, inner);
   const isDynamic = length === undefined || element.isDynamic;
   return {
-    name: `${element.name}[${length ?? ""}]`,
     isDynamic,
     headLength: isDynamic ? WORD : length * element.headLength,
     form: { kind: "array", element, length },
   };
 }
 
+/** There are about a hundred, and interfaces name them thousands of times. */
+const elementaryTypes = new Map<string, AbiType>();
+
 function parseElementary(name: string, place: string, refuse: Refuse): AbiType {
+  const known = elementaryTypes.get(name);
+  if (known) return known;
   const form = elementaryForm(name);
   if (form === undefined) {
     const hint = name === "uint" || name === "int" ? `; write "${name}256"` : "";
     return refuse(`${place}.type`, `has the unknown type "${printable(name)}"${hint}`);
   }
-  return { name, isDynamic: name === "bytes" || name === "string", headLength: WORD, form };
+  const type = { isDynamic: name === "bytes" || name === "string", headLength: WORD, form };
+  elementaryTypes.set(name, type);
+  return type;
 }
 
-function elementaryForm(name: string): AbiType["form"] | undefined {
-  if (name === "address" || name === "bool" || name === "bytes" || name === "string") return { kind: name };
-  if (name === "function") return { kind: "fixedBytes", length: FUNCTION_LENGTH };
+function elementaryForm(name: string): ElementaryForm | undefined {
+  if (name === "address" || name === "bool" || name === "bytes" || name === "string") return { name, kind: name };
+  if (name === "function") return { name, kind: "fixedBytes", length: FUNCTION_LENGTH };
   const integer = integerOf(name);
-  if (integer !== undefined) return { kind: "integer", ...integer };
+  if (integer !== undefined) return { name, kind: "integer", ...integer };
   const length = fixedBytesOf(name);
-  return length === undefined ? undefined : { kind: "fixedBytes", length };
+  return length === undefined ? undefined : { name, kind: "fixedBytes", length };
 }
 
 /**

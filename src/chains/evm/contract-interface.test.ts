@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { type Abi, encodeFunctionData, erc20Abi, erc721Abi, multicall3Abi, toFunctionSelector } from "viem";
 import { KeysteadError } from "../../kernel/errors.ts";
 import { MAX_CONTRACT_FUNCTIONS, MAX_SMART_CONTRACT_INTERFACE_BYTES } from "../../kernel/limits.ts";
+import { memorySizeOf } from "../../kernel/memory-size.ts";
 import { decodeCall, parseContractInterface } from "./contract-interface.ts";
 
 const parse = (abi: unknown) => parseContractInterface(JSON.stringify(abi), "parameters.smartContractInterface");
@@ -132,12 +133,48 @@ test("interfaces that cannot be read are refused with the place", () => {
       "it has more than 2000 functions",
     ],
     ["a".repeat(MAX_SMART_CONTRACT_INTERFACE_BYTES), "it is longer than 409600 bytes"],
+    [
+      f(...Array.from({ length: 1250 }, () => ({ type: `bool${"[]".repeat(16)}` }))),
+      "it has more than 20000 lists and array dimensions together",
+    ],
   ];
   for (const [abi, reason] of refused) {
     const message = `invalid request body: \`parameters.smartContractInterface\` is not valid JSON ABI: ${reason}`;
     assert.throws(() => parse(abi), { code: "FIELD_INVALID", message });
   }
 });
+
+test("no interface that is accepted takes much memory, however it is written", () => {
+  const nested = (depth: number, inner: string): string =>
+    depth === 0 ? inner : `{"type":"tuple","components":[${nested(depth - 1, inner)},{"type":"bool"}]}`;
+  const manyBools = Array.from({ length: 20_000 }, () => '{"type":"bool"}').join(",");
+  const shapes: [name: string, json: string][] = [
+    ["parameters", functionOf(filled(() => '{"type":"bool"}'))],
+    ["dimensions", functionOf(filled(() => `{"type":"bool${"[]".repeat(16)}"}`, 1249))],
+    ["arrays that differ", functionOf(filled((index) => `{"type":"bool[${index + 1}]"}`))],
+    ["tuples", functionOf(filled(() => '{"type":"tuple","components":[{"type":"bool"}]}', 9000))],
+    ["tuples inside one another", functionOf(nested(27, `{"type":"tuple","components":[${manyBools}]}`))],
+    ["functions", `[${filled((index) => `{"name":"f${index}"}`, MAX_CONTRACT_FUNCTIONS)}]`],
+  ];
+  for (const [name, json] of shapes) {
+    const size = memorySizeOf(parseContractInterface(json, "x"));
+    assert(size < 4 * 1024 * 1024, `${name}: ${size} bytes for ${json.length} characters`);
+  }
+});
+
+const functionOf = (inputs: string): string => `[{"name":"f","inputs":[${inputs}]}]`;
+
+/** As many elements of a list as an interface has room for, or `most`. */
+function filled(element: (index: number) => string, most = Number.POSITIVE_INFINITY): string {
+  const elements: string[] = [];
+  for (let length = 100; elements.length < most; ) {
+    const next = element(elements.length);
+    length += next.length + 1;
+    if (length > MAX_SMART_CONTRACT_INTERFACE_BYTES) break;
+    elements.push(next);
+  }
+  return elements.join(",");
+}
 
 test("the text must be strict JSON", () => {
   const message = "invalid request body: `x` is not valid JSON ABI: ";

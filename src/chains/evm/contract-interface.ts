@@ -1,8 +1,8 @@
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import { toHex } from "../../kernel/bytes.ts";
 import { printable } from "../../kernel/json.ts";
-import { MAX_CONTRACT_FUNCTIONS, MAX_SMART_CONTRACT_INTERFACE_BYTES } from "../../kernel/limits.ts";
-import { type AbiType, type AbiValue, decodeAbi, parseAbiType, tupleOf } from "./abi.ts";
+import { MAX_ABI_LISTS, MAX_CONTRACT_FUNCTIONS, MAX_SMART_CONTRACT_INTERFACE_BYTES } from "../../kernel/limits.ts";
+import { type AbiType, type AbiValue, decodeAbi, parseAbiType, signatureOf, tupleOf } from "./abi.ts";
 import { isJsonObject, type JsonObject, parseJsonText, type Refuse, refusalOf } from "./payload.ts";
 
 type ContractFunction = {
@@ -35,10 +35,19 @@ export function parseContractInterface(json: string, field: string): ContractInt
   if (Buffer.byteLength(json) > MAX_SMART_CONTRACT_INTERFACE_BYTES) {
     refuse("it", `is longer than ${MAX_SMART_CONTRACT_INTERFACE_BYTES} bytes`);
   }
+  refuseManyLists(json, refuse);
   const value = parseJsonText(json, refuse);
   const entries = isJsonObject(value) ? value.abi : value;
   if (!Array.isArray(entries)) return refuse("it", "must be a list of ABI entries, or an object with that as `abi`");
   return readFunctions(entries, isJsonObject(value) ? "abi" : "", refuse);
+}
+
+/** A dimension takes two characters of the text and becomes an object of its own. */
+function refuseManyLists(json: string, refuse: Refuse): void {
+  let lists = 0;
+  for (let at = json.indexOf("["); at !== -1; at = json.indexOf("[", at + 1)) {
+    if (++lists > MAX_ABI_LISTS) refuse("it", `has more than ${MAX_ABI_LISTS} lists and array dimensions together`);
+  }
 }
 
 function readFunctions(entries: readonly unknown[], place: string, refuse: Refuse): ContractInterface {
@@ -88,7 +97,7 @@ function nameOf({ name = "" }: JsonObject, index: number, place: string, refuse:
 }
 
 function selectorOf({ name, parameters }: ContractFunction): string {
-  const signature = name + tupleOf(parameters.map(({ type }) => type)).name;
+  const signature = name + signatureOf(tupleOf(parameters.map(({ type }) => type)));
   return `0x${toHex(keccak_256(Buffer.from(signature)).subarray(0, 4))}`;
 }
 

@@ -9,7 +9,7 @@ export type TypedDataTypes = ReadonlyMap<string, readonly TypedDataMember[]>;
 export const DOMAIN_TYPE = "EIP712Domain";
 
 /** The domain's fields in their one order (EIP-712, "Definition of domainSeparator"). */
-const DOMAIN_MEMBERS: readonly TypedDataMember[] = [
+export const DOMAIN_MEMBERS: readonly TypedDataMember[] = [
   { name: "name", type: "string" },
   { name: "version", type: "string" },
   { name: "chainId", type: "uint256" },

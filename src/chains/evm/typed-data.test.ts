@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { toHex } from "../../kernel/bytes.ts";
 import { KeysteadError } from "../../kernel/errors.ts";
 import { MAX_PAYLOAD_LENGTH } from "../../kernel/limits.ts";
-import { hashTypedData, parseTypedData } from "./typed-data.ts";
+import { hashTypedData, parseTypedData, standardDomain } from "./typed-data.ts";
 
 type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 type Data = {
@@ -247,6 +247,42 @@ const dataArbitrary: fc.Arbitrary<Data> = typesArbitrary.chain((types) =>
     message: structArbitrary(types.Order ?? [], types),
   }),
 );
+
+test("the domain's members count under the types that EIP-712 gives them alone", () => {
+  const address = "0x3535353535353535353535353535353535353535";
+  const standard = {
+    name: ["string", "Permits"],
+    version: ["string", "1"],
+    chainId: ["uint256", 1],
+    verifyingContract: ["address", address],
+    salt: ["bytes32", `0x${"ab".repeat(32)}`],
+  } as const;
+  const others: [name: keyof typeof standard, type: string, value: Json][] = [
+    ["name", "bytes", "0x35"],
+    ["name", "string[]", ["Permits"]],
+    ["version", "bytes1", "0x31"],
+    ["version", "uint256", 1],
+    ["chainId", "string", "1"],
+    ["chainId", "uint64", 1],
+    ["chainId", "int256", 1],
+    ["verifyingContract", "string", address],
+    ["verifyingContract", "bytes", address],
+    ["verifyingContract", "bytes20", address],
+    ["salt", "string", "salt"],
+  ];
+  const domainOf = (members: Record<string, readonly [type: string, value: Json]>) => {
+    const types = Object.entries(members).map(([name, [type]]) => ({ name, type }));
+    const domain = Object.fromEntries(Object.entries(members).map(([name, [, value]]) => [name, value]));
+    const data = { types: { EIP712Domain: types }, primaryType: "EIP712Domain", domain };
+    return standardDomain(parseTypedData(JSON.stringify(data), "parameters.payload"));
+  };
+  const all = { name: "Permits", version: "1", chainId: 1n, verifyingContract: address, salt: standard.salt[1] };
+  assert.deepEqual(domainOf(standard), all);
+  for (const [name, type, value] of others) {
+    const { [name]: left, ...rest } = all;
+    assert.deepEqual(domainOf({ ...standard, [name]: [type, value] }), rest, `${name} as ${type}, not ${left}`);
+  }
+});
 
 test("random typed data hashes as the naive encoder says", () => {
   fc.assert(

@@ -12,6 +12,7 @@ import {
 } from "./payload.ts";
 import {
   arrayOf,
+  DOMAIN_MEMBERS,
   DOMAIN_TYPE,
   encodeType,
   fixedBytesOf,
@@ -37,6 +38,15 @@ export type TypedData = {
   readonly message: TypedDataStruct;
 };
 
+/** The domain's members as EIP-712 defines them. */
+export type StandardDomain = {
+  readonly name?: string;
+  readonly version?: string;
+  readonly chainId?: bigint;
+  readonly verifyingContract?: string;
+  readonly salt?: string;
+};
+
 /**
  * Parses and checks the JSON text of EIP-712 typed data `{types, primaryType, domain, message}`. What no type mentions is
  * left out of the result. `field` names the request's field in errors.
@@ -60,6 +70,15 @@ export function parseTypedData(json: string, field: string): TypedData {
     domain: read.struct(DOMAIN_TYPE, domain, "domain"),
     message: primaryType === DOMAIN_TYPE ? {} : read.struct(primaryType, message, "message"),
   };
+}
+
+/** The domain's members that are declared with the types that EIP-712 gives them; under another type a name may say anything. */
+export function standardDomain({ types, domain }: TypedData): StandardDomain {
+  const declared = types.get(DOMAIN_TYPE) ?? [];
+  const standard = DOMAIN_MEMBERS.filter(({ name, type }) =>
+    declared.some((member) => member.name === name && member.type === type),
+  );
+  return Object.fromEntries(standard.map(({ name }) => [name, domain[name]]));
 }
 
 /**

@@ -28,8 +28,12 @@ export type TypeDefinition =
 
 export type TypeDefinitions = ReadonlyMap<string, TypeDefinition>;
 
-const INTEGER = /^([ui])(8|16|32|64|128|256)$/;
+/** One object each, however often an interface names it. */
 const PLAIN = new Map<string, BorshType>([
+  ...[1, 2, 4, 8, 16, 32].flatMap((bytes): [string, BorshType][] => [
+    [`u${8 * bytes}`, { kind: "integer", signed: false, bytes }],
+    [`i${8 * bytes}`, { kind: "integer", signed: true, bytes }],
+  ]),
   ["bool", { kind: "bool" }],
   ["bytes", { kind: "bytes" }],
   ["string", { kind: "string" }],
@@ -145,8 +149,6 @@ function parseType(value: unknown, place: string, refuse: Refuse): BorshType {
 }
 
 function parsePlainType(name: string, place: string, refuse: Refuse): BorshType {
-  const [, sign, bits] = INTEGER.exec(name) ?? [];
-  if (bits !== undefined) return { kind: "integer", signed: sign === "i", bytes: Number(bits) / 8 };
   return PLAIN.get(name) ?? refuse(place, `is the unknown type "${printable(name)}"`);
 }
 

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { KeysteadError } from "../../kernel/errors.ts";
 import { MAX_SMART_CONTRACT_INTERFACE_BYTES } from "../../kernel/limits.ts";
+import { memorySizeOf } from "../../kernel/memory-size.ts";
 import { decodeInstruction, parseProgramInterface } from "./program-interface.ts";
 
 const FIELD = "parameters.smartContractInterface";
@@ -268,6 +269,65 @@ test("names of groups inside one another do not grow with the interface", () => 
     members,
   );
   assert.throws(() => parse(withAccounts(...nested)), { code: "FIELD_INVALID" });
+});
+
+test("the names of all accounts are bounded together, as each has those of its groups", () => {
+  const group = (count: number) => ({
+    name: "g".repeat(199),
+    accounts: Array.from({ length: count }, (_, index) => ({ name: `m${String(index).padStart(49, "0")}` })),
+  });
+  const most = Math.floor(MAX_SMART_CONTRACT_INTERFACE_BYTES / 250);
+  assert.equal(parse(withAccounts(group(most))).instructions[0]?.accounts.length, most);
+  const message = `invalid request body: \`${FIELD}\` is not valid Anchor IDL: instructions have names of accounts, with their groups, of more than 409600 characters together`;
+  assert.throws(() => parse(withAccounts(group(most + 1))), { code: "FIELD_INVALID", message });
+});
+
+test("no interface that is accepted takes much memory, however it is written", () => {
+  const vec = (depth: number): string => (depth === 0 ? '"u8"' : `{"vec":${vec(depth - 1)}}`);
+  const filled = (element: (index: number) => string): string => {
+    const elements: string[] = [];
+    for (let length = 200; ; ) {
+      const next = element(elements.length);
+      length += next.length + 1;
+      if (length > MAX_SMART_CONTRACT_INTERFACE_BYTES) return elements.join(",");
+      elements.push(next);
+    }
+  };
+  const go = (accounts: string, args: string) =>
+    `{"types":[],"instructions":[{"name":"go","accounts":[${accounts}],"args":[${args}]}]}`;
+  const shapes: [name: string, json: string][] = [
+    [
+      "accounts",
+      go(
+        filled((index) => `{"name":"${index}"}`),
+        "",
+      ),
+    ],
+    [
+      "arguments",
+      go(
+        "",
+        filled((index) => `{"name":"${index}","type":"u8"}`),
+      ),
+    ],
+    [
+      "types in one another",
+      go(
+        "",
+        filled((index) => `{"name":"${index}","type":${vec(40)}}`),
+      ),
+    ],
+    ["a tuple", go("", `{"name":"a","type":{"tuple":[${filled(() => '"u8"')}]}}`)],
+    ["structs", `{"types":[${filled((i) => `{"name":"${i}","type":{"kind":"struct"}}`)}],"instructions":[]}`],
+    [
+      "variants",
+      `{"types":[{"name":"e","type":{"kind":"enum","variants":[${filled((i) => `{"name":"${i}","fields":[]}`)}]}}],"instructions":[]}`,
+    ],
+  ];
+  for (const [name, json] of shapes) {
+    const size = memorySizeOf(parseProgramInterface(json, FIELD));
+    assert(size < 4 * 1024 * 1024, `${name}: ${size} bytes for ${json.length} characters`);
+  }
 });
 
 test("any JSON is refused with FIELD_INVALID or accepted, never a crash", () => {

@@ -62,6 +62,7 @@ export function parseProgramInterface(json: string, field: string): ProgramInter
   );
   checkNames(instructions, "instructions", refuse);
   checkDiscriminators(instructions, refuse);
+  checkAccountNames(instructions, refuse);
   return { instructions, definitions };
 }
 
@@ -72,7 +73,7 @@ function parseInstruction(
   refuse: Refuse,
 ): Instruction {
   const name = nameOf(instruction, place, refuse);
-  const accounts = parseAccounts(ownValue(instruction, "accounts"), `${place}.accounts`, refuse);
+  const accounts = parseAccounts(ownValue(instruction, "accounts"), `${place}.accounts`, "", refuse);
   checkNames(
     accounts.map((account) => ({ name: account })),
     `${place}.accounts`,
@@ -86,16 +87,25 @@ function parseInstruction(
   return { name, discriminator, accounts, arguments: fields };
 }
 
-/** The names of accounts in their order, those of groups among them. */
-function parseAccounts(value: unknown, place: string, refuse: Refuse): string[] {
+/** The names of accounts in their order, those of groups among them, each with the `group` around it. */
+function parseAccounts(value: unknown, place: string, group: string, refuse: Refuse): string[] {
   return listOf(value, place, refuse).flatMap((each, index) => {
     const account = objectOf(each, `${place}[${index}]`, refuse);
-    const name = nameOf(account, `${place}[${index}]`, refuse);
+    const own = nameOf(account, `${place}[${index}]`, refuse);
+    const name = group === "" ? own : checkName(`${group}.${own}`, place, refuse);
     const members = ownValue(account, "accounts");
-    if (members === undefined) return [name];
-    const inner = `${place}[${index}].accounts`;
-    return parseAccounts(members, inner, refuse).map((member) => checkName(`${name}.${member}`, inner, refuse));
+    return members === undefined ? [name] : parseAccounts(members, `${place}[${index}].accounts`, name, refuse);
   });
+}
+
+/** A group's name stands once in the JSON, and in each name of its accounts. */
+function checkAccountNames(instructions: readonly Instruction[], refuse: Refuse): void {
+  let length = 0;
+  for (const { accounts } of instructions) for (const name of accounts) length += name.length;
+  if (length > MAX_SMART_CONTRACT_INTERFACE_BYTES) {
+    const limit = MAX_SMART_CONTRACT_INTERFACE_BYTES;
+    refuse("instructions", `have names of accounts, with their groups, of more than ${limit} characters together`);
+  }
 }
 
 function parseDiscriminator(value: unknown, place: string, refuse: Refuse): string {

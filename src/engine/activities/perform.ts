@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import type { KeysteadError } from "../../kernel/errors.ts";
+import { KeysteadError } from "../../kernel/errors.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import { backOffMs, enqueue, type JobContext, type JobKind, type JobResult, job } from "../jobs/jobs.ts";

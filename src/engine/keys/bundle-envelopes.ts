@@ -71,10 +71,25 @@ export async function sealedEnvelope(
   return envelope as string;
 }
 
-/** The keys that envelopes are verified with, the present one first, as `dangerouslyOverrideSignerPublicKey` takes them. */
-async function bundleVerificationKeys(read: Reader, now: number): Promise<{ keyId: string; publicKey: string }[]> {
+/** A key that envelopes are verified with, in the two forms in which clients take it. */
+interface BundleVerificationKey {
+  keyId: string;
+  /** The uncompressed point, as `dangerouslyOverrideSignerPublicKey` takes it. */
+  publicKey: string;
+  /**
+   * A key to encrypt to and one to verify with, one after the other: 130 bytes, as `QuorumPublicKey` takes them. Clients look at
+   * the second alone. Nothing is ever encrypted to a key of the whole installation, so the first is the same point.
+   */
+  quorumPublicKey: string;
+}
+
+/** The present one first. */
+async function bundleVerificationKeys(read: Reader, now: number): Promise<BundleVerificationKey[]> {
   const keys = await publishedServiceKeys(read, bundleKey, now);
-  return keys.map(({ id, publicKey }) => ({ keyId: id, publicKey: uncompressed(publicKey) }));
+  return keys.map(({ id, publicKey: compressed }) => {
+    const publicKey = uncompressed(compressed);
+    return { keyId: id, publicKey, quorumPublicKey: publicKey + publicKey };
+  });
 }
 
 const uncompressed = (publicKey: string): string =>

@@ -34,7 +34,10 @@ export interface NewImportKey {
 
 type Asking = Pick<PrepareContext<unknown, "createImportKeys" | "sign">, "read" | "organization" | "signer">;
 
-/** Has the signer make import keys for a user, without storing them. */
+/**
+ * Has the signer make import keys, without storing them. `userId` is whom clients are told that they are for: '' for a secret,
+ * which belongs to the organization.
+ */
 export async function makeImportKeys(
   { read, organization, signer }: Asking,
   userId: string,
