@@ -43,6 +43,13 @@ module.exports = {
       from: { path: "^src/", pathNot: "^src/signer/process/" },
       to: { path: "^src/signer/process/" },
     },
+    {
+      name: "libsecp256k1-or-nothing",
+      comment: "The package falls back to an implementation in JavaScript; src/crypto/secp256k1.ts loads its binding alone.",
+      severity: "error",
+      from: { path: "^src/", pathNot: ["^src/crypto/secp256k1\\.ts$", "\\.test\\.ts$"] },
+      to: { path: "node_modules/(@types/)?secp256k1/" },
+    },
     { name: "no-cycles", severity: "error", from: { path: "^src/" }, to: { circular: true } },
     { name: "product-without-tests", severity: "error", from: { path: "^src/", pathNot: "\\.test\\.ts$" }, to: { path: "^(test|bench)/" } },
   ],

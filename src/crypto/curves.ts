@@ -1,6 +1,6 @@
 import { createECDH, ECDH } from "node:crypto";
 import { p256 } from "@noble/curves/nist.js";
-import secp256k1 from "secp256k1";
+import { secp256k1 } from "./secp256k1.ts";
 
 export type Curve = "CURVE_SECP256K1" | "CURVE_ED25519" | "CURVE_P256";
 /** The curves whose public keys have a compressed and an uncompressed form (SEC 1, section 2.3.3). */

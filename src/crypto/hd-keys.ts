@@ -1,9 +1,9 @@
 import { createHmac } from "node:crypto";
 import { p256 } from "@noble/curves/nist.js";
-import secp256k1 from "secp256k1";
 import { wipe } from "../kernel/bytes.ts";
 import { type Curve, compressedPublicKey, isSecretInRange, type WeierstrassCurve } from "./curves.ts";
 import type { PathLevel } from "./hd-path.ts";
+import { secp256k1 } from "./secp256k1.ts";
 
 /** A key that has children: 32 bytes each. The caller wipes both. */
 export interface HdNode {

@@ -1,7 +1,7 @@
 import { createPublicKey, ECDH, type KeyObject } from "node:crypto";
 import { ed25519 } from "@noble/curves/ed25519.js";
-import secp256k1 from "secp256k1";
 import { recentlyUsed } from "../kernel/recently-used.ts";
+import { secp256k1 } from "./secp256k1.ts";
 
 /** Curves of API keys, in the words of the wire. */
 export type ApiKeyCurve = "API_KEY_CURVE_P256" | "API_KEY_CURVE_SECP256K1" | "API_KEY_CURVE_ED25519";

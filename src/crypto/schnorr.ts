@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import secp256k1 from "secp256k1";
 import { toHex, wipe } from "../kernel/bytes.ts";
+import { secp256k1 } from "./secp256k1.ts";
 
 /** Schnorr signatures (BIP-340) and the tweak of Taproot keys (BIP-341), over the scalars and points of libsecp256k1. */
 

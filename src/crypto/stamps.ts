@@ -1,5 +1,4 @@
 import { keccak_256 } from "@noble/hashes/sha3.js";
-import secp256k1 from "secp256k1";
 import { bytesFromBase64Url, bytesFromHex } from "../kernel/bytes.ts";
 import { fail } from "../kernel/errors.ts";
 import { MAX_STAMP_BYTES } from "../kernel/limits.ts";
@@ -7,6 +6,7 @@ import { nextTurn } from "../kernel/next-turn.ts";
 import { P256_ORDER, parseEcdsaDer, SECP256K1_ORDER } from "./ecdsa-der.ts";
 import { parseJsonObject, stringField } from "./json-object.ts";
 import { type ApiKeyCurve, parsePublicKey } from "./public-keys.ts";
+import { secp256k1 } from "./secp256k1.ts";
 import { verifySignature } from "./verify-signature.ts";
 
 /** Signature schemes of the `X-Stamp` header, in the words of the wire. */

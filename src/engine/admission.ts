@@ -9,7 +9,7 @@ import {
 } from "../kernel/limits.ts";
 import { type RecentlyUsed, recentlyUsed } from "../kernel/recently-used.ts";
 import { TokenBuckets } from "../kernel/token-buckets.ts";
-import { Turns } from "../kernel/turns.ts";
+import { Places } from "../kernel/places.ts";
 import type { Principal } from "./identity/authenticate.ts";
 
 /** Requests a second; 0 is any number. */
@@ -30,8 +30,8 @@ export class Admission {
   readonly #organizations: TokenBuckets;
   readonly #credentials: TokenBuckets;
   readonly #failures: TokenBuckets;
-  readonly #identifying = new Turns(MAX_IDENTIFICATIONS_OF_ONE_SENDER);
-  readonly #working = new Turns(MAX_REQUESTS_OF_ONE_ORGANIZATION);
+  readonly #identifying = new Places(MAX_IDENTIFICATIONS_OF_ONE_SENDER);
+  readonly #working = new Places(MAX_REQUESTS_OF_ONE_ORGANIZATION);
   /** Credentials that were verified lately: strangers who fail at the same address do not lock them out. */
   readonly #verified: RecentlyUsed<true> = recentlyUsed({ entries: MAX_RATE_BUCKETS });
 

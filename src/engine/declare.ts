@@ -151,7 +151,7 @@ export interface ActivityDeclaration<
   versions?: Record<number, OlderVersion<Static<I>, Static<R>>>;
   subject: (intent: Static<I>) => Subject;
   /** Rules on the intent alone that a schema cannot say; it throws. Nobody has been authorized yet, so it stays cheap. */
-  check?: (intent: Static<I>, services: CheckContext<Needs>) => void;
+  check?: (intent: Static<I>, services: CheckContext<Needs>) => void | Promise<void>;
   /**
    * What will be done outside, settled before anybody decides on it: a nonce, a fee, a quote. It is read once, when the
    * activity is submitted, and kept with it: policies see what is planned, and what is planned is what is done.

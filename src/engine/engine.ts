@@ -37,6 +37,8 @@ export interface RequestOrigin {
   remoteAddress: string | undefined;
   /** Told who sends it, once that is known. */
   onPrincipal: (principal: Principal) => void;
+  /** Whether the client still waits for the answer. */
+  isWanted: () => boolean;
 }
 
 /** The answer, before the wire rules: `activity` and `activities` members carry times in milliseconds. */
@@ -58,7 +60,7 @@ export function createEngine(options: EngineOptions): Engine {
   const activities = { registry, database, signer, observer, services };
 
   function accept(operation: Operation, origin: RequestOrigin): (body: Buffer) => Promise<Answer> {
-    const { stamps, remoteAddress, onPrincipal } = origin;
+    const { stamps, remoteAddress, onPrincipal, isWanted } = origin;
     const stamp = decodeStamp(stamps);
     refuseUnfitKind(stamp.kind, operation.noun);
     admission.refuseFailing(remoteAddress, stamp.kind.keyOf(stamp.decoded));
@@ -68,7 +70,7 @@ export function createEngine(options: EngineOptions): Engine {
       onPrincipal(known.principal);
       const leave = await admission.enter(known.principal, body.length);
       try {
-        return await handle(operation, known);
+        return await handle(operation, known, isWanted);
       } finally {
         leave();
       }
@@ -94,7 +96,11 @@ export function createEngine(options: EngineOptions): Engine {
     }
   }
 
-  async function handle(operation: Operation, { body, organizationId, principal, now }: KnownRequest): Promise<Answer> {
+  async function handle(
+    operation: Operation,
+    { body, organizationId, principal, now }: KnownRequest,
+    isWanted: () => boolean,
+  ): Promise<Answer> {
     const parsed = await parseBody(body, organizationId);
     refuseOtherKind(operation, principal);
 
@@ -108,15 +114,15 @@ export function createEngine(options: EngineOptions): Engine {
       }
       case "activity": {
         refuseOtherOrganization(principal);
-        const submission = parseSubmission(operation, parsed, now, servicesFor(services, operation.needs));
-        const ballot = { principal, message: body.toString(), now, id: identifiers() };
+        const submission = await parseSubmission(operation, parsed, now, servicesFor(services, operation.needs));
+        const ballot = { principal, message: body.toString(), now, id: identifiers(), isWanted };
         return { activity: await submit(activities, operation, submission, fingerprintOf(body), ballot) };
       }
       case "vote": {
         refuseOtherOrganization(principal);
         const { fingerprint } = parseVote(operation.type, parsed, now);
         const { selection } = operation;
-        const ballot = { principal, message: body.toString(), now, id: identifiers(), selection };
+        const ballot = { principal, message: body.toString(), now, id: identifiers(), isWanted, selection };
         return { activity: await castVote(activities, fingerprint, ballot) };
       }
     }

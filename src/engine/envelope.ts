@@ -61,12 +61,12 @@ export interface Submission {
 }
 
 /** @throws KeysteadError naming the field */
-export function parseSubmission(
+export async function parseSubmission(
   operation: ActivityOperation,
   body: Record<string, unknown>,
   now: number,
   services: object,
-): Submission {
+): Promise<Submission> {
   const type = stringOf(body, "type");
   const version = operation.versions.get(type) ?? refuseType([...operation.versions.keys()]);
   checkLiveness(stringOf(body, "timestampMs"), now);
@@ -77,7 +77,7 @@ export function parseSubmission(
   }
   validate(version.intent, parameters, "parameters");
   const intent = version.upgrade(parameters);
-  operation.check(intent, services);
+  await operation.check(intent, services);
   return { version, parameters, intent, generateAppProofs };
 }
 

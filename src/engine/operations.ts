@@ -170,7 +170,7 @@ export interface ActivityOperation extends Wants {
   versions: ReadonlyMap<string, ActivityVersion>;
   subject: (intent: unknown) => Subject;
   policyFacts: (context: ActivityContext & { read: Reader }) => Promise<PolicyFacts>;
-  check: (intent: unknown, services: object) => void;
+  check: (intent: unknown, services: object) => void | Promise<void>;
   plan?: { schema: TSchema; make: (context: Omit<PreparingContext, "plan">) => Promise<unknown> };
   prepare?: (context: PreparingContext) => Promise<unknown>;
   addresses: (context: { intent: unknown; prepared: unknown }) => readonly AddressReference[];

@@ -33,7 +33,7 @@ function routeOf(operation: Operation, { engine, log, activityTimes, onAnswer }:
       const stamps = Object.fromEntries(credentialKinds.map(({ header }) => [header, joined(headers[header])]));
       const onPrincipal = ({ organization, actor }: Principal) =>
         head.note({ organizationId: organization.id, userId: actor.userId });
-      const run = engine.accept(operation, { stamps, remoteAddress, onPrincipal });
+      const run = engine.accept(operation, { stamps, remoteAddress, onPrincipal, isWanted: head.isWanted });
       return async (body) => {
         try {
           const answer = renderAnswer(await run(body), activityTimesFor(headers, activityTimes));

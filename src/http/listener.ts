@@ -46,6 +46,8 @@ export interface RequestHead {
   headers: IncomingHttpHeaders;
   /** The client's IP address, from behind the trusted proxies; undefined where it is not known. */
   remoteAddress: string | undefined;
+  /** Whether the client still waits for the answer. */
+  isWanted: () => boolean;
   /** Adds what has become known to the line that is logged of the request. Identifiers and outcomes alone, no secrets. */
   note(facts: Record<string, string>): void;
 }
@@ -241,7 +243,9 @@ class HttpListener implements Listener {
     const { headers } = request.raw;
     const note = (facts: Record<string, string>) => void Object.assign(pass.facts, facts);
     try {
-      pass.respond = route.accept({ id, path: pathOf(request), headers, remoteAddress: pass.remoteAddress, note });
+      const { remoteAddress } = pass;
+      const isWanted = () => !request.raw.socket.destroyed;
+      pass.respond = route.accept({ id, path: pathOf(request), headers, remoteAddress, isWanted, note });
       done();
     } catch (error) {
       done(error as Error);

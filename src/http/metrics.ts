@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { SignerFigures, SignerProcess } from "../signer/client.ts";
 
 /** What an operator watches; names and labels hold operations and outcomes, never identifiers of customers. */
 export interface Metrics {
@@ -7,7 +8,7 @@ export interface Metrics {
   observe(operation: string, status: number, seconds: number): void;
 }
 
-export function createMetrics(signerIsReady: () => boolean): Metrics {
+export function createMetrics(signer: Pick<SignerProcess, "state" | "figures">): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: "keystead_" });
   const requests = new Counter({
@@ -28,9 +29,33 @@ export function createMetrics(signerIsReady: () => boolean): Metrics {
     help: "1 while the signer can sign, 0 while it is down or sealed.",
     registers: [registry],
     collect() {
-      this.set(signerIsReady() ? 1 : 0);
+      this.set(signer.state === "ready" ? 1 : 0);
     },
   });
+  new Gauge({
+    name: "keystead_signer_queue_length",
+    help: "Requests that wait for the signer, those that it has in hand not counted.",
+    registers: [registry],
+    collect() {
+      this.set(signer.figures.waiting);
+    },
+  });
+  const counters: [name: string, help: string, figure: (figures: SignerFigures) => number][] = [
+    ["keystead_signer_busy_seconds_total", "Time that the signer has worked.", ({ busyMs }) => busyMs / 1000],
+    ["keystead_signer_restarts_total", "How often the signer was lost and replaced.", ({ restarts }) => restarts],
+    ["keystead_signer_shed_total", "Requests refused because too much waited for the signer.", ({ shed }) => shed],
+  ];
+  for (const [name, help, figure] of counters) {
+    new Counter({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.reset();
+        this.inc(figure(signer.figures));
+      },
+    });
+  }
   return {
     registry,
     observe(operation, status, seconds) {

@@ -19,9 +19,24 @@ it("gRPC codes and HTTP statuses go together", () => {
     errorCodes.map((code) => new KeysteadError(code, {}, [])).map((e) => [e.grpcCode, e.httpStatus]),
   );
   assert.deepEqual(
-    [3, 5, 6, 7, 13, 14, 16].map((grpc) => pairs.get(grpc)),
-    [400, 404, 409, 403, 500, 503, 401],
+    [1, 3, 5, 6, 7, 13, 14, 16].map((grpc) => pairs.get(grpc)),
+    [499, 400, 404, 409, 403, 500, 503, 401],
   );
+});
+
+it("what may be sent again says so, and when if that is known", () => {
+  const busy = new KeysteadError("SIGNER_BUSY", { retryAfterSeconds: 7 }, []);
+  assert.equal(busy.retryAfterSeconds, 7);
+  assert.match(busy.message, /again in 7 seconds$/);
+  assert.ok(busy.isTransient);
+  for (const code of ["CLIENT_GONE", "SIGNER_UNAVAILABLE"] as const) {
+    const error = new KeysteadError(code, {}, []);
+    assert.ok(error.isTransient, code);
+    assert.equal(error.retryAfterSeconds, undefined);
+  }
+  for (const code of ["QUOTA_EXCEEDED", "FIELD_INVALID"] as const) {
+    assert.ok(!new KeysteadError(code, {}, []).isTransient, code);
+  }
 });
 
 it("a fault in a field is told as a violation too", () => {

@@ -4,6 +4,7 @@
  * internal error and tells the client nothing but a request id.
  */
 
+const CANCELLED = 1;
 const INVALID_ARGUMENT = 3;
 const NOT_FOUND = 5;
 const ALREADY_EXISTS = 6;
@@ -14,6 +15,7 @@ const UNAVAILABLE = 14;
 const UNAUTHENTICATED = 16;
 
 const HTTP_STATUS: Record<number, number> = {
+  [CANCELLED]: 499,
   [INVALID_ARGUMENT]: 400,
   [NOT_FOUND]: 404,
   [ALREADY_EXISTS]: 409,
@@ -171,6 +173,11 @@ const table = {
     "user has exceeded maximum {kind}: at most {limit} per user",
     "RATE_LIMIT_EXCEEDED",
   ],
+  SIGNER_BUSY: [
+    RESOURCE_EXHAUSTED,
+    "too much of this organization's work waits for the signer; nothing was changed, send the request again in {retryAfterSeconds} seconds",
+    "RATE_LIMIT_EXCEEDED",
+  ],
 
   RATE_LIMITED: [
     RESOURCE_EXHAUSTED,
@@ -196,6 +203,7 @@ const table = {
     "INTERNAL",
   ],
   DEADLINE_EXCEEDED: [UNAVAILABLE, "the request could not be completed within {limit}; send it again", "INTERNAL"],
+  CLIENT_GONE: [CANCELLED, "the client closed its connection before its request was carried out", "REQUEST_INVALID"],
   SHUTTING_DOWN: [UNAVAILABLE, "the server is shutting down; send the request again", "INTERNAL"],
   INTERNAL: [INTERNAL, "internal server error ({requestId})", "INTERNAL"],
 } as const satisfies Record<string, readonly [number, string, string, number?]>;
@@ -214,8 +222,10 @@ export class KeysteadError extends Error {
   readonly grpcCode: number;
   readonly turnkeyErrorCode: string;
   readonly details: ErrorDetail[];
-  /** When sending the same again has a chance, where that is known; rounded up for the `Retry-After` header. */
-  retryAfterSeconds?: number;
+  /** Where the same request may succeed after this time: for the header Retry-After. */
+  readonly retryAfterSeconds: number | undefined;
+  /** Whether it is no fault of the request, so that the same one may succeed later. */
+  readonly isTransient: boolean;
 
   constructor(code: ErrorCode, facts: Record<string, string | number>, details: ErrorDetail[]) {
     const [grpcCode, text, turnkeyErrorCode, httpStatus] = table[code] as readonly [number, string, string, number?];
@@ -225,6 +235,8 @@ export class KeysteadError extends Error {
     this.grpcCode = grpcCode;
     this.httpStatus = httpStatus ?? HTTP_STATUS[grpcCode] ?? 500;
     this.turnkeyErrorCode = turnkeyErrorCode;
+    this.retryAfterSeconds = facts.retryAfterSeconds === undefined ? undefined : Number(facts.retryAfterSeconds);
+    this.isTransient = this.httpStatus >= 500 || grpcCode === CANCELLED || this.retryAfterSeconds !== undefined;
     this.details = [...detailsFromFacts(code, facts, this.message), ...details];
   }
 }
@@ -242,9 +254,7 @@ export function fail<Code extends ErrorCode>(code: Code, facts: Facts<Code>, det
 
 /** The same for what passes by itself: the client is told when to come back. */
 export function failForNow<Code extends ErrorCode>(code: Code, facts: Facts<Code>, retryAfterSeconds: number): never {
-  const error = new KeysteadError(code, facts, []);
-  error.retryAfterSeconds = retryAfterSeconds;
-  throw error;
+  throw new KeysteadError(code, { ...facts, retryAfterSeconds }, []);
 }
 
 /** Every code, for the test that freezes the table. */

@@ -199,8 +199,18 @@ export const HEALTH_DEADLINE_MS = 600;
 export const HEALTH_LIFETIME_MS = 250;
 /** How long writes count as failing after one that failed because of the database. */
 export const FAILED_WRITE_MS = 750;
-/** How long the signer may take over one message. */
+/** How long the signer may work on one request, and how long it may give no sign of life while it has one. */
 export const SIGNER_DEADLINE_MS = 10_000;
+/** Requests of one organization that wait for the signer ... */
+export const MAX_SIGNER_WAITING = 1000;
+/** ... what they may cost together, in units of `signer/cost.ts`, of which the signer does about ten in a millisecond ... */
+export const MAX_SIGNER_WAITING_COST = 150_000;
+/** ... and those of all organizations: beyond it each may have one request waiting. */
+export const MAX_SIGNER_WAITING_COST_IN_ALL = 600_000;
+/** What the signer has in hand of one organization at once: requests of this cost together, or one that costs more ... */
+export const MAX_SIGNER_WINDOW_COST = 128;
+/** ... and requests in all. */
+export const MAX_SIGNER_WINDOW = 1000;
 /** Largest frame between server and signer in bytes. */
 export const MAX_SIGNER_FRAME_BYTES = 8 * 1024 * 1024;
 /** How long a stopping server waits for open requests. */

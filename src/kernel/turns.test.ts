@@ -1,37 +1,69 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { nextTurn } from "./next-turn.ts";
-import { Turns } from "./turns.ts";
+import { mapInTurns, turn } from "./turns.ts";
 
-it("lets so many of a key in, in the order of their coming, and no other key waits for them", async () => {
-  const turns = new Turns(2);
-  const inside: string[] = [];
-  const enter = (key: string, name: string) =>
-    turns.enter(key).then((leave) => {
-      inside.push(name);
-      return leave;
-    });
-  const [first, , third, fourth] = ["1", "2", "3", "4"].map((name) => enter("a", name));
-  await enter("b", "other");
-  await nextTurn();
-  assert.deepEqual(inside, ["1", "2", "other"]);
-  (await first)?.();
-  const late = enter("a", "5");
-  await third;
-  await nextTurn();
-  assert.deepEqual(inside.slice(3), ["3"]);
-  (await third)?.();
-  (await fourth)?.();
-  await late;
-  assert.deepEqual(inside.slice(3), ["3", "4", "5"]);
+const spin = (ms: number): void => {
+  for (const end = performance.now() + ms; performance.now() < end; );
+};
+
+/** Counts the rounds of the event loop while `work` goes on. */
+async function roundsDuring(work: () => Promise<unknown>): Promise<number> {
+  let rounds = 0;
+  let isOver = false;
+  const count = () => {
+    rounds++;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  await work();
+  isOver = true;
+  return rounds;
+}
+
+it("one turn is given in a round of the event loop, in the order in which they were asked for", async () => {
+  const given: number[] = [];
+  const ask = async (name: number) => {
+    await turn();
+    given.push(name);
+  };
+  const rounds = await roundsDuring(() => Promise.all([1, 2, 3, 4, 5].map(ask)));
+  assert.deepEqual(given, [1, 2, 3, 4, 5]);
+  assert.ok(rounds >= 5, `${rounds} rounds`);
 });
 
-it("lets anybody in again when all have left", async () => {
-  const turns = new Turns(1);
-  for (let times = 0; times < 3; times++) {
-    const leave = await turns.enter("a");
-    const next = turns.enter("a");
-    leave();
-    (await next)();
-  }
+it("who asks again goes to the end", async () => {
+  const given: string[] = [];
+  const pieces = async (name: string) => {
+    for (let piece = 1; piece <= 3; piece++) {
+      await turn();
+      given.push(name + piece);
+    }
+  };
+  await Promise.all([pieces("a"), pieces("b")]);
+  assert.deepEqual(given, ["a1", "b1", "a2", "b2", "a3", "b3"]);
+});
+
+it("a long list is worked through in its order, and others have their rounds meanwhile", async () => {
+  const items = Array.from({ length: 40 }, (_, index) => index);
+  let results: number[] = [];
+  const rounds = await roundsDuring(async () => {
+    results = await mapInTurns(items, (item) => {
+      spin(2);
+      return item * 2;
+    });
+  });
+  assert.deepEqual(
+    results,
+    items.map((item) => item * 2),
+  );
+  assert.ok(rounds >= 10, `${rounds} rounds for 80 ms of work`);
+});
+
+it("an error ends the work and nobody else's", async () => {
+  const failing = mapInTurns([1, 2], () => {
+    throw new Error("wrong");
+  });
+  await assert.rejects(failing, /wrong/);
+  assert.deepEqual(await mapInTurns([1], (item) => item), [1]);
+  assert.deepEqual(await mapInTurns([], (item) => item), []);
 });

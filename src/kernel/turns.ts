@@ -1,26 +1,36 @@
 /**
- * Lets so many of each key in at one time; the others of that key wait, the first to come first. Who waits takes nothing from
- * those of other keys.
+ * Long work in small pieces. The event loop is one for all requests: whoever has more than a few milliseconds of work takes a
+ * turn for each piece, and there is one such turn in each round of the event loop, however many requests have long work.
  */
-export class Turns {
-  readonly #atOnce: number;
-  readonly #keys = new Map<string, { inside: number; waiting: (() => void)[] }>();
 
-  constructor(atOnce: number) {
-    this.#atOnce = atOnce;
-  }
+/** A piece may take this long before it asks for another turn. */
+const PIECE_MS = 5;
 
-  /** Resolves when it is one's turn, to what ends it. */
-  async enter(key: string): Promise<() => void> {
-    const state = this.#keys.get(key) ?? { inside: 0, waiting: [] };
-    this.#keys.set(key, state);
-    if (state.inside < this.#atOnce) state.inside++;
-    else await new Promise<void>((resolve) => state.waiting.push(resolve));
-    return () => {
-      const next = state.waiting.shift();
-      // The place is handed on, so that nobody who comes later is let in first.
-      if (next) next();
-      else if (--state.inside === 0) this.#keys.delete(key);
-    };
+const waiting: (() => void)[] = [];
+
+/** Resolves when it is the caller's turn for one piece. Turns are given in the order in which they are asked for. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => {
+    waiting.push(resolve);
+    if (waiting.length === 1) setImmediate(giveTurn);
+  });
+}
+
+function giveTurn(): void {
+  waiting.shift()?.();
+  if (waiting.length > 0) setImmediate(giveTurn);
+}
+
+/** What `map` makes of each item, in their order, in as many turns as it takes. */
+export async function mapInTurns<Item, Result>(items: readonly Item[], map: (item: Item) => Result): Promise<Result[]> {
+  const results: Result[] = [];
+  let end = 0;
+  for (const item of items) {
+    if (performance.now() >= end) {
+      await turn();
+      end = performance.now() + PIECE_MS;
+    }
+    results.push(map(item));
   }
+  return results;
 }

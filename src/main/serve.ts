@@ -81,7 +81,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   });
   let listener: Listener | undefined;
   try {
-    const metrics = createMetrics(() => signer.state === "ready");
+    const metrics = createMetrics(signer);
     const admission = new Admission(config.rates);
     const engine = createEngine({ registry, database, signer, clock, observer, services, admission });
     // Port 0 is known only after listening, and the document names the URL: the server is told it where it is asked.

@@ -1,14 +1,23 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
-import { fail } from "../kernel/errors.ts";
-import { SIGNER_DEADLINE_MS } from "../kernel/limits.ts";
-import type { Logger } from "../kernel/log.ts";
-import { readFrames, writeFrame } from "./frames.ts";
+import { KeysteadError } from "../kernel/errors.ts";
 import {
+  MAX_SIGNER_WAITING,
+  MAX_SIGNER_WAITING_COST,
+  MAX_SIGNER_WAITING_COST_IN_ALL,
+  MAX_SIGNER_WINDOW,
+  MAX_SIGNER_WINDOW_COST,
+} from "../kernel/limits.ts";
+import type { Logger } from "../kernel/log.ts";
+import { costOf, secondsOf } from "./cost.ts";
+import { Exchange } from "./exchange.ts";
+import { FairQueue, type Queued } from "./fair-queue.ts";
+import {
+  type AnswerFrame,
+  type OpenRequest,
   type OpenResponse,
   PROTOCOL_VERSION,
-  type ResponseFrame,
   type Responses,
   type SignerFault,
   type SignerRequest,
@@ -17,11 +26,42 @@ import {
 /** `sealed`: the root key needs a passphrase. `failed`: the process is down and being restarted. */
 export type SignerState = "starting" | "ready" | "sealed" | "failed" | "closed";
 
+/** Every request but the one that opens the signer. */
+type Question = Exclude<SignerRequest, { verb: "open" }>;
+
 /** What the engine and the capabilities may ask of the signer. */
 export interface Signer {
   readonly state: SignerState;
-  /** @throws KeysteadError SIGNER_UNAVAILABLE or SIGNER_SEALED; the request can be sent again. */
-  ask<R extends Exclude<SignerRequest, { verb: "open" }>>(request: R): Promise<Responses[R["verb"]]>;
+  /**
+   * @throws KeysteadError SIGNER_UNAVAILABLE or SIGNER_SEALED; SIGNER_BUSY where too much waits of who asks; CLIENT_GONE
+   * where nobody wants the answer any more. Nothing came of it, and the request can be sent again.
+   */
+  ask<R extends Question>(request: R, asker?: Asker): Promise<Responses[R["verb"]]>;
+}
+
+/** For whom the signer is asked. */
+export interface Asker {
+  /** Whose work it is; unless said, that of the organization in the request. */
+  organizationId?: string;
+  /** Whether anybody still waits for the answer. */
+  isWanted?: () => boolean;
+}
+
+/** The signer as it is asked on somebody's behalf. */
+export const askedBy = (signer: Pick<Signer, "ask">, asker: Asker): Pick<Signer, "ask"> => ({
+  ask: (request) => signer.ask(request, asker),
+});
+
+/** How the signer has been doing, for operators. */
+export interface SignerFigures {
+  /** Requests that wait for the signer. */
+  waiting: number;
+  /** Time that it has worked. */
+  busyMs: number;
+  /** How often it was lost and replaced. */
+  restarts: number;
+  /** Requests that were refused because too much waited. */
+  shed: number;
 }
 
 export interface SignerOptions {
@@ -38,31 +78,44 @@ export interface SignerOptions {
 /** The signer refused to open: the text tells the operator why. */
 export class SignerRefused extends Error {}
 
-interface Pending {
+/** A request on its way to the signer and back. */
+interface Asked extends Queued {
+  request: SignerRequest;
+  isWanted: () => boolean;
   resolve: (response: never) => void;
   reject: (error: unknown) => void;
-  timer: NodeJS.Timeout;
 }
 
 const MAIN = join(import.meta.dirname, "process", `main${import.meta.filename.endsWith(".ts") ? ".ts" : ".js"}`);
 const MIN_RESTART_MS = 100;
 const MAX_RESTART_MS = 10_000;
+/** Whose work it is that no organization asked for. */
+const INSTALLATION = "";
+const MAX_RETRY_SECONDS = 30;
 
 /**
- * Owns the signer process: starts it, speaks to it over an inherited socket pair that no other process can reach, gives
- * every message a deadline, and starts it again with a growing pause when it dies.
+ * Owns the signer process: starts it, speaks to it over an inherited socket pair that no other process can reach, lets the
+ * organizations have it in turns, and starts it again with a growing pause when it dies.
  */
 export class SignerProcess implements Signer {
   readonly #options: SignerOptions;
-  readonly #pending = new Map<number, Pending>();
+  readonly #queue = new FairQueue<Asked>({
+    waiting: { count: MAX_SIGNER_WAITING, cost: MAX_SIGNER_WAITING_COST },
+    waitingCostInAll: MAX_SIGNER_WAITING_COST_IN_ALL,
+    out: { cost: MAX_SIGNER_WINDOW_COST, countInAll: MAX_SIGNER_WINDOW },
+    isWanted: ({ isWanted }) => isWanted(),
+    onDropped: ({ reject }) => reject(new KeysteadError("CLIENT_GONE", {}, [])),
+  });
   #state: SignerState = "starting";
   #child: ChildProcess | undefined;
-  #socket: Duplex | undefined;
-  #nextId = 1;
+  #exchange: Exchange | undefined;
   #restartMs = MIN_RESTART_MS;
   #restartTimer: NodeJS.Timeout | undefined;
   #rootKeyId: string | undefined;
   #onRestart: () => void = () => {};
+  #busyMs = 0;
+  #restarts = 0;
+  #shed = 0;
 
   private constructor(options: SignerOptions) {
     this.#options = options;
@@ -102,27 +155,36 @@ export class SignerProcess implements Signer {
     return this.#child?.pid;
   }
 
-  async ask<R extends Exclude<SignerRequest, { verb: "open" }>>(request: R): Promise<Responses[R["verb"]]> {
-    if (this.#state === "sealed") fail("SIGNER_SEALED", {});
-    if (this.#state !== "ready") fail("SIGNER_UNAVAILABLE", { reason: "it is being restarted" });
-    return this.#send(request);
+  get figures(): SignerFigures {
+    return { waiting: this.#queue.length, busyMs: this.#busyMs, restarts: this.#restarts, shed: this.#shed };
   }
 
-  /** Ends the process; requests in flight are told so. */
+  async ask<R extends Question>(request: R, asker: Asker = {}): Promise<Responses[R["verb"]]> {
+    if (this.#state === "sealed") throw new KeysteadError("SIGNER_SEALED", {}, []);
+    if (this.#state !== "ready") throw unavailable("it is being restarted");
+    const { organizationId = organizationOf(request), isWanted = () => true } = asker;
+    return new Promise((resolve, reject) => {
+      const asked = { request, organizationId, cost: costOf(request), isWanted, resolve, reject };
+      if (this.#queue.add(asked)) this.#sendWhatMay();
+      else reject(this.#busyError(organizationId));
+    });
+  }
+
+  /** Ends the process; requests that wait for it are told so. */
   async close(): Promise<void> {
     this.#state = "closed";
     clearTimeout(this.#restartTimer);
     const child = this.#child;
-    const ended = child && child.exitCode === null && child.signalCode === null;
-    const exit = ended ? new Promise((resolve) => child.once("exit", resolve)) : undefined;
-    this.#socket?.destroy();
+    const lives = child && child.exitCode === null && child.signalCode === null;
+    const exit = lives ? new Promise((resolve) => child.once("exit", resolve)) : undefined;
+    this.#endExchange();
     await exit;
   }
 
   async #open(mayCreate: boolean): Promise<OpenResponse> {
     this.#spawn();
     const { rootKeyFile, passphrase, seedCache } = this.#options;
-    const opened = await this.#send({
+    const opened = await this.#askToOpen({
       verb: "open",
       protocolVersion: PROTOCOL_VERSION,
       rootKeyFile,
@@ -150,43 +212,47 @@ export class SignerProcess implements Signer {
       // Nothing of the server's environment, passwords among it, reaches the signer.
       env: compileCacheDirectory === undefined ? {} : { NODE_COMPILE_CACHE: compileCacheDirectory },
     });
-    const socket = child.stdio[3] as Duplex;
-    readFrames(socket, (frame) => this.#receive(frame as ResponseFrame));
-    socket.on("error", () => {});
     child.on("error", (error) => this.#lost(child, error.message));
     child.on("exit", (code, signal) =>
       this.#lost(child, signal ? `it was ended by ${signal}` : `it exited with ${code}`),
     );
     this.#child = child;
-    this.#socket = socket;
-  }
-
-  #send<R extends SignerRequest>(request: R): Promise<Responses[R["verb"]]> {
-    return new Promise((resolve, reject) => {
-      const id = this.#nextId++;
-      const timer = setTimeout(() => {
-        // A signer that does not answer is no signer; its successor gets the next request.
-        this.#options.log.error({ verb: request.verb }, "the signer missed its deadline and is ended");
-        this.#child?.kill("SIGKILL");
-      }, SIGNER_DEADLINE_MS);
-      this.#pending.set(id, { resolve: resolve as Pending["resolve"], reject, timer });
-      try {
-        writeFrame(this.#socket as Duplex, { id, request });
-      } catch (error) {
-        clearTimeout(timer);
-        this.#pending.delete(id);
-        reject(error);
-      }
+    this.#exchange = new Exchange(child.stdio[3] as Duplex, (reason) => {
+      this.#options.log.error({ reason }, "the signer does not answer and is ended");
+      child.kill("SIGKILL");
     });
   }
 
-  #receive(frame: ResponseFrame): void {
-    const pending = this.#pending.get(frame.id);
-    if (!pending) return;
-    this.#pending.delete(frame.id);
-    clearTimeout(pending.timer);
-    if ("fault" in frame) pending.reject(this.#errorOf(frame.fault));
-    else pending.resolve(frame.response as never);
+  /** Before the signer is open nothing else can be asked of it. */
+  #askToOpen(request: OpenRequest): Promise<OpenResponse> {
+    return new Promise((resolve, reject) => {
+      this.#exchange?.send(request, (answer) => this.#settle({ resolve, reject }, answer));
+    });
+  }
+
+  #sendWhatMay(): void {
+    for (let asked = this.#queue.next(); asked; asked = this.#queue.next()) this.#send(asked);
+  }
+
+  #send(asked: Asked): void {
+    const onAnswer = (answer: AnswerFrame | undefined) => {
+      this.#queue.returned(asked);
+      this.#settle(asked, answer);
+      this.#sendWhatMay();
+    };
+    try {
+      (this.#exchange as Exchange).send(asked.request, onAnswer);
+    } catch (error) {
+      this.#queue.returned(asked);
+      asked.reject(error);
+    }
+  }
+
+  #settle({ resolve, reject }: Pick<Asked, "resolve" | "reject">, answer: AnswerFrame | undefined): void {
+    if (answer) this.#busyMs += answer.ms;
+    if (!answer) reject(unavailable("it stopped while working on this request and is being restarted"));
+    else if ("fault" in answer) reject(this.#errorOf(answer.fault));
+    else resolve(answer.response as never);
   }
 
   #errorOf(fault: SignerFault): unknown {
@@ -195,17 +261,26 @@ export class SignerProcess implements Signer {
     return unavailable("it failed over this request");
   }
 
+  #busyError(organizationId: string): KeysteadError {
+    this.#shed++;
+    const seconds = Math.ceil(secondsOf(this.#queue.waitingCostOf(organizationId)));
+    return new KeysteadError("SIGNER_BUSY", { retryAfterSeconds: Math.min(seconds, MAX_RETRY_SECONDS) }, []);
+  }
+
+  #endExchange(): void {
+    const waiting = this.#queue.drain();
+    this.#exchange?.end();
+    this.#exchange = undefined;
+    for (const { reject } of waiting) reject(unavailable("it is being restarted"));
+  }
+
   #lost(child: ChildProcess, reason: string): void {
     if (this.#child !== child) return;
     this.#child = undefined;
-    for (const { reject, timer } of this.#pending.values()) {
-      clearTimeout(timer);
-      reject(unavailable("it stopped while working on this request and is being restarted"));
-    }
-    this.#pending.clear();
-    if (this.#state === "closed") return;
     const first = this.#state === "starting";
-    this.#state = "failed";
+    if (this.#state !== "closed") this.#state = "failed";
+    this.#endExchange();
+    if (this.#state === "closed") return;
     this.#options.log.error({ reason }, "the signer is down");
     if (!first) this.#scheduleRestart();
   }
@@ -217,6 +292,7 @@ export class SignerProcess implements Signer {
       this.#restartTimer = undefined;
       try {
         await this.#open(false);
+        this.#restarts++;
         this.#options.log.info("the signer is back");
         this.#onRestart();
       } catch (error) {
@@ -232,10 +308,9 @@ export class SignerProcess implements Signer {
   }
 }
 
-function unavailable(reason: string): unknown {
-  try {
-    fail("SIGNER_UNAVAILABLE", { reason });
-  } catch (error) {
-    return error;
-  }
+function organizationOf(request: SignerRequest): string {
+  if ("organizationId" in request) return request.organizationId;
+  return request.verb === "provePolicyOutcome" ? request.policyOutcome.organizationId : INSTALLATION;
 }
+
+const unavailable = (reason: string): KeysteadError => new KeysteadError("SIGNER_UNAVAILABLE", { reason }, []);

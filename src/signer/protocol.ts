@@ -6,7 +6,7 @@ import type { MnemonicLanguage, MnemonicLength } from "../crypto/mnemonic-langua
  * What the server may ask the signer, as one closed union. Bytes travel as base64. The version is checked when the signer
  * is opened, so that a server never talks to a signer of another release.
  */
-export const PROTOCOL_VERSION = 4;
+export const PROTOCOL_VERSION = 5;
 
 export type { Curve };
 
@@ -327,5 +327,18 @@ export type SignerVerb = Exclude<SignerRequest["verb"], "open">;
 /** `fault` says which kind of trouble; its text holds no secret and may be logged and shown to an operator. */
 export type SignerFault = { kind: "sealed" | "refused" | "internal"; message: string };
 
-export type RequestFrame = { id: number; request: SignerRequest };
-export type ResponseFrame = { id: number; response: unknown } | { id: number; fault: SignerFault };
+/** Every request has an id; the answers carry it and come in whichever order they are ready. */
+export type RequestFrame = { id: number; request: SignerRequest } | Ping;
+
+/** What became of a request; `ms` is how long the signer worked on it. */
+export type AnswerFrame = { id: number; ms: number } & ({ response: unknown } | { fault: SignerFault });
+export type ResponseFrame = AnswerFrame | Pong;
+
+/** Asks for a sign of life. It is answered between two slices of work, whatever else there is to do. */
+export interface Ping {
+  ping: true;
+}
+/** `longestMs`: the processor time that went into the one of the requests in hand that had most of it. */
+export interface Pong {
+  longestMs: number;
+}

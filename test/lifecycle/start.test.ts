@@ -162,6 +162,9 @@ describe("/healthz and /metrics", () => {
     assert.match(text, /^keystead_requests_total\{operation="whoami",status="200"\} 1$/m);
     assert.match(text, /^keystead_request_duration_seconds_count\{operation="whoami"\} 1$/m);
     assert.match(text, /^keystead_signer_ready 1$/m);
+    assert.match(text, /^keystead_signer_queue_length 0$/m);
+    assert.match(text, /^keystead_signer_busy_seconds_total 0\.\d*[1-9]/m, "it made the first organization's key");
+    for (const name of ["restarts", "shed"]) assert.match(text, new RegExp(`^keystead_signer_${name}_total 0$`, "m"));
     assert.equal((await fetch(`${server.baseUrl}/metrics`)).status, 404);
     assert.equal((await fetch(`http://127.0.0.1:${adminPort}/healthz`)).status, 404);
   });

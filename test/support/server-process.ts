@@ -31,6 +31,8 @@ export interface ProcessOptions {
   settings?: Record<string, string>;
   /** Runs in the shell before the command, such as `ulimit -f 100`. */
   shellPrefix?: string;
+  /** Another installation's `bin/keystead.js`. */
+  program?: string;
 }
 
 // A test that fails may leave servers behind, and they would keep the process of the tests from ending.
@@ -48,7 +50,7 @@ process.once("exit", () => {
 /** Starts `keystead <args>`; it sees these settings and nothing else that could be one. */
 export function spawnKeystead(args: readonly string[], options: ProcessOptions = {}): KeysteadProcess {
   const { PATH, HOME } = process.env;
-  const command = [process.execPath, KEYSTEAD, ...args];
+  const command = [process.execPath, options.program ?? KEYSTEAD, ...args];
   const [file, ...rest] = options.shellPrefix
     ? ["/bin/sh", "-c", `${options.shellPrefix}; exec "$0" "$@"`, ...command]
     : command;

@@ -3,10 +3,11 @@ import { activity, type PrepareContext } from "../../engine/declare.ts";
 import { Id, noExternalSigner, OneOf, Strict } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_PSBT_BYTES } from "../../kernel/limits.ts";
+import { turn } from "../../kernel/turns.ts";
 import { SignWith } from "./payloads.ts";
 import { askSigner, type Signature } from "./sign.ts";
 import { findSigningKey, lookUpSigningKey, requireSameKey, signingKeyFacts } from "./store.ts";
-import { parseTransactionOf, type SigningTask, transactionTypes } from "./transactions.ts";
+import { type ChainTransaction, parseTransactionOf, type SigningTask, transactionTypes } from "./transactions.ts";
 
 /** The largest kind of all, in hex; each chain has its own bound below. */
 const UnsignedTransaction = Type.String({ minLength: 2, maxLength: 2 * MAX_PSBT_BYTES + 2 });
@@ -35,9 +36,10 @@ export const signTransaction = activity({
     },
   },
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "SIGN" }),
-  async policyFacts({ intent: { signWith, unsignedTransaction, type }, read, organization }) {
+  async policyFacts({ intent, read, organization }) {
+    const { signWith } = intent;
     const key = await lookUpSigningKey(read, organization.id, signWith);
-    const transaction = parseTransactionOf(type, unsignedTransaction);
+    const transaction = transactionOf(intent);
     const fits = key?.curve === transaction.curve ? key : undefined;
     return {
       ...(await signingKeyFacts(read, organization.id, signWith)),
@@ -45,7 +47,10 @@ export const signTransaction = activity({
     };
   },
   unordered: true,
-  check: ({ type, unsignedTransaction }) => void parseTransactionOf(type, unsignedTransaction),
+  async check(intent) {
+    if (isLong(intent)) await turn();
+    transactionOf(intent);
+  },
   prepare,
   async run({ intent, tx, organization, prepared: { key, signedTransaction } }) {
     await requireSameKey(tx, organization.id, intent.signWith, key);
@@ -53,20 +58,36 @@ export const signTransaction = activity({
   },
 });
 
+/** The parsing of a longer transaction is a piece of work that takes its turn, and so is putting it together. */
+const LONG_TRANSACTION_LENGTH = 16 * 1024;
+const isLong = ({ unsignedTransaction }: Intent): boolean => unsignedTransaction.length > LONG_TRANSACTION_LENGTH;
+
+/** By the requests that they came in: a transaction is parsed once for its check, for policies and for signing. */
+const parsed = new WeakMap<Intent, ChainTransaction>();
+
+function transactionOf(intent: Intent): ChainTransaction {
+  const known = parsed.get(intent);
+  if (known) return known;
+  const transaction = parseTransactionOf(intent.type, intent.unsignedTransaction);
+  parsed.set(intent, transaction);
+  return transaction;
+}
+
 async function prepare(context: PrepareContext<Intent, "sign">) {
-  const { signWith, unsignedTransaction, type } = context.intent;
+  const { signWith, type } = context.intent;
   const key = await findSigningKey(context.read, context.organization.id, signWith);
-  const transaction = parseTransactionOf(type, unsignedTransaction);
+  const transaction = transactionOf(context.intent);
   if (key.curve !== transaction.curve) {
     const reason = `names a key of ${key.curve}, and ${type} takes one of ${transaction.curve}`;
     fail("FIELD_INVALID", { field: "parameters.signWith", reason });
   }
-  const tasks = transaction.tasks(key);
+  const tasks = await transaction.tasks(key);
   const signatures: Signature[] = new Array(tasks.length);
   for (const [scheme, group] of Map.groupBy(tasks.entries(), ([, task]) => task.scheme)) {
     const payloads = group.map(([, { payload }]: [number, SigningTask]) => payload);
     const made = await askSigner(context, key, { scheme, hash: "none", payloads });
     for (const [at, [index]] of group.entries()) signatures[index] = made[at] as Signature;
   }
+  if (isLong(context.intent)) await turn();
   return { key, signedTransaction: transaction.assemble(key, signatures).toString("hex") };
 }

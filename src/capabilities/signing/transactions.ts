@@ -29,6 +29,7 @@ import type { Curve } from "../../crypto/curves.ts";
 import type { PolicyFacts } from "../../engine/operations.ts";
 import { bytesFromHex } from "../../kernel/bytes.ts";
 import { fail } from "../../kernel/errors.ts";
+import { mapInTurns } from "../../kernel/turns.ts";
 import { MissingFactError } from "../../policy/errors.ts";
 import type { BitcoinTransactionFacts } from "../../policy/facts.ts";
 import type { Scheme } from "../../signer/protocol.ts";
@@ -57,7 +58,7 @@ export interface ChainTransaction {
    */
   facts(read: Reader, organizationId: string, key: SigningKey | undefined): Promise<PolicyFacts>;
   /** @throws KeysteadError TRANSACTION_INVALID for a transaction that another key signs */
-  tasks(key: SigningKey): SigningTask[];
+  tasks(key: SigningKey): SigningTask[] | Promise<SigningTask[]>;
   /** The bytes with the signatures of all tasks. */
   assemble(key: SigningKey, signatures: readonly Signature[]): Buffer;
 }
@@ -172,7 +173,7 @@ function bitcoinTransaction(bytes: Buffer): ChainTransaction {
     curve: "CURVE_SECP256K1",
     facts: async (_read, _organizationId, key) => ({ bitcoin: { tx: bitcoinPolicyFacts(transaction, key) } }),
     tasks: ({ publicKey }) =>
-      inputsToSign(transaction, publicKey).map(({ sighash, kind }) =>
+      mapInTurns(inputsToSign(transaction, publicKey), ({ sighash, kind }) =>
         kind === "taproot" ? { payload: sighash, scheme: "bip340Taproot" } : { payload: sighash },
       ),
     assemble({ publicKey }, signatures) {

@@ -10,9 +10,12 @@ export function refusalOf(field: string): Refuse {
 
 /** Reads Bitcoin's serialisation from front to back. What it hands out are views of the same bytes. */
 export interface ByteReader {
+  /** All of them. */
+  readonly bytes: Buffer;
   readonly offset: () => number;
   readonly isAtEnd: () => boolean;
   readonly take: (length: number) => Buffer;
+  readonly skip: (length: number) => void;
   readonly byte: () => number;
   readonly uint32: () => number;
   readonly uint64: () => bigint;
@@ -22,6 +25,7 @@ export interface ByteReader {
   readonly sized: () => Buffer;
 }
 
+const FIRST_WIDE_SIZE = 0xfd;
 /** Widths of the integers that follow these first bytes of a CompactSize, and the least value that needs them. */
 const WIDE_SIZES = new Map([
   [0xfd, { width: 2, least: 0xfdn }],
@@ -32,26 +36,36 @@ const WIDE_SIZES = new Map([
 export function byteReader(bytes: Uint8Array, refuse: Refuse): ByteReader {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = 0;
-  const take = (length: number): Buffer => {
+  // Views cost more than what they show: what is passed over or is a number is read without one.
+  const skip = (length: number): void => {
     if (length > buffer.length - at) refuse("ends in the middle of a value");
     at += length;
+  };
+  const take = (length: number): Buffer => {
+    skip(length);
     return buffer.subarray(at - length, at);
   };
   const compactSize = (): number => {
-    const first = take(1).readUInt8();
-    const wide = WIDE_SIZES.get(first);
-    if (wide === undefined) return first;
-    const value = littleEndian(take(wide.width));
-    if (value < wide.least) refuse("has a length that is not in its shortest form");
+    skip(1);
+    const first = buffer[at - 1] as number;
+    if (first < FIRST_WIDE_SIZE) return first;
+    const { width, least } = WIDE_SIZES.get(first) as { width: number; least: bigint };
+    const value = littleEndian(take(width));
+    if (value < least) refuse("has a length that is not in its shortest form");
     if (value > BigInt(Number.MAX_SAFE_INTEGER)) refuse("has a length beyond its end");
     return Number(value);
   };
   return {
+    bytes: buffer,
     offset: () => at,
     isAtEnd: () => at === buffer.length,
     take,
+    skip,
     byte: () => take(1).readUInt8(),
-    uint32: () => take(4).readUInt32LE(),
+    uint32: () => {
+      skip(4);
+      return buffer.readUInt32LE(at - 4);
+    },
     uint64: () => take(8).readBigUInt64LE(),
     compactSize,
     sized: () => take(compactSize()),

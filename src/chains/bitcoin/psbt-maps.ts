@@ -1,6 +1,6 @@
 import { fail } from "../../kernel/errors.ts";
 import { MAX_PSBT_BYTES, MAX_PSBT_INPUTS, MAX_PSBT_RECORDS, MAX_UNSIGNED_BITCOIN_BYTES } from "../../kernel/limits.ts";
-import { type ByteReader, byteReader, type Refuse, refusalOf, sized } from "./byte-reader.ts";
+import { type ByteReader, byteReader, compactSize, type Refuse, refusalOf } from "./byte-reader.ts";
 import { parseUnsignedTransaction, type RawTransaction } from "./raw-transaction.ts";
 
 /** One record of a map. */
@@ -24,7 +24,10 @@ export interface PsbtMaps {
   readonly outputs: readonly PsbtMap[];
 }
 
+/** Types from here on take more than a byte; nobody uses them, and any may be there. */
+const FIRST_LONG_TYPE = 0xfd;
 const MAGIC = Buffer.from("70736274ff", "hex");
+const END_OF_MAP = Buffer.of(0);
 
 export const GLOBAL_UNSIGNED_TX = 0x00;
 const GLOBAL_VERSION = 0xfb;
@@ -154,14 +157,20 @@ function readRecords(reader: ByteReader, limit: number, place: string, refuse: R
   const seen = new Set<string>();
   for (let key = reader.sized(); key.length > 0; key = reader.sized()) {
     if (records.length === limit) refuse(`has more than ${MAX_PSBT_RECORDS} records`);
-    const keyReader = byteReader(key, refuse);
-    const type = keyReader.compactSize();
+    const { type, keyData } = partsOfKey(key, refuse);
     const name = key.toString("latin1");
     if (seen.has(name)) refuse(`has a key twice in ${place}`);
     seen.add(name);
-    records.push({ type, key, keyData: key.subarray(keyReader.offset()), value: reader.sized() });
+    records.push({ type, key, keyData, value: reader.sized() });
   }
   return records;
+}
+
+function partsOfKey(key: Buffer, refuse: Refuse): { type: number; keyData: Buffer } {
+  const [type = 0] = key;
+  if (type < FIRST_LONG_TYPE) return { type, keyData: key.subarray(1) };
+  const reader = byteReader(key, refuse);
+  return { type: reader.compactSize(), keyData: key.subarray(reader.offset()) };
 }
 
 function refuseVersion(global: PsbtMap, field: string): void {
@@ -214,9 +223,10 @@ export function psbtRecord(type: number, keyData: Uint8Array, value: Buffer): Ps
 
 /** The PSBT of these maps; what was parsed becomes the same bytes again. */
 export function serializePsbt({ global, inputs, outputs }: PsbtMaps): Buffer {
-  const maps = [global, ...inputs, ...outputs].map((map) => {
-    const records = map.flatMap(({ key, value }) => [sized(key), sized(value)]);
-    return Buffer.concat([...records, Buffer.of(0)]);
-  });
-  return Buffer.concat([MAGIC, ...maps]);
+  const parts: Uint8Array[] = [MAGIC];
+  for (const map of [global, ...inputs, ...outputs]) {
+    for (const { key, value } of map) parts.push(compactSize(key.length), key, compactSize(value.length), value);
+    parts.push(END_OF_MAP);
+  }
+  return Buffer.concat(parts);
 }

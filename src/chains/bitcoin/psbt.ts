@@ -28,7 +28,7 @@ export interface BitcoinInput {
   readonly spend: Spend | undefined;
 }
 
-/** How an input is to be signed. `script` is the redeem or witness script, `pushes` what it pushes. */
+/** How an input is to be signed. `script` is the redeem or witness script, `pushes` the keys that it pushes. */
 export type Spend =
   | { readonly type: "P2PKH" | "P2WPKH" | "P2TR"; readonly program: Buffer }
   | { readonly type: "P2SH" | "P2WSH"; readonly script: Buffer; readonly pushes: readonly Buffer[] };

@@ -26,7 +26,7 @@ export interface RawTransaction {
 }
 
 /** All bitcoin there will ever be, in satoshis. */
-const MAX_MONEY = 2_100_000_000_000_000n;
+const MAX_MONEY = 2_100_000_000_000_000;
 const SEGWIT_MARKER = 0;
 const SEGWIT_FLAG = 1;
 
@@ -82,13 +82,40 @@ function readInput(reader: ByteReader): RawInput {
 
 /** Reads a transaction output. */
 export function readOutput(reader: ByteReader, refuse: Refuse): RawOutput {
-  const valueBytes = reader.take(8);
   const start = reader.offset();
-  const script = reader.sized();
-  const value = valueBytes.readBigUInt64LE();
-  if (value > MAX_MONEY) refuse("has an output of more than 21 million bitcoin");
-  const length = valueBytes.length + reader.offset() - start;
-  return { value, script, bytes: Buffer.from(valueBytes.buffer, valueBytes.byteOffset, length) };
+  const [low, high] = [reader.uint32(), reader.uint32()];
+  if (high * 2 ** 32 + low > MAX_MONEY) refuse("has an output of more than 21 million bitcoin");
+  const scriptLength = reader.compactSize();
+  const scriptStart = reader.offset();
+  reader.skip(scriptLength);
+  return new OutputView(reader.bytes, start, scriptStart, reader.offset());
+}
+
+/** An output where it stands: of a transaction with many of them, few are looked at. */
+class OutputView implements RawOutput {
+  readonly #buffer: Buffer;
+  readonly #start: number;
+  readonly #scriptStart: number;
+  readonly #end: number;
+
+  constructor(buffer: Buffer, start: number, scriptStart: number, end: number) {
+    this.#buffer = buffer;
+    this.#start = start;
+    this.#scriptStart = scriptStart;
+    this.#end = end;
+  }
+
+  get value(): bigint {
+    return this.#buffer.readBigUInt64LE(this.#start);
+  }
+
+  get script(): Buffer {
+    return this.#buffer.subarray(this.#scriptStart, this.#end);
+  }
+
+  get bytes(): Buffer {
+    return this.#buffer.subarray(this.#start, this.#end);
+  }
 }
 
 function skipWitnesses(reader: ByteReader, count: number, refuse: Refuse): void {
@@ -96,7 +123,7 @@ function skipWitnesses(reader: ByteReader, count: number, refuse: Refuse): void 
   for (let i = 0; i < count; i++) {
     const items = reader.compactSize();
     if (items > 0) isEmpty = false;
-    for (let j = 0; j < items; j++) reader.sized();
+    for (let j = 0; j < items; j++) reader.skip(reader.compactSize());
   }
   // BIP-144: without a witness the other form must be used.
   if (isEmpty) refuse("is marked as having witnesses and has none");

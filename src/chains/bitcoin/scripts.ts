@@ -19,6 +19,7 @@ const OP_PUSHDATA2 = 0x4d;
 const OP_PUSHDATA4 = 0x4e;
 const OP_1 = 0x51;
 const OP_CODESEPARATOR = 0xab;
+const COMPRESSED_KEY_BYTES = 33;
 
 /** The bytes around the program of each kind (BIP-16, BIP-141, BIP-341). */
 const templates: readonly { type: AddressType; head: Buffer; length: number; tail: Buffer }[] = [
@@ -55,27 +56,36 @@ export function isWitnessProgram(script: Buffer): boolean {
   return isVersion && length >= 2 && length <= 40 && script.length === 2 + length;
 }
 
-/** What a script pushes, and whether it has an OP_CODESEPARATOR; undefined where it ends within a push. */
+/**
+ * The compressed public keys that a script pushes, or what has their length, and whether it has an OP_CODESEPARATOR; undefined
+ * where it ends within a push.
+ */
 export function readScript(script: Buffer): { pushes: Buffer[]; hasCodeSeparator: boolean } | undefined {
   const pushes: Buffer[] = [];
   let hasCodeSeparator = false;
   for (let at = 0; at < script.length; ) {
-    const opcode = script.readUInt8(at);
+    const opcode = script[at] as number;
     if (opcode === OP_CODESEPARATOR) hasCodeSeparator = true;
-    const push = pushAt(script, at, opcode);
-    if (push.end > script.length) return undefined;
-    if (push.end > push.start) pushes.push(script.subarray(push.start, push.end));
-    at = push.end;
+    const start = at + 1 + widthOfLength(opcode);
+    const end = start + lengthOfPush(script, at, opcode);
+    if (start > script.length || end > script.length) return undefined;
+    if (end - start === COMPRESSED_KEY_BYTES) pushes.push(script.subarray(start, end));
+    at = end;
   }
   return { pushes, hasCodeSeparator };
 }
 
-function pushAt(script: Buffer, at: number, opcode: number): { start: number; end: number } {
-  if (opcode > OP_PUSHDATA4) return { start: at + 1, end: at + 1 };
-  if (opcode < OP_PUSHDATA1) return { start: at + 1, end: at + 1 + opcode };
-  const width = opcode === OP_PUSHDATA1 ? 1 : opcode === OP_PUSHDATA2 ? 2 : 4;
-  const start = at + 1 + width;
-  return { start, end: start > script.length ? start : start + script.readUIntLE(at + 1, width) };
+/** Of the number after the opcode that says how much is pushed. */
+function widthOfLength(opcode: number): number {
+  if (opcode < OP_PUSHDATA1 || opcode > OP_PUSHDATA4) return 0;
+  return opcode === OP_PUSHDATA1 ? 1 : opcode === OP_PUSHDATA2 ? 2 : 4;
+}
+
+function lengthOfPush(script: Buffer, at: number, opcode: number): number {
+  if (opcode > OP_PUSHDATA4) return 0;
+  if (opcode < OP_PUSHDATA1) return opcode;
+  const width = widthOfLength(opcode);
+  return at + 1 + width > script.length ? 0 : script.readUIntLE(at + 1, width);
 }
 
 const base58check = createBase58check(sha256);

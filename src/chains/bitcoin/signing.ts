@@ -19,7 +19,7 @@ export type BitcoinSignatureKind = "ecdsa" | "taproot";
 
 export interface InputToSign {
   readonly index: number;
-  /** 32 bytes. */
+  /** 32 bytes, hashed when they are asked for: for a legacy input that is the whole transaction once more. */
   readonly sighash: Buffer;
   readonly kind: BitcoinSignatureKind;
 }
@@ -92,17 +92,27 @@ function hasSignature(map: PsbtMap, spend: Spend, publicKey: Uint8Array): boolea
 }
 
 function inputToSign(index: number, spend: Spend, value: bigint, sighashes: Sighashes): InputToSign {
+  return {
+    index,
+    get sighash() {
+      return sighashOf(index, spend, value, sighashes);
+    },
+    kind: spend.type === "P2TR" ? "taproot" : "ecdsa",
+  };
+}
+
+function sighashOf(index: number, spend: Spend, value: bigint, sighashes: Sighashes): Buffer {
   switch (spend.type) {
     case "P2PKH":
-      return { index, sighash: sighashes.legacy(index, payToPublicKeyHash(spend.program)), kind: "ecdsa" };
+      return sighashes.legacy(index, payToPublicKeyHash(spend.program));
     case "P2SH":
-      return { index, sighash: sighashes.legacy(index, spend.script), kind: "ecdsa" };
+      return sighashes.legacy(index, spend.script);
     case "P2WPKH":
-      return { index, sighash: sighashes.segwit(index, payToPublicKeyHash(spend.program), value), kind: "ecdsa" };
+      return sighashes.segwit(index, payToPublicKeyHash(spend.program), value);
     case "P2WSH":
-      return { index, sighash: sighashes.segwit(index, spend.script, value), kind: "ecdsa" };
+      return sighashes.segwit(index, spend.script, value);
     case "P2TR":
-      return { index, sighash: sighashes.taproot(index), kind: "taproot" };
+      return sighashes.taproot(index);
   }
 }
 

@@ -17,6 +17,8 @@ export interface Ballot {
   now: number;
   /** The identifiers of what it brings into being: one for each place in the request, however often it is asked for. */
   id: (place: string) => string;
+  /** Whether anybody waits for what becomes of it. */
+  isWanted: () => boolean;
 }
 
 /** Fresh identifiers for one ballot. */

@@ -7,6 +7,7 @@ import type { ActivityOperation, Effect, Organization, Performed } from "../oper
 import { servicesFor } from "../services.ts";
 import type { ActivityEngine } from "./ballot.ts";
 import { completeActivity } from "./complete.ts";
+import { isLasting } from "./prepare.ts";
 import { type ActivityRecord, failureOf, findActivity } from "./records.ts";
 
 /** The outside effects of activities: a job each, from the commit that decided on it to the one that stores its end. */
@@ -73,7 +74,7 @@ async function tryToPerform(
     const { read } = database;
     return await effect.perform({ ...given, intent, plan, read, organization, activityId, attempts, now: clock() });
   } catch (error) {
-    if (error instanceof KeysteadError && error.httpStatus < 500) return { refused: error };
+    if (isLasting(error)) return { refused: error };
     throw error;
   }
 }

@@ -1,4 +1,5 @@
 import { KeysteadError } from "../../kernel/errors.ts";
+import { askedBy } from "../../signer/client.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { type Execution, type PreparedProofs, proveExecution, stillHolds } from "../proofs/prove.ts";
 import { servicesFor, signerFor } from "../services.ts";
@@ -28,12 +29,15 @@ export async function prepare(
 ): Promise<Preparation | undefined> {
   if (!needsPreparation(verdict)) return undefined;
   const { operation, intent, isNew, record } = verdict.target;
+  // It is this organization's work, also where it is done with a key of the installation.
+  const asker = { organizationId: verdict.facts.organization.id, isWanted: ballot.isWanted };
+  const asking = { ...engine, signer: askedBy(engine.signer, asker) };
   try {
-    const value = await askPreparation(engine, verdict);
+    const value = await askPreparation(asking, verdict);
     const preparation = { value, unordered: operation.unordered && isNew };
     if (!record.wantsProofs) return preparation;
     const addresses = operation.addresses({ intent, prepared: value });
-    return { ...preparation, proofs: await proveExecution(engine, executionOf(verdict, ballot), addresses) };
+    return { ...preparation, proofs: await proveExecution(asking, executionOf(verdict, ballot), addresses) };
   } catch (error) {
     if (isNew || !isLasting(error)) throw error;
     return { error, unordered: false };
@@ -80,4 +84,4 @@ function executionOf({ target, facts, evaluations }: ToExecute, { principal, mes
 
 /** Whether the same would come of trying again. */
 export const isLasting = (error: unknown): error is KeysteadError =>
-  error instanceof KeysteadError && error.httpStatus < 500;
+  error instanceof KeysteadError && !error.isTransient;

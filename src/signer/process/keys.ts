@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes } from "node:crypto";
-import secp256k1 from "secp256k1";
 import { compressedPublicKey, isSecretInRange } from "../../crypto/curves.ts";
+import { secp256k1 } from "../../crypto/secp256k1.ts";
 import { toHex } from "../../kernel/bytes.ts";
 import { recentlyUsed } from "../../kernel/recently-used.ts";
 import type { Curve } from "../protocol.ts";

@@ -1,9 +1,11 @@
 import { Socket } from "node:net";
 import { readFrames, writeFrame } from "../frames.ts";
-import type { RequestFrame, SignerFault } from "../protocol.ts";
+import type { RequestFrame, ResponseFrame, SignerFault } from "../protocol.ts";
 import { SigningRefused } from "./refused.ts";
 import { RootKeyProblem } from "./root-key.ts";
-import { answer, forgetSecrets, RootKeySealed } from "./verbs.ts";
+import { type Outcome, Rounds } from "./rounds.ts";
+import { work } from "./slices.ts";
+import { forgetSecrets, RootKeySealed } from "./verbs.ts";
 
 /**
  * The signer: the only code that sees plaintext keys. It has no database and no network, and speaks over the socket it
@@ -20,15 +22,24 @@ function faultOf(error: unknown): SignerFault {
   return { kind: "internal", message: error instanceof Error ? error.name : "unknown error" };
 }
 
+function answerWith(write: (frame: ResponseFrame) => void, id: number, outcome: Outcome): void {
+  const ms = Math.round(outcome.ms * 1000) / 1000;
+  try {
+    if ("error" in outcome) throw outcome.error;
+    write({ id, ms, response: outcome.response });
+  } catch (error) {
+    write({ id, ms, fault: faultOf(error) });
+  }
+}
+
 function serve(): void {
   const socket = new Socket({ fd: SOCKET_DESCRIPTOR, readable: true, writable: true });
+  const rounds = new Rounds();
+  const write = (frame: ResponseFrame) => writeFrame(socket, frame);
   readFrames(socket, (frame) => {
-    const { id, request } = frame as RequestFrame;
-    try {
-      writeFrame(socket, { id, response: answer(request) });
-    } catch (error) {
-      writeFrame(socket, { id, fault: faultOf(error) });
-    }
+    const received = frame as RequestFrame;
+    if ("ping" in received) write({ longestMs: rounds.longestMs });
+    else rounds.begin(work(received.request), (outcome) => answerWith(write, received.id, outcome));
   });
   const end = () => {
     forgetSecrets();

@@ -1,7 +1,7 @@
 import { createHash, createPublicKey, sign as signWithNode, verify as verifyWithNode } from "node:crypto";
 import { keccak_256 } from "@noble/hashes/sha3.js";
-import secp256k1 from "secp256k1";
 import { signSchnorr, taprootSecret, verifySchnorr, xOnlyPublicKey } from "../../crypto/schnorr.ts";
+import { secp256k1 } from "../../crypto/secp256k1.ts";
 import { toHex } from "../../kernel/bytes.ts";
 import type { Scheme, SignerHash } from "../protocol.ts";
 import { checkWithPoint, ed25519PrivateKey, type OpenKey } from "./keys.ts";

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { deriveAddress } from "../../crypto/addresses.ts";
 import { generateReceiver } from "../../crypto/hpke.ts";
 import { generateMnemonic } from "../../crypto/mnemonics.ts";
+import { secp256k1Problem } from "../../crypto/secp256k1.ts";
 import { toHex, wipe } from "../../kernel/bytes.ts";
 import { MAX_MNEMONIC_BYTES, MAX_SECRET_BYTES } from "../../kernel/limits.ts";
 import {
@@ -177,6 +178,7 @@ function open({ protocolVersion, rootKeyFile, passphrase, mayCreate, seedCache }
       `the server speaks version ${protocolVersion} of the protocol, the signer ${PROTOCOL_VERSION}`,
     );
   }
+  if (secp256k1Problem !== undefined) throw new SigningRefused(secp256k1Problem);
   const outcome = openRootKey(rootKeyFile, passphrase, mayCreate);
   if (outcome.state === "sealed") return { state: "sealed" };
   rootKey = outcome.rootKey;
@@ -237,8 +239,8 @@ function importKeysOf(
 }
 
 /** @throws SigningRefused, RootKeySealed, RootKeyProblem with texts that hold no secret */
-export function answer(request: SignerRequest): unknown {
-  const verb = verbs[request.verb] as ((request: SignerRequest) => unknown) | undefined;
+export function answer<R extends SignerRequest>(request: R): Responses[R["verb"]] {
+  const verb = verbs[request.verb] as unknown as ((request: R) => Responses[R["verb"]]) | undefined;
   if (!verb) throw new SigningRefused("unknown verb");
   return verb(request);
 }

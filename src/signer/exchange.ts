@@ -1,0 +1,61 @@
+import type { Duplex } from "node:stream";
+import { readFrames, writeFrame } from "./frames.ts";
+import { Heartbeat } from "./heartbeat.ts";
+import type { AnswerFrame, RequestFrame, ResponseFrame, SignerRequest } from "./protocol.ts";
+
+/** The answer to a request; undefined when the signer was lost before it gave one. */
+export type OnAnswer = (answer: AnswerFrame | undefined) => void;
+
+/**
+ * What passes between the server and one run of the signer: requests under their ids, and answers to them in whichever order
+ * they come, until the run ends. While requests are open the signer is watched.
+ */
+export class Exchange {
+  readonly #socket: Duplex;
+  readonly #heartbeat: Heartbeat;
+  readonly #open = new Map<number, OnAnswer>();
+  #nextId = 1;
+
+  constructor(socket: Duplex, onDead: (reason: string) => void) {
+    this.#socket = socket;
+    this.#heartbeat = new Heartbeat({
+      isBusy: () => this.#open.size > 0,
+      ping: () => this.#write({ ping: true }),
+      onDead,
+    });
+    readFrames(socket, (frame) => this.#receive(frame as ResponseFrame));
+    socket.on("error", () => {});
+  }
+
+  /** @throws Error for a request over the limit of a frame */
+  send(request: SignerRequest, onAnswer: OnAnswer): void {
+    const id = this.#nextId++;
+    this.#write({ id, request });
+    this.#open.set(id, onAnswer);
+    this.#heartbeat.start();
+  }
+
+  /** Ends the run: whoever still waits is told so. */
+  end(): void {
+    this.#heartbeat.stop();
+    this.#socket.destroy();
+    const waiting = [...this.#open.values()];
+    this.#open.clear();
+    for (const onAnswer of waiting) onAnswer(undefined);
+  }
+
+  #write(frame: RequestFrame): void {
+    writeFrame(this.#socket, frame);
+  }
+
+  #receive(frame: ResponseFrame): void {
+    this.#heartbeat.heard();
+    if ("id" in frame) {
+      const onAnswer = this.#open.get(frame.id);
+      this.#open.delete(frame.id);
+      onAnswer?.(frame);
+    } else {
+      this.#heartbeat.heardOf(frame.longestMs);
+    }
+  }
+}

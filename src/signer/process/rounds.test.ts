@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { Rounds } from "./rounds.ts";
+import type { Work } from "./slices.ts";
+
+const spin = (ms: number): void => {
+  for (const end = performance.now() + ms; performance.now() < end; );
+};
+
+/** The same in processor time, however little of it this process gets. */
+function spinOnProcessor(ms: number): void {
+  const start = process.cpuUsage();
+  for (let spent = 0; spent < ms; ) {
+    const { user, system } = process.cpuUsage(start);
+    spent = (user + system) / 1000;
+  }
+}
+
+function* slices(count: number, ms: number, response: unknown, pass = spin): Work {
+  for (let slice = 1; slice < count; slice++) {
+    pass(ms);
+    yield;
+  }
+  pass(ms);
+  return response;
+}
+
+// biome-ignore lint/correctness/useYield: it never comes so far
+function* failing(): Work {
+  throw new Error("refused");
+}
+
+/** Begins each in this order; resolves to what came of them, in the order in which it came. */
+function outcomesOf(rounds: Rounds, begun: readonly Work[]): Promise<unknown[]> {
+  return new Promise((resolve) => {
+    const outcomes: unknown[] = [];
+    for (const work of begun) {
+      rounds.begin(work, (outcome) => {
+        outcomes.push("error" in outcome ? (outcome.error as Error).message : outcome.response);
+        if (outcomes.length === begun.length) resolve(outcomes);
+      });
+    }
+  });
+}
+
+describe("rounds", () => {
+  it("answer a short request before the long ones that came first", async () => {
+    const long = ["long 1", "long 2", "long 3"].map((name) => slices(50, 0.2, name));
+    const outcomes = await outcomesOf(new Rounds(), [...long, slices(1, 0, "short"), slices(3, 0, "middling")]);
+    assert.deepEqual(outcomes, ["short", "middling", "long 1", "long 2", "long 3"]);
+  });
+
+  it("go on after one that fails", async () => {
+    assert.deepEqual(await outcomesOf(new Rounds(), [failing(), slices(2, 0, "fine")]), ["refused", "fine"]);
+  });
+
+  it("let the event loop turn again and again while they last", async () => {
+    let turns = 0;
+    let isOver = false;
+    const count = () => {
+      turns++;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    await outcomesOf(new Rounds(), [slices(20, 1, "a"), slices(20, 1, "b")]);
+    isOver = true;
+    assert.ok(turns >= 10, `${turns} turns in 40 ms of work`);
+  });
+
+  it("know how much processor time a request took so far, and forget it with its answer", async () => {
+    const rounds = new Rounds();
+    const seen: number[] = [];
+    const watch = function* (): Work {
+      for (let slice = 0; slice < 20; slice++) {
+        yield;
+        seen.push(rounds.longestMs);
+      }
+      return "done";
+    };
+    // What is being worked on is out of the row; another one keeps its place there.
+    await outcomesOf(rounds, [watch(), slices(40, 2, "other", spinOnProcessor)]);
+    assert.ok(Math.max(...seen) > 5, String(seen));
+    assert.equal(rounds.longestMs, 0);
+  });
+
+  it("tell how long a request took", async () => {
+    const ms = await new Promise<number>((resolve) => {
+      new Rounds().begin(slices(5, 2, "done"), (outcome) => resolve(outcome.ms));
+    });
+    assert.ok(ms >= 10, String(ms));
+  });
+});

@@ -1,0 +1,118 @@
+import { ACCOUNT_COST, ADDRESS_PROOF_COST, NEW_KEY_COST, signatureCost } from "../cost.ts";
+import type { AccountReference, Responses, SignerRequest } from "../protocol.ts";
+import { answer } from "./verbs.ts";
+
+/**
+ * A long request is answered as a row of short ones of its kind, so that between two of them the signer can turn to others.
+ * Each slice opens the secrets that it needs and wipes them at its end: none stays open while others are served.
+ */
+
+/** The answer to a request, with a pause after every slice. */
+export type Work = Generator<void, unknown, void>;
+
+type Sliced = "sign" | "generateKeys" | "createWallet" | "deriveAccounts" | "importWallet" | "proveAddresses";
+type Request<Verb extends SignerRequest["verb"]> = Extract<SignerRequest, { verb: Verb }>;
+type WorkOn<Verb extends SignerRequest["verb"]> = Generator<void, Responses[Verb], void>;
+
+/** What a slice may cost: a few milliseconds. */
+const SLICE_COST = 32;
+const ACCOUNTS_IN_A_SLICE = SLICE_COST / ACCOUNT_COST;
+
+/** @throws what `answer` throws */
+export function* work(request: SignerRequest): Work {
+  const sliced = slicers[request.verb as Sliced] as ((request: SignerRequest) => Work) | undefined;
+  return sliced ? yield* sliced(request) : answer(request);
+}
+
+const slicers: { [Verb in Sliced]: (request: Request<Verb>) => WorkOn<Verb> } = {
+  *sign(request) {
+    const { key, scheme, payloads } = request;
+    const slices = slicesOf(payloads, (payload) => signatureCost(key, scheme, payload));
+    const answers = yield* each(slices, (payloads) => answer({ ...request, payloads }));
+    return { signatures: answers.flatMap(({ signatures }) => signatures) };
+  },
+
+  *generateKeys(request) {
+    const slices = slicesOf(request.keys, () => NEW_KEY_COST);
+    const answers = yield* each(slices, (keys) => answer({ ...request, keys }));
+    return { keys: answers.flatMap(({ keys }) => keys) };
+  },
+
+  *createWallet(request) {
+    const [first, more] = firstSlice(request.accounts);
+    const wallet = answer({ ...request, accounts: first });
+    return yield* withMoreAccounts(request, wallet, more);
+  },
+
+  *deriveAccounts(request) {
+    const slices = slicesOf(request.accounts, () => ACCOUNT_COST);
+    const answers = yield* each(slices, (accounts) => answer({ ...request, accounts }));
+    return { publicKeys: answers.flatMap(({ publicKeys }) => publicKeys) };
+  },
+
+  *importWallet(request) {
+    const [first, more] = firstSlice(request.accounts);
+    const wallet = answer({ ...request, accounts: first });
+    return "problem" in wallet ? wallet : yield* withMoreAccounts(request, wallet, more);
+  },
+
+  *proveAddresses(request) {
+    const slices = slicesOf(request.addresses, () => ADDRESS_PROOF_COST);
+    const answers = yield* each(slices, (addresses) => answer({ ...request, addresses }));
+    return { ...(answers[0] as Responses["proveAddresses"]), proofs: answers.flatMap(({ proofs }) => proofs) };
+  },
+};
+
+/** The rest of the accounts of a wallet that came into being with the first ones. */
+function* withMoreAccounts<Wallet extends { sealedWallet: string; publicKeys: string[] }>(
+  { organizationId, organizationKey, walletId }: Request<"createWallet" | "importWallet">,
+  wallet: Wallet,
+  accounts: AccountReference[],
+): Generator<void, Wallet, void> {
+  if (accounts.length === 0) return wallet;
+  yield;
+  const { sealedWallet } = wallet;
+  const owner = { organizationId, organizationKey };
+  const { publicKeys } = yield* slicers.deriveAccounts({
+    verb: "deriveAccounts",
+    ...owner,
+    walletId,
+    sealedWallet,
+    accounts,
+  });
+  return { ...wallet, publicKeys: [...wallet.publicKeys, ...publicKeys] };
+}
+
+const firstSlice = (accounts: AccountReference[]): [AccountReference[], AccountReference[]] => [
+  accounts.slice(0, ACCOUNTS_IN_A_SLICE),
+  accounts.slice(ACCOUNTS_IN_A_SLICE),
+];
+
+function* each<Slice, Answer>(
+  slices: readonly Slice[],
+  answerTo: (slice: Slice) => Answer,
+): Generator<void, Answer[], void> {
+  const answers: Answer[] = [];
+  for (const slice of slices) {
+    if (answers.length > 0) yield;
+    answers.push(answerTo(slice));
+  }
+  return answers;
+}
+
+/** In their order, as many as one slice may cost or a single one that costs more; of an empty list one empty slice. */
+function slicesOf<Item>(items: readonly Item[], costOfItem: (item: Item) => number): Item[][] {
+  const slices: Item[][] = [[]];
+  let cost = 0;
+  for (const item of items) {
+    cost += costOfItem(item);
+    const slice = slices.at(-1) as Item[];
+    if (cost <= SLICE_COST || slice.length === 0) {
+      slice.push(item);
+    } else {
+      slices.push([item]);
+      cost = costOfItem(item);
+    }
+  }
+  return slices;
+}
