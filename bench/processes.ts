@@ -31,7 +31,7 @@ const START_DEADLINE_MS = 30_000;
 const STOP_DEADLINE_MS = 15_000;
 const CLI = join(import.meta.dirname, "..", "bin", "keystead.js");
 
-/** The real server, as an operator runs it: default settings, its log going to a file. */
+/** The real server, as an operator runs it: default settings but without rates, its log going to a file. */
 export async function startProduct({ folder, databaseUrl, profileFolder }: ProductOptions): Promise<Product> {
   mkdirSync(folder, { recursive: true });
   const log = openSync(join(folder, "keystead.log"), "a");
@@ -43,6 +43,8 @@ export async function startProduct({ folder, databaseUrl, profileFolder }: Produ
       KEYSTEAD_DATA_DIR: folder,
       KEYSTEAD_PORT: "0",
       KEYSTEAD_ADMIN_PORT: "0",
+      KEYSTEAD_ORGANIZATION_REQUESTS_PER_SECOND: "0",
+      KEYSTEAD_CREDENTIAL_REQUESTS_PER_SECOND: "0",
       DATABASE_URL: databaseUrl,
     },
   });

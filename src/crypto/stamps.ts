@@ -3,6 +3,7 @@ import secp256k1 from "secp256k1";
 import { bytesFromBase64Url, bytesFromHex } from "../kernel/bytes.ts";
 import { fail } from "../kernel/errors.ts";
 import { MAX_STAMP_BYTES } from "../kernel/limits.ts";
+import { nextTurn } from "../kernel/next-turn.ts";
 import { P256_ORDER, parseEcdsaDer, SECP256K1_ORDER } from "./ecdsa-der.ts";
 import { parseJsonObject, stringField } from "./json-object.ts";
 import { type ApiKeyCurve, parsePublicKey } from "./public-keys.ts";
@@ -124,7 +125,7 @@ async function verifyEip191(stamp: ApiKeyStamp, body: Uint8Array): Promise<boole
 async function hashPersonalMessage(body: Uint8Array): Promise<Uint8Array> {
   const hash = keccak_256.create().update(Buffer.from(`\x19Ethereum Signed Message:\n${body.length}`));
   for (let start = 0; start < body.length; start += KECCAK_CHUNK_BYTES) {
-    if (start > 0) await new Promise((resolve) => setImmediate(resolve));
+    if (start > 0) await nextTurn();
     hash.update(body.subarray(start, start + KECCAK_CHUNK_BYTES));
   }
   return hash.digest();

@@ -84,6 +84,21 @@ export async function verifyWebAuthnStamp(
   }
 }
 
+/**
+ * The part of it that holds for ever: that the key with this COSE_Key signed the body. Origin and relying party were held
+ * against the rules of their day.
+ *
+ * @throws KeysteadError WEBAUTHN_SIGNATURE_INVALID
+ */
+export function verifyRecordedAssertion(
+  stamp: Omit<WebAuthnStamp, "credentialId">,
+  body: Uint8Array,
+  coseKey: Buffer,
+): Promise<void> {
+  const rpIdHash = parseAuthenticatorData(stamp.authenticatorData)?.rpIdHash ?? Buffer.alloc(0);
+  return verifyWebAuthnStamp({ ...stamp, credentialId: "" }, body, { publicKey: coseKey, rpIdHash });
+}
+
 function checkClientData(json: Buffer, body: Uint8Array, allowedOrigins: readonly string[] | undefined): void {
   const clientData = parseClientData(json, (reason) => refuseAssertion(`client data: ${reason}`));
   if (clientData.type !== "webauthn.get") refuseAssertion("the client data's `type` is not webauthn.get");

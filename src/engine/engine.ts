@@ -5,8 +5,16 @@ import type { Database } from "../storage/database.ts";
 import { type ActivityObserver, identifiers } from "./activities/ballot.ts";
 import { castVote, submit } from "./activities/submit.ts";
 import type { ActivityView } from "./activities/view.ts";
-import { organizationIdOf, parseBody, parseSubmission, parseVote } from "./envelope.ts";
-import { authenticate, fingerprintOf, type Principal, refuseUnfitKind } from "./identity/authenticate.ts";
+import type { Admission } from "./admission.ts";
+import { claimedOrganizationId, parseBody, parseSubmission, parseVote } from "./envelope.ts";
+import {
+  authenticate,
+  fingerprintOf,
+  type Principal,
+  refuseUnfitKind,
+  type StampedBody,
+} from "./identity/authenticate.ts";
+import type { Reach } from "./identity/credential-kind.ts";
 import { decodeStamp, type StampHeaders } from "./identity/credential-kinds.ts";
 import type { Operation, Registry } from "./operations.ts";
 import { type Services, servicesFor } from "./services.ts";
@@ -19,15 +27,16 @@ export interface EngineOptions {
   clock: Clock;
   observer: ActivityObserver;
   services: Services;
+  admission: Admission;
 }
 
-/** A request as the network layer hands it over. */
-export interface StampedRequest {
+/** A request as far as its headers go, as the network layer hands it over. */
+export interface RequestOrigin {
   stamps: StampHeaders;
-  /** The exact bytes that were stamped. */
-  body: Buffer;
   /** The client's IP address; undefined where it is not known. */
   remoteAddress: string | undefined;
+  /** Told who sends it, once that is known. */
+  onPrincipal: (principal: Principal) => void;
 }
 
 /** The answer, before the wire rules: `activity` and `activities` members carry times in milliseconds. */
@@ -36,22 +45,58 @@ export type Answer = { activity: ActivityView } | Record<string, unknown>;
 /** The way of every request: stamp, user, then the operation of the path. */
 export interface Engine {
   readonly registry: Registry;
-  handle(operation: Operation, request: StampedRequest): Promise<Answer>;
+  /**
+   * Takes a request on by its stamp's form, and gives what answers it once its exact bytes are there.
+   *
+   * @throws KeysteadError with a 401 or RATE_LIMITED, before any of the body is read
+   */
+  accept(operation: Operation, origin: RequestOrigin): (body: Buffer) => Promise<Answer>;
 }
 
-export function createEngine({ registry, database, signer, clock, observer, services }: EngineOptions): Engine {
+export function createEngine(options: EngineOptions): Engine {
+  const { registry, database, signer, clock, observer, services, admission } = options;
   const activities = { registry, database, signer, observer, services };
 
-  async function handle(operation: Operation, { stamps, body, remoteAddress }: StampedRequest): Promise<Answer> {
+  function accept(operation: Operation, origin: RequestOrigin): (body: Buffer) => Promise<Answer> {
+    const { stamps, remoteAddress, onPrincipal } = origin;
     const stamp = decodeStamp(stamps);
     refuseUnfitKind(stamp.kind, operation.noun);
-    const parsed = parseBody(body);
-    const organizationId = organizationIdOf(parsed);
-    const now = clock();
-    const reach = operation.noun === "query" && operation.findsSubOrganization ? "subOrganizations" : "organization";
-    const principal = await authenticate(database.read, { stamp, body, organizationId, reach, remoteAddress, now });
+    admission.refuseFailing(remoteAddress, stamp.kind.keyOf(stamp.decoded));
+    const reach = reachOf(operation);
+    return async (body) => {
+      const known = await identify({ stamp, reach, remoteAddress }, body);
+      onPrincipal(known.principal);
+      const leave = await admission.enter(known.principal, body.length);
+      try {
+        return await handle(operation, known);
+      } finally {
+        leave();
+      }
+    };
+  }
+
+  async function identify(
+    by: Pick<StampedBody, "stamp" | "reach" | "remoteAddress">,
+    body: Buffer,
+  ): Promise<KnownRequest> {
+    const { stamp, remoteAddress } = by;
+    const leave = await admission.identify(remoteAddress, stamp.kind.keyOf(stamp.decoded));
+    try {
+      const organizationId = claimedOrganizationId(body);
+      const now = clock();
+      const principal = await authenticate(database.read, { ...by, body, organizationId, now });
+      return { body, organizationId, principal, now };
+    } catch (error) {
+      admission.countFailure(error, remoteAddress, body.length);
+      throw error;
+    } finally {
+      leave();
+    }
+  }
+
+  async function handle(operation: Operation, { body, organizationId, principal, now }: KnownRequest): Promise<Answer> {
+    const parsed = await parseBody(body, organizationId);
     refuseOtherKind(operation, principal);
-    const ballot = { principal, message: body.toString(), now, id: identifiers() };
 
     switch (operation.noun) {
       case "query": {
@@ -64,18 +109,34 @@ export function createEngine({ registry, database, signer, clock, observer, serv
       case "activity": {
         refuseOtherOrganization(principal);
         const submission = parseSubmission(operation, parsed, now, servicesFor(services, operation.needs));
+        const ballot = { principal, message: body.toString(), now, id: identifiers() };
         return { activity: await submit(activities, operation, submission, fingerprintOf(body), ballot) };
       }
       case "vote": {
         refuseOtherOrganization(principal);
         const { fingerprint } = parseVote(operation.type, parsed, now);
-        return { activity: await castVote(activities, fingerprint, { ...ballot, selection: operation.selection }) };
+        const { selection } = operation;
+        const ballot = { principal, message: body.toString(), now, id: identifiers(), selection };
+        return { activity: await castVote(activities, fingerprint, ballot) };
       }
     }
   }
 
-  return { registry, handle };
+  return { registry, accept };
 }
+
+/** A request whose sender is known. */
+interface KnownRequest {
+  /** The exact bytes that were stamped. */
+  body: Buffer;
+  organizationId: string;
+  principal: Principal;
+  /** Milliseconds. */
+  now: number;
+}
+
+const reachOf = (operation: Operation): Reach =>
+  operation.noun === "query" && operation.findsSubOrganization ? "subOrganizations" : "organization";
 
 /** Some operations are for parents or for sub-organizations alone. */
 function refuseOtherKind(operation: Operation, { organization }: Principal): void {

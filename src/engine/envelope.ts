@@ -1,25 +1,51 @@
 import { type Static, Type } from "typebox";
 import { fail } from "../kernel/errors.ts";
 import { isId } from "../kernel/ids.ts";
-import { parseJson } from "../kernel/json.ts";
-import { MAX_CLOCK_AHEAD_MS, MAX_REQUEST_AGE_MS } from "../kernel/limits.ts";
+import { parseJson, parseJsonInTurns } from "../kernel/json.ts";
+import { findStringMember } from "../kernel/json-member.ts";
+import { LARGE_JSON_BYTES, MAX_CLOCK_AHEAD_MS, MAX_REQUEST_AGE_MS } from "../kernel/limits.ts";
+import { nextTurn } from "../kernel/next-turn.ts";
 import { Strict } from "./fields.ts";
 import type { ActivityOperation, ActivityVersion } from "./operations.ts";
 import { validate, withoutNulls } from "./validate.ts";
 
 /** What stands around the parameters of a request: fields beyond these are ignored. */
 
-/** @throws KeysteadError unless the body is a JSON object; members that are null count as absent */
-export function parseBody(body: Uint8Array): Record<string, unknown> {
-  const value = withoutNulls(parseJson(body));
+/**
+ * The organization that a request says it is for, before it is known whether its sender may say anything. A body of ordinary size
+ * is parsed where that is unclear, a large one refused.
+ *
+ * @throws KeysteadError
+ */
+export function claimedOrganizationId(body: Buffer): string {
+  const id = findStringMember(body, "organizationId");
+  if (id !== undefined) return isId(id) ? id : fail("ORGANIZATION_ID_MALFORMED", {});
+  if (body.length <= LARGE_JSON_BYTES) return organizationIdOf(objectOf(body, parseJson(body)));
+  const reason = "a large one must have a member `organizationId` at its top, before any name with an escape in it";
+  return fail("BODY_INVALID", { reason });
+}
+
+/**
+ * The whole body, of a sender who is known in that organization.
+ *
+ * @throws KeysteadError unless it is a JSON object for that organization; members that are null count as absent
+ */
+export async function parseBody(body: Buffer, organizationId: string): Promise<Record<string, unknown>> {
+  const object = objectOf(body, await parseJsonInTurns(body));
+  if (body.length > LARGE_JSON_BYTES) await nextTurn();
+  if (organizationIdOf(object) === organizationId) return object;
+  return fail("FIELD_INVALID", { field: "organizationId", reason: "can be read in two ways" });
+}
+
+function objectOf(body: Buffer, parsed: unknown): Record<string, unknown> {
+  const value = body.includes("null") ? withoutNulls(parsed) : parsed;
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     fail("BODY_INVALID", { reason: "it must be a JSON object" });
   }
   return value as Record<string, unknown>;
 }
 
-/** The organization that the request is for, which both kinds of request name. */
-export function organizationIdOf(body: Record<string, unknown>): string {
+function organizationIdOf(body: Record<string, unknown>): string {
   const id = stringOf(body, "organizationId");
   return isId(id) ? id : fail("ORGANIZATION_ID_MALFORMED", {});
 }

@@ -1,5 +1,9 @@
-import { type FastifyInstance, fastify } from "fastify";
-import { sendJson } from "./wire.ts";
+import { createHash } from "node:crypto";
+import { fastify } from "fastify";
+import { fail } from "../kernel/errors.ts";
+import type { RequestHead, Route, RouteAnswer } from "./listener.ts";
+import { type StaticFile, staticFile } from "./static-file.ts";
+import { JSON_CONTENT_TYPE } from "./wire.ts";
 
 const OPENAPI_PATH = "/openapi.json";
 
@@ -16,34 +20,87 @@ const configuration = {
 } as const;
 
 /** `/openapi.json`, and `/docs`, which shows it. */
-export function addDocs(app: FastifyInstance, makeDocument: () => Record<string, unknown>): void {
-  // Made when first asked for: it names the URL of this server, which is known only once it listens.
-  let text: string | undefined;
-  app.get(OPENAPI_PATH, (_request, reply) => {
-    text ??= JSON.stringify(makeDocument());
-    return sendJson(reply, 200, text);
-  });
-
-  // Loaded with the first visit: the page's script is large, and most servers never show it.
-  let pages: Promise<FastifyInstance> | undefined;
-  app.get("/docs", (_request, reply) => reply.redirect("/docs/", 302));
-  app.get("/docs/*", async (request, reply) => {
-    pages ??= loadPages();
-    const page = await (await pages).inject({ method: "GET", url: request.url });
-    return reply
-      .code(page.statusCode)
-      .header("content-type", page.headers["content-type"])
-      .header("content-security-policy", CONTENT_SECURITY_POLICY)
-      .send(page.rawPayload);
-  });
+export function docsRoutes(makeDocument: () => Record<string, unknown>): Route[] {
+  // Made when first asked for: the document names the URL of this server, which is known only once it listens; and the page's
+  // script is large, and most servers never show it.
+  const document = once(() =>
+    staticFile(Buffer.from(JSON.stringify(makeDocument())), {
+      "content-type": JSON_CONTENT_TYPE,
+      "cache-control": "no-cache",
+    }),
+  );
+  const docs = once(loadDocs);
+  return [
+    route(OPENAPI_PATH, async (head) => (await document()).answer(head)),
+    route("/docs", () => ({ status: 302, headers: { location: "/docs/" }, body: "" })),
+    route("/docs/", async (head) => (await docs()).page.answer(head)),
+    route("/docs/js/*", async (head) => {
+      const { script } = await docs();
+      if (head.path === `/docs/${scriptPath(script)}`) return script.answer(head);
+      return fail("ROUTE_NOT_FOUND", { method: "GET", path: "/docs/js/*" });
+    }),
+  ];
 }
 
-async function loadPages(): Promise<FastifyInstance> {
+const route = (path: string, answer: (head: RequestHead) => RouteAnswer | Promise<RouteAnswer>): Route => ({
+  method: "GET",
+  path,
+  accept: (head) => () => answer(head),
+});
+
+/** Below `/docs/`; named after its content, so that a browser may keep it for good. */
+const scriptPath = ({ hash }: StaticFile): string => `js/scalar-${hash}.js`;
+
+async function loadDocs(): Promise<{ page: StaticFile; script: StaticFile }> {
   const { default: scalar } = await import("@scalar/fastify-api-reference");
-  const pages = fastify();
-  await pages.register(scalar, { routePrefix: "/docs", configuration });
-  return pages;
+  const render = async (url: string, cdn: string): Promise<Buffer> => {
+    const site = fastify();
+    await site.register(scalar, { routePrefix: "/docs", configuration: { ...configuration, cdn } });
+    return (await site.inject({ method: "GET", url })).rawPayload;
+  };
+  const script = await staticFile(await render("/docs/js/scalar.js", ""), {
+    "content-type": "text/javascript; charset=utf-8",
+    "cache-control": "public, max-age=31536000, immutable",
+  });
+  const html = await render("/docs/", scriptPath(script));
+  const page = await staticFile(html, {
+    "content-type": "text/html; charset=utf-8",
+    "cache-control": "no-cache",
+    "content-security-policy": contentSecurityPolicy(html.toString()),
+  });
+  return { page, script };
 }
 
-const CONTENT_SECURITY_POLICY =
-  "default-src 'none'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'";
+/** What the page may do: load its own script, run those that stand in it, and ask this server. */
+function contentSecurityPolicy(html: string): string {
+  const inline = [...html.matchAll(/<script(?![^>]*\ssrc=)[^>]*>([\s\S]*?)<\/script>/g)];
+  const hashes = inline.map(
+    ([, code]) =>
+      `'sha256-${createHash("sha256")
+        .update(code as string)
+        .digest("base64")}'`,
+  );
+  return [
+    "default-src 'none'",
+    `script-src 'self' ${hashes.join(" ")}`,
+    "style-src 'unsafe-inline'",
+    "img-src 'self' data: blob:",
+    "font-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+}
+
+/** The same value for everybody; what failed is tried again. */
+function once<Value>(make: () => Promise<Value>): () => Promise<Value> {
+  let value: Promise<Value> | undefined;
+  return () => {
+    value ??= make().catch((error: unknown) => {
+      value = undefined;
+      throw error;
+    });
+    return value;
+  };
+}

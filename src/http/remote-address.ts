@@ -11,8 +11,7 @@ export type RemoteAddressOf = (connection: string | undefined, forwardedFor: str
  */
 export function remoteAddressBehind(trustedProxies: readonly Cidr[]): RemoteAddressOf {
   if (trustedProxies.length === 0) return (connection) => connection && withoutZone(connection);
-  const isTrusted = (address: IpAddress | undefined): boolean =>
-    address !== undefined && trustedProxies.some((block) => isWithin(address, block));
+  const isTrusted = (address: IpAddress | undefined) => isWithinAny(address, trustedProxies);
   return (connection, forwardedFor) => {
     let address = connection === undefined ? undefined : parseIpAddress(withoutZone(connection));
     let rest = forwardedFor;
@@ -25,6 +24,15 @@ export function remoteAddressBehind(trustedProxies: readonly Cidr[]): RemoteAddr
     return address && formatIpAddress(address);
   };
 }
+
+/** Whether the connection of this address is that of a trusted proxy. */
+export const isProxyAmong =
+  (trustedProxies: readonly Cidr[]) =>
+  (connection: string | undefined): boolean =>
+    connection !== undefined && isWithinAny(parseIpAddress(withoutZone(connection)), trustedProxies);
+
+const isWithinAny = (address: IpAddress | undefined, blocks: readonly Cidr[]): boolean =>
+  address !== undefined && blocks.some((block) => isWithin(address, block));
 
 /** A link-local address names the interface too, which is the server's. */
 const withoutZone = (text: string): string => text.replace(/%.*$/, "");

@@ -1,10 +1,11 @@
 import { KeysteadError } from "../kernel/errors.ts";
-import { MAX_BODY_BYTES } from "../kernel/limits.ts";
 import { DatabaseFailure } from "../storage/failure.ts";
 
 export interface RenderedError {
   status: number;
   body: { code: number; message: string; details: unknown[]; turnkeyErrorCode: string };
+  /** When to come back, where that is known. */
+  retryAfterSeconds?: number;
   /** Whether an operator should look: the client was told only a request id, or that something is down. */
   isOurs: boolean;
 }
@@ -12,12 +13,13 @@ export interface RenderedError {
 /** The public face of whatever was thrown. What is not known to be public stays inside. */
 export function renderError(error: unknown, requestId: string): RenderedError {
   const shown = publicError(error, requestId);
-  const { httpStatus: status, grpcCode: code, message, turnkeyErrorCode } = shown;
+  const { httpStatus: status, grpcCode: code, message, turnkeyErrorCode, retryAfterSeconds } = shown;
   const detail = { "@type": "type.googleapis.com/errors.v1.TurnkeyErrorDetail", turnkeyErrorCode };
   return {
     status,
     body: { code, message, details: [...shown.details, detail], turnkeyErrorCode },
     isOurs: status >= 500,
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds: Math.max(1, Math.ceil(retryAfterSeconds)) }),
   };
 }
 
@@ -27,9 +29,6 @@ function publicError(error: unknown, requestId: string): KeysteadError {
     return new KeysteadError("DATABASE_UNAVAILABLE", {}, []);
   // Errors of the HTTP layer itself: the body never reached an operation.
   const { code, statusCode } = (error ?? {}) as { code?: string; statusCode?: number };
-  if (code === "FST_ERR_CTP_BODY_TOO_LARGE") {
-    return new KeysteadError("BODY_TOO_LARGE", { maxBytes: MAX_BODY_BYTES }, []);
-  }
   if (code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") {
     return new KeysteadError(
       "BODY_INVALID",

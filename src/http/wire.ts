@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { FastifyReply } from "fastify";
 import { type ActivityTimes, type ActivityView, renderActivity } from "../engine/activities/view.ts";
 import type { Answer } from "../engine/engine.ts";
 
@@ -10,10 +9,6 @@ import type { Answer } from "../engine/engine.ts";
 
 /** Exactly this, without a charset: one SDK compares it whole. */
 export const JSON_CONTENT_TYPE = "application/json";
-
-/** Sends JSON under that content type; text would get a charset added, bytes do not. */
-export const sendJson = (reply: FastifyReply, status: number, json: string): FastifyReply =>
-  reply.code(status).header("content-type", JSON_CONTENT_TYPE).send(Buffer.from(json));
 
 /** Which form the times of activities have in answers: one for all, or each client's own. */
 export type ActivityTimesSetting = ActivityTimes | "auto";

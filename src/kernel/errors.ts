@@ -172,6 +172,12 @@ const table = {
     "RATE_LIMIT_EXCEEDED",
   ],
 
+  RATE_LIMITED: [
+    RESOURCE_EXHAUSTED,
+    "Too many requests. Please wait and try again in a few seconds: {reason}",
+    "RATE_LIMIT_EXCEEDED",
+  ],
+
   // The house itself
   SIGNER_UNAVAILABLE: [
     UNAVAILABLE,
@@ -203,6 +209,8 @@ export class KeysteadError extends Error {
   readonly grpcCode: number;
   readonly turnkeyErrorCode: string;
   readonly details: ErrorDetail[];
+  /** When sending the same again has a chance, where that is known; rounded up for the `Retry-After` header. */
+  retryAfterSeconds?: number;
 
   constructor(code: ErrorCode, facts: Record<string, string | number>, details: ErrorDetail[]) {
     const [grpcCode, text, turnkeyErrorCode, httpStatus] = table[code] as readonly [number, string, string, number?];
@@ -225,6 +233,13 @@ function detailsFromFacts(code: ErrorCode, facts: Record<string, string | number
 /** Throws the error `code` of the table, its blanks filled with `facts`. */
 export function fail<Code extends ErrorCode>(code: Code, facts: Facts<Code>, details: ErrorDetail[] = []): never {
   throw new KeysteadError(code, facts, details);
+}
+
+/** The same for what passes by itself: the client is told when to come back. */
+export function failForNow<Code extends ErrorCode>(code: Code, facts: Facts<Code>, retryAfterSeconds: number): never {
+  const error = new KeysteadError(code, facts, []);
+  error.retryAfterSeconds = retryAfterSeconds;
+  throw error;
 }
 
 /** Every code, for the test that freezes the table. */

@@ -66,6 +66,22 @@ export function isWithin(address: IpAddress, cidr: Cidr): boolean {
   return address.bits >> beyond === cidr.bits >> beyond;
 }
 
+/** Bits of an IPv6 address that name the network of one customer or household; within them addresses cost nothing. */
+const NETWORK_PREFIX = 64;
+
+/**
+ * Whom an address stands for where clients are counted: an IPv4 address itself, the network of an IPv6 address. What is no
+ * address stands for itself.
+ */
+export function networkOf(text: string): string {
+  if (!text.includes(":")) return text;
+  const address = parseIpAddress(text.replace(/%.*$/, ""));
+  if (!address) return text;
+  if (address.family === 4) return formatIpAddress(address);
+  const beyond = BigInt(WIDTH[6] - NETWORK_PREFIX);
+  return formatCidr({ family: 6, bits: (address.bits >> beyond) << beyond, prefix: NETWORK_PREFIX });
+}
+
 const isMapped = (bits: bigint): boolean => bits >> 32n === MAPPED;
 
 const bitsOfIpv4 = (text: string): bigint => text.split(".").reduce((bits, octet) => (bits << 8n) | BigInt(octet), 0n);

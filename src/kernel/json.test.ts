@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
-import { canonicalJson, parseJson } from "./json.ts";
-import { MAX_JSON_VALUES } from "./limits.ts";
+import { canonicalJson, parseJson, parseJsonInTurns } from "./json.ts";
+import { LARGE_JSON_BYTES, MAX_JSON_MEMBERS, MAX_JSON_VALUES } from "./limits.ts";
 
 const parse = (text: string): unknown => parseJson(Buffer.from(text));
 
@@ -40,11 +40,51 @@ it("bounds the number of values, before anything else looks at them", () => {
   const most = `[${Array(MAX_JSON_VALUES).fill("1").join()}]`;
   assert.equal((parse(most) as unknown[]).length, MAX_JSON_VALUES);
   const million = (entry: string) => `{"parameters":{"ids":[${Array(1_000_000).fill(entry).join()}]}}`;
-  const members = Array.from({ length: MAX_JSON_VALUES }, (_, index) => `"k${index}":1`);
-  for (const text of [`${most.slice(0, -1)},1]`, million("{}"), million('""'), `{${members.join()},"one":1}`]) {
+  for (const text of [`${most.slice(0, -1)},1]`, million("{}"), million('""')]) {
     assert.throws(() => parse(text), /holds more than 100000 values/, text.slice(0, 60));
   }
   assert.ok(parse(JSON.stringify(",".repeat(MAX_JSON_VALUES + 1))));
+});
+
+it("bounds the members of one object, however their names are written", () => {
+  const members = (count: number, name: string) =>
+    Array.from({ length: count }, (_, index) => `"${name}${index}":${index}`).join();
+  for (const name of ["k", "\\u006b", "k".repeat(200)]) {
+    for (const inside of [(object: string) => object, (object: string) => `[{"a":[${object}]}]`]) {
+      assert.ok(parse(inside(`{${members(MAX_JSON_MEMBERS, name)}}`)));
+      for (const more of [1, 50_000]) {
+        const text = inside(`{${members(MAX_JSON_MEMBERS + more, name)}}`);
+        assert.throws(() => parse(text), /has more than 1000 members/, text.slice(0, 60));
+      }
+    }
+  }
+});
+
+it("reads the same in turns, and lets others have theirs", async () => {
+  const member = (index: number) => ({ [`a\n${index}`]: `\u20ac\\"${"x".repeat(30)}`, b: [index, null, true] });
+  const value = Array.from({ length: 10_000 }, (_, index) => member(index));
+  for (const [text, least] of [
+    [JSON.stringify(value), 3],
+    [JSON.stringify(value).padEnd(8 * LARGE_JSON_BYTES), 3],
+    [JSON.stringify("x".repeat(4_000_000)), 1],
+    [JSON.stringify(value.slice(0, 10)), 0],
+  ] as const) {
+    let turns = 0;
+    let isDone = false;
+    const count = () => {
+      turns++;
+      if (!isDone) setImmediate(count);
+    };
+    setImmediate(count);
+    const parsed = await parseJsonInTurns(Buffer.from(text));
+    isDone = true;
+    assert.deepEqual(parsed, JSON.parse(text));
+    assert.ok(turns >= least, `${turns} turns for ${text.length} characters`);
+  }
+  await assert.rejects(
+    parseJsonInTurns(Buffer.from(`{"a":1,"a":"${"x".repeat(LARGE_JSON_BYTES)}"}`)),
+    /is there twice/,
+  );
 });
 
 it("lets pass what only looks alike", () => {

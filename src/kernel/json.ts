@@ -1,5 +1,6 @@
 import { fail } from "./errors.ts";
-import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from "./limits.ts";
+import { LARGE_JSON_BYTES, MAX_JSON_DEPTH, MAX_JSON_MEMBERS, MAX_JSON_VALUES } from "./limits.ts";
+import { nextTurn } from "./next-turn.ts";
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -11,95 +12,180 @@ const CLOSE_OBJECT = 0x7d;
 const OPEN_ARRAY = 0x5b;
 const CLOSE_ARRAY = 0x5d;
 
+/** Characters that are looked at before other requests get their turn. */
+const SLICE_LENGTH = 512 * 1024;
+
 /**
  * Parses a JSON body (RFC 8259, UTF-8) more strictly than `JSON.parse`: no duplicate or `__proto__` keys, at most
- * `MAX_JSON_DEPTH` levels and `MAX_JSON_VALUES` values, no NUL and no lone surrogate in any string. What two parsers could read in two ways is refused,
- * because the body is signed and stored as bytes and decided on as values.
+ * `MAX_JSON_DEPTH` levels, `MAX_JSON_VALUES` values and `MAX_JSON_MEMBERS` members of one object, no NUL and no lone surrogate in
+ * any string. What two parsers could read in two ways is refused, because the body is signed and stored as bytes and decided on
+ * as values.
  *
  * @throws KeysteadError BODY_INVALID or FIELD_INVALID
  */
 export function parseJson(bytes: Uint8Array): unknown {
-  let text: string;
-  try {
-    text = decoder.decode(bytes);
-  } catch {
-    fail("BODY_INVALID", { reason: "it is not valid UTF-8" });
+  const steps = parsing(bytes);
+  let step = steps.next();
+  while (!step.done) step = steps.next();
+  return step.value;
+}
+
+/** The same, but other work gets its turn between the steps of a large body. */
+export async function parseJsonInTurns(bytes: Uint8Array): Promise<unknown> {
+  const steps = parsing(bytes);
+  let step = steps.next();
+  while (!step.done) {
+    if (bytes.length > LARGE_JSON_BYTES) await nextTurn();
+    step = steps.next();
   }
-  refuseManyValues(text);
+  return step.value;
+}
+
+function* parsing(bytes: Uint8Array): Generator<undefined, unknown> {
+  const text = textOf(bytes);
+  // Before parsing, which makes every value; a text of ordinary size is too short to hold too many.
+  if (text.length > MAX_JSON_VALUES) yield* inSlices(new Counting(text));
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
     fail("BODY_INVALID", { reason: text.trim() === "" ? "it is empty; send a JSON object" : "it is not valid JSON" });
   }
-  checkStructure(text);
+  yield;
+  yield* inSlices(new StructureCheck(text));
   // Escapes are the only way to write NUL or half a surrogate pair in valid UTF-8 JSON.
   if (text.includes("\\u")) checkStrings(value, "");
   return value;
 }
 
-/**
- * Before parsing, which makes every value. What opens and what parts values is counted, in text that may yet turn out not to be
- * JSON; a body of ordinary size is short enough to be passed over.
- */
-function refuseManyValues(text: string): void {
-  if (text.length <= MAX_JSON_VALUES) return;
-  let values = 0;
-  for (let i = 0; i < text.length; i++) {
-    const char = text.charCodeAt(i);
-    if (char === QUOTE) {
-      i = endOfString(text, i);
-      if (i < 0) return;
-    } else if (char === COMMA || char === OPEN_OBJECT || char === OPEN_ARRAY) {
-      if (++values > MAX_JSON_VALUES) fail("BODY_INVALID", { reason: `it holds more than ${MAX_JSON_VALUES} values` });
-    }
+function textOf(bytes: Uint8Array): string {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    return fail("BODY_INVALID", { reason: "it is not valid UTF-8" });
   }
 }
 
-/** Walks the text once: depth, and the keys of every object. `text` is known to be valid JSON. */
-function checkStructure(text: string): void {
-  const keysOfOpen: (Set<string> | undefined)[] = [];
-  let keyIsNext = false;
-  for (let i = 0; i < text.length; i++) {
-    const char = text.charCodeAt(i);
-    if (char === QUOTE) {
-      const end = endOfString(text, i);
-      if (keyIsNext) {
-        checkKey(text, i, end, keysOfOpen.at(-1) as Set<string>);
-        keyIsNext = false;
+/** Something that goes over a text from its beginning to its end. */
+interface Walk {
+  /** Goes on to `end` or a little further; false when there is no more. */
+  advance(end: number): boolean;
+}
+
+function* inSlices(walk: Walk): Generator<undefined, void> {
+  for (let end = SLICE_LENGTH; walk.advance(end); end += SLICE_LENGTH) yield;
+}
+
+/** Counts what opens and what parts values, in text that may yet turn out not to be JSON. */
+class Counting implements Walk {
+  readonly #text: string;
+  #at = 0;
+  #values = 0;
+  /** Commas of each list and object that is open. */
+  readonly #commas: number[] = [];
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  advance(end: number): boolean {
+    const text = this.#text;
+    let i = this.#at;
+    for (; i < text.length && i < end; i++) {
+      const char = text.charCodeAt(i);
+      if (char === QUOTE) {
+        i = endOfString(text, i);
+      } else if (char === COMMA || char === OPEN_OBJECT || char === OPEN_ARRAY) {
+        this.#count(char);
+      } else if (char === CLOSE_OBJECT || char === CLOSE_ARRAY) {
+        const commas = this.#commas.pop() ?? 0;
+        if (char === CLOSE_OBJECT && commas >= MAX_JSON_MEMBERS) refuseManyMembers();
       }
-      i = end;
-    } else if (char === OPEN_OBJECT || char === OPEN_ARRAY) {
-      keyIsNext = char === OPEN_OBJECT;
-      if (keysOfOpen.push(keyIsNext ? new Set() : undefined) > MAX_JSON_DEPTH) {
-        fail("BODY_INVALID", { reason: `it is nested deeper than ${MAX_JSON_DEPTH} levels` });
-      }
-    } else if (char === CLOSE_OBJECT || char === CLOSE_ARRAY) {
-      keysOfOpen.pop();
-      keyIsNext = false;
-    } else if (char === COMMA) {
-      keyIsNext = keysOfOpen.at(-1) !== undefined;
     }
+    this.#at = i;
+    return i < text.length;
+  }
+
+  #count(char: number): void {
+    if (++this.#values > MAX_JSON_VALUES) {
+      fail("BODY_INVALID", { reason: `it holds more than ${MAX_JSON_VALUES} values` });
+    }
+    if (char !== COMMA) this.#commas.push(0);
+    else if (this.#commas.length > 0) this.#commas.push((this.#commas.pop() as number) + 1);
   }
 }
 
-function checkKey(text: string, start: number, end: number, seen: Set<string>): void {
-  const raw = text.slice(start + 1, end);
-  const key = raw.includes("\\") ? (JSON.parse(text.slice(start, end + 1)) as string) : raw;
+/** Depth, and the keys of every object. The text is known to be valid JSON. */
+class StructureCheck implements Walk {
+  readonly #text: string;
+  #at = 0;
+  readonly #keysOfOpen: (Set<string> | undefined)[] = [];
+  #keyIsNext = false;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  advance(end: number): boolean {
+    const text = this.#text;
+    let i = this.#at;
+    for (; i < text.length && i < end; i++) {
+      const char = text.charCodeAt(i);
+      if (char === QUOTE) {
+        const close = endOfString(text, i);
+        if (this.#keyIsNext) checkKey(text.slice(i + 1, close), this.#keysOfOpen.at(-1) as Set<string>);
+        this.#keyIsNext = false;
+        i = close;
+      } else if (char === OPEN_OBJECT || char === OPEN_ARRAY) {
+        this.#keyIsNext = char === OPEN_OBJECT;
+        if (this.#keysOfOpen.push(this.#keyIsNext ? new Set() : undefined) > MAX_JSON_DEPTH) {
+          fail("BODY_INVALID", { reason: `it is nested deeper than ${MAX_JSON_DEPTH} levels` });
+        }
+      } else if (char === CLOSE_OBJECT || char === CLOSE_ARRAY) {
+        this.#keysOfOpen.pop();
+        this.#keyIsNext = false;
+      } else if (char === COMMA) {
+        this.#keyIsNext = this.#keysOfOpen.at(-1) !== undefined;
+      }
+    }
+    this.#at = i;
+    return i < text.length;
+  }
+}
+
+function checkKey(raw: string, seen: Set<string>): void {
+  const key = raw.includes("\\") ? unescaped(raw) : raw;
   if (key === "__proto__") fail("FIELD_INVALID", { field: "__proto__", reason: "is not an allowed key" });
   if (seen.has(key)) fail("FIELD_INVALID", { field: printable(key), reason: "is there twice in one object" });
-  seen.add(key);
+  if (seen.add(key).size > MAX_JSON_MEMBERS) refuseManyMembers();
 }
 
-/** Where the string that starts here ends; -1 if nowhere. */
+function refuseManyMembers(): never {
+  fail("BODY_INVALID", { reason: `an object in it has more than ${MAX_JSON_MEMBERS} members` });
+}
+
+const ESCAPES: Record<string, string> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
+
+/** A string's characters between its quotes. The parser takes long over many short ones, and the replacement over a long one. */
+const unescaped = (raw: string): string =>
+  raw.length > MANY_CHARACTERS ? (JSON.parse(`"${raw}"`) as string) : replaceEscapes(raw);
+
+const MANY_CHARACTERS = 1024;
+
+const replaceEscapes = (raw: string): string =>
+  raw.replace(/\\(?:u([0-9a-fA-F]{4})|(.))/g, (_, hex: string | undefined, letter: string) =>
+    hex === undefined ? (ESCAPES[letter] ?? letter) : String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+
+/** Where the string that starts here ends: at its quote, or at the end of a text that is no JSON. */
 function endOfString(text: string, start: number): number {
-  let end = start;
-  for (;;) {
-    end = text.indexOf('"', end + 1);
-    let backslashes = 0;
-    while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++;
-    if (backslashes % 2 === 0) return end;
+  let i = start + 1;
+  for (; i < text.length; i++) {
+    const char = text.charCodeAt(i);
+    if (char === QUOTE) return i;
+    if (char === BACKSLASH) i++;
   }
+  return i;
 }
 
 function checkStrings(value: unknown, path: string): void {

@@ -10,10 +10,44 @@ export const MAX_CREDENTIAL_ID_BYTES = 1023;
 export const MAX_ATTESTATION_LENGTH = 64 * 1024;
 /** Bound of all request headers together in bytes; beyond it the connection is answered and closed. */
 export const MAX_HEADER_BYTES = 128 * 1024;
+/** A connection must send a request's headers within this time ... */
+export const HEADER_TIMEOUT_MS = 10_000;
+/** ... the whole request within this one ... */
+export const REQUEST_TIMEOUT_MS = 30_000;
+/** ... and the next request within this one; over the minute after which load balancers give up unused connections. */
+export const IDLE_TIMEOUT_MS = 72_000;
+/** Requests that a connection may send ahead of the answers before them; each is looked at when its turn comes. */
+export const MAX_PIPELINED_REQUESTS = 16;
+/** A client must take an answer within this time ... */
+export const ANSWER_GRACE_MS = 10_000;
+/** ... and the time that the rest of it needs at this pace. */
+export const MIN_ANSWER_BYTES_PER_SECOND = 32 * 1024;
+/** Bytes of request bodies that are held at one time, each over the small ones counted ... */
+export const MAX_HELD_BODY_BYTES = 128 * 1024 * 1024;
+/** ... and of answers that are being sent ... */
+export const MAX_HELD_ANSWER_BYTES = 128 * 1024 * 1024;
+/** ... of which those of one address may take this part. */
+export const MAX_SHARE_OF_ONE_ADDRESS = 1 / 4;
+/** Bodies and answers up to this size are not counted: connections bound how many there are. */
+export const SMALL_MESSAGE_BYTES = 64 * 1024;
+/** Bytes of a body that count as one more request where requests are counted. */
+export const BYTES_PER_TOKEN = 64 * 1024;
+/** Seconds' worth of requests that may come at once after a pause. */
+export const RATE_BURST_SECONDS = 10;
+/** Organizations, credentials and addresses whose requests are counted; those unused for longest are forgotten. */
+export const MAX_RATE_BUCKETS = 10_000;
+/** Stamps of one credential from one address that are verified at a time, and ... */
+export const MAX_IDENTIFICATIONS_OF_ONE_SENDER = 64;
+/** ... requests of one organization that are worked on; more of them wait, and those of others do not. */
+export const MAX_REQUESTS_OF_ONE_ORGANIZATION = 128;
 /** Objects and arrays inside one another in a JSON body. */
 export const MAX_JSON_DEPTH = 64;
 /** Values in a JSON body: members of objects and entries of arrays, at every level. Looking at each takes its time. */
 export const MAX_JSON_VALUES = 100_000;
+/** Members of one object in a JSON body: of lists, time goes by their length, of objects by more. */
+export const MAX_JSON_MEMBERS = 1000;
+/** A body larger than this is parsed in steps, between which other requests get their turn. */
+export const LARGE_JSON_BYTES = 64 * 1024;
 
 /** A request is accepted this long after its `timestampMs` ... */
 export const MAX_REQUEST_AGE_MS = 60 * 60 * 1000;

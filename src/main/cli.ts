@@ -2,6 +2,8 @@ import { Command } from "commander";
 import { capabilities } from "../capabilities/index.ts";
 import { removeAllAllowlists } from "../capabilities/ip-allowlists/store.ts";
 import { normalizePublicKey } from "../crypto/public-keys.ts";
+import { activityOfRow } from "../engine/activities/records.ts";
+import { verifyStamps } from "../engine/activities/verify-stamps.ts";
 import { houseOf } from "../engine/capability.ts";
 import { listJobs, retryDeadJobs } from "../engine/jobs/admin.ts";
 import { rotateServiceKey } from "../engine/keys/service-keys.ts";
@@ -124,6 +126,22 @@ withConfig(
       }),
     );
     printJson({ removed });
+  });
+
+withConfig(
+  program
+    .command("verify-votes")
+    .description("Check every stamp of an activity with the keys that are recorded; it needs no server and no signer."),
+)
+  .argument("<activity>", "identifier of the activity")
+  .action(async (activityId: string, { config: file }: { config?: string }) => {
+    const stamps = await withDatabase(readConfig(file), async ({ read }) => {
+      const row = await read.selectFrom("activities").selectAll().where("id", "=", activityId).executeTakeFirst();
+      if (!row) throw new StartProblem(`there is no activity ${activityId}`);
+      return verifyStamps(read, activityOfRow(row));
+    });
+    printJson({ activityId, stamps });
+    if (stamps.some(({ verdict }) => verdict === "invalid")) process.exitCode = 1;
   });
 
 const { serviceKeys } = houseOf(capabilities);

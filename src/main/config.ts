@@ -3,10 +3,15 @@ import { join, resolve } from "node:path";
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
 import type { ActivityTimesSetting } from "../http/wire.ts";
+import type { Rates } from "../engine/admission.ts";
 import { type Cidr, parseCidr } from "../kernel/ip-address.ts";
 
 /** A reason not to start, in words for the operator: which setting, what is wrong, what would be right. */
 export class StartProblem extends Error {}
+
+/** A rate has a burst of ten seconds' worth. */
+const Rate = (what: string) =>
+  Type.Integer({ minimum: 0, maximum: 1_000_000, description: `${what} a second; 0 is any number.` });
 
 const Port = (description: string) => Type.Integer({ minimum: 0, maximum: 65535, description });
 
@@ -51,6 +56,19 @@ const Settings = Type.Object(
       enum: ["auto", "text", "object"],
       description: "Form of activities' times in answers: one for all clients, or by the client.",
     }),
+    maxConnections: Type.Integer({
+      minimum: 1,
+      maximum: 1_000_000,
+      description: "Open connections to the API in all; past that, unused ones make room.",
+    }),
+    maxConnectionsPerAddress: Type.Integer({
+      minimum: 1,
+      maximum: 1_000_000,
+      description: "Those of one client address; not of the trusted proxies.",
+    }),
+    organizationRequestsPerSecond: Rate("Requests of one organization"),
+    credentialRequestsPerSecond: Rate("Requests of one API key or passkey"),
+    failedAuthenticationsPerSecond: Rate("Requests of one client address that fail to authenticate"),
     signerSeedCacheEntries: Type.Integer({
       minimum: 0,
       maximum: 100_000,
@@ -91,6 +109,11 @@ const environment: Record<Name, string> = {
   webhookTimeoutSeconds: "KEYSTEAD_WEBHOOK_TIMEOUT_SECONDS",
   trustedProxies: "KEYSTEAD_TRUSTED_PROXIES",
   activityTimes: "KEYSTEAD_ACTIVITY_TIMES",
+  maxConnections: "KEYSTEAD_MAX_CONNECTIONS",
+  maxConnectionsPerAddress: "KEYSTEAD_MAX_CONNECTIONS_PER_ADDRESS",
+  organizationRequestsPerSecond: "KEYSTEAD_ORGANIZATION_REQUESTS_PER_SECOND",
+  credentialRequestsPerSecond: "KEYSTEAD_CREDENTIAL_REQUESTS_PER_SECOND",
+  failedAuthenticationsPerSecond: "KEYSTEAD_FAILED_AUTHENTICATIONS_PER_SECOND",
   signerSeedCacheEntries: "KEYSTEAD_SIGNER_SEED_CACHE_ENTRIES",
   signerSeedCacheSeconds: "KEYSTEAD_SIGNER_SEED_CACHE_SECONDS",
   logLevel: "KEYSTEAD_LOG_LEVEL",
@@ -118,6 +141,13 @@ const WEBHOOK_RETRY_SECONDS = [
 ];
 const WEBHOOK_TIMEOUT_SECONDS = 15;
 
+/** Enough for many backends that keep connections open, and few enough that those who hold them all run into it. */
+const MAX_CONNECTIONS_PER_ADDRESS = 512;
+const MAX_CONNECTIONS = 4096;
+
+/** Of what a server of two cores does, an organization may take about half, after ten seconds of all. */
+const RATES = { organization: 2000, credential: 1000, failures: 100 };
+
 /** One entry for a wallet and one for each of its accounts in use. */
 const SEED_CACHE_ENTRIES = 10_000;
 const SEED_CACHE_SECONDS = 5 * MINUTE;
@@ -137,6 +167,8 @@ export interface Config {
   trustedProxies: readonly Cidr[];
   /** Of answers alone: webhooks carry text. */
   activityTimes: ActivityTimesSetting;
+  connections: { maxConnections: number; maxConnectionsPerAddress: number };
+  rates: Rates;
   seedCache: { entries: number; lifetimeMs: number };
   logLevel: LogLevel;
   /** Settings that were given and have no effect in this release. */
@@ -170,6 +202,15 @@ export function loadConfig(variables: NodeJS.ProcessEnv, configFile?: string): C
     },
     trustedProxies: (settings.trustedProxies ?? []).map(trustedProxy),
     activityTimes: settings.activityTimes ?? "auto",
+    connections: {
+      maxConnections: settings.maxConnections ?? MAX_CONNECTIONS,
+      maxConnectionsPerAddress: settings.maxConnectionsPerAddress ?? MAX_CONNECTIONS_PER_ADDRESS,
+    },
+    rates: {
+      organization: settings.organizationRequestsPerSecond ?? RATES.organization,
+      credential: settings.credentialRequestsPerSecond ?? RATES.credential,
+      failures: settings.failedAuthenticationsPerSecond ?? RATES.failures,
+    },
     seedCache: {
       entries: settings.signerSeedCacheEntries ?? SEED_CACHE_ENTRIES,
       lifetimeMs: (settings.signerSeedCacheSeconds ?? SEED_CACHE_SECONDS) * 1000,

@@ -1,10 +1,10 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { FastifyInstance } from "fastify";
 import { capabilities, operations } from "../capabilities/index.ts";
 import { announceActivity, webhookKeySet } from "../capabilities/webhooks/index.ts";
 import { createOutboundClient, type OutboundClient } from "../delivery/outbound.ts";
 import { performActivity } from "../engine/activities/perform.ts";
+import { Admission } from "../engine/admission.ts";
 import { houseOf } from "../engine/capability.ts";
 import { createEngine } from "../engine/engine.ts";
 import { JobWorker } from "../engine/jobs/worker.ts";
@@ -12,8 +12,11 @@ import { ensureServiceKeys, publishServiceKeys } from "../engine/keys/service-ke
 import { recordBoot } from "../engine/proofs/boot-proofs.ts";
 import { createRegistry } from "../engine/registry.ts";
 import type { Services } from "../engine/services.ts";
-import { type AppOptions, createApp, type Readiness } from "../http/app.ts";
+import { type ApiOptions, api } from "../http/api.ts";
+import { createListener, type Listener } from "../http/listener.ts";
 import { createMetrics, type Metrics } from "../http/metrics.ts";
+import { openApiDocument } from "../http/openapi.ts";
+import { pages, type Readiness } from "../http/pages.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import { DRAIN_DEADLINE_MS } from "../kernel/limits.ts";
 import { createLogger, type Logger } from "../kernel/log.ts";
@@ -27,7 +30,7 @@ export interface ServeOptions {
   config: Config;
   log?: Logger;
   clock?: Clock;
-  onAnswer?: AppOptions["onAnswer"];
+  onAnswer?: ApiOptions["onAnswer"];
 }
 
 /** A server that accepts requests. */
@@ -71,25 +74,30 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
     signer,
     kinds: [...house.jobs, performActivity({ registry, services, observer })],
   });
-  let app: FastifyInstance | undefined;
+  let listener: Listener | undefined;
   try {
     const metrics = createMetrics(() => signer.state === "ready");
-    const engine = createEngine({ registry, database, signer, clock, observer, services });
+    const admission = new Admission(config.rates);
+    const engine = createEngine({ registry, database, signer, clock, observer, services, admission });
     // Port 0 is known only after listening, and the document names the URL: the server is told it where it is asked.
     const info = { version, baseUrl: config.publicUrl ?? `http://${config.host}:${config.port}` };
-    app = await createApp({
-      engine,
+    listener = createListener({
       log: logger,
-      metrics,
-      readiness: () => readinessOf(opened),
-      webhookKeySet: () => webhookKeySet(database.read, clock()),
-      serviceKeys: () => publishServiceKeys(house.serviceKeys, database.read, clock()),
-      info,
       trustedProxies: config.trustedProxies,
-      activityTimes: config.activityTimes,
-      ...(onAnswer ? { onAnswer } : {}),
+      bounds: config.connections,
+      observe: metrics.observe,
     });
-    const serving = app;
+    listener.mount(api({ engine, log: logger, activityTimes: config.activityTimes, ...(onAnswer ? { onAnswer } : {}) }));
+    listener.mount(
+      pages({
+        readiness: () => readinessOf(opened),
+        webhookKeySet: () => webhookKeySet(database.read, clock()),
+        serviceKeys: () => publishServiceKeys(house.serviceKeys, database.read, clock()),
+        info,
+        openApi: () => openApiDocument(registry, info),
+      }),
+    );
+    const serving = listener;
     const local = await listen(serving, config);
     info.baseUrl = config.publicUrl ?? local;
     let isFirstStart = false;
@@ -112,10 +120,10 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
       adminUrl: admin && `http://127.0.0.1:${(admin.address() as AddressInfo).port}`,
       isFirstStart,
       opened,
-      close: () => close({ app: serving, admin, worker, outbound, opened, log: logger }),
+      close: () => close({ listener: serving, admin, worker, outbound, opened, log: logger }),
     };
   } catch (error) {
-    await app?.close();
+    await listener?.close();
     await worker.stop();
     await outbound.close();
     await signer.close();
@@ -133,15 +141,14 @@ async function readinessOf({ database, signer }: Opened): Promise<Readiness> {
   return { database: answers ? "ready" : "unavailable", signer: signerState };
 }
 
-async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {
+async function listen(listener: Listener, { host, port }: Config): Promise<string> {
   try {
-    await app.listen({ host, port });
+    const bound = await listener.listen({ host, port });
+    const shown = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+    return `http://${shown.includes(":") ? `[${shown}]` : shown}:${bound.port}`;
   } catch (error) {
     throw new StartProblem(listenProblem("KEYSTEAD_PORT", `${host}:${port}`, error));
   }
-  const bound = (app.server.address() as AddressInfo).port;
-  const shown = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-  return `http://${shown.includes(":") ? `[${shown}]` : shown}:${bound}`;
 }
 
 /** Metrics, on the loopback address alone. */
@@ -173,7 +180,7 @@ function listenProblem(setting: string, address: string, error: unknown): string
 }
 
 interface Parts {
-  app: FastifyInstance;
+  listener: Listener;
   admin: Server | undefined;
   worker: JobWorker;
   outbound: OutboundClient;
@@ -184,10 +191,10 @@ interface Parts {
 /** After the requests, how long the database and the jobs may take to end; either may hang. */
 const CLOSE_DEADLINE_MS = 2_000;
 
-async function close({ app, admin, worker, outbound, opened, log }: Parts): Promise<void> {
-  await atMost(DRAIN_DEADLINE_MS, app.close(), () => {
+async function close({ listener, admin, worker, outbound, opened, log }: Parts): Promise<void> {
+  await atMost(DRAIN_DEADLINE_MS, listener.close(), () => {
     log.warn("open requests were cut off at the drain deadline");
-    app.server.closeAllConnections();
+    listener.cutOff();
   });
   admin?.close();
   admin?.closeAllConnections();

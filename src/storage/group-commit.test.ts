@@ -69,6 +69,31 @@ function latch(): { opened: Promise<void>; open: () => void } {
 }
 
 describe("group commit", () => {
+  it("takes those of each scope in turn, each scope's in their order", async () => {
+    const database = new Recorder();
+    const commits = together(database);
+    const gate = latch();
+    database.gate = gate.opened;
+    const order: string[] = [];
+    const run = (scope: string | undefined, index: number) =>
+      commits.run(scope, async () => void order.push(`${scope} ${index}`));
+    const running = [run("first", 0)];
+    while (database.open === 0) await new Promise((resolve) => setImmediate(resolve));
+    for (let index = 0; index < 200; index++) running.push(run("busy", index));
+    for (let index = 0; index < 3; index++) running.push(run("bystander", index), run(undefined, index));
+    gate.open();
+    await Promise.all(running);
+    assert.equal(database.scopes.length, 5, "transactions");
+    const [, ...rest] = order;
+    assert.deepEqual(rest.slice(0, 5), ["busy 0", "bystander 0", "undefined 0", "busy 1", "bystander 1"]);
+    assert.ok(rest.indexOf("bystander 2") < 9);
+    const busy = rest.filter((name) => name.startsWith("busy"));
+    assert.deepEqual(
+      busy,
+      Array.from({ length: 200 }, (_, index) => `busy ${index}`),
+    );
+  });
+
   it("runs what waits at the same time in one transaction, each in its savepoint, and tells after the commit", async () => {
     const database = new Recorder();
     const commits = together(database);

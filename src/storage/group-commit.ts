@@ -40,7 +40,8 @@ type Outcome = { value: unknown; afterCommit: readonly AfterCommit[] } | { error
  *
  * `lanes` transactions may be open at once. With `scopes: "exclusive"` a batch holds functions of one scope only, no two
  * lanes run the same scope, and `begin` is told which scope to lock against other processes; functions without a scope
- * run in any lane. With `scopes: "together"` (one writer anyway) a batch takes whatever waits.
+ * run in any lane. With `scopes: "together"` (one writer anyway) a batch takes
+ * what waits, of each scope in turn.
  */
 export class GroupCommit {
   readonly #options: GroupCommitOptions;
@@ -102,7 +103,7 @@ export class GroupCommit {
   }
 
   #takeBatch(): Waiting[] {
-    if (this.#options.scopes === "together") return this.#waiting.splice(0, MAX_BATCH);
+    if (this.#options.scopes === "together") return this.#takeInTurns();
     const first = this.#waiting.find(({ scope }) => scope === undefined || !this.#runningScopes.has(scope));
     if (!first) return [];
     const batch: Waiting[] = [];
@@ -111,6 +112,23 @@ export class GroupCommit {
       (item.scope === first.scope && batch.length < MAX_BATCH ? batch : rest).push(item);
     }
     this.#waiting = rest;
+    return batch;
+  }
+
+  /** Those of each scope in turn, so that many of one scope do not keep those of others waiting. */
+  #takeInTurns(): Waiting[] {
+    if (this.#waiting.length <= MAX_BATCH) return this.#waiting.splice(0);
+    const ahead = new Map<string | undefined, number>();
+    const rounds: Waiting[][] = [];
+    for (const item of this.#waiting) {
+      const round = ahead.get(item.scope) ?? 0;
+      ahead.set(item.scope, round + 1);
+      rounds[round] ??= [];
+      rounds[round].push(item);
+    }
+    const batch = rounds.flat().slice(0, MAX_BATCH);
+    const taken = new Set(batch);
+    this.#waiting = this.#waiting.filter((item) => !taken.has(item));
     return batch;
   }
 

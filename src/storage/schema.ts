@@ -145,6 +145,8 @@ export interface Schema {
     public_key: string;
     signature: string;
     scheme: string;
+    /** JSON `{authenticatorData, clientDataJson}` in base64url: what a passkey signed beside the body; null for other stamps. */
+    assertion: Generated<string | null>;
     created_at: number;
   };
   jobs: {
@@ -309,6 +311,8 @@ export interface Schema {
     public_key: string;
     signature: string;
     scheme: string;
+    /** JSON `{authenticatorData, clientDataJson}` in base64url: what a passkey signed beside the body; null for other stamps. */
+    assertion: Generated<string | null>;
     created_at: number;
   };
   session_profiles: {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { after, before, describe, it } from "node:test";
 import { Compile } from "typebox/schema";
 import { operations } from "../../src/capabilities/index.ts";
@@ -150,8 +151,38 @@ describe("the documentation page", () => {
     const sources = new Map(directives.map(([name, ...values]) => [name as string, values]));
     assert.deepEqual(sources.get("default-src"), ["'none'"]);
     assert.deepEqual(sources.get("connect-src"), ["'self'"]);
-    const ownSources = ["'none'", "'self'", "'unsafe-inline'", "'unsafe-eval'", "data:", "blob:"];
-    for (const source of [...sources.values()].flat()) assert.ok(ownSources.includes(source), source);
+    assert.deepEqual(sources.get("frame-ancestors"), ["'none'"]);
+    assert.equal(page.headers.get("x-content-type-options"), "nosniff");
+    const scripts = [...html.matchAll(/<script[^>]*>([\s\S]*?)<\/script>/g)].map(([, code]) => code as string);
+    const hashes = scripts.filter(Boolean).map((code) => createHash("sha256").update(code).digest("base64"));
+    assert.deepEqual(sources.get("script-src"), ["'self'", ...hashes.map((hash) => `'sha256-${hash}'`)]);
+    const ownSources = ["'none'", "'self'", "data:", "blob:"];
+    for (const [directive, allowed] of sources) {
+      if (directive === "script-src" || directive === "style-src") continue;
+      for (const source of allowed) assert.ok(ownSources.includes(source), `${directive} ${source}`);
+    }
+  });
+
+  it("is kept by browsers, its script for good", async () => {
+    const script = new URL((/<script src="([^"]+)"/.exec(html) ?? [])[1] as string, `${server.baseUrl}/docs/`);
+    for (const [url, cacheControl] of [
+      [`${server.baseUrl}/docs/`, "no-cache"],
+      [`${server.baseUrl}/openapi.json`, "no-cache"],
+      [script.href, "public, max-age=31536000, immutable"],
+    ] as const) {
+      const first = await fetch(url);
+      const size = (await first.arrayBuffer()).byteLength;
+      assert.ok(size > 0);
+      assert.equal(first.headers.get("cache-control"), cacheControl);
+      assert.equal(first.headers.get("content-encoding"), "gzip");
+      const etag = first.headers.get("etag") as string;
+      const again = await fetch(url, { headers: { "if-none-match": `W/${etag}` } });
+      assert.deepEqual([again.status, (await again.arrayBuffer()).byteLength], [304, 0]);
+      const plain = await fetch(url, { headers: { "accept-encoding": "gzip;q=0" } });
+      assert.equal(plain.headers.get("content-encoding"), null);
+      assert.equal((await plain.arrayBuffer()).byteLength, size);
+    }
+    assert.equal((await fetch(`${server.baseUrl}/docs/js/scalar-${"0".repeat(32)}.js`)).status, 404);
   });
 });
 

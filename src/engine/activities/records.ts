@@ -53,6 +53,8 @@ export interface VoteRecord {
   publicKey: string;
   signature: string;
   scheme: string;
+  /** What a passkey signed beside the message, as it is stored. */
+  assertion: string | null;
   /** Milliseconds. */
   createdAt: number;
 }
@@ -173,6 +175,7 @@ export const upsertVote = preparedWrite<{ [Key in keyof VoteRecord]: VoteRecord[
         public_key: vote.publicKey,
         signature: vote.signature,
         scheme: vote.scheme,
+        assertion: vote.assertion,
         created_at: vote.createdAt,
       })
       .onConflict((conflict) =>
@@ -182,6 +185,7 @@ export const upsertVote = preparedWrite<{ [Key in keyof VoteRecord]: VoteRecord[
           public_key: set.ref("excluded.public_key"),
           signature: set.ref("excluded.signature"),
           scheme: set.ref("excluded.scheme"),
+          assertion: set.ref("excluded.assertion"),
           created_at: set.ref("excluded.created_at"),
         })),
       )
@@ -198,6 +202,7 @@ export const upsertAuthentication = preparedWrite<{
   publicKey: string;
   signature: string;
   scheme: string;
+  assertion: string | null;
   createdAt: number;
 }>()((db, row) =>
   db
@@ -211,6 +216,7 @@ export const upsertAuthentication = preparedWrite<{
       public_key: row.publicKey,
       signature: row.signature,
       scheme: row.scheme,
+      assertion: row.assertion,
       created_at: row.createdAt,
     })
     .onConflict((conflict) =>
@@ -218,6 +224,7 @@ export const upsertAuthentication = preparedWrite<{
         message: set.ref("excluded.message"),
         signature: set.ref("excluded.signature"),
         scheme: set.ref("excluded.scheme"),
+        assertion: set.ref("excluded.assertion"),
         created_at: set.ref("excluded.created_at"),
       })),
     )
@@ -264,6 +271,7 @@ const voteOf = (row: VoteRow): VoteRecord => ({
   publicKey: row.public_key,
   signature: row.signature,
   scheme: row.scheme,
+  assertion: row.assertion,
   createdAt: row.created_at,
 });
 
@@ -271,7 +279,7 @@ const selectAuthentications = prepared<{ organizationId: string; activityId: str
   (db, { organizationId, activityId, since }) =>
     db
       .selectFrom("authentications")
-      .select(["id", "user_id", "public_key", "scheme", "message", "signature"])
+      .select(["id", "user_id", "public_key", "scheme", "message", "signature", "assertion"])
       .where("organization_id", "=", organizationId)
       .where("activity_id", "=", activityId)
       .where("created_at", ">", since),

@@ -35,6 +35,7 @@ export const apiKeyKind = credentialKind<ApiKeyStamp, ApiKeyHolder>({
     publicKey,
     scheme,
     signature: signatureAsSent.toString("hex"),
+    assertion: null,
   }),
 });
 

@@ -27,6 +27,8 @@ export interface StampRecord {
   publicKey: string;
   signature: string;
   scheme: string;
+  /** JSON `{authenticatorData, clientDataJson}` in base64url: what a passkey signed beside the body; null for other stamps. */
+  assertion: string | null;
 }
 
 /** A kind of credential: how a stamp by it is read, looked up and verified, and what it may be used for. */

@@ -26,10 +26,14 @@ export const passkeyKind = credentialKind<WebAuthnStamp, PasskeyHolder>({
     verifyWebAuthnStamp(stamp, body, { publicKey, rpIdHash, allowedOrigins }),
   // It lasts until it is deleted.
   refuseLapsed: () => {},
-  recordOf: ({ signature }, { publicKey }) => ({
+  recordOf: ({ signature, authenticatorData, clientDataJson }, { publicKey }) => ({
     publicKey: publicKey.toString("hex"),
     scheme: "SIGNATURE_SCHEME_TK_WEBAUTHN",
     signature: signature.toString("hex"),
+    assertion: JSON.stringify({
+      authenticatorData: authenticatorData.toString("base64url"),
+      clientDataJson: clientDataJson.toString("base64url"),
+    }),
   }),
 });
 

@@ -14,6 +14,7 @@ import { up as policyLists } from "./0011-policy-lists.ts";
 import { up as tagsOfMembers } from "./0012-tags-of-members.ts";
 import { up as plans } from "./0014-plans.ts";
 import { up as jobSecrets } from "./0016-job-secrets.ts";
+import { up as assertions } from "./0017-assertions.ts";
 
 /** Append-only: a released migration is never edited. The name is what the database remembers. */
 export const migrations: Record<string, { up: (db: Kysely<unknown>, engine: Engine) => Promise<void> }> = {
@@ -31,4 +32,5 @@ export const migrations: Record<string, { up: (db: Kysely<unknown>, engine: Engi
   "0012-tags-of-members": { up: tagsOfMembers },
   "0014-plans": { up: plans },
   "0016-job-secrets": { up: jobSecrets },
+  "0017-assertions": { up: assertions },
 };

@@ -1,0 +1,92 @@
+import { failForNow, KeysteadError } from "../kernel/errors.ts";
+import { networkOf } from "../kernel/ip-address.ts";
+import {
+  BYTES_PER_TOKEN,
+  MAX_IDENTIFICATIONS_OF_ONE_SENDER,
+  MAX_RATE_BUCKETS,
+  MAX_REQUESTS_OF_ONE_ORGANIZATION,
+  RATE_BURST_SECONDS,
+} from "../kernel/limits.ts";
+import { type RecentlyUsed, recentlyUsed } from "../kernel/recently-used.ts";
+import { TokenBuckets } from "../kernel/token-buckets.ts";
+import { Turns } from "../kernel/turns.ts";
+import type { Principal } from "./identity/authenticate.ts";
+
+/** Requests a second; 0 is any number. */
+export interface Rates {
+  organization: number;
+  credential: number;
+  /** Failed authentications from one address. */
+  failures: number;
+}
+
+/**
+ * How much of the server each of its clients may take. Requests are counted when it is known whose they are: those of an
+ * organization and of a credential, and those that fail to authenticate by the address they come from. Large ones count for
+ * more. Of one organization so many are worked on at a time. All of it is counted by each server for itself.
+ */
+export class Admission {
+  readonly #rates: Rates;
+  readonly #organizations: TokenBuckets;
+  readonly #credentials: TokenBuckets;
+  readonly #failures: TokenBuckets;
+  readonly #identifying = new Turns(MAX_IDENTIFICATIONS_OF_ONE_SENDER);
+  readonly #working = new Turns(MAX_REQUESTS_OF_ONE_ORGANIZATION);
+  /** Credentials that were verified lately: strangers who fail at the same address do not lock them out. */
+  readonly #verified: RecentlyUsed<true> = recentlyUsed(MAX_RATE_BUCKETS);
+
+  /** @param now milliseconds of a clock that never goes back */
+  constructor(rates: Rates, now: () => number = () => performance.now()) {
+    const buckets = (perSecond: number) =>
+      new TokenBuckets({ perSecond, burst: perSecond * RATE_BURST_SECONDS }, MAX_RATE_BUCKETS, now);
+    this.#rates = rates;
+    this.#organizations = buckets(rates.organization);
+    this.#credentials = buckets(rates.credential);
+    this.#failures = buckets(rates.failures);
+  }
+
+  /**
+   * Waits for the turn of a request whose stamp is not verified yet, and resolves to what ends it. Whose credential the stamp
+   * names is only said, so that senders at other addresses do not share its turns.
+   */
+  identify(address: string | undefined, credentialKey: string): Promise<() => void> {
+    return this.#identifying.enter(`${originOf(address)} ${credentialKey}`);
+  }
+
+  /** @throws KeysteadError RATE_LIMITED where too many requests of the address have failed, unless this credential is known */
+  refuseFailing(address: string | undefined, credentialKey: string): void {
+    if (this.#rates.failures === 0 || this.#verified.get(credentialKey)) return;
+    const seconds = this.#failures.secondsUntilOne(originOf(address));
+    if (seconds > 0) failForNow("RATE_LIMITED", { reason: "too many of this address failed to authenticate" }, seconds);
+  }
+
+  /** Counts a request that ended before it was known whose it is, unless that was the server's own fault or came of an allowlist. */
+  countFailure(error: unknown, address: string | undefined, bodyBytes: number): void {
+    const isFailure = error instanceof KeysteadError && (error.httpStatus === 401 || error.httpStatus === 400);
+    if (isFailure && this.#rates.failures > 0) this.#failures.take(originOf(address), tokensOf(bodyBytes));
+  }
+
+  /**
+   * Takes on a request whose stamp was verified; resolves when its turn has come, to what ends it.
+   *
+   * @throws KeysteadError RATE_LIMITED
+   */
+  async enter({ organization, credentialKey }: Principal, bodyBytes: number): Promise<() => void> {
+    this.#verified.set(credentialKey.key, true);
+    const tokens = tokensOf(bodyBytes);
+    const { credential, organization: ofOrganization } = this.#rates;
+    take(this.#credentials, credential, `${organization.id} ${credentialKey.key}`, tokens, "this credential");
+    take(this.#organizations, ofOrganization, organization.id, tokens, "this organization");
+    return this.#working.enter(organization.id);
+  }
+}
+
+function take(buckets: TokenBuckets, rate: number, key: string, tokens: number, whose: string): void {
+  if (rate === 0) return;
+  const seconds = buckets.take(key, tokens);
+  if (seconds > 0) failForNow("RATE_LIMITED", { reason: `${whose} may send ${rate} requests a second` }, seconds);
+}
+
+const originOf = (address: string | undefined): string => networkOf(address ?? "");
+
+const tokensOf = (bytes: number): number => 1 + Math.floor(bytes / BYTES_PER_TOKEN);

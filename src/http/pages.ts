@@ -1,0 +1,52 @@
+import { docsRoutes } from "./docs.ts";
+import type { Mount, Route, RouteAnswer } from "./listener.ts";
+import type { OpenApiInfo } from "./openapi.ts";
+
+/** What the parts of the service say of themselves. */
+export interface Readiness {
+  database: "ready" | "unavailable";
+  signer: "ready" | "sealed" | "failed";
+}
+
+export interface PagesOptions {
+  readiness: () => Promise<Readiness>;
+  /** The keys that webhook deliveries are signed with. */
+  webhookKeySet: () => Promise<unknown>;
+  /** The installation's public keys by purpose, in the form that the SDKs take in place of those they know. */
+  serviceKeys: () => Promise<Record<string, unknown>>;
+  /** For the well-known page. */
+  info: OpenApiInfo;
+  openApi: () => Record<string, unknown>;
+}
+
+/** How long receivers may keep the webhook keys; a new key is published long before the old one leaves. */
+const KEY_SET_CACHE = "public, max-age=86400, s-maxage=86400, stale-if-error=604800";
+
+/** What operators and receivers of webhooks look at, and the documentation. */
+export const pages = ({ readiness, webhookKeySet, serviceKeys, info, openApi }: PagesOptions): Mount => ({
+  routes: [
+    page("/healthz", () => json({ status: "ok" })),
+    page("/readyz", async () => {
+      const parts = await readiness();
+      const isReady = parts.database === "ready" && parts.signer === "ready";
+      return json({ status: isReady ? "ready" : "not ready", ...parts }, isReady ? 200 : 503);
+    }),
+    page("/.well-known/keystead.json", async () => {
+      const { version, baseUrl } = info;
+      return json({ service: "keystead", version, baseUrl, serviceKeys: await serviceKeys() });
+    }),
+    page("/public/v1/discovery/webhooks/jwks", async () => ({
+      ...json(await webhookKeySet()),
+      headers: { "cache-control": KEY_SET_CACHE },
+    })),
+    ...docsRoutes(openApi),
+  ],
+});
+
+const page = (path: string, answer: () => RouteAnswer | Promise<RouteAnswer>): Route => ({
+  method: "GET",
+  path,
+  accept: () => answer,
+});
+
+const json = (body: unknown, status = 200): RouteAnswer => ({ status, body: JSON.stringify(body) });

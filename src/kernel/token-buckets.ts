@@ -1,0 +1,50 @@
+import { type RecentlyUsed, recentlyUsed } from "./recently-used.ts";
+
+interface Bucket {
+  tokens: number;
+  /** Milliseconds: when it had them. */
+  at: number;
+}
+
+/**
+ * One bucket of tokens for each key. Each fills at `perSecond` up to `burst`; what is used most recently is remembered, and a
+ * forgotten bucket is a full one.
+ */
+export class TokenBuckets {
+  readonly #perSecond: number;
+  readonly #burst: number;
+  readonly #now: () => number;
+  readonly #buckets: RecentlyUsed<Bucket>;
+
+  /** @param now milliseconds of a clock that never goes back */
+  constructor(rate: { perSecond: number; burst: number }, capacity: number, now: () => number) {
+    this.#perSecond = rate.perSecond;
+    this.#burst = rate.burst;
+    this.#now = now;
+    this.#buckets = recentlyUsed(capacity);
+  }
+
+  /**
+   * Takes tokens from a bucket that has one; it may owe some afterwards.
+   *
+   * @returns 0, or the seconds until it has one again, and nothing was taken
+   */
+  take(key: string, tokens: number): number {
+    const bucket = this.#bucketOf(key);
+    if (bucket.tokens < 1) return (1 - bucket.tokens) / this.#perSecond;
+    this.#buckets.set(key, { tokens: bucket.tokens - tokens, at: bucket.at });
+    return 0;
+  }
+
+  /** Seconds until the bucket has a token; 0 if it has one. */
+  secondsUntilOne(key: string): number {
+    return Math.max(0, 1 - this.#bucketOf(key).tokens) / this.#perSecond;
+  }
+
+  #bucketOf(key: string): Bucket {
+    const at = this.#now();
+    const known = this.#buckets.get(key);
+    if (!known) return { tokens: this.#burst, at };
+    return { tokens: Math.min(this.#burst, known.tokens + ((at - known.at) / 1000) * this.#perSecond), at };
+  }
+}

@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { nextTurn } from "./next-turn.ts";
+import { Turns } from "./turns.ts";
+
+it("lets so many of a key in, in the order of their coming, and no other key waits for them", async () => {
+  const turns = new Turns(2);
+  const inside: string[] = [];
+  const enter = (key: string, name: string) =>
+    turns.enter(key).then((leave) => {
+      inside.push(name);
+      return leave;
+    });
+  const [first, , third, fourth] = ["1", "2", "3", "4"].map((name) => enter("a", name));
+  await enter("b", "other");
+  await nextTurn();
+  assert.deepEqual(inside, ["1", "2", "other"]);
+  (await first)?.();
+  const late = enter("a", "5");
+  await third;
+  await nextTurn();
+  assert.deepEqual(inside.slice(3), ["3"]);
+  (await third)?.();
+  (await fourth)?.();
+  await late;
+  assert.deepEqual(inside.slice(3), ["3", "4", "5"]);
+});
+
+it("lets anybody in again when all have left", async () => {
+  const turns = new Turns(1);
+  for (let times = 0; times < 3; times++) {
+    const leave = await turns.enter("a");
+    const next = turns.enter("a");
+    leave();
+    (await next)();
+  }
+});
