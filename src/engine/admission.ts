@@ -33,7 +33,7 @@ export class Admission {
   readonly #identifying = new Turns(MAX_IDENTIFICATIONS_OF_ONE_SENDER);
   readonly #working = new Turns(MAX_REQUESTS_OF_ONE_ORGANIZATION);
   /** Credentials that were verified lately: strangers who fail at the same address do not lock them out. */
-  readonly #verified: RecentlyUsed<true> = recentlyUsed(MAX_RATE_BUCKETS);
+  readonly #verified: RecentlyUsed<true> = recentlyUsed({ entries: MAX_RATE_BUCKETS });
 
   /** @param now milliseconds of a clock that never goes back */
   constructor(rates: Rates, now: () => number = () => performance.now()) {

@@ -1,5 +1,6 @@
 import type { TSchema } from "typebox";
 import { Type } from "typebox";
+import { RECOVERY_TYPE } from "../engine/activities/recovery.ts";
 import { AnyActivity, activityOf } from "../engine/activities/schema.ts";
 import { VoteParameters } from "../engine/envelope.ts";
 import { OneOf } from "../engine/fields.ts";
@@ -56,11 +57,11 @@ function activityTypeSchema({ operations }: Registry): Json {
   const activities = operations.filter((operation) => operation.noun === "activity");
   const votes = operations.filter((operation) => operation.noun === "vote");
   const typesOf = (some: ActivityOperation[]) => some.flatMap(({ versions }) => [...versions.keys()]);
-  const extensions = typesOf(activities.filter(({ isExtension }) => isExtension));
+  const extensions = [...typesOf(activities.filter(({ isExtension }) => isExtension)), RECOVERY_TYPE];
   return {
     type: "string",
     enum: [...typesOf(activities.filter(({ isExtension }) => !isExtension)), ...votes.map(({ type }) => type)],
-    ...(extensions.length > 0 ? { description: `Extensions of this server add ${extensions.join(", ")}.` } : {}),
+    description: `Extensions of this server add ${extensions.join(", ")}.`,
   };
 }
 

@@ -4,8 +4,14 @@ import type { OpenApiInfo } from "./openapi.ts";
 
 /** What the parts of the service say of themselves. */
 export interface Readiness {
-  database: "ready" | "unavailable";
+  status: "ready" | "not ready";
+  /** `unwritable`: reads work. */
+  database: "ready" | "unwritable" | "unavailable";
   signer: "ready" | "sealed" | "failed";
+  /** `unknown` while the database does not tell. */
+  organization: "ready" | "missing" | "unknown";
+  /** Of the parts that are not ready, in words for whoever is woken up. Anybody may read them. */
+  reasons?: Partial<Record<"database" | "signer" | "organization", string>>;
 }
 
 export interface PagesOptions {
@@ -27,9 +33,8 @@ export const pages = ({ readiness, webhookKeySet, serviceKeys, info, openApi }: 
   routes: [
     page("/healthz", () => json({ status: "ok" })),
     page("/readyz", async () => {
-      const parts = await readiness();
-      const isReady = parts.database === "ready" && parts.signer === "ready";
-      return json({ status: isReady ? "ready" : "not ready", ...parts }, isReady ? 200 : 503);
+      const state = await readiness();
+      return json(state, state.status === "ready" ? 200 : 503);
     }),
     page("/.well-known/keystead.json", async () => {
       const { version, baseUrl } = info;

@@ -25,8 +25,9 @@ export function renderError(error: unknown, requestId: string): RenderedError {
 
 function publicError(error: unknown, requestId: string): KeysteadError {
   if (error instanceof KeysteadError) return error;
-  if (error instanceof DatabaseFailure && error.kind !== "bug")
-    return new KeysteadError("DATABASE_UNAVAILABLE", {}, []);
+  if (error instanceof DatabaseFailure && error.kind !== "bug") {
+    return new KeysteadError(error.kind === "lost" ? "DATABASE_FILE_LOST" : "DATABASE_UNAVAILABLE", {}, []);
+  }
   // Errors of the HTTP layer itself: the body never reached an operation.
   const { code, statusCode } = (error ?? {}) as { code?: string; statusCode?: number };
   if (code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") {

@@ -190,6 +190,11 @@ const table = {
     "INTERNAL",
   ],
   DATABASE_UNAVAILABLE: [UNAVAILABLE, "the database is not available; send the request again", "INTERNAL"],
+  DATABASE_FILE_LOST: [
+    UNAVAILABLE,
+    "the database file of this server was removed or replaced; it answers nothing until the file is back in place and the server is restarted",
+    "INTERNAL",
+  ],
   DEADLINE_EXCEEDED: [UNAVAILABLE, "the request could not be completed within {limit}; send it again", "INTERNAL"],
   SHUTTING_DOWN: [UNAVAILABLE, "the server is shutting down; send the request again", "INTERNAL"],
   INTERNAL: [INTERNAL, "internal server error ({requestId})", "INTERNAL"],

@@ -187,6 +187,18 @@ export const DEFAULT_PAGE_SIZE = 10;
 
 /** How long a request may wait for its durable commit. */
 export const COMMIT_DEADLINE_MS = 15_000;
+/** How long work that an outage of the database cut off is tried again; after so long an outage everybody is told at once. */
+export const OUTAGE_PATIENCE_MS = 5_000;
+/** How long a transaction waits for another process that writes to the same SQLite file. */
+export const SQLITE_LOCK_DEADLINE_MS = 5_000;
+/** How often it is looked whether the files of a SQLite database are still in their place, beside once for each commit. */
+export const FILE_WATCH_MS = 250;
+/** How long a look at the database's health may take ... */
+export const HEALTH_DEADLINE_MS = 600;
+/** ... and how long what it found stands for all who ask. */
+export const HEALTH_LIFETIME_MS = 250;
+/** How long writes count as failing after one that failed because of the database. */
+export const FAILED_WRITE_MS = 750;
 /** How long the signer may take over one message. */
 export const SIGNER_DEADLINE_MS = 10_000;
 /** Largest frame between server and signer in bytes. */

@@ -21,7 +21,7 @@ export class TokenBuckets {
     this.#perSecond = rate.perSecond;
     this.#burst = rate.burst;
     this.#now = now;
-    this.#buckets = recentlyUsed(capacity);
+    this.#buckets = recentlyUsed({ entries: capacity });
   }
 
   /**

@@ -13,7 +13,9 @@ import { call } from "./call.ts";
 import { type Config, loadConfig, StartProblem } from "./config.ts";
 import { readAddress } from "./credentials-file.ts";
 import { draftRootOrganization, storeRootOrganization } from "./first-organization.ts";
-import { type Opened, openDatabaseOf, openInstallation } from "./open.ts";
+import { refuseEmptyDatabase, refuseMissingDatabase } from "./new-installation.ts";
+import { type Opened, type Opening, openDatabaseOf, openInstallation } from "./open.ts";
+import { recoverRootQuorum, requireRecoveryAllowed } from "./recover.ts";
 import { banner, serve } from "./serve.ts";
 import { version } from "./version.ts";
 
@@ -27,38 +29,43 @@ const program = new Command("keystead")
 const withConfig = (command: Command) =>
   command.option("--config <file>", "JSON file with settings; the environment overrides it");
 
-withConfig(program.command("serve").description("Run the server.")).action(
-  async ({ config: file }: { config?: string }) => {
+const withNewInstallation = (command: Command) =>
+  command.option("--new-installation", "make a new installation although files of another one are there");
+
+interface ServeCommandOptions {
+  config?: string;
+  newInstallation?: boolean;
+}
+
+withNewInstallation(withConfig(program.command("serve").description("Run the server."))).action(
+  async ({ config: file, newInstallation = false }: ServeCommandOptions) => {
     const config = readConfig(file);
-    const server = await serve({ config });
+    const server = await serve({ config, newInstallation });
     process.stdout.write(`${banner(server, config)}\n`);
     stopOnSignals(server.close);
   },
 );
 
-interface InitOptions {
-  config?: string;
+interface InitOptions extends ServeCommandOptions {
   organizationName: string;
   userName: string;
   userEmail?: string;
   apiPublicKey?: string;
 }
 
-withConfig(program.command("init").description("Make a further root organization; prints its credentials as JSON."))
+withNewInstallation(
+  withConfig(program.command("init").description("Make a further root organization; prints its credentials as JSON.")),
+)
   .option("--organization-name <name>", "name of the organization", "Organization")
   .option("--user-name <name>", "name of its root user", "Root user")
   .option("--user-email <email>", "email address of the root user")
   .option("--api-public-key <hex>", "compressed P-256 public key; without it a key pair is made and printed")
   .action(async (options: InitOptions) => {
     const config = readConfig(options.config);
-    const { apiPublicKey } = options;
-    const publicKey = apiPublicKey === undefined ? undefined : normalizePublicKey("API_KEY_CURVE_P256", apiPublicKey);
-    if (apiPublicKey !== undefined && publicKey === undefined) {
-      throw new StartProblem(
-        "--api-public-key must be a compressed P-256 public key: 66 hex digits, beginning with 02 or 03",
-      );
-    }
-    await withInstallation(config, async ({ database, signer }) => {
+    const { apiPublicKey, newInstallation } = options;
+    const publicKey = apiPublicKey === undefined ? undefined : readPublicKey(apiPublicKey);
+    const opening: Opening = { command: "init", ifEmpty: newInstallation ? "begin anew" : "begin" };
+    await withInstallation(config, opening, async ({ database, signer }) => {
       const baseUrl = config.publicUrl ?? readAddress(config.dataDir) ?? `http://${config.host}:${config.port}`;
       const draft = draftRootOrganization({ ...options, baseUrl, apiPublicKey: publicKey });
       const { organizationId } = draft;
@@ -158,13 +165,41 @@ withConfig(
       const known = serviceKeys.map(({ purpose }) => purpose).join(" and ");
       throw new StartProblem(`there is no service key ${name}; known are ${known}`);
     }
-    await withInstallation(readConfig(file), async (opened) => {
+    await withInstallation(readConfig(file), { command: "rotate", ifEmpty: "refuse" }, async (opened) => {
       printJson({ keyId: await rotateServiceKey(opened, kind, Date.now()) });
     });
   });
 
-async function withInstallation(config: Config, use: (opened: Opened) => Promise<void>): Promise<void> {
-  const opened = await openInstallation(config, createLogger("warn"));
+interface RecoverOptions {
+  config?: string;
+  organization: string;
+  userName: string;
+  apiPublicKey: string;
+  reason?: string;
+}
+
+withConfig(
+  program
+    .command("recover")
+    .description("For when nobody can act as root quorum any more: a new user becomes the root quorum, alone."),
+)
+  .requiredOption("--organization <id>", "identifier of the organization")
+  .requiredOption("--user-name <name>", "name of the new user")
+  .requiredOption("--api-public-key <hex>", "compressed P-256 public key of the new user's API key")
+  .option("--reason <text>", "why; it stands in the record")
+  .action(async ({ config: file, organization, userName, apiPublicKey, reason }: RecoverOptions) => {
+    const config = readConfig(file);
+    requireRecoveryAllowed(config);
+    const recovery = { organizationId: organization, userName, publicKey: readPublicKey(apiPublicKey), reason };
+    printJson(await withDatabase(config, (database) => recoverRootQuorum(database, recovery)));
+  });
+
+async function withInstallation(
+  config: Config,
+  opening: Opening,
+  use: (opened: Opened) => Promise<void>,
+): Promise<void> {
+  const opened = await openInstallation(config, createLogger("warn"), opening);
   try {
     await use(opened);
   } finally {
@@ -175,13 +210,28 @@ async function withInstallation(config: Config, use: (opened: Opened) => Promise
 
 /** For commands that need no key: they work while the signer cannot be opened. */
 async function withDatabase<T>(config: Config, use: (database: Database) => Promise<T>): Promise<T> {
-  const database = await openDatabaseOf(config, createLogger("warn"));
+  refuseMissingDatabase(config, "refuse");
+  const { database, state } = await openDatabaseOf(config, createLogger("warn"));
   try {
-    if (await database.isEmpty()) throw new StartProblem("the database is empty; start the server once");
+    if (state.isEmpty) refuseEmptyDatabase(config, "refuse");
+    if (state.pending.length > 0) {
+      throw new StartProblem(
+        "the database is of an older version; start the server once, which brings it up to this one",
+      );
+    }
     return await use(database);
   } finally {
     await database.close();
   }
+}
+
+/** @throws StartProblem */
+function readPublicKey(text: string): string {
+  const publicKey = normalizePublicKey("API_KEY_CURVE_P256", text);
+  if (publicKey !== undefined) return publicKey;
+  throw new StartProblem(
+    "--api-public-key must be a compressed P-256 public key: 66 hex digits, beginning with 02 or 03",
+  );
 }
 
 const printJson = (value: unknown): void => void process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);

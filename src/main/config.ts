@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
@@ -79,6 +79,9 @@ const Settings = Type.Object(
       maximum: 86_400,
       description: "How long the signer keeps a wallet's secret open; 0 keeps none.",
     }),
+    recovery: Type.Boolean({
+      description: "Whether `keystead recover` works; true unless this runs in a container.",
+    }),
     logLevel: Type.Unsafe<LogLevel>({
       type: "string",
       enum: ["trace", "debug", "info", "warn", "error", "fatal", "silent"],
@@ -116,6 +119,7 @@ const environment: Record<Name, string> = {
   failedAuthenticationsPerSecond: "KEYSTEAD_FAILED_AUTHENTICATIONS_PER_SECOND",
   signerSeedCacheEntries: "KEYSTEAD_SIGNER_SEED_CACHE_ENTRIES",
   signerSeedCacheSeconds: "KEYSTEAD_SIGNER_SEED_CACHE_SECONDS",
+  recovery: "KEYSTEAD_RECOVERY",
   logLevel: "KEYSTEAD_LOG_LEVEL",
 };
 
@@ -170,6 +174,8 @@ export interface Config {
   connections: { maxConnections: number; maxConnectionsPerAddress: number };
   rates: Rates;
   seedCache: { entries: number; lifetimeMs: number };
+  /** Whether `keystead recover` works, or why not. */
+  recovery: { isAllowed: true } | { isAllowed: false; reason: string };
   logLevel: LogLevel;
   /** Settings that were given and have no effect in this release. */
   withoutEffect: string[];
@@ -215,9 +221,27 @@ export function loadConfig(variables: NodeJS.ProcessEnv, configFile?: string): C
       entries: settings.signerSeedCacheEntries ?? SEED_CACHE_ENTRIES,
       lifetimeMs: (settings.signerSeedCacheSeconds ?? SEED_CACHE_SECONDS) * 1000,
     },
+    recovery: recoveryOf(settings.recovery, variables),
     logLevel: settings.logLevel ?? "info",
     withoutEffect: unused.filter((name) => name in given).map((name) => environment[name]),
   };
+}
+
+/** Whoever may run a command in a container is often not who may rule over its organizations. */
+function recoveryOf(setting: boolean | undefined, variables: NodeJS.ProcessEnv): Config["recovery"] {
+  if (setting === true) return { isAllowed: true };
+  if (setting === false) return { isAllowed: false, reason: "KEYSTEAD_RECOVERY is false" };
+  const sign = containerSign(variables);
+  if (sign === undefined) return { isAllowed: true };
+  return { isAllowed: false, reason: `this runs in a container (${sign}); set KEYSTEAD_RECOVERY=true to allow it` };
+}
+
+/** What container engines leave for the programs that run in them. */
+function containerSign(variables: NodeJS.ProcessEnv): string | undefined {
+  const variable = ["KUBERNETES_SERVICE_HOST", "container"].find((name) => variables[name]);
+  if (variable !== undefined) return `the variable ${variable} is set`;
+  const file = ["/.dockerenv", "/run/.containerenv"].find((path) => existsSync(path));
+  return file && `${file} is there`;
 }
 
 function trustedProxy(text: string): Cidr {

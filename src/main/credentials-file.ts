@@ -30,7 +30,7 @@ export function writeFileDurably(file: string, text: string, mode: number): void
 }
 
 /** The name is an entry of the folder, which a power cut may lose while it keeps the file. */
-function syncFolder(folder: string): void {
+export function syncFolder(folder: string): void {
   // There, folders cannot be opened; the system keeps its journal of them by itself.
   if (process.platform === "win32") return;
   const descriptor = openSync(folder, "r");

@@ -1,62 +1,157 @@
 import { mkdirSync } from "node:fs";
 import { getCompileCacheDir } from "node:module";
+import { hostname } from "node:os";
+import { dirname } from "node:path";
 import type { Logger } from "../kernel/log.ts";
 import { SignerProcess, SignerRefused } from "../signer/client.ts";
-import { type Database, openDatabase } from "../storage/database.ts";
+import { type Database, openDatabase, type SchemaState, sqliteFileOf } from "../storage/database.ts";
 import { DatabaseFailure } from "../storage/failure.ts";
+import { FolderInUse, type LockHolder, ServerLock } from "../storage/server-lock.ts";
 import { type Config, StartProblem } from "./config.ts";
+import { beginInstallation, endOfBeginning, type IfEmpty, refuseMissingDatabase } from "./new-installation.ts";
+import { version } from "./version.ts";
 
 /** The database and the signer of an installation, known to belong together. */
 export interface Opened {
   database: Database;
   signer: SignerProcess;
+  /** A server's, on the folder of its SQLite database. */
+  lock: ServerLock | undefined;
+}
+
+export interface Opening {
+  /** A server has a SQLite database to itself; commands work beside it. */
+  command: "serve" | "init" | "rotate";
+  ifEmpty: IfEmpty;
 }
 
 const ROOT_KEY_ID = "root_key_id";
 
 /**
- * Opens the database and the signer. A root key that does not fit the database stops here, before anything is written.
+ * Opens the database and the signer. A database that is lost, of a newer version or in use, or a root key that does not fit it,
+ * stops here, before anything is written.
  *
  * @throws StartProblem
  */
-export async function openInstallation(config: Config, log: Logger): Promise<Opened> {
-  const database = await openDatabaseOf(config, log);
+export async function openInstallation(config: Config, log: Logger, opening: Opening): Promise<Opened> {
+  const { command, ifEmpty } = opening;
+  refuseMissingDatabase(config, ifEmpty);
+  const lock = command === "serve" ? lockFolder(config, command) : undefined;
   try {
-    const knownRootKeyId = await readRootKeyId(database);
+    const { database, state } = await openDatabaseOf(config, log);
+    try {
+      const signer = await openFittingSigner(config, log, opening, { database, state });
+      return { database, signer, lock };
+    } catch (error) {
+      await database.close();
+      if (error instanceof DatabaseFailure) throw new StartProblem(`the database does not work: ${error.message}`);
+      throw error;
+    }
+  } catch (error) {
+    lock?.release();
+    throw error;
+  }
+}
+
+async function openFittingSigner(
+  config: Config,
+  log: Logger,
+  { command, ifEmpty }: Opening,
+  { database, state }: OpenedDatabase,
+): Promise<SignerProcess> {
+  const knownRootKeyId = await readRootKeyId(database, state);
+  if (knownRootKeyId === undefined) beginInstallation(config, ifEmpty, new Date());
+  else if (ifEmpty === "begin anew") log.warn("--new-installation has no effect: the database holds an installation");
+  // Only who has the folder alone changes the tables: a server that runs is of the version that they have.
+  const lock = command !== "serve" && state.pending.length > 0 ? lockFolder(config, command) : undefined;
+  try {
     const signer = await openSigner(config, log, knownRootKeyId);
     try {
       const migrated = await database.migrate();
       if (migrated.length > 0) log.info({ migrations: migrated }, "the database was brought up to this version");
       if (knownRootKeyId === undefined) await rememberRootKey(config, database, signer.rootKeyId as string);
+      endOfBeginning(config);
+      return signer;
     } catch (error) {
       await signer.close();
       throw error;
     }
-    return { database, signer };
-  } catch (error) {
-    await database.close();
-    if (error instanceof DatabaseFailure) throw new StartProblem(`the database does not work: ${error.message}`);
-    throw error;
+  } finally {
+    lock?.release();
   }
 }
 
-/** @throws StartProblem */
-export async function openDatabaseOf(config: Config, log: Logger): Promise<Database> {
+export interface OpenedDatabase {
+  database: Database;
+  state: SchemaState;
+}
+
+/**
+ * Opens the database and has a first look at it.
+ *
+ * @throws StartProblem
+ */
+export async function openDatabaseOf(config: Config, log: Logger): Promise<OpenedDatabase> {
+  let database: Database | undefined;
   try {
     mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
-    const onConnectionError = (error: Error) => log.warn({ reason: error.message }, "a database connection was lost");
-    const database = openDatabase({ url: config.databaseUrl, onConnectionError });
-    await database.ping();
-    return database;
+    database = openDatabase({
+      url: config.databaseUrl,
+      onConnectionError: (error) => log.warn({ reason: error.message }, "a database connection was lost"),
+      onFileLost: (file) =>
+        log.error({ file }, "the database file was removed or replaced: nothing is read or written"),
+    });
+    const state = await database.schemaState();
+    refuseNewer(state);
+    return { database, state };
   } catch (error) {
+    await database?.close();
+    if (error instanceof StartProblem) throw error;
     const { message } = error as Error;
     throw new StartProblem(`the database cannot be opened: ${message}. Check DATABASE_URL and KEYSTEAD_DATA_DIR`);
   }
 }
 
-async function readRootKeyId(database: Database): Promise<string | undefined> {
-  if (await database.isEmpty()) return undefined;
-  const rows = await database.read.selectFrom("installation").select("value").where("name", "=", ROOT_KEY_ID).execute();
+/** What a newer version made, this one would misread. */
+function refuseNewer({ unknown }: SchemaState): void {
+  if (unknown.length === 0) return;
+  throw new StartProblem(
+    `the database was brought up to a newer version of Keystead than ${version}: it has ${unknown.join(", ")}; nothing was changed. Start that version, or restore a backup from before the upgrade`,
+  );
+}
+
+/** @throws StartProblem that names who has it */
+function lockFolder({ databaseUrl }: Config, command: string): ServerLock | undefined {
+  const file = sqliteFileOf(databaseUrl);
+  if (file === undefined) return undefined;
+  const folder = dirname(file);
+  const holder = { command, pid: process.pid, host: hostname(), since: new Date().toISOString() };
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return ServerLock.take(folder, holder);
+  } catch (error) {
+    if (!(error instanceof FolderInUse)) {
+      const { message } = error as Error;
+      throw new StartProblem(
+        `the database cannot be opened: its folder cannot be locked (${message}). Check DATABASE_URL and KEYSTEAD_DATA_DIR`,
+      );
+    }
+    throw new StartProblem(
+      `${folder} is in use by ${holderText(error.holder)}: a SQLite database belongs to one server. Stop that one first, or set KEYSTEAD_DATA_DIR to another folder`,
+    );
+  }
+}
+
+function holderText(holder: LockHolder | undefined): string {
+  if (!holder) return "another Keystead that has only just started";
+  const { command, pid, host, since, baseUrl } = holder;
+  const at = baseUrl === undefined ? "" : `, ${baseUrl}`;
+  return `another Keystead (keystead ${command}, process ${pid} on ${host}, since ${since}${at})`;
+}
+
+async function readRootKeyId({ read }: Database, { isEmpty }: SchemaState): Promise<string | undefined> {
+  if (isEmpty) return undefined;
+  const rows = await read.selectFrom("installation").select("value").where("name", "=", ROOT_KEY_ID).execute();
   return rows[0]?.value;
 }
 

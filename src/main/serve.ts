@@ -16,7 +16,7 @@ import { type ApiOptions, api } from "../http/api.ts";
 import { createListener, type Listener } from "../http/listener.ts";
 import { createMetrics, type Metrics } from "../http/metrics.ts";
 import { openApiDocument } from "../http/openapi.ts";
-import { pages, type Readiness } from "../http/pages.ts";
+import { pages } from "../http/pages.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import { DRAIN_DEADLINE_MS } from "../kernel/limits.ts";
 import { createLogger, type Logger } from "../kernel/log.ts";
@@ -24,6 +24,7 @@ import { type Config, StartProblem } from "./config.ts";
 import { addressFileIn, credentialsFileIn, writeFileDurably } from "./credentials-file.ts";
 import { ensureFirstOrganization } from "./first-organization.ts";
 import { type Opened, openInstallation } from "./open.ts";
+import { createReadiness } from "./readiness.ts";
 import { version } from "./version.ts";
 
 export interface ServeOptions {
@@ -31,6 +32,8 @@ export interface ServeOptions {
   log?: Logger;
   clock?: Clock;
   onAnswer?: ApiOptions["onAnswer"];
+  /** An empty database becomes a new installation, whatever speaks against it. */
+  newInstallation?: boolean;
 }
 
 /** A server that accepts requests. */
@@ -46,7 +49,8 @@ export interface RunningServer {
 }
 
 /** @throws StartProblem */
-export async function serve({ config, log, clock = systemClock, onAnswer }: ServeOptions): Promise<RunningServer> {
+export async function serve(options: ServeOptions): Promise<RunningServer> {
+  const { config, log, clock = systemClock, onAnswer, newInstallation = false } = options;
   const logger = log ?? createLogger(config.logLevel);
   for (const name of config.withoutEffect) logger.warn({ setting: name }, "this setting has no effect in this release");
   const { allowPrivateNetworks } = config;
@@ -55,8 +59,9 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
       "KEYSTEAD_ALLOW_PRIVATE_NETWORKS is on: webhooks may reach private addresses by plain http; development only",
     );
   }
-  const opened = await openInstallation(config, logger);
-  const { database, signer } = opened;
+  const ifEmpty = newInstallation ? "begin anew" : "begin";
+  const opened = await openInstallation(config, logger, { command: "serve", ifEmpty });
+  const { database, signer, lock } = opened;
   const outbound = createOutboundClient({ allowPrivateNetworks });
   const house = houseOf(capabilities);
   const registry = createRegistry(operations);
@@ -90,7 +95,7 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
     listener.mount(api({ engine, log: logger, activityTimes: config.activityTimes, ...(onAnswer ? { onAnswer } : {}) }));
     listener.mount(
       pages({
-        readiness: () => readinessOf(opened),
+        readiness: createReadiness(opened),
         webhookKeySet: () => webhookKeySet(database.read, clock()),
         serviceKeys: () => publishServiceKeys(house.serviceKeys, database.read, clock()),
         info,
@@ -112,6 +117,7 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
       });
     }
     await worker.start();
+    lock?.tellBaseUrl(info.baseUrl);
     writeFileDurably(addressFileIn(config.dataDir), `${JSON.stringify({ baseUrl: local })}\n`, 0o644);
     const admin = await listenAdmin(config, metrics);
     logger.info({ version, baseUrl: local, engine: database.engine, signer: signer.state }, "serving");
@@ -128,17 +134,9 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
     await outbound.close();
     await signer.close();
     await database.close();
+    lock?.release();
     throw error;
   }
-}
-
-async function readinessOf({ database, signer }: Opened): Promise<Readiness> {
-  const answers = await database.ping().then(
-    () => true,
-    () => false,
-  );
-  const signerState = signer.state === "ready" || signer.state === "sealed" ? signer.state : "failed";
-  return { database: answers ? "ready" : "unavailable", signer: signerState };
 }
 
 async function listen(listener: Listener, { host, port }: Config): Promise<string> {
@@ -202,6 +200,7 @@ async function close({ listener, admin, worker, outbound, opened, log }: Parts):
   const ended = Promise.all([worker.stop(), outbound.close()]).then(() => opened.database.close());
   await atMost(CLOSE_DEADLINE_MS, ended, () => log.warn("the database was left before it had answered everything"));
   await opened.signer.close();
+  opened.lock?.release();
 }
 
 async function atMost(ms: number, work: Promise<unknown>, onLate: () => void): Promise<void> {

@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import {
   type DatabaseConnection,
   type Dialect,
@@ -12,14 +13,18 @@ import {
   SqliteQueryCompiler,
 } from "kysely";
 import type pg from "pg";
-import { COMMIT_DEADLINE_MS } from "../kernel/limits.ts";
+import { COMMIT_DEADLINE_MS, HEALTH_DEADLINE_MS, SQLITE_LOCK_DEADLINE_MS } from "../kernel/limits.ts";
 import type { Connection, Engine, Reader, Transactor } from "./engine.ts";
-import { DatabaseFailure, translate } from "./failure.ts";
+import { DatabaseFailure, isLocked, translate } from "./failure.ts";
 import { type AfterCommit, GroupCommit, type OpenTransaction } from "./group-commit.ts";
+import { type Health, HealthCheck } from "./health.ts";
 import { migrations } from "./migrations/index.ts";
-import { openPostgres, PostgresConnection } from "./postgres.ts";
+import { OutagePatience } from "./outage.ts";
+import { openPostgres, PatientReads, PostgresConnection } from "./postgres.ts";
+import { preparedWrite } from "./prepared.ts";
 import type { Schema } from "./schema.ts";
-import { openSqlite, type SqliteConnection } from "./sqlite.ts";
+import { OPENING_WAIT_MS, openSqlite, type SqliteConnection } from "./sqlite.ts";
+import { SqliteFiles } from "./sqlite-files.ts";
 
 /** The store: committed state to read, `transact` to write. */
 export interface Database {
@@ -32,11 +37,20 @@ export interface Database {
   transact<T>(scope: string | undefined, work: (tx: Transactor) => Promise<T>): Promise<T>;
   /** Brings the tables up to this version, under a lock. Resolves to the names of the migrations it ran. */
   migrate(): Promise<string[]>;
-  /** Whether the tables exist at all, asked without creating anything. */
-  isEmpty(): Promise<boolean>;
-  /** Rejects when the database does not answer. */
-  ping(): Promise<void>;
+  /** How far its tables are from those of this version, asked without creating anything. */
+  schemaState(): Promise<SchemaState>;
+  /** Whether it can be read and written at this moment, told in time and as often as anybody asks. */
+  health(): Promise<Health>;
   close(): Promise<void>;
+}
+
+export interface SchemaState {
+  /** There is not a single table of ours. */
+  isEmpty: boolean;
+  /** Migrations that were run by a newer version. */
+  unknown: string[];
+  /** Migrations that are still to come. */
+  pending: string[];
 }
 
 export interface DatabaseOptions {
@@ -44,53 +58,126 @@ export interface DatabaseOptions {
   url: string;
   /** Told of connections that break while nobody uses them. */
   onConnectionError?: (error: Error) => void;
+  /** Told once that a file of an open SQLite database was removed or replaced; nothing works from then on. */
+  onFileLost?: (path: string) => void;
+}
+
+/** The file of a SQLite database, undefined for all others. */
+export function sqliteFileOf(url: string): string | undefined {
+  if (!url.startsWith("sqlite:")) return undefined;
+  const file = url.slice("sqlite:".length);
+  return file === ":memory:" ? undefined : file;
 }
 
 export function openDatabase(options: DatabaseOptions): Database {
   const { url } = options;
-  if (url.startsWith("sqlite:")) return sqliteDatabase(url.slice("sqlite:".length));
+  const file = sqliteFileOf(url);
+  if (file !== undefined) return sqliteDatabase(file, options.onFileLost ?? (() => {}));
+  if (url.startsWith("sqlite:")) return memoryDatabase();
   if (/^postgres(ql)?:\/\//.test(url)) return postgresDatabase(url, options.onConnectionError ?? (() => {}));
   throw new Error(`not a database URL: expected sqlite:<file> or postgres://…, got ${url.split(":")[0]}:…`);
 }
 
-function sqliteDatabase(file: string): Database {
+/** How long a read waits for another process, which happens while that one recovers the log after a crash. */
+const READ_WAIT_MS = 250;
+
+function sqliteDatabase(file: string, onFileLost: (path: string) => void): Database {
+  const files = new SqliteFiles(file, onFileLost);
   const writer = openSqlite(file);
-  const inMemory = file === ":memory:";
-  // A second connection reads the last committed state while a transaction is open. Memory has only the one, and there a
-  // read waits until no transaction is open.
-  const reader = inMemory ? writer : openSqlite(file);
-  const turns = inMemory ? createTurns() : noTurns;
+  // A second connection reads the last committed state while a transaction is open.
+  const reader = openSqlite(file);
+  files.watch();
+  // Beginning a transaction waits without holding up everybody; after that nothing needs to wait.
+  writer.waitForLocks(0);
+  reader.waitForLocks(READ_WAIT_MS);
+  return databaseOnSqlite({
+    writer,
+    reader,
+    beforeUse: async () => files.refuseIfLost(),
+    afterCommit: () => files.check(),
+    afterUse: () => {},
+    close: () => {
+      files.close();
+      writer.close();
+      reader.close();
+    },
+  });
+}
+
+/** Memory has only one connection: a read waits until no transaction is open. */
+function memoryDatabase(): Database {
+  const connection = openSqlite(":memory:");
+  const turns = createTurns();
+  return databaseOnSqlite({
+    writer: connection,
+    reader: connection,
+    beforeUse: turns.take,
+    afterCommit: () => {},
+    afterUse: turns.giveBack,
+    close: () => connection.close(),
+  });
+}
+
+/** The connections of a SQLite database, and what is to be done around their use. */
+interface SqliteConnections {
+  writer: SqliteConnection;
+  reader: SqliteConnection;
+  /** Before a read or a transaction; it may refuse. */
+  beforeUse: () => Promise<void>;
+  /** Before anybody is told of the commit; it may refuse. */
+  afterCommit: () => void;
+  afterUse: () => void;
+  close: () => void;
+}
+
+function databaseOnSqlite(connections: SqliteConnections): Database {
+  const { writer, reader, beforeUse, afterUse } = connections;
   const kysely = kyselyOn("sqlite", async () => writer);
   const takeReader = async () => {
-    await turns.take();
+    await beforeUse();
     return reader;
   };
-  const readKysely = kyselyOn("sqlite", takeReader, turns.giveBack);
+  const readKysely = kyselyOn("sqlite", takeReader, afterUse);
+  const all = async <Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]> => {
+    await beforeUse();
+    return reader.all<Row>(sql, parameters).finally(afterUse);
+  };
   const read: Reader = {
     engine: "sqlite",
     selectFrom: readKysely.selectFrom.bind(readKysely) as Reader["selectFrom"],
-    all: async (query) => {
-      if (!inMemory) return reader.all(query.sql, query.parameters);
-      await turns.take();
-      return reader.all<never>(query.sql, query.parameters).finally(turns.giveBack);
-    },
+    all: (query) => all(query.sql, query.parameters),
   };
-  const begin = () => beginSqlite(writer, kysely, turns, read);
-  const commits = new GroupCommit({ lanes: 1, scopes: "together", begin });
+  const commits: GroupCommit = new GroupCommit({
+    lanes: 1,
+    scopes: "together",
+    begin: () => beginSqlite(connections, kysely, read),
+    onFailure: (failure) => check.noteFailedWrite(failure),
+  });
+  const check = new HealthCheck({
+    read: () => all("select 1 from sqlite_master", []),
+    write: () => commits.run(undefined, (tx) => writeProbe(tx, { value: PROBE_FILLER.sqlite })),
+  });
   return {
     engine: "sqlite",
     read,
     transact: (scope, work) => commits.run(scope, work),
-    migrate: () => migrate(kysely, "sqlite"),
-    isEmpty: async () => {
-      const tables = await writer.all("select 1 from sqlite_master where name = 'installation'", []);
-      return tables.length === 0;
+    migrate: async () => {
+      writer.waitForLocks(OPENING_WAIT_MS);
+      try {
+        return await migrate(kysely, "sqlite");
+      } finally {
+        writer.waitForLocks(0);
+      }
     },
-    ping: async () => void (await reader.all("select 1", [])),
+    schemaState: async () => {
+      const tables = await writer.all<{ name: string }>("select name from sqlite_master where type = 'table'", []);
+      const names = tables.map(({ name }) => name);
+      return schemaState(names, () => writer.all(`select name from ${MIGRATIONS_TABLE}`, []));
+    },
+    health: () => check.check(),
     close: async () => {
       await commits.close();
-      writer.close();
-      reader.close();
+      connections.close();
     },
   };
 }
@@ -100,8 +187,6 @@ interface Turns {
   take(): Promise<void>;
   giveBack(): void;
 }
-
-const noTurns: Turns = { take: async () => {}, giveBack: () => {} };
 
 function createTurns(): Turns {
   const waiting: (() => void)[] = [];
@@ -122,18 +207,22 @@ function createTurns(): Turns {
 }
 
 async function beginSqlite(
-  connection: SqliteConnection,
+  { writer: connection, beforeUse, afterCommit, afterUse }: SqliteConnections,
   kysely: Kysely<Schema>,
-  turns: Turns,
   committed: Reader,
 ): Promise<OpenTransaction> {
-  await turns.take();
+  await beforeUse();
   try {
-    connection.exec("begin immediate");
+    await beginWhenFree(connection);
   } catch (error) {
-    turns.giveBack();
+    afterUse();
     throw error;
   }
+  let inUse = true;
+  const giveBack = () => {
+    if (inUse) afterUse();
+    inUse = false;
+  };
   return {
     savepoint: async () => connection.exec("savepoint one"),
     release: async () => connection.exec("release one"),
@@ -143,18 +232,34 @@ async function beginSqlite(
     },
     commit: async () => {
       connection.exec("commit");
-      turns.giveBack();
+      giveBack();
+      afterCommit();
     },
     rollback: async () => {
       try {
         // SQLite ends the transaction by itself after some failures, a full disk among them.
         if (connection.inTransaction) connection.exec("rollback");
       } finally {
-        turns.giveBack();
+        giveBack();
       }
     },
     transactor: () => transactorOn("sqlite", connection, kysely, committed),
   };
+}
+
+const LOCK_POLL_MS = 10;
+
+/** Waits for another process that writes without keeping this one from anything else. */
+async function beginWhenFree(connection: SqliteConnection): Promise<void> {
+  const deadline = performance.now() + SQLITE_LOCK_DEADLINE_MS;
+  for (;;) {
+    try {
+      return connection.exec("begin immediate");
+    } catch (error) {
+      if (!isLocked(error) || performance.now() > deadline) throw error;
+    }
+    await setTimeout(LOCK_POLL_MS);
+  }
 }
 
 const POSTGRES_LANES = 6;
@@ -163,31 +268,70 @@ const POSTGRES_READERS = 8;
 function postgresDatabase(url: string, onError: (error: Error) => void): Database {
   const maxConnections = POSTGRES_LANES + POSTGRES_READERS;
   const pool = openPostgres({ url, maxConnections, statementTimeoutMs: COMMIT_DEADLINE_MS, onError });
-  const shared = new PostgresConnection(pool);
-  const kysely = kyselyOn("postgres", async () => shared);
+  const patience = new OutagePatience();
+  const reads = new PatientReads(new PostgresConnection(pool), patience);
+  const kysely = kyselyOn("postgres", async () => reads);
   const read: Reader = {
     engine: "postgres",
     selectFrom: kysely.selectFrom.bind(kysely) as Reader["selectFrom"],
-    all: (query) => shared.all(query.sql, query.parameters),
+    all: (query) => reads.all(query.sql, query.parameters),
   };
-  const begin = (scope: string | undefined) => beginPostgres(pool, scope, read);
-  const commits = new GroupCommit({ lanes: POSTGRES_LANES, scopes: "exclusive", begin });
+  const commits: GroupCommit = new GroupCommit({
+    lanes: POSTGRES_LANES,
+    scopes: "exclusive",
+    begin: (scope) => beginPostgres(pool, scope, read),
+    onFailure: (failure) => check.noteFailedWrite(failure),
+  });
+  const probes = openPostgres({
+    url,
+    maxConnections: 2,
+    statementTimeoutMs: HEALTH_DEADLINE_MS,
+    connectTimeoutMs: HEALTH_DEADLINE_MS,
+    // Whoever asks for the health is told.
+    onError: () => {},
+  });
+  const probe = new PostgresConnection(probes);
+  const check = new HealthCheck({
+    read: () => probe.all("select 1", []),
+    write: () => writeProbe(asTransactor(probe), { value: PROBE_FILLER.postgres }),
+  });
   return {
     engine: "postgres",
     read,
     transact: (scope, work) => commits.run(scope, work),
     migrate: () => migratePostgres(url, onError),
-    isEmpty: async () => {
-      const [row] = await shared.all<{ found: string | null }>("select to_regclass('installation') as found", []);
-      return row?.found == null;
+    schemaState: async () => {
+      const sql = `select name from unnest(array['installation', '${MIGRATIONS_TABLE}']) as name where to_regclass(name) is not null`;
+      const tables = await reads.all<{ name: string }>(sql, []);
+      const names = tables.map(({ name }) => name);
+      return schemaState(names, () => reads.all(`select name from ${MIGRATIONS_TABLE}`, []));
     },
-    ping: async () => void (await shared.all("select 1", [])),
+    health: () => check.check(),
     close: async () => {
+      patience.end();
       await commits.close();
-      await pool.end();
+      await Promise.all([pool.end(), probes.end()]);
     },
   };
 }
+
+/** A single statement is a transaction of its own. */
+const asTransactor = (connection: PostgresConnection): Parameters<typeof writeProbe>[0] =>
+  ({
+    engine: "postgres",
+    all: (query: { sql: string; parameters: readonly unknown[] }) => connection.all(query.sql, query.parameters),
+  }) as Transactor;
+
+/** The least that a write must find room for. In PostgreSQL room is taken in advance, in large pieces. */
+const PROBE_FILLER = { sqlite: "x".repeat(32 * 1024), postgres: "x" };
+
+const writeProbe = preparedWrite<{ value: string }>()((db, { value }) =>
+  db
+    .insertInto("installation")
+    .values({ name: "write_probe", value })
+    .onConflict((conflict) => conflict.column("name").doUpdateSet((set) => ({ value: set.ref("excluded.value") })))
+    .returning("name"),
+);
 
 const LOCK_SCOPE = "select pg_advisory_xact_lock(hashtextextended($1, 0))";
 
@@ -241,7 +385,8 @@ async function beginPostgres(pool: pg.Pool, scope: string | undefined, committed
     },
     rollback: async (reason) => {
       // A connection that is lost or hangs is not asked; closing it ends the transaction as well.
-      if (reason instanceof DatabaseFailure && reason.kind === "unavailable") return giveBack(true);
+      const isUseless = reason instanceof DatabaseFailure && ["outage", "unavailable"].includes(reason.kind);
+      if (isUseless) return giveBack(true);
       const clean = await exec("rollback").then(
         () => true,
         () => false,
@@ -351,6 +496,20 @@ async function migratePostgres(url: string, onError: (error: Error) => void): Pr
   }
 }
 
+const MIGRATIONS_TABLE = "migrations";
+
+async function schemaState(
+  tables: readonly string[],
+  readApplied: () => Promise<{ name: string }[]>,
+): Promise<SchemaState> {
+  const applied = tables.includes(MIGRATIONS_TABLE) ? (await readApplied()).map(({ name }) => name) : [];
+  return {
+    isEmpty: !tables.includes("installation"),
+    unknown: applied.filter((name) => !Object.hasOwn(migrations, name)),
+    pending: Object.keys(migrations).filter((name) => !applied.includes(name)),
+  };
+}
+
 async function migrate(kysely: Kysely<Schema>, engine: Engine): Promise<string[]> {
   const bound = Object.entries(migrations).map(([name, { up }]) => [
     name,
@@ -359,7 +518,7 @@ async function migrate(kysely: Kysely<Schema>, engine: Engine): Promise<string[]
   const migrator = new Migrator({
     db: kysely,
     provider: { getMigrations: async () => Object.fromEntries(bound) },
-    migrationTableName: "migrations",
+    migrationTableName: MIGRATIONS_TABLE,
     migrationLockTableName: "migrations_lock",
   });
   const { error, results } = await migrator.migrateToLatest();

@@ -15,21 +15,40 @@ const withErrcode = (errcode: number) => Object.assign(new Error("of SQLite"), {
 
 /** Codes of PostgreSQL (appendix A of its manual), of the network, and of SQLite (sqlite.org/rescode.html). */
 const cases: Record<FailureKind, unknown[]> = {
-  retry: [withCode("40001"), withCode("40P01")],
-  unavailable: [
-    ...["08000", "08003", "08006", "53100", "53200", "53300", "57014", "57P01", "57P02", "57P03", "25006"].map(
+  retry: [
+    ...["40001", "40P01", "26000"].map(withCode),
+    Object.assign(new Error("cached plan must not change result type"), { code: "0A000" }),
+  ],
+  outage: [
+    // Connection exceptions, wrong user or password, no such database, too many clients, shutdown, a standby, time limits.
+    ...["08000", "08003", "08006", "28000", "28P01", "3D000", "53300", "57P01", "57P02", "57P03", "57P05"].map(
       withCode,
     ),
+    ...["25006", "25P03", "25P04", "55000", "55006"].map(withCode),
     ...["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN", "ENOENT"].map(withCode),
-    // SQLITE_BUSY, LOCKED, READONLY, IOERR, FULL, CANTOPEN, and extended codes: BUSY_SNAPSHOT, IOERR_WRITE, READONLY_DBMOVED.
-    ...[5, 6, 8, 10, 13, 14, 517, 778, 1032].map(withErrcode),
+    ...["EHOSTUNREACH", "ENETUNREACH", "ECONNABORTED", "EMFILE"].map(withCode),
+    // What Node says of certificates and of TLS.
+    ...["CERT_HAS_EXPIRED", "DEPTH_ZERO_SELF_SIGNED_CERT", "SELF_SIGNED_CERT_IN_CHAIN", "EPROTO"].map(withCode),
+    ...["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "ERR_TLS_CERT_ALTNAME_INVALID", "ERR_SSL_WRONG_VERSION_NUMBER"].map(
+      withCode,
+    ),
+    new Error("The server does not support SSL connections"),
     new Error("Connection terminated unexpectedly"),
     new Error("Connection terminated due to connection timeout"),
     new Error("timeout exceeded when trying to connect"),
+    new Error("SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string"),
+    Object.assign(new AggregateError([withCode("ECONNREFUSED")]), { code: "ECONNREFUSED" }),
+  ],
+  unavailable: [
+    // A full disk, memory, a statement's time, system errors, errors of the server itself.
+    ...["53100", "53200", "57014", "55P03", "58030", "XX000", "XX001"].map(withCode),
+    // SQLITE_BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB, and extended codes: BUSY_SNAPSHOT, IOERR_WRITE.
+    ...[5, 6, 8, 10, 11, 13, 14, 26, 517, 778].map(withErrcode),
     new Error("Query read timeout"),
   ],
+  lost: [],
   bug: [
-    ...["23505", "23503", "23502", "42601", "42P01", "22P02", "25P02"].map(withCode),
+    ...["23505", "23503", "23502", "42601", "42P01", "22P02", "25P02", "0A000"].map(withCode),
     // SQLITE_ERROR, CONSTRAINT, MISMATCH, CONSTRAINT_PRIMARYKEY
     ...[1, 19, 20, 1555].map(withErrcode),
     new TypeError("of our own"),

@@ -1,19 +1,23 @@
 import { KeysteadError } from "../kernel/errors.ts";
 
 /**
- * What a failed statement means for the caller: `retry` the whole transaction (another one was in the way), the database is
- * `unavailable` (gone, full, read-only, locked), or a `bug` of ours.
+ * What a failed statement means for the caller: `retry` the whole transaction (another one was in the way), an `outage` of
+ * the connection (another one may do), the database is there and `unavailable` for this (full, read-only, too slow), its file
+ * is `lost` for good, or a `bug` of ours.
  */
-export type FailureKind = "retry" | "unavailable" | "bug";
+export type FailureKind = "retry" | "outage" | "unavailable" | "lost" | "bug";
 
 /** An error of a database driver, classified. The driver's text stays inside: it is logged and never sent. */
 export class DatabaseFailure extends Error {
   readonly kind: FailureKind;
+  /** What is wrong with the database, after "the database": plain words for the operator, with nothing of the settings. */
+  readonly reason: string;
 
-  constructor(kind: FailureKind, cause: unknown) {
-    super(`database: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  constructor(kind: FailureKind, cause: unknown, reason: string = reasonOf(cause)) {
+    super(`database: ${textOf(cause)}`, { cause });
     this.name = "DatabaseFailure";
     this.kind = kind;
+    this.reason = reason;
   }
 }
 
@@ -23,21 +27,121 @@ export function translate(error: unknown): unknown {
   return new DatabaseFailure(kindOf(error), error);
 }
 
-const POSTGRES_RETRY = new Set(["40001", "40P01"]);
-// Connection exceptions, insufficient resources (disk full), operator intervention (shutdown), read-only.
-const POSTGRES_UNAVAILABLE = /^(08|53|57|25006)/;
-const NETWORK = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN", "ENOENT"]);
-// SQLITE_BUSY, LOCKED, READONLY, IOERR, FULL, CANTOPEN: the low byte of an extended result code.
-const SQLITE_UNAVAILABLE = new Set([5, 6, 8, 10, 13, 14]);
+/** Whether a failure says that another process holds the lock of a SQLite database. */
+export const isLocked = (error: unknown): boolean =>
+  error instanceof DatabaseFailure && SQLITE_LOCKED.includes(sqliteCode(error.cause as DriverError) ?? 0);
 
-function kindOf(error: unknown): FailureKind {
-  const { code, errcode, message } = error as { code?: string; errcode?: number; message?: string };
-  if (errcode !== undefined) return SQLITE_UNAVAILABLE.has(errcode & 0xff) ? "unavailable" : "bug";
-  if (code !== undefined && POSTGRES_RETRY.has(code)) return "retry";
-  if (code !== undefined && (POSTGRES_UNAVAILABLE.test(code) || NETWORK.has(code))) return "unavailable";
-  // node-postgres has no codes for a connection that ended under a query, or that hangs.
-  if (/Connection terminated|connection error|timeout exceeded when trying|Query read timeout/i.test(message ?? "")) {
-    return "unavailable";
-  }
-  return "bug";
+/** Whether PostgreSQL lost or outgrew a prepared statement: its tables changed, or a pooler mixed connections up. */
+export const isStaleStatement = ({ code, message = "" }: DriverError): boolean =>
+  code === "26000" || (code === "0A000" && message.includes("cached plan"));
+
+interface DriverError {
+  code?: string;
+  /** Extended result code of SQLite. */
+  errcode?: number;
+  message?: string;
+}
+
+interface Rule {
+  kind: FailureKind;
+  reason: string;
+  holds: (error: DriverError) => boolean;
+}
+
+/** By SQLSTATE, whole or its class (PostgreSQL, appendix A), or by the code of Node. */
+const coded = (codes: RegExp) => (error: DriverError) => error.code !== undefined && codes.test(error.code);
+/** node-postgres has no codes for what it finds out by itself. */
+const worded = (words: RegExp) => (error: DriverError) => words.test(error.message ?? "");
+/** The low byte of an extended result code (sqlite.org/rescode.html). */
+const sqliteCode = ({ errcode }: DriverError): number | undefined =>
+  errcode === undefined ? undefined : errcode & 0xff;
+const sqlite = (codes: readonly number[]) => (error: DriverError) => codes.includes(sqliteCode(error) ?? 0);
+
+const SQLITE_LOCKED: readonly number[] = [5, 6];
+const CERTIFICATE =
+  /^(CERT_|ERR_TLS_|ERR_SSL_|SELF_SIGNED_|DEPTH_ZERO_SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH$|EPROTO$)/;
+
+/** The first that holds. */
+const rules: readonly Rule[] = [
+  {
+    kind: "retry",
+    reason: "is busy with transactions that get into each other's way",
+    holds: coded(/^(40001|40P01)$/),
+  },
+  { kind: "retry", reason: "changed its tables meanwhile", holds: isStaleStatement },
+
+  { kind: "outage", reason: "refuses the user or the password that DATABASE_URL names", holds: coded(/^28/) },
+  {
+    kind: "outage",
+    reason: "refuses the user or the password that DATABASE_URL names",
+    holds: worded(/^SASL|client password/),
+  },
+  { kind: "outage", reason: "that DATABASE_URL names does not exist", holds: coded(/^3D000$/) },
+  { kind: "outage", reason: "accepts no connections at the moment", holds: coded(/^5500[06]$/) },
+  { kind: "outage", reason: "has no connection left for this server", holds: coded(/^53300$/) },
+  { kind: "outage", reason: "is starting, stopping, or was told to end connections", holds: coded(/^57P/) },
+  { kind: "outage", reason: "takes no writes: it is a standby, or set to read-only", holds: coded(/^25006$/) },
+  { kind: "outage", reason: "ended a transaction that took too long", holds: coded(/^25P0[34]$/) },
+  {
+    kind: "outage",
+    reason: "refuses connections: nothing listens at its address",
+    holds: coded(/^ECONNREFUSED$/),
+  },
+  { kind: "outage", reason: "needs a socket or a file that is not there", holds: coded(/^ENOENT$/) },
+  { kind: "outage", reason: "cannot be found: its host name has no address", holds: coded(/^(ENOTFOUND|EAI_\w+)$/) },
+  {
+    kind: "outage",
+    reason: "cannot be reached: there is no way to its host",
+    holds: coded(/^(EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|EADDRNOTAVAIL|ETIMEDOUT)$/),
+  },
+  { kind: "outage", reason: "lost the connection", holds: coded(/^(08|ECONNRESET$|ECONNABORTED$|EPIPE$)/) },
+  { kind: "outage", reason: "has a TLS certificate that is not accepted", holds: coded(CERTIFICATE) },
+  { kind: "outage", reason: "does not speak TLS as DATABASE_URL asks", holds: worded(/SSL connection/i) },
+  {
+    kind: "outage",
+    reason: "cannot be reached: this server has too many files open",
+    holds: coded(/^(EMFILE|ENFILE)$/),
+  },
+  {
+    kind: "outage",
+    reason: "did not take a connection in time",
+    holds: worded(/timeout exceeded when trying|connection timeout/i),
+  },
+  {
+    kind: "outage",
+    reason: "lost the connection",
+    holds: worded(/Connection terminated|connection error|was closed/i),
+  },
+
+  { kind: "unavailable", reason: "has no room left on its disk", holds: coded(/^53100$/) },
+  { kind: "unavailable", reason: "is out of memory or other resources", holds: coded(/^53/) },
+  { kind: "unavailable", reason: "did not answer in time", holds: coded(/^(57014|55P03)$/) },
+  { kind: "unavailable", reason: "did not answer in time", holds: worded(/Query read timeout/i) },
+  { kind: "unavailable", reason: "was closed, as this server stops", holds: worded(/after calling end/i) },
+  { kind: "unavailable", reason: "had an operator step in", holds: coded(/^57/) },
+  { kind: "unavailable", reason: "reports a fault of its disk or of its own", holds: coded(/^(58|F0|XX)/) },
+
+  { kind: "unavailable", reason: "is locked by another process", holds: sqlite(SQLITE_LOCKED) },
+  { kind: "unavailable", reason: "has no room left on its disk", holds: sqlite([13]) },
+  { kind: "unavailable", reason: "is in a file that cannot be written", holds: sqlite([8]) },
+  {
+    kind: "unavailable",
+    reason: "is in a file that cannot be read or written: its disk is full or faulty",
+    holds: sqlite([10]),
+  },
+  { kind: "unavailable", reason: "is in a file that cannot be opened", holds: sqlite([14]) },
+  { kind: "unavailable", reason: "is in a file that is damaged", holds: sqlite([11, 26]) },
+
+  { kind: "bug", reason: "does not have the tables that this server started with", holds: coded(/^(42P01|3F000)$/) },
+];
+
+const ruleOf = (error: unknown): Rule | undefined => rules.find(({ holds }) => holds((error ?? {}) as DriverError));
+const kindOf = (error: unknown): FailureKind => ruleOf(error)?.kind ?? "bug";
+const reasonOf = (error: unknown): string => ruleOf(error)?.reason ?? "failed in a way that the log tells";
+
+/** Errors of several attempts at once have no text of their own. */
+function textOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  const { errors, code } = cause as AggregateError & { code?: string };
+  return cause.message || errors?.map(textOf).join("; ") || code || cause.name;
 }

@@ -225,6 +225,41 @@ describe("group commit", () => {
     assert.equal(await commits.run(undefined, async () => "again"), "again");
   });
 
+  it("runs all of them again after an outage, as long as nothing was committed", async () => {
+    const database = new Recorder();
+    const commits = together(database);
+    let tries = 0;
+    const work = async () => {
+      if (++tries < 3) throw new DatabaseFailure("outage", "the connection is lost");
+      return tries;
+    };
+    assert.deepEqual(await Promise.all([commits.run("a", work), commits.run("b", async () => "beside it")]), [
+      3,
+      "beside it",
+    ]);
+    assert.equal(database.calls.filter((call) => call === "rollback").length, 2);
+    assert.equal(database.open, 0);
+  });
+
+  it("does not run again what may have been committed when the connection was lost", async () => {
+    const database = new Recorder();
+    database.failCommit = () => new DatabaseFailure("outage", "the connection is lost");
+    const failures: DatabaseFailure[] = [];
+    const { begin } = database;
+    const commits = new GroupCommit({ lanes: 1, scopes: "together", begin, onFailure: (one) => failures.push(one) });
+    let runs = 0;
+    await assert.rejects(
+      commits.run(undefined, async () => void runs++),
+      (error: unknown) => error instanceof DatabaseFailure && error.kind === "unavailable",
+    );
+    assert.equal(runs, 1);
+    assert.deepEqual(
+      failures.map(({ kind }) => kind),
+      ["unavailable"],
+      "whoever looks after the health is told",
+    );
+  });
+
   it("tells everybody when no transaction can be begun", async () => {
     const commits = new GroupCommit({ lanes: 1, scopes: "together", begin: () => Promise.reject(unavailable()) });
     const outcomes = await Promise.allSettled([1, 2].map(() => commits.run(undefined, async () => {})));

@@ -2,6 +2,7 @@ import { fail, KeysteadError } from "../kernel/errors.ts";
 import { COMMIT_DEADLINE_MS } from "../kernel/limits.ts";
 import type { Transactor } from "./engine.ts";
 import { DatabaseFailure } from "./failure.ts";
+import { OutagePatience } from "./outage.ts";
 
 const MAX_BATCH = 64;
 const MAX_TRIES = 5;
@@ -31,6 +32,8 @@ interface GroupCommitOptions {
   lanes: number;
   scopes: "exclusive" | "together";
   begin: (scope: string | undefined) => Promise<OpenTransaction>;
+  /** Told of whole transactions that were given up because of the database. */
+  onFailure?: (failure: DatabaseFailure) => void;
 }
 type Outcome = { value: unknown; afterCommit: readonly AfterCommit[] } | { error: unknown };
 
@@ -45,6 +48,7 @@ type Outcome = { value: unknown; afterCommit: readonly AfterCommit[] } | { error
  */
 export class GroupCommit {
   readonly #options: GroupCommitOptions;
+  readonly #patience = new OutagePatience();
   #waiting: Waiting[] = [];
   readonly #runningScopes = new Set<string>();
   #openLanes = 0;
@@ -83,6 +87,7 @@ export class GroupCommit {
   /** Resolves when nothing waits or runs; new work is refused from now on. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#patience.end();
     while (this.#openLanes > 0 || this.#waiting.length > 0) {
       await new Promise<void>((resolve) => this.#idle.push(resolve));
     }
@@ -149,20 +154,26 @@ export class GroupCommit {
   }
 
   async #runBatch(scope: string | undefined, batch: Waiting[]): Promise<void> {
+    try {
+      const outcomes = await this.#patience.through(() => this.#attemptOften(scope, batch));
+      for (const [, outcome] of outcomes) {
+        // Before whoever waits goes on, and apart from them: the commit is there, whatever comes of these.
+        if ("value" in outcome) for (const follow of outcome.afterCommit) queueMicrotask(follow);
+      }
+      for (const [item, outcome] of outcomes) item.settle(outcome);
+    } catch (error) {
+      if (error instanceof DatabaseFailure) this.#options.onFailure?.(error);
+      for (const item of batch) item.settle({ error });
+    }
+  }
+
+  async #attemptOften(scope: string | undefined, batch: Waiting[]): Promise<[Waiting, Outcome][]> {
     for (let attempt = 1; ; attempt++) {
       try {
-        const outcomes = await this.#attempt(scope, batch);
-        for (const [, outcome] of outcomes) {
-          // Before whoever waits goes on, and apart from them: the commit is there, whatever comes of these.
-          if ("value" in outcome) for (const follow of outcome.afterCommit) queueMicrotask(follow);
-        }
-        for (const [item, outcome] of outcomes) item.settle(outcome);
-        return;
+        return await this.#attempt(scope, batch);
       } catch (error) {
         const retry = error instanceof DatabaseFailure && error.kind === "retry" && attempt < MAX_TRIES;
-        if (retry) continue;
-        for (const item of batch) item.settle({ error });
-        return;
+        if (!retry) throw error;
       }
     }
   }
@@ -171,13 +182,15 @@ export class GroupCommit {
   async #attempt(scope: string | undefined, batch: Waiting[]): Promise<[Waiting, Outcome][]> {
     const transaction = await this.#options.begin(scope);
     const outcomes: [Waiting, Outcome][] = [];
+    let committing = false;
     try {
       for (const item of batch) outcomes.push([item, await this.#runOne(transaction, item)]);
+      committing = true;
       await transaction.commit();
       return outcomes;
     } catch (error) {
       await transaction.rollback(error);
-      throw error;
+      throw committing ? withoutRepetition(error) : error;
     }
   }
 
@@ -198,6 +211,12 @@ export class GroupCommit {
       end();
     }
   }
+}
+
+/** A connection that is lost under a commit leaves open whether it happened: the caller may ask again, nobody else. */
+function withoutRepetition(error: unknown): unknown {
+  if (!(error instanceof DatabaseFailure) || error.kind !== "outage") return error;
+  return new DatabaseFailure("unavailable", error.cause, error.reason);
 }
 
 /** A function that hangs must not hold the others of its batch. */

@@ -109,10 +109,10 @@ for (const engine of ["sqlite", "postgres"] as const) {
 
     it("know an empty database, and make nothing by asking", async () => {
       const database = openDatabase({ url: await newUrl(engine) });
-      assert.equal(await database.isEmpty(), true);
-      assert.equal(await database.isEmpty(), true);
+      assert.equal((await database.schemaState()).isEmpty, true);
+      assert.equal((await database.schemaState()).isEmpty, true);
       await database.migrate();
-      assert.equal(await database.isEmpty(), false);
+      assert.equal((await database.schemaState()).isEmpty, false);
       await database.close();
     });
 

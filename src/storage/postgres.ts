@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import type { CompiledQuery, QueryResult } from "kysely";
 import pg from "pg";
 import type { Connection } from "./engine.ts";
-import { translate } from "./failure.ts";
+import { DatabaseFailure, isStaleStatement, translate } from "./failure.ts";
+import type { OutagePatience } from "./outage.ts";
 
 const INT8 = 20;
 /** Our 64-bit integers are milliseconds and counts, all below 2^53. */
@@ -16,16 +17,19 @@ export interface PostgresOptions {
   maxConnections: number;
   /** How long one statement may take, and how long its answer may stay away; without it both have no end. */
   statementTimeoutMs?: number;
+  /** How long a connection may take to come about; five seconds unless said. */
+  connectTimeoutMs?: number;
   /** Told of connections that break while nobody uses them. */
   onError: (error: Error) => void;
 }
 
-export function openPostgres({ url, maxConnections, statementTimeoutMs, onError }: PostgresOptions): pg.Pool {
+export function openPostgres(options: PostgresOptions): pg.Pool {
+  const { url, maxConnections, statementTimeoutMs, connectTimeoutMs = 5000, onError } = options;
   const pool = new pg.Pool({
     connectionString: url,
     max: maxConnections,
     types: types as pg.CustomTypesConfig,
-    connectionTimeoutMillis: 5000,
+    connectionTimeoutMillis: connectTimeoutMs,
     idleTimeoutMillis: 60_000,
     keepAlive: true,
     // What is asked on one connection is sent at once and answered in order.
@@ -62,10 +66,11 @@ export class PostgresConnection implements Connection {
   }
 
   async all<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
+    const name = statementName(sql);
     try {
-      const query = { name: statementName(sql), text: sql, values: parameters as unknown[] };
-      return (await this.#client.query(query)).rows as Row[];
+      return (await this.#client.query({ name, text: sql, values: parameters as unknown[] })).rows as Row[];
     } catch (error) {
+      if (isStaleStatement(error as Error)) renameStatements(sql, name);
       throw translate(error);
     }
   }
@@ -85,13 +90,57 @@ export class PostgresConnection implements Connection {
   }
 }
 
+/** Reads outside transactions, which can be repeated whatever became of them. */
+export class PatientReads implements Connection {
+  readonly #connection: PostgresConnection;
+  readonly #patience: OutagePatience;
+
+  constructor(connection: PostgresConnection, patience: OutagePatience) {
+    this.#connection = connection;
+    this.#patience = patience;
+  }
+
+  all<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
+    return this.#repeat(() => this.#connection.all<Row>(sql, parameters));
+  }
+
+  executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
+    return this.#repeat(() => this.#connection.executeQuery<Row>(query));
+  }
+
+  streamQuery<Row>(): AsyncIterableIterator<QueryResult<Row>> {
+    return this.#connection.streamQuery<Row>();
+  }
+
+  #repeat<T>(read: () => Promise<T>): Promise<T> {
+    return this.#patience.through(async () => {
+      try {
+        return await read();
+      } catch (error) {
+        const isStale = error instanceof DatabaseFailure && error.kind === "retry";
+        if (!isStale) throw error;
+        return read();
+      }
+    });
+  }
+}
+
 const names = new Map<string, string>();
+let generation = 0;
 
 /** A stable name, so that PostgreSQL plans a prepared statement once per connection. */
 function statementName(sql: string): string {
   const known = names.get(sql);
   if (known) return known;
-  const name = `k${createHash("sha256").update(sql).digest("hex").slice(0, 24)}`;
+  const hash = createHash("sha256").update(sql).digest("hex").slice(0, 24);
+  const name = `k${generation}_${hash}`;
   names.set(sql, name);
   return name;
+}
+
+/** Has every connection prepare its statements anew, once for all that fail together: a migration changed tables under them. */
+function renameStatements(sql: string, failed: string): void {
+  if (names.get(sql) !== failed) return;
+  generation++;
+  names.clear();
 }

@@ -1,9 +1,8 @@
-import { closeSync, mkdirSync, openSync } from "node:fs";
-import { dirname } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { type CompiledQuery, type QueryResult, SelectQueryNode } from "kysely";
 import type { Connection } from "./engine.ts";
 import { translate } from "./failure.ts";
+import { createForOwner } from "./sqlite-files.ts";
 
 const MAX_STATEMENTS = 512;
 /** Pages kept in memory, for each connection. */
@@ -14,23 +13,22 @@ const CACHE_KIBIBYTES = 16 * 1024;
  */
 const CHECKPOINT_PAGES = 8000;
 
+/** How long opening waits for another process that opens, closes or migrates; nothing else goes on meanwhile. */
+export const OPENING_WAIT_MS = 5000;
+
 /** Opens a file, or `:memory:`. The pragmas make every commit durable and every reference checked. */
 export function openSqlite(file: string): SqliteConnection {
   try {
     if (file !== ":memory:") createForOwner(file);
-    const database = new DatabaseSync(file, { enableForeignKeyConstraints: true, timeout: 5000 });
+    const database = new DatabaseSync(file, { enableForeignKeyConstraints: true, timeout: OPENING_WAIT_MS });
     database.exec("pragma journal_mode = wal; pragma synchronous = full; pragma temp_store = memory;");
     database.exec(`pragma cache_size = -${CACHE_KIBIBYTES}; pragma wal_autocheckpoint = ${CHECKPOINT_PAGES};`);
+    // The first read opens the log, or makes it.
+    database.exec("select 1 from sqlite_master");
     return new SqliteConnection(database);
   } catch (error) {
     throw translate(error);
   }
-}
-
-/** A file that is there stays as it is. SQLite gives the files beside it, -wal and -shm, the rights of this one. */
-function createForOwner(file: string): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  closeSync(openSync(file, "a", 0o600));
 }
 
 /** One SQLite connection. The calls are synchronous underneath; the promises are there for the engines' common shape. */
@@ -68,6 +66,11 @@ export class SqliteConnection implements Connection {
     } catch (error) {
       throw translate(error);
     }
+  }
+
+  /** How long a statement waits for locks of other processes; the whole process waits with it. */
+  waitForLocks(ms: number): void {
+    this.exec(`pragma busy_timeout = ${ms}`);
   }
 
   get inTransaction(): boolean {

@@ -3,87 +3,22 @@ import { after, before, describe, it } from "node:test";
 import pg from "pg";
 import { newId } from "../../src/kernel/ids.ts";
 import { type Database, openDatabase } from "../../src/storage/database.ts";
-import type { Client, TestAnswer } from "../support/client.ts";
+import type { TestAnswer } from "../support/client.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import { testPostgresUrl } from "../support/server.ts";
 import { isRunning, type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
+import { checkAnswers, count, createSubjects, type Load, readyz, type Subjects, startLoad } from "./load.ts";
 
 /** What becomes of requests while the database is away, hangs, or has no room left. */
-
-interface Load {
-  answers: { body: string; answer: TestAnswer }[];
-  /** Sends no more and resolves when all are answered. */
-  stop(): Promise<void>;
-}
-
-/** Keeps several stamped requests under way: writes of an organization, signatures, and reads. */
-function startLoad(root: Client, userId: string, privateKeyId: string): Load {
-  const answers: Load["answers"] = [];
-  let stopped = false;
-  const send = async (kind: number, count: number): Promise<void> => {
-    if (kind === 0) {
-      answers.push({ body: "", answer: await root.query("list_users") });
-      return;
-    }
-    const [path, parameters] =
-      kind === 1
-        ? ["update_user_name", { userId, userName: `name ${count}` }]
-        : ["sign_raw_payload", { ...signing(privateKeyId), payload: `${kind} ${count}` }];
-    const body = root.submitBody(path as string, parameters);
-    answers.push({ body, answer: await root.post(`/public/v1/submit/${path}`, body) });
-  };
-  const senders = [0, 1, 1, 2, 3, 4].map(async (kind) => {
-    for (let count = 0; !stopped; count++) await send(kind, count);
-  });
-  return {
-    answers,
-    stop: async () => {
-      stopped = true;
-      await Promise.all(senders);
-    },
-  };
-}
-
-const signing = (signWith: string) => ({
-  signWith,
-  payload: "payload",
-  encoding: "PAYLOAD_ENCODING_TEXT_UTF8",
-  hashFunction: "HASH_FUNCTION_SHA256",
-});
-
-const count = ({ answers }: Load, status: number): number =>
-  answers.filter(({ answer }) => answer.status === status).length;
-
-/** Every answer is a success or says that the database is away; every success is stored, once. */
-async function checkAnswers({ answers }: Load, store: Database): Promise<void> {
-  for (const { answer } of answers) {
-    if (answer.status === 200) continue;
-    assert.equal(answer.status, 503, JSON.stringify(answer.body));
-    assert.equal(answer.body.code, 14);
-    assert.match(answer.body.message, /^the database is not available|^the request could not be completed within 15 s/);
-  }
-  const votes = await store.read.selectFrom("votes").select(["message", "activity_id"]).execute();
-  const stored = new Map(votes.map((vote) => [vote.message, vote.activity_id]));
-  assert.equal(stored.size, votes.length);
-  for (const { body, answer } of answers) {
-    if (body !== "" && answer.status === 200) assert.equal(stored.get(body), answer.body.activity.id);
-  }
-}
-
-const readyz = async ({ baseUrl }: ServerProcess) => {
-  const response = await fetch(`${baseUrl}/readyz`);
-  return { status: response.status, body: (await response.json()) as { database: string } };
-};
 
 describe("PostgreSQL behind a server", () => {
   let proxy: TcpProxy;
   let server: ServerProcess;
   let store: Database;
   let operator: pg.Client;
-  let userId: string;
-  let privateKeyId: string;
+  let subjects: Subjects;
 
   before(async () => {
     const directUrl = await createTestDatabase(testPostgresUrl(), `away_${newId().replaceAll("-", "")}`);
@@ -94,10 +29,7 @@ describe("PostgreSQL behind a server", () => {
     store = openDatabase({ url: directUrl });
     operator = new pg.Client({ connectionString: directUrl });
     await operator.connect();
-    ({ userId } = await server.root.read("whoami"));
-    const params = { privateKeyName: "key", curve: "CURVE_SECP256K1", privateKeyTags: [], addressFormats: [] };
-    const { privateKeys } = await server.root.result("create_private_keys", { privateKeys: [params] });
-    [{ privateKeyId }] = privateKeys;
+    subjects = await createSubjects(server.root);
   });
   after(async () => {
     await server.end("SIGKILL");
@@ -107,7 +39,7 @@ describe("PostgreSQL behind a server", () => {
   });
 
   const loaded = async (): Promise<Load> => {
-    const load = startLoad(server.root, userId, privateKeyId);
+    const load = startLoad(server.root, subjects);
     await until(() => count(load, 200) > 50, "the load");
     return load;
   };
@@ -215,6 +147,12 @@ describe("SQLite with no room left on its disk", () => {
       await Promise.all(turn < 20 ? [...round, write(`${turn}`)] : round);
     }
     assert.ok(answers.length - refused() > 20, "there was room for some");
+    const isFull = async () => {
+      await rename("one more");
+      const { body } = await readyz(server);
+      return body.database === "unwritable" && /disk/.test(body.reasons?.database ?? "");
+    };
+    await until(isFull, "/readyz to say that the disk is full");
     await checkAnswers({ answers, stop: async () => {} }, store);
     assert.ok(isRunning(server.pid));
     assert.equal((await server.root.read("whoami")).userId, userId);

@@ -6,11 +6,9 @@ import type { Client } from "../support/client.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import { testPostgresUrl } from "../support/server.ts";
 import {
-  type KeysteadProcess,
   readJson,
+  refusalOf,
   type ServerProcess,
-  type ServerProcessOptions,
-  spawnServer,
   startServerProcess,
   temporaryFolder,
 } from "../support/server-process.ts";
@@ -30,18 +28,6 @@ const signing = (signWith: string) => ({
   encoding: "PAYLOAD_ENCODING_TEXT_UTF8",
   hashFunction: "HASH_FUNCTION_SHA256",
 });
-
-/** Starts, and expects one plain line on stderr and an exit code of 1; resolves to that line. */
-async function refusalOf(options: ServerProcessOptions): Promise<string> {
-  const started: KeysteadProcess = spawnServer({
-    ...options,
-    settings: { KEYSTEAD_LOG_LEVEL: "warn", ...options.settings },
-  });
-  assert.deepEqual(await started.exited, { code: 1, signal: null });
-  assert.match(started.stderr(), /^keystead: [^\n]+\n$/, "one plain line");
-  assert.equal(started.stdout(), "");
-  return started.stderr();
-}
 
 describe("a root key file that does not fit", () => {
   const dataDir = temporaryFolder();
@@ -197,7 +183,9 @@ describe("a root key under a passphrase", () => {
     const { root, baseUrl } = server;
     const probe = await fetch(`${baseUrl}/readyz`);
     assert.equal(probe.status, 503);
-    assert.deepEqual(await probe.json(), { status: "not ready", database: "ready", signer: "sealed" });
+    const { reasons, ...states } = (await probe.json()) as { reasons: { signer: string } };
+    assert.deepEqual(states, { status: "not ready", database: "ready", signer: "sealed", organization: "ready" });
+    assert.match(reasons.signer, /needs a passphrase: restart the server with KEYSTEAD_ROOT_KEY_PASSPHRASE/);
     assert.equal((await fetch(`${baseUrl}/healthz`)).status, 200);
 
     const { userId } = await root.read("whoami");
@@ -219,7 +207,8 @@ describe("a root key under a passphrase", () => {
 
   it("cannot be used sealed for the first start of a database", async () => {
     const fresh = temporaryFolder();
-    const line = await refusalOf({ dataDir: fresh, settings: { KEYSTEAD_ROOT_KEY_FILE: `${dataDir}/root.key` } });
+    const settings = { KEYSTEAD_ROOT_KEY_FILE: `${dataDir}/root.key` };
+    const line = await refusalOf({ dataDir: fresh, settings, args: ["--new-installation"] });
     assert.match(line, /is protected by a passphrase; set KEYSTEAD_ROOT_KEY_PASSPHRASE for the first start/);
   });
 });

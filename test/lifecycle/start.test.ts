@@ -7,23 +7,15 @@ import { Client } from "../support/client.ts";
 import { freePort } from "../support/postgres.ts";
 import {
   readJson,
+  refusalOf,
   runKeystead,
   type ServerProcess,
-  type ServerProcessOptions,
   settingsOf,
-  spawnServer,
   startServerProcess,
   temporaryFolder,
 } from "../support/server-process.ts";
 
 /** The start as an operator meets it: settings, ports, files, and what a refusal says. */
-
-async function refusalOf(options: ServerProcessOptions): Promise<string> {
-  const started = spawnServer(options);
-  assert.deepEqual(await started.exited, { code: 1, signal: null });
-  assert.match(started.stderr(), /^keystead: [^\n]+\n$/, "one plain line");
-  return started.stderr();
-}
 
 describe("settings that are wrong stop the start", { concurrency: 2 }, () => {
   const configFile = (content: string) => {

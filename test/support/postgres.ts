@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { chmodSync, chownSync, cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, chownSync, cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -14,6 +14,10 @@ export interface TestPostgres {
   pid: number;
   /** Sends a signal to the server process. */
   kill(signal: NodeJS.Signals): void;
+  /** Writes a file of the data folder, such as `standby.signal` or `postgresql.auto.conf`, or removes it. */
+  setFile(name: string, content: string | undefined): void;
+  /** Stops the server and starts it again, on the same port and with the files of now. */
+  restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -59,28 +63,41 @@ export async function startPostgres(options: { durable?: boolean } = {}): Promis
   // Tests of what survives ask for durability; the others need speed.
   const durability = options.durable ? [] : ["-c", "fsync=off", "-c", "synchronous_commit=off"];
   const size = ["-c", "max_connections=300", "-c", "shared_buffers=64MB"];
-  const server = spawn(bin("postgres"), ["-D", data, ...settings, ...durability, ...size], {
-    ...identity,
-    env,
-    cwd: folder,
-    stdio: "ignore",
-  });
   const url = `postgres://keystead@127.0.0.1:${port}/postgres`;
+  const args = ["-D", data, ...settings, ...durability, ...size];
+  const start = async () => {
+    const started = spawn(bin("postgres"), args, { ...identity, env, cwd: folder, stdio: "ignore" });
+    server = started;
+    await untilAnswering(url, started);
+  };
+  let server: ChildProcess | undefined;
   const remove = () => rmSync(folder, { recursive: true, force: true });
-  const killNow = () => server.kill("SIGKILL");
+  const killNow = () => server?.kill("SIGKILL");
   process.once("exit", killNow);
-  await untilAnswering(url, server).catch((error: unknown) => {
+  await start().catch((error: unknown) => {
     killNow();
     remove();
     throw error;
   });
   return {
     url,
-    pid: server.pid as number,
-    kill: (signal) => void server.kill(signal),
+    get pid() {
+      return server?.pid as number;
+    },
+    kill: (signal) => void server?.kill(signal),
+    setFile: (name, content) => {
+      const file = join(data, name);
+      if (content === undefined) return rmSync(file, { force: true });
+      writeFileSync(file, content, { mode: 0o600 });
+      if (identity) chownSync(file, identity.uid, identity.gid);
+    },
+    restart: async () => {
+      await ended(server as ChildProcess, "SIGINT");
+      await start();
+    },
     stop: async () => {
       process.removeListener("exit", killNow);
-      await ended(server, "SIGINT");
+      await ended(server as ChildProcess, "SIGINT");
       if (existsSync(folder)) remove();
     },
   };

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -93,6 +94,8 @@ export interface ServerProcess extends KeysteadProcess {
 
 export interface ServerProcessOptions extends ProcessOptions {
   dataDir: string;
+  /** After `serve`. */
+  args?: readonly string[];
   databaseUrl?: string;
   /** Where the credentials are, if another server made them. */
   credentialsFrom?: string;
@@ -108,7 +111,7 @@ export const settingsOf = ({ dataDir, databaseUrl, settings }: ServerProcessOpti
 
 /** `keystead serve` that has not said yet whether it will serve. */
 export const spawnServer = (options: ServerProcessOptions): KeysteadProcess =>
-  spawnKeystead(["serve"], { ...options, settings: settingsOf(options) });
+  spawnKeystead(["serve", ...(options.args ?? [])], { ...options, settings: settingsOf(options) });
 
 /** Starts a server and waits until it serves. */
 export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcess> {
@@ -119,6 +122,15 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
   const { publicKey, privateKey } = credentials.apiKey;
   const root = new Client(baseUrl, credentials.organizationId, { publicKey, privateKey: privateKey as string });
   return { ...started, baseUrl, dataDir, root, credentials };
+}
+
+/** Starts a server that is expected to give up with one plain line on stderr and no other word; resolves to that line. */
+export async function refusalOf(options: ServerProcessOptions): Promise<string> {
+  const started = spawnServer({ ...options, settings: { KEYSTEAD_LOG_LEVEL: "warn", ...options.settings } });
+  assert.deepEqual(await started.exited, { code: 1, signal: null }, started.stdout() + started.stderr());
+  assert.match(started.stderr(), /^keystead: [^\n]+\n$/, "one plain line");
+  assert.equal(started.stdout(), "");
+  return started.stderr();
 }
 
 /** Resolves to the server's address once it serves. */

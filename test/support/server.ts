@@ -71,7 +71,8 @@ export async function startTestServer(engine: TestEngine, options: TestServerOpt
   };
 }
 
-async function freshDatabaseUrl(engine: TestEngine, dataDir: string): Promise<string> {
+/** A database that nobody has used; on SQLite a file in the folder. */
+export async function freshDatabaseUrl(engine: TestEngine, dataDir: string): Promise<string> {
   if (engine === "sqlite") return `sqlite:${join(dataDir, "keystead.db")}`;
   return createTestDatabase(testPostgresUrl(), `test_${newId().replaceAll("-", "")}`);
 }

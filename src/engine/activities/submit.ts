@@ -12,6 +12,7 @@ import { planOf } from "./plan.ts";
 import { isLasting, isPrepared, needsPreparation, type Preparation, prepare } from "./prepare.ts";
 import { type Recorded, recordFailure, recordVerdict } from "./record.ts";
 import { findActivityByFingerprint, isOpen } from "./records.ts";
+import { RECOVERY_TYPE } from "./recovery.ts";
 import { type ActivityView, viewActivity } from "./view.ts";
 
 /**
@@ -41,6 +42,8 @@ export async function submit(
 export function castVote(engine: ActivityEngine, fingerprint: string, ballot: Ballot): Promise<ActivityView> {
   const judge: Judge = async (read, current, existing) => {
     if (!existing) fail("ACTIVITY_NOT_FOUND_BY_FINGERPRINT", {});
+    const { id: activityId, type, status } = existing;
+    if (type === RECOVERY_TYPE) fail("ACTIVITY_DECIDED", { activityId, status });
     return judgeVote(read, engine.registry, existing, current, ballot, "voted");
   };
   return castBallot(engine, ballot, fingerprint, judge, false);

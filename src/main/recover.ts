@@ -1,0 +1,133 @@
+import { hostname, userInfo } from "node:os";
+import { replaceRootQuorum } from "../capabilities/organizations/store.ts";
+import { addUser } from "../capabilities/users/store.ts";
+import { announceActivity } from "../capabilities/webhooks/index.ts";
+import { type RecoveryIntent, type RecoveryResult, recordRecovery } from "../engine/activities/recovery.ts";
+import { findRootQuorum } from "../engine/decisions/root-quorum.ts";
+
+import { Label } from "../engine/fields.ts";
+import type { Organization } from "../engine/operations.ts";
+import { matches } from "../engine/validate.ts";
+import { KeysteadError } from "../kernel/errors.ts";
+import { newId } from "../kernel/ids.ts";
+import { MAX_LABEL_LENGTH } from "../kernel/limits.ts";
+import type { Database } from "../storage/database.ts";
+import type { Transactor } from "../storage/engine.ts";
+import { type Config, StartProblem } from "./config.ts";
+
+export interface Recovery {
+  organizationId: string;
+  userName: string;
+  /** P-256, compressed lowercase hex. */
+  publicKey: string;
+  reason: string | undefined;
+}
+
+/** What was changed. */
+export interface Recovered extends RecoveryResult {
+  organizationId: string;
+  /** Where it is recorded; `get_activity` shows it. */
+  activityId: string;
+  userName: string;
+  apiPublicKey: string;
+  /** Then the new key works from the addresses on the list alone. */
+  ipAllowlistEnabled: boolean;
+}
+
+/** @throws StartProblem where the setting, or a container, stands against it */
+export function requireRecoveryAllowed({ recovery }: Config): void {
+  if (recovery.isAllowed) return;
+  throw new StartProblem(`keystead recover is switched off: ${recovery.reason}`);
+}
+
+/**
+ * Adds a user with one API key and makes it the root quorum, alone, in one transaction under the lock that all changes of the
+ * organization take. Nothing else changes: the users and the credentials of before stay, for the new root quorum to judge.
+ *
+ * @throws StartProblem
+ */
+export async function recoverRootQuorum(database: Database, recovery: Recovery): Promise<Recovered> {
+  for (const [option, text] of [
+    ["--user-name", recovery.userName],
+    ["--reason", recovery.reason ?? "none"],
+  ] as const) {
+    if (matches(Label, text)) continue;
+    throw new StartProblem(`${option} must have 1 to ${MAX_LABEL_LENGTH} printable characters`);
+  }
+  let written = false;
+  try {
+    return await database.transact(recovery.organizationId, async (tx) => {
+      const recovered = await recover(tx, recovery, Date.now());
+      written = true;
+      return recovered;
+    });
+  } catch (error) {
+    if (error instanceof StartProblem) throw error;
+    const { message } = error as Error;
+    if (error instanceof KeysteadError && error.httpStatus < 500) throw new StartProblem(message);
+    throw new StartProblem(
+      written
+        ? `it is not known whether the recovery was stored: ${message}. Look for the new user before you try again`
+        : `organization ${recovery.organizationId} could not be locked: ${message}. Nothing was changed; try again`,
+    );
+  }
+}
+
+async function recover(tx: Transactor, recovery: Recovery, now: number): Promise<Recovered> {
+  const { organizationId, userName, publicKey: apiPublicKey, reason } = recovery;
+  const organization = await requireOrganization(tx, organizationId);
+  const previousRootQuorum = await findRootQuorum(tx, organizationId);
+  const userId = newId();
+  const apiKey = {
+    name: "Recovery API key",
+    publicKey: apiPublicKey,
+    type: "CREDENTIAL_TYPE_API_KEY_P256" as const,
+    expirationSeconds: null,
+  };
+  // A full organization cannot make room by itself: nobody may act in it.
+  const user = { id: userId, name: userName, apiKeys: [apiKey], authenticators: [], oauthProviders: [], tagIds: [] };
+  await addUser(tx, organizationId, user, now, "user");
+  const rootQuorum = { threshold: 1, userIds: [userId] };
+  await replaceRootQuorum(tx, organizationId, rootQuorum, now);
+  const operator = { user: nameOfSystemUser(), host: hostname() };
+  const intent: RecoveryIntent = { userName, apiPublicKey, ...(reason === undefined ? {} : { reason }), operator };
+  const result = { userId, rootQuorum, previousRootQuorum };
+  const activity = await recordRecovery(tx, organizationId, { intent, result, now });
+  await announceActivity(tx, { activity, votes: [], organization, now });
+  const ipAllowlistEnabled = await hasEnabledAllowlist(tx, organizationId);
+  return { organizationId, activityId: activity.id, userName, apiPublicKey, ...result, ipAllowlistEnabled };
+}
+
+async function requireOrganization(tx: Transactor, id: string): Promise<Organization> {
+  const row = await tx.selectFrom("organizations").selectAll().where("id", "=", id).executeTakeFirst();
+  if (!row) throw new StartProblem(`there is no organization ${id}`);
+  if (row.deleted_at !== null) throw new StartProblem(`organization ${id} was deleted; its keys are gone`);
+  return {
+    id,
+    parentId: row.parent_id,
+    name: row.name,
+    sealedKey: row.sealed_key,
+    quorumThreshold: row.quorum_threshold,
+    policiesVersion: row.policies_version,
+  };
+}
+
+async function hasEnabledAllowlist(tx: Transactor, organizationId: string): Promise<boolean> {
+  const rows = await tx
+    .selectFrom("ip_allowlists")
+    .select("id")
+    .where("organization_id", "=", organizationId)
+    .where("id", "=", organizationId)
+    .where("enabled", "=", 1)
+    .execute();
+  return rows.length > 0;
+}
+
+/** Some containers have users without a name. */
+function nameOfSystemUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? "unknown"}`;
+  }
+}

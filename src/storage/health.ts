@@ -1,0 +1,98 @@
+import { FAILED_WRITE_MS, HEALTH_DEADLINE_MS, HEALTH_LIFETIME_MS } from "../kernel/limits.ts";
+import { DatabaseFailure, translate } from "./failure.ts";
+
+/** `unwritable`: it answers reads and takes no writes. The reason follows on "the database". */
+export type Health = { state: "ready" } | { state: "unwritable" | "unavailable"; reason: string };
+
+interface Probes {
+  read: () => Promise<unknown>;
+  /** A small write that is durable when it resolves: nothing else shows that commits work. */
+  write: () => Promise<unknown>;
+}
+
+/**
+ * Looks whether the database can be read and written. Everybody who asks at the same time, or shortly after, shares one look,
+ * and a look ends in time whatever the database does.
+ */
+export class HealthCheck {
+  readonly #read: Probe;
+  readonly #write: Probe;
+  #look: Promise<Health> | undefined;
+  #found: { health: Health; at: number } | undefined;
+  #failedWrite: { reason: string; at: number } | undefined;
+
+  constructor({ read, write }: Probes) {
+    this.#read = new Probe(read, "did not answer in time");
+    this.#write = new Probe(write, "did not confirm a write in time");
+  }
+
+  /** Never rejects. */
+  check(): Promise<Health> {
+    if (this.#found && performance.now() - this.#found.at < HEALTH_LIFETIME_MS)
+      return Promise.resolve(this.#found.health);
+    this.#look ??= this.#lookNow().finally(() => {
+      this.#look = undefined;
+    });
+    return this.#look;
+  }
+
+  /** A write of somebody else's failed because of the database: a probe may be too small to meet with what stopped it. */
+  noteFailedWrite({ reason }: DatabaseFailure): void {
+    this.#failedWrite = { reason, at: performance.now() };
+  }
+
+  async #lookNow(): Promise<Health> {
+    const [unread, unwritten] = await Promise.all([this.#read.problem(), this.#write.problem()]);
+    const health: Health =
+      unread !== undefined
+        ? { state: "unavailable", reason: unread }
+        : unwritten !== undefined
+          ? { state: "unwritable", reason: unwritten }
+          : this.#recentlyFailed();
+    this.#found = { health, at: performance.now() };
+    return health;
+  }
+
+  #recentlyFailed(): Health {
+    const failed = this.#failedWrite;
+    if (!failed || performance.now() - failed.at > FAILED_WRITE_MS) return { state: "ready" };
+    return { state: "unwritable", reason: failed.reason };
+  }
+}
+
+/** A question to the database of which only one is under way, even if nobody waits for its answer any more. */
+class Probe {
+  readonly #ask: () => Promise<unknown>;
+  readonly #late: string;
+  #asking: Promise<string | undefined> | undefined;
+
+  constructor(ask: () => Promise<unknown>, late: string) {
+    this.#ask = ask;
+    this.#late = late;
+  }
+
+  /** What is wrong, in time. */
+  async problem(): Promise<string | undefined> {
+    this.#asking ??= this.#answer().finally(() => {
+      this.#asking = undefined;
+    });
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<string>((resolve) => {
+      timer = setTimeout(resolve, HEALTH_DEADLINE_MS, this.#late);
+    });
+    const problem = await Promise.race([this.#asking, late]);
+    clearTimeout(timer);
+    return problem;
+  }
+
+  async #answer(): Promise<string | undefined> {
+    try {
+      await this.#ask();
+      return undefined;
+    } catch (error) {
+      const failure = translate(error);
+      // Anything else is an answer in words of our own: it did not come in time, or the server stops.
+      return failure instanceof DatabaseFailure ? failure.reason : this.#late;
+    }
+  }
+}

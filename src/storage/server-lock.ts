@@ -1,0 +1,97 @@
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { isLocked, translate } from "./failure.ts";
+import { createForOwner } from "./sqlite-files.ts";
+
+/** Who has a folder to itself. */
+export interface LockHolder {
+  /** What it was started as: `serve`, `init`. */
+  command: string;
+  pid: number;
+  host: string;
+  /** RFC 3339. */
+  since: string;
+  /** Once it is known. */
+  baseUrl?: string;
+}
+
+/** Another process has the folder; who, if it has told already. */
+export class FolderInUse extends Error {
+  readonly holder: LockHolder | undefined;
+
+  constructor(holder: LockHolder | undefined) {
+    super("the folder is in use by another process");
+    this.holder = holder;
+  }
+}
+
+/**
+ * One server for each folder with a SQLite database. The lock is SQLite's own exclusive one on an empty database beside it, so
+ * that the system takes it back from a process that ends in whatever way. Who holds it stands in a file of its own: nobody else
+ * can read a database that is locked, and this process must not open the locked file a second time.
+ */
+export class ServerLock {
+  readonly #database: DatabaseSync;
+  readonly #holderFile: string;
+  #holder: LockHolder;
+
+  private constructor(database: DatabaseSync, holderFile: string, holder: LockHolder) {
+    this.#database = database;
+    this.#holderFile = holderFile;
+    this.#holder = holder;
+  }
+
+  /** @throws FolderInUse, or DatabaseFailure when there can be no lock at all */
+  static take(folder: string, holder: LockHolder): ServerLock {
+    const holderFile = join(folder, "server.lock.json");
+    try {
+      const lock = new ServerLock(lockExclusively(join(folder, "server.lock")), holderFile, holder);
+      lock.#tell();
+      return lock;
+    } catch (error) {
+      const failure = translate(error);
+      if (isLocked(failure)) throw new FolderInUse(readHolder(holderFile));
+      throw failure;
+    }
+  }
+
+  /** Adds where the server is reached. */
+  tellBaseUrl(baseUrl: string): void {
+    this.#holder = { ...this.#holder, baseUrl };
+    this.#tell();
+  }
+
+  release(): void {
+    if (!this.#database.isOpen) return;
+    rmSync(this.#holderFile, { force: true });
+    this.#database.close();
+  }
+
+  #tell(): void {
+    const temporary = `${this.#holderFile}.tmp`;
+    writeFileSync(temporary, `${JSON.stringify(this.#holder)}\n`, { mode: 0o600 });
+    renameSync(temporary, this.#holderFile);
+  }
+}
+
+function lockExclusively(file: string): DatabaseSync {
+  createForOwner(file);
+  const database = new DatabaseSync(file, { timeout: 0 });
+  try {
+    database.exec("begin exclusive");
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+function readHolder(file: string): LockHolder | undefined {
+  try {
+    return JSON.parse(readFileSync(file, "utf8")) as LockHolder;
+  } catch {
+    // It has the lock and has not written the file yet.
+    return undefined;
+  }
+}

@@ -1,0 +1,91 @@
+import { closeSync, existsSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { FILE_WATCH_MS } from "../kernel/limits.ts";
+import { DatabaseFailure } from "./failure.ts";
+
+/*
+ * POSIX takes all locks of a process on a file away as soon as the process closes any descriptor of it. A file that SQLite may
+ * have open is therefore looked at with stat alone, never opened here: without its locks another process would take itself for
+ * the last one, and remove the write-ahead log.
+ */
+
+/** Makes the file if it is missing. SQLite gives the files beside it, -wal and -shm, the rights of this one. */
+export function createForOwner(file: string): void {
+  if (existsSync(file)) return;
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  closeSync(openSync(file, "a", 0o600));
+}
+
+interface OpenFile {
+  path: string;
+  /** Undefined where there is none. */
+  identity: string | undefined;
+}
+
+/**
+ * Tells whether the files that SQLite has open are still those at their paths. One that was removed or replaced goes on taking
+ * writes which nobody will ever read again, so nothing is to be read or written any more: only a restart opens what is there
+ * now.
+ */
+export class SqliteFiles {
+  readonly #real: string;
+  readonly #files: OpenFile[];
+  readonly #onLost: (path: string) => void;
+  #watch: NodeJS.Timeout | undefined;
+  #lost: string | undefined;
+
+  /** Before SQLite opens the file, which is made if it is missing. */
+  constructor(file: string, onLost: (path: string) => void) {
+    createForOwner(file);
+    // SQLite follows links once, and keeps the log beside what they lead to.
+    this.#real = realpathSync(file);
+    this.#files = [...new Set([file, this.#real])].map(openFile);
+    this.#onLost = onLost;
+  }
+
+  /** SQLite has opened the file and its log: from now on no other file can get the identity of one of them. */
+  watch(): void {
+    this.#files.push(...["-wal", "-shm"].map((suffix) => openFile(this.#real + suffix)));
+    this.check();
+    this.#watch = setInterval(() => this.#look(), FILE_WATCH_MS).unref();
+  }
+
+  /** @throws DatabaseFailure once a file was found removed or replaced; it does not look again. */
+  refuseIfLost(): void {
+    if (this.#lost === undefined) return;
+    throw new DatabaseFailure("lost", new Error(`${this.#lost} is not the file that was opened`), LOST);
+  }
+
+  /** Looks, in some microseconds. @throws DatabaseFailure */
+  check(): void {
+    this.#look();
+    this.refuseIfLost();
+  }
+
+  close(): void {
+    clearInterval(this.#watch);
+  }
+
+  #look(): void {
+    if (this.#lost !== undefined) return;
+    const lost = this.#files.find(({ path, identity }) => identityOf(path) !== identity);
+    if (!lost) return;
+    this.#lost = lost.path;
+    this.#onLost(lost.path);
+  }
+}
+
+const LOST =
+  "has a file that was removed or replaced while the server ran; put the right one back and restart the server";
+
+const openFile = (path: string): OpenFile => ({ path, identity: identityOf(path) });
+
+function identityOf(path: string): string | undefined {
+  try {
+    const { dev, ino } = statSync(path, { bigint: true });
+    return `${dev}:${ino}`;
+  } catch {
+    // Whatever the reason: nobody else finds it there either.
+    return undefined;
+  }
+}

@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { openDatabase } from "../../src/storage/database.ts";
+import { dumpDatabase } from "../support/database-dump.ts";
+import { engines, freshDatabaseUrl } from "../support/server.ts";
+import { refusalOf, runKeystead, settingsOf, startServerProcess, temporaryFolder } from "../support/server-process.ts";
+
+for (const engine of engines) {
+  describe(`a database that a newer version has brought up to date (${engine})`, () => {
+    it("stops this one with a line that says so, and stays as it is", async () => {
+      const dataDir = temporaryFolder();
+      const databaseUrl = await freshDatabaseUrl(engine, dataDir);
+      await (await startServerProcess({ dataDir, databaseUrl })).end("SIGTERM");
+      const store = openDatabase({ url: databaseUrl });
+      const sql = "insert into migrations (name, timestamp) values ('9998-of-tomorrow', 'x'), ('9999-of-later', 'x')";
+      await store.transact(undefined, (tx) => tx.all({ sql, parameters: [] }));
+      const before = await dumpDatabase(store);
+      const line = await refusalOf({ dataDir, databaseUrl });
+      assert.match(
+        line,
+        /^keystead: the database was brought up to a newer version of Keystead than \d+\.\d+\.\d+: it has 9998-of-tomorrow, 9999-of-later; nothing was changed\. Start that version, /,
+      );
+      for (const args of [["init"], ["rotate", "webhook"], ["jobs", "retry", "--all"]]) {
+        const { code, stderr } = await runKeystead(args, settingsOf({ dataDir, databaseUrl }));
+        assert.deepEqual([code, stderr], [1, line], args.join(" "));
+      }
+      assert.deepEqual(await dumpDatabase(store), before);
+      await store.close();
+    });
+  });
+}

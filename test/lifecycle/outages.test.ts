@@ -1,0 +1,195 @@
+import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { after, before, describe, it } from "node:test";
+import pg from "pg";
+import { type Database, openDatabase } from "../../src/storage/database.ts";
+import { attestationCertificate } from "../support/attestation-certificate.ts";
+import { createTestDatabase, startPostgres, type TestPostgres } from "../support/postgres.ts";
+import { isRunning, type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
+import { until } from "../support/until.ts";
+import { checkAnswers, count, createSubjects, readyz, type Subjects, startLoad } from "./load.ts";
+
+/** What operators do to PostgreSQL while a server runs on it: requests wait or are told, and never are they a defect. */
+
+const DATABASE = "keys";
+const ROLE = "keystead_server";
+const PASSWORD = "first-secret-password";
+
+interface Certificate {
+  key: string;
+  certificate: string;
+}
+
+function newCertificate(): Certificate {
+  const keys = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const der = attestationCertificate(keys, Buffer.alloc(16));
+  return {
+    key: keys.privateKey.export({ type: "pkcs8", format: "pem" }) as string,
+    certificate: `-----BEGIN CERTIFICATE-----\n${der.toString("base64")}\n-----END CERTIFICATE-----\n`,
+  };
+}
+
+describe("PostgreSQL under the hands of an operator", () => {
+  const first = newCertificate();
+  let postgres: TestPostgres;
+  let server: ServerProcess;
+  let store: Database;
+  let subjects: Subjects;
+
+  const withCertificate = ({ key, certificate }: Certificate) => {
+    postgres.setFile("server.key", key);
+    postgres.setFile("server.crt", certificate);
+  };
+
+  before(async () => {
+    postgres = await startPostgres();
+    withCertificate(first);
+    postgres.setFile("postgresql.auto.conf", "ssl = on\n");
+    // The server comes by the network and TLS, the tests by the trusted user.
+    postgres.setFile("pg_hba.conf", `host all keystead all trust\nhostssl all ${ROLE} all scram-sha-256\n`);
+    await postgres.restart();
+    const directUrl = await createTestDatabase(postgres.url, DATABASE);
+    await operate(`create role ${ROLE} login password '${PASSWORD}'`, `alter database ${DATABASE} owner to ${ROLE}`);
+    const authority = `${temporaryFolder()}/ca.crt`;
+    writeFileSync(authority, first.certificate);
+    const url = new URL(directUrl);
+    [url.username, url.password] = [ROLE, PASSWORD];
+    url.search = `?uselibpqcompat=true&sslmode=verify-ca&sslrootcert=${authority}`;
+    server = await startServerProcess({ dataDir: temporaryFolder(), databaseUrl: url.href });
+    store = openDatabase({ url: directUrl });
+    subjects = await createSubjects(server.root);
+  });
+  after(async () => {
+    await server.end("SIGKILL");
+    await store.close();
+    await postgres.stop();
+  });
+
+  /** Runs statements in the maintenance database as its superuser, one after the other. */
+  async function operate(...statements: string[]): Promise<void> {
+    const client = new pg.Client({ connectionString: postgres.url });
+    await client.connect();
+    try {
+      for (const statement of statements) await client.query(statement);
+    } finally {
+      await client.end();
+    }
+  }
+
+  const END_CONNECTIONS = `select pg_terminate_backend(pid) from pg_stat_activity where usename = '${ROLE}'`;
+
+  const outages: Record<string, { begin: () => Promise<void>; end: () => Promise<void>; reason: RegExp }> = {
+    "a password that was changed": {
+      begin: () => operate(`alter role ${ROLE} password 'another-secret'`, END_CONNECTIONS),
+      end: () => operate(`alter role ${ROLE} password '${PASSWORD}'`),
+      reason: /refuses the user or the password that DATABASE_URL names/,
+    },
+    "a database of another name": {
+      begin: async () => {
+        await store.close();
+        await operate(`alter database ${DATABASE} allow_connections false`, END_CONNECTIONS);
+        await until(() =>
+          operate(`alter database ${DATABASE} rename to moved`).then(
+            () => true,
+            () => false,
+          ),
+        );
+      },
+      end: async () => {
+        await operate(
+          `alter database moved rename to ${DATABASE}`,
+          `alter database ${DATABASE} allow_connections true`,
+        );
+        store = openDatabase({ url: postgres.url.replace(/\/postgres$/, `/${DATABASE}`) });
+      },
+      reason: /that DATABASE_URL names does not exist/,
+    },
+    "no connection left": {
+      begin: () => operate(`alter role ${ROLE} connection limit 0`, END_CONNECTIONS),
+      end: () => operate(`alter role ${ROLE} connection limit -1`),
+      reason: /has no connection left for this server/,
+    },
+    "a certificate of somebody else": {
+      begin: async () => {
+        withCertificate(newCertificate());
+        await operate("select pg_reload_conf()", END_CONNECTIONS);
+      },
+      end: async () => {
+        withCertificate(first);
+        await operate("select pg_reload_conf()");
+      },
+      reason: /has a TLS certificate that is not accepted/,
+    },
+  };
+
+  for (const [name, { begin, end, reason }] of Object.entries(outages)) {
+    it(`${name}: requests are told that it is away, /readyz says why, and all is well when it is back`, async () => {
+      const load = startLoad(server.root, subjects);
+      await until(() => count(load, 200) > 20, "the load");
+      await begin();
+      await until(() => count(load, 503) > 10, "answers that say so");
+      await until(async () => reason.test((await readyz(server)).body.reasons?.database ?? ""), "/readyz to say why");
+      const { status, body } = await readyz(server);
+      assert.deepEqual([status, body.status, body.database], [503, "not ready", "unavailable"]);
+      assert.doesNotMatch(JSON.stringify(body), /secret|127\.0\.0\.1|keystead_server/);
+      await end();
+      const before = count(load, 200);
+      await until(() => count(load, 200) > before + 20, "the load to go on");
+      await until(async () => (await readyz(server)).status === 200, "the server to be ready");
+      await load.stop();
+      await checkAnswers(load, store);
+      assert.ok(isRunning(server.pid));
+    });
+  }
+
+  it("a restart: requests wait for it or are told, and none is lost", async () => {
+    const load = startLoad(server.root, subjects);
+    await until(() => count(load, 200) > 20, "the load");
+    for (let time = 0; time < 2; time++) {
+      const before = count(load, 200);
+      await postgres.restart();
+      await until(() => count(load, 200) > before + 20, "the load to go on");
+    }
+    await load.stop();
+    await checkAnswers(load, store);
+  });
+
+  it("an outage that is over soon is a delay: reads notice nothing", async () => {
+    const reads = Array.from({ length: 8 }, async () => {
+      const statuses = new Set<number>();
+      for (let turn = 0; turn < 20; turn++) statuses.add((await server.root.query("list_users")).status);
+      return statuses;
+    });
+    for (let time = 0; time < 3; time++) {
+      await operate(`alter role ${ROLE} connection limit 0`, END_CONNECTIONS, `alter role ${ROLE} connection limit -1`);
+    }
+    for (const statuses of await Promise.all(reads)) assert.deepEqual([...statuses], [200]);
+  });
+
+  it("tables that change under prepared statements: nobody notices", async () => {
+    const load = startLoad(server.root, subjects);
+    const operator = new pg.Client({ connectionString: postgres.url.replace(/\/postgres$/, `/${DATABASE}`) });
+    await operator.connect();
+    for (let time = 0; time < 3; time++) {
+      const before = count(load, 200);
+      // What the server reads as a whole row.
+      for (const table of ["users", "activities", "api_keys", "votes"]) {
+        await operator.query(`alter table ${table} add column of_later_${time} text`);
+      }
+      await until(() => count(load, 200) > before + 30, "the load to go on");
+    }
+    await load.stop();
+    for (const table of ["users", "activities", "api_keys", "votes"]) {
+      for (let time = 0; time < 3; time++) await operator.query(`alter table ${table} drop column of_later_${time}`);
+    }
+    await operator.end();
+    const others = load.answers.filter(({ answer }) => answer.status !== 200);
+    assert.deepEqual(
+      others.map(({ answer }) => answer.body),
+      [],
+    );
+    await checkAnswers(load, store);
+    assert.doesNotMatch(server.stdout(), /"internal server error/);
+  });
+});
