@@ -7,9 +7,9 @@ import {
   MAX_REQUESTS_OF_ONE_ORGANIZATION,
   RATE_BURST_SECONDS,
 } from "../kernel/limits.ts";
+import { Places } from "../kernel/places.ts";
 import { type RecentlyUsed, recentlyUsed } from "../kernel/recently-used.ts";
 import { TokenBuckets } from "../kernel/token-buckets.ts";
-import { Places } from "../kernel/places.ts";
 import type { Principal } from "./identity/authenticate.ts";
 
 /** Requests a second; 0 is any number. */

@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
-import type { ActivityTimesSetting } from "../http/wire.ts";
 import type { Rates } from "../engine/admission.ts";
+import type { ActivityTimesSetting } from "../http/wire.ts";
 import { type Cidr, parseCidr } from "../kernel/ip-address.ts";
 
 /** A reason not to start, in words for the operator: which setting, what is wrong, what would be right. */

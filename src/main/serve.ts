@@ -92,7 +92,9 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       bounds: config.connections,
       observe: metrics.observe,
     });
-    listener.mount(api({ engine, log: logger, activityTimes: config.activityTimes, ...(onAnswer ? { onAnswer } : {}) }));
+    listener.mount(
+      api({ engine, log: logger, activityTimes: config.activityTimes, ...(onAnswer ? { onAnswer } : {}) }),
+    );
     listener.mount(
       pages({
         readiness: createReadiness(opened),

@@ -50,7 +50,17 @@ export async function recordRecovery(
   };
   const { type, status, fingerprint } = activity;
   const [intentJson, resultJson] = [JSON.stringify(activity.intent), JSON.stringify(activity.result)];
-  const row = { id, organizationId, type, status, fingerprint, intent: intentJson, plan: null, result: resultJson, failure: null };
+  const row = {
+    id,
+    organizationId,
+    type,
+    status,
+    fingerprint,
+    intent: intentJson,
+    plan: null,
+    result: resultJson,
+    failure: null,
+  };
   await insertActivity(tx, { ...row, wantsProofs: 0, now });
   return activity;
 }
