@@ -8,7 +8,7 @@ const layers = [
   ["signer", ["crypto", "kernel"]],
   ["delivery", ["kernel"]],
   ["nodes", ["chains", "delivery", "crypto", "kernel"]],
-  ["engine", ["signer", "storage", "policy", "chains", "crypto", "delivery", "kernel"]],
+  ["engine", ["nodes", "signer", "storage", "policy", "chains", "crypto", "delivery", "kernel"]],
   ["capabilities", ["engine", "nodes", "signer", "storage", "policy", "chains", "crypto", "delivery", "kernel"]],
   ["http", ["engine", "storage", "signer", "kernel"]],
 ];

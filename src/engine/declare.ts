@@ -147,21 +147,24 @@ export interface ActivityDeclaration<
   unordered?: boolean;
   /**
    * The change itself, in the transaction that also stores the activity. A thrown error undoes all of it. What it answers is
-   * the result, unless there is an `effect`.
+   * the result, unless there is an `effect`, beside which there need be no change at all.
    */
-  run: (context: RunContext<Static<I>, Prepared, Plan, Needs>) => Promise<NoInfer<Static<R>> | undefined>;
-  /**
-   * What happens outside after the commit. The activity is PENDING until `perform` says that it is done, with the result, or
-   * that it has failed. A process may die between any two steps, so whatever `perform` does can be done twice without harm.
-   */
+  run?: (context: RunContext<Static<I>, Prepared, Plan, Needs>) => Promise<NoInfer<Static<R>> | undefined>;
+  /** What happens outside after the commit; the activity is PENDING until it is done or has failed. */
   effect?: {
-    perform: (context: PerformContext<Static<I>, Plan, Needs>) => Promise<PerformedAs<NoInfer<Static<R>>>>;
-    /** What it waits for, such as a chain: effects that wait for the same share a bounded number of workers. */
+    /**
+     * A process may die between any two steps, so whatever it does can be done twice without harm. Errors below 500 say that
+     * it has failed for good. Those from 500 on say that what it waits for is away: it is tried again, and so is everything
+     * of the organization that waits for the same, without end. An exception is a fault: after some tries it waits for an operator.
+     */
+    perform: (context: PerformContext<Static<I>, Plan, Needs>) => Promise<Performed<NoInfer<Static<R>>>>;
+    /**
+     * What it waits for, such as a chain. An organization's effects that wait for the same are performed one after the other,
+     * as they were submitted; those of all organizations share a bounded number of workers.
+     */
     gate: (plan: Plan) => string;
   };
 }
-
-type PerformedAs<Result> = { done: Result } | Exclude<Performed, { done: unknown }>;
 
 /** An operation that still knows the types that it was declared with; they exist for the compiler alone. */
 export type Typed<Base, Path extends string, Request, Answer> = Base & {
@@ -182,7 +185,8 @@ export function activity<
   declaration: ActivityDeclaration<Path, I, R, Needs, Asks, Plan, Prepared>,
 ): Typed<ActivityOperation, Path, Static<I>, Static<R>> {
   const { path, summary, needs = [], asks = [], unordered = false } = declaration;
-  const { only, plan, prepare, effect, policyFacts, check, addresses } = declaration;
+  const { only, plan, prepare, run, effect, policyFacts, check, addresses } = declaration;
+  if (!run && !effect) throw new Error(`${path} does nothing: it has neither \`run\` nor \`effect\``);
   return {
     noun: "activity",
     path,
@@ -198,7 +202,7 @@ export function activity<
     policyFacts: erased(policyFacts ?? (async () => ({}))),
     check: erased(check ?? (() => {})),
     addresses: erased(addresses ?? (() => [])),
-    run: erased(declaration.run),
+    run: erased(run ?? (async () => undefined)),
     ...(plan ? { plan: { schema: plan.schema, make: erased(plan.make) } } : {}),
     ...(prepare ? { prepare: erased(prepare) } : {}),
     ...(effect ? { effect: { perform: erased(effect.perform), gate: erased(effect.gate) } } : {}),

@@ -29,6 +29,8 @@ import { activityTimesFor, JSON_CONTENT_TYPE, renderAnswer, sendJson } from "./w
 export interface Readiness {
   database: "ready" | "unavailable";
   signer: "ready" | "sealed" | "failed";
+  /** For information: the server is ready without any chain. */
+  chains: Record<string, { status: string; nodes: { host: string; status: string }[] }>;
 }
 
 export interface AppOptions {

@@ -5,6 +5,7 @@ import { capabilities, operations } from "../capabilities/index.ts";
 import { announceActivity, webhookKeySet } from "../capabilities/webhooks/index.ts";
 import { createOutboundClient, type OutboundClient } from "../delivery/outbound.ts";
 import { performActivity } from "../engine/activities/perform.ts";
+import { makePlan } from "../engine/activities/plan.ts";
 import { houseOf } from "../engine/capability.ts";
 import { createEngine } from "../engine/engine.ts";
 import { JobWorker } from "../engine/jobs/worker.ts";
@@ -17,6 +18,8 @@ import { createMetrics, type Metrics } from "../http/metrics.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import { DRAIN_DEADLINE_MS } from "../kernel/limits.ts";
 import { createLogger, type Logger } from "../kernel/log.ts";
+import { createEvmNodes } from "../nodes/evm.ts";
+import { createNodeClient } from "../nodes/node-client.ts";
 import { type Config, StartProblem } from "./config.ts";
 import { addressFileIn, credentialsFileIn, writeFileDurably } from "./credentials-file.ts";
 import { ensureFirstOrganization } from "./first-organization.ts";
@@ -55,13 +58,17 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
   const opened = await openInstallation(config, logger);
   const { database, signer } = opened;
   const outbound = createOutboundClient({ allowPrivateNetworks });
+  const nodeClient = createNodeClient();
+  const evm = createEvmNodes({ chains: config.chains, outbound: nodeClient, log: logger });
   const house = houseOf(capabilities);
   const registry = createRegistry(operations);
   const services: Services = {
     outbound,
     outboundPolicy: { allowPrivateNetworks },
     webhookSchedule: config.webhooks,
+    evm,
     registry,
+    planner: { makePlan: (operation, planning) => makePlan({ database, services }, operation, planning) },
     erasedTables: house.erasedTables,
   };
   const observer = { onChange: announceActivity };
@@ -81,7 +88,7 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
       engine,
       log: logger,
       metrics,
-      readiness: () => readinessOf(opened),
+      readiness: async () => ({ ...(await readinessOf(opened)), chains: evm.health() }),
       webhookKeySet: () => webhookKeySet(database.read, clock()),
       serviceKeys: () => publishServiceKeys(house.serviceKeys, database.read, clock()),
       info,
@@ -102,6 +109,7 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
         );
       });
     }
+    evm.start();
     await worker.start();
     writeFileDurably(addressFileIn(config.dataDir), `${JSON.stringify({ baseUrl: local })}\n`, 0o644);
     const admin = await listenAdmin(config, metrics);
@@ -111,19 +119,20 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
       adminUrl: admin && `http://127.0.0.1:${(admin.address() as AddressInfo).port}`,
       isFirstStart,
       opened,
-      close: () => close({ app: serving, admin, worker, outbound, opened, log: logger }),
+      close: () => close({ app: serving, admin, worker, clients: [outbound, nodeClient], evm, opened, log: logger }),
     };
   } catch (error) {
     await app?.close();
     await worker.stop();
-    await outbound.close();
+    evm.stop();
+    await Promise.all([outbound.close(), nodeClient.close()]);
     await signer.close();
     await database.close();
     throw error;
   }
 }
 
-async function readinessOf({ database, signer }: Opened): Promise<Readiness> {
+async function readinessOf({ database, signer }: Opened): Promise<Omit<Readiness, "chains">> {
   const answers = await database.ping().then(
     () => true,
     () => false,
@@ -175,7 +184,8 @@ interface Parts {
   app: FastifyInstance;
   admin: Server | undefined;
   worker: JobWorker;
-  outbound: OutboundClient;
+  clients: readonly OutboundClient[];
+  evm: { stop(): void };
   opened: Opened;
   log: Logger;
 }
@@ -183,7 +193,7 @@ interface Parts {
 /** After the requests, how long the database and the jobs may take to end; either may hang. */
 const CLOSE_DEADLINE_MS = 2_000;
 
-async function close({ app, admin, worker, outbound, opened, log }: Parts): Promise<void> {
+async function close({ app, admin, worker, clients, evm, opened, log }: Parts): Promise<void> {
   await atMost(DRAIN_DEADLINE_MS, app.close(), () => {
     log.warn("open requests were cut off at the drain deadline");
     app.server.closeAllConnections();
@@ -191,7 +201,10 @@ async function close({ app, admin, worker, outbound, opened, log }: Parts): Prom
   admin?.close();
   admin?.closeAllConnections();
   // Requests that jobs wait for are cut off; the jobs go on elsewhere, or here after the next start.
-  const ended = Promise.all([worker.stop(), outbound.close()]).then(() => opened.database.close());
+  evm.stop();
+  const ended = Promise.all([worker.stop(), ...clients.map((client) => client.close())]).then(() =>
+    opened.database.close(),
+  );
   await atMost(CLOSE_DEADLINE_MS, ended, () => log.warn("the database was left before it had answered everything"));
   await opened.signer.close();
 }
