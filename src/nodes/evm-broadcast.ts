@@ -14,7 +14,7 @@ export interface Broadcast {
 export type BroadcastOutcome = { isKnown: true } | { isKnown: false; reason: string };
 
 /** Geth and its kin, Nethermind, Besu, Erigon, Reth and Anvil, each in its own words. */
-const KNOWN_ALREADY = /already known|already imported|known transaction|already exists|already in/i;
+const KNOWN_ALREADY = /already ?known|already imported|known transaction|already exists|already in/i;
 /** Trouble of the node's own, with which it says nothing about the transaction: EIP-1474, JSON-RPC 2.0 section 5.1 ... */
 const OWN_TROUBLE_CODES = [-32_002, -32_004, -32_601, -32_603];
 /** ... and what is said with other codes. */
