@@ -168,7 +168,7 @@ for (const engine of engines) {
     it("when the node has it and has not answered", { timeout: TIMEOUT_MS }, async () => {
       front.when(SEND, async ({ params }) => {
         await node.call(SEND, params[0]);
-        return "hang";
+        return "hang" as const;
       });
       const { body: submitted } = await submit();
       await until(async () => (await node.call(LOOK, transaction.hash)) !== null, "the node to have it");
@@ -200,7 +200,7 @@ for (const engine of engines) {
     it("when a node that forgets has it, so that it is sent again", { timeout: TIMEOUT_MS }, async () => {
       front.when(SEND, async ({ params }) => {
         await node.call(SEND, params[0]);
-        return "hang";
+        return "hang" as const;
       });
       const { body: submitted } = await submit();
       await until(async () => (await node.call(LOOK, transaction.hash)) !== null, "the node to have it");
