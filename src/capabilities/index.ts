@@ -10,6 +10,7 @@ import { policies } from "./policies/index.ts";
 import { privateKeys } from "./private-keys/index.ts";
 import { proofs } from "./proofs/index.ts";
 import { secrets } from "./secrets/index.ts";
+import { sending } from "./sending/index.ts";
 import { sessions } from "./sessions/index.ts";
 import { signing } from "./signing/index.ts";
 import { smartContractInterfaces } from "./smart-contract-interfaces/index.ts";
@@ -31,6 +32,7 @@ export const capabilities = [
   wallets,
   secrets,
   signing,
+  sending,
   policies,
   mfa,
   sessions,

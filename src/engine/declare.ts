@@ -179,22 +179,25 @@ export interface ActivityDeclaration<
   /** The result of `change`. */
   answer?: (context: AnswerContext<Static<I>, Prepared>) => NoInfer<Static<R>>;
   /**
-   * What changes anything else, in the transaction that also stores the activity; an operation has this or `change`. A
-   * thrown error undoes all of it. What it answers is the result, unless there is an `effect`.
+   * What changes anything else, in the transaction that also stores the activity; an operation has this or `change`, or
+   * neither beside an `effect`. A thrown error undoes all of it. What it answers is the result, unless there is an `effect`.
    */
   run?: (context: RunContext<Static<I>, Prepared, Plan, Needs>) => Promise<NoInfer<Static<R>> | undefined>;
-  /**
-   * What happens outside after the commit. The activity is PENDING until `perform` says that it is done, with the result, or
-   * that it has failed. A process may die between any two steps, so whatever `perform` does can be done twice without harm.
-   */
+  /** What happens outside after the commit; the activity is PENDING until it is done or has failed. */
   effect?: {
-    perform: (context: PerformContext<Static<I>, Plan, Needs>) => Promise<PerformedAs<NoInfer<Static<R>>>>;
-    /** What it waits for, such as a chain: effects that wait for the same share a bounded number of workers. */
+    /**
+     * A process may die between any two steps, so whatever it does can be done twice without harm. Errors below 500 say that
+     * it has failed for good. Those from 500 on say that what it waits for is away: it is tried again, and so is everything
+     * of the organization that waits for the same, without end. An exception is a fault: after some tries it waits for an operator.
+     */
+    perform: (context: PerformContext<Static<I>, Plan, Needs>) => Promise<Performed<NoInfer<Static<R>>>>;
+    /**
+     * What it waits for, such as a chain. An organization's effects that wait for the same are performed one after the other,
+     * as they were submitted; those of all organizations share a bounded number of workers.
+     */
     gate: (plan: Plan) => string;
   };
 }
-
-type PerformedAs<Result> = { done: Result } | Exclude<Performed, { done: unknown }>;
 
 /** An operation that still knows the types that it was declared with; they exist for the compiler alone. */
 export type Typed<Base, Path extends string, Request, Answer, Type extends string = never> = Base & {
@@ -250,12 +253,14 @@ function carryOutOf({
   change,
   answer,
   run,
+  effect,
 }: Pick<
   ActivityDeclaration<string, TSchema, TSchema, never, never, never, never>,
-  "path" | "change" | "answer" | "run"
+  "path" | "change" | "answer" | "run" | "effect"
 >): ActivityOperation["carryOut"] {
   if (change && answer && !run) return { by: "changes", change: erased(change), answer: erased(answer) };
   if (run && !change && !answer) return { by: "run", run: erased(run) };
+  if (effect && !run && !change && !answer) return { by: "run", run: async () => undefined };
   throw new Error(`${path} must declare either \`change\` with \`answer\`, or \`run\``);
 }
 

@@ -79,6 +79,17 @@ export interface ActivityContext {
   organization: Organization;
 }
 
+/** What a plan is made for. */
+export interface Planning {
+  /** In the newest version's form. */
+  intent: unknown;
+  organization: Organization;
+  /** The user who asks. */
+  submitterId: string;
+  /** Milliseconds. */
+  now: number;
+}
+
 export interface PreparingContext extends ActivityContext {
   read: Reader;
   /** The user who asked first. */
@@ -128,17 +139,16 @@ export interface PerformingContext extends ActivityContext {
   now: number;
 }
 
-/** How an outside effect went: it is done, it has failed for good, or it is to be tried again. */
-export type Performed =
-  | { done: unknown }
-  | { failed: { reason: string } }
+/** How far an outside effect is: done, with the activity's result, or to be gone on with. */
+export type Performed<Result = unknown> =
+  | { done: Result }
   /** `reason` is for the operator. */
   | { retryInMs: number; reason: string };
 
 /** The part of an activity that happens outside, after its commit. It can be repeated. */
 export interface Effect {
   perform: (context: PerformingContext) => Promise<Performed>;
-  /** What it waits for, such as a chain: effects that wait for the same share a bounded number of workers. */
+  /** What it waits for, such as a chain. */
   gate: (plan: unknown) => string;
 }
 
@@ -171,7 +181,7 @@ export interface ActivityOperation extends Wants {
   subject: (intent: unknown) => Subject;
   policyFacts: (context: ActivityContext & { read: Reader }) => Promise<PolicyFacts>;
   check: (intent: unknown, services: object) => void | Promise<void>;
-  plan?: { schema: TSchema; make: (context: Omit<PreparingContext, "plan">) => Promise<unknown> };
+  plan?: { schema: TSchema; make: (context: Planning & { read: Reader }) => Promise<unknown> };
   prepare?: (context: PreparingContext) => Promise<unknown>;
   addresses: (context: { intent: unknown; prepared: unknown }) => readonly AddressReference[];
   unordered: boolean;

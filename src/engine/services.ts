@@ -1,8 +1,9 @@
 import type { OutboundClient } from "../delivery/outbound.ts";
 import type { OutboundPolicy } from "../delivery/url-rules.ts";
+import type { EvmNodes } from "../nodes/evm.ts";
 import type { Signer } from "../signer/client.ts";
 import type { Responses, SignerRequest, SignerVerb } from "../signer/protocol.ts";
-import type { OwnedTable, Registry } from "./operations.ts";
+import type { ActivityOperation, OwnedTable, Planning, Registry } from "./operations.ts";
 
 /** What operations and jobs may name in `needs`. Whoever names nothing gets nothing: no clock, no network, no settings. */
 export interface Services {
@@ -12,8 +13,12 @@ export interface Services {
   outboundPolicy: OutboundPolicy;
   /** When webhook deliveries are tried, and how long each try may take. */
   webhookSchedule: WebhookSchedule;
+  /** The nodes of the chains that this installation reaches. */
+  evm: EvmNodes;
   /** The declarations of all operations. */
   registry: Registry;
+  /** What an operation would plan if it were asked now, for those who try it out. */
+  planner: { makePlan(operation: ActivityOperation, planning: Planning): Promise<unknown> };
   /** What goes when an organization is deleted, in this order. */
   erasedTables: readonly OwnedTable[];
 }

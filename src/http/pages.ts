@@ -10,6 +10,8 @@ export interface Readiness {
   signer: "ready" | "sealed" | "failed";
   /** `unknown` while the database does not tell. */
   organization: "ready" | "missing" | "unknown";
+  /** For information: the server is ready without any chain. */
+  chains?: Record<string, { status: string; nodes: { host: string; status: string }[] }>;
   /** Of the parts that are not ready, in words for whoever is woken up. Anybody may read them. */
   reasons?: Partial<Record<"database" | "signer" | "organization", string>>;
 }

@@ -140,7 +140,6 @@ const table = {
   POLICY_CONSENSUS_INVALID: [INVALID_ARGUMENT, "invalid policy consensus: {reason}", "REQUEST_INVALID"],
   POLICY_CONDITION_INVALID: [INVALID_ARGUMENT, "invalid policy condition: {reason}", "REQUEST_INVALID"],
   POLICY_TIME_INVALID: [INVALID_ARGUMENT, "invalid policy time: {reason}", "REQUEST_INVALID"],
-  EFFECT_FAILED: [INVALID_ARGUMENT, "it could not be carried out: {reason}", "REQUEST_INVALID"],
   NOT_EXPORTED: [
     INVALID_ARGUMENT,
     "{kind} {id} has not been exported; export it first, or set `deleteWithoutExport` to true to lose it for good",
@@ -152,6 +151,12 @@ const table = {
     INVALID_ARGUMENT,
     "unsupported transaction type: `{field}` {reason}",
     "UNSUPPORTED_TRANSACTION_TYPE",
+  ],
+  BROADCAST_REFUSED: [INVALID_ARGUMENT, "the nodes of {chain} refuse the transaction: {reason}", "INVALID_TRANSACTION"],
+  CHAIN_NOT_CONFIGURED: [
+    INVALID_ARGUMENT,
+    "this server reaches no node of {chain}; its operator names one under `chains` in the configuration file",
+    "REQUEST_INVALID",
   ],
   MNEMONIC_INVALID: [INVALID_ARGUMENT, "invalid mnemonic: {reason}", "REQUEST_INVALID"],
   WALLET_PATH_INVALID: [INVALID_ARGUMENT, "invalid path: `{field}` {reason}", "REQUEST_INVALID"],
@@ -196,6 +201,7 @@ const table = {
     "the signer is sealed: its root key needs a passphrase that this server was not started with",
     "INTERNAL",
   ],
+  CHAIN_UNAVAILABLE: [UNAVAILABLE, "the chain {chain} is not available: {reason}", "INTERNAL"],
   DATABASE_UNAVAILABLE: [UNAVAILABLE, "the database is not available; send the request again", "INTERNAL"],
   DATABASE_FILE_LOST: [
     UNAVAILABLE,

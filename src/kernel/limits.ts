@@ -228,3 +228,12 @@ export const MAX_CONNECTIONS_PER_HOST = 8;
 export const MAX_CONNECTIONS = 128;
 /** How long an unused outbound connection is kept; under the five seconds after which many receivers close theirs. */
 export const IDLE_CONNECTION_MS = 4000;
+
+/** Nodes of one chain; one after the other is asked until one answers. */
+export const MAX_RPC_URLS = 8;
+/** How long a node may take over one call ... */
+export const NODE_TIMEOUT_MS = 10_000;
+/** ... and how large its answer may be in bytes: several times the largest transaction, which stands in it in hex. */
+export const MAX_NODE_ANSWER_BYTES = 1024 * 1024;
+/** How often a chain's nodes must refuse a transaction until that is their last word. */
+export const MAX_BROADCAST_REFUSALS = 4;

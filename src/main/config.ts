@@ -2,9 +2,12 @@ import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
+import type { EvmChain } from "../chains/evm/networks.ts";
 import type { Rates } from "../engine/admission.ts";
 import type { ActivityTimesSetting } from "../http/wire.ts";
 import { type Cidr, parseCidr } from "../kernel/ip-address.ts";
+import type { EvmChainSettings } from "../nodes/evm.ts";
+import { Chains, evmChainsOf } from "./chain-settings.ts";
 
 /** A reason not to start, in words for the operator: which setting, what is wrong, what would be right. */
 export class StartProblem extends Error {}
@@ -82,6 +85,7 @@ const Settings = Type.Object(
     recovery: Type.Boolean({
       description: "Whether `keystead recover` works; true unless this runs in a container.",
     }),
+    chains: Chains,
     logLevel: Type.Unsafe<LogLevel>({
       type: "string",
       enum: ["trace", "debug", "info", "warn", "error", "fatal", "silent"],
@@ -93,8 +97,10 @@ const Settings = Type.Object(
 type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
 type Settings = Static<typeof Settings>;
 type Name = keyof Settings;
+/** Settings that are too large for a variable. */
+type FileName = "chains";
 
-const environment: Record<Name, string> = {
+const environment: Record<Exclude<Name, FileName>, string> = {
   host: "KEYSTEAD_HOST",
   port: "KEYSTEAD_PORT",
   adminPort: "KEYSTEAD_ADMIN_PORT",
@@ -126,7 +132,7 @@ const environment: Record<Name, string> = {
 const CONFIG_FILE_VARIABLE = "KEYSTEAD_CONFIG";
 
 /** Accepted, so that one environment serves every release, but nothing here uses them yet; a start says so. */
-const unused: readonly Name[] = ["authProxyPort", "smtpUrl", "mailFrom", "smsUrl"];
+const unused: readonly Exclude<Name, FileName>[] = ["authProxyPort", "smtpUrl", "mailFrom", "smsUrl"];
 
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
@@ -176,6 +182,7 @@ export interface Config {
   seedCache: { entries: number; lifetimeMs: number };
   /** Whether `keystead recover` works, or why not. */
   recovery: { isAllowed: true } | { isAllowed: false; reason: string };
+  chains: Partial<Record<EvmChain, EvmChainSettings>>;
   logLevel: LogLevel;
   /** Settings that were given and have no effect in this release. */
   withoutEffect: string[];
@@ -222,6 +229,9 @@ export function loadConfig(variables: NodeJS.ProcessEnv, configFile?: string): C
       lifetimeMs: (settings.signerSeedCacheSeconds ?? SEED_CACHE_SECONDS) * 1000,
     },
     recovery: recoveryOf(settings.recovery, variables),
+    chains: evmChainsOf(settings.chains ?? {}, settings.allowPrivateNetworks ?? false, (problem) => {
+      throw new StartProblem(`bad value for \`chains\`: ${problem}`);
+    }),
     logLevel: settings.logLevel ?? "info",
     withoutEffect: unused.filter((name) => name in given).map((name) => environment[name]),
   };
@@ -258,7 +268,7 @@ function readVariables(variables: NodeJS.ProcessEnv): Partial<Record<Name, unkno
   const unknown = Object.keys(variables).find((name) => name.startsWith("KEYSTEAD_") && !known.has(name));
   if (unknown) throw new StartProblem(`unknown setting ${unknown}; known are ${[...known].sort().join(", ")}`);
   const given: Partial<Record<Name, unknown>> = {};
-  for (const [name, variable] of Object.entries(environment) as [Name, string][]) {
+  for (const [name, variable] of Object.entries(environment) as [keyof typeof environment, string][]) {
     const text = variables[variable];
     // An empty variable is one that somebody cleared.
     if (text !== undefined && text !== "") given[name] = fromText(name, text);
@@ -302,5 +312,6 @@ function checkSetting(name: Name, value: unknown): void {
   const [problem] = validator.Errors(value);
   // The value stays out of the text: it may be a passphrase or hold a password.
   const { description } = schema as unknown as { description: string };
-  throw new StartProblem(`bad value for ${environment[name]} (\`${name}\`): ${problem?.message}. ${description}`);
+  const setting = name === "chains" ? "`chains`" : `${environment[name]} (\`${name}\`)`;
+  throw new StartProblem(`bad value for ${setting}: ${problem?.message}. ${description}`);
 }

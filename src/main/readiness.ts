@@ -94,3 +94,8 @@ function organizationLookup({ read }: Database): () => Promise<Readiness["organi
     return looking;
   };
 }
+
+/** The same with what is known of the nodes of chains, which changes nothing of the status. */
+export const withChains =
+  (readiness: () => Promise<Readiness>, evm: { health(): NonNullable<Readiness["chains"]> }) =>
+  async (): Promise<Readiness> => ({ ...(await readiness()), chains: evm.health() });

@@ -4,6 +4,7 @@ import { capabilities, operations } from "../capabilities/index.ts";
 import { announceActivity, webhookKeySet } from "../capabilities/webhooks/index.ts";
 import { createOutboundClient, type OutboundClient } from "../delivery/outbound.ts";
 import { performActivity } from "../engine/activities/perform.ts";
+import { makePlan } from "../engine/activities/plan.ts";
 import { Admission } from "../engine/admission.ts";
 import { houseOf } from "../engine/capability.ts";
 import { createEngine } from "../engine/engine.ts";
@@ -20,11 +21,13 @@ import { pages } from "../http/pages.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import { DRAIN_DEADLINE_MS } from "../kernel/limits.ts";
 import { createLogger, type Logger } from "../kernel/log.ts";
+import { createEvmNodes } from "../nodes/evm.ts";
+import { createNodeClient } from "../nodes/node-client.ts";
 import { type Config, StartProblem } from "./config.ts";
 import { addressFileIn, credentialsFileIn, writeFileDurably } from "./credentials-file.ts";
 import { ensureFirstOrganization } from "./first-organization.ts";
 import { type Opened, openInstallation } from "./open.ts";
-import { createReadiness } from "./readiness.ts";
+import { createReadiness, withChains } from "./readiness.ts";
 import { version } from "./version.ts";
 
 export interface ServeOptions {
@@ -63,13 +66,17 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const opened = await openInstallation(config, logger, { command: "serve", ifEmpty });
   const { database, signer, lock } = opened;
   const outbound = createOutboundClient({ allowPrivateNetworks });
+  const nodeClient = createNodeClient();
+  const evm = createEvmNodes({ chains: config.chains, outbound: nodeClient, log: logger });
   const house = houseOf(capabilities);
   const registry = createRegistry(operations);
   const services: Services = {
     outbound,
     outboundPolicy: { allowPrivateNetworks },
     webhookSchedule: config.webhooks,
+    evm,
     registry,
+    planner: { makePlan: (operation, planning) => makePlan({ database, services }, operation, planning) },
     erasedTables: house.erasedTables,
   };
   const observer = { onChange: announceActivity };
@@ -97,7 +104,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     );
     listener.mount(
       pages({
-        readiness: createReadiness(opened),
+        readiness: withChains(createReadiness(opened), evm),
         webhookKeySet: () => webhookKeySet(database.read, clock()),
         serviceKeys: () => publishServiceKeys(house.serviceKeys, database.read, clock()),
         info,
@@ -118,6 +125,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
         );
       });
     }
+    evm.start();
     await worker.start();
     lock?.tellBaseUrl(info.baseUrl);
     writeFileDurably(addressFileIn(config.dataDir), `${JSON.stringify({ baseUrl: local })}\n`, 0o644);
@@ -128,12 +136,14 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       adminUrl: admin && `http://127.0.0.1:${(admin.address() as AddressInfo).port}`,
       isFirstStart,
       opened,
-      close: () => close({ listener: serving, admin, worker, outbound, opened, log: logger }),
+      close: () =>
+        close({ listener: serving, admin, worker, clients: [outbound, nodeClient], evm, opened, log: logger }),
     };
   } catch (error) {
     await listener?.close();
     await worker.stop();
-    await outbound.close();
+    evm.stop();
+    await Promise.all([outbound.close(), nodeClient.close()]);
     await signer.close();
     await database.close();
     lock?.release();
@@ -183,7 +193,8 @@ interface Parts {
   listener: Listener;
   admin: Server | undefined;
   worker: JobWorker;
-  outbound: OutboundClient;
+  clients: readonly OutboundClient[];
+  evm: { stop(): void };
   opened: Opened;
   log: Logger;
 }
@@ -191,7 +202,7 @@ interface Parts {
 /** After the requests, how long the database and the jobs may take to end; either may hang. */
 const CLOSE_DEADLINE_MS = 2_000;
 
-async function close({ listener, admin, worker, outbound, opened, log }: Parts): Promise<void> {
+async function close({ listener, admin, worker, clients, evm, opened, log }: Parts): Promise<void> {
   await atMost(DRAIN_DEADLINE_MS, listener.close(), () => {
     log.warn("open requests were cut off at the drain deadline");
     listener.cutOff();
@@ -199,7 +210,10 @@ async function close({ listener, admin, worker, outbound, opened, log }: Parts):
   admin?.close();
   admin?.closeAllConnections();
   // Requests that jobs wait for are cut off; the jobs go on elsewhere, or here after the next start.
-  const ended = Promise.all([worker.stop(), outbound.close()]).then(() => opened.database.close());
+  evm.stop();
+  const ended = Promise.all([worker.stop(), ...clients.map((client) => client.close())]).then(() =>
+    opened.database.close(),
+  );
   await atMost(CLOSE_DEADLINE_MS, ended, () => log.warn("the database was left before it had answered everything"));
   await opened.signer.close();
   opened.lock?.release();

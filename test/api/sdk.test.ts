@@ -15,8 +15,10 @@ import secp256k1 from "secp256k1";
 import { operations } from "../../src/capabilities/index.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { createAuthenticator } from "../support/authenticator.ts";
+import { ended, TEST_CHAIN, testNode } from "../support/chain.ts";
 import { apiKeyParams, generateApiKey, type Json } from "../support/client.ts";
 import { httpSdk, type Sdk, type SdkOptions, serverSdk } from "../support/sdk.ts";
+import { newSender } from "../support/sender.ts";
 import { onEachEngine, type TestServer } from "../support/server.ts";
 
 const [listInvitations, ...otherExtensions] = [
@@ -31,7 +33,14 @@ const sdks = [
   {
     name: "@turnkey/sdk-server",
     connect: serverSdk,
-    unknown: ["get_organization", "create_api_only_users", listInvitations, "init_import_secrets", ...otherExtensions],
+    unknown: [
+      "get_organization",
+      "create_api_only_users",
+      listInvitations,
+      "init_import_secrets",
+      "eth_send_raw_transaction",
+      ...otherExtensions,
+    ],
   },
 ];
 
@@ -381,6 +390,16 @@ function tellStory(server: () => TestServer, connect: (options: SdkOptions) => S
       const [secretPayload] = secretPayloads;
       const embeddedPrivateKey = embeddedKey;
       assert.equal(await decryptSecretBundle({ secretPayload, embeddedPrivateKey, ...(await trusted()) }), "4242");
+    });
+  });
+
+  describe("sending", () => {
+    itIfKnown("eth_send_raw_transaction", async () => {
+      const { signedTransaction, hash } = await (await newSender(testNode())).sign();
+      const { activity } = await rootSdk().submit("eth_send_raw_transaction", { signedTransaction, caip2: TEST_CHAIN });
+      assert.equal(activity.status, "ACTIVITY_STATUS_PENDING");
+      const { result } = await ended(server().root, activity.id);
+      assert.deepEqual(result, { ethSendRawTransactionResult: { transactionHash: hash } });
     });
   });
 

@@ -195,7 +195,8 @@ function assertRules({ name, operation }: ExampleRequest, outcomes: Record<strin
     return;
   }
   assert.equal(outcomes["plain user"], "403 REQUEST_NOT_AUTHORIZED");
-  const decided = name === "reject_activity" ? "200 REJECTED" : "200 COMPLETED";
+  const isPending = operation.noun === "activity" && operation.effect !== undefined;
+  const decided = name === "reject_activity" ? "200 REJECTED" : isPending ? "200 PENDING" : "200 COMPLETED";
   assert.equal(outcomes["root user"], decided);
   // A vote of the root user is the second of the two; any other request is the first.
   assert.equal(outcomes["one of two"], operation.noun === "vote" ? decided : "200 CONSENSUS_NEEDED");

@@ -4,6 +4,9 @@ import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import { until } from "./until.ts";
 
+/** Of the node that `npm test` starts for all tests. */
+export const TEST_CHAIN_ID = 11_155_111;
+
 export interface Receipt {
   status: string;
   type: string;
@@ -12,31 +15,58 @@ export interface Receipt {
   contractAddress: string | null;
 }
 
-/** A local EVM node with a chain of its own that makes a block of each transaction. */
-export interface Anvil {
+/** A node to speak to. */
+export interface EvmNode {
   /** `http://127.0.0.1:…`, for JSON-RPC. */
   url: string;
-  pid: number;
   /** The result of a JSON-RPC call; throws with the node's message where there is none. */
   call(method: string, ...params: unknown[]): Promise<unknown>;
   /** Of a transaction that was sent; the node answers the sender before the block is there. */
   receipt(hash: unknown): Promise<Receipt>;
+}
+
+/** A local EVM node with a chain of its own that makes a block of each transaction. */
+export interface Anvil extends EvmNode {
+  pid: number;
   stop(): Promise<void>;
 }
 
-export async function startAnvil(): Promise<Anvil> {
+export async function startAnvil({ chainId = 31_337 } = {}): Promise<Anvil> {
   const folder = dirname(createRequire(import.meta.url).resolve("@foundry-rs/anvil-linux-amd64/package.json"));
   // It takes a port by itself and says which: one that is asked for could be somebody else's by then.
-  const options = ["--host", "127.0.0.1", "--port", "0", "--hardfork", "prague", "--accounts", "0"];
+  const options = [
+    "--host",
+    "127.0.0.1",
+    "--port",
+    "0",
+    "--hardfork",
+    "prague",
+    "--accounts",
+    "0",
+    "--chain-id",
+    `${chainId}`,
+  ];
   const node = spawn(join(folder, "bin", "anvil"), options, { stdio: ["ignore", "pipe", "inherit"] });
   const exit = new Promise<void>((resolve) => node.once("close", () => resolve()));
   const killNow = () => node.kill("SIGKILL");
   process.once("exit", killNow);
   const url = `http://${await addressFrom(node.stdout, exit)}`;
+  return {
+    ...nodeAt(url),
+    pid: node.pid as number,
+    stop: async () => {
+      process.removeListener("exit", killNow);
+      node.kill("SIGTERM");
+      await exit;
+    },
+  };
+}
+
+/** A node that somebody else started. */
+export function nodeAt(url: string): EvmNode {
   const call = (method: string, ...params: unknown[]) => callNode(url, method, params);
   return {
     url,
-    pid: node.pid as number,
     call,
     receipt: async (hash) => {
       let receipt: unknown = null;
@@ -45,11 +75,6 @@ export async function startAnvil(): Promise<Anvil> {
         return receipt !== null;
       }, `the receipt of ${hash}`);
       return receipt as Receipt;
-    },
-    stop: async () => {
-      process.removeListener("exit", killNow);
-      node.kill("SIGTERM");
-      await exit;
     },
   };
 }

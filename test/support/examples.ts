@@ -7,7 +7,9 @@ import { requestOf } from "../../src/http/openapi.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { createAuthenticator } from "./authenticator.ts";
 import { clientBundle, envelopeData, exportTarget } from "./bundles.ts";
+import { TEST_CHAIN, testNode } from "./chain.ts";
 import { addUser, apiKeyParams, type Client, generateApiKey, type Json } from "./client.ts";
+import { newSender } from "./sender.ts";
 import type { World } from "./world.ts";
 
 /**
@@ -217,6 +219,9 @@ export const examples: Record<string, Example> = {
     ...hashedHex,
     ...noExternalSigner,
   }),
+
+  // sending
+  eth_send_raw_transaction: async () => ({ signedTransaction: await newSignedTransaction(), caip2: TEST_CHAIN }),
 
   // activities
   get_activity: async (world) => ({ activityId: (await completedActivity(world)).id }),
@@ -571,6 +576,9 @@ async function newWalletAccountId(world: World): Promise<string> {
 
 /** EIP-1559 on chain 1: 1 wei to 0x3535…35. */
 const UNSIGNED_TRANSACTION = "0x02df018001028252089435353535353535353535353535353535353535350180c0";
+
+const newSignedTransaction = async (): Promise<string> =>
+  (await (await newSender(testNode())).sign()).signedTransaction;
 
 const emailDisabled = {
   wallet: newWalletParams(),

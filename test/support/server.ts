@@ -12,6 +12,7 @@ import { createLogger } from "../../src/kernel/log.ts";
 import { loadConfig } from "../../src/main/config.ts";
 import type { Credentials } from "../../src/main/credentials-file.ts";
 import { type RunningServer, serve } from "../../src/main/serve.ts";
+import { type Chains, chainsOfTests, writeChains } from "./chain.ts";
 import { Client } from "./client.ts";
 import { createTestDatabase } from "./postgres.ts";
 
@@ -32,6 +33,8 @@ export interface TestServerOptions {
   databaseUrl?: string;
   clock?: Clock;
   settings?: Record<string, string>;
+  /** The nodes that it reaches, if not the one of all tests. */
+  chains?: Chains;
 }
 
 /** A whole service in this process: real listener, signer process and database; each answer is held against its schema. */
@@ -39,11 +42,13 @@ export async function startTestServer(engine: TestEngine, options: TestServerOpt
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), "keystead-test-"));
   const databaseUrl = options.databaseUrl ?? (await freshDatabaseUrl(engine, dataDir));
   const lines: string[] = [];
+  const { chains = chainsOfTests() } = options;
   const config = loadConfig({
     KEYSTEAD_DATA_DIR: dataDir,
     KEYSTEAD_PORT: "0",
     KEYSTEAD_ADMIN_PORT: "0",
     DATABASE_URL: databaseUrl,
+    KEYSTEAD_CONFIG: writeChains(dataDir, chains),
     ...options.settings,
   });
   const log = createLogger("debug", { write: (line: string) => void lines.push(line) });

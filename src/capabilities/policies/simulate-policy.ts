@@ -21,7 +21,7 @@ export const simulatePolicy = query({
   path: "simulate_policy",
   summary:
     "What would become of an activity if these users approved it one after the other, the first of them submitting, each with the first of their credentials; nothing is created. An extension of this server.",
-  needs: ["registry"],
+  needs: ["registry", "planner"],
   request: Request,
   response: Type.Object({
     outcome: OneOf(["ALLOW", "CONSENSUS_NEEDED", "AUTHENTICATORS_NEEDED", "DENY"]),
@@ -51,9 +51,13 @@ export const simulatePolicy = query({
   },
 });
 
-type Context = QueryContext<{ activity: { type: string; parameters: object }; userIds: string[] }, "registry">;
+type Context = QueryContext<
+  { activity: { type: string; parameters: object }; userIds: string[] },
+  "registry" | "planner"
+>;
 
-async function factsOfRequest({ request, read, organization, registry, now }: Context): Promise<DecisionFacts> {
+async function factsOfRequest(context: Context): Promise<DecisionFacts> {
+  const { request, read, organization, registry, planner, now } = context;
   const { type, parameters } = request.activity;
   const found = registry.findActivityOfType(type);
   if (!found) return fail("FIELD_INVALID", { field: "activity.type", reason: "is not the type of an activity" });
@@ -61,11 +65,9 @@ async function factsOfRequest({ request, read, organization, registry, now }: Co
   validate(version.intent, parameters, "activity.parameters");
   const approvals = await Promise.all([...new Set(request.userIds)].map((id) => approvalOf(read, organization.id, id)));
   const { actor: submitter } = approvals[0] as (typeof approvals)[number];
-  return factsOf(
-    { operation, version, intent: version.upgrade(parameters), plan: undefined, organization, now },
-    submitter,
-    approvals,
-  );
+  const intent = version.upgrade(parameters);
+  const plan = await planner.makePlan(operation, { intent, organization, submitterId: submitter.userId, now });
+  return factsOf({ operation, version, intent, plan, organization, now }, submitter, approvals);
 }
 
 /** A user's approval with the first of their credentials. */

@@ -4,7 +4,6 @@ import { type BitcoinTransaction, parsePsbt } from "../../chains/bitcoin/psbt.ts
 import type { BitcoinNetwork } from "../../chains/bitcoin/scripts.ts";
 import { inputsToSign, insertSignatures } from "../../chains/bitcoin/signing.ts";
 import {
-  ethereumFacts,
   hashToSign,
   parseUnsignedTransaction,
   type RecoverableSignature,
@@ -34,7 +33,8 @@ import { MissingFactError } from "../../policy/errors.ts";
 import type { BitcoinTransactionFacts } from "../../policy/facts.ts";
 import type { Scheme } from "../../signer/protocol.ts";
 import type { Reader } from "../../storage/engine.ts";
-import { callOf, programInterfaces } from "./interfaces.ts";
+import { programInterfaces } from "./interfaces.ts";
+import { ethereumTransactionFacts } from "./model.ts";
 import type { Signature } from "./sign.ts";
 import type { SigningKey } from "./store.ts";
 
@@ -109,9 +109,7 @@ function ethereumTransaction(bytes: Buffer): ChainTransaction {
   return {
     curve: "CURVE_SECP256K1",
     async facts(read, organizationId, key) {
-      if (!key) return {};
-      const call = await callOf(read, organizationId, transaction);
-      return { eth: { tx: ethereumFacts(transaction, ethereumAddress(key), call) } };
+      return key ? ethereumTransactionFacts(read, organizationId, transaction, ethereumAddress(key)) : {};
     },
     tasks: () => [{ payload: hashToSign(transaction) }],
     assemble: (_, signatures) => serializeSigned(transaction, recoverable(one(signatures))),

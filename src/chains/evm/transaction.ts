@@ -65,12 +65,12 @@ const TYPE_BYTES: Readonly<Record<TypedType, number>> = { TYPE_1: 1, TYPE_2: 2, 
 const TYPES_BY_BYTE = new Map(Object.entries(TYPE_BYTES).map(([type, byte]) => [byte, type as TypedType]));
 const TEMPO_TYPE_BYTE = 0x76;
 /** EIP-2718: from here on the first byte belongs to a legacy transaction, which is a list ... */
-const FIRST_LEGACY_BYTE = 0xc0;
+export const FIRST_LEGACY_BYTE = 0xc0;
 /** ... and below here to a typed one. */
 const FIRST_RESERVED_BYTE = 0x80;
 
-const LEGACY_LENGTH = FORMS.LEGACY.length;
-const SIGNATURE_LENGTH = 3;
+export const LEGACY_LENGTH = FORMS.LEGACY.length;
+export const SIGNATURE_LENGTH = 3;
 export const SIGNED_ALREADY = "is signed already; send it without its signature";
 /** The first byte of a blob's versioned hash (EIP-4844, `VERSIONED_HASH_VERSION_KZG`). */
 const KZG_VERSION = "0x01";
@@ -82,8 +82,11 @@ const KZG_VERSION = "0x01";
  *
  * @throws KeysteadError TRANSACTION_UNSUPPORTED for an unknown type, TRANSACTION_INVALID
  */
-export function parseUnsignedTransaction(bytes: Uint8Array, field: string): EvmTransaction {
-  const refuse = transactionRefusal(field);
+export function parseUnsignedTransaction(
+  bytes: Uint8Array,
+  field: string,
+  refuse: Refuse = transactionRefusal(field),
+): EvmTransaction {
   const transaction = read(bytes, field, refuse);
   checkIdentity(serializeUnsigned(transaction), bytes, refuse);
   return transaction;
@@ -106,9 +109,9 @@ export function checkIdentity(encoded: Buffer, bytes: Uint8Array, refuse: Refuse
   if (!encoded.equals(bytes)) refuse("it", "is not in its one canonical encoding");
 }
 
-/** What refuses the request's `field` as no transaction that can be signed, for what stands at `place` in it. */
-export function transactionRefusal(field: string): Refuse {
-  return (place, reason) => fail("TRANSACTION_INVALID", { field, reason: `cannot be signed: ${place} ${reason}` });
+/** What refuses the request's `field` as no transaction that can be signed or sent, for what stands at `place` in it. */
+export function transactionRefusal(field: string, todo: "signed" | "sent" = "signed"): Refuse {
+  return (place, reason) => fail("TRANSACTION_INVALID", { field, reason: `cannot be ${todo}: ${place} ${reason}` });
 }
 
 /** The RLP item that a transaction's bytes encode. */
@@ -120,6 +123,12 @@ export function readItem(bytes: Uint8Array, refuse: Refuse): RlpItem {
     if (!(error instanceof RlpError)) throw error;
     return refuse("its RLP", error.message);
   }
+}
+
+/** The number of members that are signed, where a transaction's first byte names its type; undefined for other types. */
+export function typedLength(typeByte: number): number | undefined {
+  const type = TYPES_BY_BYTE.get(typeByte);
+  return type && FORMS[type].length;
 }
 
 function failUnsupported(typeByte: number, field: string): never {

@@ -7,14 +7,15 @@ import type { ActivityOperation, Effect, Organization, Performed } from "../oper
 import { servicesFor } from "../services.ts";
 import type { ActivityEngine } from "./ballot.ts";
 import { completeActivity } from "./complete.ts";
-import { isLasting } from "./prepare.ts";
 import { type ActivityRecord, failureOf, findActivity } from "./records.ts";
 
 /** The outside effects of activities: a job each, from the commit that decided on it to the one that stores its end. */
 
 const KIND = "perform_activity";
-/** A try that throws is a fault of ours or of what it needs; after so many it waits for an operator. */
+/** A try that throws is a fault of ours; after so many it waits for an operator. */
 const MAX_ATTEMPTS = 20;
+/** How long an organization's effects rest when what they wait for is away. */
+const AWAY_PAUSE_MS = 5000;
 
 const Payload = Type.Object({ organizationId: Type.String(), activityId: Type.String() });
 type Context = JobContext<{ organizationId: string; activityId: string }>;
@@ -26,11 +27,13 @@ export function enqueueEffect(
   { id: activityId, organizationId, plan }: ActivityRecord,
   now: number,
 ): Promise<void> {
+  // Not to be taken for a host, which is what webhooks wait for.
+  const gate = `effect:${effect.gate(plan)}`;
   return enqueue(tx, {
     kind: KIND,
     payload: { organizationId, activityId },
-    lane: `activity:${activityId}`,
-    gate: effect.gate(plan),
+    lane: `${gate}:${organizationId}`,
+    gate,
     organizationId,
     runAt: now,
     now,
@@ -54,9 +57,12 @@ export const performActivity = (engine: Omit<ActivityEngine, "database" | "signe
       const { operation, version } = engine.registry.activityOfType(activity.type);
       const intent = version.upgrade(activity.intent[version.intentKey]);
       const performed = await tryToPerform(engine, operation, { context, activity, organization, intent });
-      return endOf(engine, context, activity, organization, performed);
+      return resultOf(engine, context, activity, organization, performed);
     },
   });
+
+/** With the error of the table that ended a try, which says what becomes of the activity. */
+type Outcome = Performed | { error: KeysteadError };
 
 async function tryToPerform(
   { services }: Pick<ActivityEngine, "services">,
@@ -67,43 +73,39 @@ async function tryToPerform(
     organization,
     intent,
   }: { context: Context; activity: ActivityRecord; organization: Organization; intent: unknown },
-): Promise<Performed | { refused: KeysteadError }> {
+): Promise<Outcome> {
   if (!effect) throw new Error(`${path} is pending and has no effect to perform`);
   const given = servicesFor(services, needs);
   try {
     const { read } = database;
     return await effect.perform({ ...given, intent, plan, read, organization, activityId, attempts, now: clock() });
   } catch (error) {
-    if (isLasting(error)) return { refused: error };
+    if (error instanceof KeysteadError) return { error };
     throw error;
   }
 }
 
-/** The job's end and the activity's in one transaction. */
-function endOf(
+/** The job's end; the activity's, if this is it, is stored in one transaction with it. */
+function resultOf(
   engine: Pick<ActivityEngine, "registry" | "observer">,
-  { clock, attempts }: Context,
+  { clock, attempts, log }: Context,
   activity: ActivityRecord,
   organization: Organization,
-  performed: Performed | { refused: KeysteadError },
+  outcome: Outcome,
 ): JobResult {
-  if ("retryInMs" in performed) {
-    const inMs = Math.max(performed.retryInMs, backOffMs(Math.min(attempts, 5)));
-    return { next: { do: "retry", inMs }, reason: performed.reason };
+  if ("retryInMs" in outcome) {
+    const inMs = Math.max(outcome.retryInMs, backOffMs(Math.min(attempts, 5)));
+    return { next: { do: "retry", inMs }, reason: outcome.reason };
   }
-  const outcome =
-    "done" in performed
-      ? { result: performed.done }
-      : {
-          failure: failureOf(
-            "refused" in performed
-              ? performed.refused
-              : new KeysteadError("EFFECT_FAILED", { reason: performed.failed.reason }, []),
-          ),
-        };
+  if ("error" in outcome && outcome.error.httpStatus >= 500) {
+    const { id: activityId, organizationId } = activity;
+    log.warn({ organizationId, activityId, reason: outcome.error.message }, "an activity waits for what is away");
+    return { next: { do: "pause", inMs: AWAY_PAUSE_MS } };
+  }
+  const end = "error" in outcome ? { failure: failureOf(outcome.error) } : { result: outcome.done };
   return {
     next: { do: "finish" },
-    record: (tx) => completeActivity(tx, engine, activity, organization, outcome, clock()),
+    record: (tx) => completeActivity(tx, engine, activity, organization, end, clock()),
   };
 }
 

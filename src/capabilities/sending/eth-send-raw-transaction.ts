@@ -1,0 +1,83 @@
+import { type Static, Type } from "typebox";
+import { chainIdOf, evmChains } from "../../chains/evm/networks.ts";
+import {
+  parseSignedTransaction,
+  type SignedTransaction,
+  senderOf,
+  transactionHash,
+} from "../../chains/evm/signed-transaction.ts";
+import { activity } from "../../engine/declare.ts";
+import { OneOf, Strict } from "../../engine/fields.ts";
+import { bytesFromHex } from "../../kernel/bytes.ts";
+import { fail } from "../../kernel/errors.ts";
+import { MAX_BROADCAST_REFUSALS, MAX_EVM_TRANSACTION_BYTES } from "../../kernel/limits.ts";
+import { broadcast } from "../../nodes/evm-broadcast.ts";
+import { ethereumTransactionFacts } from "../signing/model.ts";
+import { signingKeyFacts } from "../signing/store.ts";
+
+const FIELD = "parameters.signedTransaction";
+/** Between two refusals; later ones are further apart. What a node has just taken in, others know by then. */
+const REFUSAL_PAUSE_MS = 1000;
+
+const Chain = OneOf(evmChains);
+const Intent = Strict({
+  signedTransaction: Type.String({ minLength: 2, maxLength: 2 * MAX_EVM_TRANSACTION_BYTES + 2 }),
+  caip2: Chain,
+});
+type Intent = Static<typeof Intent>;
+
+/** What is not in the request itself, and is found in it once. */
+const Plan = Type.Object({ caip2: Chain, from: Type.String(), transactionHash: Type.String() });
+
+export const ethSendRawTransaction = activity({
+  path: "eth_send_raw_transaction",
+  summary:
+    "Send a transaction that is signed already to its Ethereum chain; what is sent is parsed, and policies see it.",
+  needs: ["evm"],
+  intent: Intent,
+  result: Type.Object({ transactionHash: Type.String() }),
+  subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "SIGN" }),
+  plan: {
+    schema: Plan,
+    async make({ intent, evm }): Promise<Static<typeof Plan>> {
+      const signed = parse(intent);
+      requireChainId(signed, intent);
+      const from = senderOf(signed, FIELD);
+      await evm.requireChain(intent.caip2);
+      return { caip2: intent.caip2, from, transactionHash: transactionHash(signed) };
+    },
+  },
+  async policyFacts({ intent, plan, read, organization }) {
+    return {
+      ...(await signingKeyFacts(read, organization.id, plan.from)),
+      ...(await ethereumTransactionFacts(read, organization.id, parse(intent).transaction, plan.from)),
+    };
+  },
+  effect: {
+    gate: ({ caip2 }) => caip2,
+    async perform({ intent, plan: { caip2, transactionHash }, evm, attempts }) {
+      const signedTransaction = `0x${withoutPrefix(intent)}`;
+      const outcome = await broadcast(evm, caip2, { signedTransaction, transactionHash });
+      if (outcome.isKnown) return { done: { transactionHash } };
+      const { reason } = outcome;
+      if (attempts + 1 >= MAX_BROADCAST_REFUSALS) fail("BROADCAST_REFUSED", { chain: caip2, reason });
+      return { retryInMs: REFUSAL_PAUSE_MS, reason };
+    },
+  },
+});
+
+const withoutPrefix = ({ signedTransaction }: Intent): string => signedTransaction.replace(/^0x/i, "");
+
+function parse(intent: Intent): SignedTransaction {
+  const bytes = bytesFromHex(withoutPrefix(intent));
+  if (bytes) return parseSignedTransaction(bytes, FIELD);
+  return fail("FIELD_INVALID", {
+    field: FIELD,
+    reason: "must be an even number of hex digits, 0x before them or not",
+  });
+}
+
+function requireChainId({ transaction: { chainId } }: SignedTransaction, { caip2 }: Intent): void {
+  if (chainId === chainIdOf(caip2)) return;
+  fail("TRANSACTION_INVALID", { field: FIELD, reason: `is for the chain eip155:${chainId} and not for ${caip2}` });
+}

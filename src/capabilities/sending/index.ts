@@ -1,0 +1,7 @@
+import { capability } from "../../engine/capability.ts";
+import { ethSendRawTransaction } from "./eth-send-raw-transaction.ts";
+
+export const sending = capability({
+  title: "Sending",
+  operations: [ethSendRawTransaction],
+});

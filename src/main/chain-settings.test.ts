@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { MAX_RPC_URLS } from "../kernel/limits.ts";
+import { loadConfig, StartProblem } from "./config.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "keystead-chains-"));
+after(() => rmSync(folder, { recursive: true }));
+
+const SECRET = "a1b2c3d4e5secret";
+
+function load(chains: unknown, variables: NodeJS.ProcessEnv = {}) {
+  const file = join(folder, "config.json");
+  writeFileSync(file, JSON.stringify({ chains }));
+  return loadConfig(variables, file).chains;
+}
+
+const urls = (...rpcUrls: unknown[]) => ({ "eip155:1": { rpcUrls } });
+
+describe("the nodes of chains in the configuration file", () => {
+  it("are none unless named", () => assert.deepEqual(loadConfig({}).chains, {}));
+
+  it("have a pause between looks unless they say so", () => {
+    const url = `https://rpc.example.com/v2/${SECRET}`;
+    assert.deepEqual(load(urls(url)), { "eip155:1": { rpcUrls: [url], pollMs: 15_000 } });
+    const settings = { "eip155:8453": { rpcUrls: [url], pollMs: 2000 } };
+    assert.deepEqual(load(settings), settings);
+  });
+
+  for (const url of [
+    "http://127.0.0.1:8545",
+    "http://10.1.2.3/",
+    "http://localhost:8545",
+    "http://geth:8545/",
+    "http://[::1]:8545",
+  ]) {
+    it(`may be one's own by plain http: ${url}`, () => assert.ok(load(urls(url))["eip155:1"]));
+  }
+
+  it("may be public by plain http where private networks are allowed, for development", () => {
+    const url = "http://rpc.example.com/";
+    assert.ok(load(urls(url), { KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true" })["eip155:1"]);
+  });
+
+  const bad: [name: string, chains: unknown, reason: RegExp][] = [
+    [
+      "an unknown chain",
+      { "eip155:5": { rpcUrls: ["https://rpc.example.com/"] } },
+      /`eip155:5` is no chain that can be named/,
+    ],
+    ["no URL", urls(), /bad value for `chains`.*1 items/],
+    ["too many URLs", urls(...Array.from({ length: MAX_RPC_URLS + 1 }, () => "https://rpc.example.com/")), /8 items/],
+    ["no list", { "eip155:1": { rpcUrls: "https://rpc.example.com/" } }, /must be array/],
+    [
+      "an unknown member",
+      { "eip155:1": { rpcUrls: ["https://rpc.example.com/"], rpcUrl: "" } },
+      /bad value for `chains`/,
+    ],
+    ["a pause of nothing", { "eip155:1": { rpcUrls: ["https://rpc.example.com/"], pollMs: 0 } }, />= 1000/],
+    ["a public host by plain http", urls(`http://rpc.example.com/${SECRET}`), /`eip155:1.rpcUrls.0` must use https/],
+    ["a user in the URL", urls(`https://user:${SECRET}@rpc.example.com/`), /user name or password/],
+    ["another protocol", urls(`wss://rpc.example.com/${SECRET}`), /`eip155:1.rpcUrls.0` must use https or http/],
+    ["what is no URL", urls("https://rpc.example.com/", SECRET), /`eip155:1.rpcUrls.1` must be an absolute URL/],
+    ["no object", ["eip155:1"], /bad value for `chains`/],
+  ];
+  for (const [name, chains, reason] of bad) {
+    it(`with ${name} stop the start and show no URL`, () => {
+      assert.throws(
+        () => load(chains),
+        (error) => {
+          assert.ok(error instanceof StartProblem);
+          assert.match(error.message, reason);
+          assert.ok(!error.message.includes(SECRET), error.message);
+          return true;
+        },
+      );
+    });
+  }
+});

@@ -1,0 +1,160 @@
+import { chainIdOf, type EvmChain } from "../chains/evm/networks.ts";
+import type { OutboundClient } from "../delivery/outbound.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { Logger } from "../kernel/log.ts";
+import { callJsonRpc, type Endpoint, endpointOf, NodeFailure, type RpcAnswer } from "./json-rpc.ts";
+
+/** A call, and how its answer is understood. */
+export interface RpcCall<T> {
+  method: string;
+  params: readonly unknown[];
+  /** What the answer means; undefined where it says nothing that can be used, and another node may do better. */
+  read: (answer: RpcAnswer) => T | undefined;
+}
+
+export type NodeStatus = "unchecked" | "ready" | "unavailable" | "wrong chain";
+
+const FIRST_REST_MS = 1000;
+/** Also how long a node rests that serves another chain: somebody must change a setting before it is worth another look. */
+const LONGEST_REST_MS = 30_000;
+/** EIP-1474: the node's limit on requests is exceeded. */
+const LIMIT_EXCEEDED = -32_005;
+
+/**
+ * One node of a chain. Before its first use, and again after it failed, it is asked which chain it serves. After a failure it
+ * rests, twice as long each time; what it answers to a call, whatever that is, is no failure.
+ */
+export class EvmNode {
+  readonly host: string;
+  readonly #endpoint: Endpoint;
+  readonly #chain: EvmChain;
+  readonly #outbound: Pick<OutboundClient, "request">;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  #status: NodeStatus = "unchecked";
+  #problem = "was not asked yet";
+  #failures = 0;
+  #restsUntil = 0;
+  #heardAt = 0;
+  #checking: Promise<boolean> | undefined;
+
+  constructor(
+    url: string,
+    chain: EvmChain,
+    { outbound, clock, log }: { outbound: Pick<OutboundClient, "request">; clock: Clock; log: Logger },
+  ) {
+    this.#endpoint = endpointOf(url);
+    this.host = this.#endpoint.host;
+    this.#chain = chain;
+    this.#outbound = outbound;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  get status(): NodeStatus {
+    return this.#status;
+  }
+
+  /** Why it cannot be used, after its host's name. */
+  get problem(): string {
+    return `${this.host} ${this.#problem}`;
+  }
+
+  get isResting(): boolean {
+    return this.#clock() < this.#restsUntil;
+  }
+
+  /** Asks it again when nothing was heard of it for so long. */
+  async lookAfter(silentMs: number): Promise<void> {
+    if (!this.isResting && this.#clock() - this.#heardAt >= silentMs) await this.check();
+  }
+
+  /** The meaning of its answer, or why there is none that can be used. */
+  async ask<T>({ method, params, read }: RpcCall<T>): Promise<{ meaning: T } | { problem: string }> {
+    if (this.isResting) return { problem: this.problem };
+    try {
+      if (this.#status !== "ready" && !(await this.check())) return { problem: this.problem };
+      const answer = await this.#call(method, params);
+      const meaning = read(answer);
+      if (meaning !== undefined) return { meaning };
+      return { problem: `${this.host} answered ${method} with ${described(answer)}` };
+    } catch (error) {
+      if (error instanceof NodeFailure) return { problem: this.problem };
+      throw error;
+    }
+  }
+
+  /** Asks it which chain it serves; resolves to whether it can be used. */
+  check(): Promise<boolean> {
+    this.#checking ??= this.#check().finally(() => {
+      this.#checking = undefined;
+    });
+    return this.#checking;
+  }
+
+  async #check(): Promise<boolean> {
+    try {
+      const id = chainIdIn(await this.#call("eth_chainId", []));
+      if (id === undefined) throw this.#failed(new NodeFailure("did not say which chain it serves"));
+      const isOurs = id === chainIdOf(this.#chain);
+      if (isOurs) this.#succeeded();
+      else this.#isOfOtherChain(id);
+      return isOurs;
+    } catch (error) {
+      if (error instanceof NodeFailure) return false;
+      throw error;
+    }
+  }
+
+  async #call(method: string, params: readonly unknown[]): Promise<RpcAnswer> {
+    try {
+      const answer = await callJsonRpc(this.#outbound, this.#endpoint, method, params);
+      if ("error" in answer && answer.error.code === LIMIT_EXCEEDED)
+        throw new NodeFailure("takes no more requests now");
+      this.#heardAt = this.#clock();
+      return answer;
+    } catch (error) {
+      throw error instanceof NodeFailure ? this.#failed(error) : error;
+    }
+  }
+
+  #succeeded(): void {
+    if (this.#failures > 0) this.#log.info({ chain: this.#chain, host: this.host }, "a node is back");
+    this.#status = "ready";
+    this.#failures = 0;
+    this.#restsUntil = 0;
+  }
+
+  #failed(failure: NodeFailure): NodeFailure {
+    const { message: reason } = failure;
+    if (this.#failures === 0) this.#log.warn({ chain: this.#chain, host: this.host, reason }, "a node is unavailable");
+    // Calls that were under way together fail together, and that is one failure.
+    if (!this.isResting) {
+      this.#restsUntil = this.#clock() + Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** this.#failures);
+      this.#failures = Math.min(this.#failures + 1, 30);
+    }
+    this.#status = "unavailable";
+    this.#problem = reason;
+    this.#heardAt = this.#clock();
+    return failure;
+  }
+
+  #isOfOtherChain(id: bigint): void {
+    const reason = `serves eip155:${id} and not ${this.#chain}`;
+    if (this.#status !== "wrong chain") {
+      this.#log.error({ chain: this.#chain, host: this.host, reason }, "a node serves another chain and is not used");
+    }
+    this.#status = "wrong chain";
+    this.#problem = reason;
+    this.#failures = 1;
+    this.#restsUntil = this.#clock() + LONGEST_REST_MS;
+  }
+}
+
+function chainIdIn(answer: RpcAnswer): bigint | undefined {
+  const id = "result" in answer ? answer.result : undefined;
+  return typeof id === "string" && /^0x[0-9a-f]{1,16}$/i.test(id) ? BigInt(id) : undefined;
+}
+
+const described = (answer: RpcAnswer): string =>
+  "error" in answer ? `"${answer.error.message}"` : "something else than such an answer is";

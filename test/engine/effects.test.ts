@@ -1,0 +1,308 @@
+import assert from "node:assert/strict";
+import { after, before, beforeEach, describe, it } from "node:test";
+import { Type } from "typebox";
+import { operations } from "../../src/capabilities/index.ts";
+import { performActivity } from "../../src/engine/activities/perform.ts";
+import type { ActivityView } from "../../src/engine/activities/view.ts";
+import { activity, type PerformContext } from "../../src/engine/declare.ts";
+import { createEngine, type Engine } from "../../src/engine/engine.ts";
+import { Strict } from "../../src/engine/fields.ts";
+import { listJobs } from "../../src/engine/jobs/admin.ts";
+import { JobWorker } from "../../src/engine/jobs/worker.ts";
+import type { Operation, Performed } from "../../src/engine/operations.ts";
+import { createRegistry } from "../../src/engine/registry.ts";
+import { fail } from "../../src/kernel/errors.ts";
+import { newId } from "../../src/kernel/ids.ts";
+import { MAX_CONNECTIONS_PER_HOST } from "../../src/kernel/limits.ts";
+import { createLogger } from "../../src/kernel/log.ts";
+import { draftRootOrganization, storeRootOrganization } from "../../src/main/first-organization.ts";
+import { type Database, openDatabase } from "../../src/storage/database.ts";
+import { apiKeyParams, Client, generateApiKey } from "../support/client.ts";
+import { createTestDatabase } from "../support/postgres.ts";
+import { engines, testPostgresUrl } from "../support/server.ts";
+import { temporaryFolder } from "../support/server-process.ts";
+import { until } from "../support/until.ts";
+
+/** Planned effects by an operation made for it, whose plans tell each other apart and whose effect does as it is told. */
+
+const Intent = Strict({ name: Type.String(), gate: Type.String() });
+const Plan = Type.Object({ number: Type.Integer(), gate: Type.String() });
+type Plan = { number: number; gate: string };
+type Intent = { name: string; gate: string };
+type Effect = (context: PerformContext<Intent, Plan>) => Promise<Performed<{ number: number }>>;
+
+let plansMade = 0;
+let perform: Effect;
+
+const ring = activity({
+  path: "ring",
+  summary: "Ring a bell.",
+  isExtension: true,
+  intent: Intent,
+  result: Type.Object({ number: Type.Integer() }),
+  subject: () => ({ governedBy: "rootQuorum" }),
+  plan: {
+    schema: Plan,
+    make: async ({ intent: { gate } }): Promise<Plan> => {
+      plansMade++;
+      return { number: plansMade, gate };
+    },
+  },
+  effect: { gate: ({ gate }) => gate, perform: (context) => perform(context) },
+});
+
+for (const engineName of engines) {
+  describe(`planned effects (${engineName})`, () => {
+    let database: Database;
+    let engine: Engine;
+    let worker: JobWorker;
+    const statuses = new Map<string, string[]>();
+    const registry = createRegistry([...operations, ring]);
+
+    before(async () => {
+      const url =
+        engineName === "sqlite"
+          ? `sqlite:${temporaryFolder()}/effects.db`
+          : await createTestDatabase(testPostgresUrl(), `effects_${newId().replaceAll("-", "")}`);
+      database = openDatabase({ url });
+      await database.migrate();
+      const observer = {
+        onChange: async (_: unknown, { activity: { id, status } }: { activity: { id: string; status: string } }) => {
+          statuses.set(id, [...(statuses.get(id) ?? []), status.replace("ACTIVITY_STATUS_", "")]);
+        },
+      };
+      // Nothing here needs a service or asks the signer.
+      const services = { registry } as never;
+      engine = createEngine({ registry, database, signer: {} as never, clock: Date.now, observer, services });
+      const surroundings = { database, clock: Date.now, log: createLogger("silent") };
+      const kinds = [performActivity({ registry, services, observer })];
+      worker = new JobWorker({ surroundings, services, signer: {} as never, kinds, pollMs: 20 });
+      await worker.start();
+    });
+    after(async () => {
+      await worker.stop();
+      await database.close();
+    });
+    beforeEach(() => {
+      plansMade = 0;
+    });
+
+    /** A client of an organization of its own; it stamps bodies, and the engine here takes them. */
+    const newOrganization = async (): Promise<Client> => {
+      const draft = draftRootOrganization({ baseUrl: "http://nowhere", organizationName: "One", userName: "Root" });
+      await database.transact(draft.organizationId, (tx) =>
+        storeRootOrganization(tx, draft, "AA==", { now: Date.now() }),
+      );
+      const { publicKey, privateKey } = draft.apiKey;
+      return new Client("http://nowhere", draft.organizationId, { publicKey, privateKey: privateKey as string });
+    };
+    const send = async (client: Client, operation: Operation, body: string): Promise<ActivityView> => {
+      const stamps = { "x-stamp": client.stamp(body) };
+      const request = { stamps, body: Buffer.from(body), remoteAddress: undefined };
+      return ((await engine.handle(operation, request)) as { activity: ActivityView }).activity;
+    };
+    const bodyOf = (client: Client, name = "bell", gate = newId()) => client.submitBody("ring", { name, gate });
+    const submit = (client: Client, name?: string, gate?: string) => send(client, ring, bodyOf(client, name, gate));
+    const shown = async (client: Client, id: string): Promise<ActivityView> => {
+      const operation = registry.byPath("/public/v1/query/get_activity") as Operation;
+      return send(client, operation, JSON.stringify({ organizationId: client.organizationId, activityId: id }));
+    };
+    const ended = async (client: Client, id: string): Promise<ActivityView> => {
+      let view = await shown(client, id);
+      await until(async () => {
+        view = await shown(client, id);
+        return view.status !== "ACTIVITY_STATUS_PENDING";
+      }, "the activity to end");
+      return view;
+    };
+
+    it("keep the plan that they were submitted with, however late the last vote comes", async () => {
+      const root = await newOrganization();
+      const key = generateApiKey();
+      const user = { userName: "Second", apiKeys: [apiKeyParams(key)], authenticators: [], oauthProviders: [] };
+      const create = registry.byPath("/public/v1/submit/create_users") as Operation;
+      const created = await send(root, create, root.submitBody("create_users", { users: [{ ...user, userTags: [] }] }));
+      const [secondId] = (created.result.createUsersResult as { userIds: string[] }).userIds;
+      const quorum = registry.byPath("/public/v1/submit/update_root_quorum") as Operation;
+      const whoami = registry.byPath("/public/v1/query/whoami") as Operation;
+      const query = Buffer.from(JSON.stringify({ organizationId: root.organizationId }));
+      const { userId } = (await engine.handle(whoami, {
+        stamps: { "x-stamp": root.stamp(query) },
+        body: query,
+        remoteAddress: undefined,
+      })) as { userId: string };
+      await send(root, quorum, root.submitBody("update_root_quorum", { threshold: 2, userIds: [userId, secondId] }));
+
+      const performed: number[] = [];
+      perform = async ({ plan: { number } }) => {
+        performed.push(number);
+        return { done: { number } };
+      };
+      const body = bodyOf(root);
+      const waiting = await send(root, ring, body);
+      assert.equal(waiting.status, "ACTIVITY_STATUS_CONSENSUS_NEEDED");
+      assert.equal((await send(root, ring, body)).id, waiting.id);
+      assert.equal(plansMade, 1, "the same body makes no second plan");
+      await submit(await newOrganization());
+      assert.equal(plansMade, 2, "another activity has a plan of its own");
+      const approved = await send(root.with({ key }), ring, body);
+      assert.equal(approved.id, waiting.id);
+      assert.equal(approved.status, "ACTIVITY_STATUS_PENDING");
+      const { status, result } = await ended(root, waiting.id);
+      assert.deepEqual([status, result], ["ACTIVITY_STATUS_COMPLETED", { ringResult: { number: 1 } }]);
+      assert.deepEqual(performed.toSorted(), [1, 2]);
+      assert.deepEqual(statuses.get(waiting.id), ["CONSENSUS_NEEDED", "PENDING", "COMPLETED"]);
+    });
+
+    it("are gone on with until they are done, knowing how often they were tried", async () => {
+      const root = await newOrganization();
+      const attempts: number[] = [];
+      perform = async (context) => {
+        attempts.push(context.attempts);
+        const { number } = context.plan;
+        return context.attempts < 2 ? { retryInMs: 1, reason: "not yet" } : { done: { number } };
+      };
+      const { id } = await submit(root);
+      assert.equal((await ended(root, id)).status, "ACTIVITY_STATUS_COMPLETED");
+      assert.deepEqual(attempts, [0, 1, 2]);
+      assert.deepEqual(statuses.get(id), ["PENDING", "COMPLETED"]);
+    });
+
+    it("fail for good with an error below 500, which the activity keeps", async () => {
+      const root = await newOrganization();
+      perform = async () => fail("BROADCAST_REFUSED", { chain: "a chain", reason: "the bell is broken" });
+      const { id } = await submit(root);
+      const { status, failure, result } = await ended(root, id);
+      assert.equal(status, "ACTIVITY_STATUS_FAILED");
+      assert.match(failure?.message ?? "", /the bell is broken/);
+      assert.deepEqual(result, {});
+      assert.deepEqual(statuses.get(id), ["PENDING", "FAILED"]);
+    });
+
+    it("wait with all of their organization while what they need is away, and no try counts", async () => {
+      const root = await newOrganization();
+      let isAway = true;
+      const tried: string[] = [];
+      perform = async ({ intent: { name }, plan: { number }, attempts }) => {
+        tried.push(name);
+        assert.equal(attempts, 0);
+        if (isAway) fail("CHAIN_UNAVAILABLE", { chain: "a chain", reason: "it is away" });
+        return { done: { number } };
+      };
+      const gate = newId();
+      const first = await submit(root, "first", gate);
+      await until(() => tried.length === 1, "the first try");
+      const second = await submit(root, "second", gate);
+      const elsewhere = await submit(root, "elsewhere", newId());
+      await until(() => tried.includes("elsewhere"), "what waits for something else");
+      assert.deepEqual(tried, ["first", "elsewhere"], "the second rests behind the first");
+      isAway = false;
+      for (const { id } of [first, second, elsewhere]) {
+        assert.equal((await ended(root, id)).status, "ACTIVITY_STATUS_COMPLETED");
+      }
+      assert.deepEqual(tried.filter((name) => name !== "elsewhere").slice(1), ["first", "second"]);
+    });
+
+    it("that throw wait for an operator in the end, and are pending until then", async () => {
+      const root = await newOrganization();
+      let tries = 0;
+      perform = async () => {
+        tries++;
+        throw new Error("a fault of ours");
+      };
+      const { id } = await submit(root);
+      await until(() => tries === 2, "a second try");
+      assert.equal((await shown(root, id)).status, "ACTIVITY_STATUS_PENDING");
+      const jobs = (await listJobs(database.read, "waiting", 100)).filter(
+        ({ organizationId }) => organizationId === root.organizationId,
+      );
+      assert.equal(jobs.length, 1);
+      assert.equal(jobs[0]?.lastError, "a fault of ours");
+      perform = async ({ plan: { number } }) => ({ done: { number } });
+      assert.equal((await ended(root, id)).status, "ACTIVITY_STATUS_COMPLETED");
+    });
+
+    it("are not voted on any more", async () => {
+      const root = await newOrganization();
+      const { promise, resolve } = Promise.withResolvers<void>();
+      perform = async ({ plan: { number } }) => {
+        await promise;
+        return { done: { number } };
+      };
+      const { id, fingerprint } = await submit(root);
+      const reject = registry.byPath("/public/v1/submit/reject_activity") as Operation;
+      await assert.rejects(send(root, reject, root.submitBody("reject_activity", { fingerprint })), {
+        code: "ACTIVITY_DECIDED",
+      });
+      resolve();
+      assert.equal((await ended(root, id)).status, "ACTIVITY_STATUS_COMPLETED");
+    });
+
+    it("of one organization go one after the other in their order, and hold up nobody else", async () => {
+      const [busy, other] = [await newOrganization(), await newOrganization()];
+      const gate = newId();
+      const { promise: opened, resolve: open } = Promise.withResolvers<void>();
+      const order: string[] = [];
+      let running = 0;
+      let most = 0;
+      perform = async ({ intent: { name }, organization, plan: { number } }) => {
+        if (organization.id !== busy.organizationId) return { done: { number } };
+        most = Math.max(most, ++running);
+        if (name === "0") await opened;
+        order.push(name);
+        running--;
+        return { done: { number } };
+      };
+      const queued: ActivityView[] = [];
+      for (let index = 0; index < 30; index++) queued.push(await submit(busy, `${index}`, gate));
+      const { id } = await submit(other, "bystander", gate);
+      assert.equal((await ended(other, id)).status, "ACTIVITY_STATUS_COMPLETED");
+      assert.deepEqual(order, [], "though the others still wait for the first of theirs");
+      open();
+      for (const { id } of queued) await ended(busy, id);
+      assert.deepEqual(
+        order,
+        Array.from({ length: 30 }, (_, index) => `${index}`),
+      );
+      assert.equal(most, 1);
+    });
+
+    it("that all wait for the same leave room for what waits for something else", async () => {
+      const gate = newId();
+      const { promise: opened, resolve: open } = Promise.withResolvers<void>();
+      let running = 0;
+      let most = 0;
+      perform = async ({ intent: { name }, plan: { number } }) => {
+        if (name === "hangs") {
+          most = Math.max(most, ++running);
+          await opened;
+          running--;
+        }
+        return { done: { number } };
+      };
+      const hanging: [Client, ActivityView][] = [];
+      for (let index = 0; index < MAX_CONNECTIONS_PER_HOST + 4; index++) {
+        const client = await newOrganization();
+        hanging.push([client, await submit(client, "hangs", gate)]);
+      }
+      const bystander = await newOrganization();
+      const { id } = await submit(bystander, "bystander");
+      assert.equal((await ended(bystander, id)).status, "ACTIVITY_STATUS_COMPLETED");
+      await until(() => running === MAX_CONNECTIONS_PER_HOST, "as many as may hang at once");
+      open();
+      for (const [client, { id }] of hanging) await ended(client, id);
+      assert.equal(most, MAX_CONNECTIONS_PER_HOST);
+    });
+  });
+}
+
+it("an operation that does nothing is no operation", () => {
+  const nothing = {
+    path: "nothing",
+    summary: "Nothing.",
+    intent: Strict({}),
+    result: Type.Object({}),
+    subject: () => ({ governedBy: "rootQuorum" as const }),
+  };
+  assert.throws(() => activity(nothing), /nothing does nothing: it has neither `run` nor `effect`/);
+});
