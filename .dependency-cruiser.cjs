@@ -11,6 +11,7 @@ const layers = [
   ["engine", ["signer", "storage", "policy", "chains", "crypto", "delivery", "kernel"]],
   ["capabilities", ["engine", "nodes", "signer", "storage", "policy", "chains", "crypto", "delivery", "kernel"]],
   ["http", ["engine", "storage", "signer", "kernel"]],
+  ["client", ["crypto", "kernel", "capabilities"]],
 ];
 
 module.exports = {
@@ -27,6 +28,13 @@ module.exports = {
       severity: "error",
       from: { path: "^src/capabilities/([^/]+)/" },
       to: { path: "^src/capabilities/([^/]+)/", pathNot: "^src/capabilities/($1/|[^/]+/(model|store)\\.ts$)" },
+    },
+    {
+      name: "clients-load-nothing-of-the-server",
+      comment: "A client knows the declarations by their types alone.",
+      severity: "error",
+      from: { path: "^src/client/" },
+      to: { path: "^src/capabilities/", dependencyTypesNot: ["type-only"] },
     },
     {
       name: "plaintext-keys-stay-in-the-signer",

@@ -109,6 +109,7 @@ export interface ActivityDeclaration<
   Asks extends SignerVerb,
   Plan,
   Prepared,
+  Version extends number = number,
 > extends CommonDeclaration<Path, Needs> {
   /** What `prepare` asks the signer. */
   asks?: readonly Asks[];
@@ -117,7 +118,7 @@ export interface ActivityDeclaration<
   /** Whether `generateAppProofs` may be true; it may unless said. */
   takesAppProofs?: boolean;
   /** The newest version; 1 unless said. */
-  version?: number;
+  version?: Version;
   intent: I;
   result: R;
   /** The result key, where it is not the path's own name in camel case with `Result`. */
@@ -164,10 +165,16 @@ export interface ActivityDeclaration<
 type PerformedAs<Result> = { done: Result } | Exclude<Performed, { done: unknown }>;
 
 /** An operation that still knows the types that it was declared with; they exist for the compiler alone. */
-export type Typed<Base, Path extends string, Request, Answer> = Base & {
+export type Typed<Base, Path extends string, Request, Answer, Type extends string = never> = Base & {
   path: Path;
-  readonly types?: { request: Request; answer: Answer };
+  readonly types?: { type: Type; request: Request; answer: Answer };
 };
+
+/** The type of the newest version of an activity, as `names` makes it. */
+type TypeOf<
+  Path extends string,
+  Version extends number,
+> = `ACTIVITY_TYPE_${Uppercase<Path>}${Version extends 1 ? "" : `_V${Version}`}`;
 
 /** Declares a state-changing operation, `POST /public/v1/submit/<path>`; type, intent key and result key derive from the path. */
 export function activity<
@@ -178,9 +185,10 @@ export function activity<
   Asks extends SignerVerb = never,
   Plan = undefined,
   Prepared = undefined,
+  const Version extends number = 1,
 >(
-  declaration: ActivityDeclaration<Path, I, R, Needs, Asks, Plan, Prepared>,
-): Typed<ActivityOperation, Path, Static<I>, Static<R>> {
+  declaration: ActivityDeclaration<Path, I, R, Needs, Asks, Plan, Prepared, Version>,
+): Typed<ActivityOperation, Path, Static<I>, Static<R>, TypeOf<Path, Version>> {
   const { path, summary, needs = [], asks = [], unordered = false } = declaration;
   const { only, plan, prepare, effect, policyFacts, check, addresses } = declaration;
   return {

@@ -154,6 +154,8 @@ export interface Schema {
     kind: string;
     /** JSON. */
     payload: string;
+    /** JSON `{id, sealed}`: what the job must know and nobody else may read; null where there is nothing. */
+    sealed_secret: Generated<string | null>;
     /** For whom it is done, null for the installation's own. */
     organization_id: string | null;
     /** A job of the same key is the same job. */

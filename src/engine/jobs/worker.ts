@@ -5,6 +5,7 @@ import type { Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
 import { type Services, servicesFor, signerFor } from "../services.ts";
 import { backOffMs, enqueue, type JobKind, type JobResult, type JobSurroundings, onNewJobs } from "./jobs.ts";
+import { openJobSecret, type SealedSecret } from "./sealed-secrets.ts";
 
 export interface JobWorkerOptions {
   surroundings: JobSurroundings;
@@ -235,10 +236,17 @@ export class JobWorker {
     const given = { ...servicesFor(services, kind.needs), signer: signerFor(signer, kind.asks, kind.name) };
     try {
       const payload: unknown = JSON.parse(row.payload);
-      return await kind.run({ ...surroundings, ...given, payload, attempts: row.attempts });
+      const secret = await this.#openSecret(row);
+      return await kind.run({ ...surroundings, ...given, payload, secret, attempts: row.attempts });
     } catch (error) {
       return this.#failed(row, error);
     }
+  }
+
+  async #openSecret({ kind, sealed_secret: sealed }: JobRow): Promise<unknown> {
+    if (sealed === null) return undefined;
+    const { surroundings, signer } = this.#options;
+    return openJobSecret({ read: surroundings.database.read, signer }, kind, JSON.parse(sealed) as SealedSecret);
   }
 
   #failed(row: JobRow, error: unknown): JobResult {

@@ -120,8 +120,7 @@ export async function signWithServiceKey(
 ): Promise<Buffer[]> {
   const { signatures } = await signer.ask({
     verb: "sign",
-    organizationId: OWNER,
-    organizationKey: await ownerKey(read),
+    ...(await serviceKeyOwner(read)),
     key: {
       kind: "privateKey",
       keyId: key.id,
@@ -133,6 +132,12 @@ export async function signWithServiceKey(
   });
   return signatures.map(({ r, s }) => Buffer.from(r + s, "hex"));
 }
+
+/** The owner of the installation's own keys and secrets, as the signer is told of it. */
+export const serviceKeyOwner = async (read: Reader): Promise<{ organizationId: string; organizationKey: string }> => ({
+  organizationId: OWNER,
+  organizationKey: await ownerKey(read),
+});
 
 /** It never changes once it is stored. */
 const ownerKeys = new WeakMap<Reader, string>();
