@@ -114,6 +114,15 @@ export const MAX_CACHED_EXPRESSIONS = 10_000;
 export const MAX_CACHED_EXPRESSION_LENGTH = 2 * 1024 * 1024;
 /** Columns of values of expressions kept in memory, each of up to MAX_POLICIES values. */
 export const MAX_REMEMBERED_VALUES = 1000;
+/** Users kept in memory as the API shows them, by number and by bytes of their JSON. */
+export const MAX_CACHED_USERS = 10_000;
+export const MAX_CACHED_USER_BYTES = 64 * 1024 * 1024;
+/** IP allowlists kept in memory with their blocks parsed, by number and by bytes of their JSON. */
+export const MAX_CACHED_ALLOWLISTS = 1000;
+export const MAX_CACHED_ALLOWLIST_BYTES = 4 * 1024 * 1024;
+/** Filters of webhook subscriptions kept in memory, by number and by bytes of their JSON. */
+export const MAX_CACHED_FILTERS = 1000;
+export const MAX_CACHED_FILTER_BYTES = 4 * 1024 * 1024;
 /** Lists of policies remembered as stored. */
 export const MAX_REMEMBERED_POLICY_LISTS = 10_000;
 

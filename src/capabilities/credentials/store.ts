@@ -1,4 +1,5 @@
 import { oldestFirst } from "../../engine/paging.ts";
+import { enforceQuota, refuseExcess } from "../../engine/quotas.ts";
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import {
@@ -73,9 +74,7 @@ async function enforceApiKeyLimits({ tx, organizationId, userId, now }: Owner): 
     .execute();
   keys.sort(oldestFirst);
   const lasting = keys.filter(({ expires_at }) => expires_at === null);
-  if (lasting.length > MAX_LASTING_API_KEYS_PER_USER) {
-    fail("USER_QUOTA_EXCEEDED", { kind: "long-lived api keys", limit: MAX_LASTING_API_KEYS_PER_USER });
-  }
+  refuseExcess(lasting.length, { kind: "long-lived api keys", limit: MAX_LASTING_API_KEYS_PER_USER, perUser: true });
   const expiring = keys.filter(({ expires_at }) => expires_at !== null);
   const isExpired = ({ expires_at }: { expires_at: number | null }) => (expires_at ?? now) <= now;
   const byUse = [...expiring.filter(isExpired), ...expiring.filter((key) => !isExpired(key))];
@@ -116,15 +115,8 @@ export async function addAuthenticators(
     updated_at: now,
   }));
   await tx.insertInto("authenticators").values(rows).execute();
-  const { count } = await tx
-    .selectFrom("authenticators")
-    .select((eb) => eb.fn.countAll<number>().as("count"))
-    .where("organization_id", "=", organizationId)
-    .where("user_id", "=", userId)
-    .executeTakeFirstOrThrow();
-  if (count > MAX_AUTHENTICATORS_PER_USER) {
-    fail("USER_QUOTA_EXCEEDED", { kind: "authenticators", limit: MAX_AUTHENTICATORS_PER_USER });
-  }
+  const quota = { kind: "authenticators", limit: MAX_AUTHENTICATORS_PER_USER, perUser: true } as const;
+  await enforceQuota(tx, { table: "authenticators", ...quota }, { organization_id: organizationId, user_id: userId });
   return rows.map(({ id }) => id);
 }
 
@@ -151,9 +143,7 @@ export async function addOauthProviders(
   providers: readonly OauthProviderParams[],
   field: string,
 ): Promise<string[]> {
-  if (providers.length > MAX_OAUTH_PROVIDERS_PER_USER) {
-    fail("USER_QUOTA_EXCEEDED", { kind: "OAuth providers", limit: MAX_OAUTH_PROVIDERS_PER_USER });
-  }
+  refuseExcess(providers.length, { kind: "OAuth providers", limit: MAX_OAUTH_PROVIDERS_PER_USER, perUser: true });
   const ids: string[] = [];
   for (const [index, { providerName, oidcClaims }] of providers.entries()) {
     const { iss, sub, aud } = oidcClaims as NonNullable<typeof oidcClaims>;

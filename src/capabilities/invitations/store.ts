@@ -1,4 +1,5 @@
 import { timestampOf } from "../../engine/fields.ts";
+import { refuseExcess } from "../../engine/quotas.ts";
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import { MAX_OPEN_INVITATIONS } from "../../kernel/limits.ts";
@@ -51,9 +52,7 @@ async function refuseInvited(
     .where("organization_id", "=", organizationId)
     .where("status", "=", "CREATED")
     .execute();
-  if (open.length + invitations.length > MAX_OPEN_INVITATIONS) {
-    fail("QUOTA_EXCEEDED", { kind: "open invitations", limit: MAX_OPEN_INVITATIONS });
-  }
+  refuseExcess(open.length + invitations.length, { kind: "open invitations", limit: MAX_OPEN_INVITATIONS });
   const invited = new Set(open.map(({ receiver_email }) => receiver_email.toLowerCase()));
   for (const [index, { receiverUserEmail }] of invitations.entries()) {
     const email = receiverUserEmail.toLowerCase();

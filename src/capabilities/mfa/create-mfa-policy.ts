@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Expression, Id, Label, Notes, Strict } from "../../engine/fields.ts";
-import { fail } from "../../kernel/errors.ts";
+import { refuseExcess } from "../../engine/quotas.ts";
 import { newId } from "../../kernel/ids.ts";
 import { MAX_MFA_POLICIES_PER_USER } from "../../kernel/limits.ts";
 import { validateExpression } from "../../policy/validate.ts";
@@ -46,9 +46,7 @@ export const createMfaPolicy = activity({
       })
       .execute();
     const count = await recountMfaPolicies(tx, organization.id, userId, now);
-    if (count > MAX_MFA_POLICIES_PER_USER) {
-      fail("USER_QUOTA_EXCEEDED", { kind: "MFA policies", limit: MAX_MFA_POLICIES_PER_USER });
-    }
+    refuseExcess(count, { kind: "MFA policies", limit: MAX_MFA_POLICIES_PER_USER, perUser: true });
     return { mfaPolicyId };
   },
 });

@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Expression, Label, Notes, Seconds, Strict } from "../../engine/fields.ts";
+import { refuseExcess } from "../../engine/quotas.ts";
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import { MAX_SESSION_PROFILES } from "../../kernel/limits.ts";
@@ -30,9 +31,7 @@ export const createSessionProfile = activity({
       const field = "parameters.sessionProfileName";
       fail("RESOURCE_EXISTS", { kind: "session profile", field, reason: "is the name of another profile" });
     }
-    if (profiles.length >= MAX_SESSION_PROFILES) {
-      fail("QUOTA_EXCEEDED", { kind: "session profiles", limit: MAX_SESSION_PROFILES });
-    }
+    refuseExcess(profiles.length + 1, { kind: "session profiles", limit: MAX_SESSION_PROFILES });
     const sessionProfileId = newId();
     await tx
       .insertInto("session_profiles")

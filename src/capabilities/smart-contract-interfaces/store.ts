@@ -1,5 +1,6 @@
 import { normalizeAddress } from "../../crypto/addresses.ts";
 import { timestampOf } from "../../engine/fields.ts";
+import { refuseExcess } from "../../engine/quotas.ts";
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import { MAX_SMART_CONTRACT_INTERFACES, MAX_SMART_CONTRACT_INTERFACES_BYTES } from "../../kernel/limits.ts";
@@ -62,15 +63,9 @@ async function enforceLimits(tx: Transactor, organizationId: string): Promise<vo
     .select((eb) => [eb.fn.countAll<number>().as("count"), eb.fn.sum("interface_bytes").as("bytes")])
     .where("organization_id", "=", organizationId)
     .executeTakeFirstOrThrow();
-  if (count > MAX_SMART_CONTRACT_INTERFACES) {
-    fail("QUOTA_EXCEEDED", { kind: "smart contract interfaces", limit: MAX_SMART_CONTRACT_INTERFACES });
-  }
-  if (Number(bytes) > MAX_SMART_CONTRACT_INTERFACES_BYTES) {
-    fail("QUOTA_EXCEEDED", {
-      kind: "bytes of smart contract interfaces together",
-      limit: MAX_SMART_CONTRACT_INTERFACES_BYTES,
-    });
-  }
+  refuseExcess(count, { kind: "smart contract interfaces", limit: MAX_SMART_CONTRACT_INTERFACES });
+  const kind = "bytes of smart contract interfaces together";
+  refuseExcess(Number(bytes), { kind, limit: MAX_SMART_CONTRACT_INTERFACES_BYTES });
 }
 
 /** @throws KeysteadError RESOURCE_NOT_FOUND */

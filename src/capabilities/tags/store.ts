@@ -1,5 +1,6 @@
 import type { Static } from "typebox";
 import { timestampOf } from "../../engine/fields.ts";
+import { enforceQuota } from "../../engine/quotas.ts";
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import { MAX_TAGS } from "../../kernel/limits.ts";
@@ -50,19 +51,10 @@ export async function addTag(scope: TagScope, name: string, memberIds: readonly 
     .insertInto("tags")
     .values({ id, organization_id: organizationId, type: kind.type, name, created_at: now, updated_at: now })
     .execute();
-  await enforceTagLimit(scope);
+  const quota = { table: "tags", kind: `${kind.tagLabel}s`, limit: MAX_TAGS } as const;
+  await enforceQuota(tx, quota, { organization_id: organizationId, type: kind.type });
   await addMembers(scope, id, memberIds);
   return id;
-}
-
-async function enforceTagLimit({ tx, organizationId, kind }: TagScope): Promise<void> {
-  const { count } = await tx
-    .selectFrom("tags")
-    .select((eb) => eb.fn.countAll<number>().as("count"))
-    .where("organization_id", "=", organizationId)
-    .where("type", "=", kind.type)
-    .executeTakeFirstOrThrow();
-  if (count > MAX_TAGS) fail("QUOTA_EXCEEDED", { kind: `${kind.tagLabel}s`, limit: MAX_TAGS });
 }
 
 export interface TagChange {

@@ -1,3 +1,4 @@
+import { enforceQuota } from "../../engine/quotas.ts";
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import { MAX_USERS } from "../../kernel/limits.ts";
@@ -147,11 +148,5 @@ function refuseUnreachable({ name, email, phoneNumber, apiKeys, authenticators, 
 }
 
 /** @throws KeysteadError QUOTA_EXCEEDED when the organization has more users than it may */
-export async function enforceUserLimit(tx: Transactor, organizationId: string): Promise<void> {
-  const { count } = await tx
-    .selectFrom("users")
-    .select((eb) => eb.fn.countAll<number>().as("count"))
-    .where("organization_id", "=", organizationId)
-    .executeTakeFirstOrThrow();
-  if (count > MAX_USERS) fail("QUOTA_EXCEEDED", { kind: "users", limit: MAX_USERS });
-}
+export const enforceUserLimit = (tx: Transactor, organizationId: string): Promise<void> =>
+  enforceQuota(tx, { table: "users", kind: "users", limit: MAX_USERS }, { organization_id: organizationId });
