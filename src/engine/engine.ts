@@ -8,6 +8,7 @@ import type { ActivityView } from "./activities/view.ts";
 import { organizationIdOf, parseBody, parseSubmission, parseVote } from "./envelope.ts";
 import { authenticate, fingerprintOf, type Principal, refuseUnfitKind } from "./identity/authenticate.ts";
 import { decodeStamp, type StampHeaders } from "./identity/credential-kinds.ts";
+import { firstUses } from "./identity/first-uses.ts";
 import type { Operation, Registry } from "./operations.ts";
 import { type Services, servicesFor } from "./services.ts";
 import { validate } from "./validate.ts";
@@ -41,6 +42,7 @@ export interface Engine {
 
 export function createEngine({ registry, database, signer, clock, observer, services }: EngineOptions): Engine {
   const activities = { registry, database, signer, observer, services };
+  const noteFirstUse = firstUses(database);
 
   async function handle(operation: Operation, { stamps, body, remoteAddress }: StampedRequest): Promise<Answer> {
     const stamp = decodeStamp(stamps);
@@ -59,7 +61,9 @@ export function createEngine({ registry, database, signer, clock, observer, serv
         const { organization, actor } = principal;
         const { read } = database;
         const given = servicesFor(services, operation.needs);
-        return (await operation.run({ ...given, request: parsed, read, organization, actor, now })) as Answer;
+        const answer = await operation.run({ ...given, request: parsed, read, organization, actor, now });
+        noteFirstUse(principal, now);
+        return answer as Answer;
       }
       case "activity": {
         refuseOtherOrganization(principal);

@@ -92,6 +92,10 @@ export const MAX_SMART_CONTRACT_INTERFACES = 1000;
 export const MAX_SMART_CONTRACT_INTERFACE_BYTES = 400 * 1024;
 /** ... and of all of an organization, as one answer lists them all. */
 export const MAX_SMART_CONTRACT_INTERFACES_BYTES = 16 * 1024 * 1024;
+/** Sub-organizations, the senior ones first, in which the maker of a stamp is looked for when it does not name one. */
+export const MAX_HOLDERS = 16;
+/** Notes of the first use of a credential that wait for their commit; what comes beyond them is noted at its next use. */
+export const MAX_OPEN_FIRST_USES = 1000;
 export const MAX_AUTHENTICATORS_PER_USER = 10;
 export const MAX_LASTING_API_KEYS_PER_USER = 10;
 export const MAX_EXPIRING_API_KEYS_PER_USER = 10;

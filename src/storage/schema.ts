@@ -50,6 +50,8 @@ export interface Schema {
     expiration_seconds: number | null;
     /** Null for a lasting key. */
     expires_at: number | null;
+    /** Where several organizations know the key, the lower is meant: see `engine/identity/seniority.ts`. */
+    seniority: Generated<number>;
     created_at: number;
     updated_at: number;
   };
@@ -67,6 +69,8 @@ export interface Schema {
     transports: string;
     rp_id_hash: Uint8Array;
     origin: string;
+    /** As that of API keys. */
+    seniority: Generated<number>;
     created_at: number;
     updated_at: number;
   };

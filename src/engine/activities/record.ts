@@ -132,6 +132,8 @@ async function store(
   };
   const { id: activityId, organizationId } = activity;
   const vote = voteOf(activity, ballot, isNew);
+  const { isFirstUse, credentialKey, actor } = ballot.principal;
+  const use = { organizationId, id: actor.credential.id, now };
   // All of it is asked for at once and done in this order, so that PostgreSQL is waited for once.
   const written = isNew ? insertActivity(tx, rowOf(activity)) : updateActivity(tx, rowOf(activity));
   const proving = (proofs?.proofs ?? []).map((proof, position) =>
@@ -147,10 +149,11 @@ async function store(
   const announcing = voting.then((votes) =>
     observer.onChange(tx, { activity, votes, organization: facts.organization, now }),
   );
-  await Promise.allSettled([written, ...proving, voted, voting, noting, announcing]);
+  const acting = isFirstUse ? credentialKey.kind.noteFirstUse(tx, use) : undefined;
+  await Promise.allSettled([written, ...proving, voted, voting, noting, announcing, acting]);
   // Another process stored the same body first, and the vote has nothing to refer to; the next try finds the activity.
   if ((await written).length === 0) throw new DatabaseFailure("retry", "the fingerprint is taken");
-  await Promise.all([...proving, voted, noting, announcing]);
+  await Promise.all([...proving, voted, noting, announcing, acting]);
   return { activity, facts, votes: await voting };
 }
 

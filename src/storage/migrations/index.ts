@@ -13,6 +13,7 @@ import { up as appProofs } from "./0010-app-proofs.ts";
 import { up as policyLists } from "./0011-policy-lists.ts";
 import { up as tagsOfMembers } from "./0012-tags-of-members.ts";
 import { up as plans } from "./0014-plans.ts";
+import { up as usesAndRevocations } from "./0015-uses-and-revocations.ts";
 import { up as jobSecrets } from "./0016-job-secrets.ts";
 
 /** Append-only: a released migration is never edited. The name is what the database remembers. */
@@ -30,5 +31,6 @@ export const migrations: Record<string, { up: (db: Kysely<unknown>, engine: Engi
   "0011-policy-lists": { up: policyLists },
   "0012-tags-of-members": { up: tagsOfMembers },
   "0014-plans": { up: plans },
+  "0015-uses-and-revocations": { up: usesAndRevocations },
   "0016-job-secrets": { up: jobSecrets },
 };
