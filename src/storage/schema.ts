@@ -1,5 +1,12 @@
 import type { Generated } from "kysely";
 
+/** The credential behind a stamp, as it was then; null in rows that were decided on before 0015-uses-and-revocations. */
+interface ShownCredentialColumns {
+  credential_id: Generated<string | null>;
+  credential_type: Generated<string | null>;
+  session_profile_id: Generated<string | null>;
+}
+
 /**
  * The tables, as the code sees them. Times are integer milliseconds, flags are 0 or 1, lists and free-form values are JSON
  * text; secrets are only ever sealed bytes. `organization_id` leads every key, so that no query can cross organizations by
@@ -150,7 +157,11 @@ export interface Schema {
     signature: string;
     scheme: string;
     created_at: number;
-  };
+    /** When it was taken back, where that was before the activity was decided. */
+    revoked_at: Generated<number | null>;
+  } & ShownCredentialColumns;
+  /** Credentials and users that were deleted on purpose, by their ids: what was voted with them no longer counts. */
+  revocations: { organization_id: string; id: string; revoked_at: number };
   jobs: {
     id: string;
     /** Jobs of one lane run one after the other. */
@@ -314,7 +325,7 @@ export interface Schema {
     signature: string;
     scheme: string;
     created_at: number;
-  };
+  } & ShownCredentialColumns;
   session_profiles: {
     id: string;
     /** A parent; its sub-organizations see it too. */

@@ -1,3 +1,4 @@
+import { revoke } from "../../engine/identity/revocations.ts";
 import { oldestFirst } from "../../engine/paging.ts";
 import { enforceQuota, refuseExcess } from "../../engine/quotas.ts";
 import { fail } from "../../kernel/errors.ts";
@@ -180,15 +181,15 @@ export async function addOauthProviders(
 }
 
 /**
- * Deletes the named credentials of one kind; one unknown id and nothing changes. A user keeps a lasting credential: whoever
- * has none left could never come back.
+ * Deletes the named credentials of one kind, and takes back the votes given with them in what is still open; one unknown id and
+ * nothing changes. A user keeps a lasting credential: whoever has none left could never come back.
  */
 export async function deleteCredentials(
   owner: Owner,
   table: "api_keys" | "authenticators",
   ids: readonly string[],
 ): Promise<void> {
-  const { tx, organizationId, userId } = owner;
+  const { tx, organizationId, userId, now } = owner;
   const hadLasting = await hasLastingCredential(owner);
   const kind = table === "api_keys" ? "API key" : "authenticator";
   for (const id of new Set(ids)) {
@@ -200,6 +201,7 @@ export async function deleteCredentials(
       .executeTakeFirst();
     if (deleted.numDeletedRows === 0n) fail("RESOURCE_NOT_FOUND", { kind, id, organizationId });
   }
+  await revoke(tx, organizationId, ids, now);
   if (hadLasting && !(await hasLastingCredential(owner))) fail("VALID_CREDENTIAL_MISSING", { user: userId });
 }
 

@@ -3,12 +3,13 @@ import { newId } from "../../kernel/ids.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { DatabaseFailure } from "../../storage/failure.ts";
 import type { DecisionFacts } from "../decisions/facts.ts";
+import { keepRevocations } from "../identity/revocations.ts";
 import { insertAppProof } from "../proofs/app-proofs.ts";
 import type { PreparedProofs } from "../proofs/prove.ts";
 import { servicesFor } from "../services.ts";
 import type { ActivityEngine, Ballot } from "./ballot.ts";
 import { storeEvaluations } from "./evaluations.ts";
-import type { ToExecute, Verdict } from "./judge.ts";
+import type { Target, ToExecute, Verdict } from "./judge.ts";
 import { enqueueEffect } from "./perform.ts";
 import type { Preparation } from "./prepare.ts";
 import {
@@ -17,6 +18,7 @@ import {
   failureOf,
   findVotes,
   insertActivity,
+  type NewStamp,
   updateActivity,
   upsertAuthentication,
   upsertVote,
@@ -46,12 +48,14 @@ export async function recordVerdict(
       return { activity, votes: await findVotes(tx, activity), facts };
     }
     case "execute":
+      await keepRevocationsOf(tx, verdict.target);
       return execute(engine, tx, verdict, ballot, preparation);
     case "wait": {
       const missing = verdict.for === "consensus" ? "CONSENSUS_NEEDED" : "AUTHENTICATORS_NEEDED";
       return store(engine, tx, verdict, ballot, { status: `ACTIVITY_STATUS_${missing}` });
     }
     case "reject":
+      await keepRevocationsOf(tx, verdict.target);
       return store(engine, tx, verdict, ballot, { status: "ACTIVITY_STATUS_REJECTED" });
     case "deny": {
       const { error } = verdict;
@@ -62,14 +66,22 @@ export async function recordVerdict(
 }
 
 /** An activity that should have been carried out and cannot be. */
-export const recordFailure = (
+export async function recordFailure(
   engine: ActivityEngine,
   tx: Transactor,
   verdict: ToExecute,
   ballot: Ballot,
   error: KeysteadError,
-): Promise<Recorded> =>
-  store(engine, tx, verdict, ballot, { status: "ACTIVITY_STATUS_FAILED", failure: failureOf(error) });
+): Promise<Recorded> {
+  await keepRevocationsOf(tx, verdict.target);
+  return store(engine, tx, verdict, ballot, { status: "ACTIVITY_STATUS_FAILED", failure: failureOf(error) });
+}
+
+/** A new activity has no votes yet that could have been taken back. */
+async function keepRevocationsOf(tx: Transactor, { isNew, record }: Target): Promise<void> {
+  const { organizationId, id: activityId } = record;
+  if (!isNew) await keepRevocations(tx, { organizationId, activityId });
+}
 
 async function execute(
   engine: ActivityEngine,
@@ -139,7 +151,11 @@ async function store(
   const proving = (proofs?.proofs ?? []).map((proof, position) =>
     insertAppProof(tx, { organizationId, activityId, position, ...proof }),
   );
-  const voted = (target.isFurtherStamp ? upsertAuthentication : upsertVote)(tx, { ...vote, organizationId });
+  const stamp = newStampOf(vote, organizationId);
+  const { userName, selection } = vote;
+  const voted = target.isFurtherStamp
+    ? upsertAuthentication(tx, stamp)
+    : upsertVote(tx, { ...stamp, userName, selection });
   const voting = isNew ? Promise.resolve([vote]) : findVotes(tx, activity);
   const noting = voting.then((votes) => {
     if (evaluations.length === 0) return;
@@ -190,6 +206,16 @@ function voteOf(
     selection,
     message,
     ...stampRecord,
+    credential: actor.credential,
+    revokedAt: null,
     createdAt: now,
   };
+}
+
+function newStampOf(
+  { credential, revokedAt: _, userName: __, selection: ___, ...vote }: VoteRecord,
+  organizationId: string,
+): NewStamp {
+  const { id: credentialId, type: credentialType, sessionProfileId = null } = credential;
+  return { ...vote, organizationId, credentialId, credentialType, sessionProfileId };
 }

@@ -1,6 +1,7 @@
 import type { Reader } from "../../storage/engine.ts";
 import type { AuthenticationType, MfaPolicy } from "../identity/users.ts";
-import { loadUser, type User } from "../identity/users.ts";
+import { loadUser } from "../identity/users.ts";
+import type { CredentialRef, ShownCredential } from "../operations.ts";
 import type { DecisionFacts } from "./facts.ts";
 import { evaluateCondition } from "./policies.ts";
 
@@ -25,7 +26,7 @@ export interface MfaStanding {
 export const DEFAULT_SESSION_PROFILE_ID = "00000000-0000-0000-0000-000000000000";
 
 /**
- * How a user stands towards an activity that they stamped with these keys, or undefined if no MFA policy of theirs applies.
+ * How a user stands towards an activity that they stamped with these credentials, or undefined if no MFA policy of theirs applies.
  * The policy of lowest order whose condition holds applies. A condition that cannot be evaluated counts as holding: what is
  * not known to be harmless takes the further credentials.
  */
@@ -33,19 +34,19 @@ export async function mfaStandingOf(
   read: Reader,
   facts: DecisionFacts,
   userId: string,
-  publicKeys: readonly string[],
+  credentials: readonly ShownCredential[],
 ): Promise<MfaStanding | undefined> {
   const user = await loadUser(read, facts.organization.id, userId);
   if (!user) return undefined;
   for (const policy of user.mfaPolicies) {
     const holds = await evaluateCondition(read, facts, policy.condition);
-    if (holds !== false) return standing(policy, user, publicKeys);
+    if (holds !== false) return standing(policy, userId, credentials);
   }
   return undefined;
 }
 
-function standing(policy: MfaPolicy, user: User, publicKeys: readonly string[]): MfaStanding {
-  const shown = publicKeys.flatMap((publicKey) => methodOf(user, publicKey) ?? []);
+function standing(policy: MfaPolicy, userId: string, credentials: readonly ShownCredential[]): MfaStanding {
+  const shown = credentials.flatMap((credential) => methodOf(credential) ?? []);
   const { mfaPolicyId, requiredAuthenticationMethods: requiredMethods } = policy;
   const satisfiedMethods = shown.filter((method) =>
     requiredMethods.some(({ any }) => any.some((wanted) => fits(wanted, method))),
@@ -53,23 +54,21 @@ function standing(policy: MfaPolicy, user: User, publicKeys: readonly string[]):
   const satisfied = requiredMethods.every(({ any }) =>
     any.some((wanted) => shown.some((method) => fits(wanted, method))),
   );
-  return { mfaPolicyId, userId: user.userId, satisfied, satisfiedMethods, requiredMethods };
+  return { mfaPolicyId, userId, satisfied, satisfiedMethods, requiredMethods };
 }
 
 const fits = (wanted: { type: AuthenticationType; id?: string }, { type, id }: AuthenticationMethod): boolean =>
   wanted.type === type && (wanted.id === undefined || wanted.id === id);
 
-/** What a stamp with this key shows, as long as the credential is still the user's. */
-function methodOf({ authenticators, apiKeys }: User, publicKey: string): AuthenticationMethod | undefined {
-  const passkey = authenticators.find(({ credential }) => credential.publicKey === publicKey);
-  if (passkey) return { type: "AUTHENTICATION_TYPE_PASSKEY", id: passkey.authenticatorId };
-  const apiKey = apiKeys.find(({ credential }) => credential.publicKey === publicKey);
-  if (!apiKey) return undefined;
-  const { type, sessionProfileId = DEFAULT_SESSION_PROFILE_ID } = apiKey.credential;
+/** What a stamp with this credential shows, also when the credential has expired or made room for a newer one since. */
+function methodOf(credential: CredentialRef): AuthenticationMethod | undefined {
+  const { id, type, sessionProfileId = DEFAULT_SESSION_PROFILE_ID } = credential;
+  // Rows that were decided on long ago do not tell.
+  if (type === "") return undefined;
+  if (type === "CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR") return { type: "AUTHENTICATION_TYPE_PASSKEY", id };
+  if (type.startsWith("CREDENTIAL_TYPE_API_KEY_")) return { type: "AUTHENTICATION_TYPE_API_KEY", id };
   // Every other type is a key that some sign-in has issued.
-  return type.startsWith("CREDENTIAL_TYPE_API_KEY_")
-    ? { type: "AUTHENTICATION_TYPE_API_KEY", id: apiKey.apiKeyId }
-    : { type: "AUTHENTICATION_TYPE_SESSION", id: sessionProfileId };
+  return { type: "AUTHENTICATION_TYPE_SESSION", id: sessionProfileId };
 }
 
 /**
@@ -81,12 +80,12 @@ export async function unmetMfa(read: Reader, facts: DecisionFacts): Promise<MfaS
   const concerned = [
     ...(approvals.some(({ actor }) => actor.userId === submitter.userId)
       ? []
-      : [{ actor: submitter, publicKeys: [] as readonly string[] }]),
+      : [{ actor: submitter, credentials: [] as readonly ShownCredential[] }]),
     ...approvals,
   ].filter(({ actor }) => actor.hasMfaPolicies);
   const unmet: MfaStanding[] = [];
-  for (const { actor, publicKeys } of concerned) {
-    const found = await mfaStandingOf(read, facts, actor.userId, publicKeys);
+  for (const { actor, credentials } of concerned) {
+    const found = await mfaStandingOf(read, facts, actor.userId, credentials);
     if (found && !found.satisfied) unmet.push(found);
   }
   return unmet;

@@ -10,6 +10,10 @@ const ADDED_LATER = 2_000_000_000_000_000;
 export async function up(db: Kysely<unknown>, engine: Engine): Promise<void> {
   await addSeniority(db, engine);
   await nameCredentialsOfVotes(db, engine);
+  await db.schema
+    .alterTable("votes")
+    .addColumn("revoked_at", engine === "postgres" ? "bigint" : "integer")
+    .execute();
   await table(db, engine, "revocations")
     .text("organization_id")
     .text("id")
@@ -48,10 +52,6 @@ async function nameCredentialsOfVotes(db: Kysely<unknown>, engine: Engine): Prom
     for (const column of ["credential_id", "credential_type", "session_profile_id"]) {
       await db.schema.alterTable(name).addColumn(column, "text").execute();
     }
-    await db.schema
-      .alterTable(name)
-      .addColumn("revoked_at", engine === "postgres" ? "bigint" : "integer")
-      .execute();
     const stamps = sql.table(name);
     const isOpen = sql`exists (select 1 from activities a where a.organization_id = ${stamps}.organization_id
       and a.id = ${stamps}.activity_id
