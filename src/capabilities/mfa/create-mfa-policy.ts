@@ -5,6 +5,7 @@ import { refuseExcess } from "../../engine/quotas.ts";
 import { newId } from "../../kernel/ids.ts";
 import { MAX_MFA_POLICIES_PER_USER } from "../../kernel/limits.ts";
 import { validateExpression } from "../../policy/validate.ts";
+import { refuseShortQuorum } from "../credentials/store.ts";
 import { checkMethods, Order, RequiredMethodsParams } from "./model.ts";
 import { recountMfaPolicies, requireMethods, requireUser } from "./store.ts";
 
@@ -47,6 +48,7 @@ export const createMfaPolicy = activity({
       .execute();
     const count = await recountMfaPolicies(tx, organization.id, userId, now);
     refuseExcess(count, { kind: "MFA policies", limit: MAX_MFA_POLICIES_PER_USER, perUser: true });
+    await refuseShortQuorum(tx, organization.id, userId);
     return { mfaPolicyId };
   },
 });

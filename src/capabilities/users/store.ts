@@ -138,13 +138,11 @@ export async function addUser(
   return id;
 }
 
-/** A user needs a lasting credential, or an address at which sign-in can reach them. */
+/** A user needs a lasting credential, or a way in by sign-in once that is there: an address, or an OAuth provider. */
 function refuseUnreachable({ name, email, phoneNumber, apiKeys, authenticators, oauthProviders }: NewUser): void {
-  const lasting =
-    authenticators.length > 0 ||
-    oauthProviders.length > 0 ||
-    apiKeys.some(({ expirationSeconds }) => expirationSeconds === null);
-  if (!lasting && email === undefined && phoneNumber === undefined) fail("VALID_CREDENTIAL_MISSING", { user: name });
+  const canSign = authenticators.length > 0 || apiKeys.some(({ expirationSeconds }) => expirationSeconds === null);
+  const canSignIn = email !== undefined || phoneNumber !== undefined || oauthProviders.length > 0;
+  if (!canSign && !canSignIn) fail("VALID_CREDENTIAL_MISSING", { user: name });
 }
 
 /** @throws KeysteadError QUOTA_EXCEEDED when the organization has more users than it may */

@@ -1,6 +1,5 @@
 import type { Reader } from "../../storage/engine.ts";
-import type { AuthenticationType, MfaPolicy } from "../identity/users.ts";
-import { loadUser } from "../identity/users.ts";
+import { type AuthenticationType, loadUser, type MfaPolicy, type User } from "../identity/users.ts";
 import type { CredentialRef, ShownCredential } from "../operations.ts";
 import type { DecisionFacts } from "./facts.ts";
 import { evaluateCondition } from "./policies.ts";
@@ -32,7 +31,7 @@ export const DEFAULT_SESSION_PROFILE_ID = "00000000-0000-0000-0000-000000000000"
  */
 export async function mfaStandingOf(
   read: Reader,
-  facts: DecisionFacts,
+  facts: Pick<DecisionFacts, "type" | "subject" | "intent" | "policyFacts"> & { organization: { id: string } },
   userId: string,
   credentials: readonly ShownCredential[],
 ): Promise<MfaStanding | undefined> {
@@ -69,6 +68,47 @@ function methodOf(credential: CredentialRef): AuthenticationMethod | undefined {
   if (type.startsWith("CREDENTIAL_TYPE_API_KEY_")) return { type: "AUTHENTICATION_TYPE_API_KEY", id };
   // Every other type is a key that some sign-in has issued.
   return { type: "AUTHENTICATION_TYPE_SESSION", id: sessionProfileId };
+}
+
+/** The methods that work in this release. Sessions, codes and OAuth come with sign-in: until then nobody can show them. */
+export const methodsAtWork: readonly AuthenticationType[] = [
+  "AUTHENTICATION_TYPE_PASSKEY",
+  "AUTHENTICATION_TYPE_API_KEY",
+];
+
+/** What a user can show whenever they are asked: passkeys, and API keys without expiry. */
+function lastingCredentialsOf({ apiKeys, authenticators }: User): ShownCredential[] {
+  const lasting = apiKeys.filter(({ expirationSeconds }) => expirationSeconds === undefined);
+  return [
+    ...lasting.map(({ apiKeyId: id, credential }) => ({ ...credential, id })),
+    ...authenticators.map(({ authenticatorId: id, credential }) => ({ ...credential, id })),
+  ];
+}
+
+/** Whether a user can show one of these methods whenever they are asked. */
+export const canShow = (user: User, any: MfaPolicy["requiredAuthenticationMethods"][number]["any"]): boolean =>
+  lastingCredentialsOf(user)
+    .flatMap((credential) => methodOf(credential) ?? [])
+    .some((method) => methodsAtWork.includes(method.type) && any.some((wanted) => fits(wanted, method)));
+
+/**
+ * Whether a user could still remove their MFA policies, with all that they can show. One who could not, because a policy that
+ * they cannot meet guards its own removal, can do nothing about it.
+ */
+export async function canRemoveMfa(read: Reader, organizationId: string, user: User): Promise<boolean> {
+  const { userId } = user;
+  for (const { mfaPolicyId } of user.mfaPolicies) {
+    const removal = {
+      organization: { id: organizationId },
+      type: "ACTIVITY_TYPE_DELETE_MFA_POLICY",
+      intent: { userId, mfaPolicyId },
+      subject: { governedBy: "policies", resource: "MFA_POLICY", action: "DELETE" } as const,
+      policyFacts: async () => ({}),
+    };
+    const standing = await mfaStandingOf(read, removal, userId, lastingCredentialsOf(user));
+    if (standing?.satisfied === false) return false;
+  }
+  return true;
 }
 
 /**
