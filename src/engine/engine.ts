@@ -16,6 +16,7 @@ import {
 } from "./identity/authenticate.ts";
 import type { Reach } from "./identity/credential-kind.ts";
 import { decodeStamp, type StampHeaders } from "./identity/credential-kinds.ts";
+import { firstUses } from "./identity/first-uses.ts";
 import type { Operation, Registry } from "./operations.ts";
 import { type Services, servicesFor } from "./services.ts";
 import { validate } from "./validate.ts";
@@ -58,6 +59,7 @@ export interface Engine {
 export function createEngine(options: EngineOptions): Engine {
   const { registry, database, signer, clock, observer, services, admission } = options;
   const activities = { registry, database, signer, observer, services };
+  const noteFirstUse = firstUses(database);
 
   function accept(operation: Operation, origin: RequestOrigin): (body: Buffer) => Promise<Answer> {
     const { stamps, remoteAddress, onPrincipal, isWanted } = origin;
@@ -110,7 +112,9 @@ export function createEngine(options: EngineOptions): Engine {
         const { organization, actor } = principal;
         const { read } = database;
         const given = servicesFor(services, operation.needs);
-        return (await operation.run({ ...given, request: parsed, read, organization, actor, now })) as Answer;
+        const answer = await operation.run({ ...given, request: parsed, read, organization, actor, now });
+        noteFirstUse(principal, now);
+        return answer as Answer;
       }
       case "activity": {
         refuseOtherOrganization(principal);

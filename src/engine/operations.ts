@@ -29,13 +29,19 @@ export interface Actor {
   isRootQuorumMember: boolean;
   /** Whether there are MFA policies to look at. */
   hasMfaPolicies: boolean;
-  credential: {
-    id: string;
-    type: string;
-    /** Of a session that is limited to what its profile allows. */
-    sessionProfileId?: string;
-  };
+  credential: CredentialRef;
 }
+
+/** A credential by which somebody is known. */
+export interface CredentialRef {
+  id: string;
+  type: string;
+  /** Of a session that is limited to what its profile allows. */
+  sessionProfileId?: string;
+}
+
+/** A credential that made a stamp, as it was then. */
+export type ShownCredential = CredentialRef & { publicKey: string };
 
 /** Which organizations an operation is for, where it is not for all. */
 export type OnlyFor = "parents" | "subOrganizations";

@@ -17,6 +17,7 @@ export const engineParts = capability({
     activities: RECORD,
     votes: RECORD,
     authentications: RECORD,
+    revocations: RECORD,
     policy_evaluations: RECORD,
     policy_lists: RECORD,
     app_proofs: RECORD,

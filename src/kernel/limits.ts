@@ -131,6 +131,10 @@ export const MAX_SMART_CONTRACT_INTERFACES_BYTES = 16 * 1024 * 1024;
 /** Parsed interfaces kept in memory, of contracts and of programs each, by number and by bytes of memory. */
 export const MAX_CACHED_INTERFACES = 1000;
 export const MAX_CACHED_INTERFACE_BYTES = 32 * 1024 * 1024;
+/** Sub-organizations, the senior ones first, in which the maker of a stamp is looked for when it does not name one. */
+export const MAX_HOLDERS = 16;
+/** Notes of the first use of a credential that wait for their commit; what comes beyond them is noted at its next use. */
+export const MAX_OPEN_FIRST_USES = 1000;
 export const MAX_AUTHENTICATORS_PER_USER = 10;
 export const MAX_LASTING_API_KEYS_PER_USER = 10;
 export const MAX_EXPIRING_API_KEYS_PER_USER = 10;
@@ -153,6 +157,15 @@ export const MAX_CACHED_EXPRESSIONS = 10_000;
 export const MAX_CACHED_EXPRESSION_LENGTH = 2 * 1024 * 1024;
 /** Columns of values of expressions kept in memory, each of up to MAX_POLICIES values. */
 export const MAX_REMEMBERED_VALUES = 1000;
+/** Users kept in memory as the API shows them, by number and by bytes of their JSON. */
+export const MAX_CACHED_USERS = 10_000;
+export const MAX_CACHED_USER_BYTES = 64 * 1024 * 1024;
+/** IP allowlists kept in memory with their blocks parsed, by number and by bytes of their JSON. */
+export const MAX_CACHED_ALLOWLISTS = 1000;
+export const MAX_CACHED_ALLOWLIST_BYTES = 4 * 1024 * 1024;
+/** Filters of webhook subscriptions kept in memory, by number and by bytes of their JSON. */
+export const MAX_CACHED_FILTERS = 1000;
+export const MAX_CACHED_FILTER_BYTES = 4 * 1024 * 1024;
 /** Lists of policies remembered as stored. */
 export const MAX_REMEMBERED_POLICY_LISTS = 10_000;
 

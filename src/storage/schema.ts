@@ -1,5 +1,12 @@
 import type { Generated } from "kysely";
 
+/** The credential behind a stamp, as it was then; null in rows that were decided on before 0014-uses-and-revocations. */
+interface ShownCredentialColumns {
+  credential_id: Generated<string | null>;
+  credential_type: Generated<string | null>;
+  session_profile_id: Generated<string | null>;
+}
+
 /**
  * The tables, as the code sees them. Times are integer milliseconds, flags are 0 or 1, lists and free-form values are JSON
  * text; secrets are only ever sealed bytes. `organization_id` leads every key, so that no query can cross organizations by
@@ -50,6 +57,8 @@ export interface Schema {
     expiration_seconds: number | null;
     /** Null for a lasting key. */
     expires_at: number | null;
+    /** Where several organizations know the key, the lower is meant: see `engine/identity/seniority.ts`. */
+    seniority: Generated<number>;
     created_at: number;
     updated_at: number;
   };
@@ -67,6 +76,8 @@ export interface Schema {
     transports: string;
     rp_id_hash: Uint8Array;
     origin: string;
+    /** As that of API keys. */
+    seniority: Generated<number>;
     created_at: number;
     updated_at: number;
   };
@@ -148,7 +159,11 @@ export interface Schema {
     /** JSON `{authenticatorData, clientDataJson}` in base64url: what a passkey signed beside the body; null for other stamps. */
     assertion: Generated<string | null>;
     created_at: number;
-  };
+    /** When it was taken back, where that was before the activity was decided. */
+    revoked_at: Generated<number | null>;
+  } & ShownCredentialColumns;
+  /** Credentials and users that were deleted on purpose, by their ids: what was voted with them no longer counts. */
+  revocations: { organization_id: string; id: string; revoked_at: number };
   jobs: {
     id: string;
     /** Jobs of one lane run one after the other. */
@@ -314,7 +329,7 @@ export interface Schema {
     /** JSON `{authenticatorData, clientDataJson}` in base64url: what a passkey signed beside the body; null for other stamps. */
     assertion: Generated<string | null>;
     created_at: number;
-  };
+  } & ShownCredentialColumns;
   session_profiles: {
     id: string;
     /** A parent; its sub-organizations see it too. */

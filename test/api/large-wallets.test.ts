@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import pg from "pg";
 import { lookUpSigningKey } from "../../src/capabilities/signing/store.ts";
 import { findSubOrganizationIds } from "../../src/capabilities/sub-organizations/store.ts";
 import {
@@ -12,7 +11,7 @@ import {
 import { newId } from "../../src/kernel/ids.ts";
 import type { Transactor } from "../../src/storage/engine.ts";
 import type { Client, Json } from "../support/client.ts";
-import { openPlanReader, type PlanReader } from "../support/query-plans.ts";
+import { analyze, openPlanReader, type PlanReader } from "../support/query-plans.ts";
 import { engines, startTestServer, type TestServer } from "../support/server.ts";
 import { addSubOrganization, createWorld } from "../support/world.ts";
 
@@ -192,11 +191,4 @@ for (const engine of engines) {
       }
     });
   });
-}
-
-async function analyze(url: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  await client.query("analyze");
-  await client.end();
 }

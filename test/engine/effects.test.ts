@@ -4,6 +4,7 @@ import { Type } from "typebox";
 import { operations } from "../../src/capabilities/index.ts";
 import { performActivity } from "../../src/engine/activities/perform.ts";
 import type { ActivityView } from "../../src/engine/activities/view.ts";
+import { Admission } from "../../src/engine/admission.ts";
 import { activity, type PerformContext } from "../../src/engine/declare.ts";
 import { createEngine, type Engine } from "../../src/engine/engine.ts";
 import { Strict } from "../../src/engine/fields.ts";
@@ -71,9 +72,18 @@ for (const engineName of engines) {
           statuses.set(id, [...(statuses.get(id) ?? []), status.replace("ACTIVITY_STATUS_", "")]);
         },
       };
+      const admission = new Admission({ organization: 0, credential: 0, failures: 0 });
       // Nothing here needs a service or asks the signer.
       const services = { registry } as never;
-      engine = createEngine({ registry, database, signer: {} as never, clock: Date.now, observer, services });
+      engine = createEngine({
+        registry,
+        database,
+        signer: {} as never,
+        clock: Date.now,
+        observer,
+        services,
+        admission,
+      });
       const surroundings = { database, clock: Date.now, log: createLogger("silent") };
       const kinds = [performActivity({ registry, services, observer })];
       worker = new JobWorker({ surroundings, services, signer: {} as never, kinds, pollMs: 20 });
@@ -96,10 +106,11 @@ for (const engineName of engines) {
       const { publicKey, privateKey } = draft.apiKey;
       return new Client("http://nowhere", draft.organizationId, { publicKey, privateKey: privateKey as string });
     };
+    const answerTo = (operation: Operation, stamps: Record<string, string>, body: Buffer) =>
+      engine.accept(operation, { stamps, remoteAddress: undefined, onPrincipal: () => {}, isWanted: () => true })(body);
     const send = async (client: Client, operation: Operation, body: string): Promise<ActivityView> => {
       const stamps = { "x-stamp": client.stamp(body) };
-      const request = { stamps, body: Buffer.from(body), remoteAddress: undefined };
-      return ((await engine.handle(operation, request)) as { activity: ActivityView }).activity;
+      return ((await answerTo(operation, stamps, Buffer.from(body))) as { activity: ActivityView }).activity;
     };
     const bodyOf = (client: Client, name = "bell", gate = newId()) => client.submitBody("ring", { name, gate });
     const submit = (client: Client, name?: string, gate?: string) => send(client, ring, bodyOf(client, name, gate));
@@ -126,11 +137,7 @@ for (const engineName of engines) {
       const quorum = registry.byPath("/public/v1/submit/update_root_quorum") as Operation;
       const whoami = registry.byPath("/public/v1/query/whoami") as Operation;
       const query = Buffer.from(JSON.stringify({ organizationId: root.organizationId }));
-      const { userId } = (await engine.handle(whoami, {
-        stamps: { "x-stamp": root.stamp(query) },
-        body: query,
-        remoteAddress: undefined,
-      })) as { userId: string };
+      const { userId } = (await answerTo(whoami, { "x-stamp": root.stamp(query) }, query)) as { userId: string };
       await send(root, quorum, root.submitBody("update_root_quorum", { threshold: 2, userIds: [userId, secondId] }));
 
       const performed: number[] = [];

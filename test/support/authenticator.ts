@@ -53,12 +53,12 @@ const USER_PRESENT = 0x01;
 const ATTESTED_CREDENTIAL = 0x40;
 const COSE_ALGORITHM = { ES256: -7, RS256: -257 };
 
-/** Makes a credential; a given key pair replaces the fresh one. */
+/** Makes a credential; a given key pair and credential ID replace the fresh ones. */
 export function createAuthenticator(
   algorithm: AuthenticatorAlgorithm = "ES256",
   keys: { publicKey: KeyObject; privateKey: KeyObject } = generateKeys(algorithm),
+  credentialId: Buffer = randomBytes(32),
 ): SoftwareAuthenticator {
-  const credentialId = randomBytes(32);
   const publicKey = encodeCoseKey(keys.publicKey);
   let signCount = 0;
 

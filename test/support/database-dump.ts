@@ -14,6 +14,8 @@ export const recordTables: readonly string[] = ["activities", "votes", "policy_e
 
 /** Leases come and go by themselves. */
 const volatileTables: readonly string[] = ["job_lanes"];
+/** That a credential was used for the first time is noted after the answer to a query. */
+const volatileColumns: readonly string[] = ["seniority"];
 
 /**
  * Reads all tables that the database itself names; of what belongs to organizations only the rows of those named, if any
@@ -57,5 +59,7 @@ async function columnsOf(read: Reader, table: string): Promise<string[]> {
   return columns.map(({ name }) => name);
 }
 
-const bytesAsHex = (_key: string, value: unknown): unknown =>
-  value instanceof Uint8Array ? Buffer.from(value).toString("hex") : value;
+function bytesAsHex(key: string, value: unknown): unknown {
+  if (volatileColumns.includes(key)) return undefined;
+  return value instanceof Uint8Array ? Buffer.from(value).toString("hex") : value;
+}

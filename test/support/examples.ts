@@ -616,7 +616,12 @@ const mfaPolicy = {
   mfaPolicyName: "Second factor",
   condition: "activity.action == 'SIGN'",
   requiredAuthenticationMethods: [
-    { any: [{ type: "AUTHENTICATION_TYPE_SESSION", id: "00000000-0000-0000-0000-000000000000" }] },
+    {
+      any: [
+        { type: "AUTHENTICATION_TYPE_SESSION", id: "00000000-0000-0000-0000-000000000000" },
+        { type: "AUTHENTICATION_TYPE_API_KEY" },
+      ],
+    },
   ],
   order: 1,
   notes: "for signing",

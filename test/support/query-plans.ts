@@ -32,6 +32,14 @@ export async function openPlanReader(url: string): Promise<PlanReader> {
   return url.startsWith("sqlite:") ? sqlitePlanReader(url.slice("sqlite:".length)) : postgresPlanReader(url);
 }
 
+/** Has PostgreSQL take its statistics now. */
+export async function analyze(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query("analyze");
+  await client.end();
+}
+
 function sqlitePlanReader(file: string): PlanReader {
   const connection = openSqlite(file);
   return planReader(

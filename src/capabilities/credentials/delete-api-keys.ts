@@ -6,7 +6,8 @@ import { deleteCredentials } from "./store.ts";
 
 export const deleteApiKeys = activity({
   path: "delete_api_keys",
-  summary: "Delete API keys of a user. The user keeps at least one lasting credential.",
+  summary:
+    "Delete API keys of a user, and take back the votes given with them in activities that are still open. The user keeps at least one lasting credential.",
   intent: Strict({ userId: Id, apiKeyIds: SomeIds }),
   result: Type.Object({ apiKeyIds: Type.Array(Type.String()) }),
   subject: ({ userId }) => ({ governedBy: "policies", resource: "CREDENTIAL", action: "DELETE", ownerId: userId }),

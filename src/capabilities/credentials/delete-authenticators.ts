@@ -6,7 +6,8 @@ import { deleteCredentials } from "./store.ts";
 
 export const deleteAuthenticators = activity({
   path: "delete_authenticators",
-  summary: "Delete passkeys of a user. The user keeps at least one lasting credential.",
+  summary:
+    "Delete passkeys of a user, and take back the votes given with them in activities that are still open. The user keeps at least one lasting credential.",
   intent: Strict({ userId: Id, authenticatorIds: SomeIds }),
   result: Type.Object({ authenticatorIds: Type.Array(Type.String()) }),
   subject: ({ userId }) => ({ governedBy: "policies", resource: "CREDENTIAL", action: "DELETE", ownerId: userId }),

@@ -1,4 +1,9 @@
+import { canRemoveMfa, canShow } from "../../engine/decisions/mfa.ts";
+import { findRootQuorum } from "../../engine/decisions/root-quorum.ts";
+import { revoke } from "../../engine/identity/revocations.ts";
+import { loadUser, type User } from "../../engine/identity/users.ts";
 import { oldestFirst } from "../../engine/paging.ts";
+import { enforceQuota, refuseExcess } from "../../engine/quotas.ts";
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import {
@@ -7,7 +12,7 @@ import {
   MAX_LASTING_API_KEYS_PER_USER,
   MAX_OAUTH_PROVIDERS_PER_USER,
 } from "../../kernel/limits.ts";
-import type { Transactor } from "../../storage/engine.ts";
+import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { CheckedApiKey, CheckedAuthenticator, OauthProviderParams } from "./model.ts";
 
 /** The credentials of one user, added and removed under the rules that hold for all of them. */
@@ -73,9 +78,7 @@ async function enforceApiKeyLimits({ tx, organizationId, userId, now }: Owner): 
     .execute();
   keys.sort(oldestFirst);
   const lasting = keys.filter(({ expires_at }) => expires_at === null);
-  if (lasting.length > MAX_LASTING_API_KEYS_PER_USER) {
-    fail("USER_QUOTA_EXCEEDED", { kind: "long-lived api keys", limit: MAX_LASTING_API_KEYS_PER_USER });
-  }
+  refuseExcess(lasting.length, { kind: "long-lived api keys", limit: MAX_LASTING_API_KEYS_PER_USER, perUser: true });
   const expiring = keys.filter(({ expires_at }) => expires_at !== null);
   const isExpired = ({ expires_at }: { expires_at: number | null }) => (expires_at ?? now) <= now;
   const byUse = [...expiring.filter(isExpired), ...expiring.filter((key) => !isExpired(key))];
@@ -116,15 +119,8 @@ export async function addAuthenticators(
     updated_at: now,
   }));
   await tx.insertInto("authenticators").values(rows).execute();
-  const { count } = await tx
-    .selectFrom("authenticators")
-    .select((eb) => eb.fn.countAll<number>().as("count"))
-    .where("organization_id", "=", organizationId)
-    .where("user_id", "=", userId)
-    .executeTakeFirstOrThrow();
-  if (count > MAX_AUTHENTICATORS_PER_USER) {
-    fail("USER_QUOTA_EXCEEDED", { kind: "authenticators", limit: MAX_AUTHENTICATORS_PER_USER });
-  }
+  const quota = { kind: "authenticators", limit: MAX_AUTHENTICATORS_PER_USER, perUser: true } as const;
+  await enforceQuota(tx, { table: "authenticators", ...quota }, { organization_id: organizationId, user_id: userId });
   return rows.map(({ id }) => id);
 }
 
@@ -151,9 +147,7 @@ export async function addOauthProviders(
   providers: readonly OauthProviderParams[],
   field: string,
 ): Promise<string[]> {
-  if (providers.length > MAX_OAUTH_PROVIDERS_PER_USER) {
-    fail("USER_QUOTA_EXCEEDED", { kind: "OAuth providers", limit: MAX_OAUTH_PROVIDERS_PER_USER });
-  }
+  refuseExcess(providers.length, { kind: "OAuth providers", limit: MAX_OAUTH_PROVIDERS_PER_USER, perUser: true });
   const ids: string[] = [];
   for (const [index, { providerName, oidcClaims }] of providers.entries()) {
     const { iss, sub, aud } = oidcClaims as NonNullable<typeof oidcClaims>;
@@ -189,18 +183,25 @@ export async function addOauthProviders(
   return ids;
 }
 
+const deletable = {
+  api_keys: { kind: "API key", field: "parameters.apiKeyIds" },
+  authenticators: { kind: "authenticator", field: "parameters.authenticatorIds" },
+} as const;
+
 /**
- * Deletes the named credentials of one kind; one unknown id and nothing changes. A user keeps a lasting credential: whoever
- * has none left could never come back.
+ * Deletes the named credentials of one kind, and takes back the votes given with them in what is still open; one unknown id and
+ * nothing changes. A user keeps a lasting credential, and those that their MFA policies name: whoever has none left, or cannot
+ * show them, could never come back.
  */
 export async function deleteCredentials(
   owner: Owner,
-  table: "api_keys" | "authenticators",
+  table: keyof typeof deletable,
   ids: readonly string[],
 ): Promise<void> {
-  const { tx, organizationId, userId } = owner;
+  const { tx, organizationId, userId, now } = owner;
+  const { kind, field } = deletable[table];
+  const before = await loadUser(tx, organizationId, userId);
   const hadLasting = await hasLastingCredential(owner);
-  const kind = table === "api_keys" ? "API key" : "authenticator";
   for (const id of new Set(ids)) {
     const deleted = await tx
       .deleteFrom(table)
@@ -210,21 +211,83 @@ export async function deleteCredentials(
       .executeTakeFirst();
     if (deleted.numDeletedRows === 0n) fail("RESOURCE_NOT_FOUND", { kind, id, organizationId });
   }
+  await revoke(tx, organizationId, ids, now);
   if (hadLasting && !(await hasLastingCredential(owner))) fail("VALID_CREDENTIAL_MISSING", { user: userId });
+  if (!before || before.mfaPolicies.length === 0) return;
+  await refuseNamedByMfa(owner, before, ids, field);
+  await refuseShortQuorum(tx, organizationId, userId);
 }
 
-async function hasLastingCredential({ tx, organizationId, userId }: Owner): Promise<boolean> {
-  const ofUser = (table: "api_keys" | "authenticators" | "oauth_providers") =>
-    tx.selectFrom(table).select("id").where("organization_id", "=", organizationId).where("user_id", "=", userId);
-  const lasting =
-    (await ofUser("authenticators").executeTakeFirst()) ??
-    (await ofUser("oauth_providers").executeTakeFirst()) ??
-    (await tx
-      .selectFrom("api_keys")
-      .select("id")
-      .where("organization_id", "=", organizationId)
-      .where("user_id", "=", userId)
-      .where("expires_at", "is", null)
-      .executeTakeFirst());
-  return lasting !== undefined;
+/** @throws KeysteadError FIELD_INVALID for what an MFA policy of the user names, unless another method does as well */
+async function refuseNamedByMfa(
+  { tx, organizationId, userId }: Owner,
+  { mfaPolicies }: User,
+  deleted: readonly string[],
+  field: string,
+): Promise<void> {
+  const user = await loadUser(tx, organizationId, userId);
+  for (const { mfaPolicyId, mfaPolicyName, requiredAuthenticationMethods: groups } of mfaPolicies) {
+    const named = groups.filter(({ any }) => any.some(({ id }) => id !== undefined && deleted.includes(id)));
+    if (named.every(({ any }) => user && canShow(user, any))) continue;
+    const reason = `holds what the user's MFA policy ${mfaPolicyName} (${mfaPolicyId}) asks for; change that policy first`;
+    fail("FIELD_INVALID", { field, reason });
+  }
+}
+
+const hasLastingCredential = async ({ tx, organizationId, userId }: Owner): Promise<boolean> =>
+  (await findLastingHolders(tx, organizationId, [userId])).size > 0;
+
+/**
+ * Those of the users who hold a credential that lasts and works in this release: a passkey, or an API key without expiry. An
+ * e-mail address or an OAuth provider is a way in once sign-in is there.
+ */
+async function findLastingHolders(
+  read: Reader,
+  organizationId: string,
+  userIds: readonly string[],
+): Promise<Set<string>> {
+  const keys = await read
+    .selectFrom("api_keys")
+    .select("user_id")
+    .where("organization_id", "=", organizationId)
+    .where("user_id", "in", [...userIds])
+    .where("expires_at", "is", null)
+    .execute();
+  const passkeys = await read
+    .selectFrom("authenticators")
+    .select("user_id")
+    .where("organization_id", "=", organizationId)
+    .where("user_id", "in", [...userIds])
+    .execute();
+  return new Set([...keys, ...passkeys].map(({ user_id }) => user_id));
+}
+
+/**
+ * Those of the users who can sign whenever they are asked: they have a lasting credential, and no MFA policy of theirs locks
+ * them out. It stops where there are `enough`.
+ */
+export async function findSigners(
+  read: Reader,
+  organizationId: string,
+  userIds: readonly string[],
+  enough: number,
+): Promise<string[]> {
+  const lasting = await findLastingHolders(read, organizationId, userIds);
+  const signers: string[] = [];
+  for (const id of userIds) {
+    if (signers.length >= enough) break;
+    const user = lasting.has(id) ? await loadUser(read, organizationId, id) : undefined;
+    if (user && (await canRemoveMfa(read, organizationId, user))) signers.push(id);
+  }
+  return signers;
+}
+
+/** @throws KeysteadError QUORUM_USERS_MISSING where a member of the root quorum who cannot sign leaves it without its threshold */
+export async function refuseShortQuorum(read: Reader, organizationId: string, userId: string): Promise<void> {
+  const { threshold, userIds } = await findRootQuorum(read, organizationId);
+  if (!userIds.includes(userId)) return;
+  const signers = await findSigners(read, organizationId, userIds, threshold);
+  if (signers.length >= threshold || signers.includes(userId)) return;
+  const reason = `user ${userId} is in the root quorum, and their MFA policies would ask even for their own removal what the user does not have: a passkey, or an API key without expiry. Give them that first`;
+  fail("QUORUM_USERS_MISSING", { reason });
 }

@@ -1,10 +1,11 @@
 import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Expression, Id, Label, Notes, Strict } from "../../engine/fields.ts";
-import { fail } from "../../kernel/errors.ts";
+import { refuseExcess } from "../../engine/quotas.ts";
 import { newId } from "../../kernel/ids.ts";
 import { MAX_MFA_POLICIES_PER_USER } from "../../kernel/limits.ts";
 import { validateExpression } from "../../policy/validate.ts";
+import { refuseShortQuorum } from "../credentials/store.ts";
 import { checkMethods, Order, RequiredMethodsParams } from "./model.ts";
 import { recountMfaPolicies, requireMethods, requireUser } from "./store.ts";
 
@@ -46,9 +47,8 @@ export const createMfaPolicy = activity({
       })
       .execute();
     const count = await recountMfaPolicies(tx, organization.id, userId, now);
-    if (count > MAX_MFA_POLICIES_PER_USER) {
-      fail("USER_QUOTA_EXCEEDED", { kind: "MFA policies", limit: MAX_MFA_POLICIES_PER_USER });
-    }
+    refuseExcess(count, { kind: "MFA policies", limit: MAX_MFA_POLICIES_PER_USER, perUser: true });
+    await refuseShortQuorum(tx, organization.id, userId);
     return { mfaPolicyId };
   },
 });

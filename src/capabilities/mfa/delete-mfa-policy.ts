@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Id, Strict } from "../../engine/fields.ts";
+import { refuseShortQuorum } from "../credentials/store.ts";
 import { recountMfaPolicies, requireMfaPolicy } from "./store.ts";
 
 export const deleteMfaPolicy = activity({
@@ -18,6 +19,8 @@ export const deleteMfaPolicy = activity({
       .where("id", "=", mfaPolicyId)
       .execute();
     await recountMfaPolicies(tx, organization.id, userId, now);
+    // What is gone may have exempted from what another one asks for.
+    await refuseShortQuorum(tx, organization.id, userId);
     return { mfaPolicyId };
   },
 });

@@ -39,7 +39,7 @@ export const getMfaStatus = query({
     const users = userId === undefined ? facts.approvals.map(({ actor }) => actor.userId) : [userId];
     const mfaStatuses = [];
     for (const id of users) {
-      const shown = facts.approvals.find(({ actor }) => actor.userId === id)?.publicKeys ?? [];
+      const shown = facts.approvals.find(({ actor }) => actor.userId === id)?.credentials ?? [];
       const standing = await mfaStandingOf(read, facts, id, shown);
       if (standing) mfaStatuses.push(standing);
     }

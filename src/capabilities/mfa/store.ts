@@ -1,4 +1,4 @@
-import { DEFAULT_SESSION_PROFILE_ID } from "../../engine/decisions/mfa.ts";
+import { DEFAULT_SESSION_PROFILE_ID, methodsAtWork } from "../../engine/decisions/mfa.ts";
 import { loadUser, type MfaPolicy, type User } from "../../engine/identity/users.ts";
 import type { Organization } from "../../engine/operations.ts";
 import { fail } from "../../kernel/errors.ts";
@@ -25,7 +25,10 @@ export async function requireMfaPolicy(
   return policy ?? fail("RESOURCE_NOT_FOUND", { kind: "MFA policy", id, organizationId });
 }
 
-/** @throws KeysteadError FIELD_INVALID for the id of a credential that the user does not have: it could never be shown */
+/**
+ * @throws KeysteadError FIELD_INVALID for the id of a credential that the user does not have, and for a group of methods that
+ * nobody can show in this release: it would lock them out of what the policy guards
+ */
 export async function requireMethods(
   read: Reader,
   organization: Organization,
@@ -50,6 +53,9 @@ export async function requireMethods(
         type === "AUTHENTICATION_TYPE_SESSION" ? "is no session profile" : "is no credential of the user of this type";
       fail("FIELD_INVALID", { field, reason });
     }
+    if (any.some(({ type }) => methodsAtWork.includes(type))) continue;
+    const reason = `has no method that can be shown in this release; take one of ${methodsAtWork.join(", ")} into it`;
+    fail("FIELD_INVALID", { field: `parameters.requiredAuthenticationMethods.${index}.any`, reason });
   }
 }
 

@@ -2,6 +2,7 @@ import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Expression, Id, Label, Notes, Strict } from "../../engine/fields.ts";
 import { validateExpression } from "../../policy/validate.ts";
+import { refuseShortQuorum } from "../credentials/store.ts";
 import { checkMethods, Order, RequiredMethodsParams } from "./model.ts";
 import { recountMfaPolicies, requireMethods, requireMfaPolicy, requireUser } from "./store.ts";
 
@@ -44,6 +45,7 @@ export const updateMfaPolicy = activity({
       .where("id", "=", mfaPolicyId)
       .execute();
     await recountMfaPolicies(tx, organization.id, userId, now);
+    await refuseShortQuorum(tx, organization.id, userId);
     return { mfaPolicyId };
   },
 });

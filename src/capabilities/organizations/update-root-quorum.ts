@@ -2,6 +2,7 @@ import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { SomeIds, Strict } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
+import { findSigners } from "../credentials/store.ts";
 import { requireUsers } from "../users/store.ts";
 import { checkRootQuorum } from "./model.ts";
 import { replaceRootQuorum } from "./store.ts";
@@ -20,6 +21,12 @@ export const updateRootQuorum = activity({
   },
   async run({ intent: { threshold, userIds }, tx, organization, now }) {
     await requireUsers(tx, organization.id, userIds);
+    const signers = await findSigners(tx, organization.id, userIds, threshold);
+    if (signers.length < threshold) {
+      const other = userIds.find((id) => !signers.includes(id));
+      const reason = `\`parameters.threshold\` is ${threshold}, and takes at least as many users who can sign; give ${other} a passkey or an API key without expiry, and MFA policies that these meet`;
+      fail("QUORUM_USERS_MISSING", { reason });
+    }
     await replaceRootQuorum(tx, organization.id, { threshold, userIds }, now);
     return {};
   },

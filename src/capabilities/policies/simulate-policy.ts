@@ -75,6 +75,9 @@ async function approvalOf(read: Context["read"], organizationId: string, id: str
   const user = await loadUser(read, organizationId, id);
   const actor = await findVoter(read, organizationId, id);
   if (!user || !actor) return fail("RESOURCE_NOT_FOUND", { kind: "user", id, organizationId });
-  const [credential] = [...user.apiKeys, ...user.authenticators];
-  return { actor, publicKeys: credential ? [credential.credential.publicKey] : [] };
+  const [first] = [
+    ...user.apiKeys.map(({ apiKeyId: id, credential }) => ({ id, ...credential })),
+    ...user.authenticators.map(({ authenticatorId: id, credential }) => ({ id, ...credential })),
+  ];
+  return { actor, credentials: first ? [first] : [] };
 }

@@ -1,4 +1,5 @@
 import { timestampOf } from "../../engine/fields.ts";
+import { enforceQuota } from "../../engine/quotas.ts";
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import { MAX_POLICIES } from "../../kernel/limits.ts";
@@ -43,12 +44,11 @@ export async function addPolicies(
       })
       .execute();
   }
-  const { count } = await tx
-    .selectFrom("policies")
-    .select((eb) => eb.fn.countAll<number>().as("count"))
-    .where("organization_id", "=", organizationId)
-    .executeTakeFirstOrThrow();
-  if (count > MAX_POLICIES) fail("QUOTA_EXCEEDED", { kind: "policies", limit: MAX_POLICIES });
+  await enforceQuota(
+    tx,
+    { table: "policies", kind: "policies", limit: MAX_POLICIES },
+    { organization_id: organizationId },
+  );
   await touchPolicies(tx, organizationId);
   return ids;
 }

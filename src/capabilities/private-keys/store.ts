@@ -1,6 +1,7 @@
 import { normalizeAddress } from "../../crypto/addresses.ts";
 import type { Curve } from "../../crypto/curves.ts";
 import { timestampOf } from "../../engine/fields.ts";
+import { enforceQuota } from "../../engine/quotas.ts";
 import type { AskedSigner } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
@@ -100,13 +101,9 @@ export async function addPrivateKey(
 }
 
 /** @throws KeysteadError QUOTA_EXCEEDED when the organization has more private keys than it may */
-export async function enforcePrivateKeyLimit(tx: Transactor, organizationId: string): Promise<void> {
-  const { count } = await tx
-    .selectFrom("private_keys")
-    .select((eb) => eb.fn.countAll<number>().as("count"))
-    .where("organization_id", "=", organizationId)
-    .executeTakeFirstOrThrow();
-  if (count > MAX_PRIVATE_KEYS) fail("QUOTA_EXCEEDED", { kind: "private keys", limit: MAX_PRIVATE_KEYS });
+export function enforcePrivateKeyLimit(tx: Transactor, organizationId: string): Promise<void> {
+  const quota = { table: "private_keys", kind: "private keys", limit: MAX_PRIVATE_KEYS } as const;
+  return enforceQuota(tx, quota, { organization_id: organizationId });
 }
 
 /** All private keys, or the one named, with their addresses and tags. */

@@ -1,4 +1,5 @@
 import { newestFirst, type Page } from "../../engine/paging.ts";
+import { enforceQuota } from "../../engine/quotas.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_SECRETS } from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
@@ -33,12 +34,11 @@ export async function addSecrets(
     created_at: now,
   }));
   await tx.insertInto("secrets").values(rows).execute();
-  const { count } = await tx
-    .selectFrom("secrets")
-    .select((eb) => eb.fn.countAll<number>().as("count"))
-    .where("organization_id", "=", organizationId)
-    .executeTakeFirstOrThrow();
-  if (count > MAX_SECRETS) fail("QUOTA_EXCEEDED", { kind: "secrets", limit: MAX_SECRETS });
+  await enforceQuota(
+    tx,
+    { table: "secrets", kind: "secrets", limit: MAX_SECRETS },
+    { organization_id: organizationId },
+  );
 }
 
 async function refuseTakenNames(tx: Transactor, organizationId: string, secrets: readonly NewSecret[]): Promise<void> {

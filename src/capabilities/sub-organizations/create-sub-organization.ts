@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { activity, type PrepareContext } from "../../engine/declare.ts";
+import { noteMadeWith } from "../../engine/identity/seniority.ts";
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import { checkApiKeys, checkOauthProviders, verifyAuthenticators } from "../credentials/model.ts";
@@ -86,6 +87,7 @@ export const createSubOrganization = activity({
       const newUser = newUserOf(user, authenticators[index] ?? [], []);
       rootUserIds.push(await addUser(tx, id, newUser, now, `parameters.rootUsers.${index}`));
     }
+    await noteMadeWith(tx, id);
     await replaceRootQuorum(tx, id, { threshold, userIds: rootUserIds }, now);
     for (const key of privateKeys) await addPrivateKey(tx, id, key, now);
     await enforcePrivateKeyLimit(tx, id);

@@ -6,7 +6,8 @@ import { findSubOrganizationIds, subOrganizationFilters } from "./store.ts";
 
 export const listSuborgs = query({
   path: "list_suborgs",
-  summary: "The identifiers of the sub-organizations, newest first: all, or those with a certain user or credential.",
+  summary:
+    "The identifiers of the sub-organizations, newest first: all, or those with a certain user or credential. Of those that know a public key or passkey, the ones in which it was used come first, the oldest use before the others.",
   only: "parents",
   request: Type.Object({
     organizationId: Id,

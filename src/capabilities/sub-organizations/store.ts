@@ -1,5 +1,6 @@
 import { normalizeAddress } from "../../crypto/addresses.ts";
 import { normalizeCredentialId } from "../../crypto/webauthn-data.ts";
+import { subOrganizationsKnowing } from "../../engine/identity/seniority.ts";
 import type { OwnedTable } from "../../engine/operations.ts";
 import { newestFirst, type Page } from "../../engine/paging.ts";
 import { fail } from "../../kernel/errors.ts";
@@ -21,16 +22,6 @@ const holders = {
   USERNAME: (read, value) => organizationsOfUsers(read).where("name", "=", value),
   EMAIL: (read, value) => organizationsOfUsers(read).where("email", "=", value),
   PHONE_NUMBER: (read, value) => organizationsOfUsers(read).where("phone_number", "=", value),
-  CREDENTIAL_ID: (read, value) =>
-    read
-      .selectFrom("authenticators")
-      .select("organization_id")
-      .where("credential_id", "=", normalizeCredentialId(value) ?? value) as unknown as Subquery,
-  PUBLIC_KEY: (read, value) =>
-    read
-      .selectFrom("api_keys")
-      .select("organization_id")
-      .where("public_key", "=", value.toLowerCase()) as unknown as Subquery,
   OIDC_TOKEN: (read, value) => {
     const { iss, sub, aud } = claimsOf(value);
     return read
@@ -47,13 +38,18 @@ const holders = {
       .where("lookup", "=", normalizeAddress(value)) as unknown as Subquery,
 } as const satisfies Record<string, Holders>;
 
-/** What `list_suborgs` can be narrowed by. */
-export const subOrganizationFilters = [
-  "NAME",
-  ...(Object.keys(holders) as (keyof typeof holders)[]),
-] as const satisfies readonly string[];
+/** Credentials that anybody can register: where they are looked for, and in which spelling. */
+const credentials = {
+  CREDENTIAL_ID: { table: "authenticators", spelling: (value: string) => normalizeCredentialId(value) ?? value },
+  PUBLIC_KEY: { table: "api_keys", spelling: (value: string) => value.toLowerCase() },
+} as const;
 
-/** The sub-organizations of a parent that pass the filter, newest first. */
+const keysOf = <T extends object>(object: T) => Object.keys(object) as (keyof T)[];
+
+/** What `list_suborgs` can be narrowed by. */
+export const subOrganizationFilters = ["NAME", ...keysOf(credentials), ...keysOf(holders)] as const;
+
+/** The sub-organizations of a parent that pass the filter, newest first; of those that know a credential the senior first. */
 export async function findSubOrganizationIds(
   read: Reader,
   parentId: string,
@@ -65,6 +61,11 @@ export async function findSubOrganizationIds(
   const value = filterValueOf(filter);
   if (type === "NAME") {
     return pageOfSubOrganizations(read, parentId, page, (rows) => rows.where("name", "=", value));
+  }
+  if (type === "CREDENTIAL_ID" || type === "PUBLIC_KEY") {
+    const { table, spelling } = credentials[type];
+    const knowing = await subOrganizationsKnowing(read, table, spelling(value), parentId, page);
+    return knowing.map(({ organizationId }) => organizationId);
   }
   const found = (holders[type as keyof typeof holders] as Holders)(read, value);
   return pageOfSubOrganizations(read, parentId, page, (rows) => rows.where("id", "in", found));

@@ -1,3 +1,4 @@
+import { enforceQuota } from "../../engine/quotas.ts";
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import { MAX_USERS } from "../../kernel/limits.ts";
@@ -137,21 +138,13 @@ export async function addUser(
   return id;
 }
 
-/** A user needs a lasting credential, or an address at which sign-in can reach them. */
+/** A user needs a lasting credential, or a way in by sign-in once that is there: an address, or an OAuth provider. */
 function refuseUnreachable({ name, email, phoneNumber, apiKeys, authenticators, oauthProviders }: NewUser): void {
-  const lasting =
-    authenticators.length > 0 ||
-    oauthProviders.length > 0 ||
-    apiKeys.some(({ expirationSeconds }) => expirationSeconds === null);
-  if (!lasting && email === undefined && phoneNumber === undefined) fail("VALID_CREDENTIAL_MISSING", { user: name });
+  const canSign = authenticators.length > 0 || apiKeys.some(({ expirationSeconds }) => expirationSeconds === null);
+  const canSignIn = email !== undefined || phoneNumber !== undefined || oauthProviders.length > 0;
+  if (!canSign && !canSignIn) fail("VALID_CREDENTIAL_MISSING", { user: name });
 }
 
 /** @throws KeysteadError QUOTA_EXCEEDED when the organization has more users than it may */
-export async function enforceUserLimit(tx: Transactor, organizationId: string): Promise<void> {
-  const { count } = await tx
-    .selectFrom("users")
-    .select((eb) => eb.fn.countAll<number>().as("count"))
-    .where("organization_id", "=", organizationId)
-    .executeTakeFirstOrThrow();
-  if (count > MAX_USERS) fail("QUOTA_EXCEEDED", { kind: "users", limit: MAX_USERS });
-}
+export const enforceUserLimit = (tx: Transactor, organizationId: string): Promise<void> =>
+  enforceQuota(tx, { table: "users", kind: "users", limit: MAX_USERS }, { organization_id: organizationId });

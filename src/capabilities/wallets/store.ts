@@ -4,6 +4,7 @@ import type { Curve } from "../../crypto/curves.ts";
 import { timestampOf } from "../../engine/fields.ts";
 import type { Organization } from "../../engine/operations.ts";
 import { oldestFirst, type Page } from "../../engine/paging.ts";
+import { enforceQuota } from "../../engine/quotas.ts";
 import type { AskedSigner } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
@@ -121,12 +122,11 @@ export async function addWallet(tx: Transactor, organizationId: string, wallet: 
     })
     .execute();
   await addAccounts(tx, organizationId, wallet.id, wallet.accounts, now);
-  const { count } = await tx
-    .selectFrom("wallets")
-    .select((eb) => eb.fn.countAll<number>().as("count"))
-    .where("organization_id", "=", organizationId)
-    .executeTakeFirstOrThrow();
-  if (count > MAX_WALLETS) fail("QUOTA_EXCEEDED", { kind: "wallets", limit: MAX_WALLETS });
+  await enforceQuota(
+    tx,
+    { table: "wallets", kind: "wallets", limit: MAX_WALLETS },
+    { organization_id: organizationId },
+  );
 }
 
 /** @throws KeysteadError WALLET_PATH_TAKEN for an account that the wallet has already */

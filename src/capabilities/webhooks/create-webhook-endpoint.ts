@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Label, Strict } from "../../engine/fields.ts";
+import { enforceQuota } from "../../engine/quotas.ts";
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import {
@@ -11,7 +12,7 @@ import {
   Subscriptions,
   WebhookEndpoint,
 } from "./model.ts";
-import { addSubscriptions, countEndpoints, MAX_ENDPOINTS, requireEndpoint } from "./store.ts";
+import { addSubscriptions, MAX_ENDPOINTS, requireEndpoint } from "./store.ts";
 
 export const createWebhookEndpoint = activity({
   path: "create_webhook_endpoint",
@@ -39,9 +40,8 @@ export const createWebhookEndpoint = activity({
       .values({ ...row, created_at: now, updated_at: now })
       .execute();
     await addSubscriptions(tx, organization.id, endpointId, subscriptions);
-    if ((await countEndpoints(tx, organization.id)) > MAX_ENDPOINTS) {
-      fail("QUOTA_EXCEEDED", { kind: "webhook endpoints", limit: MAX_ENDPOINTS });
-    }
+    const quota = { table: "webhook_endpoints", kind: "webhook endpoints", limit: MAX_ENDPOINTS } as const;
+    await enforceQuota(tx, quota, { organization_id: organization.id });
     return { endpointId, webhookEndpoint: await requireEndpoint(tx, organization.id, endpointId) };
   },
 });

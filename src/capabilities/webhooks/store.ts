@@ -60,12 +60,3 @@ export async function requireEndpoint(read: Reader, organizationId: string, id: 
   const [endpoint] = await findEndpoints(read, organizationId, id);
   return endpoint ?? fail("RESOURCE_NOT_FOUND", { kind: "webhook endpoint", id, organizationId });
 }
-
-export async function countEndpoints(read: Reader, organizationId: string): Promise<number> {
-  const { count } = await read
-    .selectFrom("webhook_endpoints")
-    .select((eb) => eb.fn.countAll<number>().as("count"))
-    .where("organization_id", "=", organizationId)
-    .executeTakeFirstOrThrow();
-  return count;
-}

@@ -69,9 +69,9 @@ export async function judgeSubmission(
     createdAt: 0,
     updatedAt: 0,
   };
-  const { publicKey } = ballot.principal.stampRecord;
+  const credential = { ...actor.credential, publicKey: ballot.principal.stampRecord.publicKey };
   const proposal: Proposal = { operation, version, intent, plan, organization, now: ballot.now };
-  const facts = factsOf(proposal, actor, [{ actor, publicKeys: [publicKey] }]);
+  const facts = factsOf(proposal, actor, [{ actor, credentials: [credential] }]);
   const target: Target = { operation, version, intent, record, isNew: true, isFurtherStamp: false };
   const problem = await sessionScopeProblem(read, facts, actor);
   if (problem === undefined) return verdictOn(read, facts, target);
@@ -91,7 +91,8 @@ export async function judgeVote(
   const votes = await findVotes(read, existing);
   const approves = ballot.selection === "VOTE_SELECTION_APPROVED";
   const { publicKey } = ballot.principal.stampRecord;
-  const facts = await factsOfStored(read, proposal, votes, { actor, publicKey, approves });
+  const credential = { ...actor.credential, publicKey };
+  const facts = await factsOfStored(read, proposal, votes, { actor, credential, approves });
   const answer = { todo: "answer", activity: existing, facts } as const;
   if (!isOpen(existing)) {
     refuseLateVote(existing, votes, ballot, how);

@@ -6,12 +6,13 @@ import { DatabaseFailure } from "../../storage/failure.ts";
 import { onAuthority } from "../authority/load.ts";
 import { project } from "../authority/project.ts";
 import type { DecisionFacts } from "../decisions/facts.ts";
+import { keepRevocations } from "../identity/revocations.ts";
 import { insertAppProof } from "../proofs/app-proofs.ts";
 import type { PreparedProofs } from "../proofs/prove.ts";
 import { servicesFor } from "../services.ts";
 import type { ActivityEngine, Ballot } from "./ballot.ts";
 import { storeEvaluations } from "./evaluations.ts";
-import type { ToExecute, Verdict } from "./judge.ts";
+import type { Target, ToExecute, Verdict } from "./judge.ts";
 import { enqueueEffect } from "./perform.ts";
 import type { Preparation } from "./prepare.ts";
 import {
@@ -20,6 +21,7 @@ import {
   failureOf,
   findVotes,
   insertActivity,
+  type NewStamp,
   updateActivity,
   upsertAuthentication,
   upsertVote,
@@ -49,12 +51,14 @@ export async function recordVerdict(
       return { activity, votes: await findVotes(tx, activity), facts };
     }
     case "execute":
+      await keepRevocationsOf(tx, verdict.target);
       return execute(engine, tx, verdict, ballot, preparation);
     case "wait": {
       const missing = verdict.for === "consensus" ? "CONSENSUS_NEEDED" : "AUTHENTICATORS_NEEDED";
       return store(engine, tx, verdict, ballot, { status: `ACTIVITY_STATUS_${missing}` });
     }
     case "reject":
+      await keepRevocationsOf(tx, verdict.target);
       return store(engine, tx, verdict, ballot, { status: "ACTIVITY_STATUS_REJECTED" });
     case "deny": {
       const { error } = verdict;
@@ -65,14 +69,22 @@ export async function recordVerdict(
 }
 
 /** An activity that should have been carried out and cannot be. */
-export const recordFailure = (
+export async function recordFailure(
   engine: ActivityEngine,
   tx: Transactor,
   verdict: ToExecute,
   ballot: Ballot,
   error: KeysteadError,
-): Promise<Recorded> =>
-  store(engine, tx, verdict, ballot, { status: "ACTIVITY_STATUS_FAILED", failure: failureOf(error) });
+): Promise<Recorded> {
+  await keepRevocationsOf(tx, verdict.target);
+  return store(engine, tx, verdict, ballot, { status: "ACTIVITY_STATUS_FAILED", failure: failureOf(error) });
+}
+
+/** A new activity has no votes yet that could have been taken back. */
+async function keepRevocationsOf(tx: Transactor, { isNew, record }: Target): Promise<void> {
+  const { organizationId, id: activityId } = record;
+  if (!isNew) await keepRevocations(tx, { organizationId, activityId });
+}
 
 async function execute(
   engine: ActivityEngine,
@@ -143,12 +155,18 @@ async function store(
   };
   const { id: activityId, organizationId } = activity;
   const vote = voteOf(activity, ballot, isNew);
+  const { isFirstUse, credentialKey, actor } = ballot.principal;
+  const use = { organizationId, id: actor.credential.id, now };
   // All of it is asked for at once and done in this order, so that PostgreSQL is waited for once.
   const written = isNew ? insertActivity(tx, rowOf(activity)) : updateActivity(tx, rowOf(activity));
   const proving = (proofs?.proofs ?? []).map((proof, position) =>
     insertAppProof(tx, { organizationId, activityId, position, ...proof }),
   );
-  const voted = (target.isFurtherStamp ? upsertAuthentication : upsertVote)(tx, { ...vote, organizationId });
+  const stamp = newStampOf(vote, organizationId);
+  const { userName, selection } = vote;
+  const voted = target.isFurtherStamp
+    ? upsertAuthentication(tx, stamp)
+    : upsertVote(tx, { ...stamp, userName, selection });
   const voting = isNew ? Promise.resolve([vote]) : findVotes(tx, activity);
   const noting = voting.then((votes) => {
     if (evaluations.length === 0) return;
@@ -158,10 +176,11 @@ async function store(
   const announcing = voting.then((votes) =>
     observer.onChange(tx, { activity, votes, organization: facts.organization, now }),
   );
-  await Promise.allSettled([written, ...proving, voted, voting, noting, announcing]);
+  const acting = isFirstUse ? credentialKey.kind.noteFirstUse(tx, use) : undefined;
+  await Promise.allSettled([written, ...proving, voted, voting, noting, announcing, acting]);
   // Another process stored the same body first, and the vote has nothing to refer to; the next try finds the activity.
   if ((await written).length === 0) throw new DatabaseFailure("retry", "the fingerprint is taken");
-  await Promise.all([...proving, voted, noting, announcing]);
+  await Promise.all([...proving, voted, noting, announcing, acting]);
   return { activity, facts, votes: await voting };
 }
 
@@ -198,6 +217,16 @@ function voteOf(
     selection,
     message,
     ...stampRecord,
+    credential: actor.credential,
+    revokedAt: null,
     createdAt: now,
   };
+}
+
+function newStampOf(
+  { credential, revokedAt: _, userName: __, selection: ___, ...vote }: VoteRecord,
+  organizationId: string,
+): NewStamp {
+  const { id: credentialId, type: credentialType, sessionProfileId = null } = credential;
+  return { ...vote, organizationId, credentialId, credentialType, sessionProfileId };
 }

@@ -2,6 +2,8 @@ import type { ErrorDetail, KeysteadError } from "../../kernel/errors.ts";
 import { VOTE_LIFETIME_MS } from "../../kernel/limits.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
+import { revokedAtOf } from "../identity/revocations.ts";
+import type { CredentialRef, ShownCredential } from "../operations.ts";
 import { oldestFirst } from "../paging.ts";
 
 /** The rows of activities, of votes, and of the further stamps that MFA asks for. */
@@ -55,6 +57,10 @@ export interface VoteRecord {
   scheme: string;
   /** What a passkey signed beside the message, as it is stored. */
   assertion: string | null;
+  /** What made the stamp, as it was then. */
+  credential: CredentialRef;
+  /** When it was taken back, by the deletion of that credential or of the user, while the activity was open; in milliseconds. */
+  revokedAt: number | null;
   /** Milliseconds. */
   createdAt: number;
 }
@@ -73,12 +79,38 @@ const selectByFingerprint = prepared<{ organizationId: string; fingerprint: stri
       .where("organization_id", "=", organizationId)
       .where("fingerprint", "=", fingerprint),
 );
+/** All but what tells whether a vote was taken back. */
+const voteColumns = [
+  "id",
+  "activity_id",
+  "user_id",
+  "user_name",
+  "selection",
+  "message",
+  "public_key",
+  "signature",
+  "scheme",
+  "assertion",
+  "credential_id",
+  "credential_type",
+  "session_profile_id",
+  "created_at",
+] as const;
 const selectVotes = prepared<{ organizationId: string; activityId: string }>()((db, { organizationId, activityId }) =>
   db
     .selectFrom("votes")
-    .selectAll()
+    .select([...voteColumns, "revoked_at"])
     .where("organization_id", "=", organizationId)
     .where("activity_id", "=", activityId),
+);
+/** Of an open activity: what was deleted since takes votes back as long as nothing is decided. */
+const selectOpenVotes = prepared<{ organizationId: string; activityId: string }>()(
+  (db, { organizationId, activityId }) =>
+    db
+      .selectFrom("votes")
+      .select([...voteColumns, revokedAtOf("votes").as("revoked_at")])
+      .where("organization_id", "=", organizationId)
+      .where("activity_id", "=", activityId),
 );
 
 export async function findActivity(
@@ -104,7 +136,8 @@ export async function findActivityByFingerprint(
  * cannot take another vote for it.
  */
 export async function findVotes(read: Reader, activity: ActivityRecord): Promise<VoteRecord[]> {
-  const rows = await selectVotes(read, { organizationId: activity.organizationId, activityId: activity.id });
+  const select = isOpen(activity) ? selectOpenVotes : selectVotes;
+  const rows = await select(read, { organizationId: activity.organizationId, activityId: activity.id });
   const isSubmission = ({ id }: VoteRow) => Number(id === activity.id);
   return rows.sort((one, other) => isSubmission(other) - isSubmission(one) || oldestFirst(one, other)).map(voteOf);
 }
@@ -159,41 +192,8 @@ export const updateActivity = preparedWrite<{
     .returning("id"),
 );
 
-/** A user has one vote on an activity; voting again, after a vote has lapsed, replaces it. */
-export const upsertVote = preparedWrite<{ [Key in keyof VoteRecord]: VoteRecord[Key] } & { organizationId: string }>()(
-  (db, vote) =>
-    db
-      .insertInto("votes")
-      .values({
-        id: vote.id,
-        organization_id: vote.organizationId,
-        activity_id: vote.activityId,
-        user_id: vote.userId,
-        user_name: vote.userName,
-        selection: vote.selection,
-        message: vote.message,
-        public_key: vote.publicKey,
-        signature: vote.signature,
-        scheme: vote.scheme,
-        assertion: vote.assertion,
-        created_at: vote.createdAt,
-      })
-      .onConflict((conflict) =>
-        conflict.columns(["organization_id", "activity_id", "user_id"]).doUpdateSet((set) => ({
-          selection: set.ref("excluded.selection"),
-          message: set.ref("excluded.message"),
-          public_key: set.ref("excluded.public_key"),
-          signature: set.ref("excluded.signature"),
-          scheme: set.ref("excluded.scheme"),
-          assertion: set.ref("excluded.assertion"),
-          created_at: set.ref("excluded.created_at"),
-        })),
-      )
-      .returning("id"),
-);
-
-/** A further stamp of a user who has voted already; the same credential again only renews its time. */
-export const upsertAuthentication = preparedWrite<{
+/** A stamp as it is stored, whether it is a vote or shows a further credential. */
+export interface NewStamp extends Record<string, unknown> {
   id: string;
   organizationId: string;
   activityId: string;
@@ -203,36 +203,75 @@ export const upsertAuthentication = preparedWrite<{
   signature: string;
   scheme: string;
   assertion: string | null;
+  credentialId: string;
+  credentialType: string;
+  sessionProfileId: string | null;
   createdAt: number;
-}>()((db, row) =>
+}
+
+const stampColumns = (stamp: NewStamp) => ({
+  id: stamp.id,
+  organization_id: stamp.organizationId,
+  activity_id: stamp.activityId,
+  user_id: stamp.userId,
+  message: stamp.message,
+  public_key: stamp.publicKey,
+  signature: stamp.signature,
+  scheme: stamp.scheme,
+  assertion: stamp.assertion,
+  credential_id: stamp.credentialId,
+  credential_type: stamp.credentialType,
+  session_profile_id: stamp.sessionProfileId,
+  created_at: stamp.createdAt,
+});
+
+/** A user has one vote on an activity; voting again, after a vote has lapsed or was taken back, replaces it. */
+export const upsertVote = preparedWrite<NewStamp & { userName: string; selection: VoteRecord["selection"] }>()(
+  (db, vote) =>
+    db
+      .insertInto("votes")
+      .values({ ...stampColumns(vote), user_name: vote.userName, selection: vote.selection })
+      .onConflict((conflict) =>
+        conflict.columns(["organization_id", "activity_id", "user_id"]).doUpdateSet((set) => ({
+          selection: set.ref("excluded.selection"),
+          message: set.ref("excluded.message"),
+          public_key: set.ref("excluded.public_key"),
+          signature: set.ref("excluded.signature"),
+          scheme: set.ref("excluded.scheme"),
+          assertion: set.ref("excluded.assertion"),
+          credential_id: set.ref("excluded.credential_id"),
+          credential_type: set.ref("excluded.credential_type"),
+          session_profile_id: set.ref("excluded.session_profile_id"),
+          revoked_at: null,
+          created_at: set.ref("excluded.created_at"),
+        })),
+      )
+      .returning("id"),
+);
+
+/** A further stamp of a user who has voted already; the same credential again only renews its time. */
+export const upsertAuthentication = preparedWrite<NewStamp>()((db, stamp) =>
   db
     .insertInto("authentications")
-    .values({
-      id: row.id,
-      organization_id: row.organizationId,
-      activity_id: row.activityId,
-      user_id: row.userId,
-      message: row.message,
-      public_key: row.publicKey,
-      signature: row.signature,
-      scheme: row.scheme,
-      assertion: row.assertion,
-      created_at: row.createdAt,
-    })
+    .values(stampColumns(stamp))
     .onConflict((conflict) =>
       conflict.columns(["organization_id", "activity_id", "user_id", "public_key"]).doUpdateSet((set) => ({
         message: set.ref("excluded.message"),
         signature: set.ref("excluded.signature"),
         scheme: set.ref("excluded.scheme"),
         assertion: set.ref("excluded.assertion"),
+        credential_id: set.ref("excluded.credential_id"),
+        credential_type: set.ref("excluded.credential_type"),
+        session_profile_id: set.ref("excluded.session_profile_id"),
         created_at: set.ref("excluded.created_at"),
       })),
     )
     .returning("id"),
 );
 
-/** Approvals and rejections lapse; the activity itself never does. */
-export const isLive = (vote: VoteRecord, now: number): boolean => now - vote.createdAt < VOTE_LIFETIME_MS;
+/** Approvals and rejections lapse, and are taken back; the activity itself never lapses. */
+export const isLive = ({ createdAt, revokedAt }: VoteRecord, now: number): boolean =>
+  revokedAt === null && now - createdAt < VOTE_LIFETIME_MS;
 
 /** Whether votes can still change what becomes of it. */
 export const isOpen = ({ status }: { status: ActivityStatus }): boolean =>
@@ -272,7 +311,21 @@ const voteOf = (row: VoteRow): VoteRecord => ({
   signature: row.signature,
   scheme: row.scheme,
   assertion: row.assertion,
+  credential: credentialOf(row),
+  revokedAt: row.revoked_at,
   createdAt: row.created_at,
+});
+
+/** The credential that a vote was stamped with. */
+export const shownBy = ({ credential, publicKey }: VoteRecord): ShownCredential => ({ ...credential, publicKey });
+
+/** The credential that a stored stamp names. */
+export const credentialOf = (
+  row: Pick<VoteRow, "credential_id" | "credential_type" | "session_profile_id">,
+): CredentialRef => ({
+  id: row.credential_id ?? "",
+  type: row.credential_type ?? "",
+  ...(row.session_profile_id === null ? {} : { sessionProfileId: row.session_profile_id }),
 });
 
 const selectAuthentications = prepared<{ organizationId: string; activityId: string; since: number }>()(
@@ -280,11 +333,13 @@ const selectAuthentications = prepared<{ organizationId: string; activityId: str
     db
       .selectFrom("authentications")
       .select(["id", "user_id", "public_key", "scheme", "message", "signature", "assertion"])
+      .select(["credential_id", "credential_type", "session_profile_id"])
       .where("organization_id", "=", organizationId)
       .where("activity_id", "=", activityId)
-      .where("created_at", ">", since),
+      .where("created_at", ">", since)
+      .where(revokedAtOf("authentications"), "is", null),
 );
 
-/** Stamps on an activity beyond those of its votes, the oldest first. */
+/** Stamps on an activity beyond those of its votes that were not taken back, the oldest first. */
 export const findAuthentications = async (read: Reader, which: Parameters<typeof selectAuthentications>[1]) =>
   (await selectAuthentications(read, which)).sort(oldestFirst);

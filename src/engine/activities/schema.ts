@@ -18,6 +18,8 @@ export const Vote = Type.Object(
     publicKey: Type.String(),
     signature: Type.String(),
     scheme: Type.String(),
+    /** An extension of this server: the vote counts for nothing, as what it was given with was deleted before the decision. */
+    revokedAt: Type.Optional(Timestamp),
     createdAt: Timestamp,
   },
   { $id: "Vote" },

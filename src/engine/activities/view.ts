@@ -83,6 +83,7 @@ async function viewVote(read: Reader, organizationId: string, vote: VoteRecord):
     publicKey: vote.publicKey,
     signature: vote.signature,
     scheme: vote.scheme,
+    ...(vote.revokedAt === null ? {} : { revokedAt: timestampOf(vote.revokedAt) }),
     createdAt: timestampOf(vote.createdAt),
   };
 }

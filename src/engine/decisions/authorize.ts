@@ -110,7 +110,7 @@ export async function voteDenial(read: Reader, facts: DecisionFacts, voter: Acto
 export async function owesAuthenticators(read: Reader, facts: DecisionFacts, voter: Actor): Promise<boolean> {
   if (!voter.hasMfaPolicies) return false;
   const approval = facts.approvals.find(({ actor }) => actor.userId === voter.userId);
-  const standing = approval && (await mfaStandingOf(read, facts, voter.userId, approval.publicKeys));
+  const standing = approval && (await mfaStandingOf(read, facts, voter.userId, approval.credentials));
   return standing?.satisfied === false;
 }
 
@@ -179,8 +179,8 @@ function questionOf(facts: DecisionFacts): PolicyQuestion {
     activity: activityFacts(type, subject, intent),
     facts: policyFacts,
     submitterId: submitter.userId,
-    approvals: approvals.flatMap(({ actor: { userId }, publicKeys }) =>
-      publicKeys.map((publicKey) => ({ userId, publicKey })),
+    approvals: approvals.flatMap(({ actor: { userId }, credentials }) =>
+      credentials.map((credential) => ({ userId, credential })),
     ),
     now,
   };

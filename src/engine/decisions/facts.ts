@@ -1,7 +1,14 @@
 import { VOTE_LIFETIME_MS } from "../../kernel/limits.ts";
 import type { Outcome } from "../../policy/decision.ts";
 import type { Reader } from "../../storage/engine.ts";
-import { type ActivityRecord, findAuthentications, isLive, type VoteRecord } from "../activities/records.ts";
+import {
+  type ActivityRecord,
+  credentialOf,
+  findAuthentications,
+  isLive,
+  shownBy,
+  type VoteRecord,
+} from "../activities/records.ts";
 import { findApprovers, findVoter } from "../identity/voters.ts";
 import type {
   ActivityOperation,
@@ -10,6 +17,7 @@ import type {
   Organization,
   PolicyFacts,
   Registry,
+  ShownCredential,
   Subject,
 } from "../operations.ts";
 
@@ -24,10 +32,10 @@ export interface PolicyEvaluation {
   outcome: Outcome | "OUTCOME_REQUIRES_AUTHENTICATORS";
 }
 
-/** A user's approval, with every key that they stamped it with; the vote's own comes first. */
+/** A user's approval, with every credential that they stamped it with, as it was then; the vote's own comes first. */
 export interface ApprovalFacts {
   actor: Actor;
-  publicKeys: readonly string[];
+  credentials: readonly ShownCredential[];
 }
 
 /** The facts of a decision, all read in one transaction. */
@@ -99,15 +107,15 @@ export function proposalOf(
 }
 
 /**
- * The facts of a stored activity as of now: approvals that have not lapsed, of users who still exist, with what these
- * users are today. `ballot` is a vote that is being cast: it stands in the place of that user's earlier one, or beside it
+ * The facts of a stored activity as of now: approvals that have not lapsed and were not taken back, with what their users are
+ * today. `ballot` is a vote that is being cast: it stands in the place of that user's earlier one, or beside it
  * where MFA policies may ask for both credentials.
  */
 export async function factsOfStored(
   read: Reader,
   proposal: Proposal,
   votes: readonly VoteRecord[],
-  ballot?: { actor: Actor; publicKey: string; approves: boolean },
+  ballot?: { actor: Actor; credential: ShownCredential; approves: boolean },
 ): Promise<DecisionFacts> {
   const { organization, now } = proposal;
   const live = votes.filter((vote) => isLive(vote, now));
@@ -117,34 +125,41 @@ export async function factsOfStored(
     const earlier = ballot.actor.hasMfaPolicies
       ? live.find(({ userId, selection }) => userId === ballot.actor.userId && selection === APPROVED)
       : undefined;
-    voters.push({ actor: ballot.actor, publicKey: earlier?.publicKey ?? ballot.publicKey });
+    voters.push({ actor: ballot.actor, credential: earlier ? shownBy(earlier) : ballot.credential });
   }
   const approvals = await withFurtherStamps(read, votes[0]?.activityId, proposal, voters);
-  if (ballot?.approves) approvals.at(-1)?.publicKeys.add(ballot.publicKey);
+  if (ballot?.approves) approvals.at(-1)?.credentials.push(ballot.credential);
   const submitterId = votes[0]?.userId ?? "";
   const submitter =
     submitterId === ballot?.actor.userId ? ballot.actor : await findVoter(read, organization.id, submitterId);
   return factsOf(
     proposal,
     submitter ?? departed(organization.id, submitterId),
-    approvals.map(({ actor, publicKeys }) => ({ actor, publicKeys: [...publicKeys] })),
+    approvals.map(({ actor, credentials }) => ({ actor, credentials: oneOfEach(credentials) })),
   );
 }
+
+/** Each key once, where it came first. */
+const oneOfEach = (credentials: readonly ShownCredential[]): ShownCredential[] =>
+  [...new Map(credentials.toReversed().map((credential) => [credential.publicKey, credential])).values()].reverse();
 
 /** The stamps by which users with MFA policies have shown more than one credential. */
 async function withFurtherStamps(
   read: Reader,
   activityId: string | undefined,
   { organization, now }: Proposal,
-  voters: readonly { actor: Actor; publicKey: string }[],
-): Promise<{ actor: Actor; publicKeys: Set<string> }[]> {
+  voters: readonly { actor: Actor; credential: ShownCredential }[],
+): Promise<{ actor: Actor; credentials: ShownCredential[] }[]> {
   const further =
     activityId !== undefined && voters.some(({ actor }) => actor.hasMfaPolicies)
       ? await findAuthentications(read, { organizationId: organization.id, activityId, since: now - VOTE_LIFETIME_MS })
       : [];
-  return voters.map(({ actor, publicKey }) => {
+  return voters.map(({ actor, credential }) => {
     const own = further.filter(({ user_id }) => user_id === actor.userId);
-    return { actor, publicKeys: new Set([publicKey, ...own.map(({ public_key }) => public_key)]) };
+    return {
+      actor,
+      credentials: [credential, ...own.map((row) => ({ ...credentialOf(row), publicKey: row.public_key }))],
+    };
   });
 }
 

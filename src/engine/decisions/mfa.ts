@@ -1,6 +1,6 @@
 import type { Reader } from "../../storage/engine.ts";
-import type { AuthenticationType, MfaPolicy } from "../identity/users.ts";
-import { loadUser, type User } from "../identity/users.ts";
+import { type AuthenticationType, loadUser, type MfaPolicy, type User } from "../identity/users.ts";
+import type { CredentialRef, ShownCredential } from "../operations.ts";
 import type { DecisionFacts } from "./facts.ts";
 import { evaluateCondition } from "./policies.ts";
 
@@ -25,27 +25,27 @@ export interface MfaStanding {
 export const DEFAULT_SESSION_PROFILE_ID = "00000000-0000-0000-0000-000000000000";
 
 /**
- * How a user stands towards an activity that they stamped with these keys, or undefined if no MFA policy of theirs applies.
+ * How a user stands towards an activity that they stamped with these credentials, or undefined if no MFA policy of theirs applies.
  * The policy of lowest order whose condition holds applies. A condition that cannot be evaluated counts as holding: what is
  * not known to be harmless takes the further credentials.
  */
 export async function mfaStandingOf(
   read: Reader,
-  facts: DecisionFacts,
+  facts: Pick<DecisionFacts, "type" | "subject" | "intent" | "policyFacts"> & { organization: { id: string } },
   userId: string,
-  publicKeys: readonly string[],
+  credentials: readonly ShownCredential[],
 ): Promise<MfaStanding | undefined> {
   const user = await loadUser(read, facts.organization.id, userId);
   if (!user) return undefined;
   for (const policy of user.mfaPolicies) {
     const holds = await evaluateCondition(read, facts, policy.condition);
-    if (holds !== false) return standing(policy, user, publicKeys);
+    if (holds !== false) return standing(policy, userId, credentials);
   }
   return undefined;
 }
 
-function standing(policy: MfaPolicy, user: User, publicKeys: readonly string[]): MfaStanding {
-  const shown = publicKeys.flatMap((publicKey) => methodOf(user, publicKey) ?? []);
+function standing(policy: MfaPolicy, userId: string, credentials: readonly ShownCredential[]): MfaStanding {
+  const shown = credentials.flatMap((credential) => methodOf(credential) ?? []);
   const { mfaPolicyId, requiredAuthenticationMethods: requiredMethods } = policy;
   const satisfiedMethods = shown.filter((method) =>
     requiredMethods.some(({ any }) => any.some((wanted) => fits(wanted, method))),
@@ -53,23 +53,62 @@ function standing(policy: MfaPolicy, user: User, publicKeys: readonly string[]):
   const satisfied = requiredMethods.every(({ any }) =>
     any.some((wanted) => shown.some((method) => fits(wanted, method))),
   );
-  return { mfaPolicyId, userId: user.userId, satisfied, satisfiedMethods, requiredMethods };
+  return { mfaPolicyId, userId, satisfied, satisfiedMethods, requiredMethods };
 }
 
 const fits = (wanted: { type: AuthenticationType; id?: string }, { type, id }: AuthenticationMethod): boolean =>
   wanted.type === type && (wanted.id === undefined || wanted.id === id);
 
-/** What a stamp with this key shows, as long as the credential is still the user's. */
-function methodOf({ authenticators, apiKeys }: User, publicKey: string): AuthenticationMethod | undefined {
-  const passkey = authenticators.find(({ credential }) => credential.publicKey === publicKey);
-  if (passkey) return { type: "AUTHENTICATION_TYPE_PASSKEY", id: passkey.authenticatorId };
-  const apiKey = apiKeys.find(({ credential }) => credential.publicKey === publicKey);
-  if (!apiKey) return undefined;
-  const { type, sessionProfileId = DEFAULT_SESSION_PROFILE_ID } = apiKey.credential;
+/** What a stamp with this credential shows, also when the credential has expired or made room for a newer one since. */
+function methodOf(credential: CredentialRef): AuthenticationMethod | undefined {
+  const { id, type, sessionProfileId = DEFAULT_SESSION_PROFILE_ID } = credential;
+  // Rows that were decided on long ago do not tell.
+  if (type === "") return undefined;
+  if (type === "CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR") return { type: "AUTHENTICATION_TYPE_PASSKEY", id };
+  if (type.startsWith("CREDENTIAL_TYPE_API_KEY_")) return { type: "AUTHENTICATION_TYPE_API_KEY", id };
   // Every other type is a key that some sign-in has issued.
-  return type.startsWith("CREDENTIAL_TYPE_API_KEY_")
-    ? { type: "AUTHENTICATION_TYPE_API_KEY", id: apiKey.apiKeyId }
-    : { type: "AUTHENTICATION_TYPE_SESSION", id: sessionProfileId };
+  return { type: "AUTHENTICATION_TYPE_SESSION", id: sessionProfileId };
+}
+
+/** The methods that work in this release. Sessions, codes and OAuth come with sign-in: until then nobody can show them. */
+export const methodsAtWork: readonly AuthenticationType[] = [
+  "AUTHENTICATION_TYPE_PASSKEY",
+  "AUTHENTICATION_TYPE_API_KEY",
+];
+
+/** What a user can show whenever they are asked: passkeys, and API keys without expiry. */
+function lastingCredentialsOf({ apiKeys, authenticators }: User): ShownCredential[] {
+  const lasting = apiKeys.filter(({ expirationSeconds }) => expirationSeconds === undefined);
+  return [
+    ...lasting.map(({ apiKeyId: id, credential }) => ({ ...credential, id })),
+    ...authenticators.map(({ authenticatorId: id, credential }) => ({ ...credential, id })),
+  ];
+}
+
+/** Whether a user can show one of these methods whenever they are asked. */
+export const canShow = (user: User, any: MfaPolicy["requiredAuthenticationMethods"][number]["any"]): boolean =>
+  lastingCredentialsOf(user)
+    .flatMap((credential) => methodOf(credential) ?? [])
+    .some((method) => methodsAtWork.includes(method.type) && any.some((wanted) => fits(wanted, method)));
+
+/**
+ * Whether a user could still remove their MFA policies, with all that they can show. One who could not, because a policy that
+ * they cannot meet guards its own removal, can do nothing about it.
+ */
+export async function canRemoveMfa(read: Reader, organizationId: string, user: User): Promise<boolean> {
+  const { userId } = user;
+  for (const { mfaPolicyId } of user.mfaPolicies) {
+    const removal = {
+      organization: { id: organizationId },
+      type: "ACTIVITY_TYPE_DELETE_MFA_POLICY",
+      intent: { userId, mfaPolicyId },
+      subject: { governedBy: "policies", resource: "MFA_POLICY", action: "DELETE" } as const,
+      policyFacts: async () => ({}),
+    };
+    const standing = await mfaStandingOf(read, removal, userId, lastingCredentialsOf(user));
+    if (standing?.satisfied === false) return false;
+  }
+  return true;
 }
 
 /**
@@ -81,12 +120,12 @@ export async function unmetMfa(read: Reader, facts: DecisionFacts): Promise<MfaS
   const concerned = [
     ...(approvals.some(({ actor }) => actor.userId === submitter.userId)
       ? []
-      : [{ actor: submitter, publicKeys: [] as readonly string[] }]),
+      : [{ actor: submitter, credentials: [] as readonly ShownCredential[] }]),
     ...approvals,
   ].filter(({ actor }) => actor.hasMfaPolicies);
   const unmet: MfaStanding[] = [];
-  for (const { actor, publicKeys } of concerned) {
-    const found = await mfaStandingOf(read, facts, actor.userId, publicKeys);
+  for (const { actor, credentials } of concerned) {
+    const found = await mfaStandingOf(read, facts, actor.userId, credentials);
     if (found && !found.satisfied) unmet.push(found);
   }
   return unmet;

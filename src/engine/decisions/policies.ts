@@ -9,7 +9,7 @@ import { activityParams } from "../../policy/schema.ts";
 import { isTransactor, type Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import { loadUser, loadUsers, type User } from "../identity/users.ts";
-import type { PolicyFacts, Subject } from "../operations.ts";
+import type { PolicyFacts, ShownCredential, Subject } from "../operations.ts";
 import type { DecisionFacts } from "./facts.ts";
 
 /** From rows to the facts that the policy language decides on, and back to something a person can read. */
@@ -30,8 +30,8 @@ export interface PolicyQuestion {
   /** The operation's own facts; loaded only when there are policies. */
   facts: (read: Reader) => Promise<PolicyFacts>;
   submitterId: string;
-  /** The approvals that count: who, and with which public key. */
-  approvals: readonly { userId: string; publicKey: string }[];
+  /** The approvals that count: who, and with which credential. */
+  approvals: readonly { userId: string; credential: ShownCredential }[];
   /** Milliseconds. */
   now: number;
 }
@@ -135,15 +135,20 @@ const camelCase = (name: string): string => name.replace(/_(\w)/g, (_, letter: s
 
 async function approvalsOf(read: Reader, question: PolicyQuestion): Promise<Approval[]> {
   const approvals = await Promise.all(
-    question.approvals.map(async ({ userId, publicKey }): Promise<Approval | undefined> => {
+    question.approvals.map(async ({ userId, credential: shown }): Promise<Approval | undefined> => {
       const user = await loadUser(read, question.organizationId, userId);
       if (!user) return undefined;
       const voter = voterOf(user);
-      return { user: voter, credential: voter.credentials.find(({ public_key }) => public_key === publicKey) };
+      const credential = voter.credentials.find(({ public_key }) => public_key === shown.publicKey);
+      return { user: voter, credential: credential ?? formerCredential(userId, shown) };
     }),
   );
   return approvals.filter((approval) => approval !== undefined);
 }
+
+/** A credential that made room for a newer one since: what was approved with it stays approved with it. */
+const formerCredential = (userId: string, { id, type, publicKey }: ShownCredential): CredentialFacts | undefined =>
+  id === "" ? undefined : { id, user_id: userId, type, public_key: publicKey };
 
 async function loadVoters(read: Reader, organizationId: string): Promise<Voter[]> {
   return (await loadUsers(read, organizationId)).map(voterOf);

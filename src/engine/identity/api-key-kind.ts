@@ -3,7 +3,8 @@ import { fail } from "../../kernel/errors.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import { type CredentialLookup, credentialKind, type Holder } from "./credential-kind.ts";
-import { allowlistOf, type Db, holderOf, onlyOne, ownFirst, selectHolders } from "./holders.ts";
+import { allowlistOf, findHolders, holderOf, selectHolders } from "./holders.ts";
+import { noteFirstUse } from "./seniority.ts";
 
 interface ApiKeyHolder extends Holder {
   /** Milliseconds; null for a lasting key. */
@@ -16,7 +17,10 @@ export const apiKeyKind = credentialKind<ApiKeyStamp, ApiKeyHolder>({
   nouns: ["activity", "query", "vote"],
   decode: decodeApiKeyStamp,
   keyOf: ({ publicKey }) => publicKey,
-  find: findApiKeyHolder,
+  keyName: "public key",
+  find: findApiKeyHolders,
+  refuseUnknown: ({ organizationId, key: publicKey }) => fail("PUBLIC_KEY_NOT_FOUND", { organizationId, publicKey }),
+  noteFirstUse: noteFirstUse("api_keys"),
 
   async verify(stamp, body, { actor }) {
     if (curveOfCredential(actor.credential.type) !== stamp.curve) {
@@ -46,27 +50,19 @@ function curveOfCredential(type: string): string {
   return "API_KEY_CURVE_P256";
 }
 
-async function findApiKeyHolder(
-  read: Reader,
-  { organizationId, key: publicKey, reach }: CredentialLookup,
-): Promise<ApiKeyHolder> {
-  const rows = await selectApiKeyHolders(read, { organizationId, publicKey });
-  const row =
-    ownFirst(rows, organizationId) ??
-    (reach === "subOrganizations"
-      ? onlyOne(await selectSubOrganizationApiKeyHolders(read, { organizationId, publicKey }), "public key")
-      : undefined);
-  if (!row) return fail("PUBLIC_KEY_NOT_FOUND", { organizationId, publicKey });
-  const ofKey = allowlistOf(row.key_rules, row.key_on_evaluation_error);
-  const credential = { type: row.credential_type, sessionProfileId: row.session_profile_id };
-  return { ...holderOf(row, credential, ofKey), expiresAt: row.expires_at };
+async function findApiKeyHolders(read: Reader, lookup: CredentialLookup): Promise<ApiKeyHolder[]> {
+  const rows = await findHolders(read, "api_keys", lookup, selectApiKeyHolders);
+  return rows.map((row) => {
+    const ofKey = allowlistOf(row.key_rules, row.key_on_evaluation_error);
+    const credential = { type: row.credential_type, sessionProfileId: row.session_profile_id };
+    return { ...holderOf(row, credential, ofKey), expiresAt: row.expires_at };
+  });
 }
 
-type KeyLookup = { organizationId: string; publicKey: string };
-
-const apiKeyHolders = (db: Db, { publicKey }: KeyLookup) =>
+const selectApiKeyHolders = prepared<{ organizationId: string; key: string }>()((db, { organizationId, key }) =>
   selectHolders(db, "api_keys as c")
-    .where("c.public_key", "=", publicKey)
+    .where("o.id", "=", organizationId)
+    .where("c.public_key", "=", key)
     // A key's list counts only beside an enabled one of the organization; without that nothing is looked up.
     .leftJoin("ip_allowlists as k", (join) =>
       join.onRef("k.organization_id", "=", "a.organization_id").onRef("k.id", "=", "c.id"),
@@ -77,14 +73,5 @@ const apiKeyHolders = (db: Db, { publicKey }: KeyLookup) =>
       "c.session_profile_id",
       "k.rules as key_rules",
       "k.on_evaluation_error as key_on_evaluation_error",
-    ]);
-
-const selectApiKeyHolders = prepared<KeyLookup>()((db, lookup) =>
-  apiKeyHolders(db, lookup).where("o.id", "=", lookup.organizationId),
-);
-const selectSubOrganizationApiKeyHolders = prepared<KeyLookup>()((db, lookup) =>
-  apiKeyHolders(db, lookup)
-    .where("o.parent_id", "=", lookup.organizationId)
-    .whereRef("c.organization_id", "=", "o.id")
-    .limit(2),
+    ]),
 );

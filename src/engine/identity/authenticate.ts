@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { fail } from "../../kernel/errors.ts";
+import { fail, KeysteadError } from "../../kernel/errors.ts";
 import type { Reader } from "../../storage/engine.ts";
 import type { Actor, Operation, Organization } from "../operations.ts";
-import type { AnyCredentialKind, Reach, StampRecord } from "./credential-kind.ts";
+import type { AnyCredentialKind, CredentialLookup, Holder, Reach, StampRecord } from "./credential-kind.ts";
 import type { Stamp } from "./credential-kinds.ts";
 import { refuseAddress } from "./ip-allowlists.ts";
 
@@ -18,6 +18,8 @@ export interface Principal {
   actor: Actor;
   credentialKey: CredentialKey;
   stampRecord: StampRecord;
+  /** Whether the credential has never before stamped a request that names its own organization, as this one does. */
+  isFirstUse: boolean;
   /** Where the request came from, as the network layer tells it. */
   remoteAddress: string | undefined;
 }
@@ -34,23 +36,56 @@ export interface StampedBody {
 }
 
 /**
- * The user who made `stamp` over `body`, looked up in the organization of the request and then in its parent. Where the
- * request comes from is held against the allowlist of the user's own organization.
+ * The user who made `stamp` over `body`, looked up in the organization of the request, in its parent, and where it reaches
+ * that far in its sub-organizations. Where the request comes from is held against the allowlist of the user's own organization.
  *
  * @throws KeysteadError with a 401, or IP_NOT_ALLOWED
  */
 export async function authenticate(
   read: Reader,
-  { stamp: { kind, decoded }, body, organizationId, reach, remoteAddress, now }: StampedBody,
+  { stamp, body, organizationId, reach, remoteAddress, now }: StampedBody,
 ): Promise<Principal> {
+  const { kind, decoded } = stamp;
   const lookup = { organizationId, key: kind.keyOf(decoded), reach };
-  const found = await kind.find(read, lookup);
-  await kind.verify(decoded, body, found);
-  kind.refuseLapsed(found, lookup, now);
-  const { organization, actor, allowlists } = found;
+  const found = await holderBehind(stamp, body, await kind.find(read, lookup), lookup, now);
+  const { organization, actor, allowlists, hasActed } = found;
   refuseAddress(allowlists, actor.organizationId, remoteAddress);
   const credentialKey = { kind, key: lookup.key };
-  return { organization, actor, credentialKey, stampRecord: kind.recordOf(decoded, found), remoteAddress };
+  const stampRecord = kind.recordOf(decoded, found);
+  const isFirstUse = !hasActed && actor.organizationId === organizationId;
+  return { organization, actor, credentialKey, stampRecord, isFirstUse, remoteAddress };
+}
+
+/**
+ * Who of the holders made the stamp. One who cannot have made it, because what they registered has another public key or has
+ * expired, stands in nobody's way.
+ *
+ * @throws KeysteadError with a 401 where it is nobody, or more than one of the same rank
+ */
+async function holderBehind(
+  { kind, decoded }: Stamp,
+  body: Uint8Array,
+  holders: readonly Holder[],
+  lookup: CredentialLookup,
+  now: number,
+): Promise<Holder> {
+  let meant: Holder | undefined;
+  let refusal: KeysteadError | undefined;
+  for (const holder of holders) {
+    if (meant && holder.rank > meant.rank) break;
+    try {
+      await kind.verify(decoded, body, holder);
+      kind.refuseLapsed(holder, lookup, now);
+    } catch (error) {
+      if (!(error instanceof KeysteadError)) throw error;
+      refusal ??= error;
+      continue;
+    }
+    if (meant) fail("CREDENTIAL_AMBIGUOUS", { kind: kind.keyName });
+    meant = holder;
+  }
+  if (meant) return meant;
+  throw refusal ?? kind.refuseUnknown(lookup);
 }
 
 /**
@@ -62,7 +97,9 @@ export async function authenticate(
 export async function reload(read: Reader, principal: Principal, now: number): Promise<Principal> {
   const { kind, key } = principal.credentialKey;
   const lookup = { organizationId: principal.organization.id, key, reach: "organization" } as const;
-  const found = await kind.find(read, lookup);
+  const { id } = principal.actor.credential;
+  const found = (await kind.find(read, lookup)).find(({ actor }) => actor.credential.id === id);
+  if (!found) return kind.refuseUnknown(lookup);
   kind.refuseLapsed(found, lookup, now);
   const { organization, actor, allowlists } = found;
   refuseAddress(allowlists, actor.organizationId, principal.remoteAddress);

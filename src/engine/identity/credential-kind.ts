@@ -1,4 +1,4 @@
-import type { Reader } from "../../storage/engine.ts";
+import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { Actor, Operation, Organization } from "../operations.ts";
 import type { Allowlists } from "./ip-allowlists.ts";
 
@@ -20,6 +20,10 @@ export interface Holder {
   actor: Actor;
   /** What its own organization says of where the credential may be used. */
   allowlists: Allowlists;
+  /** Of several holders those of the lowest rank are meant. */
+  rank: number;
+  /** Whether the credential has stamped a request that names its own organization. */
+  hasActed: boolean;
 }
 
 /** How a vote remembers the stamp it came with. */
@@ -40,13 +44,19 @@ export interface CredentialKind<Stamp = never, Found extends Holder = never> {
   /** @throws KeysteadError with a 401 for a stamp that is malformed; nothing is verified yet */
   decode(header: string): Stamp;
   keyOf(stamp: Stamp): string;
-  /** @throws KeysteadError with a 401 where nobody has it, or several do */
-  find(read: Reader, lookup: CredentialLookup): Promise<Found>;
+  /** Everybody who has it, in the order of their ranks: anybody may register what is somebody else's. */
+  find(read: Reader, lookup: CredentialLookup): Promise<Found[]>;
+  /** @throws KeysteadError with a 401: nobody has it */
+  refuseUnknown(lookup: CredentialLookup): never;
   /** @throws KeysteadError with a 401 unless the holder made the stamp over these bytes */
   verify(stamp: Stamp, body: Uint8Array, found: Found): Promise<void>;
   /** What may have changed since it was issued, such as its expiry: asked at every look. `now` is in milliseconds. */
   refuseLapsed(found: Found, lookup: CredentialLookup, now: number): void;
   recordOf(stamp: Stamp, found: Found): StampRecord;
+  /** What the look-up goes by, as an error names it. */
+  keyName: string;
+  /** Notes the first request of a credential that names its own organization. */
+  noteFirstUse(tx: Transactor, use: { organizationId: string; id: string; now: number }): Promise<unknown>;
 }
 
 /** Any kind; what it decodes and finds is for itself alone. */

@@ -1,8 +1,10 @@
 import type { Kysely } from "kysely";
-import { fail } from "../../kernel/errors.ts";
+import { MAX_HOLDERS } from "../../kernel/limits.ts";
+import type { Reader } from "../../storage/engine.ts";
 import type { Schema } from "../../storage/schema.ts";
-import type { Holder } from "./credential-kind.ts";
+import type { CredentialLookup, Holder } from "./credential-kind.ts";
 import type { Allowlist } from "./ip-allowlists.ts";
+import { type CredentialTable, hasActed, rankOf, subOrganizationsKnowing } from "./seniority.ts";
 
 /** The look-up of who holds a credential, as far as it is the same for every kind. */
 
@@ -15,6 +17,7 @@ export interface HolderRow {
   policies_version: number;
   actor_organization_id: string;
   credential_id: string;
+  seniority: number;
   user_id: string;
   user_name: string;
   mfa_policies: number;
@@ -38,6 +41,7 @@ const holderColumns = [
   "o.policies_version",
   "c.organization_id as actor_organization_id",
   "c.id as credential_id",
+  "c.seniority",
   "u.id as user_id",
   "u.name as user_name",
   "u.mfa_policies",
@@ -73,16 +77,33 @@ export const selectHolders = (db: Db, credentials: "api_keys as c" | "authentica
     )
     .select([...holderColumns]);
 
-/** The same key in both: the sub-organization's user wins. */
-export const ownFirst = <Row extends { actor_organization_id: string }>(
-  rows: Row[],
-  organizationId: string,
-): Row | undefined => rows.find((row) => row.actor_organization_id === organizationId) ?? rows[0];
+/** A row, and how strong its claim is among those that the same credential finds. */
+export type Ranked<Row> = Row & { rank: number };
 
-/** A credential that several sub-organizations know does not tell which of them is meant. */
-export function onlyOne<Row>(rows: Row[], kind: string): Row | undefined {
-  if (rows.length > 1) fail("CREDENTIAL_AMBIGUOUS", { kind });
-  return rows[0];
+/**
+ * Everybody who holds the credential: in the organization, before its parent, and where neither knows it, in its
+ * sub-organizations, as far as it reaches.
+ */
+export async function findHolders<Row extends HolderRow>(
+  read: Reader,
+  table: CredentialTable,
+  { organizationId, key, reach }: CredentialLookup,
+  select: (read: Reader, lookup: { organizationId: string; key: string }) => Promise<Row[]>,
+): Promise<Ranked<Row>[]> {
+  const rows = await select(read, { organizationId, key });
+  if (rows.length > 0 || reach === "organization") {
+    const isOfParent = (row: Row) => Number(row.actor_organization_id !== organizationId);
+    return rows.map((row) => ({ ...row, rank: isOfParent(row) })).sort((one, other) => one.rank - other.rank);
+  }
+  const knowing = await subOrganizationsKnowing(read, table, key, organizationId, { limit: MAX_HOLDERS });
+  const found = await Promise.all(
+    knowing.map(async ({ organizationId: id, seniority }) => {
+      const rows = await select(read, { organizationId: id, key });
+      const own = rows.filter((row) => row.actor_organization_id === id);
+      return own.map((row) => ({ ...row, rank: rankOf(seniority) }));
+    }),
+  );
+  return found.flat();
 }
 
 export const allowlistOf = (
@@ -91,11 +112,13 @@ export const allowlistOf = (
 ): Allowlist | undefined => (rules === null || onEvaluationError === null ? undefined : { rules, onEvaluationError });
 
 export function holderOf(
-  row: HolderRow,
+  row: Ranked<HolderRow>,
   { type, sessionProfileId }: { type: string; sessionProfileId: string | null },
   ofKey?: Allowlist,
 ): Holder {
   return {
+    rank: row.rank,
+    hasActed: hasActed(row.seniority),
     allowlists: { ofOrganization: allowlistOf(row.allowlist_rules, row.allowlist_on_evaluation_error), ofKey },
     organization: {
       id: row.organization_id,

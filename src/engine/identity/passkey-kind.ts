@@ -5,7 +5,8 @@ import { fail } from "../../kernel/errors.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import { type CredentialLookup, credentialKind, type Holder } from "./credential-kind.ts";
-import { type Db, holderOf, onlyOne, ownFirst, selectHolders } from "./holders.ts";
+import { findHolders, holderOf, selectHolders } from "./holders.ts";
+import { noteFirstUse } from "./seniority.ts";
 
 interface PasskeyHolder extends Holder {
   /** COSE_Key bytes (RFC 9052). */
@@ -21,7 +22,10 @@ export const passkeyKind = credentialKind<WebAuthnStamp, PasskeyHolder>({
   nouns: ["activity", "query", "vote"],
   decode: decodeWebAuthnStamp,
   keyOf: ({ credentialId }) => credentialId,
-  find: findPasskeyHolder,
+  keyName: "credential ID",
+  find: findPasskeyHolders,
+  refuseUnknown: ({ organizationId, key }) => fail("CREDENTIAL_NOT_FOUND", { organizationId, credentialId: key }),
+  noteFirstUse: noteFirstUse("authenticators"),
   verify: (stamp, body, { publicKey, rpIdHash, allowedOrigins }) =>
     verifyWebAuthnStamp(stamp, body, { publicKey, rpIdHash, allowedOrigins }),
   // It lasts until it is deleted.
@@ -37,31 +41,21 @@ export const passkeyKind = credentialKind<WebAuthnStamp, PasskeyHolder>({
   }),
 });
 
-async function findPasskeyHolder(
-  read: Reader,
-  { organizationId, key: credentialId, reach }: CredentialLookup,
-): Promise<PasskeyHolder> {
-  const rows = await selectPasskeyHolders(read, { organizationId, credentialId });
-  const row =
-    ownFirst(rows, organizationId) ??
-    (reach === "subOrganizations"
-      ? onlyOne(await selectSubOrganizationPasskeyHolders(read, { organizationId, credentialId }), "credential ID")
-      : undefined);
-  if (!row) return fail("CREDENTIAL_NOT_FOUND", { organizationId, credentialId });
-  return {
+async function findPasskeyHolders(read: Reader, lookup: CredentialLookup): Promise<PasskeyHolder[]> {
+  const rows = await findHolders(read, "authenticators", lookup, selectPasskeyHolders);
+  return rows.map((row) => ({
     ...holderOf(row, { type: "CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR", sessionProfileId: null }),
     publicKey: Buffer.from(row.public_key),
     rpIdHash: Buffer.from(row.rp_id_hash),
     // A rule that cannot be read allows nothing.
     allowedOrigins: row.origins_rule === null ? undefined : (parseOrigins(row.allowed_origins ?? "") ?? []),
-  };
+  }));
 }
 
-type IdLookup = { organizationId: string; credentialId: string };
-
-const passkeyHolders = (db: Db, { credentialId }: IdLookup) =>
+const selectPasskeyHolders = prepared<{ organizationId: string; key: string }>()((db, { organizationId, key }) =>
   selectHolders(db, "authenticators as c")
-    .where(sql.ref("c.credential_id"), "=", credentialId)
+    .where("o.id", "=", organizationId)
+    .where(sql.ref("c.credential_id"), "=", key)
     // A parent's rule on origins holds for its sub-organizations.
     .leftJoin("organization_features as f", (join) =>
       join
@@ -73,14 +67,5 @@ const passkeyHolders = (db: Db, { credentialId }: IdLookup) =>
       sql.ref<Uint8Array>("c.rp_id_hash").as("rp_id_hash"),
       "f.name as origins_rule",
       "f.value as allowed_origins",
-    ]);
-
-const selectPasskeyHolders = prepared<IdLookup>()((db, lookup) =>
-  passkeyHolders(db, lookup).where("o.id", "=", lookup.organizationId),
-);
-const selectSubOrganizationPasskeyHolders = prepared<IdLookup>()((db, lookup) =>
-  passkeyHolders(db, lookup)
-    .where("o.parent_id", "=", lookup.organizationId)
-    .whereRef("c.organization_id", "=", "o.id")
-    .limit(2),
+    ]),
 );

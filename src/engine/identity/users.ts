@@ -1,4 +1,6 @@
 import { type Static, Type } from "typebox";
+import { MAX_CACHED_USER_BYTES, MAX_CACHED_USERS } from "../../kernel/limits.ts";
+import { recentlyUsed } from "../../kernel/recently-used.ts";
 import { isTransactor, type Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import { OneOf, Timestamp, timestampOf } from "../fields.ts";
@@ -178,12 +180,14 @@ type ApiKeyRow = Awaited<ReturnType<typeof findApiKeys>>[number];
 type MfaPolicyRow = Awaited<ReturnType<typeof findMfaPolicies>>[number];
 type AuthenticatorRow = Awaited<ReturnType<typeof findAuthenticators>>[number];
 
-const MAX_CACHED = 10_000;
-/**
- * Rendered users under their version: the version is read afresh each time, so another process's change shows at once. A
- * user is there while it is still being read, so that requests that were committed together read it once.
- */
-const cache = new Map<string, { version: number; user: Promise<User> }>();
+/** Rendered users under their version: the version is read afresh each time, so another process's change shows at once. */
+const cache = recentlyUsed<{ version: number; user: User }>({
+  entries: MAX_CACHED_USERS,
+  bytes: MAX_CACHED_USER_BYTES,
+  sizeOf: ({ user }) => Buffer.byteLength(JSON.stringify(user)),
+});
+/** Users that are being read: requests that were committed together read one once. */
+const reading = new Map<string, { version: number; user: Promise<User> }>();
 
 /** The user as it is now, or undefined if there is none. */
 export async function loadUser(reader: Reader, organizationId: string, userId: string): Promise<User | undefined> {
@@ -191,10 +195,8 @@ export async function loadUser(reader: Reader, organizationId: string, userId: s
   if (!row) return undefined;
   const cached = cache.get(userId);
   if (cached?.version === row.version) return cached.user;
-  const user = readUser(reader, row);
   // What a transaction sees may never be committed, and its version then means something else.
-  if (!isTransactor(reader)) remember(userId, row.version, user);
-  return user;
+  return isTransactor(reader) ? readUser(reader, row) : readOnce(reader, row);
 }
 
 /** All users of an organization, in the order in which they were made. */
@@ -204,12 +206,23 @@ export async function loadUsers(reader: Reader, organizationId: string): Promise
   return users.filter((user) => user !== undefined);
 }
 
-function remember(userId: string, version: number, user: Promise<User>): void {
-  if (cache.size >= MAX_CACHED) cache.clear();
-  cache.set(userId, { version, user });
-  user.catch(() => {
-    if (cache.get(userId)?.user === user) cache.delete(userId);
-  });
+function readOnce(reader: Reader, row: UserRow): Promise<User> {
+  const { id, version } = row;
+  const open = reading.get(id);
+  if (open?.version === version) return open.user;
+  const entry = { version, user: readAndRemember() };
+  reading.set(id, entry);
+  return entry.user;
+
+  async function readAndRemember(): Promise<User> {
+    try {
+      const user = await readUser(reader, row);
+      cache.set(id, { version, user });
+      return user;
+    } finally {
+      if (reading.get(id) === entry) reading.delete(id);
+    }
+  }
 }
 
 async function readUser(reader: Reader, row: UserRow): Promise<User> {

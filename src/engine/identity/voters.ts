@@ -1,7 +1,7 @@
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
-import type { VoteRecord } from "../activities/records.ts";
-import type { Actor } from "../operations.ts";
+import { shownBy, type VoteRecord } from "../activities/records.ts";
+import type { Actor, ShownCredential } from "../operations.ts";
 
 const selectVoter = prepared<{ organizationId: string; userId: string }>()((db, { organizationId, userId }) =>
   db
@@ -29,17 +29,17 @@ export async function findVoter(read: Reader, organizationId: string, userId: st
   );
 }
 
-/** The users behind approvals who still exist, with the keys they approved with. */
+/** The users behind approvals who still exist, with the credentials they approved with. */
 export async function findApprovers(
   read: Reader,
   organizationId: string,
   votes: readonly VoteRecord[],
-): Promise<{ actor: Actor; publicKey: string }[]> {
+): Promise<{ actor: Actor; credential: ShownCredential }[]> {
   const approvals = votes.filter(({ selection }) => selection === "VOTE_SELECTION_APPROVED");
   const found = [];
-  for (const { userId, publicKey } of approvals) {
-    const actor = await findVoter(read, organizationId, userId);
-    if (actor) found.push({ actor, publicKey });
+  for (const vote of approvals) {
+    const actor = await findVoter(read, organizationId, vote.userId);
+    if (actor) found.push({ actor, credential: shownBy(vote) });
   }
   return found;
 }

@@ -123,7 +123,10 @@ function decisionContextOf({ record, facts, evaluations }: Execution): unknown {
     governedBy: subject.governedBy,
     ...(subject.governedBy === "policies" ? { resource: subject.resource, action: subject.action } : {}),
     submitterId: submitter.userId,
-    approvals: approvals.map(({ actor, publicKeys }) => ({ userId: actor.userId, publicKeys: [...publicKeys].sort() })),
+    approvals: approvals.map(({ actor, credentials }) => ({
+      userId: actor.userId,
+      publicKeys: credentials.map(({ publicKey }) => publicKey).sort(),
+    })),
     policyEvaluations: evaluations,
     timestampMs: String(now),
   };
@@ -146,7 +149,9 @@ async function approvalsOf(
 ): Promise<PolicyOutcome["userRequestApprovals"]> {
   const nameOf = (userId: string, publicKey: string) => `${userId} ${publicKey}`;
   const counted = new Set(
-    facts.approvals.flatMap(({ actor, publicKeys }) => publicKeys.map((publicKey) => nameOf(actor.userId, publicKey))),
+    facts.approvals.flatMap(({ actor, credentials }) =>
+      credentials.map(({ publicKey }) => nameOf(actor.userId, publicKey)),
+    ),
   );
   const stamps = new Map<string, Stamp>();
   for (const one of [...(isNew ? [] : await storedStamps(read, record, facts.now)), stamp]) {

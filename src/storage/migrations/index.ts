@@ -12,9 +12,10 @@ import { up as importsAndSecrets } from "./0009-imports-and-secrets.ts";
 import { up as appProofs } from "./0010-app-proofs.ts";
 import { up as policyLists } from "./0011-policy-lists.ts";
 import { up as tagsOfMembers } from "./0012-tags-of-members.ts";
-import { up as plans } from "./0014-plans.ts";
-import { up as jobSecrets } from "./0016-job-secrets.ts";
-import { up as assertions } from "./0017-assertions.ts";
+import { up as plans } from "./0013-plans.ts";
+import { up as usesAndRevocations } from "./0014-uses-and-revocations.ts";
+import { up as jobSecrets } from "./0015-job-secrets.ts";
+import { up as assertions } from "./0016-assertions.ts";
 
 /** Append-only: a released migration is never edited. The name is what the database remembers. */
 export const migrations: Record<string, { up: (db: Kysely<unknown>, engine: Engine) => Promise<void> }> = {
@@ -30,7 +31,8 @@ export const migrations: Record<string, { up: (db: Kysely<unknown>, engine: Engi
   "0010-app-proofs": { up: appProofs },
   "0011-policy-lists": { up: policyLists },
   "0012-tags-of-members": { up: tagsOfMembers },
-  "0014-plans": { up: plans },
-  "0016-job-secrets": { up: jobSecrets },
-  "0017-assertions": { up: assertions },
+  "0013-plans": { up: plans },
+  "0014-uses-and-revocations": { up: usesAndRevocations },
+  "0015-job-secrets": { up: jobSecrets },
+  "0016-assertions": { up: assertions },
 };

@@ -1,0 +1,43 @@
+import { fail } from "../kernel/errors.ts";
+import type { Transactor } from "../storage/engine.ts";
+import type { OwnedTable } from "./operations.ts";
+
+/** How many of a thing there may be. */
+
+export interface Quota {
+  /** The things, as the error names them. */
+  kind: string;
+  limit: number;
+  /** Whether each user has this quota, and not the organization as a whole. */
+  perUser?: true;
+}
+
+/** The rows that count against a quota: those in which every column has this value. */
+interface Counted {
+  organization_id: string;
+  [column: string]: string;
+}
+
+/**
+ * Asked after the rows were added, in the transaction that adds them: it is undone if they are too many.
+ *
+ * @throws KeysteadError QUOTA_EXCEEDED, or USER_QUOTA_EXCEEDED
+ */
+export async function enforceQuota(
+  tx: Transactor,
+  { table, ...quota }: Quota & { table: OwnedTable },
+  counted: Counted,
+): Promise<void> {
+  // One of many tables of one shape; what is asked of them is told by the names of the columns.
+  let rows = tx.selectFrom(table as "users").select((eb) => eb.fn.countAll<number>().as("count"));
+  for (const [column, value] of Object.entries(counted)) {
+    rows = rows.where(column as "id", "=", value);
+  }
+  const { count } = await rows.executeTakeFirstOrThrow();
+  refuseExcess(count, quota);
+}
+
+/** @throws KeysteadError QUOTA_EXCEEDED, or USER_QUOTA_EXCEEDED */
+export function refuseExcess(count: number, { kind, limit, perUser }: Quota): void {
+  if (count > limit) fail(perUser ? "USER_QUOTA_EXCEEDED" : "QUOTA_EXCEEDED", { kind, limit });
+}
