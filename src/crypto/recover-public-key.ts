@@ -1,4 +1,4 @@
-import secp256k1 from "secp256k1";
+import { secp256k1 } from "./secp256k1.ts";
 
 /**
  * The 33 bytes of the compressed secp256k1 public key whose signature this is (SEC 1, section 4.1.6).
