@@ -7,17 +7,11 @@ import type { FactsOf, Program } from "./compile.ts";
 import { type ConsensusOutlook, consensusOutlook } from "./consensus.ts";
 import { PolicyError } from "./errors.ts";
 import type { ConditionFacts } from "./facts.ts";
+import type { Policy, PolicyFault } from "./policy.ts";
 import { type Columns, isSettled, type Value, type ValueMemory } from "./remembered-values.ts";
 import type { Scope } from "./schema.ts";
 
-/** A policy as it is stored. An expression that is absent or empty holds always. */
-export interface Policy {
-  policyId: string;
-  effect: "EFFECT_ALLOW" | "EFFECT_DENY";
-  consensus?: string | undefined;
-  condition?: string | undefined;
-  time?: string | undefined;
-}
+export type { Policy, PolicyFault };
 
 /** What a decision is made on. Properties may be getters; `voters` is read only where a consensus is short of approvals. */
 export interface DecisionRequest {
@@ -55,17 +49,6 @@ export interface PolicyEvaluation {
   values: { [S in Scope]?: boolean };
   /** Where an allowing policy's condition holds and its consensus does not. */
   outlook?: ConsensusOutlook;
-}
-
-/** Why a policy cannot be evaluated. */
-export interface PolicyFault {
-  scope: Scope;
-  cause: PolicyError;
-  /**
-   * Of a denial: the roots that it asks for and the activity does not have (`bitcoin.tx`, `private_key`), where they are all
-   * that is wrong. It is not about such an activity, and denies nothing.
-   */
-  absentRoots?: readonly string[];
 }
 
 export interface Decision {

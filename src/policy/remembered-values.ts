@@ -1,9 +1,10 @@
 import { MAX_REMEMBERED_COLUMNS } from "../kernel/limits.ts";
 import { type RecentlyUsed, recentlyUsed } from "../kernel/recently-used.ts";
+import type { Approval } from "./approvals.ts";
 import type { Program } from "./compile.ts";
-import type { DecisionRequest, Policy, PolicyFault } from "./decision.ts";
 import { PolicyError } from "./errors.ts";
 import type { ConditionFacts } from "./facts.ts";
+import type { Policy, PolicyFault } from "./policy.ts";
 import { type TypedNode, typedPartsOf } from "./typed-tree.ts";
 
 /**
@@ -33,7 +34,7 @@ export interface ValueMemory {
    * The columns that hold for a request; a decision adds to them. Policies, users and credentials are known again as the
    * objects they are, so whoever changes one makes another object of it.
    */
-  columnsOf(request: Pick<DecisionRequest, "policies" | "facts" | "approvals">): Columns;
+  columnsOf(request: { policies: readonly Policy[]; facts: ConditionFacts; approvals: readonly Approval[] }): Columns;
 }
 
 interface ListMemory {
