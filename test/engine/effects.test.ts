@@ -311,5 +311,5 @@ it("an operation that does nothing is no operation", () => {
     result: Type.Object({}),
     subject: () => ({ governedBy: "rootQuorum" as const }),
   };
-  assert.throws(() => activity(nothing), /nothing does nothing: it has neither `run` nor `effect`/);
+  assert.throws(() => activity(nothing), /nothing must declare either `change` with `answer`, or `run`/);
 });
