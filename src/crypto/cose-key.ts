@@ -36,7 +36,7 @@ const MAX_MODULUS_BITS = 8192;
 const MAX_EXPONENT_BYTES = 8;
 
 const CACHED_KEYS = 10_000;
-const cache = recentlyUsed<CosePublicKey>(CACHED_KEYS);
+const cache = recentlyUsed<CosePublicKey>({ entries: CACHED_KEYS });
 
 /**
  * A passkey's COSE_Key (WebAuthn Level 3, section 6.5.1.1): exactly the required parameters of an ES256 key on P-256 with

@@ -10,7 +10,7 @@ const COMPRESSED_POINT = /^0[23][0-9a-f]{64}$/;
 const ED25519_POINT = /^[0-9a-f]{64}$/;
 const CACHED_KEYS = 10_000;
 
-const cache = recentlyUsed<KeyObject>(CACHED_KEYS);
+const cache = recentlyUsed<KeyObject>({ entries: CACHED_KEYS });
 
 /**
  * The public key that a credential names: 33 bytes of a compressed point (SEC 1 section 2.3.3) for the EC curves, 32 bytes

@@ -4,7 +4,7 @@ import { recentlyUsed } from "./recently-used.ts";
 
 test("each value that is kept no longer is handed over, once", () => {
   const gone: string[] = [];
-  const keys = recentlyUsed<string>(2, (value) => void gone.push(value));
+  const keys = recentlyUsed<string>({ entries: 2, dispose: (value) => void gone.push(value) });
   keys.set("a", "first a");
   keys.set("a", "second a");
   keys.set("b", "b");
@@ -20,7 +20,7 @@ test("each value that is kept no longer is handed over, once", () => {
 });
 
 test("at capacity the entry unused for longest is forgotten", () => {
-  const keys = recentlyUsed<number>(3);
+  const keys = recentlyUsed<number>({ entries: 3 });
   keys.set("a", 1);
   keys.set("b", 2);
   keys.set("c", 3);
@@ -35,4 +35,28 @@ test("at capacity the entry unused for longest is forgotten", () => {
   keys.forget("a");
   keys.forget("never there");
   assert.deepEqual([keys.get("a"), keys.size()], [undefined, 2]);
+});
+
+test("values are bounded by their bytes together, and one that is too large alone is not kept", () => {
+  const gone: string[] = [];
+  const texts = recentlyUsed<string>({
+    entries: 100,
+    bytes: 10,
+    sizeOf: (value, key) => value.length + key.length,
+    dispose: (value) => void gone.push(value),
+  });
+  texts.set("a", "1234");
+  texts.set("b", "567");
+  assert.deepEqual([texts.size(), texts.bytes()], [2, 9]);
+  assert.equal(texts.get("a"), "1234");
+  texts.set("c", "89");
+  assert.deepEqual([texts.get("a"), texts.get("b"), texts.get("c")], ["1234", undefined, "89"]);
+  assert.deepEqual(gone, ["567"]);
+  texts.set("c", "0123456789");
+  assert.deepEqual([texts.get("a"), texts.get("c"), texts.bytes()], ["1234", undefined, 5]);
+  assert.deepEqual(gone, ["567", "89", "0123456789"]);
+  texts.set("d", "012345678");
+  assert.deepEqual([texts.get("a"), texts.get("d"), texts.bytes()], [undefined, "012345678", 10]);
+  texts.clear();
+  assert.deepEqual([texts.size(), texts.bytes()], [0, 0]);
 });

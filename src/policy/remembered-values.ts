@@ -32,7 +32,7 @@ export interface ValueMemory {
 }
 
 export function createValueMemory(maxColumns = MAX_REMEMBERED_VALUES): ValueMemory {
-  const columns = recentlyUsed<Column>(maxColumns);
+  const columns = recentlyUsed<Column>({ entries: maxColumns });
   const numbers = new WeakMap<object, number>();
   let lastNumber = 0;
   const numberOf = (object: object): number => {

@@ -13,8 +13,8 @@ import { findInterface } from "../smart-contract-interfaces/store.ts";
 /** What the stored interfaces of contracts and programs make of a transaction's calls. */
 
 const REMEMBERED = 200;
-const contracts = recentlyUsed<ContractInterface>(REMEMBERED);
-const programs = recentlyUsed<ProgramInterface>(REMEMBERED);
+const contracts = recentlyUsed<ContractInterface>({ entries: REMEMBERED });
+const programs = recentlyUsed<ProgramInterface>({ entries: REMEMBERED });
 
 /** The call that `data` is by the interface that the organization stored for `to`, if there is one and it fits. */
 export async function callOf(

@@ -44,7 +44,7 @@ export interface VoteEvaluations {
 }
 
 /** Lists that are known to be committed. */
-const committed = recentlyUsed<true>(MAX_REMEMBERED_POLICY_LISTS);
+const committed = recentlyUsed<true>({ entries: MAX_REMEMBERED_POLICY_LISTS });
 const keyOf = ({ organizationId, id }: PolicyListRef): string => `${organizationId} ${id}`;
 
 /** Stores what the policies came to when a vote was cast; resolves to the list to be told of after the commit. */

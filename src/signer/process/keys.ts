@@ -38,7 +38,7 @@ export function publicKeyOf(curve: Curve, secret: Uint8Array): string {
 }
 
 const REMEMBERED_POINTS = 10_000;
-const points = recentlyUsed<Uint8Array>(REMEMBERED_POINTS);
+const points = recentlyUsed<Uint8Array>({ entries: REMEMBERED_POINTS });
 
 /**
  * Whether the public point of an EC key passes `check`. The point is no secret, and making it costs as much as signing, so

@@ -21,9 +21,12 @@ export interface SecretCacheOptions {
 
 export function secretCache({ entries, lifetimeMs }: SecretCacheOptions): SecretCache {
   if (entries === 0 || lifetimeMs === 0) return { obtain: (_name, make) => make(), clear() {} };
-  const known = recentlyUsed<{ secret: Uint8Array; timer: NodeJS.Timeout }>(entries, ({ secret, timer }) => {
-    clearTimeout(timer);
-    wipe(secret);
+  const known = recentlyUsed<{ secret: Uint8Array; timer: NodeJS.Timeout }>({
+    entries,
+    dispose({ secret, timer }) {
+      clearTimeout(timer);
+      wipe(secret);
+    },
   });
   return {
     obtain(name, make) {
