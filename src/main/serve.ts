@@ -72,7 +72,7 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
       database,
       signer,
       clock,
-      observer: { onChange: announceActivity, onNewJobs: () => worker.wake() },
+      observer: { onChange: announceActivity },
       environment: { outboundPolicy: { allowPrivateNetworks } },
     });
     // Port 0 is known only after listening, and the document names the URL: the server is told it where it is asked.

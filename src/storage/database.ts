@@ -15,7 +15,7 @@ import type pg from "pg";
 import { COMMIT_DEADLINE_MS } from "../kernel/limits.ts";
 import type { Connection, Engine, Reader, Transactor } from "./engine.ts";
 import { DatabaseFailure, translate } from "./failure.ts";
-import { GroupCommit, type OpenTransaction } from "./group-commit.ts";
+import { type AfterCommit, GroupCommit, type OpenTransaction } from "./group-commit.ts";
 import { migrations } from "./migrations/index.ts";
 import { openPostgres, PostgresConnection } from "./postgres.ts";
 import type { Schema } from "./schema.ts";
@@ -61,23 +61,25 @@ function sqliteDatabase(file: string): Database {
   const reader = inMemory ? writer : openSqlite(file);
   const turns = inMemory ? createTurns() : noTurns;
   const kysely = kyselyOn("sqlite", async () => writer);
-  const commits = new GroupCommit({ lanes: 1, scopes: "together", begin: () => beginSqlite(writer, kysely, turns) });
   const takeReader = async () => {
     await turns.take();
     return reader;
   };
   const readKysely = kyselyOn("sqlite", takeReader, turns.giveBack);
+  const read: Reader = {
+    engine: "sqlite",
+    selectFrom: readKysely.selectFrom.bind(readKysely) as Reader["selectFrom"],
+    all: async (query) => {
+      if (!inMemory) return reader.all(query.sql, query.parameters);
+      await turns.take();
+      return reader.all<never>(query.sql, query.parameters).finally(turns.giveBack);
+    },
+  };
+  const begin = () => beginSqlite(writer, kysely, turns, read);
+  const commits = new GroupCommit({ lanes: 1, scopes: "together", begin });
   return {
     engine: "sqlite",
-    read: {
-      engine: "sqlite",
-      selectFrom: readKysely.selectFrom.bind(readKysely) as Reader["selectFrom"],
-      all: async (query) => {
-        if (!inMemory) return reader.all(query.sql, query.parameters);
-        await turns.take();
-        return reader.all<never>(query.sql, query.parameters).finally(turns.giveBack);
-      },
-    },
+    read,
     transact: (scope, work) => commits.run(scope, work),
     migrate: () => migrate(kysely, "sqlite"),
     isEmpty: async () => {
@@ -123,6 +125,7 @@ async function beginSqlite(
   connection: SqliteConnection,
   kysely: Kysely<Schema>,
   turns: Turns,
+  committed: Reader,
 ): Promise<OpenTransaction> {
   await turns.take();
   try {
@@ -150,7 +153,7 @@ async function beginSqlite(
         turns.giveBack();
       }
     },
-    transactor: () => transactorOn("sqlite", connection, kysely),
+    transactor: () => transactorOn("sqlite", connection, kysely, committed),
   };
 }
 
@@ -162,18 +165,16 @@ function postgresDatabase(url: string, onError: (error: Error) => void): Databas
   const pool = openPostgres({ url, maxConnections, statementTimeoutMs: COMMIT_DEADLINE_MS, onError });
   const shared = new PostgresConnection(pool);
   const kysely = kyselyOn("postgres", async () => shared);
-  const commits = new GroupCommit({
-    lanes: POSTGRES_LANES,
-    scopes: "exclusive",
-    begin: (scope) => beginPostgres(pool, scope),
-  });
+  const read: Reader = {
+    engine: "postgres",
+    selectFrom: kysely.selectFrom.bind(kysely) as Reader["selectFrom"],
+    all: (query) => shared.all(query.sql, query.parameters),
+  };
+  const begin = (scope: string | undefined) => beginPostgres(pool, scope, read);
+  const commits = new GroupCommit({ lanes: POSTGRES_LANES, scopes: "exclusive", begin });
   return {
     engine: "postgres",
-    read: {
-      engine: "postgres",
-      selectFrom: kysely.selectFrom.bind(kysely) as Reader["selectFrom"],
-      all: (query) => shared.all(query.sql, query.parameters),
-    },
+    read,
     transact: (scope, work) => commits.run(scope, work),
     migrate: () => migratePostgres(url, onError),
     isEmpty: async () => {
@@ -190,7 +191,7 @@ function postgresDatabase(url: string, onError: (error: Error) => void): Databas
 
 const LOCK_SCOPE = "select pg_advisory_xact_lock(hashtextextended($1, 0))";
 
-async function beginPostgres(pool: pg.Pool, scope: string | undefined): Promise<OpenTransaction> {
+async function beginPostgres(pool: pg.Pool, scope: string | undefined, committed: Reader): Promise<OpenTransaction> {
   const client = await pool.connect().catch((error: unknown) => {
     throw translate(error);
   });
@@ -247,7 +248,7 @@ async function beginPostgres(pool: pg.Pool, scope: string | undefined): Promise<
       );
       giveBack(!clean);
     },
-    transactor: () => transactorOn("postgres", connection, kysely),
+    transactor: () => transactorOn("postgres", connection, kysely, committed),
   };
 }
 
@@ -255,8 +256,10 @@ function transactorOn(
   engine: Engine,
   connection: Connection,
   kysely: Kysely<Schema>,
-): { tx: Transactor; end: () => void } {
+  committed: Reader,
+): ReturnType<OpenTransaction["transactor"]> {
   let open = true;
+  const afterCommit: AfterCommit[] = [];
   const whileOpen = <F extends (...args: never[]) => unknown>(method: F): F =>
     ((...args: never[]) => {
       if (!open) throw new Error("this transaction has ended");
@@ -271,9 +274,12 @@ function transactorOn(
     all: whileOpen((query: { sql: string; parameters: readonly unknown[] }) =>
       connection.all(query.sql, query.parameters),
     ) as Transactor["all"],
+    committed,
+    afterCommit: whileOpen((follow: AfterCommit) => void afterCommit.push(follow)) as Transactor["afterCommit"],
   };
   return {
     tx,
+    afterCommit,
     end: () => {
       open = false;
     },

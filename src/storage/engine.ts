@@ -20,6 +20,10 @@ export interface Transactor extends Reader {
   readonly insertInto: Kysely<Schema>["insertInto"];
   readonly updateTable: Kysely<Schema>["updateTable"];
   readonly deleteFrom: Kysely<Schema>["deleteFrom"];
+  /** The committed state of the same database. */
+  readonly committed: Reader;
+  /** Has `follow` called once the commit is durable, and never if it fails. It must not throw. */
+  afterCommit(follow: () => void): void;
 }
 
 /** Whether `reader` reads inside a transaction, and so what may never be committed. */

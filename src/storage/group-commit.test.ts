@@ -44,8 +44,10 @@ class Recorder {
         const use = () => {
           if (ended) throw new Error("this transaction has ended");
         };
+        const afterCommit: (() => void)[] = [];
         return {
-          tx: { use } as unknown as Transactor,
+          tx: { use, afterCommit: (follow: () => void) => afterCommit.push(follow) } as unknown as Transactor,
+          afterCommit,
           end: () => {
             ended = true;
           },
@@ -81,6 +83,31 @@ describe("group commit", () => {
     assert.deepEqual(values, [1, 2, 3]);
     const works = [1, 2, 3].flatMap((value) => ["savepoint", `work ${value}`, "release"]);
     assert.deepEqual(database.calls, ["begin", ...works, "commit"]);
+  });
+
+  it("does what is to follow a commit after it, before anybody is told, and not for what was undone", async () => {
+    const database = new Recorder();
+    const commits = together(database);
+    const follows = (name: string, fails = false) =>
+      commits
+        .run(undefined, async (tx) => {
+          tx.afterCommit(() => database.calls.push(`after ${name}`));
+          if (fails) throw new Error("undone");
+        })
+        .then(
+          () => database.calls.push(`told ${name}`),
+          () => {},
+        );
+    await Promise.all([follows("one"), follows("two", true), follows("three")]);
+    assert.deepEqual(database.calls.slice(-5), ["commit", "after one", "after three", "told one", "told three"]);
+    let failures = 1;
+    database.failCommit = () => (failures-- > 0 ? retry() : undefined);
+    await follows("retried");
+    assert.deepEqual(database.calls.slice(-3), ["commit", "after retried", "told retried"]);
+    assert.equal(database.calls.filter((call) => call === "after retried").length, 1);
+    database.failCommit = unavailable;
+    await follows("lost");
+    assert.ok(!database.calls.includes("after lost"));
   });
 
   it("tells nobody before the commit is there", async () => {

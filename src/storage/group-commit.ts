@@ -6,6 +6,9 @@ import { DatabaseFailure } from "./failure.ts";
 const MAX_BATCH = 64;
 const MAX_TRIES = 5;
 
+/** Something to do once a commit is durable. It must not throw. */
+export type AfterCommit = () => void;
+
 /** A transaction on one connection, in the words both engines share. */
 export interface OpenTransaction {
   savepoint(): Promise<void>;
@@ -14,8 +17,8 @@ export interface OpenTransaction {
   commit(): Promise<void>;
   /** Ends the transaction without its writes and gives the connection back; never throws. `reason` is what went wrong. */
   rollback(reason: unknown): Promise<void>;
-  /** A fresh handle for one function; `end` makes it refuse further work. */
-  transactor(): { tx: Transactor; end: () => void };
+  /** A fresh handle for one function, with what it asked for after the commit; `end` makes it refuse further work. */
+  transactor(): { tx: Transactor; afterCommit: readonly AfterCommit[]; end: () => void };
 }
 
 interface Waiting {
@@ -29,7 +32,7 @@ interface GroupCommitOptions {
   scopes: "exclusive" | "together";
   begin: (scope: string | undefined) => Promise<OpenTransaction>;
 }
-type Outcome = { value: unknown } | { error: unknown };
+type Outcome = { value: unknown; afterCommit: readonly AfterCommit[] } | { error: unknown };
 
 /**
  * Group commit: functions that wait at the same time run one after the other in one database transaction, each in its own
@@ -131,6 +134,10 @@ export class GroupCommit {
     for (let attempt = 1; ; attempt++) {
       try {
         const outcomes = await this.#attempt(scope, batch);
+        for (const [, outcome] of outcomes) {
+          // Before whoever waits goes on, and apart from them: the commit is there, whatever comes of these.
+          if ("value" in outcome) for (const follow of outcome.afterCommit) queueMicrotask(follow);
+        }
         for (const [item, outcome] of outcomes) item.settle(outcome);
         return;
       } catch (error) {
@@ -160,11 +167,11 @@ export class GroupCommit {
     const remainingMs = item.deadline - Date.now();
     if (remainingMs <= 0) return { error: deadlineError() };
     await transaction.savepoint();
-    const { tx, end } = transaction.transactor();
+    const { tx, afterCommit, end } = transaction.transactor();
     try {
       const value = await withinDeadline(item.work(tx), remainingMs);
       await transaction.release();
-      return { value };
+      return { value, afterCommit };
     } catch (error) {
       if (error instanceof DatabaseFailure && error.kind !== "bug") throw error;
       await transaction.rollbackToSavepoint();

@@ -18,20 +18,16 @@ export interface EventReceiver {
   url: string;
 }
 
-/**
- * Tells the endpoints of the organization and of its parent of an activity's new status; the body is the activity itself.
- * Resolves to whether anybody listens.
- */
-export async function announceActivity(tx: Transactor, change: ActivityChange): Promise<boolean> {
+/** Tells the endpoints of the organization and of its parent of an activity's new status; the body is the activity itself. */
+export async function announceActivity(tx: Transactor, change: ActivityChange): Promise<void> {
   const { activity, votes, organization, now } = change;
   const { id: organizationId, parentId } = organization;
   const facts: EventFacts = { organizationId, type: activity.type, status: activity.status };
   const receivers = await findReceivers(tx, { organizationId, parentId }, "ACTIVITY_UPDATES", facts);
-  if (receivers.length === 0) return false;
+  if (receivers.length === 0) return;
   const view = await viewActivity(tx, activity, votes, { rights: { mayApprove: true, mayReject: true }, now });
   const body = JSON.stringify(renderActivity(view, "text"));
   await addDeliveries(tx, { organizationId, eventType: "ACTIVITY_UPDATES", body, now }, receivers);
-  return true;
 }
 
 /** Tells the organization's other endpoints that one of them was switched off. */

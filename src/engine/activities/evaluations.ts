@@ -25,7 +25,7 @@ const letters: Record<Outcome, string> = {
 const outcomesOf = new Map(Object.entries(letters).map(([outcome, letter]) => [letter, outcome as Outcome]));
 
 /** A list of policies of an organization. */
-export interface PolicyListRef {
+interface PolicyListRef {
   organizationId: string;
   /** The SHA-256 of the ids. */
   id: string;
@@ -47,22 +47,21 @@ export interface VoteEvaluations {
 const committed = recentlyUsed<true>({ entries: MAX_REMEMBERED_POLICY_LISTS });
 const keyOf = ({ organizationId, id }: PolicyListRef): string => `${organizationId} ${id}`;
 
-/** Stores what the policies came to when a vote was cast; resolves to the list to be told of after the commit. */
+/** Stores what the policies came to when a vote was cast. */
 export async function storeEvaluations(
   tx: Transactor,
   row: { id: string; organizationId: string; activityId: string; voteId: string; now: number },
   evaluations: readonly PolicyEvaluation[],
-): Promise<PolicyListRef> {
+): Promise<void> {
   const policyIds = JSON.stringify(evaluations.map(({ policyId }) => policyId));
   const list = { organizationId: row.organizationId, id: hash("sha256", policyIds, "base64url") };
-  if (!committed.get(keyOf(list))) await insertPolicyList(tx, { ...list, policyIds });
+  if (!committed.get(keyOf(list))) {
+    await insertPolicyList(tx, { ...list, policyIds });
+    tx.afterCommit(() => committed.set(keyOf(list), true));
+  }
   const stored: Stored = { list: list.id, outcomes: evaluations.map(({ outcome }) => letters[outcome]).join("") };
   await insertEvaluations(tx, { ...row, evaluations: JSON.stringify(stored) });
-  return list;
 }
-
-/** To be called after the commit that stored the list: from now on it need not be stored again. */
-export const rememberPolicyList = (list: PolicyListRef): void => committed.set(keyOf(list), true);
 
 /** What the policies came to at every vote on an activity, the oldest first. */
 export async function findEvaluations(

@@ -24,7 +24,7 @@ import { type Principal, reload } from "../identity/authenticate.ts";
 import { insertAppProof } from "../proofs/app-proofs.ts";
 import { type Execution, type PreparedProofs, proveExecution, refuseLargeBody, stillHolds } from "../proofs/prove.ts";
 import type { Registry } from "../registry.ts";
-import { type PolicyListRef, rememberPolicyList, storeEvaluations } from "./evaluations.ts";
+import { storeEvaluations } from "./evaluations.ts";
 import {
   type ActivityRecord,
   type ActivityView,
@@ -65,10 +65,8 @@ export interface ActivityChange {
 
 /** Is told of every change of an activity's status. */
 export interface ActivityObserver {
-  /** May add rows to the transaction; resolves to whether there are new jobs. */
-  onChange(tx: Transactor, change: ActivityChange): Promise<boolean>;
-  /** Called after the commit of a change that made jobs. */
-  onNewJobs(): void;
+  /** May add rows and jobs to the transaction. */
+  onChange(tx: Transactor, change: ActivityChange): Promise<void>;
 }
 
 /** A user's say on an activity: the submission itself, or an approval or rejection of somebody else's. */
@@ -169,9 +167,7 @@ async function settle(
     preparation = await prepareIfNeeded(engine, outcome.unprepared, glance, ballot);
     outcome = await attempt(engine, ballot, look, preparation);
   }
-  const { activity, votes, facts, error, madeJobs, policyList } = outcome;
-  if (policyList) rememberPolicyList(policyList);
-  if (madeJobs) engine.observer.onNewJobs();
+  const { activity, votes, facts, error } = outcome;
   if (error) throw error;
   const { read } = engine.database;
   const open = isOpen(activity);
@@ -375,9 +371,6 @@ interface Recorded {
   votes: VoteRecord[];
   facts: DecisionFacts;
   error?: KeysteadError;
-  madeJobs?: boolean;
-  /** What the policies came to was stored with this list. */
-  policyList?: PolicyListRef | undefined;
 }
 
 async function record(
@@ -467,7 +460,7 @@ async function store(
   const voted = (target.isFurtherStamp ? upsertAuthentication : upsertVote)(tx, { ...vote, organizationId });
   const voting = isNew ? Promise.resolve([vote]) : findVotes(tx, activity);
   const noting = voting.then((votes) => {
-    if (evaluations.length === 0) return undefined;
+    if (evaluations.length === 0) return;
     const voteId = votes.find(({ userId }) => userId === vote.userId)?.id ?? vote.id;
     return storeEvaluations(tx, { id: newId(), organizationId, activityId, voteId, now }, evaluations);
   });
@@ -477,8 +470,8 @@ async function store(
   await Promise.allSettled([written, ...proving, voted, voting, noting, announcing]);
   // Another process stored the same body first, and the vote has nothing to refer to; the next try finds the activity.
   if ((await written).length === 0) throw new DatabaseFailure("retry", "the fingerprint is taken");
-  await Promise.all([...proving, voted]);
-  return { activity, facts, votes: await voting, policyList: await noting, madeJobs: await announcing };
+  await Promise.all([...proving, voted, noting, announcing]);
+  return { activity, facts, votes: await voting };
 }
 
 function voteOf(

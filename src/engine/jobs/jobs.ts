@@ -5,7 +5,7 @@ import { newId } from "../../kernel/ids.ts";
 import type { Logger } from "../../kernel/log.ts";
 import type { Signer } from "../../signer/client.ts";
 import type { Database } from "../../storage/database.ts";
-import type { Transactor } from "../../storage/engine.ts";
+import type { Reader, Transactor } from "../../storage/engine.ts";
 import { preparedWrite } from "../../storage/prepared.ts";
 import { matches } from "../validate.ts";
 
@@ -109,9 +109,24 @@ export interface NewJob {
   key?: string;
 }
 
-/** Stores a job; it runs once the transaction is committed. */
+/** Who looks for work on a database, by its committed state. */
+const listeners = new WeakMap<Reader, Set<() => void>>();
+
+/** Has `listener` called after every commit that stored jobs, until the answer is called. */
+export function onNewJobs({ read }: Pick<Database, "read">, listener: () => void): () => void {
+  const all = listeners.get(read) ?? new Set();
+  listeners.set(read, all.add(listener));
+  return () => void all.delete(listener);
+}
+
+function announceJobs(committed: Reader): void {
+  for (const listener of listeners.get(committed) ?? []) listener();
+}
+
+/** Stores a job; the worker of this process takes it up as soon as the transaction is committed. */
 export async function enqueue(tx: Transactor, newJob: NewJob): Promise<void> {
   const { kind, payload, lane, gate, organizationId, runAt, now, key } = newJob;
+  tx.afterCommit(() => announceJobs(tx.committed));
   await insertLane(tx, { lane, gate });
   await upsertJob(tx, {
     id: newId(),

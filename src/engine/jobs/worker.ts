@@ -2,7 +2,7 @@ import { newId } from "../../kernel/ids.ts";
 import { JOB_STOP_DEADLINE_MS, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_HOST } from "../../kernel/limits.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
-import { backOffMs, enqueue, type JobKind, type JobResult, type JobServices } from "./jobs.ts";
+import { backOffMs, enqueue, type JobKind, type JobResult, type JobServices, onNewJobs } from "./jobs.ts";
 
 export interface JobWorkerOptions {
   services: JobServices;
@@ -59,6 +59,7 @@ export class JobWorker {
   #looking: Promise<void> | undefined;
   #lookAgain = false;
   #stopping = false;
+  #stopListening = () => {};
   readonly #running = new Set<Promise<void>>();
 
   constructor(options: JobWorkerOptions) {
@@ -79,6 +80,7 @@ export class JobWorker {
   async start(): Promise<void> {
     const { database, clock } = this.#options.services;
     const reconcilers = this.#options.kinds.filter(({ everyMs }) => everyMs !== undefined);
+    this.#stopListening = onNewJobs(database, () => this.wake());
     await database.transact("jobs", async (tx) => {
       for (const kind of reconcilers) await ensureReconciler(tx, kind, clock());
     });
@@ -86,7 +88,7 @@ export class JobWorker {
     this.wake();
   }
 
-  /** Looks for work now. Called after a commit that made some; a call too many costs one read. */
+  /** Looks for work now; a call too many costs one read. */
   wake(): void {
     if (this.#stopping) return;
     if (this.#looking) {
@@ -112,6 +114,7 @@ export class JobWorker {
    */
   async stop(): Promise<void> {
     this.#stopping = true;
+    this.#stopListening();
     clearTimeout(this.#timer);
     const { services, stopDeadlineMs } = this.#options;
     let timer: NodeJS.Timeout | undefined;
