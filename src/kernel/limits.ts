@@ -109,6 +109,8 @@ export const MAX_POLICY_STEPS = 100_000;
 export const MAX_CONSENSUS_TRIALS = 2_000;
 /** ... and steps spent on such trials in one decision, over all its policies. */
 export const MAX_CONSENSUS_STEPS = 2_000_000;
+/** Time zones kept in memory; there are about 600 names of them. */
+export const MAX_TIME_ZONES = 700;
 /** Compiled expressions kept in memory, by number and by characters of their texts. */
 export const MAX_CACHED_EXPRESSIONS = 10_000;
 export const MAX_CACHED_EXPRESSION_LENGTH = 2 * 1024 * 1024;

@@ -92,3 +92,78 @@ test("what is remembered never changes an answer", () => {
     { numRuns: 60 },
   );
 });
+
+/**
+ * Every minute of every local day is tried, and its instant sought as RFC 5545 section 3.3.5 says: the first at which the clock
+ * shows it, and for one that is skipped that of the offset before. Slow, and without any knowledge of how schedules are laid out.
+ */
+function isActiveByTrying([minutes, hours, weekdays]: Set<number>[], durationMs: number, zone: string, nowMs: number) {
+  const format = new Intl.DateTimeFormat("en-US", { timeZone: zone, timeZoneName: "longOffset" });
+  const offsetAt = (instant: number): number => {
+    const [, sign = "+", hour = 0, minute = 0] = /GMT([+-])(\d+):(\d+)$/.exec(format.format(instant)) ?? [];
+    return (sign === "-" ? -1 : 1) * (Number(hour) * 60 + Number(minute)) * 60_000;
+  };
+  const firstDay = Math.floor((nowMs - durationMs) / 86_400_000) - 1;
+  for (let day = firstDay; day * 86_400_000 <= nowMs + 86_400_000; day++) {
+    for (let local = day * 86_400_000; local < (day + 1) * 86_400_000; local += 60_000) {
+      const clock = new Date(local);
+      if (!minutes?.has(clock.getUTCMinutes()) || !hours?.has(clock.getUTCHours())) continue;
+      if (!weekdays?.has(clock.getUTCDay())) continue;
+      const offsets = [offsetAt(local - 86_400_000), offsetAt(local + 86_400_000)];
+      const shown = offsets.map((offset) => local - offset).filter((instant) => offsetAt(instant) === local - instant);
+      const fire = shown.length > 0 ? Math.min(...shown) : local - (offsets[0] as number);
+      if (fire <= nowMs && nowMs < fire + durationMs) return true;
+    }
+  }
+  return false;
+}
+
+test("agrees with trying every minute, around clock changes", () => {
+  const DAY = 24 * 60 * 60_000;
+  const changes: [zone: string, at: number][] = [
+    ["America/New_York", Date.UTC(2026, 2, 8, 7)],
+    ["America/New_York", Date.UTC(2026, 10, 1, 6)],
+    ["Australia/Lord_Howe", Date.UTC(2026, 3, 4, 15)],
+    ["Australia/Lord_Howe", Date.UTC(2026, 9, 3, 15, 30)],
+    ["Africa/Cairo", Date.UTC(2026, 3, 23, 22)],
+    ["Asia/Beirut", Date.UTC(2025, 2, 29, 22)],
+    // The day on which Samoa crossed the date line has no local time at all.
+    ["Pacific/Apia", Date.UTC(2011, 11, 30, 10)],
+  ];
+  let active = 0;
+  const numRuns = 150;
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(fc.nat(59), { minLength: 1, maxLength: 3 }),
+      fc.uniqueArray(fc.nat(23), { minLength: 1, maxLength: 24 }),
+      fc.uniqueArray(fc.nat(6), { minLength: 1, maxLength: 7 }),
+      fc.oneof(fc.integer({ min: 1, max: 90 }), fc.integer({ min: 1, max: 3000 })),
+      fc.constantFrom(...changes),
+      fc.integer({ min: -DAY, max: DAY }),
+      (minutes, hours, weekdays, durationMinutes, [timeZone, at], distance) => {
+        const cron = `${minutes.join(",")} ${hours.join(",")} * * ${weekdays.join(",")}`;
+        const fields = [minutes, hours, weekdays].map((each) => new Set(each));
+        const expected = isActiveByTrying(fields, durationMinutes * 60_000, timeZone, at + distance);
+        if (expected) active++;
+        const found = span(cron, `${durationMinutes}m`, timeZone).isActiveAt(at + distance);
+        assert.equal(
+          found,
+          expected,
+          `${cron} ${durationMinutes}m ${timeZone} ${new Date(at + distance).toISOString()}`,
+        );
+      },
+    ),
+    { numRuns },
+  );
+  assert.ok(active > numRuns / 10 && active < (numRuns * 9) / 10, String(active));
+});
+
+test("costs as many looks at the calendar as its duration has days, however often it fires", () => {
+  for (const [cron, duration, most] of [
+    ["* * * * *", "7d", 11],
+    ["* * * * *", "1m", 5],
+    ["0 9 * * 1-5", "8h", 5],
+  ] as const) {
+    assert.ok(span(cron, duration, "Europe/London").days <= most);
+  }
+});

@@ -1,5 +1,7 @@
+import { DAY_MS, type DayClock, findTimeZone, type TimeZone } from "./time-zone.ts";
+
 const MINUTE_MS = 60_000;
-const DAY_MS = 24 * 60 * MINUTE_MS;
+const MINUTES_OF_DAY = 24 * 60;
 const MAX_DURATION_MS = 7 * DAY_MS;
 
 /** Why a text is not a cron expression, a duration or a time zone. */
@@ -21,6 +23,8 @@ interface Schedule {
 export interface CronSpan {
   /** Whether an instant (milliseconds since 1970) lies in any window. */
   isActiveAt(nowMs: number): boolean;
+  /** How many days are looked at for an answer: what it costs. */
+  days: number;
 }
 
 /** Reads the three arguments of `CronSpan`; `Invalid` says which is wrong and how. */
@@ -29,9 +33,9 @@ export function parseCronSpan(cron: string, duration: string, timeZone: string):
   if ("reason" in schedule) return schedule;
   const durationMs = parseDuration(duration);
   if (typeof durationMs !== "number") return durationMs;
-  const offsetAt = zoneOffset(timeZone);
-  if ("reason" in offsetAt) return offsetAt;
-  return cronSpan(schedule, durationMs, offsetAt);
+  const zone = findTimeZone(timeZone);
+  if (!zone) return { reason: "the time zone is not an IANA name such as 'America/New_York'" };
+  return cronSpan(schedule, durationMs, zone);
 }
 
 const FIELDS: [name: string, least: number, most: number][] = [
@@ -104,36 +108,16 @@ function parseDuration(text: string): number | Invalid {
   return durationMs;
 }
 
-/** The offset of a zone from UTC in milliseconds at an instant. */
-type OffsetAt = (instantMs: number) => number;
-
-const OFFSET = /^GMT(?:([+-])(\d{2}):(\d{2})(?::(\d{2}))?)?$/;
-
-function zoneOffset(timeZone: string): OffsetAt | Invalid {
-  const unknown = { reason: "the time zone is not an IANA name such as 'America/New_York'" };
-  // Intl also takes offsets such as +05:00, which are not names.
-  if (!/^[A-Za-z][A-Za-z0-9_+\-/]{0,63}$/.test(timeZone)) return unknown;
-  let format: Intl.DateTimeFormat;
-  try {
-    format = new Intl.DateTimeFormat("en-US", { timeZone, timeZoneName: "longOffset" });
-  } catch {
-    return unknown;
-  }
-  return (instantMs) => {
-    const name = format.formatToParts(instantMs).find((part) => part.type === "timeZoneName")?.value ?? "";
-    const [, sign, hours, minutes, seconds] = OFFSET.exec(name) ?? [];
-    const size = Number(hours ?? 0) * 3600 + Number(minutes ?? 0) * 60 + Number(seconds ?? 0);
-    return (sign === "-" ? -size : size) * 1000;
-  };
-}
-
 /**
  * The last answer is kept with the time it is good for: an open window until it closes, a closed one until the next fire
- * or the end of what was looked at. So a request costs one comparison, and the calendar is walked a few times a day.
+ * or the end of what was looked at. So a request costs one comparison, and the calendar is looked at a few times a day.
  */
-function cronSpan(schedule: Schedule, durationMs: number, offsetAt: OffsetAt): CronSpan {
+function cronSpan(schedule: Schedule, durationMs: number, zone: TimeZone): CronSpan {
+  // From the day on which a window that is still open may have begun, in any zone, to that of the next fire.
+  const days = Math.ceil(durationMs / DAY_MS) + 4;
   let known = { from: 0, until: 0, active: false };
   return {
+    days,
     isActiveAt(nowMs) {
       if (nowMs < known.from || nowMs >= known.until) known = answerAt(nowMs);
       return known.active;
@@ -144,23 +128,14 @@ function cronSpan(schedule: Schedule, durationMs: number, offsetAt: OffsetAt): C
     let latest = Number.NEGATIVE_INFINITY;
     let next = nowMs + DAY_MS / 2;
     const firstDay = startOfDay(nowMs - durationMs - DAY_MS);
-    for (let day = firstDay; day <= startOfDay(nowMs + 2 * DAY_MS); day += DAY_MS) {
-      for (const fire of firesOn(day)) {
-        if (fire <= nowMs) latest = Math.max(latest, fire);
-        else next = Math.min(next, fire);
-      }
+    for (let day = firstDay; day < firstDay + days * DAY_MS; day += DAY_MS) {
+      if (!fallsOn(schedule, new Date(day))) continue;
+      const fires = firesAround(schedule, day, zone.clockOn(day), nowMs);
+      latest = Math.max(latest, fires.latest);
+      next = Math.min(next, fires.next);
     }
     const active = nowMs < latest + durationMs;
     return { from: nowMs, until: active ? latest + durationMs : next, active };
-  }
-
-  /** The instants at which windows open on a day; `day` is its local midnight written as if it were UTC. */
-  function* firesOn(day: number): Generator<number> {
-    if (!fallsOn(schedule, new Date(day))) return;
-    const toInstant = localClock(day, offsetAt);
-    for (const hour of schedule.hours) {
-      for (const minute of schedule.minutes) yield toInstant(day + (hour * 60 + minute) * MINUTE_MS);
-    }
   }
 }
 
@@ -173,25 +148,44 @@ function fallsOn(schedule: Schedule, day: Date): boolean {
   return schedule.eitherDay ? dayOfMonth || dayOfWeek : dayOfMonth && dayOfWeek;
 }
 
-/**
- * From local time (milliseconds as if it were UTC) to the instant, for one day. As RFC 5545 section 3.3.5 has it: a local
- * time that the clock shows twice is the first of the two, and one that it skips is read with the offset before the gap.
- */
-function localClock(day: number, offsetAt: OffsetAt): (local: number) => number {
-  // Offsets are within 14 hours of UTC, so these two instants enclose the local day.
-  let before = day - DAY_MS;
-  let after = day + 2 * DAY_MS;
-  const offsetBefore = offsetAt(before);
-  const offsetAfter = offsetAt(after);
-  if (offsetBefore === offsetAfter) return (local) => local - offsetBefore;
-  while (after - before > 1000) {
-    const middle = Math.floor((before + after) / 2000) * 1000;
-    if (offsetAt(middle) === offsetBefore) before = middle;
-    else after = middle;
+/** On one day: the last instant that is not after `nowMs` at which a window opens, and the first after it; infinite where none is. */
+function firesAround(
+  schedule: Schedule,
+  day: number,
+  clock: DayClock,
+  nowMs: number,
+): { latest: number; next: number } {
+  const change = Math.min(Math.max(Math.ceil((clock.changesAt - day) / MINUTE_MS), 0), MINUTES_OF_DAY);
+  const parts = [
+    { from: 0, to: change - 1, offset: clock.before },
+    { from: change, to: MINUTES_OF_DAY - 1, offset: clock.after },
+  ];
+  let [latest, next] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+  for (const { from, to, offset } of parts) {
+    const midnight = day - offset;
+    const now = Math.floor((nowMs - midnight) / MINUTE_MS);
+    const fired = latestMinute(schedule, Math.min(now, to));
+    const coming = earliestMinute(schedule, Math.max(now + 1, from));
+    if (fired >= from) latest = Math.max(latest, midnight + fired * MINUTE_MS);
+    if (coming <= to) next = Math.min(next, midnight + coming * MINUTE_MS);
   }
-  const transition = after;
-  return (local) => {
-    if (local - offsetBefore < transition) return local - offsetBefore;
-    return local - offsetAfter >= transition ? local - offsetAfter : local - offsetBefore;
-  };
+  return { latest, next };
+}
+
+/** The last minute of a day, counted from its midnight, at which a window opens and that is not after `limit`; -1 if none is. */
+function latestMinute({ hours, minutes }: Schedule, limit: number): number {
+  const hour = Math.floor(limit / 60);
+  const minute = hours.includes(hour) ? minutes.findLast((each) => hour * 60 + each <= limit) : undefined;
+  if (minute !== undefined) return hour * 60 + minute;
+  const earlier = hours.findLast((each) => each < hour);
+  return earlier === undefined ? -1 : earlier * 60 + (minutes.at(-1) as number);
+}
+
+/** The first such minute that is not before `limit`; Infinity if none is. */
+function earliestMinute({ hours, minutes }: Schedule, limit: number): number {
+  const hour = Math.floor(limit / 60);
+  const minute = hours.includes(hour) ? minutes.find((each) => hour * 60 + each >= limit) : undefined;
+  if (minute !== undefined) return hour * 60 + minute;
+  const later = hours.find((each) => each > hour);
+  return later === undefined ? Number.POSITIVE_INFINITY : later * 60 + (minutes[0] as number);
 }
