@@ -1,6 +1,7 @@
 import { MAX_POLICIES } from "../src/kernel/limits.ts";
+import type { Voter } from "../src/policy/approvals.ts";
+import { Budget } from "../src/policy/budget.ts";
 import { createExpressionCache } from "../src/policy/cache.ts";
-import type { Voter } from "../src/policy/consensus.ts";
 import { type DecisionRequest, decide, type Policy } from "../src/policy/decision.ts";
 import type { Engine } from "../src/storage/engine.ts";
 import { addUser, Client } from "../test/support/client.ts";
@@ -212,11 +213,12 @@ function requestWith(count: number, make: (index: number) => Omit<Policy, "polic
 function measureDecisions(request: DecisionRequest): { perSecond: number; p50Us: number; p99Us: number } {
   // The expressions are compiled before the clock starts, as they are in a server.
   const cache = createExpressionCache();
-  for (let warm = 0; warm < 200; warm++) decide(request, cache);
+  const budget = new Budget(Number.POSITIVE_INFINITY);
+  for (let warm = 0; warm < 200; warm++) decide(request, cache, budget);
   const times: number[] = [];
   const end = performance.now() + MICRO_MS;
   for (let before = performance.now(); before < end; ) {
-    decide(request, cache);
+    decide(request, cache, budget);
     const after = performance.now();
     times.push(after - before);
     before = after;

@@ -108,14 +108,16 @@ export const MAX_POLICY_STEPS = 100_000;
 /** Sets of further approvals tried for one policy before it is taken that more approvals do not help ... */
 export const MAX_CONSENSUS_TRIALS = 2_000;
 /** ... and steps spent on such trials in one decision, over all its policies. */
-export const MAX_CONSENSUS_STEPS = 2_000_000;
+export const MAX_CONSENSUS_STEPS = 300_000;
+/** Steps of all that is evaluated for a request. */
+export const MAX_REQUEST_STEPS = 4_000_000;
 /** Time zones kept in memory; there are about 600 names of them. */
 export const MAX_TIME_ZONES = 700;
-/** Compiled expressions kept in memory, by number and by characters of their texts. */
-export const MAX_CACHED_EXPRESSIONS = 10_000;
-export const MAX_CACHED_EXPRESSION_LENGTH = 2 * 1024 * 1024;
-/** Columns of values of expressions kept in memory, each of up to MAX_POLICIES values. */
-export const MAX_REMEMBERED_VALUES = 1000;
+/** Compiled expressions kept in memory, by number and by what they take. */
+export const MAX_CACHED_EXPRESSIONS = 20_000;
+export const MAX_CACHED_EXPRESSION_BYTES = 128 * 1024 * 1024;
+/** Columns of values of expressions kept in memory for one list of policies, each of up to MAX_POLICIES values. */
+export const MAX_REMEMBERED_COLUMNS = 64;
 /** Lists of policies remembered as stored. */
 export const MAX_REMEMBERED_POLICY_LISTS = 10_000;
 

@@ -1,61 +1,65 @@
-import { MAX_CACHED_EXPRESSION_LENGTH, MAX_CACHED_EXPRESSIONS } from "../kernel/limits.ts";
+import { MAX_CACHED_EXPRESSION_BYTES, MAX_CACHED_EXPRESSIONS } from "../kernel/limits.ts";
+import { recentlyUsed } from "../kernel/recently-used.ts";
+import type { Budget } from "./budget.ts";
 import { compile, type Program } from "./compile.ts";
 import { PolicyError } from "./errors.ts";
 import type { Scope } from "./schema.ts";
+import { sizeOf } from "./typed-tree.ts";
 
 /** Compiled expressions by text and scope. What does not compile is remembered too, as the error it gave. */
 export interface ExpressionCache {
-  /** The program of an expression, compiled at the first call; for one that is not valid, what is wrong with it. */
-  program<S extends Scope>(source: string, scope: S): Program<S> | PolicyError;
+  /**
+   * The program of an expression, compiled at the first call; for one that is not valid, what is wrong with it.
+   *
+   * @throws OutOfBudget
+   */
+  program<S extends Scope>(source: string, scope: S, budget: Budget): Program<S> | PolicyError;
   readonly size: number;
+  readonly bytes: number;
 }
 
-/** A cache that drops the least recently used expression when there are too many, or their texts are too long together. */
-export function createExpressionCache(
-  maxEntries = MAX_CACHED_EXPRESSIONS,
-  maxCharacters = MAX_CACHED_EXPRESSION_LENGTH,
-): ExpressionCache {
-  // A map yields its keys in the order of insertion, so the first is the least recently used. One map for each scope
-  // spares joining scope and text into a key at every look-up.
-  const entries: Record<Scope, Map<string, unknown>> = {
-    consensus: new Map(),
-    condition: new Map(),
-    time: new Map(),
-  };
-  const bounds = { entries: Math.ceil(maxEntries / 3), characters: Math.ceil(maxCharacters / 3) };
-  const characters: Record<Scope, number> = { consensus: 0, condition: 0, time: 0 };
+type Compiled = Program | PolicyError;
 
+/** What compiling a character is worth. */
+const STEPS_PER_CHARACTER = 8;
+/** What a part of a compiled expression takes, its text in the tree and the closures of its evaluation among it. */
+const BYTES_PER_PART = 512;
+
+/** A cache that drops the least recently used expression when there are too many, or they take too much memory. */
+export function createExpressionCache(
+  entries = MAX_CACHED_EXPRESSIONS,
+  bytes = MAX_CACHED_EXPRESSION_BYTES,
+): ExpressionCache {
+  const cacheOf = () => recentlyUsed<Compiled>({ entries: Math.ceil(entries / 3), bytes: bytes / 3, sizeOf: bytesOf });
+  // One for each scope spares joining scope and text into a key at every look-up.
+  const caches: Record<Scope, ReturnType<typeof cacheOf>> = {
+    consensus: cacheOf(),
+    condition: cacheOf(),
+    time: cacheOf(),
+  };
+  const sum = (of: (cache: ReturnType<typeof cacheOf>) => number) =>
+    Object.values(caches).reduce((total, cache) => total + of(cache), 0);
   return {
-    program<S extends Scope>(source: string, scope: S): Program<S> | PolicyError {
-      const ofScope = entries[scope];
-      const known = ofScope.get(source);
-      if (known !== undefined) {
-        ofScope.delete(source);
-        ofScope.set(source, known);
-        return known as Program<S> | PolicyError;
-      }
+    program<S extends Scope>(source: string, scope: S, budget: Budget): Program<S> | PolicyError {
+      const known = caches[scope].get(source) as Program<S> | PolicyError | undefined;
+      if (known !== undefined) return known;
+      budget.spend(STEPS_PER_CHARACTER * source.length);
       const program = compileOrError(source, scope);
-      if (source.length <= bounds.characters) {
-        ofScope.set(source, program);
-        characters[scope] += source.length;
-        evict(scope);
-      }
+      caches[scope].set(source, program as Compiled);
       return program;
     },
     get size() {
-      return entries.consensus.size + entries.condition.size + entries.time.size;
+      return sum((cache) => cache.size());
+    },
+    get bytes() {
+      return sum((cache) => cache.bytes());
     },
   };
-
-  function evict(scope: Scope): void {
-    const ofScope = entries[scope];
-    for (const source of ofScope.keys()) {
-      if (ofScope.size <= bounds.entries && characters[scope] <= bounds.characters) return;
-      ofScope.delete(source);
-      characters[scope] -= source.length;
-    }
-  }
 }
+
+/** About how much memory a compiled expression takes, with its text. */
+const bytesOf = (compiled: Compiled, source: string): number =>
+  2 * source.length + BYTES_PER_PART * (compiled instanceof PolicyError ? 1 : sizeOf(compiled.tree));
 
 function compileOrError<S extends Scope>(source: string, scope: S): Program<S> | PolicyError {
   try {

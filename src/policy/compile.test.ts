@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { Budget, OutOfBudget } from "./budget.ts";
 import { compile, type FactsOf } from "./compile.ts";
 import { MissingFactError, PolicyError } from "./errors.ts";
 import type { ArgumentFact, ConditionFacts } from "./facts.ts";
@@ -25,12 +26,13 @@ const vectors = JSON.parse(
 ) as Vector[];
 
 const activity = { type: "ACTIVITY_TYPE_SIGN_TRANSACTION_V2" };
+const budget = new Budget(Number.POSITIVE_INFINITY);
 
 /** A value, or the code of the error. */
 function evaluate<S extends Scope>(expression: string, facts: object, scope: S): boolean | string {
   const program = compile(expression, scope);
   try {
-    return program.evaluate(facts as FactsOf[S]);
+    return program.evaluate(facts as FactsOf[S], budget);
   } catch (error) {
     if (error instanceof PolicyError) return error.code;
     throw error;
@@ -149,7 +151,7 @@ test("no clause is left out, whatever the others came to", () => {
     "1 in [1, wallets.count()]",
     "[true, wallet.imported][0]",
   ]) {
-    assert.equal(condition(expression), "MISSING_FACT", expression);
+    assert.equal(condition(expression), "ABSENT_ROOT", expression);
   }
   assert.equal(condition("[].any(x, wallet.id == 'W')"), false);
 });
@@ -253,7 +255,7 @@ test("lazy facts are asked for when they are touched, and may say that there are
   assert.equal(condition("activity.type == 'x'", { eth }), false);
   assert.equal(asked, 0);
   const program = compile("eth.tx.to == ''", "condition");
-  assert.throws(() => program.evaluate({ activity, eth }), {
+  assert.throws(() => program.evaluate({ activity, eth }, budget), {
     code: "MISSING_FACT",
     message: "there is no eth.tx: the payload is not a transaction",
   });
@@ -280,7 +282,61 @@ test("an evaluation that takes too many steps ends", () => {
 test("errors of evaluation say what and where", () => {
   const program = compile("true &&\n wallet.id == 'W'", "condition");
   assert.throws(
-    () => program.evaluate({ activity }),
+    () => program.evaluate({ activity }, budget),
     (error: PolicyError) => error.description === "there is no wallet here (line 2, column 2)",
   );
+});
+
+test("a root is absent where any name of its path is, and what it lacks is something else", () => {
+  const tx = { to: "", data: "0x", value: 0, gas: 0, nonce: 0, type: "LEGACY" as const };
+  const table: [string, Partial<ConditionFacts>, string | boolean, RegExp?][] = [
+    ["eth.tx.to == ''", {}, "ABSENT_ROOT", /^there is no eth\.tx here$/],
+    ["eth.tx.to == ''", { eth: {} }, "ABSENT_ROOT", /^there is no eth\.tx here$/],
+    ["eth.tx.to == ''", { eth: { tx } }, true],
+    ["eth.tx.chain_id == 1", { eth: { tx } }, "MISSING_FACT"],
+    ["wallet.id == 'W'", {}, "ABSENT_ROOT", /^there is no wallet here$/],
+    ["activity.params.type == 'x'", {}, "ABSENT_ROOT", /^there is no activity\.params\.type here$/],
+    ["activity.params.type == 'x'", { activity: { ...activity, params: {} } }, "ABSENT_ROOT"],
+    ["activity.params.type == 'x'", { activity: { ...activity, params: { type: "x" } } }, true],
+    ["[eth].count() == 1", {}, "ABSENT_ROOT", /^there is no eth here$/],
+  ];
+  for (const [expression, facts, value, message] of table) {
+    assert.equal(condition(expression, facts), value, expression);
+    if (!message) continue;
+    assert.throws(() => compile(expression, "condition").evaluate({ activity, ...facts }, budget), { message });
+  }
+});
+
+test("an evaluation takes its steps from the budget, and ends without a value where they are used up", () => {
+  const solana = { tx: { account_keys: Array.from({ length: 100 }, (_, index) => `K${index}`) } as never };
+  const program = compile("solana.tx.account_keys.all(a, a != 'x')", "condition");
+  const some = new Budget(1000);
+  assert.equal(program.evaluate({ activity, solana }, some), true);
+  const spent = 1000 - some.left;
+  assert.ok(spent >= 300 && spent < 500, String(spent));
+  assert.throws(() => program.evaluate({ activity, solana }, new Budget(spent - 1)), OutOfBudget);
+  assert.equal(program.evaluate({ activity, solana }, new Budget(spent)), true);
+  const none = new Budget(10);
+  assert.throws(() => program.evaluate({ activity, solana }, none), OutOfBudget);
+  assert.equal(none.left, 0);
+});
+
+test("comparing long texts, and looking at a calendar, take as many steps as they are long", () => {
+  const spentOn = (expression: string, scope: Scope, facts: object): number => {
+    const some = new Budget(100_000);
+    compile(expression, scope).evaluate(facts as never, some);
+    return 100_000 - some.left;
+  };
+  const wallets = (label: string) => ({
+    activity,
+    wallets: [0, 1].map(() => ({ id: "W", imported: false, exported: false, label: `${label}` })),
+  });
+  const compared = "wallets[0].label == wallets[1].label";
+  const [short, long] = ["a", "a".repeat(64_000)].map((label) => spentOn(compared, "condition", wallets(label)));
+  assert.ok((long as number) - (short as number) >= 1000);
+  const time = { time: { now: 0 } };
+  const [minute, week] = ["1m", "7d"].map((duration) =>
+    spentOn(`CronSpan('* * * * *', '${duration}', 'UTC')`, "time", time),
+  );
+  assert.ok((week as number) > (minute as number) && (minute as number) > 5);
 });

@@ -1,5 +1,6 @@
 import { MAX_POLICY_STEPS } from "../kernel/limits.ts";
 import type { Expression } from "./ast.ts";
+import { type Budget, OutOfBudget } from "./budget.ts";
 import { check } from "./checker.ts";
 import { MissingFactError, PolicyError, type PolicyErrorCode } from "./errors.ts";
 import type { ConditionFacts, ConsensusFacts, TimeFacts } from "./facts.ts";
@@ -7,6 +8,7 @@ import { integerFromDigits, MAX_INT, MAX_UINT, MIN_INT } from "./integers.ts";
 import { clip } from "./lexer.ts";
 import { parse } from "./parser.ts";
 import { print } from "./print.ts";
+import { followPath, rootPathOf } from "./roots.ts";
 import type { Scope } from "./schema.ts";
 import { nanosecondsFrom } from "./timestamp.ts";
 import { sizeOf, type TypedNode } from "./typed-tree.ts";
@@ -19,11 +21,6 @@ export interface FactsOf {
   time: TimeFacts;
 }
 
-/** Steps left to an evaluation, or to several that share it. */
-export interface Meter {
-  left: number;
-}
-
 /** An expression ready to be evaluated any number of times. */
 export interface Program<S extends Scope = Scope> {
   source: string;
@@ -32,21 +29,37 @@ export interface Program<S extends Scope = Scope> {
   /**
    * Evaluates every part of the expression, whatever the others came to.
    *
-   * @throws PolicyError MISSING_FACT, WRONG_FACT, OUT_OF_RANGE, INCOMPARABLE or TOO_COSTLY
+   * @throws PolicyError ABSENT_ROOT, MISSING_FACT, WRONG_FACT, OUT_OF_RANGE, INCOMPARABLE or TOO_COSTLY
+   * @throws OutOfBudget
    */
-  evaluate(facts: FactsOf[S], meter?: Meter): boolean;
-  /** Compiles a part of `tree` that stands outside all quantifiers, or is the predicate of an outermost one. */
-  part(node: TypedNode): (facts: FactsOf[S], element?: unknown) => unknown;
+  evaluate(facts: FactsOf[S], budget: Budget): boolean;
+  /** Compiles a part of `tree`. */
+  part(node: TypedNode): Part<S>;
+  /** Compiles the list to whose elements a quantifier of `tree` puts its test. */
+  elements(node: Quantifier): Part<S>;
 }
+
+type Quantifier = TypedNode & { kind: "all" | "any" | "filter" };
+
+/**
+ * A part of an expression. `slots` has the elements at which the quantifiers around it stand, the outermost first; what stands
+ * behind them is overwritten.
+ */
+export type Part<S extends Scope = Scope> = (facts: FactsOf[S], budget: Budget, slots?: unknown[]) => unknown;
 
 /** While an expression is evaluated: its facts, the values of its variables, and the steps it may still take. */
 interface Evaluation {
   facts: Readonly<Record<string, unknown>>;
   slots: unknown[];
-  meter: Meter;
+  stepsLeft: number;
 }
 
 type Evaluate = (evaluation: Evaluation) => unknown;
+
+/** What it is worth to begin an evaluation ... */
+const STEPS_TO_BEGIN = 2;
+/** ... and to look at one day of a calendar. */
+const STEPS_PER_DAY = 8;
 
 /**
  * Parses, checks and compiles an expression into closures, one per part.
@@ -55,25 +68,34 @@ type Evaluate = (evaluation: Evaluation) => unknown;
  */
 export function compile<S extends Scope>(source: string, scope: S): Program<S> {
   const tree = check(parse(source), scope, source);
-  const evaluateTree = asBool(compileNode(tree, source), tree, source);
-  const size = sizeOf(tree);
-  const begin = (facts: FactsOf[S], meter: Meter): Evaluation => {
-    spend({ meter }, size, tree.source, source);
-    return { facts: facts as unknown as Readonly<Record<string, unknown>>, slots: [], meter };
-  };
+  const evaluateTree = metered(asBool(compileNode(tree, source), tree, source), tree, source);
   return {
     source,
     scope,
     tree,
-    evaluate: (facts, meter = { left: MAX_POLICY_STEPS }) => evaluateTree(begin(facts, meter)) as boolean,
-    part(node) {
-      const evaluateNode = compileNode(node, source);
-      return (facts, element) => {
-        const evaluation = begin(facts, { left: MAX_POLICY_STEPS });
-        evaluation.slots.push(element);
-        return evaluateNode(evaluation);
-      };
-    },
+    evaluate: (facts, budget) => evaluateTree(facts, budget) as boolean,
+    part: (node) => metered(compileNode(node, source), node, source),
+    elements: (node) => metered(compileElements(node, source), node.object, source),
+  };
+}
+
+/** Takes the steps of an evaluation from the budget: no more than one evaluation may take, and no more than there are. */
+function metered<S extends Scope>(evaluate: Evaluate, node: TypedNode, source: string): Part<S> {
+  const size = STEPS_TO_BEGIN + sizeOf(node);
+  return (facts, budget, slots = []) => {
+    const allowed = Math.min(MAX_POLICY_STEPS, budget.left);
+    const evaluation = { facts: facts as unknown as Evaluation["facts"], slots, stepsLeft: allowed };
+    let value: unknown;
+    try {
+      spend(evaluation, size, node.source, source);
+      value = evaluate(evaluation);
+    } catch (error) {
+      const { stepsLeft } = evaluation;
+      budget.spend(stepsLeft < 0 ? allowed : allowed - stepsLeft);
+      throw stepsLeft < 0 && allowed < MAX_POLICY_STEPS ? new OutOfBudget() : error;
+    }
+    budget.spend(allowed - evaluation.stepsLeft);
+    return value;
   };
 }
 
@@ -84,14 +106,14 @@ function compileNode(node: TypedNode, source: string): Evaluate {
       return () => value;
     }
     case "keyword":
-      return compileKeyword(node, source);
+    case "param":
+      return compileRoot(node, source);
     case "variable": {
       const { slot } = node;
       return (evaluation) => evaluation.slots[slot];
     }
     case "field":
-    case "param":
-      return compileField(node, source);
+      return rootPathOf(node) === undefined ? compileField(node, source) : compileRoot(node, source);
     case "member":
       return compileMember(node, source);
     case "entry":
@@ -115,7 +137,10 @@ function compileNode(node: TypedNode, source: string): Evaluate {
       return compileQuantifier(node, source);
     case "cron-span": {
       const { span } = node;
-      return ({ facts }) => span.isActiveAt((facts as unknown as TimeFacts).time.now);
+      return (evaluation) => {
+        spend(evaluation, STEPS_PER_DAY * span.days, node.source, source);
+        return span.isActiveAt((evaluation.facts as unknown as TimeFacts).time.now);
+      };
     }
     case "not": {
       const operand = asBool(compileNode(node.operand, source), node.operand, source);
@@ -131,32 +156,47 @@ function compileNode(node: TypedNode, source: string): Evaluate {
   }
 }
 
-function compileKeyword(node: TypedNode & { kind: "keyword" }, source: string): Evaluate {
-  const { name } = node;
-  const read = reader(node.type, node.source, source, name);
-  return ({ facts }) => read(lookUp(facts, name, name, node.source, source));
+function compileRoot(node: TypedNode, source: string): Evaluate {
+  const path = rootPathOf(node) as readonly string[];
+  const root = path.join(".");
+  const read = reader(node.type, node.source, source, root);
+  // One error for all evaluations, because most activities lack most roots.
+  let absent: PolicyError | undefined;
+  return ({ facts }) => {
+    let value: unknown;
+    try {
+      value = path.length === 1 ? facts[root] : followPath(facts, path);
+    } catch (error) {
+      throw missing(error, root, node.source, source);
+    }
+    if (value !== undefined && value !== null) return read(value);
+    absent ??= failure("ABSENT_ROOT", `there is no ${root} here`, node.source, source);
+    throw absent;
+  };
 }
 
-function compileField(node: TypedNode & { kind: "field" | "param" }, source: string): Evaluate {
+function compileField(node: TypedNode & { kind: "field" }, source: string): Evaluate {
   const { name, path } = node;
   const object = compileNode(node.object, source);
   const read = reader(node.type, node.source, source, path);
   return (evaluation) => read(lookUp(object(evaluation) as object, name, path, node.source, source));
 }
 
-/** A fact that is absent, or whose getter says that it cannot be had, is an error. */
 function lookUp(object: object, name: string, path: string, at: Expression, source: string): unknown {
   let value: unknown;
   try {
     value = (object as Readonly<Record<string, unknown>>)[name];
   } catch (error) {
-    if (error instanceof MissingFactError) {
-      throw failure("MISSING_FACT", `there is no ${path}: ${error.message}`, at, source);
-    }
-    throw error;
+    throw missing(error, path, at, source);
   }
   if (value === undefined || value === null) throw failure("MISSING_FACT", `there is no ${path} here`, at, source);
   return value;
+}
+
+/** What a getter threw, as an error of the expression if it is that the fact cannot be had. */
+function missing(error: unknown, path: string, at: Expression, source: string): unknown {
+  if (!(error instanceof MissingFactError)) return error;
+  return failure("MISSING_FACT", `there is no ${path}: ${error.message}`, at, source);
 }
 
 /** `.count` of a list and fields of a struct, once it is known which of the two an argument is. */
@@ -260,13 +300,22 @@ function sequenceOf(value: unknown, end: bigint, evaluation: Evaluation, node: T
   };
 }
 
-function compileQuantifier(node: TypedNode & { kind: "all" | "any" | "filter" }, source: string): Evaluate {
+function compileElements(node: Quantifier, source: string): (evaluation: Evaluation) => unknown[] {
+  const object = asList(compileNode(node.object, source), node.object, source);
+  const read = elementReader(node, source);
+  return (evaluation) => object(evaluation).map(read);
+}
+
+function elementReader({ object: { type }, source: at }: Quantifier, source: string): (fact: unknown) => unknown {
+  return reader(type.kind === "list" ? type.element : type, at, source, "the element");
+}
+
+function compileQuantifier(node: Quantifier, source: string): Evaluate {
   const { kind, slot } = node;
   const object = asList(compileNode(node.object, source), node.object, source);
   const predicate = asBool(compileNode(node.predicate, source), node.predicate, source);
   const cost = sizeOf(node.predicate);
-  const { type } = node.object;
-  const read = reader(type.kind === "list" ? type.element : type, node.source, source, "the element");
+  const read = elementReader(node, source);
   return (evaluation) => {
     const elements = object(evaluation);
     const chosen: unknown[] = [];
@@ -378,13 +427,15 @@ function digitsOf(node: TypedNode): bigint | undefined {
 }
 
 const PREFIXED_HEX = /^0x[0-9a-f]*$/i;
+/** Comparing texts that are no longer costs no more than any other step. */
+const LONG = 64;
 
 function stringEquality(letterCase: LetterCase, at: Expression, source: string) {
-  if (letterCase === "exact") return (a: string, b: string): boolean => a === b;
   return (a: string, b: string, evaluation: Evaluation): boolean => {
-    if (a === b) return true;
     if (a.length !== b.length) return false;
-    spend(evaluation, a.length >> 6, at, source);
+    if (a.length > LONG) spend(evaluation, a.length >> 6, at, source);
+    if (a === b || letterCase === "exact") return a === b;
+    spend(evaluation, a.length >> 3, at, source);
     if (letterCase === "prefixed-hex" && !(PREFIXED_HEX.test(a) && PREFIXED_HEX.test(b))) return false;
     return a.toLowerCase() === b.toLowerCase();
   };
@@ -496,9 +547,9 @@ function kindOf(value: unknown): string {
   }
 }
 
-function spend(evaluation: { meter: Meter }, steps: number, at: Expression, source: string): void {
-  evaluation.meter.left -= steps;
-  if (evaluation.meter.left < 0) {
+function spend(evaluation: Evaluation, steps: number, at: Expression, source: string): void {
+  evaluation.stepsLeft -= steps;
+  if (evaluation.stepsLeft < 0) {
     throw failure("TOO_COSTLY", `the evaluation takes more than ${MAX_POLICY_STEPS} steps`, at, source);
   }
 }

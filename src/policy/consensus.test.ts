@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { MAX_CONSENSUS_STEPS } from "../kernel/limits.ts";
+import { type Approval, consensusFacts, type Voter } from "./approvals.ts";
+import { Budget } from "./budget.ts";
 import { compile } from "./compile.ts";
-import { type Approval, type ConsensusOutlook, consensusFacts, consensusOutlook, type Voter } from "./consensus.ts";
+import { type ConsensusOutlook, consensusOutlook } from "./consensus.ts";
 import { PolicyError } from "./errors.ts";
 
 const voter = (id: string, tags: string[] = [], types: string[] = ["CREDENTIAL_TYPE_API_KEY_P256"]): Voter => ({
@@ -28,7 +30,7 @@ function outlook(
   steps = MAX_CONSENSUS_STEPS,
 ): ConsensusOutlook {
   const approvals = approved.map((id) => approval(voters.find((user) => user.id === id) as Voter));
-  return consensusOutlook(compile(consensus, "consensus"), approvals, voters, pivotId, { left: steps });
+  return consensusOutlook(compile(consensus, "consensus"), approvals, voters, pivotId, new Budget(steps));
 }
 
 const team = [
@@ -63,6 +65,10 @@ test("tells whose approvals are missing", () => {
     [
       "approvers.any(u, u.id == 'B') || approvers.any(u, u.id == 'A') && approvers.any(u, u.id == 'C')",
       { reachable: true, ways: [[{ count: 1, anyOf: ["C"] }]] },
+    ],
+    [
+      "['T1', 'T2'].all(tag, approvers.any(u, u.tags.contains(tag)))",
+      { reachable: true, ways: ["B", "C"].map((id) => [{ count: 1, anyOf: [id] }]) },
     ],
     [
       "approvers[0].id == 'A' && approvers[0..2].count() == 2",
@@ -137,7 +143,7 @@ function consensusFrom(choices: number[]): string {
     return [id, tag, listed, combined, `${variable}.tags[0] == 'T1'`][pick(20) === 0 ? 4 : pick(4)] as string;
   };
   const clause = (depth: number): string => {
-    switch (pick(depth > 0 ? 10 : 6)) {
+    switch (pick(depth > 0 ? 12 : 6)) {
       case 0:
         return `approvers.any(u, ${predicate("u", 1)})`;
       case 1:
@@ -155,6 +161,10 @@ function consensusFrom(choices: number[]): string {
       case 7:
         return `(${clause(depth - 1)} || ${clause(depth - 1)})`;
       case 8:
+        return `['T1', 'T2'].${["all", "any"][pick(2)]}(t, approvers.any(u, u.tags.contains(t)))`;
+      case 9:
+        return `['B', 'C'].filter(id, approvers.count() > ${pick(4)}).any(id, id != 'B') ${["==", "!="][pick(2)]} ${pick(2) === 0}`;
+      case 10:
         return `approvers.any(u, credentials.any(c, c.user_id == u.id && c.type == 'W'))`;
       default:
         return `${clause(depth - 1)} && ${clause(depth - 1)}`;
@@ -168,7 +178,7 @@ function isReachable(consensus: string, approvals: Approval[], voters: Voter[], 
   const program = compile(consensus, "consensus");
   const holds = (all: Approval[]): boolean => {
     try {
-      return program.evaluate(consensusFacts(all));
+      return program.evaluate(consensusFacts(all), new Budget(Number.POSITIVE_INFINITY));
     } catch (error) {
       if (error instanceof PolicyError) return false;
       throw error;
@@ -200,7 +210,7 @@ test("finds a way exactly where trying every set of approvals finds one", () => 
         const consensus = consensusFrom(choices);
         const approvals = approved.map((id) => approval(users.find((user) => user.id === id) as Voter));
         const pivotId = approved[0] as string;
-        const found = consensusOutlook(compile(consensus, "consensus"), approvals, users, pivotId, { left: 1e9 });
+        const found = consensusOutlook(compile(consensus, "consensus"), approvals, users, pivotId, new Budget(1e9));
         const expected = isReachable(consensus, approvals, users, pivotId);
         assert.equal(found.reachable, expected, `${consensus} after ${approved}`);
         tally[expected ? "reachable" : "not"]++;
@@ -236,10 +246,10 @@ test("the search is bounded, and large organizations are searched by kinds of us
 });
 
 test("steps are shared by all searches of a decision, and none is begun without them", () => {
-  const meter = { left: 40 };
+  const budget = new Budget(40);
   const program = compile("approvers.count() >= 4 && approvers.any(u, u.id == 'A')", "consensus");
   const approvals = [approval(team[0] as Voter)];
-  const found = consensusOutlook(program, approvals, team, "A", meter);
+  const found = consensusOutlook(program, approvals, team, "A", budget);
   assert.deepEqual(found, { reachable: false, exhausted: true });
-  assert.deepEqual(consensusOutlook(program, approvals, team, "A", meter), { reachable: false, exhausted: true });
+  assert.deepEqual(consensusOutlook(program, approvals, team, "A", budget), { reachable: false, exhausted: true });
 });

@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { MAX_CONSENSUS_STEPS } from "../kernel/limits.ts";
+import type { Voter } from "./approvals.ts";
+import { Budget, OutOfBudget } from "./budget.ts";
 import { createExpressionCache } from "./cache.ts";
-import type { Voter } from "./consensus.ts";
 import { type DecisionRequest, decide, denialMessage, type Outcome, type Policy } from "./decision.ts";
+import { MissingFactError } from "./errors.ts";
 
 const cache = createExpressionCache();
+const budget = new Budget(Number.POSITIVE_INFINITY);
 
 const users: Voter[] = ["A", "B", "C"].map((id) => ({
   id,
@@ -39,7 +43,16 @@ const ALLOW = "EFFECT_ALLOW" as const;
 const DENY = "EFFECT_DENY" as const;
 const byA = "approvers.any(u, u.id == 'A')";
 const byAB = "approvers.any(u, u.id == 'A') && approvers.any(u, u.id == 'B')";
-const failing = "wallet.id == 'W' || private_key.id == 'P'";
+/** It lacks a root that the activity does not have. */
+const lacking = "wallet.id == 'W' || private_key.id == 'P'";
+/** It asks for more than there is of what the activity has. */
+const failing = "wallet.label[0..100] == 'x'";
+
+/** A test that is put to each combination of a hundred numbers. */
+function nested(test: string, variables: string[]): string {
+  const numbers = `[${Array.from({ length: 100 }, (_, index) => index).join(", ")}]`;
+  return variables.reduceRight((inner, variable) => `${numbers}.any(${variable}, ${inner})`, test);
+}
 
 /** Policies, the outcome of each, the outcome of all, and the policies that made it so. */
 const cases: [string, Omit<Policy, "policyId">[], string[], string, string[]][] = [
@@ -111,9 +124,72 @@ const cases: [string, Omit<Policy, "policyId">[], string[], string, string[]][] 
     "ALLOW",
     ["p2"],
   ],
+  ["an allowance that lacks a root", [{ effect: ALLOW, condition: lacking }], ["ERROR"], "DENY_IMPLICIT", []],
   [
     "an erroring denial denies",
     [{ effect: ALLOW }, { effect: DENY, condition: failing }],
+    ["ALLOW", "ERROR"],
+    "DENY_EXPLICIT",
+    ["p2"],
+  ],
+  [
+    "a denial that lacks nothing but roots denies nothing",
+    [{ effect: ALLOW }, { effect: DENY, condition: lacking }],
+    ["ALLOW", "ERROR"],
+    "ALLOW",
+    ["p1"],
+  ],
+  [
+    "both kinds of error together deny, whichever comes first",
+    [
+      { effect: ALLOW },
+      { effect: DENY, condition: `${lacking} || ${failing}` },
+      { effect: DENY, condition: `${failing} && ${lacking}` },
+    ],
+    ["ALLOW", "ERROR", "ERROR"],
+    "DENY_EXPLICIT",
+    ["p2", "p3"],
+  ],
+  [
+    "both kinds of error in two expressions deny",
+    [{ effect: ALLOW }, { effect: DENY, condition: lacking, consensus: "approvers[1].id == 'B'" }],
+    ["ALLOW", "ERROR"],
+    "DENY_EXPLICIT",
+    ["p2"],
+  ],
+  [
+    "published denials leave alone what they are not about",
+    [
+      { effect: ALLOW },
+      { effect: DENY, condition: "bitcoin.tx.fee > 50000" },
+      { effect: DENY, condition: "solana.tx.transfers.any(transfer, transfer.to == 'X')" },
+      {
+        effect: DENY,
+        condition:
+          "activity.type == 'ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2' && activity.params.hash_function == 'HASH_FUNCTION_NO_OP' && activity.params.encoding != 'PAYLOAD_ENCODING_EIP712'",
+      },
+      { effect: DENY, condition: "eth.tx.to == '0x00' && private_key.tags.contains('T')" },
+    ],
+    ["ALLOW", "ERROR", "ERROR", "ERROR", "ERROR"],
+    "ALLOW",
+    ["p1"],
+  ],
+  [
+    "a root in a test that nothing is put to is not asked for",
+    [{ effect: ALLOW }, { effect: DENY, condition: "[].any(x, eth.tx.value > 5) || wallet.id == 'W'" }],
+    ["ALLOW", "DENY_EXPLICIT"],
+    "DENY_EXPLICIT",
+    ["p2"],
+  ],
+  [
+    "a denial that takes too many steps denies, whatever it lacks",
+    [
+      { effect: ALLOW },
+      {
+        effect: DENY,
+        condition: `private_key.id == 'P' || ${nested("x == y || x == z", ["x", "y", "z"])}`,
+      },
+    ],
     ["ALLOW", "ERROR"],
     "DENY_EXPLICIT",
     ["p2"],
@@ -171,7 +247,7 @@ const cases: [string, Omit<Policy, "policyId">[], string[], string, string[]][] 
 
 test("decides", () => {
   for (const [name, policies, outcomes, outcome, decisive] of cases) {
-    const decision = decide(request(policies), cache);
+    const decision = decide(request(policies), cache, budget);
     const found = decision.evaluations.map((evaluation) => evaluation.outcome);
     assert.deepEqual(
       found,
@@ -185,14 +261,14 @@ test("decides", () => {
 
 test("further approvals are decided on afresh", () => {
   const policies = [{ effect: ALLOW, consensus: byAB }];
-  assert.equal(decide(request(policies, ["A", "C"]), cache).outcome, "OUTCOME_REQUIRES_CONSENSUS");
-  assert.equal(decide(request(policies, ["A", "B"]), cache).outcome, "OUTCOME_ALLOW");
+  assert.equal(decide(request(policies, ["A", "C"]), cache, budget).outcome, "OUTCOME_REQUIRES_CONSENSUS");
+  assert.equal(decide(request(policies, ["A", "B"]), cache, budget).outcome, "OUTCOME_ALLOW");
   const withoutB = { ...request(policies, ["A"]), voters: users.filter(({ id }) => id !== "B") };
-  assert.equal(decide(withoutB, cache).outcome, "OUTCOME_DENY_IMPLICIT");
+  assert.equal(decide(withoutB, cache, budget).outcome, "OUTCOME_DENY_IMPLICIT");
   const tagged = [{ effect: ALLOW, consensus: "approvers.count() == 2 && approvers.any(u, u.tags.contains('T'))" }];
-  assert.equal(decide(request(tagged), cache).outcome, "OUTCOME_REQUIRES_CONSENSUS");
+  assert.equal(decide(request(tagged), cache, budget).outcome, "OUTCOME_REQUIRES_CONSENSUS");
   const stripped = users.map((user) => ({ ...user, tags: [] }));
-  assert.equal(decide({ ...request(tagged), voters: stripped }, cache).outcome, "OUTCOME_DENY_IMPLICIT");
+  assert.equal(decide({ ...request(tagged), voters: stripped }, cache, budget).outcome, "OUTCOME_DENY_IMPLICIT");
 });
 
 test("does not ask for the users where no approvals are missing", () => {
@@ -203,11 +279,55 @@ test("does not ask for the users where no approvals are missing", () => {
       return assert.fail("the users were read");
     },
   };
-  assert.equal(decide(lazy, cache).outcome, "OUTCOME_ALLOW");
+  assert.equal(decide(lazy, cache, budget).outcome, "OUTCOME_ALLOW");
 });
 
 test("denials read as clients know them", () => {
-  assert.equal(denialMessage(decide(request([]), cache)), "No policies evaluated to outcome: Allow");
-  const denied = decide(request([{ effect: DENY }, { effect: DENY, condition: failing }]), cache);
+  assert.equal(denialMessage(decide(request([]), cache, budget)), "No policies evaluated to outcome: Allow");
+  const policies = [{ effect: DENY }, { effect: DENY, condition: failing }, { effect: DENY, condition: lacking }];
+  const denied = decide(request(policies), cache, budget);
   assert.equal(denialMessage(denied), "The following policies denied this action: p1, p2");
+});
+
+test("what the activity has and cannot be told is no root that it lacks", () => {
+  const policies = [{ effect: ALLOW }, { effect: DENY, condition: "eth.eip_712.primary_type == 'Permit'" }];
+  const asked = request(policies);
+  assert.equal(decide(asked, cache, budget).outcome, "OUTCOME_ALLOW");
+  const eth = {
+    get eip_712(): never {
+      throw new MissingFactError("there are several payloads");
+    },
+  };
+  const untold = { ...asked, facts: { ...asked.facts, eth } };
+  const { outcome, decisive, evaluations } = decide(untold, cache, budget);
+  assert.deepEqual([outcome, decisive], ["OUTCOME_DENY_EXPLICIT", ["p2"]]);
+  assert.equal(evaluations[1]?.error?.cause.message, "there is no eth.eip_712: there are several payloads");
+});
+
+test("a denial says which roots it lacks", () => {
+  const condition = "eth.tx.value > 1 || wallets.count() == 2 || activity.params.encoding == 'x' || wallet.id == 'W'";
+  const [evaluation] = decide(request([{ effect: DENY, condition }]), cache, budget).evaluations;
+  assert.deepEqual(evaluation?.error?.absentRoots, ["eth.tx", "wallets", "activity.params.encoding"]);
+});
+
+test("no outcome comes of a budget that is used up", () => {
+  const policies = [
+    { effect: ALLOW, condition: nested("x == y", ["x", "y"]) },
+    { effect: ALLOW, consensus: "approvers.count() >= 2 && approvers.all(u, u.id != 'C') || approvers.count() == 3" },
+    { effect: DENY, condition: "private_key.id == 'P' && activity.action == 'SIGN'" },
+  ];
+  const whole = new Budget(1_000_000);
+  const { outcome } = decide(request(policies), cache, whole);
+  const spent = 1_000_000 - whole.left;
+  assert.ok(spent > 10_000 && spent < 100_000, String(spent));
+  let refused = 0;
+  for (let steps = spent + MAX_CONSENSUS_STEPS; steps >= 0; steps -= 997) {
+    try {
+      assert.equal(decide(request(policies), cache, new Budget(steps)).outcome, outcome);
+    } catch (error) {
+      if (!(error instanceof OutOfBudget)) throw error;
+      refused++;
+    }
+  }
+  assert.ok(refused > 5);
 });

@@ -1,10 +1,13 @@
 import { MAX_CONSENSUS_STEPS } from "../kernel/limits.ts";
+import { absentRootsOf } from "./absent-roots.ts";
+import { type Approval, consensusFacts, type Voter } from "./approvals.ts";
+import type { Budget } from "./budget.ts";
 import type { ExpressionCache } from "./cache.ts";
-import type { FactsOf, Meter, Program } from "./compile.ts";
-import { type Approval, type ConsensusOutlook, consensusFacts, consensusOutlook, type Voter } from "./consensus.ts";
+import type { FactsOf, Program } from "./compile.ts";
+import { type ConsensusOutlook, consensusOutlook } from "./consensus.ts";
 import { PolicyError } from "./errors.ts";
 import type { ConditionFacts } from "./facts.ts";
-import { type Columns, isSettled, type ValueMemory } from "./remembered-values.ts";
+import { type Columns, isSettled, type Value, type ValueMemory } from "./remembered-values.ts";
 import type { Scope } from "./schema.ts";
 
 /** A policy as it is stored. An expression that is absent or empty holds always. */
@@ -47,11 +50,22 @@ export interface PolicyEvaluation {
   effect: Policy["effect"];
   outcome: Outcome;
   /** With OUTCOME_ERROR: in which expression, and what. */
-  error?: { scope: Scope; cause: PolicyError };
+  error?: PolicyFault;
   /** What the expressions came to, as far as they were evaluated. */
   values: { [S in Scope]?: boolean };
   /** Where an allowing policy's condition holds and its consensus does not. */
   outlook?: ConsensusOutlook;
+}
+
+/** Why a policy cannot be evaluated. */
+export interface PolicyFault {
+  scope: Scope;
+  cause: PolicyError;
+  /**
+   * Of a denial: the roots that it asks for and the activity does not have (`bitcoin.tx`, `private_key`), where they are all
+   * that is wrong. It is not about such an activity, and denies nothing.
+   */
+  absentRoots?: readonly string[];
 }
 
 export interface Decision {
@@ -63,13 +77,21 @@ export interface Decision {
 }
 
 /**
- * Decides on an activity by the organization's policies: any denial denies, and so does an error in a denying policy;
- * otherwise any allowance allows; otherwise, if approvals are missing that can still come, consensus is needed; otherwise
- * nothing allows it. Root quorum and built-in rules are the caller's.
+ * Decides on an activity by the organization's policies: any denial denies, and so does a denying policy that errs on what the
+ * activity has; otherwise any allowance allows; otherwise, if approvals are missing that can still come, consensus is needed;
+ * otherwise nothing allows it. Root quorum and built-in rules are the caller's.
  *
  * With a memory, expressions whose value is known already are not evaluated again; the decision is the same.
+ *
+ * @throws OutOfBudget
  */
-export function decide(request: DecisionRequest, cache: ExpressionCache, memory?: ValueMemory): Decision {
+export function decide(
+  request: DecisionRequest,
+  cache: ExpressionCache,
+  budget: Budget,
+  memory?: ValueMemory,
+): Decision {
+  budget.spend(STEPS_PER_POLICY * request.policies.length);
   const evaluating: Evaluating = {
     request,
     facts: {
@@ -79,7 +101,8 @@ export function decide(request: DecisionRequest, cache: ExpressionCache, memory?
     },
     cache,
     columns: memory?.columnsOf(request) ?? {},
-    meter: { left: MAX_CONSENSUS_STEPS },
+    budget,
+    searching: budget.part(MAX_CONSENSUS_STEPS),
   };
   const evaluations = request.policies.map((policy, index) => evaluatePolicy(policy, index, evaluating));
   for (const outcome of ["OUTCOME_DENY_EXPLICIT", "OUTCOME_ALLOW", "OUTCOME_REQUIRES_CONSENSUS"] as const) {
@@ -89,10 +112,17 @@ export function decide(request: DecisionRequest, cache: ExpressionCache, memory?
   return { outcome: "OUTCOME_DENY_IMPLICIT", decisive: [], evaluations };
 }
 
-/** What an outcome weighs in the decision: an error denies where the policy denies, and is nothing where it allows. */
-function verdictOf({ effect, outcome }: PolicyEvaluation): Outcome {
-  return outcome === "OUTCOME_ERROR" && effect === "EFFECT_DENY" ? "OUTCOME_DENY_EXPLICIT" : outcome;
+/**
+ * What an outcome weighs in the decision. An error is nothing where the policy allows. Where it denies, it denies, unless all
+ * that is wrong is that the activity is not of the kind that the policy is about.
+ */
+function verdictOf({ effect, outcome, error }: PolicyEvaluation): Outcome {
+  const denies = effect === "EFFECT_DENY" && error !== undefined && error.absentRoots === undefined;
+  return denies ? "OUTCOME_DENY_EXPLICIT" : outcome;
 }
+
+/** What it is worth to look at a policy at all, also where its values are known. */
+const STEPS_PER_POLICY = 8;
 
 /** The message of a denial, as clients of the hosted service know it. */
 export function denialMessage(decision: Decision): string {
@@ -107,7 +137,9 @@ interface Evaluating {
   facts: FactsOf;
   cache: ExpressionCache;
   columns: Columns;
-  meter: Meter;
+  budget: Budget;
+  /** What all searches for further approvals may take together. */
+  searching: Budget;
 }
 
 function evaluatePolicy(policy: Policy, index: number, evaluating: Evaluating): PolicyEvaluation {
@@ -125,15 +157,16 @@ function evaluatePolicy(policy: Policy, index: number, evaluating: Evaluating): 
   if (condition && consensus) {
     evaluation.outcome = effect === "EFFECT_ALLOW" ? "OUTCOME_ALLOW" : "OUTCOME_DENY_EXPLICIT";
   } else if (condition && effect === "EFFECT_ALLOW") {
-    const program = evaluating.cache.program(policy.consensus as string, "consensus") as Program<"consensus">;
+    const { cache, budget, searching } = evaluating;
+    const program = cache.program(policy.consensus as string, "consensus", budget) as Program<"consensus">;
     const { approvals, voters, submitterId } = evaluating.request;
-    evaluation.outlook = consensusOutlook(program, approvals, voters, submitterId, evaluating.meter);
+    evaluation.outlook = consensusOutlook(program, approvals, voters, submitterId, searching);
     if (evaluation.outlook.reachable) evaluation.outcome = "OUTCOME_REQUIRES_CONSENSUS";
   }
   return evaluation;
 }
 
-/** Notes the value, or the first error, in the evaluation; false where there is an error. */
+/** Notes the value, or the first error that denies, or the first, in the evaluation; false where there is an error. */
 function noteValue(
   policy: Policy,
   index: number,
@@ -146,9 +179,11 @@ function noteValue(
     evaluation.values[scope] = true;
     return true;
   }
-  const value = evaluating.columns[scope]?.[index] ?? evaluateExpression(source, index, scope, evaluating);
-  if (value instanceof PolicyError) {
-    evaluation.error ??= { scope, cause: value };
+  const { columns } = evaluating;
+  const known = columns[scope]?.[index] ?? (scope === "condition" ? columns.onTheseFacts?.[index] : undefined);
+  const value = known ?? evaluateExpression(policy, source, index, scope, evaluating);
+  if (typeof value !== "boolean") {
+    if (evaluation.error === undefined || evaluation.error.absentRoots) evaluation.error = { scope, ...value };
     return false;
   }
   evaluation.values[scope] = value;
@@ -156,23 +191,34 @@ function noteValue(
 }
 
 function evaluateExpression<S extends Scope>(
+  { effect }: Policy,
   source: string,
   index: number,
   scope: S,
-  { facts, cache, columns }: Evaluating,
-): boolean | PolicyError {
-  const program = cache.program(source, scope);
-  const value = program instanceof PolicyError ? program : valueOrError(program, facts[scope]);
+  { facts, cache, columns, budget }: Evaluating,
+): Value {
+  const program = cache.program(source, scope, budget);
+  const value = program instanceof PolicyError ? { cause: program } : evaluated(program, facts[scope], effect, budget);
   const column = columns[scope];
-  if (column !== undefined && isSettled(program, facts.condition)) column[index] = value;
+  if (column !== undefined) {
+    const { onTheseFacts = [] } = columns;
+    (isSettled(program, facts.condition) ? column : onTheseFacts)[index] = value;
+  }
   return value;
 }
 
-function valueOrError<S extends Scope>(program: Program<S>, facts: FactsOf[S]): boolean | PolicyError {
+function evaluated<S extends Scope>(
+  program: Program<S>,
+  facts: FactsOf[S],
+  effect: Policy["effect"],
+  budget: Budget,
+): Value {
   try {
-    return program.evaluate(facts);
-  } catch (error) {
-    if (error instanceof PolicyError) return error;
-    throw error;
+    return program.evaluate(facts, budget);
+  } catch (cause) {
+    if (!(cause instanceof PolicyError)) throw cause;
+    const mayBeExempt = effect === "EFFECT_DENY" && cause.code === "ABSENT_ROOT";
+    const absentRoots = mayBeExempt ? absentRootsOf(program, facts, budget) : undefined;
+    return absentRoots === undefined ? { cause } : { cause, absentRoots };
   }
 }

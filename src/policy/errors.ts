@@ -1,4 +1,7 @@
-/** What went wrong. Those before `MISSING_FACT` are found when an expression is created, the others when it is evaluated. */
+/**
+ * What went wrong. Those before `ABSENT_ROOT` are found when an expression is created, the others when it is evaluated.
+ * `ABSENT_ROOT`: a fact that activities of this kind do not have at all; `MISSING_FACT`: one of which they have less than is asked.
+ */
 export type PolicyErrorCode =
   | "TOO_LONG"
   | "TOO_DEEP"
@@ -7,6 +10,7 @@ export type PolicyErrorCode =
   | "UNKNOWN_NAME"
   | "UNKNOWN_FIELD"
   | "TYPE"
+  | "ABSENT_ROOT"
   | "MISSING_FACT"
   | "WRONG_FACT"
   | "OUT_OF_RANGE"
@@ -63,8 +67,8 @@ export class PolicyError extends Error {
 }
 
 /**
- * A fact that is supplied lazily, by a getter, throws this when it cannot be had; the expression that touches it then ends
- * in an error like any other missing fact.
+ * A fact that is supplied lazily, by a getter, throws this when the activity has it and it cannot be told. The expression that
+ * touches it then ends in an error, which is not that of a fact that is absent: a denial that asks for it denies.
  */
 export class MissingFactError extends Error {
   override readonly name = "MissingFactError";

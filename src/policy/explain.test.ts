@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Voter } from "./approvals.ts";
+import { Budget } from "./budget.ts";
 import { createExpressionCache } from "./cache.ts";
-import type { Voter } from "./consensus.ts";
 import { type DecisionRequest, decide, type Policy } from "./decision.ts";
 import { explainPolicy } from "./explain.ts";
 
 const cache = createExpressionCache();
+const budget = new Budget(Number.POSITIVE_INFINITY);
 
 const users: Voter[] = [
   { id: "A", tags: [], alias: "Ada", credentials: [] },
@@ -27,9 +29,9 @@ function explain(policy: Omit<Policy, "policyId" | "effect"> & { effect?: Policy
     approvals: [{ user: users[0] as Voter }],
     voters: users,
   };
-  const [evaluation] = decide(request, cache).evaluations;
+  const [evaluation] = decide(request, cache, budget).evaluations;
   assert.ok(evaluation);
-  return explainPolicy(whole, evaluation, request, cache).text;
+  return explainPolicy(whole, evaluation, request, cache, budget);
 }
 
 test("says which clause was false, and on what value", () => {
@@ -71,8 +73,14 @@ test("says what could not be evaluated, and what that means", () => {
       "So it does not allow anything.",
   );
   assert.match(
-    explain({ effect: "EFFECT_DENY", condition: "private_key.id == 'P'" }),
+    explain({ effect: "EFFECT_DENY", condition: "wallet.label[0..100] == 'x'" }),
     /As it is a denying policy, it denies\.$/,
+  );
+  assert.equal(
+    explain({ effect: "EFFECT_DENY", condition: "private_key.id == 'P' || bitcoin.tx.fee > 5" }),
+    "The policy cannot be evaluated. `private_key.id == 'P'` cannot be evaluated: there is no private_key here. " +
+      "`bitcoin.tx.fee > 5` cannot be evaluated: there is no bitcoin.tx here. " +
+      "It is about activities that have private_key and bitcoin.tx, so it does not deny this one.",
   );
   assert.match(
     explain({ condition: "wallet.colour == 'x'" }),

@@ -1,16 +1,18 @@
+import { consensusFacts, type Voter } from "./approvals.ts";
+import type { Budget } from "./budget.ts";
 import type { ExpressionCache } from "./cache.ts";
 import type { FactsOf, Program } from "./compile.ts";
-import { consensusFacts, type MissingApprovals, type Voter } from "./consensus.ts";
+import type { MissingApprovals } from "./consensus.ts";
 import type { DecisionRequest, Policy, PolicyEvaluation } from "./decision.ts";
 import { PolicyError } from "./errors.ts";
 import { clip } from "./lexer.ts";
 import { print } from "./print.ts";
 import type { Scope } from "./schema.ts";
-import type { TypedNode } from "./typed-tree.ts";
+import { sizeOf, type TypedNode } from "./typed-tree.ts";
 import type { Type } from "./types.ts";
 
 /** Why an expression is not true: a clause that is false, or one that ends in an error. */
-export interface ClauseFinding {
+interface ClauseFinding {
   scope: Scope;
   clause: string;
   result: "false" | "error";
@@ -18,36 +20,38 @@ export interface ClauseFinding {
   detail: string;
 }
 
-export interface PolicyExplanation {
-  findings: ClauseFinding[];
-  /** One sentence or more that a person can read. */
-  text: string;
-}
-
 const MAX_FINDINGS = 8;
+/** What compiling a part of an expression by itself is worth, and spelling it out. */
+const STEPS_PER_PART = 16;
+/** What putting a finding into words is worth. */
+const STEPS_PER_FINDING = 200;
 
 /**
- * Says why a policy came to its outcome: which clauses were false or could not be evaluated, and which approvals are
- * missing. Evaluates the expressions again, clause by clause, so it is meant for denials and simulations. The text quotes
- * facts of the activity (addresses, amounts): it is for those who may see the activity.
+ * Says in one sentence or more why a policy came to its outcome: which clauses were false or could not be evaluated, and which
+ * approvals are missing. Evaluates the expressions again, clause by clause, so it is meant for denials and simulations. The text
+ * quotes facts of the activity (addresses, amounts): it is for those who may see the activity.
+ *
+ * @throws OutOfBudget
  */
 export function explainPolicy(
   policy: Policy,
   evaluation: PolicyEvaluation,
   request: DecisionRequest,
   cache: ExpressionCache,
-): PolicyExplanation {
+  budget: Budget,
+): string {
   const facts: FactsOf = {
     consensus: consensusFacts(request.approvals),
     condition: request.facts,
     time: { time: { now: request.nowMs } },
   };
+  const sought = evaluation.outcome === "OUTCOME_ERROR" ? "error" : "false";
   const findings = (["time", "condition", "consensus"] as const).flatMap((scope) =>
     evaluation.values[scope] === true || (evaluation.values.time === false && scope !== "time")
       ? []
-      : findingsOf(policy[scope] ?? "", scope, facts, cache),
+      : findingsOf(policy[scope] ?? "", { scope, facts: facts[scope], sought, budget }, cache),
   );
-  return { findings, text: sentences(evaluation, findings, request.voters) };
+  return sentences(evaluation, findings, request.voters);
 }
 
 function sentences(evaluation: PolicyEvaluation, findings: ClauseFinding[], voters: readonly Voter[]): string {
@@ -57,25 +61,26 @@ function sentences(evaluation: PolicyEvaluation, findings: ClauseFinding[], vote
     case "OUTCOME_DENY_EXPLICIT":
       return "The policy denies the activity: its condition and its consensus hold.";
     case "OUTCOME_TIME_INACTIVE":
-      return `The policy is not active now. ${listed(findings, "false")}`.trim();
-    case "OUTCOME_ERROR": {
-      const weight =
-        evaluation.effect === "EFFECT_DENY"
-          ? "As it is a denying policy, it denies."
-          : "So it does not allow anything.";
-      return `The policy cannot be evaluated. ${listed(findings, "error")} ${weight}`;
-    }
+      return `The policy is not active now. ${listed(findings)}`.trim();
+    case "OUTCOME_ERROR":
+      return `The policy cannot be evaluated. ${listed(findings)} ${weightOfError(evaluation)}`;
     default:
       return explainShortfall(evaluation, findings, voters);
   }
 }
 
+function weightOfError({ effect, error }: PolicyEvaluation): string {
+  if (effect !== "EFFECT_DENY") return "So it does not allow anything.";
+  if (!error?.absentRoots) return "As it is a denying policy, it denies.";
+  return `It is about activities that have ${error.absentRoots.join(" and ")}, so it does not deny this one.`;
+}
+
 function explainShortfall(evaluation: PolicyEvaluation, findings: ClauseFinding[], voters: readonly Voter[]): string {
   if (evaluation.values.condition === false) {
     const conditions = findings.filter(({ scope }) => scope === "condition");
-    return `The condition does not hold. ${listed(conditions, "false")}`;
+    return `The condition does not hold. ${listed(conditions)}`;
   }
-  const clauses = listed(findings, "false");
+  const clauses = listed(findings);
   const { outlook } = evaluation;
   if (outlook?.reachable === true) {
     const ways = outlook.ways.map((way) => way.map((part) => approvalsNeeded(part, voters)).join(" and "));
@@ -98,46 +103,57 @@ function nameOf(id: string, voters: readonly Voter[]): string {
   return alias === undefined || alias === "" ? id : `${id} (${clip(alias)})`;
 }
 
-function listed(findings: ClauseFinding[], result: ClauseFinding["result"]): string {
-  const named = findings.filter((finding) => finding.result === result).slice(0, MAX_FINDINGS);
-  return named
-    .map(({ clause, detail }) => {
+function listed(findings: ClauseFinding[]): string {
+  return findings
+    .slice(0, MAX_FINDINGS)
+    .map(({ clause, result, detail }) => {
       const says = result === "false" ? "is false" : "cannot be evaluated";
       return detail === "" ? `\`${clause}\` ${says}.` : `\`${clause}\` ${says}: ${detail}.`;
     })
     .join(" ");
 }
 
-/** One expression while its clauses are gone through. */
-interface Inquiry {
+/** What is sought in an expression. */
+interface Question {
   scope: Scope;
-  program: Program;
   facts: FactsOf[Scope];
+  sought: ClauseFinding["result"];
+  budget: Budget;
+}
+
+/** One expression while its clauses are gone through. */
+interface Inquiry extends Question {
+  program: Program;
   findings: ClauseFinding[];
 }
 
-function findingsOf(source: string, scope: Scope, facts: FactsOf, cache: ExpressionCache): ClauseFinding[] {
-  const program = cache.program(source, scope);
+function findingsOf(source: string, question: Question, cache: ExpressionCache): ClauseFinding[] {
+  const { scope, budget } = question;
+  const program = cache.program(source, scope, budget);
   if (program instanceof PolicyError) {
     return [{ scope, clause: shorten(source), result: "error", detail: program.description }];
   }
-  const inquiry: Inquiry = { scope, program: program as Program, facts: facts[scope], findings: [] };
+  const inquiry: Inquiry = { ...question, program: program as Program, findings: [] };
   inquire(inquiry, program.tree, false);
   return inquiry.findings;
 }
 
-/** Walks down `&&`, `||` and `!` to the clauses that are `unwanted`, or cannot be evaluated. */
+/** Walks down `&&`, `||` and `!` to the clauses that are `unwanted`, or cannot be evaluated, until as many are found as are told. */
 function inquire(inquiry: Inquiry, node: TypedNode, unwanted: boolean): void {
+  if (inquiry.findings.length >= MAX_FINDINGS) return;
   if (node.kind === "and" || node.kind === "or") {
     for (const term of node.terms) inquire(inquiry, term, unwanted);
   } else if (node.kind === "not") {
     inquire(inquiry, node.operand, !unwanted);
   } else {
-    const { scope, findings } = inquiry;
-    const clause = shorten(unwanted ? `!(${print(node.source)})` : print(node.source));
     const value = valueOfPart(inquiry, node);
-    if (value instanceof PolicyError) findings.push({ scope, clause, result: "error", detail: value.message });
-    else if (value === unwanted) findings.push({ scope, clause, result: "false", detail: actual(inquiry, node) });
+    const { scope, sought: result, findings } = inquiry;
+    if (result !== (value instanceof PolicyError ? "error" : "false")) return;
+    if (!(value instanceof PolicyError) && value !== unwanted) return;
+    inquiry.budget.spend(STEPS_PER_FINDING);
+    const clause = shorten(unwanted ? `!(${print(node.source)})` : print(node.source));
+    const detail = value instanceof PolicyError ? value.message : actual(inquiry, node);
+    findings.push({ scope, clause, result, detail });
   }
 }
 
@@ -159,9 +175,10 @@ function showValue(value: unknown, type: Type): string | undefined {
   return typeof value === "bigint" || typeof value === "boolean" ? String(value) : undefined;
 }
 
-function valueOfPart({ program, facts }: Inquiry, node: TypedNode): unknown {
+function valueOfPart({ program, facts, budget }: Inquiry, node: TypedNode): unknown {
+  budget.spend(STEPS_PER_PART * sizeOf(node));
   try {
-    return program.part(node)(facts);
+    return program.part(node)(facts, budget);
   } catch (error) {
     if (error instanceof PolicyError) return error;
     throw error;

@@ -1,7 +1,10 @@
 /**
  * The facts that policies are decided on: plain data under the names the language uses. Everything optional may be left
  * out; an expression that touches what is absent ends in an error. A property may be a getter, so that a transaction is
- * parsed only when a policy asks for it; a getter keeps its result, and throws `MissingFactError` where there is none.
+ * parsed only when a policy asks for it; a getter keeps its result.
+ *
+ * A root that is left out (`eth.tx`, `wallet`, see roots.ts) is one that such an activity does not have: denials on it are not
+ * about that activity. What the activity has and cannot be told is a getter that throws `MissingFactError`: it denies.
  *
  * Hexadecimal of EVM facts begins with `0x`, in either letter case. Tron's `data` and Solana's `instruction_data_hex` have
  * no prefix and are lowercase.

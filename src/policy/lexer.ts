@@ -88,9 +88,7 @@ function integerAt(source: string, offset: number, text: string): Token {
       expected,
     );
   }
-  const digits = text.replace(/^-?0*/, "");
-  // 2^256 has 78 digits; longer ones are refused unread.
-  if (digits.length > 78 || BigInt(text) > MAX_UINT || BigInt(text) < MIN_INT) {
+  if (!isInRange(text)) {
     throw new PolicyError(
       "LITERAL",
       `the integer ${clip(text)} is out of range`,
@@ -100,6 +98,15 @@ function integerAt(source: string, offset: number, text: string): Token {
     );
   }
   return { kind: "integer", text, offset };
+}
+
+/** 2^256 has 78 digits, so longer ones are refused unread; most are so short that there is no need to look. */
+function isInRange(text: string): boolean {
+  if (text.length <= 38) return true;
+  const digits = text.replace(/^-?0*/, "");
+  if (digits.length > 78) return false;
+  const value = BigInt(text);
+  return value >= MIN_INT && value <= MAX_UINT;
 }
 
 function strayCharacter(source: string, offset: number): PolicyError {

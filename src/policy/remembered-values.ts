@@ -1,7 +1,7 @@
-import { MAX_REMEMBERED_VALUES } from "../kernel/limits.ts";
-import { recentlyUsed } from "../kernel/recently-used.ts";
+import { MAX_REMEMBERED_COLUMNS } from "../kernel/limits.ts";
+import { type RecentlyUsed, recentlyUsed } from "../kernel/recently-used.ts";
 import type { Program } from "./compile.ts";
-import type { DecisionRequest } from "./decision.ts";
+import type { DecisionRequest, Policy, PolicyFault } from "./decision.ts";
 import { PolicyError } from "./errors.ts";
 import type { ConditionFacts } from "./facts.ts";
 import { type TypedNode, typedPartsOf } from "./typed-tree.ts";
@@ -9,16 +9,21 @@ import { type TypedNode, typedPartsOf } from "./typed-tree.ts";
 /**
  * Most policies are about other activities and other users than the one that is decided on, and every expression is
  * evaluated all the same. What depends on nothing but the class of the activity, or on nothing but who approves, comes out
- * the same the next time, and is kept here.
+ * the same the next time, and is kept here. It goes with the list of policies that it is about.
  */
 
+/** What an expression came to. */
+export type Value = boolean | Pick<PolicyFault, "cause" | "absentRoots">;
+
 /** Values of one kind of expression, in the order of the policies. Empty where a value is not known, or never is. */
-export type Column = (boolean | PolicyError | undefined)[];
+export type Column = (Value | undefined)[];
 
 /** There is none for times: they change with the clock. */
 export interface Columns {
   consensus?: Column;
   condition?: Column;
+  /** Of conditions that look at more: what they came to on the very same facts, as one request asks about them more than once. */
+  onTheseFacts?: Column;
   time?: undefined;
 }
 
@@ -31,8 +36,14 @@ export interface ValueMemory {
   columnsOf(request: Pick<DecisionRequest, "policies" | "facts" | "approvals">): Columns;
 }
 
-export function createValueMemory(maxColumns = MAX_REMEMBERED_VALUES): ValueMemory {
-  const columns = recentlyUsed<Column>({ entries: maxColumns });
+interface ListMemory {
+  columns: RecentlyUsed<Column>;
+  ofFacts: WeakMap<ConditionFacts, Column>;
+}
+
+/** @param maxColumns columns kept for a list of policies */
+export function createValueMemory(maxColumns = MAX_REMEMBERED_COLUMNS): ValueMemory {
+  const lists = new WeakMap<readonly Policy[], ListMemory>();
   const numbers = new WeakMap<object, number>();
   let lastNumber = 0;
   const numberOf = (object: object): number => {
@@ -41,7 +52,7 @@ export function createValueMemory(maxColumns = MAX_REMEMBERED_VALUES): ValueMemo
     numbers.set(object, ++lastNumber);
     return lastNumber;
   };
-  const columnOf = (key: string): Column => {
+  const columnOf = (columns: RecentlyUsed<Column>, key: string): Column => {
     const known = columns.get(key);
     if (known) return known;
     const column: Column = [];
@@ -50,16 +61,21 @@ export function createValueMemory(maxColumns = MAX_REMEMBERED_VALUES): ValueMemo
   };
   return {
     columnsOf({ policies, facts, approvals }) {
-      const { type, kind, resource, action } = facts.activity;
+      const { type, kind, resource, action, params = {} } = facts.activity;
       // Which facts there are is told beside the class: an expression on one that is absent is an error.
-      const activityClass = JSON.stringify([type, kind, resource, action, ...Object.keys(facts)]);
+      const activityClass = [type, kind, resource, action, ...Object.keys(params), "", ...Object.keys(facts)];
       const approvers = approvals.map(
         ({ user, credential }) => `${numberOf(user)}/${credential ? numberOf(credential) : ""}`,
       );
-      const list = numberOf(policies);
+      const list = lists.get(policies) ?? { columns: recentlyUsed({ entries: maxColumns }), ofFacts: new WeakMap() };
+      lists.set(policies, list);
+      const { columns, ofFacts } = list;
+      const onTheseFacts = ofFacts.get(facts) ?? new Array<Value | undefined>(policies.length);
+      ofFacts.set(facts, onTheseFacts);
       return {
-        condition: columnOf(`${list} condition ${activityClass}`),
-        consensus: columnOf(`${list} consensus ${approvers.join(" ")}`),
+        condition: columnOf(columns, `condition ${JSON.stringify(activityClass)}`),
+        consensus: columnOf(columns, `consensus ${approvers.join(" ")}`),
+        onTheseFacts,
       };
     },
   };
@@ -72,18 +88,21 @@ export function createValueMemory(maxColumns = MAX_REMEMBERED_VALUES): ValueMemo
  */
 export function isSettled(program: Tree | PolicyError, facts: ConditionFacts): boolean {
   if (program instanceof PolicyError || program.scope === "consensus") return true;
-  const { ofClassAlone, facts: names } = readsOf(program);
-  return ofClassAlone && names.every((name) => !(name in facts));
+  const { ofClassAlone, facts: names, params } = readsOf(program);
+  const { params: ofActivity = {} } = facts.activity;
+  return ofClassAlone && names.every((name) => !(name in facts)) && params.every((name) => !(name in ofActivity));
 }
 
 type Tree = Pick<Program, "scope" | "tree">;
 
 /** What a condition looks at. */
 interface Reads {
-  /** Of the activity: only its class. */
+  /** Of the activity: only its class, and parameters. */
   ofClassAlone: boolean;
   /** The other facts, by their keywords. */
   facts: string[];
+  /** Parameters of the activity. */
+  params: string[];
 }
 
 const CLASS_FIELDS = new Set(["type", "kind", "resource", "action"]);
@@ -92,13 +111,17 @@ const reads = new WeakMap<Tree, Reads>();
 function readsOf(program: Tree): Reads {
   const known = reads.get(program);
   if (known) return known;
-  const found: Reads = { ofClassAlone: true, facts: [] };
+  const found: Reads = { ofClassAlone: true, facts: [], params: [] };
   collectReads(program.tree, found);
   reads.set(program, found);
   return found;
 }
 
 function collectReads(node: TypedNode, found: Reads): void {
+  if (node.kind === "param") {
+    if (!found.params.includes(node.name)) found.params.push(node.name);
+    return;
+  }
   if (node.kind === "field" && node.object.kind === "keyword" && node.object.name === "activity") {
     if (!CLASS_FIELDS.has(node.name)) found.ofClassAlone = false;
     return;

@@ -207,7 +207,10 @@ const tempoTransaction = struct("TempoTransaction", {
   calls: list(struct("TempoCall", { to: HEX, input: HEX, function_signature: HEX })),
 });
 
-/** The keywords of each scope. `eth`, `solana` and the like are structs whose fields are the keywords proper. */
+/** Keywords of conditions that only hold others: `eth.tx` is a fact of its own, `eth` is none. */
+export const namespaces: ReadonlySet<string> = new Set(["eth", "solana", "tron", "bitcoin", "tempo"]);
+
+/** The keywords of each scope. */
 export const keywords: Record<Scope, Readonly<Record<string, Type>>> = {
   consensus: { approvers: list(user), credentials: list(credential) },
   condition: {

@@ -73,6 +73,41 @@ export function typedPartsOf(node: TypedNode): TypedNode[] {
   }
 }
 
+/** The node with each of its parts changed. */
+export function withParts(node: TypedNode, change: (part: TypedNode) => TypedNode): TypedNode {
+  switch (node.kind) {
+    case "field":
+    case "param":
+    case "member":
+    case "count":
+      return { ...node, object: change(node.object) };
+    case "entry":
+      return { ...node, object: change(node.object), key: change(node.key) };
+    case "element":
+    case "part":
+      return { ...node, object: change(node.object), index: change(node.index) };
+    case "slice":
+      return { ...node, object: change(node.object), start: change(node.start), end: change(node.end) };
+    case "list":
+      return { ...node, elements: node.elements.map(change) };
+    case "all":
+    case "any":
+    case "filter":
+      return { ...node, object: change(node.object), predicate: change(node.predicate) };
+    case "not":
+      return { ...node, operand: change(node.operand) };
+    case "and":
+    case "or":
+      return { ...node, terms: node.terms.map(change) };
+    case "compare":
+      return { ...node, left: change(node.left), right: change(node.right) };
+    case "contains":
+      return { ...node, object: change(node.object), element: change(node.element) };
+    default:
+      return node;
+  }
+}
+
 /** How many nodes a tree has: the steps that evaluating it once takes, apart from what its loops repeat. */
 export function sizeOf(node: TypedNode): number {
   let size = 1;

@@ -16,6 +16,7 @@ import { FailedTransactionMetadata, LiteSVM } from "litesvm";
 import { solanaFacts } from "../../src/chains/solana/facts.ts";
 import { parseProgramInterface } from "../../src/chains/solana/program-interface.ts";
 import { insertSignature, messageOf, parseTransaction } from "../../src/chains/solana/transaction.ts";
+import { Budget } from "../../src/policy/budget.ts";
 import { compile } from "../../src/policy/compile.ts";
 import { PolicyError } from "../../src/policy/errors.ts";
 import type { SolanaTransactionFacts } from "../../src/policy/facts.ts";
@@ -237,7 +238,8 @@ test("token transfers are seen as the Token program executes them", () => {
 function decide(condition: string, tx: SolanaTransactionFacts): boolean | "error" {
   try {
     const activity = { type: "ACTIVITY_TYPE_SIGN_TRANSACTION_V2" };
-    return compile(condition, "condition").evaluate({ activity, solana: { tx } });
+    const budget = new Budget(Number.POSITIVE_INFINITY);
+    return compile(condition, "condition").evaluate({ activity, solana: { tx } }, budget);
   } catch (error) {
     if (error instanceof PolicyError) return "error";
     throw error;

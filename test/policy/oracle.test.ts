@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { absentRootsOf } from "../../src/policy/absent-roots.ts";
 import type { Expression } from "../../src/policy/ast.ts";
+import { Budget } from "../../src/policy/budget.ts";
 import { compile, type FactsOf, type Program } from "../../src/policy/compile.ts";
 import { PolicyError } from "../../src/policy/errors.ts";
 import { parse } from "../../src/policy/parser.ts";
 import { print } from "../../src/policy/print.ts";
 import type { Scope } from "../../src/policy/schema.ts";
-import { evaluateNaively, Failure } from "./oracle.ts";
+import { errorsNaively, evaluateNaively, Failure } from "./oracle.ts";
 import { randomProgram } from "./random-programs.ts";
 
 /** KEYSTEAD_LONG_TESTS=1 runs the number that a release is held to. */
@@ -60,7 +62,7 @@ test(`${RUNS} random programs: printed, parsed and compared; compiled and held a
         (error) => error instanceof Failure,
       );
       const found = outcome(
-        () => program.evaluate(facts as FactsOf[Scope]),
+        () => program.evaluate(facts as FactsOf[Scope], new Budget(Number.POSITIVE_INFINITY)),
         (error) => error instanceof PolicyError,
       );
       assert.equal(found, expected, `${source}\n${shape(facts as Expression)}`);
@@ -72,4 +74,36 @@ test(`${RUNS} random programs: printed, parsed and compared; compiled and held a
   context.diagnostic(`${JSON.stringify(tally)}, longest program ${longest} characters`);
   assert.ok(impossible < RUNS / 20, String(impossible));
   for (const count of Object.values(tally)) assert.ok(count > RUNS / 20, JSON.stringify(tally));
+});
+
+test(`${RUNS} random programs: the roots that they lack, and whether that is all that is wrong`, (context) => {
+  const budget = new Budget(Number.POSITIVE_INFINITY);
+  const tally = { rootsAlone: 0, both: 0, others: 0 };
+  const row = fc.array(fc.nat(2 ** 31 - 1), { minLength: 5, maxLength: 160, size: "max" });
+  fc.assert(
+    fc.property(row, (choices) => {
+      const { scope, source, facts } = randomProgram(choices);
+      const program = compiled(source, scope);
+      if (program === undefined) return;
+      try {
+        program.evaluate(facts as FactsOf[Scope], budget);
+        return;
+      } catch (error) {
+        assert.ok(error instanceof PolicyError);
+        const { roots, others } = errorsNaively(parse(source), facts);
+        if (error.code === "ABSENT_ROOT") {
+          const found = absentRootsOf(program, facts as FactsOf[Scope], budget);
+          const expected = others ? undefined : [...roots].sort();
+          assert.deepEqual(found?.sort(), expected, `${source}\n${shape(facts as Expression)}`);
+        } else {
+          // The naive evaluator has nothing to say of a value that is no bool at the very end.
+          assert.ok(others || roots.size === 0, source);
+        }
+        tally[roots.size === 0 ? "others" : others ? "both" : "rootsAlone"]++;
+      }
+    }),
+    { numRuns: RUNS },
+  );
+  context.diagnostic(JSON.stringify(tally));
+  for (const count of Object.values(tally)) assert.ok(count > RUNS / 200, JSON.stringify(tally));
 });

@@ -1,4 +1,5 @@
-import type { Expression } from "../../src/policy/ast.ts";
+import { type Expression, partsOf as partsOfExpression } from "../../src/policy/ast.ts";
+import { print } from "../../src/policy/print.ts";
 
 /**
  * A second evaluator, written to be obvious: it walks the syntax tree, knows no static types, and takes from a value's path
@@ -184,4 +185,64 @@ function areEqual(a: Value, aNode: Expression | undefined, b: Value, bNode: Expr
   const bothPrefixed = [x, y].every((text) => /^0x[0-9a-fA-F]*$/.test(text));
   const loose = paths.some((path) => HEX.test(path)) || (paths.some((path) => PREFIXED_HEX.test(path)) && bothPrefixed);
   return loose ? x.toLowerCase() === y.toLowerCase() : x === y;
+}
+
+/** What an expression errs on: roots that are not there, and whether there is anything else. */
+export interface Errors {
+  roots: Set<string>;
+  others: boolean;
+}
+
+const ROOT = /^((eth|solana|tron|bitcoin|tempo)\.[a-z0-9_]+|activity\.params\.[a-z_]+)$/;
+
+/** Every error of an expression: of each part by itself, and of a test for each element that it is put to. */
+export function errorsNaively(node: Expression, facts: object, variables: Map<string, Value> = new Map()): Errors {
+  const errors: Errors = { roots: new Set(), others: false };
+  collectErrors(node, facts, variables, errors);
+  return errors;
+}
+
+function collectErrors(node: Expression, facts: object, variables: Map<string, Value>, errors: Errors): void {
+  if (succeeds(node, facts, variables)) return;
+  const path = print(node);
+  const isRoot = (node.kind === "name" && !variables.has(path)) || (node.kind === "field" && ROOT.test(path));
+  if (isRoot) {
+    errors.roots.add(path);
+    return;
+  }
+  const parts = node.kind === "quantifier" ? [node.object] : partsOfExpression(node);
+  for (const part of parts) collectErrors(part, facts, variables, errors);
+  if (!parts.every((part) => succeeds(part, facts, variables))) return;
+  if (node.kind !== "quantifier" || !collectFromTests(node, facts, variables, errors)) errors.others = true;
+}
+
+/** Whether the elements of a quantifier err, or its tests of them do. */
+function collectFromTests(
+  { object, variable, predicate }: Expression & { kind: "quantifier" },
+  facts: object,
+  variables: Map<string, Value>,
+  errors: Errors,
+): boolean {
+  const { path, value } = evaluate(object, facts, variables);
+  if (!Array.isArray(value)) return false;
+  let elements: Value[];
+  try {
+    elements = value.map((element) => fact(element, path === "" ? "" : `${path}[]`));
+  } catch {
+    return false;
+  }
+  const bound = elements.map((element) => new Map([...variables, [variable, element]]));
+  const erring = bound.filter((each) => !succeeds(predicate, facts, each));
+  for (const each of erring) collectErrors(predicate, facts, each, errors);
+  return erring.length > 0;
+}
+
+function succeeds(node: Expression, facts: object, variables: Map<string, Value>): boolean {
+  try {
+    evaluate(node, facts, variables);
+    return true;
+  } catch (error) {
+    if (error instanceof Failure) return false;
+    throw error;
+  }
 }

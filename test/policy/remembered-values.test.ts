@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import type { Approval } from "../../src/policy/approvals.ts";
+import { Budget } from "../../src/policy/budget.ts";
 import { createExpressionCache } from "../../src/policy/cache.ts";
-import type { Approval } from "../../src/policy/consensus.ts";
 import { type Decision, type DecisionRequest, decide, type Policy } from "../../src/policy/decision.ts";
 import type { ConditionFacts, ConsensusFacts } from "../../src/policy/facts.ts";
 import { createValueMemory } from "../../src/policy/remembered-values.ts";
@@ -12,6 +13,7 @@ import { randomProgram } from "./random-programs.ts";
 
 const RUNS = process.env.KEYSTEAD_LONG_TESTS === "1" ? 20_000 : 500;
 
+const budget = new Budget(Number.POSITIVE_INFINITY);
 const row = fc.array(fc.nat(2 ** 31 - 1), { minLength: 5, maxLength: 80, size: "max" });
 
 /** Few of each, so that activities of one class come with different facts and parameters. */
@@ -73,8 +75,8 @@ test(`${RUNS} lists of policies decide on a row of activities as if nothing were
         for (const request of b.map((choices) => requestFrom(choices, policies, people))) {
           const { condition = [], consensus = [] } = memory.columnsOf(request);
           found += [...condition, ...consensus].filter((value) => value !== undefined).length;
-          const remembering = decide(request, cache, memory);
-          const fresh = decide(request, cache);
+          const remembering = decide(request, cache, budget, memory);
+          const fresh = decide(request, cache, budget);
           assert.deepEqual(shape(remembering), shape(fresh), JSON.stringify(policies));
           assert.equal(remembering.outcome, fresh.outcome);
           assert.deepEqual(remembering.decisive, fresh.decisive);
@@ -93,7 +95,7 @@ const wallet = { id: "W", imported: false, exported: false, label: "" };
 
 function outcomes(memory: ReturnType<typeof createValueMemory>, policies: Policy[], facts: ConditionFacts): string[] {
   const request = { policies, facts, nowMs: 0, submitterId: "a", approvals: [], voters: [] };
-  return decide(request, cache, memory).evaluations.map(({ outcome }) => outcome);
+  return decide(request, cache, budget, memory).evaluations.map(({ outcome }) => outcome);
 }
 
 test("a fact that appears, or changes, is looked at", () => {

@@ -6,6 +6,7 @@ import { decodeCall, parseContractInterface } from "../../src/chains/evm/contrac
 import { ethereumFacts, parseUnsignedTransaction } from "../../src/chains/evm/transaction.ts";
 import { parseUnsignedTempoTransaction, tempoFacts } from "../../src/chains/tempo/transaction.ts";
 import { bytesFromHex } from "../../src/kernel/bytes.ts";
+import { Budget } from "../../src/policy/budget.ts";
 import { compile } from "../../src/policy/compile.ts";
 import { PolicyError } from "../../src/policy/errors.ts";
 import type { ConditionFacts, EthereumTransactionFacts, TempoTransactionFacts } from "../../src/policy/facts.ts";
@@ -26,7 +27,7 @@ function ethereum(transaction: object, abi?: unknown): ConditionFacts {
 
 function outcome(condition: string, facts: ConditionFacts): boolean | string {
   try {
-    return compile(condition, "condition").evaluate(facts);
+    return compile(condition, "condition").evaluate(facts, new Budget(Number.POSITIVE_INFINITY));
   } catch (error) {
     if (error instanceof PolicyError) return error.code;
     throw error;

@@ -1,5 +1,7 @@
+import { MAX_REQUEST_STEPS } from "../../kernel/limits.ts";
+import type { Approval, Voter } from "../../policy/approvals.ts";
+import { Budget } from "../../policy/budget.ts";
 import { createExpressionCache } from "../../policy/cache.ts";
-import type { Approval, Voter } from "../../policy/consensus.ts";
 import { type Decision, type DecisionRequest, decide, type Policy } from "../../policy/decision.ts";
 import { PolicyError } from "../../policy/errors.ts";
 import { explainPolicy } from "../../policy/explain.ts";
@@ -47,11 +49,11 @@ export async function evaluateCondition(
   { type, subject, intent, policyFacts }: Pick<DecisionFacts, "type" | "subject" | "intent" | "policyFacts">,
   condition: string,
 ): Promise<boolean | PolicyError> {
-  const program = expressions.program(condition, "condition");
+  const program = expressions.program(condition, "condition", new Budget(MAX_REQUEST_STEPS));
   if (program instanceof PolicyError) return program;
   const facts: ConditionFacts = { activity: activityFacts(type, subject, intent), ...(await policyFacts(read)) };
   try {
-    return program.evaluate(facts);
+    return program.evaluate(facts, new Budget(MAX_REQUEST_STEPS));
   } catch (error) {
     if (error instanceof PolicyError) return error;
     throw error;
@@ -92,16 +94,17 @@ export async function decideOn(
       return [];
     },
   };
-  const decision = decide(request, expressions, memory);
+  const decision = decide(request, expressions, new Budget(MAX_REQUEST_STEPS), memory);
   if (!askedForVoters) return { ...decision, request: { ...base, voters: [] } };
   const complete = { ...base, voters: await loadVoters(read, question.organizationId) };
-  return { ...decide(complete, expressions, memory), request: complete };
+  return { ...decide(complete, expressions, new Budget(MAX_REQUEST_STEPS), memory), request: complete };
 }
 
 /** Why each policy did not allow it, in sentences. */
 export function explain({ evaluations, request }: PolicyDecision): { policyId: string; text: string }[] {
   return evaluations.map((evaluation, index) => {
-    const { text } = explainPolicy(request.policies[index] as Policy, evaluation, request, expressions);
+    const budget = new Budget(MAX_REQUEST_STEPS);
+    const text = explainPolicy(request.policies[index] as Policy, evaluation, request, expressions, budget);
     return { policyId: evaluation.policyId, text };
   });
 }
