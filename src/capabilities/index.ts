@@ -1,4 +1,5 @@
-import type { Operation } from "../engine/declare.ts";
+import type { Operation } from "../engine/operations.ts";
+import { engineParts } from "../engine/parts.ts";
 import { activities } from "./activities/index.ts";
 import { credentials } from "./credentials/index.ts";
 import { invitations } from "./invitations/index.ts";
@@ -18,24 +19,28 @@ import { users } from "./users/index.ts";
 import { wallets } from "./wallets/index.ts";
 import { webhooks } from "./webhooks/index.ts";
 
+/** Everything the service is made of, in the order in which the documentation tells it. */
+export const capabilities = [
+  organizations,
+  subOrganizations,
+  users,
+  invitations,
+  credentials,
+  tags,
+  privateKeys,
+  wallets,
+  secrets,
+  signing,
+  policies,
+  mfa,
+  sessions,
+  ipAllowlists,
+  smartContractInterfaces,
+  webhooks,
+  proofs,
+  activities,
+  engineParts,
+] as const;
+
 /** Everything the service can be asked. */
-export const operations: readonly Operation[] = [
-  ...organizations,
-  ...subOrganizations,
-  ...users,
-  ...invitations,
-  ...credentials,
-  ...tags,
-  ...privateKeys,
-  ...wallets,
-  ...secrets,
-  ...signing,
-  ...policies,
-  ...mfa,
-  ...sessions,
-  ...ipAllowlists,
-  ...smartContractInterfaces,
-  ...webhooks,
-  ...proofs,
-  ...activities,
-];
+export const operations: readonly Operation[] = capabilities.flatMap((each): readonly Operation[] => each.operations);

@@ -1,101 +1,70 @@
 import type { Static, TSchema } from "typebox";
-import type { OutboundPolicy } from "../delivery/url-rules.ts";
-import type { ConditionFacts } from "../policy/facts.ts";
-import type { Signer } from "../signer/client.ts";
-import type { AddressReference } from "../signer/protocol.ts";
+import type { Change } from "../authority/changes.ts";
+import type { AuthorityView } from "../authority/view.ts";
+import type { AddressReference, SignerVerb } from "../signer/protocol.ts";
 import type { Reader, Transactor } from "../storage/engine.ts";
-import type { Registry } from "./registry.ts";
+import type {
+  ActivityOperation,
+  ActivityVersion,
+  Actor,
+  OnlyFor,
+  Organization,
+  Performed,
+  PolicyFacts,
+  QueryOperation,
+  Subject,
+  VoteOperation,
+} from "./operations.ts";
+import type { AskedSigner, ServiceName, Services } from "./services.ts";
 
 /** The nouns that operations are declared with. A declaration is all there is to an operation; the rest derives from it. */
 
-/** The organization a request is for. */
-export interface Organization {
-  id: string;
-  parentId: string | null;
-  name: string;
-  /** The organization's key, sealed under the root key. */
-  sealedKey: Uint8Array;
-  quorumThreshold: number;
-  /** Rises with every change to its policies. */
-  policiesVersion: number;
-}
+/** For rules on the intent alone: there is nobody yet whom they could be about. */
+type CheckContext<Needs extends ServiceName> = Pick<Services, Needs>;
 
-/** The user behind a stamp, as of the last look at the database. */
-export interface Actor {
-  userId: string;
-  userName: string;
-  /** The user's own organization: the request's, or its parent. */
-  organizationId: string;
-  isRootQuorumMember: boolean;
-  /** Whether there are MFA policies to look at. */
-  hasMfaPolicies: boolean;
-  credential: {
-    id: string;
-    type: string;
-    /** Of a session that is limited to what its profile allows. */
-    sessionProfileId?: string;
-  };
-}
-
-/** Which organizations an operation is for, where it is not for all. */
-export type OnlyFor = "parents" | "subOrganizations";
-
-/** What an activity is about, for whoever decides about it. It states facts and decides nothing. */
-export type Subject =
-  /** No policy is asked; MFA policies and session profiles see the action on the ORGANIZATION, UPDATE unless said. */
-  | { governedBy: "rootQuorum"; action?: "DELETE" }
-  | {
-      governedBy: "policies";
-      resource:
-        | "CONFIG"
-        | "CREDENTIAL"
-        | "INVITATION"
-        | "MFA_POLICY"
-        | "ORGANIZATION"
-        | "POLICY"
-        | "PRIVATE_KEY"
-        | "SECRET"
-        | "SESSION_PROFILE"
-        | "SMART_CONTRACT_INTERFACE"
-        | "USER"
-        | "WALLET"
-        | "WEBHOOK_ENDPOINT";
-      action: "CREATE" | "UPDATE" | "DELETE" | "SIGN" | "IMPORT" | "EXPORT";
-      /** Whose credentials these are, where users may manage their own. */
-      ownerId?: string;
-      /** The user who alone may ask for it: a request of anybody else is denied, whatever policies and quorum say. */
-      onlyUserId?: string;
-    };
-
-/** What the installation is set to, where rules on requests depend on it. */
-export interface CheckEnvironment {
-  outboundPolicy: OutboundPolicy;
-}
-
-export interface PolicyFactsContext<Intent> {
+export type PlanContext<Intent, Needs extends ServiceName = never> = Pick<Services, Needs> & {
   intent: Intent;
+  read: Reader;
+  organization: Organization;
+  /** The user who asks. */
+  submitterId: string;
+  /** Milliseconds. */
+  now: number;
+};
+
+export interface PolicyFactsContext<Intent, Plan = undefined> {
+  intent: Intent;
+  plan: Plan;
   read: Reader;
   organization: Organization;
 }
 
-/** Facts that belong to an operation; the engine adds the activity's own. */
-export type PolicyFacts = Omit<ConditionFacts, "activity">;
-
-export interface PrepareContext<Intent> {
+export type PrepareContext<
+  Intent,
+  Asks extends SignerVerb = never,
+  Plan = undefined,
+  Needs extends ServiceName = never,
+> = Pick<Services, Needs> & {
   intent: Intent;
+  plan: Plan;
   read: Reader;
   organization: Organization;
-  signer: Pick<Signer, "ask">;
+  signer: AskedSigner<Asks>;
   /** The user who asked first. */
   submitterId: string;
   /** Milliseconds. */
   now: number;
-}
+};
 
-export interface RunContext<Intent, Prepared> {
+export type RunContext<Intent, Prepared, Plan = undefined, Needs extends ServiceName = never> = Pick<
+  Services,
+  Needs
+> & {
   intent: Intent;
+  plan: Plan;
   tx: Transactor;
   organization: Organization;
+  activityId: string;
   /** Whose request or vote has it carried out. */
   actor: Actor;
   /** The user who asked first. */
@@ -103,6 +72,41 @@ export interface RunContext<Intent, Prepared> {
   /** Milliseconds; the one time of the whole activity. */
   now: number;
   prepared: Prepared;
+};
+
+export type PerformContext<Intent, Plan, Needs extends ServiceName = never> = Pick<Services, Needs> & {
+  intent: Intent;
+  plan: Plan;
+  read: Reader;
+  organization: Organization;
+  activityId: string;
+  /** Tries before this one. */
+  attempts: number;
+  /** Milliseconds. */
+  now: number;
+};
+
+export interface ChangeContext<Intent, Prepared = undefined, Plan = undefined> {
+  intent: Intent;
+  plan: Plan;
+  prepared: Prepared;
+  organization: Organization;
+  view: AuthorityView;
+  /** The identifier of what comes into being at a place of the request, such as `apiKeys.0`. */
+  id: (place: string) => string;
+  /** The user who asked first. */
+  submitterId: string;
+  /** Milliseconds; the one time of the whole activity. */
+  now: number;
+}
+
+export interface AnswerContext<Intent, Prepared = undefined> {
+  intent: Intent;
+  prepared: Prepared;
+  changes: readonly Change[];
+  /** As the changes leave it. */
+  view: AuthorityView;
+  id: (place: string) => string;
 }
 
 export interface OlderVersion<Intent, Result> {
@@ -113,99 +117,159 @@ export interface OlderVersion<Intent, Result> {
   result?: { schema: TSchema; from: (result: Result) => unknown; key?: string };
 }
 
-export interface ActivityDeclaration<I extends TSchema, R extends TSchema, Prepared> {
-  /** The last segment of `/public/v1/submit/<path>`; type, intent key and result key derive from it. */
-  path: string;
+interface CommonDeclaration<Path extends string, Needs extends ServiceName> {
+  /** The last segment of the operation's URL. */
+  path: Path;
   summary: string;
+  only?: OnlyFor;
+  /** The services that its functions are given; there are no others. */
+  needs?: readonly Needs[];
+}
+
+export interface ActivityDeclaration<
+  Path extends string,
+  I extends TSchema,
+  R extends TSchema,
+  Needs extends ServiceName,
+  Asks extends SignerVerb,
+  Plan,
+  Prepared,
+  Version extends number = number,
+> extends CommonDeclaration<Path, Needs> {
+  /** What `prepare` asks the signer. */
+  asks?: readonly Asks[];
   /** Ours alone: the API that the published SDKs know does not have it. */
   isExtension?: true;
-  only?: OnlyFor;
   /** Whether `generateAppProofs` may be true; it may unless said. */
   takesAppProofs?: boolean;
   /** The newest version; 1 unless said. */
-  version?: number;
+  version?: Version;
   intent: I;
   result: R;
   /** The result key, where it is not the path's own name in camel case with `Result`. */
   resultKey?: string;
   versions?: Record<number, OlderVersion<Static<I>, Static<R>>>;
   subject: (intent: Static<I>) => Subject;
-  /** What policies may ask about beyond the activity itself; loaded when there is a policy to ask. */
-  policyFacts?: (context: PolicyFactsContext<Static<I>>) => Promise<PolicyFacts>;
   /** Rules on the intent alone that a schema cannot say; it throws. Nobody has been authorized yet, so it stays cheap. */
-  check?: (intent: Static<I>, environment: CheckEnvironment) => void;
+  check?: (intent: Static<I>, services: CheckContext<Needs>) => void;
+  /**
+   * What will be done outside, settled before anybody decides on it: a nonce, a fee, a quote. It is read once, when the
+   * activity is submitted, and kept with it: policies see what is planned, and what is planned is what is done.
+   */
+  plan?: { schema: TSchema; make: (context: PlanContext<Static<I>, Needs>) => Promise<Plan> };
+  /** What policies may ask about beyond the activity itself; loaded when there is a policy to ask. */
+  policyFacts?: (context: PolicyFactsContext<Static<I>, Plan>) => Promise<PolicyFacts>;
   /**
    * Work outside the transaction, after a first decision and before the one that counts: asking the signer. It may be done
    * in vain, so it leaves no trace.
    */
-  prepare?: (context: PrepareContext<Static<I>>) => Promise<Prepared>;
+  prepare?: (context: PrepareContext<Static<I>, Asks, Plan, Needs>) => Promise<Prepared>;
   /** The addresses that come into being, from what was prepared; they are proved for those who ask for app proofs. */
   addresses?: (context: { intent: Static<I>; prepared: Prepared }) => readonly AddressReference[];
   /**
    * True for an activity that changes nothing but adds its own row: it then does not wait for the organization's other
    * activities.
    */
-  changesNothing?: boolean;
-  /** The change itself, in the transaction that also stores the activity. A thrown error undoes all of it. */
-  run: (context: RunContext<Static<I>, Prepared>) => Promise<Static<R>>;
+  unordered?: boolean;
+  /**
+   * What the activity changes of who may do what. It is pure: what it looks at comes from the view, identifiers and time from
+   * outside, and it may be run several times. It throws what it refuses.
+   */
+  change?: (context: ChangeContext<Static<I>, Prepared, Plan>) => readonly Change[];
+  /** The result of `change`. */
+  answer?: (context: AnswerContext<Static<I>, Prepared>) => NoInfer<Static<R>>;
+  /**
+   * What changes anything else, in the transaction that also stores the activity; an operation has this or `change`. A
+   * thrown error undoes all of it. What it answers is the result, unless there is an `effect`.
+   */
+  run?: (context: RunContext<Static<I>, Prepared, Plan, Needs>) => Promise<NoInfer<Static<R>> | undefined>;
+  /**
+   * What happens outside after the commit. The activity is PENDING until `perform` says that it is done, with the result, or
+   * that it has failed. A process may die between any two steps, so whatever `perform` does can be done twice without harm.
+   */
+  effect?: {
+    perform: (context: PerformContext<Static<I>, Plan, Needs>) => Promise<PerformedAs<NoInfer<Static<R>>>>;
+    /** What it waits for, such as a chain: effects that wait for the same share a bounded number of workers. */
+    gate: (plan: Plan) => string;
+  };
 }
 
-/** One version of an activity on the wire. */
-export interface ActivityVersion {
-  type: string;
-  intentKey: string;
-  resultKey: string;
-  intent: TSchema;
-  result: TSchema;
-  upgrade: (intent: unknown) => unknown;
-  resultFrom: (result: unknown) => unknown;
-}
+type PerformedAs<Result> = { done: Result } | Exclude<Performed, { done: unknown }>;
 
-export interface ActivityOperation {
-  noun: "activity";
-  path: string;
-  summary: string;
-  isExtension: boolean;
-  only?: OnlyFor;
-  takesAppProofs: boolean;
-  /** By activity type; the newest first. */
-  versions: ReadonlyMap<string, ActivityVersion>;
-  subject: (intent: unknown) => Subject;
-  policyFacts: (context: PolicyFactsContext<unknown>) => Promise<PolicyFacts>;
-  check: (intent: unknown, environment: CheckEnvironment) => void;
-  prepare?: (context: PrepareContext<unknown>) => Promise<unknown>;
-  addresses: (context: { intent: unknown; prepared: unknown }) => readonly AddressReference[];
-  changesNothing: boolean;
-  run: (context: RunContext<unknown, unknown>) => Promise<unknown>;
-}
+/** An operation that still knows the types that it was declared with; they exist for the compiler alone. */
+export type Typed<Base, Path extends string, Request, Answer, Type extends string = never> = Base & {
+  path: Path;
+  readonly types?: { type: Type; request: Request; answer: Answer };
+};
 
-/** Declares a state-changing operation, `POST /public/v1/submit/<path>`. */
-export function activity<I extends TSchema, R extends TSchema, Prepared = undefined>(
-  declaration: ActivityDeclaration<I, R, Prepared>,
-): ActivityOperation {
-  const { path, summary, subject, prepare, run, changesNothing = false } = declaration;
-  const versions = new Map(versionsOf(declaration).map((version) => [version.type, version]));
+/** The type of the newest version of an activity, as `names` makes it. */
+type TypeOf<
+  Path extends string,
+  Version extends number,
+> = `ACTIVITY_TYPE_${Uppercase<Path>}${Version extends 1 ? "" : `_V${Version}`}`;
+
+/** Declares a state-changing operation, `POST /public/v1/submit/<path>`; type, intent key and result key derive from the path. */
+export function activity<
+  const Path extends string,
+  I extends TSchema,
+  R extends TSchema,
+  Needs extends ServiceName = never,
+  Asks extends SignerVerb = never,
+  Plan = undefined,
+  Prepared = undefined,
+  const Version extends number = 1,
+>(
+  declaration: ActivityDeclaration<Path, I, R, Needs, Asks, Plan, Prepared, Version>,
+): Typed<ActivityOperation, Path, Static<I>, Static<R>, TypeOf<Path, Version>> {
+  const { path, summary, needs = [], asks = [], unordered = false } = declaration;
+  const { only, plan, prepare, effect, policyFacts, check, addresses } = declaration;
   return {
     noun: "activity",
     path,
     summary,
+    needs,
+    asks,
     isExtension: declaration.isExtension ?? false,
     takesAppProofs: declaration.takesAppProofs ?? true,
-    ...(declaration.only ? { only: declaration.only } : {}),
-    versions,
-    changesNothing,
-    subject: subject as ActivityOperation["subject"],
-    policyFacts: (declaration.policyFacts ?? (async () => ({}))) as ActivityOperation["policyFacts"],
-    check: (declaration.check ?? (() => {})) as ActivityOperation["check"],
-    addresses: (declaration.addresses ?? (() => [])) as ActivityOperation["addresses"],
-    run: run as ActivityOperation["run"],
-    ...(prepare ? { prepare: prepare as NonNullable<ActivityOperation["prepare"]> } : {}),
+    ...(only ? { only } : {}),
+    versions: new Map(versionsOf(declaration).map((version) => [version.type, version])),
+    unordered,
+    subject: erased(declaration.subject),
+    policyFacts: erased(policyFacts ?? (async () => ({}))),
+    check: erased(check ?? (() => {})),
+    addresses: erased(addresses ?? (() => [])),
+    carryOut: carryOutOf(declaration as never),
+    ...(plan ? { plan: { schema: plan.schema, make: erased(plan.make) } } : {}),
+    ...(prepare ? { prepare: erased(prepare) } : {}),
+    ...(effect ? { effect: { perform: erased(effect.perform), gate: erased(effect.gate) } } : {}),
   };
 }
 
-function versionsOf<I extends TSchema, R extends TSchema, P>(
-  declaration: ActivityDeclaration<I, R, P>,
-): ActivityVersion[] {
+function carryOutOf({
+  path,
+  change,
+  answer,
+  run,
+}: Pick<
+  ActivityDeclaration<string, TSchema, TSchema, never, never, never, never>,
+  "path" | "change" | "answer" | "run"
+>): ActivityOperation["carryOut"] {
+  if (change && answer && !run) return { by: "changes", change: erased(change), answer: erased(answer) };
+  if (run && !change && !answer) return { by: "run", run: erased(run) };
+  throw new Error(`${path} must declare either \`change\` with \`answer\`, or \`run\``);
+}
+
+/** The engine passes to each function what its declaration says; the compiler has held both against each other there. */
+const erased = <F extends (...args: never[]) => unknown, E>(declared: F): E => declared as unknown as E;
+
+function versionsOf(declaration: {
+  path: string;
+  version?: number;
+  intent: TSchema;
+  result: TSchema;
+  resultKey?: string;
+  versions?: Record<number, OlderVersion<unknown, never>>;
+}): ActivityVersion[] {
   const { path, version: newest = 1, intent, result, versions = {} } = declaration;
   const same = (value: unknown) => value;
   const resultKey = declaration.resultKey ?? `${camelCase(path)}Result`;
@@ -215,8 +279,8 @@ function versionsOf<I extends TSchema, R extends TSchema, P>(
     resultKey: olderResult?.key ?? (olderResult ? `${camelCase(path)}Result` : resultKey),
     intent,
     result: olderResult?.schema ?? result,
-    upgrade: upgrade as (intent: unknown) => unknown,
-    resultFrom: (olderResult?.from ?? same) as (result: unknown) => unknown,
+    upgrade: erased<typeof upgrade, ActivityVersion["upgrade"]>(upgrade),
+    resultFrom: olderResult ? erased<typeof olderResult.from, ActivityVersion["resultFrom"]>(olderResult.from) : same,
   }));
   return [current, ...older.reverse()];
 }
@@ -228,55 +292,38 @@ const names = (path: string, version: number) => ({
 
 const camelCase = (path: string): string => path.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-export interface QueryContext<Request> {
+export type QueryContext<Request, Needs extends ServiceName = never> = Pick<Services, Needs> & {
   request: Request;
   read: Reader;
   organization: Organization;
   actor: Actor;
+  /** Milliseconds. */
   now: number;
-  /** For queries about activities: the declarations behind them. */
-  registry: Registry;
-}
+};
 
-export interface QueryDeclaration<Q extends TSchema, R extends TSchema> {
-  /** The last segment of `/public/v1/query/<path>`. */
-  path: string;
-  summary: string;
-  only?: OnlyFor;
+export interface QueryDeclaration<Path extends string, Q extends TSchema, R extends TSchema, Needs extends ServiceName>
+  extends CommonDeclaration<Path, Needs> {
   /** Whether a parent's id will do for a user of one of its sub-organizations, who is found by the credential. */
   findsSubOrganization?: true;
   request: Q;
   response: R;
-  run: (context: QueryContext<Static<Q>>) => Promise<Static<R>>;
-}
-
-export interface QueryOperation {
-  noun: "query";
-  path: string;
-  summary: string;
-  only?: OnlyFor;
-  findsSubOrganization?: true;
-  request: TSchema;
-  response: TSchema;
-  run: (context: QueryContext<unknown>) => Promise<unknown>;
+  run: (context: QueryContext<Static<Q>, Needs>) => Promise<Static<R>>;
 }
 
 /** Declares a read, `POST /public/v1/query/<path>`. */
-export function query<Q extends TSchema, R extends TSchema>(declaration: QueryDeclaration<Q, R>): QueryOperation {
-  return { noun: "query", ...declaration, run: declaration.run as QueryOperation["run"] };
+export function query<
+  const Path extends string,
+  Q extends TSchema,
+  R extends TSchema,
+  Needs extends ServiceName = never,
+>(declaration: QueryDeclaration<Path, Q, R, Needs>): Typed<QueryOperation, Path, Static<Q>, Static<R>> {
+  const { needs = [], run, ...rest } = declaration;
+  return { noun: "query", ...rest, needs, asks: [], run: erased(run) };
 }
 
-/** A user's vote on somebody's activity: `approve_activity` and `reject_activity`. */
-export interface VoteOperation {
-  noun: "vote";
-  path: string;
-  summary: string;
-  selection: "VOTE_SELECTION_APPROVED" | "VOTE_SELECTION_REJECTED";
-  type: string;
-}
-
-export function vote(declaration: Omit<VoteOperation, "noun" | "type">): VoteOperation {
+/** Declares a vote, `POST /public/v1/submit/<path>`. */
+export function vote<const Path extends string>(
+  declaration: Omit<VoteOperation, "noun" | "type" | "path"> & { path: Path },
+): Typed<VoteOperation, Path, { fingerprint: string }, never> {
   return { noun: "vote", ...declaration, type: names(declaration.path, 1).type };
 }
-
-export type Operation = ActivityOperation | QueryOperation | VoteOperation;

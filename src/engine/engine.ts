@@ -2,18 +2,14 @@ import type { Clock } from "../kernel/clock.ts";
 import { fail } from "../kernel/errors.ts";
 import type { Signer } from "../signer/client.ts";
 import type { Database } from "../storage/database.ts";
-import type { ActivityView } from "./activities/records.ts";
-import { type ActivityObserver, castVote, submit } from "./activities/submit.ts";
-import type { CheckEnvironment, Operation } from "./declare.ts";
+import { type ActivityObserver, identifiers } from "./activities/ballot.ts";
+import { castVote, submit } from "./activities/submit.ts";
+import type { ActivityView } from "./activities/view.ts";
 import { organizationIdOf, parseBody, parseSubmission, parseVote } from "./envelope.ts";
-import {
-  authenticate,
-  decodeStamp,
-  fingerprintOf,
-  type Principal,
-  type StampHeaders,
-} from "./identity/authenticate.ts";
-import type { Registry } from "./registry.ts";
+import { authenticate, fingerprintOf, type Principal, refuseUnfitKind } from "./identity/authenticate.ts";
+import { decodeStamp, type StampHeaders } from "./identity/credential-kinds.ts";
+import type { Operation, Registry } from "./operations.ts";
+import { type Services, servicesFor } from "./services.ts";
 import { validate } from "./validate.ts";
 
 export interface EngineOptions {
@@ -22,7 +18,7 @@ export interface EngineOptions {
   signer: Signer;
   clock: Clock;
   observer: ActivityObserver;
-  environment: CheckEnvironment;
+  services: Services;
 }
 
 /** A request as the network layer hands it over. */
@@ -43,35 +39,37 @@ export interface Engine {
   handle(operation: Operation, request: StampedRequest): Promise<Answer>;
 }
 
-export function createEngine({ registry, database, signer, clock, observer, environment }: EngineOptions): Engine {
-  const submitEngine = { registry, database, signer, observer };
+export function createEngine({ registry, database, signer, clock, observer, services }: EngineOptions): Engine {
+  const activities = { registry, database, signer, observer, services };
 
   async function handle(operation: Operation, { stamps, body, remoteAddress }: StampedRequest): Promise<Answer> {
     const stamp = decodeStamp(stamps);
+    refuseUnfitKind(stamp.kind, operation.noun);
     const parsed = parseBody(body);
     const organizationId = organizationIdOf(parsed);
     const now = clock();
     const reach = operation.noun === "query" && operation.findsSubOrganization ? "subOrganizations" : "organization";
     const principal = await authenticate(database.read, { stamp, body, organizationId, reach, remoteAddress, now });
     refuseOtherKind(operation, principal);
-    const ballot = { principal, message: body.toString(), now };
+    const ballot = { principal, message: body.toString(), now, id: identifiers() };
 
     switch (operation.noun) {
       case "query": {
         validate(operation.request, parsed, "");
         const { organization, actor } = principal;
         const { read } = database;
-        return (await operation.run({ request: parsed, read, organization, actor, now, registry })) as Answer;
+        const given = servicesFor(services, operation.needs);
+        return (await operation.run({ ...given, request: parsed, read, organization, actor, now })) as Answer;
       }
       case "activity": {
         refuseOtherOrganization(principal);
-        const submission = parseSubmission(operation, parsed, now, environment);
-        return { activity: await submit(submitEngine, operation, submission, fingerprintOf(body), ballot) };
+        const submission = parseSubmission(operation, parsed, now, servicesFor(services, operation.needs));
+        return { activity: await submit(activities, operation, submission, fingerprintOf(body), ballot) };
       }
       case "vote": {
         refuseOtherOrganization(principal);
         const { fingerprint } = parseVote(operation.type, parsed, now);
-        return { activity: await castVote(submitEngine, fingerprint, { ...ballot, selection: operation.selection }) };
+        return { activity: await castVote(activities, fingerprint, { ...ballot, selection: operation.selection }) };
       }
     }
   }

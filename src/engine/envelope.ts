@@ -3,8 +3,8 @@ import { fail } from "../kernel/errors.ts";
 import { isId } from "../kernel/ids.ts";
 import { parseJson } from "../kernel/json.ts";
 import { MAX_CLOCK_AHEAD_MS, MAX_REQUEST_AGE_MS } from "../kernel/limits.ts";
-import type { ActivityOperation, ActivityVersion, CheckEnvironment } from "./declare.ts";
 import { Strict } from "./fields.ts";
+import type { ActivityOperation, ActivityVersion } from "./operations.ts";
 import { validate, withoutNulls } from "./validate.ts";
 
 /** What stands around the parameters of a request: fields beyond these are ignored. */
@@ -39,7 +39,7 @@ export function parseSubmission(
   operation: ActivityOperation,
   body: Record<string, unknown>,
   now: number,
-  environment: CheckEnvironment,
+  services: object,
 ): Submission {
   const type = stringOf(body, "type");
   const version = operation.versions.get(type) ?? refuseType([...operation.versions.keys()]);
@@ -51,7 +51,7 @@ export function parseSubmission(
   }
   validate(version.intent, parameters, "parameters");
   const intent = version.upgrade(parameters);
-  operation.check(intent, environment);
+  operation.check(intent, services);
   return { version, parameters, intent, generateAppProofs };
 }
 

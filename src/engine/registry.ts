@@ -1,15 +1,4 @@
-import type { ActivityOperation, ActivityVersion, Operation } from "./declare.ts";
-
-/** Every operation of the service; routing, documentation and the generated tests derive from it. */
-export interface Registry {
-  readonly operations: readonly Operation[];
-  /** The operation behind a request path such as `/public/v1/submit/create_users`. */
-  byPath(path: string): Operation | undefined;
-  /** The declaration behind an activity type, if there is one. */
-  findActivityOfType(type: string): { operation: ActivityOperation; version: ActivityVersion } | undefined;
-  /** The declaration behind a stored activity. */
-  activityOfType(type: string): { operation: ActivityOperation; version: ActivityVersion };
-}
+import type { ActivityOperation, ActivityVersion, Operation, Registry } from "./operations.ts";
 
 export const pathOf = ({ noun, path }: Operation): string =>
   `/public/v1/${noun === "query" ? "query" : "submit"}/${path}`;

@@ -8,8 +8,9 @@ import {
   fastify,
   LogController,
 } from "fastify";
-import type { Operation } from "../engine/declare.ts";
 import type { Engine } from "../engine/engine.ts";
+import { credentialKinds } from "../engine/identity/credential-kinds.ts";
+import type { Operation } from "../engine/operations.ts";
 import { pathOf } from "../engine/registry.ts";
 import { fail, KeysteadError } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";
@@ -113,7 +114,7 @@ async function answer(
   try {
     const { headers } = request;
     const answer = await engine.handle(operation, {
-      stamps: { apiKey: headerOf(headers["x-stamp"]), webAuthn: headerOf(headers["x-stamp-webauthn"]) },
+      stamps: Object.fromEntries(credentialKinds.map(({ header }) => [header, headerOf(headers[header])])),
       body: (request.body as Buffer | undefined) ?? Buffer.alloc(0),
       remoteAddress: addressOf(request.socket.remoteAddress, headerOf(headers["x-forwarded-for"])),
     });

@@ -1,10 +1,10 @@
 import type { TSchema } from "typebox";
 import { Type } from "typebox";
 import { AnyActivity, activityOf } from "../engine/activities/schema.ts";
-import type { ActivityOperation, Operation, VoteOperation } from "../engine/declare.ts";
 import { VoteParameters } from "../engine/envelope.ts";
 import { OneOf } from "../engine/fields.ts";
-import { pathOf, type Registry } from "../engine/registry.ts";
+import type { ActivityOperation, Operation, Registry, VoteOperation } from "../engine/operations.ts";
+import { pathOf } from "../engine/registry.ts";
 
 export interface OpenApiInfo {
   version: string;

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyReply } from "fastify";
-import { type ActivityTimes, type ActivityView, renderActivity } from "../engine/activities/records.ts";
+import { type ActivityTimes, type ActivityView, renderActivity } from "../engine/activities/view.ts";
 import type { Answer } from "../engine/engine.ts";
 
 /**

@@ -85,6 +85,11 @@ const table = {
     "rpc error: code = Unauthenticated desc = expired api key publicKey={publicKey} organizationId={organizationId}",
     "API_KEY_EXPIRED",
   ],
+  CREDENTIAL_NOT_FOR_THIS: [
+    UNAUTHENTICATED,
+    "a credential of the header {header} does not serve for {what}",
+    "SIGNATURE_INVALID",
+  ],
   API_KEY_SIGNATURE_INVALID: [UNAUTHENTICATED, "could not verify api key signature: {reason}", "SIGNATURE_INVALID"],
   WEBAUTHN_SIGNATURE_INVALID: [UNAUTHENTICATED, "could not verify WebAuthN signature: {reason}", "SIGNATURE_INVALID"],
 
@@ -133,6 +138,7 @@ const table = {
   POLICY_CONSENSUS_INVALID: [INVALID_ARGUMENT, "invalid policy consensus: {reason}", "REQUEST_INVALID"],
   POLICY_CONDITION_INVALID: [INVALID_ARGUMENT, "invalid policy condition: {reason}", "REQUEST_INVALID"],
   POLICY_TIME_INVALID: [INVALID_ARGUMENT, "invalid policy time: {reason}", "REQUEST_INVALID"],
+  EFFECT_FAILED: [INVALID_ARGUMENT, "it could not be carried out: {reason}", "REQUEST_INVALID"],
   NOT_EXPORTED: [
     INVALID_ARGUMENT,
     "{kind} {id} has not been exported; export it first, or set `deleteWithoutExport` to true to lose it for good",

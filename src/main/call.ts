@@ -1,5 +1,6 @@
 import { operations } from "../capabilities/index.ts";
-import { makeStamp } from "../crypto/make-stamp.ts";
+import { apiKeyStamper } from "../client/api-key-stamper.ts";
+import { createClient } from "../client/client.ts";
 import { createRegistry, pathOf } from "../engine/registry.ts";
 import { StartProblem } from "./config.ts";
 import { credentialsFileIn, readAddress, readCredentials } from "./credentials-file.ts";
@@ -37,16 +38,13 @@ export async function call(options: CallOptions): Promise<{ ok: boolean; text: s
           parameters: given,
         },
   );
-  const url = `${baseUrl}${pathOf(operation)}`;
-  const response = await fetch(url, {
-    method: "POST",
-    headers: { "content-type": "application/json", "x-stamp": makeStamp({ publicKey, privateKey }, body) },
-    body,
-  }).catch((error: unknown) => {
+  const client = createClient({ baseUrl, organizationId, stamper: apiKeyStamper({ publicKey, privateKey }) });
+  const path = pathOf(operation);
+  const { status, text } = await client.send(path, body).catch((error: unknown) => {
     const { cause, message } = error as Error & { cause?: Error };
-    throw new StartProblem(`${url} does not answer (${cause?.message ?? message}); is the server running?`);
+    throw new StartProblem(`${baseUrl}${path} does not answer (${cause?.message ?? message}); is the server running?`);
   });
-  return { ok: response.ok, text: await response.text() };
+  return { ok: status === 200, text };
 }
 
 function parseObject(json: string): Record<string, unknown> {

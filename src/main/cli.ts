@@ -1,8 +1,10 @@
 import { Command } from "commander";
+import { capabilities } from "../capabilities/index.ts";
 import { removeAllAllowlists } from "../capabilities/ip-allowlists/store.ts";
 import { normalizePublicKey } from "../crypto/public-keys.ts";
+import { houseOf } from "../engine/capability.ts";
 import { listJobs, retryDeadJobs } from "../engine/jobs/admin.ts";
-import { rotateServiceKey, serviceKeyPurposes } from "../engine/keys/service-keys.ts";
+import { rotateServiceKey } from "../engine/keys/service-keys.ts";
 import { createLogger } from "../kernel/log.ts";
 import type { Database } from "../storage/database.ts";
 import { call } from "./call.ts";
@@ -124,19 +126,22 @@ withConfig(
     printJson({ removed });
   });
 
+const { serviceKeys } = houseOf(capabilities);
+
 withConfig(
   program
     .command("rotate")
     .description("Replace one of the installation's own keys; the old one stays published for a while."),
 )
-  .argument("<key>", serviceKeyPurposes.join(" or "))
+  .argument("<key>", serviceKeys.map(({ purpose }) => purpose).join(" or "))
   .action(async (name: string, { config: file }: { config?: string }) => {
-    const purpose = serviceKeyPurposes.find((known) => known === name);
-    if (purpose === undefined) {
-      throw new StartProblem(`there is no service key ${name}; known are ${serviceKeyPurposes.join(" and ")}`);
+    const kind = serviceKeys.find(({ purpose }) => purpose === name);
+    if (kind === undefined) {
+      const known = serviceKeys.map(({ purpose }) => purpose).join(" and ");
+      throw new StartProblem(`there is no service key ${name}; known are ${known}`);
     }
     await withInstallation(readConfig(file), async (opened) => {
-      printJson({ keyId: await rotateServiceKey(opened, purpose, Date.now()) });
+      printJson({ keyId: await rotateServiceKey(opened, kind, Date.now()) });
     });
   });
 

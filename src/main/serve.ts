@@ -1,23 +1,17 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
-import { operations } from "../capabilities/index.ts";
-import {
-  announceActivity,
-  deliverWebhook,
-  pruneWebhookEvents,
-  webhookKeySet,
-  webhookVerificationKeys,
-} from "../capabilities/webhooks/index.ts";
+import { capabilities, operations } from "../capabilities/index.ts";
+import { announceActivity, webhookKeySet } from "../capabilities/webhooks/index.ts";
 import { createOutboundClient, type OutboundClient } from "../delivery/outbound.ts";
+import { performActivity } from "../engine/activities/perform.ts";
+import { houseOf } from "../engine/capability.ts";
 import { createEngine } from "../engine/engine.ts";
-import { pruneJobLanes } from "../engine/jobs/prune-lanes.ts";
 import { JobWorker } from "../engine/jobs/worker.ts";
-import { bundleVerificationKeys } from "../engine/keys/bundle-envelopes.ts";
-import { pruneImportKeys } from "../engine/keys/import-keys.ts";
-import { ensureServiceKeys } from "../engine/keys/service-keys.ts";
-import { bootVerificationKeys, pruneBootProofs, recordBoot } from "../engine/proofs/boot-proofs.ts";
+import { ensureServiceKeys, publishServiceKeys } from "../engine/keys/service-keys.ts";
+import { recordBoot } from "../engine/proofs/boot-proofs.ts";
 import { createRegistry } from "../engine/registry.ts";
+import type { Services } from "../engine/services.ts";
 import { type AppOptions, createApp, type Readiness } from "../http/app.ts";
 import { createMetrics, type Metrics } from "../http/metrics.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
@@ -61,20 +55,26 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
   const opened = await openInstallation(config, logger);
   const { database, signer } = opened;
   const outbound = createOutboundClient({ allowPrivateNetworks });
-  const services = { database, signer, outbound, clock, log: logger };
-  const kinds = [deliverWebhook(config.webhooks), pruneWebhookEvents, pruneJobLanes, pruneImportKeys, pruneBootProofs];
-  const worker = new JobWorker({ services, kinds });
+  const house = houseOf(capabilities);
+  const registry = createRegistry(operations);
+  const services: Services = {
+    outbound,
+    outboundPolicy: { allowPrivateNetworks },
+    webhookSchedule: config.webhooks,
+    registry,
+    erasedTables: house.erasedTables,
+  };
+  const observer = { onChange: announceActivity };
+  const worker = new JobWorker({
+    surroundings: { database, clock, log: logger },
+    services,
+    signer,
+    kinds: [...house.jobs, performActivity({ registry, services, observer })],
+  });
   let app: FastifyInstance | undefined;
   try {
     const metrics = createMetrics(() => signer.state === "ready");
-    const engine = createEngine({
-      registry: createRegistry(operations),
-      database,
-      signer,
-      clock,
-      observer: { onChange: announceActivity },
-      environment: { outboundPolicy: { allowPrivateNetworks } },
-    });
+    const engine = createEngine({ registry, database, signer, clock, observer, services });
     // Port 0 is known only after listening, and the document names the URL: the server is told it where it is asked.
     const info = { version, baseUrl: config.publicUrl ?? `http://${config.host}:${config.port}` };
     app = await createApp({
@@ -83,11 +83,7 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
       metrics,
       readiness: () => readinessOf(opened),
       webhookKeySet: () => webhookKeySet(database.read, clock()),
-      serviceKeys: async () => ({
-        webhook: await webhookVerificationKeys(database.read, clock()),
-        bundle: await bundleVerificationKeys(database.read, clock()),
-        boot: await bootVerificationKeys(database.read, clock()),
-      }),
+      serviceKeys: () => publishServiceKeys(house.serviceKeys, database.read, clock()),
       info,
       trustedProxies: config.trustedProxies,
       ...(onAnswer ? { onAnswer } : {}),
@@ -98,7 +94,7 @@ export async function serve({ config, log, clock = systemClock, onAnswer }: Serv
     let isFirstStart = false;
     if (signer.state === "ready") {
       isFirstStart = await ensureFirstOrganization(database, signer, config.dataDir, info.baseUrl);
-      await ensureServiceKeys({ database, signer }, clock());
+      await ensureServiceKeys({ database, signer }, house.serviceKeys, clock());
       await recordBoot({ database, signer }, clock());
       signer.onRestart(() => {
         recordBoot({ database, signer }, clock()).catch((error: Error) =>

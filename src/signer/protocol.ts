@@ -6,7 +6,7 @@ import type { MnemonicLanguage, MnemonicLength } from "../crypto/mnemonic-langua
  * What the server may ask the signer, as one closed union. Bytes travel as base64. The version is checked when the signer
  * is opened, so that a server never talks to a signer of another release.
  */
-export const PROTOCOL_VERSION = 3;
+export const PROTOCOL_VERSION = 4;
 
 export type { Curve };
 
@@ -192,6 +192,31 @@ export interface ExportSecretRequest extends ExportRequest {
   sealedSecret: Sealed;
 }
 
+/** What a job of the server must know and its database may not show; bound to the kind of job, in base64. */
+export interface SealJobSecretRequest {
+  verb: "sealJobSecret";
+  organizationId: string;
+  organizationKey: Sealed;
+  secretId: string;
+  jobKind: string;
+  secret: string;
+}
+export interface SealJobSecretResponse {
+  sealed: Sealed;
+}
+
+export interface OpenJobSecretRequest {
+  verb: "openJobSecret";
+  organizationId: string;
+  organizationKey: Sealed;
+  secretId: string;
+  jobKind: string;
+  sealed: Sealed;
+}
+export interface OpenJobSecretResponse {
+  secret: string;
+}
+
 /** What the running signer is: its code, and the ephemeral keys that it made at its start and that end with it. */
 export interface DescribeRequest {
   verb: "describe";
@@ -269,6 +294,8 @@ export interface Responses {
   exportWallet: HpkeMessage;
   exportKey: HpkeMessage;
   exportSecret: HpkeMessage;
+  sealJobSecret: SealJobSecretResponse;
+  openJobSecret: OpenJobSecretResponse;
   describe: DescribeResponse;
   proveAddresses: ProveAddressesResponse;
   provePolicyOutcome: ProvePolicyOutcomeResponse;
@@ -288,9 +315,14 @@ export type SignerRequest =
   | ExportWalletRequest
   | ExportKeyRequest
   | ExportSecretRequest
+  | SealJobSecretRequest
+  | OpenJobSecretRequest
   | DescribeRequest
   | ProveAddressesRequest
   | ProvePolicyOutcomeRequest;
+
+/** What the signer can be asked once it is open. */
+export type SignerVerb = Exclude<SignerRequest["verb"], "open">;
 
 /** `fault` says which kind of trouble; its text holds no secret and may be logged and shown to an operator. */
 export type SignerFault = { kind: "sealed" | "refused" | "internal"; message: string };

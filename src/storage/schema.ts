@@ -121,6 +121,8 @@ export interface Schema {
     fingerprint: string;
     /** JSON of the parameters as they were sent. */
     intent: string;
+    /** JSON of what was planned before it was decided on, null where nothing is. */
+    plan: Generated<string | null>;
     /** JSON of the result, null until there is one. */
     result: string | null;
     /** JSON `{code, message, details}`, null unless it failed or was denied. */
@@ -152,6 +154,8 @@ export interface Schema {
     kind: string;
     /** JSON. */
     payload: string;
+    /** JSON `{id, sealed}`: what the job must know and nobody else may read; null where there is nothing. */
+    sealed_secret: Generated<string | null>;
     /** For whom it is done, null for the installation's own. */
     organization_id: string | null;
     /** A job of the same key is the same job. */

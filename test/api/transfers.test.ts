@@ -13,6 +13,7 @@ import {
 } from "@turnkey/crypto";
 import type { Curve } from "../../src/crypto/curves.ts";
 import { MNEMONIC_LANGUAGES } from "../../src/crypto/mnemonic-languages.ts";
+import { bundleKey } from "../../src/engine/keys/bundle-envelopes.ts";
 import { rotateServiceKey } from "../../src/engine/keys/service-keys.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { clientBundle, envelopeData, importBundleTo } from "../support/bundles.ts";
@@ -719,7 +720,7 @@ it("envelopes are signed with the key of the day, and the one before stays publi
     const [before, kept] = [await trustedKey(server), await newBundle(root)];
     assert.equal(JSON.parse(kept).enclaveQuorumPublic, before);
     assert.match(before, /^04[0-9a-f]{128}$/);
-    const keyId = await rotateServiceKey(server.opened, "bundle", Date.now());
+    const keyId = await rotateServiceKey(server.opened, bundleKey, Date.now());
     const answer = await fetch(`${server.baseUrl}/.well-known/keystead.json`);
     const { bundle, webhook } = ((await answer.json()) as Json).serviceKeys;
     assert.deepEqual(

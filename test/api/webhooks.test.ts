@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createPublicKey, verify } from "node:crypto";
 import { after, afterEach, before, describe, it } from "node:test";
 import { verifyTurnkeyWebhookSignature } from "@turnkey/crypto";
+import { webhookKey } from "../../src/capabilities/webhooks/signing-keys.ts";
 import { rotateServiceKey } from "../../src/engine/keys/service-keys.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { addUser, type Client, type Json } from "../support/client.ts";
@@ -110,7 +111,7 @@ for (const engine of engines) {
         "public, max-age=86400, s-maxage=86400, stale-if-error=604800",
       );
       const { keys: before } = (await response.json()) as Json;
-      const kid = await rotateServiceKey(server.opened, "webhook", Date.now());
+      const kid = await rotateServiceKey(server.opened, webhookKey, Date.now());
       const { keys: afterwards } = await keySet();
       assert.deepEqual(
         afterwards.map(({ kid }: Json) => kid),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
-import type { OnlyFor } from "../../src/engine/declare.ts";
+import type { OnlyFor } from "../../src/engine/operations.ts";
 import { addUser, apiKeyParams, type Client, generateApiKey, type TestAnswer } from "../support/client.ts";
 import { dumpDatabase, recordTables } from "../support/database-dump.ts";
 import { assertErrorBody } from "../support/error-body.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import fc from "fast-check";
-import type { OnlyFor } from "../../src/engine/declare.ts";
+import type { OnlyFor } from "../../src/engine/operations.ts";
 import type { Json, TestAnswer } from "../support/client.ts";
 import { type Dump, dumpDatabase } from "../support/database-dump.ts";
 import { assertErrorBody, blamedFields } from "../support/error-body.ts";

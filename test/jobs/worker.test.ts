@@ -99,8 +99,11 @@ for (const engine of engines) {
     const logged: string[] = [];
     const start = async (kinds: JobKind[], options: Partial<JobWorkerOptions> & { database?: Database } = {}) => {
       const log = createLogger("debug", { write: (line: string) => void logged.push(line) });
-      const services = { database: options.database ?? database, clock, log } as never;
-      const worker = new JobWorker({ services, kinds, pollMs: 5, ...options });
+      const { database: own = database, ...more } = options;
+      const surroundings = { database: own, clock, log };
+      // These kinds need and ask nothing.
+      const nothing = { services: {} as never, signer: {} as never };
+      const worker = new JobWorker({ surroundings, ...nothing, kinds, pollMs: 5, ...more });
       workers.push(worker);
       await worker.start();
       return worker;

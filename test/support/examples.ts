@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { TSchema } from "typebox";
 import { operations } from "../../src/capabilities/index.ts";
-import type { OnlyFor, Operation } from "../../src/engine/declare.ts";
+import type { OnlyFor, Operation } from "../../src/engine/operations.ts";
 import { pathOf } from "../../src/engine/registry.ts";
 import { requestOf } from "../../src/http/openapi.ts";
 import { newId } from "../../src/kernel/ids.ts";

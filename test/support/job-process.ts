@@ -33,8 +33,9 @@ const kinds = [
     },
   }),
 ];
-const services = { database, clock: Date.now, log: createLogger("silent") };
-const worker = new JobWorker({ services: services as never, kinds, pollMs: 20 });
+const surroundings = { database, clock: Date.now, log: createLogger("silent") };
+// These kinds need and ask nothing.
+const worker = new JobWorker({ surroundings, services: {} as never, signer: {} as never, kinds, pollMs: 20 });
 await worker.start();
 process.send?.("running");
 process.on("message", async () => {

@@ -3,7 +3,7 @@ import { TurnkeyClient } from "@turnkey/http";
 import { Turnkey } from "@turnkey/sdk-server";
 import { operations } from "../../src/capabilities/index.ts";
 import type { StampingKey } from "../../src/crypto/make-stamp.ts";
-import type { Operation } from "../../src/engine/declare.ts";
+import type { Operation } from "../../src/engine/operations.ts";
 import type { Json } from "./client.ts";
 
 /** One published SDK behind one shape, so that both are led through the same story. */

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe } from "node:test";
-import type { Operation } from "../../src/engine/declare.ts";
+import type { Operation } from "../../src/engine/operations.ts";
 import { matches } from "../../src/engine/validate.ts";
 import { responseOf } from "../../src/http/openapi.ts";
 import type { Clock } from "../../src/kernel/clock.ts";

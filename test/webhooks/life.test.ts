@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { deliverWebhook, pruneWebhookEvents } from "../../src/capabilities/webhooks/index.ts";
+import { deliverWebhook } from "../../src/capabilities/webhooks/deliver.ts";
+import { pruneWebhookEvents } from "../../src/capabilities/webhooks/prune.ts";
 import { listJobs, retryDeadJobs } from "../../src/engine/jobs/admin.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { createLogger } from "../../src/kernel/log.ts";
@@ -335,10 +336,10 @@ for (const engine of engines) {
           throw new Error("the signer is away");
         },
       };
-      const services = { database, signer, clock: clock.now, log: createLogger("silent") };
-      const kind = deliverWebhook({ retryDelaysMs: [0, 1000], timeoutMs: 1000 });
+      const webhookSchedule = { retryDelaysMs: [0, 1000], timeoutMs: 1000 };
+      const services = { database, signer, clock: clock.now, log: createLogger("silent"), webhookSchedule };
       const payload = { organizationId: server.root.organizationId, deliveryId };
-      const { next } = await kind.run({ ...services, payload, attempts: 0 } as never);
+      const { next } = await deliverWebhook.run({ ...services, payload, attempts: 0 } as never);
       assert.deepEqual(next, { do: "pause", inMs: 5000 });
       assert.equal(receiver.received.length, 1);
       await hooks.result("delete_webhook_endpoint", { endpointId });

@@ -9,6 +9,7 @@ import { viewFor } from "./view.ts";
 export const listActivities = query({
   path: "list_activities",
   summary: "Activities, newest first, narrowed by status and type.",
+  needs: ["registry"],
   request: Type.Object({
     organizationId: Id,
     filterByStatus: Type.Optional(List(OneOf(activityStatuses))),

@@ -1,3 +1,4 @@
+import { capability } from "../../engine/capability.ts";
 import { createApiKeys } from "./create-api-keys.ts";
 import { createAuthenticators } from "./create-authenticators.ts";
 import { deleteApiKeys } from "./delete-api-keys.ts";
@@ -7,13 +8,17 @@ import { getApiKeys } from "./get-api-keys.ts";
 import { getAuthenticator } from "./get-authenticator.ts";
 import { getAuthenticators } from "./get-authenticators.ts";
 
-export const credentials = [
-  createApiKeys,
-  deleteApiKeys,
-  createAuthenticators,
-  deleteAuthenticators,
-  getApiKey,
-  getApiKeys,
-  getAuthenticator,
-  getAuthenticators,
-];
+export const credentials = capability({
+  title: "Credentials",
+  operations: [
+    createApiKeys,
+    deleteApiKeys,
+    createAuthenticators,
+    deleteAuthenticators,
+    getApiKey,
+    getApiKeys,
+    getAuthenticator,
+    getAuthenticators,
+  ],
+  erases: ["authenticators", "oauth_providers", "api_keys"],
+});

@@ -1,7 +1,8 @@
 import { Type } from "typebox";
+import { revokeInvitation } from "../../authority/rules/invitations.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Id, Strict } from "../../engine/fields.ts";
-import { revokeInvitation } from "./store.ts";
 
 export const deleteInvitation = activity({
   path: "delete_invitation",
@@ -9,8 +10,7 @@ export const deleteInvitation = activity({
   intent: Strict({ invitationId: Id }),
   result: Type.Object({ invitationId: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "INVITATION", action: "DELETE" }),
-  async run({ intent: { invitationId }, tx, organization, now }) {
-    await revokeInvitation(tx, organization.id, invitationId, now);
-    return { invitationId };
-  },
+  change: ({ view, intent: { invitationId }, now }) =>
+    changesOn(view, (draft) => revokeInvitation(draft, invitationId, now)),
+  answer: ({ intent: { invitationId } }) => ({ invitationId }),
 });

@@ -1,5 +1,10 @@
+import { capability } from "../../engine/capability.ts";
 import { createInvitations } from "./create-invitations.ts";
 import { deleteInvitation } from "./delete-invitation.ts";
 import { listInvitations } from "./list-invitations.ts";
 
-export const invitations = [createInvitations, deleteInvitation, listInvitations];
+export const invitations = capability({
+  title: "Invitations",
+  operations: [createInvitations, deleteInvitation, listInvitations],
+  erases: ["invitations"],
+});

@@ -1,8 +1,9 @@
 import { Type } from "typebox";
+import { removeAllowlist } from "../../authority/rules/ip-allowlists.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Strict } from "../../engine/fields.ts";
 import { PublicKey } from "./model.ts";
-import { removeAllowlist, requireOwner } from "./store.ts";
 
 export const removeIpAllowlist = activity({
   path: "remove_ip_allowlist",
@@ -11,8 +12,6 @@ export const removeIpAllowlist = activity({
   intent: Strict({ publicKey: Type.Optional(PublicKey) }),
   result: Type.Object({}),
   subject: () => ({ governedBy: "policies", resource: "CONFIG", action: "UPDATE" }),
-  async run({ intent: { publicKey }, tx, organization }) {
-    await removeAllowlist(tx, await requireOwner(tx, organization, publicKey));
-    return {};
-  },
+  change: ({ view, intent: { publicKey } }) => changesOn(view, (draft) => removeAllowlist(draft, publicKey)),
+  answer: () => ({}),
 });

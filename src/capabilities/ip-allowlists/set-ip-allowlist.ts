@@ -1,9 +1,10 @@
 import { type Static, Type } from "typebox";
+import { putAllowlist } from "../../authority/rules/ip-allowlists.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Strict } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
 import { checkCidr, OnEvaluationError, PublicKey, Rules } from "./model.ts";
-import { replaceAllowlist, requireOwner } from "./store.ts";
 
 const Intent = Strict({
   publicKey: Type.Optional(PublicKey),
@@ -37,10 +38,10 @@ export const setIpAllowlist = activity({
     }
     checkRules(rules);
   },
-  async run({ intent, tx, organization, now }) {
+  change({ view, intent, now }) {
     const { publicKey, enabled = publicKey !== undefined, rules = [], onEvaluationError = "DENY" } = intent;
-    const owner = await requireOwner(tx, organization, publicKey);
-    await replaceAllowlist(tx, owner, { enabled, onEvaluationError, rules: checkRules(rules) }, now);
-    return {};
+    const content = { enabled, onEvaluationError, rules: checkRules(rules) };
+    return changesOn(view, (draft) => putAllowlist(draft, publicKey, content, now));
   },
+  answer: () => ({}),
 });

@@ -1,5 +1,5 @@
-import type { Organization } from "../../engine/declare.ts";
 import type { AllowlistRule } from "../../engine/identity/ip-allowlists.ts";
+import type { Organization } from "../../engine/operations.ts";
 import { fail } from "../../kernel/errors.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { IpAllowlist } from "./model.ts";
@@ -29,40 +29,6 @@ export async function requireOwner(
     .executeTakeFirst();
   if (!key) return fail("RESOURCE_NOT_FOUND", { kind: "API key", id: publicKey, organizationId });
   return { organizationId, id: key.id, apiKeyId: key.id, publicKey };
-}
-
-export interface AllowlistContent {
-  enabled: boolean;
-  onEvaluationError: "ALLOW" | "DENY";
-  rules: readonly Omit<AllowlistRule, "createdAt">[];
-}
-
-/** Puts these rules in place of all that were there; one that stays keeps its time. */
-export async function replaceAllowlist(
-  tx: Transactor,
-  owner: AllowlistOwner,
-  { enabled, onEvaluationError, rules }: AllowlistContent,
-  now: number,
-): Promise<void> {
-  const known = await findRow(tx, owner);
-  const createdAt = new Map(known && rulesOf(known.rules).map((rule) => [rule.cidr, rule.createdAt]));
-  const dated: AllowlistRule[] = rules.map((rule) => ({ ...rule, createdAt: createdAt.get(rule.cidr) ?? now }));
-  const content = {
-    enabled: enabled ? 1 : 0,
-    on_evaluation_error: onEvaluationError,
-    rules: JSON.stringify(dated),
-    updated_at: now,
-  };
-  const { organizationId: organization_id, id, apiKeyId: api_key_id } = owner;
-  await tx
-    .insertInto("ip_allowlists")
-    .values({ organization_id, id, api_key_id, ...content, created_at: now })
-    .onConflict((conflict) => conflict.columns(["organization_id", "id"]).doUpdateSet(content))
-    .execute();
-}
-
-export async function removeAllowlist(tx: Transactor, { organizationId, id }: AllowlistOwner): Promise<void> {
-  await tx.deleteFrom("ip_allowlists").where("organization_id", "=", organizationId).where("id", "=", id).execute();
 }
 
 export async function findAllowlist(read: Reader, owner: AllowlistOwner): Promise<IpAllowlist> {

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { findActivity, findVotes } from "../../engine/activities/records.ts";
-import { factsOfStored, matterOf } from "../../engine/decisions/facts.ts";
+import { factsOfStored, proposalOf } from "../../engine/decisions/facts.ts";
 import { mfaStandingOf } from "../../engine/decisions/mfa.ts";
 import { query } from "../../engine/declare.ts";
 import { Id, OneOf } from "../../engine/fields.ts";
@@ -17,6 +17,7 @@ export const getMfaStatus = query({
   path: "get_mfa_status",
   summary:
     "Which further credentials an activity takes of the users who approve it, or of the one named, and which of them they have shown.",
+  needs: ["registry"],
   request: Type.Object({ organizationId: Id, activityId: Id, userId: Type.Optional(Id) }),
   response: Type.Object({
     mfaStatuses: Type.Array(
@@ -33,8 +34,8 @@ export const getMfaStatus = query({
     const activity = await findActivity(read, organization.id, activityId);
     if (!activity) fail("RESOURCE_NOT_FOUND", { kind: "activity", id: activityId, organizationId: organization.id });
     if (userId !== undefined) await requireUser(read, organization.id, userId);
-    const matter = matterOf(registry, activity, organization, now);
-    const facts = await factsOfStored(read, matter, await findVotes(read, activity));
+    const proposal = proposalOf(registry, activity, organization, now);
+    const facts = await factsOfStored(read, proposal, await findVotes(read, activity));
     const users = userId === undefined ? facts.approvals.map(({ actor }) => actor.userId) : [userId];
     const mfaStatuses = [];
     for (const id of users) {

@@ -1,6 +1,6 @@
 import { DEFAULT_SESSION_PROFILE_ID } from "../../engine/decisions/mfa.ts";
-import type { Organization } from "../../engine/declare.ts";
 import { loadUser, type MfaPolicy, type User } from "../../engine/identity/users.ts";
+import type { Organization } from "../../engine/operations.ts";
 import { fail } from "../../kernel/errors.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { findSessionProfiles } from "../sessions/store.ts";

@@ -24,6 +24,10 @@ export const Feature = Type.Object(
 );
 export type Feature = Static<typeof Feature>;
 
+/** Features as the API shows them. */
+export const shownFeatures = (features: readonly { name: string; value: string | null }[]): Feature[] =>
+  features.map(({ name, value }) => ({ name: name as FeatureName, ...(value === null ? {} : { value }) }));
+
 /** @throws KeysteadError FIELD_INVALID for a value that the feature cannot work with */
 export function checkFeature(name: FeatureName, value: string | undefined): void {
   const refuse = (field: string, reason: string) => fail("FIELD_INVALID", { field: `parameters.${field}`, reason });

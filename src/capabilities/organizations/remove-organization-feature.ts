@@ -1,8 +1,10 @@
 import { Type } from "typebox";
+import { removeFeature } from "../../authority/rules/features.ts";
+import { ALL } from "../../authority/state.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { OneOf, Strict } from "../../engine/fields.ts";
-import { Feature, featureNames } from "./model.ts";
-import { findFeatures, removeFeature } from "./store.ts";
+import { Feature, featureNames, shownFeatures } from "./model.ts";
 
 export const removeOrganizationFeature = activity({
   path: "remove_organization_feature",
@@ -10,8 +12,6 @@ export const removeOrganizationFeature = activity({
   intent: Strict({ name: OneOf(featureNames) }),
   result: Type.Object({ features: Type.Array(Feature) }),
   subject: () => ({ governedBy: "rootQuorum" }),
-  async run({ intent: { name }, tx, organization }) {
-    await removeFeature(tx, organization.id, name);
-    return { features: await findFeatures(tx, organization.id) };
-  },
+  change: ({ view, intent: { name } }) => changesOn(view, (draft) => removeFeature(draft, name)),
+  answer: ({ view }) => ({ features: shownFeatures(view.part("features", ALL)) }),
 });

@@ -1,8 +1,9 @@
 import { Type } from "typebox";
+import { ALL } from "../../authority/state.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { OneOf, Strict } from "../../engine/fields.ts";
-import { checkFeature, Feature, featureNames } from "./model.ts";
-import { findFeatures, replaceFeature } from "./store.ts";
+import { checkFeature, Feature, featureNames, shownFeatures } from "./model.ts";
 
 export const setOrganizationFeature = activity({
   path: "set_organization_feature",
@@ -11,8 +12,7 @@ export const setOrganizationFeature = activity({
   result: Type.Object({ features: Type.Array(Feature) }),
   subject: () => ({ governedBy: "rootQuorum" }),
   check: ({ name, value }) => checkFeature(name, value),
-  async run({ intent: { name, value }, tx, organization }) {
-    await replaceFeature(tx, organization.id, name, value || null);
-    return { features: await findFeatures(tx, organization.id) };
-  },
+  change: ({ view, intent: { name, value } }) =>
+    changesOn(view, (draft) => draft.apply({ do: "setFeature", feature: { name, value: value || null } })),
+  answer: ({ view }) => ({ features: shownFeatures(view.part("features", ALL)) }),
 });

@@ -1,10 +1,9 @@
 import { parseOrigins } from "../../crypto/webauthn-data.ts";
 import type { Quorum } from "../../engine/decisions/root-quorum.ts";
-import type { Organization } from "../../engine/declare.ts";
-import { fail } from "../../kernel/errors.ts";
+import type { Organization } from "../../engine/operations.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
-import type { Feature, FeatureName } from "./model.ts";
+import { type Feature, shownFeatures } from "./model.ts";
 
 /** On for every new organization; the others are switched on when they are needed. */
 const DEFAULT_FEATURES = ["FEATURE_NAME_EMAIL_AUTH", "FEATURE_NAME_OTP_EMAIL_AUTH"];
@@ -67,31 +66,7 @@ export async function findFeatures(read: Reader, organizationId: string): Promis
     .where("organization_id", "=", organizationId)
     .orderBy("name")
     .execute();
-  return features.map(({ name, value }) => ({ name: name as FeatureName, ...(value === null ? {} : { value }) }));
-}
-
-/** Switches a feature on, with this value. */
-export async function replaceFeature(
-  tx: Transactor,
-  organizationId: string,
-  name: FeatureName,
-  value: string | null,
-): Promise<void> {
-  await tx
-    .insertInto("organization_features")
-    .values({ organization_id: organizationId, name, value })
-    .onConflict((conflict) => conflict.columns(["organization_id", "name"]).doUpdateSet({ value }))
-    .execute();
-}
-
-/** @throws KeysteadError RESOURCE_NOT_FOUND if it is not on */
-export async function removeFeature(tx: Transactor, organizationId: string, name: FeatureName): Promise<void> {
-  const { numDeletedRows } = await tx
-    .deleteFrom("organization_features")
-    .where("organization_id", "=", organizationId)
-    .where("name", "=", name)
-    .executeTakeFirst();
-  if (numDeletedRows === 0n) fail("RESOURCE_NOT_FOUND", { kind: "feature", id: name, organizationId });
+  return shownFeatures(features);
 }
 
 /** The origins that passkeys of this organization may be used from, undefined for any; a parent's rule for all below it. */

@@ -1,3 +1,4 @@
+import { capability } from "../../engine/capability.ts";
 import { createPolicies } from "./create-policies.ts";
 import { createPolicy } from "./create-policy.ts";
 import { deletePolicies } from "./delete-policies.ts";
@@ -8,14 +9,18 @@ import { listPolicies } from "./list-policies.ts";
 import { simulatePolicy } from "./simulate-policy.ts";
 import { updatePolicy } from "./update-policy.ts";
 
-export const policies = [
-  createPolicy,
-  createPolicies,
-  updatePolicy,
-  deletePolicy,
-  deletePolicies,
-  getPolicy,
-  listPolicies,
-  getPolicyEvaluations,
-  simulatePolicy,
-];
+export const policies = capability({
+  title: "Policies",
+  operations: [
+    createPolicy,
+    createPolicies,
+    updatePolicy,
+    deletePolicy,
+    deletePolicies,
+    getPolicy,
+    listPolicies,
+    getPolicyEvaluations,
+    simulatePolicy,
+  ],
+  erases: ["policies"],
+});

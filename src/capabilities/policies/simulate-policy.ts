@@ -1,6 +1,6 @@
 import { Type } from "typebox";
-import { type DecisionFacts, simulate } from "../../engine/decisions/authorize.ts";
-import { factsOf } from "../../engine/decisions/facts.ts";
+import { simulate } from "../../engine/decisions/authorize.ts";
+import { type DecisionFacts, factsOf } from "../../engine/decisions/facts.ts";
 import { type QueryContext, query } from "../../engine/declare.ts";
 import { Id, OneOf } from "../../engine/fields.ts";
 import { loadUser } from "../../engine/identity/users.ts";
@@ -21,6 +21,7 @@ export const simulatePolicy = query({
   path: "simulate_policy",
   summary:
     "What would become of an activity if these users approved it one after the other, the first of them submitting, each with the first of their credentials; nothing is created. An extension of this server.",
+  needs: ["registry"],
   request: Request,
   response: Type.Object({
     outcome: OneOf(["ALLOW", "CONSENSUS_NEEDED", "AUTHENTICATORS_NEEDED", "DENY"]),
@@ -50,7 +51,7 @@ export const simulatePolicy = query({
   },
 });
 
-type Context = QueryContext<{ activity: { type: string; parameters: object }; userIds: string[] }>;
+type Context = QueryContext<{ activity: { type: string; parameters: object }; userIds: string[] }, "registry">;
 
 async function factsOfRequest({ request, read, organization, registry, now }: Context): Promise<DecisionFacts> {
   const { type, parameters } = request.activity;
@@ -60,7 +61,11 @@ async function factsOfRequest({ request, read, organization, registry, now }: Co
   validate(version.intent, parameters, "activity.parameters");
   const approvals = await Promise.all([...new Set(request.userIds)].map((id) => approvalOf(read, organization.id, id)));
   const { actor: submitter } = approvals[0] as (typeof approvals)[number];
-  return factsOf({ operation, version, intent: version.upgrade(parameters), organization, now }, submitter, approvals);
+  return factsOf(
+    { operation, version, intent: version.upgrade(parameters), plan: undefined, organization, now },
+    submitter,
+    approvals,
+  );
 }
 
 /** A user's approval with the first of their credentials. */

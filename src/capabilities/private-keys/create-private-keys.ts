@@ -8,6 +8,7 @@ const ResultV1 = Type.Object({ privateKeyIds: Type.Array(Type.String()) });
 export const createPrivateKeys = activity({
   path: "create_private_keys",
   summary: "Create private keys, each with its addresses and tags.",
+  asks: ["generateKeys"],
   version: 2,
   intent: CreatePrivateKeysIntent,
   result: Type.Object({ privateKeys: Type.Array(PrivateKeyResult) }),

@@ -10,6 +10,7 @@ import { markPrivateKeyExported } from "./store.ts";
 export const exportPrivateKey = activity({
   path: "export_private_key",
   summary: "Get a private key encrypted to a P-256 key of one's own; it stays usable and is marked as exported.",
+  asks: ["exportKey", "sign"],
   intent: Strict({ privateKeyId: Id, targetPublicKey: TargetPublicKey }),
   result: Type.Object({ privateKeyId: Type.String(), exportBundle: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "EXPORT" }),

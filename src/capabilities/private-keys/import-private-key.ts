@@ -25,6 +25,7 @@ const bundleOf = ({ encryptedBundle }: Intent) => parseEncryptedBundle(encrypted
 export const importPrivateKey = activity({
   path: "import_private_key",
   summary: "Store a private key that was encrypted to the key of `init_import_private_key`.",
+  asks: ["importPrivateKey"],
   intent: Intent,
   result: Type.Object({ privateKeyId: Type.String(), addresses: Type.Array(Address) }),
   subject: ({ userId }) => ({
@@ -47,7 +48,7 @@ export const importPrivateKey = activity({
   },
 });
 
-async function prepare(context: PrepareContext<Intent>) {
+async function prepare(context: PrepareContext<Intent, "importPrivateKey">) {
   const { intent, signer } = context;
   const { curve } = intent;
   const keyId = newId();

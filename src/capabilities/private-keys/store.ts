@@ -1,10 +1,10 @@
 import { normalizeAddress } from "../../crypto/addresses.ts";
 import type { Curve } from "../../crypto/curves.ts";
 import { timestampOf } from "../../engine/fields.ts";
+import type { AskedSigner } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import { MAX_PRIVATE_KEYS } from "../../kernel/limits.ts";
-import type { Signer } from "../../signer/client.ts";
 import type { AddressReference } from "../../signer/protocol.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { privateKeyTags, replaceTags } from "../tags/store.ts";
@@ -24,7 +24,7 @@ export interface NewPrivateKey {
 
 /** Has the signer make keys for an organization, without storing anything. */
 export async function generatePrivateKeys(
-  signer: Pick<Signer, "ask">,
+  signer: AskedSigner<"generateKeys">,
   organization: { id: string; sealedKey: Uint8Array },
   params: readonly PrivateKeyParams[],
 ): Promise<NewPrivateKey[]> {

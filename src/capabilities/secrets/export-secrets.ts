@@ -13,6 +13,7 @@ const targetsOf = ({ secrets }: ExportSecretsIntent) =>
 export const exportSecrets = activity({
   path: "export_secrets",
   summary: "Get secrets, each encrypted to a P-256 key of one's own: all of them, or none.",
+  asks: ["exportSecret", "sign"],
   intent: ExportSecretsIntent,
   result: Type.Object({ secretPayloads: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "SECRET", action: "EXPORT" }),
@@ -30,7 +31,12 @@ export const exportSecrets = activity({
   },
 });
 
-async function prepare({ intent, read, organization, signer }: PrepareContext<ExportSecretsIntent>): Promise<string[]> {
+async function prepare({
+  intent,
+  read,
+  organization,
+  signer,
+}: PrepareContext<ExportSecretsIntent, "exportSecret" | "sign">): Promise<string[]> {
   const targets = targetsOf(intent);
   const secrets = await requireSecrets(read, organization.id, idsOf(intent));
   const messages: HpkeMessage[] = [];

@@ -12,6 +12,7 @@ type Imported = NewSecret & { importId: string };
 export const importSecrets = activity({
   path: "import_secrets",
   summary: "Store secrets that were encrypted to keys of `init_import_secrets`: all of them, or none.",
+  asks: ["importSecret"],
   intent: ImportSecretsIntent,
   result: Type.Object({ secretIds: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "SECRET", action: "IMPORT" }),
@@ -27,7 +28,7 @@ export const importSecrets = activity({
   },
 });
 
-async function prepare(context: PrepareContext<ImportSecretsIntent>): Promise<Imported[]> {
+async function prepare(context: PrepareContext<ImportSecretsIntent, "importSecret">): Promise<Imported[]> {
   const { intent, read, organization, signer, submitterId, now } = context;
   const owner = { organizationId: organization.id, userId: submitterId, purpose: "secret" } as const;
   const importKeys = await findImportKeys(read, owner, now);

@@ -1,6 +1,11 @@
+import { capability } from "../../engine/capability.ts";
 import { exportSecrets } from "./export-secrets.ts";
 import { importSecrets } from "./import-secrets.ts";
 import { initImportSecrets } from "./init-import-secrets.ts";
 import { listSecrets } from "./list-secrets.ts";
 
-export const secrets = [initImportSecrets, importSecrets, exportSecrets, listSecrets];
+export const secrets = capability({
+  title: "Secrets",
+  operations: [initImportSecrets, importSecrets, exportSecrets, listSecrets],
+  erases: ["secrets"],
+});

@@ -8,6 +8,7 @@ import { EncryptionSuite } from "./model.ts";
 export const initImportSecrets = activity({
   path: "init_import_secrets",
   summary: "Get keys to encrypt secrets to, each for one secret of one's own within 24 hours.",
+  asks: ["createImportKeys", "sign"],
   intent: Strict({
     encryptionSuite: EncryptionSuite,
     numSecrets: Type.Integer({ minimum: 1, maximum: MAX_SECRETS_PER_REQUEST }),

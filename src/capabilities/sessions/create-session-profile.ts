@@ -1,9 +1,8 @@
 import { Type } from "typebox";
+import { addSessionProfile } from "../../authority/rules/session-profiles.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Expression, Label, Notes, Seconds, Strict } from "../../engine/fields.ts";
-import { fail } from "../../kernel/errors.ts";
-import { newId } from "../../kernel/ids.ts";
-import { MAX_SESSION_PROFILES } from "../../kernel/limits.ts";
 import { validateExpression } from "../../policy/validate.ts";
 
 export const createSessionProfile = activity({
@@ -20,33 +19,16 @@ export const createSessionProfile = activity({
   result: Type.Object({ sessionProfileId: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "SESSION_PROFILE", action: "CREATE" }),
   check: ({ scope }) => validateExpression(scope, "condition"),
-  async run({ intent: { sessionProfileName, scope, expirationSeconds, notes }, tx, organization, now }) {
-    const profiles = await tx
-      .selectFrom("session_profiles")
-      .select("name")
-      .where("organization_id", "=", organization.id)
-      .execute();
-    if (profiles.some(({ name }) => name === sessionProfileName)) {
-      const field = "parameters.sessionProfileName";
-      fail("RESOURCE_EXISTS", { kind: "session profile", field, reason: "is the name of another profile" });
-    }
-    if (profiles.length >= MAX_SESSION_PROFILES) {
-      fail("QUOTA_EXCEEDED", { kind: "session profiles", limit: MAX_SESSION_PROFILES });
-    }
-    const sessionProfileId = newId();
-    await tx
-      .insertInto("session_profiles")
-      .values({
-        id: sessionProfileId,
-        organization_id: organization.id,
-        name: sessionProfileName,
+  change: ({ view, id, intent: { sessionProfileName: name, scope, expirationSeconds, notes = null }, now }) =>
+    changesOn(view, (draft) =>
+      addSessionProfile(draft, {
+        id: id("sessionProfile"),
+        name,
         scope,
-        expiration_seconds: expirationSeconds === undefined ? null : Number(expirationSeconds),
-        notes: notes ?? null,
-        created_at: now,
-        updated_at: now,
-      })
-      .execute();
-    return { sessionProfileId };
-  },
+        expirationSeconds: expirationSeconds === undefined ? null : Number(expirationSeconds),
+        notes,
+        createdAt: now,
+      }),
+    ),
+  answer: ({ id }) => ({ sessionProfileId: id("sessionProfile") }),
 });

@@ -1,5 +1,5 @@
-import type { Organization } from "../../engine/declare.ts";
 import { timestampOf } from "../../engine/fields.ts";
+import type { Organization } from "../../engine/operations.ts";
 import type { Reader } from "../../storage/engine.ts";
 import type { SessionProfile } from "./model.ts";
 

@@ -1,6 +1,7 @@
 import { parseAuthorization } from "../../chains/evm/authorization.ts";
 import { parseTypedData, type TypedData } from "../../chains/evm/typed-data.ts";
-import type { PolicyFacts, PolicyFactsContext } from "../../engine/declare.ts";
+import type { PolicyFactsContext } from "../../engine/declare.ts";
+import type { PolicyFacts } from "../../engine/operations.ts";
 import type { Eip712Facts } from "../../policy/facts.ts";
 import type { RawSigning } from "./sign.ts";
 import { signingKeyFacts } from "./store.ts";

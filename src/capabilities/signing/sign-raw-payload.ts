@@ -23,6 +23,7 @@ const signingOf = ({ payload, ...rest }: Static<typeof Intent>): RawSigning => (
 export const signRawPayload = activity({
   path: "sign_raw_payload",
   summary: "Sign one payload with a private key or a wallet account; the address that names it chooses the scheme.",
+  asks: ["sign"],
   version: 2,
   intent: Intent,
   result: Type.Object({ r: Type.String(), s: Type.String(), v: Type.String() }),
@@ -34,7 +35,7 @@ export const signRawPayload = activity({
   },
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "SIGN" }),
   policyFacts: (context) => signingFacts(context, signingOf(context.intent)),
-  changesNothing: true,
+  unordered: true,
   check: (intent) => void checkPayloads(signingOf(intent)),
   prepare: (context) => signPayloads(context, signingOf(context.intent)),
   async run({ intent, tx, organization, prepared: { key, signatures } }) {

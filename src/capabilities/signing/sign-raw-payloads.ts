@@ -24,13 +24,14 @@ export const signRawPayloads = activity({
   path: "sign_raw_payloads",
   summary:
     "Sign several payloads with one private key or wallet account; the signatures come in the order of the payloads.",
+  asks: ["sign"],
   intent: Intent,
   result: Type.Object({
     signatures: Type.Optional(Type.Array(Type.Object({ r: Type.String(), s: Type.String(), v: Type.String() }))),
   }),
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "SIGN" }),
   policyFacts: (context) => signingFacts(context, signingOf(context.intent)),
-  changesNothing: true,
+  unordered: true,
   check(intent) {
     const length = intent.payloads.reduce((sum, payload) => sum + payload.length, 0);
     const limit = intent.encoding === "PAYLOAD_ENCODING_EIP712" ? MAX_TYPED_DATA_LENGTH : MAX_PAYLOAD_LENGTH;

@@ -19,6 +19,7 @@ type Intent = Static<typeof Intent>;
 export const signTransaction = activity({
   path: "sign_transaction",
   summary: "Sign a transaction of a chain; what is signed is parsed, and policies see it.",
+  asks: ["sign"],
   version: 2,
   intent: Intent,
   result: Type.Object({ signedTransaction: Type.String() }),
@@ -38,7 +39,7 @@ export const signTransaction = activity({
       ...(await transaction.facts(read, organization.id, fits)),
     };
   },
-  changesNothing: true,
+  unordered: true,
   check: ({ type, unsignedTransaction }) => void parseTransactionOf(type, unsignedTransaction),
   prepare,
   async run({ intent, tx, organization, prepared: { key, signedTransaction } }) {
@@ -47,7 +48,7 @@ export const signTransaction = activity({
   },
 });
 
-async function prepare(context: PrepareContext<Intent>) {
+async function prepare(context: PrepareContext<Intent, "sign">) {
   const { signWith, unsignedTransaction, type } = context.intent;
   const key = await findSigningKey(context.read, context.organization.id, signWith);
   const transaction = parseTransactionOf(type, unsignedTransaction);

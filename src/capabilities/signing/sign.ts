@@ -38,7 +38,7 @@ export async function signPayloads(context: SigningContext, signing: RawSigning)
   return { key, signatures: await askSigner(context, key, { scheme: schemeOf(key), hash, payloads }) };
 }
 
-type SigningContext = Omit<PrepareContext<unknown>, "intent">;
+type SigningContext = Omit<PrepareContext<unknown, "sign">, "intent">;
 
 /** One request to the signer; the signatures come in the order of the payloads. */
 export async function askSigner(

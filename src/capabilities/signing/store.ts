@@ -1,7 +1,7 @@
 import { type AddressFormat, normalizeAddress } from "../../crypto/addresses.ts";
 import type { Curve } from "../../crypto/curves.ts";
 import { parsePath } from "../../crypto/hd-path.ts";
-import type { PolicyFacts } from "../../engine/declare.ts";
+import type { PolicyFacts } from "../../engine/operations.ts";
 import { oldestFirst } from "../../engine/paging.ts";
 import { fail } from "../../kernel/errors.ts";
 import { isId } from "../../kernel/ids.ts";

@@ -25,7 +25,7 @@ import {
 } from "../../chains/tron/transaction.ts";
 import { deriveAddress } from "../../crypto/addresses.ts";
 import type { Curve } from "../../crypto/curves.ts";
-import type { PolicyFacts } from "../../engine/declare.ts";
+import type { PolicyFacts } from "../../engine/operations.ts";
 import { bytesFromHex } from "../../kernel/bytes.ts";
 import { fail } from "../../kernel/errors.ts";
 import type { Scheme } from "../../signer/protocol.ts";

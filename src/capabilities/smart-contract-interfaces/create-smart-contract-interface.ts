@@ -1,9 +1,11 @@
 import { Type } from "typebox";
+import { addInterface } from "../../authority/rules/contract-interfaces.ts";
+import { changesOn } from "../../authority/view.ts";
+import { normalizeAddress } from "../../crypto/addresses.ts";
 import { activity } from "../../engine/declare.ts";
 import { Label, Notes, Strict } from "../../engine/fields.ts";
 import { MAX_SMART_CONTRACT_INTERFACE_BYTES } from "../../kernel/limits.ts";
 import { checkAddress, checkInterface, InterfaceType } from "./model.ts";
-import { addInterface } from "./store.ts";
 
 export const createSmartContractInterface = activity({
   path: "create_smart_contract_interface",
@@ -21,9 +23,11 @@ export const createSmartContractInterface = activity({
     checkAddress(type, smartContractAddress);
     checkInterface(type, smartContractInterface);
   },
-  async run({ intent, tx, organization, now }) {
+  change({ view, id, intent, now }) {
     const { type, smartContractAddress: address, smartContractInterface: json, label, notes = "" } = intent;
-    const id = await addInterface(tx, organization.id, { type, address, json, label, notes }, now);
-    return { smartContractInterfaceId: id };
+    const lookup = normalizeAddress(address);
+    const contract = { id: id("interface"), type, address, lookup, label, notes, json, createdAt: now };
+    return changesOn(view, (draft) => addInterface(draft, contract));
   },
+  answer: ({ id }) => ({ smartContractInterfaceId: id("interface") }),
 });

@@ -1,7 +1,8 @@
 import { Type } from "typebox";
+import { removeInterface } from "../../authority/rules/contract-interfaces.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Id, Strict } from "../../engine/fields.ts";
-import { removeInterface } from "./store.ts";
 
 export const deleteSmartContractInterface = activity({
   path: "delete_smart_contract_interface",
@@ -9,8 +10,7 @@ export const deleteSmartContractInterface = activity({
   intent: Strict({ smartContractInterfaceId: Id }),
   result: Type.Object({ smartContractInterfaceId: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "SMART_CONTRACT_INTERFACE", action: "DELETE" }),
-  async run({ intent: { smartContractInterfaceId }, tx, organization }) {
-    await removeInterface(tx, organization.id, smartContractInterfaceId);
-    return { smartContractInterfaceId };
-  },
+  change: ({ view, intent: { smartContractInterfaceId } }) =>
+    changesOn(view, (draft) => removeInterface(draft, smartContractInterfaceId)),
+  answer: ({ intent: { smartContractInterfaceId } }) => ({ smartContractInterfaceId }),
 });

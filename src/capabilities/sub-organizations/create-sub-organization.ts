@@ -33,6 +33,7 @@ export const createSubOrganization = activity({
   path: "create_sub_organization",
   summary: "Create an organization below this one, with root users and, if wanted, a wallet of its own.",
   only: "parents",
+  asks: ["createOrganizationKey", "generateKeys", "createWallet"],
   version: 8,
   intent: intents[8],
   result: Result,
@@ -97,7 +98,12 @@ export const createSubOrganization = activity({
   },
 });
 
-async function prepare({ intent, read, organization, signer }: PrepareContext<Intent>) {
+async function prepare({
+  intent,
+  read,
+  organization,
+  signer,
+}: PrepareContext<Intent, "createOrganizationKey" | "generateKeys" | "createWallet">) {
   const id = newId();
   const { organizationKey } = await signer.ask({ verb: "createOrganizationKey", organizationId: id });
   const sealedKey = Buffer.from(organizationKey, "base64");

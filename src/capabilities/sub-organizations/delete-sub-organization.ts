@@ -8,12 +8,13 @@ export const deleteSubOrganization = activity({
   summary:
     "Delete this sub-organization with all its keys and credentials; its activities stay for the parent to read. Takes the root quorum of the sub-organization.",
   only: "subOrganizations",
+  needs: ["erasedTables"],
   intent: Strict({ deleteWithoutExport: Type.Optional(Type.Boolean()) }),
   result: Type.Object({ subOrganizationUuid: Type.String() }),
   subject: () => ({ governedBy: "rootQuorum", action: "DELETE" }),
-  async run({ intent: { deleteWithoutExport = false }, tx, organization, now }) {
+  async run({ intent: { deleteWithoutExport = false }, tx, organization, now, erasedTables }) {
     if (!deleteWithoutExport) await refuseUnexported(tx, organization.id);
-    await eraseOrganization(tx, organization.id, now);
+    await eraseOrganization(tx, organization.id, erasedTables, now);
     return { subOrganizationUuid: organization.id };
   },
 });

@@ -1,5 +1,6 @@
 import { normalizeAddress } from "../../crypto/addresses.ts";
 import { normalizeCredentialId } from "../../crypto/webauthn-data.ts";
+import type { OwnedTable } from "../../engine/operations.ts";
 import { newestFirst, type Page } from "../../engine/paging.ts";
 import { fail } from "../../kernel/errors.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
@@ -159,26 +160,20 @@ export async function refuseUnexported(read: Reader, organizationId: string): Pr
   }
 }
 
-/** What goes with a sub-organization. What is left shows what was done, and by whom. */
-const erased = [
-  "wallets",
-  "private_keys",
-  "secrets",
-  "import_keys",
-  "api_keys",
-  "authenticators",
-  "oauth_providers",
-  "policies",
-] as const;
-
-/** Destroys the organization's keys, its own first, and every credential: nothing can act in it any more. */
-export async function eraseOrganization(tx: Transactor, organizationId: string, now: number): Promise<void> {
-  for (const table of erased) await tx.deleteFrom(table).where("organization_id", "=", organizationId).execute();
-  await tx
-    .updateTable("users")
-    .set((user) => ({ version: user("version", "+", 1), updated_at: now }))
-    .where("organization_id", "=", organizationId)
-    .execute();
+/** Destroys the organization's keys, its own among them, and every user and credential: nothing can act in it any more. */
+export async function eraseOrganization(
+  tx: Transactor,
+  organizationId: string,
+  tables: readonly OwnedTable[],
+  now: number,
+): Promise<void> {
+  for (const table of tables) {
+    // One of many tables of one shape: what is asked of it is told by the type of the list.
+    await tx
+      .deleteFrom(table as "users")
+      .where("organization_id", "=", organizationId)
+      .execute();
+  }
   await tx
     .updateTable("organizations")
     .set({ sealed_key: Buffer.alloc(0), deleted_at: now, updated_at: now })

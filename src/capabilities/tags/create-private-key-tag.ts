@@ -1,7 +1,8 @@
 import { Type } from "typebox";
+import { addTag } from "../../authority/rules/tags.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Ids, Label, Strict } from "../../engine/fields.ts";
-import { addTag, privateKeyTags } from "./store.ts";
 
 export const createPrivateKeyTag = activity({
   path: "create_private_key_tag",
@@ -9,8 +10,7 @@ export const createPrivateKeyTag = activity({
   intent: Strict({ privateKeyTagName: Label, privateKeyIds: Ids }),
   result: Type.Object({ privateKeyTagId: Type.String(), privateKeyIds: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "CREATE" }),
-  async run({ intent: { privateKeyTagName, privateKeyIds }, tx, organization, now }) {
-    const scope = { tx, organizationId: organization.id, kind: privateKeyTags, now };
-    return { privateKeyTagId: await addTag(scope, privateKeyTagName, privateKeyIds), privateKeyIds };
-  },
+  change: ({ view, id, intent: { privateKeyTagName: name, privateKeyIds: memberIds }, now }) =>
+    changesOn(view, (draft) => addTag(draft, { id: id("tag"), type: "TAG_TYPE_PRIVATE_KEY", name, memberIds, now })),
+  answer: ({ id, intent: { privateKeyIds } }) => ({ privateKeyTagId: id("tag"), privateKeyIds }),
 });

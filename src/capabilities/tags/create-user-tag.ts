@@ -1,7 +1,8 @@
 import { Type } from "typebox";
+import { addTag } from "../../authority/rules/tags.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Ids, Label, Strict } from "../../engine/fields.ts";
-import { addTag, userTags } from "./store.ts";
 
 export const createUserTag = activity({
   path: "create_user_tag",
@@ -9,8 +10,7 @@ export const createUserTag = activity({
   intent: Strict({ userTagName: Label, userIds: Ids }),
   result: Type.Object({ userTagId: Type.String(), userIds: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "USER", action: "CREATE" }),
-  async run({ intent: { userTagName, userIds }, tx, organization, now }) {
-    const scope = { tx, organizationId: organization.id, kind: userTags, now };
-    return { userTagId: await addTag(scope, userTagName, userIds), userIds };
-  },
+  change: ({ view, id, intent: { userTagName: name, userIds: memberIds }, now }) =>
+    changesOn(view, (draft) => addTag(draft, { id: id("tag"), type: "TAG_TYPE_USER", name, memberIds, now })),
+  answer: ({ id, intent: { userIds } }) => ({ userTagId: id("tag"), userIds }),
 });

@@ -1,7 +1,8 @@
 import { Type } from "typebox";
+import { carriersAmong, removeTags } from "../../authority/rules/tags.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { SomeIds, Strict } from "../../engine/fields.ts";
-import { privateKeyTags, removeTags } from "./store.ts";
 
 export const deletePrivateKeyTags = activity({
   path: "delete_private_key_tags",
@@ -9,8 +10,7 @@ export const deletePrivateKeyTags = activity({
   intent: Strict({ privateKeyTagIds: SomeIds }),
   result: Type.Object({ privateKeyTagIds: Type.Array(Type.String()), privateKeyIds: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "DELETE" }),
-  async run({ intent: { privateKeyTagIds }, tx, organization, now }) {
-    const scope = { tx, organizationId: organization.id, kind: privateKeyTags, now };
-    return { privateKeyTagIds, privateKeyIds: await removeTags(scope, privateKeyTagIds) };
-  },
+  change: ({ view, intent: { privateKeyTagIds }, now }) =>
+    changesOn(view, (draft) => removeTags(draft, "TAG_TYPE_PRIVATE_KEY", privateKeyTagIds, now)),
+  answer: ({ intent: { privateKeyTagIds }, changes }) => ({ privateKeyTagIds, privateKeyIds: carriersAmong(changes) }),
 });

@@ -1,7 +1,8 @@
 import { Type } from "typebox";
+import { carriersAmong, removeTags } from "../../authority/rules/tags.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { SomeIds, Strict } from "../../engine/fields.ts";
-import { removeTags, userTags } from "./store.ts";
 
 export const deleteUserTags = activity({
   path: "delete_user_tags",
@@ -9,8 +10,7 @@ export const deleteUserTags = activity({
   intent: Strict({ userTagIds: SomeIds }),
   result: Type.Object({ userTagIds: Type.Array(Type.String()), userIds: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "USER", action: "DELETE" }),
-  async run({ intent: { userTagIds }, tx, organization, now }) {
-    const scope = { tx, organizationId: organization.id, kind: userTags, now };
-    return { userTagIds, userIds: await removeTags(scope, userTagIds) };
-  },
+  change: ({ view, intent: { userTagIds }, now }) =>
+    changesOn(view, (draft) => removeTags(draft, "TAG_TYPE_USER", userTagIds, now)),
+  answer: ({ intent: { userTagIds }, changes }) => ({ userTagIds, userIds: carriersAmong(changes) }),
 });

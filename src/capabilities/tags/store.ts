@@ -1,8 +1,6 @@
 import type { Static } from "typebox";
 import { timestampOf } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
-import { newId } from "../../kernel/ids.ts";
-import { MAX_TAGS } from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { Tag } from "./model.ts";
 
@@ -40,71 +38,6 @@ export interface TagScope {
   kind: TagKind;
   /** Milliseconds. */
   now: number;
-}
-
-/** Adds a tag that the given members carry. */
-export async function addTag(scope: TagScope, name: string, memberIds: readonly string[]): Promise<string> {
-  const { tx, organizationId, kind, now } = scope;
-  const id = newId();
-  await tx
-    .insertInto("tags")
-    .values({ id, organization_id: organizationId, type: kind.type, name, created_at: now, updated_at: now })
-    .execute();
-  await enforceTagLimit(scope);
-  await addMembers(scope, id, memberIds);
-  return id;
-}
-
-async function enforceTagLimit({ tx, organizationId, kind }: TagScope): Promise<void> {
-  const { count } = await tx
-    .selectFrom("tags")
-    .select((eb) => eb.fn.countAll<number>().as("count"))
-    .where("organization_id", "=", organizationId)
-    .where("type", "=", kind.type)
-    .executeTakeFirstOrThrow();
-  if (count > MAX_TAGS) fail("QUOTA_EXCEEDED", { kind: `${kind.tagLabel}s`, limit: MAX_TAGS });
-}
-
-export interface TagChange {
-  name?: string | undefined;
-  addMemberIds: readonly string[];
-  removeMemberIds: readonly string[];
-}
-
-/** Renames a tag and changes who carries it; one unknown id and the transaction fails as a whole. */
-export async function changeTag(scope: TagScope, tagId: string, change: TagChange): Promise<void> {
-  const { tx, organizationId, now } = scope;
-  await requireTags(scope, [tagId]);
-  await tx
-    .updateTable("tags")
-    .set({ ...(change.name === undefined ? {} : { name: change.name }), updated_at: now })
-    .where("organization_id", "=", organizationId)
-    .where("id", "=", tagId)
-    .execute();
-  await addMembers(scope, tagId, change.addMemberIds);
-  await removeMembers(scope, tagId, change.removeMemberIds);
-}
-
-/** Deletes tags; resolves to the ids of those who carried one of them. */
-export async function removeTags(scope: TagScope, tagIds: readonly string[]): Promise<string[]> {
-  const { tx, organizationId, kind } = scope;
-  await requireTags(scope, tagIds);
-  const carriers = await tx
-    .selectFrom(kind.memberships)
-    .select("member_id")
-    .distinct()
-    .where("organization_id", "=", organizationId)
-    .where("tag_id", "in", [...tagIds])
-    .orderBy("member_id")
-    .execute();
-  const memberIds = carriers.map(({ member_id }) => member_id);
-  await markChanged(scope, memberIds);
-  await tx
-    .deleteFrom("tags")
-    .where("organization_id", "=", organizationId)
-    .where("id", "in", [...tagIds])
-    .execute();
-  return memberIds;
 }
 
 /** Gives a member exactly these tags. The member itself is marked as changed by the caller. */
@@ -162,59 +95,8 @@ export async function requireTags(
   refuseUnknown(rows, tagIds, kind.tagLabel, organizationId);
 }
 
-async function requireMembers({ tx, organizationId, kind }: TagScope, memberIds: readonly string[]): Promise<void> {
-  const rows = await tx
-    .selectFrom(kind.members)
-    .select("id")
-    .where("organization_id", "=", organizationId)
-    .where("id", "in", [...memberIds])
-    .execute();
-  refuseUnknown(rows, memberIds, kind.memberLabel, organizationId);
-}
-
 function refuseUnknown(rows: { id: string }[], ids: readonly string[], kind: string, organizationId: string): void {
   const known = new Set(rows.map(({ id }) => id));
   const unknown = ids.find((id) => !known.has(id));
   if (unknown !== undefined) fail("RESOURCE_NOT_FOUND", { kind, id: unknown, organizationId });
-}
-
-async function addMembers(scope: TagScope, tagId: string, memberIds: readonly string[]): Promise<void> {
-  if (memberIds.length === 0) return;
-  const { tx, organizationId, kind } = scope;
-  await requireMembers(scope, memberIds);
-  const rows = [...new Set(memberIds)].map((member_id) => ({
-    organization_id: organizationId,
-    tag_id: tagId,
-    member_id,
-  }));
-  await tx
-    .insertInto(kind.memberships)
-    .values(rows)
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
-  await markChanged(scope, memberIds);
-}
-
-async function removeMembers(scope: TagScope, tagId: string, memberIds: readonly string[]): Promise<void> {
-  if (memberIds.length === 0) return;
-  const { tx, organizationId, kind } = scope;
-  await requireMembers(scope, memberIds);
-  await tx
-    .deleteFrom(kind.memberships)
-    .where("organization_id", "=", organizationId)
-    .where("tag_id", "=", tagId)
-    .where("member_id", "in", [...memberIds])
-    .execute();
-  await markChanged(scope, memberIds);
-}
-
-/** A user's tags are part of how the user is shown and judged; a private key's are read afresh each time. */
-async function markChanged({ tx, organizationId, kind, now }: TagScope, memberIds: readonly string[]): Promise<void> {
-  if (kind.members !== "users" || memberIds.length === 0) return;
-  await tx
-    .updateTable("users")
-    .set((user) => ({ version: user("version", "+", 1), updated_at: now }))
-    .where("organization_id", "=", organizationId)
-    .where("id", "in", [...memberIds])
-    .execute();
 }

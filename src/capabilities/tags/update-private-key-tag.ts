@@ -1,7 +1,8 @@
 import { Type } from "typebox";
+import { changeTag } from "../../authority/rules/tags.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Id, Ids, Label, Strict } from "../../engine/fields.ts";
-import { changeTag, privateKeyTags } from "./store.ts";
 
 export const updatePrivateKeyTag = activity({
   path: "update_private_key_tag",
@@ -14,13 +15,16 @@ export const updatePrivateKeyTag = activity({
   }),
   result: Type.Object({ privateKeyTagId: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "UPDATE" }),
-  async run({ intent, tx, organization, now }) {
-    const scope = { tx, organizationId: organization.id, kind: privateKeyTags, now };
-    await changeTag(scope, intent.privateKeyTagId, {
-      name: intent.newPrivateKeyTagName,
-      addMemberIds: intent.addPrivateKeyIds,
-      removeMemberIds: intent.removePrivateKeyIds,
-    });
-    return { privateKeyTagId: intent.privateKeyTagId };
-  },
+  change: ({ view, intent, now }) =>
+    changesOn(view, (draft) =>
+      changeTag(draft, {
+        tagId: intent.privateKeyTagId,
+        type: "TAG_TYPE_PRIVATE_KEY",
+        name: intent.newPrivateKeyTagName,
+        addMemberIds: intent.addPrivateKeyIds,
+        removeMemberIds: intent.removePrivateKeyIds,
+        now,
+      }),
+    ),
+  answer: ({ intent: { privateKeyTagId } }) => ({ privateKeyTagId }),
 });

@@ -1,7 +1,8 @@
 import { Type } from "typebox";
+import { changeTag } from "../../authority/rules/tags.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Id, Ids, Label, Strict } from "../../engine/fields.ts";
-import { changeTag, userTags } from "./store.ts";
 
 export const updateUserTag = activity({
   path: "update_user_tag",
@@ -14,13 +15,16 @@ export const updateUserTag = activity({
   }),
   result: Type.Object({ userTagId: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "USER", action: "UPDATE" }),
-  async run({ intent, tx, organization, now }) {
-    const scope = { tx, organizationId: organization.id, kind: userTags, now };
-    await changeTag(scope, intent.userTagId, {
-      name: intent.newUserTagName,
-      addMemberIds: intent.addUserIds,
-      removeMemberIds: intent.removeUserIds,
-    });
-    return { userTagId: intent.userTagId };
-  },
+  change: ({ view, intent, now }) =>
+    changesOn(view, (draft) =>
+      changeTag(draft, {
+        tagId: intent.userTagId,
+        type: "TAG_TYPE_USER",
+        name: intent.newUserTagName,
+        addMemberIds: intent.addUserIds,
+        removeMemberIds: intent.removeUserIds,
+        now,
+      }),
+    ),
+  answer: ({ intent: { userTagId } }) => ({ userTagId }),
 });

@@ -1,3 +1,4 @@
+import { capability } from "../../engine/capability.ts";
 import { createApiOnlyUsers } from "./create-api-only-users.ts";
 import { createUsers } from "./create-users.ts";
 import { deleteUsers } from "./delete-users.ts";
@@ -6,4 +7,9 @@ import { listUsers } from "./list-users.ts";
 import { updateUser } from "./update-user.ts";
 import { updateUserName } from "./update-user-name.ts";
 
-export const users = [createUsers, createApiOnlyUsers, updateUser, updateUserName, deleteUsers, getUser, listUsers];
+export const users = capability({
+  title: "Users",
+  operations: [createUsers, createApiOnlyUsers, updateUser, updateUserName, deleteUsers, getUser, listUsers],
+  // A seat in the root quorum goes with its user.
+  erases: ["root_quorum_members", "users"],
+});

@@ -7,6 +7,7 @@ import { accountsToProve, addAccounts, deriveAccounts, requireSealedWallet, wall
 export const createWalletAccounts = activity({
   path: "create_wallet_accounts",
   summary: "Derive accounts of a wallet, and keep them unless `persist` is false.",
+  asks: ["deriveAccounts"],
   intent: Strict({ walletId: Id, accounts: AccountsParams, persist: Type.Optional(Type.Boolean()) }),
   result: Type.Object({ addresses: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "WALLET", action: "CREATE" }),

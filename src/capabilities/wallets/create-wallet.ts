@@ -5,6 +5,7 @@ import { accountsToProve, addWallet, generateWallet } from "./store.ts";
 export const createWallet = activity({
   path: "create_wallet",
   summary: "Create a wallet with fresh words, and accounts of it.",
+  asks: ["createWallet"],
   intent: WalletParams,
   result: WalletResult,
   subject: () => ({ governedBy: "policies", resource: "WALLET", action: "CREATE" }),

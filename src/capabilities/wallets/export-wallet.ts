@@ -9,6 +9,7 @@ import { markWalletExported, requireSealedWallet, walletFacts } from "./store.ts
 export const exportWallet = activity({
   path: "export_wallet",
   summary: "Get a wallet's words encrypted to a P-256 key of one's own; it stays usable and is marked as exported.",
+  asks: ["exportWallet", "sign"],
   intent: Strict({
     walletId: Id,
     targetPublicKey: TargetPublicKey,

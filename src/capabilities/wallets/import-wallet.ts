@@ -23,6 +23,7 @@ const bundleOf = ({ encryptedBundle }: Intent) => parseEncryptedBundle(encrypted
 export const importWallet = activity({
   path: "import_wallet",
   summary: "Store a wallet whose words were encrypted to the key of `init_import_wallet`, and accounts of it.",
+  asks: ["importWallet"],
   intent: Intent,
   result: WalletResult,
   subject: ({ userId }) => ({ governedBy: "policies", resource: "WALLET", action: "IMPORT", onlyUserId: userId }),
@@ -39,7 +40,7 @@ export const importWallet = activity({
   },
 });
 
-async function prepare(context: PrepareContext<Intent>) {
+async function prepare(context: PrepareContext<Intent, "importWallet">) {
   const { intent, signer } = context;
   const { walletName, accounts } = intent;
   const walletId = newId();

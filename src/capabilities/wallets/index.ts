@@ -1,3 +1,4 @@
+import { capability } from "../../engine/capability.ts";
 import { createWallet } from "./create-wallet.ts";
 import { createWalletAccounts } from "./create-wallet-accounts.ts";
 import { deleteWalletAccounts } from "./delete-wallet-accounts.ts";
@@ -12,18 +13,22 @@ import { listWalletAccounts } from "./list-wallet-accounts.ts";
 import { listWallets } from "./list-wallets.ts";
 import { updateWallet } from "./update-wallet.ts";
 
-export const wallets = [
-  createWallet,
-  createWalletAccounts,
-  updateWallet,
-  deleteWallets,
-  deleteWalletAccounts,
-  initImportWallet,
-  importWallet,
-  exportWallet,
-  exportWalletAccount,
-  getWallet,
-  getWalletAccount,
-  listWallets,
-  listWalletAccounts,
-];
+export const wallets = capability({
+  title: "Wallets",
+  operations: [
+    createWallet,
+    createWalletAccounts,
+    updateWallet,
+    deleteWallets,
+    deleteWalletAccounts,
+    initImportWallet,
+    importWallet,
+    exportWallet,
+    exportWalletAccount,
+    getWallet,
+    getWalletAccount,
+    listWallets,
+    listWalletAccounts,
+  ],
+  erases: ["wallet_accounts", "wallets"],
+});

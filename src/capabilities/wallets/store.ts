@@ -1,14 +1,14 @@
 import type { Selectable } from "kysely";
 import { type AddressFormat, deriveAddress, normalizeAddress } from "../../crypto/addresses.ts";
 import type { Curve } from "../../crypto/curves.ts";
-import type { Organization } from "../../engine/declare.ts";
 import { timestampOf } from "../../engine/fields.ts";
+import type { Organization } from "../../engine/operations.ts";
 import { oldestFirst, type Page } from "../../engine/paging.ts";
+import type { AskedSigner } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import { MAX_WALLETS } from "../../kernel/limits.ts";
 import type { WalletFacts } from "../../policy/facts.ts";
-import type { Signer } from "../../signer/client.ts";
 import type { AddressReference } from "../../signer/protocol.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { Schema } from "../../storage/schema.ts";
@@ -47,7 +47,7 @@ const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base6
 
 /** Has the signer make a wallet, without storing anything. */
 export async function generateWallet(
-  signer: Pick<Signer, "ask">,
+  signer: AskedSigner<"createWallet">,
   { id: organizationId, sealedKey }: Owner,
   params: WalletParams,
 ): Promise<NewWallet> {
@@ -89,7 +89,7 @@ export const accountsOf = (params: readonly AccountParams[], publicKeys: readonl
 
 /** Has the signer derive accounts of a stored wallet, without storing anything. */
 export async function deriveAccounts(
-  signer: Pick<Signer, "ask">,
+  signer: AskedSigner<"deriveAccounts">,
   { id: organizationId, sealedKey }: Owner,
   wallet: { id: string; sealedWallet: Uint8Array },
   params: readonly AccountParams[],

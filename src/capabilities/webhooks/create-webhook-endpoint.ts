@@ -16,6 +16,7 @@ import { addSubscriptions, countEndpoints, MAX_ENDPOINTS, requireEndpoint } from
 export const createWebhookEndpoint = activity({
   path: "create_webhook_endpoint",
   summary: "Have events sent to a URL. Every delivery is signed with the published webhook key.",
+  needs: ["outboundPolicy"],
   intent: Strict({ url: EndpointUrl, name: Label, subscriptions: Type.Optional(Subscriptions) }),
   result: Type.Object({ endpointId: Type.String(), webhookEndpoint: WebhookEndpoint }),
   subject: () => ({ governedBy: "policies", resource: "WEBHOOK_ENDPOINT", action: "CREATE" }),

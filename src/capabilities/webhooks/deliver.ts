@@ -6,6 +6,7 @@ import type { Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
 import { announceDisabledEndpoint } from "./events.ts";
 import { DELIVER_WEBHOOK } from "./queue-delivery.ts";
+import { webhookKey } from "./signing-keys.ts";
 
 /** The sending of one delivery: a signed POST, its outcome in the log, and the next attempt by the schedule. */
 
@@ -15,33 +16,27 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 /** How long an endpoint's deliveries rest when this service cannot make one: its signer is away, say. */
 const OWN_TROUBLE_PAUSE_MS = 5000;
 
-export interface WebhookSettings {
-  /** Pause before each attempt; the first is at once. */
-  retryDelaysMs: readonly number[];
-  /** Bound of one attempt. */
-  timeoutMs: number;
-}
-
 const Payload = Type.Object({ organizationId: Type.String(), deliveryId: Type.String() });
-type Context = JobContext<{ organizationId: string; deliveryId: string }>;
+type Context = JobContext<{ organizationId: string; deliveryId: string }, "outbound" | "webhookSchedule", "sign">;
 
-/** The job kind, on the given schedule; the schedule decides when it is given up. */
-export const deliverWebhook = (settings: WebhookSettings) =>
-  job({
-    name: DELIVER_WEBHOOK,
-    payload: Payload,
-    maxAttempts: Number.POSITIVE_INFINITY,
-    unordered: true,
-    run: (context) =>
-      deliver(context, settings).catch((error: Error): JobResult => {
-        // Nothing was sent, so no attempt of the schedule is used up.
-        const { organizationId, deliveryId } = context.payload;
-        context.log.warn({ organizationId, deliveryId, reason: error.message }, "a webhook could not be sent");
-        return { next: { do: "pause", inMs: OWN_TROUBLE_PAUSE_MS } };
-      }),
-  });
+/** The schedule decides when a delivery is given up. */
+export const deliverWebhook = job({
+  name: DELIVER_WEBHOOK,
+  payload: Payload,
+  needs: ["outbound", "webhookSchedule"],
+  asks: ["sign"],
+  maxAttempts: Number.POSITIVE_INFINITY,
+  unordered: true,
+  run: (context) =>
+    deliver(context).catch((error: Error): JobResult => {
+      // Nothing was sent, so no attempt of the schedule is used up.
+      const { organizationId, deliveryId } = context.payload;
+      context.log.warn({ organizationId, deliveryId, reason: error.message }, "a webhook could not be sent");
+      return { next: { do: "pause", inMs: OWN_TROUBLE_PAUSE_MS } };
+    }),
+});
 
-async function deliver(context: Context, settings: WebhookSettings): Promise<JobResult> {
+async function deliver(context: Context): Promise<JobResult> {
   const { payload, database, clock } = context;
   const { organizationId, deliveryId } = payload;
   const [delivery] = await selectDelivery(database.read, { organizationId, id: deliveryId });
@@ -52,8 +47,8 @@ async function deliver(context: Context, settings: WebhookSettings): Promise<Job
   if (delivery.is_active !== 1 || delivery.subscriptions === 0) {
     return { next: { do: "finish" }, record: (tx) => end(tx, context, "CANCELLED") };
   }
-  const attempt = await send(context, delivery, settings);
-  return outcomeOf(context, delivery, attempt, settings, clock());
+  const attempt = await send(context, delivery);
+  return outcomeOf(context, delivery, attempt, clock());
 }
 
 type Delivery = Awaited<ReturnType<typeof selectDelivery>>[number];
@@ -67,7 +62,8 @@ interface Attempt {
   isFinal: boolean;
 }
 
-async function send(context: Context, delivery: Delivery, { timeoutMs }: WebhookSettings): Promise<Attempt> {
+async function send(context: Context, delivery: Delivery): Promise<Attempt> {
+  const { timeoutMs } = context.webhookSchedule;
   const startedAt = context.clock();
   const headers = await signedHeaders(context, delivery, startedAt);
   const began = performance.now();
@@ -94,7 +90,7 @@ async function send(context: Context, delivery: Delivery, { timeoutMs }: Webhook
 async function signedHeaders(context: Context, delivery: Delivery, now: number): Promise<Record<string, string>> {
   const { signer } = context;
   const { read } = context.database;
-  const key = await currentServiceKey(read, "webhook");
+  const key = await currentServiceKey(read, webhookKey);
   const { event_id: eventId, body } = delivery;
   const seconds = Math.floor(now / 1000);
   const [signature, standardSignature] = await signWithServiceKey({ read, signer }, key, [
@@ -121,13 +117,7 @@ async function signedHeaders(context: Context, delivery: Delivery, now: number):
 }
 
 /** 2xx is success; 3xx and 4xx are final; everything else is tried again until the schedule ends. */
-function outcomeOf(
-  context: Context,
-  delivery: Delivery,
-  attempt: Attempt,
-  settings: WebhookSettings,
-  now: number,
-): JobResult {
+function outcomeOf(context: Context, delivery: Delivery, attempt: Attempt, now: number): JobResult {
   const { statusCode, error, isFinal } = attempt;
   const log = (tx: Transactor, status: string, nextAttemptAt: number | null) =>
     logAttempt(tx, { delivery, attempt, status, nextAttemptAt, now });
@@ -141,7 +131,7 @@ function outcomeOf(
     };
   }
   const reason = error ?? `status ${statusCode}`;
-  const delay = settings.retryDelaysMs[context.attempts + 1];
+  const delay = context.webhookSchedule.retryDelaysMs[context.attempts + 1];
   const willRetry = !isFinal && delay !== undefined;
   return {
     next: willRetry ? { do: "retry", inMs: delay } : isFinal ? { do: "finish" } : { do: "die" },

@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
-import { renderActivity, viewActivity } from "../../engine/activities/records.ts";
-import type { ActivityChange } from "../../engine/activities/submit.ts";
+import type { ActivityChange } from "../../engine/activities/ballot.ts";
+import { renderActivity, viewActivity } from "../../engine/activities/view.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";

@@ -1,9 +1,9 @@
-import { publishedServiceKeys } from "../../engine/keys/service-keys.ts";
+import { publishedServiceKeys, type ServiceKeyKind } from "../../engine/keys/service-keys.ts";
 import type { Reader } from "../../storage/engine.ts";
 
 /** A JSON Web Key Set (RFC 7517, RFC 8037) with what the published verifiers look for beside it. */
 export async function webhookKeySet(read: Reader, now: number): Promise<{ keys: Record<string, string>[] }> {
-  const keys = await publishedServiceKeys(read, "webhook", now);
+  const keys = await publishedServiceKeys(read, webhookKey, now);
   return {
     keys: keys.map(({ id, publicKey }) => ({
       kid: id,
@@ -18,9 +18,19 @@ export async function webhookKeySet(read: Reader, now: number): Promise<{ keys: 
   };
 }
 
-/** The same keys as `verifyTurnkeyWebhookSignature` of the published SDK takes them. */
-export async function webhookVerificationKeys(read: Reader, now: number): Promise<Record<string, string>[]> {
-  const keys = await publishedServiceKeys(read, "webhook", now);
+const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
+
+/** The key that deliveries are signed with. */
+export const webhookKey: ServiceKeyKind = {
+  purpose: "webhook",
+  curve: "CURVE_ED25519",
+  publishedAfterRetirementMs: WEEK_MS,
+  publish: webhookVerificationKeys,
+};
+
+/** As `verifyTurnkeyWebhookSignature` of the published SDK takes the keys. */
+async function webhookVerificationKeys(read: Reader, now: number): Promise<Record<string, string>[]> {
+  const keys = await publishedServiceKeys(read, webhookKey, now);
   return keys.map(({ id, publicKey }) => ({
     keyId: id,
     publicKey,

@@ -10,6 +10,7 @@ import { requireEndpoint } from "./store.ts";
 export const updateWebhookEndpoint = activity({
   path: "update_webhook_endpoint",
   summary: "Change an endpoint's URL or name, or switch it off and on. Off also stops what is queued.",
+  needs: ["outboundPolicy"],
   intent: Strict({
     endpointId: Id,
     url: Type.Optional(EndpointUrl),

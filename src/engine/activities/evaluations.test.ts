@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { newId } from "../../kernel/ids.ts";
 import { type Database, openDatabase } from "../../storage/database.ts";
-import type { PolicyEvaluation } from "../decisions/authorize.ts";
+import type { PolicyEvaluation } from "../decisions/facts.ts";
 import { findEvaluations, storeEvaluations } from "./evaluations.ts";
 
 const organizationId = newId();

@@ -3,7 +3,7 @@ import { MAX_REMEMBERED_POLICY_LISTS } from "../../kernel/limits.ts";
 import { recentlyUsed } from "../../kernel/recently-used.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
-import type { PolicyEvaluation } from "../decisions/authorize.ts";
+import type { PolicyEvaluation } from "../decisions/facts.ts";
 import { oldestFirst } from "../paging.ts";
 
 /**

@@ -2,14 +2,9 @@ import type { ErrorDetail, KeysteadError } from "../../kernel/errors.ts";
 import { VOTE_LIFETIME_MS } from "../../kernel/limits.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
-import type { VoteRights } from "../decisions/authorize.ts";
-import type { Actor } from "../declare.ts";
-import { timestampOf } from "../fields.ts";
-import { departedUser, loadUser, type User } from "../identity/users.ts";
 import { oldestFirst } from "../paging.ts";
-import { type AppProof, findAppProofs } from "../proofs/app-proofs.ts";
 
-/** The rows of activities and votes, and how they are shown. */
+/** The rows of activities, of votes, and of the further stamps that MFA asks for. */
 
 export const activityStatuses = [
   "ACTIVITY_STATUS_CREATED",
@@ -36,6 +31,8 @@ export interface ActivityRecord {
   fingerprint: string;
   /** Under its one key, as `result`. */
   intent: Record<string, unknown>;
+  /** What was planned when it was submitted, for operations that plan. */
+  plan?: unknown;
   /** Empty until there is a result. */
   result: Record<string, unknown>;
   failure: Failure | null;
@@ -58,25 +55,6 @@ export interface VoteRecord {
   scheme: string;
   /** Milliseconds. */
   createdAt: number;
-}
-
-/** An activity as the API shows it; the two times are milliseconds until the wire rules give them their form. */
-export interface ActivityView {
-  id: string;
-  organizationId: string;
-  status: ActivityStatus;
-  type: string;
-  intent: Record<string, unknown>;
-  result: Record<string, unknown>;
-  votes: unknown[];
-  /** Where they were asked for and it was carried out. */
-  appProofs?: AppProof[];
-  fingerprint: string;
-  canApprove: boolean;
-  canReject: boolean;
-  createdAt: number;
-  updatedAt: number;
-  failure?: Failure;
 }
 
 type ActivityRow = Awaited<ReturnType<typeof selectById>>[number];
@@ -137,6 +115,7 @@ export const insertActivity = preparedWrite<{
   status: string;
   fingerprint: string;
   intent: string;
+  plan: string | null;
   result: string | null;
   failure: string | null;
   wantsProofs: number;
@@ -151,6 +130,7 @@ export const insertActivity = preparedWrite<{
       status: row.status,
       fingerprint: row.fingerprint,
       intent: row.intent,
+      plan: row.plan,
       result: row.result,
       failure: row.failure,
       wants_proofs: row.wantsProofs,
@@ -251,66 +231,6 @@ export const isLive = (vote: VoteRecord, now: number): boolean => now - vote.cre
 export const isOpen = ({ status }: { status: ActivityStatus }): boolean =>
   status === "ACTIVITY_STATUS_CONSENSUS_NEEDED" || status === "ACTIVITY_STATUS_AUTHENTICATORS_NEEDED";
 
-const NO_RIGHTS: VoteRights = { mayApprove: false, mayReject: false };
-
-/**
- * How the activity looks to `viewer`, or to nobody in particular. `rights` are what they may do about an open one; `owes` says
- * whether they have approved and must still show further credentials.
- */
-export async function viewActivity(
-  read: Reader,
-  activity: ActivityRecord,
-  votes: readonly VoteRecord[],
-  viewer: { actor?: Actor; rights?: VoteRights; owes?: boolean; now: number },
-): Promise<ActivityView> {
-  const voted = votes.some((vote) => vote.userId === viewer.actor?.userId && isLive(vote, viewer.now));
-  const { mayApprove, mayReject } = (isOpen(activity) && viewer.rights) || NO_RIGHTS;
-  const { id, organizationId } = activity;
-  const isProved = activity.wantsProofs && activity.status === "ACTIVITY_STATUS_COMPLETED";
-  return {
-    id,
-    organizationId,
-    status: activity.status,
-    type: activity.type,
-    intent: activity.intent,
-    result: activity.result,
-    votes: await Promise.all(votes.map((vote) => viewVote(read, organizationId, vote))),
-    ...(isProved ? { appProofs: await findAppProofs(read, organizationId, id) } : {}),
-    fingerprint: activity.fingerprint,
-    canApprove: mayApprove && (!voted || viewer.owes === true),
-    canReject: mayReject,
-    createdAt: activity.createdAt,
-    updatedAt: activity.updatedAt,
-    ...(activity.failure ? { failure: activity.failure } : {}),
-  };
-}
-
-/** RFC 3339 text, or seconds and nanoseconds. */
-export type ActivityTimes = "text" | "object";
-
-/** An activity ready for JSON, its times in the given form. */
-export function renderActivity(activity: ActivityView, times: ActivityTimes): Record<string, unknown> {
-  const render = times === "text" ? (time: number) => new Date(time).toISOString() : timestampOf;
-  return { ...activity, createdAt: render(activity.createdAt), updatedAt: render(activity.updatedAt) };
-}
-
-async function viewVote(read: Reader, organizationId: string, vote: VoteRecord): Promise<unknown> {
-  const user: User =
-    (await loadUser(read, organizationId, vote.userId)) ?? departedUser(vote.userId, vote.userName, vote.createdAt);
-  return {
-    id: vote.id,
-    userId: vote.userId,
-    user,
-    activityId: vote.activityId,
-    selection: vote.selection,
-    message: vote.message,
-    publicKey: vote.publicKey,
-    signature: vote.signature,
-    scheme: vote.scheme,
-    createdAt: timestampOf(vote.createdAt),
-  };
-}
-
 export const failureOf = (error: KeysteadError): Failure => ({
   code: error.grpcCode,
   message: error.message,
@@ -325,6 +245,7 @@ export function activityOfRow(row: ActivityRow): ActivityRecord {
     status: row.status as ActivityStatus,
     fingerprint: row.fingerprint,
     intent: JSON.parse(row.intent) as Record<string, unknown>,
+    ...(row.plan === null ? {} : { plan: JSON.parse(row.plan) as unknown }),
     result: row.result === null ? {} : (JSON.parse(row.result) as Record<string, unknown>),
     failure: row.failure === null ? null : (JSON.parse(row.failure) as Failure),
     wantsProofs: row.wants_proofs === 1,
@@ -345,3 +266,17 @@ const voteOf = (row: VoteRow): VoteRecord => ({
   scheme: row.scheme,
   createdAt: row.created_at,
 });
+
+const selectAuthentications = prepared<{ organizationId: string; activityId: string; since: number }>()(
+  (db, { organizationId, activityId, since }) =>
+    db
+      .selectFrom("authentications")
+      .select(["id", "user_id", "public_key", "scheme", "message", "signature"])
+      .where("organization_id", "=", organizationId)
+      .where("activity_id", "=", activityId)
+      .where("created_at", ">", since),
+);
+
+/** Stamps on an activity beyond those of its votes, the oldest first. */
+export const findAuthentications = async (read: Reader, which: Parameters<typeof selectAuthentications>[1]) =>
+  (await selectAuthentications(read, which)).sort(oldestFirst);

@@ -1,7 +1,7 @@
 import { type TProperties, type TSchema, Type } from "typebox";
-import type { ActivityOperation } from "../declare.ts";
 import { OneOf, Timestamp } from "../fields.ts";
 import { User } from "../identity/users.ts";
+import type { ActivityOperation } from "../operations.ts";
 import { AppProof } from "../proofs/app-proofs.ts";
 import { activityStatuses } from "./records.ts";
 

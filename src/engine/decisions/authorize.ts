@@ -1,8 +1,9 @@
 import { type ErrorDetail, fail, KeysteadError } from "../../kernel/errors.ts";
-import { denialMessage, type Outcome } from "../../policy/decision.ts";
+import { denialMessage } from "../../policy/decision.ts";
 import type { Reader } from "../../storage/engine.ts";
-import type { Actor, Organization, PolicyFacts, Subject } from "../declare.ts";
 import { loadUser } from "../identity/users.ts";
+import type { Actor } from "../operations.ts";
+import type { DecisionFacts, PolicyEvaluation } from "./facts.ts";
 import { mfaStandingOf, unmetMfa } from "./mfa.ts";
 import {
   activityFacts,
@@ -13,13 +14,6 @@ import {
   type PolicyQuestion,
 } from "./policies.ts";
 
-/** What each policy came to; stored with the vote that made it be asked. */
-export interface PolicyEvaluation {
-  policyId: string;
-  /** The last of an MFA policy that is not met. */
-  outcome: Outcome | "OUTCOME_REQUIRES_AUTHENTICATORS";
-}
-
 /** The outcome of one look at an activity and its votes. */
 export type Decision = { evaluations: PolicyEvaluation[] } & (
   | { outcome: "allow" }
@@ -29,29 +23,6 @@ export type Decision = { evaluations: PolicyEvaluation[] } & (
   | { outcome: "authenticators" }
   | { outcome: "deny"; details: ErrorDetail[] }
 );
-
-/** A user's approval, with every key that they stamped it with; the vote's own comes first. */
-export interface ApprovalFacts {
-  actor: Actor;
-  publicKeys: readonly string[];
-}
-
-/** The facts of a decision, all read in one transaction. */
-export interface DecisionFacts {
-  organization: Organization;
-  /** Of the activity, with its version. */
-  type: string;
-  intent: unknown;
-  subject: Subject;
-  /** What the operation itself tells policies, read with the reader of the moment. */
-  policyFacts: (read: Reader) => Promise<PolicyFacts>;
-  /** Who asked first. */
-  submitter: Actor;
-  /** The users who approve, the submitter among them; one entry a user. */
-  approvals: readonly ApprovalFacts[];
-  /** Milliseconds. */
-  now: number;
-}
 
 /**
  * Decides on the approvals that count: those of users who have shown every credential that their MFA policies ask for. The

@@ -1,29 +1,67 @@
 import { VOTE_LIFETIME_MS } from "../../kernel/limits.ts";
+import type { Outcome } from "../../policy/decision.ts";
 import type { Reader } from "../../storage/engine.ts";
-import { type ActivityRecord, isLive, type VoteRecord } from "../activities/records.ts";
-import type { ActivityOperation, ActivityVersion, Actor, Organization, PolicyFacts } from "../declare.ts";
+import { type ActivityRecord, findAuthentications, isLive, type VoteRecord } from "../activities/records.ts";
 import { findApprovers, findVoter } from "../identity/voters.ts";
-import type { Registry } from "../registry.ts";
-import type { DecisionFacts } from "./authorize.ts";
-import { findAuthentications } from "./mfa.ts";
+import type {
+  ActivityOperation,
+  ActivityVersion,
+  Actor,
+  Organization,
+  PolicyFacts,
+  Registry,
+  Subject,
+} from "../operations.ts";
 
 const APPROVED = "VOTE_SELECTION_APPROVED";
 
 /** The facts of a decision, from a request that comes in or from what is stored. */
 
-/** What does not depend on who votes. */
-export interface Matter {
+/** What each policy came to; stored with the vote that made it be asked. */
+export interface PolicyEvaluation {
+  policyId: string;
+  /** The last of an MFA policy that is not met. */
+  outcome: Outcome | "OUTCOME_REQUIRES_AUTHENTICATORS";
+}
+
+/** A user's approval, with every key that they stamped it with; the vote's own comes first. */
+export interface ApprovalFacts {
+  actor: Actor;
+  publicKeys: readonly string[];
+}
+
+/** The facts of a decision, all read in one transaction. */
+export interface DecisionFacts {
+  organization: Organization;
+  /** Of the activity, with its version. */
+  type: string;
+  intent: unknown;
+  subject: Subject;
+  /** What the operation itself tells policies, read with the reader of the moment. */
+  policyFacts: (read: Reader) => Promise<PolicyFacts>;
+  /** Who asked first. */
+  submitter: Actor;
+  /** The users who approve, the submitter among them; one entry a user. */
+  approvals: readonly ApprovalFacts[];
+  /** Milliseconds. */
+  now: number;
+}
+
+/** An activity that is decided on, without those who vote on it. */
+export interface Proposal {
   operation: ActivityOperation;
   version: ActivityVersion;
   /** In the newest version's form. */
   intent: unknown;
+  /** What was planned, for operations that plan. */
+  plan: unknown;
   organization: Organization;
   /** Milliseconds. */
   now: number;
 }
 
 export function factsOf(
-  { operation, version, intent, organization, now }: Matter,
+  { operation, version, intent, plan, organization, now }: Proposal,
   submitter: Actor,
   approvals: DecisionFacts["approvals"],
 ): DecisionFacts {
@@ -32,14 +70,14 @@ export function factsOf(
     type: version.type,
     intent,
     subject: operation.subject(intent),
-    policyFacts: once((read) => operation.policyFacts({ intent, read, organization })),
+    policyFacts: once((read) => operation.policyFacts({ intent, plan, read, organization })),
     submitter,
     approvals,
     now,
   };
 }
 
-/** Policies, a session's scope and MFA may each ask; the answer is the same within one look. */
+/** Policies, a session's scope and MFA may each ask; the answer is the same within one decision. */
 function once(load: (read: Reader) => Promise<PolicyFacts>): (read: Reader) => Promise<PolicyFacts> {
   let loaded: Promise<PolicyFacts> | undefined;
   return (read) => {
@@ -48,16 +86,16 @@ function once(load: (read: Reader) => Promise<PolicyFacts>): (read: Reader) => P
   };
 }
 
-/** The matter of a stored activity. */
-export function matterOf(
+/** What a stored activity proposes. */
+export function proposalOf(
   registry: Registry,
   activity: ActivityRecord,
   organization: Organization,
   now: number,
-): Matter {
+): Proposal {
   const { operation, version } = registry.activityOfType(activity.type);
   const intent = version.upgrade(activity.intent[version.intentKey]);
-  return { operation, version, intent, organization, now };
+  return { operation, version, intent, plan: activity.plan, organization, now };
 }
 
 /**
@@ -67,11 +105,11 @@ export function matterOf(
  */
 export async function factsOfStored(
   read: Reader,
-  matter: Matter,
+  proposal: Proposal,
   votes: readonly VoteRecord[],
   ballot?: { actor: Actor; publicKey: string; approves: boolean },
 ): Promise<DecisionFacts> {
-  const { organization, now } = matter;
+  const { organization, now } = proposal;
   const live = votes.filter((vote) => isLive(vote, now));
   const others = live.filter(({ userId }) => userId !== ballot?.actor.userId);
   const voters = await findApprovers(read, organization.id, others);
@@ -81,13 +119,13 @@ export async function factsOfStored(
       : undefined;
     voters.push({ actor: ballot.actor, publicKey: earlier?.publicKey ?? ballot.publicKey });
   }
-  const approvals = await withFurtherStamps(read, votes[0]?.activityId, matter, voters);
+  const approvals = await withFurtherStamps(read, votes[0]?.activityId, proposal, voters);
   if (ballot?.approves) approvals.at(-1)?.publicKeys.add(ballot.publicKey);
   const submitterId = votes[0]?.userId ?? "";
   const submitter =
     submitterId === ballot?.actor.userId ? ballot.actor : await findVoter(read, organization.id, submitterId);
   return factsOf(
-    matter,
+    proposal,
     submitter ?? departed(organization.id, submitterId),
     approvals.map(({ actor, publicKeys }) => ({ actor, publicKeys: [...publicKeys] })),
   );
@@ -97,7 +135,7 @@ export async function factsOfStored(
 async function withFurtherStamps(
   read: Reader,
   activityId: string | undefined,
-  { organization, now }: Matter,
+  { organization, now }: Proposal,
   voters: readonly { actor: Actor; publicKey: string }[],
 ): Promise<{ actor: Actor; publicKeys: Set<string> }[]> {
   const further =

@@ -1,9 +1,7 @@
 import type { Reader } from "../../storage/engine.ts";
-import { prepared } from "../../storage/prepared.ts";
 import type { AuthenticationType, MfaPolicy } from "../identity/users.ts";
 import { loadUser, type User } from "../identity/users.ts";
-import { oldestFirst } from "../paging.ts";
-import type { DecisionFacts } from "./authorize.ts";
+import type { DecisionFacts } from "./facts.ts";
 import { evaluateCondition } from "./policies.ts";
 
 /** Multi-factor authentication: which further credentials a user must show before their approval of an activity counts. */
@@ -93,17 +91,3 @@ export async function unmetMfa(read: Reader, facts: DecisionFacts): Promise<MfaS
   }
   return unmet;
 }
-
-const selectAuthentications = prepared<{ organizationId: string; activityId: string; since: number }>()(
-  (db, { organizationId, activityId, since }) =>
-    db
-      .selectFrom("authentications")
-      .select(["id", "user_id", "public_key", "scheme", "message", "signature"])
-      .where("organization_id", "=", organizationId)
-      .where("activity_id", "=", activityId)
-      .where("created_at", ">", since),
-);
-
-/** Stamps on an activity beyond those of its votes, the oldest first. */
-export const findAuthentications = async (read: Reader, which: Parameters<typeof selectAuthentications>[1]) =>
-  (await selectAuthentications(read, which)).sort(oldestFirst);

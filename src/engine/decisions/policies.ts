@@ -10,9 +10,9 @@ import { createValueMemory } from "../../policy/remembered-values.ts";
 import { activityParams } from "../../policy/schema.ts";
 import { isTransactor, type Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
-import type { PolicyFacts, Subject } from "../declare.ts";
 import { loadUser, loadUsers, type User } from "../identity/users.ts";
-import type { DecisionFacts } from "./authorize.ts";
+import type { PolicyFacts, Subject } from "../operations.ts";
+import type { DecisionFacts } from "./facts.ts";
 
 /** From rows to the facts that the policy language decides on, and back to something a person can read. */
 

@@ -1,7 +1,7 @@
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
-import type { Actor } from "../declare.ts";
-import type { DecisionFacts } from "./authorize.ts";
+import type { Actor } from "../operations.ts";
+import type { DecisionFacts } from "./facts.ts";
 import { evaluateCondition } from "./policies.ts";
 
 /** A session that was issued with a profile may do what the profile's scope allows, of what its user may do. */

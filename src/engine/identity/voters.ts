@@ -1,7 +1,7 @@
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import type { VoteRecord } from "../activities/records.ts";
-import type { Actor } from "../declare.ts";
+import type { Actor } from "../operations.ts";
 
 const selectVoter = prepared<{ organizationId: string; userId: string }>()((db, { organizationId, userId }) =>
   db

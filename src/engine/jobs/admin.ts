@@ -16,7 +16,7 @@ export interface ShownJob {
   payload: unknown;
 }
 
-/** Jobs in one state, the oldest first. Payloads hold identifiers, never secrets. */
+/** Jobs in one state, the oldest first. Payloads hold identifiers; what is secret is sealed beside them and not shown. */
 export async function listJobs(read: Reader, state: "waiting" | "dead", limit: number): Promise<ShownJob[]> {
   const rows = await read
     .selectFrom("jobs")

@@ -1,33 +1,43 @@
 import type { Static, TSchema } from "typebox";
-import type { OutboundClient } from "../../delivery/outbound.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { Logger } from "../../kernel/log.ts";
-import type { Signer } from "../../signer/client.ts";
+import type { SignerVerb } from "../../signer/protocol.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { preparedWrite } from "../../storage/prepared.ts";
+import type { Wants } from "../operations.ts";
+import type { AskedSigner, ServiceName, Services } from "../services.ts";
 import { matches } from "../validate.ts";
+import type { SealedSecret } from "./sealed-secrets.ts";
 
 /**
  * Work that happens after a commit: rows written in the transaction that makes the work necessary, taken up by whichever
  * process is there. A job may be started again after a crash, so what it does can be done twice without harm.
  */
 
-/** What a job may use. */
-export interface JobServices {
+/** What every job is given. */
+export interface JobSurroundings {
   database: Database;
-  signer: Signer;
-  outbound: OutboundClient;
   clock: Clock;
   log: Logger;
 }
 
-export interface JobContext<Payload> extends JobServices {
-  payload: Payload;
-  /** Runs before this one that ended in a retry. */
-  attempts: number;
-}
+/** With the services that the job needs, and the signer for what it asks. */
+export type JobContext<
+  Payload,
+  Needs extends ServiceName = never,
+  Asks extends SignerVerb = never,
+  Secret = undefined,
+> = JobSurroundings &
+  Pick<Services, Needs> & {
+    signer: AskedSigner<Asks>;
+    payload: Payload;
+    /** What was sealed for the job, opened for this run alone. */
+    secret: Secret;
+    /** Runs before this one that ended in a retry. */
+    attempts: number;
+  };
 
 /** How a run ended. `record` is stored in one transaction with the job's own end. */
 export interface JobResult {
@@ -38,7 +48,7 @@ export interface JobResult {
   record?: (tx: Transactor) => Promise<void>;
 }
 
-export interface JobKind {
+export interface JobKind extends Wants {
   name: string;
   /** Runs again this long after each success, forever, without input; absent for one-off jobs. */
   everyMs?: number;
@@ -50,26 +60,51 @@ export interface JobKind {
    */
   unordered?: boolean;
   /** Must end by itself: after five minutes it is taken for hung, and another process starts it again. */
-  run: (context: JobContext<never>) => Promise<JobResult>;
+  run: (context: JobContext<unknown, never, never, unknown>) => Promise<JobResult>;
 }
 
 const DEFAULT_MAX_ATTEMPTS = 20;
 
+type SecretOf<S> = S extends TSchema ? Static<S> : undefined;
+
 /** Declares a one-off job with the shape of its payload; one of another shape is dead at once. */
-export function job<P extends TSchema>(declaration: {
+export function job<
+  P extends TSchema,
+  S extends TSchema | undefined = undefined,
+  Needs extends ServiceName = never,
+  Asks extends SignerVerb = never,
+>(declaration: {
   name: string;
   payload: P;
+  /** The shape of what is sealed for it, for jobs that must know what nobody else may read. */
+  secret?: S;
+  /** The services that it is given. */
+  needs?: readonly Needs[];
+  /** What it asks the signer. */
+  asks?: readonly Asks[];
   maxAttempts?: number;
   unordered?: boolean;
-  run: (context: JobContext<Static<P>>) => Promise<JobResult>;
+  run: (context: JobContext<Static<P>, Needs, Asks, SecretOf<S>>) => Promise<JobResult>;
 }): JobKind {
-  const { name, payload, maxAttempts = DEFAULT_MAX_ATTEMPTS, unordered = false, run } = declaration;
+  const {
+    name,
+    payload,
+    secret,
+    maxAttempts = DEFAULT_MAX_ATTEMPTS,
+    unordered = false,
+    needs = [],
+    asks = [],
+    run,
+  } = declaration;
   return {
     name,
+    needs,
+    asks,
     maxAttempts,
     unordered,
-    run: async (context: JobContext<never>) => {
-      if (matches(payload, context.payload)) return run(context as JobContext<Static<P>>);
+    run: async (context) => {
+      const fits = matches(payload, context.payload) && (secret === undefined || matches(secret, context.secret));
+      if (fits) return run(context as JobContext<Static<P>, Needs, Asks, SecretOf<S>>);
       return { next: { do: "die" }, reason: "the payload is not of the shape that this kind of job has" };
     },
   };
@@ -86,7 +121,9 @@ export function reconciler(declaration: {
     name,
     everyMs,
     maxAttempts: Number.POSITIVE_INFINITY,
-    run: async (context: JobContext<never>) => {
+    needs: [],
+    asks: [],
+    run: async (context) => {
       await run(context as JobContext<null>);
       return { next: { do: "retry", inMs: everyMs } };
     },
@@ -96,7 +133,10 @@ export function reconciler(declaration: {
 export interface NewJob {
   /** The name of its kind. */
   kind: string;
+  /** It is shown to operators: identifiers, nothing secret. */
   payload: unknown;
+  /** What only the job itself may read. */
+  secret?: SealedSecret;
   /** Jobs of one lane run one after the other, in the order of their time. */
   lane: string;
   /** Lanes of one gate share a bounded number of workers: what they wait for is the same. */
@@ -125,7 +165,7 @@ function announceJobs(committed: Reader): void {
 
 /** Stores a job; the worker of this process takes it up as soon as the transaction is committed. */
 export async function enqueue(tx: Transactor, newJob: NewJob): Promise<void> {
-  const { kind, payload, lane, gate, organizationId, runAt, now, key } = newJob;
+  const { kind, payload, secret, lane, gate, organizationId, runAt, now, key } = newJob;
   tx.afterCommit(() => announceJobs(tx.committed));
   await insertLane(tx, { lane, gate });
   await upsertJob(tx, {
@@ -133,6 +173,7 @@ export async function enqueue(tx: Transactor, newJob: NewJob): Promise<void> {
     lane,
     kind,
     payload: JSON.stringify(payload),
+    sealedSecret: secret === undefined ? null : JSON.stringify(secret),
     organizationId,
     key: key ?? null,
     runAt,
@@ -183,6 +224,7 @@ const upsertJob = preparedWrite<{
   lane: string;
   kind: string;
   payload: string;
+  sealedSecret: string | null;
   organizationId: string | null;
   key: string | null;
   runAt: number;
@@ -195,6 +237,7 @@ const upsertJob = preparedWrite<{
       lane: row.lane,
       kind: row.kind,
       payload: row.payload,
+      sealed_secret: row.sealedSecret,
       organization_id: row.organizationId,
       key: row.key,
       state: "waiting",

@@ -1,11 +1,16 @@
 import { newId } from "../../kernel/ids.ts";
 import { JOB_STOP_DEADLINE_MS, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_HOST } from "../../kernel/limits.ts";
+import type { Signer } from "../../signer/client.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
-import { backOffMs, enqueue, type JobKind, type JobResult, type JobServices, onNewJobs } from "./jobs.ts";
+import { type Services, servicesFor, signerFor } from "../services.ts";
+import { backOffMs, enqueue, type JobKind, type JobResult, type JobSurroundings, onNewJobs } from "./jobs.ts";
+import { openJobSecret, type SealedSecret } from "./sealed-secrets.ts";
 
 export interface JobWorkerOptions {
-  services: JobServices;
+  surroundings: JobSurroundings;
+  services: Services;
+  signer: Pick<Signer, "ask">;
   kinds: readonly JobKind[];
   /** How often to look for work that nobody announced. */
   pollMs?: number;
@@ -78,7 +83,7 @@ export class JobWorker {
 
   /** Makes sure that every reconciler has its job, and begins. */
   async start(): Promise<void> {
-    const { database, clock } = this.#options.services;
+    const { database, clock } = this.#options.surroundings;
     const reconcilers = this.#options.kinds.filter(({ everyMs }) => everyMs !== undefined);
     this.#stopListening = onNewJobs(database, () => this.wake());
     await database.transact("jobs", async (tx) => {
@@ -116,11 +121,11 @@ export class JobWorker {
     this.#stopping = true;
     this.#stopListening();
     clearTimeout(this.#timer);
-    const { services, stopDeadlineMs } = this.#options;
+    const { surroundings, stopDeadlineMs } = this.#options;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => {
       timer = setTimeout(() => {
-        services.log.warn({ lanes: [...this.#active.keys()] }, "jobs were still running at the deadline");
+        surroundings.log.warn({ lanes: [...this.#active.keys()] }, "jobs were still running at the deadline");
         resolve();
       }, stopDeadlineMs);
     });
@@ -135,7 +140,7 @@ export class JobWorker {
   }
 
   async #look(): Promise<void> {
-    const { services, maxLanes } = this.#options;
+    const { surroundings, maxLanes } = this.#options;
     try {
       for (;;) {
         const free = Math.min(maxLanes - this.#active.size, CLAIM_AT_ONCE);
@@ -149,12 +154,12 @@ export class JobWorker {
         if (claimed.length === 0) return;
       }
     } catch (error) {
-      services.log.warn({ reason: (error as Error).message }, "looking for jobs failed");
+      surroundings.log.warn({ reason: (error as Error).message }, "looking for jobs failed");
     }
   }
 
   async #claim(count: number): Promise<ActiveLane[]> {
-    const { database, clock } = this.#options.services;
+    const { database, clock } = this.#options.surroundings;
     const now = clock();
     const gates = this.#fullGates();
     // Asked without a write first: most of the time nothing is due.
@@ -176,7 +181,7 @@ export class JobWorker {
   /** Of lanes claimed together, those that fit their gates; the others are given back at once. */
   #withinGates(lanes: Lane[]): ActiveLane[] {
     const fitting: ActiveLane[] = [];
-    const runningSince = this.#options.services.clock();
+    const runningSince = this.#options.surroundings.clock();
     for (const claimed of lanes) {
       if (this.#fullGates().includes(claimed.gate)) {
         void this.#release(claimed, 0);
@@ -190,7 +195,7 @@ export class JobWorker {
   }
 
   async #runLane(lane: ActiveLane): Promise<void> {
-    const { log } = this.#options.services;
+    const { log } = this.#options.surroundings;
     let pauseMs = 0;
     try {
       pauseMs = await this.#runDueJobs(lane);
@@ -205,7 +210,7 @@ export class JobWorker {
 
   /** Runs the lane's due jobs, a bounded number; resolves to how long the lane is to rest, in milliseconds. */
   async #runDueJobs(active: ActiveLane): Promise<number> {
-    const { database, clock } = this.#options.services;
+    const { database, clock } = this.#options.surroundings;
     const { lane } = active;
     let remaining = MAX_JOBS_PER_LEASE;
     while (remaining > 0) {
@@ -226,18 +231,26 @@ export class JobWorker {
   }
 
   async #runJob(row: JobRow): Promise<JobResult> {
-    const { services } = this.#options;
+    const { surroundings, services, signer } = this.#options;
     const kind = this.#kinds.get(row.kind) as JobKind;
+    const given = { ...servicesFor(services, kind.needs), signer: signerFor(signer, kind.asks, kind.name) };
     try {
-      const payload = JSON.parse(row.payload) as never;
-      return await kind.run({ ...services, payload, attempts: row.attempts });
+      const payload: unknown = JSON.parse(row.payload);
+      const secret = await this.#openSecret(row);
+      return await kind.run({ ...surroundings, ...given, payload, secret, attempts: row.attempts });
     } catch (error) {
       return this.#failed(row, error);
     }
   }
 
+  async #openSecret({ kind, sealed_secret: sealed }: JobRow): Promise<unknown> {
+    if (sealed === null) return undefined;
+    const { surroundings, signer } = this.#options;
+    return openJobSecret({ read: surroundings.database.read, signer }, kind, JSON.parse(sealed) as SealedSecret);
+  }
+
   #failed(row: JobRow, error: unknown): JobResult {
-    const { log } = this.#options.services;
+    const { log } = this.#options.surroundings;
     const { id, kind, attempts } = row;
     const reason = messageOf(error);
     log.warn({ job: id, kind, attempts: attempts + 1, reason }, "a job failed");
@@ -258,7 +271,7 @@ export class JobWorker {
 
   /** Stores how a job ended, if the lane is still ours; false if it is not. */
   async #store(row: JobRow, { next, reason, record }: JobResult): Promise<boolean> {
-    const { database, clock } = this.#options.services;
+    const { database, clock } = this.#options.surroundings;
     const owner = this.#owner;
     const kind = this.#kinds.get(row.kind) as JobKind;
     const scope = kind.unordered ? undefined : (row.organization_id ?? undefined);
@@ -283,8 +296,8 @@ export class JobWorker {
 
   /** Keeps the lanes whose job takes long. The others are renewed with the outcome of their job. */
   async #renew(): Promise<void> {
-    const { services, renewMs } = this.#options;
-    const { database, log, clock } = services;
+    const { surroundings, renewMs } = this.#options;
+    const { database, log, clock } = surroundings;
     const now = clock();
     const long = [...this.#active.values()].filter(({ runningSince }) => {
       const ranMs = now - runningSince;
@@ -303,7 +316,7 @@ export class JobWorker {
 
   /** Gives a lane back, to be taken up after a pause. */
   async #release({ lane }: Lane, pauseMs: number): Promise<void> {
-    const { database, log, clock } = this.#options.services;
+    const { database, log, clock } = this.#options.surroundings;
     const owner = this.#owner;
     await database
       .transact(undefined, (tx) => renewLease(tx, { lane, owner, until: clock() + pauseMs }))

@@ -7,7 +7,13 @@ import { bytesFromHex, toHex } from "../../kernel/bytes.ts";
 import { fail } from "../../kernel/errors.ts";
 import type { HpkeMessage } from "../../signer/protocol.ts";
 import type { Reader } from "../../storage/engine.ts";
-import { currentServiceKey, publishedServiceKeys, type ServiceSigner, signWithServiceKey } from "./service-keys.ts";
+import {
+  currentServiceKey,
+  publishedServiceKeys,
+  type ServiceKeyKind,
+  type ServiceSigner,
+  signWithServiceKey,
+} from "./service-keys.ts";
 
 /**
  * What is around encrypted bundles: going out, an envelope that clients verify before they believe it; coming in, the JSON
@@ -15,13 +21,22 @@ import { currentServiceKey, publishedServiceKeys, type ServiceSigner, signWithSe
  */
 
 const VERSION = "v1.0.0";
+const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
+
+/** The key that envelopes are signed with. */
+export const bundleKey: ServiceKeyKind = {
+  purpose: "bundle",
+  curve: "CURVE_P256",
+  publishedAfterRetirementMs: WEEK_MS,
+  publish: bundleVerificationKeys,
+};
 
 /**
  * The envelopes of these data, in their order. The signature is ECDSA on P-256 over the SHA-256 of the data's bytes, in DER;
  * `enclaveQuorumPublic` is the uncompressed point of the key that clients compare with the one they trust.
  */
 export async function signEnvelopes(signer: ServiceSigner, data: readonly object[]): Promise<string[]> {
-  const key = await currentServiceKey(signer.read, "bundle");
+  const key = await currentServiceKey(signer.read, bundleKey);
   const messages = data.map((each) => Buffer.from(JSON.stringify(each)));
   const signatures = await signWithServiceKey(signer, key, messages);
   const enclaveQuorumPublic = uncompressed(key.publicKey);
@@ -57,11 +72,8 @@ export async function sealedEnvelope(
 }
 
 /** The keys that envelopes are verified with, the present one first, as `dangerouslyOverrideSignerPublicKey` takes them. */
-export async function bundleVerificationKeys(
-  read: Reader,
-  now: number,
-): Promise<{ keyId: string; publicKey: string }[]> {
-  const keys = await publishedServiceKeys(read, "bundle", now);
+async function bundleVerificationKeys(read: Reader, now: number): Promise<{ keyId: string; publicKey: string }[]> {
+  const keys = await publishedServiceKeys(read, bundleKey, now);
   return keys.map(({ id, publicKey }) => ({ keyId: id, publicKey: uncompressed(publicKey) }));
 }
 

@@ -32,7 +32,7 @@ export interface NewImportKey {
   envelope: string;
 }
 
-type Asking = Pick<PrepareContext<unknown>, "read" | "organization" | "signer">;
+type Asking = Pick<PrepareContext<unknown, "createImportKeys" | "sign">, "read" | "organization" | "signer">;
 
 /** Has the signer make import keys for a user, without storing them. */
 export async function makeImportKeys(

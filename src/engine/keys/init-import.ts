@@ -4,10 +4,15 @@ import { Id, Strict } from "../fields.ts";
 import { addImportKeys, makeImportKeys } from "./import-keys.ts";
 
 /** Declares the activity before an import of a private key or a wallet; both take the same keys. */
-export const initImport = (declaration: { path: string; summary: string; resource: "PRIVATE_KEY" | "WALLET" }) => {
+export const initImport = <const Path extends string>(declaration: {
+  path: Path;
+  summary: string;
+  resource: "PRIVATE_KEY" | "WALLET";
+}) => {
   const { resource } = declaration;
   return activity({
     ...declaration,
+    asks: ["createImportKeys", "sign"],
     intent: Strict({ userId: Id }),
     result: Type.Object({ importBundle: Type.String() }),
     subject: ({ userId }) => ({ governedBy: "policies", resource, action: "IMPORT", onlyUserId: userId }),

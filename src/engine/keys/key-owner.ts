@@ -1,4 +1,4 @@
-import type { Organization } from "../declare.ts";
+import type { Organization } from "../operations.ts";
 
 /** An organization as the signer is told of it. */
 export const keyOwnerOf = ({ id, sealedKey }: Pick<Organization, "id" | "sealedKey">) => ({

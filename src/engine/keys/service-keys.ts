@@ -5,6 +5,7 @@ import type { Curve } from "../../signer/protocol.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
+import type { AskedSigner } from "../services.ts";
 
 /**
  * The installation's own keys: made once, sealed like any other, replaced by rotation. A retired key stays published for a
@@ -19,52 +20,44 @@ export interface ServiceKey {
   sealedKey: Uint8Array;
 }
 
-/** `webhook` signs deliveries, `bundle` the envelopes around what is imported and exported, `boot` boot proofs. */
-export type ServiceKeyPurpose = "webhook" | "bundle" | "boot";
-
-const curveOfPurpose: Record<ServiceKeyPurpose, Curve> = {
-  webhook: "CURVE_ED25519",
-  bundle: "CURVE_P256",
-  boot: "CURVE_P256",
-};
-
-export const serviceKeyPurposes = Object.keys(curveOfPurpose) as ServiceKeyPurpose[];
+/** A purpose that the installation signs for, as a capability's manifest declares it. */
+export interface ServiceKeyKind {
+  /** Its name in the database, in `keystead rotate` and in the published document. */
+  purpose: string;
+  curve: Curve;
+  /** How long a retired key stays published. */
+  publishedAfterRetirementMs: number;
+  /** The present key first, then those retired of late, in the form that clients take them. */
+  publish: (read: Reader, now: number) => Promise<unknown>;
+}
 
 /** The service keys are sealed for this owner; no organization can have its form of name. */
 const OWNER = "service";
 const OWNER_KEY = "service_owner_key";
-/** How long a retired key stays published; boot proofs are checked for as long as anybody keeps them. */
-const publishedAfterRetirementMs: Record<ServiceKeyPurpose, number> = {
-  webhook: 7 * 24 * 60 * 60 * 1000,
-  bundle: 7 * 24 * 60 * 60 * 1000,
-  boot: Number.MAX_SAFE_INTEGER,
-};
-
 type KeyStore = { database: Database; signer: Signer };
 /** What it takes to sign. */
-export type ServiceSigner = { read: Reader; signer: Pick<Signer, "ask"> };
+export type ServiceSigner = { read: Reader; signer: AskedSigner<"sign"> };
 
 /** Makes the keys that are missing. */
-export async function ensureServiceKeys(store: KeyStore, now: number): Promise<void> {
-  for (const purpose of serviceKeyPurposes) {
-    const [current] = await selectCurrent(store.database.read, { purpose });
-    if (!current) await addServiceKey(store, purpose, now, { onlyIfNone: true });
+export async function ensureServiceKeys(store: KeyStore, kinds: readonly ServiceKeyKind[], now: number): Promise<void> {
+  for (const kind of kinds) {
+    const [current] = await selectCurrent(store.database.read, { purpose: kind.purpose });
+    if (!current) await addServiceKey(store, kind, now, { onlyIfNone: true });
   }
 }
 
 /** Puts a new key in the place of the present one; resolves to its id. */
-export const rotateServiceKey = (store: KeyStore, purpose: ServiceKeyPurpose, now: number): Promise<string> =>
-  addServiceKey(store, purpose, now, { onlyIfNone: false });
+export const rotateServiceKey = (store: KeyStore, kind: ServiceKeyKind, now: number): Promise<string> =>
+  addServiceKey(store, kind, now, { onlyIfNone: false });
 
 async function addServiceKey(
   { database, signer }: KeyStore,
-  purpose: ServiceKeyPurpose,
+  { purpose, curve }: ServiceKeyKind,
   now: number,
   { onlyIfNone }: { onlyIfNone: boolean },
 ): Promise<string> {
   const organizationKey = await ensureOwnerKey({ database, signer });
   const id = newId();
-  const curve = curveOfPurpose[purpose];
   const keys = [{ keyId: id, curve }];
   const generated = await signer.ask({ verb: "generateKeys", organizationId: OWNER, organizationKey, keys });
   const { publicKey, sealedKey } = generated.keys[0] as (typeof generated.keys)[number];
@@ -85,7 +78,10 @@ async function addServiceKey(
 }
 
 /** The key that signs now. */
-export async function currentServiceKey(read: Reader, purpose: ServiceKeyPurpose): Promise<ServiceKey> {
+export async function currentServiceKey(
+  read: Reader,
+  { purpose }: Pick<ServiceKeyKind, "purpose">,
+): Promise<ServiceKey> {
   const [row] = await selectCurrent(read, { purpose });
   if (!row) return fail("SIGNER_UNAVAILABLE", { reason: `there is no ${purpose} key yet` });
   return { id: row.id, curve: row.curve as Curve, publicKey: row.public_key, sealedKey: row.sealed_key };
@@ -94,16 +90,26 @@ export async function currentServiceKey(read: Reader, purpose: ServiceKeyPurpose
 /** The keys to check signatures with: the present one first, then those retired of late. */
 export async function publishedServiceKeys(
   read: Reader,
-  purpose: ServiceKeyPurpose,
+  { purpose, publishedAfterRetirementMs }: ServiceKeyKind,
   now: number,
 ): Promise<ServiceKey[]> {
-  const rows = await selectPublished(read, { purpose, since: Math.max(0, now - publishedAfterRetirementMs[purpose]) });
+  const rows = await selectPublished(read, { purpose, since: Math.max(0, now - publishedAfterRetirementMs) });
   return rows.map((row) => ({
     id: row.id,
     curve: row.curve as Curve,
     publicKey: row.public_key,
     sealedKey: row.sealed_key,
   }));
+}
+
+/** The public halves of all service keys by their purpose, in the forms that clients take them. */
+export async function publishServiceKeys(
+  kinds: readonly ServiceKeyKind[],
+  read: Reader,
+  now: number,
+): Promise<Record<string, unknown>> {
+  const published = await Promise.all(kinds.map(async ({ purpose, publish }) => [purpose, await publish(read, now)]));
+  return Object.fromEntries(published);
 }
 
 /** Signs messages with a service key: EdDSA, or ECDSA over their SHA-256; signatures of 64 bytes, R || S or r || s. */
@@ -114,8 +120,7 @@ export async function signWithServiceKey(
 ): Promise<Buffer[]> {
   const { signatures } = await signer.ask({
     verb: "sign",
-    organizationId: OWNER,
-    organizationKey: await ownerKey(read),
+    ...(await serviceKeyOwner(read)),
     key: {
       kind: "privateKey",
       keyId: key.id,
@@ -127,6 +132,12 @@ export async function signWithServiceKey(
   });
   return signatures.map(({ r, s }) => Buffer.from(r + s, "hex"));
 }
+
+/** The owner of the installation's own keys and secrets, as the signer is told of it. */
+export const serviceKeyOwner = async (read: Reader): Promise<{ organizationId: string; organizationKey: string }> => ({
+  organizationId: OWNER,
+  organizationKey: await ownerKey(read),
+});
 
 /** It never changes once it is stored. */
 const ownerKeys = new WeakMap<Reader, string>();

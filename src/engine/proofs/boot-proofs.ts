@@ -8,7 +8,13 @@ import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import type { Schema } from "../../storage/schema.ts";
 import { reconciler } from "../jobs/jobs.ts";
-import { currentServiceKey, publishedServiceKeys, type ServiceKey, signWithServiceKey } from "../keys/service-keys.ts";
+import {
+  currentServiceKey,
+  publishedServiceKeys,
+  type ServiceKey,
+  type ServiceKeyKind,
+  signWithServiceKey,
+} from "../keys/service-keys.ts";
 
 /**
  * Which code an ephemeral key belongs to. At each start of a signer its own description is signed with a lasting key of the
@@ -22,9 +28,17 @@ const RECHECK_MS = HOUR_MS;
 /** A signer that was not seen for so long, and has proved nothing that is kept, is forgotten. */
 const KEPT_MS = 30 * DAY_MS;
 
+/** The key that boot proofs are signed with. One that was retired stays published for as long as anybody keeps proofs. */
+export const bootKey: ServiceKeyKind = {
+  purpose: "boot",
+  curve: "CURVE_P256",
+  publishedAfterRetirementMs: Number.MAX_SAFE_INTEGER,
+  publish: bootVerificationKeys,
+};
+
 export type BootProofRow = Schema["boot_proofs"];
 
-type Store = { database: Database; signer: Signer };
+type Store = { database: Database; signer: Pick<Signer, "ask"> };
 
 interface Remembered {
   id: string;
@@ -71,7 +85,7 @@ const renew = (database: Database, ephemeralPublicKey: string, now: number): Pro
 
 async function add(store: Store, description: DescribeResponse, now: number): Promise<string> {
   const { database } = store;
-  const key = await currentServiceKey(database.read, "boot");
+  const key = await currentServiceKey(database.read, bootKey);
   const { manifest, attestation } = documentsOf(description);
   const [ofManifest, ofAttestation] = await signWithServiceKey({ read: database.read, signer: store.signer }, key, [
     Buffer.from(manifest),
@@ -132,8 +146,8 @@ export const findLatestBootProof = prepared<Record<string, never>>()((db) =>
 );
 
 /** The keys that boot proofs are signed with; those of the past stay, as the proofs do. */
-export async function bootVerificationKeys(read: Reader, now: number): Promise<Record<string, string>[]> {
-  const keys = await publishedServiceKeys(read, "boot", now);
+async function bootVerificationKeys(read: Reader, now: number): Promise<Record<string, string>[]> {
+  const keys = await publishedServiceKeys(read, bootKey, now);
   return keys.map(({ id, publicKey }) => ({ keyId: id, publicKey, algorithm: "p256" }));
 }
 

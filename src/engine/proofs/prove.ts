@@ -11,9 +11,8 @@ import type { Signer } from "../../signer/client.ts";
 import type { AddressReference, PolicyOutcome, SignedPayload } from "../../signer/protocol.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Reader } from "../../storage/engine.ts";
-import { type ActivityRecord, findVotes, isLive, type VoteRecord } from "../activities/records.ts";
-import type { DecisionFacts, PolicyEvaluation } from "../decisions/authorize.ts";
-import { findAuthentications } from "../decisions/mfa.ts";
+import { type ActivityRecord, findAuthentications, findVotes, isLive, type VoteRecord } from "../activities/records.ts";
+import type { DecisionFacts, PolicyEvaluation } from "../decisions/facts.ts";
 import { policiesForProof } from "../decisions/policies.ts";
 import { findRootQuorum } from "../decisions/root-quorum.ts";
 import { loadUsers } from "../identity/users.ts";
@@ -24,6 +23,8 @@ import { bootProofIdOf } from "./boot-proofs.ts";
  * What an activity's app proofs state: that it was allowed, on what, and by whom. The statement is made and signed before the
  * transaction that carries the activity out, and made again inside it: only if it is the same, its proof is stored.
  */
+
+type ProofStore = { database: Database; signer: Pick<Signer, "ask"> };
 
 /** An activity that is about to be carried out. */
 export interface Execution {
@@ -51,7 +52,7 @@ export function refuseLargeBody(message: string): void {
 
 /** Has the signer sign what is true of an execution now, and the addresses that it makes. Nothing is stored but its boot. */
 export async function proveExecution(
-  store: { database: Database; signer: Signer },
+  store: ProofStore,
   execution: Execution,
   addresses: readonly AddressReference[],
 ): Promise<PreparedProofs> {
@@ -86,7 +87,7 @@ function refuse(reason: string): never {
 }
 
 async function withBoot(
-  store: { database: Database; signer: Signer },
+  store: ProofStore,
   ephemeralPublicKey: string,
   proofs: readonly SignedPayload[],
   now: number,

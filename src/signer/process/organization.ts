@@ -4,7 +4,11 @@ import { SigningRefused } from "./refused.ts";
 import { seal, unseal } from "./seal.ts";
 
 /** What is sealed, and its identifiers; the organization comes between. */
-type What = readonly [purpose: "key" | "wallet" | "import key" | "secret", id: string, ...more: string[]];
+type What = readonly [
+  purpose: "key" | "wallet" | "import key" | "secret" | "job secret",
+  id: string,
+  ...more: string[],
+];
 
 /** An organization whose key is open. */
 export interface Organization {

@@ -133,6 +133,20 @@ const verbs: { [Verb in SignerRequest["verb"]]: (request: Extract<SignerRequest,
         ),
       ),
 
+    sealJobSecret: ({ secretId, jobKind, secret, ...owner }) =>
+      withOrganization(openedRootKey(), owner, (organization) =>
+        withSecret(Buffer.from(secret, "base64"), (plain) => ({
+          sealed: organization.seal(["job secret", secretId, jobKind], plain),
+        })),
+      ),
+
+    openJobSecret: ({ secretId, jobKind, sealed, ...owner }) =>
+      withOrganization(openedRootKey(), owner, (organization) =>
+        withSecret(organization.open(["job secret", secretId, jobKind], sealed), (plain) => ({
+          secret: plain.toString("base64"),
+        })),
+      ),
+
     describe: () => ({
       ephemeralPublicKey: ephemeral.publicKey,
       startedAt: ephemeral.startedAt,

@@ -12,6 +12,8 @@ import { up as importsAndSecrets } from "./0009-imports-and-secrets.ts";
 import { up as appProofs } from "./0010-app-proofs.ts";
 import { up as policyLists } from "./0011-policy-lists.ts";
 import { up as tagsOfMembers } from "./0012-tags-of-members.ts";
+import { up as plans } from "./0014-plans.ts";
+import { up as jobSecrets } from "./0016-job-secrets.ts";
 
 /** Append-only: a released migration is never edited. The name is what the database remembers. */
 export const migrations: Record<string, { up: (db: Kysely<unknown>, engine: Engine) => Promise<void> }> = {
@@ -27,4 +29,6 @@ export const migrations: Record<string, { up: (db: Kysely<unknown>, engine: Engi
   "0010-app-proofs": { up: appProofs },
   "0011-policy-lists": { up: policyLists },
   "0012-tags-of-members": { up: tagsOfMembers },
+  "0014-plans": { up: plans },
+  "0016-job-secrets": { up: jobSecrets },
 };

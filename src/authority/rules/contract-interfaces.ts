@@ -1,0 +1,37 @@
+import { fail } from "../../kernel/errors.ts";
+import { MAX_SMART_CONTRACT_INTERFACES, MAX_SMART_CONTRACT_INTERFACES_BYTES } from "../../kernel/limits.ts";
+import { ALL, type ContractInterface, interfaceAt } from "../state.ts";
+import type { Draft } from "../view.ts";
+
+/**
+ * Adds the interface of a contract that has none yet in the organization.
+ *
+ * @throws KeysteadError RESOURCE_EXISTS or QUOTA_EXCEEDED
+ */
+export function addInterface(draft: Draft, contract: ContractInterface): void {
+  const existing = draft.part("interfaceId", interfaceAt(contract));
+  if (existing !== undefined) {
+    fail("RESOURCE_EXISTS", {
+      kind: "smart contract interface",
+      field: "parameters.smartContractAddress",
+      reason: `has one of this type, ${existing}; delete it first`,
+    });
+  }
+  draft.apply({ do: "addInterface", contract });
+  const { count, bytes } = draft.part("interfaceTotals", ALL);
+  if (count > MAX_SMART_CONTRACT_INTERFACES) {
+    fail("QUOTA_EXCEEDED", { kind: "smart contract interfaces", limit: MAX_SMART_CONTRACT_INTERFACES });
+  }
+  if (bytes > MAX_SMART_CONTRACT_INTERFACES_BYTES) {
+    const kind = "bytes of smart contract interfaces together";
+    fail("QUOTA_EXCEEDED", { kind, limit: MAX_SMART_CONTRACT_INTERFACES_BYTES });
+  }
+}
+
+/** @throws KeysteadError RESOURCE_NOT_FOUND */
+export function removeInterface(draft: Draft, id: string): void {
+  const { organizationId } = draft;
+  const known = draft.part("interface", id);
+  if (!known) fail("RESOURCE_NOT_FOUND", { kind: "smart contract interface", id, organizationId });
+  draft.apply({ do: "removeInterface", id, ...known });
+}

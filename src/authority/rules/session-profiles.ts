@@ -1,0 +1,17 @@
+import { fail } from "../../kernel/errors.ts";
+import { MAX_SESSION_PROFILES } from "../../kernel/limits.ts";
+import { ALL, type SessionProfile } from "../state.ts";
+import type { Draft } from "../view.ts";
+
+/** @throws KeysteadError RESOURCE_EXISTS for a name that is taken, or QUOTA_EXCEEDED */
+export function addSessionProfile(draft: Draft, profile: SessionProfile): void {
+  const profiles = draft.part("sessionProfiles", ALL);
+  if (profiles.some(({ name }) => name === profile.name)) {
+    const field = "parameters.sessionProfileName";
+    fail("RESOURCE_EXISTS", { kind: "session profile", field, reason: "is the name of another profile" });
+  }
+  if (profiles.length >= MAX_SESSION_PROFILES) {
+    fail("QUOTA_EXCEEDED", { kind: "session profiles", limit: MAX_SESSION_PROFILES });
+  }
+  draft.apply({ do: "addSessionProfile", profile });
+}

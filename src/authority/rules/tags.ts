@@ -1,0 +1,96 @@
+import { fail } from "../../kernel/errors.ts";
+import { MAX_TAGS } from "../../kernel/limits.ts";
+import type { Change } from "../changes.ts";
+import type { PartKind, TagType } from "../state.ts";
+import type { AuthorityView, Draft } from "../view.ts";
+import { refuseUnknown } from "./unknown.ts";
+
+/** Tags of users and of private keys: one set of rules for both. */
+
+interface TagKind {
+  members: "user" | "privateKey";
+  /** In errors. */
+  tagLabel: string;
+  memberLabel: string;
+}
+
+const kinds: Record<TagType, TagKind> = {
+  TAG_TYPE_USER: { members: "user", tagLabel: "user tag", memberLabel: "user" },
+  TAG_TYPE_PRIVATE_KEY: { members: "privateKey", tagLabel: "private key tag", memberLabel: "private key" },
+};
+
+export interface NewTag {
+  id: string;
+  type: TagType;
+  name: string;
+  memberIds: readonly string[];
+  now: number;
+}
+
+/**
+ * Adds a tag that the given members carry.
+ *
+ * @throws KeysteadError QUOTA_EXCEEDED, or RESOURCE_NOT_FOUND naming the first member that is unknown
+ */
+export function addTag(draft: Draft, { id, type, name, memberIds, now }: NewTag): void {
+  if (draft.tagCount(type) >= MAX_TAGS) {
+    fail("QUOTA_EXCEEDED", { kind: `${kinds[type].tagLabel}s`, limit: MAX_TAGS });
+  }
+  draft.apply({ do: "addTag", tag: { id, type, name, createdAt: now, updatedAt: now } });
+  attachTag(draft, { tagId: id, type, memberIds, now });
+}
+
+export interface TagChange {
+  tagId: string;
+  type: TagType;
+  name: string | undefined;
+  addMemberIds: readonly string[];
+  removeMemberIds: readonly string[];
+  now: number;
+}
+
+/** Renames a tag and changes who carries it. Detaching it from who does not carry it changes nothing. */
+export function changeTag(draft: Draft, { tagId, type, name, addMemberIds, removeMemberIds, now }: TagChange): void {
+  requireTags(draft, type, [tagId]);
+  draft.apply({ do: "changeTag", tagId, ...(name === undefined ? {} : { name }), now });
+  attachTag(draft, { tagId, type, memberIds: addMemberIds, now });
+  if (removeMemberIds.length === 0) return;
+  requireMembers(draft, type, removeMemberIds);
+  draft.apply({ do: "detachTag", tagId, type, memberIds: unique(removeMemberIds), now });
+}
+
+export function removeTags(draft: Draft, type: TagType, tagIds: readonly string[], now: number): void {
+  requireTags(draft, type, tagIds);
+  const ids = unique(tagIds);
+  const carriers = draft.carriersOf(ids);
+  for (const [index, tagId] of ids.entries()) {
+    draft.apply({ do: "removeTag", tagId, type, memberIds: carriers[index] ?? [], now });
+  }
+}
+
+/** @throws KeysteadError RESOURCE_NOT_FOUND naming the first tag that the organization does not have of this type */
+export function requireTags(view: AuthorityView, type: TagType, tagIds: readonly string[]): void {
+  const tags = view.parts("tag", tagIds);
+  refuseUnknown(view, tagIds, (index) => tags[index]?.type === type, kinds[type].tagLabel);
+}
+
+function attachTag(
+  draft: Draft,
+  { tagId, type, memberIds, now }: { tagId: string; type: TagType; memberIds: readonly string[]; now: number },
+): void {
+  if (memberIds.length === 0) return;
+  requireMembers(draft, type, memberIds);
+  draft.apply({ do: "attachTag", tagId, type, memberIds: unique(memberIds), now });
+}
+
+function requireMembers(view: AuthorityView, type: TagType, memberIds: readonly string[]): void {
+  const { members, memberLabel } = kinds[type];
+  const known = view.parts(members satisfies PartKind, memberIds);
+  refuseUnknown(view, memberIds, (index) => known[index] === true, memberLabel);
+}
+
+const unique = (ids: readonly string[]): string[] => [...new Set(ids)];
+
+/** Who carried the tags that these changes remove: each once, sorted. */
+export const carriersAmong = (changes: readonly Change[]): string[] =>
+  unique(changes.flatMap((change) => (change.do === "removeTag" ? change.memberIds : []))).sort();

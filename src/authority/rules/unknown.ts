@@ -1,0 +1,13 @@
+import { fail } from "../../kernel/errors.ts";
+import type { AuthorityView } from "../view.ts";
+
+/** @throws KeysteadError RESOURCE_NOT_FOUND naming the first of these that is not known; `kind` is the word for it */
+export function refuseUnknown(
+  { organizationId }: AuthorityView,
+  ids: readonly string[],
+  isKnown: (index: number) => boolean,
+  kind: string,
+): void {
+  const unknown = ids.find((_, index) => !isKnown(index));
+  if (unknown !== undefined) fail("RESOURCE_NOT_FOUND", { kind, id: unknown, organizationId });
+}

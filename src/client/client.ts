@@ -1,0 +1,134 @@
+import type { capabilities } from "../capabilities/index.ts";
+
+/**
+ * A client of the API for the command line, tests and web pages. What it takes and answers is typed by the declarations of
+ * the operations themselves; nothing of the server is loaded.
+ */
+
+type Declared = (typeof capabilities)[number]["operations"][number];
+type DeclaredActivity = Extract<Declared, { noun: "activity" }>;
+type DeclaredQuery = Extract<Declared, { noun: "query" }>;
+type TypesOf<Operation extends Declared> = NonNullable<Operation["types"]>;
+
+/** The types of activities, each in its newest version. */
+export type ActivityType = TypesOf<DeclaredActivity>["type"];
+type ActivityOfType<Type extends ActivityType> = DeclaredActivity extends infer Operation
+  ? Operation extends DeclaredActivity
+    ? Type extends TypesOf<Operation>["type"]
+      ? Operation
+      : never
+    : never
+  : never;
+export type ParametersOf<Type extends ActivityType> = TypesOf<ActivityOfType<Type>>["request"];
+export type ResultOf<Type extends ActivityType> = TypesOf<ActivityOfType<Type>>["answer"];
+
+export type QueryPath = DeclaredQuery["path"];
+type QueryAt<Path extends QueryPath> = Extract<DeclaredQuery, { path: Path }>;
+/** Without the organization's id, which the client adds. */
+export type RequestOf<Path extends QueryPath> = Omit<TypesOf<QueryAt<Path>>["request"], "organizationId">;
+export type AnswerOf<Path extends QueryPath> = TypesOf<QueryAt<Path>>["answer"];
+
+/** Signs bodies: an API key, a passkey, a wallet. */
+export interface Stamper {
+  /** The header that goes with these exact bytes. */
+  stamp(body: string): Promise<{ header: string; value: string }>;
+}
+
+export interface ClientOptions {
+  baseUrl: string;
+  organizationId: string;
+  stamper: Stamper;
+  fetch?: typeof fetch;
+  /** Milliseconds. */
+  now?: () => number;
+}
+
+/** An activity as the server answers it, as far as every client needs it. */
+export interface Activity<Result> {
+  id: string;
+  status: string;
+  type: string;
+  fingerprint: string;
+  canApprove: boolean;
+  canReject: boolean;
+  /** Undefined until it is completed. */
+  result: Result | undefined;
+  failure?: { code: number; message: string };
+}
+
+/** What the server said in place of an answer. */
+export class RequestRefused extends Error {
+  readonly status: number;
+  readonly body: unknown;
+
+  constructor(status: number, body: unknown) {
+    const { message } = (body ?? {}) as { message?: unknown };
+    super(typeof message === "string" ? message : `the server answered ${status}`);
+    this.name = "RequestRefused";
+    this.status = status;
+    this.body = body;
+  }
+}
+
+export interface Client {
+  /** Submits an activity; the same body is never sent twice, as each carries its time. */
+  submit<Type extends ActivityType>(type: Type, parameters: ParametersOf<Type>): Promise<Activity<ResultOf<Type>>>;
+  query<Path extends QueryPath>(path: Path, request: RequestOf<Path>): Promise<AnswerOf<Path>>;
+  approve(fingerprint: string): Promise<Activity<unknown>>;
+  reject(fingerprint: string): Promise<Activity<unknown>>;
+  /** Stamps and sends any body; the answer as it came. For those who have JSON in place of types. */
+  send(path: string, body: string): Promise<{ status: number; text: string }>;
+}
+
+export function createClient(options: ClientOptions): Client {
+  const { baseUrl, organizationId, stamper, fetch: request = fetch, now = Date.now } = options;
+
+  async function send(path: string, body: string): Promise<{ status: number; text: string }> {
+    const { header, value } = await stamper.stamp(body);
+    const headers = { "content-type": "application/json", [header]: value };
+    const response = await request(`${baseUrl}${path}`, { method: "POST", headers, body });
+    return { status: response.status, text: await response.text() };
+  }
+
+  async function ask(path: string, body: object): Promise<unknown> {
+    const { status, text } = await send(path, JSON.stringify(body));
+    const answer = parsed(text);
+    if (status !== 200) throw new RequestRefused(status, answer);
+    return answer;
+  }
+
+  async function submit<Result>(type: string, parameters: object): Promise<Activity<Result>> {
+    const body = { type, timestampMs: String(now()), organizationId, parameters };
+    const answer = await ask(`/public/v1/submit/${pathOfType(type)}`, body);
+    return activityOf<Result>(answer);
+  }
+
+  return {
+    submit,
+    query: (path, query) => ask(`/public/v1/query/${path}`, { organizationId, ...query }) as Promise<never>,
+    approve: (fingerprint) => submit("ACTIVITY_TYPE_APPROVE_ACTIVITY", { fingerprint }),
+    reject: (fingerprint) => submit("ACTIVITY_TYPE_REJECT_ACTIVITY", { fingerprint }),
+    send,
+  };
+}
+
+/** The last segment of the URL that takes activities of this type. */
+const pathOfType = (type: string): string =>
+  type
+    .replace(/^ACTIVITY_TYPE_/, "")
+    .replace(/_V[0-9]+$/, "")
+    .toLowerCase();
+
+/** The result stands under one key, whose name says its version. */
+function activityOf<Result>(answer: unknown): Activity<Result> {
+  const { activity } = answer as { activity: Activity<Result> & { result: Record<string, Result> } };
+  return { ...activity, result: Object.values(activity.result)[0] };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

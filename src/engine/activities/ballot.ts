@@ -1,0 +1,54 @@
+import { newId } from "../../kernel/ids.ts";
+import type { Signer } from "../../signer/client.ts";
+import type { Database } from "../../storage/database.ts";
+import type { Transactor } from "../../storage/engine.ts";
+import type { Principal } from "../identity/authenticate.ts";
+import type { Organization, Registry } from "../operations.ts";
+import type { Services } from "../services.ts";
+import type { ActivityRecord, VoteRecord } from "./records.ts";
+
+/** A user's say on an activity: the submission itself, or an approval or rejection of somebody else's. */
+export interface Ballot {
+  principal: Principal;
+  selection: VoteRecord["selection"];
+  /** The exact body that was stamped. */
+  message: string;
+  /** Milliseconds. */
+  now: number;
+  /** The identifiers of what it brings into being: one for each place in the request, however often it is asked for. */
+  id: (place: string) => string;
+}
+
+/** Fresh identifiers for one ballot. */
+export function identifiers(): Ballot["id"] {
+  const ids = new Map<string, string>();
+  return (place) => {
+    const id = ids.get(place) ?? newId();
+    ids.set(place, id);
+    return id;
+  };
+}
+
+/** What activities are carried out with. */
+export interface ActivityEngine {
+  database: Database;
+  signer: Pick<Signer, "ask">;
+  registry: Registry;
+  services: Services;
+  observer: ActivityObserver;
+}
+
+/** An activity that was just stored in a new state, in the transaction that stores it. */
+export interface ActivityChange {
+  activity: ActivityRecord;
+  votes: readonly VoteRecord[];
+  organization: Pick<Organization, "id" | "parentId">;
+  /** Milliseconds. */
+  now: number;
+}
+
+/** Is told of every change of an activity's status. */
+export interface ActivityObserver {
+  /** May add rows and jobs to the transaction. */
+  onChange(tx: Transactor, change: ActivityChange): Promise<void>;
+}

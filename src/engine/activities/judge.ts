@@ -1,0 +1,145 @@
+import { fail, type KeysteadError } from "../../kernel/errors.ts";
+import { newId } from "../../kernel/ids.ts";
+import type { Reader } from "../../storage/engine.ts";
+import { decide, denialDetails, denialOf, voteDenial, voteRights } from "../decisions/authorize.ts";
+import {
+  type DecisionFacts,
+  factsOf,
+  factsOfStored,
+  type PolicyEvaluation,
+  type Proposal,
+  proposalOf,
+} from "../decisions/facts.ts";
+import { sessionScopeProblem } from "../decisions/session-scope.ts";
+import type { Submission } from "../envelope.ts";
+import type { Principal } from "../identity/authenticate.ts";
+import type { ActivityOperation, ActivityVersion, Registry } from "../operations.ts";
+import { refuseLargeBody } from "../proofs/prove.ts";
+import type { Ballot } from "./ballot.ts";
+import { type ActivityRecord, findVotes, isLive, isOpen, type VoteRecord } from "./records.ts";
+
+/** What becomes of a ballot, as the facts stand. Nothing is changed here. */
+
+export type Verdict = { facts: DecisionFacts } & (
+  | { todo: "answer"; activity: ActivityRecord }
+  | { todo: "execute"; target: Target; evaluations: PolicyEvaluation[] }
+  | { todo: "reject"; target: Target; evaluations: PolicyEvaluation[] }
+  | { todo: "wait"; for: "consensus" | "authenticators"; target: Target; evaluations: PolicyEvaluation[] }
+  | { todo: "deny"; target: Target; evaluations: PolicyEvaluation[]; error: KeysteadError }
+);
+
+export type ToExecute = Verdict & { todo: "execute" };
+
+/** The activity that a verdict is about, stored already or not. */
+export interface Target {
+  operation: ActivityOperation;
+  version: ActivityVersion;
+  intent: unknown;
+  record: ActivityRecord;
+  isNew: boolean;
+  /** A user who has approved already shows a further credential; the vote stays as it is. */
+  isFurtherStamp: boolean;
+}
+
+/** `existing` is the activity that has the fingerprint already. */
+export type Judge = (read: Reader, current: Principal, existing: ActivityRecord | undefined) => Promise<Verdict>;
+
+/** A body that nobody has sent before. */
+export async function judgeSubmission(
+  read: Reader,
+  operation: ActivityOperation,
+  { version, parameters, intent, generateAppProofs }: Submission,
+  plan: unknown,
+  fingerprint: string,
+  { organization, actor }: Principal,
+  ballot: Ballot,
+): Promise<Verdict> {
+  if (generateAppProofs) refuseLargeBody(ballot.message);
+  const record: ActivityRecord = {
+    id: newId(),
+    organizationId: organization.id,
+    type: version.type,
+    status: "ACTIVITY_STATUS_CREATED",
+    fingerprint,
+    intent: { [version.intentKey]: parameters },
+    ...(plan === undefined ? {} : { plan }),
+    result: {},
+    failure: null,
+    wantsProofs: generateAppProofs,
+    createdAt: 0,
+    updatedAt: 0,
+  };
+  const { publicKey } = ballot.principal.stampRecord;
+  const proposal: Proposal = { operation, version, intent, plan, organization, now: ballot.now };
+  const facts = factsOf(proposal, actor, [{ actor, publicKeys: [publicKey] }]);
+  const target: Target = { operation, version, intent, record, isNew: true, isFurtherStamp: false };
+  const problem = await sessionScopeProblem(read, facts, actor);
+  if (problem === undefined) return verdictOn(read, facts, target);
+  return { todo: "deny", target, error: scopeDenial(problem), facts, evaluations: [] };
+}
+
+/** A vote on a stored activity, or its body sent again. */
+export async function judgeVote(
+  read: Reader,
+  registry: Registry,
+  existing: ActivityRecord,
+  { organization, actor }: Principal,
+  ballot: Ballot,
+  how: "resubmitted" | "voted",
+): Promise<Verdict> {
+  const proposal = proposalOf(registry, existing, organization, ballot.now);
+  const votes = await findVotes(read, existing);
+  const approves = ballot.selection === "VOTE_SELECTION_APPROVED";
+  const { publicKey } = ballot.principal.stampRecord;
+  const facts = await factsOfStored(read, proposal, votes, { actor, publicKey, approves });
+  const answer = { todo: "answer", activity: existing, facts } as const;
+  if (!isOpen(existing)) {
+    refuseLateVote(existing, votes, ballot, how);
+    return answer;
+  }
+  const own = votes.find((vote) => vote.userId === actor.userId && isLive(vote, ballot.now));
+  const repeats = own?.selection === ballot.selection;
+  if (repeats && how === "resubmitted") return answer;
+  const rights = await voteRights(read, facts, actor);
+  if (!(approves ? rights.mayApprove : rights.mayReject)) {
+    if (repeats) return answer;
+    throw await voteDenial(read, facts, actor);
+  }
+  const problem = await sessionScopeProblem(read, facts, actor);
+  if (problem !== undefined) throw scopeDenial(problem);
+  if (existing.wantsProofs && approves) refuseLargeBody(ballot.message);
+  const { operation, version, intent } = proposal;
+  // With MFA a further credential is shown beside the first; otherwise it takes the first one's place.
+  const isAnotherKey = repeats && own.publicKey !== publicKey;
+  const isFurtherStamp = isAnotherKey && actor.hasMfaPolicies;
+  const target: Target = { operation, version, intent, record: existing, isNew: false, isFurtherStamp };
+  if (!approves) return { todo: "reject", target, facts, evaluations: [] };
+  const decided = await verdictOn(read, facts, target);
+  // To approve once more with the same credential is to ask for a decision on the facts of now.
+  return repeats && !isAnotherKey && decided.todo !== "execute" ? answer : decided;
+}
+
+/** A vote on what is decided already is refused, unless it is one that counted, sent again by who did not hear the answer. */
+function refuseLateVote(
+  { id, status, failure }: ActivityRecord,
+  votes: readonly VoteRecord[],
+  { principal: { actor }, message }: Ballot,
+  how: "resubmitted" | "voted",
+): void {
+  if (how === "resubmitted" && status === "ACTIVITY_STATUS_REJECTED" && failure) throw denialOf(failure.details);
+  const isCounted = votes.some((vote) => vote.userId === actor.userId && vote.message === message);
+  if (how === "voted" && !isCounted) fail("ACTIVITY_DECIDED", { activityId: id, status });
+}
+
+const scopeDenial = (problem: string): KeysteadError =>
+  denialOf(denialDetails(problem, undefined, "Stamp with a credential that this scope does not limit."));
+
+async function verdictOn(read: Reader, facts: DecisionFacts, target: Target): Promise<Verdict> {
+  const decision = await decide(read, facts);
+  const { evaluations } = decision;
+  if (decision.outcome === "allow") return { todo: "execute", target, facts, evaluations };
+  if (decision.outcome !== "deny") return { todo: "wait", for: decision.outcome, target, facts, evaluations };
+  // A vote that does not suffice leaves the activity open for the next.
+  if (!target.isNew) return { todo: "wait", for: "consensus", target, facts, evaluations };
+  return { todo: "deny", target, error: denialOf(decision.details), facts, evaluations };
+}

@@ -1,0 +1,83 @@
+import { KeysteadError } from "../../kernel/errors.ts";
+import type { Reader } from "../../storage/engine.ts";
+import { type Execution, type PreparedProofs, proveExecution, stillHolds } from "../proofs/prove.ts";
+import { servicesFor, signerFor } from "../services.ts";
+import type { ActivityEngine, Ballot } from "./ballot.ts";
+import type { ToExecute, Verdict } from "./judge.ts";
+
+/** What is asked of the signer before the transaction that carries an activity out. */
+
+export interface Preparation {
+  value?: unknown;
+  /** Why there is no value, where that is what becomes of the activity. */
+  error?: KeysteadError;
+  /** Whether the activity may run beside the organization's other activities. */
+  unordered: boolean;
+  /** Of an activity that is to be proved. */
+  proofs?: PreparedProofs;
+}
+
+export const needsPreparation = (verdict: Verdict): verdict is ToExecute =>
+  verdict.todo === "execute" && (verdict.target.operation.prepare !== undefined || verdict.target.record.wantsProofs);
+
+/** Undefined where nothing is to be carried out, or nothing to be asked for it. */
+export async function prepare(
+  engine: ActivityEngine,
+  verdict: Verdict,
+  ballot: Ballot,
+): Promise<Preparation | undefined> {
+  if (!needsPreparation(verdict)) return undefined;
+  const { operation, intent, isNew, record } = verdict.target;
+  try {
+    const value = await askPreparation(engine, verdict);
+    const preparation = { value, unordered: operation.unordered && isNew };
+    if (!record.wantsProofs) return preparation;
+    const addresses = operation.addresses({ intent, prepared: value });
+    return { ...preparation, proofs: await proveExecution(engine, executionOf(verdict, ballot), addresses) };
+  } catch (error) {
+    if (isNew || !isLasting(error)) throw error;
+    return { error, unordered: false };
+  }
+}
+
+async function askPreparation(
+  { database, signer, services }: ActivityEngine,
+  { target, facts }: ToExecute,
+): Promise<unknown> {
+  const { operation, intent, record } = target;
+  const { organization, submitter, now } = facts;
+  const { path, needs, asks } = operation;
+  const given = { ...servicesFor(services, needs), signer: signerFor(signer, asks, path) };
+  const { plan } = record;
+  return operation.prepare?.({
+    ...given,
+    intent,
+    plan,
+    read: database.read,
+    organization,
+    submitterId: submitter.userId,
+    now,
+  });
+}
+
+/** Whether a preparation still serves; asked in the transaction that would use it. */
+export async function isPrepared(
+  read: Reader,
+  verdict: ToExecute,
+  ballot: Ballot,
+  preparation: Preparation | undefined,
+): Promise<boolean> {
+  if (!preparation || preparation.error || !verdict.target.record.wantsProofs) return preparation !== undefined;
+  const { proofs } = preparation;
+  return proofs !== undefined && stillHolds(read, proofs, executionOf(verdict, ballot));
+}
+
+function executionOf({ target, facts, evaluations }: ToExecute, { principal, message }: Ballot): Execution {
+  const { record, isNew } = target;
+  const { actor, stampRecord } = principal;
+  return { record, isNew, facts, evaluations, stamp: { userId: actor.userId, message, ...stampRecord } };
+}
+
+/** Whether the same would come of trying again. */
+export const isLasting = (error: unknown): error is KeysteadError =>
+  error instanceof KeysteadError && error.httpStatus < 500;

@@ -1,0 +1,203 @@
+import { viewAfter } from "../../authority/view.ts";
+import type { KeysteadError } from "../../kernel/errors.ts";
+import { newId } from "../../kernel/ids.ts";
+import type { Transactor } from "../../storage/engine.ts";
+import { DatabaseFailure } from "../../storage/failure.ts";
+import { onAuthority } from "../authority/load.ts";
+import { project } from "../authority/project.ts";
+import type { DecisionFacts } from "../decisions/facts.ts";
+import { insertAppProof } from "../proofs/app-proofs.ts";
+import type { PreparedProofs } from "../proofs/prove.ts";
+import { servicesFor } from "../services.ts";
+import type { ActivityEngine, Ballot } from "./ballot.ts";
+import { storeEvaluations } from "./evaluations.ts";
+import type { ToExecute, Verdict } from "./judge.ts";
+import { enqueueEffect } from "./perform.ts";
+import type { Preparation } from "./prepare.ts";
+import {
+  type ActivityRecord,
+  type Failure,
+  failureOf,
+  findVotes,
+  insertActivity,
+  updateActivity,
+  upsertAuthentication,
+  upsertVote,
+  type VoteRecord,
+} from "./records.ts";
+
+/** A verdict carried out and stored, in the transaction that it is given. */
+
+export interface Recorded {
+  activity: ActivityRecord;
+  votes: VoteRecord[];
+  facts: DecisionFacts;
+  /** What whoever cast the ballot is told in place of the activity. */
+  error?: KeysteadError;
+}
+
+export async function recordVerdict(
+  engine: ActivityEngine,
+  tx: Transactor,
+  verdict: Verdict,
+  ballot: Ballot,
+  preparation: Preparation | undefined,
+): Promise<Recorded> {
+  switch (verdict.todo) {
+    case "answer": {
+      const { activity, facts } = verdict;
+      return { activity, votes: await findVotes(tx, activity), facts };
+    }
+    case "execute":
+      return execute(engine, tx, verdict, ballot, preparation);
+    case "wait": {
+      const missing = verdict.for === "consensus" ? "CONSENSUS_NEEDED" : "AUTHENTICATORS_NEEDED";
+      return store(engine, tx, verdict, ballot, { status: `ACTIVITY_STATUS_${missing}` });
+    }
+    case "reject":
+      return store(engine, tx, verdict, ballot, { status: "ACTIVITY_STATUS_REJECTED" });
+    case "deny": {
+      const { error } = verdict;
+      const denied = { status: "ACTIVITY_STATUS_REJECTED", failure: failureOf(error) } as const;
+      return { ...(await store(engine, tx, verdict, ballot, denied)), error };
+    }
+  }
+}
+
+/** An activity that should have been carried out and cannot be. */
+export const recordFailure = (
+  engine: ActivityEngine,
+  tx: Transactor,
+  verdict: ToExecute,
+  ballot: Ballot,
+  error: KeysteadError,
+): Promise<Recorded> =>
+  store(engine, tx, verdict, ballot, { status: "ACTIVITY_STATUS_FAILED", failure: failureOf(error) });
+
+async function execute(
+  engine: ActivityEngine,
+  tx: Transactor,
+  verdict: ToExecute,
+  ballot: Ballot,
+  preparation: Preparation | undefined,
+): Promise<Recorded> {
+  const { operation, version } = verdict.target;
+  const { now } = ballot;
+  const result = await carryOut(engine, tx, verdict, ballot, preparation?.value);
+  const proofs = preparation?.proofs;
+  if (!operation.effect) {
+    const wireResult = { [version.resultKey]: version.resultFrom(result) };
+    return store(engine, tx, verdict, ballot, { status: "ACTIVITY_STATUS_COMPLETED", result: wireResult, proofs });
+  }
+  const stored = await store(engine, tx, verdict, ballot, { status: "ACTIVITY_STATUS_PENDING", proofs });
+  await enqueueEffect(tx, operation.effect, stored.activity, now);
+  return stored;
+}
+
+/** Makes the change that the activity is about; resolves to its result. */
+async function carryOut(
+  { services }: ActivityEngine,
+  tx: Transactor,
+  { target: { operation, intent, record }, facts: { organization, submitter } }: ToExecute,
+  { now, id, principal: { actor } }: Ballot,
+  prepared: unknown,
+): Promise<unknown> {
+  const { id: activityId, plan } = record;
+  const shared = { intent, plan, prepared, organization, submitterId: submitter.userId, now };
+  const { carryOut } = operation;
+  if (carryOut.by === "run") {
+    return carryOut.run({ ...servicesFor(services, operation.needs), ...shared, tx, activityId, actor });
+  }
+  const { changes, result } = await onAuthority(tx, organization.id, (view) => {
+    const changes = carryOut.change({ ...shared, view, id });
+    return { changes, result: carryOut.answer({ intent, prepared, changes, id, view: viewAfter(view, changes) }) };
+  });
+  await project(tx, organization.id, changes);
+  return result;
+}
+
+interface NewState {
+  status: ActivityRecord["status"];
+  result?: Record<string, unknown>;
+  failure?: Failure;
+  proofs?: PreparedProofs | undefined;
+}
+
+/** The activity in its new state, the ballot, what the policies came to, proofs, and the announcement of it all. */
+async function store(
+  { observer }: ActivityEngine,
+  tx: Transactor,
+  { target, facts, evaluations }: Extract<Verdict, { target: unknown }>,
+  ballot: Ballot,
+  { status, result, failure, proofs }: NewState,
+): Promise<Recorded> {
+  const { isNew, record } = target;
+  const { now } = ballot;
+  const activity: ActivityRecord = {
+    ...record,
+    status,
+    result: result ?? {},
+    failure: failure ?? null,
+    createdAt: isNew ? now : record.createdAt,
+    updatedAt: now,
+  };
+  const { id: activityId, organizationId } = activity;
+  const vote = voteOf(activity, ballot, isNew);
+  // All of it is asked for at once and done in this order, so that PostgreSQL is waited for once.
+  const written = isNew ? insertActivity(tx, rowOf(activity)) : updateActivity(tx, rowOf(activity));
+  const proving = (proofs?.proofs ?? []).map((proof, position) =>
+    insertAppProof(tx, { organizationId, activityId, position, ...proof }),
+  );
+  const voted = (target.isFurtherStamp ? upsertAuthentication : upsertVote)(tx, { ...vote, organizationId });
+  const voting = isNew ? Promise.resolve([vote]) : findVotes(tx, activity);
+  const noting = voting.then((votes) => {
+    if (evaluations.length === 0) return;
+    const voteId = votes.find(({ userId }) => userId === vote.userId)?.id ?? vote.id;
+    return storeEvaluations(tx, { id: newId(), organizationId, activityId, voteId, now }, evaluations);
+  });
+  const announcing = voting.then((votes) =>
+    observer.onChange(tx, { activity, votes, organization: facts.organization, now }),
+  );
+  await Promise.allSettled([written, ...proving, voted, voting, noting, announcing]);
+  // Another process stored the same body first, and the vote has nothing to refer to; the next try finds the activity.
+  if ((await written).length === 0) throw new DatabaseFailure("retry", "the fingerprint is taken");
+  await Promise.all([...proving, voted, noting, announcing]);
+  return { activity, facts, votes: await voting };
+}
+
+function rowOf(activity: ActivityRecord): Parameters<typeof insertActivity>[1] {
+  const { id, organizationId, type, status, fingerprint, intent, plan, result, failure, wantsProofs } = activity;
+  const hasResult = Object.keys(result).length > 0;
+  return {
+    id,
+    organizationId,
+    type,
+    status,
+    fingerprint,
+    intent: JSON.stringify(intent),
+    plan: plan === undefined ? null : JSON.stringify(plan),
+    result: hasResult ? JSON.stringify(result) : null,
+    failure: failure === null ? null : JSON.stringify(failure),
+    wantsProofs: wantsProofs ? 1 : 0,
+    now: activity.updatedAt,
+  };
+}
+
+function voteOf(
+  { id: activityId }: ActivityRecord,
+  { principal, selection, message, now }: Ballot,
+  isSubmission: boolean,
+): VoteRecord {
+  const { actor, stampRecord } = principal;
+  const { userId, userName } = actor;
+  return {
+    id: isSubmission ? activityId : newId(),
+    activityId,
+    userId,
+    userName,
+    selection,
+    message,
+    ...stampRecord,
+    createdAt: now,
+  };
+}

@@ -1,0 +1,88 @@
+import type { Reader } from "../../storage/engine.ts";
+import type { VoteRights } from "../decisions/authorize.ts";
+import { timestampOf } from "../fields.ts";
+import { departedUser, loadUser, type User } from "../identity/users.ts";
+import type { Actor } from "../operations.ts";
+import { type AppProof, findAppProofs } from "../proofs/app-proofs.ts";
+import { type ActivityRecord, type ActivityStatus, type Failure, isLive, isOpen, type VoteRecord } from "./records.ts";
+
+/** How activities are shown. */
+
+/** An activity as the API shows it; the two times are milliseconds until the wire rules give them their form. */
+export interface ActivityView {
+  id: string;
+  organizationId: string;
+  status: ActivityStatus;
+  type: string;
+  intent: Record<string, unknown>;
+  result: Record<string, unknown>;
+  votes: unknown[];
+  /** Where they were asked for and it was carried out. */
+  appProofs?: AppProof[];
+  fingerprint: string;
+  canApprove: boolean;
+  canReject: boolean;
+  createdAt: number;
+  updatedAt: number;
+  failure?: Failure;
+}
+
+const NO_RIGHTS: VoteRights = { mayApprove: false, mayReject: false };
+
+/**
+ * How the activity looks to `viewer`, or to nobody in particular. `rights` are what they may do about an open one; `owes` says
+ * whether they have approved and must still show further credentials.
+ */
+export async function viewActivity(
+  read: Reader,
+  activity: ActivityRecord,
+  votes: readonly VoteRecord[],
+  viewer: { actor?: Actor; rights?: VoteRights; owes?: boolean; now: number },
+): Promise<ActivityView> {
+  const voted = votes.some((vote) => vote.userId === viewer.actor?.userId && isLive(vote, viewer.now));
+  const { mayApprove, mayReject } = (isOpen(activity) && viewer.rights) || NO_RIGHTS;
+  const { id, organizationId } = activity;
+  const isProved = activity.wantsProofs && activity.status === "ACTIVITY_STATUS_COMPLETED";
+  return {
+    id,
+    organizationId,
+    status: activity.status,
+    type: activity.type,
+    intent: activity.intent,
+    result: activity.result,
+    votes: await Promise.all(votes.map((vote) => viewVote(read, organizationId, vote))),
+    ...(isProved ? { appProofs: await findAppProofs(read, organizationId, id) } : {}),
+    fingerprint: activity.fingerprint,
+    canApprove: mayApprove && (!voted || viewer.owes === true),
+    canReject: mayReject,
+    createdAt: activity.createdAt,
+    updatedAt: activity.updatedAt,
+    ...(activity.failure ? { failure: activity.failure } : {}),
+  };
+}
+
+/** RFC 3339 text, or seconds and nanoseconds. */
+export type ActivityTimes = "text" | "object";
+
+/** An activity ready for JSON, its times in the given form. */
+export function renderActivity(activity: ActivityView, times: ActivityTimes): Record<string, unknown> {
+  const render = times === "text" ? (time: number) => new Date(time).toISOString() : timestampOf;
+  return { ...activity, createdAt: render(activity.createdAt), updatedAt: render(activity.updatedAt) };
+}
+
+async function viewVote(read: Reader, organizationId: string, vote: VoteRecord): Promise<unknown> {
+  const user: User =
+    (await loadUser(read, organizationId, vote.userId)) ?? departedUser(vote.userId, vote.userName, vote.createdAt);
+  return {
+    id: vote.id,
+    userId: vote.userId,
+    user,
+    activityId: vote.activityId,
+    selection: vote.selection,
+    message: vote.message,
+    publicKey: vote.publicKey,
+    signature: vote.signature,
+    scheme: vote.scheme,
+    createdAt: timestampOf(vote.createdAt),
+  };
+}

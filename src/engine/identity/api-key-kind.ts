@@ -1,0 +1,89 @@
+import { type ApiKeyStamp, decodeApiKeyStamp, verifyApiKeyStamp } from "../../crypto/stamps.ts";
+import { fail } from "../../kernel/errors.ts";
+import type { Reader } from "../../storage/engine.ts";
+import { prepared } from "../../storage/prepared.ts";
+import { type CredentialLookup, credentialKind, type Holder } from "./credential-kind.ts";
+import { allowlistOf, type Db, holderOf, onlyOne, ownFirst, selectHolders } from "./holders.ts";
+
+interface ApiKeyHolder extends Holder {
+  /** Milliseconds; null for a lasting key. */
+  expiresAt: number | null;
+}
+
+/** Keys that sign by themselves: those that users registered, and those that a sign-in issued for a while. */
+export const apiKeyKind = credentialKind<ApiKeyStamp, ApiKeyHolder>({
+  header: "x-stamp",
+  nouns: ["activity", "query", "vote"],
+  decode: decodeApiKeyStamp,
+  keyOf: ({ publicKey }) => publicKey,
+  find: findApiKeyHolder,
+
+  async verify(stamp, body, { actor }) {
+    if (curveOfCredential(actor.credential.type) !== stamp.curve) {
+      fail("API_KEY_SIGNATURE_INVALID", { reason: `the key is not registered for ${stamp.scheme}` });
+    }
+    if (!(await verifyApiKeyStamp(stamp, body))) {
+      fail("API_KEY_SIGNATURE_INVALID", { reason: "the signature does not match the body" });
+    }
+  },
+
+  refuseLapsed({ expiresAt }, { organizationId, key: publicKey }, now) {
+    if (expiresAt !== null && expiresAt <= now) fail("API_KEY_EXPIRED", { organizationId, publicKey });
+  },
+
+  recordOf: ({ publicKey, scheme, signatureAsSent }) => ({
+    publicKey,
+    scheme,
+    signature: signatureAsSent.toString("hex"),
+  }),
+});
+
+/** Every credential type that is not said otherwise holds a P-256 key. */
+function curveOfCredential(type: string): string {
+  if (type === "CREDENTIAL_TYPE_API_KEY_SECP256K1") return "API_KEY_CURVE_SECP256K1";
+  if (type === "CREDENTIAL_TYPE_API_KEY_ED25519") return "API_KEY_CURVE_ED25519";
+  return "API_KEY_CURVE_P256";
+}
+
+async function findApiKeyHolder(
+  read: Reader,
+  { organizationId, key: publicKey, reach }: CredentialLookup,
+): Promise<ApiKeyHolder> {
+  const rows = await selectApiKeyHolders(read, { organizationId, publicKey });
+  const row =
+    ownFirst(rows, organizationId) ??
+    (reach === "subOrganizations"
+      ? onlyOne(await selectSubOrganizationApiKeyHolders(read, { organizationId, publicKey }), "public key")
+      : undefined);
+  if (!row) return fail("PUBLIC_KEY_NOT_FOUND", { organizationId, publicKey });
+  const ofKey = allowlistOf(row.key_rules, row.key_on_evaluation_error);
+  const credential = { type: row.credential_type, sessionProfileId: row.session_profile_id };
+  return { ...holderOf(row, credential, ofKey), expiresAt: row.expires_at };
+}
+
+type KeyLookup = { organizationId: string; publicKey: string };
+
+const apiKeyHolders = (db: Db, { publicKey }: KeyLookup) =>
+  selectHolders(db, "api_keys as c")
+    .where("c.public_key", "=", publicKey)
+    // A key's list counts only beside an enabled one of the organization; without that nothing is looked up.
+    .leftJoin("ip_allowlists as k", (join) =>
+      join.onRef("k.organization_id", "=", "a.organization_id").onRef("k.id", "=", "c.id"),
+    )
+    .select([
+      "c.credential_type",
+      "c.expires_at",
+      "c.session_profile_id",
+      "k.rules as key_rules",
+      "k.on_evaluation_error as key_on_evaluation_error",
+    ]);
+
+const selectApiKeyHolders = prepared<KeyLookup>()((db, lookup) =>
+  apiKeyHolders(db, lookup).where("o.id", "=", lookup.organizationId),
+);
+const selectSubOrganizationApiKeyHolders = prepared<KeyLookup>()((db, lookup) =>
+  apiKeyHolders(db, lookup)
+    .where("o.parent_id", "=", lookup.organizationId)
+    .whereRef("c.organization_id", "=", "o.id")
+    .limit(2),
+);

@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { refuseUnfitKind } from "./authenticate.ts";
+import { credentialKinds, decodeStamp } from "./credential-kinds.ts";
+
+describe("kinds of credentials", () => {
+  it("have a header each, in lowercase as requests carry them", () => {
+    const headers = credentialKinds.map(({ header }) => header);
+    assert.equal(new Set(headers).size, headers.length);
+    for (const header of headers) assert.equal(header, header.toLowerCase());
+  });
+
+  it("are told apart by their headers; none and several are refused", () => {
+    assert.throws(() => decodeStamp({}), { code: "STAMP_MISSING" });
+    assert.throws(() => decodeStamp({ "x-other": "{}" }), { code: "STAMP_MISSING" });
+    const all = Object.fromEntries(credentialKinds.map(({ header }) => [header, "{}"]));
+    assert.throws(() => decodeStamp(all), { code: "STAMP_AMBIGUOUS" });
+  });
+
+  it("serve the operations that they are meant for", () => {
+    const reading = { header: "x-reading", nouns: ["query"] } as const;
+    refuseUnfitKind(reading, "query");
+    for (const noun of ["activity", "vote"] as const) {
+      assert.throws(() => refuseUnfitKind(reading, noun), { code: "CREDENTIAL_NOT_FOR_THIS", httpStatus: 401 });
+    }
+  });
+});

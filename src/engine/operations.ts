@@ -1,0 +1,233 @@
+import type { TSchema } from "typebox";
+import type { Change } from "../authority/changes.ts";
+import type { AuthorityView } from "../authority/view.ts";
+import type { ConditionFacts } from "../policy/facts.ts";
+import type { AddressReference, SignerVerb } from "../signer/protocol.ts";
+import type { Reader, Transactor } from "../storage/engine.ts";
+import type { Schema } from "../storage/schema.ts";
+
+/** Operations as the engine handles them: what `declare.ts` makes of declarations, whose own types are not known here. */
+
+/** The organization a request is for. */
+export interface Organization {
+  id: string;
+  parentId: string | null;
+  name: string;
+  /** The organization's key, sealed under the root key. */
+  sealedKey: Uint8Array;
+  quorumThreshold: number;
+  /** Rises with every change to its policies. */
+  policiesVersion: number;
+}
+
+/** The user behind a stamp, as of the last look at the database. */
+export interface Actor {
+  userId: string;
+  userName: string;
+  /** The user's own organization: the request's, or its parent. */
+  organizationId: string;
+  isRootQuorumMember: boolean;
+  /** Whether there are MFA policies to look at. */
+  hasMfaPolicies: boolean;
+  credential: {
+    id: string;
+    type: string;
+    /** Of a session that is limited to what its profile allows. */
+    sessionProfileId?: string;
+  };
+}
+
+/** Which organizations an operation is for, where it is not for all. */
+export type OnlyFor = "parents" | "subOrganizations";
+
+/** What an activity is about, for whoever decides about it. It states facts and decides nothing. */
+export type Subject =
+  /** No policy is asked; MFA policies and session profiles see the action on the ORGANIZATION, UPDATE unless said. */
+  | { governedBy: "rootQuorum"; action?: "DELETE" }
+  | {
+      governedBy: "policies";
+      resource:
+        | "CONFIG"
+        | "CREDENTIAL"
+        | "INVITATION"
+        | "MFA_POLICY"
+        | "ORGANIZATION"
+        | "POLICY"
+        | "PRIVATE_KEY"
+        | "SECRET"
+        | "SESSION_PROFILE"
+        | "SMART_CONTRACT_INTERFACE"
+        | "USER"
+        | "WALLET"
+        | "WEBHOOK_ENDPOINT";
+      action: "CREATE" | "UPDATE" | "DELETE" | "SIGN" | "IMPORT" | "EXPORT";
+      /** Whose credentials these are, where users may manage their own. */
+      ownerId?: string;
+      /** The user who alone may ask for it: a request of anybody else is denied, whatever policies and quorum say. */
+      onlyUserId?: string;
+    };
+
+/** Facts that belong to an operation; the engine adds the activity's own. */
+export type PolicyFacts = Omit<ConditionFacts, "activity">;
+
+/** What every part of an activity is told. */
+export interface ActivityContext {
+  /** In the newest version's form. */
+  intent: unknown;
+  /** What was planned, for operations that plan. */
+  plan: unknown;
+  organization: Organization;
+}
+
+export interface PreparingContext extends ActivityContext {
+  read: Reader;
+  /** The user who asked first. */
+  submitterId: string;
+  /** Milliseconds. */
+  now: number;
+}
+
+export interface ChangingContext extends ActivityContext {
+  view: AuthorityView;
+  /** The identifier of what comes into being at a place of the request, such as `apiKeys.0`. */
+  id: (place: string) => string;
+  /** The user who asked first. */
+  submitterId: string;
+  /** Milliseconds; the one time of the whole activity. */
+  now: number;
+  prepared: unknown;
+}
+
+export interface AnsweringContext {
+  intent: unknown;
+  changes: readonly Change[];
+  /** As the changes leave it. */
+  view: AuthorityView;
+  id: (place: string) => string;
+  prepared: unknown;
+}
+
+export interface RunningContext extends ActivityContext {
+  tx: Transactor;
+  activityId: string;
+  /** Whose request or vote has it carried out. */
+  actor: Actor;
+  /** The user who asked first. */
+  submitterId: string;
+  /** Milliseconds; the one time of the whole activity. */
+  now: number;
+  prepared: unknown;
+}
+
+export interface PerformingContext extends ActivityContext {
+  read: Reader;
+  activityId: string;
+  /** Tries before this one. */
+  attempts: number;
+  /** Milliseconds. */
+  now: number;
+}
+
+/** How an outside effect went: it is done, it has failed for good, or it is to be tried again. */
+export type Performed =
+  | { done: unknown }
+  | { failed: { reason: string } }
+  /** `reason` is for the operator. */
+  | { retryInMs: number; reason: string };
+
+/** The part of an activity that happens outside, after its commit. It can be repeated. */
+export interface Effect {
+  perform: (context: PerformingContext) => Promise<Performed>;
+  /** What it waits for, such as a chain: effects that wait for the same share a bounded number of workers. */
+  gate: (plan: unknown) => string;
+}
+
+/** One version of an activity on the wire. */
+export interface ActivityVersion {
+  type: string;
+  intentKey: string;
+  resultKey: string;
+  intent: TSchema;
+  result: TSchema;
+  upgrade: (intent: unknown) => unknown;
+  resultFrom: (result: unknown) => unknown;
+}
+
+/** What an operation is given beside its context, and nothing else: services by name, and verbs of the signer. */
+export interface Wants {
+  needs: readonly string[];
+  asks: readonly SignerVerb[];
+}
+
+export interface ActivityOperation extends Wants {
+  noun: "activity";
+  path: string;
+  summary: string;
+  isExtension: boolean;
+  only?: OnlyFor;
+  takesAppProofs: boolean;
+  /** By activity type; the newest first. */
+  versions: ReadonlyMap<string, ActivityVersion>;
+  subject: (intent: unknown) => Subject;
+  policyFacts: (context: ActivityContext & { read: Reader }) => Promise<PolicyFacts>;
+  check: (intent: unknown, services: object) => void;
+  plan?: { schema: TSchema; make: (context: Omit<PreparingContext, "plan">) => Promise<unknown> };
+  prepare?: (context: PreparingContext) => Promise<unknown>;
+  addresses: (context: { intent: unknown; prepared: unknown }) => readonly AddressReference[];
+  unordered: boolean;
+  /** What the activity does: changes of authority, which are pure, or anything else in the transaction. */
+  carryOut:
+    | {
+        by: "changes";
+        change: (context: ChangingContext) => readonly Change[];
+        answer: (context: AnsweringContext) => unknown;
+      }
+    | { by: "run"; run: (context: RunningContext) => Promise<unknown> };
+  effect?: Effect;
+}
+
+export interface QueryingContext {
+  request: unknown;
+  read: Reader;
+  organization: Organization;
+  actor: Actor;
+  now: number;
+}
+
+export interface QueryOperation extends Wants {
+  noun: "query";
+  path: string;
+  summary: string;
+  only?: OnlyFor;
+  findsSubOrganization?: true;
+  request: TSchema;
+  response: TSchema;
+  run: (context: QueryingContext) => Promise<unknown>;
+}
+
+/** A user's vote on somebody's activity: `approve_activity` and `reject_activity`. */
+export interface VoteOperation {
+  noun: "vote";
+  path: string;
+  summary: string;
+  selection: "VOTE_SELECTION_APPROVED" | "VOTE_SELECTION_REJECTED";
+  type: string;
+}
+
+export type Operation = ActivityOperation | QueryOperation | VoteOperation;
+
+/** The tables that belong to organizations. */
+export type OwnedTable = {
+  [Table in keyof Schema]: Schema[Table] extends { organization_id: string } ? Table : never;
+}[keyof Schema];
+
+/** Every operation of the service; routing, documentation and the generated tests derive from it. */
+export interface Registry {
+  readonly operations: readonly Operation[];
+  /** The operation behind a request path such as `/public/v1/submit/create_users`. */
+  byPath(path: string): Operation | undefined;
+  /** The declaration behind an activity type, if there is one. */
+  findActivityOfType(type: string): { operation: ActivityOperation; version: ActivityVersion } | undefined;
+  /** The declaration behind a stored activity. */
+  activityOfType(type: string): { operation: ActivityOperation; version: ActivityVersion };
+}

@@ -1,0 +1,24 @@
+import { capability } from "./capability.ts";
+import { pruneJobLanes } from "./jobs/prune-lanes.ts";
+import { bundleKey } from "./keys/bundle-envelopes.ts";
+import { pruneImportKeys } from "./keys/import-keys.ts";
+import { bootKey, pruneBootProofs } from "./proofs/boot-proofs.ts";
+
+const RECORD = "what was done in the organization, and by whom, stays for its parent to read";
+
+/** What the engine itself brings along, in the words of a capability. */
+export const engineParts = capability({
+  title: "Engine",
+  operations: [],
+  jobs: [pruneJobLanes, pruneImportKeys, pruneBootProofs],
+  serviceKeys: [bundleKey, bootKey],
+  erases: ["import_keys"],
+  keeps: {
+    activities: RECORD,
+    votes: RECORD,
+    authentications: RECORD,
+    policy_evaluations: RECORD,
+    policy_lists: RECORD,
+    app_proofs: RECORD,
+  },
+});

@@ -1,0 +1,55 @@
+import type { OutboundClient } from "../delivery/outbound.ts";
+import type { OutboundPolicy } from "../delivery/url-rules.ts";
+import type { Signer } from "../signer/client.ts";
+import type { Responses, SignerRequest, SignerVerb } from "../signer/protocol.ts";
+import type { OwnedTable, Registry } from "./operations.ts";
+
+/** What operations and jobs may name in `needs`. Whoever names nothing gets nothing: no clock, no network, no settings. */
+export interface Services {
+  /** The guarded client for outbound requests. */
+  outbound: OutboundClient;
+  /** Which hosts these requests may reach. */
+  outboundPolicy: OutboundPolicy;
+  /** When webhook deliveries are tried, and how long each try may take. */
+  webhookSchedule: WebhookSchedule;
+  /** The declarations of all operations. */
+  registry: Registry;
+  /** What goes when an organization is deleted, in this order. */
+  erasedTables: readonly OwnedTable[];
+}
+export type ServiceName = keyof Services;
+
+export interface WebhookSchedule {
+  /** Pause before each attempt; the first is at once. */
+  retryDelaysMs: readonly number[];
+  /** Bound of one attempt. */
+  timeoutMs: number;
+}
+
+/** The signer, as far as somebody said beforehand what they will ask it. */
+export interface AskedSigner<Verb extends SignerVerb> {
+  ask<R extends Extract<SignerRequest, { verb: Verb }>>(request: R): Promise<Responses[R["verb"]]>;
+}
+
+/** The services of these names, and no others. */
+export function servicesFor<Name extends string>(
+  all: Services,
+  names: readonly Name[],
+): Pick<Services, Name & ServiceName> {
+  return Object.fromEntries(names.map((name) => [name, all[name as unknown as ServiceName]])) as never;
+}
+
+/**
+ * The signer for the bearer of these verbs.
+ *
+ * @throws Error, when it is asked another: a fault of the declaration
+ */
+export function signerFor(signer: Pick<Signer, "ask">, verbs: readonly SignerVerb[], who: string): Pick<Signer, "ask"> {
+  return {
+    ask: (request) => {
+      if (!verbs.includes(request.verb))
+        throw new Error(`${who} asks the signer to ${request.verb}, which it does not declare`);
+      return signer.ask(request);
+    },
+  };
+}

@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { execFile, execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { testPostgresUrl } from "../support/server.ts";
+
+/** Follows docs/adding-an-operation.md to the letter, in a copy of the project. */
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const page = readFileSync(join(root, "docs/adding-an-operation.md"), "utf8");
+
+interface Block {
+  language: string;
+  file: string;
+  text: string;
+}
+
+const blocks: Block[] = [...page.matchAll(/```(\w+) file=(\S+)\n([\s\S]*?)```/g)].map(
+  ([, language = "", file = "", text = ""]) => ({ language, file, text }),
+);
+
+/** Applies hunks without line numbers: what a hunk removes or keeps must stand there in one piece, once. */
+function applyDiff(source: string, diff: string): string {
+  let result = source;
+  for (const hunk of diff.split(/^@@\n/m).filter((part) => part.trim() !== "")) {
+    const lines = hunk.replace(/\n$/, "").split("\n");
+    const without = (mark: string) => lines.filter((line) => !line.startsWith(mark)).map((line) => line.slice(1));
+    const [old, now] = [without("+").join("\n"), without("-").join("\n")];
+    assert.equal(result.split(old).length, 2, `this must stand in the file once:\n${old}`);
+    result = result.replace(old, () => now);
+  }
+  return result;
+}
+
+describe("the page on adding an operation", () => {
+  const copy = mkdtempSync(join(tmpdir(), "keystead-guide-"));
+  before(() => {
+    const files = execFileSync("git", ["ls-files", "-co", "--exclude-standard"], { cwd: root, encoding: "utf8" });
+    for (const file of files.trim().split("\n")) {
+      if (!/^(src|test|bench|examples|scripts)\/|^[^/]+\.json$/.test(file)) continue;
+      mkdirSync(dirname(join(copy, file)), { recursive: true });
+      cpSync(join(root, file), join(copy, file), { force: true });
+    }
+    symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+    for (const { language, file, text } of blocks) {
+      const path = join(copy, file);
+      writeFileSync(path, language === "diff" ? applyDiff(readFileSync(path, "utf8"), text) : text);
+    }
+  });
+  after(() => rmSync(copy, { recursive: true, force: true }));
+
+  const run = (command: string, ...args: string[]) => {
+    const env = { ...process.env, KEYSTEAD_TEST_POSTGRES_URL: testPostgresUrl(), NODE_TEST_CONTEXT: undefined };
+    return promisify(execFile)(command, args, { cwd: copy, env: env as never, maxBuffer: 16 * 1024 * 1024 });
+  };
+
+  it("adds an activity and a query that compile", async () => {
+    assert.equal(blocks.length, 5);
+    await run(process.execPath, join(root, "node_modules/typescript/bin/tsc"), "-p", ".");
+  });
+
+  it("and that do what their test says on both databases", async () => {
+    const tests = ["test/api/rename-user-tag.test.ts", "src/capabilities/policies/activity-classes.test.ts"];
+    const { stdout } = await run(process.execPath, "--test", "--test-reporter=tap", ...tests);
+    assert.match(stdout, /# fail 0/);
+    assert.match(stdout, /# pass [4-9]/);
+  });
+
+  it("and that the generated tests cover", async () => {
+    const pattern = "--test-name-pattern=rename_user_tag|count_user_tags|every operation and every older version";
+    const { stdout } = await run(
+      process.execPath,
+      "--test",
+      "--test-reporter=tap",
+      pattern,
+      "test/generated/examples.test.ts",
+    );
+    assert.match(stdout, /# fail 0/);
+    assert.match(stdout, /# pass [5-9]/);
+  });
+});
