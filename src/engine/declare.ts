@@ -3,6 +3,7 @@ import type { Change } from "../authority/changes.ts";
 import type { AuthorityView } from "../authority/view.ts";
 import type { AddressReference, SignerVerb } from "../signer/protocol.ts";
 import type { Reader, Transactor } from "../storage/engine.ts";
+import type { RequestBudget } from "./decisions/budget.ts";
 import type {
   ActivityOperation,
   ActivityVersion,
@@ -54,6 +55,7 @@ export type PrepareContext<
   submitterId: string;
   /** Milliseconds. */
   now: number;
+  budget: RequestBudget;
 };
 
 export type RunContext<Intent, Prepared, Plan = undefined, Needs extends ServiceName = never> = Pick<
@@ -299,6 +301,8 @@ export type QueryContext<Request, Needs extends ServiceName = never> = Pick<Serv
   actor: Actor;
   /** Milliseconds. */
   now: number;
+  /** What may be spent on deciding. */
+  budget: RequestBudget;
 };
 
 export interface QueryDeclaration<Path extends string, Q extends TSchema, R extends TSchema, Needs extends ServiceName>

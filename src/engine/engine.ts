@@ -1,10 +1,12 @@
 import type { Clock } from "../kernel/clock.ts";
 import { fail } from "../kernel/errors.ts";
+import { OutOfBudget } from "../policy/budget.ts";
 import type { Signer } from "../signer/client.ts";
 import type { Database } from "../storage/database.ts";
 import { type ActivityObserver, identifiers } from "./activities/ballot.ts";
 import { castVote, submit } from "./activities/submit.ts";
 import type { ActivityView } from "./activities/view.ts";
+import { RequestBudget } from "./decisions/budget.ts";
 import { organizationIdOf, parseBody, parseSubmission, parseVote } from "./envelope.ts";
 import { authenticate, fingerprintOf, type Principal, refuseUnfitKind } from "./identity/authenticate.ts";
 import { decodeStamp, type StampHeaders } from "./identity/credential-kinds.ts";
@@ -51,7 +53,8 @@ export function createEngine({ registry, database, signer, clock, observer, serv
     const reach = operation.noun === "query" && operation.findsSubOrganization ? "subOrganizations" : "organization";
     const principal = await authenticate(database.read, { stamp, body, organizationId, reach, remoteAddress, now });
     refuseOtherKind(operation, principal);
-    const ballot = { principal, message: body.toString(), now, id: identifiers() };
+    const budget = new RequestBudget();
+    const ballot = { principal, message: body.toString(), now, id: identifiers(), budget };
 
     switch (operation.noun) {
       case "query": {
@@ -59,7 +62,7 @@ export function createEngine({ registry, database, signer, clock, observer, serv
         const { organization, actor } = principal;
         const { read } = database;
         const given = servicesFor(services, operation.needs);
-        return (await operation.run({ ...given, request: parsed, read, organization, actor, now })) as Answer;
+        return (await operation.run({ ...given, request: parsed, read, organization, actor, now, budget })) as Answer;
       }
       case "activity": {
         refuseOtherOrganization(principal);
@@ -74,7 +77,16 @@ export function createEngine({ registry, database, signer, clock, observer, serv
     }
   }
 
-  return { registry, handle };
+  return {
+    registry,
+    handle: (operation, request) => handle(operation, request).catch(refuseExcess),
+  };
+}
+
+/** Whatever took too much work has changed nothing. */
+function refuseExcess(error: unknown): never {
+  if (error instanceof OutOfBudget) fail("DECISION_TOO_COSTLY", {});
+  throw error;
 }
 
 /** Some operations are for parents or for sub-organizations alone. */

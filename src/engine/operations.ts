@@ -5,6 +5,7 @@ import type { ConditionFacts } from "../policy/facts.ts";
 import type { AddressReference, SignerVerb } from "../signer/protocol.ts";
 import type { Reader, Transactor } from "../storage/engine.ts";
 import type { Schema } from "../storage/schema.ts";
+import type { RequestBudget } from "./decisions/budget.ts";
 
 /** Operations as the engine handles them: what `declare.ts` makes of declarations, whose own types are not known here. */
 
@@ -172,7 +173,7 @@ export interface ActivityOperation extends Wants {
   policyFacts: (context: ActivityContext & { read: Reader }) => Promise<PolicyFacts>;
   check: (intent: unknown, services: object) => void;
   plan?: { schema: TSchema; make: (context: Omit<PreparingContext, "plan">) => Promise<unknown> };
-  prepare?: (context: PreparingContext) => Promise<unknown>;
+  prepare?: (context: PreparingContext & { budget: RequestBudget }) => Promise<unknown>;
   addresses: (context: { intent: unknown; prepared: unknown }) => readonly AddressReference[];
   unordered: boolean;
   /** What the activity does: changes of authority, which are pure, or anything else in the transaction. */
@@ -192,6 +193,7 @@ export interface QueryingContext {
   organization: Organization;
   actor: Actor;
   now: number;
+  budget: RequestBudget;
 }
 
 export interface QueryOperation extends Wants {

@@ -7,7 +7,7 @@ import type { FactsOf, Program } from "./compile.ts";
 import { type ConsensusOutlook, consensusOutlook } from "./consensus.ts";
 import { PolicyError } from "./errors.ts";
 import type { ConditionFacts } from "./facts.ts";
-import { type Columns, isSettled, type Value, type ValueMemory } from "./remembered-values.ts";
+import { type Columns, type Fault, isSettled, type Value, type ValueMemory } from "./remembered-values.ts";
 import type { Scope } from "./schema.ts";
 
 /** A policy as it is stored. An expression that is absent or empty holds always. */
@@ -50,22 +50,11 @@ export interface PolicyEvaluation {
   effect: Policy["effect"];
   outcome: Outcome;
   /** With OUTCOME_ERROR: in which expression, and what. */
-  error?: PolicyFault;
+  error?: { scope: Scope } & Fault;
   /** What the expressions came to, as far as they were evaluated. */
   values: { [S in Scope]?: boolean };
   /** Where an allowing policy's condition holds and its consensus does not. */
   outlook?: ConsensusOutlook;
-}
-
-/** Why a policy cannot be evaluated. */
-export interface PolicyFault {
-  scope: Scope;
-  cause: PolicyError;
-  /**
-   * Of a denial: the roots that it asks for and the activity does not have (`bitcoin.tx`, `private_key`), where they are all
-   * that is wrong. It is not about such an activity, and denies nothing.
-   */
-  absentRoots?: readonly string[];
 }
 
 export interface Decision {

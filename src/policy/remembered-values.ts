@@ -1,7 +1,7 @@
 import { MAX_REMEMBERED_COLUMNS } from "../kernel/limits.ts";
 import { type RecentlyUsed, recentlyUsed } from "../kernel/recently-used.ts";
+import type { Approval } from "./approvals.ts";
 import type { Program } from "./compile.ts";
-import type { DecisionRequest, Policy, PolicyFault } from "./decision.ts";
 import { PolicyError } from "./errors.ts";
 import type { ConditionFacts } from "./facts.ts";
 import { type TypedNode, typedPartsOf } from "./typed-tree.ts";
@@ -13,7 +13,17 @@ import { type TypedNode, typedPartsOf } from "./typed-tree.ts";
  */
 
 /** What an expression came to. */
-export type Value = boolean | Pick<PolicyFault, "cause" | "absentRoots">;
+export type Value = boolean | Fault;
+
+/** Why an expression has no value. */
+export interface Fault {
+  cause: PolicyError;
+  /**
+   * Of a denial: the roots that it asks for and the activity does not have (`bitcoin.tx`, `private_key`), where they are all
+   * that is wrong. It is not about such an activity, and denies nothing.
+   */
+  absentRoots?: readonly string[];
+}
 
 /** Values of one kind of expression, in the order of the policies. Empty where a value is not known, or never is. */
 export type Column = (Value | undefined)[];
@@ -33,7 +43,7 @@ export interface ValueMemory {
    * The columns that hold for a request; a decision adds to them. Policies, users and credentials are known again as the
    * objects they are, so whoever changes one makes another object of it.
    */
-  columnsOf(request: Pick<DecisionRequest, "policies" | "facts" | "approvals">): Columns;
+  columnsOf(request: { policies: readonly object[]; facts: ConditionFacts; approvals: readonly Approval[] }): Columns;
 }
 
 interface ListMemory {
@@ -43,7 +53,7 @@ interface ListMemory {
 
 /** @param maxColumns columns kept for a list of policies */
 export function createValueMemory(maxColumns = MAX_REMEMBERED_COLUMNS): ValueMemory {
-  const lists = new WeakMap<readonly Policy[], ListMemory>();
+  const lists = new WeakMap<readonly object[], ListMemory>();
   const numbers = new WeakMap<object, number>();
   let lastNumber = 0;
   const numberOf = (object: object): number => {

@@ -276,8 +276,60 @@ const scenarios: Scenario[] = [
   {
     name: "what cannot be evaluated denies where it would deny",
     people: three,
-    policies: { broken: { effect: "DENY", condition: "eth.tx.value > 5" }, alone: { consensus: is("bob") } },
-    steps: [{ who: "bob", does: "submits", becomes: 403, outcomes: { broken: "ERROR", alone: "ALLOW" } }],
+    policies: {
+      broken: { effect: "DENY", condition: "private_key.label[0..1000] == 'x'" },
+      alone: { consensus: is("bob") },
+    },
+    steps: [
+      {
+        who: "bob",
+        does: "submits",
+        becomes: 403,
+        outcomes: { broken: "ERROR", alone: "ALLOW" },
+        says: /out of range: .* As it is a denying policy, it denies\./,
+      },
+    ],
+  },
+  {
+    name: "a denial is for what it can see: what it lacks does not deny what has no such thing",
+    people: three,
+    policies: {
+      fee: { effect: "DENY", condition: "bitcoin.tx.fee > 50000" },
+      payee: { effect: "DENY", condition: "solana.tx.transfers.any(transfer, transfer.to == 'X')" },
+      value: { effect: "DENY", condition: "eth.tx.value > 5 || wallet.label == 'cold'" },
+      alone: { consensus: is("bob") },
+    },
+    steps: [
+      {
+        who: "bob",
+        does: "submits",
+        becomes: "COMPLETED",
+        outcomes: { fee: "ERROR", payee: "ERROR", value: "ERROR", alone: "ALLOW" },
+      },
+    ],
+  },
+  {
+    name: "both kinds of error together deny",
+    people: three,
+    policies: {
+      both: { effect: "DENY", condition: "eth.tx.value > 5 || private_key.tags[0] == 'x'" },
+      alone: { consensus: is("bob") },
+    },
+    steps: [{ who: "bob", does: "submits", becomes: 403, outcomes: { both: "ERROR", alone: "ALLOW" } }],
+  },
+  {
+    name: "a guard on raw payloads guards these, and locks out nothing else",
+    people: three,
+    policies: {
+      guard: {
+        effect: "DENY",
+        condition:
+          "activity.type == 'ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2' && activity.params.hash_function == 'HASH_FUNCTION_NO_OP'",
+      },
+      alone: { condition: "true", consensus: is("bob") },
+    },
+    activity: ["delete_users", { userIds: ["{carol}"] }],
+    steps: [{ who: "bob", does: "submits", becomes: "COMPLETED", outcomes: { guard: "ERROR", alone: "ALLOW" } }],
   },
   {
     name: "policies out of their time are not there, denying ones too",

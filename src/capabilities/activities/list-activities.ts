@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { activityOfRow, activityStatuses, findVotes } from "../../engine/activities/records.ts";
 import { ActivityType, AnyActivity } from "../../engine/activities/schema.ts";
+import { electorateOf } from "../../engine/decisions/electorate.ts";
 import { query } from "../../engine/declare.ts";
 import { Id, List, OneOf, Pagination } from "../../engine/fields.ts";
 import { newestFirst, pageOf } from "../../engine/paging.ts";
@@ -32,11 +33,12 @@ export const listActivities = query({
       .orderBy("id", page.after === undefined ? "desc" : "asc")
       .limit(page.limit)
       .execute();
-    const activities = newestFirst(rows, page).map(activityOfRow);
-    return {
-      activities: await Promise.all(
-        activities.map(async (activity) => viewFor(context, activity, await findVotes(read, activity))),
-      ),
-    };
+    const electorate = electorateOf(organization.id);
+    const activities: never[] = [];
+    // One after the other, so that others have their turn in between.
+    for (const activity of newestFirst(rows, page).map(activityOfRow)) {
+      activities.push(await viewFor(context, activity, await findVotes(read, activity), electorate));
+    }
+    return { activities };
   },
 });

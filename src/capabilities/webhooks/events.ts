@@ -2,6 +2,8 @@ import type { Kysely } from "kysely";
 import type { ActivityChange } from "../../engine/activities/ballot.ts";
 import { renderActivity, viewActivity } from "../../engine/activities/view.ts";
 import { newId } from "../../kernel/ids.ts";
+import { MAX_REMEMBERED_FILTERS } from "../../kernel/limits.ts";
+import { recentlyUsed } from "../../kernel/recently-used.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
 import type { Schema } from "../../storage/schema.ts";
@@ -65,13 +67,11 @@ async function findReceivers(
   return [...receivers.values()];
 }
 
-const MAX_CACHED_FILTERS = 1000;
-const cachedFilters = new Map<string, Filters>();
+const cachedFilters = recentlyUsed<Filters>({ entries: MAX_REMEMBERED_FILTERS });
 
 function filtersOf(json: string): Filters {
   const known = cachedFilters.get(json);
   if (known) return known;
-  if (cachedFilters.size >= MAX_CACHED_FILTERS) cachedFilters.clear();
   const filters = parseFilters(json, "filtersJson");
   cachedFilters.set(json, filters);
   return filters;

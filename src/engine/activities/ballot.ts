@@ -2,6 +2,7 @@ import { newId } from "../../kernel/ids.ts";
 import type { Signer } from "../../signer/client.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Transactor } from "../../storage/engine.ts";
+import type { RequestBudget } from "../decisions/budget.ts";
 import type { Principal } from "../identity/authenticate.ts";
 import type { Organization, Registry } from "../operations.ts";
 import type { Services } from "../services.ts";
@@ -17,6 +18,7 @@ export interface Ballot {
   now: number;
   /** The identifiers of what it brings into being: one for each place in the request, however often it is asked for. */
   id: (place: string) => string;
+  budget: RequestBudget;
 }
 
 /** Fresh identifiers for one ballot. */

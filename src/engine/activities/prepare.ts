@@ -29,7 +29,7 @@ export async function prepare(
   if (!needsPreparation(verdict)) return undefined;
   const { operation, intent, isNew, record } = verdict.target;
   try {
-    const value = await askPreparation(engine, verdict);
+    const value = await askPreparation(engine, verdict, ballot);
     const preparation = { value, unordered: operation.unordered && isNew };
     if (!record.wantsProofs) return preparation;
     const addresses = operation.addresses({ intent, prepared: value });
@@ -43,6 +43,7 @@ export async function prepare(
 async function askPreparation(
   { database, signer, services }: ActivityEngine,
   { target, facts }: ToExecute,
+  { budget }: Ballot,
 ): Promise<unknown> {
   const { operation, intent, record } = target;
   const { organization, submitter, now } = facts;
@@ -57,6 +58,7 @@ async function askPreparation(
     organization,
     submitterId: submitter.userId,
     now,
+    budget,
   });
 }
 

@@ -1,7 +1,9 @@
 import type { Reader } from "../../storage/engine.ts";
 import type { AuthenticationType, MfaPolicy } from "../identity/users.ts";
 import { loadUser, type User } from "../identity/users.ts";
+import type { DecisionBudget } from "./budget.ts";
 import type { DecisionFacts } from "./facts.ts";
+import { canMeetAll } from "./mfa-groups.ts";
 import { evaluateCondition } from "./policies.ts";
 
 /** Multi-factor authentication: which further credentials a user must show before their approval of an activity counts. */
@@ -28,17 +30,20 @@ export const DEFAULT_SESSION_PROFILE_ID = "00000000-0000-0000-0000-000000000000"
  * How a user stands towards an activity that they stamped with these keys, or undefined if no MFA policy of theirs applies.
  * The policy of lowest order whose condition holds applies. A condition that cannot be evaluated counts as holding: what is
  * not known to be harmless takes the further credentials.
+ *
+ * @throws OutOfBudget
  */
 export async function mfaStandingOf(
   read: Reader,
   facts: DecisionFacts,
   userId: string,
   publicKeys: readonly string[],
+  budget: DecisionBudget,
 ): Promise<MfaStanding | undefined> {
   const user = await loadUser(read, facts.organization.id, userId);
   if (!user) return undefined;
   for (const policy of user.mfaPolicies) {
-    const holds = await evaluateCondition(read, facts, policy.condition);
+    const holds = await evaluateCondition(read, facts, policy.condition, budget);
     if (holds !== false) return standing(policy, user, publicKeys);
   }
   return undefined;
@@ -50,8 +55,8 @@ function standing(policy: MfaPolicy, user: User, publicKeys: readonly string[]):
   const satisfiedMethods = shown.filter((method) =>
     requiredMethods.some(({ any }) => any.some((wanted) => fits(wanted, method))),
   );
-  const satisfied = requiredMethods.every(({ any }) =>
-    any.some((wanted) => shown.some((method) => fits(wanted, method))),
+  const satisfied = canMeetAll(
+    requiredMethods.map(({ any }) => shown.map((method) => any.some((each) => fits(each, method)))),
   );
   return { mfaPolicyId, userId: user.userId, satisfied, satisfiedMethods, requiredMethods };
 }
@@ -76,7 +81,7 @@ function methodOf({ authenticators, apiKeys }: User, publicKey: string): Authent
  * The MFA policies that are not met yet: the submitter's first, then those of the other users who approve. A user without
  * MFA policies costs nothing.
  */
-export async function unmetMfa(read: Reader, facts: DecisionFacts): Promise<MfaStanding[]> {
+export async function unmetMfa(read: Reader, facts: DecisionFacts, budget: DecisionBudget): Promise<MfaStanding[]> {
   const { submitter, approvals } = facts;
   const concerned = [
     ...(approvals.some(({ actor }) => actor.userId === submitter.userId)
@@ -86,7 +91,7 @@ export async function unmetMfa(read: Reader, facts: DecisionFacts): Promise<MfaS
   ].filter(({ actor }) => actor.hasMfaPolicies);
   const unmet: MfaStanding[] = [];
   for (const { actor, publicKeys } of concerned) {
-    const found = await mfaStandingOf(read, facts, actor.userId, publicKeys);
+    const found = await mfaStandingOf(read, facts, actor.userId, publicKeys, budget);
     if (found && !found.satisfied) unmet.push(found);
   }
   return unmet;

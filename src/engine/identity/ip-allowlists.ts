@@ -1,5 +1,7 @@
 import { fail } from "../../kernel/errors.ts";
 import { type Cidr, formatIpAddress, isWithin, parseCidr, parseIpAddress } from "../../kernel/ip-address.ts";
+import { MAX_REMEMBERED_ALLOWLISTS } from "../../kernel/limits.ts";
+import { recentlyUsed } from "../../kernel/recently-used.ts";
 
 /** Whether a request may come from where it comes from. */
 
@@ -28,9 +30,8 @@ export interface AllowlistRule {
 
 const NO_RULES = "[]";
 
-const MAX_CACHED = 1000;
 /** Blocks under the JSON that they are stored as: the same text is the same list, whoever it belongs to. */
-const blocksOf = new Map<string, readonly Cidr[]>();
+const blocksOf = recentlyUsed<readonly Cidr[]>({ entries: MAX_REMEMBERED_ALLOWLISTS });
 
 /**
  * A key's own list, unless it is empty, stands in place of the organization's, and only while that is enabled. A list without
@@ -60,7 +61,6 @@ function loadBlocks(rules: string): readonly Cidr[] {
   if (known) return known;
   const blocks = (JSON.parse(rules) as AllowlistRule[]).map(({ cidr }) => parseCidr(cidr));
   const valid = blocks.filter((block) => !("problem" in block)) as Cidr[];
-  if (blocksOf.size >= MAX_CACHED) blocksOf.clear();
   blocksOf.set(rules, valid);
   return valid;
 }

@@ -1,4 +1,6 @@
 import { type Static, Type } from "typebox";
+import { MAX_REMEMBERED_USERS, MAX_REMEMBERED_USERS_BYTES } from "../../kernel/limits.ts";
+import { recentlyUsed } from "../../kernel/recently-used.ts";
 import { isTransactor, type Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import { OneOf, Timestamp, timestampOf } from "../fields.ts";
@@ -134,8 +136,8 @@ type UserRef = { organizationId: string; userId: string };
 const findUser = prepared<UserRef>()((db, { organizationId, userId }) =>
   db.selectFrom("users").selectAll().where("organization_id", "=", organizationId).where("id", "=", userId),
 );
-const findUserIds = prepared<{ organizationId: string }>()((db, { organizationId }) =>
-  db.selectFrom("users").select("id").where("organization_id", "=", organizationId).orderBy("id"),
+const findUsers = prepared<{ organizationId: string }>()((db, { organizationId }) =>
+  db.selectFrom("users").selectAll().where("organization_id", "=", organizationId).orderBy("id"),
 );
 const findApiKeys = prepared<UserRef>()((db, { organizationId, userId }) =>
   db.selectFrom("api_keys").selectAll().where("organization_id", "=", organizationId).where("user_id", "=", userId),
@@ -178,38 +180,44 @@ type ApiKeyRow = Awaited<ReturnType<typeof findApiKeys>>[number];
 type MfaPolicyRow = Awaited<ReturnType<typeof findMfaPolicies>>[number];
 type AuthenticatorRow = Awaited<ReturnType<typeof findAuthenticators>>[number];
 
-const MAX_CACHED = 10_000;
 /**
  * Rendered users under their version: the version is read afresh each time, so another process's change shows at once. A
  * user is there while it is still being read, so that requests that were committed together read it once.
  */
-const cache = new Map<string, { version: number; user: Promise<User> }>();
+const cache = recentlyUsed<{ version: number; user: Promise<User>; bytes: number }>({
+  entries: MAX_REMEMBERED_USERS,
+  bytes: MAX_REMEMBERED_USERS_BYTES,
+  sizeOf: ({ bytes }) => bytes,
+});
 
 /** The user as it is now, or undefined if there is none. */
 export async function loadUser(reader: Reader, organizationId: string, userId: string): Promise<User | undefined> {
   const [row] = await findUser(reader, { organizationId, userId });
-  if (!row) return undefined;
-  const cached = cache.get(userId);
+  return row && userOfRow(reader, row);
+}
+
+function userOfRow(reader: Reader, row: UserRow): Promise<User> {
+  const cached = cache.get(row.id);
   if (cached?.version === row.version) return cached.user;
   const user = readUser(reader, row);
   // What a transaction sees may never be committed, and its version then means something else.
-  if (!isTransactor(reader)) remember(userId, row.version, user);
+  if (!isTransactor(reader)) remember(row.id, row.version, user);
   return user;
 }
 
 /** All users of an organization, in the order in which they were made. */
 export async function loadUsers(reader: Reader, organizationId: string): Promise<User[]> {
-  const rows = await findUserIds(reader, { organizationId });
-  const users = await Promise.all(rows.map(({ id }) => loadUser(reader, organizationId, id)));
-  return users.filter((user) => user !== undefined);
+  const rows = await findUsers(reader, { organizationId });
+  return Promise.all(rows.map((row) => userOfRow(reader, row)));
 }
 
 function remember(userId: string, version: number, user: Promise<User>): void {
-  if (cache.size >= MAX_CACHED) cache.clear();
-  cache.set(userId, { version, user });
-  user.catch(() => {
-    if (cache.get(userId)?.user === user) cache.delete(userId);
-  });
+  const isStillThere = () => cache.get(userId)?.user === user;
+  cache.set(userId, { version, user, bytes: 0 });
+  user.then(
+    (read) => isStillThere() && cache.set(userId, { version, user, bytes: 2 * JSON.stringify(read).length }),
+    () => isStillThere() && cache.forget(userId),
+  );
 }
 
 async function readUser(reader: Reader, row: UserRow): Promise<User> {
