@@ -2,6 +2,8 @@ import { failForNow, KeysteadError } from "../kernel/errors.ts";
 import { networkOf } from "../kernel/ip-address.ts";
 import {
   BYTES_PER_TOKEN,
+  DENIALS_OF_ONE_ORGANIZATION,
+  DENIALS_OF_ONE_USER,
   MAX_IDENTIFICATIONS_OF_ONE_SENDER,
   MAX_RATE_BUCKETS,
   MAX_REQUESTS_OF_ONE_ORGANIZATION,
@@ -32,6 +34,7 @@ export class Admission {
   readonly #failures: TokenBuckets;
   readonly #identifying = new Turns(MAX_IDENTIFICATIONS_OF_ONE_SENDER);
   readonly #working = new Turns(MAX_REQUESTS_OF_ONE_ORGANIZATION);
+  readonly #denials: { ofOrganizations: TokenBuckets; ofUsers: TokenBuckets };
   /** Credentials that were verified lately: strangers who fail at the same address do not lock them out. */
   readonly #verified: RecentlyUsed<true> = recentlyUsed(MAX_RATE_BUCKETS);
 
@@ -40,6 +43,10 @@ export class Admission {
     const buckets = (perSecond: number) =>
       new TokenBuckets({ perSecond, burst: perSecond * RATE_BURST_SECONDS }, MAX_RATE_BUCKETS, now);
     this.#rates = rates;
+    this.#denials = {
+      ofOrganizations: new TokenBuckets(perSecondOf(DENIALS_OF_ONE_ORGANIZATION), MAX_RATE_BUCKETS, now),
+      ofUsers: new TokenBuckets(perSecondOf(DENIALS_OF_ONE_USER), MAX_RATE_BUCKETS, now),
+    };
     this.#organizations = buckets(rates.organization);
     this.#credentials = buckets(rates.credential);
     this.#failures = buckets(rates.failures);
@@ -67,6 +74,17 @@ export class Admission {
   }
 
   /**
+   * Counts an activity that is denied and would be stored so.
+   *
+   * @throws KeysteadError RATE_LIMITED where so many were that no more are
+   */
+  countDenial(organizationId: string, userId: string): void {
+    const { ofOrganizations, ofUsers } = this.#denials;
+    const seconds = ofUsers.take(`${organizationId} ${userId}`, 1) || ofOrganizations.take(organizationId, 1);
+    if (seconds > 0) failForNow("RATE_LIMITED", { reason: "too many activities were denied; this one too" }, seconds);
+  }
+
+  /**
    * Takes on a request whose stamp was verified; resolves when its turn has come, to what ends it.
    *
    * @throws KeysteadError RATE_LIMITED
@@ -86,6 +104,8 @@ function take(buckets: TokenBuckets, rate: number, key: string, tokens: number, 
   const seconds = buckets.take(key, tokens);
   if (seconds > 0) failForNow("RATE_LIMITED", { reason: `${whose} may send ${rate} requests a second` }, seconds);
 }
+
+const perSecondOf = ({ perHour, burst }: { perHour: number; burst: number }) => ({ perSecond: perHour / 3600, burst });
 
 const originOf = (address: string | undefined): string => networkOf(address ?? "");
 

@@ -1,5 +1,6 @@
 import type { Clock } from "../kernel/clock.ts";
 import { fail } from "../kernel/errors.ts";
+import { MAX_VOTE_BODY_BYTES } from "../kernel/limits.ts";
 import type { Signer } from "../signer/client.ts";
 import type { Database } from "../storage/database.ts";
 import type { ActivityObserver } from "./activities/ballot.ts";
@@ -55,7 +56,7 @@ export interface Engine {
 
 export function createEngine(options: EngineOptions): Engine {
   const { registry, database, signer, clock, observer, services, admission } = options;
-  const activities = { registry, database, signer, observer, services };
+  const activities = { registry, database, signer, observer, services, admission };
 
   function accept(operation: Operation, origin: RequestOrigin): (body: Buffer) => Promise<Answer> {
     const { stamps, remoteAddress, onPrincipal } = origin;
@@ -114,6 +115,7 @@ export function createEngine(options: EngineOptions): Engine {
       }
       case "vote": {
         refuseOtherOrganization(principal);
+        if (body.length > MAX_VOTE_BODY_BYTES) fail("BODY_TOO_LARGE", { maxBytes: MAX_VOTE_BODY_BYTES });
         const { fingerprint } = parseVote(operation.type, parsed, now);
         const ballot = { principal, message: body.toString(), now, selection: operation.selection };
         return { activity: await castVote(activities, fingerprint, ballot) };

@@ -62,6 +62,7 @@ export async function judgeSubmission(
     status: "ACTIVITY_STATUS_CREATED",
     fingerprint,
     intent: { [version.intentKey]: parameters },
+    body: ballot.message,
     ...(plan === undefined ? {} : { plan }),
     result: {},
     failure: null,

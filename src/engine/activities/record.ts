@@ -7,6 +7,7 @@ import { insertAppProof } from "../proofs/app-proofs.ts";
 import type { PreparedProofs } from "../proofs/prove.ts";
 import { servicesFor } from "../services.ts";
 import type { ActivityEngine, Ballot } from "./ballot.ts";
+import { boundedMessage, boundedRecord } from "./denied.ts";
 import { storeEvaluations } from "./evaluations.ts";
 import type { ToExecute, Verdict } from "./judge.ts";
 import { enqueueEffect } from "./perform.ts";
@@ -17,6 +18,8 @@ import {
   failureOf,
   findVotes,
   insertActivity,
+  intentInBody,
+  messageToStore,
   updateActivity,
   upsertAuthentication,
   upsertVote,
@@ -55,8 +58,13 @@ export async function recordVerdict(
       return store(engine, tx, verdict, ballot, { status: "ACTIVITY_STATUS_REJECTED" });
     case "deny": {
       const { error } = verdict;
+      const { organization, submitter } = verdict.facts;
+      engine.admission.countDenial(organization.id, submitter.userId);
       const denied = { status: "ACTIVITY_STATUS_REJECTED", failure: failureOf(error) } as const;
-      return { ...(await store(engine, tx, verdict, ballot, denied)), error };
+      const record = boundedRecord(verdict.target.record);
+      const message = boundedMessage(ballot.message);
+      const bounded = { ...verdict, target: { ...verdict.target, record } };
+      return { ...(await store(engine, tx, bounded, { ...ballot, message }, denied)), error };
     }
   }
 }
@@ -137,7 +145,8 @@ async function store(
   const proving = (proofs?.proofs ?? []).map((proof, position) =>
     insertAppProof(tx, { organizationId, activityId, position, ...proof }),
   );
-  const voted = (target.isFurtherStamp ? upsertAuthentication : upsertVote)(tx, { ...vote, organizationId });
+  const stamp = { ...vote, organizationId, message: messageToStore(activity, vote.message) };
+  const voted = (target.isFurtherStamp ? upsertAuthentication : upsertVote)(tx, stamp);
   const voting = isNew ? Promise.resolve([vote]) : findVotes(tx, activity);
   const noting = voting.then((votes) => {
     if (evaluations.length === 0) return;
@@ -155,7 +164,7 @@ async function store(
 }
 
 function rowOf(activity: ActivityRecord): Parameters<typeof insertActivity>[1] {
-  const { id, organizationId, type, status, fingerprint, intent, plan, result, failure, wantsProofs } = activity;
+  const { id, organizationId, type, status, fingerprint, intent, body, plan, result, failure, wantsProofs } = activity;
   const hasResult = Object.keys(result).length > 0;
   return {
     id,
@@ -163,7 +172,8 @@ function rowOf(activity: ActivityRecord): Parameters<typeof insertActivity>[1] {
     type,
     status,
     fingerprint,
-    intent: JSON.stringify(intent),
+    intent: body === undefined ? JSON.stringify(intent) : intentInBody(intent),
+    body: body ?? null,
     plan: plan === undefined ? null : JSON.stringify(plan),
     result: hasResult ? JSON.stringify(result) : null,
     failure: failure === null ? null : JSON.stringify(failure),

@@ -2,6 +2,7 @@ import type { ErrorDetail, KeysteadError } from "../../kernel/errors.ts";
 import { VOTE_LIFETIME_MS } from "../../kernel/limits.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
+import { parametersOfStored } from "../envelope.ts";
 import { oldestFirst } from "../paging.ts";
 
 /** The rows of activities, of votes, and of the further stamps that MFA asks for. */
@@ -31,6 +32,8 @@ export interface ActivityRecord {
   fingerprint: string;
   /** Under its one key, as `result`. */
   intent: Record<string, unknown>;
+  /** The stamped body, which the intent is part of; not of older activities and of large ones that were denied. */
+  body?: string;
   /** What was planned when it was submitted, for operations that plan. */
   plan?: unknown;
   /** Empty until there is a result. */
@@ -104,7 +107,9 @@ export async function findActivityByFingerprint(
 export async function findVotes(read: Reader, activity: ActivityRecord): Promise<VoteRecord[]> {
   const rows = await selectVotes(read, { organizationId: activity.organizationId, activityId: activity.id });
   const isSubmission = ({ id }: VoteRow) => Number(id === activity.id);
-  return rows.sort((one, other) => isSubmission(other) - isSubmission(one) || oldestFirst(one, other)).map(voteOf);
+  return rows
+    .sort((one, other) => isSubmission(other) - isSubmission(one) || oldestFirst(one, other))
+    .map((row) => voteOf(row, activity));
 }
 
 /** `inserted` is false when another transaction stored an activity of this fingerprint meanwhile. */
@@ -115,6 +120,7 @@ export const insertActivity = preparedWrite<{
   status: string;
   fingerprint: string;
   intent: string;
+  body: string | null;
   plan: string | null;
   result: string | null;
   failure: string | null;
@@ -130,6 +136,7 @@ export const insertActivity = preparedWrite<{
       status: row.status,
       fingerprint: row.fingerprint,
       intent: row.intent,
+      body: row.body,
       plan: row.plan,
       result: row.result,
       failure: row.failure,
@@ -244,7 +251,7 @@ export function activityOfRow(row: ActivityRow): ActivityRecord {
     type: row.type,
     status: row.status as ActivityStatus,
     fingerprint: row.fingerprint,
-    intent: JSON.parse(row.intent) as Record<string, unknown>,
+    ...intentOfRow(row),
     ...(row.plan === null ? {} : { plan: JSON.parse(row.plan) as unknown }),
     result: row.result === null ? {} : (JSON.parse(row.result) as Record<string, unknown>),
     failure: row.failure === null ? null : (JSON.parse(row.failure) as Failure),
@@ -254,13 +261,34 @@ export function activityOfRow(row: ActivityRow): ActivityRecord {
   };
 }
 
-const voteOf = (row: VoteRow): VoteRecord => ({
+/** Under its one key: what is in the row, or null for what is in the body. */
+function intentOfRow({ intent, body }: ActivityRow): Pick<ActivityRecord, "intent" | "body"> {
+  const stored = JSON.parse(intent) as Record<string, unknown>;
+  if (body === null) return { intent: stored };
+  const [key = ""] = Object.keys(stored);
+  return { intent: { [key]: parametersOfStored(body) }, body };
+}
+
+/** How an intent is stored of which the body is. */
+export const intentInBody = (intent: Record<string, unknown>): string =>
+  JSON.stringify(Object.fromEntries(Object.keys(intent).map((key) => [key, null])));
+
+/** What stands for the activity's own body where a vote or a further stamp is stored; no message is empty. */
+const SAME_BODY = "";
+
+export const messageToStore = ({ body }: ActivityRecord, message: string): string =>
+  message === body ? SAME_BODY : message;
+
+export const storedMessage = ({ body }: ActivityRecord, message: string): string =>
+  message === SAME_BODY ? (body ?? "") : message;
+
+const voteOf = (row: VoteRow, activity: ActivityRecord): VoteRecord => ({
   id: row.id,
   activityId: row.activity_id,
   userId: row.user_id,
   userName: row.user_name,
   selection: row.selection,
-  message: row.message,
+  message: storedMessage(activity, row.message),
   publicKey: row.public_key,
   signature: row.signature,
   scheme: row.scheme,

@@ -12,6 +12,7 @@ import { up as importsAndSecrets } from "./0009-imports-and-secrets.ts";
 import { up as appProofs } from "./0010-app-proofs.ts";
 import { up as policyLists } from "./0011-policy-lists.ts";
 import { up as tagsOfMembers } from "./0012-tags-of-members.ts";
+import { up as bodiesOnce } from "./0013-bodies-once.ts";
 import { up as plans } from "./0014-plans.ts";
 import { up as jobSecrets } from "./0016-job-secrets.ts";
 
@@ -29,6 +30,7 @@ export const migrations: Record<string, { up: (db: Kysely<unknown>, engine: Engi
   "0010-app-proofs": { up: appProofs },
   "0011-policy-lists": { up: policyLists },
   "0012-tags-of-members": { up: tagsOfMembers },
+  "0013-bodies-once": { up: bodiesOnce },
   "0014-plans": { up: plans },
   "0016-job-secrets": { up: jobSecrets },
 };
