@@ -1,19 +1,6 @@
-import { type FastifyInstance, fastify } from "fastify";
+import type { FastifyInstance } from "fastify";
+import { DOCS_PATH, type DocsPage, loadDocsPage, OPENAPI_PATH, SCRIPT_PATH } from "./docs-page.ts";
 import { sendJson } from "./wire.ts";
-
-const OPENAPI_PATH = "/openapi.json";
-
-/** Everything on the page comes from this server; nothing is fetched from or reported to others. */
-const configuration = {
-  url: OPENAPI_PATH,
-  pageTitle: "Keystead API",
-  withDefaultFonts: false,
-  telemetry: false,
-  agent: { disabled: true },
-  mcp: { disabled: true },
-  hideClientButton: true,
-  showDeveloperTools: "never",
-} as const;
 
 /** `/openapi.json`, and `/docs`, which shows it. */
 export function addDocs(app: FastifyInstance, makeDocument: () => Record<string, unknown>): void {
@@ -25,24 +12,19 @@ export function addDocs(app: FastifyInstance, makeDocument: () => Record<string,
   });
 
   // Loaded with the first visit: the page's script is large, and most servers never show it.
-  let pages: Promise<FastifyInstance> | undefined;
-  app.get("/docs", (_request, reply) => reply.redirect("/docs/", 302));
-  app.get("/docs/*", async (request, reply) => {
-    pages ??= loadPages();
-    const page = await (await pages).inject({ method: "GET", url: request.url });
-    return reply
-      .code(page.statusCode)
-      .header("content-type", page.headers["content-type"])
-      .header("content-security-policy", CONTENT_SECURITY_POLICY)
-      .send(page.rawPayload);
-  });
-}
-
-async function loadPages(): Promise<FastifyInstance> {
-  const { default: scalar } = await import("@scalar/fastify-api-reference");
-  const pages = fastify();
-  await pages.register(scalar, { routePrefix: "/docs", configuration });
-  return pages;
+  let page: Promise<DocsPage> | undefined;
+  const show = (path: string, part: keyof DocsPage, type: string) =>
+    app.get(path, async (_request, reply) => {
+      page ??= loadDocsPage();
+      const { [part]: bytes } = await page;
+      return reply
+        .header("content-type", `${type}; charset=utf-8`)
+        .header("content-security-policy", CONTENT_SECURITY_POLICY)
+        .send(bytes);
+    });
+  app.get(DOCS_PATH, (_request, reply) => reply.redirect(`${DOCS_PATH}/`, 302));
+  show(`${DOCS_PATH}/`, "html", "text/html");
+  show(SCRIPT_PATH, "script", "application/javascript");
 }
 
 const CONTENT_SECURITY_POLICY =
