@@ -34,7 +34,19 @@ module.exports = {
       from: { path: "^src/", pathNot: "^src/signer/process/" },
       to: { path: "^src/signer/process/" },
     },
-    { name: "no-cycles", severity: "error", from: { path: "^src/" }, to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } } },
+    {
+      name: "no-cycles",
+      severity: "error",
+      from: { path: "^src/" },
+      to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } },
+    },
+    {
+      name: "no-cycles-of-types",
+      comment: "Types alone make a cycle too. The engine has some left; without the pathNot this is the rule for all.",
+      severity: "error",
+      from: { path: "^src/", pathNot: "^src/engine/" },
+      to: { circular: true },
+    },
     { name: "product-without-tests", severity: "error", from: { path: "^src/", pathNot: "\\.test\\.ts$" }, to: { path: "^(test|bench)/" } },
   ],
   options: {

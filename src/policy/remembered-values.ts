@@ -1,7 +1,7 @@
 import { MAX_REMEMBERED_VALUES } from "../kernel/limits.ts";
 import { recentlyUsed } from "../kernel/recently-used.ts";
 import type { Program } from "./compile.ts";
-import type { DecisionRequest } from "./decision.ts";
+import type { Approval } from "./consensus.ts";
 import { PolicyError } from "./errors.ts";
 import type { ConditionFacts } from "./facts.ts";
 import { type TypedNode, typedPartsOf } from "./typed-tree.ts";
@@ -28,7 +28,14 @@ export interface ValueMemory {
    * The columns that hold for a request; a decision adds to them. Policies, users and credentials are known again as the
    * objects they are, so whoever changes one makes another object of it.
    */
-  columnsOf(request: Pick<DecisionRequest, "policies" | "facts" | "approvals">): Columns;
+  columnsOf(request: RememberedRequest): Columns;
+}
+
+/** What a value can depend on. */
+interface RememberedRequest {
+  policies: readonly object[];
+  facts: ConditionFacts;
+  approvals: readonly Approval[];
 }
 
 export function createValueMemory(maxColumns = MAX_REMEMBERED_VALUES): ValueMemory {
