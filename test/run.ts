@@ -1,19 +1,32 @@
 import { spawn } from "node:child_process";
-import { startPostgres } from "./support/postgres.ts";
+import { fileURLToPath } from "node:url";
+import { openDatabase } from "../src/storage/database.ts";
+import { createTestDatabase, MIGRATED_DATABASE, startPostgres } from "./support/postgres.ts";
 
 /**
- * `npm test`: brings a PostgreSQL server and runs the tests on it and on SQLite. `npm test -- <files>` runs those alone.
- * `KEYSTEAD_LONG_TESTS=1` makes some of them longer, as their own texts say.
+ * `npm test`: brings a PostgreSQL server and runs the tests on it and on SQLite. `npm test -- <files>` runs those alone; what
+ * begins with a dash goes to Node's test runner. `KEYSTEAD_LONG_TESTS=1` makes some of them longer, as their own texts say.
  */
-const allTests = ["src/**/*.test.ts", "test/**/*.test.ts", "bench/*.test.ts"];
-const files = process.argv.slice(2);
-const timeoutMs = process.env.KEYSTEAD_LONG_TESTS === "1" ? 3_600_000 : 240_000;
+const pathOf = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+const [options, files] = [true, false].map((isOption) =>
+  process.argv.slice(2).filter((argument) => argument.startsWith("-") === isOption),
+) as [string[], string[]];
+
 const postgres = await startPostgres();
-const runner = spawn(
-  process.execPath,
-  ["--test", "--test-concurrency=2", `--test-timeout=${timeoutMs}`, ...(files.length > 0 ? files : allTests)],
-  { stdio: "inherit", env: { ...process.env, KEYSTEAD_TEST_POSTGRES_URL: postgres.url } },
-);
+const migrated = openDatabase({ url: await createTestDatabase(postgres.url, MIGRATED_DATABASE) });
+await migrated.migrate();
+await migrated.close();
+
+const runner = spawn(process.execPath, [...options, pathOf("run-files.ts"), ...files], {
+  stdio: "inherit",
+  env: {
+    ...process.env,
+    KEYSTEAD_TEST_POSTGRES_URL: postgres.url,
+    // Where `keystead` keeps it too (bin/keystead.js): servers that tests start find what tests have compiled.
+    NODE_COMPILE_CACHE: pathOf("../node_modules/.cache/keystead"),
+  },
+});
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => runner.kill(signal));
 const status = await new Promise<number>((resolve) => runner.once("exit", (code) => resolve(code ?? 1)));
 await postgres.stop();

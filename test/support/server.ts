@@ -13,7 +13,7 @@ import { loadConfig } from "../../src/main/config.ts";
 import type { Credentials } from "../../src/main/credentials-file.ts";
 import { type RunningServer, serve } from "../../src/main/serve.ts";
 import { Client } from "./client.ts";
-import { createTestDatabase } from "./postgres.ts";
+import { createTestDatabase, MIGRATED_DATABASE } from "./postgres.ts";
 
 export const engines = ["sqlite", "postgres"] as const;
 export type TestEngine = (typeof engines)[number];
@@ -73,7 +73,7 @@ export async function startTestServer(engine: TestEngine, options: TestServerOpt
 
 async function freshDatabaseUrl(engine: TestEngine, dataDir: string): Promise<string> {
   if (engine === "sqlite") return `sqlite:${join(dataDir, "keystead.db")}`;
-  return createTestDatabase(testPostgresUrl(), `test_${newId().replaceAll("-", "")}`);
+  return createTestDatabase(testPostgresUrl(), `test_${newId().replaceAll("-", "")}`, MIGRATED_DATABASE);
 }
 
 /** Where `npm test` started PostgreSQL. */
