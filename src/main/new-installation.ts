@@ -1,5 +1,5 @@
-import { existsSync, renameSync, rmSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { sqliteFileOf } from "../storage/database.ts";
 import { type Config, StartProblem } from "./config.ts";
 import { credentialsFileIn, syncFolder, writeFileDurably } from "./credentials-file.ts";
@@ -14,10 +14,11 @@ import { credentialsFileIn, syncFolder, writeFileDurably } from "./credentials-f
 export type IfEmpty = "refuse" | "begin" | "begin anew";
 
 /**
- * There from before the root key is made until the database remembers it. A start that was killed in between leaves a root key
- * beside an empty database; this file says that it was no other installation's. Credentials are written later than that.
+ * There from before a root key is made until the database remembers it. A start that was killed in between leaves a root key
+ * beside an empty database; this file beside the key says that it was no other installation's, also to a second server with the
+ * same key file that starts at the same time. Credentials are written later than that.
  */
-const markerIn = (dataDir: string): string => join(dataDir, "first-start.json");
+const markerOf = ({ rootKeyFile }: Config): string => `${rootKeyFile}.first-start`;
 
 const isInMemory = ({ databaseUrl }: Config): boolean =>
   databaseUrl.startsWith("sqlite:") && sqliteFileOf(databaseUrl) === undefined;
@@ -48,12 +49,25 @@ export function beginInstallation(config: Config, ifEmpty: IfEmpty, now: Date): 
     renameSync(credentials, join(dataDir, `credentials-until-${now.toISOString().replaceAll(":", "")}.json`));
     syncFolder(dataDir);
   }
-  writeFileDurably(markerIn(dataDir), `${JSON.stringify({ since: now.toISOString() })}\n`, 0o600);
+  // A key that is there was provided, and is not to be excused.
+  if (!existsSync(config.rootKeyFile)) writeMarker(config, now);
+}
+
+function writeMarker(config: Config, now: Date): void {
+  const { rootKeyFile } = config;
+  try {
+    mkdirSync(dirname(rootKeyFile), { recursive: true, mode: 0o700 });
+    writeFileDurably(markerOf(config), `${JSON.stringify({ since: now.toISOString() })}\n`, 0o600);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new StartProblem(`the root key file ${rootKeyFile} cannot be written (${code})`);
+  }
 }
 
 /** The database remembers its root key: from now on it is no longer empty. */
-export function endOfBeginning({ dataDir }: Config): void {
-  rmSync(markerIn(dataDir), { force: true });
+export function endOfBeginning(config: Config): void {
+  const marker = markerOf(config);
+  if (existsSync(marker)) rmSync(marker, { force: true });
 }
 
 /** @throws StartProblem unless it may become a new installation */
@@ -76,7 +90,7 @@ function signsOf(config: Config): string[] {
   // In memory it says nothing that the database is empty, and what is made lasts no longer.
   if (isInMemory(config)) return [];
   const { dataDir, rootKeyFile } = config;
-  const signs = existsSync(markerIn(dataDir)) ? [] : [rootKeyFile];
+  const signs = existsSync(markerOf(config)) ? [] : [rootKeyFile];
   return [...signs, credentialsFileIn(dataDir)].filter(existsSync);
 }
 

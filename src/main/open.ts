@@ -59,9 +59,10 @@ async function openFittingSigner(
   { command, ifEmpty }: Opening,
   { database, state }: OpenedDatabase,
 ): Promise<SignerProcess> {
-  const knownRootKeyId = await readRootKeyId(database, state);
-  if (knownRootKeyId === undefined) beginInstallation(config, ifEmpty, new Date());
-  else if (ifEmpty === "begin anew") log.warn("--new-installation has no effect: the database holds an installation");
+  const knownRootKeyId = await rootKeyIdOrBeginning(config, ifEmpty, { database, state });
+  if (knownRootKeyId !== undefined && ifEmpty === "begin anew") {
+    log.warn("--new-installation has no effect: the database holds an installation");
+  }
   // Only who has the folder alone changes the tables: a server that runs is of the version that they have.
   const lock = command !== "serve" && state.pending.length > 0 ? lockFolder(config, command) : undefined;
   try {
@@ -147,6 +148,25 @@ function holderText(holder: LockHolder | undefined): string {
   const { command, pid, host, since, baseUrl } = holder;
   const at = baseUrl === undefined ? "" : `, ${baseUrl}`;
   return `another Keystead (keystead ${command}, process ${pid} on ${host}, since ${since}${at})`;
+}
+
+/** The root key that the database remembers; if there is none, what the database is to become begins. */
+async function rootKeyIdOrBeginning(
+  config: Config,
+  ifEmpty: IfEmpty,
+  { database, state }: OpenedDatabase,
+): Promise<string | undefined> {
+  const known = await readRootKeyId(database, state);
+  if (known !== undefined) return known;
+  try {
+    beginInstallation(config, ifEmpty, new Date());
+    return undefined;
+  } catch (error) {
+    // Another server may have made the installation since the first look: it takes its marker away after its commit.
+    const madeMeanwhile = await readRootKeyId(database, await database.schemaState());
+    if (madeMeanwhile === undefined) throw error;
+    return madeMeanwhile;
+  }
 }
 
 async function readRootKeyId({ read }: Database, { isEmpty }: SchemaState): Promise<string | undefined> {

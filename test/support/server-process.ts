@@ -129,7 +129,11 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
 /** Starts a server that is expected to give up with one plain line on stderr and no other word; resolves to that line. */
 export async function refusalOf(options: ServerProcessOptions): Promise<string> {
   const started = spawnServer({ ...options, settings: { KEYSTEAD_LOG_LEVEL: "warn", ...options.settings } });
-  assert.deepEqual(await started.exited, { code: 1, signal: null }, started.stdout() + started.stderr());
+  const served = serving(started).then(
+    (baseUrl) => assert.fail(`it serves ${baseUrl}`),
+    () => started.exited,
+  );
+  assert.deepEqual(await served, { code: 1, signal: null });
   assert.match(started.stderr(), /^keystead: [^\n]+\n$/, "one plain line");
   assert.equal(started.stdout(), "");
   return started.stderr();

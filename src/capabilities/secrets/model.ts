@@ -13,6 +13,7 @@ import {
   MAX_SECRET_PROPERTY_LENGTH,
   MAX_SECRETS_PER_REQUEST,
 } from "../../kernel/limits.ts";
+import { MissingFactError } from "../../policy/errors.ts";
 import type { SecretFacts } from "../../policy/facts.ts";
 import type { HpkeMessage } from "../../signer/protocol.ts";
 
@@ -125,13 +126,22 @@ function refuseRepeated(secrets: readonly ImportedParams[], field: "name" | "tar
 
 /**
  * What policies see of the secrets of a request. Several have no one set of properties: a policy that asks for them ends in an
- * error and allows nothing, so that each is asked for by itself.
+ * error, by which it allows nothing and denies, so that each is asked for by itself. `asked` counts those that are not known too:
+ * what is left of a request for several must not pass for a request for one.
  */
-export function factsOfSecrets(secrets: readonly { staticProperties: readonly StaticProperty[] }[]): {
-  secret?: SecretFacts;
-} {
+export function factsOfSecrets(
+  secrets: readonly { staticProperties: readonly StaticProperty[] }[],
+  asked = secrets.length,
+): { secret?: SecretFacts } {
+  if (asked > 1) {
+    return {
+      get secret(): never {
+        throw new MissingFactError("the request is about several secrets; send one for each");
+      },
+    };
+  }
   const [secret] = secrets;
-  if (!secret || secrets.length > 1) return {};
+  if (!secret) return {};
   const entries = secret.staticProperties.map(({ key, value }): [string, string] => [key, value]);
   return { secret: { static_properties: Object.fromEntries(entries) } };
 }

@@ -2,6 +2,7 @@ import { parseAuthorization } from "../../chains/evm/authorization.ts";
 import { parseTypedData, standardDomain, type TypedData } from "../../chains/evm/typed-data.ts";
 import type { PolicyFactsContext } from "../../engine/declare.ts";
 import type { PolicyFacts } from "../../engine/operations.ts";
+import { MissingFactError } from "../../policy/errors.ts";
 import type { Eip712Facts } from "../../policy/facts.ts";
 import type { RawSigning } from "./sign.ts";
 import { signingKeyFacts } from "./store.ts";
@@ -17,8 +18,8 @@ export async function signingFacts(
 
 function ethereumFacts({ payloads, encoding, fieldOf }: RawSigning): PolicyFacts["eth"] {
   const [payload] = payloads;
-  // Several payloads have no one meaning; a policy that asks for it ends in an error and allows nothing.
-  if (payload === undefined || payloads.length > 1) return undefined;
+  if (payload === undefined) return undefined;
+  if (payloads.length > 1) return meaningOfSeveral(encoding);
   if (encoding === "PAYLOAD_ENCODING_EIP712") return { eip_712: typedDataFacts(parseTypedData(payload, fieldOf(0))) };
   if (encoding === "PAYLOAD_ENCODING_EIP7702_AUTHORIZATION") {
     const { address, chainId, nonce } = parseAuthorization(payload, fieldOf(0));
@@ -26,6 +27,27 @@ function ethereumFacts({ payloads, encoding, fieldOf }: RawSigning): PolicyFacts
   }
   return undefined;
 }
+
+/** Several payloads have no one meaning. A policy that asks for it ends in an error: it allows nothing, and denies. */
+function meaningOfSeveral(encoding: RawSigning["encoding"]): PolicyFacts["eth"] {
+  if (encoding === "PAYLOAD_ENCODING_EIP712") {
+    return {
+      get eip_712(): never {
+        throw new MissingFactError(SEVERAL_PAYLOADS);
+      },
+    };
+  }
+  if (encoding === "PAYLOAD_ENCODING_EIP7702_AUTHORIZATION") {
+    return {
+      get eip_7702_authorization(): never {
+        throw new MissingFactError(SEVERAL_PAYLOADS);
+      },
+    };
+  }
+  return undefined;
+}
+
+const SEVERAL_PAYLOADS = "the request has several payloads; have them signed one by one";
 
 /** A member of the message is what the payload declares it to be, as the contract must declare it too for the hash to be the same. */
 function typedDataFacts(data: TypedData): Eip712Facts {

@@ -2,6 +2,7 @@ import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { SomeIds, Strict } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
+import { MissingFactError } from "../../policy/errors.ts";
 import { requireWallet, walletFacts } from "./store.ts";
 
 export const deleteWallets = activity({
@@ -12,8 +13,15 @@ export const deleteWallets = activity({
   subject: () => ({ governedBy: "policies", resource: "WALLET", action: "DELETE" }),
   async policyFacts({ intent: { walletIds }, read, organization }) {
     const wallets = await walletFacts(read, organization.id, walletIds);
-    const [wallet] = wallets;
-    return { wallets, ...(wallet && walletIds.length === 1 ? { wallet } : {}) };
+    if (walletIds.length === 1) return { wallets, ...(wallets[0] ? { wallet: wallets[0] } : {}) };
+    return {
+      wallets,
+      get wallet(): never {
+        throw new MissingFactError(
+          "the request is about several wallets; delete them one by one, or ask for `wallets`",
+        );
+      },
+    };
   },
   async run({ intent: { walletIds, deleteWithoutExport = false }, tx, organization }) {
     for (const id of walletIds) {
