@@ -98,4 +98,7 @@ function organizationLookup({ read }: Database): () => Promise<Readiness["organi
 /** The same with what is known of the nodes of chains, which changes nothing of the status. */
 export const withChains =
   (readiness: () => Promise<Readiness>, evm: { health(): NonNullable<Readiness["chains"]> }) =>
-  async (): Promise<Readiness> => ({ ...(await readiness()), chains: evm.health() });
+  async (): Promise<Readiness> => {
+    const chains = evm.health();
+    return { ...(await readiness()), ...(Object.keys(chains).length > 0 ? { chains } : {}) };
+  };

@@ -10,7 +10,7 @@ import { createTestDatabase } from "../support/postgres.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
 import { newSender, type SignedTransfer } from "../support/sender.ts";
-import { engines, type TestEngine, testPostgresUrl } from "../support/server.ts";
+import { type TestEngine, testPostgresUrl } from "../support/server.ts";
 import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { until } from "../support/until.ts";
 
@@ -26,7 +26,9 @@ const SEND = "eth_sendRawTransaction";
 const LOOK = "eth_getTransactionByHash";
 const TIMEOUT_MS = 200_000;
 
-for (const engine of engines) {
+// A server holds on to a SQLite database for itself and gives a lock from outside up after seconds, so its commits cannot be held
+// between two steps; what is killed here is the same code on either database.
+for (const engine of ["postgres"] as const) {
   describe(`an effect whose server is killed (${engine})`, () => {
     const node = testNode();
     const dataDir = temporaryFolder();

@@ -51,7 +51,7 @@ export async function evaluateCondition(
 ): Promise<boolean | PolicyError> {
   const program = expressions.program(condition, "condition", new Budget(MAX_REQUEST_STEPS));
   if (program instanceof PolicyError) return program;
-  const facts: ConditionFacts = { activity: activityFacts(type, subject, intent), ...(await policyFacts(read)) };
+  const facts = conditionFacts(activityFacts(type, subject, intent), await policyFacts(read));
   try {
     return program.evaluate(facts, new Budget(MAX_REQUEST_STEPS));
   } catch (error) {
@@ -83,7 +83,7 @@ export async function decideOn(
   question: PolicyQuestion,
 ): Promise<PolicyDecision> {
   const approvals = await approvalsOf(read, question);
-  const facts: ConditionFacts = { activity: question.activity, ...(await question.facts(read)) };
+  const facts = conditionFacts(question.activity, await question.facts(read));
   const base = { policies, facts, nowMs: question.now, submitterId: question.submitterId, approvals };
   // The other users matter only where approvals are missing; most decisions never look at them.
   let askedForVoters = false;
@@ -99,6 +99,10 @@ export async function decideOn(
   const complete = { ...base, voters: await loadVoters(read, question.organizationId) };
   return { ...decide(complete, expressions, new Budget(MAX_REQUEST_STEPS), memory), request: complete };
 }
+
+/** The facts of both, without looking at any: one that cannot be told throws when it is asked for. */
+const conditionFacts = (activity: ActivityFacts, facts: PolicyFacts): ConditionFacts =>
+  Object.defineProperties({ activity }, Object.getOwnPropertyDescriptors(facts)) as ConditionFacts;
 
 /** Why each policy did not allow it, in sentences. */
 export function explain({ evaluations, request }: PolicyDecision): { policyId: string; text: string }[] {
