@@ -254,11 +254,11 @@ export const examples: Record<string, Example> = {
   }),
 
   // mfa
-  create_mfa_policy: async ({ user }) => ({ userId: user.userId, ...mfaPolicy }),
+  create_mfa_policy: async (world) => ({ userId: world.user.userId, ...(await newMfaPolicy(world)) }),
   update_mfa_policy: async (world) => ({
     userId: world.user.userId,
     mfaPolicyId: await storedMfaPolicy(world),
-    ...mfaPolicy,
+    ...(await newMfaPolicy(world)),
     mfaPolicyName: "Changed",
   }),
   delete_mfa_policy: async (world) => ({
@@ -612,23 +612,28 @@ const newPolicy = (): object => ({
   time: "CronSpan('0 9 * * 1-5', '8h', 'Europe/Berlin')",
 });
 
-const mfaPolicy = {
-  mfaPolicyName: "Second factor",
-  condition: "activity.action == 'SIGN'",
-  requiredAuthenticationMethods: [
-    {
-      any: [
-        { type: "AUTHENTICATION_TYPE_SESSION", id: "00000000-0000-0000-0000-000000000000" },
-        { type: "AUTHENTICATION_TYPE_API_KEY" },
-      ],
-    },
-  ],
-  order: 1,
-  notes: "for signing",
-};
+/** Of the world's user, whose one API key it names. */
+async function newMfaPolicy({ root, user: { userId } }: World): Promise<object> {
+  const { apiKeys } = (await root.client.query("get_api_keys", { userId })).body;
+  return {
+    mfaPolicyName: "Second factor",
+    condition: "activity.action == 'SIGN'",
+    requiredAuthenticationMethods: [
+      {
+        any: [
+          { type: "AUTHENTICATION_TYPE_SESSION", id: "00000000-0000-0000-0000-000000000000" },
+          { type: "AUTHENTICATION_TYPE_API_KEY", id: apiKeys[0].apiKeyId },
+        ],
+      },
+    ],
+    order: 1,
+    notes: "for signing",
+  };
+}
 
-async function storedMfaPolicy({ root, user }: World): Promise<string> {
-  return (await root.client.result("create_mfa_policy", { userId: user.userId, ...mfaPolicy })).mfaPolicyId;
+async function storedMfaPolicy(world: World): Promise<string> {
+  const policy = { userId: world.user.userId, ...(await newMfaPolicy(world)) };
+  return (await world.root.client.result("create_mfa_policy", policy)).mfaPolicyId;
 }
 
 const newSessionProfile = (): object => ({
