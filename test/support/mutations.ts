@@ -303,6 +303,13 @@ function wrongIds({ body, foreignBody }: Subject, { path, value }: Field): Mutat
       { ...refusal(body, path, value.toUpperCase(), "organizationId in capitals"), names: "malformed organization ID" },
     ];
   }
+  // A method that MFA asks for is named by its type and this; which part is wrong, the field tells.
+  if (name.startsWith("parameters.requiredAuthenticationMethods.")) {
+    return [
+      refusal(body, path, newId(), `${name} of nobody`),
+      ...(foreign === value ? [] : [refusal(body, path, foreign, `${name} of another organization`)]),
+    ];
+  }
   const unknown = isId ? newId() : `sha256:${"0".repeat(64)}`;
   // What signs may be named in several ways, and a fingerprint says nothing; the error repeats neither.
   const isRepeated = isId && !/^parameters\.(signWith|privateKeyId)$/.test(name);
