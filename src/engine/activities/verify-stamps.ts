@@ -2,6 +2,7 @@ import { decodeApiKeyStamp, verifyApiKeyStamp } from "../../crypto/stamps.ts";
 import { verifyRecordedAssertion } from "../../crypto/webauthn-assertion.ts";
 import { KeysteadError } from "../../kernel/errors.ts";
 import type { Reader } from "../../storage/engine.ts";
+import { storedMessage } from "./bodies.ts";
 import { type ActivityRecord, findAuthentications, findVotes } from "./records.ts";
 
 /** The stamps of a stored activity, verified again with the keys that are recorded beside them: nothing else is asked. */
@@ -36,6 +37,7 @@ export async function verifyStamps(read: Reader, activity: ActivityRecord): Prom
       of: "further proof" as const,
       userId: row.user_id,
       publicKey: row.public_key,
+      message: storedMessage(activity.body, row.message),
     })),
   ];
   return Promise.all(stamps.map(verified));

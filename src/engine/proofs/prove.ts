@@ -11,6 +11,7 @@ import type { Signer } from "../../signer/client.ts";
 import type { AddressReference, PolicyOutcome, SignedPayload } from "../../signer/protocol.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Reader } from "../../storage/engine.ts";
+import { storedMessage } from "../activities/bodies.ts";
 import { type ActivityRecord, findAuthentications, findVotes, isLive, type VoteRecord } from "../activities/records.ts";
 import type { DecisionFacts, PolicyEvaluation } from "../decisions/facts.ts";
 import { policiesForProof } from "../decisions/policies.ts";
@@ -176,7 +177,7 @@ async function storedStamps(read: Reader, record: ActivityRecord, now: number): 
       userId,
       publicKey,
       scheme,
-      message,
+      message: storedMessage(record.body, message),
       signature,
     })),
   ];
