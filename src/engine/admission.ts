@@ -11,10 +11,12 @@ import {
   MAX_READ_BYTES_OF_ONE_ORGANIZATION,
   MAX_REQUESTS_OF_ONE_ORGANIZATION,
   RATE_BURST_SECONDS,
+  SMALL_MESSAGE_BYTES,
 } from "../kernel/limits.ts";
 import { Places } from "../kernel/places.ts";
 import { type RecentlyUsed, recentlyUsed } from "../kernel/recently-used.ts";
 import { TokenBuckets } from "../kernel/token-buckets.ts";
+import { turn } from "../kernel/turns.ts";
 import type { Principal } from "./identity/authenticate.ts";
 
 /** Requests a second; 0 is any number. */
@@ -103,8 +105,11 @@ export class Admission {
   }
 
   /** Waits until there is room for what a request of the organization is about to read, and resolves to what gives it back. */
-  reading(organizationId: string, bytes: number): Promise<() => void> {
-    return this.#reading.enter(organizationId, bytes);
+  async reading(organizationId: string, bytes: number): Promise<() => void> {
+    const leave = await this.#reading.enter(organizationId, bytes);
+    // Large answers would otherwise follow on one another without a pause, and nobody else's request be looked at.
+    if (bytes > SMALL_MESSAGE_BYTES) await turn();
+    return leave;
   }
 }
 

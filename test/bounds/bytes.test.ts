@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { describe, it } from "node:test";
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { after, before, describe, it } from "node:test";
+import { findActivity } from "../../src/engine/activities/records.ts";
+import { verifyStamps } from "../../src/engine/activities/verify-stamps.ts";
 import { Admission } from "../../src/engine/admission.ts";
 import {
   DENIALS_OF_ONE_ORGANIZATION,
@@ -11,10 +15,18 @@ import {
   MAX_VOTE_BODY_BYTES,
 } from "../../src/kernel/limits.ts";
 import { addUser, type Client, type Json } from "../support/client.ts";
-import { onEachEngine, type TestServer } from "../support/server.ts";
+import { createTestDatabase } from "../support/postgres.ts";
+import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { residentBytes } from "../support/resident-bytes.ts";
+import { engines, onEachEngine, startTestServer, type TestServer, testPostgresUrl } from "../support/server.ts";
+import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
+import { webhooksOf } from "../support/webhooks.ts";
 import { createWorld } from "../support/world.ts";
 
 /** What requests leave behind in the database, and what one answer may hold. */
+
+/** Room for what is read at once, what is being sent, and what a collector leaves lying for a while. */
+const MAX_GROWTH_BYTES = 200 * 1024 * 1024;
 
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
@@ -64,6 +76,64 @@ onEachEngine("what a body takes", (server) => {
     const answer = await root.client.submit("approve_activity", { fingerprint: `sha256:${large}` });
     assert.equal(answer.status, 413);
     assert.match(answer.body.message, /larger than 4096 bytes/);
+  });
+
+  it("is shown with each vote, so a large one is approved by its fingerprint once a few have sent it", async () => {
+    const { root } = await createWorld(server());
+    const [second, third] = [await addUser(root.client), await addUser(root.client)];
+    const userIds = [root.userId, second.userId, third.userId];
+    await root.client.result("update_root_quorum", { threshold: 3, userIds });
+    const body = renamed(root.client, "Agreed", 3_900_000);
+    const asked = (await root.client.post(RENAME, body)).body.activity;
+    for (const { client } of [second, third]) assert.equal((await client.post(RENAME, body)).status, 200);
+    const large = renamed(root.client, "Agreed", 3_900_000).replaceAll("é", "ab");
+    const { fingerprint } = (await root.client.post(RENAME, large)).body.activity;
+    assert.equal((await second.client.post(RENAME, large)).status, 200);
+    const refused = await third.client.post(RENAME, large);
+    assert.equal(refused.status, 413);
+    assert.match(refused.body.message, /more than 8388608 characters; approve it by its fingerprint/);
+    const { activity } = (await third.client.submit("approve_activity", { fingerprint })).body;
+    assert.equal(activity.status, "ACTIVITY_STATUS_COMPLETED");
+    for (const id of [asked.id, activity.id]) {
+      const { read } = server().opened.database;
+      const stored = await findActivity(read, root.client.organizationId, id);
+      assert.ok(stored);
+      const stamps = await verifyStamps(read, stored);
+      assert.deepEqual(
+        stamps.map(({ verdict }) => verdict),
+        ["valid", "valid", "valid"],
+        "each stamp verifies with the body that is stored once",
+      );
+    }
+  });
+
+  it("that was denied cannot be judged again by the part that is kept", async () => {
+    const { root, user } = await createWorld(server());
+    const wallet = await root.client.result("create_wallet", { walletName: "w", accounts: [account(0)] });
+    const sent = user.client.submitBody("sign_raw_payload", {
+      signWith: wallet.addresses[0],
+      payload: "ab".repeat(60_000),
+      encoding: "PAYLOAD_ENCODING_HEXADECIMAL",
+      hashFunction: "HASH_FUNCTION_KECCAK256",
+    });
+    const path = "/public/v1/submit/sign_raw_payload";
+    const denied = await user.client.post(path, sent);
+    assert.equal(denied.status, 403, JSON.stringify(denied.body));
+    const again = await user.client.post(path, sent);
+    assert.deepEqual([again.status, again.body], [403, denied.body]);
+    const filterByStatus = ["ACTIVITY_STATUS_REJECTED"];
+    const { activities } = await root.client.read("list_activities", { filterByStatus });
+    const { id: activityId, fingerprint } = activities[0];
+    const late = await root.client.submit("approve_activity", { fingerprint });
+    assert.equal(late.status, 400, JSON.stringify(late.body));
+    assert.match(late.body.message, /REJECTED/);
+    const { activity } = await root.client.read("get_activity", { activityId });
+    assert.deepEqual(activity, activities[0]);
+    const { read } = server().opened.database;
+    const stored = await findActivity(read, root.client.organizationId, activityId);
+    assert.ok(stored);
+    const [stamp] = await verifyStamps(read, stored);
+    assert.deepEqual([stamp?.verdict, stamp?.reason], ["notVerifiable", "denied, and too large to be kept whole"]);
   });
 
   it("that was denied is bounded, whatever it holds, and its fingerprint is that of the whole", async () => {
@@ -161,6 +231,84 @@ async function everything(
     assert.ok(ids.length > 0);
     cursor = direction === "before" ? ids.at(-1) : ids[0];
   }
+}
+
+for (const engine of engines) {
+  describe(`a webhook's event (${engine})`, () => {
+    let server: TestServer;
+    let receiver: Receiver;
+    before(async () => {
+      server = await startTestServer(engine, { settings: { KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true" } });
+      receiver = await startReceiver();
+    });
+    after(async () => {
+      await server.close();
+      await receiver.close();
+    });
+
+    it("has the body that is stored with its activity, each time it is sent", async () => {
+      const { root } = server;
+      const hooks = webhooksOf(root);
+      const endpointId = await hooks.create(receiver.url);
+      const body = renamed(root, "Told", 500_000);
+      const { activity } = (await root.post(RENAME, body)).body;
+      const isDelivered = ({ status }: Json) => status === "DELIVERED";
+      const { deliveryId } = await hooks.newest(endpointId, isDelivered);
+      await hooks.rename("Another");
+      await hooks.result("redeliver_webhook", { deliveryId });
+      await receiver.waitFor(3);
+      const told = receiver.received.filter(({ body }) => JSON.parse(body).id === activity.id);
+      assert.equal(told.length, 2);
+      assert.equal(told[0]?.body, told[1]?.body);
+      const event = JSON.parse(told[0]?.body ?? "");
+      assert.deepEqual(event.intent, { updateOrganizationNameIntent: { organizationName: "Told" } });
+      assert.equal(event.votes[0].message, body);
+      const rows = await server.opened.database.read.selectFrom("webhook_events").select("body").execute();
+      assert.ok(bytesOf(rows) < 50_000, `${bytesOf(rows)} bytes of events`);
+    });
+  });
+}
+
+for (const engine of engines) {
+  describe(`large activities that many ask for at once (${engine})`, () => {
+    let server: ServerProcess;
+    before(async () => {
+      const options = engine === "postgres" ? { databaseUrl: await createTestDatabase(testPostgresUrl()) } : {};
+      server = await startServerProcess({ dataDir: temporaryFolder(), ...options });
+    });
+    after(() => server.end("SIGKILL"));
+
+    it("are read a few at a time, in bounded memory, while others are served", { timeout: 200_000 }, async () => {
+      const { root } = server;
+      const ids: string[] = [];
+      for (const name of ["One", "Two", "Three"]) {
+        ids.push((await root.post(RENAME, renamed(root, name, 3_900_000))).body.activity.id);
+      }
+      const early = residentBytes(server.pid);
+      let most = early;
+      const sampling = setInterval(() => {
+        most = Math.max(most, residentBytes(server.pid));
+      }, 50);
+      const asked = Array.from({ length: 60 }, (_, index) => {
+        const body = JSON.stringify({ organizationId: root.organizationId, activityId: ids[index % ids.length] });
+        return statusOf(`127.0.0.${2 + index}`, root, "/public/v1/query/get_activity", body);
+      });
+      for (let times = 0; times < 10; times++) assert.equal((await root.query("whoami")).status, 200);
+      const statuses = new Set(await Promise.all(asked));
+      clearInterval(sampling);
+      assert.deepEqual([...statuses], [200]);
+      assert.ok(most - early < MAX_GROWTH_BYTES, `memory grew by ${most - early} bytes`);
+    });
+  });
+}
+
+/** Takes the answer without keeping it: what is measured is the server. */
+async function statusOf(localAddress: string, client: Client, path: string, body: string): Promise<number | undefined> {
+  const headers = { "content-type": "application/json", "x-stamp": client.stamp(body) };
+  const sent = request(new URL(path, client.baseUrl), { method: "POST", localAddress, agent: false, headers });
+  const [response] = (await once(sent.end(body), "response")) as [IncomingMessage];
+  await once(response.resume(), "end");
+  return response.statusCode;
 }
 
 describe("denials that are stored", () => {
