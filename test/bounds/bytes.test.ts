@@ -6,12 +6,14 @@ import { after, before, describe, it } from "node:test";
 import { findActivity } from "../../src/engine/activities/records.ts";
 import { verifyStamps } from "../../src/engine/activities/verify-stamps.ts";
 import { Admission } from "../../src/engine/admission.ts";
+import { newId } from "../../src/kernel/ids.ts";
 import {
   DENIALS_OF_ONE_ORGANIZATION,
   DENIALS_OF_ONE_USER,
   MAX_DENIED_BODY_BYTES,
   MAX_DENIED_MESSAGE_LENGTH,
   MAX_PAGE_BYTES,
+  MAX_SHOWN_ATTEMPTS,
   MAX_VOTE_BODY_BYTES,
 } from "../../src/kernel/limits.ts";
 import { addUser, type Client, type Json } from "../support/client.ts";
@@ -266,6 +268,35 @@ for (const engine of engines) {
       const rows = await server.opened.database.read.selectFrom("webhook_events").select("body").execute();
       assert.ok(bytesOf(rows) < 50_000, `${bytesOf(rows)} bytes of events`);
     });
+
+    it("is listed with its last attempts, however often it was tried", async () => {
+      const { root } = server;
+      const hooks = webhooksOf(root);
+      const endpointId = await hooks.create(receiver.url);
+      await hooks.rename("Tried");
+      const { deliveryId } = await hooks.newest(endpointId, ({ status }) => status === "DELIVERED");
+      const { organizationId } = root;
+      const count = 2 * MAX_SHOWN_ATTEMPTS;
+      const later = Array.from({ length: count - 1 }, (_, index) => ({
+        organization_id: organizationId,
+        delivery_id: deliveryId,
+        number: index + 2,
+        started_at: index,
+        duration_ms: index + 2,
+        status_code: 500,
+        error: null,
+      }));
+      await server.opened.database.transact(organizationId, async (tx) => {
+        await tx.insertInto("webhook_attempts").values(later).execute();
+        const deliveries = tx.updateTable("webhook_deliveries").set({ attempts: count });
+        await deliveries.where("organization_id", "=", organizationId).where("id", "=", deliveryId).execute();
+      });
+      const [delivery] = await hooks.list(endpointId, 1);
+      assert.deepEqual(
+        delivery.attempts.map(({ durationMs }: Json) => durationMs),
+        later.slice(-MAX_SHOWN_ATTEMPTS).map(({ number }) => number),
+      );
+    });
   });
 }
 
@@ -273,7 +304,10 @@ for (const engine of engines) {
   describe(`large activities that many ask for at once (${engine})`, () => {
     let server: ServerProcess;
     before(async () => {
-      const options = engine === "postgres" ? { databaseUrl: await createTestDatabase(testPostgresUrl()) } : {};
+      const options =
+        engine === "postgres"
+          ? { databaseUrl: await createTestDatabase(testPostgresUrl(), `bytes_${newId().replaceAll("-", "")}`) }
+          : {};
       server = await startServerProcess({ dataDir: temporaryFolder(), ...options });
     });
     after(() => server.end("SIGKILL"));
