@@ -54,7 +54,7 @@ async function findReceivers(
   facts: EventFacts,
 ): Promise<EventReceiver[]> {
   // An organization without a parent asks for itself twice, which costs nothing more.
-  const rows = await selectListeners[tx.engine](tx, {
+  const rows = await selectListeners[tx.kind](tx, {
     organizationId,
     parentId: parentId ?? organizationId,
     eventType,
