@@ -66,6 +66,8 @@ export type RunContext<Intent, Prepared, Plan = undefined, Needs extends Service
   tx: Transactor;
   organization: Organization;
   activityId: string;
+  /** The identifier of what comes into being at a place of the request, such as `apiKeys.0`. */
+  id: (place: string) => string;
   /** Whose request or vote has it carried out. */
   actor: Actor;
   /** The user who asked first. */

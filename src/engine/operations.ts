@@ -127,6 +127,7 @@ export interface AnsweringContext {
 export interface RunningContext extends ActivityContext {
   tx: Transactor;
   activityId: string;
+  id: (place: string) => string;
   /** Whose request or vote has it carried out. */
   actor: Actor;
   /** The user who asked first. */

@@ -125,7 +125,7 @@ async function carryOut(
   const shared = { intent, plan, prepared, organization, submitterId: submitter.userId, now };
   const { carryOut } = operation;
   if (carryOut.by === "run") {
-    return carryOut.run({ ...servicesFor(services, operation.needs), ...shared, tx, activityId, actor });
+    return carryOut.run({ ...servicesFor(services, operation.needs), ...shared, tx, activityId, id, actor });
   }
   const { changes, result } = await onAuthority(tx, organization.id, (view) => {
     const changes = carryOut.change({ ...shared, view, id });
