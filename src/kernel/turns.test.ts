@@ -67,3 +67,13 @@ it("an error ends the work and nobody else's", async () => {
   assert.deepEqual(await mapInTurns([1], (item) => item), [1]);
   assert.deepEqual(await mapInTurns([], (item) => item), []);
 });
+
+it("lanes have their turns one after the other, however many wait in one of them", async () => {
+  const given: string[] = [];
+  const ask = async (lane: string) => {
+    await turn(lane);
+    given.push(lane);
+  };
+  await Promise.all([...Array.from({ length: 5 }, () => ask("a")), ask("b"), ask("c"), ask("b")]);
+  assert.deepEqual(given, ["a", "b", "c", "a", "b", "a", "a", "a"]);
+});
