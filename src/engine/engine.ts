@@ -1,11 +1,13 @@
 import type { Clock } from "../kernel/clock.ts";
-import { fail } from "../kernel/errors.ts";
+import { fail, KeysteadError } from "../kernel/errors.ts";
+import { OutOfBudget } from "../policy/budget.ts";
 import type { Signer } from "../signer/client.ts";
 import type { Database } from "../storage/database.ts";
 import { type ActivityObserver, identifiers } from "./activities/ballot.ts";
 import { castVote, submit } from "./activities/submit.ts";
 import type { ActivityView } from "./activities/view.ts";
 import type { Admission } from "./admission.ts";
+import { RequestBudget } from "./decisions/budget.ts";
 import { claimedOrganizationId, parseBody, parseSubmission, parseVote } from "./envelope.ts";
 import {
   authenticate,
@@ -73,6 +75,8 @@ export function createEngine(options: EngineOptions): Engine {
       const leave = await admission.enter(known.principal, body.length);
       try {
         return await handle(operation, known, isWanted);
+      } catch (error) {
+        throw tooCostly(error);
       } finally {
         leave();
       }
@@ -105,6 +109,7 @@ export function createEngine(options: EngineOptions): Engine {
   ): Promise<Answer> {
     const parsed = await parseBody(body, organizationId);
     refuseOtherKind(operation, principal);
+    const budget = new RequestBudget(organizationId);
 
     switch (operation.noun) {
       case "query": {
@@ -112,21 +117,21 @@ export function createEngine(options: EngineOptions): Engine {
         const { organization, actor } = principal;
         const { read } = database;
         const given = servicesFor(services, operation.needs);
-        const answer = await operation.run({ ...given, request: parsed, read, organization, actor, now });
+        const answer = await operation.run({ ...given, request: parsed, read, organization, actor, now, budget });
         noteFirstUse(principal, now);
         return answer as Answer;
       }
       case "activity": {
         refuseOtherOrganization(principal);
         const submission = await parseSubmission(operation, parsed, now, servicesFor(services, operation.needs));
-        const ballot = { principal, message: body.toString(), now, id: identifiers(), isWanted };
+        const ballot = { principal, message: body.toString(), now, id: identifiers(), isWanted, budget };
         return { activity: await submit(activities, operation, submission, fingerprintOf(body), ballot) };
       }
       case "vote": {
         refuseOtherOrganization(principal);
         const { fingerprint } = parseVote(operation.type, parsed, now);
         const { selection } = operation;
-        const ballot = { principal, message: body.toString(), now, id: identifiers(), isWanted, selection };
+        const ballot = { principal, message: body.toString(), now, id: identifiers(), isWanted, budget, selection };
         return { activity: await castVote(activities, fingerprint, ballot) };
       }
     }
@@ -134,6 +139,10 @@ export function createEngine(options: EngineOptions): Engine {
 
   return { registry, accept };
 }
+
+/** Whatever took too much work has changed nothing. */
+const tooCostly = (error: unknown): unknown =>
+  error instanceof OutOfBudget ? new KeysteadError("DECISION_TOO_COSTLY", {}, []) : error;
 
 /** A request whose sender is known. */
 interface KnownRequest {

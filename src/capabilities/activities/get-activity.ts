@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { findActivity, findVotes } from "../../engine/activities/records.ts";
 import { AnyActivity } from "../../engine/activities/schema.ts";
+import { electorateOf } from "../../engine/decisions/electorate.ts";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
@@ -18,6 +19,8 @@ export const getActivity = query({
     if (!activity) {
       fail("RESOURCE_NOT_FOUND", { kind: "activity", id: request.activityId, organizationId: organization.id });
     }
-    return { activity: await viewFor(context, activity, await findVotes(read, activity)) };
+    return {
+      activity: await viewFor(context, activity, await findVotes(read, activity), electorateOf(organization.id)),
+    };
   },
 });

@@ -1,9 +1,11 @@
 import { Type } from "typebox";
-import { activityOfRow, activityStatuses, findVotes } from "../../engine/activities/records.ts";
+import { activityStatuses, findActivity, findVotes } from "../../engine/activities/records.ts";
 import { ActivityType, AnyActivity } from "../../engine/activities/schema.ts";
+import { electorateOf } from "../../engine/decisions/electorate.ts";
 import { query } from "../../engine/declare.ts";
 import { Id, List, OneOf, Pagination } from "../../engine/fields.ts";
 import { newestFirst, pageOf } from "../../engine/paging.ts";
+import { mapInTurns } from "../../kernel/turns.ts";
 import { viewFor } from "./view.ts";
 
 export const listActivities = query({
@@ -23,7 +25,7 @@ export const listActivities = query({
     const page = pageOf(request.paginationOptions);
     const rows = await read
       .selectFrom("activities")
-      .selectAll()
+      .select("id")
       .where("organization_id", "=", organization.id)
       .$if(filterByStatus.length > 0, (rows) => rows.where("status", "in", filterByStatus))
       .$if(filterByType.length > 0, (rows) => rows.where("type", "in", filterByType))
@@ -32,11 +34,16 @@ export const listActivities = query({
       .orderBy("id", page.after === undefined ? "desc" : "asc")
       .limit(page.limit)
       .execute();
-    const activities = newestFirst(rows, page).map(activityOfRow);
-    return {
-      activities: await Promise.all(
-        activities.map(async (activity) => viewFor(context, activity, await findVotes(read, activity))),
-      ),
-    };
+    const electorate = electorateOf(organization.id);
+    // One after the other, as each may be long: others have their turn in between.
+    const activities = await mapInTurns(
+      newestFirst(rows, page),
+      async ({ id }) => {
+        const activity = await findActivity(read, organization.id, id);
+        return activity ? [await viewFor(context, activity, await findVotes(read, activity), electorate)] : [];
+      },
+      organization.id,
+    );
+    return { activities: activities.flat() };
   },
 });
