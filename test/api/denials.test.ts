@@ -115,6 +115,51 @@ onEachEngine("denials", (server) => {
     }
   });
 
+  it("and allowances are warned of when they are made, changed and tried out", async () => {
+    const { root, user } = await createWorld(server());
+    const codesOf = ({ warnings = [] }: Json) => warnings.map(({ code }: Json) => code);
+    const everything = { policyName: "everything", effect: "EFFECT_ALLOW", notes: "" };
+    const allowance = await root.client.result("create_policy", everything);
+    assert.deepEqual(allowance.warnings, [
+      {
+        policyId: allowance.policyId,
+        code: "ALLOWS_EVERYTHING",
+        message:
+          "It allows every user of the organization everything that policies decide on. Name who in the consensus, and what in the condition.",
+      },
+    ]);
+    const narrow = { ...everything, policyName: "narrow", condition: "activity.action == 'SIGN' && wallet.id == 'W'" };
+    assert.deepEqual(Object.keys(await root.client.result("create_policy", narrow)), ["policyId"], "there is no trap");
+
+    const byType = policy("DENY", "activity.type == 'ACTIVITY_TYPE_SIGN_TRANSACTION_V2'", 1);
+    const uncounted = policy("ALLOW", "solana.tx.transfers.all(t, t.to == 'A')", 2);
+    const fee = policy("DENY", "bitcoin.tx.fee > 50000", 3);
+    const made = await root.client.result("create_policies", { policies: [byType, uncounted, fee] });
+    const [, , feeId] = made.policyIds;
+    assert.deepEqual(
+      made.warnings.map(({ policyId, code }: Json) => `${made.policyIds.indexOf(policyId)} ${code}`),
+      ["0 DENIAL_BY_TYPE", "1 SOLANA_TRANSFERS_UNCOUNTED", "2 BITCOIN_FEE_NEEDS_PROOF", "2 DENIAL_NOT_ABOUT"],
+    );
+    assert.match(made.warnings[3].message, /does not deny signing raw payloads, signing typed data, /);
+
+    const version = { type: "ACTIVITY_TYPE_UPDATE_POLICY_V2" };
+    const policyCondition = "activity.action == 'SIGN'";
+    const mended = await root.client.result("update_policy", { policyId: feeId, policyCondition }, version);
+    assert.deepEqual(mended, { policyId: feeId });
+    const worsened = { policyId: feeId, policyEffect: "EFFECT_ALLOW", policyCondition: "true" };
+    assert.deepEqual(codesOf(await root.client.result("update_policy", worsened, version)), ["ALLOWS_EVERYTHING"]);
+
+    const activity = { type: "ACTIVITY_TYPE_DELETE_USERS", parameters: { userIds: [user.userId] } };
+    const simulated = await root.client.read("simulate_policy", { activity, userIds: [user.userId] });
+    assert.equal(simulated.outcome, "ALLOW");
+    assert.deepEqual(codesOf(simulated).sort(), [
+      "ALLOWS_EVERYTHING",
+      "ALLOWS_EVERYTHING",
+      "DENIAL_BY_TYPE",
+      "SOLANA_TRANSFERS_UNCOUNTED",
+    ]);
+  });
+
   it("deny what an activity has and cannot be told: several payloads, secrets or wallets have no one meaning", async () => {
     const { root, user } = await createWorld(server());
     const keys = await keysOf(root.client);
