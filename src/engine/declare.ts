@@ -14,6 +14,7 @@ import type {
   PolicyFacts,
   QueryOperation,
   Subject,
+  TakeRoom,
   VoteOperation,
 } from "./operations.ts";
 import type { AskedSigner, ServiceName, Services } from "./services.ts";
@@ -311,6 +312,7 @@ export type QueryContext<Request, Needs extends ServiceName = never> = Pick<Serv
   now: number;
   /** What may be spent on deciding. */
   budget: RequestBudget;
+  takeRoom: TakeRoom;
 };
 
 export interface QueryDeclaration<Path extends string, Q extends TSchema, R extends TSchema, Needs extends ServiceName>

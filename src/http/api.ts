@@ -31,17 +31,13 @@ function routeOf(operation: Operation, { engine, log, activityTimes, onAnswer }:
     accept(head) {
       const { headers, remoteAddress } = head;
       const stamps = Object.fromEntries(credentialKinds.map(({ header }) => [header, joined(headers[header])]));
-      let organizationId: string | undefined;
-      const onPrincipal = ({ organization, actor }: Principal) => {
-        organizationId = organization.id;
-        head.note({ organizationId, userId: actor.userId });
-      };
+      const onPrincipal = ({ organization, actor }: Principal) =>
+        head.note({ organizationId: organization.id, userId: actor.userId });
       const run = engine.accept(operation, { stamps, remoteAddress, onPrincipal, isWanted: head.isWanted });
       return async (body) => {
         try {
-          const times = activityTimesFor(headers, activityTimes);
-          const answer = await renderAnswer(await run(body), times, organizationId);
-          onAnswer?.(operation, answer.toString());
+          const answer = renderAnswer(await run(body), activityTimesFor(headers, activityTimes));
+          onAnswer?.(operation, answer);
           return { body: answer };
         } catch (error) {
           if (error instanceof KeysteadError && error.code === "IP_NOT_ALLOWED") {

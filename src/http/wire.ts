@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type ActivityTimes, type ActivityView, renderActivity } from "../engine/activities/view.ts";
 import type { Answer } from "../engine/engine.ts";
-import { mapInTurns } from "../kernel/turns.ts";
 
 /**
  * Where the specification and the published SDKs differ on the wire, the rules stand here. Requests meet the others in
@@ -27,25 +26,12 @@ export function activityTimesFor(headers: IncomingHttpHeaders, setting: Activity
   return isSdk ? "object" : "text";
 }
 
-/** The body of an answer: activities in it get their times in the given form. A long list takes turns in the lane. */
-export async function renderAnswer(
-  answer: Answer,
-  times: ActivityTimes,
-  lane: string | undefined,
-): Promise<string | Buffer> {
-  const { activity, activities, ...rest } = answer as { activity?: ActivityView; activities?: ActivityView[] };
+/** The body of an answer: activities in it get their times in the given form. */
+export function renderAnswer(answer: Answer, times: ActivityTimes): string {
+  const { activity, activities } = answer as { activity?: ActivityView; activities?: ActivityView[] };
   if (activity) return JSON.stringify({ ...answer, activity: renderActivity(activity, times) });
-  if (!activities) return JSON.stringify(answer);
-  // Each may be longer than a request: others have their turn in between.
-  const parts = await mapInTurns(
-    activities,
-    (one, index) => Buffer.from(`${index === 0 ? "" : ","}${JSON.stringify(renderActivity(one, times))}`),
-    lane,
-  );
-  const others = JSON.stringify(rest).slice(1, -1);
-  return Buffer.concat([
-    Buffer.from('{"activities":['),
-    ...parts,
-    Buffer.from(`]${others === "" ? "" : `,${others}`}}`),
-  ]);
+  if (activities) {
+    return JSON.stringify({ ...answer, activities: activities.map((one) => renderActivity(one, times)) });
+  }
+  return JSON.stringify(answer);
 }

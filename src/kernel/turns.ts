@@ -58,13 +58,13 @@ export function isHeld(): boolean {
 /** What `map` makes of each item, in their order, in as many turns as it takes. */
 export async function mapInTurns<Item, Result>(
   items: readonly Item[],
-  map: (item: Item, index: number) => Result | Promise<Result>,
+  map: (item: Item) => Result | Promise<Result>,
   lane?: string,
 ): Promise<Result[]> {
   const results: Result[] = [];
-  for (const [index, item] of items.entries()) {
+  for (const item of items) {
     await pause(lane);
-    results.push(await map(item, index));
+    results.push(await map(item));
   }
   return results;
 }

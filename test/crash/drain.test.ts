@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { newId } from "../../src/kernel/ids.ts";
 import { openDatabase } from "../../src/storage/database.ts";
 import { startCrashReceiver } from "../support/crash-receiver.ts";
 import { createTestDatabase } from "../support/postgres.ts";
+import { residentBytes } from "../support/resident-bytes.ts";
 import { engines, testPostgresUrl } from "../support/server.ts";
 import { startServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { until } from "../support/until.ts";
@@ -83,15 +82,4 @@ for (const engine of engines) {
       );
     });
   });
-}
-
-const KIB = 1024;
-
-/** Small Linux images have no `ps`, other systems no /proc. */
-function residentBytes(pid: number): number {
-  if (!existsSync("/proc/self/status")) {
-    return Number(execFileSync("ps", ["-o", "rss=", "-p", String(pid)], { encoding: "utf8" })) * KIB;
-  }
-  const [, kib] = /^VmRSS:\s+([0-9]+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
-  return Number(kib) * KIB;
 }

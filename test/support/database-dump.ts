@@ -21,8 +21,8 @@ const volatileColumns: readonly string[] = ["seniority"];
  * Reads all tables that the database itself names; of what belongs to organizations only the rows of those named, if any
  * are: a database that serves many tests grows.
  */
-export async function dumpDatabase({ engine, read }: Database, organizationIds?: readonly string[]): Promise<Dump> {
-  const tables = await read.all<{ name: string }>({ sql: tableNames[engine], parameters: [] });
+export async function dumpDatabase({ kind, read }: Database, organizationIds?: readonly string[]): Promise<Dump> {
+  const tables = await read.all<{ name: string }>({ sql: tableNames[kind], parameters: [] });
   const dump: Dump = {};
   for (const { name } of tables) {
     if (volatileTables.includes(name)) continue;
@@ -37,14 +37,14 @@ async function rowsOf(read: Reader, table: string, organizationIds?: readonly st
   if (!organizationIds) return read.all({ sql: all, parameters: [] });
   const column = table === "organizations" ? "id" : "organization_id";
   if (!(await hasColumn(read, table, column))) return read.all({ sql: all, parameters: [] });
-  const marks = organizationIds.map((_, index) => (read.engine === "sqlite" ? "?" : `$${index + 1}`)).join(", ");
+  const marks = organizationIds.map((_, index) => (read.kind === "sqlite" ? "?" : `$${index + 1}`)).join(", ");
   return read.all({ sql: `${all} where "${column}" in (${marks})`, parameters: organizationIds });
 }
 
 const knownColumns = new Map<string, readonly string[]>();
 
 async function hasColumn(read: Reader, table: string, column: string): Promise<boolean> {
-  const known = `${read.engine} ${table}`;
+  const known = `${read.kind} ${table}`;
   const columns = knownColumns.get(known) ?? (await columnsOf(read, table));
   knownColumns.set(known, columns);
   return columns.includes(column);
@@ -52,7 +52,7 @@ async function hasColumn(read: Reader, table: string, column: string): Promise<b
 
 async function columnsOf(read: Reader, table: string): Promise<string[]> {
   const sql =
-    read.engine === "sqlite"
+    read.kind === "sqlite"
       ? "select name from pragma_table_info(?)"
       : "select column_name as name from information_schema.columns where table_schema = 'public' and table_name = $1";
   const columns = await read.all<{ name: string }>({ sql, parameters: [table] });

@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { findActivity, findVotes } from "../../engine/activities/records.ts";
 import { AnyActivity } from "../../engine/activities/schema.ts";
+import { sizeOfActivity } from "../../engine/activities/size.ts";
 import { electorateOf } from "../../engine/decisions/electorate.ts";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
@@ -14,13 +15,12 @@ export const getActivity = query({
   request: Type.Object({ organizationId: Id, activityId: Id }),
   response: Type.Object({ activity: AnyActivity }),
   async run(context) {
-    const { request, read, organization } = context;
-    const activity = await findActivity(read, organization.id, request.activityId);
-    if (!activity) {
-      fail("RESOURCE_NOT_FOUND", { kind: "activity", id: request.activityId, organizationId: organization.id });
-    }
-    return {
-      activity: await viewFor(context, activity, await findVotes(read, activity), electorateOf(organization.id)),
-    };
+    const { request, read, organization, takeRoom } = context;
+    const { activityId: id } = request;
+    await takeRoom(await sizeOfActivity(read, organization.id, id));
+    const activity = await findActivity(read, organization.id, id);
+    if (!activity) fail("RESOURCE_NOT_FOUND", { kind: "activity", id, organizationId: organization.id });
+    const votes = await findVotes(read, activity);
+    return { activity: await viewFor(context, activity, votes, electorateOf(organization.id)) };
   },
 });
