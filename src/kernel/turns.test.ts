@@ -68,11 +68,11 @@ it("an error ends the work and nobody else's", async () => {
   assert.deepEqual(await mapInTurns([], (item) => item), []);
 });
 
-it("lanes have their turns one after the other, however many wait in one of them", async () => {
+it("queues have their turns one after the other, however many wait in one of them", async () => {
   const given: string[] = [];
-  const ask = async (lane: string) => {
-    await turn(lane);
-    given.push(lane);
+  const ask = async (queue: string) => {
+    await turn(queue);
+    given.push(queue);
   };
   await Promise.all([...Array.from({ length: 5 }, () => ask("a")), ask("b"), ask("c"), ask("b")]);
   assert.deepEqual(given, ["a", "b", "c", "a", "b", "a", "a", "a"]);

@@ -6,30 +6,30 @@
 /** A piece may take this long before it asks for another turn. */
 export const PIECE_MS = 5;
 
-/** Who waits, by lane; the lane that is next comes first. */
-const lanes = new Map<string, (() => void)[]>();
+/** Who waits, by queue; the queue that is next comes first. */
+const queues = new Map<string, (() => void)[]>();
 
 /**
- * Resolves when it is the caller's turn for one piece. Lanes have their turns one after the other, and in a lane whoever asked
+ * Resolves when it is the caller's turn for one piece. Queues have their turns one after the other, and in a queue whoever asked
  * first: many requests of one organization do not keep those of another waiting.
  */
-export function turn(lane = ""): Promise<void> {
+export function turn(queue = ""): Promise<void> {
   return new Promise((resolve) => {
-    if (lanes.size === 0) setImmediate(giveTurn);
-    const waiting = lanes.get(lane);
+    if (queues.size === 0) setImmediate(giveTurn);
+    const waiting = queues.get(queue);
     if (waiting) waiting.push(resolve);
-    else lanes.set(lane, [resolve]);
+    else queues.set(queue, [resolve]);
   });
 }
 
 function giveTurn(): void {
-  const [next] = lanes;
+  const [next] = queues;
   if (!next) return;
-  const [lane, waiting] = next;
-  lanes.delete(lane);
+  const [queue, waiting] = next;
+  queues.delete(queue);
   waiting.shift()?.();
-  if (waiting.length > 0) lanes.set(lane, waiting);
-  if (lanes.size > 0) setImmediate(giveTurn);
+  if (waiting.length > 0) queues.set(queue, waiting);
+  if (queues.size > 0) setImmediate(giveTurn);
 }
 
 /** When it was first looked at the time in this round of the event loop. */
@@ -39,8 +39,8 @@ let firstLook: number | undefined;
  * To be awaited before each piece of work: takes a turn where the round of the event loop has lasted for as long as a piece may,
  * whoever worked in it.
  */
-export async function pause(lane?: string): Promise<void> {
-  if (isHeld()) await turn(lane);
+export async function pause(queue?: string): Promise<void> {
+  if (isHeld()) await turn(queue);
 }
 
 /** Whether the event loop should go round. The first look in a round begins the time. */
@@ -59,11 +59,11 @@ export function isHeld(): boolean {
 export async function mapInTurns<Item, Result>(
   items: readonly Item[],
   map: (item: Item) => Result | Promise<Result>,
-  lane?: string,
+  queue?: string,
 ): Promise<Result[]> {
   const results: Result[] = [];
   for (const item of items) {
-    await pause(lane);
+    await pause(queue);
     results.push(await map(item));
   }
   return results;

@@ -17,7 +17,7 @@ let leftAtLastTurn = everybody.left;
 
 /**
  * All that a request may spend. What is evaluated at a time is bounded, and in between others have their turn: those of the same
- * organization in one lane with it, those of others beside it.
+ * organization in one queue with it, those of others beside it.
  */
 export class RequestBudget implements DecisionBudget {
   readonly #organizationId: string;
