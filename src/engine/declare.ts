@@ -3,6 +3,7 @@ import type { Change } from "../authority/changes.ts";
 import type { AuthorityView } from "../authority/view.ts";
 import type { AddressReference, SignerVerb } from "../signer/protocol.ts";
 import type { Reader, Transactor } from "../storage/engine.ts";
+import type { DecisionBudget, RequestBudget } from "./decisions/budget.ts";
 import type {
   ActivityOperation,
   ActivityVersion,
@@ -55,6 +56,8 @@ export type PrepareContext<
   submitterId: string;
   /** Milliseconds. */
   now: number;
+  /** What may be spent on evaluating conditions. */
+  budget: RequestBudget;
 };
 
 export type RunContext<Intent, Prepared, Plan = undefined, Needs extends ServiceName = never> = Pick<
@@ -75,6 +78,8 @@ export type RunContext<Intent, Prepared, Plan = undefined, Needs extends Service
   /** Milliseconds; the one time of the whole activity. */
   now: number;
   prepared: Prepared;
+  /** What may be spent on evaluating conditions. */
+  budget: DecisionBudget;
 };
 
 export type PerformContext<Intent, Plan, Needs extends ServiceName = never> = Pick<Services, Needs> & {
@@ -307,6 +312,8 @@ export type QueryContext<Request, Needs extends ServiceName = never> = Pick<Serv
   actor: Actor;
   /** Milliseconds. */
   now: number;
+  /** What may be spent on deciding. */
+  budget: RequestBudget;
   takeRoom: TakeRoom;
 };
 

@@ -1,3 +1,4 @@
+import type { DecisionBudget } from "../../engine/decisions/budget.ts";
 import { canRemoveMfa, canShow } from "../../engine/decisions/mfa.ts";
 import { findRootQuorum } from "../../engine/decisions/root-quorum.ts";
 import { revoke } from "../../engine/identity/revocations.ts";
@@ -29,6 +30,7 @@ export async function deleteCredentials(
   owner: Owner,
   table: keyof typeof deletable,
   ids: readonly string[],
+  budget: DecisionBudget,
 ): Promise<void> {
   const { tx, organizationId, userId, now } = owner;
   const { kind, field } = deletable[table];
@@ -47,7 +49,7 @@ export async function deleteCredentials(
   if (hadLasting && !(await hasLastingCredential(owner))) fail("VALID_CREDENTIAL_MISSING", { user: userId });
   if (!before || before.mfaPolicies.length === 0) return;
   await refuseNamedByMfa(owner, before, ids, field);
-  await refuseShortQuorum(tx, organizationId, userId);
+  await refuseShortQuorum(tx, organizationId, userId, budget);
 }
 
 /** @throws KeysteadError FIELD_INVALID for what an MFA policy of the user names, unless another method does as well */
@@ -60,7 +62,7 @@ async function refuseNamedByMfa(
   const user = await loadUser(tx, organizationId, userId);
   for (const { mfaPolicyId, mfaPolicyName, requiredAuthenticationMethods: groups } of mfaPolicies) {
     const named = groups.filter(({ any }) => any.some(({ id }) => id !== undefined && deleted.includes(id)));
-    if (named.every(({ any }) => user && canShow(user, any))) continue;
+    if (user && canShow(user, named)) continue;
     const reason = `holds what the user's MFA policy ${mfaPolicyName} (${mfaPolicyId}) asks for; change that policy first`;
     fail("FIELD_INVALID", { field, reason });
   }
@@ -103,22 +105,28 @@ export async function findSigners(
   organizationId: string,
   userIds: readonly string[],
   enough: number,
+  budget: DecisionBudget,
 ): Promise<string[]> {
   const lasting = await findLastingHolders(read, organizationId, userIds);
   const signers: string[] = [];
   for (const id of userIds) {
     if (signers.length >= enough) break;
     const user = lasting.has(id) ? await loadUser(read, organizationId, id) : undefined;
-    if (user && (await canRemoveMfa(read, organizationId, user))) signers.push(id);
+    if (user && (await canRemoveMfa(read, organizationId, user, budget))) signers.push(id);
   }
   return signers;
 }
 
 /** @throws KeysteadError QUORUM_USERS_MISSING where a member of the root quorum who cannot sign leaves it without its threshold */
-export async function refuseShortQuorum(read: Reader, organizationId: string, userId: string): Promise<void> {
+export async function refuseShortQuorum(
+  read: Reader,
+  organizationId: string,
+  userId: string,
+  budget: DecisionBudget,
+): Promise<void> {
   const { threshold, userIds } = await findRootQuorum(read, organizationId);
   if (!userIds.includes(userId)) return;
-  const signers = await findSigners(read, organizationId, userIds, threshold);
+  const signers = await findSigners(read, organizationId, userIds, threshold, budget);
   if (signers.length >= threshold || signers.includes(userId)) return;
   const reason = `user ${userId} is in the root quorum, and their MFA policies would ask even for their own removal what the user does not have: a passkey, or an API key without expiry. Give them that first`;
   fail("QUORUM_USERS_MISSING", { reason });
