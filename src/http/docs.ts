@@ -6,11 +6,11 @@ import { type StaticFile, staticFile } from "./static-file.ts";
 import { JSON_CONTENT_TYPE } from "./wire.ts";
 
 /** `/openapi.json`, and `/docs`, which shows it. */
-export function docsRoutes(makeDocument: () => Record<string, unknown>): Route[] {
+export function docsRoutes(makeDocument: () => Promise<Record<string, unknown>>): Route[] {
   // Made when first asked for: the document names the URL of this server, which is known only once it listens; and the page's
   // script is large, and most servers never show it.
-  const document = once(() =>
-    staticFile(Buffer.from(JSON.stringify(makeDocument())), {
+  const document = once(async () =>
+    staticFile(Buffer.from(JSON.stringify(await makeDocument())), {
       "content-type": JSON_CONTENT_TYPE,
       "cache-control": "no-cache",
     }),
