@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { Database } from "../../src/storage/database.ts";
 import type { Reader } from "../../src/storage/engine.ts";
 
@@ -30,6 +31,36 @@ export async function dumpDatabase({ engine, read }: Database, organizationIds?:
     dump[name] = rows.map((row) => JSON.stringify(row, bytesAsHex)).sort();
   }
   return dump;
+}
+
+/**
+ * Dumps the same rows again and again: reads them anew only after something was committed, and otherwise gives the very dump
+ * of before. SQLite tells whether; PostgreSQL is read each time.
+ */
+export function watchDatabase(database: Database, organizationIds?: readonly string[]): () => Promise<Dump> {
+  let last: { version: number; dump: Dump } | undefined;
+  return async () => {
+    const version = await versionOf(database);
+    if (version !== undefined && last?.version === version) return last.dump;
+    const dump = await dumpDatabase(database, organizationIds);
+    last = version === undefined ? undefined : { version, dump };
+    return dump;
+  };
+}
+
+/** Another number after each commit of another connection than the one that reads. */
+async function versionOf({ engine, read }: Database): Promise<number | undefined> {
+  if (engine !== "sqlite") return undefined;
+  const [row] = await read.all<{ data_version: number }>({ sql: "pragma data_version", parameters: [] });
+  return row?.data_version;
+}
+
+/** Holds each table against what it was. */
+export function assertSameDump(before: Dump, after: Dump, about: string, except: readonly string[] = []): void {
+  if (before === after) return;
+  for (const table of Object.keys(before)) {
+    if (!except.includes(table)) assert.deepEqual(after[table], before[table], `${about} changed ${table}`);
+  }
 }
 
 async function rowsOf(read: Reader, table: string, organizationIds?: readonly string[]): Promise<unknown[]> {

@@ -156,7 +156,7 @@ export async function serving({ exited, stdout, stderr }: KeysteadProcess): Prom
     ended = exit;
   });
   const banner = () => /^Keystead \S+ serves (\S+)$/m.exec(stdout())?.[1];
-  await until(() => banner() !== undefined || ended !== undefined, "the server to serve", 60_000);
+  await until(() => banner() !== undefined || ended !== undefined, "the server to serve");
   const baseUrl = banner();
   if (baseUrl === undefined) {
     throw new Error(`the server ended with ${JSON.stringify(ended)}: ${stderr()}${stdout()}`);

@@ -14,7 +14,7 @@ import type { Credentials } from "../../src/main/credentials-file.ts";
 import { type RunningServer, serve } from "../../src/main/serve.ts";
 import { type Chains, chainsOfTests, writeChains } from "./chain.ts";
 import { Client } from "./client.ts";
-import { createTestDatabase } from "./postgres.ts";
+import { createTestDatabase, MIGRATED_DATABASE } from "./postgres.ts";
 
 export const engines = ["sqlite", "postgres"] as const;
 export type TestEngine = (typeof engines)[number];
@@ -79,7 +79,7 @@ export async function startTestServer(engine: TestEngine, options: TestServerOpt
 /** A database that nobody has used; on SQLite a file in the folder. */
 export async function freshDatabaseUrl(engine: TestEngine, dataDir: string): Promise<string> {
   if (engine === "sqlite") return `sqlite:${join(dataDir, "keystead.db")}`;
-  return createTestDatabase(testPostgresUrl(), `test_${newId().replaceAll("-", "")}`);
+  return createTestDatabase(testPostgresUrl(), `test_${newId().replaceAll("-", "")}`, MIGRATED_DATABASE);
 }
 
 /** Where `npm test` started PostgreSQL. */
@@ -95,7 +95,7 @@ function checkAnswer(operation: Operation, body: string): void {
 }
 
 /** The same tests on each engine, with one server for all of them. */
-export function onEachEngine(name: string, tests: (server: () => TestServer) => void): void {
+export function onEachEngine(name: string, tests: (server: () => TestServer, engine: TestEngine) => void): void {
   for (const engine of engines) {
     describe(`${name} (${engine})`, () => {
       let server: TestServer;
@@ -103,7 +103,7 @@ export function onEachEngine(name: string, tests: (server: () => TestServer) => 
         server = await startTestServer(engine);
       });
       after(() => server.close());
-      tests(() => server);
+      tests(() => server, engine);
     });
   }
 }
