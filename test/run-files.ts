@@ -30,9 +30,9 @@ const rankOf = (file: string): number => {
 /** Ends what hangs; a loaded machine may take its time. */
 const HANGS_AFTER_MS = 3_600_000;
 /** One more than the machine works on at once, as some tests wait; each has a server, and those share one PostgreSQL. */
-const concurrency = Math.min(availableParallelism() + 1, 8);
+const concurrency = Math.min(2 * availableParallelism(), 8);
 /** How many files are named at the end with the time they took. */
-const NAMED = 200;
+const NAMED = 12;
 
 /** What begins with a dash is for Node, in the process of each file. */
 const [execArgv, patterns] = [true, false].map((isOption) =>

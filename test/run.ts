@@ -1,4 +1,7 @@
 import { spawn } from "node:child_process";
+import { chmodSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openDatabase } from "../src/storage/database.ts";
 import { startAnvil, TEST_CHAIN_ID } from "./support/anvil.ts";
@@ -11,6 +14,22 @@ import { createTestDatabase, MIGRATED_DATABASE, startPostgres } from "./support/
  */
 const pathOf = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
+const MEMORY = "/dev/shm";
+const ENOUGH_BYTES = 4 * 1024 ** 3;
+
+/** In memory where there is plenty: a commit on SQLite waits for the disk. What a test asks of a kill holds there too. */
+function temporaryParent(): string {
+  try {
+    const { bavail, bsize } = statfsSync(MEMORY);
+    return bavail * bsize > ENOUGH_BYTES ? MEMORY : tmpdir();
+  } catch {
+    return tmpdir();
+  }
+}
+
+const temporary = mkdtempSync(join(temporaryParent(), "keystead-tests-"));
+// PostgreSQL runs under another name where this runs as root.
+chmodSync(temporary, 0o755);
 const [postgres, node] = await Promise.all([startPostgres(), startAnvil({ chainId: TEST_CHAIN_ID })]);
 const migrated = openDatabase({ url: await createTestDatabase(postgres.url, MIGRATED_DATABASE) });
 await migrated.migrate();
@@ -23,10 +42,12 @@ const runner = spawn(process.execPath, [pathOf("run-files.ts"), ...process.argv.
     KEYSTEAD_TEST_POSTGRES_URL: postgres.url,
     KEYSTEAD_TEST_NODE_URL: node.url,
     // Where `keystead` keeps it too (bin/keystead.js): servers that tests start find what tests have compiled.
+    TMPDIR: temporary,
     NODE_COMPILE_CACHE: pathOf("../node_modules/.cache/keystead"),
   },
 });
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => runner.kill(signal));
 const status = await new Promise<number>((resolve) => runner.once("exit", (code) => resolve(code ?? 1)));
 await Promise.all([postgres.stop(), node.stop()]);
+rmSync(temporary, { recursive: true, force: true });
 process.exit(status);

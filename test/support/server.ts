@@ -40,7 +40,7 @@ export interface TestServerOptions {
 /** A whole service in this process: real listener, signer process and database; each answer is held against its schema. */
 export async function startTestServer(engine: TestEngine, options: TestServerOptions = {}): Promise<TestServer> {
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), "keystead-test-"));
-  const databaseUrl = options.databaseUrl ?? (await freshDatabaseUrl(engine, dataDir));
+  const databaseUrl = options.databaseUrl ?? (await freshDatabaseUrl(engine, dataDir, MIGRATED_DATABASE));
   const lines: string[] = [];
   const { chains = chainsOfTests() } = options;
   const config = loadConfig({
@@ -76,10 +76,10 @@ export async function startTestServer(engine: TestEngine, options: TestServerOpt
   };
 }
 
-/** A database that nobody has used; on SQLite a file in the folder. */
-export async function freshDatabaseUrl(engine: TestEngine, dataDir: string): Promise<string> {
+/** A database that nobody has used, without tables; on SQLite a file in the folder. */
+export async function freshDatabaseUrl(engine: TestEngine, dataDir: string, copyOf?: string): Promise<string> {
   if (engine === "sqlite") return `sqlite:${join(dataDir, "keystead.db")}`;
-  return createTestDatabase(testPostgresUrl(), `test_${newId().replaceAll("-", "")}`, MIGRATED_DATABASE);
+  return createTestDatabase(testPostgresUrl(), `test_${newId().replaceAll("-", "")}`, copyOf);
 }
 
 /** Where `npm test` started PostgreSQL. */

@@ -2,21 +2,14 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import fc from "fast-check";
 import type { OnlyFor } from "../../src/engine/operations.ts";
-import { ended } from "../support/chain.ts";
-import type { Json, TestAnswer } from "../support/client.ts";
-import { assertSameDump, type Dump, watchDatabase } from "../support/database-dump.ts";
-import { assertErrorBody, blamedFields } from "../support/error-body.ts";
-import { bodyOf, type ExampleRequest, exampleRequests, kindFor } from "../support/examples.ts";
-import {
-  type FieldSchema,
-  fieldsOf,
-  type Mutation,
-  missingFields,
-  mutationsOf,
-  replaced,
-} from "../support/mutations.ts";
-import { engines, startTestServer, type TestServer } from "../support/server.ts";
-import { createWorld, type World } from "../support/world.ts";
+import { ended } from "./chain.ts";
+import type { Json, TestAnswer } from "./client.ts";
+import { assertSameDump, type Dump, watchDatabase } from "./database-dump.ts";
+import { assertErrorBody, blamedFields } from "./error-body.ts";
+import { bodyOf, type ExampleRequest, exampleRequests, kindFor } from "./examples.ts";
+import { type FieldSchema, fieldsOf, type Mutation, missingFields, mutationsOf, replaced } from "./mutations.ts";
+import { startTestServer, type TestEngine, type TestServer } from "./server.ts";
+import { createWorld, type World } from "./world.ts";
 
 /**
  * Bad input of every kind, for every operation: refused with a 4xx that names what is wrong, and nothing in the database has
@@ -51,8 +44,13 @@ const notGiven: Record<string, string[]> = {
 /** Requests that are sent together, between two looks at the whole database. */
 const GROUP = 20;
 
-for (const engine of engines) {
-  describe(`bad input (${engine})`, () => {
+/**
+ * Declares the tests of one part of all requests.
+ *
+ * @param part counted from 1
+ */
+export function describeBadInput(engine: TestEngine, part = 1, parts = 1): void {
+  describe(`bad input (${engine}, part ${part} of ${parts})`, () => {
     const { every, runs } = plans[engine];
     let server: TestServer;
     let foreign: Record<OnlyFor, World>;
@@ -64,6 +62,7 @@ for (const engine of engines) {
     after(() => server.close());
 
     for (const [index, request] of exampleRequests.entries()) {
+      if (index % parts !== part - 1) continue;
       it(`of ${request.name}`, async () => {
         const target = await createTarget(server, request, foreign[kindFor(request.operation)]);
         assertComplete(target);
