@@ -128,6 +128,11 @@ const table = {
     "activity {activityId} can no longer be voted on: its status is {status}",
     "REQUEST_INVALID",
   ],
+  ACTIVITY_WITHOUT_BODY: [
+    INVALID_ARGUMENT,
+    "activity {activityId} was stored without its body by an older release and cannot be carried out: submit it again",
+    "REQUEST_INVALID",
+  ],
   VALID_CREDENTIAL_MISSING: [INVALID_ARGUMENT, "user missing valid credential: {user}", "REQUEST_INVALID"],
   POLICY_LABEL_TAKEN: [INVALID_ARGUMENT, "policy label must be unique: `{field}` is taken", "REQUEST_INVALID"],
   QUORUM_THRESHOLD_ZERO: [

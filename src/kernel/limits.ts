@@ -228,8 +228,8 @@ export const MAX_SIGNER_WAITING_COST_IN_ALL = 600_000;
 export const MAX_SIGNER_WINDOW_COST = 128;
 /** ... and requests in all. */
 export const MAX_SIGNER_WINDOW = 1000;
-/** Largest frame between server and signer in bytes. */
-export const MAX_SIGNER_FRAME_BYTES = 8 * 1024 * 1024;
+/** Largest frame between server and signer in bytes: a body in JSON twice over, with what it asks to sign. */
+export const MAX_SIGNER_FRAME_BYTES = 16 * 1024 * 1024;
 /** How long a stopping server waits for open requests. */
 export const DRAIN_DEADLINE_MS = 10_000;
 /** How long it waits after that for running jobs. */

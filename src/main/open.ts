@@ -176,12 +176,13 @@ async function readRootKeyId({ read }: Database, { isEmpty }: SchemaState): Prom
 }
 
 async function openSigner(config: Config, log: Logger, knownRootKeyId: string | undefined): Promise<SignerProcess> {
-  const { rootKeyFile, rootKeyPassphrase, seedCache } = config;
+  const { rootKeyFile, rootKeyPassphrase, seedCache, logLevel } = config;
   const started = await SignerProcess.start({
     rootKeyFile,
     passphrase: rootKeyPassphrase,
     mayCreateRootKey: knownRootKeyId === undefined,
     seedCache,
+    recordUses: ["trace", "debug", "info"].includes(logLevel),
     compileCacheDirectory: getCompileCacheDir(),
     log,
   }).catch((error: unknown) => {

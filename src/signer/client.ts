@@ -15,6 +15,7 @@ import { Exchange } from "./exchange.ts";
 import { FairQueue, type Queued } from "./fair-queue.ts";
 import {
   type AnswerFrame,
+  type Occasion,
   type OpenRequest,
   type OpenResponse,
   PROTOCOL_VERSION,
@@ -43,6 +44,8 @@ export interface Signer {
 export interface Asker {
   /** Whose work it is; unless said, that of the organization in the request. */
   organizationId?: string;
+  /** What for; keys of organizations are used for activities alone. */
+  occasion?: Occasion;
   /** Whether anybody still waits for the answer. */
   isWanted?: () => boolean;
 }
@@ -70,6 +73,8 @@ export interface SignerOptions {
   mayCreateRootKey: boolean;
   /** How many secrets of wallets the process keeps open, and how long each; 0 of either keeps none. */
   seedCache: { entries: number; lifetimeMs: number };
+  /** Whether the process tells each use of a key on standard error, one line of JSON for each. */
+  recordUses: boolean;
   /** Where compiled code is kept between starts; none if absent. */
   compileCacheDirectory?: string | undefined;
   log: Logger;
@@ -81,6 +86,7 @@ export class SignerRefused extends Error {}
 /** A request on its way to the signer and back. */
 interface Asked extends Queued {
   request: SignerRequest;
+  occasion: Occasion | undefined;
   isWanted: () => boolean;
   resolve: (response: never) => void;
   reject: (error: unknown) => void;
@@ -90,7 +96,7 @@ const MAIN = join(import.meta.dirname, "process", `main${import.meta.filename.en
 const MIN_RESTART_MS = 100;
 const MAX_RESTART_MS = 10_000;
 /** Whose work it is that no organization asked for. */
-const INSTALLATION = "";
+const NOBODY = "";
 const MAX_RETRY_SECONDS = 30;
 
 /**
@@ -162,9 +168,9 @@ export class SignerProcess implements Signer {
   async ask<R extends Question>(request: R, asker: Asker = {}): Promise<Responses[R["verb"]]> {
     if (this.#state === "sealed") throw new KeysteadError("SIGNER_SEALED", {}, []);
     if (this.#state !== "ready") throw unavailable("it is being restarted");
-    const { organizationId = organizationOf(request), isWanted = () => true } = asker;
+    const { organizationId = organizationOf(request), occasion, isWanted = () => true } = asker;
     return new Promise((resolve, reject) => {
-      const asked = { request, organizationId, cost: costOf(request), isWanted, resolve, reject };
+      const asked = { request, occasion, organizationId, cost: costOf(request, occasion), isWanted, resolve, reject };
       if (this.#queue.add(asked)) this.#sendWhatMay();
       else reject(this.#busyError(organizationId));
     });
@@ -183,7 +189,7 @@ export class SignerProcess implements Signer {
 
   async #open(mayCreate: boolean): Promise<OpenResponse> {
     this.#spawn();
-    const { rootKeyFile, passphrase, seedCache } = this.#options;
+    const { rootKeyFile, passphrase, seedCache, recordUses } = this.#options;
     const opened = await this.#askToOpen({
       verb: "open",
       protocolVersion: PROTOCOL_VERSION,
@@ -191,6 +197,7 @@ export class SignerProcess implements Signer {
       ...(passphrase === undefined ? {} : { passphrase }),
       mayCreate,
       seedCache,
+      recordUses,
     });
     if (opened.state === "open") {
       if (this.#rootKeyId !== undefined && this.#rootKeyId !== opened.rootKeyId) {
@@ -241,7 +248,7 @@ export class SignerProcess implements Signer {
       this.#sendWhatMay();
     };
     try {
-      (this.#exchange as Exchange).send(asked.request, onAnswer);
+      (this.#exchange as Exchange).send(asked.request, onAnswer, asked.occasion);
     } catch (error) {
       this.#queue.returned(asked);
       asked.reject(error);
@@ -310,7 +317,7 @@ export class SignerProcess implements Signer {
 
 function organizationOf(request: SignerRequest): string {
   if ("organizationId" in request) return request.organizationId;
-  return request.verb === "provePolicyOutcome" ? request.policyOutcome.organizationId : INSTALLATION;
+  return request.verb === "provePolicyOutcome" ? request.policyOutcome.organizationId : NOBODY;
 }
 
 const unavailable = (reason: string): KeysteadError => new KeysteadError("SIGNER_UNAVAILABLE", { reason }, []);

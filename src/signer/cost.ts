@@ -1,12 +1,12 @@
-import type { Curve, KeyReference, Scheme, SignerRequest } from "./protocol.ts";
+import type { Curve, KeyReference, Occasion, Scheme, SignerRequest } from "./protocol.ts";
 
 /**
  * What a request costs the signer, in units of one secp256k1 signature: about a tenth of a millisecond. The figures are rough
  * and from measurements, with seeds of wallets open already; they keep a long request from counting like a short one.
  */
-export function costOf(request: SignerRequest): number {
+export function costOf(request: SignerRequest, occasion?: Occasion): number {
   const cost = costs[request.verb] as (request: SignerRequest) => number;
-  return OPENING + cost(request);
+  return OPENING + cost(request) + (occasion === undefined ? 0 : bytes(occasion.body.length));
 }
 
 const UNITS_IN_A_SECOND = 10_000;

@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import { readFrames, writeFrame } from "./frames.ts";
 import { Heartbeat } from "./heartbeat.ts";
-import type { AnswerFrame, RequestFrame, ResponseFrame, SignerRequest } from "./protocol.ts";
+import type { AnswerFrame, Occasion, RequestFrame, ResponseFrame, SignerRequest } from "./protocol.ts";
 
 /** The answer to a request; undefined when the signer was lost before it gave one. */
 export type OnAnswer = (answer: AnswerFrame | undefined) => void;
@@ -28,9 +28,9 @@ export class Exchange {
   }
 
   /** @throws Error for a request over the limit of a frame */
-  send(request: SignerRequest, onAnswer: OnAnswer): void {
+  send(request: SignerRequest, onAnswer: OnAnswer, occasion?: Occasion): void {
     const id = this.#nextId++;
-    this.#write({ id, request });
+    this.#write({ id, request, ...(occasion === undefined ? {} : { occasion }) });
     this.#open.set(id, onAnswer);
     this.#heartbeat.start();
   }

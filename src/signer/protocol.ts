@@ -6,7 +6,7 @@ import type { MnemonicLanguage, MnemonicLength } from "../crypto/mnemonic-langua
  * What the server may ask the signer, as one closed union. Bytes travel as base64. The version is checked when the signer
  * is opened, so that a server never talks to a signer of another release.
  */
-export const PROTOCOL_VERSION = 5;
+export const PROTOCOL_VERSION = 6;
 
 export type { Curve };
 
@@ -16,10 +16,44 @@ export type SignerHash = "none" | "sha256" | "keccak256";
 /** base64 of bytes that only a signer with the root key can open. */
 export type Sealed = string;
 
+/** The owner of the installation's own keys and secrets; no organization can have its form of name. */
+export const INSTALLATION = "service";
+
 /** A key to sign with or to export: one that is stored alone, or derived from a wallet's seed. */
-export type KeyReference =
+export type KeyReference = (
   | { kind: "privateKey"; keyId: string; curve: Curve; sealedKey: Sealed }
-  | { kind: "walletAccount"; walletId: string; sealedWallet: Sealed; curve: Curve; path: string };
+  | { kind: "walletAccount"; walletId: string; sealedWallet: Sealed; curve: Curve; path: string }
+) & {
+  /** The address that it was named by. The signer refuses one that is not the key's. */
+  address?: NamedAddress;
+};
+export interface NamedAddress {
+  format: AddressFormat;
+  address: string;
+}
+
+/**
+ * What a key of an organization is used or made for: an activity, as its users stamped it. The signer holds every request
+ * against it.
+ */
+export interface Occasion {
+  /** The stamped body of the activity, as it came. */
+  body: string;
+  /** What was planned when it was submitted, for operations that plan. */
+  plan?: unknown;
+  /** Every stamp that approves it. */
+  ballots: StampedBallot[];
+}
+export interface StampedBallot {
+  userId: string;
+  /** What was stamped; absent where that is the activity's body. */
+  message?: string;
+  publicKey: string;
+  scheme: string;
+  signature: string;
+  /** What a passkey signed beside the message. */
+  assertion?: string;
+}
 
 /**
  * Absent: the curve's ordinary scheme (ECDSA, EdDSA). `bip340`: Schnorr with the key as it is. `bip340Taproot`: Schnorr
@@ -54,6 +88,8 @@ export interface OpenRequest {
   mayCreate: boolean;
   /** How many secrets of wallets are kept open, and how long each; 0 of either keeps none. */
   seedCache: { entries: number; lifetimeMs: number };
+  /** Whether each use of a key is told on the signer's standard error. */
+  recordUses: boolean;
 }
 export type OpenResponse = { state: "open"; rootKeyId: string; created: boolean } | { state: "sealed" };
 
@@ -328,7 +364,7 @@ export type SignerVerb = Exclude<SignerRequest["verb"], "open">;
 export type SignerFault = { kind: "sealed" | "refused" | "internal"; message: string };
 
 /** Every request has an id; the answers carry it and come in whichever order they are ready. */
-export type RequestFrame = { id: number; request: SignerRequest } | Ping;
+export type RequestFrame = { id: number; request: SignerRequest; occasion?: Occasion } | Ping;
 
 /** What became of a request; `ms` is how long the signer worked on it. */
 export type AnswerFrame = { id: number; ms: number } & ({ response: unknown } | { fault: SignerFault });

@@ -332,18 +332,26 @@ describe("an export", () => {
     for (const [account, secret] of expected) {
       const target = exportTarget();
       const { targetPublicKey } = target;
-      const key: KeyReference = { kind: "walletAccount", walletId: "accounts", sealedWallet, ...account };
+      const key = await accountKey("accounts", sealedWallet, account);
       const message = await test.signer.ask({ verb: "exportKey", ...test.owner, key, targetPublicKey });
       assert.equal(hex(target.open(message)), hex(secret));
     }
   });
 });
 
+/** An account as a request names it, by an address that its curve has. */
+async function accountKey(walletId: string, sealedWallet: string, account: AccountReference): Promise<KeyReference> {
+  const asked = { verb: "deriveAccounts", ...test.owner, walletId, sealedWallet } as const;
+  const { publicKeys } = await test.signer.ask({ ...asked, accounts: [account] });
+  const address = { format: "ADDRESS_FORMAT_COMPRESSED", address: publicKeys[0] as string } as const;
+  return { kind: "walletAccount", walletId, sealedWallet, ...account, address };
+}
+
 describe("a wallet's account signs", () => {
   const digest = sha256(Buffer.from("payload"));
   const account = async (reference: AccountReference, walletId = "signing") => {
     const { sealedWallet } = await knownWallet(walletId);
-    return { kind: "walletAccount", walletId, sealedWallet, ...reference } as const;
+    return accountKey(walletId, sealedWallet, reference);
   };
   async function sign(key: KeyReference, scheme?: Scheme, payload: Buffer = digest) {
     const payloads = [payload.toString("base64"), payload.toString("base64")];
@@ -418,12 +426,12 @@ describe("a sealed wallet", () => {
     const tampered = Buffer.from(sealedWallet, "base64");
     tampered[40] = (tampered[40] as number) ^ 1;
     await refused(test.signer.ask({ ...asked, sealedWallet: tampered.toString("base64") }));
-    const key: KeyReference = { kind: "walletAccount", walletId: "mine", sealedWallet, ...ETHEREUM };
+    const key = await accountKey("mine", sealedWallet, ETHEREUM);
     const payloads = [Buffer.alloc(32).toString("base64")];
     const signing = { verb: "sign", ...test.owner, key, hash: "none", payloads } as const;
     await test.signer.ask(signing);
     await refused(test.signer.ask({ ...signing, ...other }));
-    await refused(test.signer.ask({ ...signing, key: { ...key, walletId: "yours" } }));
+    await refused(test.signer.ask({ ...signing, key: { ...key, walletId: "yours" } as KeyReference }));
   });
 
   it("is no key and no secret", async () => {

@@ -1,6 +1,6 @@
 import type { SignerProcess } from "../../src/signer/client.ts";
 import type { KeyReference } from "../../src/signer/protocol.ts";
-import { newOwner } from "./signer.ts";
+import { newOwner, occasionFor } from "./signer.ts";
 
 /** The whole of what may wait of one organization, or so many long requests. */
 export type Occupation = "full" | number;
@@ -12,7 +12,8 @@ export async function occupySigner(
   occupation: Occupation = "full",
 ): Promise<() => void> {
   const owner = await newOwner(signer, "occupant");
-  const { keys } = await signer.ask({ verb: "generateKeys", ...owner, keys: [{ keyId: "key", curve: "CURVE_P256" }] });
+  const making = { verb: "generateKeys", ...owner, keys: [{ keyId: "key", curve: "CURVE_P256" }] } as const;
+  const { keys } = await signer.ask({ ...making, keys: [...making.keys] }, { occasion: occasionFor(making as never) });
   const sealedKey = keys[0]?.sealedKey as string;
   const key: KeyReference = { kind: "privateKey", keyId: "key", curve: "CURVE_P256", sealedKey };
   const payloads = new Array(1000).fill(Buffer.alloc(32).toString("base64"));

@@ -47,6 +47,8 @@ export async function startTestServer(engine: TestEngine, options: TestServerOpt
     KEYSTEAD_DATA_DIR: dataDir,
     KEYSTEAD_PORT: "0",
     KEYSTEAD_ADMIN_PORT: "0",
+    // Of what the signer tells on standard error; the server's own log is kept here, whole.
+    KEYSTEAD_LOG_LEVEL: "warn",
     DATABASE_URL: databaseUrl,
     KEYSTEAD_CONFIG: writeChains(dataDir, chains),
     ...options.settings,

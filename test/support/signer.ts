@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createLogger } from "../../src/kernel/log.ts";
 import { SignerProcess } from "../../src/signer/client.ts";
-import type { Sealed } from "../../src/signer/protocol.ts";
+import type { NamedAddress, Occasion, Sealed, SignerRequest } from "../../src/signer/protocol.ts";
 
 /** A signer process of its own, with what it had logged, and one organization in it. */
 export interface TestSigner {
@@ -20,8 +20,11 @@ export async function startTestSigner(seedCache = { entries: 100, lifetimeMs: 60
     rootKeyFile: join(folder, "root.key"),
     mayCreateRootKey: true,
     seedCache,
+    recordUses: false,
     log: createLogger("trace", { write: (line: string) => void lines.push(line) }),
   });
+  const ask = signer.ask.bind(signer);
+  signer.ask = (request, asker) => ask(request, { occasion: occasionFor(request), ...asker });
   return {
     signer,
     owner: await newOwner(signer, "organization"),
@@ -31,6 +34,20 @@ export async function startTestSigner(seedCache = { entries: 100, lifetimeMs: 60
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** An activity of the request's organization that names whatever the request uses. */
+export function occasionFor(request: SignerRequest): Occasion {
+  const { policyOutcome, key, ...rest } = request as unknown as Record<string, Record<string, unknown> | undefined>;
+  const { organizationId = policyOutcome?.organizationId, walletId, secretId } = rest;
+  const parameters = {
+    walletId,
+    secretId,
+    keyId: key?.keyId,
+    address: (key?.address as NamedAddress | undefined)?.address,
+  };
+  const body = JSON.stringify({ type: "ACTIVITY_TYPE_TEST", organizationId, parameters });
+  return { body, ballots: [] };
 }
 
 export async function newOwner(signer: SignerProcess, organizationId: string): Promise<TestSigner["owner"]> {

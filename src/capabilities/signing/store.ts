@@ -5,7 +5,7 @@ import type { PolicyFacts } from "../../engine/operations.ts";
 import { oldestFirst } from "../../engine/paging.ts";
 import { fail } from "../../kernel/errors.ts";
 import { isId } from "../../kernel/ids.ts";
-import type { KeyReference, Scheme } from "../../signer/protocol.ts";
+import type { KeyReference, NamedAddress, Scheme } from "../../signer/protocol.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import { compressedFromShown } from "../private-keys/model.ts";
@@ -22,7 +22,7 @@ export interface SigningKey {
   /** 33 bytes compressed, or the 32 bytes of Ed25519. */
   publicKey: Uint8Array;
   /** The address that named it, if one did; its format chooses the scheme. */
-  address?: { format: AddressFormat; address: string };
+  address?: NamedAddress;
 }
 
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
@@ -93,7 +93,7 @@ export async function lookUpSigningKey(
   const [account] = (await selectAccountByAddress(read, lookup)).sort(oldestFirst);
   if (account) return ofAccount(account);
   const [row] = (await selectPrivateKeyByAddress(read, lookup)).sort(oldestFirst);
-  return row && { ...ofPrivateKey(row), address: { format: row.format as AddressFormat, address: row.address } };
+  return row && named(ofPrivateKey(row), row);
 }
 
 function ofPrivateKey({ id, curve: curveName, public_key, sealed_key }: PrivateKeyRow): SigningKey {
@@ -108,7 +108,7 @@ function ofPrivateKey({ id, curve: curveName, public_key, sealed_key }: PrivateK
 
 function ofAccount(row: AccountRow): SigningKey {
   const curve = row.curve as Curve;
-  return {
+  const key: SigningKey = {
     id: row.id,
     reference: {
       kind: "walletAccount",
@@ -119,8 +119,14 @@ function ofAccount(row: AccountRow): SigningKey {
     },
     curve,
     publicKey: Buffer.from(row.public_key, "hex"),
-    address: { format: row.format as AddressFormat, address: row.address },
   };
+  return named(key, row);
+}
+
+/** The key as it is named by one of its addresses. */
+function named(key: SigningKey, row: { format: string; address: string }): SigningKey {
+  const address = { format: row.format as AddressFormat, address: row.address };
+  return { ...key, address, reference: { ...key.reference, address } };
 }
 
 /**

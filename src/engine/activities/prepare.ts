@@ -1,10 +1,12 @@
 import { KeysteadError } from "../../kernel/errors.ts";
 import { askedBy } from "../../signer/client.ts";
 import type { Reader } from "../../storage/engine.ts";
-import { type Execution, type PreparedProofs, proveExecution, stillHolds } from "../proofs/prove.ts";
+import { type PreparedProofs, proveExecution, stillHolds } from "../proofs/prove.ts";
 import { servicesFor, signerFor } from "../services.ts";
 import type { ActivityEngine, Ballot } from "./ballot.ts";
 import type { ToExecute, Verdict } from "./judge.ts";
+import { occasionOf } from "./occasion.ts";
+import type { Execution } from "./stamps.ts";
 
 /** What is asked of the signer before the transaction that carries an activity out. */
 
@@ -29,15 +31,20 @@ export async function prepare(
 ): Promise<Preparation | undefined> {
   if (!needsPreparation(verdict)) return undefined;
   const { operation, intent, isNew, record } = verdict.target;
-  // It is this organization's work, also where it is done with a key of the installation.
-  const asker = { organizationId: verdict.facts.organization.id, isWanted: ballot.isWanted };
+  const execution = executionOf(verdict, ballot);
+  const asker = {
+    // It is this organization's work, also where it is done with a key of the installation.
+    organizationId: verdict.facts.organization.id,
+    isWanted: ballot.isWanted,
+    occasion: await occasionOf(engine.database.read, execution),
+  };
   const asking = { ...engine, signer: askedBy(engine.signer, asker) };
   try {
     const value = await askPreparation(asking, verdict);
     const preparation = { value, unordered: operation.unordered && isNew };
     if (!record.wantsProofs) return preparation;
     const addresses = operation.addresses({ intent, prepared: value });
-    return { ...preparation, proofs: await proveExecution(asking, executionOf(verdict, ballot), addresses) };
+    return { ...preparation, proofs: await proveExecution(asking, execution, addresses) };
   } catch (error) {
     if (isNew || !isLasting(error)) throw error;
     return { error, unordered: false };

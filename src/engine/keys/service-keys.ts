@@ -1,7 +1,7 @@
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { Signer } from "../../signer/client.ts";
-import type { Curve } from "../../signer/protocol.ts";
+import { type Curve, INSTALLATION } from "../../signer/protocol.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
@@ -31,8 +31,6 @@ export interface ServiceKeyKind {
   publish: (read: Reader, now: number) => Promise<unknown>;
 }
 
-/** The service keys are sealed for this owner; no organization can have its form of name. */
-const OWNER = "service";
 const OWNER_KEY = "service_owner_key";
 type KeyStore = { database: Database; signer: Signer };
 /** What it takes to sign. */
@@ -59,7 +57,7 @@ async function addServiceKey(
   const organizationKey = await ensureOwnerKey({ database, signer });
   const id = newId();
   const keys = [{ keyId: id, curve }];
-  const generated = await signer.ask({ verb: "generateKeys", organizationId: OWNER, organizationKey, keys });
+  const generated = await signer.ask({ verb: "generateKeys", organizationId: INSTALLATION, organizationKey, keys });
   const { publicKey, sealedKey } = generated.keys[0] as (typeof generated.keys)[number];
   return database.transact("service keys", async (tx) => {
     const [current] = await selectCurrent(tx, { purpose });
@@ -135,7 +133,7 @@ export async function signWithServiceKey(
 
 /** The owner of the installation's own keys and secrets, as the signer is told of it. */
 export const serviceKeyOwner = async (read: Reader): Promise<{ organizationId: string; organizationKey: string }> => ({
-  organizationId: OWNER,
+  organizationId: INSTALLATION,
   organizationKey: await ownerKey(read),
 });
 
@@ -155,7 +153,7 @@ async function ownerKey(read: Reader): Promise<string> {
 async function ensureOwnerKey({ database, signer }: KeyStore): Promise<string> {
   const [known] = await selectOwnerKey(database.read, { name: OWNER_KEY });
   if (known) return known.value;
-  const { organizationKey } = await signer.ask({ verb: "createOrganizationKey", organizationId: OWNER });
+  const { organizationKey } = await signer.ask({ verb: "createOrganizationKey", organizationId: INSTALLATION });
   return database.transact("service keys", async (tx) => {
     const [other] = await selectOwnerKey(tx, { name: OWNER_KEY });
     if (other) return other.value;

@@ -1,18 +1,12 @@
 import { createHash } from "node:crypto";
 import { fail } from "../../kernel/errors.ts";
 import { canonicalJson } from "../../kernel/json.ts";
-import {
-  MAX_PROVEN_ADDRESSES,
-  MAX_PROVEN_BODY_BYTES,
-  MAX_PROVEN_STATEMENT_BYTES,
-  VOTE_LIFETIME_MS,
-} from "../../kernel/limits.ts";
+import { MAX_PROVEN_ADDRESSES, MAX_PROVEN_BODY_BYTES, MAX_PROVEN_STATEMENT_BYTES } from "../../kernel/limits.ts";
 import type { Signer } from "../../signer/client.ts";
 import type { AddressReference, PolicyOutcome, SignedPayload } from "../../signer/protocol.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Reader } from "../../storage/engine.ts";
-import { type ActivityRecord, findAuthentications, findVotes, isLive, type VoteRecord } from "../activities/records.ts";
-import type { DecisionFacts, PolicyEvaluation } from "../decisions/facts.ts";
+import { approvingStamps, type Execution } from "../activities/stamps.ts";
 import { policiesForProof } from "../decisions/policies.ts";
 import { findRootQuorum } from "../decisions/root-quorum.ts";
 import { loadUsers } from "../identity/users.ts";
@@ -25,18 +19,6 @@ import { bootProofIdOf } from "./boot-proofs.ts";
  */
 
 type ProofStore = { database: Database; signer: Pick<Signer, "ask"> };
-
-/** An activity that is about to be carried out. */
-export interface Execution {
-  record: ActivityRecord;
-  isNew: boolean;
-  facts: DecisionFacts;
-  evaluations: readonly PolicyEvaluation[];
-  /** The stamp that brought it this far. */
-  stamp: Stamp;
-}
-
-type Stamp = Pick<VoteRecord, "userId" | "publicKey" | "scheme" | "message" | "signature">;
 
 /** Proofs with the statement that they hold for. */
 export interface PreparedProofs {
@@ -107,7 +89,12 @@ async function outcomeOf(read: Reader, execution: Execution): Promise<PolicyOutc
     decisionContextDigest: digestOf(decisionContextOf(execution)),
     organizationDataDigest: digestOf(await organizationDataOf(read, organizationId)),
     parentOrganizationDataDigest: parentId === null ? "" : digestOf(await organizationDataOf(read, parentId)),
-    userRequestApprovals: await approvalsOf(read, execution),
+    userRequestApprovals: (await approvingStamps(read, execution)).map(({ scheme, publicKey, message, signature }) => ({
+      scheme,
+      publicKey,
+      message,
+      signature,
+    })),
   };
 }
 
@@ -140,44 +127,4 @@ async function organizationDataOf(read: Reader, organizationId: string): Promise
     policies: await policiesForProof(read, organizationId),
     users: await loadUsers(read, organizationId),
   };
-}
-
-/** Every stamp of those who approve, each as it came: the votes first, then further credentials, and the newest last. */
-async function approvalsOf(
-  read: Reader,
-  { record, isNew, facts, stamp }: Execution,
-): Promise<PolicyOutcome["userRequestApprovals"]> {
-  const nameOf = (userId: string, publicKey: string) => `${userId} ${publicKey}`;
-  const counted = new Set(
-    facts.approvals.flatMap(({ actor, credentials }) =>
-      credentials.map(({ publicKey }) => nameOf(actor.userId, publicKey)),
-    ),
-  );
-  const stamps = new Map<string, Stamp>();
-  for (const one of [...(isNew ? [] : await storedStamps(read, record, facts.now)), stamp]) {
-    const name = nameOf(one.userId, one.publicKey);
-    if (counted.has(name)) stamps.set(name, one);
-  }
-  return [...stamps.values()].map(({ scheme, publicKey, message, signature }) => ({
-    scheme,
-    publicKey,
-    message,
-    signature,
-  }));
-}
-
-async function storedStamps(read: Reader, record: ActivityRecord, now: number): Promise<Stamp[]> {
-  const votes = await findVotes(read, record);
-  const { organizationId, id: activityId } = record;
-  const further = await findAuthentications(read, { organizationId, activityId, since: now - VOTE_LIFETIME_MS });
-  return [
-    ...votes.filter((vote) => vote.selection === "VOTE_SELECTION_APPROVED" && isLive(vote, now)),
-    ...further.map(({ user_id: userId, public_key: publicKey, scheme, message, signature }) => ({
-      userId,
-      publicKey,
-      scheme,
-      message,
-      signature,
-    })),
-  ];
 }

@@ -1,9 +1,10 @@
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes } from "node:crypto";
+import { deriveAddress } from "../../crypto/addresses.ts";
 import { compressedPublicKey, isSecretInRange } from "../../crypto/curves.ts";
 import { secp256k1 } from "../../crypto/secp256k1.ts";
 import { toHex } from "../../kernel/bytes.ts";
 import { recentlyUsed } from "../../kernel/recently-used.ts";
-import type { Curve } from "../protocol.ts";
+import type { Curve, NamedAddress } from "../protocol.ts";
 import { publicPoint } from "./p256.ts";
 
 const SECRET_BYTES = 32;
@@ -52,6 +53,17 @@ export function checkWithPoint({ curve, secret, origin }: OpenKey, check: (point
   if (passes) points.set(origin, point);
   else points.forget(origin);
   return passes;
+}
+
+const addresses = recentlyUsed<true>({ entries: REMEMBERED_POINTS });
+
+/** Whether the address is the key's in that format; remembered, as the public point is. */
+export function hasAddress({ curve, secret, origin }: OpenKey, { format, address }: NamedAddress): boolean {
+  const name = `${format} ${address} ${curve} ${origin}`;
+  if (addresses.get(name)) return true;
+  const isOwn = deriveAddress(format, curve, Buffer.from(publicKeyOf(curve, secret), "hex")) === address;
+  if (isOwn) addresses.set(name, true);
+  return isOwn;
 }
 
 const ED25519_PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");

@@ -7,7 +7,7 @@ import { sealBundle } from "../../crypto/bundles.ts";
 import { toHex } from "../../kernel/bytes.ts";
 import { type Curve, type KeyReference, PROTOCOL_VERSION, type Responses, type SignerRequest } from "../protocol.ts";
 import { SigningRefused } from "./refused.ts";
-import { work } from "./slices.ts";
+import { inSlices } from "./slices.ts";
 import { answer, forgetSecrets } from "./verbs.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "keystead-slices-"));
@@ -21,13 +21,14 @@ answer({
   rootKeyFile: join(folder, "root.key"),
   mayCreate: true,
   seedCache: { entries: 0, lifetimeMs: 0 },
+  recordUses: false,
 });
 const organizationId = "organization";
 const owner = { organizationId, ...answer({ verb: "createOrganizationKey", organizationId }) };
 
 /** What comes of a request that is answered in slices, and in how many. */
 function sliced<R extends SignerRequest>(request: R): { response: Responses[R["verb"]]; slices: number } {
-  const steps = work(request);
+  const steps = inSlices(request);
   for (let slices = 1; ; slices++) {
     const { done, value } = steps.next();
     if (done) return { response: value as Responses[R["verb"]], slices };

@@ -1,6 +1,7 @@
 import { ACCOUNT_COST, ADDRESS_PROOF_COST, NEW_KEY_COST, signatureCost } from "../cost.ts";
-import type { AccountReference, Responses, SignerRequest } from "../protocol.ts";
-import { answer } from "./verbs.ts";
+import type { AccountReference, Occasion, Responses, SignerRequest } from "../protocol.ts";
+import { useOf } from "./occasion.ts";
+import { answer, recordUse } from "./verbs.ts";
 
 /**
  * A long request is answered as a row of short ones of its kind, so that between two of them the signer can turn to others.
@@ -18,8 +19,20 @@ type WorkOn<Verb extends SignerRequest["verb"]> = Generator<void, Responses[Verb
 const SLICE_COST = 32;
 const ACCOUNTS_IN_A_SLICE = SLICE_COST / ACCOUNT_COST;
 
+/**
+ * Answers a request if there is an occasion for it, and tells what was done.
+ *
+ * @throws what `useOf` and `answer` throw
+ */
+export function* work(request: SignerRequest, occasion: Occasion | undefined): Work {
+  const use = useOf(request, occasion);
+  const answered = yield* inSlices(request);
+  if (use) recordUse(use);
+  return answered;
+}
+
 /** @throws what `answer` throws */
-export function* work(request: SignerRequest): Work {
+export function* inSlices(request: SignerRequest): Work {
   const sliced = slicers[request.verb as Sliced] as ((request: SignerRequest) => Work) | undefined;
   return sliced ? yield* sliced(request) : answer(request);
 }

@@ -17,7 +17,8 @@ import {
 } from "../protocol.ts";
 import { describeCode } from "./code.ts";
 import { addressPayload, ephemeralKeys, outcomePayload } from "./ephemeral.ts";
-import { generateSecret, isSecret, type OpenKey, publicKeyOf } from "./keys.ts";
+import { generateSecret, hasAddress, isSecret, type OpenKey, publicKeyOf } from "./keys.ts";
+import type { Use } from "./occasion.ts";
 import { type Organization, organizationContext, withOrganization, withSecret } from "./organization.ts";
 import { SigningRefused } from "./refused.ts";
 import { openRootKey, rootKeyId } from "./root-key.ts";
@@ -25,6 +26,7 @@ import { seal } from "./seal.ts";
 import { secretCache } from "./secret-cache.ts";
 import { signPayload } from "./sign.ts";
 import { type ImportKey, openImport, sealExport } from "./transfers.ts";
+import { useRecorder } from "./uses.ts";
 import {
   accountPublicKeys,
   cachedAccount,
@@ -43,6 +45,8 @@ const ephemeral = ephemeralKeys();
 const code = describeCode();
 let rootKey: Buffer | undefined;
 let secrets = secretCache({ entries: 0, lifetimeMs: 0 });
+/** Tells the operator of a use of keys, if that is wanted. */
+export let recordUse: (use: Use) => void = () => {};
 
 const verbs: { [Verb in SignerRequest["verb"]]: (request: Extract<SignerRequest, { verb: Verb }>) => Responses[Verb] } =
   {
@@ -172,7 +176,14 @@ const verbs: { [Verb in SignerRequest["verb"]]: (request: Extract<SignerRequest,
     },
   };
 
-function open({ protocolVersion, rootKeyFile, passphrase, mayCreate, seedCache }: OpenRequest): Responses["open"] {
+function open({
+  protocolVersion,
+  rootKeyFile,
+  passphrase,
+  mayCreate,
+  seedCache,
+  recordUses,
+}: OpenRequest): Responses["open"] {
   if (protocolVersion !== PROTOCOL_VERSION) {
     throw new SigningRefused(
       `the server speaks version ${protocolVersion} of the protocol, the signer ${PROTOCOL_VERSION}`,
@@ -183,6 +194,7 @@ function open({ protocolVersion, rootKeyFile, passphrase, mayCreate, seedCache }
   if (outcome.state === "sealed") return { state: "sealed" };
   rootKey = outcome.rootKey;
   secrets = secretCache(seedCache);
+  if (recordUses) recordUse = useRecorder((text) => void process.stderr.write(text));
   return { state: "open", rootKeyId: rootKeyId(outcome.rootKey), created: outcome.created };
 }
 
@@ -216,7 +228,15 @@ function walletOf(organization: Organization, walletId: string, sealedWallet: Se
   return { organizationId, organizationKey, walletId, sealedWallet, open };
 }
 
+/** @throws SigningRefused when the key was named by an address that is not its own */
 function withKey<T>(organization: Organization, key: KeyReference, use: (key: OpenKey) => T): T {
+  return withOpenKey(organization, key, (open) => {
+    if (key.address === undefined || hasAddress(open, key.address)) return use(open);
+    throw new SigningRefused("the address is not that of the key");
+  });
+}
+
+function withOpenKey<T>(organization: Organization, key: KeyReference, use: (key: OpenKey) => T): T {
   const { curve } = key;
   if (key.kind === "privateKey") {
     const { keyId, sealedKey } = key;

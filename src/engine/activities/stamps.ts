@@ -1,0 +1,51 @@
+import { VOTE_LIFETIME_MS } from "../../kernel/limits.ts";
+import type { Reader } from "../../storage/engine.ts";
+import type { DecisionFacts, PolicyEvaluation } from "../decisions/facts.ts";
+import { type ActivityRecord, findAuthentications, findVotes, isLive, type VoteRecord } from "./records.ts";
+
+/** The stamps that an activity is carried out on. */
+
+/** An activity that is about to be carried out. */
+export interface Execution {
+  record: ActivityRecord;
+  isNew: boolean;
+  facts: DecisionFacts;
+  evaluations: readonly PolicyEvaluation[];
+  /** The stamp that brought it this far. */
+  stamp: Stamp;
+}
+
+export type Stamp = Pick<VoteRecord, "userId" | "publicKey" | "scheme" | "message" | "signature" | "assertion">;
+
+/** Every stamp of those who approve, each as it came: the votes first, then further credentials, and the newest last. */
+export async function approvingStamps(read: Reader, { record, isNew, facts, stamp }: Execution): Promise<Stamp[]> {
+  const nameOf = (userId: string, publicKey: string) => `${userId} ${publicKey}`;
+  const counted = new Set(
+    facts.approvals.flatMap(({ actor, credentials }) =>
+      credentials.map(({ publicKey }) => nameOf(actor.userId, publicKey)),
+    ),
+  );
+  const stamps = new Map<string, Stamp>();
+  for (const one of [...(isNew ? [] : await storedStamps(read, record, facts.now)), stamp]) {
+    const name = nameOf(one.userId, one.publicKey);
+    if (counted.has(name)) stamps.set(name, one);
+  }
+  return [...stamps.values()];
+}
+
+async function storedStamps(read: Reader, record: ActivityRecord, now: number): Promise<Stamp[]> {
+  const votes = await findVotes(read, record);
+  const { organizationId, id: activityId } = record;
+  const further = await findAuthentications(read, { organizationId, activityId, since: now - VOTE_LIFETIME_MS });
+  return [
+    ...votes.filter((vote) => vote.selection === "VOTE_SELECTION_APPROVED" && isLive(vote, now)),
+    ...further.map(({ user_id: userId, public_key: publicKey, scheme, message, signature, assertion }) => ({
+      userId,
+      publicKey,
+      scheme,
+      message,
+      signature,
+      assertion,
+    })),
+  ];
+}
