@@ -23,13 +23,34 @@ const volatileColumns: readonly string[] = ["seniority"];
  * are: a database that serves many tests grows.
  */
 export async function dumpDatabase({ engine, read }: Database, organizationIds?: readonly string[]): Promise<Dump> {
-  const tables = await read.all<{ name: string }>({ sql: tableNames[engine], parameters: [] });
+  const names = await read.all<{ name: string }>({ sql: tableNames[engine], parameters: [] });
+  const tables = names.map(({ name }) => name).filter((name) => !volatileTables.includes(name));
+  const lines = engine === "sqlite" ? linesOfEach : linesOfAll;
+  return lines(read, tables, organizationIds);
+}
+
+async function linesOfEach(read: Reader, tables: string[], organizationIds?: readonly string[]): Promise<Dump> {
   const dump: Dump = {};
-  for (const { name } of tables) {
-    if (volatileTables.includes(name)) continue;
-    const rows = await rowsOf(read, name, organizationIds);
-    dump[name] = rows.map((row) => JSON.stringify(row, bytesAsHex)).sort();
+  for (const table of tables) {
+    const rows = await read.all(await rowsOf(read, table, "*", organizationIds));
+    dump[table] = rows.map((row) => JSON.stringify(row, bytesAsHex)).sort();
   }
+  return dump;
+}
+
+/** In one statement: PostgreSQL answers over a connection, and there are many tables. */
+async function linesOfAll(read: Reader, tables: string[], organizationIds?: readonly string[]): Promise<Dump> {
+  const line = `(to_jsonb(t) - array[${volatileColumns.map((name) => `'${name}'`).join(", ")}])::text as line`;
+  const selections = await Promise.all(
+    tables.map(async (table) => (await rowsOf(read, table, `'${table}' as name, ${line}`, organizationIds)).sql),
+  );
+  const rows = await read.all<{ name: string; line: string }>({
+    sql: selections.join(" union all "),
+    parameters: organizationIds ?? [],
+  });
+  const dump: Dump = Object.fromEntries(tables.map((table) => [table, []]));
+  for (const { name, line } of rows) dump[name]?.push(line);
+  for (const lines of Object.values(dump)) lines.sort();
   return dump;
 }
 
@@ -63,13 +84,23 @@ export function assertSameDump(before: Dump, after: Dump, about: string, except:
   }
 }
 
-async function rowsOf(read: Reader, table: string, organizationIds?: readonly string[]): Promise<unknown[]> {
-  const all = `select * from "${table}"`;
-  if (!organizationIds) return read.all({ sql: all, parameters: [] });
+interface Statement {
+  sql: string;
+  parameters: readonly string[];
+}
+
+async function rowsOf(
+  read: Reader,
+  table: string,
+  columns: string,
+  organizationIds?: readonly string[],
+): Promise<Statement> {
+  const all = `select ${columns} from "${table}" t`;
+  if (!organizationIds) return { sql: all, parameters: [] };
   const column = table === "organizations" ? "id" : "organization_id";
-  if (!(await hasColumn(read, table, column))) return read.all({ sql: all, parameters: [] });
+  if (!(await hasColumn(read, table, column))) return { sql: all, parameters: [] };
   const marks = organizationIds.map((_, index) => (read.engine === "sqlite" ? "?" : `$${index + 1}`)).join(", ");
-  return read.all({ sql: `${all} where "${column}" in (${marks})`, parameters: organizationIds });
+  return { sql: `${all} where "${column}" in (${marks})`, parameters: organizationIds };
 }
 
 const knownColumns = new Map<string, readonly string[]>();
