@@ -97,7 +97,13 @@ function p256Key(compressed: string) {
   return createPublicKey({ key: { kty: "EC", crv: "P-256", x: x as string, y: y as string }, format: "jwk" });
 }
 
-/** The page comes with the package; Scalar's own packages do not. */
+interface Documented {
+  paths: Record<string, { post: { requestBody: { content: Record<string, { example: { parameters: Json } }> } } }>;
+}
+
+type Json = Record<string, unknown>;
+
+/** The page and the examples come with the package; Scalar's own packages do not. */
 async function checkDocs(baseUrl: string): Promise<void> {
   assert.ok(!existsSync(join(folder, "node_modules", "@scalar")));
   const page = await fetch(`${baseUrl}/docs/`);
@@ -105,6 +111,9 @@ async function checkDocs(baseUrl: string): Promise<void> {
   const answer = await fetch(new URL(script as string, page.url));
   assert.equal(answer.status, 200);
   assert.ok((await answer.arrayBuffer()).byteLength > 1_000_000);
+  const { paths } = (await (await fetch(`${baseUrl}/openapi.json`)).json()) as Documented;
+  const { requestBody } = paths["/public/v1/submit/create_wallet"]?.post ?? {};
+  assert.equal(requestBody?.content["application/json"]?.example.parameters.walletName, "Wallet");
 }
 
 /** The signer names the files that are in the package. */

@@ -12,13 +12,17 @@ const ALL = ["src/**/*.test.ts", "test/**/*.test.ts", "bench/*.test.ts"];
 const LONGEST = [
   "test/generated/bad-input",
   "test/crash/",
-  "test/generated/authorization-matrix",
+  "test/api/authorization-corpus",
+  "test/api/sending",
+  "test/lifecycle/root-key",
+  "test/generated/",
   "test/lifecycle/",
+  "test/jobs/",
   "test/races/",
   "test/webhooks/",
-  "test/jobs/",
+  "test/bounds/",
   "bench/",
-  "test/generated/",
+  "test/engine/",
   "test/api/",
 ];
 const nameOf = (file: string): string => relative(process.cwd(), file);
@@ -29,7 +33,7 @@ const rankOf = (file: string): number => {
 
 /** Ends what hangs; a loaded machine may take its time. */
 const HANGS_AFTER_MS = 3_600_000;
-/** One more than the machine works on at once, as some tests wait; each has a server, and those share one PostgreSQL. */
+/** Two for each processor, as many tests wait; each has a server, and those share one PostgreSQL. */
 const concurrency = Math.min(2 * availableParallelism(), 8);
 /** How many files are named at the end with the time they took. */
 const NAMED = 12;
