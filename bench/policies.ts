@@ -3,7 +3,7 @@ import type { Voter } from "../src/policy/approvals.ts";
 import { Budget } from "../src/policy/budget.ts";
 import { createExpressionCache } from "../src/policy/cache.ts";
 import { type DecisionRequest, decide, type Policy } from "../src/policy/decision.ts";
-import type { Engine } from "../src/storage/engine.ts";
+import type { DatabaseKind } from "../src/storage/engine.ts";
 import { addUser, Client } from "../test/support/client.ts";
 import { type Load, type Product, startLoad } from "./processes.ts";
 import { type BenchHooks, measureRound, type Round, type RoundOptions, startServer } from "./rounds.ts";
@@ -48,7 +48,7 @@ export async function benchPolicies(options: RoundOptions, hooks: BenchHooks<Pol
 }
 
 async function benchWrites(
-  engine: Engine,
+  engine: DatabaseKind,
   options: RoundOptions,
   { onStart }: BenchHooks<PolicyBenchResult>,
 ): Promise<PolicyBenchResult> {

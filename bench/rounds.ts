@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Engine } from "../src/storage/engine.ts";
+import type { DatabaseKind } from "../src/storage/engine.ts";
 import { createTestDatabase, startPostgres } from "../test/support/postgres.ts";
 import { cpuSeconds } from "./cpu.ts";
 import { type Load, type Product, startProduct } from "./processes.ts";
@@ -7,7 +7,7 @@ import { type Load, type Product, startProduct } from "./processes.ts";
 /** What benchmarks of one server against itself have in common. */
 
 export interface RoundOptions {
-  engines: readonly Engine[];
+  engines: readonly DatabaseKind[];
   rounds: number;
   /** Of each round. */
   seconds: number;
@@ -28,7 +28,7 @@ export interface BenchHooks<Result> {
 
 /** A server with an empty database of that name. */
 export async function startServer(
-  engine: Engine,
+  engine: DatabaseKind,
   name: string,
   { folder, profileFolder }: RoundOptions,
   onStart: OnStart,

@@ -21,7 +21,7 @@ import { median, percentile } from "./statistics.ts";
  */
 
 export interface WebhookBenchOptions {
-  engines?: readonly Engine[];
+  engines?: readonly DatabaseKind[];
   /** Deliveries in each throughput scenario. */
   deliveries?: number;
   /** Pairs of rounds for the effect on writes. */
@@ -30,7 +30,7 @@ export interface WebhookBenchOptions {
 
 export type WebhookBenchResult =
   | {
-      engine: Engine;
+      engine: DatabaseKind;
       scenario: "deliveries";
       endpoints: number;
       hosts: number;
@@ -38,7 +38,7 @@ export type WebhookBenchResult =
       cpuMsPer1000: number;
     }
   | {
-      engine: Engine;
+      engine: DatabaseKind;
       scenario: "writes-while-delivering";
       perSecondOffered: number;
       p50Ms: [idle: number, delivering: number];
@@ -47,7 +47,7 @@ export type WebhookBenchResult =
       deliveredPerSecond: number;
     };
 
-type Engine = "sqlite" | "postgres";
+type DatabaseKind = "sqlite" | "postgres";
 
 const DELIVERIES = 5000;
 const ROUNDS = 5;
@@ -94,14 +94,14 @@ export async function benchWebhooks(
 }
 
 interface Installation {
-  engine: Engine;
+  engine: DatabaseKind;
   dataDir: string;
   databaseUrl: string;
   remove(): void;
 }
 
 /** An installation whose tables and first organization exist. */
-async function prepare(engine: Engine, postgresUrl: string | undefined): Promise<Installation> {
+async function prepare(engine: DatabaseKind, postgresUrl: string | undefined): Promise<Installation> {
   const dataDir = mkdtempSync(join(tmpdir(), "keystead-bench-"));
   const databaseUrl =
     engine === "sqlite"
@@ -355,7 +355,7 @@ async function main(): Promise<void> {
   if (!values.json) print(`Node ${process.version}, ${cpus().length} cores (${cpus()[0]?.model})`);
   await benchWebhooks(
     {
-      ...(values.engine === undefined ? {} : { engines: [values.engine as Engine] }),
+      ...(values.engine === undefined ? {} : { engines: [values.engine as DatabaseKind] }),
       ...(values.deliveries === undefined ? {} : { deliveries: Number(values.deliveries) }),
       ...(values.rounds === undefined ? {} : { rounds: Number(values.rounds) }),
     },

@@ -1,15 +1,22 @@
+import { ByteRoom } from "../kernel/byte-room.ts";
 import { failForNow, KeysteadError } from "../kernel/errors.ts";
 import { networkOf } from "../kernel/ip-address.ts";
 import {
   BYTES_PER_TOKEN,
+  DENIALS_OF_ONE_ORGANIZATION,
+  DENIALS_OF_ONE_USER,
   MAX_IDENTIFICATIONS_OF_ONE_SENDER,
   MAX_RATE_BUCKETS,
+  MAX_READ_BYTES,
+  MAX_READ_BYTES_OF_ONE_ORGANIZATION,
   MAX_REQUESTS_OF_ONE_ORGANIZATION,
   RATE_BURST_SECONDS,
+  SMALL_MESSAGE_BYTES,
 } from "../kernel/limits.ts";
 import { Places } from "../kernel/places.ts";
 import { type RecentlyUsed, recentlyUsed } from "../kernel/recently-used.ts";
 import { TokenBuckets } from "../kernel/token-buckets.ts";
+import { turn } from "../kernel/turns.ts";
 import type { Principal } from "./identity/authenticate.ts";
 
 /** Requests a second; 0 is any number. */
@@ -32,6 +39,8 @@ export class Admission {
   readonly #failures: TokenBuckets;
   readonly #identifying = new Places(MAX_IDENTIFICATIONS_OF_ONE_SENDER);
   readonly #working = new Places(MAX_REQUESTS_OF_ONE_ORGANIZATION);
+  readonly #reading = new ByteRoom({ inAll: MAX_READ_BYTES, ofOneKey: MAX_READ_BYTES_OF_ONE_ORGANIZATION });
+  readonly #denials: { ofOrganizations: TokenBuckets; ofUsers: TokenBuckets };
   /** Credentials that were verified lately: strangers who fail at the same address do not lock them out. */
   readonly #verified: RecentlyUsed<true> = recentlyUsed({ entries: MAX_RATE_BUCKETS });
 
@@ -40,6 +49,10 @@ export class Admission {
     const buckets = (perSecond: number) =>
       new TokenBuckets({ perSecond, burst: perSecond * RATE_BURST_SECONDS }, MAX_RATE_BUCKETS, now);
     this.#rates = rates;
+    this.#denials = {
+      ofOrganizations: new TokenBuckets(perSecondOf(DENIALS_OF_ONE_ORGANIZATION), MAX_RATE_BUCKETS, now),
+      ofUsers: new TokenBuckets(perSecondOf(DENIALS_OF_ONE_USER), MAX_RATE_BUCKETS, now),
+    };
     this.#organizations = buckets(rates.organization);
     this.#credentials = buckets(rates.credential);
     this.#failures = buckets(rates.failures);
@@ -67,6 +80,17 @@ export class Admission {
   }
 
   /**
+   * Counts an activity that is denied and would be stored so.
+   *
+   * @throws KeysteadError RATE_LIMITED where so many were that no more are
+   */
+  countDenial(organizationId: string, userId: string): void {
+    const { ofOrganizations, ofUsers } = this.#denials;
+    const seconds = ofUsers.take(`${organizationId} ${userId}`, 1) || ofOrganizations.take(organizationId, 1);
+    if (seconds > 0) failForNow("RATE_LIMITED", { reason: "too many activities were denied; this one too" }, seconds);
+  }
+
+  /**
    * Takes on a request whose stamp was verified; resolves when its turn has come, to what ends it.
    *
    * @throws KeysteadError RATE_LIMITED
@@ -79,6 +103,14 @@ export class Admission {
     take(this.#organizations, ofOrganization, organization.id, tokens, "this organization");
     return this.#working.enter(organization.id);
   }
+
+  /** Waits until there is room for what a request of the organization is about to read, and resolves to what gives it back. */
+  async reading(organizationId: string, bytes: number): Promise<() => void> {
+    const leave = await this.#reading.enter(organizationId, bytes);
+    // Large answers would otherwise follow on one another without a pause, and nobody else's request be looked at.
+    if (bytes > SMALL_MESSAGE_BYTES) await turn();
+    return leave;
+  }
 }
 
 function take(buckets: TokenBuckets, rate: number, key: string, tokens: number, whose: string): void {
@@ -86,6 +118,8 @@ function take(buckets: TokenBuckets, rate: number, key: string, tokens: number, 
   const seconds = buckets.take(key, tokens);
   if (seconds > 0) failForNow("RATE_LIMITED", { reason: `${whose} may send ${rate} requests a second` }, seconds);
 }
+
+const perSecondOf = ({ perHour, burst }: { perHour: number; burst: number }) => ({ perSecond: perHour / 3600, burst });
 
 const originOf = (address: string | undefined): string => networkOf(address ?? "");
 

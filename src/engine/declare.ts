@@ -13,6 +13,7 @@ import type {
   PolicyFacts,
   QueryOperation,
   Subject,
+  TakeRoom,
   VoteOperation,
 } from "./operations.ts";
 import type { AskedSigner, ServiceName, Services } from "./services.ts";
@@ -304,6 +305,7 @@ export type QueryContext<Request, Needs extends ServiceName = never> = Pick<Serv
   actor: Actor;
   /** Milliseconds. */
   now: number;
+  takeRoom: TakeRoom;
 };
 
 export interface QueryDeclaration<Path extends string, Q extends TSchema, R extends TSchema, Needs extends ServiceName>

@@ -1,8 +1,10 @@
 import type { Clock } from "../kernel/clock.ts";
 import { fail } from "../kernel/errors.ts";
+import { MAX_VOTE_BODY_BYTES } from "../kernel/limits.ts";
 import type { Signer } from "../signer/client.ts";
 import type { Database } from "../storage/database.ts";
 import { type ActivityObserver, identifiers } from "./activities/ballot.ts";
+import { sizeOfActivityByFingerprint } from "./activities/size.ts";
 import { castVote, submit } from "./activities/submit.ts";
 import type { ActivityView } from "./activities/view.ts";
 import type { Admission } from "./admission.ts";
@@ -17,7 +19,7 @@ import {
 import type { Reach } from "./identity/credential-kind.ts";
 import { decodeStamp, type StampHeaders } from "./identity/credential-kinds.ts";
 import { firstUses } from "./identity/first-uses.ts";
-import type { Operation, Registry } from "./operations.ts";
+import type { Operation, Registry, TakeRoom } from "./operations.ts";
 import { type Services, servicesFor } from "./services.ts";
 import { validate } from "./validate.ts";
 
@@ -58,7 +60,7 @@ export interface Engine {
 
 export function createEngine(options: EngineOptions): Engine {
   const { registry, database, signer, clock, observer, services, admission } = options;
-  const activities = { registry, database, signer, observer, services };
+  const activities = { registry, database, signer, observer, services, admission };
   const noteFirstUse = firstUses(database);
 
   function accept(operation: Operation, origin: RequestOrigin): (body: Buffer) => Promise<Answer> {
@@ -71,9 +73,14 @@ export function createEngine(options: EngineOptions): Engine {
       const known = await identify({ stamp, reach, remoteAddress }, body);
       onPrincipal(known.principal);
       const leave = await admission.enter(known.principal, body.length);
+      let giveRoomBack = () => {};
+      const takeRoom: TakeRoom = async (bytes) => {
+        giveRoomBack = await admission.reading(known.principal.organization.id, bytes);
+      };
       try {
-        return await handle(operation, known, isWanted);
+        return await handle(operation, known, { isWanted, takeRoom });
       } finally {
+        giveRoomBack();
         leave();
       }
     };
@@ -101,7 +108,7 @@ export function createEngine(options: EngineOptions): Engine {
   async function handle(
     operation: Operation,
     { body, organizationId, principal, now }: KnownRequest,
-    isWanted: () => boolean,
+    { isWanted, takeRoom }: { isWanted: () => boolean; takeRoom: TakeRoom },
   ): Promise<Answer> {
     const parsed = await parseBody(body, organizationId);
     refuseOtherKind(operation, principal);
@@ -112,7 +119,7 @@ export function createEngine(options: EngineOptions): Engine {
         const { organization, actor } = principal;
         const { read } = database;
         const given = servicesFor(services, operation.needs);
-        const answer = await operation.run({ ...given, request: parsed, read, organization, actor, now });
+        const answer = await operation.run({ ...given, request: parsed, read, organization, actor, now, takeRoom });
         noteFirstUse(principal, now);
         return answer as Answer;
       }
@@ -124,7 +131,10 @@ export function createEngine(options: EngineOptions): Engine {
       }
       case "vote": {
         refuseOtherOrganization(principal);
+        if (body.length > MAX_VOTE_BODY_BYTES) fail("BODY_TOO_LARGE", { maxBytes: MAX_VOTE_BODY_BYTES });
         const { fingerprint } = parseVote(operation.type, parsed, now);
+        const which = { organizationId: principal.organization.id, fingerprint };
+        await takeRoom(await sizeOfActivityByFingerprint(database.read, which));
         const { selection } = operation;
         const ballot = { principal, message: body.toString(), now, id: identifiers(), isWanted, selection };
         return { activity: await castVote(activities, fingerprint, ballot) };

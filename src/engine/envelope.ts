@@ -108,6 +108,10 @@ function checkLiveness(timestampMs: string, now: number): void {
   if (time - now > MAX_CLOCK_AHEAD_MS) fail("TIMESTAMP_AHEAD", { maxAhead: "5 minutes", serverTimeMs: now });
 }
 
+/** The parameters in a body that was accepted once, as `Submission` has them. */
+export const parametersOfStored = (body: string): Record<string, unknown> =>
+  parametersOf(withoutNulls(JSON.parse(body)) as Record<string, unknown>).parameters;
+
 function parametersOf(body: Record<string, unknown>): {
   parameters: Record<string, unknown>;
   generateAppProofs: boolean;

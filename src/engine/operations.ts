@@ -208,7 +208,11 @@ export interface QueryingContext {
   organization: Organization;
   actor: Actor;
   now: number;
+  takeRoom: TakeRoom;
 }
+
+/** Waits, once in a request, until there is room for the stored bytes that it is about to read for its answer. */
+export type TakeRoom = (bytes: number) => Promise<void>;
 
 export interface QueryOperation extends Wants {
   noun: "query";

@@ -30,6 +30,12 @@ const table = {
   // The request itself
   BODY_INVALID: [INVALID_ARGUMENT, "bad request body: {reason}", "REQUEST_INVALID"],
   BODY_TOO_LARGE: [RESOURCE_EXHAUSTED, "request body is larger than {maxBytes} bytes", "REQUEST_INVALID", 413],
+  MESSAGES_TOO_LARGE: [
+    RESOURCE_EXHAUSTED,
+    "the bodies of the votes on this activity would be more than {maxLength} characters; approve it by its fingerprint, with approve_activity",
+    "REQUEST_INVALID",
+    413,
+  ],
   FIELD_MISSING: [INVALID_ARGUMENT, "invalid request body: missing field `{field}`", "REQUEST_INVALID"],
   FIELD_INVALID: [INVALID_ARGUMENT, "invalid request body: `{field}` {reason}", "REQUEST_INVALID"],
   ORGANIZATION_ID_MALFORMED: [INVALID_ARGUMENT, "malformed organization ID provided", "INVALID_ORGANIZATION_ID"],

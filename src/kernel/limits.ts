@@ -198,6 +198,35 @@ export const MAX_PROVEN_ADDRESSES = 100;
 /** How often an activity is proved anew because its organization changed meanwhile. */
 export const MAX_PREPARATIONS = 8;
 
+/** Bytes of a body that is kept whole although it was denied ... */
+export const MAX_DENIED_BODY_BYTES = 16 * 1024;
+/** ... and of a larger one, the characters that are kept of its beginning, ... */
+export const MAX_DENIED_MESSAGE_LENGTH = 4096;
+/** ... of each text in its intent, ... */
+export const MAX_DENIED_TEXT_LENGTH = 256;
+/** ... and the entries of each list there; ... */
+export const MAX_DENIED_LIST_LENGTH = 4;
+/** ... of an intent that is large even so, each text, and one entry of each list. */
+export const MIN_DENIED_TEXT_LENGTH = 16;
+/** Denied activities of one organization that are stored in an hour, and at once ... */
+export const DENIALS_OF_ONE_ORGANIZATION = { perHour: 1000, burst: 2000 } as const;
+/** ... and those of one user. */
+export const DENIALS_OF_ONE_USER = { perHour: 500, burst: 500 } as const;
+/** Bytes of the body of approve_activity and reject_activity: each stays with the activity. */
+export const MAX_VOTE_BODY_BYTES = 4096;
+/** Characters of the messages of all votes on an activity, where one is cast by sending the activity's body again. */
+export const MAX_VOTE_MESSAGES_LENGTH = 8 * 1024 * 1024;
+
+/** Stored bytes that requests read for their answers at one time, each over the small ones counted; one may be larger alone, ... */
+export const MAX_READ_BYTES = 32 * 1024 * 1024;
+/** ... and those of one organization. */
+export const MAX_READ_BYTES_OF_ONE_ORGANIZATION = 8 * 1024 * 1024;
+/** The newest attempts of a webhook's delivery, and ... */
+export const MAX_SHOWN_ATTEMPTS = 100;
+/** ... the newest evaluations of the policies for one activity, that a query shows. */
+export const MAX_SHOWN_EVALUATIONS = 500;
+/** Bytes of what is stored of the activities on one page of list_activities, but for the first of them. */
+export const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 /** Objects on one page of a list query. */
 export const MAX_PAGE_SIZE = 100;
 export const DEFAULT_PAGE_SIZE = 10;

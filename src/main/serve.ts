@@ -131,7 +131,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     lock?.tellBaseUrl(info.baseUrl);
     writeFileDurably(addressFileIn(config.dataDir), `${JSON.stringify({ baseUrl: local })}\n`, 0o644);
     const admin = await listenAdmin(config, metrics);
-    logger.info({ version, baseUrl: local, engine: database.engine, signer: signer.state }, "serving");
+    logger.info({ version, baseUrl: local, database: database.kind, signer: signer.state }, "serving");
     return {
       baseUrl: local,
       adminUrl: admin && `http://127.0.0.1:${(admin.address() as AddressInfo).port}`,

@@ -17,12 +17,12 @@ export interface FairQueueOptions<Item extends Queued> {
 }
 
 /** What waits and what is out of one organization. */
-interface Lane<Item> {
+interface Flow<Item> {
   waiting: Item[];
   waitingCost: number;
   outCount: number;
   outCost: number;
-  /** Whether the lane stands in the row of those that may send. */
+  /** Whether the flow stands in the row of those that may send. */
   isReady: boolean;
 }
 
@@ -32,9 +32,9 @@ interface Lane<Item> {
  */
 export class FairQueue<Item extends Queued> {
   readonly #options: FairQueueOptions<Item>;
-  readonly #lanes = new Map<string, Lane<Item>>();
-  /** Lanes whose first item fits into their window, in the order of their turns. */
-  #ready: Lane<Item>[] = [];
+  readonly #flows = new Map<string, Flow<Item>>();
+  /** Flows whose first item fits into their window, in the order of their turns. */
+  #ready: Flow<Item>[] = [];
   #waitingCount = 0;
   #waitingCost = 0;
   #outCount = 0;
@@ -55,40 +55,40 @@ export class FairQueue<Item extends Queued> {
 
   /** What waits of one organization. */
   waitingCostOf(organizationId: string): number {
-    return this.#lanes.get(organizationId)?.waitingCost ?? 0;
+    return this.#flows.get(organizationId)?.waitingCost ?? 0;
   }
 
   /** @returns false where the organization has too much waiting already; the item is then not in the queue */
   add(item: Item): boolean {
-    const lane = this.#laneOf(item.organizationId);
-    if (!this.#hasRoom(lane, item)) {
-      this.#dropUnwanted(lane);
-      if (!this.#hasRoom(lane, item)) return false;
+    const flow = this.#flowOf(item.organizationId);
+    if (!this.#hasRoom(flow, item)) {
+      this.#dropUnwanted(flow);
+      if (!this.#hasRoom(flow, item)) return false;
     }
-    lane.waiting.push(item);
-    this.#count(lane, item, 1);
-    this.#makeReady(lane);
+    flow.waiting.push(item);
+    this.#count(flow, item, 1);
+    this.#makeReady(flow);
     return true;
   }
 
   /** The next item that may go out; undefined while none may. `returned` is to be told when it is done. */
   next(): Item | undefined {
     while (this.#outCount < this.#options.out.countInAll) {
-      const lane = this.#ready.shift();
-      if (!lane) return undefined;
-      lane.isReady = false;
-      const item = lane.waiting.shift();
+      const flow = this.#ready.shift();
+      if (!flow) return undefined;
+      flow.isReady = false;
+      const item = flow.waiting.shift();
       if (item === undefined) continue;
-      this.#count(lane, item, -1);
+      this.#count(flow, item, -1);
       const isWanted = this.#options.isWanted(item);
       if (isWanted) {
-        lane.outCount++;
-        lane.outCost += item.cost;
+        flow.outCount++;
+        flow.outCost += item.cost;
         this.#outCount++;
       }
-      this.#makeReady(lane);
+      this.#makeReady(flow);
       if (isWanted) return item;
-      this.#forgetIfIdle(item.organizationId, lane);
+      this.#forgetIfIdle(item.organizationId, flow);
       this.#options.onDropped(item);
     }
     return undefined;
@@ -96,22 +96,22 @@ export class FairQueue<Item extends Queued> {
 
   /** An item that went out is done. */
   returned({ organizationId, cost }: Item): void {
-    const lane = this.#laneOf(organizationId);
-    lane.outCount--;
-    lane.outCost -= cost;
+    const flow = this.#flowOf(organizationId);
+    flow.outCount--;
+    flow.outCost -= cost;
     this.#outCount--;
-    this.#makeReady(lane);
-    this.#forgetIfIdle(organizationId, lane);
+    this.#makeReady(flow);
+    this.#forgetIfIdle(organizationId, flow);
   }
 
   /** Takes out all that waits. */
   drain(): Item[] {
-    const items = [...this.#lanes.values()].flatMap(({ waiting }) => waiting);
-    for (const [organizationId, lane] of this.#lanes) {
-      lane.waiting = [];
-      lane.waitingCost = 0;
-      lane.isReady = false;
-      this.#forgetIfIdle(organizationId, lane);
+    const items = [...this.#flows.values()].flatMap(({ waiting }) => waiting);
+    for (const [organizationId, flow] of this.#flows) {
+      flow.waiting = [];
+      flow.waitingCost = 0;
+      flow.isReady = false;
+      this.#forgetIfIdle(organizationId, flow);
     }
     this.#ready = [];
     this.#waitingCount = 0;
@@ -119,51 +119,51 @@ export class FairQueue<Item extends Queued> {
     return items;
   }
 
-  #laneOf(organizationId: string): Lane<Item> {
-    let lane = this.#lanes.get(organizationId);
-    if (!lane) {
-      lane = { waiting: [], waitingCost: 0, outCount: 0, outCost: 0, isReady: false };
-      this.#lanes.set(organizationId, lane);
+  #flowOf(organizationId: string): Flow<Item> {
+    let flow = this.#flows.get(organizationId);
+    if (!flow) {
+      flow = { waiting: [], waitingCost: 0, outCount: 0, outCost: 0, isReady: false };
+      this.#flows.set(organizationId, flow);
     }
-    return lane;
+    return flow;
   }
 
-  #hasRoom({ waiting, waitingCost }: Lane<Item>, { cost }: Item): boolean {
+  #hasRoom({ waiting, waitingCost }: Flow<Item>, { cost }: Item): boolean {
     if (waiting.length === 0) return true;
     const { waiting: bounds, waitingCostInAll } = this.#options;
     if (this.#waitingCost + cost > waitingCostInAll) return false;
     return waiting.length < bounds.count && waitingCost + cost <= bounds.cost;
   }
 
-  #dropUnwanted(lane: Lane<Item>): void {
+  #dropUnwanted(flow: Flow<Item>): void {
     const { isWanted, onDropped } = this.#options;
-    const items = lane.waiting;
-    lane.waiting = [];
+    const items = flow.waiting;
+    flow.waiting = [];
     for (const item of items) {
       if (isWanted(item)) {
-        lane.waiting.push(item);
+        flow.waiting.push(item);
       } else {
-        this.#count(lane, item, -1);
+        this.#count(flow, item, -1);
         onDropped(item);
       }
     }
   }
 
-  #count(lane: Lane<Item>, { cost }: Item, one: 1 | -1): void {
-    lane.waitingCost += one * cost;
+  #count(flow: Flow<Item>, { cost }: Item, one: 1 | -1): void {
+    flow.waitingCost += one * cost;
     this.#waitingCost += one * cost;
     this.#waitingCount += one;
   }
 
-  #makeReady(lane: Lane<Item>): void {
-    const [first] = lane.waiting;
-    if (lane.isReady || first === undefined) return;
-    if (lane.outCount > 0 && lane.outCost + first.cost > this.#options.out.cost) return;
-    lane.isReady = true;
-    this.#ready.push(lane);
+  #makeReady(flow: Flow<Item>): void {
+    const [first] = flow.waiting;
+    if (flow.isReady || first === undefined) return;
+    if (flow.outCount > 0 && flow.outCost + first.cost > this.#options.out.cost) return;
+    flow.isReady = true;
+    this.#ready.push(flow);
   }
 
-  #forgetIfIdle(organizationId: string, lane: Lane<Item>): void {
-    if (lane.waiting.length === 0 && lane.outCount === 0) this.#lanes.delete(organizationId);
+  #forgetIfIdle(organizationId: string, flow: Flow<Item>): void {
+    if (flow.waiting.length === 0 && flow.outCount === 0) this.#flows.delete(organizationId);
   }
 }

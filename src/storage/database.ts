@@ -14,7 +14,7 @@ import {
 } from "kysely";
 import type pg from "pg";
 import { COMMIT_DEADLINE_MS, HEALTH_DEADLINE_MS, SQLITE_LOCK_DEADLINE_MS } from "../kernel/limits.ts";
-import type { Connection, Engine, Reader, Transactor } from "./engine.ts";
+import type { Connection, DatabaseKind, Reader, Transactor } from "./engine.ts";
 import { DatabaseFailure, isLocked, translate } from "./failure.ts";
 import { type AfterCommit, GroupCommit, type OpenTransaction } from "./group-commit.ts";
 import { type Health, HealthCheck } from "./health.ts";
@@ -28,7 +28,7 @@ import { SqliteFiles } from "./sqlite-files.ts";
 
 /** The store: committed state to read, `transact` to write. */
 export interface Database {
-  readonly engine: Engine;
+  readonly kind: DatabaseKind;
   readonly read: Reader;
   /**
    * Runs `work` in a transaction and resolves once its commit is durable. All work of one scope (an organization's id) is
@@ -143,12 +143,12 @@ function databaseOnSqlite(connections: SqliteConnections): Database {
     return reader.all<Row>(sql, parameters).finally(afterUse);
   };
   const read: Reader = {
-    engine: "sqlite",
+    kind: "sqlite",
     selectFrom: readKysely.selectFrom.bind(readKysely) as Reader["selectFrom"],
     all: (query) => all(query.sql, query.parameters),
   };
   const commits: GroupCommit = new GroupCommit({
-    lanes: 1,
+    concurrency: 1,
     scopes: "together",
     begin: () => beginSqlite(connections, kysely, read),
     onFailure: (failure) => check.noteFailedWrite(failure),
@@ -158,7 +158,7 @@ function databaseOnSqlite(connections: SqliteConnections): Database {
     write: () => commits.run(undefined, (tx) => writeProbe(tx, { value: PROBE_FILLER.sqlite })),
   });
   return {
-    engine: "sqlite",
+    kind: "sqlite",
     read,
     transact: (scope, work) => commits.run(scope, work),
     migrate: async () => {
@@ -262,22 +262,22 @@ async function beginWhenFree(connection: SqliteConnection): Promise<void> {
   }
 }
 
-const POSTGRES_LANES = 6;
+const POSTGRES_TRANSACTIONS = 6;
 const POSTGRES_READERS = 8;
 
 function postgresDatabase(url: string, onError: (error: Error) => void): Database {
-  const maxConnections = POSTGRES_LANES + POSTGRES_READERS;
+  const maxConnections = POSTGRES_TRANSACTIONS + POSTGRES_READERS;
   const pool = openPostgres({ url, maxConnections, statementTimeoutMs: COMMIT_DEADLINE_MS, onError });
   const patience = new OutagePatience();
   const reads = new PatientReads(new PostgresConnection(pool), patience);
   const kysely = kyselyOn("postgres", async () => reads);
   const read: Reader = {
-    engine: "postgres",
+    kind: "postgres",
     selectFrom: kysely.selectFrom.bind(kysely) as Reader["selectFrom"],
     all: (query) => reads.all(query.sql, query.parameters),
   };
   const commits: GroupCommit = new GroupCommit({
-    lanes: POSTGRES_LANES,
+    concurrency: POSTGRES_TRANSACTIONS,
     scopes: "exclusive",
     begin: (scope) => beginPostgres(pool, scope, read),
     onFailure: (failure) => check.noteFailedWrite(failure),
@@ -296,7 +296,7 @@ function postgresDatabase(url: string, onError: (error: Error) => void): Databas
     write: () => writeProbe(asTransactor(probe), { value: PROBE_FILLER.postgres }),
   });
   return {
-    engine: "postgres",
+    kind: "postgres",
     read,
     transact: (scope, work) => commits.run(scope, work),
     migrate: () => migratePostgres(url, onError),
@@ -318,7 +318,7 @@ function postgresDatabase(url: string, onError: (error: Error) => void): Databas
 /** A single statement is a transaction of its own. */
 const asTransactor = (connection: PostgresConnection): Parameters<typeof writeProbe>[0] =>
   ({
-    engine: "postgres",
+    kind: "postgres",
     all: (query: { sql: string; parameters: readonly unknown[] }) => connection.all(query.sql, query.parameters),
   }) as Transactor;
 
@@ -349,7 +349,7 @@ async function beginPostgres(pool: pg.Pool, scope: string | undefined, committed
   const kysely = kyselyOn("postgres", async () => connection);
   try {
     const begun = exec("begin");
-    // Other processes wait here for the organization, as lanes of this one wait in GroupCommit.
+    // Other processes wait here for the organization, as functions of this one wait in GroupCommit.
     const locked = scope === undefined ? [] : connection.all(LOCK_SCOPE, [scope]);
     await Promise.all([begun, locked]);
   } catch (error) {
@@ -398,7 +398,7 @@ async function beginPostgres(pool: pg.Pool, scope: string | undefined, committed
 }
 
 function transactorOn(
-  engine: Engine,
+  kind: DatabaseKind,
   connection: Connection,
   kysely: Kysely<Schema>,
   committed: Reader,
@@ -411,7 +411,7 @@ function transactorOn(
       return method.apply(kysely, args);
     }) as F;
   const tx: Transactor = {
-    engine,
+    kind,
     selectFrom: whileOpen(kysely.selectFrom as never) as Transactor["selectFrom"],
     insertInto: whileOpen(kysely.insertInto as never) as Transactor["insertInto"],
     updateTable: whileOpen(kysely.updateTable as never) as Transactor["updateTable"],
@@ -432,28 +432,28 @@ function transactorOn(
 }
 
 function kyselyOn(
-  engine: Engine,
+  kind: DatabaseKind,
   acquire: () => Promise<DatabaseConnection>,
   release: () => void = () => {},
 ): Kysely<Schema> {
-  return new Kysely<Schema>({ dialect: dialectOn(engine, acquire, release) });
+  return new Kysely<Schema>({ dialect: dialectOn(kind, acquire, release) });
 }
 
 /** Kysely over connections that are opened and ended elsewhere; its transactions serve the migrator alone. */
-function dialectOn(engine: Engine, acquire: () => Promise<DatabaseConnection>, release: () => void): Dialect {
+function dialectOn(kind: DatabaseKind, acquire: () => Promise<DatabaseConnection>, release: () => void): Dialect {
   const exec = (connection: DatabaseConnection, sql: string) =>
     (connection as Connection).executeQuery({ sql, parameters: [], query: { kind: "RawNode" } } as never);
   const driver: Driver = {
     init: async () => {},
     acquireConnection: acquire,
     beginTransaction: async (connection) =>
-      void (await exec(connection, engine === "sqlite" ? "begin immediate" : "begin")),
+      void (await exec(connection, kind === "sqlite" ? "begin immediate" : "begin")),
     commitTransaction: async (connection) => void (await exec(connection, "commit")),
     rollbackTransaction: async (connection) => void (await exec(connection, "rollback")),
     releaseConnection: async () => release(),
     destroy: async () => {},
   };
-  return engine === "sqlite"
+  return kind === "sqlite"
     ? {
         createAdapter: () => new TransactionalSqliteAdapter(),
         createDriver: () => driver,
@@ -510,10 +510,10 @@ async function schemaState(
   };
 }
 
-async function migrate(kysely: Kysely<Schema>, engine: Engine): Promise<string[]> {
+async function migrate(kysely: Kysely<Schema>, kind: DatabaseKind): Promise<string[]> {
   const bound = Object.entries(migrations).map(([name, { up }]) => [
     name,
-    { up: (db: Kysely<unknown>) => up(db, engine) },
+    { up: (db: Kysely<unknown>) => up(db, kind) },
   ]);
   const migrator = new Migrator({
     db: kysely,

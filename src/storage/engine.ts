@@ -1,16 +1,16 @@
 import type { CompiledQuery, DatabaseConnection, Kysely } from "kysely";
 import type { Schema } from "./schema.ts";
 
-export type Engine = "sqlite" | "postgres";
+export type DatabaseKind = "sqlite" | "postgres";
 
-/** One connection of either engine. `all` is the short way for statements that were compiled before. */
+/** One connection to either kind of database. `all` is the short way for statements that were compiled before. */
 export interface Connection extends DatabaseConnection {
   all<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]>;
 }
 
 /** Reads committed state, or inside a transaction its own. */
 export interface Reader {
-  readonly engine: Engine;
+  readonly kind: DatabaseKind;
   readonly selectFrom: Kysely<Schema>["selectFrom"];
   all<Row>(query: Pick<CompiledQuery<Row>, "sql" | "parameters">): Promise<Row[]>;
 }

@@ -59,8 +59,9 @@ class Recorder {
 
 const retry = () => new DatabaseFailure("retry", "serialization");
 const unavailable = () => new DatabaseFailure("unavailable", "gone");
-const together = ({ begin }: Recorder) => new GroupCommit({ lanes: 1, scopes: "together", begin });
-const exclusive = ({ begin }: Recorder, lanes = 4) => new GroupCommit({ lanes, scopes: "exclusive", begin });
+const together = ({ begin }: Recorder) => new GroupCommit({ concurrency: 1, scopes: "together", begin });
+const exclusive = ({ begin }: Recorder, concurrency = 4) =>
+  new GroupCommit({ concurrency, scopes: "exclusive", begin });
 
 /** A promise and the way to settle it. */
 function latch(): { opened: Promise<void>; open: () => void } {
@@ -246,7 +247,12 @@ describe("group commit", () => {
     database.failCommit = () => new DatabaseFailure("outage", "the connection is lost");
     const failures: DatabaseFailure[] = [];
     const { begin } = database;
-    const commits = new GroupCommit({ lanes: 1, scopes: "together", begin, onFailure: (one) => failures.push(one) });
+    const commits = new GroupCommit({
+      concurrency: 1,
+      scopes: "together",
+      begin,
+      onFailure: (one) => failures.push(one),
+    });
     let runs = 0;
     await assert.rejects(
       commits.run(undefined, async () => void runs++),
@@ -261,7 +267,7 @@ describe("group commit", () => {
   });
 
   it("tells everybody when no transaction can be begun", async () => {
-    const commits = new GroupCommit({ lanes: 1, scopes: "together", begin: () => Promise.reject(unavailable()) });
+    const commits = new GroupCommit({ concurrency: 1, scopes: "together", begin: () => Promise.reject(unavailable()) });
     const outcomes = await Promise.allSettled([1, 2].map(() => commits.run(undefined, async () => {})));
     for (const outcome of outcomes) assert.equal(outcome.status, "rejected");
     await commits.close();
@@ -377,7 +383,7 @@ describe("group commit", () => {
       assert.deepEqual(database.scopes, ["a", "b", undefined]);
     });
 
-    it("runs different scopes side by side, and no more than there are lanes", async () => {
+    it("runs different scopes side by side, and no more than may be open", async () => {
       const database = new Recorder();
       const commits = exclusive(database, 3);
       const gate = latch();
@@ -397,9 +403,9 @@ describe("group commit", () => {
         { minLength: 1, maxLength: 60 },
       );
       await fc.assert(
-        fc.asyncProperty(requests, fc.integer({ min: 1, max: 4 }), async (list, lanes) => {
+        fc.asyncProperty(requests, fc.integer({ min: 1, max: 4 }), async (list, concurrency) => {
           const database = new Recorder();
-          const commits = exclusive(database, lanes);
+          const commits = exclusive(database, concurrency);
           const inside = new Set<string>();
           const outcomes = await Promise.allSettled(
             list.map(async ({ scope, turns, fails }) => {
@@ -418,7 +424,7 @@ describe("group commit", () => {
             if (list[index]?.fails) assert.ok(outcome.status === "rejected" && outcome.reason instanceof RangeError);
             else assert.deepEqual(outcome, { status: "fulfilled", value: list[index]?.scope });
           }
-          assert.ok(database.mostOpen <= lanes);
+          assert.ok(database.mostOpen <= concurrency);
           assert.equal(database.open, 0);
         }),
         { numRuns: 50 },

@@ -10,7 +10,7 @@ const MAX_TRIES = 5;
 /** Something to do once a commit is durable. It must not throw. */
 export type AfterCommit = () => void;
 
-/** A transaction on one connection, in the words both engines share. */
+/** A transaction on one connection, in the words both databases share. */
 export interface OpenTransaction {
   savepoint(): Promise<void>;
   release(): Promise<void>;
@@ -29,7 +29,8 @@ interface Waiting {
   deadline: number;
 }
 interface GroupCommitOptions {
-  lanes: number;
+  /** How many transactions may be open at once. */
+  concurrency: number;
   scopes: "exclusive" | "together";
   begin: (scope: string | undefined) => Promise<OpenTransaction>;
   /** Told of whole transactions that were given up because of the database. */
@@ -41,17 +42,16 @@ type Outcome = { value: unknown; afterCommit: readonly AfterCommit[] } | { error
  * Group commit: functions that wait at the same time run one after the other in one database transaction, each in its own
  * savepoint, and are told so only after that transaction's commit is durable. One that throws is rolled back alone.
  *
- * `lanes` transactions may be open at once. With `scopes: "exclusive"` a batch holds functions of one scope only, no two
- * lanes run the same scope, and `begin` is told which scope to lock against other processes; functions without a scope
- * run in any lane. With `scopes: "together"` (one writer anyway) a batch takes
- * what waits, of each scope in turn.
+ * `concurrency` transactions may be open at once. With `scopes: "exclusive"` a batch holds functions of one scope only, no two open
+ * transactions have the same scope, and `begin` is told which scope to lock against other processes; functions without a scope run
+ * in any. With `scopes: "together"` (one writer anyway) a batch takes what waits, of each scope in turn.
  */
 export class GroupCommit {
   readonly #options: GroupCommitOptions;
   readonly #patience = new OutagePatience();
   #waiting: Waiting[] = [];
   readonly #runningScopes = new Set<string>();
-  #openLanes = 0;
+  #openTransactions = 0;
   #scheduled = false;
   #closed = false;
   #idle: (() => void)[] = [];
@@ -88,7 +88,7 @@ export class GroupCommit {
   async close(): Promise<void> {
     this.#closed = true;
     this.#patience.end();
-    while (this.#openLanes > 0 || this.#waiting.length > 0) {
+    while (this.#openTransactions > 0 || this.#waiting.length > 0) {
       await new Promise<void>((resolve) => this.#idle.push(resolve));
     }
   }
@@ -99,10 +99,10 @@ export class GroupCommit {
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
-      while (this.#openLanes < this.#options.lanes) {
+      while (this.#openTransactions < this.#options.concurrency) {
         const batch = this.#takeBatch();
         if (batch.length === 0) break;
-        void this.#occupyLane(batch);
+        void this.#runInTransaction(batch);
       }
     });
   }
@@ -137,14 +137,14 @@ export class GroupCommit {
     return batch;
   }
 
-  async #occupyLane(batch: Waiting[]): Promise<void> {
+  async #runInTransaction(batch: Waiting[]): Promise<void> {
     const scope = this.#options.scopes === "exclusive" ? batch[0]?.scope : undefined;
-    this.#openLanes++;
+    this.#openTransactions++;
     if (scope !== undefined) this.#runningScopes.add(scope);
     try {
       await this.#runBatch(scope, batch);
     } finally {
-      this.#openLanes--;
+      this.#openTransactions--;
       if (scope !== undefined) this.#runningScopes.delete(scope);
       if (this.#waiting.length > 0) this.#schedule();
       const idle = this.#idle;

@@ -11,7 +11,7 @@ import { createTestDatabase } from "../../test/support/postgres.ts";
 import { testPostgresUrl } from "../../test/support/server.ts";
 import { newId } from "../kernel/ids.ts";
 import { openDatabase } from "./database.ts";
-import type { Engine } from "./engine.ts";
+import type { DatabaseKind } from "./engine.ts";
 import { migrations } from "./migrations/index.ts";
 
 /**
@@ -22,9 +22,9 @@ import { migrations } from "./migrations/index.ts";
 const folder = mkdtempSync(join(tmpdir(), "keystead-migrations-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-async function newUrl(engine: Engine): Promise<string> {
+async function newUrl(kind: DatabaseKind): Promise<string> {
   const name = `migrations_${newId().replaceAll("-", "")}`;
-  if (engine === "sqlite") return `sqlite:${join(folder, `${name}.db`)}`;
+  if (kind === "sqlite") return `sqlite:${join(folder, `${name}.db`)}`;
   return createTestDatabase(testPostgresUrl(), name);
 }
 
@@ -37,8 +37,8 @@ async function migrated(url: string): Promise<string[]> {
   }
 }
 
-const schemaOf = (engine: Engine, url: string): Promise<string> =>
-  engine === "sqlite" ? sqliteSchema(url.slice("sqlite:".length)) : postgresSchema(url);
+const schemaOf = (kind: DatabaseKind, url: string): Promise<string> =>
+  kind === "sqlite" ? sqliteSchema(url.slice("sqlite:".length)) : postgresSchema(url);
 
 async function sqliteSchema(file: string): Promise<string> {
   const database = new DatabaseSync(file, { readOnly: true });
@@ -90,25 +90,25 @@ function migrateInProcess(url: string): Promise<string[]> {
   });
 }
 
-for (const engine of ["sqlite", "postgres"] as const) {
-  describe(`migrations (${engine})`, () => {
+for (const kind of ["sqlite", "postgres"] as const) {
+  describe(`migrations (${kind})`, () => {
     it("make the schema that is written down", async (test: TestContext) => {
-      const url = await newUrl(engine);
+      const url = await newUrl(kind);
       assert.deepEqual(await migrated(url), Object.keys(migrations));
-      const snapshot = fileURLToPath(new URL(`../../test/vectors/schema/${engine}.txt`, import.meta.url));
-      test.assert.fileSnapshot(await schemaOf(engine, url), snapshot, { serializers: [(text: string) => text] });
+      const snapshot = fileURLToPath(new URL(`../../test/vectors/schema/${kind}.txt`, import.meta.url));
+      test.assert.fileSnapshot(await schemaOf(kind, url), snapshot, { serializers: [(text: string) => text] });
     });
 
     it("do nothing the second time", async () => {
-      const url = await newUrl(engine);
+      const url = await newUrl(kind);
       await migrated(url);
-      const before = await schemaOf(engine, url);
+      const before = await schemaOf(kind, url);
       assert.deepEqual(await migrated(url), []);
-      assert.equal(await schemaOf(engine, url), before);
+      assert.equal(await schemaOf(kind, url), before);
     });
 
     it("know an empty database, and make nothing by asking", async () => {
-      const database = openDatabase({ url: await newUrl(engine) });
+      const database = openDatabase({ url: await newUrl(kind) });
       assert.equal((await database.schemaState()).isEmpty, true);
       assert.equal((await database.schemaState()).isEmpty, true);
       await database.migrate();
@@ -117,12 +117,12 @@ for (const engine of ["sqlite", "postgres"] as const) {
     });
 
     it("run once when three processes start them at once", async () => {
-      const url = await newUrl(engine);
+      const url = await newUrl(kind);
       const ran = await Promise.all([1, 2, 3].map(() => migrateInProcess(url)));
       assert.deepEqual(ran.flat(), Object.keys(migrations), "each was run by exactly one of them");
-      const alone = await newUrl(engine);
+      const alone = await newUrl(kind);
       await migrated(alone);
-      assert.equal(await schemaOf(engine, url), await schemaOf(engine, alone));
+      assert.equal(await schemaOf(kind, url), await schemaOf(kind, alone));
     });
   });
 }

@@ -1,21 +1,21 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Database, openDatabase } from "./database.ts";
-import type { Engine, Reader } from "./engine.ts";
+import type { DatabaseKind, Reader } from "./engine.ts";
 import { prepared, preparedWrite } from "./prepared.ts";
 
 /** A reader that shows what a database would be asked. */
-function recorder(engine: Engine): { reader: Reader; asked: { sql: string; parameters: readonly unknown[] }[] } {
+function recorder(kind: DatabaseKind): { reader: Reader; asked: { sql: string; parameters: readonly unknown[] }[] } {
   const asked: { sql: string; parameters: readonly unknown[] }[] = [];
   const all = async (query: { sql: string; parameters: readonly unknown[] }) => {
     asked.push(query);
     return [];
   };
-  return { reader: { engine, all } as unknown as Reader, asked };
+  return { reader: { kind, all } as unknown as Reader, asked };
 }
 
 describe("a prepared statement", () => {
-  it("is built once for each engine, in the engine's own words", async () => {
+  it("is built once for each kind, in the kind's own words", async () => {
     let built = 0;
     const byNames = prepared<{ id: string; name: string }>()((db, { id, name }) => {
       built++;

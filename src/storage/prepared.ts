@@ -9,7 +9,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from "kysely";
-import type { Engine, Reader, Transactor } from "./engine.ts";
+import type { DatabaseKind, Reader, Transactor } from "./engine.ts";
 import type { Schema } from "./schema.ts";
 
 /** Stands where a parameter will be; never reaches a database. */
@@ -20,7 +20,7 @@ class Placeholder {
   }
 }
 
-const compilers: Record<Engine, Kysely<Schema>> = {
+const compilers: Record<DatabaseKind, Kysely<Schema>> = {
   sqlite: new Kysely({
     dialect: {
       createAdapter: () => new SqliteAdapter(),
@@ -44,7 +44,7 @@ type Build = (db: Kysely<Schema>, parameters: Record<string, unknown>) => Compil
 type Statement = { sql: string; bind: (values: Record<string, unknown>) => unknown[] };
 
 /**
- * A statement that is built once per engine and then only bound: building costs several times what running it does. `build`
+ * A statement that is built once for each kind of database and then only bound: building costs several times what running it does. `build`
  * gets a stand-in for each named parameter and must use them as plain values.
  */
 export function prepared<Parameters extends Record<string, unknown>>() {
@@ -61,17 +61,17 @@ export function preparedWrite<Parameters extends Record<string, unknown>>() {
 }
 
 function statementOf<Row>(build: Build): (reader: Reader, values: Record<string, unknown>) => Promise<Row[]> {
-  const statements: Partial<Record<Engine, Statement>> = {};
+  const statements: Partial<Record<DatabaseKind, Statement>> = {};
   return (reader, values) => {
-    statements[reader.engine] ??= compileStatement(reader.engine, build);
-    const statement = statements[reader.engine] as Statement;
+    statements[reader.kind] ??= compileStatement(reader.kind, build);
+    const statement = statements[reader.kind] as Statement;
     return reader.all<Row>({ sql: statement.sql, parameters: statement.bind(values) });
   };
 }
 
-function compileStatement(engine: Engine, build: Build): Statement {
+function compileStatement(kind: DatabaseKind, build: Build): Statement {
   const placeholders = new Proxy({}, { get: (_, name) => new Placeholder(String(name)) });
-  const { sql, parameters } = build(compilers[engine], placeholders).compile();
+  const { sql, parameters } = build(compilers[kind], placeholders).compile();
   return {
     sql,
     bind: (values) => parameters.map((value) => (value instanceof Placeholder ? values[value.name] : value)),

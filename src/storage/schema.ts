@@ -130,8 +130,10 @@ export interface Schema {
     type: string;
     status: string;
     fingerprint: string;
-    /** JSON of the parameters as they were sent. */
+    /** JSON of the parameters as they were sent, under their one key; null there where they are read from the body. */
     intent: string;
+    /** The stamped body; null of one that was denied and large, and of those that are older than this column. */
+    body: Generated<string | null>;
     /** JSON of what was planned before it was decided on, null where nothing is. */
     plan: Generated<string | null>;
     /** JSON of the result, null until there is one. */
@@ -225,7 +227,10 @@ export interface Schema {
     /** Whose event it is; a parent's endpoints may receive it too. */
     organization_id: string;
     event_type: string;
+    /** As it is sent, but for what is read from the activity's body. */
     body: string;
+    /** The activity whose body belongs into it; null where it is whole. */
+    activity_id: Generated<string | null>;
     created_at: number;
   };
   webhook_deliveries: {

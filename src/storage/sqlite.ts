@@ -31,7 +31,7 @@ export function openSqlite(file: string): SqliteConnection {
   }
 }
 
-/** One SQLite connection. The calls are synchronous underneath; the promises are there for the engines' common shape. */
+/** One SQLite connection. The calls are synchronous underneath; the promises are there for the shape that both databases have in common. */
 export class SqliteConnection implements Connection {
   readonly #database: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();

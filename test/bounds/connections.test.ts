@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { MAX_BODY_BYTES, MAX_HELD_BODY_BYTES, MAX_SHARE_OF_ONE_ADDRESS } from "../../src/kernel/limits.ts";
 import type { Client } from "../support/client.ts";
+import { residentBytes } from "../support/resident-bytes.ts";
 import { sendFrom } from "../support/send-from.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
@@ -139,8 +139,3 @@ describe("bodies that do not arrive", () => {
     await until(async () => (await refusal()).status === 200, "their room to be free again");
   });
 });
-
-function residentBytes(pid: number): number {
-  const [, kib] = /^VmRSS:\s+([0-9]+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
-  return Number(kib) * 1024;
-}

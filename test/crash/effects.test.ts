@@ -82,8 +82,8 @@ for (const engine of engines) {
     const looks = () => calls(LOOK, transaction.hash);
     const submit = () => server.root.post(URL_PATH, body);
     const stored = async () => {
-      const rows = await store.read.selectFrom("votes").select("activity_id").where("message", "=", body).execute();
-      return rows.map(({ activity_id }) => activity_id);
+      const rows = await store.read.selectFrom("activities").select("id").where("body", "=", body).execute();
+      return rows.map(({ id }) => id);
     };
 
     async function killAndRestart(): Promise<void> {

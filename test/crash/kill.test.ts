@@ -81,7 +81,7 @@ for (const engine of engines) {
         for (const one of again) await resend(server.root, one, one.acknowledged.id);
         assert.equal((await readStore(store)).activities.length, stored.activities.length, "nothing ran twice");
 
-        const idsByBody = new Map(stored.votes.map((vote) => [vote.message, vote.activity_id]));
+        const idsByBody = new Map(stored.activities.map(({ body, id }) => [body, id]));
         for (const one of sent.filter(({ acknowledged }) => !acknowledged)) {
           one.acknowledged = await resend(server.root, one, idsByBody.get(one.body));
         }

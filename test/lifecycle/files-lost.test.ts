@@ -38,9 +38,9 @@ const acknowledged = ({ answer }: Sent): boolean => answer.status === 200;
 
 async function storedBodies(databaseUrl: string): Promise<Set<string>> {
   const database = openDatabase({ url: databaseUrl });
-  const votes = await database.read.selectFrom("votes").select("message").execute();
+  const activities = await database.read.selectFrom("activities").select("body").execute();
   await database.close();
-  return new Set(votes.map(({ message }) => message));
+  return new Set(activities.flatMap(({ body }) => body ?? []));
 }
 
 describe("the files of a SQLite database under a running server", { concurrency: 2 }, () => {

@@ -240,7 +240,7 @@ for (const [name, start] of Object.entries(arenas)) {
         .selectFrom("activities")
         .select("id")
         .where("type", "=", "ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2")
-        .where("intent", "like", `%${privateKeyId}%`)
+        .where("body", "like", `%${privateKeyId}%`)
         .execute();
       assert.equal(signed.length, early.filter(({ status }) => status === 200).length);
     });

@@ -22,10 +22,10 @@ const volatileColumns: readonly string[] = ["seniority"];
  * Reads all tables that the database itself names; of what belongs to organizations only the rows of those named, if any
  * are: a database that serves many tests grows.
  */
-export async function dumpDatabase({ engine, read }: Database, organizationIds?: readonly string[]): Promise<Dump> {
-  const names = await read.all<{ name: string }>({ sql: tableNames[engine], parameters: [] });
+export async function dumpDatabase({ kind, read }: Database, organizationIds?: readonly string[]): Promise<Dump> {
+  const names = await read.all<{ name: string }>({ sql: tableNames[kind], parameters: [] });
   const tables = names.map(({ name }) => name).filter((name) => !volatileTables.includes(name));
-  const lines = engine === "sqlite" ? linesOfEach : linesOfAll;
+  const lines = kind === "sqlite" ? linesOfEach : linesOfAll;
   return lines(read, tables, organizationIds);
 }
 
@@ -70,8 +70,8 @@ export function watchDatabase(database: Database, organizationIds?: readonly str
 }
 
 /** Another number after each commit of another connection than the one that reads. */
-async function versionOf({ engine, read }: Database): Promise<number | undefined> {
-  if (engine !== "sqlite") return undefined;
+async function versionOf({ kind, read }: Database): Promise<number | undefined> {
+  if (kind !== "sqlite") return undefined;
   const [row] = await read.all<{ data_version: number }>({ sql: "pragma data_version", parameters: [] });
   return row?.data_version;
 }
@@ -99,14 +99,14 @@ async function rowsOf(
   if (!organizationIds) return { sql: all, parameters: [] };
   const column = table === "organizations" ? "id" : "organization_id";
   if (!(await hasColumn(read, table, column))) return { sql: all, parameters: [] };
-  const marks = organizationIds.map((_, index) => (read.engine === "sqlite" ? "?" : `$${index + 1}`)).join(", ");
+  const marks = organizationIds.map((_, index) => (read.kind === "sqlite" ? "?" : `$${index + 1}`)).join(", ");
   return { sql: `${all} where "${column}" in (${marks})`, parameters: organizationIds };
 }
 
 const knownColumns = new Map<string, readonly string[]>();
 
 async function hasColumn(read: Reader, table: string, column: string): Promise<boolean> {
-  const known = `${read.engine} ${table}`;
+  const known = `${read.kind} ${table}`;
   const columns = knownColumns.get(known) ?? (await columnsOf(read, table));
   knownColumns.set(known, columns);
   return columns.includes(column);
@@ -114,7 +114,7 @@ async function hasColumn(read: Reader, table: string, column: string): Promise<b
 
 async function columnsOf(read: Reader, table: string): Promise<string[]> {
   const sql =
-    read.engine === "sqlite"
+    read.kind === "sqlite"
       ? "select name from pragma_table_info(?)"
       : "select column_name as name from information_schema.columns where table_schema = 'public' and table_name = $1";
   const columns = await read.all<{ name: string }>({ sql, parameters: [table] });

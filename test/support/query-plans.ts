@@ -8,7 +8,7 @@ import {
   SqliteQueryCompiler,
 } from "kysely";
 import pg from "pg";
-import type { Connection, Engine, Transactor } from "../../src/storage/engine.ts";
+import type { Connection, DatabaseKind, Transactor } from "../../src/storage/engine.ts";
 import { PostgresConnection } from "../../src/storage/postgres.ts";
 import type { Schema } from "../../src/storage/schema.ts";
 import { openSqlite } from "../../src/storage/sqlite.ts";
@@ -92,7 +92,7 @@ const rowsRead = (node: PostgresNode): number =>
   (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0) + (node["Rows Removed by Index Recheck"] ?? 0));
 
 function planReader(
-  engine: Engine,
+  engine: DatabaseKind,
   connection: Connection,
   close: () => Promise<void>,
   explain: (sql: string, parameters: readonly unknown[]) => Promise<QueryPlan>,

@@ -115,8 +115,8 @@ const kinds: readonly Kind[] = [
   },
   {
     name: "base64",
-    // With a digit and letters of both kinds: other words are names.
-    pattern: /(?<![\w+/=-])(?=[\w+/-]*\d)(?=[\w+/-]*[a-z])(?=[\w+/-]*[A-Z])[\w+/-]{40,}={0,2}(?![\w+/=-])/g,
+    // With letters of both kinds: other long words are names.
+    pattern: /(?<![\w+/=-])(?=[\w+/-]*[a-z])(?=[\w+/-]*[A-Z])[\w+/-]{40,}={0,2}(?![\w+/=-])/g,
     invent: (text, bytes) => base64urlOf(bytes, text.length > 48 ? LONG : text.length),
   },
 ];

@@ -44,7 +44,8 @@ export async function queueDeliveries(
       for (let index = start; index < Math.min(count, start + EVENTS_AT_ONCE); index++) {
         const receiver = receivers[index % receivers.length] as EventReceiver;
         const { organizationId } = receiver;
-        await addDeliveries(tx, { organizationId, eventType: "ACTIVITY_UPDATES", body, now: dueAt }, [receiver]);
+        const event = { organizationId, eventType: "ACTIVITY_UPDATES", body, activityId: null, now: dueAt } as const;
+        await addDeliveries(tx, event, [receiver]);
       }
     });
   }

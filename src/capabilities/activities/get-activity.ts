@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { findActivity, findVotes } from "../../engine/activities/records.ts";
 import { AnyActivity } from "../../engine/activities/schema.ts";
+import { sizeOfActivity } from "../../engine/activities/size.ts";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
@@ -13,11 +14,11 @@ export const getActivity = query({
   request: Type.Object({ organizationId: Id, activityId: Id }),
   response: Type.Object({ activity: AnyActivity }),
   async run(context) {
-    const { request, read, organization } = context;
-    const activity = await findActivity(read, organization.id, request.activityId);
-    if (!activity) {
-      fail("RESOURCE_NOT_FOUND", { kind: "activity", id: request.activityId, organizationId: organization.id });
-    }
+    const { request, read, organization, takeRoom } = context;
+    const { activityId: id } = request;
+    await takeRoom(await sizeOfActivity(read, organization.id, id));
+    const activity = await findActivity(read, organization.id, id);
+    if (!activity) fail("RESOURCE_NOT_FOUND", { kind: "activity", id, organizationId: organization.id });
     return { activity: await viewFor(context, activity, await findVotes(read, activity)) };
   },
 });

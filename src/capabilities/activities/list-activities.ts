@@ -1,14 +1,16 @@
 import { Type } from "typebox";
 import { activityOfRow, activityStatuses, findVotes } from "../../engine/activities/records.ts";
 import { ActivityType, AnyActivity } from "../../engine/activities/schema.ts";
+import { shownBytes } from "../../engine/activities/size.ts";
 import { query } from "../../engine/declare.ts";
 import { Id, List, OneOf, Pagination } from "../../engine/fields.ts";
 import { newestFirst, pageOf } from "../../engine/paging.ts";
+import { MAX_PAGE_BYTES } from "../../kernel/limits.ts";
 import { viewFor } from "./view.ts";
 
 export const listActivities = query({
   path: "list_activities",
-  summary: "Activities, newest first, narrowed by status and type.",
+  summary: "Activities of the organization, newest first.",
   needs: ["registry"],
   request: Type.Object({
     organizationId: Id,
@@ -16,14 +18,20 @@ export const listActivities = query({
     paginationOptions: Type.Optional(Pagination),
     filterByType: Type.Optional(List(ActivityType)),
   }),
-  response: Type.Object({ activities: Type.Array(AnyActivity) }),
+  response: Type.Object({
+    activities: Type.Array(AnyActivity),
+    hasMore: Type.Optional(
+      Type.Boolean({ description: "True where the page is shorter than asked for because its activities are large." }),
+    ),
+  }),
   async run(context) {
-    const { request, read, organization } = context;
+    const { request, read, organization, takeRoom } = context;
     const { filterByStatus = [], filterByType = [] } = request;
     const page = pageOf(request.paginationOptions);
-    const rows = await read
+    // What they take is known before any of them is read.
+    const found = await read
       .selectFrom("activities")
-      .selectAll()
+      .select(["id", shownBytes.as("bytes")])
       .where("organization_id", "=", organization.id)
       .$if(filterByStatus.length > 0, (rows) => rows.where("status", "in", filterByStatus))
       .$if(filterByType.length > 0, (rows) => rows.where("type", "in", filterByType))
@@ -32,11 +40,43 @@ export const listActivities = query({
       .orderBy("id", page.after === undefined ? "desc" : "asc")
       .limit(page.limit)
       .execute();
-    const activities = newestFirst(rows, page).map(activityOfRow);
+    if (found.length === 0) return { activities: [] };
+    const sizes = new Map(found.map(({ id, bytes }) => [id, Number(bytes)]));
+    const sizeOf = ({ id }: { id: string }): number => sizes.get(id) ?? 0;
+    const toRead = withinBytes(found, sizeOf);
+    await takeRoom(toRead.reduce((sum, row) => sum + sizeOf(row), 0));
+    const rows = await read
+      .selectFrom("activities")
+      .selectAll()
+      .where("organization_id", "=", organization.id)
+      .where(
+        "id",
+        "in",
+        toRead.map(({ id }) => id),
+      )
+      .orderBy("id", page.after === undefined ? "desc" : "asc")
+      .execute();
+    const views = await Promise.all(
+      rows.map(activityOfRow).map(async (activity) => viewFor(context, activity, await findVotes(read, activity))),
+    );
+    const activities = withinBytes(views, (view) => sizeOf(view) + bytesOfVoters(view));
     return {
-      activities: await Promise.all(
-        activities.map(async (activity) => viewFor(context, activity, await findVotes(read, activity))),
-      ),
+      activities: newestFirst(activities, page),
+      ...(activities.length < found.length ? { hasMore: true } : {}),
     };
   },
 });
+
+/** Voters are shown whole, many times on a page; what they take is not in the rows of the activity. */
+const bytesOfVoters = ({ votes }: { votes: unknown[] }): number =>
+  (votes as { user: unknown }[]).reduce((sum, { user }) => sum + JSON.stringify(user).length, 0);
+
+/** Those next to the cursor, at least one of them. */
+function withinBytes<Row>(rows: readonly Row[], sizeOf: (row: Row) => number): Row[] {
+  let total = 0;
+  const end = rows.findIndex((row, index) => {
+    total += sizeOf(row);
+    return index > 0 && total > MAX_PAGE_BYTES;
+  });
+  return rows.slice(0, end < 0 ? rows.length : end);
+}

@@ -1,9 +1,8 @@
 import { Type } from "typebox";
 import { findEvaluations } from "../../engine/activities/evaluations.ts";
-import { findActivity } from "../../engine/activities/records.ts";
+import { sizeOfActivity } from "../../engine/activities/size.ts";
 import { query } from "../../engine/declare.ts";
 import { Id, OneOf, Timestamp, timestampOf } from "../../engine/fields.ts";
-import { fail } from "../../kernel/errors.ts";
 
 const outcomes = [
   "OUTCOME_ALLOW",
@@ -23,7 +22,8 @@ const Evaluation = Type.Object(
 
 export const getPolicyEvaluations = query({
   path: "get_policy_evaluations",
-  summary: "What each policy came to, for every vote on an activity that policies were asked about.",
+  summary:
+    "What each policy came to, for every vote on an activity that policies were asked about; of many votes, the newest 500.",
   request: Type.Object({ organizationId: Id, activityId: Id }),
   response: Type.Object({
     policyEvaluations: Type.Array(
@@ -38,8 +38,7 @@ export const getPolicyEvaluations = query({
     ),
   }),
   async run({ request: { activityId }, read, organization: { id: organizationId } }) {
-    const activity = await findActivity(read, organizationId, activityId);
-    if (!activity) fail("RESOURCE_NOT_FOUND", { kind: "activity", id: activityId, organizationId });
+    await sizeOfActivity(read, organizationId, activityId);
     const votes = await findEvaluations(read, organizationId, activityId);
     return {
       policyEvaluations: votes.map(({ id, voteId, evaluations, createdAt }) => ({

@@ -2,12 +2,15 @@ import { Type } from "typebox";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
 import { Policy } from "./model.ts";
-import { findPolicies } from "./store.ts";
+import { bytesOfPolicies, findPolicies } from "./store.ts";
 
 export const listPolicies = query({
   path: "list_policies",
   summary: "All policies of the organization.",
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({ policies: Type.Array(Policy) }),
-  run: async ({ read, organization }) => ({ policies: await findPolicies(read, organization.id) }),
+  async run({ read, organization, takeRoom }) {
+    await takeRoom(await bytesOfPolicies(read, organization.id));
+    return { policies: await findPolicies(read, organization.id) };
+  },
 });

@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { timestampOf } from "../../engine/fields.ts";
 import { enforceQuota } from "../../engine/quotas.ts";
 import { fail } from "../../kernel/errors.ts";
@@ -94,6 +95,14 @@ export async function removePolicies(tx: Transactor, organizationId: string, ids
     if (numDeletedRows === 0n) fail("RESOURCE_NOT_FOUND", { kind: "policy", id, organizationId });
   }
   await touchPolicies(tx, organizationId);
+}
+
+/** What the texts of all policies of an organization take, as they are stored. */
+export async function bytesOfPolicies(read: Reader, organizationId: string): Promise<number> {
+  const texts = sql<number>`sum(octet_length(condition) + octet_length(consensus) + octet_length(notes)
+    + coalesce(octet_length(time), 0))`;
+  const rows = read.selectFrom("policies").select(texts.as("bytes")).where("organization_id", "=", organizationId);
+  return Number((await rows.executeTakeFirst())?.bytes ?? 0);
 }
 
 /** All policies of the organization, or the one named. */

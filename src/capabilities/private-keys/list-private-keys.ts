@@ -2,12 +2,15 @@ import { Type } from "typebox";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
 import { PrivateKey } from "./model.ts";
-import { findPrivateKeys } from "./store.ts";
+import { bytesOfPrivateKeys, findPrivateKeys } from "./store.ts";
 
 export const listPrivateKeys = query({
   path: "list_private_keys",
   summary: "All private keys of the organization with their addresses and tags.",
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({ privateKeys: Type.Array(PrivateKey) }),
-  run: async ({ read, organization }) => ({ privateKeys: await findPrivateKeys(read, organization.id) }),
+  async run({ read, organization, takeRoom }) {
+    await takeRoom(await bytesOfPrivateKeys(read, organization.id));
+    return { privateKeys: await findPrivateKeys(read, organization.id) };
+  },
 });

@@ -106,6 +106,21 @@ export function enforcePrivateKeyLimit(tx: Transactor, organizationId: string): 
   return enforceQuota(tx, quota, { organization_id: organizationId });
 }
 
+/** About what all private keys of an organization take with their addresses and tags. */
+export async function bytesOfPrivateKeys(read: Reader, organizationId: string): Promise<number> {
+  let bytes = 0;
+  for (const [table, each] of [
+    ["private_keys", 512],
+    ["private_key_addresses", 128],
+    ["private_key_tag_members", 64],
+  ] as const) {
+    const rows = read.selectFrom(table).select((of) => of.fn.countAll<number>().as("count"));
+    const { count } = await rows.where("organization_id", "=", organizationId).executeTakeFirstOrThrow();
+    bytes += each * Number(count);
+  }
+  return bytes;
+}
+
 /** All private keys, or the one named, with their addresses and tags. */
 export async function findPrivateKeys(read: Reader, organizationId: string, id?: string): Promise<PrivateKey[]> {
   const keys = await read

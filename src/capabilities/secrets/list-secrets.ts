@@ -3,14 +3,16 @@ import { query } from "../../engine/declare.ts";
 import { Id, Pagination } from "../../engine/fields.ts";
 import { pageOf } from "../../engine/paging.ts";
 import { SecretMetadata } from "./model.ts";
-import { listSecretMetadata } from "./store.ts";
+import { bytesOfSecretMetadata, listSecretMetadata } from "./store.ts";
 
 export const listSecrets = query({
   path: "list_secrets",
   summary: "The organization's secrets by name and static properties, newest first; never what they hold.",
   request: Type.Object({ organizationId: Id, paginationOptions: Type.Optional(Pagination) }),
   response: Type.Object({ secrets: Type.Array(SecretMetadata) }),
-  run: async ({ request, read, organization }) => ({
-    secrets: await listSecretMetadata(read, organization.id, pageOf(request.paginationOptions)),
-  }),
+  async run({ request, read, organization, takeRoom }) {
+    const page = pageOf(request.paginationOptions);
+    await takeRoom(await bytesOfSecretMetadata(read, organization.id, page));
+    return { secrets: await listSecretMetadata(read, organization.id, page) };
+  },
 });

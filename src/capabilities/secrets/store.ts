@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { newestFirst, type Page } from "../../engine/paging.ts";
 import { enforceQuota } from "../../engine/quotas.ts";
 import { fail } from "../../kernel/errors.ts";
@@ -109,14 +110,8 @@ export async function markSecretsExported(
 
 /** One page, newest first; ids are in the order of creation. */
 export async function listSecretMetadata(read: Reader, organizationId: string, page: Page): Promise<SecretMetadata[]> {
-  const rows = await read
-    .selectFrom("secrets")
+  const rows = await pageOfSecrets(read, organizationId, page)
     .select(["id", "name", "static_properties", "created_at"])
-    .where("organization_id", "=", organizationId)
-    .$if(page.before !== undefined, (some) => some.where("id", "<", page.before as string))
-    .$if(page.after !== undefined, (some) => some.where("id", ">", page.after as string))
-    .orderBy("id", page.after === undefined ? "desc" : "asc")
-    .limit(page.limit)
     .execute();
   return newestFirst(rows, page).map(({ id, name, static_properties, created_at }) => ({
     secretId: id,
@@ -125,3 +120,20 @@ export async function listSecretMetadata(read: Reader, organizationId: string, p
     createdAtUnixMs: String(created_at),
   }));
 }
+
+/** What the static properties on such a page take, as they are stored. */
+export async function bytesOfSecretMetadata(read: Reader, organizationId: string, page: Page): Promise<number> {
+  const rows = await pageOfSecrets(read, organizationId, page)
+    .select(sql<number>`octet_length(static_properties)`.as("bytes"))
+    .execute();
+  return rows.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+const pageOfSecrets = (read: Reader, organizationId: string, page: Page) =>
+  read
+    .selectFrom("secrets")
+    .where("organization_id", "=", organizationId)
+    .$if(page.before !== undefined, (some) => some.where("id", "<", page.before as string))
+    .$if(page.after !== undefined, (some) => some.where("id", ">", page.after as string))
+    .orderBy("id", page.after === undefined ? "desc" : "asc")
+    .limit(page.limit);

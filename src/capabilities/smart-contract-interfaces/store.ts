@@ -1,8 +1,19 @@
+import { sql } from "kysely";
 import { normalizeAddress } from "../../crypto/addresses.ts";
 import { timestampOf } from "../../engine/fields.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import type { InterfaceType, SmartContractInterface } from "./model.ts";
+
+/** What all interfaces of an organization take, with their notes, as they are stored. */
+export async function bytesOfInterfaces(read: Reader, organizationId: string): Promise<number> {
+  const texts = sql<number>`sum(interface_bytes + octet_length(notes))`;
+  const rows = read
+    .selectFrom("smart_contract_interfaces")
+    .select(texts.as("bytes"))
+    .where("organization_id", "=", organizationId);
+  return Number((await rows.executeTakeFirst())?.bytes ?? 0);
+}
 
 /** All interfaces of the organization, or the one named. */
 export async function findInterfaces(

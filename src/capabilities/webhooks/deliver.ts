@@ -4,6 +4,7 @@ import { type JobContext, type JobResult, job } from "../../engine/jobs/jobs.ts"
 import { currentServiceKey, signWithServiceKey } from "../../engine/keys/service-keys.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
+import { storedEvent } from "./event-body.ts";
 import { announceDisabledEndpoint } from "./events.ts";
 import { DELIVER_WEBHOOK } from "./queue-delivery.ts";
 import { webhookKey } from "./signing-keys.ts";
@@ -65,7 +66,9 @@ interface Attempt {
 async function send(context: Context, delivery: Delivery): Promise<Attempt> {
   const { timeoutMs } = context.webhookSchedule;
   const startedAt = context.clock();
-  const headers = await signedHeaders(context, delivery, startedAt);
+  const { body: stored, activity_body: ofActivity } = delivery;
+  const body = ofActivity === null ? stored : storedEvent(ofActivity, stored);
+  const headers = await signedHeaders(context, { delivery, body }, startedAt);
   const began = performance.now();
   const took = () => Math.round(performance.now() - began);
   try {
@@ -73,7 +76,7 @@ async function send(context: Context, delivery: Delivery): Promise<Attempt> {
       method: "POST",
       url: delivery.url,
       headers,
-      body: delivery.body,
+      body,
       timeoutMs,
       maxResponseBytes: MAX_ANSWER_BYTES,
     });
@@ -87,11 +90,15 @@ async function send(context: Context, delivery: Delivery): Promise<Attempt> {
 }
 
 /** The signature is over this attempt's time, so that a receiver can refuse what is old. */
-async function signedHeaders(context: Context, delivery: Delivery, now: number): Promise<Record<string, string>> {
+async function signedHeaders(
+  context: Context,
+  { delivery, body }: { delivery: Delivery; body: string },
+  now: number,
+): Promise<Record<string, string>> {
   const { signer } = context;
   const { read } = context.database;
   const key = await currentServiceKey(read, webhookKey);
-  const { event_id: eventId, body } = delivery;
+  const { event_id: eventId } = delivery;
   const seconds = Math.floor(now / 1000);
   const [signature, standardSignature] = await signWithServiceKey({ read, signer }, key, [
     Buffer.from(`v1.ed25519.${key.id}.${now}.${eventId}.${body}`),
@@ -207,6 +214,9 @@ const selectDelivery = prepared<{ organizationId: string; id: string }>()((db, {
   db
     .selectFrom("webhook_deliveries as d")
     .innerJoin("webhook_events as e", "e.id", "d.event_id")
+    .leftJoin("activities as a", (join) =>
+      join.onRef("a.organization_id", "=", "e.organization_id").onRef("a.id", "=", "e.activity_id"),
+    )
     .innerJoin("webhook_endpoints as w", (join) =>
       join.onRef("w.organization_id", "=", "d.organization_id").onRef("w.id", "=", "d.endpoint_id"),
     )
@@ -219,6 +229,7 @@ const selectDelivery = prepared<{ organizationId: string; id: string }>()((db, {
       "d.attempts",
       "e.event_type",
       "e.body",
+      "a.body as activity_body",
       "w.url",
       "w.is_active",
       "w.failing_since",

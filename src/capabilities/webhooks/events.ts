@@ -7,6 +7,7 @@ import { recentlyUsed } from "../../kernel/recently-used.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
 import type { Schema } from "../../storage/schema.ts";
+import { eventToStore } from "./event-body.ts";
 import { type EventFacts, type EventType, type Filters, matchesFilters, parseFilters } from "./model.ts";
 import { enqueueDelivery } from "./queue-delivery.ts";
 
@@ -28,8 +29,9 @@ export async function announceActivity(tx: Transactor, change: ActivityChange): 
   const receivers = await findReceivers(tx, { organizationId, parentId }, "ACTIVITY_UPDATES", facts);
   if (receivers.length === 0) return;
   const view = await viewActivity(tx, activity, votes, { rights: { mayApprove: true, mayReject: true }, now });
-  const body = JSON.stringify(renderActivity(view, "text"));
-  await addDeliveries(tx, { organizationId, eventType: "ACTIVITY_UPDATES", body, now }, receivers);
+  const body = eventToStore(activity.body, renderActivity(view, "text"));
+  const activityId = activity.body === undefined ? null : activity.id;
+  await addDeliveries(tx, { organizationId, eventType: "ACTIVITY_UPDATES", body, activityId, now }, receivers);
 }
 
 /** Tells the organization's other endpoints that one of them was switched off. */
@@ -42,7 +44,7 @@ export async function announceDisabledEndpoint(
   const receivers = await findReceivers(tx, { organizationId, parentId: null }, eventType, { organizationId });
   const msg = { endpointId, url, name, isActive: false, timestamp: Math.floor(now / 1000) };
   const body = JSON.stringify({ type: "webhooks:endpoint_disabled", organizationId, msg });
-  await addDeliveries(tx, { organizationId, eventType, body, now }, receivers);
+  await addDeliveries(tx, { organizationId, eventType, body, activityId: null, now }, receivers);
 }
 
 async function findReceivers(
@@ -52,7 +54,7 @@ async function findReceivers(
   facts: EventFacts,
 ): Promise<EventReceiver[]> {
   // An organization without a parent asks for itself twice, which costs nothing more.
-  const rows = await selectListeners[tx.engine](tx, {
+  const rows = await selectListeners[tx.kind](tx, {
     organizationId,
     parentId: parentId ?? organizationId,
     eventType,
@@ -84,7 +86,7 @@ function filtersOf(json: string): Filters {
 /** Stores an event with one queued delivery for each receiver. */
 export async function addDeliveries(
   tx: Transactor,
-  event: { organizationId: string; eventType: EventType; body: string; now: number },
+  event: { organizationId: string; eventType: EventType; body: string; activityId: string | null; now: number },
   receivers: readonly EventReceiver[],
 ): Promise<void> {
   if (receivers.length === 0) return;
@@ -128,6 +130,7 @@ const insertEvent = preparedWrite<{
   organizationId: string;
   eventType: string;
   body: string;
+  activityId: string | null;
   now: number;
 }>()((db, row) =>
   db
@@ -137,6 +140,7 @@ const insertEvent = preparedWrite<{
       organization_id: row.organizationId,
       event_type: row.eventType,
       body: row.body,
+      activity_id: row.activityId,
       created_at: row.now,
     })
     .returning("id"),

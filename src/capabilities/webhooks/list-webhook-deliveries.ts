@@ -1,7 +1,9 @@
+import { sql } from "kysely";
 import { type Static, Type } from "typebox";
 import { query } from "../../engine/declare.ts";
 import { Id, OneOf, Pagination, Timestamp, timestampOf } from "../../engine/fields.ts";
 import { pageOf } from "../../engine/paging.ts";
+import { MAX_SHOWN_ATTEMPTS } from "../../kernel/limits.ts";
 import { requireEndpoint } from "./store.ts";
 
 const Attempt = Type.Object(
@@ -29,7 +31,8 @@ const Delivery = Type.Object(
 
 export const listWebhookDeliveries = query({
   path: "list_webhook_deliveries",
-  summary: "What was sent to an endpoint, newest first, with every attempt. An extension of this server.",
+  summary:
+    "What was sent to an endpoint, newest first, with the last 100 attempts of each. An extension of this server.",
   request: Type.Object({ organizationId: Id, endpointId: Id, paginationOptions: Type.Optional(Pagination) }),
   response: Type.Object({ deliveries: Type.Array(Delivery) }),
   async run({ request, read, organization: { id: organizationId } }) {
@@ -56,6 +59,17 @@ export const listWebhookDeliveries = query({
             .selectAll()
             .where("organization_id", "=", organizationId)
             .where("delivery_id", "in", ids)
+            .where((attempt) =>
+              attempt(
+                "number",
+                ">",
+                attempt
+                  .selectFrom("webhook_deliveries as d")
+                  .select(sql<number>`d.attempts - ${sql.lit(MAX_SHOWN_ATTEMPTS)}`.as("hidden"))
+                  .whereRef("d.organization_id", "=", "webhook_attempts.organization_id")
+                  .whereRef("d.id", "=", "webhook_attempts.delivery_id"),
+              ),
+            )
             .orderBy("number")
             .execute();
     const byDelivery = Map.groupBy(attempts, ({ delivery_id }) => delivery_id);
@@ -67,12 +81,14 @@ export const listWebhookDeliveries = query({
         eventType: row.event_type,
         status: row.status,
         // One that was stored between the two reads would not fit the status.
-        attempts: (byDelivery.get(row.id) ?? []).slice(0, row.attempts).map((attempt) => ({
-          startedAt: timestampOf(attempt.started_at),
-          durationMs: attempt.duration_ms,
-          ...(attempt.status_code === null ? {} : { statusCode: attempt.status_code }),
-          ...(attempt.error === null ? {} : { error: attempt.error }),
-        })),
+        attempts: (byDelivery.get(row.id) ?? [])
+          .filter(({ number }) => number <= row.attempts)
+          .map((attempt) => ({
+            startedAt: timestampOf(attempt.started_at),
+            durationMs: attempt.duration_ms,
+            ...(attempt.status_code === null ? {} : { statusCode: attempt.status_code }),
+            ...(attempt.error === null ? {} : { error: attempt.error }),
+          })),
         ...(row.next_attempt_at === null ? {} : { nextAttemptAt: timestampOf(row.next_attempt_at) }),
         createdAt: timestampOf(row.created_at),
       }),

@@ -2,6 +2,7 @@ import { newId } from "../../kernel/ids.ts";
 import type { Signer } from "../../signer/client.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Transactor } from "../../storage/engine.ts";
+import type { Admission } from "../admission.ts";
 import type { Principal } from "../identity/authenticate.ts";
 import type { Organization, Registry } from "../operations.ts";
 import type { Services } from "../services.ts";
@@ -38,6 +39,7 @@ export interface ActivityEngine {
   registry: Registry;
   services: Services;
   observer: ActivityObserver;
+  admission: Pick<Admission, "countDenial">;
 }
 
 /** An activity that was just stored in a new state, in the transaction that stores it. */

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { MAX_REMEMBERED_POLICY_LISTS } from "../../kernel/limits.ts";
+import { MAX_REMEMBERED_POLICY_LISTS, MAX_SHOWN_EVALUATIONS } from "../../kernel/limits.ts";
 import { recentlyUsed } from "../../kernel/recently-used.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
@@ -63,13 +63,14 @@ export async function storeEvaluations(
   await insertEvaluations(tx, { ...row, evaluations: JSON.stringify(stored) });
 }
 
-/** What the policies came to at every vote on an activity, the oldest first. */
+/** What the policies came to at the votes on an activity, the oldest first; of more than can be shown, the newest. */
 export async function findEvaluations(
   read: Reader,
   organizationId: string,
   activityId: string,
 ): Promise<VoteEvaluations[]> {
-  const rows = (await selectEvaluations(read, { organizationId, activityId })).sort(oldestFirst);
+  const all = (await selectEvaluations(read, { organizationId, activityId })).sort(oldestFirst);
+  const rows = all.slice(-MAX_SHOWN_EVALUATIONS);
   const found: VoteEvaluations[] = [];
   for (const { id, vote_id: voteId, evaluations, created_at: createdAt } of rows) {
     const stored = JSON.parse(evaluations) as Stored;

@@ -1,5 +1,6 @@
 import { fail, type KeysteadError } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
+import { MAX_VOTE_MESSAGES_LENGTH } from "../../kernel/limits.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { decide, denialDetails, denialOf, voteDenial, voteRights } from "../decisions/authorize.ts";
 import {
@@ -62,6 +63,7 @@ export async function judgeSubmission(
     status: "ACTIVITY_STATUS_CREATED",
     fingerprint,
     intent: { [version.intentKey]: parameters },
+    body: ballot.message,
     ...(plan === undefined ? {} : { plan }),
     result: {},
     failure: null,
@@ -87,17 +89,16 @@ export async function judgeVote(
   ballot: Ballot,
   how: "resubmitted" | "voted",
 ): Promise<Verdict> {
-  const proposal = proposalOf(registry, existing, organization, ballot.now);
   const votes = await findVotes(read, existing);
+  // First of all: of a denied activity there may be too little left to judge.
+  if (!isOpen(existing)) refuseLateVote(existing, votes, ballot, how);
+  const proposal = proposalOf(registry, existing, organization, ballot.now);
   const approves = ballot.selection === "VOTE_SELECTION_APPROVED";
   const { publicKey } = ballot.principal.stampRecord;
   const credential = { ...actor.credential, publicKey };
   const facts = await factsOfStored(read, proposal, votes, { actor, credential, approves });
   const answer = { todo: "answer", activity: existing, facts } as const;
-  if (!isOpen(existing)) {
-    refuseLateVote(existing, votes, ballot, how);
-    return answer;
-  }
+  if (!isOpen(existing)) return answer;
   const own = votes.find((vote) => vote.userId === actor.userId && isLive(vote, ballot.now));
   const repeats = own?.selection === ballot.selection;
   if (repeats && how === "resubmitted") return answer;
@@ -109,6 +110,7 @@ export async function judgeVote(
   const problem = await sessionScopeProblem(read, facts, actor);
   if (problem !== undefined) throw scopeDenial(problem);
   if (existing.wantsProofs && approves) refuseLargeBody(ballot.message);
+  if (how === "resubmitted") refuseManyLargeMessages(votes, ballot);
   const { operation, version, intent } = proposal;
   // With MFA a further credential is shown beside the first; otherwise it takes the first one's place.
   const isAnotherKey = repeats && own.publicKey !== publicKey;
@@ -130,6 +132,13 @@ function refuseLateVote(
   if (how === "resubmitted" && status === "ACTIVITY_STATUS_REJECTED" && failure) throw denialOf(failure.details);
   const isCounted = votes.some((vote) => vote.userId === actor.userId && vote.message === message);
   if (how === "voted" && !isCounted) fail("ACTIVITY_DECIDED", { activityId: id, status });
+}
+
+/** Every vote is shown with its message, however seldom that is stored. */
+function refuseManyLargeMessages(votes: readonly VoteRecord[], { message, principal: { actor } }: Ballot): void {
+  const others = votes.filter(({ userId }) => userId !== actor.userId);
+  const length = others.reduce((sum, vote) => sum + vote.message.length, message.length);
+  if (length > MAX_VOTE_MESSAGES_LENGTH) fail("MESSAGES_TOO_LARGE", { maxLength: MAX_VOTE_MESSAGES_LENGTH });
 }
 
 const scopeDenial = (problem: string): KeysteadError =>

@@ -22,11 +22,11 @@ export async function occasionOf(read: Reader, execution: Execution): Promise<Oc
   return { body, ...(plan === undefined ? {} : { plan }), ballots };
 }
 
-/** Of a new activity the body that is at hand, of a stored one that of the vote which has its fingerprint. */
-async function bodyOf(read: Reader, { record, isNew, stamp }: Execution): Promise<string> {
-  if (isNew) return stamp.message;
+/** The activity's own; of one that is older than the column of bodies, that of the vote which has its fingerprint. */
+async function bodyOf(read: Reader, { record, stamp }: Execution): Promise<string> {
+  if (record.body !== undefined) return record.body;
   const messages = [stamp.message, ...(await findVotes(read, record)).map(({ message }) => message)];
   const body = messages.find((message) => fingerprintOf(Buffer.from(message)) === record.fingerprint);
-  // Whoever submitted it has voted again since, by its fingerprint, and it is older than the column of bodies.
+  // Whoever submitted it may have voted again since, by its fingerprint.
   return body ?? fail("ACTIVITY_WITHOUT_BODY", { activityId: record.id });
 }

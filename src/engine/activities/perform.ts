@@ -42,7 +42,7 @@ export function enqueueEffect(
 }
 
 /** The job kind. It may be started again at any point: an activity that has ended is left as it is. */
-export const performActivity = (engine: Omit<ActivityEngine, "database" | "signer">): JobKind =>
+export const performActivity = (engine: Omit<ActivityEngine, "admission" | "database" | "signer">): JobKind =>
   job({
     name: KIND,
     payload: Payload,

@@ -11,6 +11,8 @@ import { insertAppProof } from "../proofs/app-proofs.ts";
 import type { PreparedProofs } from "../proofs/prove.ts";
 import { servicesFor } from "../services.ts";
 import type { ActivityEngine, Ballot } from "./ballot.ts";
+import { intentToStore, messageToStore } from "./bodies.ts";
+import { boundedMessage, boundedRecord } from "./denied.ts";
 import { storeEvaluations } from "./evaluations.ts";
 import type { Target, ToExecute, Verdict } from "./judge.ts";
 import { enqueueEffect } from "./perform.ts";
@@ -62,8 +64,13 @@ export async function recordVerdict(
       return store(engine, tx, verdict, ballot, { status: "ACTIVITY_STATUS_REJECTED" });
     case "deny": {
       const { error } = verdict;
+      const { organization, submitter } = verdict.facts;
+      engine.admission.countDenial(organization.id, submitter.userId);
       const denied = { status: "ACTIVITY_STATUS_REJECTED", failure: failureOf(error) } as const;
-      return { ...(await store(engine, tx, verdict, ballot, denied)), error };
+      const record = boundedRecord(verdict.target.record);
+      const message = boundedMessage(ballot.message);
+      const bounded = { ...verdict, target: { ...verdict.target, record } };
+      return { ...(await store(engine, tx, bounded, { ...ballot, message }, denied)), error };
     }
   }
 }
@@ -162,7 +169,7 @@ async function store(
   const proving = (proofs?.proofs ?? []).map((proof, position) =>
     insertAppProof(tx, { organizationId, activityId, position, ...proof }),
   );
-  const stamp = newStampOf(vote, organizationId);
+  const stamp = newStampOf({ ...vote, message: messageToStore(activity.body, vote.message) }, organizationId);
   const { userName, selection } = vote;
   const voted = target.isFurtherStamp
     ? upsertAuthentication(tx, stamp)
@@ -185,7 +192,7 @@ async function store(
 }
 
 function rowOf(activity: ActivityRecord): Parameters<typeof insertActivity>[1] {
-  const { id, organizationId, type, status, fingerprint, intent, plan, result, failure, wantsProofs } = activity;
+  const { id, organizationId, type, status, fingerprint, intent, body, plan, result, failure, wantsProofs } = activity;
   const hasResult = Object.keys(result).length > 0;
   return {
     id,
@@ -193,7 +200,8 @@ function rowOf(activity: ActivityRecord): Parameters<typeof insertActivity>[1] {
     type,
     status,
     fingerprint,
-    intent: JSON.stringify(intent),
+    intent: JSON.stringify(intentToStore(body, intent)),
+    body: body ?? null,
     plan: plan === undefined ? null : JSON.stringify(plan),
     result: hasResult ? JSON.stringify(result) : null,
     failure: failure === null ? null : JSON.stringify(failure),

@@ -5,6 +5,7 @@ import { prepared, preparedWrite } from "../../storage/prepared.ts";
 import { revokedAtOf } from "../identity/revocations.ts";
 import type { CredentialRef, ShownCredential } from "../operations.ts";
 import { oldestFirst } from "../paging.ts";
+import { storedIntent, storedMessage } from "./bodies.ts";
 
 /** The rows of activities, of votes, and of the further stamps that MFA asks for. */
 
@@ -33,6 +34,8 @@ export interface ActivityRecord {
   fingerprint: string;
   /** Under its one key, as `result`. */
   intent: Record<string, unknown>;
+  /** The stamped body, which the intent is part of; not of older activities and of large ones that were denied. */
+  body?: string;
   /** What was planned when it was submitted, for operations that plan. */
   plan?: unknown;
   /** Empty until there is a result. */
@@ -139,7 +142,9 @@ export async function findVotes(read: Reader, activity: ActivityRecord): Promise
   const select = isOpen(activity) ? selectOpenVotes : selectVotes;
   const rows = await select(read, { organizationId: activity.organizationId, activityId: activity.id });
   const isSubmission = ({ id }: VoteRow) => Number(id === activity.id);
-  return rows.sort((one, other) => isSubmission(other) - isSubmission(one) || oldestFirst(one, other)).map(voteOf);
+  return rows
+    .sort((one, other) => isSubmission(other) - isSubmission(one) || oldestFirst(one, other))
+    .map((row) => voteOf(row, activity));
 }
 
 /** `inserted` is false when another transaction stored an activity of this fingerprint meanwhile. */
@@ -150,6 +155,7 @@ export const insertActivity = preparedWrite<{
   status: string;
   fingerprint: string;
   intent: string;
+  body: string | null;
   plan: string | null;
   result: string | null;
   failure: string | null;
@@ -165,6 +171,7 @@ export const insertActivity = preparedWrite<{
       status: row.status,
       fingerprint: row.fingerprint,
       intent: row.intent,
+      body: row.body,
       plan: row.plan,
       result: row.result,
       failure: row.failure,
@@ -290,7 +297,7 @@ export function activityOfRow(row: ActivityRow): ActivityRecord {
     type: row.type,
     status: row.status as ActivityStatus,
     fingerprint: row.fingerprint,
-    intent: JSON.parse(row.intent) as Record<string, unknown>,
+    ...intentOfRow(row),
     ...(row.plan === null ? {} : { plan: JSON.parse(row.plan) as unknown }),
     result: row.result === null ? {} : (JSON.parse(row.result) as Record<string, unknown>),
     failure: row.failure === null ? null : (JSON.parse(row.failure) as Failure),
@@ -300,13 +307,18 @@ export function activityOfRow(row: ActivityRow): ActivityRecord {
   };
 }
 
-const voteOf = (row: VoteRow): VoteRecord => ({
+function intentOfRow({ intent, body }: ActivityRow): Pick<ActivityRecord, "intent" | "body"> {
+  const stored = JSON.parse(intent) as Record<string, unknown>;
+  return body === null ? { intent: stored } : { intent: storedIntent(body, stored), body };
+}
+
+const voteOf = (row: VoteRow, activity: ActivityRecord): VoteRecord => ({
   id: row.id,
   activityId: row.activity_id,
   userId: row.user_id,
   userName: row.user_name,
   selection: row.selection,
-  message: row.message,
+  message: storedMessage(activity.body, row.message),
   publicKey: row.public_key,
   signature: row.signature,
   scheme: row.scheme,

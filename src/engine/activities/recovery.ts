@@ -57,6 +57,7 @@ export async function recordRecovery(
     status,
     fingerprint,
     intent: intentJson,
+    body: null,
     plan: null,
     result: resultJson,
     failure: null,

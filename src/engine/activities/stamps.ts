@@ -1,6 +1,7 @@
 import { VOTE_LIFETIME_MS } from "../../kernel/limits.ts";
 import type { Reader } from "../../storage/engine.ts";
 import type { DecisionFacts, PolicyEvaluation } from "../decisions/facts.ts";
+import { storedMessage } from "./bodies.ts";
 import { type ActivityRecord, findAuthentications, findVotes, isLive, type VoteRecord } from "./records.ts";
 
 /** The stamps that an activity is carried out on. */
@@ -43,7 +44,7 @@ async function storedStamps(read: Reader, record: ActivityRecord, now: number): 
       userId,
       publicKey,
       scheme,
-      message,
+      message: storedMessage(record.body, message),
       signature,
       assertion,
     })),

@@ -1,7 +1,9 @@
 import { decodeApiKeyStamp, verifyApiKeyStamp } from "../../crypto/stamps.ts";
 import { verifyRecordedAssertion } from "../../crypto/webauthn-assertion.ts";
 import { KeysteadError } from "../../kernel/errors.ts";
+import { MAX_DENIED_MESSAGE_LENGTH } from "../../kernel/limits.ts";
 import type { Reader } from "../../storage/engine.ts";
+import { storedMessage } from "./bodies.ts";
 import { type ActivityRecord, findAuthentications, findVotes } from "./records.ts";
 
 /** The stamps of a stored activity, verified again with the keys that are recorded beside them: nothing else is asked. */
@@ -13,7 +15,7 @@ export interface VerifiedStamp {
   userId: string;
   scheme: string;
   publicKey: string;
-  /** `notVerifiable`: a passkey's, stored by a release that kept too little of it. */
+  /** `notVerifiable`: too little is kept, of a large body that was denied or by a release before passkeys' stamps were kept whole. */
   verdict: "valid" | "invalid" | "notVerifiable";
   reason?: string;
 }
@@ -22,6 +24,7 @@ type Stamp = Pick<VerifiedStamp, "id" | "of" | "userId" | "scheme" | "publicKey"
   message: string;
   signature: string;
   assertion: string | null;
+  isCut: boolean;
 };
 
 /** Every stamp of the activity, the submission's first. */
@@ -30,20 +33,30 @@ export async function verifyStamps(read: Reader, activity: ActivityRecord): Prom
   const votes = await findVotes(read, activity);
   const further = await findAuthentications(read, { organizationId, activityId, since: 0 });
   const stamps: Stamp[] = [
-    ...votes.map((vote) => ({ ...vote, of: "vote" as const })),
+    ...votes.map((vote) => ({ ...vote, of: "vote" as const, isCut: isCut(activity, vote.message) })),
     ...further.map((row) => ({
       ...row,
       of: "further proof" as const,
+      isCut: false,
       userId: row.user_id,
       publicKey: row.public_key,
+      message: storedMessage(activity.body, row.message),
     })),
   ];
   return Promise.all(stamps.map(verified));
 }
 
+/** Of a denied body that was too large to keep, the beginning is there. */
+const isCut = ({ body, status, failure }: ActivityRecord, message: string): boolean =>
+  body === undefined &&
+  status === "ACTIVITY_STATUS_REJECTED" &&
+  failure !== null &&
+  message.length === MAX_DENIED_MESSAGE_LENGTH;
+
 async function verified(stamp: Stamp): Promise<VerifiedStamp> {
   const { id, of, userId, scheme, publicKey } = stamp;
   const known = { id, of, userId, scheme, publicKey };
+  if (stamp.isCut) return { ...known, verdict: "notVerifiable", reason: "denied, and too large to be kept whole" };
   if (scheme === "SIGNATURE_SCHEME_TK_WEBAUTHN" && stamp.assertion === null) {
     return { ...known, verdict: "notVerifiable", reason: "stored before passkeys' stamps were kept whole" };
   }

@@ -28,7 +28,7 @@ export const pruneJobLanes = reconciler({
  * whose lane goes would never run. SQLite has one writer anyway.
  */
 async function keepJobsOut(tx: Transactor): Promise<void> {
-  if (tx.engine !== "postgres") return;
+  if (tx.kind !== "postgres") return;
   // Should it have to wait longer, it is for the next try.
   await tx.all({ sql: "set local lock_timeout = '2s'", parameters: [] });
   await tx.all({ sql: "lock table job_lanes in share row exclusive mode", parameters: [] });

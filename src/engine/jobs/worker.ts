@@ -404,7 +404,7 @@ async function claimLanes(
     )
     .orderBy("l.leased_until")
     .limit(count)
-    .$if(tx.engine === "postgres", (lanes) => lanes.forUpdate().skipLocked())
+    .$if(tx.kind === "postgres", (lanes) => lanes.forUpdate().skipLocked())
     .execute();
   if (due.length === 0) return [];
   return tx

@@ -17,6 +17,7 @@ import {
 } from "../protocol.ts";
 import { describeCode } from "./code.ts";
 import { addressPayload, ephemeralKeys, outcomePayload } from "./ephemeral.ts";
+import { type ImportKey, openImport, sealExport } from "./imports-exports.ts";
 import { generateSecret, hasAddress, isSecret, type OpenKey, publicKeyOf } from "./keys.ts";
 import type { Use } from "./occasion.ts";
 import { type Organization, organizationContext, withOrganization, withSecret } from "./organization.ts";
@@ -25,7 +26,6 @@ import { openRootKey, rootKeyId } from "./root-key.ts";
 import { seal } from "./seal.ts";
 import { secretCache } from "./secret-cache.ts";
 import { signPayload } from "./sign.ts";
-import { type ImportKey, openImport, sealExport } from "./transfers.ts";
 import { useRecorder } from "./uses.ts";
 import {
   accountPublicKeys,

@@ -1,10 +1,10 @@
 import type { Kysely } from "kysely";
-import type { Engine } from "../engine.ts";
+import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
 /** Jobs with their lanes, service keys, and webhook endpoints with what is delivered to them. */
-export async function up(db: Kysely<unknown>, engine: Engine): Promise<void> {
-  const create = (name: string) => table(db, engine, name);
+export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
+  const create = (name: string) => table(db, kind, name);
 
   await create("jobs")
     .text("id")

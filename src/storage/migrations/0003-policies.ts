@@ -1,14 +1,14 @@
 import type { Kysely } from "kysely";
-import type { Engine } from "../engine.ts";
+import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
 /** Policies, and what they came to at each vote. */
-export async function up(db: Kysely<unknown>, engine: Engine): Promise<void> {
-  const create = (name: string) => table(db, engine, name);
+export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
+  const create = (name: string) => table(db, kind, name);
 
   await db.schema
     .alterTable("organizations")
-    .addColumn("policies_version", engine === "postgres" ? "bigint" : "integer", (column) =>
+    .addColumn("policies_version", kind === "postgres" ? "bigint" : "integer", (column) =>
       column.notNull().defaultTo(0),
     )
     .execute();

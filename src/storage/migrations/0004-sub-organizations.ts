@@ -1,9 +1,9 @@
 import { type Kysely, sql } from "kysely";
-import type { Engine } from "../engine.ts";
+import type { DatabaseKind } from "../engine.ts";
 
 /** What a parent finds its sub-organizations by, and what remains of one that was deleted. */
-export async function up(db: Kysely<unknown>, engine: Engine): Promise<void> {
-  const integer = engine === "postgres" ? "bigint" : "integer";
+export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
+  const integer = kind === "postgres" ? "bigint" : "integer";
   await db.schema.alterTable("organizations").addColumn("deleted_at", integer).execute();
   for (const column of ["email_verified", "phone_number_verified"]) {
     await db.schema

@@ -1,14 +1,14 @@
 import type { Kysely } from "kysely";
-import type { Engine } from "../engine.ts";
+import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
 /** Further credentials that users must show, and limits on what sessions may do. */
-export async function up(db: Kysely<unknown>, engine: Engine): Promise<void> {
-  const create = (name: string) => table(db, engine, name);
+export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
+  const create = (name: string) => table(db, kind, name);
 
   await db.schema
     .alterTable("users")
-    .addColumn("mfa_policies", engine === "postgres" ? "bigint" : "integer", (column) => column.notNull().defaultTo(0))
+    .addColumn("mfa_policies", kind === "postgres" ? "bigint" : "integer", (column) => column.notNull().defaultTo(0))
     .execute();
 
   await create("mfa_policies")

@@ -1,10 +1,10 @@
 import type { Kysely } from "kysely";
-import type { Engine } from "../engine.ts";
+import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
 /** IP allowlists, of organizations and of single API keys; those of a key go with it. */
-export async function up(db: Kysely<unknown>, engine: Engine): Promise<void> {
-  await table(db, engine, "ip_allowlists")
+export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
+  await table(db, kind, "ip_allowlists")
     .text("organization_id")
     .text("id")
     .optionalText("api_key_id")

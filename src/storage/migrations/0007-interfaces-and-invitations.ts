@@ -1,10 +1,10 @@
 import type { Kysely } from "kysely";
-import type { Engine } from "../engine.ts";
+import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
 /** Smart contract interfaces, and invitations to become a user. */
-export async function up(db: Kysely<unknown>, engine: Engine): Promise<void> {
-  const create = (name: string) => table(db, engine, name);
+export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
+  const create = (name: string) => table(db, kind, name);
 
   await create("smart_contract_interfaces")
     .text("organization_id")

@@ -1,14 +1,14 @@
 import type { Kysely } from "kysely";
-import type { Engine } from "../engine.ts";
+import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
 /** Which activities were to be proved, the proofs, and the signers that made them. */
-export async function up(db: Kysely<unknown>, engine: Engine): Promise<void> {
-  const create = (name: string) => table(db, engine, name);
+export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
+  const create = (name: string) => table(db, kind, name);
 
   await db.schema
     .alterTable("activities")
-    .addColumn("wants_proofs", engine === "postgres" ? "bigint" : "integer", (column) => column.notNull().defaultTo(0))
+    .addColumn("wants_proofs", kind === "postgres" ? "bigint" : "integer", (column) => column.notNull().defaultTo(0))
     .execute();
 
   await create("boot_proofs")

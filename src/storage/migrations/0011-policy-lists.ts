@@ -1,10 +1,10 @@
 import type { Kysely } from "kysely";
-import type { Engine } from "../engine.ts";
+import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
 /** The policies that votes were judged by, told once for all votes that were judged by the same. */
-export async function up(db: Kysely<unknown>, engine: Engine): Promise<void> {
-  await table(db, engine, "policy_lists")
+export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
+  await table(db, kind, "policy_lists")
     .text("organization_id")
     .text("id")
     .text("policy_ids")

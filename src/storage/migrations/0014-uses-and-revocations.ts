@@ -1,5 +1,5 @@
 import { type Kysely, sql } from "kysely";
-import type { Engine } from "../engine.ts";
+import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
 /** Times are in milliseconds; these are none. */
@@ -7,14 +7,14 @@ const MADE_WITH = 1_000_000_000_000_000;
 const ADDED_LATER = 2_000_000_000_000_000;
 
 /** When credentials were first used, and with which of them votes were given, so that these can be taken back. */
-export async function up(db: Kysely<unknown>, engine: Engine): Promise<void> {
-  await addSeniority(db, engine);
-  await nameCredentialsOfVotes(db, engine);
+export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
+  await addSeniority(db, kind);
+  await nameCredentialsOfVotes(db, kind);
   await db.schema
     .alterTable("votes")
-    .addColumn("revoked_at", engine === "postgres" ? "bigint" : "integer")
+    .addColumn("revoked_at", kind === "postgres" ? "bigint" : "integer")
     .execute();
-  await table(db, engine, "revocations")
+  await table(db, kind, "revocations")
     .text("organization_id")
     .text("id")
     .integer("revoked_at")
@@ -23,14 +23,14 @@ export async function up(db: Kysely<unknown>, engine: Engine): Promise<void> {
     .execute();
 }
 
-async function addSeniority(db: Kysely<unknown>, engine: Engine): Promise<void> {
+async function addSeniority(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   for (const [name, key] of [
     ["api_keys", "public_key"],
     ["authenticators", "credential_id"],
   ] as const) {
     await db.schema
       .alterTable(name)
-      .addColumn("seniority", engine === "postgres" ? "bigint" : "integer", (column) =>
+      .addColumn("seniority", kind === "postgres" ? "bigint" : "integer", (column) =>
         column.notNull().defaultTo(ADDED_LATER),
       )
       .execute();
@@ -40,14 +40,14 @@ async function addSeniority(db: Kysely<unknown>, engine: Engine): Promise<void> 
       where o.id = ${of}.organization_id and o.parent_id is not null and o.created_at = ${of}.created_at`.execute(db);
     await sql`update ${of} set seniority = v.first_vote from
       (select organization_id, public_key, min(created_at) as first_vote from votes group by organization_id, public_key) v
-      where v.organization_id = ${of}.organization_id and v.public_key = ${inHex(name, engine)}`.execute(db);
+      where v.organization_id = ${of}.organization_id and v.public_key = ${inHex(name, kind)}`.execute(db);
     await db.schema.dropIndex(`${name}_by_${key}`).execute();
     await db.schema.createIndex(`${name}_by_${key}_seniority`).on(name).columns([key, "seniority", "id"]).execute();
   }
 }
 
 /** Votes on what is decided already are left as they are: nobody takes them back. */
-async function nameCredentialsOfVotes(db: Kysely<unknown>, engine: Engine): Promise<void> {
+async function nameCredentialsOfVotes(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   for (const name of ["votes", "authentications"] as const) {
     for (const column of ["credential_id", "credential_type", "session_profile_id"]) {
       await db.schema.alterTable(name).addColumn(column, "text").execute();
@@ -60,15 +60,15 @@ async function nameCredentialsOfVotes(db: Kysely<unknown>, engine: Engine): Prom
       sql`c.organization_id = ${stamps}.organization_id and c.user_id = ${stamps}.user_id and ${key} = ${stamps}.public_key`;
     await sql`update ${stamps} set credential_id = c.id, credential_type = c.credential_type,
       session_profile_id = c.session_profile_id
-      from api_keys c where ${isSame(inHex("c", engine, "api_keys"))} and ${isOpen}`.execute(db);
+      from api_keys c where ${isSame(inHex("c", kind, "api_keys"))} and ${isOpen}`.execute(db);
     await sql`update ${stamps} set credential_id = c.id, credential_type = 'CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR'
-      from authenticators c where ${isSame(inHex("c", engine, "authenticators"))} and ${isOpen}`.execute(db);
+      from authenticators c where ${isSame(inHex("c", kind, "authenticators"))} and ${isOpen}`.execute(db);
   }
 }
 
 /** A credential's public key as votes have it; passkeys have theirs in bytes. */
-function inHex(alias: string, engine: Engine, name = alias) {
+function inHex(alias: string, kind: DatabaseKind, name = alias) {
   const key = sql.ref(`${alias}.public_key`);
   if (name === "api_keys") return key;
-  return engine === "postgres" ? sql`encode(${key}, 'hex')` : sql`lower(hex(${key}))`;
+  return kind === "postgres" ? sql`encode(${key}, 'hex')` : sql`lower(hex(${key}))`;
 }

@@ -1,5 +1,5 @@
 import type { Kysely } from "kysely";
-import type { Engine } from "../engine.ts";
+import type { DatabaseKind } from "../engine.ts";
 import { up as foundation } from "./0001-foundation.ts";
 import { up as jobsAndWebhooks } from "./0002-jobs-and-webhooks.ts";
 import { up as policies } from "./0003-policies.ts";
@@ -16,9 +16,10 @@ import { up as plans } from "./0013-plans.ts";
 import { up as usesAndRevocations } from "./0014-uses-and-revocations.ts";
 import { up as jobSecrets } from "./0015-job-secrets.ts";
 import { up as assertions } from "./0016-assertions.ts";
+import { up as bodiesOnce } from "./0017-bodies-once.ts";
 
 /** Append-only: a released migration is never edited. The name is what the database remembers. */
-export const migrations: Record<string, { up: (db: Kysely<unknown>, engine: Engine) => Promise<void> }> = {
+export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: DatabaseKind) => Promise<void> }> = {
   "0001-foundation": { up: foundation },
   "0002-jobs-and-webhooks": { up: jobsAndWebhooks },
   "0003-policies": { up: policies },
@@ -35,4 +36,5 @@ export const migrations: Record<string, { up: (db: Kysely<unknown>, engine: Engi
   "0014-uses-and-revocations": { up: usesAndRevocations },
   "0015-job-secrets": { up: jobSecrets },
   "0016-assertions": { up: assertions },
+  "0017-bodies-once": { up: bodiesOnce },
 };

@@ -1,5 +1,5 @@
 import { type CreateTableBuilder, type Kysely, sql } from "kysely";
-import type { Engine } from "../engine.ts";
+import type { DatabaseKind } from "../engine.ts";
 
 type OnDelete = "cascade" | "restrict";
 
@@ -14,15 +14,15 @@ export class TableBuilder {
   readonly #indexes: string[][] = [];
   #builder: CreateTableBuilder<string, string>;
 
-  constructor(db: Kysely<unknown>, engine: Engine, name: string) {
+  constructor(db: Kysely<unknown>, kind: DatabaseKind, name: string) {
     this.#db = db;
     this.#name = name;
     this.#types =
-      engine === "postgres"
+      kind === "postgres"
         ? { text: "text", integer: "bigint", bytes: "bytea" }
         : { text: "text", integer: "integer", bytes: "blob" };
     this.#builder = db.schema.createTable(name);
-    if (engine === "sqlite") this.#builder = this.#builder.modifyEnd(sql`strict`);
+    if (kind === "sqlite") this.#builder = this.#builder.modifyEnd(sql`strict`);
   }
 
   text(column: string): this {
@@ -88,6 +88,6 @@ export class TableBuilder {
   }
 }
 
-export function table(db: Kysely<unknown>, engine: Engine, name: string): TableBuilder {
-  return new TableBuilder(db, engine, name);
+export function table(db: Kysely<unknown>, kind: DatabaseKind, name: string): TableBuilder {
+  return new TableBuilder(db, kind, name);
 }
