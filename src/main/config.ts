@@ -163,6 +163,14 @@ const environment: Record<Exclude<Name, FileName>, string> = {
   logLevel: "KEYSTEAD_LOG_LEVEL",
 };
 
+/** Those that hold a secret, or may. */
+export const secretVariables = [
+  environment.rootKeyPassphrase,
+  environment.smtpUrl,
+  environment.smsUrl,
+  environment.twilioAuthToken,
+];
+
 const CONFIG_FILE_VARIABLE = "KEYSTEAD_CONFIG";
 
 /** Accepted, so that one environment serves every release, but nothing here uses them yet; a start says so. */

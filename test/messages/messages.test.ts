@@ -7,7 +7,7 @@ import { checkTemplate } from "../../src/capabilities/messages/model.ts";
 import { listJobs } from "../../src/engine/jobs/admin.ts";
 import { createTemplates } from "../../src/providers/templates/templates.ts";
 import { dumpDatabase } from "../support/database-dump.ts";
-import { type MailServer, startMailServer } from "../support/mail-server.ts";
+import { type MailServer, startMailServer, TAKEN } from "../support/mail-server.ts";
 import { askForMail, askForSms } from "../support/messages.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { engines, startTestServer, type TestServer } from "../support/server.ts";
@@ -98,6 +98,21 @@ for (const engine of engines) {
       });
       assert.ok(Number(delivery.timestamp) > Number(send.timestamp));
       assert.equal((await mailTo("secret@example.com")).length, 1);
+    });
+
+    it("what is handed over again has the same Message-ID", async () => {
+      mails.answerData({ code: 451, text: "4.3.0 lost it" });
+      const id = await askForMail(server, { to: "twice@example.com", now: clock() });
+      await mailTo("twice@example.com");
+      mails.answerData(TAKEN);
+      const { database } = server.opened;
+      await until(async () =>
+        (await listJobs(database.read, "waiting", 100)).some(({ lastError }) => lastError?.includes("lost it")),
+      );
+      ahead += 10_000;
+      assert.equal((await eventsOf("twice@example.com", 2)).length, 2);
+      const messageIds = (await mailTo("twice@example.com")).map(({ messageId }) => messageId);
+      assert.deepEqual(messageIds, [`<${id}@service.example>`, `<${id}@service.example>`]);
     });
 
     it("a refusal is a bounce, and so is what no server took while it was good", async () => {

@@ -323,6 +323,11 @@ export const examples: Record<string, Example> = {
     endpointId: await newEndpoint(world),
     paginationOptions: { limit: "10", before: newId() },
   }),
+  list_email_events: async () => ({
+    email: "Ada@example.com",
+    eventType: "Delivery",
+    paginationOptions: { limit: "10", before: newId() },
+  }),
   redeliver_webhook: async (world) => ({ deliveryId: await failedDelivery(world) }),
 };
 

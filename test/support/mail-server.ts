@@ -19,10 +19,13 @@ export interface MailServer {
   refuseRecipients(reply: { code: number; text: string } | "by silence" | undefined): void;
   /** How many it has left without an answer. */
   silences(): number;
-  /** What it says to a whole mail from now on, after its own code. */
-  answerData(text: string): void;
+  /** What it says to a whole mail from now on, after its own code, or with another one; it keeps the mail either way. */
+  answerData(reply: string | { code: number; text: string }): void;
   close(): Promise<void>;
 }
+
+/** What it says to a whole mail unless told otherwise. */
+export const TAKEN = "OK: queued as 4ABC1234";
 
 const replyError = ({ code, text }: { code: number; text: string }) =>
   Object.assign(new Error(text), { responseCode: code });
@@ -31,7 +34,7 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
   const caught: CaughtMail[] = [];
   let refusal: { code: number; text: string } | "by silence" | undefined;
   let silences = 0;
-  let answer = "OK: queued as 4ABC1234";
+  let answer: string | { code: number; text: string } = TAKEN;
   const server = new SMTPServer({
     authOptional: true,
     disabledCommands: ["STARTTLS"],
@@ -49,7 +52,8 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
           const from = (envelope.mailFrom || { address: "" }).address;
           const to = envelope.rcptTo.map(({ address }) => address);
           caught.push({ ...mail, raw: bytes.toString(), envelope: { from, to } });
-          done(null, answer);
+          if (typeof answer === "string") done(null, answer);
+          else done(replyError(answer));
         });
       });
     },
@@ -70,8 +74,8 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
       refusal = reply;
     },
     silences: () => silences,
-    answerData: (text) => {
-      answer = text;
+    answerData: (reply) => {
+      answer = reply;
     },
     close: () =>
       new Promise((resolve) => {
