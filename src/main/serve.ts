@@ -15,6 +15,7 @@ import { recordBoot } from "../engine/proofs/boot-proofs.ts";
 import { createRegistry } from "../engine/registry.ts";
 import type { Services } from "../engine/services.ts";
 import { type ApiOptions, api } from "../http/api.ts";
+import { readExamples } from "../http/examples.ts";
 import { ingest } from "../http/ingest.ts";
 import { createListener, type Listener } from "../http/listener.ts";
 import { createMetrics, type Metrics } from "../http/metrics.ts";
@@ -113,7 +114,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
         webhookKeySet: () => webhookKeySet(database.read, clock()),
         serviceKeys: () => publishServiceKeys(house.serviceKeys, database.read, clock()),
         info,
-        openApi: () => openApiDocument(registry, info),
+        openApi: async () => openApiDocument({ capabilities, examples: await readExamples() }, info),
       }),
     );
     const { ses } = config.messages;

@@ -73,10 +73,11 @@ for (const engine of engines) {
           { cidr: "::ffff:198.51.100.7" },
           { cidr: "2001:DB8:0:1::5/48" },
         ];
+        const begun = Date.now();
         assert.deepEqual(await set({ rules }), {});
         const allowlist = await get();
         const times = allowlist.rules.map(({ createdAt }: Json) => Number(createdAt));
-        for (const time of times) assert.ok(Math.abs(Date.now() - time) < 60_000);
+        for (const time of times) assert.ok(time >= begun && time <= Date.now());
         assert.deepEqual(
           allowlist.rules.map(({ cidr, label }: Json) => [cidr, label]),
           [
@@ -332,13 +333,13 @@ for (const engine of engines) {
 
     it("are asked again inside the transaction: one that is set meanwhile counts", async () => {
       const { signer } = server.opened;
-      const ask = signer.ask.bind(signer) as (message: unknown) => Promise<never>;
+      const ask = signer.ask.bind(signer) as (...args: unknown[]) => Promise<never>;
       const asked = mock.method(
         signer,
         "ask",
-        async (message: unknown) => {
+        async (...args: unknown[]) => {
           await set(allow(HERE));
-          return ask(message);
+          return ask(...args);
         },
         { times: 1 },
       );
