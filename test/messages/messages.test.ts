@@ -76,7 +76,7 @@ for (const engine of engines) {
       ahead += 10_000;
       const [mail] = await mailTo("secret@example.com");
       assert.ok(mail?.text?.includes(CODE) && mail.html?.includes(CODE));
-      assert.equal(mail.subject, "Your code for Keystead");
+      assert.equal(mail?.subject, "Your code for Keystead");
     });
 
     it("what was greylisted is handed over once, and told of as sent and delivered", async () => {

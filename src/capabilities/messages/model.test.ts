@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { Strict } from "../../engine/fields.ts";
 import { matches } from "../../engine/validate.ts";
-import { checkEmailCustomization, checkSmsCustomization, EmailCustomization, mailFacts } from "./model.ts";
+import {
+  checkEmailCustomization,
+  checkSmsCustomization,
+  EmailCustomization,
+  mailFacts,
+  senderFields,
+  senderOfIntent,
+} from "./model.ts";
 
 const FIELD = "parameters.emailCustomization";
 
@@ -65,6 +73,32 @@ describe("the customization of a mail", () => {
     it(`may not have ${name}`, () => {
       assert.throws(() => checkEmailCustomization(customization, FIELD), { code: "FIELD_INVALID", message });
     });
+  }
+});
+
+describe("the sender that an intent names", () => {
+  const Sender = Strict(senderFields);
+
+  it("is what it gives, without the empty texts", () => {
+    const full = {
+      sendFromEmailAddress: "hello@app.example",
+      sendFromEmailSenderName: "App",
+      replyToEmailAddress: "help@app.example",
+    };
+    assert.ok(matches(Sender, full));
+    assert.deepEqual(senderOfIntent(full), { address: "hello@app.example", name: "App", replyTo: "help@app.example" });
+    const empty = { sendFromEmailAddress: "", sendFromEmailSenderName: "", replyToEmailAddress: "" };
+    assert.ok(matches(Sender, empty));
+    assert.deepEqual(senderOfIntent(empty), {});
+  });
+
+  for (const bad of [
+    { sendFromEmailAddress: "nobody" },
+    { sendFromEmailAddress: "a@b.cd\r\nBcc: e@f.gh" },
+    { sendFromEmailSenderName: "A\nB" },
+    { replyToEmailAddress: "a b@c.de" },
+  ]) {
+    it(`may not be ${JSON.stringify(bad)}`, () => assert.ok(!matches(Sender, bad)));
   }
 });
 
