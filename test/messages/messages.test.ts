@@ -5,6 +5,7 @@ import { after, before, describe, it } from "node:test";
 import PostalMime from "postal-mime";
 import { checkTemplate } from "../../src/capabilities/messages/model.ts";
 import { listJobs } from "../../src/engine/jobs/admin.ts";
+import { newId } from "../../src/kernel/ids.ts";
 import { createTemplates } from "../../src/providers/templates/templates.ts";
 import { dumpDatabase } from "../support/database-dump.ts";
 import { type MailServer, startMailServer, TAKEN } from "../support/mail-server.ts";
@@ -210,10 +211,16 @@ for (const engine of engines) {
         await assert.rejects(check(more, kind), { code: "FIELD_INVALID", message });
     });
 
-    it("events are gone after a month", async () => {
+    it("events are gone after a month, and so is what could not be sent", async () => {
       const { database } = server.opened;
       const old = clock() - 31 * DAY_MS;
+      const dead = { id: newId(), lane: "nowhere", kind: "send_sms", payload: "{}", state: "dead" as const, key: null };
+      const rest = { sealed_secret: null, organization_id: null, attempts: 20, last_error: null, run_at: old };
       await database.transact(undefined, async (tx) => {
+        await tx
+          .insertInto("jobs")
+          .values({ ...dead, ...rest, created_at: old, updated_at: old })
+          .execute();
         await tx
           .updateTable("email_events")
           .set({ created_at: old })
@@ -225,6 +232,7 @@ for (const engine of engines) {
       await until(async () => (await events("many@example.com")).length === 0, "the old events to go");
       const left = () => database.read.selectFrom("mails").select("to_address").execute();
       await until(async () => (await left()).every(({ to_address }) => to_address !== "Many@Example.com"));
+      await until(async () => (await listJobs(database.read, "dead", 100)).length === 0);
       assert.equal((await events("nobody@example.com")).length, 1);
     });
 

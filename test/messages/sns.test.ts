@@ -67,10 +67,15 @@ describe("certificates of Amazon SNS", () => {
     });
   }
 
-  it("are fetched in a bounded number, whatever anybody asks for", async () => {
-    const { sns, fetched } = snsWith(() => ({ status: 404, body: Buffer.alloc(0) }));
-    const tries = Array.from({ length: 50 }, (_, index) => sns.read(message(certificateUrl(String(index)))));
-    assert.equal((await Promise.allSettled(tries)).length, 50);
+  it("are fetched in a bounded number, whatever anybody asks for, and the one that serves stays known", async () => {
+    const { sns, fetched } = snsWith((url) =>
+      url === certificateUrl("1") ? good : { status: 404, body: Buffer.alloc(0) },
+    );
+    await sns.read(message());
+    const tries = Array.from({ length: 50 }, (_, index) => sns.read(message(certificateUrl(`a${index}`))));
+    for (const { status } of await Promise.allSettled(tries)) assert.equal(status, "rejected");
     assert.ok(fetched.length <= 11, `${fetched.length} were fetched`);
+    assert.equal((await sns.read(message())).Message, "hello");
+    assert.equal(fetched.filter((url) => url === certificateUrl("1")).length, 1);
   });
 });

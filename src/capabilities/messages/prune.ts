@@ -1,11 +1,12 @@
 import { reconciler } from "../../engine/jobs/jobs.ts";
 import { EMAIL_EVENT_LIFETIME_MS } from "../../kernel/limits.ts";
 import type { Transactor } from "../../storage/engine.ts";
+import { SEND_MAIL, SEND_SMS } from "./store.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
 const AT_ONCE = 500;
 
-/** Deletes events of mail, and what is known of the mail, a month later. */
+/** Deletes events of mail, what is known of the mail, and messages that a fault kept from being sent, a month later. */
 export const pruneEmailEvents = reconciler({
   name: "prune_email_events",
   everyMs: HOUR_MS,
@@ -15,6 +16,7 @@ export const pruneEmailEvents = reconciler({
       // In portions, so that no request waits long behind one of them.
       while ((await database.transact(undefined, (tx) => deleteSome(tx, table, before))) === AT_ONCE);
     }
+    await database.transact(undefined, (tx) => dropDeadMessages(tx, before));
   },
 });
 
@@ -24,4 +26,14 @@ async function deleteSome(tx: Transactor, table: "email_events" | "mails", befor
   const ids = old.map(({ id }) => id);
   await tx.deleteFrom(table).where("created_at", "<", before).where("id", "in", ids).execute();
   return old.length;
+}
+
+/** Operators may look at them until then; what is sealed in them has long been of no use. */
+async function dropDeadMessages(tx: Transactor, before: number): Promise<void> {
+  await tx
+    .deleteFrom("jobs")
+    .where("state", "=", "dead")
+    .where("kind", "in", [SEND_MAIL, SEND_SMS])
+    .where("created_at", "<", before)
+    .execute();
 }

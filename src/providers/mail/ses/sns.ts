@@ -76,17 +76,14 @@ export function createSns({ topicArns, certificateHosts, outbound, clock }: SnsO
   const certificates = recentlyUsed<Promise<X509Certificate>>({ entries: MAX_CERTIFICATES });
   const fetches = new TokenBuckets(FETCHES, 1, () => performance.now());
 
-  async function fetchCertificate(url: string): Promise<X509Certificate> {
-    const isTooMany = fetches.take("certificates", 1) > 0;
-    if (isTooMany) fail("INGEST_UNAVAILABLE", { reason: "too many certificates were asked for lately" });
-    return certificateOf(await get(url));
-  }
-
   /** A certificate is asked for once; one that could not be had is asked for again. */
   function certificateAt(url: string): Promise<X509Certificate> {
     const known = certificates.get(url);
     if (known !== undefined) return known;
-    const certificate = fetchCertificate(url);
+    // Before it is remembered: what nobody may ask for pushes out nothing that is known.
+    const isTooMany = fetches.take("certificates", 1) > 0;
+    if (isTooMany) fail("INGEST_UNAVAILABLE", { reason: "too many certificates were asked for lately" });
+    const certificate = get(url).then(certificateOf);
     certificates.set(url, certificate);
     certificate.catch(() => certificates.forget(url));
     return certificate;
