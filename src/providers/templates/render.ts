@@ -48,7 +48,7 @@ function* literalParts(literal: string): Generator<Part> {
 export function problemOf(text: string, { places, variables }: Facts): string | undefined {
   for (const part of partsOf(text)) {
     if ("unknown" in part) return `has a place that is not known: ${part.unknown.slice(0, 80)}`;
-    if ("place" in part && places[part.place as Place] === undefined)
+    if ("place" in part && !Object.hasOwn(places, part.place))
       return `has {{ .${part.place} }}, which this message does not have`;
     if ("variable" in part && !Object.hasOwn(variables, part.variable)) {
       return `has the variable "${part.variable}", which \`templateVariables\` does not give`;

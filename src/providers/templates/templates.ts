@@ -58,7 +58,7 @@ async function readTemplate(folder: string): Promise<Template | string> {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR")
       return `is not known, or lacks one of ${Object.values(FILES).join(", ")}`;
-    return `cannot be read (${code ?? "it is not UTF-8"})`;
+    return `cannot be read (${code === "ERR_ENCODING_INVALID_ENCODED_DATA" ? "it is not UTF-8" : (code ?? "for no known reason")})`;
   }
 }
 
