@@ -18,6 +18,7 @@ import { up as jobSecrets } from "./0015-job-secrets.ts";
 import { up as assertions } from "./0016-assertions.ts";
 import { up as bodiesOnce } from "./0017-bodies-once.ts";
 import { up as grades } from "./0018-grades.ts";
+import { up as mail } from "./0019-mail.ts";
 
 /** Append-only: a released migration is never edited. The name is what the database remembers. */
 export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: DatabaseKind) => Promise<void> }> = {
@@ -39,4 +40,5 @@ export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: Databa
   "0016-assertions": { up: assertions },
   "0017-bodies-once": { up: bodiesOnce },
   "0018-grades": { up: grades },
+  "0019-mail": { up: mail },
 };
