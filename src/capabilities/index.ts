@@ -7,6 +7,7 @@ import { ipAllowlists } from "./ip-allowlists/index.ts";
 import { messages } from "./messages/index.ts";
 import { mfa } from "./mfa/index.ts";
 import { organizations } from "./organizations/index.ts";
+import { otp } from "./otp/index.ts";
 import { policies } from "./policies/index.ts";
 import { privateKeys } from "./private-keys/index.ts";
 import { proofs } from "./proofs/index.ts";
@@ -37,6 +38,7 @@ export const capabilities = [
   policies,
   mfa,
   sessions,
+  otp,
   ipAllowlists,
   smartContractInterfaces,
   messages,

@@ -6,6 +6,7 @@ import type { SmsSender } from "../providers/sms/sms-sender.ts";
 import type { Templates } from "../providers/templates/templates.ts";
 import type { Signer } from "../signer/client.ts";
 import type { Responses, SignerRequest, SignerVerb } from "../signer/protocol.ts";
+import type { Database } from "../storage/database.ts";
 import type { ActivityOperation, OwnedTable, Planning, Registry } from "./operations.ts";
 
 /** What operations and jobs may name in `needs`. Whoever names nothing gets nothing: no clock, no network, no settings. */
@@ -24,6 +25,11 @@ export interface Services {
   sms: SmsSender;
   /** The operator's templates of mail. */
   mailTemplates: Templates;
+  /**
+   * A transaction beside the activity's own, for what must be kept though the activity fails: a wrong guess that counts. It runs in
+   * `prepare`, after a decision that allows the activity.
+   */
+  apart: Pick<Database, "transact">;
   /** The declarations of all operations. */
   registry: Registry;
   /** What an operation would plan if it were asked now, for those who try it out. */

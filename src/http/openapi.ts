@@ -129,6 +129,7 @@ const SPELLINGS: Record<string, string> = {
   eth: "Ethereum",
   ip: "IP",
   mfa: "MFA",
+  otp: "one-time code",
   suborgs: "sub-organizations",
   whoami: "who am I",
 };

@@ -98,6 +98,27 @@ const table = {
     "a credential of the header {header} does not serve for {what}",
     "SIGNATURE_INVALID",
   ],
+  OTP_INVALID: [INVALID_ARGUMENT, "Invalid OTP code: {reason}", "OTP_VERIFICATION_FAILED"],
+  OTP_STARTS_EXCEEDED: [
+    RESOURCE_EXHAUSTED,
+    "Max number of OTPs have been initiated: {most} within {seconds} seconds; wait and try again",
+    "MAX_OTP_INITIATED",
+  ],
+  OTP_TRIES_EXCEEDED: [
+    RESOURCE_EXHAUSTED,
+    "too many wrong codes for this contact: {most} within {seconds} seconds; wait and try again",
+    "RATE_LIMITED",
+  ],
+  VERIFICATION_TOKEN_INVALID: [
+    INVALID_ARGUMENT,
+    "`{field}` is no valid verification token: {reason}",
+    "REQUEST_INVALID",
+  ],
+  FEATURE_OFF: [
+    PERMISSION_DENIED,
+    "the feature {name} is off in organization {organizationId}; set_organization_feature switches it on",
+    "REQUEST_NOT_AUTHORIZED",
+  ],
   SESSION_INVALID: [UNAUTHENTICATED, "read-only session {reason}: create a new one", "SIGNATURE_INVALID"],
   API_KEY_SIGNATURE_INVALID: [UNAUTHENTICATED, "could not verify api key signature: {reason}", "SIGNATURE_INVALID"],
   WEBAUTHN_SIGNATURE_INVALID: [UNAUTHENTICATED, "could not verify WebAuthN signature: {reason}", "SIGNATURE_INVALID"],

@@ -307,3 +307,21 @@ export const NODE_TIMEOUT_MS = 10_000;
 export const MAX_NODE_ANSWER_BYTES = 1024 * 1024;
 /** How often a chain's nodes must refuse a transaction until that is their last word. */
 export const MAX_BROADCAST_REFUSALS = 4;
+
+/** One-time codes: their life unless said and at most, in seconds. */
+export const OTP_SECONDS = 300;
+export const MAX_OTP_SECONDS = 600;
+export const OTP_LENGTHS = { least: 6, most: 9, unlessSaid: 9 };
+/** Wrong guesses at one code. */
+export const MAX_OTP_TRIES = 3;
+/** Codes of one contact that are good at the same time. */
+export const MAX_LIVE_OTPS = 3;
+/** Starts with one contact, and wrong guesses at all its codes, within this time. */
+export const OTP_WINDOW_MS = 180_000;
+export const MAX_OTP_STARTS = 3;
+export const MAX_OTP_FAILURES = 9;
+/** Plaintext of a client's guess: a code and a public key. */
+export const MAX_OTP_BUNDLE_BYTES = 1024;
+/** Tokens that prove a contact: their life unless said and at most, in seconds. */
+export const VERIFICATION_TOKEN_SECONDS = 3600;
+export const MAX_VERIFICATION_TOKEN_SECONDS = 86_400;

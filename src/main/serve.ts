@@ -84,6 +84,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     registry,
     planner: { makePlan: (operation, planning) => makePlan({ database, services }, operation, planning) },
     erasedTables: house.erasedTables,
+    apart: { transact: database.transact },
   };
   const observer = { onChange: announceActivity };
   const worker = new JobWorker({

@@ -6,7 +6,7 @@ import type { MnemonicLanguage, MnemonicLength } from "../crypto/mnemonic-langua
  * What the server may ask the signer, as one closed union. Bytes travel as base64. The version is checked when the signer
  * is opened, so that a server never talks to a signer of another release.
  */
-export const PROTOCOL_VERSION = 7;
+export const PROTOCOL_VERSION = 8;
 
 export type { Curve };
 
@@ -244,6 +244,30 @@ export interface IssueCredentialResponse {
   message: HpkeMessage;
 }
 
+/** A keyed hash of a one-time code, so that whoever reads the database cannot try codes out. Codes compare without case. */
+export interface MacOtpRequest {
+  verb: "macOtp";
+  organizationId: string;
+  organizationKey: Sealed;
+  otpId: string;
+  code: string;
+}
+export interface MacOtpResponse {
+  /** Hex of 32 bytes. */
+  mac: string;
+}
+
+/** The same of a code that a client encrypted to the key that was made for it, with the key that it means to sign in with. */
+export interface OpenOtpRequest {
+  verb: "openOtp";
+  organizationId: string;
+  organizationKey: Sealed;
+  otpId: string;
+  sealedTargetKey: Sealed;
+  bundle: HpkeMessage;
+}
+export type OpenOtpResponse = { mac: string; publicKey: string } | { problem: "undecryptable" | "malformed" };
+
 /** What a job of the server must know and its database may not show; bound to the kind of job, in base64. */
 export interface SealJobSecretRequest {
   verb: "sealJobSecret";
@@ -347,6 +371,8 @@ export interface Responses {
   exportKey: HpkeMessage;
   exportSecret: HpkeMessage;
   issueCredential: IssueCredentialResponse;
+  macOtp: MacOtpResponse;
+  openOtp: OpenOtpResponse;
   sealJobSecret: SealJobSecretResponse;
   openJobSecret: OpenJobSecretResponse;
   describe: DescribeResponse;
@@ -369,6 +395,8 @@ export type SignerRequest =
   | ExportKeyRequest
   | ExportSecretRequest
   | IssueCredentialRequest
+  | MacOtpRequest
+  | OpenOtpRequest
   | SealJobSecretRequest
   | OpenJobSecretRequest
   | DescribeRequest

@@ -43,6 +43,8 @@ const namesOf: { [Verb in WorkVerb]: (request: Extract<WorkRequest, { verb: Verb
   importPrivateKey: nothing,
   importSecret: nothing,
   issueCredential: nothing,
+  macOtp: nothing,
+  openOtp: ({ otpId }) => [otpId],
   proveAddresses: nothing,
   provePolicyOutcome: nothing,
   sign: namesOfKey,

@@ -2,9 +2,10 @@ import { randomBytes } from "node:crypto";
 import { deriveAddress } from "../../crypto/addresses.ts";
 import { generateReceiver } from "../../crypto/hpke.ts";
 import { generateMnemonic } from "../../crypto/mnemonics.ts";
+import { normalizeCode } from "../../crypto/one-time-codes.ts";
 import { secp256k1Problem } from "../../crypto/secp256k1.ts";
 import { toHex, wipe } from "../../kernel/bytes.ts";
-import { MAX_MNEMONIC_BYTES, MAX_SECRET_BYTES } from "../../kernel/limits.ts";
+import { MAX_MNEMONIC_BYTES, MAX_OTP_BUNDLE_BYTES, MAX_SECRET_BYTES } from "../../kernel/limits.ts";
 import {
   type AccountReference,
   type Curve,
@@ -144,6 +145,20 @@ const verbs: { [Verb in SignerRequest["verb"]]: (request: Extract<SignerRequest,
         message: sealExport(targetPublicKey, secret),
       })),
 
+    macOtp: ({ otpId, code, ...owner }) =>
+      withOrganization(openedRootKey(), owner, (organization) => ({ mac: macOfCode(organization, otpId, code) })),
+
+    openOtp: ({ otpId, sealedTargetKey, bundle, ...owner }) =>
+      withOrganization(openedRootKey(), owner, (organization) => {
+        const target = { importId: otpId, open: () => organization.open(["import key", otpId], sealedTargetKey) };
+        const opened = openImport([target], bundle, MAX_OTP_BUNDLE_BYTES, (plaintext) => {
+          const guess = guessIn(plaintext);
+          return guess ? { mac: macOfCode(organization, otpId, guess.code), publicKey: guess.publicKey } : "invalidKey";
+        });
+        if (!("problem" in opened)) return { mac: opened.mac, publicKey: opened.publicKey };
+        return { problem: opened.problem === "invalidKey" ? "malformed" : "undecryptable" };
+      }),
+
     sealJobSecret: ({ secretId, jobKind, secret, ...owner }) =>
       withOrganization(openedRootKey(), owner, (organization) =>
         withSecret(Buffer.from(secret, "base64"), (plain) => ({
@@ -252,6 +267,24 @@ function withOpenKey<T>(organization: Organization, key: KeyReference, use: (key
   const wallet = walletOf(organization, key.walletId, key.sealedWallet);
   const account = cachedAccount(secrets, wallet, { curve, path: key.path });
   return withSecret(account.secret, (secret) => use({ curve, secret, origin: account.origin }));
+}
+
+const macOfCode = (organization: Organization, otpId: string, code: string): string =>
+  organization.mac("one-time code", otpId, normalizeCode(code));
+
+/** What a client's bundle says: the code, and a compressed P-256 point in hex. */
+function guessIn(plaintext: Uint8Array): { code: string; publicKey: string } | undefined {
+  try {
+    const { otp_code: code, public_key: publicKey } = JSON.parse(Buffer.from(plaintext).toString()) as Record<
+      string,
+      unknown
+    >;
+    const isWhole =
+      typeof code === "string" && typeof publicKey === "string" && /^0[23][0-9a-fA-F]{64}$/.test(publicKey);
+    return isWhole ? { code, publicKey: publicKey.toLowerCase() } : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function importKeysOf(
