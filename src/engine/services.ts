@@ -1,6 +1,7 @@
 import type { OutboundClient } from "../delivery/outbound.ts";
 import type { OutboundPolicy } from "../delivery/url-rules.ts";
 import type { EvmNodes } from "../nodes/evm.ts";
+import type { OidcVerifier } from "../providers/oidc/verifier.ts";
 import type { Signer } from "../signer/client.ts";
 import type { Responses, SignerRequest, SignerVerb } from "../signer/protocol.ts";
 import type { ActivityOperation, OwnedTable, Planning, Registry } from "./operations.ts";
@@ -11,6 +12,8 @@ export interface Services {
   outbound: OutboundClient;
   /** Which hosts these requests may reach. */
   outboundPolicy: OutboundPolicy;
+  /** Verifies OIDC tokens with the keys of their issuers. Asking these takes its time: never in a transaction. */
+  oidc: OidcVerifier;
   /** When webhook deliveries are tried, and how long each try may take. */
   webhookSchedule: WebhookSchedule;
   /** The nodes of the chains that this installation reaches. */

@@ -151,6 +151,12 @@ const table = {
   POLICY_CONSENSUS_INVALID: [INVALID_ARGUMENT, "invalid policy consensus: {reason}", "REQUEST_INVALID"],
   POLICY_CONDITION_INVALID: [INVALID_ARGUMENT, "invalid policy condition: {reason}", "REQUEST_INVALID"],
   POLICY_TIME_INVALID: [INVALID_ARGUMENT, "invalid policy time: {reason}", "REQUEST_INVALID"],
+  OIDC_TOKEN_INVALID: [INVALID_ARGUMENT, "invalid OIDC token: `{field}` {reason}", "INVALID_OIDC_TOKEN"],
+  OAUTH_PROVIDER_EXISTS: [
+    ALREADY_EXISTS,
+    "OAuth provider already exists: `{field}` {reason}",
+    "OAUTH_PROVIDER_ALREADY_EXISTS",
+  ],
   NOT_EXPORTED: [
     INVALID_ARGUMENT,
     "{kind} {id} has not been exported; export it first, or set `deleteWithoutExport` to true to lose it for good",

@@ -283,3 +283,31 @@ export const NODE_TIMEOUT_MS = 10_000;
 export const MAX_NODE_ANSWER_BYTES = 1024 * 1024;
 /** How often a chain's nodes must refuse a transaction until that is their last word. */
 export const MAX_BROADCAST_REFUSALS = 4;
+
+/** Characters of an OIDC token ... */
+export const MAX_OIDC_TOKEN_LENGTH = 64 * 1024;
+/** ... and of its issuer, its subject and its audience. */
+export const MAX_OIDC_CLAIM_LENGTH = 255;
+/** How far the clocks of this server and of an issuer may be apart. */
+export const OIDC_CLOCK_SKEW_MS = 60_000;
+/** How long an issuer may take over its discovery document, and as long again over its keys ... */
+export const ISSUER_TIMEOUT_MS = 5_000;
+/** ... how large each may be in bytes ... */
+export const MAX_ISSUER_DOCUMENT_BYTES = 128 * 1024;
+/** ... and how many keys there may be. */
+export const MAX_ISSUER_KEYS = 64;
+/** An issuer's keys are kept as long as it says, but no shorter and no longer than this; if it says nothing, ... */
+export const MIN_KEY_SET_LIFETIME_MS = 30_000;
+export const MAX_KEY_SET_LIFETIME_MS = 24 * 60 * 60 * 1000;
+/** ... this long. */
+export const DEFAULT_KEY_SET_LIFETIME_MS = 5 * 60 * 1000;
+/** A token that names an unknown key has its issuer asked again, at most once in this time ... */
+export const UNKNOWN_KEY_PAUSE_MS = 30_000;
+/** ... and an issuer that gave no keys is left alone this long. */
+export const ISSUER_FAILURE_PAUSE_MS = 5_000;
+/** Issuers whose keys are kept, by number and by bytes of their answers ... */
+export const MAX_KNOWN_ISSUERS = 1000;
+export const MAX_KNOWN_ISSUER_BYTES = 16 * 1024 * 1024;
+/** ... and issuers that are asked at one time, for one organization and in all. */
+export const MAX_ISSUER_FETCHES_OF_ONE_ORGANIZATION = 4;
+export const MAX_ISSUER_FETCHES = 64;

@@ -23,6 +23,7 @@ import { DRAIN_DEADLINE_MS } from "../kernel/limits.ts";
 import { createLogger, type Logger } from "../kernel/log.ts";
 import { createEvmNodes } from "../nodes/evm.ts";
 import { createNodeClient } from "../nodes/node-client.ts";
+import { createOidcVerifier } from "../providers/oidc/verifier.ts";
 import { type Config, StartProblem } from "./config.ts";
 import { addressFileIn, credentialsFileIn, writeFileDurably } from "./credentials-file.ts";
 import { ensureFirstOrganization } from "./first-organization.ts";
@@ -59,7 +60,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { allowPrivateNetworks } = config;
   if (allowPrivateNetworks) {
     logger.warn(
-      "KEYSTEAD_ALLOW_PRIVATE_NETWORKS is on: webhooks may reach private addresses by plain http; development only",
+      "KEYSTEAD_ALLOW_PRIVATE_NETWORKS is on: webhooks may reach private addresses by plain http, and OIDC issuers may be on them; development only",
     );
   }
   const ifEmpty = newInstallation ? "begin anew" : "begin";
@@ -73,6 +74,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const services: Services = {
     outbound,
     outboundPolicy: { allowPrivateNetworks },
+    oidc: createOidcVerifier({ outbound, policy: { allowPrivateNetworks }, clock }),
     webhookSchedule: config.webhooks,
     evm,
     registry,
