@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Plain JavaScript that every Node can read: it finds a Node that can run the rest.
+// Plain JavaScript that every Node since 20 can read: it finds a Node that can run the rest.
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import module from "node:module";
@@ -8,18 +8,51 @@ import { fileURLToPath } from "node:url";
 const MIN_MAJOR = 24;
 const inPackage = (path) => new URL(`../${path}`, import.meta.url);
 
-if (Number(process.versions.node.split(".")[0]) < MIN_MAJOR) {
-  const pinned = fileURLToPath(inPackage("node_modules/node/bin/node"));
-  if (!existsSync(pinned)) {
-    process.stderr.write(`keystead needs Node ${MIN_MAJOR} or newer; this is ${process.version}. Run: npm ci\n`);
-    process.exit(1);
+if (Number(process.versions.node.split(".")[0]) < MIN_MAJOR) await runUnderPinnedNode();
+else await run();
+
+/** The Node that is installed as one of our dependencies; undefined on platforms that have none. */
+function pinnedNode() {
+  try {
+    return module.createRequire(import.meta.url).resolve(`node-${process.platform}-${process.arch}/bin/node`);
+  } catch {
+    return undefined;
   }
-  const child = spawn(pinned, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: "inherit" });
-  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(signal, () => child.kill(signal));
-  process.exit(await new Promise((resolve) => child.once("exit", (status) => resolve(status ?? 1))));
 }
 
-// Not in the shared folder for temporary files: what is cached there is code.
-module.enableCompileCache(fileURLToPath(inPackage("node_modules/.cache/keystead")));
-const source = inPackage("src/main/cli.ts");
-await import(existsSync(source) ? source.href : inPackage("dist/main/cli.js").href);
+async function runUnderPinnedNode() {
+  const pinned = pinnedNode();
+  if (pinned === undefined) {
+    process.stderr.write(
+      `keystead needs Node ${MIN_MAJOR} or newer; this is ${process.version}, and the Node that comes with it is not installed. ` +
+        `Install Node ${MIN_MAJOR}, or install again without leaving out optional dependencies\n`,
+    );
+    process.exit(1);
+  }
+  const args = [fileURLToPath(import.meta.url), ...process.argv.slice(2)];
+  const child = spawn(pinned, args, { stdio: ["inherit", "inherit", "inherit", "ipc"] });
+  // As messages: a terminal or a supervisor may have sent the signal to the child as well, which can then tell them apart.
+  const pass = (signal) => child.connected && child.send(signal);
+  const signals = ["SIGTERM", "SIGINT", "SIGHUP"];
+  for (const signal of signals) process.on(signal, pass);
+  const [code, endedBy] = await new Promise((resolve) => child.once("exit", (...how) => resolve(how)));
+  for (const signal of signals) process.removeListener(signal, pass);
+  if (endedBy) process.kill(process.pid, endedBy);
+  else process.exit(code);
+}
+
+async function run() {
+  if (process.send) hearPassedSignals();
+  // Not in the shared folder for temporary files: what is cached there is code.
+  module.enableCompileCache(fileURLToPath(inPackage("node_modules/.cache/keystead")));
+  const source = inPackage("src/main/cli.ts");
+  await import(existsSync(source) ? source.href : inPackage("dist/main/cli.js").href);
+}
+
+/** Under an older Node: what it is told comes as messages, and its own end as the end of the channel. */
+function hearPassedSignals() {
+  const raise = (signal) => process.emit(signal, signal) || process.kill(process.pid, signal);
+  process.on("message", raise);
+  process.on("disconnect", () => raise("SIGTERM"));
+  process.channel.unref();
+}

@@ -10,12 +10,18 @@ const read = (path) => {
   }
 };
 
-/** npm leaves a copy of the lock file with what it installed; each package of ours must stand there in its version. */
+/**
+ * npm leaves a copy of the lock file with what it installed; each package of ours must stand there in its version. An optional
+ * one may be for another platform and missing.
+ */
 function isInstalled() {
   const wanted = read("package-lock.json")?.packages ?? {};
   const present = read("node_modules/.package-lock.json")?.packages;
   if (!present) return false;
-  const differs = ([path, { version, optional }]) => path !== "" && !optional && present[path]?.version !== version;
+  const differs = ([path, { version, optional }]) => {
+    if (path === "" || (optional && !present[path])) return false;
+    return present[path]?.version !== version;
+  };
   return !Object.entries(wanted).some(differs);
 }
 

@@ -1,16 +1,21 @@
 import {
   ALL,
   type Allowlist,
+  type ApiKey,
+  type Authenticator,
   type ContractInterface,
   type Feature,
   interfaceAt,
+  type OauthProvider,
   type OpenInvitation,
   type PartKind,
   type PartRef,
   type Parts,
+  providerAt,
   type SessionProfile,
   type Tag,
   type TagType,
+  type User,
 } from "./state.ts";
 
 /**
@@ -25,6 +30,24 @@ export type Change =
   | { do: "removeTag"; tagId: string; type: TagType; memberIds: readonly string[]; now: number }
   | { do: "attachTag"; tagId: string; type: TagType; memberIds: readonly string[]; now: number }
   | { do: "detachTag"; tagId: string; type: TagType; memberIds: readonly string[]; now: number }
+  | { do: "addUser"; user: User }
+  /** What is not given stays; null takes a contact away. */
+  | { do: "changeUser"; userId: string; name?: string; email?: string | null; phoneNumber?: string | null; now: number }
+  /** With all that is theirs, which is named, as it can be looked up by itself; their votes are taken back. */
+  | {
+      do: "removeUser";
+      userId: string;
+      apiKeys: readonly ApiKey[];
+      authenticators: readonly Authenticator[];
+      oauthProviders: readonly OauthProvider[];
+      tagIds: readonly string[];
+      now: number;
+    }
+  | { do: "addApiKeys"; userId: string; apiKeys: readonly ApiKey[]; now: number }
+  /** Votes are taken back where somebody wants the keys gone, not where they make room. */
+  | { do: "removeApiKeys"; userId: string; apiKeys: readonly ApiKey[]; takesVotesBack: boolean; now: number }
+  | { do: "addAuthenticators"; userId: string; authenticators: readonly Authenticator[]; now: number }
+  | { do: "addOauthProviders"; userId: string; oauthProviders: readonly OauthProvider[]; now: number }
   | { do: "addSessionProfile"; profile: SessionProfile }
   /** In place of the one that was there, if any. */
   | { do: "putAllowlist"; allowlist: Allowlist; now: number }
@@ -73,9 +96,74 @@ export function effectsOf(change: Change): Effect[] {
         becomes("tag", change.tagId, undefined),
         becomes("carriers", change.tagId, []),
         reduces("tagCount", change.type, (count) => count - 1),
+        ...onUsersOf(change, (ids) => ids.filter((id) => id !== change.tagId)),
       ];
     case "attachTag":
-      return [reduces("carriers", change.tagId, (ids) => [...new Set([...ids, ...change.memberIds])].sort())];
+      return [
+        reduces("carriers", change.tagId, (ids) => [...new Set([...ids, ...change.memberIds])].sort()),
+        ...onUsersOf(change, (ids) => [...new Set([...ids, change.tagId])].sort()),
+      ];
+    case "addUser":
+      return [
+        becomes("user", change.user.id, change.user),
+        reduces("userCount", ALL, (count) => count + 1),
+        becomes("apiKeys", change.user.id, []),
+        becomes("authenticators", change.user.id, []),
+        becomes("oauthProviders", change.user.id, []),
+        becomes("tagsOfUser", change.user.id, []),
+      ];
+    case "changeUser": {
+      const { userId, do: _, now, ...given } = change;
+      return [reduces("user", userId, (user) => user && { ...user, ...given, updatedAt: now })];
+    }
+    case "removeUser": {
+      const { userId } = change;
+      return [
+        becomes("user", userId, undefined),
+        reduces("userCount", ALL, (count) => count - 1),
+        becomes("apiKeys", userId, []),
+        becomes("authenticators", userId, []),
+        becomes("oauthProviders", userId, []),
+        becomes("tagsOfUser", userId, []),
+        ...change.apiKeys.flatMap(withoutApiKey),
+        ...change.authenticators.map(({ credentialId }) => becomes("authenticatorId", credentialId, undefined)),
+        ...change.oauthProviders.map((provider) => becomes("oauthProviderId", providerAt(provider), undefined)),
+        ...change.tagIds.map((tagId) => reduces("carriers", tagId, (ids) => ids.filter((id) => id !== userId))),
+      ];
+    }
+    case "addApiKeys": {
+      const { userId, apiKeys, now } = change;
+      return [
+        touches(userId, now),
+        reduces("apiKeys", userId, (keys) => [...keys, ...apiKeys]),
+        ...apiKeys.map(({ publicKey, id }) => becomes("apiKeyId", publicKey, id)),
+      ];
+    }
+    case "removeApiKeys": {
+      const { userId, apiKeys, now } = change;
+      const gone = new Set(apiKeys.map(({ id }) => id));
+      return [
+        touches(userId, now),
+        reduces("apiKeys", userId, (keys) => keys.filter(({ id }) => !gone.has(id))),
+        ...apiKeys.flatMap(withoutApiKey),
+      ];
+    }
+    case "addAuthenticators": {
+      const { userId, authenticators, now } = change;
+      return [
+        touches(userId, now),
+        reduces("authenticators", userId, (all) => [...all, ...authenticators]),
+        ...authenticators.map(({ credentialId, id }) => becomes("authenticatorId", credentialId, id)),
+      ];
+    }
+    case "addOauthProviders": {
+      const { userId, oauthProviders, now } = change;
+      return [
+        touches(userId, now),
+        reduces("oauthProviders", userId, (all) => [...all, ...oauthProviders]),
+        ...oauthProviders.map((provider) => becomes("oauthProviderId", providerAt(provider), provider.id)),
+      ];
+    }
     case "addSessionProfile":
       return [reduces("sessionProfiles", ALL, (profiles) => [...profiles, change.profile])];
     case "putAllowlist":
@@ -110,9 +198,30 @@ export function effectsOf(change: Change): Effect[] {
     case "removeFeature":
       return [reduces("features", ALL, (features) => without(features, change.name))];
     case "detachTag":
-      return [reduces("carriers", change.tagId, (ids) => ids.filter((id) => !change.memberIds.includes(id)))];
+      return [
+        reduces("carriers", change.tagId, (ids) => ids.filter((id) => !change.memberIds.includes(id))),
+        ...onUsersOf(change, (ids) => ids.filter((id) => id !== change.tagId)),
+      ];
   }
 }
+
+/** What a change of a tag does to the users who carry it; private keys do not know their tags. */
+function onUsersOf(
+  { type, memberIds, now }: { type: TagType; memberIds: readonly string[]; now: number },
+  reduce: (tagIds: readonly string[]) => readonly string[],
+): Effect[] {
+  if (type !== "TAG_TYPE_USER") return [];
+  return memberIds.flatMap((id) => [touches(id, now), reduces("tagsOfUser", id, reduce)]);
+}
+
+const touches = (userId: string, now: number): Effect =>
+  reduces("user", userId, (user) => user && { ...user, updatedAt: now });
+
+/** The list of addresses that a key may be used from goes with it. */
+const withoutApiKey = ({ id, publicKey }: ApiKey): Effect[] => [
+  becomes("apiKeyId", publicKey, undefined),
+  becomes("allowlist", id, undefined),
+];
 
 const without = (features: readonly Feature[], name: string) => features.filter((feature) => feature.name !== name);
 const byName = (one: Feature, other: Feature) => (one.name < other.name ? -1 : 1);

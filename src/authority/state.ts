@@ -75,6 +75,63 @@ export interface Feature {
   value: string | null;
 }
 
+export interface User {
+  id: string;
+  name: string;
+  email: string | null;
+  /** E.164. */
+  phoneNumber: string | null;
+  createdAt: number;
+  updatedAt: number;
+}
+
+/** A key that stamps requests of a user: made by an administrator or by the user, or got by a sign-in. */
+export interface ApiKey {
+  id: string;
+  name: string;
+  /** The credential's type in the API, such as `CREDENTIAL_TYPE_API_KEY_P256`. */
+  type: string;
+  /** In its one spelling: lowercase hex. */
+  publicKey: string;
+  sessionProfileId: string | null;
+  /** Its life from `createdAt` on; null for a key that lasts. */
+  expirationSeconds: number | null;
+  createdAt: number;
+}
+
+/** A passkey. */
+export interface Authenticator {
+  id: string;
+  name: string;
+  /** base64url, as WebAuthn gives it. */
+  credentialId: string;
+  /** COSE. */
+  publicKey: Uint8Array;
+  aaguid: string;
+  attestationType: string;
+  transports: readonly string[];
+  /** SHA-256 of the relying party's id, as its registration gave it. */
+  rpIdHash: Uint8Array;
+  origin: string;
+  createdAt: number;
+}
+
+/** Whoever an issuer of OIDC tokens says it is. */
+export interface OauthProvider {
+  id: string;
+  name: string;
+  issuer: string;
+  audience: string;
+  subject: string;
+  createdAt: number;
+}
+
+/** Who together may do everything. */
+export interface RootQuorum {
+  threshold: number;
+  userIds: readonly string[];
+}
+
 /** The kinds of parts, each with what a part of it holds; the comment says what the part is looked up by. */
 export interface Parts {
   /** By the tag's id. */
@@ -83,8 +140,24 @@ export interface Parts {
   carriers: readonly string[];
   /** By the type of tag. */
   tagCount: number;
-  /** By the user's id: whether the organization has the user. */
-  user: boolean;
+  /** By the user's id. */
+  user: User | undefined;
+  /** By `ALL`. */
+  userCount: number;
+  /** By the user's id: their keys, the oldest first. */
+  apiKeys: readonly ApiKey[];
+  /** By the user's id, the oldest first. */
+  authenticators: readonly Authenticator[];
+  /** By the user's id, the oldest first. */
+  oauthProviders: readonly OauthProvider[];
+  /** By the user's id: the ids of the tags they carry, sorted. */
+  tagsOfUser: readonly string[];
+  /** By the credential id in base64url: the id of the authenticator that has it. */
+  authenticatorId: string | undefined;
+  /** By `providerAt`: the id of the OAuth provider. */
+  oauthProviderId: string | undefined;
+  /** By `ALL`. */
+  rootQuorum: RootQuorum;
   /** By the private key's id: whether the organization has it. */
   privateKey: boolean;
   /** By the public key in its one spelling: the id of the API key that has it. */
@@ -111,6 +184,13 @@ export const ALL = "all";
 /** Names the interface of a contract. */
 export const interfaceAt = ({ type, lookup }: Pick<ContractInterface, "type" | "lookup">): string =>
   `${type} ${lookup}`;
+
+/** Names an OAuth provider by what its tokens say. */
+export const providerAt = ({
+  issuer,
+  audience,
+  subject,
+}: Pick<OauthProvider, "issuer" | "audience" | "subject">): string => JSON.stringify([issuer, audience, subject]);
 
 export type PartKind = keyof Parts;
 

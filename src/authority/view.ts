@@ -34,7 +34,8 @@ export const viewOf = (organizationId: string, loaded: LoadedParts): AuthorityVi
     return refs.map((ref) => loaded.get(keyOf(ref)));
   });
 
-function viewThrough(
+/** A view over whatever answers for parts. */
+export function viewThrough(
   organizationId: string,
   read: (refs: readonly PartRef[]) => (Parts[PartKind] | undefined)[],
 ): AuthorityView {

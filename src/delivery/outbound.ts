@@ -21,6 +21,8 @@ export interface OutboundOptions {
   resolver?: Resolver;
   /** PEM of an authority trusted beside the usual ones. */
   ca?: string;
+  /** After what time an unused connection ends; for tests that must not see that happen. */
+  idleConnectionMs?: number;
 }
 
 export interface OutboundRequest {
@@ -66,7 +68,7 @@ export interface OutboundClient {
 export function createOutboundClient(options: OutboundOptions): OutboundClient {
   const nameServers = createNameServerResolver();
   const resolver = options.resolver ?? (options.allowPrivateNetworks ? resolveBySystem : nameServers.resolve);
-  const agents = createAgents(createGuardedLookup(resolver, options), options.ca);
+  const agents = createAgents(createGuardedLookup(resolver, options), options);
   const gate = createGate({ perKey: MAX_CONNECTIONS_PER_HOST, total: MAX_CONNECTIONS });
   const open = new Set<Exchange>();
   let closed = false;
@@ -106,13 +108,16 @@ interface Agents {
   "https:": https.Agent;
 }
 
-function createAgents(lookup: ReturnType<typeof createGuardedLookup>, ca: string | undefined): Agents {
+function createAgents(
+  lookup: ReturnType<typeof createGuardedLookup>,
+  { ca, idleConnectionMs = IDLE_CONNECTION_MS }: OutboundOptions,
+): Agents {
   // The gate bounds connections in use. The agents' own bounds count idle ones as well, so that a request to a new host
   // would wait until some idle connection times out.
   const options = {
     lookup,
     keepAlive: true,
-    timeout: IDLE_CONNECTION_MS,
+    timeout: idleConnectionMs,
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: 1000,
   };

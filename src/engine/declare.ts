@@ -3,6 +3,7 @@ import type { Change } from "../authority/changes.ts";
 import type { AuthorityView } from "../authority/view.ts";
 import type { AddressReference, SignerVerb } from "../signer/protocol.ts";
 import type { Reader, Transactor } from "../storage/engine.ts";
+import type { DecisionBudget, RequestBudget } from "./decisions/budget.ts";
 import type {
   ActivityOperation,
   ActivityVersion,
@@ -55,6 +56,8 @@ export type PrepareContext<
   submitterId: string;
   /** Milliseconds. */
   now: number;
+  /** What may be spent on evaluating conditions. */
+  budget: RequestBudget;
 };
 
 export type RunContext<Intent, Prepared, Plan = undefined, Needs extends ServiceName = never> = Pick<
@@ -66,6 +69,8 @@ export type RunContext<Intent, Prepared, Plan = undefined, Needs extends Service
   tx: Transactor;
   organization: Organization;
   activityId: string;
+  /** The identifier of what comes into being at a place of the request, such as `apiKeys.0`. */
+  id: (place: string) => string;
   /** Whose request or vote has it carried out. */
   actor: Actor;
   /** The user who asked first. */
@@ -73,6 +78,8 @@ export type RunContext<Intent, Prepared, Plan = undefined, Needs extends Service
   /** Milliseconds; the one time of the whole activity. */
   now: number;
   prepared: Prepared;
+  /** What may be spent on evaluating conditions. */
+  budget: DecisionBudget;
 };
 
 export type PerformContext<Intent, Plan, Needs extends ServiceName = never> = Pick<Services, Needs> & {
@@ -305,6 +312,8 @@ export type QueryContext<Request, Needs extends ServiceName = never> = Pick<Serv
   actor: Actor;
   /** Milliseconds. */
   now: number;
+  /** What may be spent on deciding. */
+  budget: RequestBudget;
   takeRoom: TakeRoom;
 };
 

@@ -1,6 +1,7 @@
 import type { Clock } from "../kernel/clock.ts";
-import { fail } from "../kernel/errors.ts";
+import { fail, KeysteadError } from "../kernel/errors.ts";
 import { MAX_VOTE_BODY_BYTES } from "../kernel/limits.ts";
+import { OutOfBudget } from "../policy/budget.ts";
 import type { Signer } from "../signer/client.ts";
 import type { Database } from "../storage/database.ts";
 import { type ActivityObserver, identifiers } from "./activities/ballot.ts";
@@ -8,6 +9,7 @@ import { sizeOfActivityByFingerprint } from "./activities/size.ts";
 import { castVote, submit } from "./activities/submit.ts";
 import type { ActivityView } from "./activities/view.ts";
 import type { Admission } from "./admission.ts";
+import { RequestBudget } from "./decisions/budget.ts";
 import { claimedOrganizationId, parseBody, parseSubmission, parseVote } from "./envelope.ts";
 import {
   authenticate,
@@ -79,6 +81,8 @@ export function createEngine(options: EngineOptions): Engine {
       };
       try {
         return await handle(operation, known, { isWanted, takeRoom });
+      } catch (error) {
+        throw tooCostly(error);
       } finally {
         giveRoomBack();
         leave();
@@ -112,6 +116,7 @@ export function createEngine(options: EngineOptions): Engine {
   ): Promise<Answer> {
     const parsed = await parseBody(body, organizationId);
     refuseOtherKind(operation, principal);
+    const budget = new RequestBudget(principal.organization.id);
 
     switch (operation.noun) {
       case "query": {
@@ -119,14 +124,15 @@ export function createEngine(options: EngineOptions): Engine {
         const { organization, actor } = principal;
         const { read } = database;
         const given = servicesFor(services, operation.needs);
-        const answer = await operation.run({ ...given, request: parsed, read, organization, actor, now, takeRoom });
+        const context = { request: parsed, read, organization, actor, now, budget, takeRoom };
+        const answer = await operation.run({ ...given, ...context });
         noteFirstUse(principal, now);
         return answer as Answer;
       }
       case "activity": {
         refuseOtherOrganization(principal);
         const submission = await parseSubmission(operation, parsed, now, servicesFor(services, operation.needs));
-        const ballot = { principal, message: body.toString(), now, id: identifiers(), isWanted };
+        const ballot = { principal, message: body.toString(), now, id: identifiers(), isWanted, budget };
         return { activity: await submit(activities, operation, submission, fingerprintOf(body), ballot) };
       }
       case "vote": {
@@ -136,7 +142,7 @@ export function createEngine(options: EngineOptions): Engine {
         const which = { organizationId: principal.organization.id, fingerprint };
         await takeRoom(await sizeOfActivityByFingerprint(database.read, which));
         const { selection } = operation;
-        const ballot = { principal, message: body.toString(), now, id: identifiers(), isWanted, selection };
+        const ballot = { principal, message: body.toString(), now, id: identifiers(), isWanted, budget, selection };
         return { activity: await castVote(activities, fingerprint, ballot) };
       }
     }
@@ -144,6 +150,10 @@ export function createEngine(options: EngineOptions): Engine {
 
   return { registry, accept };
 }
+
+/** Whatever took too much work has changed nothing. */
+const tooCostly = (error: unknown): unknown =>
+  error instanceof OutOfBudget ? new KeysteadError("DECISION_TOO_COSTLY", {}, []) : error;
 
 /** A request whose sender is known. */
 interface KnownRequest {

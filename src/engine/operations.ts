@@ -5,6 +5,7 @@ import type { ConditionFacts } from "../policy/facts.ts";
 import type { AddressReference, SignerVerb } from "../signer/protocol.ts";
 import type { Reader, Transactor } from "../storage/engine.ts";
 import type { Schema } from "../storage/schema.ts";
+import type { DecisionBudget, RequestBudget } from "./decisions/budget.ts";
 
 /** Operations as the engine handles them: what `declare.ts` makes of declarations, whose own types are not known here. */
 
@@ -102,6 +103,7 @@ export interface PreparingContext extends ActivityContext {
   submitterId: string;
   /** Milliseconds. */
   now: number;
+  budget: RequestBudget;
 }
 
 export interface ChangingContext extends ActivityContext {
@@ -127,6 +129,7 @@ export interface AnsweringContext {
 export interface RunningContext extends ActivityContext {
   tx: Transactor;
   activityId: string;
+  id: (place: string) => string;
   /** Whose request or vote has it carried out. */
   actor: Actor;
   /** The user who asked first. */
@@ -134,6 +137,7 @@ export interface RunningContext extends ActivityContext {
   /** Milliseconds; the one time of the whole activity. */
   now: number;
   prepared: unknown;
+  budget: DecisionBudget;
 }
 
 export interface PerformingContext extends ActivityContext {
@@ -208,6 +212,7 @@ export interface QueryingContext {
   organization: Organization;
   actor: Actor;
   now: number;
+  budget: RequestBudget;
   takeRoom: TakeRoom;
 }
 

@@ -1,30 +1,16 @@
 import { createHash } from "node:crypto";
-import { fastify } from "fastify";
 import { fail } from "../kernel/errors.ts";
+import { loadDocsPage, OPENAPI_PATH, scriptPath } from "./docs-page.ts";
 import type { RequestHead, Route, RouteAnswer } from "./listener.ts";
 import { type StaticFile, staticFile } from "./static-file.ts";
 import { JSON_CONTENT_TYPE } from "./wire.ts";
 
-const OPENAPI_PATH = "/openapi.json";
-
-/** Everything on the page comes from this server; nothing is fetched from or reported to others. */
-const configuration = {
-  url: OPENAPI_PATH,
-  pageTitle: "Keystead API",
-  withDefaultFonts: false,
-  telemetry: false,
-  agent: { disabled: true },
-  mcp: { disabled: true },
-  hideClientButton: true,
-  showDeveloperTools: "never",
-} as const;
-
 /** `/openapi.json`, and `/docs`, which shows it. */
-export function docsRoutes(makeDocument: () => Record<string, unknown>): Route[] {
+export function docsRoutes(makeDocument: () => Promise<Record<string, unknown>>): Route[] {
   // Made when first asked for: the document names the URL of this server, which is known only once it listens; and the page's
   // script is large, and most servers never show it.
-  const document = once(() =>
-    staticFile(Buffer.from(JSON.stringify(makeDocument())), {
+  const document = once(async () =>
+    staticFile(Buffer.from(JSON.stringify(await makeDocument())), {
       "content-type": JSON_CONTENT_TYPE,
       "cache-control": "no-cache",
     }),
@@ -35,8 +21,8 @@ export function docsRoutes(makeDocument: () => Record<string, unknown>): Route[]
     route("/docs", () => ({ status: 302, headers: { location: "/docs/" }, body: "" })),
     route("/docs/", async (head) => (await docs()).page.answer(head)),
     route("/docs/js/*", async (head) => {
-      const { script } = await docs();
-      if (head.path === `/docs/${scriptPath(script)}`) return script.answer(head);
+      const { script, scriptUrl } = await docs();
+      if (head.path === scriptUrl) return script.answer(head);
       return fail("ROUTE_NOT_FOUND", { method: "GET", path: "/docs/js/*" });
     }),
   ];
@@ -48,27 +34,24 @@ const route = (path: string, answer: (head: RequestHead) => RouteAnswer | Promis
   accept: (head) => () => answer(head),
 });
 
-/** Below `/docs/`; named after its content, so that a browser may keep it for good. */
-const scriptPath = ({ hash }: StaticFile): string => `js/scalar-${hash}.js`;
+interface Docs {
+  page: StaticFile;
+  script: StaticFile;
+  scriptUrl: string;
+}
 
-async function loadDocs(): Promise<{ page: StaticFile; script: StaticFile }> {
-  const { default: scalar } = await import("@scalar/fastify-api-reference");
-  const render = async (url: string, cdn: string): Promise<Buffer> => {
-    const site = fastify();
-    await site.register(scalar, { routePrefix: "/docs", configuration: { ...configuration, cdn } });
-    return (await site.inject({ method: "GET", url })).rawPayload;
-  };
-  const script = await staticFile(await render("/docs/js/scalar.js", ""), {
-    "content-type": "text/javascript; charset=utf-8",
-    "cache-control": "public, max-age=31536000, immutable",
-  });
-  const html = await render("/docs/", scriptPath(script));
+async function loadDocs(): Promise<Docs> {
+  const { html, script } = await loadDocsPage();
   const page = await staticFile(html, {
     "content-type": "text/html; charset=utf-8",
     "cache-control": "no-cache",
     "content-security-policy": contentSecurityPolicy(html.toString()),
   });
-  return { page, script };
+  const kept = await staticFile(script, {
+    "content-type": "text/javascript; charset=utf-8",
+    "cache-control": "public, max-age=31536000, immutable",
+  });
+  return { page, script: kept, scriptUrl: `/docs/${scriptPath(script)}` };
 }
 
 /** What the page may do: load its own script, run those that stand in it, and ask this server. */

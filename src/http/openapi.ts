@@ -2,10 +2,12 @@ import type { TSchema } from "typebox";
 import { Type } from "typebox";
 import { RECOVERY_TYPE } from "../engine/activities/recovery.ts";
 import { AnyActivity, activityOf } from "../engine/activities/schema.ts";
+import type { Capability } from "../engine/capability.ts";
 import { VoteParameters } from "../engine/envelope.ts";
 import { OneOf } from "../engine/fields.ts";
-import type { ActivityOperation, Operation, Registry, VoteOperation } from "../engine/operations.ts";
+import type { ActivityOperation, Operation, VoteOperation } from "../engine/operations.ts";
 import { pathOf } from "../engine/registry.ts";
+import type { Example } from "./examples.ts";
 
 export interface OpenApiInfo {
   version: string;
@@ -14,17 +16,29 @@ export interface OpenApiInfo {
 
 type Json = { [key: string]: unknown };
 
+/** What the document is made from. */
+export interface Documented {
+  /** In the order in which the document tells them. */
+  capabilities: readonly Capability[];
+  /** By the operation's path. */
+  examples: ReadonlyMap<string, Example>;
+}
+
 /**
- * The OpenAPI 3.1 document of a registry. TypeBox schemas are JSON Schema, so nothing is converted: a schema with an `$id`
- * becomes a component of that name, and every other stands where it is used.
+ * The OpenAPI 3.1 document of all operations, grouped by capability. TypeBox schemas are JSON Schema, so nothing is converted: a
+ * schema with an `$id` becomes a component of that name, and every other stands where it is used.
  */
-export function openApiDocument(registry: Registry, { version, baseUrl }: OpenApiInfo): Json {
+export function openApiDocument({ capabilities, examples }: Documented, { version, baseUrl }: OpenApiInfo): Json {
   const components: Json = {};
   const paths: Json = {};
-  for (const operation of registry.operations) {
-    paths[pathOf(operation)] = { post: operationObject(operation, components) };
+  const groups = capabilities.filter(({ operations }) => operations.length > 0);
+  for (const { title, operations } of groups) {
+    for (const operation of operations) {
+      const example = examples.get(operation.path);
+      paths[pathOf(operation)] = { post: operationObject(operation, { title, example, components }) };
+    }
   }
-  components.ActivityType = activityTypeSchema(registry);
+  components.ActivityType = activityTypeSchema(groups.flatMap(({ operations }) => operations));
   components.Error = plain(ErrorBody, {});
   return {
     openapi: "3.1.0",
@@ -36,6 +50,7 @@ export function openApiDocument(registry: Registry, { version, baseUrl }: OpenAp
     },
     servers: [{ url: baseUrl }],
     security: [{ stamp: [] }, { webAuthnStamp: [] }],
+    tags: groups.map(({ title }) => ({ name: title })),
     paths,
     components: {
       schemas: components,
@@ -53,7 +68,7 @@ export function openApiDocument(registry: Registry, { version, baseUrl }: OpenAp
 }
 
 /** The types that the published SDKs know; those of our own operations are named beside them. */
-function activityTypeSchema({ operations }: Registry): Json {
+function activityTypeSchema(operations: readonly Operation[]): Json {
   const activities = operations.filter((operation) => operation.noun === "activity");
   const votes = operations.filter((operation) => operation.noun === "vote");
   const typesOf = (some: ActivityOperation[]) => some.flatMap(({ versions }) => [...versions.keys()]);
@@ -75,21 +90,48 @@ const ErrorBody = Type.Object(
   { $id: "Error" },
 );
 
-function operationObject(operation: Operation, components: Json): Json {
-  const content = (schema: TSchema) => ({ "application/json": { schema: plain(schema, components) } });
+interface Surroundings {
+  /** Of the operation's capability. */
+  title: string;
+  example: Example | undefined;
+  components: Json;
+}
+
+function operationObject(operation: Operation, { title, example, components }: Surroundings): Json {
+  const content = (schema: TSchema, example?: unknown) => ({
+    "application/json": { schema: plain(schema, components), ...(example === undefined ? {} : { example }) },
+  });
   return {
     operationId: operation.path,
-    summary: operation.summary,
-    tags: [operation.noun === "query" ? "Queries" : "Activities"],
-    requestBody: { required: true, content: content(requestOf(operation)) },
+    summary: nameOf(operation.path),
+    description: operation.summary,
+    tags: [title],
+    requestBody: { required: true, content: content(requestOf(operation), example?.request) },
     responses: {
-      200: { description: "The answer.", content: content(responseOf(operation)) },
+      200: { description: "The answer.", content: content(responseOf(operation), example?.answer) },
       default: {
         description: "What was wrong; nothing was changed.",
         content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
       },
     },
   };
+}
+
+/** Words of paths that are no English words, or that are written together. */
+const SPELLINGS: Record<string, string> = {
+  api: "API",
+  eth: "Ethereum",
+  ip: "IP",
+  mfa: "MFA",
+  suborgs: "sub-organizations",
+  whoami: "who am I",
+};
+
+/** `create_wallet` is "Create wallet". */
+export function nameOf(path: string): string {
+  const words = path.replace("sub_organization", "sub-organization").split("_");
+  const name = words.map((word) => SPELLINGS[word] ?? word).join(" ");
+  return name.charAt(0).toUpperCase() + name.slice(1);
 }
 
 /** The schema of a whole request body. */

@@ -24,7 +24,7 @@ export interface PagesOptions {
   serviceKeys: () => Promise<Record<string, unknown>>;
   /** For the well-known page. */
   info: OpenApiInfo;
-  openApi: () => Record<string, unknown>;
+  openApi: () => Promise<Record<string, unknown>>;
 }
 
 /** How long receivers may keep the webhook keys; a new key is published long before the old one leaves. */

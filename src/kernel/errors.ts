@@ -185,6 +185,11 @@ const table = {
   ],
 
   // Limits
+  DECISION_TOO_COSTLY: [
+    INVALID_ARGUMENT,
+    "the organization's policies take too much work for this request; use fewer or simpler expressions (shorter lists, fewer tests inside one another), or ask about fewer users or activities at a time",
+    "REQUEST_INVALID",
+  ],
   QUOTA_EXCEEDED: [
     RESOURCE_EXHAUSTED,
     "organization over its allotted quota: at most {limit} {kind}",

@@ -144,6 +144,8 @@ export const MAX_OAUTH_PROVIDERS_PER_USER = 10;
 export const MAX_SELECTORS = 32;
 /** Characters of one policy expression (UTF-16 code units). */
 export const MAX_POLICY_LENGTH = 16 * 1024;
+/** Characters of all expressions of an organization's policies together: each request has them all evaluated. */
+export const MAX_POLICIES_LENGTH = 256 * 1024;
 /** Parts of a policy expression inside one another. */
 export const MAX_POLICY_DEPTH = 64;
 /** Steps one evaluation of a policy expression may take; a list element visited or a list entry compared is a step. */
@@ -152,7 +154,11 @@ export const MAX_POLICY_STEPS = 100_000;
 export const MAX_CONSENSUS_TRIALS = 2_000;
 /** ... and steps spent on such trials in one decision, over all its policies. */
 export const MAX_CONSENSUS_STEPS = 300_000;
-/** Steps of all that is evaluated for a request. */
+/** Steps spent on saying why each policy came to its outcome; the others are then told without. */
+export const MAX_EXPLANATION_STEPS = 100_000;
+/** Steps of all that is evaluated at a time: for one decision, and inside one transaction, for which others wait ... */
+export const MAX_DECISION_STEPS = 600_000;
+/** ... and for a whole request. */
 export const MAX_REQUEST_STEPS = 4_000_000;
 /** Time zones kept in memory; there are about 600 names of them. */
 export const MAX_TIME_ZONES = 700;
@@ -170,8 +176,9 @@ export const MAX_CACHED_ALLOWLIST_BYTES = 4 * 1024 * 1024;
 /** Filters of webhook subscriptions kept in memory, by number and by bytes of their JSON. */
 export const MAX_CACHED_FILTERS = 1000;
 export const MAX_CACHED_FILTER_BYTES = 4 * 1024 * 1024;
-/** Lists of policies remembered as stored. */
+/** Lists of policies remembered as stored, by number and by what they take. */
 export const MAX_REMEMBERED_POLICY_LISTS = 10_000;
+export const MAX_REMEMBERED_POLICIES_BYTES = 64 * 1024 * 1024;
 
 /** Bytes of an imported mnemonic with its passphrase; 24 words take under 1 KiB in every language. */
 export const MAX_MNEMONIC_BYTES = 4096;

@@ -67,3 +67,13 @@ it("an error ends the work and nobody else's", async () => {
   assert.deepEqual(await mapInTurns([1], (item) => item), [1]);
   assert.deepEqual(await mapInTurns([], (item) => item), []);
 });
+
+it("queues have their turns one after the other, however many wait in one of them", async () => {
+  const given: string[] = [];
+  const ask = async (queue: string) => {
+    await turn(queue);
+    given.push(queue);
+  };
+  await Promise.all([...Array.from({ length: 5 }, () => ask("a")), ask("b"), ask("c"), ask("b")]);
+  assert.deepEqual(given, ["a", "b", "c", "a", "b", "a", "a", "a"]);
+});

@@ -4,33 +4,67 @@
  */
 
 /** A piece may take this long before it asks for another turn. */
-const PIECE_MS = 5;
+export const PIECE_MS = 5;
 
-const waiting: (() => void)[] = [];
+/** Who waits, by queue; the queue that is next comes first. */
+const queues = new Map<string, (() => void)[]>();
 
-/** Resolves when it is the caller's turn for one piece. Turns are given in the order in which they are asked for. */
-export function turn(): Promise<void> {
+/**
+ * Resolves when it is the caller's turn for one piece. Queues have their turns one after the other, and in a queue whoever asked
+ * first: many requests of one organization do not keep those of another waiting.
+ */
+export function turn(queue = ""): Promise<void> {
   return new Promise((resolve) => {
-    waiting.push(resolve);
-    if (waiting.length === 1) setImmediate(giveTurn);
+    if (queues.size === 0) setImmediate(giveTurn);
+    const waiting = queues.get(queue);
+    if (waiting) waiting.push(resolve);
+    else queues.set(queue, [resolve]);
   });
 }
 
 function giveTurn(): void {
+  const [next] = queues;
+  if (!next) return;
+  const [queue, waiting] = next;
+  queues.delete(queue);
   waiting.shift()?.();
-  if (waiting.length > 0) setImmediate(giveTurn);
+  if (waiting.length > 0) queues.set(queue, waiting);
+  if (queues.size > 0) setImmediate(giveTurn);
+}
+
+/** When it was first looked at the time in this round of the event loop. */
+let firstLook: number | undefined;
+
+/**
+ * To be awaited before each piece of work: takes a turn where the round of the event loop has lasted for as long as a piece may,
+ * whoever worked in it.
+ */
+export async function pause(queue?: string): Promise<void> {
+  if (isHeld()) await turn(queue);
+}
+
+/** Whether the event loop should go round. The first look in a round begins the time. */
+export function isHeld(): boolean {
+  const now = performance.now();
+  if (firstLook === undefined) {
+    firstLook = now;
+    setImmediate(() => {
+      firstLook = undefined;
+    });
+  }
+  return now - firstLook >= PIECE_MS;
 }
 
 /** What `map` makes of each item, in their order, in as many turns as it takes. */
-export async function mapInTurns<Item, Result>(items: readonly Item[], map: (item: Item) => Result): Promise<Result[]> {
+export async function mapInTurns<Item, Result>(
+  items: readonly Item[],
+  map: (item: Item) => Result | Promise<Result>,
+  queue?: string,
+): Promise<Result[]> {
   const results: Result[] = [];
-  let end = 0;
   for (const item of items) {
-    if (performance.now() >= end) {
-      await turn();
-      end = performance.now() + PIECE_MS;
-    }
-    results.push(map(item));
+    await pause(queue);
+    results.push(await map(item));
   }
   return results;
 }

@@ -243,12 +243,18 @@ function readConfig(file: string | undefined): Config {
   return config;
 }
 
+/**
+ * The first signal ends the server in good order, a second one at once. An older Node passes its signals on (bin/keystead.js),
+ * and a terminal or a supervisor may have sent the same one here too: told in both ways is told once.
+ */
 function stopOnSignals(close: () => Promise<void>): void {
-  let stopping = false;
+  const told = new Set<"itself" | "passed on">();
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    process.on(signal, () => {
-      if (stopping) process.exit(1);
-      stopping = true;
+    process.on(signal, (_signal, number?: number) => {
+      const way = number === undefined ? "passed on" : "itself";
+      if (told.has(way)) process.exit(1);
+      told.add(way);
+      if (told.size > 1) return;
       close().then(
         () => process.exit(0),
         () => process.exit(1),

@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
+import { addUser } from "../authority/rules/users.ts";
 import { addOrganization, replaceRootQuorum } from "../capabilities/organizations/store.ts";
-import { addUser } from "../capabilities/users/store.ts";
+import { fillAuthority } from "../engine/authority/project.ts";
 import { newId } from "../kernel/ids.ts";
 import type { Signer } from "../signer/client.ts";
 import type { Database } from "../storage/database.ts";
@@ -46,9 +47,11 @@ export async function storeRootOrganization(
     email: userEmail,
     apiKeys: [
       {
+        id: newId(),
         name: "Root API key",
         publicKey: draft.apiKey.publicKey,
-        type: "CREDENTIAL_TYPE_API_KEY_P256" as const,
+        type: "CREDENTIAL_TYPE_API_KEY_P256",
+        sessionProfileId: null,
         expirationSeconds: null,
       },
     ],
@@ -56,7 +59,7 @@ export async function storeRootOrganization(
     oauthProviders: [],
     tagIds: [],
   };
-  await addUser(tx, organizationId, user, now, "user");
+  await fillAuthority(tx, organizationId, (authority) => addUser(authority, user, now, "user"));
   await replaceRootQuorum(tx, organizationId, { threshold: 1, userIds: [draft.userId] }, now);
 }
 

@@ -1,8 +1,9 @@
 import { hostname, userInfo } from "node:os";
+import { addUser } from "../authority/rules/users.ts";
 import { replaceRootQuorum } from "../capabilities/organizations/store.ts";
-import { addUser } from "../capabilities/users/store.ts";
 import { announceActivity } from "../capabilities/webhooks/index.ts";
 import { type RecoveryIntent, type RecoveryResult, recordRecovery } from "../engine/activities/recovery.ts";
+import { changeAuthority } from "../engine/authority/project.ts";
 import { findRootQuorum } from "../engine/decisions/root-quorum.ts";
 
 import { Label } from "../engine/fields.ts";
@@ -79,14 +80,16 @@ async function recover(tx: Transactor, recovery: Recovery, now: number): Promise
   const previousRootQuorum = await findRootQuorum(tx, organizationId);
   const userId = newId();
   const apiKey = {
+    id: newId(),
     name: "Recovery API key",
     publicKey: apiPublicKey,
-    type: "CREDENTIAL_TYPE_API_KEY_P256" as const,
+    type: "CREDENTIAL_TYPE_API_KEY_P256",
+    sessionProfileId: null,
     expirationSeconds: null,
   };
   // A full organization cannot make room by itself: nobody may act in it.
   const user = { id: userId, name: userName, apiKeys: [apiKey], authenticators: [], oauthProviders: [], tagIds: [] };
-  await addUser(tx, organizationId, user, now, "user");
+  await changeAuthority(tx, organizationId, (draft) => addUser(draft, user, now, "user"));
   const rootQuorum = { threshold: 1, userIds: [userId] };
   await replaceRootQuorum(tx, organizationId, rootQuorum, now);
   const operator = { user: nameOfSystemUser(), host: hostname() };

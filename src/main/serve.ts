@@ -14,6 +14,7 @@ import { recordBoot } from "../engine/proofs/boot-proofs.ts";
 import { createRegistry } from "../engine/registry.ts";
 import type { Services } from "../engine/services.ts";
 import { type ApiOptions, api } from "../http/api.ts";
+import { readExamples } from "../http/examples.ts";
 import { createListener, type Listener } from "../http/listener.ts";
 import { createMetrics, type Metrics } from "../http/metrics.ts";
 import { openApiDocument } from "../http/openapi.ts";
@@ -110,7 +111,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
         webhookKeySet: () => webhookKeySet(database.read, clock()),
         serviceKeys: () => publishServiceKeys(house.serviceKeys, database.read, clock()),
         info,
-        openApi: () => openApiDocument(registry, info),
+        openApi: async () => openApiDocument({ capabilities, examples: await readExamples() }, info),
       }),
     );
     const serving = listener;

@@ -1,4 +1,4 @@
-import { activityClass } from "./activities.ts";
+import { type ActivityClass, activityClass } from "./activities.ts";
 import type { TypedNode } from "./typed-tree.ts";
 
 /** What is known of a value when nothing is known but the activity's class; undefined where it depends on more. */
@@ -6,19 +6,29 @@ type Known = boolean | bigint | string | undefined;
 
 /**
  * Whether a condition can be true for an activity type, as far as `activity.type`, `.kind`, `.resource` and `.action`
- * tell (three-valued logic: what depends on anything else is unknown).
+ * tell, and those of its parameters that are given (three-valued logic: what depends on anything else is unknown).
  */
-export function canBeTrueFor(condition: TypedNode, activityType: string): boolean {
-  const facts = activityClass(activityType) as Readonly<Record<string, string>> | undefined;
-  return facts === undefined || knownOf(condition, facts) !== false;
+export function canBeTrueFor(
+  condition: TypedNode,
+  activityType: string,
+  params: Readonly<Record<string, string>> = {},
+): boolean {
+  const known = activityClass(activityType);
+  return known === undefined || knownOf(condition, { ...known, params }) !== false;
 }
 
-function knownOf(node: TypedNode, activity: Readonly<Record<string, string>>): Known {
+type KnownActivity = ActivityClass & { params: Readonly<Record<string, string>> };
+
+function knownOf(node: TypedNode, activity: KnownActivity): Known {
   switch (node.kind) {
     case "constant":
       return node.value;
     case "field":
-      return node.object.kind === "keyword" && node.object.name === "activity" ? activity[node.name] : undefined;
+      return node.object.kind === "keyword" && node.object.name === "activity"
+        ? classFact(activity, node.name)
+        : undefined;
+    case "param":
+      return Object.hasOwn(activity.params, node.name) ? activity.params[node.name] : undefined;
     case "not":
       return negate(knownOf(node.operand, activity));
     case "and":
@@ -40,6 +50,10 @@ function knownOf(node: TypedNode, activity: Readonly<Record<string, string>>): K
   }
 }
 
+function classFact(activity: KnownActivity, name: string): Known {
+  return name === "params" ? undefined : activity[name as keyof ActivityClass];
+}
+
 const negate = (value: Known): boolean | undefined => (typeof value === "boolean" ? !value : undefined);
 
 /** The facts compared here are of the activity, which are compared exactly. */
@@ -47,7 +61,7 @@ function areEqual(a: Known, b: Known): boolean | undefined {
   return a === undefined || b === undefined ? undefined : a === b;
 }
 
-function isIn(element: TypedNode, elements: TypedNode[], activity: Readonly<Record<string, string>>): Known {
+function isIn(element: TypedNode, elements: TypedNode[], activity: KnownActivity): Known {
   const sought = knownOf(element, activity);
   const equal = elements.map((candidate) => areEqual(sought, knownOf(candidate, activity)));
   if (equal.includes(true)) return true;

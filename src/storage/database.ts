@@ -80,6 +80,8 @@ export function openDatabase(options: DatabaseOptions): Database {
 
 /** How long a read waits for another process, which happens while that one recovers the log after a crash. */
 const READ_WAIT_MS = 250;
+/** Nothing in a transaction waits for another process: the event loop stands still while one runs, and no longer than this. */
+const SQLITE_BATCH_MS = 20;
 
 function sqliteDatabase(file: string, onFileLost: (path: string) => void): Database {
   const files = new SqliteFiles(file, onFileLost);
@@ -151,6 +153,7 @@ function databaseOnSqlite(connections: SqliteConnections): Database {
     concurrency: 1,
     scopes: "together",
     begin: () => beginSqlite(connections, kysely, read),
+    batchMs: SQLITE_BATCH_MS,
     onFailure: (failure) => check.noteFailedWrite(failure),
   });
   const check = new HealthCheck({

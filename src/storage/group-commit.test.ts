@@ -111,6 +111,17 @@ describe("group commit", () => {
     assert.deepEqual(database.calls, ["begin", ...works, "commit"]);
   });
 
+  it("begins nothing more once its time is over, and goes on in another transaction", async () => {
+    const database = new Recorder();
+    const commits = new GroupCommit({ concurrency: 1, scopes: "together", begin: database.begin, batchMs: 0 });
+    const values = await Promise.all([1, 2, 3].map((value) => commits.run("scope", async () => value)));
+    assert.deepEqual(values, [1, 2, 3]);
+    assert.deepEqual(
+      database.calls,
+      [1, 2, 3].flatMap(() => ["begin", "savepoint", "release", "commit"]),
+    );
+  });
+
   it("does what is to follow a commit after it, before anybody is told, and not for what was undone", async () => {
     const database = new Recorder();
     const commits = together(database);

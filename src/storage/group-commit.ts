@@ -33,6 +33,8 @@ interface GroupCommitOptions {
   concurrency: number;
   scopes: "exclusive" | "together";
   begin: (scope: string | undefined) => Promise<OpenTransaction>;
+  /** After so long a batch begins nothing more; what it has not begun is in the next one. */
+  batchMs?: number;
   /** Told of whole transactions that were given up because of the database. */
   onFailure?: (failure: DatabaseFailure) => void;
 }
@@ -161,6 +163,8 @@ export class GroupCommit {
         if ("value" in outcome) for (const follow of outcome.afterCommit) queueMicrotask(follow);
       }
       for (const [item, outcome] of outcomes) item.settle(outcome);
+      // Whom the batch had no time for is in the next one.
+      this.#waiting.unshift(...batch.slice(outcomes.length));
     } catch (error) {
       if (error instanceof DatabaseFailure) this.#options.onFailure?.(error);
       for (const item of batch) item.settle({ error });
@@ -178,13 +182,17 @@ export class GroupCommit {
     }
   }
 
-  /** One transaction. It throws when the transaction as a whole is lost; a single function's error is its own outcome. */
+  /** One transaction, of the first of a batch as far as its time goes. It throws when the transaction as a whole is lost; a single function's error is its own outcome. */
   async #attempt(scope: string | undefined, batch: Waiting[]): Promise<[Waiting, Outcome][]> {
     const transaction = await this.#options.begin(scope);
     const outcomes: [Waiting, Outcome][] = [];
     let committing = false;
     try {
-      for (const item of batch) outcomes.push([item, await this.#runOne(transaction, item)]);
+      const end = performance.now() + (this.#options.batchMs ?? Number.POSITIVE_INFINITY);
+      for (const item of batch) {
+        if (outcomes.length > 0 && performance.now() >= end) break;
+        outcomes.push([item, await this.#runOne(transaction, item)]);
+      }
       committing = true;
       await transaction.commit();
       return outcomes;

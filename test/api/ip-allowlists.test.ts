@@ -73,10 +73,11 @@ for (const engine of engines) {
           { cidr: "::ffff:198.51.100.7" },
           { cidr: "2001:DB8:0:1::5/48" },
         ];
+        const begun = Date.now();
         assert.deepEqual(await set({ rules }), {});
         const allowlist = await get();
         const times = allowlist.rules.map(({ createdAt }: Json) => Number(createdAt));
-        for (const time of times) assert.ok(Math.abs(Date.now() - time) < 60_000);
+        for (const time of times) assert.ok(time >= begun && time <= Date.now());
         assert.deepEqual(
           allowlist.rules.map(({ cidr, label }: Json) => [cidr, label]),
           [

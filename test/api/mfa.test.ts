@@ -54,6 +54,33 @@ onEachEngine("MFA policies", (server) => {
     return { ...world, passkey: client, mfaPolicyId };
   }
 
+  it("take a credential of its own for each group, whichever order they are shown in", async () => {
+    const { root } = await newWorld();
+    const [second, third] = [generateApiKey(), generateApiKey()];
+    const { apiKeyIds } = await root.client.result("create_api_keys", {
+      userId: root.userId,
+      apiKeys: [apiKeyParams(second), apiKeyParams(third)],
+    });
+    const { mfaPolicyId } = await root.client.result("create_mfa_policy", {
+      userId: root.userId,
+      ...always,
+      condition: "activity.resource == 'ORGANIZATION'",
+      requiredAuthenticationMethods: [
+        { any: [{ type: "AUTHENTICATION_TYPE_API_KEY" }] },
+        { any: [{ type: "AUTHENTICATION_TYPE_API_KEY", id: apiKeyIds[0] }, { type: "AUTHENTICATION_TYPE_PASSKEY" }] },
+      ],
+    });
+    const one = (await rename(root.client.with({ key: second }))).body.activity;
+    assert.equal(one.status, NEEDED, "the second key meets one group, whichever it is");
+    const [standing] = await statusOf(root.client, one);
+    assert.deepEqual([standing.mfaPolicyId, standing.satisfied], [mfaPolicyId, false]);
+    const done = await approve(root.client.with({ key: third }), one);
+    assert.equal(done.body.activity.status, COMPLETED, "the third takes the group that the second leaves to it");
+    const other = (await rename(root.client)).body.activity;
+    assert.equal((await approve(root.client.with({ key: third }), other)).body.activity.status, NEEDED);
+    assert.equal((await approve(root.client.with({ key: second }), other)).body.activity.status, COMPLETED);
+  });
+
   it("hold an activity until the further credential approves it", async () => {
     const { root, passkey, mfaPolicyId } = await guardedWorld();
     const { status, body } = await rename(root.client, "Guarded");

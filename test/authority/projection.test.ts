@@ -49,6 +49,31 @@ const requests = fc.oneof(
     sender: index,
   }),
   fc.record({ path: fc.constant("delete_invitation"), invitation: index }),
+  fc.record({
+    path: fc.constantFrom("create_users", "create_api_only_users"),
+    userName: name,
+    email: fc.option(fc.constantFrom("a@b.cd", "e@f.gh"), { nil: undefined }),
+    apiKeys: indexes,
+    expires: fc.boolean(),
+    provider: fc.option(index, { nil: undefined }),
+    passkey: fc.option(index, { nil: undefined }),
+    tags: indexes,
+  }),
+  fc.record({
+    path: fc.constant("update_user"),
+    user: index,
+    name: fc.option(name, { nil: undefined }),
+    email: fc.option(fc.constantFrom("a@b.cd", "e@f.gh"), { nil: undefined }),
+    tags: fc.option(indexes, { nil: undefined }),
+  }),
+  fc.record({ path: fc.constant("delete_users"), users: fc.array(index, { minLength: 1, maxLength: 2 }) }),
+  fc.record({
+    path: fc.constant("create_api_keys"),
+    user: index,
+    apiKeys: fc.array(fc.nat({ max: 40 }), { minLength: 1, maxLength: 8 }),
+    expires: fc.boolean(),
+  }),
+  fc.record({ path: fc.constant("create_authenticators"), user: index, passkey: index }),
   fc.record({ path: fc.constant("create_session_profile"), name }),
   fc.record({
     path: fc.constant("set_organization_feature"),
@@ -80,7 +105,45 @@ class Installation {
     return known[at] ?? "00000000-0000-7000-8000-000000000000";
   }
 
+  /** The ids of the users that were there at first, and of those that were made since. */
+  private userAt(at: number): string {
+    return this.pick("users", at);
+  }
+
+  private intentOfUser(request: Request): object | undefined {
+    const tagIds = (places: readonly number[]) => places.map((place) => this.pick("create_user_tag", place));
+    const keys = (places: readonly number[], expires: boolean, isV1: boolean) =>
+      [...new Set(places)].map((place) => ({
+        apiKeyName: "key",
+        publicKey: publicKeyAt(place),
+        ...(isV1 ? {} : { curveType: "API_KEY_CURVE_P256" }),
+        ...(expires ? { expirationSeconds: String(1 + (place % 3)) } : {}),
+      }));
+    if ("userName" in request) {
+      const { userName, email: userEmail, apiKeys, expires, provider, passkey, tags } = request;
+      const isV1 = request.path === "create_api_only_users";
+      const shared = { userName, ...(userEmail ? { userEmail } : {}), userTags: tagIds(tags) };
+      const user = { ...shared, apiKeys: keys(apiKeys, expires, isV1) };
+      if (isV1) return { apiOnlyUsers: [user] };
+      const oidcClaims = { iss: "https://issuer.example", sub: `subject ${provider}`, aud: "audience" };
+      const oauthProviders = provider === undefined ? [] : [{ providerName: "provider", oidcClaims }];
+      return { users: [{ ...user, authenticators: passkey === undefined ? [] : [{}], oauthProviders }] };
+    }
+    if (request.path === "update_user" && "user" in request && "tags" in request && !("passkey" in request)) {
+      const { user, name: userName, email: userEmail, tags = [] } = request;
+      return { userId: this.userAt(user), userName, userEmail, ...(request.tags ? { userTagIds: tagIds(tags) } : {}) };
+    }
+    if ("users" in request) return { userIds: request.users.map((at) => this.userAt(at)) };
+    if ("user" in request && "passkey" in request) return { userId: this.userAt(request.user), authenticators: [{}] };
+    if ("user" in request && "apiKeys" in request) {
+      return { userId: this.userAt(request.user), apiKeys: keys(request.apiKeys, request.expires, false) };
+    }
+    return undefined;
+  }
+
   intentOf(request: Request): object {
+    const ofUser = this.intentOfUser(request);
+    if (ofUser) return ofUser;
     const isOfUsers = request.path.includes("user_tag");
     const members = isOfUsers ? "users" : "keys";
     const tagKind = isOfUsers ? "create_user_tag" : "create_private_key_tag";
@@ -110,7 +173,7 @@ class Installation {
         })),
       };
     }
-    if ("tags" in request) return { [`${first}TagIds`]: ids(tagKind, request.tags) };
+    if ("tags" in request && request.tags) return { [`${first}TagIds`]: ids(tagKind, request.tags) };
     if ("invitation" in request) return { invitationId: this.pick("create_invitations", request.invitation) };
     if ("feature" in request) {
       const feature = FEATURES[request.feature % FEATURES.length];
@@ -130,6 +193,38 @@ class Installation {
     }
     return "name" in request ? { sessionProfileName: request.name, scope: "true" } : {};
   }
+}
+
+/** Databases give bytes in classes of their own. */
+const plain = (value: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(value ?? null, (_, inner) =>
+      inner?.type === "Buffer" || inner instanceof Uint8Array
+        ? Buffer.from(inner.data ?? inner).toString("hex")
+        : inner,
+    ),
+  );
+
+const publicKeyAt = (at: number): string => `02${String(at).padStart(64, "0")}`;
+
+/** As a verified attestation leaves it. */
+const passkeyAt = (at: number) => ({
+  name: "passkey",
+  credentialId: `credential-${at}`,
+  publicKey: Buffer.from([at]),
+  aaguid: "00000000-0000-0000-0000-000000000000",
+  attestationType: "none",
+  transports: ["AUTHENTICATOR_TRANSPORT_USB"],
+  rpIdHash: Buffer.alloc(32, at),
+  origin: "https://example.com",
+  signCount: 0,
+});
+
+/** What `prepare` would have made of the request. */
+function preparedFor(request: Request): unknown {
+  if (!("passkey" in request) || request.passkey === undefined) return request.path === "create_users" ? [[]] : [];
+  const passkeys = [passkeyAt(request.passkey)];
+  return request.path === "create_users" ? [passkeys] : passkeys;
 }
 
 for (const engine of engines) {
@@ -177,11 +272,12 @@ for (const engine of engines) {
       const ids = new Map<string, string>();
       const id = (place: string) => ids.get(place) ?? (ids.set(place, newId()).get(place) as string);
       const intent = installation.intentOf(request);
-      const shared = { intent, plan: undefined, prepared: undefined, organization: {} as Organization };
+      const prepared = preparedFor(request);
+      const shared = { intent, plan: undefined, prepared, organization: {} as Organization };
       const decide = () =>
         onAuthority(database.read, organizationId, (view) => {
           const changes = change({ ...shared, submitterId: "", now, view, id });
-          answer({ intent, prepared: undefined, changes, id, view: viewAfter(view, changes) });
+          answer({ intent, prepared, changes, id, view: viewAfter(view, changes) });
           return changes;
         });
       let changes: readonly Change[];
@@ -202,11 +298,16 @@ for (const engine of engines) {
       const found: LoadedParts = new Map();
       await loadInto(found, database.read, organizationId, parts);
       assert.deepEqual(
-        parts.map((part) => found.get(keyOf(part))),
-        said,
+        parts.map((part) => plain(found.get(keyOf(part)))),
+        said.map(plain),
         JSON.stringify({ request, changes }),
       );
       installation.made.set(request.path, [...(installation.made.get(request.path) ?? []), ...ids.values()]);
+      if (request.path.endsWith("_users") && "userName" in request) {
+        const place = request.path === "create_users" ? "users.0" : "apiOnlyUsers.0";
+        // Among those that are picked first.
+        installation.users.unshift(ids.get(place) as string);
+      }
     }
 
     it("agree after every operation of random sequences", async () => {

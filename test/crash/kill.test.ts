@@ -24,7 +24,7 @@ import { until } from "../support/until.ts";
 import { checkWhole, readStore, type Stage } from "./audit.ts";
 import { createSubjects, type Sent, type Subjects, startLoad } from "./load.ts";
 
-const KILLS = 6;
+const KILLS = process.env.KEYSTEAD_LONG_TESTS === "1" ? 20 : 4;
 const RESENT_A_ROUND = 40;
 
 for (const engine of engines) {

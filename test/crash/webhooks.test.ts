@@ -10,13 +10,13 @@ import { type ServerProcess, startServerProcess, temporaryFolder } from "../supp
 import { until } from "../support/until.ts";
 import { RENAMES } from "../support/webhooks.ts";
 
-const ACTIVITIES = process.env.KEYSTEAD_LONG_TESTS === "1" ? 5000 : 1500;
+const ACTIVITIES = process.env.KEYSTEAD_LONG_TESTS === "1" ? 5000 : 800;
 const CONCURRENCY = 16;
 /** Shares of the burst after which the server is killed, and the receiver is killed and comes back. */
 const SERVER_KILLS = [0.15, 0.3, 0.45, 0.7, 0.9];
 const RECEIVER_KILL = 0.5;
 const RECEIVER_RETURN = 0.55;
-const TIMEOUT_MS = 230_000;
+const HANGS_AFTER_MS = 1_800_000;
 const TYPE = "ACTIVITY_TYPE_UPDATE_ORGANIZATION_NAME";
 
 const settings = {
@@ -28,7 +28,7 @@ const settings = {
 
 for (const engine of engines) {
   describe(`webhooks when everything is killed (${engine})`, () => {
-    it("arrive for every committed activity and for no other", { timeout: TIMEOUT_MS }, async (t) => {
+    it("arrive for every committed activity and for no other", async (t) => {
       const dataDir = temporaryFolder();
       const databaseUrl =
         engine === "sqlite"
@@ -55,7 +55,7 @@ for (const engine of engines) {
       ].sort((a, b) => a.share - b.share);
       const burst = sendAll(root, ACTIVITIES);
       for (const { share, what } of steps) {
-        await until(() => burst.answered >= share * ACTIVITIES, `${share} of the burst to be answered`, TIMEOUT_MS);
+        await until(() => burst.answered >= share * ACTIVITIES, `${share} of the burst to be answered`, HANGS_AFTER_MS);
         await what();
       }
       const answered = await burst.done;
@@ -65,7 +65,7 @@ for (const engine of engines) {
       const ids = new Set(committed.map(({ id }) => id));
       assert.deepEqual(missingIn(ids, answered), [], "what was answered was committed");
       const arrived = () => new Set(receiver.lines().map(([, activityId]) => activityId as string));
-      await until(() => missingIn(arrived(), ids).length === 0, "every event to arrive", TIMEOUT_MS);
+      await until(() => missingIn(arrived(), ids).length === 0, "every event to arrive", HANGS_AFTER_MS);
 
       assert.deepEqual(missingIn(ids, arrived()), [], "nothing arrived of what was not committed");
       const lines = receiver.lines();
@@ -77,7 +77,7 @@ for (const engine of engines) {
       assert.equal(new Set(lines.map(([eventId]) => eventId)).size, ids.size);
       const pending = () =>
         database.read.selectFrom("webhook_deliveries").select("id").where("status", "!=", "DELIVERED").execute();
-      await until(async () => (await pending()).length === 0, "every delivery to be known as made", 60_000);
+      await until(async () => (await pending()).length === 0, "every delivery to be known as made");
       await database.close();
       await server.end("SIGTERM");
       t.diagnostic(`${ids.size} committed, ${lines.length} requests arrived, ${lines.length - ids.size} of them again`);

@@ -69,6 +69,9 @@ function clientOf(t: TestContext, options: Partial<OutboundOptions> = {}) {
   return { get, close: client.close };
 }
 
+/** For deadlines that pass: enough to reach what the receiver does not do, on a busy machine too. */
+const PATIENCE_MS = 1500;
+
 const toLoopback = async () => [{ address: "127.0.0.1", family: 4 }];
 
 /** Expects an OutboundError of this kind; gives its message. */
@@ -165,10 +168,10 @@ test("the environment can switch off neither certificate checks nor the guarded 
 test("a receiver that never answers costs the deadline and no more", async (t) => {
   const silent = await rawServer(t, (socket) => socket.resume());
   const { get } = clientOf(t, { ca: valid });
-  const plain = await failure(get(`http://127.0.0.1:${silent.port}/`, { timeoutMs: 100 }), "timeout");
-  assert.equal(plain, "gave up after 100 ms: no answer had begun");
-  const secure = await failure(get(`https://127.0.0.1:${silent.port}/`, { timeoutMs: 100 }), "timeout");
-  assert.equal(secure, "gave up after 100 ms: the TLS handshake was not finished");
+  const plain = await failure(get(`http://127.0.0.1:${silent.port}/`, { timeoutMs: PATIENCE_MS }), "timeout");
+  assert.equal(plain, "gave up after 1500 ms: no answer had begun");
+  const secure = await failure(get(`https://127.0.0.1:${silent.port}/`, { timeoutMs: PATIENCE_MS }), "timeout");
+  assert.equal(secure, "gave up after 1500 ms: the TLS handshake was not finished");
   await silent.openIs(0);
 });
 
@@ -195,11 +198,11 @@ test("an answer that comes byte by byte does not outlast the deadline", async (t
   });
   const inInterim = await rawServer(t, (socket) => drip(socket, "HTTP/1.1 102 Processing\r\n\r\n"));
   const { get } = clientOf(t);
-  const body = await failure(get(`http://127.0.0.1:${inBody.port}/`, { timeoutMs: 150 }), "timeout");
-  assert.equal(body, "gave up after 150 ms: the answer was not finished");
+  const body = await failure(get(`http://127.0.0.1:${inBody.port}/`, { timeoutMs: PATIENCE_MS }), "timeout");
+  assert.equal(body, "gave up after 1500 ms: the answer was not finished");
   for (const { port } of [inHeaders, inInterim]) {
-    const message = await failure(get(`http://127.0.0.1:${port}/`, { timeoutMs: 150 }), "timeout");
-    assert.equal(message, "gave up after 150 ms: no answer had begun");
+    const message = await failure(get(`http://127.0.0.1:${port}/`, { timeoutMs: PATIENCE_MS }), "timeout");
+    assert.equal(message, "gave up after 1500 ms: no answer had begun");
   }
   await Promise.all([inBody.openIs(0), inHeaders.openIs(0), inInterim.openIs(0)]);
 });
@@ -487,7 +490,7 @@ test("connections are bounded altogether, idle ones included", async (t) => {
   release();
   for (const { status } of await Promise.all(answers)) assert.equal(status, 200);
   assert.ok(seen.mostOpen <= 2 * MAX_CONNECTIONS, `${seen.mostOpen} were open`);
-  assert.equal((await get(`http://one-more.example.com:${port}/`, { timeoutMs: 2000 })).status, 200);
+  assert.equal((await get(`http://one-more.example.com:${port}/`)).status, 200);
 });
 
 test("a request whose turn does not come before its deadline is never sent", async (t) => {
@@ -495,7 +498,10 @@ test("a request whose turn does not come before its deadline is never sent", asy
   const { port, openIs } = await httpServer(t, () => void requests++);
   const { get } = clientOf(t);
   const url = `http://hooks.example.com:${port}/`;
-  const sent = Array.from({ length: MAX_CONNECTIONS_PER_HOST }, () => failure(get(url, { timeoutMs: 300 }), "timeout"));
+  const sent = Array.from({ length: MAX_CONNECTIONS_PER_HOST }, () =>
+    failure(get(url, { timeoutMs: 2 * PATIENCE_MS }), "timeout"),
+  );
+  await openIs(MAX_CONNECTIONS_PER_HOST);
   const late = await failure(get(url, { timeoutMs: 100 }), "timeout");
   assert.equal(late, "gave up after 100 ms: earlier requests to this host were still open");
   await Promise.all(sent);
@@ -514,11 +520,11 @@ test("a host that never answers does not hold up another", async (t) => {
   await Promise.all(stuck);
 });
 
-// The time is under that after which an idle connection ends by itself.
-test("close ends what is open, refuses what comes, and leaves no connection", { timeout: 3000 }, async (t) => {
+test("close ends what is open, refuses what comes, and leaves no connection", { timeout: 600_000 }, async (t) => {
   const { port, heldIs, openIs, seen } = await holdingServer(t);
   const idle = await httpServer(t, (_, response) => response.end("ok"));
-  const { get, close } = clientOf(t);
+  // No connection ends by itself while this test may last.
+  const { get, close } = clientOf(t, { idleConnectionMs: 3_600_000 });
   await get(`http://127.0.0.1:${idle.port}/`);
   assert.equal(idle.seen.open, 1);
   const open = Array.from({ length: 20 }, () => failure(get(`http://127.0.0.1:${port}/`), "reset"));

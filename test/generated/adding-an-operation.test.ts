@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile, execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -41,7 +41,7 @@ describe("the page on adding an operation", () => {
   before(() => {
     const files = execFileSync("git", ["ls-files", "-co", "--exclude-standard"], { cwd: root, encoding: "utf8" });
     for (const file of files.trim().split("\n")) {
-      if (!/^(src|test|bench|examples|scripts)\/|^[^/]+\.json$/.test(file)) continue;
+      if (!/^(src|test|bench|examples|scripts|docs\/examples)\/|^[^/]+\.json$/.test(file)) continue;
       mkdirSync(dirname(join(copy, file)), { recursive: true });
       cpSync(join(root, file), join(copy, file), { force: true });
     }
@@ -54,7 +54,9 @@ describe("the page on adding an operation", () => {
   after(() => rmSync(copy, { recursive: true, force: true }));
 
   const run = (command: string, ...args: string[]) => {
-    const env = { ...process.env, KEYSTEAD_TEST_POSTGRES_URL: testPostgresUrl(), NODE_TEST_CONTEXT: undefined };
+    // What the page has written anew is written in the copy.
+    const changes = { KEYSTEAD_UPDATE_SNAPSHOTS: "1", NODE_TEST_CONTEXT: undefined };
+    const env = { ...process.env, KEYSTEAD_TEST_POSTGRES_URL: testPostgresUrl(), ...changes };
     return promisify(execFile)(command, args, { cwd: copy, env: env as never, maxBuffer: 16 * 1024 * 1024 });
   };
 
@@ -81,5 +83,6 @@ describe("the page on adding an operation", () => {
     );
     assert.match(stdout, /# fail 0/);
     assert.match(stdout, /# pass [5-9]/);
+    assert.ok(existsSync(join(copy, "docs/examples/rename_user_tag.json")));
   });
 });

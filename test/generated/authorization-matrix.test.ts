@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import type { OnlyFor } from "../../src/engine/operations.ts";
 import { addUser, apiKeyParams, type Client, generateApiKey, type TestAnswer } from "../support/client.ts";
-import { dumpDatabase, recordTables } from "../support/database-dump.ts";
+import { assertSameDump, recordTables, watchDatabase } from "../support/database-dump.ts";
 import { assertErrorBody } from "../support/error-body.ts";
 import { bodyOf, type ExampleRequest, exampleRequests, kindFor } from "../support/examples.ts";
 import { engines, startTestServer, type TestServer } from "../support/server.ts";
@@ -136,16 +136,14 @@ async function outcomeFor(server: TestServer, request: ExampleRequest, caller: C
   const body = JSON.stringify(bodyOf(request, world.root.client, fields));
   const isDenied = ({ status }: TestAnswer) => status === 403 && request.operation.noun === "activity";
   const concerned = [world.organizationId, ...(world.parent ? [world.parent.client.organizationId] : [])];
-  const before = await dumpDatabase(database, concerned);
+  const contents = watchDatabase(database, concerned);
+  const before = await contents();
   const answer = await send(request.url, body);
   if (answer.status === 200) return `200 ${shownStatus(request, answer)}`.trim();
   assertErrorBody(answer, about);
-  const after = await dumpDatabase(database, concerned);
+  const after = await contents();
   if (isDenied(answer)) await assertRecorded(world, request, fields, about);
-  for (const table of Object.keys(before)) {
-    if (isDenied(answer) && recordTables.includes(table)) continue;
-    assert.deepEqual(after[table], before[table], `${about} changed ${table}`);
-  }
+  assertSameDump(before, after, about, isDenied(answer) ? recordTables : []);
   return `${answer.status} ${answer.body.turnkeyErrorCode}`;
 }
 

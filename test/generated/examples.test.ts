@@ -4,6 +4,7 @@ import { operations } from "../../src/capabilities/index.ts";
 import { ended } from "../support/chain.ts";
 import type { Client } from "../support/client.ts";
 import { bodyOf, type ExampleRequest, exampleRequests, examples, kindFor, olderExamples } from "../support/examples.ts";
+import { readRecorded, withInventedValues, writeRecorded } from "../support/recorded-examples.ts";
 import { onEachEngine } from "../support/server.ts";
 import { createWorld, type World } from "../support/world.ts";
 
@@ -16,14 +17,16 @@ it("every operation and every older version of an activity has an example, and n
   assert.ok(exampleRequests.length >= 45, `only ${exampleRequests.length} requests`);
 });
 
-onEachEngine("the example of", (server) => {
+onEachEngine("the example of", (server, engine) => {
   for (const request of exampleRequests) {
     it(`${request.name} succeeds`, async () => {
       const world = await createWorld(server(), kindFor(request.operation));
       const fields = await request.example(world);
       const { client } = world.root;
-      const answer = await client.post(request.url, JSON.stringify(bodyOf(request, client, fields)));
+      const body = bodyOf(request, client, fields);
+      const answer = await client.post(request.url, JSON.stringify(body));
       assert.equal(answer.status, 200, JSON.stringify(answer.body));
+      if (engine === "sqlite") assertRecorded(request, body, answer.body);
       assert.equal(answer.headers.get("content-type"), "application/json");
       if (request.operation.noun === "query") return;
       const activity = await endOf(request, world, answer.body.activity);
@@ -33,6 +36,14 @@ onEachEngine("the example of", (server) => {
     });
   }
 });
+
+/** The documentation shows these; KEYSTEAD_UPDATE_SNAPSHOTS=1 writes them anew. */
+function assertRecorded({ name, operation: { path } }: ExampleRequest, request: object, answer: object): void {
+  if (name !== path) return;
+  const example = withInventedValues({ request, answer });
+  if (process.env.KEYSTEAD_UPDATE_SNAPSHOTS === "1") writeRecorded(path, example);
+  assert.deepEqual(example, readRecorded(path), `docs/examples/${path}.json shows what is no longer so`);
+}
 
 interface Shown {
   id: string;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, before, describe, it } from "node:test";
 import { Compile } from "typebox/schema";
-import { operations } from "../../src/capabilities/index.ts";
+import { capabilities, operations } from "../../src/capabilities/index.ts";
 import { RECOVERY_TYPE } from "../../src/engine/activities/recovery.ts";
 import { pathOf } from "../../src/engine/registry.ts";
 import type { Json } from "../support/client.ts";
@@ -38,13 +38,46 @@ describe("the OpenAPI document", () => {
       const item = document.paths[pathOf(operation)];
       assert.deepEqual(Object.keys(item), ["post"]);
       assert.equal(item.post.operationId, operation.path);
-      assert.match(item.post.summary, /^[A-Z].*\.$/, operation.path);
+      assert.match(item.post.description, /^[A-Z].*\.$/, operation.path);
       assert.equal(item.post.requestBody.required, true);
       assert.deepEqual(Object.keys(item.post.responses), ["200", "default"]);
       for (const content of [item.post.requestBody, ...Object.values<Json>(item.post.responses)]) {
         assert.deepEqual(Object.keys(content.content), ["application/json"], operation.path);
       }
     }
+  });
+
+  it("groups them by capability, each under a short name of its own", () => {
+    const groups = capabilities.filter(({ operations }) => operations.length > 0);
+    assert.deepEqual(
+      document.tags,
+      groups.map(({ title }) => ({ name: title })),
+    );
+    for (const { title, operations } of groups) {
+      for (const operation of operations) assert.deepEqual(document.paths[pathOf(operation)].post.tags, [title]);
+    }
+    const names = Object.values<Json>(document.paths).map(({ post }) => post.summary);
+    assert.equal(new Set(names).size, operations.length);
+    for (const name of names) assert.match(name, /^[A-Z][A-Za-z -]{1,39}$/);
+    const namedAs = (path: string) => document.paths[path].post.summary;
+    assert.equal(namedAs("/public/v1/submit/create_wallet"), "Create wallet");
+    assert.equal(namedAs("/public/v1/submit/create_api_keys"), "Create API keys");
+    assert.equal(namedAs("/public/v1/submit/delete_sub_organization"), "Delete sub-organization");
+    assert.equal(namedAs("/public/v1/query/whoami"), "Who am I");
+  });
+
+  it("shows a request and an answer of each, which fit their schemas", () => {
+    for (const [path, { post }] of Object.entries<Json>(document.paths)) {
+      for (const body of [post.requestBody, post.responses["200"]]) {
+        const { example } = body.content["application/json"];
+        const schema = validatorOf(document, body);
+        assert.ok(schema.Check(example), `${path}: ${JSON.stringify(schema.Errors(example)[1])}`);
+      }
+    }
+  });
+
+  it("is small enough to be loaded by a page", () => {
+    assert.ok(JSON.stringify(document).length < 1024 * 1024, `${JSON.stringify(document).length} characters`);
   });
 
   it("names every activity type once", () => {

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { Database } from "../../src/storage/database.ts";
 import type { Reader } from "../../src/storage/engine.ts";
 
@@ -22,23 +23,84 @@ const volatileColumns: readonly string[] = ["seniority"];
  * are: a database that serves many tests grows.
  */
 export async function dumpDatabase({ kind, read }: Database, organizationIds?: readonly string[]): Promise<Dump> {
-  const tables = await read.all<{ name: string }>({ sql: tableNames[kind], parameters: [] });
+  const names = await read.all<{ name: string }>({ sql: tableNames[kind], parameters: [] });
+  const tables = names.map(({ name }) => name).filter((name) => !volatileTables.includes(name));
+  const lines = kind === "sqlite" ? linesOfEach : linesOfAll;
+  return lines(read, tables, organizationIds);
+}
+
+async function linesOfEach(read: Reader, tables: string[], organizationIds?: readonly string[]): Promise<Dump> {
   const dump: Dump = {};
-  for (const { name } of tables) {
-    if (volatileTables.includes(name)) continue;
-    const rows = await rowsOf(read, name, organizationIds);
-    dump[name] = rows.map((row) => JSON.stringify(row, bytesAsHex)).sort();
+  for (const table of tables) {
+    const rows = await read.all(await rowsOf(read, table, "*", organizationIds));
+    dump[table] = rows.map((row) => JSON.stringify(row, bytesAsHex)).sort();
   }
   return dump;
 }
 
-async function rowsOf(read: Reader, table: string, organizationIds?: readonly string[]): Promise<unknown[]> {
-  const all = `select * from "${table}"`;
-  if (!organizationIds) return read.all({ sql: all, parameters: [] });
+/** In one statement: PostgreSQL answers over a connection, and there are many tables. */
+async function linesOfAll(read: Reader, tables: string[], organizationIds?: readonly string[]): Promise<Dump> {
+  const line = `(to_jsonb(t) - array[${volatileColumns.map((name) => `'${name}'`).join(", ")}])::text as line`;
+  const selections = await Promise.all(
+    tables.map(async (table) => (await rowsOf(read, table, `'${table}' as name, ${line}`, organizationIds)).sql),
+  );
+  const rows = await read.all<{ name: string; line: string }>({
+    sql: selections.join(" union all "),
+    parameters: organizationIds ?? [],
+  });
+  const dump: Dump = Object.fromEntries(tables.map((table) => [table, []]));
+  for (const { name, line } of rows) dump[name]?.push(line);
+  for (const lines of Object.values(dump)) lines.sort();
+  return dump;
+}
+
+/**
+ * Dumps the same rows again and again: reads them anew only after something was committed, and otherwise gives the very dump
+ * of before. SQLite tells whether; PostgreSQL is read each time.
+ */
+export function watchDatabase(database: Database, organizationIds?: readonly string[]): () => Promise<Dump> {
+  let last: { version: number; dump: Dump } | undefined;
+  return async () => {
+    const version = await versionOf(database);
+    if (version !== undefined && last?.version === version) return last.dump;
+    const dump = await dumpDatabase(database, organizationIds);
+    last = version === undefined ? undefined : { version, dump };
+    return dump;
+  };
+}
+
+/** Another number after each commit of another connection than the one that reads. */
+async function versionOf({ kind, read }: Database): Promise<number | undefined> {
+  if (kind !== "sqlite") return undefined;
+  const [row] = await read.all<{ data_version: number }>({ sql: "pragma data_version", parameters: [] });
+  return row?.data_version;
+}
+
+/** Holds each table against what it was. */
+export function assertSameDump(before: Dump, after: Dump, about: string, except: readonly string[] = []): void {
+  if (before === after) return;
+  for (const table of Object.keys(before)) {
+    if (!except.includes(table)) assert.deepEqual(after[table], before[table], `${about} changed ${table}`);
+  }
+}
+
+interface Statement {
+  sql: string;
+  parameters: readonly string[];
+}
+
+async function rowsOf(
+  read: Reader,
+  table: string,
+  columns: string,
+  organizationIds?: readonly string[],
+): Promise<Statement> {
+  const all = `select ${columns} from "${table}" t`;
+  if (!organizationIds) return { sql: all, parameters: [] };
   const column = table === "organizations" ? "id" : "organization_id";
-  if (!(await hasColumn(read, table, column))) return read.all({ sql: all, parameters: [] });
+  if (!(await hasColumn(read, table, column))) return { sql: all, parameters: [] };
   const marks = organizationIds.map((_, index) => (read.kind === "sqlite" ? "?" : `$${index + 1}`)).join(", ");
-  return read.all({ sql: `${all} where "${column}" in (${marks})`, parameters: organizationIds });
+  return { sql: `${all} where "${column}" in (${marks})`, parameters: organizationIds };
 }
 
 const knownColumns = new Map<string, readonly string[]>();

@@ -114,7 +114,7 @@ export const examples: Record<string, Example> = {
     removeUserIds: [world.root.userId],
   }),
   delete_user_tags: async (world) => ({ userTagIds: [await newUserTag(world)] }),
-  list_user_tags: async () => ({}),
+  list_user_tags: async (world) => after(newUserTag(world), {}),
   create_private_key_tag: async (world) => ({ privateKeyTagName: "hot", privateKeyIds: [await newPrivateKey(world)] }),
   update_private_key_tag: async (world) => ({
     privateKeyTagId: await newPrivateKeyTag(world),
@@ -123,7 +123,7 @@ export const examples: Record<string, Example> = {
     removePrivateKeyIds: [await newPrivateKey(world)],
   }),
   delete_private_key_tags: async (world) => ({ privateKeyTagIds: [await newPrivateKeyTag(world)] }),
-  list_private_key_tags: async () => ({}),
+  list_private_key_tags: async (world) => after(newPrivateKeyTag(world), {}),
 
   // private keys
   create_private_keys: async (world) => ({
@@ -132,7 +132,7 @@ export const examples: Record<string, Example> = {
   }),
   delete_private_keys: async (world) => ({ privateKeyIds: [await newPrivateKey(world)], deleteWithoutExport: true }),
   get_private_key: async (world) => ({ privateKeyId: await newPrivateKey(world) }),
-  list_private_keys: async () => ({}),
+  list_private_keys: async (world) => after(newPrivateKey(world), {}),
   init_import_private_key: async ({ root }) => ({ userId: root.userId }),
   import_private_key: async (world) => ({
     userId: world.root.userId,
@@ -159,7 +159,10 @@ export const examples: Record<string, Example> = {
       requestContext: [{ key: "purpose", value: "audit" }],
     })),
   }),
-  list_secrets: async () => ({ paginationOptions: { limit: "10", before: newId() } }),
+  list_secrets: async (world) => {
+    await storedSecret(world);
+    return { paginationOptions: { limit: "10", before: newId() } };
+  },
 
   // wallets
   create_wallet: async () => newWalletParams(),
@@ -193,7 +196,7 @@ export const examples: Record<string, Example> = {
     const { walletId, addresses } = await newWallet(world);
     return { walletId, address: addresses[0], path: walletAccount(0).path };
   },
-  list_wallets: async () => ({}),
+  list_wallets: async (world) => after(newWallet(world), {}),
   list_wallet_accounts: async (world) => ({
     walletId: (await newWallet(world)).walletId,
     includeWalletDetails: true,
@@ -243,7 +246,7 @@ export const examples: Record<string, Example> = {
   delete_policy: async (world) => ({ policyId: await storedPolicy(world) }),
   delete_policies: async (world) => ({ policyIds: [await storedPolicy(world), await storedPolicy(world)] }),
   get_policy: async (world) => ({ policyId: await storedPolicy(world) }),
-  list_policies: async () => ({}),
+  list_policies: async (world) => after(storedPolicy(world), {}),
   get_policy_evaluations: async (world) => ({ activityId: (await completedActivity(world)).id }),
   simulate_policy: async ({ user }) => ({
     activity: {
@@ -266,7 +269,7 @@ export const examples: Record<string, Example> = {
     mfaPolicyId: await storedMfaPolicy(world),
   }),
   get_mfa_policy: async (world) => ({ userId: world.user.userId, mfaPolicyId: await storedMfaPolicy(world) }),
-  get_mfa_policies: async ({ user }) => ({ userId: user.userId }),
+  get_mfa_policies: async (world) => after(storedMfaPolicy(world), { userId: world.user.userId }),
   get_mfa_status: async (world) => ({
     activityId: (await completedActivity(world)).id,
     userId: world.user.userId,
@@ -296,7 +299,7 @@ export const examples: Record<string, Example> = {
   create_smart_contract_interface: async () => newInterface(),
   delete_smart_contract_interface: async (world) => ({ smartContractInterfaceId: await storedInterface(world) }),
   get_smart_contract_interface: async (world) => ({ smartContractInterfaceId: await storedInterface(world) }),
-  list_smart_contract_interfaces: async () => ({}),
+  list_smart_contract_interfaces: async (world) => after(storedInterface(world), {}),
 
   // proofs
   list_app_proofs: async (world) => ({ activityId: (await provenActivity(world)).id }),
@@ -318,7 +321,7 @@ export const examples: Record<string, Example> = {
     isActive: true,
   }),
   delete_webhook_endpoint: async (world) => ({ endpointId: await newEndpoint(world) }),
-  list_webhook_endpoints: async () => ({}),
+  list_webhook_endpoints: async (world) => after(newEndpoint(world), {}),
   list_webhook_deliveries: async (world) => ({
     endpointId: await newEndpoint(world),
     paginationOptions: { limit: "10", before: newId() },
@@ -473,6 +476,12 @@ export function bodyOf({ operation, type }: ExampleRequest, client: Client, fiel
   if (type === undefined) return { organizationId: client.organizationId, ...fields };
   const more = { generateAppProofs: operation.noun !== "activity" || operation.takesAppProofs };
   return JSON.parse(client.submitBody(operation.path, fields, { type, more })) as Record<string, unknown>;
+}
+
+/** Once there is something to find. */
+async function after(made: Promise<unknown>, fields: object): Promise<object> {
+  await made;
+  return fields;
 }
 
 async function provenActivity({ root }: World): Promise<Json> {
@@ -714,7 +723,7 @@ async function failedDelivery({ server, organizationId }: World): Promise<string
 
 const newOauthProvider = (): object => ({
   providerName: "Issuer",
-  oidcClaims: { iss: "https://issuer.example.com", sub: randomBytes(8).toString("hex"), aud: "client" },
+  oidcClaims: { iss: "https://issuer.example.com", sub: randomBytes(16).toString("hex"), aud: "client" },
 });
 
 const privateKeyParams = (privateKeyTags: string[]): object => ({

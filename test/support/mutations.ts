@@ -13,7 +13,9 @@ export interface FieldSchema {
   items?: FieldSchema;
   enum?: string[];
   pattern?: string;
+  maxLength?: number;
   minItems?: number;
+  maxItems?: number;
   minimum?: number;
 }
 
@@ -98,8 +100,11 @@ export function mutationsOf(subject: Subject): Mutation[] {
   ];
 }
 
-/** 1 MB. */
-const LONG = "a".repeat(1024 * 1024);
+/** More characters than any text takes whose schema states no length of its own. */
+const LONG_LENGTH = 64 * 1024;
+
+/** What a body has room for beside its other fields. */
+const ROOM = MAX_BODY_BYTES - 64 * 1024;
 
 const nameOf = (path: Path): string => path.join(".");
 
@@ -198,7 +203,8 @@ function wrongKeys(body: Json, { path, schema, value }: Field): Mutation[] {
     ...withKey(JSON.stringify(key), `duplicate ${key}`, value[key]),
     names: key,
   }));
-  const longKey = { ...withKey(JSON.stringify(LONG), "unknown key of 1 MB"), names: LONG.slice(0, 50) };
+  const long = "a".repeat(LONG_LENGTH);
+  const longKey = { ...withKey(JSON.stringify(long), "long unknown key"), names: long.slice(0, 50) };
   // A validator stops counting at some point; what it reports up to there must do.
   const keys = Array.from({ length: 20 }, (_, index) => `"k${index}"`);
   const manyKeys = { ...withKey(keys.join(":1,"), "20 unknown keys"), names: nameOf([...path, "k0"]) };
@@ -226,16 +232,17 @@ function wrongStrings(body: Json, { path, schema }: Field): Mutation[] {
     refuse("\ud800", "a lone high surrogate"),
     refuse("a\udfffb", "with a lone low surrogate"),
   ];
+  const tooLong = (schema.maxLength ?? LONG_LENGTH) + 1;
+  const long = refuse("a".repeat(tooLong), `of ${tooLong} characters`);
   // A fingerprint is only looked up.
-  const looked = nameOf(path) === "parameters.fingerprint";
-  const long = looked ? { ...refuse(LONG, "of 1 MB"), status: 404, names: "fingerprint" } : refuse(LONG, "of 1 MB");
+  const looked = nameOf(path) === "parameters.fingerprint" ? { status: 404, names: "fingerprint" } : {};
   const odd = ["", " ", "\n", "nope", "toString", "constructor", "-1", "1e3", "0x10", "٣", "9".repeat(400), "'; --"];
   const { pattern, enum: words } = schema;
   const isRefused = (value: string) =>
     (pattern !== undefined && !new RegExp(pattern, "u").test(value)) || words?.includes(value) === false;
   return [
     ...always,
-    long,
+    { ...long, ...looked },
     ...odd.filter(isRefused).map((value) => refuse(value, `as ${JSON.stringify(value.slice(0, 20))}`)),
   ];
 }
@@ -265,17 +272,17 @@ function wrongNumbers(body: Json, { path, schema }: Field): Mutation[] {
   }));
 }
 
-/** Over every list's limit, and under what a whole body may hold. */
-const LONG_LENGTH = 5000;
-const ROOM = MAX_BODY_BYTES - 64 * 1024;
+/** Of entries, where the schema states no number of its own. */
+const MANY = 5000;
 
-/** Copies of a valid entry, as far as a body has room for them, and empty entries. */
+/** Copies of a valid entry, and empty entries: one more than the schema allows. */
 function longArrays(body: Json, { path, schema, value }: Field): Mutation[] {
   if (schema.type !== "array") return [];
+  const tooMany = (schema.maxItems ?? MANY) + 1;
   const refuse = (entry: unknown, about: string) =>
-    refusal(body, path, new Array(LONG_LENGTH).fill(entry), `${nameOf(path)} ${about} 5,000 times`);
+    refusal(body, path, new Array(tooMany).fill(entry), `${nameOf(path)} ${about} ${tooMany} times`);
   const [entry = "text"] = value;
-  const fits = JSON.stringify(entry).length * LONG_LENGTH < ROOM;
+  const fits = JSON.stringify(entry).length * tooMany < ROOM;
   return [
     ...(schema.minItems ? [refusal(body, path, [], `${nameOf(path)} empty`)] : []),
     ...(fits ? [refuse(entry, "its entry")] : []),

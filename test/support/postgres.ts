@@ -103,12 +103,15 @@ export async function startPostgres(options: { durable?: boolean } = {}): Promis
   };
 }
 
-/** A fresh database on a running server. */
-export async function createTestDatabase(url: string, name: string): Promise<string> {
+/** The name of a database that `npm test` makes once, with all tables: a copy of it takes less time than the migrations. */
+export const MIGRATED_DATABASE = "keystead_migrated";
+
+/** A fresh database on a running server: an empty one, or a copy of another. */
+export async function createTestDatabase(url: string, name: string, copyOf = "template1"): Promise<string> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    await client.query(`create database "${name}"`);
+    await client.query(`create database "${name}" template "${copyOf}"`);
   } finally {
     await client.end();
   }

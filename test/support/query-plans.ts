@@ -13,7 +13,7 @@ import { PostgresConnection } from "../../src/storage/postgres.ts";
 import type { Schema } from "../../src/storage/schema.ts";
 import { openSqlite } from "../../src/storage/sqlite.ts";
 
-/** What an engine means to do for one statement: a line for each step of SQLite, or each node of PostgreSQL. */
+/** What a database means to do for one statement: a line for each step of SQLite, or each node of PostgreSQL. */
 export interface QueryPlan {
   sql: string;
   steps: string[];
@@ -92,7 +92,7 @@ const rowsRead = (node: PostgresNode): number =>
   (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0) + (node["Rows Removed by Index Recheck"] ?? 0));
 
 function planReader(
-  engine: DatabaseKind,
+  kind: DatabaseKind,
   connection: Connection,
   close: () => Promise<void>,
   explain: (sql: string, parameters: readonly unknown[]) => Promise<QueryPlan>,
@@ -111,7 +111,7 @@ function planReader(
   };
   const kysely = new Kysely<Schema>({
     dialect: {
-      createAdapter: () => (engine === "sqlite" ? new SqliteAdapter() : new PostgresAdapter()),
+      createAdapter: () => (kind === "sqlite" ? new SqliteAdapter() : new PostgresAdapter()),
       createDriver: () => ({
         init: async () => {},
         acquireConnection: async () => explaining,
@@ -121,12 +121,12 @@ function planReader(
         releaseConnection: async () => {},
         destroy: async () => {},
       }),
-      createIntrospector: (db) => (engine === "sqlite" ? new SqliteIntrospector(db) : new PostgresIntrospector(db)),
-      createQueryCompiler: () => (engine === "sqlite" ? new SqliteQueryCompiler() : new PostgresQueryCompiler()),
+      createIntrospector: (db) => (kind === "sqlite" ? new SqliteIntrospector(db) : new PostgresIntrospector(db)),
+      createQueryCompiler: () => (kind === "sqlite" ? new SqliteQueryCompiler() : new PostgresQueryCompiler()),
     },
   });
   const transactor = Object.assign(kysely, {
-    engine,
+    kind,
     all: ({ sql, parameters }: Parameters<Transactor["all"]>[0]) => explaining.all(sql, parameters),
   }) as unknown as Transactor;
   return {

@@ -11,7 +11,10 @@ import { until } from "./until.ts";
 
 /** The service as an operator runs it: `keystead` as a process of its own, to be signalled, killed and read. */
 
-const KEYSTEAD = fileURLToPath(new URL("../../bin/keystead.js", import.meta.url));
+export const KEYSTEAD = fileURLToPath(new URL("../../bin/keystead.js", import.meta.url));
+
+const OLDER_NODE =
+  'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.0.0"}})';
 
 export interface Exit {
   code: number | null;
@@ -33,6 +36,8 @@ export interface ProcessOptions {
   shellPrefix?: string;
   /** Another installation's `bin/keystead.js`. */
   program?: string;
+  /** Lets the command believe that it runs on Node 20; it hands over to the installed Node 24. */
+  onOlderNode?: boolean;
 }
 
 // A test that fails may leave servers behind, and they would keep the process of the tests from ending.
@@ -50,7 +55,12 @@ process.once("exit", () => {
 /** Starts `keystead <args>`; it sees these settings and nothing else that could be one. */
 export function spawnKeystead(args: readonly string[], options: ProcessOptions = {}): KeysteadProcess {
   const { PATH, HOME } = process.env;
-  const command = [process.execPath, options.program ?? KEYSTEAD, ...args];
+  const command = [
+    process.execPath,
+    ...(options.onOlderNode ? ["--import", OLDER_NODE] : []),
+    options.program ?? KEYSTEAD,
+    ...args,
+  ];
   const [file, ...rest] = options.shellPrefix
     ? ["/bin/sh", "-c", `${options.shellPrefix}; exec "$0" "$@"`, ...command]
     : command;
@@ -146,7 +156,7 @@ export async function serving({ exited, stdout, stderr }: KeysteadProcess): Prom
     ended = exit;
   });
   const banner = () => /^Keystead \S+ serves (\S+)$/m.exec(stdout())?.[1];
-  await until(() => banner() !== undefined || ended !== undefined, "the server to serve", 60_000);
+  await until(() => banner() !== undefined || ended !== undefined, "the server to serve");
   const baseUrl = banner();
   if (baseUrl === undefined) {
     throw new Error(`the server ended with ${JSON.stringify(ended)}: ${stderr()}${stdout()}`);

@@ -14,7 +14,7 @@ import type { Credentials } from "../../src/main/credentials-file.ts";
 import { type RunningServer, serve } from "../../src/main/serve.ts";
 import { type Chains, chainsOfTests, writeChains } from "./chain.ts";
 import { Client } from "./client.ts";
-import { createTestDatabase } from "./postgres.ts";
+import { createTestDatabase, MIGRATED_DATABASE } from "./postgres.ts";
 
 export const engines = ["sqlite", "postgres"] as const;
 export type TestEngine = (typeof engines)[number];
@@ -40,7 +40,7 @@ export interface TestServerOptions {
 /** A whole service in this process: real listener, signer process and database; each answer is held against its schema. */
 export async function startTestServer(engine: TestEngine, options: TestServerOptions = {}): Promise<TestServer> {
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), "keystead-test-"));
-  const databaseUrl = options.databaseUrl ?? (await freshDatabaseUrl(engine, dataDir));
+  const databaseUrl = options.databaseUrl ?? (await freshDatabaseUrl(engine, dataDir, MIGRATED_DATABASE));
   const lines: string[] = [];
   const { chains = chainsOfTests() } = options;
   const config = loadConfig({
@@ -78,10 +78,10 @@ export async function startTestServer(engine: TestEngine, options: TestServerOpt
   };
 }
 
-/** A database that nobody has used; on SQLite a file in the folder. */
-export async function freshDatabaseUrl(engine: TestEngine, dataDir: string): Promise<string> {
+/** A database that nobody has used, without tables; on SQLite a file in the folder. */
+export async function freshDatabaseUrl(engine: TestEngine, dataDir: string, copyOf?: string): Promise<string> {
   if (engine === "sqlite") return `sqlite:${join(dataDir, "keystead.db")}`;
-  return createTestDatabase(testPostgresUrl(), `test_${newId().replaceAll("-", "")}`);
+  return createTestDatabase(testPostgresUrl(), `test_${newId().replaceAll("-", "")}`, copyOf);
 }
 
 /** Where `npm test` started PostgreSQL. */
@@ -97,7 +97,7 @@ function checkAnswer(operation: Operation, body: string): void {
 }
 
 /** The same tests on each engine, with one server for all of them. */
-export function onEachEngine(name: string, tests: (server: () => TestServer) => void): void {
+export function onEachEngine(name: string, tests: (server: () => TestServer, engine: TestEngine) => void): void {
   for (const engine of engines) {
     describe(`${name} (${engine})`, () => {
       let server: TestServer;
@@ -105,7 +105,7 @@ export function onEachEngine(name: string, tests: (server: () => TestServer) => 
         server = await startTestServer(engine);
       });
       after(() => server.close());
-      tests(() => server);
+      tests(() => server, engine);
     });
   }
 }

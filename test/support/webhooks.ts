@@ -1,5 +1,6 @@
+import { addUser } from "../../src/authority/rules/users.ts";
 import { addOrganization, replaceRootQuorum } from "../../src/capabilities/organizations/store.ts";
-import { addUser } from "../../src/capabilities/users/store.ts";
+import { fillAuthority } from "../../src/engine/authority/project.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { type Client, generateApiKey, type Json } from "./client.ts";
 import type { TestServer } from "./server.ts";
@@ -76,9 +77,10 @@ export async function addSubOrganization({ opened, root }: TestServer): Promise<
     await addOrganization(tx, { id, name: "Sub-organization", parentId: root.organizationId, sealedKey, now });
     const userId = newId();
     const { publicKey } = key;
-    const apiKey = { name: "key", publicKey, type: "CREDENTIAL_TYPE_API_KEY_P256" as const, expirationSeconds: null };
+    const more = { type: "CREDENTIAL_TYPE_API_KEY_P256", sessionProfileId: null, expirationSeconds: null };
+    const apiKey = { id: newId(), name: "key", publicKey, ...more };
     const user = { id: userId, name: "Root", email: undefined, authenticators: [], oauthProviders: [], tagIds: [] };
-    await addUser(tx, id, { ...user, apiKeys: [apiKey] }, now, "user");
+    await fillAuthority(tx, id, (draft) => addUser(draft, { ...user, apiKeys: [apiKey] }, now, "user"));
     await replaceRootQuorum(tx, id, { threshold: 1, userIds: [userId] }, now);
   });
   return root.with({ key, organizationId: id });

@@ -15,7 +15,7 @@ const GIGABYTE = 1024 ** 3;
 const settings = {
   KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true",
   KEYSTEAD_WEBHOOK_RETRY_SECONDS: "0,60,600",
-  KEYSTEAD_WEBHOOK_TIMEOUT_SECONDS: "1",
+  KEYSTEAD_WEBHOOK_TIMEOUT_SECONDS: "3",
 };
 const pem = (name: string) => readFileSync(new URL(`../support/tls/${name}.pem`, import.meta.url));
 
@@ -46,7 +46,7 @@ function drip(socket: net.Socket, piece: string): void {
 const faults: Record<string, { url: () => Promise<string>; error: RegExp }> = {
   "never answers": {
     url: () => rawServer((socket) => socket.resume()),
-    error: /^timeout: gave up after 1000 ms: no answer had begun$/,
+    error: /^timeout: gave up after 3000 ms: no answer had begun$/,
   },
   "answers byte by byte": {
     url: () =>
@@ -54,7 +54,7 @@ const faults: Record<string, { url: () => Promise<string>; error: RegExp }> = {
         socket.write("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
         drip(socket, "x");
       }),
-    error: /^timeout: gave up after 1000 ms: the answer was not finished$/,
+    error: /^timeout: gave up after 3000 ms: the answer was not finished$/,
   },
   "writes its headers byte by byte": {
     url: () =>
@@ -62,7 +62,7 @@ const faults: Record<string, { url: () => Promise<string>; error: RegExp }> = {
         socket.write("HTTP/1.1 200 OK\r\nX-Slow: ");
         drip(socket, "x");
       }),
-    error: /^timeout: gave up after 1000 ms: no answer had begun$/,
+    error: /^timeout: gave up after 3000 ms: no answer had begun$/,
   },
   "resets the connection": {
     url: () => rawServer((socket) => socket.once("data", () => socket.resetAndDestroy())),
@@ -120,25 +120,21 @@ for (const engine of engines) {
       for (const close of closings.splice(0)) close();
     });
 
-    it("log what happened, retry by the schedule, and delay nobody else", async () => {
+    it("log what happened, and retry by the schedule", async () => {
       const hooks = webhooksOf(server.root, clock.now);
       const endpoints = new Map<string, string>();
       for (const [name, { url }] of Object.entries(faults)) endpoints.set(name, await hooks.create(await url()));
       await hooks.create(healthy.url);
-      const slow = endpoints.get("never answers") as string;
 
       await hooks.rename();
       await healthy.waitFor(1);
-      const [stillOpen] = await hooks.list(slow);
-      assert.deepEqual(stillOpen.attempts, [], "the healthy one is told while the slow one has its time");
-
       for (const [attempt, pauseMs] of [60_000, 600_000, undefined].entries()) {
         for (const [name, endpointId] of endpoints) {
           const delivery = await hooks.newest(endpointId, ({ attempts }) => attempts.length === attempt + 1);
           const { error, statusCode, durationMs, startedAt } = delivery.attempts[attempt] as Json;
           assert.match(error, faults[name]?.error as RegExp, name);
           assert.equal(statusCode, undefined);
-          assert.ok(durationMs < 3000, `${name}: ${durationMs} ms`);
+          assert.ok(durationMs >= (error.startsWith("timeout") ? 2990 : 0), `${name}: ${durationMs} ms`);
           assert.equal(startedAt.seconds, String(Math.floor(clock.now() / 1000)));
           const next = delivery.nextAttemptAt && Number(delivery.nextAttemptAt.seconds);
           assert.equal(next, pauseMs && Math.floor((clock.now() + pauseMs) / 1000), name);
@@ -186,6 +182,25 @@ for (const engine of engines) {
       const growth = process.memoryUsage().rss - before;
       assert.ok(growth < 200 * 1024 * 1024, `memory grew by ${growth} bytes`);
     });
+  });
+}
+
+for (const engine of engines) {
+  it(`a receiver that never answers delays nobody else (${engine})`, async () => {
+    // Longer than this test takes on any machine.
+    const patient = { ...settings, KEYSTEAD_WEBHOOK_TIMEOUT_SECONDS: "50" };
+    const server = await startTestServer(engine, { settings: patient });
+    const healthy = await startReceiver();
+    const hooks = webhooksOf(server.root, Date.now);
+    const slow = await hooks.create(await rawServer((socket) => socket.resume()));
+    await hooks.create(healthy.url);
+    await hooks.rename();
+    await healthy.waitFor(1);
+    const [stillOpen] = await hooks.list(slow);
+    assert.deepEqual(stillOpen.attempts, []);
+    await server.close();
+    await healthy.close();
+    for (const close of closings.splice(0)) close();
   });
 }
 

@@ -86,7 +86,22 @@ function attachTag(
 function requireMembers(view: AuthorityView, type: TagType, memberIds: readonly string[]): void {
   const { members, memberLabel } = kinds[type];
   const known = view.parts(members satisfies PartKind, memberIds);
-  refuseUnknown(view, memberIds, (index) => known[index] === true, memberLabel);
+  refuseUnknown(view, memberIds, (index) => Boolean(known[index]), memberLabel);
+}
+
+/**
+ * Gives a user exactly these tags.
+ *
+ * @throws KeysteadError RESOURCE_NOT_FOUND
+ */
+export function setTagsOfUser(draft: Draft, userId: string, tagIds: readonly string[], now: number): void {
+  const before = draft.part("tagsOfUser", userId);
+  requireTags(draft, "TAG_TYPE_USER", tagIds);
+  const attach = unique(tagIds).filter((id) => !before.includes(id));
+  const detach = before.filter((id) => !tagIds.includes(id));
+  const change = { type: "TAG_TYPE_USER", memberIds: [userId], now } as const;
+  for (const tagId of attach) draft.apply({ do: "attachTag", tagId, ...change });
+  for (const tagId of detach) draft.apply({ do: "detachTag", tagId, ...change });
 }
 
 const unique = (ids: readonly string[]): string[] => [...new Set(ids)];

@@ -1,8 +1,108 @@
-import type { AuthorityView } from "../view.ts";
+import { fail } from "../../kernel/errors.ts";
+import { MAX_USERS } from "../../kernel/limits.ts";
+import { ALL } from "../state.ts";
+import type { AuthorityView, Draft } from "../view.ts";
+import {
+  addApiKeys,
+  addAuthenticators,
+  addOauthProviders,
+  type NewApiKey,
+  type NewAuthenticator,
+  type NewOauthProvider,
+} from "./credentials.ts";
+import { setTagsOfUser } from "./tags.ts";
 import { refuseUnknown } from "./unknown.ts";
+
+export interface NewUser {
+  id: string;
+  name: string;
+  email?: string | undefined;
+  phoneNumber?: string | undefined;
+  apiKeys: readonly NewApiKey[];
+  authenticators: readonly NewAuthenticator[];
+  oauthProviders: readonly NewOauthProvider[];
+  tagIds: readonly string[];
+}
+
+/**
+ * Adds a user with credentials and tags; `field` is where the user stands in the request.
+ *
+ * @throws KeysteadError VALID_CREDENTIAL_MISSING for one who could never sign in, and what adding the credentials and tags throws
+ */
+export function addUser(draft: Draft, user: NewUser, now: number, field: string): void {
+  const { id, name, email, phoneNumber, apiKeys, authenticators, oauthProviders, tagIds } = user;
+  refuseUnreachable(user);
+  const times = { createdAt: now, updatedAt: now };
+  draft.apply({ do: "addUser", user: { id, name, email: email ?? null, phoneNumber: phoneNumber ?? null, ...times } });
+  addApiKeys(draft, id, apiKeys, now, `${field}.apiKeys`);
+  addAuthenticators(draft, id, authenticators, now, `${field}.authenticators`);
+  addOauthProviders(draft, id, oauthProviders, now, `${field}.oauthProviders`);
+  if (tagIds.length > 0) setTagsOfUser(draft, id, tagIds, now);
+}
+
+/** A user needs a lasting credential, or a way in by sign-in once that is there: an address, or an OAuth provider. */
+function refuseUnreachable({ name, email, phoneNumber, apiKeys, authenticators, oauthProviders }: NewUser): void {
+  const canSign = authenticators.length > 0 || apiKeys.some(({ expirationSeconds }) => expirationSeconds === null);
+  const canSignIn = email !== undefined || phoneNumber !== undefined || oauthProviders.length > 0;
+  if (!canSign && !canSignIn) fail("VALID_CREDENTIAL_MISSING", { user: name });
+}
+
+/** @throws KeysteadError QUOTA_EXCEEDED when the organization has more users than it may */
+export function enforceUserLimit(view: AuthorityView): void {
+  if (view.part("userCount", ALL) > MAX_USERS) fail("QUOTA_EXCEEDED", { kind: "users", limit: MAX_USERS });
+}
+
+/** What is not given stays; null takes a contact away. */
+export interface UserChange {
+  name?: string | undefined;
+  email?: string | null | undefined;
+  phoneNumber?: string | null | undefined;
+}
+
+/** @throws KeysteadError RESOURCE_NOT_FOUND */
+export function changeUser(draft: Draft, userId: string, { name, email, phoneNumber }: UserChange, now: number): void {
+  requireUsers(draft, [userId]);
+  draft.apply({
+    do: "changeUser",
+    userId,
+    ...(name === undefined ? {} : { name }),
+    ...(email === undefined ? {} : { email }),
+    ...(phoneNumber === undefined ? {} : { phoneNumber }),
+    now,
+  });
+}
+
+/**
+ * Removes users with all that is theirs, and takes back their votes.
+ *
+ * @throws KeysteadError RESOURCE_NOT_FOUND, or FIELD_INVALID for a member of the root quorum; `field` is where they are named
+ */
+export function removeUsers(draft: Draft, userIds: readonly string[], now: number, field: string): void {
+  requireUsers(draft, userIds);
+  const member = draft.part("rootQuorum", ALL).userIds.find((id) => userIds.includes(id));
+  if (member !== undefined) {
+    const reason = `holds ${member}, a member of the root quorum; change it with update_root_quorum first`;
+    fail("FIELD_INVALID", { field, reason });
+  }
+  const ids = [...new Set(userIds)];
+  const [apiKeys, authenticators, oauthProviders, tagIds] = (
+    ["apiKeys", "authenticators", "oauthProviders", "tagsOfUser"] as const
+  ).map((kind) => draft.parts(kind, ids)) as [never, never, never, never];
+  for (const [index, userId] of ids.entries()) {
+    draft.apply({
+      do: "removeUser",
+      userId,
+      apiKeys: apiKeys[index] ?? [],
+      authenticators: authenticators[index] ?? [],
+      oauthProviders: oauthProviders[index] ?? [],
+      tagIds: tagIds[index] ?? [],
+      now,
+    });
+  }
+}
 
 /** @throws KeysteadError RESOURCE_NOT_FOUND naming the first user that the organization does not have */
 export function requireUsers(view: AuthorityView, userIds: readonly string[]): void {
   const known = view.parts("user", userIds);
-  refuseUnknown(view, userIds, (index) => known[index] === true, "user");
+  refuseUnknown(view, userIds, (index) => known[index] !== undefined, "user");
 }

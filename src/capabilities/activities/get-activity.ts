@@ -2,6 +2,7 @@ import { Type } from "typebox";
 import { findActivity, findVotes } from "../../engine/activities/records.ts";
 import { AnyActivity } from "../../engine/activities/schema.ts";
 import { sizeOfActivity } from "../../engine/activities/size.ts";
+import { electorateOf } from "../../engine/decisions/electorate.ts";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
@@ -19,6 +20,7 @@ export const getActivity = query({
     await takeRoom(await sizeOfActivity(read, organization.id, id));
     const activity = await findActivity(read, organization.id, id);
     if (!activity) fail("RESOURCE_NOT_FOUND", { kind: "activity", id, organizationId: organization.id });
-    return { activity: await viewFor(context, activity, await findVotes(read, activity)) };
+    const votes = await findVotes(read, activity);
+    return { activity: await viewFor(context, activity, votes, electorateOf(organization.id)) };
   },
 });

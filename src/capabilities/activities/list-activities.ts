@@ -2,10 +2,12 @@ import { Type } from "typebox";
 import { activityOfRow, activityStatuses, findVotes } from "../../engine/activities/records.ts";
 import { ActivityType, AnyActivity } from "../../engine/activities/schema.ts";
 import { shownBytes } from "../../engine/activities/size.ts";
+import { electorateOf } from "../../engine/decisions/electorate.ts";
 import { query } from "../../engine/declare.ts";
 import { Id, List, OneOf, Pagination } from "../../engine/fields.ts";
 import { newestFirst, pageOf } from "../../engine/paging.ts";
 import { MAX_PAGE_BYTES } from "../../kernel/limits.ts";
+import { mapInTurns } from "../../kernel/turns.ts";
 import { viewFor } from "./view.ts";
 
 export const listActivities = query({
@@ -56,8 +58,15 @@ export const listActivities = query({
       )
       .orderBy("id", page.after === undefined ? "desc" : "asc")
       .execute();
-    const views = await Promise.all(
-      rows.map(activityOfRow).map(async (activity) => viewFor(context, activity, await findVotes(read, activity))),
+    const electorate = electorateOf(organization.id);
+    // One after the other, so that others have their turn in between.
+    const views = await mapInTurns(
+      rows,
+      async (row) => {
+        const activity = activityOfRow(row);
+        return viewFor(context, activity, await findVotes(read, activity), electorate);
+      },
+      organization.id,
     );
     const activities = withinBytes(views, (view) => sizeOf(view) + bytesOfVoters(view));
     return {

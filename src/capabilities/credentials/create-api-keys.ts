@@ -1,9 +1,10 @@
 import { type Static, Type } from "typebox";
+import { addApiKeys } from "../../authority/rules/credentials.ts";
+import { requireUsers } from "../../authority/rules/users.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Id, SomeOf, Strict } from "../../engine/fields.ts";
-import { changeUser } from "../users/store.ts";
-import { ApiKeyParams, ApiKeyParamsV1, checkApiKeys, checkedApiKey, upgradeApiKey } from "./model.ts";
-import { addApiKeys } from "./store.ts";
+import { ApiKeyParams, ApiKeyParamsV1, checkApiKeys, newApiKeys, upgradeApiKey } from "./model.ts";
 
 const IntentV1 = Strict({ apiKeys: SomeOf(ApiKeyParamsV1), userId: Id });
 
@@ -21,9 +22,10 @@ export const createApiKeys = activity({
   },
   subject: ({ userId }) => ({ governedBy: "policies", resource: "CREDENTIAL", action: "CREATE", ownerId: userId }),
   check: ({ apiKeys }) => checkApiKeys(apiKeys, "parameters.apiKeys"),
-  async run({ intent: { apiKeys, userId }, tx, organization, now }) {
-    await changeUser(tx, organization.id, userId, now);
-    const owner = { tx, organizationId: organization.id, userId, now };
-    return { apiKeyIds: await addApiKeys(owner, apiKeys.map(checkedApiKey), "parameters.apiKeys") };
-  },
+  change: ({ view, id, intent: { userId, apiKeys }, now }) =>
+    changesOn(view, (draft) => {
+      requireUsers(draft, [userId]);
+      addApiKeys(draft, userId, newApiKeys(apiKeys, id, "apiKeys"), now, "parameters.apiKeys");
+    }),
+  answer: ({ id, intent: { apiKeys } }) => ({ apiKeyIds: apiKeys.map((_, index) => id(`apiKeys.${index}`)) }),
 });

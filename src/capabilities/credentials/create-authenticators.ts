@@ -1,11 +1,18 @@
 import { type Static, Type } from "typebox";
+import { addAuthenticators } from "../../authority/rules/credentials.ts";
+import { requireUsers } from "../../authority/rules/users.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Id, SomeOf, Strict } from "../../engine/fields.ts";
 import { MAX_AUTHENTICATORS_PER_USER } from "../../kernel/limits.ts";
 import { findAllowedOrigins } from "../organizations/store.ts";
-import { changeUser } from "../users/store.ts";
-import { AuthenticatorParams, AuthenticatorParamsV1, upgradeAuthenticator, verifyAuthenticators } from "./model.ts";
-import { addAuthenticators } from "./store.ts";
+import {
+  AuthenticatorParams,
+  AuthenticatorParamsV1,
+  newAuthenticators,
+  upgradeAuthenticator,
+  verifyAuthenticators,
+} from "./model.ts";
 
 const IntentV1 = Strict({ authenticators: SomeOf(AuthenticatorParamsV1, MAX_AUTHENTICATORS_PER_USER), userId: Id });
 
@@ -29,9 +36,13 @@ export const createAuthenticators = activity({
     const allowedOrigins = await findAllowedOrigins(read, organization);
     return verifyAuthenticators(authenticators, "parameters.authenticators", allowedOrigins);
   },
-  async run({ intent: { userId }, tx, organization, now, prepared: authenticators }) {
-    await changeUser(tx, organization.id, userId, now);
-    const owner = { tx, organizationId: organization.id, userId, now };
-    return { authenticatorIds: await addAuthenticators(owner, authenticators, "parameters.authenticators") };
-  },
+  change: ({ view, id, intent: { userId }, now, prepared }) =>
+    changesOn(view, (draft) => {
+      requireUsers(draft, [userId]);
+      const authenticators = newAuthenticators(prepared, id, "authenticators");
+      addAuthenticators(draft, userId, authenticators, now, "parameters.authenticators");
+    }),
+  answer: ({ id, intent: { authenticators } }) => ({
+    authenticatorIds: authenticators.map((_, index) => id(`authenticators.${index}`)),
+  }),
 });

@@ -11,9 +11,9 @@ export const deleteApiKeys = activity({
   intent: Strict({ userId: Id, apiKeyIds: SomeIds }),
   result: Type.Object({ apiKeyIds: Type.Array(Type.String()) }),
   subject: ({ userId }) => ({ governedBy: "policies", resource: "CREDENTIAL", action: "DELETE", ownerId: userId }),
-  async run({ intent: { userId, apiKeyIds }, tx, organization, now }) {
+  async run({ intent: { userId, apiKeyIds }, tx, organization, now, budget }) {
     await changeUser(tx, organization.id, userId, now);
-    await deleteCredentials({ tx, organizationId: organization.id, userId, now }, "api_keys", apiKeyIds);
+    await deleteCredentials({ tx, organizationId: organization.id, userId, now }, "api_keys", apiKeyIds, budget);
     return { apiKeyIds };
   },
 });

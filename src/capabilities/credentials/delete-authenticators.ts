@@ -11,9 +11,14 @@ export const deleteAuthenticators = activity({
   intent: Strict({ userId: Id, authenticatorIds: SomeIds }),
   result: Type.Object({ authenticatorIds: Type.Array(Type.String()) }),
   subject: ({ userId }) => ({ governedBy: "policies", resource: "CREDENTIAL", action: "DELETE", ownerId: userId }),
-  async run({ intent: { userId, authenticatorIds }, tx, organization, now }) {
+  async run({ intent: { userId, authenticatorIds }, tx, organization, now, budget }) {
     await changeUser(tx, organization.id, userId, now);
-    await deleteCredentials({ tx, organizationId: organization.id, userId, now }, "authenticators", authenticatorIds);
+    await deleteCredentials(
+      { tx, organizationId: organization.id, userId, now },
+      "authenticators",
+      authenticatorIds,
+      budget,
+    );
     return { authenticatorIds };
   },
 });

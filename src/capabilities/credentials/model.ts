@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import type { NewApiKey, NewAuthenticator, NewOauthProvider } from "../../authority/rules/credentials.ts";
 import { type ApiKeyCurve, normalizePublicKey } from "../../crypto/public-keys.ts";
 import { type RegisteredCredential, verifyAttestation } from "../../crypto/webauthn-attestation.ts";
 import { Label, List, OneOf, Seconds, Strict } from "../../engine/fields.ts";
@@ -116,25 +117,41 @@ const publicKeyForm = (curve: ApiKeyCurve): string =>
     ? "must be an Ed25519 public key: 64 hex digits"
     : `must be a compressed public key of ${curve}: 66 hex digits, beginning with 02 or 03`;
 
-/** An API key as it is stored; the public key is in its one spelling. */
-export interface CheckedApiKey {
-  name: string;
-  publicKey: string;
-  type: CredentialType;
-  expirationSeconds: number | null;
-}
+/** API keys as they are stored, each public key in its one spelling; `place` is where their list stands in the request. */
+export const newApiKeys = (apiKeys: readonly ApiKeyParams[], id: IdOf, place: string): NewApiKey[] =>
+  apiKeys.map(({ apiKeyName, publicKey, curveType, expirationSeconds }, index) => ({
+    id: id(`${place}.${index}`),
+    name: apiKeyName,
+    type: credentialTypeOfCurve[curveType],
+    publicKey: normalizePublicKey(curveType, publicKey) ?? publicKey,
+    sessionProfileId: null,
+    expirationSeconds: expirationSeconds === undefined ? null : Number(expirationSeconds),
+  }));
 
-export const checkedApiKey = ({
-  apiKeyName,
-  publicKey,
-  curveType,
-  expirationSeconds,
-}: ApiKeyParams): CheckedApiKey => ({
-  name: apiKeyName,
-  publicKey: normalizePublicKey(curveType, publicKey) ?? publicKey,
-  type: credentialTypeOfCurve[curveType],
-  expirationSeconds: expirationSeconds === undefined ? null : Number(expirationSeconds),
-});
+/** Passkeys as they are stored. */
+export const newAuthenticators = (
+  authenticators: readonly CheckedAuthenticator[],
+  id: IdOf,
+  place: string,
+): NewAuthenticator[] =>
+  authenticators.map(({ signCount: _, ...authenticator }, index) => ({
+    ...authenticator,
+    id: id(`${place}.${index}`),
+  }));
+
+/** OAuth providers as they are stored. */
+export const newOauthProviders = (
+  providers: readonly OauthProviderParams[],
+  id: IdOf,
+  place: string,
+): NewOauthProvider[] =>
+  providers.map(({ providerName: name, oidcClaims }, index) => {
+    const { iss: issuer, aud: audience, sub: subject } = oidcClaims as NonNullable<typeof oidcClaims>;
+    return { id: id(`${place}.${index}`), name, issuer, audience, subject };
+  });
+
+/** The identifier of what comes into being at a place of the request. */
+type IdOf = (place: string) => string;
 
 /** A passkey whose attestation was verified. */
 export type CheckedAuthenticator = RegisteredCredential & { name: string; transports: readonly string[] };

@@ -26,7 +26,7 @@ export const createMfaPolicy = activity({
     validateExpression(condition, "condition");
     checkMethods(requiredAuthenticationMethods);
   },
-  async run({ intent, tx, organization, now }) {
+  async run({ intent, tx, organization, now, budget }) {
     const { userId, mfaPolicyName, condition, requiredAuthenticationMethods, order, notes } = intent;
     const user = await requireUser(tx, organization.id, userId);
     await requireMethods(tx, organization, user, requiredAuthenticationMethods);
@@ -48,7 +48,7 @@ export const createMfaPolicy = activity({
       .execute();
     const count = await recountMfaPolicies(tx, organization.id, userId, now);
     refuseExcess(count, { kind: "MFA policies", limit: MAX_MFA_POLICIES_PER_USER, perUser: true });
-    await refuseShortQuorum(tx, organization.id, userId);
+    await refuseShortQuorum(tx, organization.id, userId, budget);
     return { mfaPolicyId };
   },
 });

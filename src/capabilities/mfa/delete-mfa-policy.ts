@@ -11,7 +11,7 @@ export const deleteMfaPolicy = activity({
   intent: Strict({ userId: Id, mfaPolicyId: Id }),
   result: Type.Object({ mfaPolicyId: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "MFA_POLICY", action: "DELETE" }),
-  async run({ intent: { userId, mfaPolicyId }, tx, organization, now }) {
+  async run({ intent: { userId, mfaPolicyId }, tx, organization, now, budget }) {
     await requireMfaPolicy(tx, organization.id, userId, mfaPolicyId);
     await tx
       .deleteFrom("mfa_policies")
@@ -20,7 +20,7 @@ export const deleteMfaPolicy = activity({
       .execute();
     await recountMfaPolicies(tx, organization.id, userId, now);
     // What is gone may have exempted from what another one asks for.
-    await refuseShortQuorum(tx, organization.id, userId);
+    await refuseShortQuorum(tx, organization.id, userId, budget);
     return { mfaPolicyId };
   },
 });

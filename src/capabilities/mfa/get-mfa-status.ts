@@ -30,7 +30,7 @@ export const getMfaStatus = query({
       }),
     ),
   }),
-  async run({ request: { activityId, userId }, read, organization, registry, now }) {
+  async run({ request: { activityId, userId }, read, organization, registry, now, budget }) {
     const activity = await findActivity(read, organization.id, activityId);
     if (!activity) fail("RESOURCE_NOT_FOUND", { kind: "activity", id: activityId, organizationId: organization.id });
     if (userId !== undefined) await requireUser(read, organization.id, userId);
@@ -40,7 +40,7 @@ export const getMfaStatus = query({
     const mfaStatuses = [];
     for (const id of users) {
       const shown = facts.approvals.find(({ actor }) => actor.userId === id)?.credentials ?? [];
-      const standing = await mfaStandingOf(read, facts, id, shown);
+      const standing = await mfaStandingOf(read, facts, id, shown, budget);
       if (standing) mfaStatuses.push(standing);
     }
     return { mfaStatuses };

@@ -24,7 +24,7 @@ export const updateMfaPolicy = activity({
     if (condition !== undefined) validateExpression(condition, "condition");
     checkMethods(requiredAuthenticationMethods);
   },
-  async run({ intent, tx, organization, now }) {
+  async run({ intent, tx, organization, now, budget }) {
     const { userId, mfaPolicyId, mfaPolicyName, condition, requiredAuthenticationMethods, order, notes } = intent;
     await requireMfaPolicy(tx, organization.id, userId, mfaPolicyId);
     const user = await requireUser(tx, organization.id, userId);
@@ -45,7 +45,7 @@ export const updateMfaPolicy = activity({
       .where("id", "=", mfaPolicyId)
       .execute();
     await recountMfaPolicies(tx, organization.id, userId, now);
-    await refuseShortQuorum(tx, organization.id, userId);
+    await refuseShortQuorum(tx, organization.id, userId, budget);
     return { mfaPolicyId };
   },
 });

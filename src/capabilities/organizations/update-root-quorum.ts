@@ -19,9 +19,9 @@ export const updateRootQuorum = activity({
     }
     checkRootQuorum(threshold, userIds.length, "parameters.threshold");
   },
-  async run({ intent: { threshold, userIds }, tx, organization, now }) {
+  async run({ intent: { threshold, userIds }, tx, organization, now, budget }) {
     await requireUsers(tx, organization.id, userIds);
-    const signers = await findSigners(tx, organization.id, userIds, threshold);
+    const signers = await findSigners(tx, organization.id, userIds, threshold, budget);
     if (signers.length < threshold) {
       const other = userIds.find((id) => !signers.includes(id));
       const reason = `\`parameters.threshold\` is ${threshold}, and takes at least as many users who can sign; give ${other} a passkey or an API key without expiry, and MFA policies that these meet`;

@@ -5,8 +5,9 @@ import { fail } from "../../kernel/errors.ts";
 import { MAX_POLICY_LENGTH, MAX_SELECTORS } from "../../kernel/limits.ts";
 import { expressionsOfSelectors, type Selector, selectorOperators } from "../../policy/selectors.ts";
 import { validatePolicy } from "../../policy/validate.ts";
-import { Effect, PolicyParams } from "./model.ts";
+import { Effect, PolicyParams, Warnings } from "./model.ts";
 import { addPolicies } from "./store.ts";
+import { warningsAboutAll, warningsOfPolicies } from "./warnings.ts";
 
 const Target = Type.String({ maxLength: MAX_POLICY_LENGTH });
 /** The published schema marks nothing of a selector as required; one that lacks a part is refused all the same. */
@@ -25,7 +26,7 @@ export const createPolicy = activity({
   summary: "Allow or deny activities by condition, consensus and time.",
   version: 3,
   intent: PolicyParams,
-  result: Type.Object({ policyId: Type.String() }),
+  result: Type.Object({ policyId: Type.String(), warnings: Type.Optional(Warnings) }),
   versions: {
     2: {
       intent: IntentV2,
@@ -50,9 +51,10 @@ export const createPolicy = activity({
   },
   subject: () => ({ governedBy: "policies", resource: "POLICY", action: "CREATE" }),
   check: (policy) => validatePolicy(policy),
-  async run({ intent, tx, organization, now }) {
+  prepare: ({ intent, budget }) => warningsAboutAll([intent], budget),
+  async run({ intent, tx, organization, now, prepared }) {
     const [policyId] = await addPolicies(tx, organization.id, [intent], now, () => "parameters.policyName");
-    return { policyId: policyId as string };
+    return { policyId: policyId as string, ...warningsOfPolicies([policyId as string], prepared) };
   },
 });
 

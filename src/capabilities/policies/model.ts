@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { Expression, Label, Notes, OneOf, Strict, Timestamp } from "../../engine/fields.ts";
+import { warningCodes } from "../../policy/warnings.ts";
 
 export const Effect = OneOf(["EFFECT_ALLOW", "EFFECT_DENY"]);
 export const PolicyParams = Strict({
@@ -27,3 +28,13 @@ export const Policy = Type.Object(
   { $id: "Policy" },
 );
 export type Policy = Static<typeof Policy>;
+
+/** An extension of this server. */
+export const Warnings = Type.Array(
+  Type.Object({ policyId: Type.Optional(Type.String()), code: OneOf(warningCodes), message: Type.String() }),
+  {
+    description:
+      "Known traps in the policy, which is stored all the same; absent where there are none. An extension of this server.",
+  },
+);
+export type Warnings = Static<typeof Warnings>;

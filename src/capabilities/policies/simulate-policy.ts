@@ -7,6 +7,9 @@ import { loadUser } from "../../engine/identity/users.ts";
 import { findVoter } from "../../engine/identity/voters.ts";
 import { validate } from "../../engine/validate.ts";
 import { fail } from "../../kernel/errors.ts";
+import { Warnings } from "./model.ts";
+import { findPolicies } from "./store.ts";
+import { warningsAboutAll, warningsOfPolicies } from "./warnings.ts";
 
 const Request = Type.Object({
   organizationId: Id,
@@ -29,9 +32,14 @@ export const simulatePolicy = query({
     policyEvaluations: Type.Array(
       Type.Object({ policyId: Type.String(), outcome: Type.String(), explanation: Type.String() }),
     ),
+    warnings: Warnings,
   }),
   async run(context) {
-    const { decision, rootQuorum, explanations } = await simulate(context.read, await factsOfRequest(context));
+    const { decision, rootQuorum, explanations } = await simulate(
+      context.read,
+      await factsOfRequest(context),
+      context.budget,
+    );
     const outcomes = {
       allow: "ALLOW",
       consensus: "CONSENSUS_NEEDED",
@@ -47,9 +55,22 @@ export const simulatePolicy = query({
         outcome,
         explanation: explanations[index]?.text ?? UNMET,
       })),
+      warnings: await warningsAboutStored(context),
     };
   },
 });
+
+/** About every policy of the organization. */
+async function warningsAboutStored({ read, organization, budget }: Context): Promise<Warnings> {
+  const policies = await findPolicies(read, organization.id);
+  const found = await warningsAboutAll(policies, budget);
+  return (
+    warningsOfPolicies(
+      policies.map(({ policyId }) => policyId),
+      found,
+    ).warnings ?? []
+  );
+}
 
 type Context = QueryContext<
   { activity: { type: string; parameters: object }; userIds: string[] },

@@ -3,7 +3,7 @@ import { timestampOf } from "../../engine/fields.ts";
 import { enforceQuota } from "../../engine/quotas.ts";
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
-import { MAX_POLICIES } from "../../kernel/limits.ts";
+import { MAX_POLICIES, MAX_POLICIES_LENGTH } from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { Policy, PolicyParams } from "./model.ts";
 
@@ -50,9 +50,40 @@ export async function addPolicies(
     { table: "policies", kind: "policies", limit: MAX_POLICIES },
     { organization_id: organizationId },
   );
+  await refuseTooLong(tx, organizationId);
   await touchPolicies(tx, organizationId);
   return ids;
 }
+
+interface Texts {
+  consensus?: string | undefined;
+  condition?: string | undefined;
+  time?: string | null | undefined;
+}
+
+const lengthOf = ({ consensus, condition, time }: Texts): number =>
+  (consensus?.length ?? 0) + (condition?.length ?? 0) + (time?.length ?? 0);
+
+/** More than all policies of an organization may hold is refused before it is looked at. */
+export function refuseLongTexts(policies: readonly Texts[]): void {
+  if (policies.reduce((sum, policy) => sum + lengthOf(policy), 0) > MAX_POLICIES_LENGTH) refuseLength();
+}
+
+/** All policies are evaluated for an activity, so it is their texts together that are bounded. */
+async function refuseTooLong(tx: Transactor, organizationId: string): Promise<void> {
+  const rows = await tx
+    .selectFrom("policies")
+    .select(["consensus", "condition", "time"])
+    .where("organization_id", "=", organizationId)
+    .execute();
+  if (rows.reduce((sum, row) => sum + lengthOf(row), 0) > MAX_POLICIES_LENGTH) refuseLength();
+}
+
+const refuseLength = (): never =>
+  fail("QUOTA_EXCEEDED", {
+    kind: "characters in the expressions of its policies together",
+    limit: MAX_POLICIES_LENGTH,
+  });
 
 export interface PolicyChange {
   name?: string;
@@ -81,6 +112,7 @@ export async function changePolicy(
     .where("id", "=", policyId)
     .executeTakeFirst();
   if (numUpdatedRows === 0n) fail("RESOURCE_NOT_FOUND", { kind: "policy", id: policyId, organizationId });
+  if (lengthOf(change) > 0) await refuseTooLong(tx, organizationId);
   await touchPolicies(tx, organizationId);
 }
 

@@ -2,8 +2,9 @@ import { type Static, Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Expression, Id, Label, Notes, Strict } from "../../engine/fields.ts";
 import { validatePolicy } from "../../policy/validate.ts";
-import { Effect } from "./model.ts";
-import { changePolicy, type PolicyChange } from "./store.ts";
+import { Effect, Warnings } from "./model.ts";
+import { changePolicy, findPolicies, type PolicyChange } from "./store.ts";
+import { warningsAboutAll, warningsOfPolicies } from "./warnings.ts";
 
 const fields = {
   policyId: Id,
@@ -14,25 +15,32 @@ const fields = {
   policyNotes: Type.Optional(Notes),
 };
 const IntentV1 = Strict(fields);
+const Result = Type.Object({ policyId: Type.String(), warnings: Type.Optional(Warnings) });
 
 export const updatePolicy = activity({
   path: "update_policy",
   summary: "Change a policy; what is not given stays.",
   version: 2,
   intent: Strict({ ...fields, time: Type.Optional(Expression) }),
-  result: Type.Object({ policyId: Type.String() }),
+  result: Result,
   resultKey: "updatePolicyResultV2",
   versions: {
     1: {
       intent: IntentV1,
       upgrade: (intent: Static<typeof IntentV1>) => intent,
-      result: { schema: Type.Object({ policyId: Type.String() }), from: (result) => result },
+      result: { schema: Result, from: (result) => result },
     },
   },
   subject: () => ({ governedBy: "policies", resource: "POLICY", action: "UPDATE" }),
   check: ({ policyCondition, policyConsensus, time }) =>
     validatePolicy({ condition: policyCondition, consensus: policyConsensus, time }),
-  async run({ intent, tx, organization, now }) {
+  async prepare({ intent, read, organization, budget }) {
+    const [policy] = await findPolicies(read, organization.id, intent.policyId);
+    if (!policy) return [];
+    const { policyEffect: effect = policy.effect, policyCondition: condition = policy.condition } = intent;
+    return warningsAboutAll([{ effect, condition, consensus: intent.policyConsensus ?? policy.consensus }], budget);
+  },
+  async run({ intent, tx, organization, now, prepared }) {
     const { policyId, policyName, policyEffect, policyCondition, policyConsensus, policyNotes, time } = intent;
     const change: PolicyChange = {
       ...(policyName === undefined ? {} : { name: policyName }),
@@ -43,6 +51,6 @@ export const updatePolicy = activity({
       ...(time === undefined ? {} : { time: time || null }),
     };
     await changePolicy(tx, organization.id, policyId, change, now);
-    return { policyId };
+    return { policyId, ...warningsOfPolicies([policyId], prepared) };
   },
 });

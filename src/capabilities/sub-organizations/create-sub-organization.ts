@@ -1,4 +1,6 @@
 import { type Static, Type } from "typebox";
+import { addUser } from "../../authority/rules/users.ts";
+import { fillAuthority } from "../../engine/authority/project.ts";
 import { activity, type PrepareContext } from "../../engine/declare.ts";
 import { noteMadeWith } from "../../engine/identity/seniority.ts";
 import { fail } from "../../kernel/errors.ts";
@@ -8,7 +10,7 @@ import { checkRootQuorum } from "../organizations/model.ts";
 import { addOrganization, findAllowedOrigins, replaceRootQuorum } from "../organizations/store.ts";
 import { checkAddressFormats, PrivateKeyResult } from "../private-keys/model.ts";
 import { addPrivateKey, enforcePrivateKeyLimit, generatePrivateKeys } from "../private-keys/store.ts";
-import { addUser, newUserOf } from "../users/store.ts";
+import { newUser } from "../users/model.ts";
 import { checkWallet, WalletResult } from "../wallets/model.ts";
 import { addWallet, generateWallet } from "../wallets/store.ts";
 import { disabledFeatures, type Intent, intents, upgradeFromAuthenticator, upgradeRootUsers } from "./model.ts";
@@ -77,16 +79,19 @@ export const createSubOrganization = activity({
     if (intent.wallet) checkWallet(intent.wallet, "parameters.wallet");
   },
   prepare,
-  async run({ intent, tx, organization, now, prepared }) {
+  async run({ intent, tx, organization, now, id: idOf, prepared }) {
     const { id, sealedKey, authenticators, privateKeys, wallet } = prepared;
     const { subOrganizationName: name, rootUsers, rootQuorumThreshold: threshold } = intent;
     const without = disabledFeatures(intent);
     await addOrganization(tx, { id, name, parentId: organization.id, sealedKey, now, without });
-    const rootUserIds: string[] = [];
-    for (const [index, user] of rootUsers.entries()) {
-      const newUser = newUserOf(user, authenticators[index] ?? [], []);
-      rootUserIds.push(await addUser(tx, id, newUser, now, `parameters.rootUsers.${index}`));
-    }
+    const places = rootUsers.map((_, index) => `rootUsers.${index}`);
+    await fillAuthority(tx, id, (draft) => {
+      for (const [index, user] of rootUsers.entries()) {
+        const place = places[index] as string;
+        addUser(draft, newUser(user, authenticators[index] ?? [], idOf, place), now, `parameters.${place}`);
+      }
+    });
+    const rootUserIds = places.map(idOf);
     await noteMadeWith(tx, id);
     await replaceRootQuorum(tx, id, { threshold, userIds: rootUserIds }, now);
     for (const key of privateKeys) await addPrivateKey(tx, id, key, now);

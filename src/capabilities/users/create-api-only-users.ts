@@ -1,9 +1,11 @@
 import { Type } from "typebox";
+import { addUser, enforceUserLimit } from "../../authority/rules/users.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Email, Ids, Label, List, SomeOf, Strict } from "../../engine/fields.ts";
 import { MAX_USERS } from "../../kernel/limits.ts";
-import { ApiKeyParamsV1, checkApiKeys, checkedApiKey, upgradeApiKey } from "../credentials/model.ts";
-import { addUser, enforceUserLimit } from "./store.ts";
+import { ApiKeyParamsV1, checkApiKeys, upgradeApiKey } from "../credentials/model.ts";
+import { newUser } from "./model.ts";
 
 const ApiOnlyUserParams = Strict({
   userName: Label,
@@ -23,20 +25,16 @@ export const createApiOnlyUsers = activity({
       checkApiKeys(apiKeys.map(upgradeApiKey), `parameters.apiOnlyUsers.${index}.apiKeys`);
     }
   },
-  async run({ intent: { apiOnlyUsers }, tx, organization, now }) {
-    const userIds: string[] = [];
-    for (const [index, user] of apiOnlyUsers.entries()) {
-      const newUser = {
-        name: user.userName,
-        email: user.userEmail,
-        apiKeys: user.apiKeys.map(upgradeApiKey).map(checkedApiKey),
-        authenticators: [],
-        oauthProviders: [],
-        tagIds: user.userTags,
-      };
-      userIds.push(await addUser(tx, organization.id, newUser, now, `parameters.apiOnlyUsers.${index}`));
-    }
-    await enforceUserLimit(tx, organization.id);
-    return { userIds };
-  },
+  change: ({ view, id, intent: { apiOnlyUsers }, now }) =>
+    changesOn(view, (draft) => {
+      for (const [index, { apiKeys, ...user }] of apiOnlyUsers.entries()) {
+        const place = `apiOnlyUsers.${index}`;
+        const params = { ...user, apiKeys: apiKeys.map(upgradeApiKey) };
+        addUser(draft, newUser(params, [], id, place), now, `parameters.${place}`);
+      }
+      enforceUserLimit(draft);
+    }),
+  answer: ({ id, intent: { apiOnlyUsers } }) => ({
+    userIds: apiOnlyUsers.map((_, index) => id(`apiOnlyUsers.${index}`)),
+  }),
 });

@@ -1,4 +1,6 @@
 import { type Static, Type } from "typebox";
+import { addUser, enforceUserLimit } from "../../authority/rules/users.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Email, Ids, Label, List, OneOf, PhoneNumber, SomeOf, Strict } from "../../engine/fields.ts";
 import { MAX_USERS } from "../../kernel/limits.ts";
@@ -16,7 +18,7 @@ import {
   verifyAuthenticators,
 } from "../credentials/model.ts";
 import { findAllowedOrigins } from "../organizations/store.ts";
-import { addUser, enforceUserLimit, newUserOf } from "./store.ts";
+import { newUser } from "./model.ts";
 
 const UserParams = Strict({
   userName: Label,
@@ -113,13 +115,13 @@ export const createUsers = activity({
       ),
     );
   },
-  async run({ intent: { users }, tx, organization, now, prepared: authenticators }) {
-    const userIds: string[] = [];
-    for (const [index, user] of users.entries()) {
-      const newUser = newUserOf(user, authenticators[index] ?? [], user.userTags);
-      userIds.push(await addUser(tx, organization.id, newUser, now, `parameters.users.${index}`));
-    }
-    await enforceUserLimit(tx, organization.id);
-    return { userIds };
-  },
+  change: ({ view, id, intent: { users }, now, prepared: authenticators }) =>
+    changesOn(view, (draft) => {
+      for (const [index, user] of users.entries()) {
+        const place = `users.${index}`;
+        addUser(draft, newUser(user, authenticators[index] ?? [], id, place), now, `parameters.${place}`);
+      }
+      enforceUserLimit(draft);
+    }),
+  answer: ({ id, intent: { users } }) => ({ userIds: users.map((_, index) => id(`users.${index}`)) }),
 });

@@ -1,18 +1,6 @@
-import { enforceQuota } from "../../engine/quotas.ts";
 import { fail } from "../../kernel/errors.ts";
-import { newId } from "../../kernel/ids.ts";
-import { MAX_USERS } from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { preparedWrite } from "../../storage/prepared.ts";
-import {
-  type ApiKeyParams,
-  type CheckedApiKey,
-  type CheckedAuthenticator,
-  checkedApiKey,
-  type OauthProviderParams,
-} from "../credentials/model.ts";
-import { addApiKeys, addAuthenticators, addOauthProviders } from "../credentials/store.ts";
-import { replaceTags, userTags } from "../tags/store.ts";
 
 /** @throws KeysteadError RESOURCE_NOT_FOUND naming the first user that the organization does not have */
 export async function requireUsers(read: Reader, organizationId: string, userIds: readonly string[]): Promise<void> {
@@ -74,77 +62,3 @@ const updateUser = preparedWrite<{
     .where("id", "=", userId)
     .returning("id"),
 );
-
-export interface NewUser {
-  id?: string;
-  name: string;
-  email?: string | undefined;
-  phoneNumber?: string | undefined;
-  apiKeys: readonly CheckedApiKey[];
-  authenticators: readonly CheckedAuthenticator[];
-  oauthProviders: readonly OauthProviderParams[];
-  tagIds: readonly string[];
-}
-
-/** A user as requests describe one, its passkeys verified. */
-export const newUserOf = (
-  params: {
-    userName: string;
-    userEmail?: string;
-    userPhoneNumber?: string;
-    apiKeys: readonly ApiKeyParams[];
-    oauthProviders: readonly OauthProviderParams[];
-  },
-  authenticators: readonly CheckedAuthenticator[],
-  tagIds: readonly string[],
-): NewUser => ({
-  name: params.userName,
-  email: params.userEmail,
-  phoneNumber: params.userPhoneNumber,
-  apiKeys: params.apiKeys.map(checkedApiKey),
-  authenticators,
-  oauthProviders: params.oauthProviders,
-  tagIds,
-});
-
-/** Adds a user with its credentials and tags; `field` is where the user stands in the request. */
-export async function addUser(
-  tx: Transactor,
-  organizationId: string,
-  user: NewUser,
-  now: number,
-  field: string,
-): Promise<string> {
-  const { id = newId(), name, email, phoneNumber, apiKeys, authenticators, oauthProviders, tagIds } = user;
-  refuseUnreachable(user);
-  await tx
-    .insertInto("users")
-    .values({
-      id,
-      organization_id: organizationId,
-      name,
-      email: email ?? null,
-      phone_number: phoneNumber ?? null,
-      version: 1,
-      created_at: now,
-      updated_at: now,
-    })
-    .execute();
-  const owner = { tx, organizationId, userId: id, now };
-  await addApiKeys(owner, apiKeys, `${field}.apiKeys`);
-  await addAuthenticators(owner, authenticators, `${field}.authenticators`);
-  await addOauthProviders(owner, oauthProviders, `${field}.oauthProviders`);
-  await replaceTags({ tx, organizationId, kind: userTags }, id, tagIds);
-  return id;
-}
-
-/** A user needs a lasting credential, or a way in by sign-in once that is there: an address, or an OAuth provider. */
-function refuseUnreachable({ name, email, phoneNumber, apiKeys, authenticators, oauthProviders }: NewUser): void {
-  const canSign = authenticators.length > 0 || apiKeys.some(({ expirationSeconds }) => expirationSeconds === null);
-  const canSignIn = email !== undefined || phoneNumber !== undefined || oauthProviders.length > 0;
-  if (!canSign && !canSignIn) fail("VALID_CREDENTIAL_MISSING", { user: name });
-}
-
-/** @throws KeysteadError QUOTA_EXCEEDED when the organization has more users than it may */
-export const enforceUserLimit = (tx: Transactor, organizationId: string): Promise<void> =>
-  enforceQuota(tx, { table: "users", kind: "users", limit: MAX_USERS }, { organization_id: organizationId });

@@ -1,7 +1,8 @@
 import { Type } from "typebox";
+import { changeUser } from "../../authority/rules/users.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Id, Label, Strict } from "../../engine/fields.ts";
-import { changeUser } from "./store.ts";
 
 export const updateUserName = activity({
   path: "update_user_name",
@@ -9,8 +10,7 @@ export const updateUserName = activity({
   intent: Strict({ userId: Id, userName: Label }),
   result: Type.Object({ userId: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "USER", action: "UPDATE" }),
-  async run({ intent: { userId, userName }, tx, organization, now }) {
-    await changeUser(tx, organization.id, userId, now, { name: userName });
-    return { userId };
-  },
+  change: ({ view, intent: { userId, userName: name }, now }) =>
+    changesOn(view, (draft) => changeUser(draft, userId, { name }, now)),
+  answer: ({ intent: { userId } }) => ({ userId }),
 });

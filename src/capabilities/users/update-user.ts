@@ -1,8 +1,9 @@
 import { Type } from "typebox";
+import { setTagsOfUser } from "../../authority/rules/tags.ts";
+import { changeUser } from "../../authority/rules/users.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Email, Id, Ids, Label, PhoneNumber, Strict } from "../../engine/fields.ts";
-import { replaceTags, userTags } from "../tags/store.ts";
-import { changeUser, type UserChange } from "./store.ts";
 
 export const updateUser = activity({
   path: "update_user",
@@ -16,16 +17,10 @@ export const updateUser = activity({
   }),
   result: Type.Object({ userId: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "USER", action: "UPDATE" }),
-  async run({ intent: { userId, userName, userEmail, userTagIds, userPhoneNumber }, tx, organization, now }) {
-    const change: UserChange = {
-      ...(userName === undefined ? {} : { name: userName }),
-      ...(userEmail === undefined ? {} : { email: userEmail }),
-      ...(userPhoneNumber === undefined ? {} : { phone_number: userPhoneNumber }),
-    };
-    await changeUser(tx, organization.id, userId, now, change);
-    if (userTagIds !== undefined) {
-      await replaceTags({ tx, organizationId: organization.id, kind: userTags }, userId, userTagIds);
-    }
-    return { userId };
-  },
+  change: ({ view, intent: { userId, userName, userEmail, userTagIds, userPhoneNumber }, now }) =>
+    changesOn(view, (draft) => {
+      changeUser(draft, userId, { name: userName, email: userEmail, phoneNumber: userPhoneNumber }, now);
+      if (userTagIds !== undefined) setTagsOfUser(draft, userId, userTagIds, now);
+    }),
+  answer: ({ intent: { userId } }) => ({ userId }),
 });

@@ -12,7 +12,7 @@ export interface RlpCodec<Value> {
 }
 
 /** A codec of lists that have `length` items. */
-interface RlpTupleCodec<Value> extends RlpCodec<Value> {
+export interface RlpTupleCodec<Value> extends RlpCodec<Value> {
   readonly length: number;
   write(value: Value): readonly RlpItem[];
 }

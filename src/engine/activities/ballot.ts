@@ -3,6 +3,7 @@ import type { Signer } from "../../signer/client.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import type { Admission } from "../admission.ts";
+import type { RequestBudget } from "../decisions/budget.ts";
 import type { Principal } from "../identity/authenticate.ts";
 import type { Organization, Registry } from "../operations.ts";
 import type { Services } from "../services.ts";
@@ -20,6 +21,7 @@ export interface Ballot {
   id: (place: string) => string;
   /** Whether anybody waits for what becomes of it. */
   isWanted: () => boolean;
+  budget: RequestBudget;
 }
 
 /** Fresh identifiers for one ballot. */

@@ -2,7 +2,8 @@ import { fail, type KeysteadError } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import { MAX_VOTE_MESSAGES_LENGTH } from "../../kernel/limits.ts";
 import type { Reader } from "../../storage/engine.ts";
-import { decide, denialDetails, denialOf, voteDenial, voteRights } from "../decisions/authorize.ts";
+import { decide, denialDetails, denialOf, NOT_ASKED, voteDenial, voteRights } from "../decisions/authorize.ts";
+import type { DecisionBudget } from "../decisions/budget.ts";
 import {
   type DecisionFacts,
   factsOf,
@@ -43,7 +44,12 @@ export interface Target {
 }
 
 /** `existing` is the activity that has the fingerprint already. */
-export type Judge = (read: Reader, current: Principal, existing: ActivityRecord | undefined) => Promise<Verdict>;
+export type Judge = (
+  read: Reader,
+  current: Principal,
+  existing: ActivityRecord | undefined,
+  budget: DecisionBudget,
+) => Promise<Verdict>;
 
 /** A body that nobody has sent before. */
 export async function judgeSubmission(
@@ -54,6 +60,7 @@ export async function judgeSubmission(
   fingerprint: string,
   { organization, actor }: Principal,
   ballot: Ballot,
+  budget: DecisionBudget,
 ): Promise<Verdict> {
   if (generateAppProofs) refuseLargeBody(ballot.message);
   const record: ActivityRecord = {
@@ -75,8 +82,8 @@ export async function judgeSubmission(
   const proposal: Proposal = { operation, version, intent, plan, organization, now: ballot.now };
   const facts = factsOf(proposal, actor, [{ actor, credentials: [credential] }]);
   const target: Target = { operation, version, intent, record, isNew: true, isFurtherStamp: false };
-  const problem = await sessionScopeProblem(read, facts, actor);
-  if (problem === undefined) return verdictOn(read, facts, target);
+  const problem = await sessionScopeProblem(read, facts, actor, budget);
+  if (problem === undefined) return verdictOn(read, facts, target, budget);
   return { todo: "deny", target, error: scopeDenial(problem), facts, evaluations: [] };
 }
 
@@ -88,6 +95,7 @@ export async function judgeVote(
   { organization, actor }: Principal,
   ballot: Ballot,
   how: "resubmitted" | "voted",
+  budget: DecisionBudget,
 ): Promise<Verdict> {
   const votes = await findVotes(read, existing);
   // First of all: of a denied activity there may be too little left to judge.
@@ -102,12 +110,12 @@ export async function judgeVote(
   const own = votes.find((vote) => vote.userId === actor.userId && isLive(vote, ballot.now));
   const repeats = own?.selection === ballot.selection;
   if (repeats && how === "resubmitted") return answer;
-  const rights = await voteRights(read, facts, actor);
+  const rights = await voteRights(read, facts, actor, budget);
   if (!(approves ? rights.mayApprove : rights.mayReject)) {
     if (repeats) return answer;
-    throw await voteDenial(read, facts, actor);
+    throw await voteDenial(read, facts, actor, budget);
   }
-  const problem = await sessionScopeProblem(read, facts, actor);
+  const problem = await sessionScopeProblem(read, facts, actor, budget);
   if (problem !== undefined) throw scopeDenial(problem);
   if (existing.wantsProofs && approves) refuseLargeBody(ballot.message);
   if (how === "resubmitted") refuseManyLargeMessages(votes, ballot);
@@ -117,7 +125,7 @@ export async function judgeVote(
   const isFurtherStamp = isAnotherKey && actor.hasMfaPolicies;
   const target: Target = { operation, version, intent, record: existing, isNew: false, isFurtherStamp };
   if (!approves) return { todo: "reject", target, facts, evaluations: [] };
-  const decided = await verdictOn(read, facts, target);
+  const decided = await verdictOn(read, facts, target, budget);
   // To approve once more with the same credential is to ask for a decision on the facts of now.
   return repeats && !isAnotherKey && decided.todo !== "execute" ? answer : decided;
 }
@@ -142,10 +150,10 @@ function refuseManyLargeMessages(votes: readonly VoteRecord[], { message, princi
 }
 
 const scopeDenial = (problem: string): KeysteadError =>
-  denialOf(denialDetails(problem, undefined, "Stamp with a credential that this scope does not limit."));
+  denialOf(denialDetails(problem, NOT_ASKED, "Stamp with a credential that this scope does not limit."));
 
-async function verdictOn(read: Reader, facts: DecisionFacts, target: Target): Promise<Verdict> {
-  const decision = await decide(read, facts);
+async function verdictOn(read: Reader, facts: DecisionFacts, target: Target, budget: DecisionBudget): Promise<Verdict> {
+  const decision = await decide(read, facts, budget);
   const { evaluations } = decision;
   if (decision.outcome === "allow") return { todo: "execute", target, facts, evaluations };
   if (decision.outcome !== "deny") return { todo: "wait", for: decision.outcome, target, facts, evaluations };

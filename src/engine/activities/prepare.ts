@@ -40,7 +40,7 @@ export async function prepare(
   };
   const asking = { ...engine, signer: askedBy(engine.signer, asker) };
   try {
-    const value = await askPreparation(asking, verdict);
+    const value = await askPreparation(asking, verdict, ballot);
     const preparation = { value, unordered: operation.unordered && isNew };
     if (!record.wantsProofs) return preparation;
     const addresses = operation.addresses({ intent, prepared: value });
@@ -54,6 +54,7 @@ export async function prepare(
 async function askPreparation(
   { database, signer, services }: ActivityEngine,
   { target, facts }: ToExecute,
+  { budget }: Ballot,
 ): Promise<unknown> {
   const { operation, intent, record } = target;
   const { organization, submitter, now } = facts;
@@ -68,6 +69,7 @@ async function askPreparation(
     organization,
     submitterId: submitter.userId,
     now,
+    budget,
   });
 }
 

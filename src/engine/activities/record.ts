@@ -118,14 +118,15 @@ async function carryOut(
   { services }: ActivityEngine,
   tx: Transactor,
   { target: { operation, intent, record }, facts: { organization, submitter } }: ToExecute,
-  { now, id, principal: { actor } }: Ballot,
+  { now, id, principal: { actor }, budget }: Ballot,
   prepared: unknown,
 ): Promise<unknown> {
   const { id: activityId, plan } = record;
   const shared = { intent, plan, prepared, organization, submitterId: submitter.userId, now };
   const { carryOut } = operation;
   if (carryOut.by === "run") {
-    return carryOut.run({ ...servicesFor(services, operation.needs), ...shared, tx, activityId, actor });
+    const given = servicesFor(services, operation.needs);
+    return carryOut.run({ ...given, ...shared, tx, activityId, id, actor, budget: budget.inTransaction() });
   }
   const { changes, result } = await onAuthority(tx, organization.id, (view) => {
     const changes = carryOut.change({ ...shared, view, id });

@@ -50,6 +50,12 @@ function activityShape(type: TSchema, intent: TSchema, result: TSchema): TSchema
     fingerprint: Type.String(),
     canApprove: Type.Boolean(),
     canReject: Type.Boolean(),
+    votingRightsUnknown: Type.Optional(
+      Type.String({
+        description:
+          "Why `canApprove` and `canReject` are false although it takes too much work to tell. An extension of this server.",
+      }),
+    ),
     createdAt: ActivityTime,
     updatedAt: ActivityTime,
     failure: Type.Optional(Failure),

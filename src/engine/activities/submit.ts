@@ -1,7 +1,7 @@
 import { fail, type KeysteadError } from "../../kernel/errors.ts";
 import { MAX_PREPARATIONS } from "../../kernel/limits.ts";
+import { OutOfBudget } from "../../policy/budget.ts";
 import type { Reader } from "../../storage/engine.ts";
-import { owesAuthenticators, voteRights } from "../decisions/authorize.ts";
 import { rememberPolicies } from "../decisions/policies.ts";
 import type { Submission } from "../envelope.ts";
 import { reload } from "../identity/authenticate.ts";
@@ -11,9 +11,9 @@ import { type Judge, judgeSubmission, judgeVote, type Verdict } from "./judge.ts
 import { planOf } from "./plan.ts";
 import { isLasting, isPrepared, needsPreparation, type Preparation, prepare } from "./prepare.ts";
 import { type Recorded, recordFailure, recordVerdict } from "./record.ts";
-import { findActivityByFingerprint, isOpen } from "./records.ts";
+import { findActivityByFingerprint } from "./records.ts";
 import { RECOVERY_TYPE } from "./recovery.ts";
-import { type ActivityView, viewActivity } from "./view.ts";
+import { type ActivityView, viewActivityAs } from "./view.ts";
 
 /**
  * The life of an activity: submitted, decided, carried out, stored, all in one transaction, and answered after its commit.
@@ -30,9 +30,9 @@ export async function submit(
 ): Promise<ActivityView> {
   const approving: Ballot = { ...ballot, selection: "VOTE_SELECTION_APPROVED" };
   const plan = await planOf(engine, operation, submission.intent, fingerprint, ballot);
-  const judge: Judge = async (read, current, existing) => {
-    if (existing) return judgeVote(read, engine.registry, existing, current, approving, "resubmitted");
-    return judgeSubmission(read, operation, submission, plan, fingerprint, current, approving);
+  const judge: Judge = async (read, current, existing, budget) => {
+    if (existing) return judgeVote(read, engine.registry, existing, current, approving, "resubmitted", budget);
+    return judgeSubmission(read, operation, submission, plan, fingerprint, current, approving, budget);
   };
   const mayNeedPreparation = operation.prepare !== undefined || submission.generateAppProofs;
   return castBallot(engine, approving, fingerprint, judge, mayNeedPreparation);
@@ -40,11 +40,11 @@ export async function submit(
 
 /** Counts an approval or rejection of the activity with this fingerprint; answers that activity. */
 export function castVote(engine: ActivityEngine, fingerprint: string, ballot: Ballot): Promise<ActivityView> {
-  const judge: Judge = async (read, current, existing) => {
+  const judge: Judge = async (read, current, existing, budget) => {
     if (!existing) fail("ACTIVITY_NOT_FOUND_BY_FINGERPRINT", {});
     const { id: activityId, type, status } = existing;
     if (type === RECOVERY_TYPE) fail("ACTIVITY_DECIDED", { activityId, status });
-    return judgeVote(read, engine.registry, existing, current, ballot, "voted");
+    return judgeVote(read, engine.registry, existing, current, ballot, "voted", budget);
   };
   return castBallot(engine, ballot, fingerprint, judge, false);
 }
@@ -62,20 +62,29 @@ async function castBallot(
   mayNeedPreparation: boolean,
 ): Promise<ActivityView> {
   const { actor, organization } = ballot.principal;
+  const { budget } = ballot;
   const { read } = engine.database;
   // The root quorum's members mostly need no policy.
   if (!actor.isRootQuorumMember) await rememberPolicies(read, organization.id, organization.policiesVersion);
   const find = (reader: Reader) => findActivityByFingerprint(reader, organization.id, fingerprint);
   // The stamp was looked up a moment ago; the verdict that counts looks it up again.
-  const judgeBeforehand = async () => judge(read, ballot.principal, await find(read));
+  const judgeBeforehand = async () => judge(read, ballot.principal, await find(read), budget);
   const judgeInTransaction = async (tx: Reader) => {
     const [current, existing] = await Promise.all([reload(tx, ballot.principal, ballot.now), find(tx)]);
-    return judge(tx, current, existing);
+    return judge(tx, current, existing, budget.inTransaction());
   };
   const prepareFor = (verdict: Verdict) => prepareIfStillNeeded(engine, verdict, judgeBeforehand, ballot);
 
   let preparation = mayNeedPreparation ? await prepareFor(await judgeBeforehand()) : undefined;
-  let outcome = await tryToRecord(engine, ballot, judgeInTransaction, preparation);
+  let outcome: Awaited<ReturnType<typeof tryToRecord>>;
+  try {
+    outcome = await tryToRecord(engine, ballot, judgeInTransaction, preparation);
+  } catch (error) {
+    if (!(error instanceof OutOfBudget)) throw error;
+    // Much of the work may have been to compile policies that just came or were long not used; that is not done twice.
+    await judgeBeforehand();
+    outcome = await tryToRecord(engine, ballot, judgeInTransaction, preparation);
+  }
   for (let tries = 1; "unprepared" in outcome; tries++) {
     if (tries > MAX_PREPARATIONS) fail("DEADLINE_EXCEEDED", { limit: `${MAX_PREPARATIONS} attempts` });
     preparation = await prepareFor(outcome.unprepared);
@@ -87,13 +96,10 @@ async function castBallot(
 async function answerOf(
   read: Reader,
   { activity, votes, facts, error }: Recorded,
-  { principal: { actor }, now }: Ballot,
+  { principal: { actor }, now, budget }: Ballot,
 ): Promise<ActivityView> {
   if (error) throw error;
-  if (!isOpen(activity)) return viewActivity(read, activity, votes, { actor, now });
-  const rights = await voteRights(read, facts, actor);
-  const owes = await owesAuthenticators(read, facts, actor);
-  return viewActivity(read, activity, votes, { actor, rights, owes, now });
+  return viewActivityAs({ actor, budget, now }, read, activity, votes, async () => facts);
 }
 
 /**

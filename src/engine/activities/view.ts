@@ -1,5 +1,8 @@
+import { OutOfBudget } from "../../policy/budget.ts";
 import type { Reader } from "../../storage/engine.ts";
-import type { VoteRights } from "../decisions/authorize.ts";
+import { owesAuthenticators, type VoteRights, voteRights } from "../decisions/authorize.ts";
+import type { RequestBudget } from "../decisions/budget.ts";
+import type { DecisionFacts } from "../decisions/facts.ts";
 import { timestampOf } from "../fields.ts";
 import { departedUser, loadUser, type User } from "../identity/users.ts";
 import type { Actor } from "../operations.ts";
@@ -22,6 +25,8 @@ export interface ActivityView {
   fingerprint: string;
   canApprove: boolean;
   canReject: boolean;
+  /** Why the two say no although nobody knows. */
+  votingRightsUnknown?: string;
   createdAt: number;
   updatedAt: number;
   failure?: Failure;
@@ -59,6 +64,31 @@ export async function viewActivity(
     updatedAt: activity.updatedAt,
     ...(activity.failure ? { failure: activity.failure } : {}),
   };
+}
+
+const UNKNOWN_RIGHTS =
+  "The organization's policies take too much work to tell here whether you may vote. get_activity tells it for one activity at a time; a vote tells it too.";
+
+/** How the activity looks to the user who asks; whether they may vote on an open one is found out as far as their budget goes. */
+export async function viewActivityAs(
+  viewer: { actor: Actor; budget: RequestBudget; now: number },
+  read: Reader,
+  activity: ActivityRecord,
+  votes: readonly VoteRecord[],
+  loadFacts: () => Promise<DecisionFacts>,
+): Promise<ActivityView> {
+  const { actor, budget, now } = viewer;
+  if (!isOpen(activity)) return viewActivity(read, activity, votes, { actor, now });
+  try {
+    const facts = await loadFacts();
+    const rights = await voteRights(read, facts, actor, budget);
+    const owes = await owesAuthenticators(read, facts, actor, budget);
+    return await viewActivity(read, activity, votes, { actor, rights, owes, now });
+  } catch (error) {
+    if (!(error instanceof OutOfBudget)) throw error;
+    const view = await viewActivity(read, activity, votes, { actor, now });
+    return { ...view, votingRightsUnknown: UNKNOWN_RIGHTS };
+  }
 }
 
 /** RFC 3339 text, or seconds and nanoseconds. */

@@ -6,9 +6,12 @@ import {
   type PartKind,
   type PartRef,
   type Parts,
+  providerAt,
 } from "../../authority/state.ts";
-import { type AuthorityView, type LoadedParts, Missing, viewOf } from "../../authority/view.ts";
+import { type AuthorityView, type LoadedParts, Missing, viewOf, viewThrough } from "../../authority/view.ts";
 import type { Reader } from "../../storage/engine.ts";
+import { findRootQuorum } from "../decisions/root-quorum.ts";
+import { oldestFirst } from "../paging.ts";
 
 /** The state of authority, read from the tables part by part, as rules ask for it. */
 
@@ -192,27 +195,166 @@ const loaders: { [Kind in PartKind]: PartLoader<Kind> } = {
       return new Map([[ALL, features.sort((one, other) => (one.name < other.name ? -1 : 1))]]);
     },
   },
-  user: { absent: false, load: (read, organizationId, ids) => existing(read, "users", organizationId, ids) },
+  user: {
+    absent: undefined,
+    async load(read, organizationId, ids) {
+      const rows = await read
+        .selectFrom("users")
+        .select(["id", "name", "email", "phone_number", "created_at", "updated_at"])
+        .where("organization_id", "=", organizationId)
+        .where("id", "in", [...ids])
+        .execute();
+      return new Map(
+        rows.map(({ id, name, email, phone_number: phoneNumber, created_at: createdAt, updated_at: updatedAt }) => [
+          id,
+          { id, name, email, phoneNumber, createdAt, updatedAt },
+        ]),
+      );
+    },
+  },
+  userCount: {
+    absent: 0,
+    async load(read, organizationId) {
+      const { count } = await read
+        .selectFrom("users")
+        .select((eb) => eb.fn.countAll<number>().as("count"))
+        .where("organization_id", "=", organizationId)
+        .executeTakeFirstOrThrow();
+      return new Map([[ALL, count]]);
+    },
+  },
+  apiKeys: {
+    absent: [],
+    async load(read, organizationId, userIds) {
+      const rows = await read
+        .selectFrom("api_keys")
+        .selectAll()
+        .where("organization_id", "=", organizationId)
+        .where("user_id", "in", [...userIds])
+        .execute();
+      return byUser(rows, (row) => ({
+        id: row.id,
+        name: row.name,
+        type: row.credential_type,
+        publicKey: row.public_key,
+        sessionProfileId: row.session_profile_id,
+        expirationSeconds: row.expiration_seconds,
+        createdAt: row.created_at,
+      }));
+    },
+  },
+  authenticators: {
+    absent: [],
+    async load(read, organizationId, userIds) {
+      const rows = await read
+        .selectFrom("authenticators")
+        .selectAll()
+        .where("organization_id", "=", organizationId)
+        .where("user_id", "in", [...userIds])
+        .execute();
+      return byUser(rows, (row) => ({
+        id: row.id,
+        name: row.name,
+        credentialId: row.credential_id,
+        publicKey: row.public_key,
+        aaguid: row.aaguid,
+        attestationType: row.attestation_type,
+        transports: JSON.parse(row.transports) as string[],
+        rpIdHash: row.rp_id_hash,
+        origin: row.origin,
+        createdAt: row.created_at,
+      }));
+    },
+  },
+  authenticatorId: {
+    absent: undefined,
+    async load(read, organizationId, credentialIds) {
+      const rows = await read
+        .selectFrom("authenticators")
+        .select(["id", "credential_id"])
+        .where("organization_id", "=", organizationId)
+        .where("credential_id", "in", [...credentialIds])
+        .execute();
+      return new Map(rows.map(({ id, credential_id }) => [credential_id, id]));
+    },
+  },
+  oauthProviders: {
+    absent: [],
+    async load(read, organizationId, userIds) {
+      const rows = await read
+        .selectFrom("oauth_providers")
+        .selectAll()
+        .where("organization_id", "=", organizationId)
+        .where("user_id", "in", [...userIds])
+        .execute();
+      return byUser(rows, ({ id, name, issuer, audience, subject, created_at: createdAt }) => ({
+        id,
+        name,
+        issuer,
+        audience,
+        subject,
+        createdAt,
+      }));
+    },
+  },
+  oauthProviderId: {
+    absent: undefined,
+    async load(read, organizationId, places) {
+      const subjects = places.map((place) => (JSON.parse(place) as string[])[2] as string);
+      const rows = await read
+        .selectFrom("oauth_providers")
+        .select(["id", "issuer", "audience", "subject"])
+        .where("organization_id", "=", organizationId)
+        .where("subject", "in", subjects)
+        .execute();
+      return new Map(rows.map((row) => [providerAt(row), row.id]));
+    },
+  },
+  tagsOfUser: {
+    absent: [],
+    async load(read, organizationId, userIds) {
+      const rows = await read
+        .selectFrom("user_tag_members")
+        .select(["tag_id", "member_id"])
+        .where("organization_id", "=", organizationId)
+        .where("member_id", "in", [...userIds])
+        .execute();
+      const byMember = Map.groupBy(rows, ({ member_id }) => member_id);
+      return new Map([...byMember].map(([id, tags]) => [id, tags.map(({ tag_id }) => tag_id).sort()]));
+    },
+  },
+  rootQuorum: {
+    absent: { threshold: 0, userIds: [] },
+    async load(read, organizationId) {
+      return new Map([[ALL, await findRootQuorum(read, organizationId)]]);
+    },
+  },
   privateKey: {
     absent: false,
-    load: (read, organizationId, ids) => existing(read, "private_keys", organizationId, ids),
+    async load(read, organizationId, ids) {
+      const rows = await read
+        .selectFrom("private_keys")
+        .select("id")
+        .where("organization_id", "=", organizationId)
+        .where("id", "in", [...ids])
+        .execute();
+      return new Map(rows.map(({ id }) => [id, true]));
+    },
   },
 };
 
-async function existing(
-  read: Reader,
-  table: "users" | "private_keys",
-  organizationId: string,
-  ids: readonly string[],
-): Promise<Map<string, boolean>> {
-  const rows = await read
-    .selectFrom(table)
-    .select("id")
-    .where("organization_id", "=", organizationId)
-    .where("id", "in", [...ids])
-    .execute();
-  return new Map(rows.map(({ id }) => [id, true]));
+/** What the rows are about, by user, the oldest first. */
+function byUser<Row extends { user_id: string; created_at: number; id: string }, Value>(
+  rows: readonly Row[],
+  shown: (row: Row) => Value,
+): Map<string, Value[]> {
+  const groups = Map.groupBy([...rows].sort(oldestFirst), ({ user_id }) => user_id);
+  return new Map([...groups].map(([userId, own]) => [userId, own.map(shown)]));
 }
+
+/** The state of an organization that is about to be made: nothing is in it. */
+export const emptyState = (organizationId: string): AuthorityView =>
+  viewThrough(organizationId, (refs) => refs.map(({ kind }) => loaders[kind].absent));
 
 /** Rules ask for at most a few kinds of parts one after another; more rounds than this are a fault of theirs. */
 const MAX_ROUNDS = 1000;

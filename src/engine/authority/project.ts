@@ -1,13 +1,78 @@
 import type { Change } from "../../authority/changes.ts";
+import { expiryOf } from "../../authority/rules/credentials.ts";
 import type { TagType } from "../../authority/state.ts";
+import { changesOn, type Draft } from "../../authority/view.ts";
 import type { Transactor } from "../../storage/engine.ts";
+import { revoke } from "../identity/revocations.ts";
+import { emptyState, onAuthority } from "./load.ts";
 
 /**
  * Writes changes to the tables: the only code that writes a table of authority. It is the engine's, not the storage's, as
  * what a change means is not known below.
  */
 export async function project(tx: Transactor, organizationId: string, changes: readonly Change[]): Promise<void> {
-  for (const change of changes) await projectOne(tx, organizationId, change);
+  const touched = new Map<string, number>();
+  for (const change of changes) {
+    await projectOne(tx, organizationId, change);
+    for (const { userId, now } of touchedBy(change)) touched.set(userId, now);
+  }
+  await touchUsers(tx, organizationId, touched);
+}
+
+/** Changes the organization as `rules` decide, in a transaction that does more than that. */
+export async function changeAuthority(
+  tx: Transactor,
+  organizationId: string,
+  rules: (draft: Draft) => void,
+): Promise<readonly Change[]> {
+  const changes = await onAuthority(tx, organizationId, (view) => changesOn(view, rules));
+  await project(tx, organizationId, changes);
+  return changes;
+}
+
+/** The same of an organization that is being made, in which there is nothing yet. */
+export async function fillAuthority(
+  tx: Transactor,
+  organizationId: string,
+  rules: (draft: Draft) => void,
+): Promise<readonly Change[]> {
+  const changes = changesOn(emptyState(organizationId), rules);
+  await project(tx, organizationId, changes);
+  return changes;
+}
+
+/** The users whose own state a change is part of: they are shown, judged and cached under a version. */
+function touchedBy(change: Change): { userId: string; now: number }[] {
+  switch (change.do) {
+    case "attachTag":
+    case "detachTag":
+    case "removeTag":
+      if (change.type !== "TAG_TYPE_USER") return [];
+      return change.memberIds.map((userId) => ({ userId, now: change.now }));
+    case "changeUser":
+    case "addApiKeys":
+    case "removeApiKeys":
+    case "addAuthenticators":
+    case "addOauthProviders":
+      return [change];
+    default:
+      return [];
+  }
+}
+
+async function touchUsers(tx: Transactor, organizationId: string, touched: ReadonlyMap<string, number>): Promise<void> {
+  for (const [now, users] of Map.groupBy(touched, ([, now]) => now)) {
+    await tx
+      .updateTable("users")
+      .set((user) => ({ version: user("version", "+", 1), updated_at: now }))
+      .where("organization_id", "=", organizationId)
+      .where(
+        "id",
+        "in",
+        users.map(([userId]) => userId),
+      )
+      .execute();
+  }
 }
 
 const memberships = {
@@ -40,7 +105,7 @@ async function projectOne(tx: Transactor, organizationId: string, change: Change
         .where("organization_id", "=", organizationId)
         .where("id", "=", change.tagId)
         .execute();
-      return touchMembers(tx, organizationId, change);
+      return;
     case "attachTag": {
       const { tagId, type, memberIds } = change;
       const rows = memberIds.map((member_id) => ({ organization_id: organizationId, tag_id: tagId, member_id }));
@@ -49,7 +114,7 @@ async function projectOne(tx: Transactor, organizationId: string, change: Change
         .values(rows)
         .onConflict((conflict) => conflict.doNothing())
         .execute();
-      return touchMembers(tx, organizationId, change);
+      return;
     }
     case "detachTag": {
       const { tagId, type, memberIds } = change;
@@ -59,7 +124,98 @@ async function projectOne(tx: Transactor, organizationId: string, change: Change
         .where("tag_id", "=", tagId)
         .where("member_id", "in", [...memberIds])
         .execute();
-      return touchMembers(tx, organizationId, change);
+      return;
+    }
+    case "addUser": {
+      const { id, name, email, phoneNumber, createdAt, updatedAt } = change.user;
+      const times = { created_at: createdAt, updated_at: updatedAt };
+      const row = { id, organization_id: organizationId, name, email, phone_number: phoneNumber, version: 1, ...times };
+      await tx.insertInto("users").values(row).execute();
+      return;
+    }
+    case "changeUser": {
+      const { userId, name, email, phoneNumber } = change;
+      const given = {
+        ...(name === undefined ? {} : { name }),
+        ...(email === undefined ? {} : { email }),
+        ...(phoneNumber === undefined ? {} : { phone_number: phoneNumber }),
+      };
+      if (Object.keys(given).length === 0) return;
+      await tx
+        .updateTable("users")
+        .set(given)
+        .where("organization_id", "=", organizationId)
+        .where("id", "=", userId)
+        .execute();
+      return;
+    }
+    case "removeUser":
+      // What is theirs goes with the row.
+      await tx
+        .deleteFrom("users")
+        .where("organization_id", "=", organizationId)
+        .where("id", "=", change.userId)
+        .execute();
+      return revoke(tx, organizationId, [change.userId], change.now);
+    case "addApiKeys": {
+      const { userId, apiKeys } = change;
+      const rows = apiKeys.map((key) => ({
+        id: key.id,
+        organization_id: organizationId,
+        user_id: userId,
+        name: key.name,
+        credential_type: key.type,
+        public_key: key.publicKey,
+        session_profile_id: key.sessionProfileId,
+        expiration_seconds: key.expirationSeconds,
+        expires_at: expiryOf(key),
+        created_at: key.createdAt,
+        updated_at: key.createdAt,
+      }));
+      await tx.insertInto("api_keys").values(rows).execute();
+      return;
+    }
+    case "removeApiKeys": {
+      const ids = change.apiKeys.map(({ id }) => id);
+      await tx.deleteFrom("api_keys").where("organization_id", "=", organizationId).where("id", "in", ids).execute();
+      if (change.takesVotesBack) await revoke(tx, organizationId, ids, change.now);
+      return;
+    }
+    case "addAuthenticators": {
+      const { userId, authenticators } = change;
+      const rows = authenticators.map((authenticator) => ({
+        id: authenticator.id,
+        organization_id: organizationId,
+        user_id: userId,
+        name: authenticator.name,
+        credential_id: authenticator.credentialId,
+        public_key: authenticator.publicKey,
+        aaguid: authenticator.aaguid,
+        attestation_type: authenticator.attestationType,
+        transports: JSON.stringify(authenticator.transports),
+        rp_id_hash: authenticator.rpIdHash,
+        origin: authenticator.origin,
+        created_at: authenticator.createdAt,
+        updated_at: authenticator.createdAt,
+      }));
+      await tx.insertInto("authenticators").values(rows).execute();
+      return;
+    }
+    case "addOauthProviders": {
+      const { userId, oauthProviders } = change;
+      const rows = oauthProviders.map(({ id, name, issuer, audience, subject, createdAt }) => ({
+        id,
+        organization_id: organizationId,
+        user_id: userId,
+        name,
+        issuer,
+        audience,
+        subject,
+        created_at: createdAt,
+        updated_at: createdAt,
+      }));
+      await tx.insertInto("oauth_providers").values(rows).execute();
+      return;
     }
     case "addSessionProfile": {
       const { id, name, scope, expirationSeconds, notes, createdAt } = change.profile;
@@ -165,19 +321,4 @@ async function projectOne(tx: Transactor, organizationId: string, change: Change
         .execute();
       return;
   }
-}
-
-/** A user's tags are part of how the user is shown and judged; a private key's are read afresh each time. */
-async function touchMembers(
-  tx: Transactor,
-  organizationId: string,
-  { type, memberIds, now }: { type: TagType; memberIds: readonly string[]; now: number },
-): Promise<void> {
-  if (type !== "TAG_TYPE_USER" || memberIds.length === 0) return;
-  await tx
-    .updateTable("users")
-    .set((user) => ({ version: user("version", "+", 1), updated_at: now }))
-    .where("organization_id", "=", organizationId)
-    .where("id", "in", [...memberIds])
-    .execute();
 }

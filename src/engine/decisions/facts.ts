@@ -1,5 +1,8 @@
 import { VOTE_LIFETIME_MS } from "../../kernel/limits.ts";
+import type { Budget } from "../../policy/budget.ts";
 import type { Outcome } from "../../policy/decision.ts";
+import type { ActivityFacts, ConditionFacts } from "../../policy/facts.ts";
+import { activityParams } from "../../policy/schema.ts";
 import type { Reader } from "../../storage/engine.ts";
 import {
   type ActivityRecord,
@@ -20,6 +23,7 @@ import type {
   ShownCredential,
   Subject,
 } from "../operations.ts";
+import { type Electorate, electorateOf } from "./electorate.ts";
 
 const APPROVED = "VOTE_SELECTION_APPROVED";
 
@@ -41,12 +45,11 @@ export interface ApprovalFacts {
 /** The facts of a decision, all read in one transaction. */
 export interface DecisionFacts {
   organization: Organization;
-  /** Of the activity, with its version. */
-  type: string;
   intent: unknown;
   subject: Subject;
-  /** What the operation itself tells policies, read with the reader of the moment. */
-  policyFacts: (read: Reader) => Promise<PolicyFacts>;
+  /** What conditions see: of the activity, and what the operation itself tells, read with the reader of the moment. */
+  conditionFacts: (read: Reader, steps: Budget) => Promise<ConditionFacts>;
+  electorate: Electorate;
   /** Who asked first. */
   submitter: Actor;
   /** The users who approve, the submitter among them; one entry a user. */
@@ -66,19 +69,26 @@ export interface Proposal {
   organization: Organization;
   /** Milliseconds. */
   now: number;
+  /** Where the organization's users are known already. */
+  electorate?: Electorate;
 }
 
 export function factsOf(
-  { operation, version, intent, plan, organization, now }: Proposal,
+  { operation, version, intent, plan, organization, now, electorate = electorateOf(organization.id) }: Proposal,
   submitter: Actor,
   approvals: DecisionFacts["approvals"],
 ): DecisionFacts {
+  const subject = operation.subject(intent);
+  const load = (read: Reader) => operation.policyFacts({ intent, plan, read, organization });
   return {
     organization,
-    type: version.type,
     intent,
-    subject: operation.subject(intent),
-    policyFacts: once((read) => operation.policyFacts({ intent, plan, read, organization })),
+    subject,
+    conditionFacts: once(async (read, steps) => {
+      steps.spend(stepsToRead(intent));
+      return conditionFacts(activityFacts(version.type, subject, intent), await load(read));
+    }),
+    electorate,
     submitter,
     approvals,
     now,
@@ -86,13 +96,41 @@ export function factsOf(
 }
 
 /** Policies, a session's scope and MFA may each ask; the answer is the same within one decision. */
-function once(load: (read: Reader) => Promise<PolicyFacts>): (read: Reader) => Promise<PolicyFacts> {
-  let loaded: Promise<PolicyFacts> | undefined;
-  return (read) => {
-    loaded ??= load(read);
+function once<Arguments extends unknown[], T>(load: (...given: Arguments) => Promise<T>): typeof load {
+  let loaded: Promise<T> | undefined;
+  return (...given) => {
+    loaded ??= load(...given);
     return loaded;
   };
 }
+
+/** What it is worth to make facts of what an activity is about, which may be a long transaction. */
+function stepsToRead(intent: unknown): number {
+  const texts = Object.values(intent as object).flat();
+  const steps = texts.reduce((sum: number, text) => sum + (typeof text === "string" ? text.length >> 2 : 16), 0);
+  return 1000 + Math.min(steps, MAX_STEPS_TO_READ);
+}
+
+/** The limits of what can be signed keep it to this, however long a request is. */
+const MAX_STEPS_TO_READ = 100_000;
+
+/** Getters stay getters: what cannot be told is an error of the policy that asks for it, and of no other. */
+const conditionFacts = (activity: ActivityFacts, facts: PolicyFacts): ConditionFacts =>
+  Object.defineProperties({ activity }, Object.getOwnPropertyDescriptors(facts));
+
+/** The activity's own facts; `params` under the names that the language has for its type. */
+export function activityFacts(type: string, subject: Subject, intent: unknown): ActivityFacts {
+  const kind = type.replace(/^ACTIVITY_TYPE_/, "").replace(/_V\d+$/, "");
+  const { resource, action } =
+    subject.governedBy === "policies" ? subject : { resource: "ORGANIZATION", action: subject.action ?? "UPDATE" };
+  const fields = Object.keys(activityParams[type] ?? {});
+  const params = Object.fromEntries(
+    fields.map((field) => [field, (intent as Record<string, unknown>)[camelCase(field)] ?? ""]),
+  );
+  return { type, kind, resource, action, params };
+}
+
+const camelCase = (name: string): string => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 /** What a stored activity proposes. */
 export function proposalOf(
@@ -100,10 +138,12 @@ export function proposalOf(
   activity: ActivityRecord,
   organization: Organization,
   now: number,
+  electorate?: Electorate,
 ): Proposal {
   const { operation, version } = registry.activityOfType(activity.type);
   const intent = version.upgrade(activity.intent[version.intentKey]);
-  return { operation, version, intent, plan: activity.plan, organization, now };
+  const known = electorate ? { electorate } : {};
+  return { operation, version, intent, plan: activity.plan, organization, now, ...known };
 }
 
 /**

@@ -1,7 +1,9 @@
 import type { Reader } from "../../storage/engine.ts";
 import { type AuthenticationType, loadUser, type MfaPolicy, type User } from "../identity/users.ts";
 import type { CredentialRef, ShownCredential } from "../operations.ts";
-import type { DecisionFacts } from "./facts.ts";
+import type { DecisionBudget } from "./budget.ts";
+import { activityFacts, type DecisionFacts } from "./facts.ts";
+import { canMeetAll } from "./mfa-groups.ts";
 import { evaluateCondition } from "./policies.ts";
 
 /** Multi-factor authentication: which further credentials a user must show before their approval of an activity counts. */
@@ -28,17 +30,20 @@ export const DEFAULT_SESSION_PROFILE_ID = "00000000-0000-0000-0000-000000000000"
  * How a user stands towards an activity that they stamped with these credentials, or undefined if no MFA policy of theirs applies.
  * The policy of lowest order whose condition holds applies. A condition that cannot be evaluated counts as holding: what is
  * not known to be harmless takes the further credentials.
+ *
+ * @throws OutOfBudget
  */
 export async function mfaStandingOf(
   read: Reader,
-  facts: Pick<DecisionFacts, "type" | "subject" | "intent" | "policyFacts"> & { organization: { id: string } },
+  facts: Pick<DecisionFacts, "conditionFacts"> & { organization: { id: string } },
   userId: string,
   credentials: readonly ShownCredential[],
+  budget: DecisionBudget,
 ): Promise<MfaStanding | undefined> {
   const user = await loadUser(read, facts.organization.id, userId);
   if (!user) return undefined;
   for (const policy of user.mfaPolicies) {
-    const holds = await evaluateCondition(read, facts, policy.condition);
+    const holds = await evaluateCondition(read, facts, policy.condition, budget);
     if (holds !== false) return standing(policy, userId, credentials);
   }
   return undefined;
@@ -50,11 +55,12 @@ function standing(policy: MfaPolicy, userId: string, credentials: readonly Shown
   const satisfiedMethods = shown.filter((method) =>
     requiredMethods.some(({ any }) => any.some((wanted) => fits(wanted, method))),
   );
-  const satisfied = requiredMethods.every(({ any }) =>
-    any.some((wanted) => shown.some((method) => fits(wanted, method))),
-  );
-  return { mfaPolicyId, userId, satisfied, satisfiedMethods, requiredMethods };
+  return { mfaPolicyId, userId, satisfied: areMet(requiredMethods, shown), satisfiedMethods, requiredMethods };
 }
+
+/** Two groups are two factors: a credential that both would take meets one of them. */
+const areMet = (groups: MfaPolicy["requiredAuthenticationMethods"], shown: readonly AuthenticationMethod[]): boolean =>
+  canMeetAll(groups.map(({ any }) => shown.map((method) => any.some((wanted) => fits(wanted, method)))));
 
 const fits = (wanted: { type: AuthenticationType; id?: string }, { type, id }: AuthenticationMethod): boolean =>
   wanted.type === type && (wanted.id === undefined || wanted.id === id);
@@ -85,27 +91,33 @@ function lastingCredentialsOf({ apiKeys, authenticators }: User): ShownCredentia
   ];
 }
 
-/** Whether a user can show one of these methods whenever they are asked. */
-export const canShow = (user: User, any: MfaPolicy["requiredAuthenticationMethods"][number]["any"]): boolean =>
-  lastingCredentialsOf(user)
-    .flatMap((credential) => methodOf(credential) ?? [])
-    .some((method) => methodsAtWork.includes(method.type) && any.some((wanted) => fits(wanted, method)));
+/** Whether a user can show a method of each of these groups whenever they are asked, with a credential for each. */
+export function canShow(user: User, groups: MfaPolicy["requiredAuthenticationMethods"]): boolean {
+  const methods = lastingCredentialsOf(user).flatMap((credential) => methodOf(credential) ?? []);
+  return areMet(
+    groups,
+    methods.filter(({ type }) => methodsAtWork.includes(type)),
+  );
+}
 
 /**
  * Whether a user could still remove their MFA policies, with all that they can show. One who could not, because a policy that
  * they cannot meet guards its own removal, can do nothing about it.
+ *
+ * @throws OutOfBudget
  */
-export async function canRemoveMfa(read: Reader, organizationId: string, user: User): Promise<boolean> {
+export async function canRemoveMfa(
+  read: Reader,
+  organizationId: string,
+  user: User,
+  budget: DecisionBudget,
+): Promise<boolean> {
   const { userId } = user;
   for (const { mfaPolicyId } of user.mfaPolicies) {
-    const removal = {
-      organization: { id: organizationId },
-      type: "ACTIVITY_TYPE_DELETE_MFA_POLICY",
-      intent: { userId, mfaPolicyId },
-      subject: { governedBy: "policies", resource: "MFA_POLICY", action: "DELETE" } as const,
-      policyFacts: async () => ({}),
-    };
-    const standing = await mfaStandingOf(read, removal, userId, lastingCredentialsOf(user));
+    const subject = { governedBy: "policies", resource: "MFA_POLICY", action: "DELETE" } as const;
+    const activity = activityFacts("ACTIVITY_TYPE_DELETE_MFA_POLICY", subject, { userId, mfaPolicyId });
+    const removal = { organization: { id: organizationId }, conditionFacts: async () => ({ activity }) };
+    const standing = await mfaStandingOf(read, removal, userId, lastingCredentialsOf(user), budget);
     if (standing?.satisfied === false) return false;
   }
   return true;
@@ -115,7 +127,7 @@ export async function canRemoveMfa(read: Reader, organizationId: string, user: U
  * The MFA policies that are not met yet: the submitter's first, then those of the other users who approve. A user without
  * MFA policies costs nothing.
  */
-export async function unmetMfa(read: Reader, facts: DecisionFacts): Promise<MfaStanding[]> {
+export async function unmetMfa(read: Reader, facts: DecisionFacts, budget: DecisionBudget): Promise<MfaStanding[]> {
   const { submitter, approvals } = facts;
   const concerned = [
     ...(approvals.some(({ actor }) => actor.userId === submitter.userId)
@@ -125,7 +137,7 @@ export async function unmetMfa(read: Reader, facts: DecisionFacts): Promise<MfaS
   ].filter(({ actor }) => actor.hasMfaPolicies);
   const unmet: MfaStanding[] = [];
   for (const { actor, credentials } of concerned) {
-    const found = await mfaStandingOf(read, facts, actor.userId, credentials);
+    const found = await mfaStandingOf(read, facts, actor.userId, credentials, budget);
     if (found && !found.satisfied) unmet.push(found);
   }
   return unmet;

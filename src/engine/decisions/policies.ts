@@ -1,41 +1,42 @@
-import { MAX_REQUEST_STEPS } from "../../kernel/limits.ts";
-import type { Approval, Voter } from "../../policy/approvals.ts";
-import { Budget } from "../../policy/budget.ts";
+import {
+  MAX_EXPLANATION_STEPS,
+  MAX_REMEMBERED_POLICIES_BYTES,
+  MAX_REMEMBERED_POLICY_LISTS,
+} from "../../kernel/limits.ts";
+import { recentlyUsed } from "../../kernel/recently-used.ts";
+import { pause } from "../../kernel/turns.ts";
+import type { Approval } from "../../policy/approvals.ts";
+import { Budget, OutOfBudget } from "../../policy/budget.ts";
 import { createExpressionCache } from "../../policy/cache.ts";
 import { type Decision, type DecisionRequest, decide, type Policy } from "../../policy/decision.ts";
 import { PolicyError } from "../../policy/errors.ts";
 import { explainPolicy } from "../../policy/explain.ts";
-import type { ActivityFacts, ConditionFacts, CredentialFacts } from "../../policy/facts.ts";
+import type { CredentialFacts } from "../../policy/facts.ts";
 import { createValueMemory } from "../../policy/remembered-values.ts";
-import { activityParams } from "../../policy/schema.ts";
+import { type PolicyWarning, warningsOf } from "../../policy/warnings.ts";
 import { isTransactor, type Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
-import { loadUser, loadUsers, type User } from "../identity/users.ts";
-import type { PolicyFacts, ShownCredential, Subject } from "../operations.ts";
+import type { ShownCredential } from "../operations.ts";
+import type { DecisionBudget } from "./budget.ts";
 import type { DecisionFacts } from "./facts.ts";
 
 /** From rows to the facts that the policy language decides on, and back to something a person can read. */
-
-const MAX_CACHED_ORGANIZATIONS = 1000;
 
 /** Compiled once, for every organization that writes the same. */
 const expressions = createExpressionCache();
 const memory = createValueMemory();
 /** Policies under their version, which is read afresh with every stamp. */
-const policiesOf = new Map<string, { version: number; policies: readonly Policy[] }>();
+const policiesOf = recentlyUsed<{ version: number; policies: readonly Policy[] }>({
+  entries: MAX_REMEMBERED_POLICY_LISTS,
+  bytes: MAX_REMEMBERED_POLICIES_BYTES,
+  sizeOf: ({ policies }) => policies.reduce((bytes, policy) => bytes + bytesOf(policy), 0),
+});
 
 /** What policies are asked about. */
-export interface PolicyQuestion {
-  organizationId: string;
-  policiesVersion: number;
-  activity: ActivityFacts;
-  /** The operation's own facts; loaded only when there are policies. */
-  facts: (read: Reader) => Promise<PolicyFacts>;
+export interface PolicyQuestion extends Pick<DecisionFacts, "organization" | "conditionFacts" | "electorate" | "now"> {
   submitterId: string;
   /** The approvals that count: who, and with which credential. */
   approvals: readonly { userId: string; credential: ShownCredential }[];
-  /** Milliseconds. */
-  now: number;
 }
 
 /** A decision together with what it was made on, to explain it. */
@@ -43,17 +44,23 @@ export interface PolicyDecision extends Decision {
   request: DecisionRequest;
 }
 
-/** What a condition outside the policies comes to, such as an MFA policy's; the error where it cannot be told. */
+/**
+ * What a condition outside the policies comes to, such as an MFA policy's; the error where it cannot be told.
+ *
+ * @throws OutOfBudget
+ */
 export async function evaluateCondition(
   read: Reader,
-  { type, subject, intent, policyFacts }: Pick<DecisionFacts, "type" | "subject" | "intent" | "policyFacts">,
+  { conditionFacts }: Pick<DecisionFacts, "conditionFacts">,
   condition: string,
+  budget: DecisionBudget,
 ): Promise<boolean | PolicyError> {
-  const program = expressions.program(condition, "condition", new Budget(MAX_REQUEST_STEPS));
+  const program = expressions.program(condition, "condition", await budget.turn());
   if (program instanceof PolicyError) return program;
-  const facts = conditionFacts(activityFacts(type, subject, intent), await policyFacts(read));
+  const facts = await conditionFacts(read, await budget.turn());
+  const steps = await budget.turn();
   try {
-    return program.evaluate(facts, new Budget(MAX_REQUEST_STEPS));
+    return program.evaluate(facts, steps);
   } catch (error) {
     if (error instanceof PolicyError) return error;
     throw error;
@@ -68,23 +75,22 @@ export async function rememberPolicies(read: Reader, organizationId: string, ver
   await loadPolicies(read, organizationId, version);
 }
 
-/** The organization's policies on this question, or undefined if it has none. */
-export async function askPolicies(read: Reader, question: PolicyQuestion): Promise<PolicyDecision | undefined> {
-  const { organizationId, policiesVersion } = question;
-  const policies = await loadPolicies(read, organizationId, policiesVersion);
-  if (policies.length === 0) return undefined;
-  return decideOn(read, policies, question);
-}
-
-/** The same with other policies than the stored ones. */
-export async function decideOn(
+/**
+ * The organization's policies on this question, or undefined if it has none.
+ *
+ * @throws OutOfBudget
+ */
+export async function askPolicies(
   read: Reader,
-  policies: readonly Policy[],
   question: PolicyQuestion,
-): Promise<PolicyDecision> {
+  budget: DecisionBudget,
+): Promise<PolicyDecision | undefined> {
+  const { organization, conditionFacts, electorate, now, submitterId } = question;
+  const policies = await loadPolicies(read, organization.id, organization.policiesVersion);
+  if (policies.length === 0) return undefined;
   const approvals = await approvalsOf(read, question);
-  const facts = conditionFacts(question.activity, await question.facts(read));
-  const base = { policies, facts, nowMs: question.now, submitterId: question.submitterId, approvals };
+  const facts = await conditionFacts(read, await budget.turn());
+  const base = { policies, facts, nowMs: now, submitterId, approvals };
   // The other users matter only where approvals are missing; most decisions never look at them.
   let askedForVoters = false;
   const request: DecisionRequest = {
@@ -94,107 +100,76 @@ export async function decideOn(
       return [];
     },
   };
-  const decision = decide(request, expressions, new Budget(MAX_REQUEST_STEPS), memory);
+  const steps = await budget.turn();
+  const decision = decide(request, expressions, steps, memory);
   if (!askedForVoters) return { ...decision, request: { ...base, voters: [] } };
-  const complete = { ...base, voters: await loadVoters(read, question.organizationId) };
-  return { ...decide(complete, expressions, new Budget(MAX_REQUEST_STEPS), memory), request: complete };
+  const complete = { ...base, voters: await electorate.all(read) };
+  return { ...decide(complete, expressions, steps, memory), request: complete };
 }
 
-/** The facts of both, without looking at any: one that cannot be told throws when it is asked for. */
-const conditionFacts = (activity: ActivityFacts, facts: PolicyFacts): ConditionFacts =>
-  Object.defineProperties({ activity }, Object.getOwnPropertyDescriptors(facts)) as ConditionFacts;
+/**
+ * What is known to be a trap in a policy, stored or not.
+ *
+ * @throws OutOfBudget
+ */
+export const warningsAbout = (policy: Omit<Policy, "policyId">, budget: Budget): PolicyWarning[] =>
+  warningsOf(policy, expressions, budget);
+
+const UNEXPLAINED = "Why it came to this is not told: the organization's policies take too much work.";
 
 /** Why each policy did not allow it, in sentences. */
-export function explain({ evaluations, request }: PolicyDecision): { policyId: string; text: string }[] {
+export function explain(
+  { evaluations, request }: PolicyDecision,
+  budget: Budget,
+): { policyId: string; text: string }[] {
+  const steps = budget.part(MAX_EXPLANATION_STEPS);
   return evaluations.map((evaluation, index) => {
-    const budget = new Budget(MAX_REQUEST_STEPS);
-    const text = explainPolicy(request.policies[index] as Policy, evaluation, request, expressions, budget);
-    return { policyId: evaluation.policyId, text };
+    const { policyId } = evaluation;
+    try {
+      const text = explainPolicy(request.policies[index] as Policy, evaluation, request, expressions, steps);
+      return { policyId, text };
+    } catch (error) {
+      if (error instanceof OutOfBudget) return { policyId, text: UNEXPLAINED };
+      throw error;
+    }
   });
 }
 
 /**
  * Whether an approval of this user could help one of the policies to allow it: beside the approvals there are, or in place
  * of some of them, which may lapse.
+ *
+ * @throws OutOfBudget
  */
-export async function couldHelp(read: Reader, question: PolicyQuestion, userId: string): Promise<boolean> {
+export async function couldHelp(
+  read: Reader,
+  question: PolicyQuestion,
+  userId: string,
+  budget: DecisionBudget,
+): Promise<boolean> {
   const approvals = question.approvals.filter((approval) => approval.userId !== userId);
-  const beside = await askPolicies(read, { ...question, approvals, submitterId: userId });
+  const beside = await askPolicies(read, { ...question, approvals, submitterId: userId }, budget);
   if (beside?.outcome === "OUTCOME_REQUIRES_CONSENSUS") return true;
   if (beside === undefined || beside.outcome === "OUTCOME_DENY_EXPLICIT") return false;
-  const inPlace = await askPolicies(read, { ...question, approvals: [], submitterId: userId });
+  const inPlace = await askPolicies(read, { ...question, approvals: [], submitterId: userId }, budget);
   return inPlace?.outcome === "OUTCOME_REQUIRES_CONSENSUS" || inPlace?.outcome === "OUTCOME_ALLOW";
 }
 
-/** The activity's own facts; `params` under the names that the language has for its type. */
-export function activityFacts(type: string, subject: Subject, intent: unknown): ActivityFacts {
-  const kind = type.replace(/^ACTIVITY_TYPE_/, "").replace(/_V\d+$/, "");
-  const { resource, action } =
-    subject.governedBy === "policies" ? subject : { resource: "ORGANIZATION", action: subject.action ?? "UPDATE" };
-  const fields = Object.keys(activityParams[type] ?? {});
-  const params = Object.fromEntries(
-    fields.map((field) => [field, (intent as Record<string, unknown>)[camelCase(field)] ?? ""]),
-  );
-  return { type, kind, resource, action, params };
-}
-
-const camelCase = (name: string): string => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-
-async function approvalsOf(read: Reader, question: PolicyQuestion): Promise<Approval[]> {
-  const approvals = await Promise.all(
-    question.approvals.map(async ({ userId, credential: shown }): Promise<Approval | undefined> => {
-      const user = await loadUser(read, question.organizationId, userId);
+async function approvalsOf(read: Reader, { approvals, electorate }: PolicyQuestion): Promise<Approval[]> {
+  const found = await Promise.all(
+    approvals.map(async ({ userId, credential: shown }): Promise<Approval | undefined> => {
+      const user = await electorate.find(read, userId);
       if (!user) return undefined;
-      const voter = voterOf(user);
-      const credential = voter.credentials.find(({ public_key }) => public_key === shown.publicKey);
-      return { user: voter, credential: credential ?? formerCredential(userId, shown) };
+      const credential = user.credentials.find(({ public_key }) => public_key === shown.publicKey);
+      return { user, credential: credential ?? formerCredential(userId, shown) };
     }),
   );
-  return approvals.filter((approval) => approval !== undefined);
+  return found.filter((approval) => approval !== undefined);
 }
 
 /** A credential that made room for a newer one since: what was approved with it stays approved with it. */
 const formerCredential = (userId: string, { id, type, publicKey }: ShownCredential): CredentialFacts | undefined =>
   id === "" ? undefined : { id, user_id: userId, type, public_key: publicKey };
-
-async function loadVoters(read: Reader, organizationId: string): Promise<Voter[]> {
-  return (await loadUsers(read, organizationId)).map(voterOf);
-}
-
-const voters = new WeakMap<User, Voter>();
-
-/** One object for each version of a user, by which their approvals are known again. */
-function voterOf(user: User): Voter {
-  const known = voters.get(user);
-  if (known) return known;
-  const voter = {
-    id: user.userId,
-    tags: user.userTags,
-    email: user.userEmail ?? "",
-    alias: user.userName,
-    credentials: credentialsOf(user),
-  };
-  voters.set(user, voter);
-  return voter;
-}
-
-function credentialsOf({ userId, apiKeys, authenticators }: User): CredentialFacts[] {
-  return [
-    ...apiKeys.map(({ apiKeyId, credential }) => ({
-      id: apiKeyId,
-      user_id: userId,
-      type: credential.type,
-      public_key: credential.publicKey,
-    })),
-    ...authenticators.map(({ authenticatorId, credentialId, credential }) => ({
-      id: authenticatorId,
-      user_id: userId,
-      type: credential.type,
-      credential_id: credentialId,
-      public_key: credential.publicKey,
-    })),
-  ];
-}
 
 async function loadPolicies(read: Reader, organizationId: string, version: number): Promise<readonly Policy[]> {
   const known = policiesOf.get(organizationId);
@@ -209,11 +184,28 @@ async function loadPolicies(read: Reader, organizationId: string, version: numbe
   }));
   // What a transaction sees may never be committed, and its version then means something else.
   if (!isTransactor(read)) {
-    if (policiesOf.size >= MAX_CACHED_ORGANIZATIONS) policiesOf.clear();
+    await compileAll(organizationId, policies);
     policiesOf.set(organizationId, { version, policies });
   }
   return policies;
 }
+
+/** Compiles what will be asked for, outside of any transaction; no request pays for what all of them use. */
+async function compileAll(organizationId: string, policies: readonly Policy[]): Promise<void> {
+  const unbounded = new Budget(Number.POSITIVE_INFINITY);
+  for (const policy of policies) {
+    for (const scope of ["consensus", "condition", "time"] as const) {
+      const { [scope]: source = "" } = policy;
+      if (source === "") continue;
+      await pause(organizationId);
+      expressions.program(source, scope, unbounded);
+    }
+  }
+}
+
+/** About what a policy takes in memory, with the values that are remembered of it. */
+const bytesOf = ({ consensus = "", condition = "", time = "" }: Policy): number =>
+  1024 + 2 * (consensus.length + condition.length + time.length);
 
 /** What policies come to, as the API shows them; their names and notes decide nothing. */
 export async function policiesForProof(read: Reader, organizationId: string): Promise<unknown[]> {

@@ -1,6 +1,7 @@
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import type { Actor } from "../operations.ts";
+import type { DecisionBudget } from "./budget.ts";
 import type { DecisionFacts } from "./facts.ts";
 import { evaluateCondition } from "./policies.ts";
 
@@ -22,6 +23,7 @@ export async function sessionScopeProblem(
   read: Reader,
   facts: DecisionFacts,
   { credential }: Actor,
+  budget: DecisionBudget,
 ): Promise<string | undefined> {
   const { sessionProfileId } = credential;
   if (sessionProfileId === undefined) return undefined;
@@ -29,7 +31,7 @@ export async function sessionScopeProblem(
   // Profiles belong to parents.
   const [profile] = await selectScope(read, { organizationId: parentId ?? id, id: sessionProfileId });
   if (!profile) return `The session's profile ${sessionProfileId} does not exist.`;
-  const allowed = await evaluateCondition(read, facts, profile.scope);
+  const allowed = await evaluateCondition(read, facts, profile.scope, budget);
   if (allowed === true) return undefined;
   const why = allowed === false ? "does not allow this" : `cannot be evaluated here: ${allowed.description}`;
   return `The scope of the session's profile ${profile.name} (${sessionProfileId}) ${why}.`;

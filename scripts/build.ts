@@ -1,0 +1,20 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { DOCS_PAGE_FILES, renderDocsPage } from "../src/http/docs-page.ts";
+
+/** `npm run build`: what an installed package runs. Everything in `dist` is made anew: nothing of an older build is packed. */
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const dist = join(root, "dist");
+
+rmSync(dist, { recursive: true, force: true });
+const { status } = spawnSync("tsc", ["-p", "tsconfig.build.json"], { cwd: root, stdio: "inherit" });
+if (status !== 0) process.exit(status ?? 1);
+
+const folder = join(dist, "http", DOCS_PAGE_FILES.folder);
+const { html, script } = await renderDocsPage();
+mkdirSync(folder);
+writeFileSync(join(folder, DOCS_PAGE_FILES.html), html);
+writeFileSync(join(folder, DOCS_PAGE_FILES.script), script);

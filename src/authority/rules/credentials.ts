@@ -1,0 +1,101 @@
+import { fail } from "../../kernel/errors.ts";
+import {
+  MAX_AUTHENTICATORS_PER_USER,
+  MAX_EXPIRING_API_KEYS_PER_USER,
+  MAX_LASTING_API_KEYS_PER_USER,
+  MAX_OAUTH_PROVIDERS_PER_USER,
+} from "../../kernel/limits.ts";
+import { type ApiKey, type Authenticator, type OauthProvider, providerAt } from "../state.ts";
+import type { Draft } from "../view.ts";
+
+/** The credentials of one user, added under the rules that hold for all of them. */
+
+export type NewApiKey = Omit<ApiKey, "createdAt">;
+export type NewAuthenticator = Omit<Authenticator, "createdAt">;
+export type NewOauthProvider = Omit<OauthProvider, "createdAt">;
+
+/**
+ * Adds API keys; expiring ones beyond the limit push out the expired and then the oldest, whose votes stand.
+ *
+ * @throws KeysteadError RESOURCE_EXISTS or USER_QUOTA_EXCEEDED; `field` is where the keys stand in the request
+ */
+export function addApiKeys(
+  draft: Draft,
+  userId: string,
+  apiKeys: readonly NewApiKey[],
+  now: number,
+  field: string,
+): void {
+  if (apiKeys.length === 0) return;
+  const holders = draft.parts(
+    "apiKeyId",
+    apiKeys.map(({ publicKey }) => publicKey),
+  );
+  const known = holders.findIndex((holder) => holder !== undefined);
+  if (known >= 0) {
+    const reason = "belongs to an API key of this organization already";
+    fail("RESOURCE_EXISTS", { kind: "API key", field: `${field}.${known}.publicKey`, reason });
+  }
+  draft.apply({ do: "addApiKeys", userId, apiKeys: apiKeys.map((key) => ({ ...key, createdAt: now })), now });
+  const all = draft.part("apiKeys", userId);
+  const lasting = all.filter(({ expirationSeconds }) => expirationSeconds === null);
+  refuseExcess(lasting.length, "long-lived api keys", MAX_LASTING_API_KEYS_PER_USER);
+  const expiring = all.filter(({ expirationSeconds }) => expirationSeconds !== null);
+  const byUse = [...expiring.filter((key) => hasExpired(key, now)), ...expiring.filter((key) => !hasExpired(key, now))];
+  const pushedOut = byUse.slice(0, Math.max(0, expiring.length - MAX_EXPIRING_API_KEYS_PER_USER));
+  if (pushedOut.length > 0)
+    draft.apply({ do: "removeApiKeys", userId, apiKeys: pushedOut, takesVotesBack: false, now });
+}
+
+/** When an API key expires, in milliseconds; null for one that lasts. */
+export const expiryOf = ({ createdAt, expirationSeconds }: ApiKey): number | null =>
+  expirationSeconds === null ? null : createdAt + expirationSeconds * 1000;
+
+const hasExpired = (key: ApiKey, now: number): boolean => (expiryOf(key) ?? Number.POSITIVE_INFINITY) <= now;
+
+/** @throws KeysteadError RESOURCE_EXISTS or USER_QUOTA_EXCEEDED; `field` is where the passkeys stand in the request */
+export function addAuthenticators(
+  draft: Draft,
+  userId: string,
+  authenticators: readonly NewAuthenticator[],
+  now: number,
+  field: string,
+): void {
+  if (authenticators.length === 0) return;
+  const ids = authenticators.map(({ credentialId }) => credentialId);
+  const holders = draft.parts("authenticatorId", ids);
+  const known = ids.findIndex((id, index) => holders[index] !== undefined || ids.indexOf(id) < index);
+  if (known >= 0) {
+    const reason = "belongs to an authenticator of this organization already";
+    fail("RESOURCE_EXISTS", { kind: "authenticator", field: `${field}.${known}.attestation.credentialId`, reason });
+  }
+  const added = authenticators.map((authenticator) => ({ ...authenticator, createdAt: now }));
+  draft.apply({ do: "addAuthenticators", userId, authenticators: added, now });
+  refuseExcess(draft.part("authenticators", userId).length, "authenticators", MAX_AUTHENTICATORS_PER_USER);
+}
+
+/** @throws KeysteadError RESOURCE_EXISTS or USER_QUOTA_EXCEEDED; `field` is where the providers stand in the request */
+export function addOauthProviders(
+  draft: Draft,
+  userId: string,
+  providers: readonly NewOauthProvider[],
+  now: number,
+  field: string,
+): void {
+  if (providers.length === 0) return;
+  const places = providers.map(providerAt);
+  const holders = draft.parts("oauthProviderId", places);
+  const known = places.findIndex((at, index) => holders[index] !== undefined || places.indexOf(at) < index);
+  const added = providers.map((provider) => ({ ...provider, createdAt: now }));
+  const count = draft.part("oauthProviders", userId).length + added.length;
+  refuseExcess(count, "OAuth providers", MAX_OAUTH_PROVIDERS_PER_USER);
+  if (known >= 0) {
+    const reason = "belongs to a user of this organization already";
+    fail("RESOURCE_EXISTS", { kind: "OAuth provider", field: `${field}.${known}.oidcClaims`, reason });
+  }
+  draft.apply({ do: "addOauthProviders", userId, oauthProviders: added, now });
+}
+
+function refuseExcess(count: number, kind: string, limit: number): void {
+  if (count > limit) fail("USER_QUOTA_EXCEEDED", { kind, limit });
+}

@@ -1,0 +1,40 @@
+import type { DecisionBudget, RequestBudget } from "../../engine/decisions/budget.ts";
+import { warningsAbout } from "../../engine/decisions/policies.ts";
+import { OutOfBudget } from "../../policy/budget.ts";
+import type { Policy } from "../../policy/decision.ts";
+import type { PolicyWarning } from "../../policy/warnings.ts";
+import type { Warnings } from "./model.ts";
+
+const NOT_EXAMINED: PolicyWarning = {
+  code: "NOT_EXAMINED",
+  message: "Whether there are known traps in it is not told: to look takes too much work beside the other policies.",
+};
+
+/** Warnings about policies, stored or about to be, in their order. They take no more than half of the budget. */
+export async function warningsAboutAll(
+  policies: readonly Omit<Policy, "policyId">[],
+  budget: RequestBudget,
+): Promise<PolicyWarning[][]> {
+  const half = budget.half();
+  const warnings: PolicyWarning[][] = [];
+  for (const policy of policies) warnings.push(await warningsAboutOne(policy, half));
+  return warnings;
+}
+
+async function warningsAboutOne(policy: Omit<Policy, "policyId">, budget: DecisionBudget): Promise<PolicyWarning[]> {
+  try {
+    return warningsAbout(policy, await budget.turn());
+  } catch (error) {
+    if (error instanceof OutOfBudget) return [NOT_EXAMINED];
+    throw error;
+  }
+}
+
+/** The member of a result, which is absent where there is nothing to warn of. */
+export function warningsOfPolicies(
+  policyIds: readonly string[],
+  warnings: readonly (readonly PolicyWarning[])[],
+): { warnings?: Warnings } {
+  const named = policyIds.flatMap((policyId, index) => (warnings[index] ?? []).map((each) => ({ policyId, ...each })));
+  return named.length === 0 ? {} : { warnings: named };
+}

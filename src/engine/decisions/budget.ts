@@ -1,0 +1,54 @@
+import { MAX_DECISION_STEPS, MAX_REQUEST_STEPS } from "../../kernel/limits.ts";
+import { isHeld, PIECE_MS, turn } from "../../kernel/turns.ts";
+import { Budget } from "../../policy/budget.ts";
+
+/** What may be evaluated to decide: one for each request, passed to everything that evaluates for it. */
+export interface DecisionBudget {
+  /** The steps of the next thing that is evaluated at a time. */
+  turn(): Promise<Budget>;
+}
+
+/** After so many steps, about five milliseconds, of whichever requests, the event loop goes round. */
+const STEPS_IN_A_ROUND = 200_000;
+
+/** What all requests spend: more than can be spent in the life of a process. */
+const everybody = new Budget(Number.MAX_SAFE_INTEGER);
+let leftAtLastTurn = everybody.left;
+
+/**
+ * All that a request may spend. What is evaluated at a time is bounded, and in between others have their turn: those of the same
+ * organization in one queue with it, those of others beside it.
+ */
+export class RequestBudget implements DecisionBudget {
+  readonly #organizationId: string;
+  readonly #steps: Budget;
+  #lastTurnMs = performance.now();
+
+  constructor(organizationId: string, steps = MAX_REQUEST_STEPS, whole = everybody) {
+    this.#organizationId = organizationId;
+    this.#steps = whole.part(steps);
+    // What the request has others wait for beside its evaluations counts from here.
+    isHeld();
+  }
+
+  async turn(): Promise<Budget> {
+    const isLong = performance.now() - this.#lastTurnMs >= PIECE_MS && isHeld();
+    if (isLong || leftAtLastTurn - everybody.left >= STEPS_IN_A_ROUND) {
+      await turn(this.#organizationId);
+      leftAtLastTurn = everybody.left;
+    }
+    this.#lastTurnMs = performance.now();
+    return this.#steps.part(MAX_DECISION_STEPS);
+  }
+
+  /** Half of what is left, for something that must not take all. */
+  half(): RequestBudget {
+    return new RequestBudget(this.#organizationId, Math.floor(this.#steps.left / 2), this.#steps);
+  }
+
+  /** For one transaction: others wait until it ends, so it gets no more than one turn outside, and takes no pause. */
+  inTransaction(): DecisionBudget {
+    const steps = this.#steps.part(MAX_DECISION_STEPS);
+    return { turn: async () => steps };
+  }
+}

@@ -1,0 +1,20 @@
+import { readdir, readFile } from "node:fs/promises";
+
+/** The body of a request that succeeds, and that of its answer. */
+export interface Example {
+  request: unknown;
+  answer: unknown;
+}
+
+/** Tests have made them; each is named after its operation's path. Beside the sources as well as in a package. */
+const FOLDER = new URL("../../docs/examples/", import.meta.url);
+
+/** By the operation's path; an operation may have none yet. */
+export async function readExamples(): Promise<ReadonlyMap<string, Example>> {
+  const files = (await readdir(FOLDER)).filter((file) => file.endsWith(".json"));
+  const read = async (file: string): Promise<[string, Example]> => [
+    file.slice(0, -".json".length),
+    JSON.parse(await readFile(new URL(file, FOLDER), "utf8")) as Example,
+  ];
+  return new Map(await Promise.all(files.map(read)));
+}

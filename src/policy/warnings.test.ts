@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Budget } from "./budget.ts";
+import { createExpressionCache } from "./cache.ts";
+import type { Policy } from "./decision.ts";
+import { type PolicyWarning, warningsOf } from "./warnings.ts";
+
+const cache = createExpressionCache();
+const budget = new Budget(Number.POSITIVE_INFINITY);
+const warnings = (effect: Policy["effect"], condition = "", consensus = ""): PolicyWarning[] =>
+  warningsOf({ effect, condition, consensus }, cache, budget);
+const codes = (effect: Policy["effect"], condition = "", consensus = ""): string[] =>
+  warnings(effect, condition, consensus).map(({ code }) => code);
+const ALLOW = "EFFECT_ALLOW" as const;
+const DENY = "EFFECT_DENY" as const;
+
+test("an allowance for everybody and everything", () => {
+  assert.deepEqual(codes(ALLOW), ["ALLOWS_EVERYTHING"]);
+  assert.deepEqual(codes(ALLOW, "true", " true "), ["ALLOWS_EVERYTHING"]);
+  assert.deepEqual(codes(ALLOW, "true", "approvers.count() >= 2"), []);
+  assert.deepEqual(codes(ALLOW, "activity.action == 'SIGN'"), []);
+  assert.deepEqual(codes(DENY), [], "a denial of everything is what it says");
+});
+
+test("a denial by type that another version sidesteps", () => {
+  const [warning] = warnings(DENY, "activity.type == 'ACTIVITY_TYPE_SIGN_TRANSACTION_V2'");
+  assert.equal(
+    warning?.message,
+    "It can deny ACTIVITY_TYPE_SIGN_TRANSACTION_V2, and never ACTIVITY_TYPE_SIGN_TRANSACTION, by which the same is done. " +
+      "Ask for `activity.kind in ['SIGN_TRANSACTION']`.",
+  );
+  const byType = (condition: string) => codes(DENY, condition).includes("DENIAL_BY_TYPE");
+  assert.equal(
+    byType("activity.type in ['ACTIVITY_TYPE_SIGN_TRANSACTION', 'ACTIVITY_TYPE_SIGN_TRANSACTION_V2']"),
+    false,
+  );
+  assert.equal(byType("activity.kind == 'SIGN_TRANSACTION'"), false);
+  assert.equal(byType("activity.kind == 'SIGN_RAW_PAYLOAD'"), true, "several payloads sign as one does");
+  assert.equal(byType("activity.kind in ['SIGN_RAW_PAYLOAD', 'SIGN_RAW_PAYLOADS']"), false);
+  assert.equal(byType("activity.type == 'ACTIVITY_TYPE_DELETE_USERS'"), false, "it has one version");
+  assert.equal(byType("activity.type != 'ACTIVITY_TYPE_CREATE_USERS_V4'"), true);
+  assert.equal(byType("wallet.label == 'SIGN_TRANSACTION'"), false);
+  assert.deepEqual(
+    codes(ALLOW, "activity.type == 'ACTIVITY_TYPE_SIGN_TRANSACTION_V2'"),
+    [],
+    "an allowance is narrow so",
+  );
+});
+
+test("Solana transfers without a count of the instructions", () => {
+  for (const effect of [ALLOW, DENY]) {
+    const counted = (condition: string) => !codes(effect, condition).includes("SOLANA_TRANSFERS_UNCOUNTED");
+    assert.equal(counted("solana.tx.transfers.all(t, t.to == 'A')"), false);
+    assert.equal(counted("solana.tx.spl_transfers.all(t, t.to == 'A') && solana.tx.spl_transfers.count() == 1"), false);
+    assert.equal(
+      counted(
+        "solana.tx.transfers.all(t, t.to == 'A') && solana.tx.instructions.count() == solana.tx.transfers.count()",
+      ),
+      true,
+    );
+    assert.equal(
+      counted(
+        "solana.tx.transfers.all(t, t.to == 'A') && solana.tx.top_level_instructions.all(i, i.program_key == 'P')",
+      ),
+      true,
+    );
+    assert.equal(counted("solana.tx.account_keys.count() == 1"), true);
+  }
+  const [warning] = warnings(ALLOW, "solana.tx.transfers.all(t, t.to == 'A')");
+  assert.match(warning?.message ?? "", /`solana\.tx\.instructions\.count\(\) == solana\.tx\.transfers\.count\(\)`/);
+});
+
+test("a fee without proof of the amounts", () => {
+  const [allowing] = warnings(ALLOW, "bitcoin.tx.fee < 50000");
+  assert.deepEqual(
+    [allowing?.code, /it then allows nothing/.test(allowing?.message ?? "")],
+    ["BITCOIN_FEE_NEEDS_PROOF", true],
+  );
+  const [denying] = warnings(DENY, "bitcoin.tx.fee > 50000");
+  assert.deepEqual([denying?.code, /it then denies/.test(denying?.message ?? "")], ["BITCOIN_FEE_NEEDS_PROOF", true]);
+  assert.deepEqual(codes(ALLOW, "bitcoin.tx.outputs.all(o, o.value < 5)"), []);
+});
+
+const notAbout = (condition: string): string[] =>
+  warnings(DENY, condition).flatMap(({ code, message }) => (code === "DENIAL_NOT_ABOUT" ? [message] : []));
+
+test("what a denial is not about", () => {
+  assert.deepEqual(notAbout("bitcoin.tx.outputs.any(o, o.value > 5)"), [
+    "It asks for bitcoin.tx, and is not about what has none: it does not deny signing raw payloads, signing typed data, " +
+      "signing authorizations, signing Ethereum transactions, signing Solana transactions, signing Tron transactions, " +
+      "signing Tempo transactions.",
+  ]);
+  assert.deepEqual(
+    notAbout(
+      "activity.kind == 'SIGN_TRANSACTION' && activity.params.type == 'TRANSACTION_TYPE_ETHEREUM' && eth.tx.value > 5",
+    ),
+    [
+      "It asks for activity.params.type, and is not about what has none: it does not deny ACTIVITY_TYPE_SIGN_TRANSACTION.",
+      "It asks for eth.tx, and is not about what has none: it does not deny signing Solana transactions, " +
+        "signing Tron transactions, signing Bitcoin transactions, signing Tempo transactions.",
+    ],
+  );
+  assert.deepEqual(notAbout("private_key.id == 'P'"), [
+    "It asks for private_key, and is not about what has none: it does not deny signing with wallet accounts.",
+  ]);
+  assert.equal(notAbout("wallet.id == 'W' || private_key.id == 'P'").length, 2, "no request has both");
+  assert.deepEqual(notAbout("activity.resource == 'WALLET' && wallet.id == 'W'"), [], "it is about nothing that signs");
+  assert.deepEqual(notAbout("activity.action == 'SIGN'"), []);
+  assert.deepEqual(
+    notAbout(
+      "activity.kind in ['SIGN_RAW_PAYLOAD', 'SIGN_RAW_PAYLOADS'] && activity.params.hash_function == 'HASH_FUNCTION_NO_OP'",
+    ),
+    [],
+  );
+});
+
+test("a policy that cannot be compiled any more has no warnings, and a long one takes steps", () => {
+  assert.deepEqual(codes(DENY, "wallet.colour == 'red'"), []);
+  const long = Array.from({ length: 300 }, (_, index) => `eth.tx.value == ${index}`).join(" || ");
+  const some = new Budget(1_000_000);
+  assert.ok(warningsOf({ effect: DENY, condition: long, consensus: "" }, cache, some).length > 0);
+  assert.ok(some.left < 1_000_000 - 10 * 300, "one for each part and each way to sign");
+});

@@ -1,0 +1,197 @@
+import { rootsIn } from "./absent-roots.ts";
+import { activityClass, activityClasses } from "./activities.ts";
+import type { Budget } from "./budget.ts";
+import type { ExpressionCache } from "./cache.ts";
+import type { Policy } from "./decision.ts";
+import { PolicyError } from "./errors.ts";
+import { canBeTrueFor } from "./matching.ts";
+import { activityParams } from "./schema.ts";
+import { sizeOf, type TypedNode, typedPartsOf } from "./typed-tree.ts";
+
+/** Policies that are valid, and may not do what their author thinks. Nothing is refused for it. */
+
+export const warningCodes = [
+  "ALLOWS_EVERYTHING",
+  "DENIAL_BY_TYPE",
+  "DENIAL_NOT_ABOUT",
+  "SOLANA_TRANSFERS_UNCOUNTED",
+  "BITCOIN_FEE_NEEDS_PROOF",
+  "NOT_EXAMINED",
+] as const;
+
+export interface PolicyWarning {
+  code: (typeof warningCodes)[number];
+  message: string;
+}
+
+/** What looking at a part of an expression is worth. */
+const STEPS_PER_PART = 4;
+
+/**
+ * What is known to be a trap in a policy.
+ *
+ * @throws OutOfBudget
+ */
+export function warningsOf(
+  { effect, condition = "", consensus = "" }: Omit<Policy, "policyId">,
+  cache: ExpressionCache,
+  budget: Budget,
+): PolicyWarning[] {
+  const allows = effect === "EFFECT_ALLOW";
+  if (allows && [condition, consensus].every((text) => text === "" || text.trim() === "true")) {
+    const message =
+      "It allows every user of the organization everything that policies decide on. Name who in the consensus, and what in the condition.";
+    return [{ code: "ALLOWS_EVERYTHING", message }];
+  }
+  const program = condition === "" ? undefined : cache.program(condition, "condition", budget);
+  if (program === undefined || program instanceof PolicyError) return [];
+  const { tree } = program;
+  budget.spend(3 * STEPS_PER_PART * sizeOf(tree));
+  const paths = new Set(pathsIn(tree));
+  const warnings = [...solanaWarnings(tree, paths, allows), ...bitcoinWarnings(paths, allows)];
+  return allows ? warnings : [...warnings, ...typeWarnings(tree, budget), ...coverageWarnings(tree, budget)];
+}
+
+/** Every fact that an expression names. */
+function pathsIn(node: TypedNode): string[] {
+  const own = node.kind === "field" || node.kind === "param" ? [node.path] : [];
+  return [...own, ...typedPartsOf(node).flatMap(pathsIn)];
+}
+
+function bitcoinWarnings(paths: ReadonlySet<string>, allows: boolean): PolicyWarning[] {
+  if (!paths.has("bitcoin.tx.fee")) return [];
+  const then = allows ? "it then allows nothing" : "it then denies";
+  const message = `The fee is known only where the PSBT proves the amounts of what it spends; ${then}. Have each input bring its previous transaction along (non_witness_utxo).`;
+  return [{ code: "BITCOIN_FEE_NEEDS_PROOF", message }];
+}
+
+const INSTRUCTIONS = "solana.tx.instructions";
+
+function solanaWarnings(tree: TypedNode, paths: ReadonlySet<string>, allows: boolean): PolicyWarning[] {
+  return ["transfers", "spl_transfers"].flatMap((name): PolicyWarning[] => {
+    const transfers = `solana.tx.${name}`;
+    if (!paths.has(transfers) || looksAtAllInstructions(tree)) return [];
+    const [operator, verb] = allows ? ["==", "Allow only"] : ["!=", "Deny also"];
+    const message = `Other instructions move funds too, and are no ${name}. ${verb} where \`${INSTRUCTIONS}.count() ${operator} ${transfers}.count()\`.`;
+    return [{ code: "SOLANA_TRANSFERS_UNCOUNTED", message }];
+  });
+}
+
+function looksAtAllInstructions(node: TypedNode): boolean {
+  const isOfAll = node.kind === "count" || node.kind === "all";
+  if (isOfAll && node.object.kind === "field" && node.object.path === INSTRUCTIONS) return true;
+  return typedPartsOf(node).some(looksAtAllInstructions);
+}
+
+/** Kinds that do the same for one thing and for several. */
+const ALIKE = [
+  ["SIGN_RAW_PAYLOAD", "SIGN_RAW_PAYLOADS"],
+  ["CREATE_POLICY", "CREATE_POLICIES"],
+  ["DELETE_POLICY", "DELETE_POLICIES"],
+];
+
+/** A denial that is for one version of an activity type is got around by sending another one, which does the same. */
+function typeWarnings(tree: TypedNode, budget: Budget): PolicyWarning[] {
+  const kinds = new Set(kindsIn(tree));
+  const groups = new Set([...kinds].map((kind) => ALIKE.find((alike) => alike.includes(kind)) ?? [kind]));
+  return [...groups].flatMap((alike): PolicyWarning[] => {
+    const types = activityClasses.filter(({ kind }) => alike.includes(kind)).map(({ type }) => type);
+    budget.spend(types.length * STEPS_PER_PART * sizeOf(tree));
+    const denied = types.filter((type) => canBeTrueFor(tree, type));
+    const others = types.filter((type) => !denied.includes(type));
+    if (denied.length === 0 || others.length === 0) return [];
+    const message = `It can deny ${denied.join(", ")}, and never ${others.join(", ")}, by which the same is done. Ask for \`activity.kind in ['${alike.join("', '")}']\`.`;
+    return [{ code: "DENIAL_BY_TYPE", message }];
+  });
+}
+
+/** The kinds of the activity types and kinds that are written out. */
+function kindsIn(node: TypedNode): string[] {
+  if (node.kind === "constant" && typeof node.value === "string") {
+    return [node.value, `ACTIVITY_TYPE_${node.value}`].flatMap((type) => activityClass(type)?.kind ?? []);
+  }
+  return typedPartsOf(node).flatMap(kindsIn);
+}
+
+/** A way to have something signed, and what policies see of it beside the key. */
+interface Signing {
+  what: string;
+  types: readonly string[];
+  /** Parameters whose value says that it is this. */
+  params: Readonly<Record<string, string>>;
+  root: string | undefined;
+}
+
+const RAW = ["ACTIVITY_TYPE_SIGN_RAW_PAYLOAD", "ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2", "ACTIVITY_TYPE_SIGN_RAW_PAYLOADS"];
+const TRANSACTION = ["ACTIVITY_TYPE_SIGN_TRANSACTION", "ACTIVITY_TYPE_SIGN_TRANSACTION_V2"];
+
+const raw = (what: string, encoding?: string, root?: string): Signing => ({
+  what,
+  types: RAW,
+  params: encoding === undefined ? {} : { encoding: `PAYLOAD_ENCODING_${encoding}` },
+  root,
+});
+const transaction = (chain: string, root: string): Signing => ({
+  what: `${chain} transactions`,
+  types: TRANSACTION,
+  params: { type: `TRANSACTION_TYPE_${chain.toUpperCase()}` },
+  root,
+});
+
+/** The ways to have something signed that this release has. */
+export const signings: readonly Signing[] = [
+  raw("raw payloads"),
+  raw("typed data", "EIP712", "eth.eip_712"),
+  raw("authorizations", "EIP7702_AUTHORIZATION", "eth.eip_7702_authorization"),
+  transaction("Ethereum", "eth.tx"),
+  transaction("Solana", "solana.tx"),
+  transaction("Tron", "tron.tx"),
+  transaction("Bitcoin", "bitcoin.tx"),
+  transaction("Tempo", "tempo.tx"),
+];
+
+/** By which roots policies know the key that signs. */
+export const keyRoots: Readonly<Record<string, readonly string[]>> = {
+  "private keys": ["private_key"],
+  "wallet accounts": ["wallet", "wallet_account"],
+};
+
+/** What a denial does not deny because of the roots that it asks for, although it is not ruled out by type, kind or parameters. */
+function coverageWarnings(tree: TypedNode, budget: Budget): PolicyWarning[] {
+  const roots = rootsIn(tree).map((path) => path.join("."));
+  const permitted = signings.flatMap(({ types, ...signing }) =>
+    types
+      .filter((type) => {
+        budget.spend(STEPS_PER_PART * sizeOf(tree));
+        return canBeTrueFor(tree, type, paramsOf(type, signing.params));
+      })
+      .map((type) => ({ ...signing, type })),
+  );
+  return roots.flatMap((root): PolicyWarning[] => {
+    const left = permitted.length === 0 ? [] : [...new Set(withoutRoot(root, permitted))];
+    if (left.length === 0) return [];
+    const message = `It asks for ${root}, and is not about what has none: it does not deny ${left.join(", ")}.`;
+    return [{ code: "DENIAL_NOT_ABOUT", message }];
+  });
+}
+
+/** Of the parameters that say what is signed, those that the language has for the type. */
+const paramsOf = (type: string, params: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(params).filter(([name]) => Object.hasOwn(activityParams[type] ?? {}, name)));
+
+function withoutRoot(
+  root: string,
+  permitted: readonly { what: string; type: string; root: string | undefined }[],
+): string[] {
+  const keys = Object.entries(keyRoots);
+  if (keys.some(([, names]) => names.includes(root))) {
+    return keys.filter(([, names]) => !names.includes(root)).map(([key]) => `signing with ${key}`);
+  }
+  const param = /^activity\.params\.(\w+)$/.exec(root)?.[1];
+  if (param !== undefined) {
+    const lacking = permitted.filter(({ type }) => !Object.hasOwn(activityParams[type] ?? {}, param));
+    return lacking.map(({ type }) => type);
+  }
+  if (root === "activity") return [];
+  return permitted.filter((signing) => signing.root !== root).map(({ what }) => `signing ${what}`);
+}

@@ -1,0 +1,3 @@
+import { describeBadInput } from "../support/bad-input.ts";
+
+describeBadInput("sqlite", 1, 3);
