@@ -271,7 +271,7 @@ export class KeysteadError extends Error {
 
 function detailsFromFacts(code: ErrorCode, facts: Record<string, string | number>, description: string): ErrorDetail[] {
   const field = facts.field;
-  if (field === undefined || code === "RESOURCE_EXISTS") return [];
+  if (field === undefined || ["RESOURCE_EXISTS", "OAUTH_PROVIDER_EXISTS"].includes(code)) return [];
   return [{ "@type": "type.googleapis.com/google.rpc.BadRequest", fieldViolations: [{ field, description }] }];
 }
 

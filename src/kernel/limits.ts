@@ -293,8 +293,10 @@ export const MAX_BROADCAST_REFUSALS = 4;
 
 /** Characters of an OIDC token ... */
 export const MAX_OIDC_TOKEN_LENGTH = 64 * 1024;
-/** ... and of its issuer, its subject and its audience. */
+/** ... and of its issuer, its subject and its audience; ... */
 export const MAX_OIDC_CLAIM_LENGTH = 255;
+/** ... and tokens in one request: each may have another issuer asked. */
+export const MAX_OIDC_TOKENS = 100;
 /** How far the clocks of this server and of an issuer may be apart. */
 export const OIDC_CLOCK_SKEW_MS = 60_000;
 /** How long an issuer may take over its discovery document, and as long again over its keys ... */

@@ -17,6 +17,7 @@ import { newId } from "../../src/kernel/ids.ts";
 import { createAuthenticator } from "../support/authenticator.ts";
 import { ended, TEST_CHAIN, testNode } from "../support/chain.ts";
 import { apiKeyParams, generateApiKey, type Json } from "../support/client.ts";
+import { oauthProviderParams } from "../support/issuer.ts";
 import { httpSdk, type Sdk, type SdkOptions, serverSdk } from "../support/sdk.ts";
 import { newSender } from "../support/sender.ts";
 import { onEachEngine, type TestServer } from "../support/server.ts";
@@ -202,6 +203,15 @@ function tellStory(server: () => TestServer, connect: (options: SdkOptions) => S
       const deleted = await done("delete_authenticators", { userId, authenticatorIds });
       assert.deepEqual(deleted.authenticatorIds, authenticatorIds);
       assert.deepEqual((await read("get_authenticators", { userId })).authenticators, []);
+    });
+
+    it("create_oauth_providers, get_oauth_providers, delete_oauth_providers", async () => {
+      const oauthProviders = [await oauthProviderParams()];
+      const { providerIds } = await done("create_oauth_providers", { userId, oauthProviders });
+      const [provider] = (await read("get_oauth_providers", { userId })).oauthProviders;
+      assert.deepEqual([provider.providerId, provider.audience], [providerIds[0], "app"]);
+      assert.deepEqual((await done("delete_oauth_providers", { userId, providerIds })).providerIds, providerIds);
+      assert.deepEqual((await read("get_oauth_providers", { userId })).oauthProviders, []);
     });
 
     it("create_user_tag, update_user_tag, list_user_tags, delete_user_tags", async () => {

@@ -177,7 +177,10 @@ const codesOfStrangers: Record<string, string> = {
   "deleted user": "401 PUBLIC_KEY_NOT_FOUND",
 };
 
-const credentialOperations = ["create_api_keys", "delete_api_keys", "create_authenticators", "delete_authenticators"];
+const credentialOperations = ["api_keys", "authenticators", "oauth_providers"].flatMap((kind) => [
+  `create_${kind}`,
+  `delete_${kind}`,
+]);
 
 /** What holds whatever the table says. */
 function assertRules({ name, operation }: ExampleRequest, outcomes: Record<string, string>): void {

@@ -83,7 +83,7 @@ describe("tokens", () => {
         aud: "app",
         email: "ada@example.com",
         emailVerified: true,
-        expiresAt: (seconds() + 300) * 1000,
+        expiresAt: (seconds() + 3600) * 1000,
       });
     }
   });

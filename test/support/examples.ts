@@ -9,6 +9,7 @@ import { createAuthenticator } from "./authenticator.ts";
 import { clientBundle, envelopeData, exportTarget } from "./bundles.ts";
 import { TEST_CHAIN, testNode } from "./chain.ts";
 import { addUser, apiKeyParams, type Client, generateApiKey, type Json } from "./client.ts";
+import { issuerOfTests, oauthProviderParams } from "./issuer.ts";
 import { newSender } from "./sender.ts";
 import type { World } from "./world.ts";
 
@@ -33,7 +34,7 @@ export const examples: Record<string, Example> = {
   remove_organization_feature: async () => ({ name: "FEATURE_NAME_EMAIL_AUTH" }),
 
   // sub-organizations
-  create_sub_organization: async () => ({ ...subOrganization, rootUsers: [newRootUser()], ...disabled }),
+  create_sub_organization: async () => ({ ...subOrganization, rootUsers: [await newRootUser()], ...disabled }),
   delete_sub_organization: async () => ({ deleteWithoutExport: true }),
   list_suborgs: async () => ({
     filterType: "EMAIL",
@@ -55,7 +56,7 @@ export const examples: Record<string, Example> = {
         userPhoneNumber: "+14155550123",
         apiKeys: [newApiKey({ expirationSeconds: "3600" })],
         authenticators: [newAuthenticator()],
-        oauthProviders: [newOauthProvider()],
+        oauthProviders: [await newOauthProvider()],
         userTags: [await newUserTag(world)],
       },
     ],
@@ -104,6 +105,12 @@ export const examples: Record<string, Example> = {
   get_api_keys: async ({ user }) => ({ userId: user.userId }),
   get_authenticator: async (world) => ({ authenticatorId: await addAuthenticator(world) }),
   get_authenticators: async ({ user }) => ({ userId: user.userId }),
+  create_oauth_providers: async ({ user }) => ({ userId: user.userId, oauthProviders: [await newOauthProvider()] }),
+  delete_oauth_providers: async (world) => ({
+    userId: world.user.userId,
+    providerIds: [await addOauthProvider(world)],
+  }),
+  get_oauth_providers: async (world) => after(addOauthProvider(world), { userId: world.user.userId }),
 
   // tags
   create_user_tag: async ({ user }) => ({ userTagName: "staff", userIds: [user.userId] }),
@@ -345,17 +352,23 @@ export const olderExamples: Record<string, Example> = {
   }),
   ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V5: async () => ({
     ...subOrganization,
-    rootUsers: [{ ...newRootUserV1(), oauthProviders: [] }],
+    rootUsers: [{ ...newRootUserV1(), oauthProviders: [await newOauthProviderV1()] }],
     ...emailDisabled,
   }),
   ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V6: async () => ({
     ...subOrganization,
-    rootUsers: [{ ...newRootUserV1(), apiKeys: [newApiKey({ expirationSeconds: "3600" })], oauthProviders: [] }],
+    rootUsers: [
+      {
+        ...newRootUserV1(),
+        apiKeys: [newApiKey({ expirationSeconds: "3600" })],
+        oauthProviders: [await newOauthProviderV1()],
+      },
+    ],
     ...emailDisabled,
   }),
   ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V7: async () => ({
     ...subOrganization,
-    rootUsers: [{ ...newRootUser(), oauthProviders: [] }],
+    rootUsers: [{ ...(await newRootUser()), oauthProviders: [await newOauthProviderV1()] }],
     ...disabled,
   }),
   ACTIVITY_TYPE_UPDATE_POLICY: async (world) => policyChange(world),
@@ -379,7 +392,7 @@ export const olderExamples: Record<string, Example> = {
         userPhoneNumber: "+14155550123",
         apiKeys: [newApiKey({ expirationSeconds: "3600" })],
         authenticators: [newAuthenticator()],
-        oauthProviders: [],
+        oauthProviders: [await newOauthProviderV1()],
         userTags: [await newUserTag(world)],
       },
     ],
@@ -411,6 +424,10 @@ export const olderExamples: Record<string, Example> = {
   ACTIVITY_TYPE_CREATE_AUTHENTICATORS: async ({ user }) => ({
     authenticators: [newAuthenticatorV1()],
     userId: user.userId,
+  }),
+  ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS: async ({ user }) => ({
+    userId: user.userId,
+    oauthProviders: [await newOauthProviderV1()],
   }),
   ACTIVITY_TYPE_CREATE_PRIVATE_KEYS: async (world) => ({
     privateKeys: [privateKeyParams([await newPrivateKeyTag(world)])],
@@ -596,13 +613,13 @@ const emailDisabled = {
 };
 const disabled = { ...emailDisabled, disableSmsAuth: true, disableOtpEmailAuth: true };
 
-const newRootUser = () => ({
+const newRootUser = async () => ({
   userName: "Root",
   userEmail: "root@example.com",
   userPhoneNumber: "+14155550123",
   apiKeys: [newApiKey({ expirationSeconds: "3600" })],
   authenticators: [newAuthenticator()],
-  oauthProviders: [newOauthProvider()],
+  oauthProviders: [await newOauthProvider()],
 });
 
 const newRootUserV1 = () => ({
@@ -721,10 +738,18 @@ async function failedDelivery({ server, organizationId }: World): Promise<string
   return id;
 }
 
-const newOauthProvider = (): object => ({
-  providerName: "Issuer",
-  oidcClaims: { iss: "https://issuer.example.com", sub: randomBytes(16).toString("hex"), aud: "client" },
-});
+const newOauthProviderV1 = (): Promise<object> => oauthProviderParams();
+
+async function newOauthProvider(): Promise<object> {
+  const sub = newId();
+  const { url: iss } = await issuerOfTests();
+  return oauthProviderParams(sub, { oidcClaims: { iss, sub, aud: "another-app" } });
+}
+
+const addOauthProvider = async ({ root, user }: World, userId = user.userId): Promise<string> => {
+  const oauthProviders = [await oauthProviderParams()];
+  return (await root.client.result("create_oauth_providers", { userId, oauthProviders })).providerIds[0];
+};
 
 const privateKeyParams = (privateKeyTags: string[]): object => ({
   privateKeyName: "key",

@@ -1,6 +1,9 @@
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
+import { newId } from "../../src/kernel/ids.ts";
+
+const LIFETIME_SECONDS = 3600;
 
 /** An OIDC issuer on this machine that signs whatever it is asked to. */
 export interface TestIssuer {
@@ -9,7 +12,7 @@ export interface TestIssuer {
   requests: string[];
   /** Public keys as it publishes them; what is added is published from then on. */
   keys: JWK[];
-  /** A token of it, good for five minutes unless said, signed by its newest key. */
+  /** A token of it, good for an hour unless said, signed by its newest key. */
   token(claims?: JWTPayload, header?: { alg?: string; kid?: string; typ?: string }): Promise<string>;
   /** Replaces its key by a new one with another name. */
   rotate(alg?: string): Promise<void>;
@@ -18,11 +21,31 @@ export interface TestIssuer {
   close(): Promise<void>;
 }
 
+let ofTests: Promise<TestIssuer> | undefined;
+
+/** The issuer of all tests in this process; it ends with it. What each is known as there is its own. */
+export function issuerOfTests(): Promise<TestIssuer> {
+  ofTests ??= startIssuer({ ends: "with the process" });
+  return ofTests;
+}
+
+/** A provider as requests name one, with a token of the issuer of all tests. */
+export async function oauthProviderParams(sub: string = newId(), more: object = {}): Promise<object> {
+  const issuer = await issuerOfTests();
+  return { providerName: "Issuer", oidcToken: await issuer.token({ sub, aud: "app" }), ...more };
+}
+
 export const discoveryPath = "/.well-known/openid-configuration";
 export const keysPath = "/keys";
 
 /** `clock` in milliseconds. */
-export async function startIssuer({ clock = Date.now }: { clock?: () => number } = {}): Promise<TestIssuer> {
+export async function startIssuer({
+  clock = Date.now,
+  ends = "when it is closed",
+}: {
+  clock?: () => number;
+  ends?: "when it is closed" | "with the process";
+} = {}): Promise<TestIssuer> {
   const requests: string[] = [];
   const replies = new Map<string, RequestListener>();
   const keys: JWK[] = [];
@@ -43,6 +66,7 @@ export async function startIssuer({ clock = Date.now }: { clock?: () => number }
     response.end(document ? JSON.stringify(document) : undefined);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  if (ends === "with the process") server.unref();
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
   const rotate = async (alg = "ES256") => {
@@ -61,7 +85,7 @@ export async function startIssuer({ clock = Date.now }: { clock?: () => number }
     token(claims = {}, header = {}) {
       const now = Math.floor(clock() / 1000);
       const { alg, kid, privateKey } = current;
-      return new SignJWT({ iss: url, sub: "somebody", aud: "app", iat: now, exp: now + 300, ...claims })
+      return new SignJWT({ iss: url, sub: "somebody", aud: "app", iat: now, exp: now + LIFETIME_SECONDS, ...claims })
         .setProtectedHeader({ alg, kid, ...header })
         .sign(privateKey);
     },

@@ -51,6 +51,8 @@ export async function startTestServer(engine: TestEngine, options: TestServerOpt
     KEYSTEAD_LOG_LEVEL: "warn",
     DATABASE_URL: databaseUrl,
     KEYSTEAD_CONFIG: writeChains(dataDir, chains),
+    // The issuer of all tests is on this machine.
+    KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true",
     ...options.settings,
   });
   const log = createLogger("debug", { write: (line: string) => void lines.push(line) });
