@@ -5,6 +5,7 @@ import { credentials } from "./credentials/index.ts";
 import { invitations } from "./invitations/index.ts";
 import { ipAllowlists } from "./ip-allowlists/index.ts";
 import { mfa } from "./mfa/index.ts";
+import { oauth } from "./oauth/index.ts";
 import { organizations } from "./organizations/index.ts";
 import { policies } from "./policies/index.ts";
 import { privateKeys } from "./private-keys/index.ts";
@@ -27,6 +28,7 @@ export const capabilities = [
   users,
   invitations,
   credentials,
+  oauth,
   tags,
   privateKeys,
   wallets,

@@ -54,6 +54,7 @@ export type Subject =
   | {
       governedBy: "policies";
       resource:
+        | "AUTH"
         | "CONFIG"
         | "CREDENTIAL"
         | "INVITATION"

@@ -1,6 +1,7 @@
 import type { OutboundClient } from "../delivery/outbound.ts";
 import type { OutboundPolicy } from "../delivery/url-rules.ts";
 import type { EvmNodes } from "../nodes/evm.ts";
+import type { Oauth2Clients } from "../providers/oauth2/exchange.ts";
 import type { OidcVerifier } from "../providers/oidc/verifier.ts";
 import type { Signer } from "../signer/client.ts";
 import type { Responses, SignerRequest, SignerVerb } from "../signer/protocol.ts";
@@ -14,6 +15,10 @@ export interface Services {
   outboundPolicy: OutboundPolicy;
   /** Verifies OIDC tokens with the keys of their issuers. Asking these takes its time: never in a transaction. */
   oidc: OidcVerifier;
+  /** Exchanges codes of OAuth 2.0 providers. It takes its time as well. */
+  oauth2: Oauth2Clients;
+  /** The URL under which clients reach this installation; it is the issuer of its tokens. */
+  publicUrl: () => string;
   /** When webhook deliveries are tried, and how long each try may take. */
   webhookSchedule: WebhookSchedule;
   /** The nodes of the chains that this installation reaches. */

@@ -152,6 +152,22 @@ const table = {
   POLICY_CONDITION_INVALID: [INVALID_ARGUMENT, "invalid policy condition: {reason}", "REQUEST_INVALID"],
   POLICY_TIME_INVALID: [INVALID_ARGUMENT, "invalid policy time: {reason}", "REQUEST_INVALID"],
   OIDC_TOKEN_INVALID: [INVALID_ARGUMENT, "invalid OIDC token: `{field}` {reason}", "INVALID_OIDC_TOKEN"],
+  OAUTH2_FIELD_EMPTY: [
+    INVALID_ARGUMENT,
+    "invalid request body: `{field}` is empty: {name} must be set",
+    "REQUEST_INVALID",
+  ],
+  OAUTH2_CREDENTIAL_NOT_FOUND: [
+    NOT_FOUND,
+    "unable to find OAuth 2.0 credential {id} in organization {organizationId}",
+    "OAUTH2_CREDENTIAL_NOT_FOUND",
+  ],
+  OAUTH2_CREDENTIAL_REFUSED: [
+    INVALID_ARGUMENT,
+    "{provider} refuses the client of OAuth 2.0 credential {id}: {reason}; its client id or secret is wrong",
+    "OAUTH2_PROVIDER_NOT_CONFIGURED",
+  ],
+  OAUTH2_CODE_REFUSED: [INVALID_ARGUMENT, "{provider} refuses the code: {reason}", "REQUEST_INVALID"],
   OAUTH_PROVIDER_EXISTS: [
     ALREADY_EXISTS,
     "OAuth provider already exists: `{field}` {reason}",
@@ -223,6 +239,7 @@ const table = {
     "the signer is sealed: its root key needs a passphrase that this server was not started with",
     "INTERNAL",
   ],
+  OAUTH2_PROVIDER_UNAVAILABLE: [UNAVAILABLE, "{provider} is not available: {reason}", "INTERNAL"],
   CHAIN_UNAVAILABLE: [UNAVAILABLE, "the chain {chain} is not available: {reason}", "INTERNAL"],
   DATABASE_UNAVAILABLE: [UNAVAILABLE, "the database is not available; send the request again", "INTERNAL"],
   DATABASE_FILE_LOST: [

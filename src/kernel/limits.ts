@@ -139,6 +139,8 @@ export const MAX_AUTHENTICATORS_PER_USER = 10;
 export const MAX_LASTING_API_KEYS_PER_USER = 10;
 export const MAX_EXPIRING_API_KEYS_PER_USER = 10;
 export const MAX_OAUTH_PROVIDERS_PER_USER = 10;
+/** What an organization is known as at OAuth 2.0 providers. */
+export const MAX_OAUTH2_CREDENTIALS = 25;
 
 /** Selectors of a policy in the older versions of create_policy; they become one expression, whose depth they add to. */
 export const MAX_SELECTORS = 32;
@@ -320,3 +322,17 @@ export const MAX_KNOWN_ISSUER_BYTES = 16 * 1024 * 1024;
 /** ... and issuers that are asked at one time, for one organization and in all. */
 export const MAX_ISSUER_FETCHES_OF_ONE_ORGANIZATION = 4;
 export const MAX_ISSUER_FETCHES = 64;
+
+/** Bytes of an OAuth 2.0 client secret ... */
+export const MAX_CLIENT_SECRET_BYTES = 4096;
+/** ... and characters of the code, the verifier and the URL of an exchange, each. */
+export const MAX_OAUTH2_FIELD_LENGTH = 4096;
+/** How long an OAuth 2.0 provider may take over each of its two answers, and how large they may be in bytes. */
+export const OAUTH2_TIMEOUT_MS = 10_000;
+export const MAX_OAUTH2_ANSWER_BYTES = 64 * 1024;
+/** How long what a code was exchanged for is kept, for the same request again while its activity is being stored ... */
+export const EXCHANGE_LIFETIME_MS = 60_000;
+/** ... and how many such are kept. */
+export const MAX_KEPT_EXCHANGES = 1000;
+/** How long a token is good that this service issues for somebody known to an OAuth 2.0 provider. */
+export const ISSUED_TOKEN_LIFETIME_MS = 15 * 60 * 1000;

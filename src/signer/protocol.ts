@@ -6,7 +6,7 @@ import type { MnemonicLanguage, MnemonicLength } from "../crypto/mnemonic-langua
  * What the server may ask the signer, as one closed union. Bytes travel as base64. The version is checked when the signer
  * is opened, so that a server never talks to a signer of another release.
  */
-export const PROTOCOL_VERSION = 6;
+export const PROTOCOL_VERSION = 7;
 
 export type { Curve };
 
@@ -228,6 +228,35 @@ export interface ExportSecretRequest extends ExportRequest {
   sealedSecret: Sealed;
 }
 
+/**
+ * Opens what a client encrypted to a key of the installation, in the scheme of `crypto/quorum-encryption.ts`, and seals it for
+ * one OAuth 2.0 credential of an organization.
+ */
+export interface ImportClientSecretRequest {
+  verb: "importClientSecret";
+  organizationId: string;
+  organizationKey: Sealed;
+  credentialId: string;
+  /** base64. */
+  envelope: string;
+  /** The installation's keys that it may be encrypted to; they are tried in this order. */
+  installationKey: Sealed;
+  keys: KeyReference[];
+}
+export type ImportClientSecretResponse = { sealedClientSecret: Sealed } | { problem: "undecryptable" };
+
+/** What the server shows an OAuth 2.0 provider when it exchanges a code; in base64. */
+export interface OpenClientSecretRequest {
+  verb: "openClientSecret";
+  organizationId: string;
+  organizationKey: Sealed;
+  credentialId: string;
+  sealedClientSecret: Sealed;
+}
+export interface OpenClientSecretResponse {
+  clientSecret: string;
+}
+
 /** What a job of the server must know and its database may not show; bound to the kind of job, in base64. */
 export interface SealJobSecretRequest {
   verb: "sealJobSecret";
@@ -332,6 +361,8 @@ export interface Responses {
   exportSecret: HpkeMessage;
   sealJobSecret: SealJobSecretResponse;
   openJobSecret: OpenJobSecretResponse;
+  importClientSecret: ImportClientSecretResponse;
+  openClientSecret: OpenClientSecretResponse;
   describe: DescribeResponse;
   proveAddresses: ProveAddressesResponse;
   provePolicyOutcome: ProvePolicyOutcomeResponse;
@@ -353,6 +384,8 @@ export type SignerRequest =
   | ExportSecretRequest
   | SealJobSecretRequest
   | OpenJobSecretRequest
+  | ImportClientSecretRequest
+  | OpenClientSecretRequest
   | DescribeRequest
   | ProveAddressesRequest
   | ProvePolicyOutcomeRequest;

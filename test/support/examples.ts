@@ -5,11 +5,13 @@ import type { OnlyFor, Operation } from "../../src/engine/operations.ts";
 import { pathOf } from "../../src/engine/registry.ts";
 import { requestOf } from "../../src/http/openapi.ts";
 import { newId } from "../../src/kernel/ids.ts";
+import { nonceOfPublicKey } from "../../src/providers/oidc/nonce.ts";
 import { createAuthenticator } from "./authenticator.ts";
 import { clientBundle, envelopeData, exportTarget } from "./bundles.ts";
 import { TEST_CHAIN, testNode } from "./chain.ts";
 import { addUser, apiKeyParams, type Client, generateApiKey, type Json } from "./client.ts";
 import { issuerOfTests, oauthProviderParams } from "./issuer.ts";
+import { credentialParams, oauth2ProviderOfTests } from "./oauth2-provider.ts";
 import { newSender } from "./sender.ts";
 import type { World } from "./world.ts";
 
@@ -111,6 +113,29 @@ export const examples: Record<string, Example> = {
     providerIds: [await addOauthProvider(world)],
   }),
   get_oauth_providers: async (world) => after(addOauthProvider(world), { userId: world.user.userId }),
+
+  // OAuth 2.0
+  create_oauth2_credential: async ({ server }) => credentialParams(server.baseUrl),
+  update_oauth2_credential: async (world) => ({
+    oauth2CredentialId: (await newOauth2Credential(world)).oauth2CredentialId,
+    ...(await credentialParams(world.server.baseUrl)),
+  }),
+  delete_oauth2_credential: async (world) => ({
+    oauth2CredentialId: (await newOauth2Credential(world)).oauth2CredentialId,
+  }),
+  get_oauth2_credential: async (world) => ({
+    oauth2CredentialId: (await newOauth2Credential(world)).oauth2CredentialId,
+  }),
+  list_oauth2_credentials: async (world) => after(newOauth2Credential(world), {}),
+  oauth2_authenticate: async (world) => {
+    const { oauth2CredentialId, clientId } = await newOauth2Credential(world);
+    return {
+      oauth2CredentialId,
+      ...(await oauth2ProviderOfTests()).signIn(clientId),
+      nonce: nonceOfPublicKey(generateApiKey().publicKey),
+      bearerTokenTargetPublicKey: exportTarget().targetPublicKey,
+    };
+  },
 
   // tags
   create_user_tag: async ({ user }) => ({ userTagName: "staff", userIds: [user.userId] }),
@@ -738,10 +763,15 @@ async function failedDelivery({ server, organizationId }: World): Promise<string
   return id;
 }
 
+async function newOauth2Credential({ root, server }: World): Promise<{ oauth2CredentialId: string; clientId: string }> {
+  const params = await credentialParams(server.baseUrl);
+  return { ...params, ...(await root.client.result("create_oauth2_credential", params)) } as never;
+}
+
 const newOauthProviderV1 = (): Promise<object> => oauthProviderParams();
 
 async function newOauthProvider(): Promise<object> {
-  const sub = newId();
+  const sub = randomBytes(16).toString("hex");
   const { url: iss } = await issuerOfTests();
   return oauthProviderParams(sub, { oidcClaims: { iss, sub, aud: "another-app" } });
 }

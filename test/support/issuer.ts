@@ -1,7 +1,7 @@
+import { randomBytes } from "node:crypto";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
-import { newId } from "../../src/kernel/ids.ts";
 
 const LIFETIME_SECONDS = 3600;
 
@@ -30,7 +30,10 @@ export function issuerOfTests(): Promise<TestIssuer> {
 }
 
 /** A provider as requests name one, with a token of the issuer of all tests. */
-export async function oauthProviderParams(sub: string = newId(), more: object = {}): Promise<object> {
+export async function oauthProviderParams(
+  sub: string = randomBytes(16).toString("hex"),
+  more: object = {},
+): Promise<object> {
   const issuer = await issuerOfTests();
   return { providerName: "Issuer", oidcToken: await issuer.token({ sub, aud: "app" }), ...more };
 }

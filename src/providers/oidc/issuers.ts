@@ -10,7 +10,7 @@ import {
 } from "../../kernel/limits.ts";
 import { recentlyUsed } from "../../kernel/recently-used.ts";
 import { fetchKeysOf, type IssuerFetching, IssuerProblem } from "./issuer-document.ts";
-import type { KeySet } from "./key-set.ts";
+import { type KeySet, keySetOf } from "./key-set.ts";
 
 /** The keys of issuers, kept for a while. */
 export interface Issuers {
@@ -26,8 +26,15 @@ export interface Issuers {
 /** What the last look at an issuer came to. */
 type Look = { askedAt: number; until: number } & ({ keySet: KeySet; bytes: number } | { problem: IssuerProblem });
 
-export function createIssuers(options: IssuerFetching & { clock: Clock }): Issuers {
-  const { clock } = options;
+/** The installation itself, whose keys are at hand: it may not be able to reach its own public URL. */
+export interface OwnIssuer {
+  issuer: () => string;
+  /** A JWK Set. */
+  keys: () => Promise<{ keys: object[] }>;
+}
+
+export function createIssuers(options: IssuerFetching & { clock: Clock; own?: OwnIssuer | undefined }): Issuers {
+  const { clock, own } = options;
   const looks = recentlyUsed<Look>({
     entries: MAX_KNOWN_ISSUERS,
     bytes: MAX_KNOWN_ISSUER_BYTES,
@@ -72,6 +79,7 @@ export function createIssuers(options: IssuerFetching & { clock: Clock }): Issue
 
   return {
     async keysFor(issuer, kid, organizationId) {
+      if (issuer === own?.issuer()) return keySetOf(await own.keys()) as KeySet;
       const known =
         standing(issuer, kid) ??
         (await (asking.get(issuer) ??

@@ -17,7 +17,7 @@ const described = ["kty", "kid", "alg", "use"];
 const LONGEST_MEMBER = 1366;
 
 /** The keys of a JWK Set (RFC 7517) that can verify; secrets and what is malformed are left out. Undefined where it is none. */
-export function keySetOf(document: Record<string, unknown>): KeySet | undefined {
+export function keySetOf(document: { keys?: unknown }): KeySet | undefined {
   const { keys } = document;
   if (!Array.isArray(keys) || keys.length > MAX_ISSUER_KEYS) return undefined;
   const usable = keys.flatMap((key) => verificationKeyOf(key) ?? []);

@@ -3,7 +3,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import { fail, failForNow } from "../../kernel/errors.ts";
 import { ISSUER_FAILURE_PAUSE_MS, OIDC_CLOCK_SKEW_MS } from "../../kernel/limits.ts";
 import { type IssuerFetching, IssuerProblem } from "./issuer-document.ts";
-import { createIssuers, type Issuers } from "./issuers.ts";
+import { createIssuers, type Issuers, type OwnIssuer } from "./issuers.ts";
 import { readToken, signatureAlgorithms, type TokenClaims } from "./token.ts";
 
 /** What a verified token says of a person. */
@@ -38,6 +38,7 @@ export interface OidcVerifier {
 
 export interface OidcVerifierOptions extends IssuerFetching {
   clock: Clock;
+  own?: OwnIssuer;
 }
 
 export function createOidcVerifier(options: OidcVerifierOptions): OidcVerifier {
