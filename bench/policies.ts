@@ -2,7 +2,7 @@ import { MAX_POLICIES } from "../src/kernel/limits.ts";
 import type { Voter } from "../src/policy/approvals.ts";
 import { Budget } from "../src/policy/budget.ts";
 import { createExpressionCache } from "../src/policy/cache.ts";
-import { type DecisionRequest, decide, type Policy } from "../src/policy/decision.ts";
+import { type DecisionRequest, evaluatePolicies, type Policy } from "../src/policy/decision.ts";
 import type { DatabaseKind } from "../src/storage/engine.ts";
 import { addUser, Client } from "../test/support/client.ts";
 import { type Load, type Product, startLoad } from "./processes.ts";
@@ -214,11 +214,11 @@ function measureDecisions(request: DecisionRequest): { perSecond: number; p50Us:
   // The expressions are compiled before the clock starts, as they are in a server.
   const cache = createExpressionCache();
   const budget = new Budget(Number.POSITIVE_INFINITY);
-  for (let warm = 0; warm < 200; warm++) decide(request, cache, budget);
+  for (let warm = 0; warm < 200; warm++) evaluatePolicies(request, cache, budget);
   const times: number[] = [];
   const end = performance.now() + MICRO_MS;
   for (let before = performance.now(); before < end; ) {
-    decide(request, cache, budget);
+    evaluatePolicies(request, cache, budget);
     const after = performance.now();
     times.push(after - before);
     before = after;

@@ -4,7 +4,7 @@ import { MAX_CONSENSUS_STEPS } from "../kernel/limits.ts";
 import type { Voter } from "./approvals.ts";
 import { Budget, OutOfBudget } from "./budget.ts";
 import { createExpressionCache } from "./cache.ts";
-import { type DecisionRequest, decide, denialMessage, type Outcome, type Policy } from "./decision.ts";
+import { type DecisionRequest, denialMessage, evaluatePolicies, type Outcome, type Policy } from "./decision.ts";
 import { MissingFactError } from "./errors.ts";
 
 const cache = createExpressionCache();
@@ -247,7 +247,7 @@ const cases: [string, Omit<Policy, "policyId">[], string[], string, string[]][] 
 
 test("decides", () => {
   for (const [name, policies, outcomes, outcome, decisive] of cases) {
-    const decision = decide(request(policies), cache, budget);
+    const decision = evaluatePolicies(request(policies), cache, budget);
     const found = decision.evaluations.map((evaluation) => evaluation.outcome);
     assert.deepEqual(
       found,
@@ -261,14 +261,17 @@ test("decides", () => {
 
 test("further approvals are decided on afresh", () => {
   const policies = [{ effect: ALLOW, consensus: byAB }];
-  assert.equal(decide(request(policies, ["A", "C"]), cache, budget).outcome, "OUTCOME_REQUIRES_CONSENSUS");
-  assert.equal(decide(request(policies, ["A", "B"]), cache, budget).outcome, "OUTCOME_ALLOW");
+  assert.equal(evaluatePolicies(request(policies, ["A", "C"]), cache, budget).outcome, "OUTCOME_REQUIRES_CONSENSUS");
+  assert.equal(evaluatePolicies(request(policies, ["A", "B"]), cache, budget).outcome, "OUTCOME_ALLOW");
   const withoutB = { ...request(policies, ["A"]), voters: users.filter(({ id }) => id !== "B") };
-  assert.equal(decide(withoutB, cache, budget).outcome, "OUTCOME_DENY_IMPLICIT");
+  assert.equal(evaluatePolicies(withoutB, cache, budget).outcome, "OUTCOME_DENY_IMPLICIT");
   const tagged = [{ effect: ALLOW, consensus: "approvers.count() == 2 && approvers.any(u, u.tags.contains('T'))" }];
-  assert.equal(decide(request(tagged), cache, budget).outcome, "OUTCOME_REQUIRES_CONSENSUS");
+  assert.equal(evaluatePolicies(request(tagged), cache, budget).outcome, "OUTCOME_REQUIRES_CONSENSUS");
   const stripped = users.map((user) => ({ ...user, tags: [] }));
-  assert.equal(decide({ ...request(tagged), voters: stripped }, cache, budget).outcome, "OUTCOME_DENY_IMPLICIT");
+  assert.equal(
+    evaluatePolicies({ ...request(tagged), voters: stripped }, cache, budget).outcome,
+    "OUTCOME_DENY_IMPLICIT",
+  );
 });
 
 test("does not ask for the users where no approvals are missing", () => {
@@ -279,34 +282,34 @@ test("does not ask for the users where no approvals are missing", () => {
       return assert.fail("the users were read");
     },
   };
-  assert.equal(decide(lazy, cache, budget).outcome, "OUTCOME_ALLOW");
+  assert.equal(evaluatePolicies(lazy, cache, budget).outcome, "OUTCOME_ALLOW");
 });
 
 test("denials read as clients know them", () => {
-  assert.equal(denialMessage(decide(request([]), cache, budget)), "No policies evaluated to outcome: Allow");
+  assert.equal(denialMessage(evaluatePolicies(request([]), cache, budget)), "No policies evaluated to outcome: Allow");
   const policies = [{ effect: DENY }, { effect: DENY, condition: failing }, { effect: DENY, condition: lacking }];
-  const denied = decide(request(policies), cache, budget);
+  const denied = evaluatePolicies(request(policies), cache, budget);
   assert.equal(denialMessage(denied), "The following policies denied this action: p1, p2");
 });
 
 test("what the activity has and cannot be told is no root that it lacks", () => {
   const policies = [{ effect: ALLOW }, { effect: DENY, condition: "eth.eip_712.primary_type == 'Permit'" }];
   const asked = request(policies);
-  assert.equal(decide(asked, cache, budget).outcome, "OUTCOME_ALLOW");
+  assert.equal(evaluatePolicies(asked, cache, budget).outcome, "OUTCOME_ALLOW");
   const eth = {
     get eip_712(): never {
       throw new MissingFactError("there are several payloads");
     },
   };
   const untold = { ...asked, facts: { ...asked.facts, eth } };
-  const { outcome, decisive, evaluations } = decide(untold, cache, budget);
+  const { outcome, decisive, evaluations } = evaluatePolicies(untold, cache, budget);
   assert.deepEqual([outcome, decisive], ["OUTCOME_DENY_EXPLICIT", ["p2"]]);
   assert.equal(evaluations[1]?.error?.cause.message, "there is no eth.eip_712: there are several payloads");
 });
 
 test("a denial says which roots it lacks", () => {
   const condition = "eth.tx.value > 1 || wallets.count() == 2 || activity.params.encoding == 'x' || wallet.id == 'W'";
-  const [evaluation] = decide(request([{ effect: DENY, condition }]), cache, budget).evaluations;
+  const [evaluation] = evaluatePolicies(request([{ effect: DENY, condition }]), cache, budget).evaluations;
   assert.deepEqual(evaluation?.error?.absentRoots, ["eth.tx", "wallets", "activity.params.encoding"]);
 });
 
@@ -317,13 +320,13 @@ test("no outcome comes of a budget that is used up", () => {
     { effect: DENY, condition: "private_key.id == 'P' && activity.action == 'SIGN'" },
   ];
   const whole = new Budget(1_000_000);
-  const { outcome } = decide(request(policies), cache, whole);
+  const { outcome } = evaluatePolicies(request(policies), cache, whole);
   const spent = 1_000_000 - whole.left;
   assert.ok(spent > 10_000 && spent < 100_000, String(spent));
   let refused = 0;
   for (let steps = spent + MAX_CONSENSUS_STEPS; steps >= 0; steps -= 997) {
     try {
-      assert.equal(decide(request(policies), cache, new Budget(steps)).outcome, outcome);
+      assert.equal(evaluatePolicies(request(policies), cache, new Budget(steps)).outcome, outcome);
     } catch (error) {
       if (!(error instanceof OutOfBudget)) throw error;
       refused++;

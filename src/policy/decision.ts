@@ -51,7 +51,7 @@ export interface PolicyEvaluation {
   outlook?: ConsensusOutlook;
 }
 
-export interface Decision {
+export interface PolicyResult {
   outcome: "OUTCOME_ALLOW" | "OUTCOME_DENY_EXPLICIT" | "OUTCOME_DENY_IMPLICIT" | "OUTCOME_REQUIRES_CONSENSUS";
   /** The policies that made it so; none for OUTCOME_DENY_IMPLICIT. */
   decisive: string[];
@@ -68,12 +68,12 @@ export interface Decision {
  *
  * @throws OutOfBudget
  */
-export function decide(
+export function evaluatePolicies(
   request: DecisionRequest,
   cache: ExpressionCache,
   budget: Budget,
   memory?: ValueMemory,
-): Decision {
+): PolicyResult {
   budget.spend(STEPS_PER_POLICY * request.policies.length);
   const evaluating: Evaluating = {
     request,
@@ -108,7 +108,7 @@ function verdictOf({ effect, outcome, error }: PolicyEvaluation): Outcome {
 const STEPS_PER_POLICY = 8;
 
 /** The message of a denial, as clients of the hosted service know it. */
-export function denialMessage(decision: Decision): string {
+export function denialMessage(decision: PolicyResult): string {
   return decision.outcome === "OUTCOME_DENY_EXPLICIT"
     ? `The following policies denied this action: ${decision.decisive.join(", ")}`
     : "No policies evaluated to outcome: Allow";

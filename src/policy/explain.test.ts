@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Voter } from "./approvals.ts";
 import { Budget } from "./budget.ts";
 import { createExpressionCache } from "./cache.ts";
-import { type DecisionRequest, decide, type Policy } from "./decision.ts";
+import { type DecisionRequest, evaluatePolicies, type Policy } from "./decision.ts";
 import { explainPolicy } from "./explain.ts";
 
 const cache = createExpressionCache();
@@ -29,7 +29,7 @@ function explain(policy: Omit<Policy, "policyId" | "effect"> & { effect?: Policy
     approvals: [{ user: users[0] as Voter }],
     voters: users,
   };
-  const [evaluation] = decide(request, cache, budget).evaluations;
+  const [evaluation] = evaluatePolicies(request, cache, budget).evaluations;
   assert.ok(evaluation);
   return explainPolicy(whole, evaluation, request, cache, budget);
 }

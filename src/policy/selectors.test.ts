@@ -5,7 +5,7 @@ import { KeysteadError } from "../kernel/errors.ts";
 import { MAX_SELECTORS } from "../kernel/limits.ts";
 import { Budget } from "./budget.ts";
 import { createExpressionCache } from "./cache.ts";
-import { type DecisionRequest, decide } from "./decision.ts";
+import { type DecisionRequest, evaluatePolicies } from "./decision.ts";
 import { parse } from "./parser.ts";
 import {
   expressionsOfSelectors,
@@ -124,7 +124,7 @@ describe("selectors", () => {
         approvals: [{ user, credential: { id: "c", user_id: "A", type: "t" } }],
         voters: [user],
       };
-      return decide(request, createExpressionCache(), new Budget(Number.POSITIVE_INFINITY)).outcome;
+      return evaluatePolicies(request, createExpressionCache(), new Budget(Number.POSITIVE_INFINITY)).outcome;
     };
     const all = expressions(
       select("activity.action", "OPERATOR_NOT_IN", "EXPORT", "DELETE"),

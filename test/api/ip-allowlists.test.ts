@@ -333,13 +333,13 @@ for (const engine of engines) {
 
     it("are asked again inside the transaction: one that is set meanwhile counts", async () => {
       const { signer } = server.opened;
-      const ask = signer.ask.bind(signer) as (message: unknown) => Promise<never>;
+      const ask = signer.ask.bind(signer) as (...args: unknown[]) => Promise<never>;
       const asked = mock.method(
         signer,
         "ask",
-        async (message: unknown) => {
+        async (...args: unknown[]) => {
           await set(allow(HERE));
-          return ask(message);
+          return ask(...args);
         },
         { times: 1 },
       );

@@ -83,7 +83,7 @@ describe("PostgreSQL behind a server", () => {
     const stopped = load.stop();
     await stopped;
     const tookMs = performance.now() - start;
-    assert.ok(tookMs < 30_000, `the last answer took ${tookMs} ms`);
+    assert.ok(tookMs < 120_000, `the last answer took ${tookMs} ms`);
     assert.ok(count(load, 503) > 0);
     await proxy.heal();
     await until(async () => (await readyz(server)).status === 200, "the server to be ready");

@@ -183,7 +183,11 @@ for (const engine of engines) {
       }
       stopped = true;
       await Promise.all(busy);
-      assert.deepEqual([...new Set(statuses)], [403]);
+      // After some hundred, denials are no longer stored but told to come again.
+      assert.deepEqual(
+        [...new Set(statuses)].filter((status) => status !== 429),
+        [403],
+      );
       const [first, last] = keys.map((key) => server.root.with({ key })) as [Client, Client];
       assert.equal((await rename(first)).status, 403);
       assert.equal((await rename(last)).status, 200);

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { Approval } from "../../src/policy/approvals.ts";
 import { Budget } from "../../src/policy/budget.ts";
 import { createExpressionCache } from "../../src/policy/cache.ts";
-import { type Decision, type DecisionRequest, decide, type Policy } from "../../src/policy/decision.ts";
+import { type DecisionRequest, evaluatePolicies, type Policy, type PolicyResult } from "../../src/policy/decision.ts";
 import type { ConditionFacts, ConsensusFacts } from "../../src/policy/facts.ts";
 import { createValueMemory } from "../../src/policy/remembered-values.ts";
 import { randomProgram } from "./random-programs.ts";
@@ -55,7 +55,7 @@ function requestFrom(choices: number[], policies: Policy[], people: readonly App
   };
 }
 
-const shape = (decision: Decision) =>
+const shape = (decision: PolicyResult) =>
   decision.evaluations.map(({ error, ...rest }) => ({
     ...rest,
     error: error && { scope: error.scope, code: error.cause.code, message: error.cause.description },
@@ -75,8 +75,8 @@ test(`${RUNS} lists of policies decide on a row of activities as if nothing were
         for (const request of b.map((choices) => requestFrom(choices, policies, people))) {
           const { condition = [], consensus = [] } = memory.columnsOf(request);
           found += [...condition, ...consensus].filter((value) => value !== undefined).length;
-          const remembering = decide(request, cache, budget, memory);
-          const fresh = decide(request, cache, budget);
+          const remembering = evaluatePolicies(request, cache, budget, memory);
+          const fresh = evaluatePolicies(request, cache, budget);
           assert.deepEqual(shape(remembering), shape(fresh), JSON.stringify(policies));
           assert.equal(remembering.outcome, fresh.outcome);
           assert.deepEqual(remembering.decisive, fresh.decisive);
@@ -95,7 +95,7 @@ const wallet = { id: "W", imported: false, exported: false, label: "" };
 
 function outcomes(memory: ReturnType<typeof createValueMemory>, policies: Policy[], facts: ConditionFacts): string[] {
   const request = { policies, facts, nowMs: 0, submitterId: "a", approvals: [], voters: [] };
-  return decide(request, cache, budget, memory).evaluations.map(({ outcome }) => outcome);
+  return evaluatePolicies(request, cache, budget, memory).evaluations.map(({ outcome }) => outcome);
 }
 
 test("a fact that appears, or changes, is looked at", () => {

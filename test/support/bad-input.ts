@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import fc from "fast-check";
 import type { OnlyFor } from "../../src/engine/operations.ts";
+import { MAX_VOTE_BODY_BYTES } from "../../src/kernel/limits.ts";
 import { ended } from "./chain.ts";
 import type { Json, TestAnswer } from "./client.ts";
 import { assertSameDump, type Dump, watchDatabase } from "./database-dump.ts";
@@ -145,6 +146,9 @@ async function assertOneRefused(target: Target, { name, body, status, names }: M
   const about = `${target.request.name}, ${name}`;
   const answer = await send(target, body);
   assertErrorBody(answer, about);
+  // A vote's body stays with the activity, so it is small; of one that is not, only what finds its owner is looked at first.
+  const isTooLarge = target.request.operation.noun === "vote" && Buffer.byteLength(body) > MAX_VOTE_BODY_BYTES;
+  if (isTooLarge && answer.status === 413) return;
   assert.equal(answer.status, status, `${about}: ${JSON.stringify(answer.body)}`);
   if (names !== undefined) assert.ok(isNamed(answer, names), `${about}: ${names} is not named: ${answer.body.message}`);
 }

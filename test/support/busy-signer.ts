@@ -18,7 +18,8 @@ export async function occupySigner(
   const key: KeyReference = { kind: "privateKey", keyId: "key", curve: "CURVE_P256", sealedKey };
   const payloads = new Array(1000).fill(Buffer.alloc(32).toString("base64"));
   let isOn = true;
-  const asker = { organizationId, isWanted: () => isOn };
+  const occasion = occasionFor({ verb: "sign", ...owner, key, hash: "none", payloads: [] });
+  const asker = { organizationId, occasion, isWanted: () => isOn };
 
   /** @returns whether it may wait; in its place comes another as soon as it is done */
   const ask = (count: number): boolean => {

@@ -77,7 +77,7 @@ export async function addSubOrganization({ opened, root }: TestServer): Promise<
     await addOrganization(tx, { id, name: "Sub-organization", parentId: root.organizationId, sealedKey, now });
     const userId = newId();
     const { publicKey } = key;
-    const more = { type: "CREDENTIAL_TYPE_API_KEY_P256", sessionProfileId: null, expirationSeconds: null };
+    const more = { type: "CREDENTIAL_TYPE_API_KEY_P256", sessionProfileId: null, grade: null, expirationSeconds: null };
     const apiKey = { id: newId(), name: "key", publicKey, ...more };
     const user = { id: userId, name: "Root", email: undefined, authenticators: [], oauthProviders: [], tagIds: [] };
     await fillAuthority(tx, id, (draft) => addUser(draft, { ...user, apiKeys: [apiKey] }, now, "user"));

@@ -17,7 +17,7 @@ const outcomes = [
 
 const Evaluation = Type.Object(
   { policyId: Type.Optional(Type.String()), outcome: Type.Optional(OneOf(outcomes)) },
-  { $id: "PolicyEvaluation" },
+  { $id: "RecordedEvaluation" },
 );
 
 export const getPolicyEvaluations = query({

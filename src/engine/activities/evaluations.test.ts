@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { newId } from "../../kernel/ids.ts";
 import { type Database, openDatabase } from "../../storage/database.ts";
-import type { PolicyEvaluation } from "../decisions/facts.ts";
+import type { RecordedEvaluation } from "../decisions/facts.ts";
 import { findEvaluations, storeEvaluations } from "./evaluations.ts";
 
 const organizationId = newId();
@@ -36,12 +36,12 @@ async function addActivity(): Promise<string> {
 
 const rowOf = (activityId: string) => ({ id: newId(), organizationId, activityId, voteId: "vote", now: 7 });
 
-const store = (activityId: string, evaluations: PolicyEvaluation[]) =>
+const store = (activityId: string, evaluations: RecordedEvaluation[]) =>
   database.transact(organizationId, (tx) => storeEvaluations(tx, rowOf(activityId), evaluations));
 
 const countLists = async () => (await database.read.selectFrom("policy_lists").select("id").execute()).length;
 
-const every: PolicyEvaluation[] = [
+const every: RecordedEvaluation[] = [
   { policyId: "a", outcome: "OUTCOME_ALLOW" },
   { policyId: "b", outcome: "OUTCOME_DENY_EXPLICIT" },
   { policyId: "c", outcome: "OUTCOME_DENY_IMPLICIT" },
@@ -54,7 +54,7 @@ const every: PolicyEvaluation[] = [
 test("evaluations are told as they were stored, and their list of policies is stored once", async () => {
   const [first, second] = [await addActivity(), await addActivity()];
   await store(first, every);
-  const others = every.map(({ policyId }): PolicyEvaluation => ({ policyId, outcome: "OUTCOME_ERROR" }));
+  const others = every.map(({ policyId }): RecordedEvaluation => ({ policyId, outcome: "OUTCOME_ERROR" }));
   await store(second, others);
   assert.equal(await countLists(), 1);
   const [told] = await findEvaluations(database.read, organizationId, first);
@@ -66,7 +66,7 @@ test("evaluations are told as they were stored, and their list of policies is st
 
 test("a list whose transaction was undone is stored with the next vote", async () => {
   const activityId = await addActivity();
-  const evaluations: PolicyEvaluation[] = [{ policyId: "undone", outcome: "OUTCOME_ALLOW" }];
+  const evaluations: RecordedEvaluation[] = [{ policyId: "undone", outcome: "OUTCOME_ALLOW" }];
   const undone = database.transact(organizationId, async (tx) => {
     await storeEvaluations(tx, rowOf(activityId), evaluations);
     throw new Error("undo this");

@@ -3,7 +3,7 @@ import { MAX_REMEMBERED_POLICY_LISTS, MAX_SHOWN_EVALUATIONS } from "../../kernel
 import { recentlyUsed } from "../../kernel/recently-used.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
-import type { PolicyEvaluation } from "../decisions/facts.ts";
+import type { RecordedEvaluation } from "../decisions/facts.ts";
 import { oldestFirst } from "../paging.ts";
 
 /**
@@ -11,7 +11,7 @@ import { oldestFirst } from "../paging.ts";
  * policies' ids. Votes are many and policies change seldom, so the list is stored once for all votes that share it.
  */
 
-type Outcome = PolicyEvaluation["outcome"];
+type Outcome = RecordedEvaluation["outcome"];
 
 const letters: Record<Outcome, string> = {
   OUTCOME_ALLOW: "a",
@@ -32,13 +32,13 @@ interface PolicyListRef {
 }
 
 /** In the column `evaluations`. Rows of versions before 0011-policy-lists have the evaluations themselves. */
-type Stored = { list: string; outcomes: string } | PolicyEvaluation[];
+type Stored = { list: string; outcomes: string } | RecordedEvaluation[];
 
 /** Evaluations of one vote. */
 export interface VoteEvaluations {
   id: string;
   voteId: string;
-  evaluations: Partial<PolicyEvaluation>[];
+  evaluations: Partial<RecordedEvaluation>[];
   /** Milliseconds. */
   createdAt: number;
 }
@@ -51,7 +51,7 @@ const keyOf = ({ organizationId, id }: PolicyListRef): string => `${organization
 export async function storeEvaluations(
   tx: Transactor,
   row: { id: string; organizationId: string; activityId: string; voteId: string; now: number },
-  evaluations: readonly PolicyEvaluation[],
+  evaluations: readonly RecordedEvaluation[],
 ): Promise<void> {
   const policyIds = JSON.stringify(evaluations.map(({ policyId }) => policyId));
   const list = { organizationId: row.organizationId, id: hash("sha256", policyIds, "base64url") };

@@ -8,9 +8,9 @@ import {
   type DecisionFacts,
   factsOf,
   factsOfStored,
-  type PolicyEvaluation,
   type Proposal,
   proposalOf,
+  type RecordedEvaluation,
 } from "../decisions/facts.ts";
 import { sessionScopeProblem } from "../decisions/session-scope.ts";
 import type { Submission } from "../envelope.ts";
@@ -24,10 +24,10 @@ import { type ActivityRecord, findVotes, isLive, isOpen, type VoteRecord } from 
 
 export type Verdict = { facts: DecisionFacts } & (
   | { todo: "answer"; activity: ActivityRecord }
-  | { todo: "execute"; target: Target; evaluations: PolicyEvaluation[] }
-  | { todo: "reject"; target: Target; evaluations: PolicyEvaluation[] }
-  | { todo: "wait"; for: "consensus" | "authenticators"; target: Target; evaluations: PolicyEvaluation[] }
-  | { todo: "deny"; target: Target; evaluations: PolicyEvaluation[]; error: KeysteadError }
+  | { todo: "execute"; target: Target; evaluations: RecordedEvaluation[] }
+  | { todo: "reject"; target: Target; evaluations: RecordedEvaluation[] }
+  | { todo: "wait"; for: "consensus" | "authenticators"; target: Target; evaluations: RecordedEvaluation[] }
+  | { todo: "deny"; target: Target; evaluations: RecordedEvaluation[]; error: KeysteadError }
 );
 
 export type ToExecute = Verdict & { todo: "execute" };

@@ -1,6 +1,6 @@
 import { VOTE_LIFETIME_MS } from "../../kernel/limits.ts";
 import type { Reader } from "../../storage/engine.ts";
-import type { DecisionFacts, PolicyEvaluation } from "../decisions/facts.ts";
+import type { DecisionFacts, RecordedEvaluation } from "../decisions/facts.ts";
 import { storedMessage } from "./bodies.ts";
 import { type ActivityRecord, findAuthentications, findVotes, isLive, type VoteRecord } from "./records.ts";
 
@@ -11,7 +11,7 @@ export interface Execution {
   record: ActivityRecord;
   isNew: boolean;
   facts: DecisionFacts;
-  evaluations: readonly PolicyEvaluation[];
+  evaluations: readonly RecordedEvaluation[];
   /** The stamp that brought it this far. */
   stamp: Stamp;
 }

@@ -5,12 +5,12 @@ import type { Reader } from "../../storage/engine.ts";
 import { loadUser } from "../identity/users.ts";
 import type { Actor } from "../operations.ts";
 import type { DecisionBudget } from "./budget.ts";
-import type { DecisionFacts, PolicyEvaluation } from "./facts.ts";
+import type { DecisionFacts, RecordedEvaluation } from "./facts.ts";
 import { mfaStandingOf, unmetMfa } from "./mfa.ts";
 import { askPolicies, couldHelp, explain, type PolicyDecision, type PolicyQuestion } from "./policies.ts";
 
 /** The outcome of one look at an activity and its votes. */
-export type Decision = { evaluations: PolicyEvaluation[] } & (
+export type Decision = { evaluations: RecordedEvaluation[] } & (
   | { outcome: "allow" }
   /** Further approvals can still make it happen. */
   | { outcome: "consensus" }
@@ -218,7 +218,7 @@ function questionOf(facts: DecisionFacts): PolicyQuestion {
   };
 }
 
-const evaluationsOf = (asked: PolicyDecision | undefined): PolicyEvaluation[] =>
+const evaluationsOf = (asked: PolicyDecision | undefined): RecordedEvaluation[] =>
   asked?.evaluations.map(({ policyId, outcome }) => ({ policyId, outcome })) ?? [];
 
 const NOTHING_ALLOWS = "No policies evaluated to outcome: Allow";
@@ -237,7 +237,7 @@ function remedyFor({ subject, organization }: DecisionFacts, asked: PolicyDecisi
 
 /** What policies came to, and why. */
 interface Told {
-  evaluations: PolicyEvaluation[];
+  evaluations: RecordedEvaluation[];
   explanations: { policyId: string; text: string }[];
 }
 

@@ -30,7 +30,7 @@ const APPROVED = "VOTE_SELECTION_APPROVED";
 /** The facts of a decision, from a request that comes in or from what is stored. */
 
 /** What each policy came to; stored with the vote that made it be asked. */
-export interface PolicyEvaluation {
+export interface RecordedEvaluation {
   policyId: string;
   /** The last of an MFA policy that is not met. */
   outcome: Outcome | "OUTCOME_REQUIRES_AUTHENTICATORS";

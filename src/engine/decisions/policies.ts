@@ -8,7 +8,7 @@ import { pause } from "../../kernel/turns.ts";
 import type { Approval } from "../../policy/approvals.ts";
 import { Budget, OutOfBudget } from "../../policy/budget.ts";
 import { createExpressionCache } from "../../policy/cache.ts";
-import { type Decision, type DecisionRequest, decide, type Policy } from "../../policy/decision.ts";
+import { type DecisionRequest, evaluatePolicies, type Policy, type PolicyResult } from "../../policy/decision.ts";
 import { PolicyError } from "../../policy/errors.ts";
 import { explainPolicy } from "../../policy/explain.ts";
 import type { CredentialFacts } from "../../policy/facts.ts";
@@ -40,7 +40,7 @@ export interface PolicyQuestion extends Pick<DecisionFacts, "organization" | "co
 }
 
 /** A decision together with what it was made on, to explain it. */
-export interface PolicyDecision extends Decision {
+export interface PolicyDecision extends PolicyResult {
   request: DecisionRequest;
 }
 
@@ -101,10 +101,10 @@ export async function askPolicies(
     },
   };
   const steps = await budget.turn();
-  const decision = decide(request, expressions, steps, memory);
+  const decision = evaluatePolicies(request, expressions, steps, memory);
   if (!askedForVoters) return { ...decision, request: { ...base, voters: [] } };
   const complete = { ...base, voters: await electorate.all(read) };
-  return { ...decide(complete, expressions, steps, memory), request: complete };
+  return { ...evaluatePolicies(complete, expressions, steps, memory), request: complete };
 }
 
 /**
@@ -207,7 +207,7 @@ async function compileAll(organizationId: string, policies: readonly Policy[]): 
 const bytesOf = ({ consensus = "", condition = "", time = "" }: Policy): number =>
   1024 + 2 * (consensus.length + condition.length + time.length);
 
-/** What policies come to, as the API shows them; their names and notes decide nothing. */
+/** What policies come to, as the API shows them; their names and notes evaluatePolicies nothing. */
 export async function policiesForProof(read: Reader, organizationId: string): Promise<unknown[]> {
   const rows = await selectPolicies(read, { organizationId });
   return rows.map(({ id, effect, consensus, condition, time }) => ({
