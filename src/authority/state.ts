@@ -96,8 +96,16 @@ export interface ApiKey {
   sessionProfileId: string | null;
   /** Its life from `createdAt` on; null for a key that lasts. */
   expirationSeconds: number | null;
+  /** What its user showed to get it; null where it was added by whoever may add keys. */
+  grade: Grade | null;
   createdAt: number;
 }
+
+/**
+ * How a key was got by signing in: with a stamp by another credential, a one-time password, a token of an OIDC issuer, or in a
+ * recovery; `server` where nothing but the server's word says so.
+ */
+export type Grade = "stamp" | "otp" | "oidc" | "recovery" | "server";
 
 /** A passkey. */
 export interface Authenticator {

@@ -54,6 +54,8 @@ export type PrepareContext<
   signer: AskedSigner<Asks>;
   /** The user who asked first. */
   submitterId: string;
+  /** The same, by the credential that they asked with. */
+  submitter: Actor;
   /** Milliseconds. */
   now: number;
   /** What may be spent on evaluating conditions. */
@@ -130,6 +132,8 @@ interface CommonDeclaration<Path extends string, Needs extends ServiceName> {
   path: Path;
   summary: string;
   only?: OnlyFor;
+  /** Whether a parent's id will do for a user of one of its sub-organizations, who is found by the credential. */
+  findsSubOrganization?: true;
   /** The services that its functions are given; there are no others. */
   needs?: readonly Needs[];
 }
@@ -243,6 +247,7 @@ export function activity<
     isExtension: declaration.isExtension ?? false,
     takesAppProofs: declaration.takesAppProofs ?? true,
     ...(only ? { only } : {}),
+    ...(declaration.findsSubOrganization ? { findsSubOrganization: true } : {}),
     versions: new Map(versionsOf(declaration).map((version) => [version.type, version])),
     unordered,
     subject: erased(declaration.subject),
@@ -319,8 +324,6 @@ export type QueryContext<Request, Needs extends ServiceName = never> = Pick<Serv
 
 export interface QueryDeclaration<Path extends string, Q extends TSchema, R extends TSchema, Needs extends ServiceName>
   extends CommonDeclaration<Path, Needs> {
-  /** Whether a parent's id will do for a user of one of its sub-organizations, who is found by the credential. */
-  findsSubOrganization?: true;
   request: Q;
   response: R;
   run: (context: QueryContext<Static<Q>, Needs>) => Promise<Static<R>>;

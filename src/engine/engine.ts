@@ -166,7 +166,7 @@ interface KnownRequest {
 }
 
 const reachOf = (operation: Operation): Reach =>
-  operation.noun === "query" && operation.findsSubOrganization ? "subOrganizations" : "organization";
+  operation.noun !== "vote" && operation.findsSubOrganization ? "subOrganizations" : "organization";
 
 /** Some operations are for parents or for sub-organizations alone. */
 function refuseOtherKind(operation: Operation, { organization }: Principal): void {

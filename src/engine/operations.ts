@@ -71,6 +71,8 @@ export type Subject =
       action: "CREATE" | "UPDATE" | "DELETE" | "SIGN" | "IMPORT" | "EXPORT";
       /** Whose credentials these are, where users may manage their own. */
       ownerId?: string;
+      /** Whether they are those of whoever asks. */
+      isOwn?: true;
       /** The user who alone may ask for it: a request of anybody else is denied, whatever policies and quorum say. */
       onlyUserId?: string;
     };
@@ -102,6 +104,8 @@ export interface PreparingContext extends ActivityContext {
   read: Reader;
   /** The user who asked first. */
   submitterId: string;
+  /** The same, by the credential that they asked with. */
+  submitter: Actor;
   /** Milliseconds. */
   now: number;
   budget: RequestBudget;
@@ -186,6 +190,7 @@ export interface ActivityOperation extends Wants {
   summary: string;
   isExtension: boolean;
   only?: OnlyFor;
+  findsSubOrganization?: true;
   takesAppProofs: boolean;
   /** By activity type; the newest first. */
   versions: ReadonlyMap<string, ActivityVersion>;

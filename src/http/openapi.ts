@@ -49,12 +49,18 @@ export function openApiDocument({ capabilities, examples }: Documented, { versio
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: baseUrl }],
-    security: [{ stamp: [] }, { webAuthnStamp: [] }],
+    security: [{ stamp: [] }, { webAuthnStamp: [] }, { session: [] }],
     tags: groups.map(({ title }) => ({ name: title })),
     paths,
     components: {
       schemas: components,
       securitySchemes: {
+        session: {
+          type: "apiKey",
+          in: "header",
+          name: "X-Session",
+          description: "A token of `create_read_only_session`; it serves for queries alone.",
+        },
         stamp: { type: "apiKey", in: "header", name: "X-Stamp", description: "An API key's signature over the body." },
         webAuthnStamp: {
           type: "apiKey",

@@ -98,6 +98,7 @@ const table = {
     "a credential of the header {header} does not serve for {what}",
     "SIGNATURE_INVALID",
   ],
+  SESSION_INVALID: [UNAUTHENTICATED, "read-only session {reason}: create a new one", "SIGNATURE_INVALID"],
   API_KEY_SIGNATURE_INVALID: [UNAUTHENTICATED, "could not verify api key signature: {reason}", "SIGNATURE_INVALID"],
   WEBAUTHN_SIGNATURE_INVALID: [UNAUTHENTICATED, "could not verify WebAuthN signature: {reason}", "SIGNATURE_INVALID"],
 

@@ -13,9 +13,15 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
     redact: {
-      paths: ["x-stamp", "x-stamp-webauthn", "passphrase", "privateKey", "credentialBundle", "rootKey"].flatMap(
-        (name) => [`["${name}"]`, `*["${name}"]`, `*.*["${name}"]`],
-      ),
+      paths: [
+        "x-stamp",
+        "x-stamp-webauthn",
+        "x-session",
+        "passphrase",
+        "privateKey",
+        "credentialBundle",
+        "rootKey",
+      ].flatMap((name) => [`["${name}"]`, `*["${name}"]`, `*.*["${name}"]`]),
       censor: "[redacted]",
     },
   };

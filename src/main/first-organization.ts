@@ -52,6 +52,7 @@ export async function storeRootOrganization(
         publicKey: draft.apiKey.publicKey,
         type: "CREDENTIAL_TYPE_API_KEY_P256",
         sessionProfileId: null,
+        grade: null,
         expirationSeconds: null,
       },
     ],

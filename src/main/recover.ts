@@ -85,6 +85,7 @@ async function recover(tx: Transactor, recovery: Recovery, now: number): Promise
     publicKey: apiPublicKey,
     type: "CREDENTIAL_TYPE_API_KEY_P256",
     sessionProfileId: null,
+    grade: null,
     expirationSeconds: null,
   };
   // A full organization cannot make room by itself: nobody may act in it.

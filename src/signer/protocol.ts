@@ -6,7 +6,7 @@ import type { MnemonicLanguage, MnemonicLength } from "../crypto/mnemonic-langua
  * What the server may ask the signer, as one closed union. Bytes travel as base64. The version is checked when the signer
  * is opened, so that a server never talks to a signer of another release.
  */
-export const PROTOCOL_VERSION = 7;
+export const PROTOCOL_VERSION = 8;
 
 export type { Curve };
 
@@ -257,6 +257,22 @@ export interface OpenClientSecretResponse {
   clientSecret: string;
 }
 
+/**
+ * A fresh P-256 key for a session, encrypted to whoever signs in; nobody keeps its secret. `targetPublicKey` is a P-256 point in
+ * hex, compressed or not.
+ */
+export interface IssueCredentialRequest {
+  verb: "issueCredential";
+  organizationId: string;
+  targetPublicKey: string;
+}
+export interface IssueCredentialResponse {
+  /** Lowercase hex, compressed. */
+  publicKey: string;
+  /** The plaintext is the raw 32 bytes of the secret. */
+  message: HpkeMessage;
+}
+
 /** What a job of the server must know and its database may not show; bound to the kind of job, in base64. */
 export interface SealJobSecretRequest {
   verb: "sealJobSecret";
@@ -359,6 +375,7 @@ export interface Responses {
   exportWallet: HpkeMessage;
   exportKey: HpkeMessage;
   exportSecret: HpkeMessage;
+  issueCredential: IssueCredentialResponse;
   sealJobSecret: SealJobSecretResponse;
   openJobSecret: OpenJobSecretResponse;
   importClientSecret: ImportClientSecretResponse;
@@ -382,6 +399,7 @@ export type SignerRequest =
   | ExportWalletRequest
   | ExportKeyRequest
   | ExportSecretRequest
+  | IssueCredentialRequest
   | SealJobSecretRequest
   | OpenJobSecretRequest
   | ImportClientSecretRequest

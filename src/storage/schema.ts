@@ -57,6 +57,8 @@ export interface Schema {
     expiration_seconds: number | null;
     /** Null for a lasting key. */
     expires_at: number | null;
+    /** How it was got, by signing in: `stamp`, `otp`, `oidc`, `recovery` or `server`; null for any other. */
+    grade: Generated<string | null>;
     /** Where several organizations know the key, the lower is meant: see `engine/identity/seniority.ts`. */
     seniority: Generated<number>;
     created_at: number;

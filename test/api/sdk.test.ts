@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import {
+  decryptCredentialBundle,
   decryptExportBundle,
   decryptSecretBundle,
   encryptPrivateKeyToBundle,
@@ -10,11 +11,13 @@ import {
   generateP256KeyPair,
   verify,
   verifyAppProofSignature,
+  verifySessionJwtSignature,
 } from "@turnkey/crypto";
 import secp256k1 from "secp256k1";
 import { operations } from "../../src/capabilities/index.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { createAuthenticator } from "../support/authenticator.ts";
+import { exportTarget } from "../support/bundles.ts";
 import { ended, TEST_CHAIN, testNode } from "../support/chain.ts";
 import { apiKeyParams, generateApiKey, type Json } from "../support/client.ts";
 import { oauthProviderParams } from "../support/issuer.ts";
@@ -509,6 +512,16 @@ function tellStory(server: () => TestServer, connect: (options: SdkOptions) => S
       const { activities } = await read("list_activities");
       assert.deepEqual(await read("get_mfa_status", { activityId: activities[0].id }), { mfaStatuses: [] });
       assert.deepEqual(await done("delete_mfa_policy", { userId, mfaPolicyId }), { mfaPolicyId });
+    });
+
+    it("stamp_login, create_read_write_session, create_read_only_session", async () => {
+      const { session } = await done("stamp_login", { publicKey: generateApiKey().publicKey });
+      const keys = (await (await fetch(`${server().baseUrl}/.well-known/keystead.json`)).json()) as Json;
+      assert.ok(await verifySessionJwtSignature(session, keys.serviceKeys.session[0].publicKey));
+      const target = exportTarget();
+      const { credentialBundle } = await done("create_read_write_session", { targetPublicKey: target.targetPublicKey });
+      assert.match(decryptCredentialBundle(credentialBundle, target.privateKey), /^[0-9a-f]{64}$/);
+      assert.ok((await done("create_read_only_session", {})).session);
     });
 
     it("create_session_profile, get_session_profile, get_session_profiles", async () => {

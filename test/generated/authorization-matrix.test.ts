@@ -177,22 +177,35 @@ const codesOfStrangers: Record<string, string> = {
   "deleted user": "401 PUBLIC_KEY_NOT_FOUND",
 };
 
-const credentialOperations = ["api_keys", "authenticators", "oauth_providers"].flatMap((kind) => [
-  `create_${kind}`,
-  `delete_${kind}`,
-]);
+const credentialOperations = [
+  "create_api_keys",
+  "delete_api_keys",
+  "create_authenticators",
+  "delete_authenticators",
+  "create_oauth_providers",
+  "delete_oauth_providers",
+  "create_read_write_session",
+];
+/** They name nobody: whoever asks, asks for themselves. */
+const ownOperations = ["stamp_login", "create_read_only_session"];
+/** A parent's id will do: the credential tells where its holder is. */
+const findOperations: Record<string, string> = { whoami: "200", stamp_login: "200 COMPLETED" };
 
 /** What holds whatever the table says. */
 function assertRules({ name, operation }: ExampleRequest, outcomes: Record<string, string>): void {
   for (const stranger of Object.keys(strangers)) {
-    // A parent's id will do for asking who one is.
-    const code = name === "whoami" && stranger === "sub-organization's root" ? "200" : codesOfStrangers[stranger];
+    const found = stranger === "sub-organization's root" ? findOperations[name] : undefined;
+    const code = found ?? codesOfStrangers[stranger];
     if (outcomes[stranger] !== "-") assert.equal(outcomes[stranger], code, stranger);
   }
   const ofParent = operation.noun === "query" ? "200" : "400 ORGANIZATION_MISMATCH";
   if (outcomes["parent's root"] !== "-") assert.equal(outcomes["parent's root"], ofParent);
   if (operation.noun === "query") {
     for (const member of Object.keys(members)) assert.match(outcomes[member] as string, /^(200|-)$/, member);
+    return;
+  }
+  if (ownOperations.includes(name)) {
+    for (const member of ["plain user", "root user", "one of two"]) assert.equal(outcomes[member], "200 COMPLETED");
     return;
   }
   assert.equal(outcomes["plain user"], "403 REQUEST_NOT_AUTHORIZED");

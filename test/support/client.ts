@@ -126,6 +126,7 @@ const newestSuffix: Record<string, string> = {
   sign_transaction: "_V2",
   create_sub_organization: "_V8",
   create_policy: "_V3",
+  create_read_write_session: "_V2",
   update_policy: "_V2",
 };
 

@@ -308,10 +308,22 @@ export const examples: Record<string, Example> = {
   }),
 
   // sessions
-  create_session_profile: async () => newSessionProfile(),
-  get_session_profile: async ({ root, parent = root }) => ({
-    sessionProfileId: (await parent.client.result("create_session_profile", newSessionProfile())).sessionProfileId,
+  stamp_login: async (world) => ({
+    publicKey: generateApiKey().publicKey,
+    expirationSeconds: "600",
+    invalidateExisting: true,
+    sessionProfileId: await newSessionProfileId(world),
   }),
+  create_read_write_session: async ({ user }) => ({
+    ...newTarget(),
+    userId: user.userId,
+    apiKeyName: "Session",
+    expirationSeconds: "600",
+    invalidateExisting: true,
+  }),
+  create_read_only_session: async () => ({}),
+  create_session_profile: async () => newSessionProfile(),
+  get_session_profile: async (world) => ({ sessionProfileId: await newSessionProfileId(world) }),
   get_session_profiles: async () => ({}),
 
   // IP allowlists
@@ -363,6 +375,11 @@ export const examples: Record<string, Example> = {
 
 /** Parameters of the older versions of activities, by activity type. */
 export const olderExamples: Record<string, Example> = {
+  ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION: async ({ root }) => {
+    const userEmail = "root@example.com";
+    await root.client.result("update_user", { userId: root.userId, userEmail });
+    return { ...newTarget(), email: userEmail, apiKeyName: "Session", expirationSeconds: "600" };
+  },
   ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION: async () => ({ name: "Sub", rootAuthenticator: newAuthenticator() }),
   ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V2: async () => ({ ...subOrganization, rootUsers: [newRootUserV1()] }),
   ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V3: async () => ({
@@ -693,6 +710,10 @@ const newSessionProfile = (): object => ({
   expirationSeconds: "600",
   notes: "signing only",
 });
+
+async function newSessionProfileId({ root, parent = root }: World): Promise<string> {
+  return (await parent.client.result("create_session_profile", newSessionProfile())).sessionProfileId;
+}
 
 async function storedPolicy({ root }: World): Promise<string> {
   return (await root.client.result("create_policy", newPolicy())).policyId;

@@ -140,6 +140,7 @@ export const newApiKeys = (apiKeys: readonly ApiKeyParams[], id: IdOf, place: st
     type: credentialTypeOfCurve[curveType],
     publicKey: normalizePublicKey(curveType, publicKey) ?? publicKey,
     sessionProfileId: null,
+    grade: null,
     expirationSeconds: expirationSeconds === undefined ? null : Number(expirationSeconds),
   }));
 

@@ -1,4 +1,5 @@
 import { decompressPublicKey } from "../../crypto/curves.ts";
+import { compactToken, signingInput } from "../../crypto/jwt.ts";
 import {
   currentServiceKey,
   publishedServiceKeys,
@@ -43,9 +44,7 @@ export const discoveryDocument = (issuer: string) => ({
 /** A compact JWT (RFC 7515) with these claims, signed by the issuer's present key. */
 export async function signToken(signer: ServiceSigner, claims: Record<string, unknown>): Promise<string> {
   const key = await currentServiceKey(signer.read, issuerKey);
-  const signed = [{ alg: "ES256", kid: key.id, typ: "JWT" }, claims]
-    .map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"))
-    .join(".");
-  const [signature] = await signWithServiceKey(signer, key, [Buffer.from(signed)]);
-  return `${signed}.${(signature as Buffer).toString("base64url")}`;
+  const input = signingInput({ alg: "ES256", kid: key.id, typ: "JWT" }, claims);
+  const [signature] = await signWithServiceKey(signer, key, [Buffer.from(input)]);
+  return compactToken(input, signature as Buffer);
 }

@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { sealBundle } from "../../crypto/bundles.ts";
+import { credentialBundle, sealBundle } from "../../crypto/bundles.ts";
 import { parseP256Point } from "../../crypto/hpke.ts";
 import { activity, type PrepareContext } from "../../engine/declare.ts";
 import { Id, Strict } from "../../engine/fields.ts";
@@ -9,7 +9,6 @@ import { fail } from "../../kernel/errors.ts";
 import { ISSUED_TOKEN_LIFETIME_MS, MAX_LABEL_LENGTH, MAX_OAUTH2_FIELD_LENGTH } from "../../kernel/limits.ts";
 import { type Exchanged, ExchangeProblem } from "../../providers/oauth2/exchange.ts";
 import type { Oauth2Provider } from "../../providers/oauth2/providers.ts";
-import { credentialBundle } from "./credential-bundle.ts";
 import { signToken } from "./issuer-key.ts";
 import { requireCredential } from "./store.ts";
 

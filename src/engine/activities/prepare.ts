@@ -68,6 +68,7 @@ async function askPreparation(
     read: database.read,
     organization,
     submitterId: submitter.userId,
+    submitter,
     now,
     budget,
   });

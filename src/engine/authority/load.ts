@@ -1,6 +1,7 @@
 import {
   ALL,
   type AllowlistRule,
+  type Grade,
   interfaceAt,
   keyOf,
   type PartKind,
@@ -239,6 +240,7 @@ const loaders: { [Kind in PartKind]: PartLoader<Kind> } = {
         publicKey: row.public_key,
         sessionProfileId: row.session_profile_id,
         expirationSeconds: row.expiration_seconds,
+        grade: row.grade as Grade | null,
         createdAt: row.created_at,
       }));
     },

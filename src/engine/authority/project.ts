@@ -169,6 +169,7 @@ async function projectOne(tx: Transactor, organizationId: string, change: Change
         session_profile_id: key.sessionProfileId,
         expiration_seconds: key.expirationSeconds,
         expires_at: expiryOf(key),
+        grade: key.grade,
         created_at: key.createdAt,
         updated_at: key.createdAt,
       }));

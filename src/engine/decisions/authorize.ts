@@ -147,7 +147,7 @@ export async function owesAuthenticators(
 /** The submitter's own, and they still approve. */
 const isOwnCredential = ({ subject, submitter: { userId }, approvals }: DecisionFacts): boolean =>
   subject.governedBy === "policies" &&
-  subject.ownerId === userId &&
+  (subject.isOwn === true || subject.ownerId === userId) &&
   approvals.some(({ actor }) => actor.userId === userId);
 
 /** Why nobody but another user may ask for this, if that is so. */

@@ -140,6 +140,12 @@ const verbs: { [Verb in SignerRequest["verb"]]: (request: Extract<SignerRequest,
         ),
       ),
 
+    issueCredential: ({ targetPublicKey }) =>
+      withSecret(generateSecret("CURVE_P256"), (secret) => ({
+        publicKey: publicKeyOf("CURVE_P256", secret),
+        message: sealExport(targetPublicKey, secret),
+      })),
+
     sealJobSecret: ({ secretId, jobKind, secret, ...owner }) =>
       withOrganization(openedRootKey(), owner, (organization) =>
         withSecret(Buffer.from(secret, "base64"), (plain) => ({

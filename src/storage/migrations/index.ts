@@ -17,6 +17,7 @@ import { up as usesAndRevocations } from "./0014-uses-and-revocations.ts";
 import { up as jobSecrets } from "./0015-job-secrets.ts";
 import { up as assertions } from "./0016-assertions.ts";
 import { up as bodiesOnce } from "./0017-bodies-once.ts";
+import { up as grades } from "./0018-grades.ts";
 import { up as oauth2Credentials } from "./0019-oauth2-credentials.ts";
 
 /** Append-only: a released migration is never edited. The name is what the database remembers. */
@@ -38,5 +39,6 @@ export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: Databa
   "0015-job-secrets": { up: jobSecrets },
   "0016-assertions": { up: assertions },
   "0017-bodies-once": { up: bodiesOnce },
+  "0018-grades": { up: grades },
   "0019-oauth2-credentials": { up: oauth2Credentials },
 };

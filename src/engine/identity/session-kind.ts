@@ -1,0 +1,51 @@
+import { fail } from "../../kernel/errors.ts";
+import { openReadOnlyToken, type ReadOnlyClaims, readOnlyClaimsOf } from "../keys/read-only-tokens.ts";
+import { apiKeyKind } from "./api-key-kind.ts";
+import { type AnyCredentialKind, credentialKind, type Holder } from "./credential-kind.ts";
+import { passkeyKind } from "./passkey-kind.ts";
+
+interface Session {
+  token: string;
+  claims: ReadOnlyClaims;
+}
+
+/** The holder of the credential that the session was made with: it ends when that does. */
+interface SessionHolder extends Holder {
+  session: ReadOnlyClaims;
+  of: AnyCredentialKind;
+}
+
+/** A token that reads as its user, for an hour. Nothing is signed by whoever shows it, so that it changes nothing. */
+export const sessionKind = credentialKind<Session, SessionHolder>({
+  header: "x-session",
+  nouns: ["query"],
+  decode(token) {
+    const claims = readOnlyClaimsOf(token);
+    return claims ? { token, claims } : fail("SESSION_INVALID", { reason: "is malformed" });
+  },
+  keyOf: ({ token }) => token,
+  keyName: "read-only session",
+  refuseUnknown: () =>
+    fail("SESSION_INVALID", { reason: "is not one that was issued here, or its credential is gone" }),
+
+  async find(read, { key: token, ...lookup }) {
+    const session = await openReadOnlyToken(read, token);
+    if (!session) return [];
+    const of = session.with === "passkey" ? passkeyKind : apiKeyKind;
+    const holders = await of.find(read, { ...lookup, key: session.key });
+    return holders
+      .filter(({ actor }) => actor.credential.id === session.credentialId && actor.userId === session.userId)
+      .map((holder) => ({ ...holder, session, of }));
+  },
+
+  // The token itself was verified when its holder was looked for.
+  async verify() {},
+
+  refuseLapsed({ session, of, ...holder }, lookup, now) {
+    if (session.expiresAt <= now) fail("SESSION_INVALID", { reason: "has expired" });
+    of.refuseLapsed(holder, { ...lookup, key: session.key }, now);
+  },
+
+  recordOf: () => ({ publicKey: "", signature: "", scheme: "", assertion: null }),
+  noteFirstUse: async () => undefined,
+});

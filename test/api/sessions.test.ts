@@ -1,0 +1,232 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { decryptCredentialBundle, verifySessionJwtSignature } from "@turnkey/crypto";
+import { createAuthenticator } from "../support/authenticator.ts";
+import { exportTarget } from "../support/bundles.ts";
+import {
+  addUser,
+  apiKeyParams,
+  authenticatorParams,
+  type Client,
+  generateApiKey,
+  type Json,
+} from "../support/client.ts";
+import { onEachEngine, type TestServer } from "../support/server.ts";
+import { addSubOrganization, createWorld } from "../support/world.ts";
+
+/** What a session's token says. */
+const claimsOf = (session: string): Json =>
+  JSON.parse(Buffer.from(session.split(".")[1] as string, "base64url").toString());
+
+async function publishedKey({ baseUrl }: TestServer): Promise<string> {
+  const published = (await (await fetch(`${baseUrl}/.well-known/keystead.json`)).json()) as Json;
+  return published.serviceKeys.session[0].publicKey;
+}
+
+const keysOf = async (client: Client, userId: string, type: string): Promise<Json[]> => {
+  const { user } = await client.read("get_user", { userId });
+  return user.apiKeys.filter(({ credential }: Json) => credential.type === type);
+};
+
+onEachEngine("signing in by a stamp", (server) => {
+  it("makes a key that stamps for a while, told by a token that the published verifier takes", async () => {
+    const { root } = await createWorld(server());
+    const { client, userId } = root;
+    const key = generateApiKey();
+    const before = Math.floor(Date.now() / 1000);
+    const { session } = await client.result("stamp_login", { publicKey: key.publicKey });
+    assert.ok(await verifySessionJwtSignature(session, await publishedKey(server())));
+    const other = `04${"ab".repeat(64)}`;
+    await assert.doesNotReject(async () =>
+      assert.ok(!(await verifySessionJwtSignature(session, other).catch(() => false))),
+    );
+    const { exp, ...claims } = claimsOf(session);
+    assert.deepEqual(claims, {
+      public_key: key.publicKey,
+      session_type: "SESSION_TYPE_READ_WRITE",
+      user_id: userId,
+      organization_id: client.organizationId,
+    });
+    assert.ok(exp >= before + 899 && exp <= before + 1200, `${exp - before} s`);
+    assert.equal((await client.with({ key }).read("whoami")).userId, userId);
+    const [stored] = await keysOf(client, userId, "CREDENTIAL_TYPE_LOGIN");
+    assert.match(stored?.apiKeyName, /^Login - 20\d\d-/);
+    assert.equal(stored?.expirationSeconds, "900");
+  });
+
+  it("is limited to what a profile of the parent allows, and to its time", async () => {
+    const { root } = await createWorld(server());
+    const profile = {
+      sessionProfileName: "Só > pagamentos ~?",
+      scope: "activity.action == 'SIGN'",
+      expirationSeconds: "60",
+    };
+    const { sessionProfileId } = await root.client.result("create_session_profile", profile);
+    const sub = await addSubOrganization(root.client);
+    const key = generateApiKey();
+    const asked = { publicKey: key.publicKey, expirationSeconds: "3600", sessionProfileId };
+    const { session } = await sub.client.result("stamp_login", asked);
+    assert.ok(await verifySessionJwtSignature(session, await publishedKey(server())));
+    const claims = claimsOf(session);
+    assert.equal(claims.session_type, profile.sessionProfileName);
+    assert.equal(claims.scope, profile.scope);
+    assert.equal(claims.session_profile_id, sessionProfileId);
+    assert.ok(claims.exp <= Date.now() / 1000 + 61);
+    // Published clients decode without these two characters.
+    assert.doesNotMatch(session.split(".")[1] as string, /[-_]/);
+    const limited = sub.client.with({ key });
+    const { status, body } = await limited.submit("create_user_tag", { userTagName: "t", userIds: [] });
+    assert.equal(status, 403);
+    assert.match(body.message, /scope|permission/i);
+    const unknown = { publicKey: generateApiKey().publicKey, sessionProfileId: root.userId };
+    assert.equal((await sub.client.submit("stamp_login", unknown)).status, 404);
+  });
+
+  it("finds the sub-organization of a key or a passkey by its parent's id", async () => {
+    const { root } = await createWorld(server());
+    const sub = await addSubOrganization(root.client);
+    const passkey = { authenticator: createAuthenticator(), origin: "https://app.example.com", rpId: "example.com" };
+    await sub.client.result("create_authenticators", {
+      userId: sub.userId,
+      authenticators: [authenticatorParams(passkey)],
+    });
+    const fromParent = sub.client.with({ organizationId: root.client.organizationId });
+    for (const client of [fromParent, fromParent.withPasskey(passkey)]) {
+      const { publicKey } = generateApiKey();
+      const { body } = await client.submit("stamp_login", { publicKey });
+      assert.equal(body.activity?.organizationId, sub.client.organizationId, JSON.stringify(body));
+      assert.equal(claimsOf(body.activity.result.stampLoginResult.session).organization_id, sub.client.organizationId);
+    }
+    // The same body again is the same activity, wherever it was found.
+    const { publicKey } = generateApiKey();
+    const sent = fromParent.submitBody("stamp_login", { publicKey });
+    const [one, two] = [
+      await fromParent.post("/public/v1/submit/stamp_login", sent),
+      await fromParent.post("/public/v1/submit/stamp_login", sent),
+    ];
+    assert.equal(one.body.activity.id, two.body.activity.id);
+    const { status } = await fromParent.submit("create_user_tag", { userTagName: "no", userIds: [] });
+    assert.equal(status, 401, "other activities name their own organization");
+  });
+
+  it("replaces sessions where that is wanted, and its own key; the eleventh pushes out the oldest", async () => {
+    const { root } = await createWorld(server());
+    const { client, userId } = root;
+    const login = (publicKey: string, more: object = {}) => client.result("stamp_login", { publicKey, ...more });
+    const [one, two] = [generateApiKey(), generateApiKey()];
+    await login(one.publicKey);
+    await login(one.publicKey);
+    await login(two.publicKey);
+    assert.equal((await keysOf(client, userId, "CREDENTIAL_TYPE_LOGIN")).length, 2);
+    await login(generateApiKey().publicKey, { invalidateExisting: true });
+    assert.equal((await keysOf(client, userId, "CREDENTIAL_TYPE_LOGIN")).length, 1);
+    assert.equal((await client.with({ key: two }).query("whoami")).status, 401);
+    for (let count = 0; count < 12; count++) await login(generateApiKey().publicKey);
+    assert.equal((await keysOf(client, userId, "CREDENTIAL_TYPE_LOGIN")).length, 10);
+    const taken = (await addUser(client)).client;
+    const known = await taken.submit("stamp_login", { publicKey: client.key?.publicKey ?? "" });
+    assert.notEqual(known.status, 200, "a key of somebody else");
+  });
+
+  it("is for oneself, whatever policies say nothing about, and refuses what is no key", async () => {
+    const { root, user } = await createWorld(server());
+    const { session } = await user.client.result("stamp_login", { publicKey: generateApiKey().publicKey });
+    assert.equal(claimsOf(session).user_id, user.userId);
+    for (const publicKey of ["", "02", `05${"a".repeat(64)}`, `02${"f".repeat(64)}`]) {
+      const { status, body } = await root.client.submit("stamp_login", { publicKey });
+      assert.equal(status, 400, publicKey);
+      assert.match(body.message, /publicKey/);
+    }
+  });
+});
+
+onEachEngine("read-write sessions", (server) => {
+  it("come as a bundle that the published client opens, and whose key then stamps", async () => {
+    const { root, user } = await createWorld(server());
+    const target = exportTarget();
+    const { targetPublicKey } = target;
+    const made = await user.client.result("create_read_write_session", { targetPublicKey });
+    const { credentialBundle, apiKeyId, ...rest } = made;
+    assert.deepEqual(rest, {
+      organizationId: user.client.organizationId,
+      organizationName: "World",
+      userId: user.userId,
+      username: "Plain user",
+    });
+    const privateKey = decryptCredentialBundle(credentialBundle, target.privateKey);
+    const [stored] = await keysOf(root.client, user.userId, "CREDENTIAL_TYPE_READ_WRITE_SESSION_KEY_P256");
+    assert.equal(stored?.apiKeyId, apiKeyId);
+    assert.match(stored?.apiKeyName, /^Read Write Session - /);
+    const key = { publicKey: stored?.credential.publicKey, privateKey };
+    assert.equal((await user.client.with({ key }).read("whoami")).userId, user.userId);
+  });
+
+  it("are for oneself; for another it takes who may", async () => {
+    const { root, user } = await createWorld(server());
+    const { targetPublicKey } = exportTarget();
+    const asked = { targetPublicKey, userId: root.userId };
+    assert.equal((await user.client.submit("create_read_write_session", asked)).status, 403);
+    const made = await root.client.result("create_read_write_session", { targetPublicKey, userId: user.userId });
+    assert.equal(made.userId, user.userId);
+  });
+});
+
+onEachEngine("read-only sessions", (server) => {
+  const readWith = (
+    baseUrl: string,
+    session: string,
+    organizationId: string,
+    path = "query/whoami",
+    more: object = {},
+  ) =>
+    fetch(`${baseUrl}/public/v1/${path}`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-session": session },
+      body: JSON.stringify({ organizationId, ...more }),
+    });
+
+  it("read for an hour and change nothing, until the credential goes that made them", async () => {
+    const { root, user } = await createWorld(server());
+    const { baseUrl } = server();
+    const key = generateApiKey();
+    const apiKeys = [apiKeyParams(key)];
+    const { apiKeyIds } = await root.client.result("create_api_keys", { userId: user.userId, apiKeys });
+    const client = user.client.with({ key });
+    const { session, sessionExpiry, ...rest } = await client.result("create_read_only_session", {});
+    const { organizationId } = client;
+    assert.deepEqual(rest, { organizationId, organizationName: "World", userId: user.userId, username: "Plain user" });
+    assert.ok(Math.abs(Number(sessionExpiry) - Date.now() / 1000 - 3600) < 600);
+    const read = await readWith(baseUrl, session, organizationId);
+    assert.equal(read.status, 200);
+    assert.equal(((await read.json()) as Json).userId, user.userId);
+    const written = await readWith(baseUrl, session, organizationId, "submit/create_user_tag");
+    assert.equal(written.status, 401);
+    const other = await createWorld(server());
+    assert.equal((await readWith(baseUrl, session, other.organizationId)).status, 401, "nor anywhere else");
+    await root.client.result("delete_api_keys", { userId: user.userId, apiKeyIds });
+    assert.equal((await readWith(baseUrl, session, organizationId)).status, 401);
+  });
+
+  it("are refused when anything in them was altered, and beside a stamp", async () => {
+    const { root } = await createWorld(server());
+    const { organizationId } = root.client;
+    const { baseUrl } = server();
+    const { session } = await root.client.result("create_read_only_session", {});
+    const [header, claims, signature] = session.split(".") as [string, string, string];
+    const said = JSON.parse(Buffer.from(claims, "base64url").toString());
+    const forged = Buffer.from(JSON.stringify({ ...said, expiresAt: said.expiresAt + 1 })).toString("base64url");
+    const login = await root.client.result("stamp_login", { publicKey: generateApiKey().publicKey });
+    const bad = [
+      "",
+      "x",
+      `${header}.${claims}`,
+      `${header}.${forged}.${signature}`,
+      `${header}.${claims}.${"A".repeat(86)}`,
+      login.session,
+      `${session}.`,
+      "a.b.c",
+    ];
+    for (const token of bad) assert.equal((await readWith(baseUrl, token, organizationId)).status, 401, token);
+    assert.equal((await readWith(baseUrl, session, organizationId)).status, 200);
+  });
+});
