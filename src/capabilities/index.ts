@@ -4,6 +4,7 @@ import { activities } from "./activities/index.ts";
 import { credentials } from "./credentials/index.ts";
 import { invitations } from "./invitations/index.ts";
 import { ipAllowlists } from "./ip-allowlists/index.ts";
+import { messages } from "./messages/index.ts";
 import { mfa } from "./mfa/index.ts";
 import { oauth } from "./oauth/index.ts";
 import { organizations } from "./organizations/index.ts";
@@ -40,6 +41,7 @@ export const capabilities = [
   sessions,
   ipAllowlists,
   smartContractInterfaces,
+  messages,
   webhooks,
   proofs,
   activities,

@@ -150,6 +150,8 @@ export interface ActivityDeclaration<
 > extends CommonDeclaration<Path, Needs> {
   /** What `prepare` asks the signer. */
   asks?: readonly Asks[];
+  /** Whether a parent's users may have it done in a sub-organization: they sign its users in. */
+  byParents?: true;
   /** Ours alone: the API that the published SDKs know does not have it. */
   isExtension?: true;
   /** Whether `generateAppProofs` may be true; it may unless said. */
@@ -247,6 +249,7 @@ export function activity<
     isExtension: declaration.isExtension ?? false,
     takesAppProofs: declaration.takesAppProofs ?? true,
     ...(only ? { only } : {}),
+    ...(declaration.byParents ? { byParents: true } : {}),
     ...(declaration.findsSubOrganization ? { findsSubOrganization: true } : {}),
     versions: new Map(versionsOf(declaration).map((version) => [version.type, version])),
     unordered,

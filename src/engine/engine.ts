@@ -4,6 +4,7 @@ import { MAX_VOTE_BODY_BYTES } from "../kernel/limits.ts";
 import { OutOfBudget } from "../policy/budget.ts";
 import type { Signer } from "../signer/client.ts";
 import type { Database } from "../storage/database.ts";
+import type { Reader } from "../storage/engine.ts";
 import { type ActivityObserver, identifiers } from "./activities/ballot.ts";
 import { sizeOfActivityByFingerprint } from "./activities/size.ts";
 import { castVote, submit } from "./activities/submit.ts";
@@ -21,7 +22,8 @@ import {
 import type { Reach } from "./identity/credential-kind.ts";
 import { decodeStamp, type StampHeaders } from "./identity/credential-kinds.ts";
 import { firstUses } from "./identity/first-uses.ts";
-import type { Operation, Registry, TakeRoom } from "./operations.ts";
+import { findOrganization } from "./identity/organizations.ts";
+import type { ActivityOperation, Operation, Registry, TakeRoom } from "./operations.ts";
 import { type Services, servicesFor } from "./services.ts";
 import { validate } from "./validate.ts";
 
@@ -130,9 +132,9 @@ export function createEngine(options: EngineOptions): Engine {
         return answer as Answer;
       }
       case "activity": {
-        refuseOtherOrganization(principal);
+        const acting = await actingFrom(database.read, operation, principal);
         const submission = await parseSubmission(operation, parsed, now, servicesFor(services, operation.needs));
-        const ballot = { principal, message: body.toString(), now, id: identifiers(), isWanted, budget };
+        const ballot = { principal: acting, message: body.toString(), now, id: identifiers(), isWanted, budget };
         return { activity: await submit(activities, operation, submission, fingerprintOf(body), ballot) };
       }
       case "vote": {
@@ -178,6 +180,20 @@ function refuseOtherKind(operation: Operation, { organization }: Principal): voi
     ? ["for sub-organizations alone", "a parent"]
     : ["for parent organizations alone", "a sub-organization"];
   fail("INVALID_CALLER", { path, whom, what, organizationId: organization.id });
+}
+
+/**
+ * A parent's user who acts in a sub-organization, where the operation is for that: the parent decides on it and keeps it, and it is
+ * carried out in the sub-organization.
+ */
+async function actingFrom(read: Reader, operation: ActivityOperation, principal: Principal): Promise<Principal> {
+  const { organization: target, actor } = principal;
+  if (actor.organizationId === target.id || !operation.byParents) {
+    refuseOtherOrganization(principal);
+    return principal;
+  }
+  const organization = await findOrganization(read, actor.organizationId);
+  return organization ? { ...principal, organization, target } : principal;
 }
 
 /** A parent's keys may read its sub-organizations; acting in one takes a user of its own. */

@@ -191,6 +191,7 @@ export interface ActivityOperation extends Wants {
   isExtension: boolean;
   only?: OnlyFor;
   findsSubOrganization?: true;
+  byParents?: true;
   takesAppProofs: boolean;
   /** By activity type; the newest first. */
   versions: ReadonlyMap<string, ActivityVersion>;

@@ -1,8 +1,11 @@
 import type { OutboundClient } from "../delivery/outbound.ts";
 import type { OutboundPolicy } from "../delivery/url-rules.ts";
 import type { EvmNodes } from "../nodes/evm.ts";
+import type { Mailer } from "../providers/mail/mailer.ts";
 import type { Oauth2Clients } from "../providers/oauth2/exchange.ts";
 import type { OidcVerifier } from "../providers/oidc/verifier.ts";
+import type { SmsSender } from "../providers/sms/sms-sender.ts";
+import type { Templates } from "../providers/templates/templates.ts";
 import type { Signer } from "../signer/client.ts";
 import type { Responses, SignerRequest, SignerVerb } from "../signer/protocol.ts";
 import type { ActivityOperation, OwnedTable, Planning, Registry } from "./operations.ts";
@@ -23,6 +26,12 @@ export interface Services {
   webhookSchedule: WebhookSchedule;
   /** The nodes of the chains that this installation reaches. */
   evm: EvmNodes;
+  /** Hands mail over, one attempt at a time; what operations have sent goes through the job of `capabilities/messages`. */
+  mailer: Mailer;
+  /** The same for text messages. */
+  sms: SmsSender;
+  /** The operator's templates of mail. */
+  mailTemplates: Templates;
   /** The declarations of all operations. */
   registry: Registry;
   /** What an operation would plan if it were asked now, for those who try it out. */

@@ -120,6 +120,8 @@ const table = {
   ],
   INVALID_CALLER: [INVALID_ARGUMENT, "{path} is {whom}, and {organizationId} is {what}", "INVALID_ACTIVITY_CALLER"],
 
+  INGEST_REFUSED: [PERMISSION_DENIED, "the message is refused: {reason}", "REQUEST_NOT_AUTHORIZED"],
+
   // What they named
   ORGANIZATION_NOT_FOUND: [NOT_FOUND, "no organization found with the given ID", "ORGANIZATION_NOT_FOUND"],
   RESOURCE_NOT_FOUND: [NOT_FOUND, "unable to find {kind} {id} in organization {organizationId}", "REQUEST_INVALID"],
@@ -241,6 +243,7 @@ const table = {
     "INTERNAL",
   ],
   OAUTH2_PROVIDER_UNAVAILABLE: [UNAVAILABLE, "{provider} is not available: {reason}", "INTERNAL"],
+  INGEST_UNAVAILABLE: [UNAVAILABLE, "the message cannot be checked now: {reason}; send it again", "INTERNAL"],
   CHAIN_UNAVAILABLE: [UNAVAILABLE, "the chain {chain} is not available: {reason}", "INTERNAL"],
   DATABASE_UNAVAILABLE: [UNAVAILABLE, "the database is not available; send the request again", "INTERNAL"],
   DATABASE_FILE_LOST: [

@@ -1,9 +1,14 @@
-import { uuidv7 } from "uuidv7";
+import { randomInt } from "node:crypto";
+import { UUID, uuidv7 } from "uuidv7";
 
 const CANONICAL = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** A new time-ordered identifier (UUIDv7, RFC 9562), lowercase with dashes. */
 export const newId = (): string => uuidv7();
+
+/** A new identifier that sorts as one made at that time, in milliseconds: for what is told later than it happened. */
+export const newIdAt = (milliseconds: number): string =>
+  UUID.fromFieldsV7(milliseconds, randomInt(2 ** 12), randomInt(2 ** 30), randomInt(2 ** 32)).toString();
 
 /** Whether `text` has the form of an identifier; any UUID version is taken, in lowercase only. */
 export const isId = (text: string): boolean => CANONICAL.test(text);

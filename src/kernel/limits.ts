@@ -284,6 +284,23 @@ export const MAX_CONNECTIONS = 128;
 /** How long an unused outbound connection is kept; under the five seconds after which many receivers close theirs. */
 export const IDLE_CONNECTION_MS = 4000;
 
+/** Characters of a link's template in a mail, ... */
+export const MAX_MAGIC_LINK_LENGTH = 2048;
+/** ... of the JSON of a mail's variables ... */
+export const MAX_TEMPLATE_VARIABLES_LENGTH = 4096;
+/** ... with so many members ... */
+export const MAX_TEMPLATE_VARIABLES = 32;
+/** ... and of a text message's template. */
+export const MAX_SMS_TEMPLATE_LENGTH = 1000;
+/** How long a message may wait to be sent; one that is only good for a shorter time is dropped when that is over. */
+export const MAX_MESSAGE_LIFETIME_MS = 7 * 24 * 60 * 60 * 1000;
+/** How long events of mail are kept. */
+export const EMAIL_EVENT_LIFETIME_MS = 30 * 24 * 60 * 60 * 1000;
+/** Bytes of one message of Amazon SNS; it sends no larger ones. */
+export const MAX_SNS_MESSAGE_BYTES = 300 * 1024;
+/** How old such a message may be. */
+export const MAX_SNS_MESSAGE_AGE_MS = 60 * 60 * 1000;
+
 /** Nodes of one chain; one after the other is asked until one answers. */
 export const MAX_RPC_URLS = 8;
 /** How long a node may take over one call ... */

@@ -10,7 +10,7 @@ import { rotateServiceKey } from "../engine/keys/service-keys.ts";
 import { createLogger } from "../kernel/log.ts";
 import type { Database } from "../storage/database.ts";
 import { call } from "./call.ts";
-import { type Config, loadConfig, StartProblem } from "./config.ts";
+import { type Config, loadConfig, StartProblem, secretVariables } from "./config.ts";
 import { readAddress } from "./credentials-file.ts";
 import { draftRootOrganization, storeRootOrganization } from "./first-organization.ts";
 import { refuseEmptyDatabase, refuseMissingDatabase } from "./new-installation.ts";
@@ -238,8 +238,8 @@ const printJson = (value: unknown): void => void process.stdout.write(`${JSON.st
 
 function readConfig(file: string | undefined): Config {
   const config = loadConfig(process.env, file);
-  // Children and crash reports do not need it.
-  delete process.env.KEYSTEAD_ROOT_KEY_PASSPHRASE;
+  // Children and crash reports do not need them.
+  for (const name of secretVariables) delete process.env[name];
   return config;
 }
 

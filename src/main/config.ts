@@ -9,6 +9,7 @@ import { type Cidr, parseCidr } from "../kernel/ip-address.ts";
 import type { EvmChainSettings } from "../nodes/evm.ts";
 import type { Oauth2Urls } from "../providers/oauth2/providers.ts";
 import { Chains, evmChainsOf } from "./chain-settings.ts";
+import { type MessageSettings, messageSettingsOf } from "./message-settings.ts";
 
 /** A reason not to start, in words for the operator: which setting, what is wrong, what would be right. */
 export class StartProblem extends Error {}
@@ -40,9 +41,35 @@ const Settings = Type.Object(
     }),
     rootKeyFile: Type.String({ minLength: 1, description: "Where the root key is." }),
     rootKeyPassphrase: Type.String({ minLength: 12, description: "Opens a root key file that is protected by one." }),
-    smtpUrl: Type.String({ pattern: "^smtps?://", description: "Mail server." }),
-    mailFrom: Type.String({ minLength: 3, description: "Sender of mail." }),
-    smsUrl: Type.String({ pattern: "^https?://", description: "SMS gateway." }),
+    smtpUrl: Type.String({
+      pattern: "^smtps?://",
+      description: "Mail server, such as smtp://user:password@smtp.example.com:587.",
+    }),
+    mailFrom: Type.String({
+      minLength: 3,
+      maxLength: 320,
+      description: "Sender of mail: an address, or `Name <address>`.",
+    }),
+    mailSenderDomains: Type.Array(Type.String({ maxLength: 253 }), {
+      maxItems: 100,
+      description: "Domains from whose addresses requests may have mail sent; in the environment with commas between.",
+    }),
+    smsUrl: Type.String({
+      pattern: "^https?://",
+      description: 'SMS gateway, which takes {"to", "message"} by POST.',
+    }),
+    twilioUrl: Type.String({ pattern: "^https?://", description: "Twilio's API, if not https://api.twilio.com." }),
+    twilioAccountSid: Type.String({ pattern: "^[A-Za-z0-9]{1,64}$", description: "Account at Twilio." }),
+    twilioAuthToken: Type.String({ minLength: 1, description: "Its token." }),
+    twilioFrom: Type.String({ pattern: "^[+A-Za-z0-9]{1,64}$", description: "Number, or SID of a messaging service." }),
+    sesTopicArns: Type.Array(Type.String(), {
+      maxItems: 20,
+      description: "SNS topics whose events of Amazon SES are taken; in the environment with commas between.",
+    }),
+    sesCertificateHosts: Type.Array(Type.String(), {
+      maxItems: 5,
+      description: "Hosts of SNS certificates beyond Amazon's; development only.",
+    }),
     oauth2XUrl: ProviderUrl("X"),
     oauth2DiscordUrl: ProviderUrl("Discord"),
     allowPrivateNetworks: Type.Boolean({
@@ -118,9 +145,16 @@ const environment: Record<Exclude<Name, FileName>, string> = {
   rootKeyPassphrase: "KEYSTEAD_ROOT_KEY_PASSPHRASE",
   smtpUrl: "KEYSTEAD_SMTP_URL",
   mailFrom: "KEYSTEAD_MAIL_FROM",
+  mailSenderDomains: "KEYSTEAD_MAIL_SENDER_DOMAINS",
   smsUrl: "KEYSTEAD_SMS_URL",
   oauth2XUrl: "KEYSTEAD_OAUTH2_X_URL",
   oauth2DiscordUrl: "KEYSTEAD_OAUTH2_DISCORD_URL",
+  twilioUrl: "KEYSTEAD_TWILIO_URL",
+  twilioAccountSid: "KEYSTEAD_TWILIO_ACCOUNT_SID",
+  twilioAuthToken: "KEYSTEAD_TWILIO_AUTH_TOKEN",
+  twilioFrom: "KEYSTEAD_TWILIO_FROM",
+  sesTopicArns: "KEYSTEAD_SES_TOPIC_ARNS",
+  sesCertificateHosts: "KEYSTEAD_SES_CERTIFICATE_HOSTS",
   allowPrivateNetworks: "KEYSTEAD_ALLOW_PRIVATE_NETWORKS",
   webhookRetrySeconds: "KEYSTEAD_WEBHOOK_RETRY_SECONDS",
   webhookTimeoutSeconds: "KEYSTEAD_WEBHOOK_TIMEOUT_SECONDS",
@@ -137,10 +171,18 @@ const environment: Record<Exclude<Name, FileName>, string> = {
   logLevel: "KEYSTEAD_LOG_LEVEL",
 };
 
+/** Those that hold a secret, or may. */
+export const secretVariables = [
+  environment.rootKeyPassphrase,
+  environment.smtpUrl,
+  environment.smsUrl,
+  environment.twilioAuthToken,
+];
+
 const CONFIG_FILE_VARIABLE = "KEYSTEAD_CONFIG";
 
 /** Accepted, so that one environment serves every release, but nothing here uses them yet; a start says so. */
-const unused: readonly Exclude<Name, FileName>[] = ["authProxyPort", "smtpUrl", "mailFrom", "smsUrl"];
+const unused: readonly Exclude<Name, FileName>[] = ["authProxyPort"];
 
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
@@ -192,6 +234,7 @@ export interface Config {
   /** Whether `keystead recover` works, or why not. */
   recovery: { isAllowed: true } | { isAllowed: false; reason: string };
   chains: Partial<Record<EvmChain, EvmChainSettings>>;
+  messages: MessageSettings;
   logLevel: LogLevel;
   /** Settings that were given and have no effect in this release. */
   withoutEffect: string[];
@@ -244,6 +287,9 @@ export function loadConfig(variables: NodeJS.ProcessEnv, configFile?: string): C
     recovery: recoveryOf(settings.recovery, variables),
     chains: evmChainsOf(settings.chains ?? {}, settings.allowPrivateNetworks ?? false, (problem) => {
       throw new StartProblem(`bad value for \`chains\`: ${problem}`);
+    }),
+    messages: messageSettingsOf(settings, settings.allowPrivateNetworks ?? false, (name, problem) => {
+      throw new StartProblem(`bad value for ${environment[name]} (\`${name}\`): it ${problem}`);
     }),
     logLevel: settings.logLevel ?? "info",
     withoutEffect: unused.filter((name) => name in given).map((name) => environment[name]),

@@ -1,9 +1,10 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { capabilities, operations } from "../capabilities/index.ts";
+import { createSesReceiver } from "../capabilities/messages/index.ts";
 import { discoveryDocument, issuerKeySet } from "../capabilities/oauth/index.ts";
 import { announceActivity, webhookKeySet } from "../capabilities/webhooks/index.ts";
-import { createOutboundClient, type OutboundClient } from "../delivery/outbound.ts";
+import { createOutboundClient } from "../delivery/outbound.ts";
 import { performActivity } from "../engine/activities/perform.ts";
 import { makePlan } from "../engine/activities/plan.ts";
 import { Admission } from "../engine/admission.ts";
@@ -16,6 +17,7 @@ import { createRegistry } from "../engine/registry.ts";
 import type { Services } from "../engine/services.ts";
 import { type ApiOptions, api } from "../http/api.ts";
 import { readExamples } from "../http/examples.ts";
+import { ingest } from "../http/ingest.ts";
 import { createListener, type Listener } from "../http/listener.ts";
 import { createMetrics, type Metrics } from "../http/metrics.ts";
 import { openApiDocument } from "../http/openapi.ts";
@@ -30,6 +32,7 @@ import { createOidcVerifier } from "../providers/oidc/verifier.ts";
 import { type Config, StartProblem } from "./config.ts";
 import { addressFileIn, credentialsFileIn, writeFileDurably } from "./credentials-file.ts";
 import { ensureFirstOrganization } from "./first-organization.ts";
+import { messageServices } from "./message-settings.ts";
 import { type Opened, openInstallation } from "./open.ts";
 import { createReadiness, withChains } from "./readiness.ts";
 import { version } from "./version.ts";
@@ -74,6 +77,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const evm = createEvmNodes({ chains: config.chains, outbound: nodeClient, log: logger });
   const house = houseOf(capabilities);
   const registry = createRegistry(operations);
+  const messages = messageServices(config.messages, config.dataDir, outbound);
   // Port 0 is known only after listening, and the URL is told to others: they ask for it when they need it.
   const info = { version, baseUrl: config.publicUrl ?? `http://${config.host}:${config.port}` };
   const services: Services = {
@@ -89,6 +93,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     publicUrl: () => info.baseUrl,
     webhookSchedule: config.webhooks,
     evm,
+    ...messages,
     registry,
     planner: { makePlan: (operation, planning) => makePlan({ database, services }, operation, planning) },
     erasedTables: house.erasedTables,
@@ -125,6 +130,10 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
         openApi: async () => openApiDocument({ capabilities, examples: await readExamples() }, info),
       }),
     );
+    const { ses } = config.messages;
+    if (ses.topicArns.length > 0) {
+      listener.mount(ingest({ ses: createSesReceiver({ ...ses, database, outbound, clock, log: logger }) }));
+    }
     const serving = listener;
     const local = await listen(serving, config);
     info.baseUrl = config.publicUrl ?? local;
@@ -151,13 +160,21 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       isFirstStart,
       opened,
       close: () =>
-        close({ listener: serving, admin, worker, clients: [outbound, nodeClient], evm, opened, log: logger }),
+        close({
+          listener: serving,
+          admin,
+          worker,
+          clients: [outbound, nodeClient, messages.mailer],
+          evm,
+          opened,
+          log: logger,
+        }),
     };
   } catch (error) {
     await listener?.close();
     await worker.stop();
     evm.stop();
-    await Promise.all([outbound.close(), nodeClient.close()]);
+    await Promise.all([outbound.close(), nodeClient.close(), messages.mailer.close()]);
     await signer.close();
     await database.close();
     lock?.release();
@@ -207,7 +224,7 @@ interface Parts {
   listener: Listener;
   admin: Server | undefined;
   worker: JobWorker;
-  clients: readonly OutboundClient[];
+  clients: readonly { close(): Promise<void> }[];
   evm: { stop(): void };
   opened: Opened;
   log: Logger;

@@ -423,6 +423,10 @@ function transactorOn(
       connection.all(query.sql, query.parameters),
     ) as Transactor["all"],
     committed,
+    // Of SQLite there is one writer anyway.
+    lock: whileOpen(async (scope: string) => {
+      if (kind === "postgres") await connection.all(LOCK_SCOPE, [scope]);
+    }),
     afterCommit: whileOpen((follow: AfterCommit) => void afterCommit.push(follow)) as Transactor["afterCommit"],
   };
   return {

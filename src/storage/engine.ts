@@ -22,6 +22,11 @@ export interface Transactor extends Reader {
   readonly deleteFrom: Kysely<Schema>["deleteFrom"];
   /** The committed state of the same database. */
   readonly committed: Reader;
+  /**
+   * Waits until no other transaction of this scope is under way, beside the one that the transaction itself was begun for. Who locks a
+   * second scope locks that of a sub-organization after that of its parent.
+   */
+  lock(scope: string): Promise<void>;
   /** Has `follow` called once the commit is durable, and never if it fails. It must not throw. */
   afterCommit(follow: () => void): void;
 }

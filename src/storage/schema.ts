@@ -453,4 +453,34 @@ export interface Schema {
     created_at: number;
     updated_at: number;
   };
+  /** Mail that was asked for. What is in it is sealed with its job. */
+  mails: {
+    /** Who asked for it. */
+    organization_id: string;
+    /** Its Message-ID derives from it. */
+    id: string;
+    to_address: string;
+    /** The provider's, null until it is known what became of the mail. */
+    message_id: string | null;
+    created_at: number;
+  };
+  email_events: {
+    organization_id: string;
+    /** Carries the time of the event, so that events sort by it. */
+    id: string;
+    /** What told of the event; the same is counted once. */
+    source: string;
+    /** The recipient's address in lowercase. */
+    lookup: string;
+    message_id: string;
+    event_type: string;
+    from_address: string;
+    to_address: string;
+    sender_tenant: string | null;
+    /** JSON. */
+    details: string;
+    occurred_at: number;
+    /** When it was told. */
+    created_at: number;
+  };
 }

@@ -21,10 +21,12 @@ import { exportTarget } from "../support/bundles.ts";
 import { ended, TEST_CHAIN, testNode } from "../support/chain.ts";
 import { apiKeyParams, generateApiKey, type Json } from "../support/client.ts";
 import { oauthProviderParams } from "../support/issuer.ts";
+import { askForMail } from "../support/messages.ts";
 import { credentialParams, oauth2ProviderOfTests } from "../support/oauth2-provider.ts";
 import { httpSdk, type Sdk, type SdkOptions, serverSdk } from "../support/sdk.ts";
 import { newSender } from "../support/sender.ts";
 import { onEachEngine, type TestServer } from "../support/server.ts";
+import { until } from "../support/until.ts";
 
 const [listInvitations, ...otherExtensions] = [
   "list_invitations",
@@ -562,6 +564,17 @@ function tellStory(server: () => TestServer, connect: (options: SdkOptions) => S
       assert.deepEqual(updated.webhookEndpoint, { ...webhookEndpoint, isActive: false });
       assert.deepEqual(await read("list_webhook_endpoints"), { webhookEndpoints: [updated.webhookEndpoint] });
       assert.equal((await done("delete_webhook_endpoint", { endpointId })).endpointId, endpointId);
+    });
+  });
+
+  describe("messages", () => {
+    it("list_email_events", async () => {
+      await askForMail(server(), { to: "story@example.com" });
+      const asking = { email: "Story@example.com", paginationOptions: { limit: "1" } };
+      await until(async () => (await read("list_email_events", asking)).emailEvents.length === 1);
+      const { emailEvents } = await read("list_email_events", { ...asking, eventType: "Delivery" });
+      assert.equal(emailEvents[0].toAddress, "story@example.com");
+      assert.equal(emailEvents[0].eventType, "Delivery");
     });
   });
 

@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
 import type { TSchema } from "typebox";
 import { operations } from "../../src/capabilities/index.ts";
+import { recordEvent } from "../../src/capabilities/messages/events.ts";
 import type { OnlyFor, Operation } from "../../src/engine/operations.ts";
 import { pathOf } from "../../src/engine/registry.ts";
 import { requestOf } from "../../src/http/openapi.ts";
-import { newId } from "../../src/kernel/ids.ts";
+import { newId, newIdAt } from "../../src/kernel/ids.ts";
 import { nonceOfPublicKey } from "../../src/providers/oidc/nonce.ts";
 import { createAuthenticator } from "./authenticator.ts";
 import { clientBundle, envelopeData, exportTarget } from "./bundles.ts";
@@ -369,6 +370,11 @@ export const examples: Record<string, Example> = {
   list_webhook_deliveries: async (world) => ({
     endpointId: await newEndpoint(world),
     paginationOptions: { limit: "10", before: newId() },
+  }),
+  list_email_events: async (world) => ({
+    email: await deliveredMail(world),
+    eventType: "Delivery",
+    paginationOptions: { limit: "10", before: newIdAt(Date.now() + 60_000) },
   }),
   redeliver_webhook: async (world) => ({ deliveryId: await failedDelivery(world) }),
 };
@@ -801,6 +807,18 @@ const addOauthProvider = async ({ root, user }: World, userId = user.userId): Pr
   const oauthProviders = [await oauthProviderParams()];
   return (await root.client.result("create_oauth_providers", { userId, oauthProviders })).providerIds[0];
 };
+
+/** A mail of which a server said that it is delivered; resolves to its recipient. */
+async function deliveredMail({ server, organizationId }: World): Promise<string> {
+  const now = Date.now();
+  const to = "ada@example.com";
+  const mail = { organizationId, mailId: newId(), messageId: "4Fx9rT2Lz0z1", from: "keys@example.org", to, now };
+  const details = { deliverySmtpResponse: "250 2.6.0 ok", deliveryProcessingTimeMillis: "546" };
+  await server.opened.database.transact(organizationId, (tx) =>
+    recordEvent(tx, { ...mail, eventType: "Delivery", occurredAt: now, details }),
+  );
+  return to;
+}
 
 const privateKeyParams = (privateKeyTags: string[]): object => ({
   privateKeyName: "key",

@@ -13,9 +13,10 @@ import {
   type RecordedEvaluation,
 } from "../decisions/facts.ts";
 import { sessionScopeProblem } from "../decisions/session-scope.ts";
-import type { Submission } from "../envelope.ts";
+import { claimedOrganizationId, type Submission } from "../envelope.ts";
 import type { Principal } from "../identity/authenticate.ts";
-import type { ActivityOperation, ActivityVersion, Registry } from "../operations.ts";
+import { findOrganization } from "../identity/organizations.ts";
+import type { ActivityOperation, ActivityVersion, Organization, Registry } from "../operations.ts";
 import { refuseLargeBody } from "../proofs/prove.ts";
 import type { Ballot } from "./ballot.ts";
 import { type ActivityRecord, findVotes, isLive, isOpen, type VoteRecord } from "./records.ts";
@@ -38,6 +39,8 @@ export interface Target {
   version: ActivityVersion;
   intent: unknown;
   record: ActivityRecord;
+  /** The organization in which it is carried out: its own, or a sub-organization of it. */
+  where: Organization;
   isNew: boolean;
   /** A user who has approved already shows a further credential; the vote stays as it is. */
   isFurtherStamp: boolean;
@@ -58,7 +61,7 @@ export async function judgeSubmission(
   { version, parameters, intent, generateAppProofs }: Submission,
   plan: unknown,
   fingerprint: string,
-  { organization, actor }: Principal,
+  { organization, target: where = organization, actor }: Principal,
   ballot: Ballot,
   budget: DecisionBudget,
 ): Promise<Verdict> {
@@ -81,7 +84,7 @@ export async function judgeSubmission(
   const credential = { ...actor.credential, publicKey: ballot.principal.stampRecord.publicKey };
   const proposal: Proposal = { operation, version, intent, plan, organization, now: ballot.now };
   const facts = factsOf(proposal, actor, [{ actor, credentials: [credential] }]);
-  const target: Target = { operation, version, intent, record, isNew: true, isFurtherStamp: false };
+  const target: Target = { operation, version, intent, record, where, isNew: true, isFurtherStamp: false };
   const problem = await sessionScopeProblem(read, facts, actor, budget);
   if (problem === undefined) return verdictOn(read, facts, target, budget);
   return { todo: "deny", target, error: scopeDenial(problem), facts, evaluations: [] };
@@ -123,11 +126,27 @@ export async function judgeVote(
   // With MFA a further credential is shown beside the first; otherwise it takes the first one's place.
   const isAnotherKey = repeats && own.publicKey !== publicKey;
   const isFurtherStamp = isAnotherKey && actor.hasMfaPolicies;
-  const target: Target = { operation, version, intent, record: existing, isNew: false, isFurtherStamp };
+  const where = await whereOf(read, operation, existing, organization);
+  const target: Target = { operation, version, intent, record: existing, where, isNew: false, isFurtherStamp };
   if (!approves) return { todo: "reject", target, facts, evaluations: [] };
   const decided = await verdictOn(read, facts, target, budget);
   // To approve once more with the same credential is to ask for a decision on the facts of now.
   return repeats && !isAnotherKey && decided.todo !== "execute" ? answer : decided;
+}
+
+/** What a parent's user asks for in a sub-organization names that one in its body. */
+async function whereOf(
+  read: Reader,
+  { byParents }: ActivityOperation,
+  { body }: ActivityRecord,
+  organization: Organization,
+): Promise<Organization> {
+  if (!byParents || body === undefined) return organization;
+  const id = claimedOrganizationId(Buffer.from(body));
+  if (id === organization.id) return organization;
+  const found = await findOrganization(read, id);
+  // It may have been deleted while the activity was open; its users are gone, and that is what it is told.
+  return found?.parentId === organization.id ? found : organization;
 }
 
 /** A vote on what is decided already is refused, unless it is one that counted, sent again by who did not hear the answer. */

@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { KeysteadError } from "../../kernel/errors.ts";
-import type { Reader, Transactor } from "../../storage/engine.ts";
-import { prepared } from "../../storage/prepared.ts";
+import type { Transactor } from "../../storage/engine.ts";
+import { findOrganization } from "../identity/organizations.ts";
 import { backOffMs, enqueue, type JobContext, type JobKind, type JobResult, job } from "../jobs/jobs.ts";
 import type { ActivityOperation, Effect, Organization, Performed } from "../operations.ts";
 import { servicesFor } from "../services.ts";
@@ -107,22 +107,4 @@ function resultOf(
     next: { do: "finish" },
     record: (tx) => completeActivity(tx, engine, activity, organization, end, clock()),
   };
-}
-
-const selectOrganization = prepared<{ id: string }>()((db, { id }) =>
-  db.selectFrom("organizations").selectAll().where("id", "=", id),
-);
-
-async function findOrganization(read: Reader, id: string): Promise<Organization | undefined> {
-  const [row] = await selectOrganization(read, { id });
-  return (
-    row && {
-      id: row.id,
-      parentId: row.parent_id,
-      name: row.name,
-      sealedKey: row.sealed_key,
-      quorumThreshold: row.quorum_threshold,
-      policiesVersion: row.policies_version,
-    }
-  );
 }

@@ -56,8 +56,8 @@ async function askPreparation(
   { target, facts }: ToExecute,
   { budget }: Ballot,
 ): Promise<unknown> {
-  const { operation, intent, record } = target;
-  const { organization, submitter, now } = facts;
+  const { operation, intent, record, where: organization } = target;
+  const { submitter, now } = facts;
   const { path, needs, asks } = operation;
   const given = { ...servicesFor(services, needs), signer: signerFor(signer, asks, path) };
   const { plan } = record;

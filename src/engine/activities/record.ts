@@ -117,13 +117,14 @@ async function execute(
 async function carryOut(
   { services }: ActivityEngine,
   tx: Transactor,
-  { target: { operation, intent, record }, facts: { organization, submitter } }: ToExecute,
+  { target: { operation, intent, record, where: organization }, facts: { submitter } }: ToExecute,
   { now, id, principal: { actor }, budget }: Ballot,
   prepared: unknown,
 ): Promise<unknown> {
   const { id: activityId, plan } = record;
   const shared = { intent, plan, prepared, organization, submitterId: submitter.userId, now };
   const { carryOut } = operation;
+  if (organization.id !== record.organizationId) await tx.lock(organization.id);
   if (carryOut.by === "run") {
     const given = servicesFor(services, operation.needs);
     return carryOut.run({ ...given, ...shared, tx, activityId, id, actor, budget: budget.inTransaction() });

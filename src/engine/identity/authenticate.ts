@@ -15,6 +15,8 @@ interface CredentialKey {
 /** A user known by a verified stamp, for one organization. */
 export interface Principal {
   organization: Organization;
+  /** The sub-organization in which a parent's user has it done; what is decided and kept is the parent's. */
+  target?: Organization;
   actor: Actor;
   credentialKey: CredentialKey;
   stampRecord: StampRecord;

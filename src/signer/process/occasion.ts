@@ -57,9 +57,6 @@ const namesOf: { [Verb in WorkVerb]: (request: Extract<WorkRequest, { verb: Verb
 /** A sub-organization is made, with its first wallet, for an activity of its parent. */
 const SUB_ORGANIZATION_TYPE = /^ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION(_V\d+)?$/;
 const OF_A_NEW_ORGANIZATION: ReadonlySet<WorkVerb> = new Set(["generateKeys", "createWallet"]);
-/** Who signs in may name the parent alone; it is stated where they were found, and no key of theirs is used. */
-const LOGIN_TYPE = "ACTIVITY_TYPE_STAMP_LOGIN";
-
 /**
  * The use that a request makes of an organization's keys; undefined where it makes none.
  *
@@ -73,8 +70,9 @@ export function useOf(request: SignerRequest, occasion: Occasion | undefined): U
   if (!occasion) throw new SigningRefused(`${verb} was asked for no activity`);
   const body = bodyOf(occasion);
   const isNew = OF_A_NEW_ORGANIZATION.has(verb) && SUB_ORGANIZATION_TYPE.test(body.type);
-  const isFound = verb === "provePolicyOutcome" && body.type === LOGIN_TYPE;
-  if (body.organizationId !== organizationId && !isNew && !isFound) {
+  // A statement uses no key of anybody's: who signs in may have named the parent alone, or have been signed in by it.
+  const isStated = verb === "provePolicyOutcome";
+  if (body.organizationId !== organizationId && !isNew && !isStated) {
     throw new SigningRefused(`${verb} was asked for organization ${organizationId}, which the activity does not name`);
   }
   const fingerprint = `sha256:${createHash("sha256").update(occasion.body).digest("hex")}`;

@@ -1,0 +1,35 @@
+import { Type } from "typebox";
+import { type JobResult, job } from "../../engine/jobs/jobs.ts";
+import { fill } from "../../providers/templates/render.ts";
+import { nextAttempt } from "./attempts.ts";
+import { SmsContent, smsFacts, smsTemplate } from "./model.ts";
+import { SEND_SMS } from "./store.ts";
+
+/** The sending of one text message; it has no events, so what fails is in the log alone. */
+export const sendSms = job({
+  name: SEND_SMS,
+  payload: Type.Object({ organizationId: Type.String(), id: Type.String(), expiresAt: Type.Integer() }),
+  secret: Type.Object({ ...SmsContent.properties, to: Type.String() }),
+  needs: ["sms"],
+  unordered: true,
+  async run({ payload, secret, sms, clock, attempts, log }): Promise<JobResult> {
+    const { id, organizationId, expiresAt } = payload;
+    const dropped = (reason: string): JobResult => {
+      log.warn({ smsId: id, organizationId, reason }, "a text message could not be sent");
+      return { next: { do: "finish" } };
+    };
+    if (clock() >= expiresAt) return dropped("it was not taken while what is in it was good");
+    const outcome = await sms.send({ id, to: secret.to, text: fill(smsTemplate(secret), smsFacts(secret)) });
+    const now = clock();
+    switch (outcome.result) {
+      case "accepted":
+        return { next: { do: "finish" } };
+      case "refused":
+        return dropped(outcome.reason);
+      case "deferred":
+        if (now >= expiresAt) return dropped(outcome.reason);
+        log.info({ smsId: id, attempts: attempts + 1, reason: outcome.reason }, "a text message was not taken yet");
+        return { next: nextAttempt({ attempts, expiresAt, now }), reason: outcome.reason };
+    }
+  },
+});

@@ -1,0 +1,26 @@
+import MailComposer from "nodemailer/lib/mail-composer";
+import { writeWhole } from "../write-file.ts";
+import { composed, identityOf } from "./compose.ts";
+import { INVALID_ADDRESS, type Mailer } from "./mailer.ts";
+import { isMailbox, type SenderRules } from "./sender.ts";
+
+/** Writes each mail as an `.eml` file, complete as soon as it is there, for installations without a mail server. */
+export function createOutboxMailer({ folder, rules }: { folder: string; rules: SenderRules }): Mailer {
+  return {
+    acceptanceIsDelivery: true,
+    close: async () => {},
+    identify: (message) => identityOf(message, rules),
+    async send(message) {
+      const identity = identityOf(message, rules);
+      if (!isMailbox(message.to)) return { result: "bounced", identity, diagnosticCode: INVALID_ADDRESS };
+      try {
+        const bytes = await new MailComposer(composed(message, rules)).compile().build();
+        // Written again under the same name, should the process die before it has told of it.
+        await writeWhole(folder, `${message.id}.eml`, bytes);
+        return { result: "accepted", identity, reply: "250 written to the outbox" };
+      } catch (error) {
+        return { result: "deferred", identity, reason: `the outbox cannot be written: ${(error as Error).message}` };
+      }
+    },
+  };
+}

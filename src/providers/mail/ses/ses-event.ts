@@ -1,0 +1,151 @@
+import { type Static, Type } from "typebox";
+import { Compile } from "typebox/compile";
+import { KeysteadError } from "../../../kernel/errors.ts";
+import { parseJson } from "../../../kernel/json.ts";
+import { parseMailbox } from "../sender.ts";
+
+/**
+ * Events of Amazon SES, as its event publishing and its older feedback notifications write them; the two differ in the name
+ * of one member. Pure.
+ */
+
+const Recipient = Type.Object({ diagnosticCode: Type.Optional(Type.String()) });
+const Time = Type.Optional(Type.String());
+const SesMessage = Type.Object({
+  eventType: Type.Optional(Type.String()),
+  notificationType: Type.Optional(Type.String()),
+  mail: Type.Object({
+    messageId: Type.String({ minLength: 1, maxLength: 256 }),
+    source: Type.Optional(Type.String()),
+    timestamp: Time,
+    headers: Type.Optional(Type.Array(Type.Object({ name: Type.String(), value: Type.String() }))),
+    commonHeaders: Type.Optional(Type.Object({ messageId: Type.Optional(Type.String()) })),
+    tags: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  }),
+  bounce: Type.Optional(
+    Type.Object({
+      bounceType: Type.Optional(Type.String()),
+      bounceSubType: Type.Optional(Type.String()),
+      bouncedRecipients: Type.Optional(Type.Array(Recipient)),
+      timestamp: Time,
+    }),
+  ),
+  delivery: Type.Optional(
+    Type.Object({
+      smtpResponse: Type.Optional(Type.String()),
+      processingTimeMillis: Type.Optional(Type.Number()),
+      timestamp: Time,
+    }),
+  ),
+  deliveryDelay: Type.Optional(
+    Type.Object({
+      delayType: Type.Optional(Type.String()),
+      delayedRecipients: Type.Optional(Type.Array(Recipient)),
+      timestamp: Time,
+    }),
+  ),
+  complaint: Type.Optional(Type.Object({ complaintFeedbackType: Type.Optional(Type.String()), timestamp: Time })),
+});
+type SesMessage = Static<typeof SesMessage>;
+const sesMessage = Compile(SesMessage);
+
+export interface SesEvent {
+  eventType: "Send" | "Delivery" | "Bounce" | "DeliveryDelay" | "Complaint";
+  /** What SES calls the mail; the id in its SMTP reply. */
+  messageId: string;
+  /** The identifier in the Message-ID header that the mail came with, without brackets. */
+  originalMessageId?: string;
+  /** The sender's address. */
+  from?: string;
+  senderTenant?: string;
+  /** Milliseconds. */
+  occurredAt?: number;
+  details: Record<string, string>;
+}
+
+/** Reads the text of a notification; undefined for what is no event of mail, or of a type that is not kept. */
+export function parseSesEvent(text: string): SesEvent | undefined {
+  const message = parsed(text);
+  if (message === undefined || !sesMessage.Check(message)) return undefined;
+  const happened = happenedIn(message);
+  if (happened === undefined) return undefined;
+  const { eventType, timestamp, details } = happened;
+  const { mail } = message;
+  const originalMessageId = originalIdOf(mail);
+  const from = parseMailbox(mail.source ?? "")?.address;
+  const senderTenant = tenantOf(mail);
+  const occurredAt = Date.parse(timestamp ?? mail.timestamp ?? "");
+  return {
+    eventType,
+    messageId: mail.messageId,
+    ...(originalMessageId === undefined ? {} : { originalMessageId }),
+    ...(from === undefined ? {} : { from }),
+    ...(senderTenant === undefined ? {} : { senderTenant }),
+    ...(Number.isNaN(occurredAt) ? {} : { occurredAt }),
+    details: bounded(details),
+  };
+}
+
+type Details = Record<string, string | undefined>;
+type Happened = { eventType: SesEvent["eventType"]; timestamp: string | undefined; details: Details };
+
+function happenedIn({ eventType, notificationType, ...parts }: SesMessage): Happened | undefined {
+  const { bounce, delivery, deliveryDelay, complaint, mail } = parts;
+  switch (eventType ?? notificationType) {
+    case "Send":
+      return { eventType: "Send", timestamp: mail.timestamp, details: {} };
+    case "Delivery": {
+      const millis = delivery?.processingTimeMillis;
+      const deliveryProcessingTimeMillis = millis === undefined ? undefined : String(Math.max(0, Math.round(millis)));
+      const details = { deliverySmtpResponse: delivery?.smtpResponse, deliveryProcessingTimeMillis };
+      return { eventType: "Delivery", timestamp: delivery?.timestamp, details };
+    }
+    case "Bounce": {
+      const { bounceType, bounceSubType, bouncedRecipients, timestamp } = bounce ?? {};
+      const diagnosticCode = bouncedRecipients?.[0]?.diagnosticCode;
+      return { eventType: "Bounce", timestamp, details: { bounceType, bounceSubType, diagnosticCode } };
+    }
+    case "DeliveryDelay": {
+      const { delayType, delayedRecipients, timestamp } = deliveryDelay ?? {};
+      const details = { deliveryDelayType: delayType, diagnosticCode: delayedRecipients?.[0]?.diagnosticCode };
+      return { eventType: "DeliveryDelay", timestamp, details };
+    }
+    case "Complaint": {
+      const { complaintFeedbackType, timestamp } = complaint ?? {};
+      return { eventType: "Complaint", timestamp, details: { complaintFeedbackType } };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return parseJson(Buffer.from(text));
+  } catch (error) {
+    if (error instanceof KeysteadError) return undefined;
+    throw error;
+  }
+}
+
+/** The headers are those that the mail came with; SES puts an id of its own in the mail. */
+function originalIdOf({ headers = [], commonHeaders }: SesMessage["mail"]): string | undefined {
+  const header = headers.find(({ name }) => name.toLowerCase() === "message-id")?.value ?? commonHeaders?.messageId;
+  return /^<?([^<>\s]{1,256})>?$/.exec(header ?? "")?.[1];
+}
+
+function tenantOf({ tags }: SesMessage["mail"]): string | undefined {
+  const tenant = tags?.["ses:tenant-name"] ?? tags?.["ses:tenant"];
+  const name = Array.isArray(tenant) ? tenant[0] : tenant;
+  return typeof name === "string" ? name.slice(0, MAX_DETAIL_LENGTH) : undefined;
+}
+
+const MAX_DETAIL_LENGTH = 1000;
+
+/** Those that are there, as long as they may be. */
+const bounded = (details: Details): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(details).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value.slice(0, MAX_DETAIL_LENGTH)]],
+    ),
+  );

@@ -1,0 +1,119 @@
+import { createTransport } from "nodemailer";
+import { composed, identityOf } from "./compose.ts";
+import { INVALID_ADDRESS, type Mailer, printableLine } from "./mailer.ts";
+import { isMailbox, type SenderRules } from "./sender.ts";
+
+/** A mail server, as its URL names it. */
+export interface SmtpServer {
+  host: string;
+  port: number;
+  /** TLS from the first byte. */
+  secure: boolean;
+  auth?: { user: string; pass: string };
+}
+
+export interface SmtpDeadlines {
+  connectionMs: number;
+  /** Silence of the server, at any step. */
+  silenceMs: number;
+  wholeMessageMs: number;
+}
+
+const DEADLINES: SmtpDeadlines = { connectionMs: 10_000, silenceMs: 15_000, wholeMessageMs: 45_000 };
+const MAX_REPLY_BYTES = 64 * 1024;
+
+export interface SmtpMailerOptions {
+  server: SmtpServer;
+  rules: SenderRules;
+  acceptanceIsDelivery: boolean;
+  deadlines?: SmtpDeadlines;
+}
+
+/**
+ * Reads `smtp://user:password@host:587` or `smtps://…`; reserved characters of user and password are percent-encoded. Whatever
+ * else a URL may hold is refused, so that no option of the client can be set by it.
+ */
+export function parseSmtpUrl(text: string): { server: SmtpServer } | { problem: string } {
+  const url = URL.parse(text);
+  if (url === null || url.hostname === "") return { problem: "is not a URL such as smtp://user:password@host:587" };
+  if (url.search !== "" || url.hash !== "" || !["", "/"].includes(url.pathname)) {
+    return { problem: "must hold nothing after host and port" };
+  }
+  const secure = url.protocol === "smtps:";
+  const server = {
+    host: url.hostname.replace(/^\[(.*)\]$/, "$1"),
+    port: url.port === "" ? (secure ? 465 : 587) : Number(url.port),
+    secure,
+  };
+  if (url.username === "") return { server };
+  try {
+    return {
+      server: { ...server, auth: { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) } },
+    };
+  } catch {
+    return { problem: "must have a user name and password whose reserved characters are percent-encoded" };
+  }
+}
+
+/**
+ * Hands mail to an SMTP server, with a connection of its own for each: whichever hangs, hangs alone, and not longer than its
+ * deadlines. TLS is used where the server offers it; a password is sent over TLS alone, or to this machine.
+ */
+export function createSmtpMailer(options: SmtpMailerOptions): Mailer {
+  const { server, rules, acceptanceIsDelivery, deadlines = DEADLINES } = options;
+  const transport = createTransport({
+    ...server,
+    requireTLS: server.auth !== undefined && !server.secure && !isThisMachine(server.host),
+    connectionTimeout: deadlines.connectionMs,
+    greetingTimeout: deadlines.silenceMs,
+    dnsTimeout: deadlines.connectionMs,
+    socketTimeout: deadlines.silenceMs,
+    socketCloseTimeout: 0,
+    maxResponseSize: MAX_REPLY_BYTES,
+    // Said explicitly, because the default of `rejectUnauthorized` comes from the environment.
+    tls: { rejectUnauthorized: true, minVersion: "TLSv1.2" },
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  const closing = new AbortController();
+  return {
+    acceptanceIsDelivery,
+    close: async () => closing.abort(),
+    identify: (message) => identityOf(message, rules),
+    async send(message) {
+      const identity = identityOf(message, rules);
+      if (!isMailbox(message.to)) return { result: "bounced", identity, diagnosticCode: INVALID_ADDRESS };
+      const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(deadlines.wholeMessageMs)]);
+      try {
+        const { response } = await transport.sendMail({ ...composed(message, rules), signal });
+        const reply = printableLine(response);
+        const messageId = idInReply(reply) ?? identity.messageId;
+        return { result: "accepted", identity: { ...identity, messageId }, reply };
+      } catch (error) {
+        return { identity, ...refusalOf(error as SmtpError) };
+      }
+    },
+  };
+}
+
+const isThisMachine = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1)$/.test(host);
+
+type SmtpError = Error & { code?: string; responseCode?: number; permanent?: boolean; response?: string };
+
+/** A server's last word on this mail, or trouble that says nothing of it: no connection, a login refused, nonsense. */
+function refusalOf({ code, permanent, response, message }: SmtpError) {
+  const isAboutMail = code === "EENVELOPE" || code === "EMESSAGE";
+  if (isAboutMail && permanent === true && response !== undefined) {
+    return { result: "bounced", diagnosticCode: printableLine(response) } as const;
+  }
+  return { result: "deferred", reason: printableLine(response ?? message) } as const;
+}
+
+// Amazon SES says `250 Ok <id>`, Postfix `250 2.0.0 Ok: queued as <id>`, Exim `250 OK id=<id>`.
+const REPLY_ID = /^250[ -](?:2\.\d\.\d )?(?:OK:? )?(?:queued as |id=)?([\w.-]{6,128})$/i;
+
+/** The id that a server gave the mail, where its reply names one. */
+export function idInReply(reply: string): string | undefined {
+  const id = REPLY_ID.exec(reply)?.[1];
+  return id !== undefined && /\d/.test(id) ? id : undefined;
+}

@@ -1,0 +1,92 @@
+/** The few places that templates may have, in the notation of Go's templates. Pure. */
+
+/** A place with a fixed name. Which of them a message has depends on its kind. */
+export type Place = "OtpCode" | "CredentialBundle" | "InvitationToken" | "MagicLink" | "AppName" | "LogoUrl";
+
+export interface Facts {
+  places: Partial<Record<Place, string>>;
+  variables: Readonly<Record<string, string>>;
+}
+
+/** A template with `subject.txt`, `text.txt` and `html.html` already read. */
+export interface Template {
+  subject: string;
+  text: string;
+  html: string;
+}
+
+type Part = { literal: string } | { place: string } | { variable: string } | { unknown: string };
+
+const PLACE = /\{\{([^{}]*)\}\}/g;
+const NAMED = /^\s*\.([A-Za-z]+)\s*$/;
+const INDEXED = /^\s*index\s+\.TemplateVariables\s+"([^"\\]+)"\s*$/;
+
+function* partsOf(text: string): Generator<Part> {
+  let end = 0;
+  for (const match of text.matchAll(PLACE)) {
+    const literal = text.slice(end, match.index);
+    yield* literalParts(literal);
+    const [whole, inner = ""] = match;
+    const place = NAMED.exec(inner)?.[1];
+    const variable = INDEXED.exec(inner)?.[1];
+    if (place !== undefined) yield { place };
+    else if (variable !== undefined) yield { variable };
+    else yield { unknown: whole };
+    end = match.index + whole.length;
+  }
+  yield* literalParts(text.slice(end));
+}
+
+/** Braces that make no place are a slip of the pen, not text. */
+function* literalParts(literal: string): Generator<Part> {
+  const stray = /\{\{|\}\}/.exec(literal);
+  if (stray) yield { unknown: literal.slice(stray.index, stray.index + 40) };
+  else yield { literal };
+}
+
+/** What in a text cannot be filled with these facts, in words that go on from "the template"; undefined if all can. */
+export function problemOf(text: string, { places, variables }: Facts): string | undefined {
+  for (const part of partsOf(text)) {
+    if ("unknown" in part) return `has a place that is not known: ${part.unknown.slice(0, 80)}`;
+    if ("place" in part && !Object.hasOwn(places, part.place))
+      return `has {{ .${part.place} }}, which this message does not have`;
+    if ("variable" in part && !Object.hasOwn(variables, part.variable)) {
+      return `has the variable "${part.variable}", which \`templateVariables\` does not give`;
+    }
+  }
+  return undefined;
+}
+
+/**
+ * Fills the places. `escapeValue` is applied to what is filled in, never to the template.
+ *
+ * @throws Error when a place cannot be filled: `problemOf` says beforehand
+ */
+export function fill(text: string, facts: Facts, escapeValue: (value: string) => string = (value) => value): string {
+  const problem = problemOf(text, facts);
+  if (problem !== undefined) throw new Error(`the template ${problem}`);
+  const { places, variables } = facts;
+  return Array.from(partsOf(text), (part) => {
+    if ("literal" in part) return part.literal;
+    return escapeValue(
+      ("place" in part ? places[part.place as Place] : variables[(part as { variable: string }).variable]) ?? "",
+    );
+  }).join("");
+}
+
+const ENTITIES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;" };
+
+/** For text and quoted attributes of HTML. */
+export const escapeHtml = (text: string): string =>
+  text.replace(/[&<>"']/g, (character) => ENTITIES[character] as string);
+
+export const fillAll = ({ subject, text, html }: Template, facts: Facts): Template => ({
+  subject: fill(subject, facts),
+  text: fill(text, facts),
+  html: fill(html, facts, escapeHtml),
+});
+
+export const problemOfTemplate = (template: Template, facts: Facts): string | undefined =>
+  [template.subject, template.text, template.html]
+    .map((text) => problemOf(text, facts))
+    .find((each) => each !== undefined);

@@ -1,0 +1,37 @@
+import type { MailContent, SmsContent } from "../../src/capabilities/messages/model.ts";
+import { queueMail, queueSms, sealMail, sealSms } from "../../src/capabilities/messages/store.ts";
+import type { TestServer } from "./server.ts";
+
+/** Queues messages as an operation does: sealed first, then stored in a transaction. */
+
+const MINUTE_MS = 60_000;
+
+interface Asking {
+  organizationId?: string;
+  now?: number;
+  expiresAt?: number;
+}
+
+export async function askForMail(
+  server: TestServer,
+  mail: Partial<MailContent> & { to: string } & Asking,
+): Promise<string> {
+  const { organizationId = server.credentials.organizationId, now = Date.now(), expiresAt, ...content } = mail;
+  const { database, signer } = server.opened;
+  const sealed = await sealMail({ read: database.read, signer }, { kind: "otp", secret: "K7Q4Z9XW2", ...content });
+  return database.transact(organizationId, (tx) =>
+    queueMail(tx, { mail: sealed, organizationId, now, expiresAt: expiresAt ?? now + 5 * MINUTE_MS }),
+  );
+}
+
+export async function askForSms(
+  server: TestServer,
+  sms: Partial<SmsContent> & { to: string } & Asking,
+): Promise<string> {
+  const { organizationId = server.credentials.organizationId, now = Date.now(), expiresAt, ...content } = sms;
+  const { database, signer } = server.opened;
+  const sealed = await sealSms({ read: database.read, signer }, { code: "K7Q4Z9XW2", ...content });
+  return database.transact(organizationId, (tx) =>
+    queueSms(tx, { sms: sealed, organizationId, now, expiresAt: expiresAt ?? now + 5 * MINUTE_MS }),
+  );
+}
