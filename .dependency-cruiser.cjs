@@ -9,7 +9,7 @@ const layers = [
   ["signer", ["crypto", "kernel"]],
   ["delivery", ["kernel"]],
   ["nodes", ["chains", "delivery", "crypto", "kernel"]],
-  ["providers", ["delivery", "kernel"]],
+  ["providers", ["delivery", "crypto", "kernel"]],
   ["engine", ["authority", "nodes", "providers", "signer", "storage", "policy", "chains", "crypto", "delivery", "kernel"]],
   ["capabilities", ["engine", "authority", "nodes", "providers", "signer", "storage", "policy", "chains", "crypto", "delivery", "kernel"]],
   ["http", ["engine", "storage", "signer", "kernel"]],

@@ -6,6 +6,7 @@ import { invitations } from "./invitations/index.ts";
 import { ipAllowlists } from "./ip-allowlists/index.ts";
 import { messages } from "./messages/index.ts";
 import { mfa } from "./mfa/index.ts";
+import { oauth } from "./oauth/index.ts";
 import { organizations } from "./organizations/index.ts";
 import { otp } from "./otp/index.ts";
 import { policies } from "./policies/index.ts";
@@ -29,6 +30,7 @@ export const capabilities = [
   users,
   invitations,
   credentials,
+  oauth,
   tags,
   privateKeys,
   wallets,

@@ -2,6 +2,8 @@ import type { OutboundClient } from "../delivery/outbound.ts";
 import type { OutboundPolicy } from "../delivery/url-rules.ts";
 import type { EvmNodes } from "../nodes/evm.ts";
 import type { Mailer } from "../providers/mail/mailer.ts";
+import type { Oauth2Clients } from "../providers/oauth2/exchange.ts";
+import type { OidcVerifier } from "../providers/oidc/verifier.ts";
 import type { SmsSender } from "../providers/sms/sms-sender.ts";
 import type { Templates } from "../providers/templates/templates.ts";
 import type { Signer } from "../signer/client.ts";
@@ -15,6 +17,12 @@ export interface Services {
   outbound: OutboundClient;
   /** Which hosts these requests may reach. */
   outboundPolicy: OutboundPolicy;
+  /** Verifies OIDC tokens with the keys of their issuers. Asking these takes its time: never in a transaction. */
+  oidc: OidcVerifier;
+  /** Exchanges codes of OAuth 2.0 providers. It takes its time as well. */
+  oauth2: Oauth2Clients;
+  /** The URL under which clients reach this installation; it is the issuer of its tokens. */
+  publicUrl: () => string;
   /** When webhook deliveries are tried, and how long each try may take. */
   webhookSchedule: WebhookSchedule;
   /** The nodes of the chains that this installation reaches. */

@@ -130,6 +130,8 @@ const SPELLINGS: Record<string, string> = {
   ip: "IP",
   mfa: "MFA",
   otp: "one-time code",
+  oauth: "OAuth",
+  oauth2: "OAuth 2.0",
   suborgs: "sub-organizations",
   whoami: "who am I",
 };

@@ -61,6 +61,8 @@ const costs: { [Verb in SignerRequest["verb"]]: (request: Extract<SignerRequest,
   issueCredential: () => NEW_KEY_COST + HPKE,
   sealJobSecret: ({ secret }) => bytes(secret.length),
   openJobSecret: ({ sealed }) => bytes(sealed.length),
+  importClientSecret: ({ keys, envelope }) => keys.length * (HPKE + bytes(envelope.length)),
+  openClientSecret: ({ sealedClientSecret }) => bytes(sealedClientSecret.length),
   describe: () => 0,
   proveAddresses: ({ addresses }) => addresses.length * ADDRESS_PROOF_COST,
   provePolicyOutcome: ({ policyOutcome: { userRequestApprovals } }) =>

@@ -6,7 +6,7 @@ import type { MnemonicLanguage, MnemonicLength } from "../crypto/mnemonic-langua
  * What the server may ask the signer, as one closed union. Bytes travel as base64. The version is checked when the signer
  * is opened, so that a server never talks to a signer of another release.
  */
-export const PROTOCOL_VERSION = 8;
+export const PROTOCOL_VERSION = 9;
 
 export type { Curve };
 
@@ -229,6 +229,35 @@ export interface ExportSecretRequest extends ExportRequest {
 }
 
 /**
+ * Opens what a client encrypted to a key of the installation, in the scheme of `crypto/quorum-encryption.ts`, and seals it for
+ * one OAuth 2.0 credential of an organization.
+ */
+export interface ImportClientSecretRequest {
+  verb: "importClientSecret";
+  organizationId: string;
+  organizationKey: Sealed;
+  credentialId: string;
+  /** base64. */
+  envelope: string;
+  /** The installation's keys that it may be encrypted to; they are tried in this order. */
+  installationKey: Sealed;
+  keys: KeyReference[];
+}
+export type ImportClientSecretResponse = { sealedClientSecret: Sealed } | { problem: "undecryptable" };
+
+/** What the server shows an OAuth 2.0 provider when it exchanges a code; in base64. */
+export interface OpenClientSecretRequest {
+  verb: "openClientSecret";
+  organizationId: string;
+  organizationKey: Sealed;
+  credentialId: string;
+  sealedClientSecret: Sealed;
+}
+export interface OpenClientSecretResponse {
+  clientSecret: string;
+}
+
+/**
  * A fresh P-256 key for a session, encrypted to whoever signs in; nobody keeps its secret. `targetPublicKey` is a P-256 point in
  * hex, compressed or not.
  */
@@ -375,6 +404,8 @@ export interface Responses {
   openOtp: OpenOtpResponse;
   sealJobSecret: SealJobSecretResponse;
   openJobSecret: OpenJobSecretResponse;
+  importClientSecret: ImportClientSecretResponse;
+  openClientSecret: OpenClientSecretResponse;
   describe: DescribeResponse;
   proveAddresses: ProveAddressesResponse;
   provePolicyOutcome: ProvePolicyOutcomeResponse;
@@ -399,6 +430,8 @@ export type SignerRequest =
   | OpenOtpRequest
   | SealJobSecretRequest
   | OpenJobSecretRequest
+  | ImportClientSecretRequest
+  | OpenClientSecretRequest
   | DescribeRequest
   | ProveAddressesRequest
   | ProvePolicyOutcomeRequest;

@@ -424,6 +424,18 @@ export interface Schema {
     exported: number;
     created_at: number;
   };
+  oauth2_credentials: {
+    id: string;
+    organization_id: string;
+    provider: string;
+    client_id: string;
+    /** Lowercase hex, as the client encrypted it: what is shown. */
+    encrypted_client_secret: string;
+    /** What is used. */
+    sealed_client_secret: Uint8Array;
+    created_at: number;
+    updated_at: number;
+  };
   invitations: {
     id: string;
     organization_id: string;

@@ -20,7 +20,9 @@ import { createAuthenticator } from "../support/authenticator.ts";
 import { exportTarget } from "../support/bundles.ts";
 import { ended, TEST_CHAIN, testNode } from "../support/chain.ts";
 import { apiKeyParams, generateApiKey, type Json } from "../support/client.ts";
+import { oauthProviderParams } from "../support/issuer.ts";
 import { askForMail } from "../support/messages.ts";
+import { credentialParams, oauth2ProviderOfTests } from "../support/oauth2-provider.ts";
 import { httpSdk, type Sdk, type SdkOptions, serverSdk } from "../support/sdk.ts";
 import { newSender } from "../support/sender.ts";
 import { onEachEngine, type TestServer } from "../support/server.ts";
@@ -207,6 +209,30 @@ function tellStory(server: () => TestServer, connect: (options: SdkOptions) => S
       const deleted = await done("delete_authenticators", { userId, authenticatorIds });
       assert.deepEqual(deleted.authenticatorIds, authenticatorIds);
       assert.deepEqual((await read("get_authenticators", { userId })).authenticators, []);
+    });
+
+    it("create_oauth_providers, get_oauth_providers, delete_oauth_providers", async () => {
+      const oauthProviders = [await oauthProviderParams()];
+      const { providerIds } = await done("create_oauth_providers", { userId, oauthProviders });
+      const [provider] = (await read("get_oauth_providers", { userId })).oauthProviders;
+      assert.deepEqual([provider.providerId, provider.audience], [providerIds[0], "app"]);
+      assert.deepEqual((await done("delete_oauth_providers", { userId, providerIds })).providerIds, providerIds);
+      assert.deepEqual((await read("get_oauth_providers", { userId })).oauthProviders, []);
+    });
+
+    it("create_oauth2_credential, get_, list_, update_ and delete_oauth2_credential(s), oauth2_authenticate", async () => {
+      const params = await credentialParams(server().baseUrl);
+      const { oauth2CredentialId } = await done("create_oauth2_credential", params);
+      const { oauth2Credential } = await read("get_oauth2_credential", { oauth2CredentialId });
+      assert.equal(oauth2Credential.encryptedClientSecret, params.encryptedClientSecret);
+      assert.deepEqual((await read("list_oauth2_credentials")).oauth2Credentials, [oauth2Credential]);
+      const next = await credentialParams(server().baseUrl);
+      await done("update_oauth2_credential", { oauth2CredentialId, ...next });
+      const code = (await oauth2ProviderOfTests()).signIn(next.clientId);
+      const { oidcToken } = await done("oauth2_authenticate", { oauth2CredentialId, ...code, nonce: "a nonce" });
+      assert.equal(oidcToken.split(".").length, 3);
+      await done("delete_oauth2_credential", { oauth2CredentialId });
+      assert.deepEqual((await read("list_oauth2_credentials")).oauth2Credentials, []);
     });
 
     it("create_user_tag, update_user_tag, list_user_tags, delete_user_tags", async () => {

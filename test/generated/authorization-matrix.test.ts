@@ -182,6 +182,8 @@ const credentialOperations = [
   "delete_api_keys",
   "create_authenticators",
   "delete_authenticators",
+  "create_oauth_providers",
+  "delete_oauth_providers",
   "create_read_write_session",
 ];
 /** They name nobody: whoever asks, asks for themselves. */

@@ -120,6 +120,7 @@ const newestSuffix: Record<string, string> = {
   create_users: "_V4",
   create_api_keys: "_V2",
   create_authenticators: "_V2",
+  create_oauth_providers: "_V2",
   create_private_keys: "_V2",
   sign_raw_payload: "_V2",
   sign_transaction: "_V2",

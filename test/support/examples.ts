@@ -6,10 +6,13 @@ import type { OnlyFor, Operation } from "../../src/engine/operations.ts";
 import { pathOf } from "../../src/engine/registry.ts";
 import { requestOf } from "../../src/http/openapi.ts";
 import { newId, newIdAt } from "../../src/kernel/ids.ts";
+import { nonceOfPublicKey } from "../../src/providers/oidc/nonce.ts";
 import { createAuthenticator } from "./authenticator.ts";
 import { clientBundle, envelopeData, exportTarget } from "./bundles.ts";
 import { TEST_CHAIN, testNode } from "./chain.ts";
 import { addUser, apiKeyParams, type Client, generateApiKey, type Json } from "./client.ts";
+import { issuerOfTests, oauthProviderParams } from "./issuer.ts";
+import { credentialParams, oauth2ProviderOfTests } from "./oauth2-provider.ts";
 import { newSender } from "./sender.ts";
 import type { World } from "./world.ts";
 
@@ -34,7 +37,7 @@ export const examples: Record<string, Example> = {
   remove_organization_feature: async () => ({ name: "FEATURE_NAME_EMAIL_AUTH" }),
 
   // sub-organizations
-  create_sub_organization: async () => ({ ...subOrganization, rootUsers: [newRootUser()], ...disabled }),
+  create_sub_organization: async () => ({ ...subOrganization, rootUsers: [await newRootUser()], ...disabled }),
   delete_sub_organization: async () => ({ deleteWithoutExport: true }),
   list_suborgs: async () => ({
     filterType: "EMAIL",
@@ -56,7 +59,7 @@ export const examples: Record<string, Example> = {
         userPhoneNumber: "+14155550123",
         apiKeys: [newApiKey({ expirationSeconds: "3600" })],
         authenticators: [newAuthenticator()],
-        oauthProviders: [newOauthProvider()],
+        oauthProviders: [await newOauthProvider()],
         userTags: [await newUserTag(world)],
       },
     ],
@@ -105,6 +108,35 @@ export const examples: Record<string, Example> = {
   get_api_keys: async ({ user }) => ({ userId: user.userId }),
   get_authenticator: async (world) => ({ authenticatorId: await addAuthenticator(world) }),
   get_authenticators: async ({ user }) => ({ userId: user.userId }),
+  create_oauth_providers: async ({ user }) => ({ userId: user.userId, oauthProviders: [await newOauthProvider()] }),
+  delete_oauth_providers: async (world) => ({
+    userId: world.user.userId,
+    providerIds: [await addOauthProvider(world)],
+  }),
+  get_oauth_providers: async (world) => after(addOauthProvider(world), { userId: world.user.userId }),
+
+  // OAuth 2.0
+  create_oauth2_credential: async ({ server }) => credentialParams(server.baseUrl),
+  update_oauth2_credential: async (world) => ({
+    oauth2CredentialId: (await newOauth2Credential(world)).oauth2CredentialId,
+    ...(await credentialParams(world.server.baseUrl)),
+  }),
+  delete_oauth2_credential: async (world) => ({
+    oauth2CredentialId: (await newOauth2Credential(world)).oauth2CredentialId,
+  }),
+  get_oauth2_credential: async (world) => ({
+    oauth2CredentialId: (await newOauth2Credential(world)).oauth2CredentialId,
+  }),
+  list_oauth2_credentials: async (world) => after(newOauth2Credential(world), {}),
+  oauth2_authenticate: async (world) => {
+    const { oauth2CredentialId, clientId } = await newOauth2Credential(world);
+    return {
+      oauth2CredentialId,
+      ...(await oauth2ProviderOfTests()).signIn(clientId),
+      nonce: nonceOfPublicKey(generateApiKey().publicKey),
+      bearerTokenTargetPublicKey: exportTarget().targetPublicKey,
+    };
+  },
 
   // tags
   create_user_tag: async ({ user }) => ({ userTagName: "staff", userIds: [user.userId] }),
@@ -368,17 +400,23 @@ export const olderExamples: Record<string, Example> = {
   }),
   ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V5: async () => ({
     ...subOrganization,
-    rootUsers: [{ ...newRootUserV1(), oauthProviders: [] }],
+    rootUsers: [{ ...newRootUserV1(), oauthProviders: [await newOauthProviderV1()] }],
     ...emailDisabled,
   }),
   ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V6: async () => ({
     ...subOrganization,
-    rootUsers: [{ ...newRootUserV1(), apiKeys: [newApiKey({ expirationSeconds: "3600" })], oauthProviders: [] }],
+    rootUsers: [
+      {
+        ...newRootUserV1(),
+        apiKeys: [newApiKey({ expirationSeconds: "3600" })],
+        oauthProviders: [await newOauthProviderV1()],
+      },
+    ],
     ...emailDisabled,
   }),
   ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V7: async () => ({
     ...subOrganization,
-    rootUsers: [{ ...newRootUser(), oauthProviders: [] }],
+    rootUsers: [{ ...(await newRootUser()), oauthProviders: [await newOauthProviderV1()] }],
     ...disabled,
   }),
   ACTIVITY_TYPE_UPDATE_POLICY: async (world) => policyChange(world),
@@ -402,7 +440,7 @@ export const olderExamples: Record<string, Example> = {
         userPhoneNumber: "+14155550123",
         apiKeys: [newApiKey({ expirationSeconds: "3600" })],
         authenticators: [newAuthenticator()],
-        oauthProviders: [],
+        oauthProviders: [await newOauthProviderV1()],
         userTags: [await newUserTag(world)],
       },
     ],
@@ -434,6 +472,10 @@ export const olderExamples: Record<string, Example> = {
   ACTIVITY_TYPE_CREATE_AUTHENTICATORS: async ({ user }) => ({
     authenticators: [newAuthenticatorV1()],
     userId: user.userId,
+  }),
+  ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS: async ({ user }) => ({
+    userId: user.userId,
+    oauthProviders: [await newOauthProviderV1()],
   }),
   ACTIVITY_TYPE_CREATE_PRIVATE_KEYS: async (world) => ({
     privateKeys: [privateKeyParams([await newPrivateKeyTag(world)])],
@@ -619,13 +661,13 @@ const emailDisabled = {
 };
 const disabled = { ...emailDisabled, disableSmsAuth: true, disableOtpEmailAuth: true };
 
-const newRootUser = () => ({
+const newRootUser = async () => ({
   userName: "Root",
   userEmail: "root@example.com",
   userPhoneNumber: "+14155550123",
   apiKeys: [newApiKey({ expirationSeconds: "3600" })],
   authenticators: [newAuthenticator()],
-  oauthProviders: [newOauthProvider()],
+  oauthProviders: [await newOauthProvider()],
 });
 
 const newRootUserV1 = () => ({
@@ -748,6 +790,24 @@ async function failedDelivery({ server, organizationId }: World): Promise<string
   return id;
 }
 
+async function newOauth2Credential({ root, server }: World): Promise<{ oauth2CredentialId: string; clientId: string }> {
+  const params = await credentialParams(server.baseUrl);
+  return { ...params, ...(await root.client.result("create_oauth2_credential", params)) } as never;
+}
+
+const newOauthProviderV1 = (): Promise<object> => oauthProviderParams();
+
+async function newOauthProvider(): Promise<object> {
+  const sub = randomBytes(16).toString("hex");
+  const { url: iss } = await issuerOfTests();
+  return oauthProviderParams(sub, { oidcClaims: { iss, sub, aud: "another-app" } });
+}
+
+const addOauthProvider = async ({ root, user }: World, userId = user.userId): Promise<string> => {
+  const oauthProviders = [await oauthProviderParams()];
+  return (await root.client.result("create_oauth_providers", { userId, oauthProviders })).providerIds[0];
+};
+
 /** A mail of which a server said that it is delivered; resolves to its recipient. */
 async function deliveredMail({ server, organizationId }: World): Promise<string> {
   const now = Date.now();
@@ -759,11 +819,6 @@ async function deliveredMail({ server, organizationId }: World): Promise<string>
   );
   return to;
 }
-
-const newOauthProvider = (): object => ({
-  providerName: "Issuer",
-  oidcClaims: { iss: "https://issuer.example.com", sub: randomBytes(16).toString("hex"), aud: "client" },
-});
 
 const privateKeyParams = (privateKeyTags: string[]): object => ({
   privateKeyName: "key",

@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import type { NewApiKey } from "../../authority/rules/credentials.ts";
 import type { Grade } from "../../authority/state.ts";
-import { base58check } from "../../crypto/addresses/base58check.ts";
+import { credentialBundle } from "../../crypto/bundles.ts";
 import { normalizePublicKey } from "../../crypto/public-keys.ts";
 import type { ServiceSigner } from "../../engine/keys/service-keys.ts";
 import { type SessionClaims, signSessionToken } from "../../engine/keys/session-tokens.ts";
@@ -86,11 +86,6 @@ export function signSession(
   return signSessionToken(signer, claims);
 }
 
-/** A session's key as the published `decryptCredentialBundle` opens it: base58check of the compressed point and the ciphertext. */
-export function credentialBundleOf({ encappedPublic, ciphertext }: HpkeMessage): string {
-  const point = Buffer.from(encappedPublic, "hex");
-  const isOdd = (point.at(-1) as number) % 2 === 1;
-  const compressed = Buffer.concat([Uint8Array.of(isOdd ? 3 : 2), point.subarray(1, 33)]);
-  const bytes = Buffer.concat([compressed, Buffer.from(ciphertext, "hex")]);
-  return base58check(bytes[0] as number, bytes.subarray(1));
-}
+/** A session's key, encrypted, as clients take it. */
+export const credentialBundleOf = ({ encappedPublic, ciphertext }: HpkeMessage): string =>
+  credentialBundle({ encapped: Buffer.from(encappedPublic, "hex"), ciphertext: Buffer.from(ciphertext, "hex") });

@@ -42,6 +42,7 @@ const namesOf: { [Verb in WorkVerb]: (request: Extract<WorkRequest, { verb: Verb
   importWallet: nothing,
   importPrivateKey: nothing,
   importSecret: nothing,
+  importClientSecret: nothing,
   issueCredential: nothing,
   macOtp: nothing,
   openOtp: ({ otpId }) => [otpId],
@@ -52,6 +53,7 @@ const namesOf: { [Verb in WorkVerb]: (request: Extract<WorkRequest, { verb: Verb
   exportWallet: nameOfWallet,
   deriveAccounts: nameOfWallet,
   exportSecret: ({ secretId }) => [secretId],
+  openClientSecret: ({ credentialId }) => [credentialId],
 };
 
 /** A sub-organization is made, with its first wallet, for an activity of its parent. */

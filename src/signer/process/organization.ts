@@ -6,7 +6,7 @@ import { seal, unseal } from "./seal.ts";
 
 /** What is sealed, and its identifiers; the organization comes between. */
 type What = readonly [
-  purpose: "key" | "wallet" | "import key" | "secret" | "job secret",
+  purpose: "key" | "wallet" | "import key" | "secret" | "job secret" | "client secret",
   id: string,
   ...more: string[],
 ];

@@ -3,12 +3,14 @@ import { deriveAddress } from "../../crypto/addresses.ts";
 import { generateReceiver } from "../../crypto/hpke.ts";
 import { generateMnemonic } from "../../crypto/mnemonics.ts";
 import { normalizeCode } from "../../crypto/one-time-codes.ts";
+import { openQuorumEnvelope } from "../../crypto/quorum-encryption.ts";
 import { secp256k1Problem } from "../../crypto/secp256k1.ts";
 import { toHex, wipe } from "../../kernel/bytes.ts";
 import { MAX_MNEMONIC_BYTES, MAX_OTP_BUNDLE_BYTES, MAX_SECRET_BYTES } from "../../kernel/limits.ts";
 import {
   type AccountReference,
   type Curve,
+  INSTALLATION,
   type KeyReference,
   type OpenRequest,
   PROTOCOL_VERSION,
@@ -173,6 +175,26 @@ const verbs: { [Verb in SignerRequest["verb"]]: (request: Extract<SignerRequest,
         })),
       ),
 
+    importClientSecret: ({ credentialId, envelope, installationKey, keys, ...owner }) => {
+      const installation = { organizationId: INSTALLATION, organizationKey: installationKey };
+      const plaintext = withOrganization(openedRootKey(), installation, (service) =>
+        openWithFirst(service, keys, Buffer.from(envelope, "base64")),
+      );
+      if (!plaintext) return { problem: "undecryptable" };
+      return withSecret(plaintext, () =>
+        withOrganization(openedRootKey(), owner, (organization) => ({
+          sealedClientSecret: organization.seal(["client secret", credentialId], plaintext),
+        })),
+      );
+    },
+
+    openClientSecret: ({ credentialId, sealedClientSecret, ...owner }) =>
+      withOrganization(openedRootKey(), owner, (organization) =>
+        withSecret(organization.open(["client secret", credentialId], sealedClientSecret), (plain) => ({
+          clientSecret: plain.toString("base64"),
+        })),
+      ),
+
     describe: () => ({
       ephemeralPublicKey: ephemeral.publicKey,
       startedAt: ephemeral.startedAt,
@@ -285,6 +307,21 @@ function guessIn(plaintext: Uint8Array): { code: string; publicKey: string } | u
   } catch {
     return undefined;
   }
+}
+
+/** The plaintext of an envelope that is for one of these keys; the caller wipes it. */
+function openWithFirst(
+  organization: Organization,
+  keys: readonly KeyReference[],
+  envelope: Uint8Array,
+): Buffer | undefined {
+  for (const key of keys) {
+    const plaintext = withKey(organization, key, ({ curve, secret }) =>
+      curve === "CURVE_P256" ? openQuorumEnvelope(secret, envelope) : undefined,
+    );
+    if (plaintext) return plaintext;
+  }
+  return undefined;
 }
 
 function importKeysOf(
