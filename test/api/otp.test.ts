@@ -1,7 +1,4 @@
 import assert from "node:assert/strict";
-import { createPrivateKey, sign } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import { it } from "node:test";
 import {
   decryptCredentialBundle,
@@ -9,11 +6,10 @@ import {
   verifyOtpVerificationToken,
   verifySessionJwtSignature,
 } from "@turnkey/crypto";
-import { decompressPublicKey } from "../../src/crypto/curves.ts";
 import { exportTarget } from "../support/bundles.ts";
 import { addUser, type Client, generateApiKey, type Json } from "../support/client.ts";
+import { clientSignature, mailedCode } from "../support/one-time-codes.ts";
 import { onEachEngine, type TestServer } from "../support/server.ts";
-import { until } from "../support/until.ts";
 import { addSubOrganization, createWorld } from "../support/world.ts";
 
 const EMAIL = { otpType: "OTP_TYPE_EMAIL", appName: "Shop" };
@@ -24,47 +20,8 @@ const LOGIN_V2 = { type: "ACTIVITY_TYPE_OTP_LOGIN_V2" };
 let addresses = 0;
 const newAddress = (): string => `person-${process.pid}-${++addresses}@example.com`;
 
-/** Every code that was mailed to an address, in the order of the files' names. */
-function codesFor({ dataDir }: TestServer, address: string): string[] {
-  const folder = join(dataDir, "outbox");
-  const files = readdirSync(folder, { withFileTypes: true }).filter(({ name }) => name.endsWith(".eml"));
-  return files
-    .map(({ name }) => readFileSync(join(folder, name), "utf8"))
-    .filter((mail) => mail.toLowerCase().includes(`to: ${address}`) || mail.includes(`<${address}>`))
-    .flatMap((mail) => /\r?\n\r?\n([0-9A-Z]{6,9})\r?\n/.exec(mail)?.[1] ?? []);
-}
-
-async function codeFor(server: TestServer, address: string): Promise<string> {
-  let codes: string[] = [];
-  await until(() => {
-    try {
-      codes = codesFor(server, address);
-    } catch {
-      // Nothing was sent yet.
-    }
-    return codes.length > 0;
-  }, `a code for ${address}`);
-  return codes[0] as string;
-}
-
 const serviceKey = async ({ baseUrl }: TestServer, purpose: string): Promise<string> =>
   ((await (await fetch(`${baseUrl}/.well-known/keystead.json`)).json()) as Json).serviceKeys[purpose][0].publicKey;
-
-/** As the published core client signs what it asks for. */
-function clientSignature(key: { publicKey: string; privateKey: string }, message: object): object {
-  const text = JSON.stringify(message);
-  const d = Buffer.from(key.privateKey, "hex").toString("base64url");
-  const point = Buffer.from(uncompressed(key.publicKey), "hex");
-  const [x, y] = [point.subarray(1, 33), point.subarray(33)].map((part) => part.toString("base64url")) as [
-    string,
-    string,
-  ];
-  const privateKey = createPrivateKey({ key: { kty: "EC", crv: "P-256", d, x, y }, format: "jwk" });
-  const signature = sign("sha256", Buffer.from(text), { key: privateKey, dsaEncoding: "ieee-p1363" }).toString("hex");
-  return { publicKey: key.publicKey, scheme: "CLIENT_SIGNATURE_SCHEME_API_P256", message: text, signature };
-}
-const uncompressed = (publicKey: string): string =>
-  Buffer.from(decompressPublicKey("CURVE_P256", Buffer.from(publicKey, "hex"))).toString("hex");
 
 onEachEngine("one-time codes", (server) => {
   const wrong = "000000000";
@@ -81,7 +38,7 @@ onEachEngine("one-time codes", (server) => {
     const { otpId, otpEncryptionTargetBundle } = await start(root.client, contact);
     const key = generateApiKey();
     const otpKey = await serviceKey(server(), "otp");
-    const code = (await codeFor(server(), contact)).toLowerCase();
+    const code = (await mailedCode(server(), contact)).toLowerCase();
     const encryptedOtpBundle = await encryptOtpCodeToBundle(code, otpEncryptionTargetBundle, key.publicKey, otpKey);
     const { verificationToken } = await root.client.result("verify_otp", { otpId, encryptedOtpBundle }, VERIFY_V2);
     const claims = await verifyOtpVerificationToken(verificationToken, otpKey);
@@ -123,7 +80,7 @@ onEachEngine("one-time codes", (server) => {
     const { root } = await createWorld(server());
     const contact = newAddress();
     const { otpId } = await start(root.client, contact);
-    const code = await codeFor(server(), contact);
+    const code = await mailedCode(server(), contact);
     for (let count = 0; count < 2; count++) {
       const { status, body } = await verify(root.client, otpId, wrong);
       assert.equal(status, 400);
@@ -134,7 +91,7 @@ onEachEngine("one-time codes", (server) => {
 
     const other = newAddress();
     const second = await start(root.client, other);
-    const right = await codeFor(server(), other);
+    const right = await mailedCode(server(), other);
     for (let count = 0; count < 3; count++) assert.equal((await verify(root.client, second.otpId, wrong)).status, 400);
     const late = await verify(root.client, second.otpId, right);
     assert.equal(late.status, 400);
@@ -146,7 +103,7 @@ onEachEngine("one-time codes", (server) => {
     const { root } = await createWorld(server());
     const contact = newAddress();
     const { otpId } = await start(root.client, contact, { otpLength: 6, alphanumeric: false });
-    const code = await codeFor(server(), contact);
+    const code = await mailedCode(server(), contact);
     assert.match(code, /^[0-9]{6}$/);
     const guesses = Array.from({ length: 20 }, (_, index) => String(index).padStart(6, "7")).filter(
       (one) => one !== code,
@@ -177,7 +134,7 @@ onEachEngine("one-time codes", (server) => {
     const { root } = await createWorld(server());
     const contact = newAddress();
     const { otpId } = await start(root.client, contact);
-    const code = await codeFor(server(), contact);
+    const code = await mailedCode(server(), contact);
     const { read } = server().opened.database;
     const rows = JSON.stringify([
       await read.selectFrom("otps").selectAll().where("id", "=", otpId).execute(),
@@ -232,7 +189,7 @@ onEachEngine("one-time codes", (server) => {
     const { otpId } = await init(contact);
     const target = exportTarget();
     const { targetPublicKey } = target;
-    const otpCode = await codeFor(server(), contact);
+    const otpCode = await mailedCode(server(), contact);
     assert.equal((await inSub.submit("otp_auth", { otpId, otpCode: wrong, targetPublicKey })).status, 400);
     const answer = await inSub.submit("otp_auth", { otpId, otpCode, targetPublicKey });
     assert.equal(answer.status, 200, JSON.stringify(answer.body));

@@ -5,6 +5,7 @@ import {
   decryptCredentialBundle,
   decryptExportBundle,
   decryptSecretBundle,
+  encryptOtpCodeToBundle,
   encryptPrivateKeyToBundle,
   encryptSecretToBundle,
   encryptWalletToBundle,
@@ -24,6 +25,7 @@ import { apiKeyParams, generateApiKey, type Json } from "../support/client.ts";
 import { issuerOfTests, oauthProviderParams } from "../support/issuer.ts";
 import { askForMail } from "../support/messages.ts";
 import { credentialParams, oauth2ProviderOfTests } from "../support/oauth2-provider.ts";
+import { loginSignature, mailedCode } from "../support/one-time-codes.ts";
 import { httpSdk, type Sdk, type SdkOptions, serverSdk } from "../support/sdk.ts";
 import { newSender } from "../support/sender.ts";
 import { onEachEngine, type TestServer } from "../support/server.ts";
@@ -530,6 +532,36 @@ function tellStory(server: () => TestServer, connect: (options: SdkOptions) => S
       const { activities } = await read("list_activities");
       assert.deepEqual(await read("get_mfa_status", { activityId: activities[0].id }), { mfaStatuses: [] });
       assert.deepEqual(await done("delete_mfa_policy", { userId, mfaPolicyId }), { mfaPolicyId });
+    });
+
+    it("init_otp, verify_otp, otp_login, init_otp_auth, otp_auth", async () => {
+      const keys = ((await (await fetch(`${server().baseUrl}/.well-known/keystead.json`)).json()) as Json).serviceKeys;
+      const contact = `${newId()}@example.com`;
+      const { userId } = await read("whoami");
+      await done("update_user", { userId, userEmail: contact });
+      const asked = { otpType: "OTP_TYPE_EMAIL", contact, appName: "Shop" };
+      const { otpId, otpEncryptionTargetBundle } = await done("init_otp", asked);
+      const key = generateApiKey();
+      const code = await mailedCode(server(), contact);
+      const bundleKey = keys.otp[0].publicKey;
+      const encryptedOtpBundle = await encryptOtpCodeToBundle(
+        code,
+        otpEncryptionTargetBundle,
+        key.publicKey,
+        bundleKey,
+      );
+      const { verificationToken } = await done("verify_otp", { otpId, encryptedOtpBundle });
+      const { publicKey } = generateApiKey();
+      const signature = loginSignature(key, verificationToken, publicKey);
+      assert.ok((await done("otp_login", { verificationToken, publicKey, clientSignature: signature })).session);
+      const other = `${newId()}@example.com`;
+      await done("update_user", { userId, userEmail: other });
+      const started = await done("init_otp_auth", { ...asked, contact: other });
+      const target = exportTarget();
+      const otpCode = await mailedCode(server(), other);
+      const more = { otpId: started.otpId, otpCode, targetPublicKey: target.targetPublicKey };
+      const { credentialBundle } = await done("otp_auth", more);
+      assert.match(decryptCredentialBundle(credentialBundle, target.privateKey), /^[0-9a-f]{64}$/);
     });
 
     it("stamp_login, create_read_write_session, create_read_only_session", async () => {

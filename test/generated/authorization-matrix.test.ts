@@ -75,7 +75,7 @@ const members: Record<string, Caller> = {
   "one of two": { make: async ({ root }) => as(root.client), finish: ({ quorumOfTwo }) => quorumOfTwo() },
 };
 
-/** May read, and act in what parents do for their sub-organizations alone. */
+/** May read, and act in nothing. */
 const parents: Record<string, Caller> = {
   "parent's root": { kind: "subOrganizations", make: async ({ reader }) => as(reader) },
 };
@@ -198,8 +198,8 @@ function assertRules({ name, operation }: ExampleRequest, outcomes: Record<strin
     const code = found ?? codesOfStrangers[stranger];
     if (outcomes[stranger] !== "-") assert.equal(outcomes[stranger], code, stranger);
   }
-  const isByParents = operation.noun === "activity" && operation.byParents;
-  const ofParent = operation.noun === "query" ? "200" : isByParents ? "200 COMPLETED" : "400 ORGANIZATION_MISMATCH";
+  const byParents = operation.noun === "activity" && operation.byParents;
+  const ofParent = operation.noun === "query" ? "200" : byParents ? "200 COMPLETED" : "400 ORGANIZATION_MISMATCH";
   if (outcomes["parent's root"] !== "-") assert.equal(outcomes["parent's root"], ofParent);
   if (operation.noun === "query") {
     for (const member of Object.keys(members)) assert.match(outcomes[member] as string, /^(200|-)$/, member);

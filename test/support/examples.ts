@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { TSchema } from "typebox";
 import { operations } from "../../src/capabilities/index.ts";
 import { recordEvent } from "../../src/capabilities/messages/events.ts";
+import type { StampingKey } from "../../src/crypto/make-stamp.ts";
 import type { OnlyFor, Operation } from "../../src/engine/operations.ts";
 import { pathOf } from "../../src/engine/registry.ts";
 import { requestOf } from "../../src/http/openapi.ts";
@@ -13,6 +14,7 @@ import { TEST_CHAIN, testNode } from "./chain.ts";
 import { addUser, apiKeyParams, type Client, generateApiKey, type Json } from "./client.ts";
 import { issuerOfTests, oauthProviderParams } from "./issuer.ts";
 import { credentialParams, oauth2ProviderOfTests } from "./oauth2-provider.ts";
+import { loginSignature, mailedCode } from "./one-time-codes.ts";
 import { newSender } from "./sender.ts";
 import type { World } from "./world.ts";
 
@@ -329,6 +331,36 @@ export const examples: Record<string, Example> = {
   }),
 
   // sessions
+  init_otp: async () => ({ ...newCode(), appName: "Example" }),
+  verify_otp: async (world) => {
+    const { otpId, otpEncryptionTargetBundle, code } = await sentCode(world);
+    const guess = JSON.stringify({ otp_code: code, public_key: generateApiKey().publicKey });
+    return { otpId, encryptedOtpBundle: clientBundle(otpEncryptionTargetBundle, guess), expirationSeconds: "600" };
+  },
+  otp_login: async (world) => {
+    const { verificationToken, key } = await verifiedContact(world);
+    const { publicKey } = generateApiKey();
+    return {
+      verificationToken,
+      publicKey,
+      clientSignature: loginSignature(key, verificationToken, publicKey),
+      expirationSeconds: "600",
+      invalidateExisting: true,
+      sessionProfileId: await newSessionProfileId(world),
+    };
+  },
+  init_otp_auth: async () => ({ ...newCode(), appName: "Example" }),
+  otp_auth: async (world) => {
+    const { otpId, code } = await sentUserCode(world);
+    return {
+      otpId,
+      otpCode: code,
+      ...newTarget(),
+      apiKeyName: "Session",
+      expirationSeconds: "600",
+      invalidateExisting: true,
+    };
+  },
   stamp_login: async (world) => ({
     publicKey: generateApiKey().publicKey,
     expirationSeconds: "600",
@@ -401,6 +433,21 @@ export const examples: Record<string, Example> = {
 
 /** Parameters of the older versions of activities, by activity type. */
 export const olderExamples: Record<string, Example> = {
+  ACTIVITY_TYPE_INIT_OTP: async () => newCode(),
+  ACTIVITY_TYPE_INIT_OTP_V2: async () => ({ ...newCode(), appName: "Example" }),
+  ACTIVITY_TYPE_VERIFY_OTP: async (world) => {
+    const { otpId, code: otpCode } = await sentCode(world);
+    return { otpId, otpCode, publicKey: generateApiKey().publicKey, expirationSeconds: "600" };
+  },
+  ACTIVITY_TYPE_OTP_LOGIN: async (world) => (examples.otp_login as Example)(world),
+  ACTIVITY_TYPE_INIT_OTP_AUTH: async () => {
+    const { otpLength: _, alphanumeric: __, expirationSeconds: ___, ...first } = newCode();
+    return first;
+  },
+  ACTIVITY_TYPE_INIT_OTP_AUTH_V2: async () => {
+    const { expirationSeconds: _, ...second } = newCode();
+    return second;
+  },
   ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION: async ({ root }) => {
     const userEmail = "root@example.com";
     await root.client.result("update_user", { userId: root.userId, userEmail });
@@ -736,6 +783,52 @@ const newSessionProfile = (): object => ({
   expirationSeconds: "600",
   notes: "signing only",
 });
+
+const newCode = () => ({
+  otpType: "OTP_TYPE_EMAIL",
+  contact: `${newId()}@example.com`,
+  otpLength: 9,
+  alphanumeric: true,
+  expirationSeconds: "300",
+  userIdentifier: "someone",
+  emailCustomization: {
+    appName: "Example",
+    logoUrl: "https://example.com/logo.png",
+    magicLinkTemplate: "https://example.com/login?code=%s",
+    templateVariables: JSON.stringify({ username: "Ada" }),
+    templateId: "",
+  },
+  smsCustomization: { template: "Your code is {{.OtpCode}}" },
+  sendFromEmailAddress: "codes@example.com",
+  sendFromEmailSenderName: "Example",
+  replyToEmailAddress: "help@example.com",
+});
+
+/** A code that was mailed, read from the mail. */
+async function sentCode({ server, root }: World): Promise<Json & { code: string }> {
+  const asked = newCode();
+  const body = { ...asked, appName: "Example" };
+  const made = await root.client.result("init_otp", body, { type: "ACTIVITY_TYPE_INIT_OTP_V3" });
+  return { ...made, contact: asked.contact, code: await mailedCode(server, asked.contact) };
+}
+
+async function sentUserCode({ server, root }: World): Promise<{ otpId: string; code: string }> {
+  const asked = newCode();
+  await root.client.result("update_user", { userId: root.userId, userEmail: asked.contact });
+  const body = { ...asked, appName: "Example" };
+  const { otpId } = await root.client.result("init_otp_auth", body, { type: "ACTIVITY_TYPE_INIT_OTP_AUTH_V3" });
+  return { otpId, code: await mailedCode(server, asked.contact) };
+}
+
+/** A token of a contact that is the root user's, with the key in it. */
+async function verifiedContact(world: World): Promise<{ verificationToken: string; key: StampingKey }> {
+  const { root } = world;
+  const { otpId, code: otpCode, contact } = await sentCode(world);
+  await root.client.result("update_user", { userId: root.userId, userEmail: contact });
+  const key = generateApiKey();
+  const body = { otpId, otpCode, publicKey: key.publicKey };
+  return { ...(await root.client.result("verify_otp", body, { type: "ACTIVITY_TYPE_VERIFY_OTP" })), key };
+}
 
 async function newSessionProfileId({ root, parent = root }: World): Promise<string> {
   return (await parent.client.result("create_session_profile", newSessionProfile())).sessionProfileId;
