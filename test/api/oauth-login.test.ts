@@ -181,12 +181,25 @@ onEachEngine("signing in by an OIDC token", (server) => {
     const { organizationId } = inSub;
     const plain = (await addUser(parent)).client.with({ organizationId });
     assert.equal((await login(plain, { sub })).status, 403, "the parent's policies decide");
+    const backend = await addUser(parent);
+    await parent.result("create_policy", {
+      policyName: "Backend signs users in",
+      effect: "EFFECT_ALLOW",
+      consensus: `approvers.any(user, user.id == '${backend.userId}')`,
+      condition: "activity.type == 'ACTIVITY_TYPE_OAUTH_LOGIN'",
+      notes: "",
+    });
+    const byPolicy = backend.client.with({ organizationId });
+    assert.equal((await login(byPolicy, { sub })).status, 200);
+    const { targetPublicKey } = exportTarget();
+    const oidcToken = await tokenFor(targetPublicKey, { sub });
+    assert.equal((await byPolicy.submit("oauth", { oidcToken, targetPublicKey })).status, 403);
     const stranger = (await createWorld(server())).root.client.with({ organizationId });
     assert.equal((await login(stranger, { sub })).status, 401);
     const upwards = user.client.with({ organizationId: parent.organizationId });
     assert.equal((await login(upwards, { sub })).status, 401);
     assert.equal((await login(parent, { sub })).status, 400, "the parent itself knows nobody by this token");
-    assert.equal((await keysOf(user)).length, 1);
+    assert.equal((await keysOf(user)).length, 2);
   });
 
   it("ends with the provider", async () => {
