@@ -50,7 +50,7 @@ export function checkInitOtp({ otpType, contact, otpLength, expirationSeconds: l
     fail("FIELD_INVALID", { field: "parameters.contact", reason });
   }
   const { least, most } = OTP_LENGTHS;
-  if (otpLength !== undefined && otpLength !== 0 && (otpLength < least || otpLength > most)) {
+  if (otpLength !== undefined && (otpLength < least || otpLength > most)) {
     fail("FIELD_INVALID", { field: "parameters.otpLength", reason: `must be from ${least} to ${most}` });
   }
   if (life !== undefined && Number(life) > MAX_OTP_SECONDS) {
@@ -61,7 +61,7 @@ export function checkInitOtp({ otpType, contact, otpLength, expirationSeconds: l
 }
 
 export const codeShapeOf = ({ otpLength, alphanumeric = true }: InitOtp) => ({
-  length: otpLength || OTP_LENGTHS.unlessSaid,
+  length: otpLength ?? OTP_LENGTHS.unlessSaid,
   alphanumeric,
 });
 

@@ -7,7 +7,7 @@ import { Id, Label, Seconds, Strict } from "../../engine/fields.ts";
 import { parseTargetPublicKey, TargetPublicKey } from "../../engine/keys/bundle-envelopes.ts";
 import { keyOwnerOf } from "../../engine/keys/key-owner.ts";
 import { fail } from "../../kernel/errors.ts";
-import { credentialBundleOf, sessionKeyOf, sessionName, termsOf } from "../sessions/session.ts";
+import { credentialBundleOf, sessionKeyOf, sessionName, termsOf } from "../sessions/store.ts";
 import { findLiveOtp, guess, useOtp } from "./store.ts";
 
 export const otpAuth = activity({

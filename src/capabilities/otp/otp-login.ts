@@ -13,7 +13,7 @@ import {
   sessionPublicKeyOf,
   signSession,
   termsOf,
-} from "../sessions/session.ts";
+} from "../sessions/store.ts";
 import { checkClientSignature } from "./client-signature.ts";
 import { findUserByContact, useToken } from "./store.ts";
 

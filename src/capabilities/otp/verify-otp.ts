@@ -11,7 +11,7 @@ import {
   MAX_VERIFICATION_TOKEN_SECONDS,
   VERIFICATION_TOKEN_SECONDS,
 } from "../../kernel/limits.ts";
-import { SessionPublicKey } from "../sessions/session.ts";
+import { SessionPublicKey } from "../sessions/store.ts";
 import { findLiveOtp, guess, type Otp, useOtp } from "./store.ts";
 
 const Newest = Strict({
