@@ -11,7 +11,7 @@ import {
   sessionPublicKeyOf,
   signSession,
   termsOf,
-} from "../sessions/session.ts";
+} from "../sessions/store.ts";
 import { findPerson, requirePerson } from "./person.ts";
 
 export const oauthLogin = activity({

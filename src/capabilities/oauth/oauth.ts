@@ -5,7 +5,7 @@ import { activity } from "../../engine/declare.ts";
 import { Label, Seconds, Strict } from "../../engine/fields.ts";
 import { TargetPublicKey, targetOf } from "../../engine/keys/bundle-envelopes.ts";
 import { OidcToken } from "../credentials/model.ts";
-import { credentialBundleOf, sessionKeyOf, sessionName, termsOf } from "../sessions/session.ts";
+import { credentialBundleOf, sessionKeyOf, sessionName, termsOf } from "../sessions/store.ts";
 import { findPerson, requirePerson } from "./person.ts";
 
 export const oauthSignIn = activity({
