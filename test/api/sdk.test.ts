@@ -17,11 +17,12 @@ import {
 import secp256k1 from "secp256k1";
 import { operations } from "../../src/capabilities/index.ts";
 import { newId } from "../../src/kernel/ids.ts";
+import { nonceOfPublicKey } from "../../src/providers/oidc/nonce.ts";
 import { createAuthenticator } from "../support/authenticator.ts";
 import { exportTarget } from "../support/bundles.ts";
 import { ended, TEST_CHAIN, testNode } from "../support/chain.ts";
 import { apiKeyParams, generateApiKey, type Json } from "../support/client.ts";
-import { oauthProviderParams } from "../support/issuer.ts";
+import { issuerOfTests, oauthProviderParams } from "../support/issuer.ts";
 import { askForMail } from "../support/messages.ts";
 import { credentialParams, oauth2ProviderOfTests } from "../support/oauth2-provider.ts";
 import { loginSignature, mailedCode } from "../support/one-time-codes.ts";
@@ -235,6 +236,21 @@ function tellStory(server: () => TestServer, connect: (options: SdkOptions) => S
       assert.equal(oidcToken.split(".").length, 3);
       await done("delete_oauth2_credential", { oauth2CredentialId });
       assert.deepEqual((await read("list_oauth2_credentials")).oauth2Credentials, []);
+    });
+
+    it("oauth, oauth_login", async () => {
+      const sub = newId();
+      await done("create_oauth_providers", { userId, oauthProviders: [await oauthProviderParams(sub)] });
+      const tokenFor = async (key: string) => (await issuerOfTests()).token({ sub, nonce: nonceOfPublicKey(key) });
+      const { targetPublicKey, privateKey } = exportTarget();
+      const oidcToken = await tokenFor(targetPublicKey);
+      const { userId: signedIn, credentialBundle } = await done("oauth", { oidcToken, targetPublicKey });
+      assert.equal(signedIn, userId);
+      assert.match(decryptCredentialBundle(credentialBundle, privateKey), /^[0-9a-f]{64}$/);
+      const { publicKey } = generateApiKey();
+      const { session } = await done("oauth_login", { oidcToken: await tokenFor(publicKey), publicKey });
+      const keys = (await (await fetch(`${server().baseUrl}/.well-known/keystead.json`)).json()) as Json;
+      assert.ok(await verifySessionJwtSignature(session, keys.serviceKeys.session[0].publicKey));
     });
 
     it("create_user_tag, update_user_tag, list_user_tags, delete_user_tags", async () => {

@@ -75,7 +75,7 @@ const members: Record<string, Caller> = {
   "one of two": { make: async ({ root }) => as(root.client), finish: ({ quorumOfTwo }) => quorumOfTwo() },
 };
 
-/** May read, and act in nothing. */
+/** May read, and act only where operations are also for parents. */
 const parents: Record<string, Caller> = {
   "parent's root": { kind: "subOrganizations", make: async ({ reader }) => as(reader) },
 };

@@ -139,6 +139,26 @@ export const examples: Record<string, Example> = {
       bearerTokenTargetPublicKey: exportTarget().targetPublicKey,
     };
   },
+  oauth: async (world) => {
+    const { targetPublicKey } = exportTarget();
+    return {
+      oidcToken: await newSignInToken(world, targetPublicKey),
+      targetPublicKey,
+      apiKeyName: "Signed in",
+      expirationSeconds: "600",
+      invalidateExisting: true,
+    };
+  },
+  oauth_login: async (world) => {
+    const { publicKey } = generateApiKey();
+    return {
+      oidcToken: await newSignInToken(world, publicKey),
+      publicKey,
+      expirationSeconds: "600",
+      invalidateExisting: true,
+      sessionProfileId: await newSessionProfileId(world),
+    };
+  },
 
   // tags
   create_user_tag: async ({ user }) => ({ userTagName: "staff", userIds: [user.userId] }),
@@ -886,6 +906,13 @@ async function failedDelivery({ server, organizationId }: World): Promise<string
 async function newOauth2Credential({ root, server }: World): Promise<{ oauth2CredentialId: string; clientId: string }> {
   const params = await credentialParams(server.baseUrl);
   return { ...params, ...(await root.client.result("create_oauth2_credential", params)) } as never;
+}
+
+/** A token of somebody whom the user of the world is at the issuer, bound to the key. */
+async function newSignInToken({ root, user: { userId } }: World, publicKey: string): Promise<string> {
+  const sub = newId();
+  await root.client.result("create_oauth_providers", { userId, oauthProviders: [await oauthProviderParams(sub)] });
+  return (await issuerOfTests()).token({ sub, nonce: nonceOfPublicKey(publicKey) });
 }
 
 const newOauthProviderV1 = (): Promise<object> => oauthProviderParams();

@@ -100,7 +100,7 @@ const OidcClaims = Strict({
   sub: OidcClaim,
   aud: OidcClaim,
 });
-const OidcToken = Type.String({ minLength: 1, maxLength: MAX_OIDC_TOKEN_LENGTH });
+export const OidcToken = Type.String({ minLength: 1, maxLength: MAX_OIDC_TOKEN_LENGTH });
 export const OauthProviderParams = Strict({
   providerName: Label,
   oidcToken: Type.Optional(OidcToken),

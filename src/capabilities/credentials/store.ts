@@ -24,8 +24,8 @@ const deletable = {
 
 /**
  * Deletes the named credentials of one kind, and takes back the votes given with them in what is still open; one unknown id and
- * nothing changes. A user keeps a lasting credential (who deletes OAuth providers: that, or another provider), and those that their MFA policies name: whoever has none left, or cannot
- * show them, could never come back.
+ * nothing changes. A user keeps a lasting credential or a provider that they can sign in by, and those that their MFA policies
+ * name: whoever has none left, or cannot show them, could never come back.
  */
 export async function deleteCredentials(
   owner: Owner,
@@ -36,8 +36,9 @@ export async function deleteCredentials(
   const { tx, organizationId, userId, now } = owner;
   const { kind, field } = deletable[table];
   const before = await loadUser(tx, organizationId, userId);
-  const hasWayIn = table === "oauth_providers" ? hasLastingOrProvider : hasLastingCredential;
-  const hadWayIn = await hasWayIn(owner);
+  const hasWayIn = async (): Promise<boolean> =>
+    (await hasLastingCredential(owner)) || (await hasProvider(owner, table));
+  const hadWayIn = await hasWayIn();
   for (const id of new Set(ids)) {
     const deleted = await tx
       .deleteFrom(table)
@@ -48,7 +49,7 @@ export async function deleteCredentials(
     if (deleted.numDeletedRows === 0n) fail("RESOURCE_NOT_FOUND", { kind, id, organizationId });
   }
   await revoke(tx, organizationId, ids, now);
-  if (hadWayIn && !(await hasWayIn(owner))) fail("VALID_CREDENTIAL_MISSING", { user: userId });
+  if (hadWayIn && !(await hasWayIn())) fail("VALID_CREDENTIAL_MISSING", { user: userId });
   if (!before || before.mfaPolicies.length === 0) return;
   await refuseNamedByMfa(owner, before, ids, field);
   await refuseShortQuorum(tx, organizationId, userId, budget);
@@ -73,22 +74,28 @@ async function refuseNamedByMfa(
 const hasLastingCredential = async ({ tx, organizationId, userId }: Owner): Promise<boolean> =>
   (await findLastingHolders(tx, organizationId, [userId])).size > 0;
 
-/** An issuer that knows the user is a way in, but not one to sign with when the root quorum is asked. */
-async function hasLastingOrProvider(owner: Owner): Promise<boolean> {
-  const { tx, organizationId, userId } = owner;
+/**
+ * Whether the user has an OAuth provider to sign in by. Somebody else brings the token: in a sub-organization its parent can. Elsewhere
+ * it counts for who deletes providers alone.
+ */
+async function hasProvider(
+  { tx, organizationId, userId }: Owner,
+  deletedFrom: keyof typeof deletable,
+): Promise<boolean> {
   const provider = await tx
     .selectFrom("oauth_providers")
-    .select("id")
-    .where("organization_id", "=", organizationId)
-    .where("user_id", "=", userId)
+    .innerJoin("organizations", "organizations.id", "oauth_providers.organization_id")
+    .select("organizations.parent_id")
+    .where("oauth_providers.organization_id", "=", organizationId)
+    .where("oauth_providers.user_id", "=", userId)
     .limit(1)
     .executeTakeFirst();
-  return provider !== undefined || hasLastingCredential(owner);
+  return provider !== undefined && (provider.parent_id !== null || deletedFrom === "oauth_providers");
 }
 
 /**
- * Those of the users who hold a credential that lasts and works in this release: a passkey, or an API key without expiry. An
- * e-mail address or an OAuth provider is a way in once sign-in is there.
+ * Those of the users who hold a credential that lasts and that they sign with by themselves: a passkey, or an API key without
+ * expiry. Whoever is known to an issuer needs it, and somebody who brings its token.
  */
 async function findLastingHolders(
   read: Reader,

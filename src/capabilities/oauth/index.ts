@@ -5,13 +5,19 @@ import { deleteOauth2Credential } from "./delete-oauth2-credential.ts";
 import { getOauth2Credential } from "./get-oauth2-credential.ts";
 import { issuerKey } from "./issuer-key.ts";
 import { listOauth2Credentials } from "./list-oauth2-credentials.ts";
+import { oauthSignIn } from "./oauth.ts";
+import { oauthLogin } from "./oauth-login.ts";
 import { oauth2Authenticate } from "./oauth2-authenticate.ts";
 import { updateOauth2Credential } from "./update-oauth2-credential.ts";
 
 export { discoveryDocument, issuerKeySet } from "./issuer-key.ts";
 
+/**
+ * Users known elsewhere, from the code that they bring to the session that they get. Signing in by an OIDC token is here, beside the
+ * operation that issues such tokens, and not with the other credentials: it uses the providers of users and changes none.
+ */
 export const oauth = capability({
-  title: "OAuth 2.0",
+  title: "OAuth",
   operations: [
     createOauth2Credential,
     updateOauth2Credential,
@@ -19,6 +25,8 @@ export const oauth = capability({
     getOauth2Credential,
     listOauth2Credentials,
     oauth2Authenticate,
+    oauthSignIn,
+    oauthLogin,
   ],
   serviceKeys: [clientSecretKey, issuerKey],
   erases: ["oauth2_credentials"],
