@@ -119,6 +119,19 @@ export interface AnswerContext<Intent, Prepared = undefined> {
   id: (place: string) => string;
 }
 
+export interface AlsoContext<Intent, Prepared = undefined> {
+  tx: Transactor;
+  intent: Intent;
+  prepared: Prepared;
+  organization: Organization;
+  /** The identifier of what comes into being at a place of the request, such as `apiKeys.0`. */
+  id: (place: string) => string;
+  /** Milliseconds; the one time of the whole activity. */
+  now: number;
+  /** What `change` came to, written already. */
+  changes: readonly Change[];
+}
+
 export interface OlderVersion<Intent, Result> {
   intent: TSchema;
   /** The newest form of an intent of this version. */
@@ -192,6 +205,11 @@ export interface ActivityDeclaration<
   change?: (context: ChangeContext<Static<I>, Prepared, Plan>) => readonly Change[];
   /** The result of `change`. */
   answer?: (context: AnswerContext<Static<I>, Prepared>) => NoInfer<Static<R>>;
+  /**
+   * What is stored beside `change` that says nothing of who may do what, such as a mail that is queued; in the same transaction,
+   * after the changes were written. A thrown error undoes all of it.
+   */
+  also?: (context: AlsoContext<Static<I>, Prepared>) => Promise<void>;
   /**
    * What changes anything else, in the transaction that also stores the activity; an operation has this or `change`, or
    * neither beside an `effect`. A thrown error undoes all of it. What it answers is the result, unless there is an `effect`.
@@ -268,15 +286,18 @@ function carryOutOf({
   path,
   change,
   answer,
+  also,
   run,
   effect,
 }: Pick<
   ActivityDeclaration<string, TSchema, TSchema, never, never, never, never>,
-  "path" | "change" | "answer" | "run" | "effect"
+  "path" | "change" | "answer" | "also" | "run" | "effect"
 >): ActivityOperation["carryOut"] {
-  if (change && answer && !run) return { by: "changes", change: erased(change), answer: erased(answer) };
-  if (run && !change && !answer) return { by: "run", run: erased(run) };
-  if (effect && !run && !change && !answer) return { by: "run", run: async () => undefined };
+  if (change && answer && !run) {
+    return { by: "changes", change: erased(change), answer: erased(answer), also: erased(also ?? (async () => {})) };
+  }
+  if (run && !change && !answer && !also) return { by: "run", run: erased(run) };
+  if (effect && !run && !change && !answer && !also) return { by: "run", run: async () => undefined };
   throw new Error(`${path} must declare either \`change\` with \`answer\`, or \`run\``);
 }
 

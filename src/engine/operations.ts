@@ -131,6 +131,15 @@ export interface AnsweringContext {
   prepared: unknown;
 }
 
+export interface StoringContext extends Omit<ActivityContext, "plan"> {
+  tx: Transactor;
+  id: (place: string) => string;
+  /** Milliseconds; the one time of the whole activity. */
+  now: number;
+  prepared: unknown;
+  changes: readonly Change[];
+}
+
 export interface RunningContext extends ActivityContext {
   tx: Transactor;
   activityId: string;
@@ -208,6 +217,8 @@ export interface ActivityOperation extends Wants {
         by: "changes";
         change: (context: ChangingContext) => readonly Change[];
         answer: (context: AnsweringContext) => unknown;
+        /** What is stored beside the changes, after them. */
+        also: (context: StoringContext) => Promise<void>;
       }
     | { by: "run"; run: (context: RunningContext) => Promise<unknown> };
   effect?: Effect;

@@ -134,6 +134,7 @@ async function carryOut(
     return { changes, result: carryOut.answer({ intent, prepared, changes, id, view: viewAfter(view, changes) }) };
   });
   await project(tx, organization.id, changes);
+  await carryOut.also({ tx, intent, prepared, organization, id, now, changes });
   return result;
 }
 
