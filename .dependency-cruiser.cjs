@@ -26,10 +26,10 @@ module.exports = {
     })),
     {
       name: "capabilities-share-models-and-stores",
-      comment: "A capability uses another one's model or store, never its operations.",
+      comment: "A capability uses another one's model or store, or what sessions are made of, never its operations.",
       severity: "error",
       from: { path: "^src/capabilities/([^/]+)/" },
-      to: { path: "^src/capabilities/([^/]+)/", pathNot: "^src/capabilities/($1/|[^/]+/(model|store)\\.ts$)" },
+      to: { path: "^src/capabilities/([^/]+)/", pathNot: "^src/capabilities/($1/|[^/]+/(model|store|session)\\.ts$)" },
     },
     {
       name: "clients-load-nothing-of-the-server",

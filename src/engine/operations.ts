@@ -62,6 +62,7 @@ export type Subject =
         | "ORGANIZATION"
         | "POLICY"
         | "PRIVATE_KEY"
+        | "RECOVERY"
         | "SECRET"
         | "SESSION_PROFILE"
         | "SMART_CONTRACT_INTERFACE"
@@ -201,6 +202,7 @@ export interface ActivityOperation extends Wants {
   only?: OnlyFor;
   findsSubOrganization?: true;
   byParents?: true;
+  stampedWith?: string;
   takesAppProofs: boolean;
   /** By activity type; the newest first. */
   versions: ReadonlyMap<string, ActivityVersion>;

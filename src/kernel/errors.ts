@@ -98,6 +98,11 @@ const table = {
     "a credential of the header {header} does not serve for {what}",
     "SIGNATURE_INVALID",
   ],
+  CREDENTIAL_TYPE_UNFIT: [
+    UNAUTHENTICATED,
+    "a credential of the type {type} does not stamp {path}",
+    "SIGNATURE_INVALID",
+  ],
   SESSION_INVALID: [UNAUTHENTICATED, "read-only session {reason}: create a new one", "SIGNATURE_INVALID"],
   API_KEY_SIGNATURE_INVALID: [UNAUTHENTICATED, "could not verify api key signature: {reason}", "SIGNATURE_INVALID"],
   WEBAUTHN_SIGNATURE_INVALID: [UNAUTHENTICATED, "could not verify WebAuthN signature: {reason}", "SIGNATURE_INVALID"],
@@ -112,6 +117,11 @@ const table = {
     PERMISSION_DENIED,
     "the address {address} is not on the IP allowlist of organization {organizationId}; send the request from an allowed address, or have the allowlist changed from one",
     "REQUEST_NOT_AUTHORIZED",
+  ],
+  FEATURE_OFF: [
+    PERMISSION_DENIED,
+    "{feature} is not enabled in organization {organizationId}: its root quorum can enable it with set_organization_feature",
+    "FORBIDDEN",
   ],
   ORGANIZATION_MISMATCH: [
     INVALID_ARGUMENT,

@@ -202,6 +202,10 @@ function assertRules({ name, operation }: ExampleRequest, outcomes: Record<strin
     for (const member of Object.keys(members)) assert.match(outcomes[member] as string, /^(200|-)$/, member);
     return;
   }
+  if (operation.noun === "activity" && operation.stampedWith !== undefined) {
+    for (const member of Object.keys(members)) assert.equal(outcomes[member], "401 SIGNATURE_INVALID", member);
+    return;
+  }
   if (ownOperations.includes(name)) {
     for (const member of ["plain user", "root user", "one of two"]) assert.equal(outcomes[member], "200 COMPLETED");
     return;
