@@ -9,7 +9,7 @@ const layers = [
   ["signer", ["crypto", "kernel"]],
   ["delivery", ["kernel"]],
   ["nodes", ["chains", "delivery", "crypto", "kernel"]],
-  ["providers", ["delivery", "kernel"]],
+  ["providers", ["delivery", "crypto", "kernel"]],
   ["engine", ["authority", "nodes", "providers", "signer", "storage", "policy", "chains", "crypto", "delivery", "kernel"]],
   ["capabilities", ["engine", "authority", "nodes", "providers", "signer", "storage", "policy", "chains", "crypto", "delivery", "kernel"]],
   ["http", ["engine", "storage", "signer", "kernel"]],
@@ -26,10 +26,10 @@ module.exports = {
     })),
     {
       name: "capabilities-share-models-and-stores",
-      comment: "A capability uses another one's model or store, or what sessions are made of, never its operations.",
+      comment: "A capability uses another one's model or store, never its operations.",
       severity: "error",
       from: { path: "^src/capabilities/([^/]+)/" },
-      to: { path: "^src/capabilities/([^/]+)/", pathNot: "^src/capabilities/($1/|[^/]+/(model|store|session)\\.ts$)" },
+      to: { path: "^src/capabilities/([^/]+)/", pathNot: "^src/capabilities/($1/|[^/]+/(model|store)\\.ts$)" },
     },
     {
       name: "clients-load-nothing-of-the-server",

@@ -7,7 +7,9 @@ import { invitations } from "./invitations/index.ts";
 import { ipAllowlists } from "./ip-allowlists/index.ts";
 import { messages } from "./messages/index.ts";
 import { mfa } from "./mfa/index.ts";
+import { oauth } from "./oauth/index.ts";
 import { organizations } from "./organizations/index.ts";
+import { otp } from "./otp/index.ts";
 import { policies } from "./policies/index.ts";
 import { privateKeys } from "./private-keys/index.ts";
 import { proofs } from "./proofs/index.ts";
@@ -29,6 +31,7 @@ export const capabilities = [
   users,
   invitations,
   credentials,
+  oauth,
   tags,
   privateKeys,
   wallets,
@@ -39,6 +42,7 @@ export const capabilities = [
   mfa,
   sessions,
   emailSignIn,
+  otp,
   ipAllowlists,
   smartContractInterfaces,
   messages,

@@ -1,3 +1,5 @@
+import { ECDH } from "node:crypto";
+import { base58check } from "./addresses/base58check.ts";
 import { openMessage, receiverPublicKey, type SealedMessage, sealMessage } from "./hpke.ts";
 
 /**
@@ -15,4 +17,13 @@ export function sealBundle(target: Uint8Array, plaintext: Uint8Array): SealedMes
 export function openBundle(targetSecret: Uint8Array, message: SealedMessage): Buffer | undefined {
   const aad = Buffer.concat([message.encapped, receiverPublicKey(targetSecret)]);
   return openMessage(targetSecret, message, INFO, aad);
+}
+
+/**
+ * A message as the published `decryptCredentialBundle` opens it: base58check of the sender's point, compressed, and the
+ * ciphertext.
+ */
+export function credentialBundle({ encapped, ciphertext }: SealedMessage): string {
+  const point = ECDH.convertKey(encapped, "prime256v1", undefined, undefined, "compressed") as Buffer;
+  return base58check(point[0] as number, Buffer.concat([point.subarray(1), ciphertext]));
 }

@@ -60,6 +60,7 @@ export type Subject =
         | "INVITATION"
         | "MFA_POLICY"
         | "ORGANIZATION"
+        | "OTP"
         | "POLICY"
         | "PRIVATE_KEY"
         | "RECOVERY"
@@ -69,7 +70,7 @@ export type Subject =
         | "USER"
         | "WALLET"
         | "WEBHOOK_ENDPOINT";
-      action: "CREATE" | "UPDATE" | "DELETE" | "SIGN" | "IMPORT" | "EXPORT";
+      action: "CREATE" | "UPDATE" | "DELETE" | "SIGN" | "IMPORT" | "EXPORT" | "VERIFY";
       /** Whose credentials these are, where users may manage their own. */
       ownerId?: string;
       /** Whether they are those of whoever asks. */

@@ -2,10 +2,13 @@ import type { OutboundClient } from "../delivery/outbound.ts";
 import type { OutboundPolicy } from "../delivery/url-rules.ts";
 import type { EvmNodes } from "../nodes/evm.ts";
 import type { Mailer } from "../providers/mail/mailer.ts";
+import type { Oauth2Clients } from "../providers/oauth2/exchange.ts";
+import type { OidcVerifier } from "../providers/oidc/verifier.ts";
 import type { SmsSender } from "../providers/sms/sms-sender.ts";
 import type { Templates } from "../providers/templates/templates.ts";
 import type { Signer } from "../signer/client.ts";
 import type { Responses, SignerRequest, SignerVerb } from "../signer/protocol.ts";
+import type { Database } from "../storage/database.ts";
 import type { ActivityOperation, OwnedTable, Planning, Registry } from "./operations.ts";
 
 /** What operations and jobs may name in `needs`. Whoever names nothing gets nothing: no clock, no network, no settings. */
@@ -14,6 +17,12 @@ export interface Services {
   outbound: OutboundClient;
   /** Which hosts these requests may reach. */
   outboundPolicy: OutboundPolicy;
+  /** Verifies OIDC tokens with the keys of their issuers. Asking these takes its time: never in a transaction. */
+  oidc: OidcVerifier;
+  /** Exchanges codes of OAuth 2.0 providers. It takes its time as well. */
+  oauth2: Oauth2Clients;
+  /** The URL under which clients reach this installation; it is the issuer of its tokens. */
+  publicUrl: () => string;
   /** When webhook deliveries are tried, and how long each try may take. */
   webhookSchedule: WebhookSchedule;
   /** The nodes of the chains that this installation reaches. */
@@ -24,6 +33,11 @@ export interface Services {
   sms: SmsSender;
   /** The operator's templates of mail. */
   mailTemplates: Templates;
+  /**
+   * A transaction beside the activity's own, for what must be kept though the activity fails: a wrong guess that counts. It runs in
+   * `prepare`, after a decision that allows the activity.
+   */
+  apart: Pick<Database, "transact">;
   /** The declarations of all operations. */
   registry: Registry;
   /** What an operation would plan if it were asked now, for those who try it out. */

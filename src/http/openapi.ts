@@ -129,6 +129,9 @@ const SPELLINGS: Record<string, string> = {
   eth: "Ethereum",
   ip: "IP",
   mfa: "MFA",
+  otp: "one-time code",
+  oauth: "OAuth",
+  oauth2: "OAuth 2.0",
   suborgs: "sub-organizations",
   whoami: "who am I",
 };

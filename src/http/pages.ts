@@ -20,6 +20,9 @@ export interface PagesOptions {
   readiness: () => Promise<Readiness>;
   /** The keys that webhook deliveries are signed with. */
   webhookKeySet: () => Promise<unknown>;
+  /** The keys of the OIDC tokens that this installation issues, and what it says of itself as their issuer. */
+  issuerKeySet: () => Promise<unknown>;
+  discoveryDocument: () => unknown;
   /** The installation's public keys by purpose, in the form that the SDKs take in place of those they know. */
   serviceKeys: () => Promise<Record<string, unknown>>;
   /** For the well-known page. */
@@ -30,8 +33,19 @@ export interface PagesOptions {
 /** How long receivers may keep the webhook keys; a new key is published long before the old one leaves. */
 const KEY_SET_CACHE = "public, max-age=86400, s-maxage=86400, stale-if-error=604800";
 
+/** A key that signs from now on must reach whoever verifies before long. */
+const ISSUER_CACHE = "public, max-age=300";
+
 /** What operators and receivers of webhooks look at, and the documentation. */
-export const pages = ({ readiness, webhookKeySet, serviceKeys, info, openApi }: PagesOptions): Mount => ({
+export const pages = ({
+  readiness,
+  webhookKeySet,
+  issuerKeySet,
+  discoveryDocument,
+  serviceKeys,
+  info,
+  openApi,
+}: PagesOptions): Mount => ({
   routes: [
     page("/healthz", () => json({ status: "ok" })),
     page("/readyz", async () => {
@@ -42,6 +56,14 @@ export const pages = ({ readiness, webhookKeySet, serviceKeys, info, openApi }: 
       const { version, baseUrl } = info;
       return json({ service: "keystead", version, baseUrl, serviceKeys: await serviceKeys() });
     }),
+    page("/.well-known/openid-configuration", () => ({
+      ...json(discoveryDocument()),
+      headers: { "cache-control": ISSUER_CACHE },
+    })),
+    page("/.well-known/jwks.json", async () => ({
+      ...json(await issuerKeySet()),
+      headers: { "cache-control": ISSUER_CACHE },
+    })),
     page("/public/v1/discovery/webhooks/jwks", async () => ({
       ...json(await webhookKeySet()),
       headers: { "cache-control": KEY_SET_CACHE },

@@ -10,7 +10,7 @@ it("every code has an HTTP status, a gRPC code and a text whose blanks are its f
     assert.ok(error.httpStatus >= 400 && error.httpStatus < 600, code);
     assert.ok(error.grpcCode > 0 && error.grpcCode < 17, code);
     assert.doesNotMatch(error.message, /\{\w*\}|undefined/, code);
-    assert.match(error.turnkeyErrorCode, /^[A-Z][A-Z_]+$/, code);
+    assert.match(error.turnkeyErrorCode, /^[A-Z][A-Z0-9_]+$/, code);
   }
 });
 

@@ -103,6 +103,27 @@ const table = {
     "a credential of the type {type} does not stamp {path}",
     "SIGNATURE_INVALID",
   ],
+  OTP_INVALID: [INVALID_ARGUMENT, "Invalid OTP code: {reason}", "OTP_VERIFICATION_FAILED"],
+  OTP_STARTS_EXCEEDED: [
+    RESOURCE_EXHAUSTED,
+    "Max number of OTPs have been initiated: {most} within {seconds} seconds; wait and try again",
+    "MAX_OTP_INITIATED",
+  ],
+  OTP_TRIES_EXCEEDED: [
+    RESOURCE_EXHAUSTED,
+    "too many wrong codes for this contact: {most} within {seconds} seconds; wait and try again",
+    "RATE_LIMITED",
+  ],
+  VERIFICATION_TOKEN_INVALID: [
+    INVALID_ARGUMENT,
+    "`{field}` is no valid verification token: {reason}",
+    "REQUEST_INVALID",
+  ],
+  FEATURE_OFF: [
+    PERMISSION_DENIED,
+    "the feature {name} is off in organization {organizationId}; set_organization_feature switches it on",
+    "REQUEST_NOT_AUTHORIZED",
+  ],
   SESSION_INVALID: [UNAUTHENTICATED, "read-only session {reason}: create a new one", "SIGNATURE_INVALID"],
   API_KEY_SIGNATURE_INVALID: [UNAUTHENTICATED, "could not verify api key signature: {reason}", "SIGNATURE_INVALID"],
   WEBAUTHN_SIGNATURE_INVALID: [UNAUTHENTICATED, "could not verify WebAuthN signature: {reason}", "SIGNATURE_INVALID"],
@@ -117,11 +138,6 @@ const table = {
     PERMISSION_DENIED,
     "the address {address} is not on the IP allowlist of organization {organizationId}; send the request from an allowed address, or have the allowlist changed from one",
     "REQUEST_NOT_AUTHORIZED",
-  ],
-  FEATURE_OFF: [
-    PERMISSION_DENIED,
-    "{feature} is not enabled in organization {organizationId}: its root quorum can enable it with set_organization_feature",
-    "FORBIDDEN",
   ],
   ORGANIZATION_MISMATCH: [
     INVALID_ARGUMENT,
@@ -164,6 +180,28 @@ const table = {
   POLICY_CONSENSUS_INVALID: [INVALID_ARGUMENT, "invalid policy consensus: {reason}", "REQUEST_INVALID"],
   POLICY_CONDITION_INVALID: [INVALID_ARGUMENT, "invalid policy condition: {reason}", "REQUEST_INVALID"],
   POLICY_TIME_INVALID: [INVALID_ARGUMENT, "invalid policy time: {reason}", "REQUEST_INVALID"],
+  OIDC_TOKEN_INVALID: [INVALID_ARGUMENT, "invalid OIDC token: `{field}` {reason}", "INVALID_OIDC_TOKEN"],
+  OAUTH2_FIELD_EMPTY: [
+    INVALID_ARGUMENT,
+    "invalid request body: `{field}` is empty: {name} must be set",
+    "REQUEST_INVALID",
+  ],
+  OAUTH2_CREDENTIAL_NOT_FOUND: [
+    NOT_FOUND,
+    "unable to find OAuth 2.0 credential {id} in organization {organizationId}",
+    "OAUTH2_CREDENTIAL_NOT_FOUND",
+  ],
+  OAUTH2_CREDENTIAL_REFUSED: [
+    INVALID_ARGUMENT,
+    "{provider} refuses the client of OAuth 2.0 credential {id}: {reason}; its client id or secret is wrong",
+    "OAUTH2_PROVIDER_NOT_CONFIGURED",
+  ],
+  OAUTH2_CODE_REFUSED: [INVALID_ARGUMENT, "{provider} refuses the code: {reason}", "REQUEST_INVALID"],
+  OAUTH_PROVIDER_EXISTS: [
+    ALREADY_EXISTS,
+    "OAuth provider already exists: `{field}` {reason}",
+    "OAUTH_PROVIDER_ALREADY_EXISTS",
+  ],
   NOT_EXPORTED: [
     INVALID_ARGUMENT,
     "{kind} {id} has not been exported; export it first, or set `deleteWithoutExport` to true to lose it for good",
@@ -230,6 +268,7 @@ const table = {
     "the signer is sealed: its root key needs a passphrase that this server was not started with",
     "INTERNAL",
   ],
+  OAUTH2_PROVIDER_UNAVAILABLE: [UNAVAILABLE, "{provider} is not available: {reason}", "INTERNAL"],
   INGEST_UNAVAILABLE: [UNAVAILABLE, "the message cannot be checked now: {reason}; send it again", "INTERNAL"],
   CHAIN_UNAVAILABLE: [UNAVAILABLE, "the chain {chain} is not available: {reason}", "INTERNAL"],
   DATABASE_UNAVAILABLE: [UNAVAILABLE, "the database is not available; send the request again", "INTERNAL"],
@@ -279,7 +318,7 @@ export class KeysteadError extends Error {
 
 function detailsFromFacts(code: ErrorCode, facts: Record<string, string | number>, description: string): ErrorDetail[] {
   const field = facts.field;
-  if (field === undefined || code === "RESOURCE_EXISTS") return [];
+  if (field === undefined || ["RESOURCE_EXISTS", "OAUTH_PROVIDER_EXISTS"].includes(code)) return [];
   return [{ "@type": "type.googleapis.com/google.rpc.BadRequest", fieldViolations: [{ field, description }] }];
 }
 

@@ -139,6 +139,8 @@ export const MAX_AUTHENTICATORS_PER_USER = 10;
 export const MAX_LASTING_API_KEYS_PER_USER = 10;
 export const MAX_EXPIRING_API_KEYS_PER_USER = 10;
 export const MAX_OAUTH_PROVIDERS_PER_USER = 10;
+/** What an organization is known as at OAuth 2.0 providers. */
+export const MAX_OAUTH2_CREDENTIALS = 25;
 
 /** Selectors of a policy in the older versions of create_policy; they become one expression, whose depth they add to. */
 export const MAX_SELECTORS = 32;
@@ -307,3 +309,65 @@ export const NODE_TIMEOUT_MS = 10_000;
 export const MAX_NODE_ANSWER_BYTES = 1024 * 1024;
 /** How often a chain's nodes must refuse a transaction until that is their last word. */
 export const MAX_BROADCAST_REFUSALS = 4;
+
+/** One-time codes: their life unless said and at most, in seconds. */
+export const OTP_SECONDS = 300;
+export const MAX_OTP_SECONDS = 600;
+export const OTP_LENGTHS = { least: 6, most: 9, unlessSaid: 9 };
+/** Wrong guesses at one code. */
+export const MAX_OTP_TRIES = 3;
+/** Codes of one contact that are good at the same time. */
+export const MAX_LIVE_OTPS = 3;
+/** Starts with one contact, and wrong guesses at all its codes, within this time. */
+export const OTP_WINDOW_MS = 180_000;
+export const MAX_OTP_STARTS = 3;
+export const MAX_OTP_FAILURES = 9;
+/** Plaintext of a client's guess: a code and a public key. */
+export const MAX_OTP_BUNDLE_BYTES = 1024;
+/** Tokens that prove a contact: their life unless said and at most, in seconds. */
+export const VERIFICATION_TOKEN_SECONDS = 3600;
+export const MAX_VERIFICATION_TOKEN_SECONDS = 86_400;
+
+/** Characters of an OIDC token ... */
+export const MAX_OIDC_TOKEN_LENGTH = 64 * 1024;
+/** ... and of its issuer, its subject and its audience; ... */
+export const MAX_OIDC_CLAIM_LENGTH = 255;
+/** ... and tokens in one request: each may have another issuer asked. */
+export const MAX_OIDC_TOKENS = 100;
+/** How far the clocks of this server and of an issuer may be apart. */
+export const OIDC_CLOCK_SKEW_MS = 60_000;
+/** How long an issuer may take over its discovery document, and as long again over its keys ... */
+export const ISSUER_TIMEOUT_MS = 5_000;
+/** ... how large each may be in bytes ... */
+export const MAX_ISSUER_DOCUMENT_BYTES = 128 * 1024;
+/** ... and how many keys there may be. */
+export const MAX_ISSUER_KEYS = 64;
+/** An issuer's keys are kept as long as it says, but no shorter and no longer than this; if it says nothing, ... */
+export const MIN_KEY_SET_LIFETIME_MS = 30_000;
+export const MAX_KEY_SET_LIFETIME_MS = 24 * 60 * 60 * 1000;
+/** ... this long. */
+export const DEFAULT_KEY_SET_LIFETIME_MS = 5 * 60 * 1000;
+/** A token that names an unknown key has its issuer asked again, at most once in this time ... */
+export const UNKNOWN_KEY_PAUSE_MS = 30_000;
+/** ... and an issuer that gave no keys is left alone this long. */
+export const ISSUER_FAILURE_PAUSE_MS = 5_000;
+/** Issuers whose keys are kept, by number and by bytes of their answers ... */
+export const MAX_KNOWN_ISSUERS = 1000;
+export const MAX_KNOWN_ISSUER_BYTES = 16 * 1024 * 1024;
+/** ... and issuers that are asked at one time, for one organization and in all. */
+export const MAX_ISSUER_FETCHES_OF_ONE_ORGANIZATION = 4;
+export const MAX_ISSUER_FETCHES = 64;
+
+/** Bytes of an OAuth 2.0 client secret ... */
+export const MAX_CLIENT_SECRET_BYTES = 4096;
+/** ... and characters of the code, the verifier and the URL of an exchange, each. */
+export const MAX_OAUTH2_FIELD_LENGTH = 4096;
+/** How long an OAuth 2.0 provider may take over each of its two answers, and how large they may be in bytes. */
+export const OAUTH2_TIMEOUT_MS = 10_000;
+export const MAX_OAUTH2_ANSWER_BYTES = 64 * 1024;
+/** How long what a code was exchanged for is kept, for the same request again while its activity is being stored ... */
+export const EXCHANGE_LIFETIME_MS = 60_000;
+/** ... and how many such are kept. */
+export const MAX_KEPT_EXCHANGES = 1000;
+/** How long a token is good that this service issues for somebody known to an OAuth 2.0 provider. */
+export const ISSUED_TOKEN_LIFETIME_MS = 15 * 60 * 1000;

@@ -7,6 +7,7 @@ import type { Rates } from "../engine/admission.ts";
 import type { ActivityTimesSetting } from "../http/wire.ts";
 import { type Cidr, parseCidr } from "../kernel/ip-address.ts";
 import type { EvmChainSettings } from "../nodes/evm.ts";
+import type { Oauth2Urls } from "../providers/oauth2/providers.ts";
 import { Chains, evmChainsOf } from "./chain-settings.ts";
 import { type MessageSettings, messageSettingsOf } from "./message-settings.ts";
 
@@ -16,6 +17,9 @@ export class StartProblem extends Error {}
 /** A rate has a burst of ten seconds' worth. */
 const Rate = (what: string) =>
   Type.Integer({ minimum: 0, maximum: 1_000_000, description: `${what} a second; 0 is any number.` });
+
+const ProviderUrl = (name: string) =>
+  Type.String({ pattern: "^https?://[^/]+$", description: `Where the API of ${name} is asked: an origin.` });
 
 const Port = (description: string) => Type.Integer({ minimum: 0, maximum: 65535, description });
 
@@ -66,6 +70,8 @@ const Settings = Type.Object(
       maxItems: 5,
       description: "Hosts of SNS certificates beyond Amazon's; development only.",
     }),
+    oauth2XUrl: ProviderUrl("X"),
+    oauth2DiscordUrl: ProviderUrl("Discord"),
     allowPrivateNetworks: Type.Boolean({
       description: "Let outbound requests reach private addresses; development only.",
     }),
@@ -141,6 +147,8 @@ const environment: Record<Exclude<Name, FileName>, string> = {
   mailFrom: "KEYSTEAD_MAIL_FROM",
   mailSenderDomains: "KEYSTEAD_MAIL_SENDER_DOMAINS",
   smsUrl: "KEYSTEAD_SMS_URL",
+  oauth2XUrl: "KEYSTEAD_OAUTH2_X_URL",
+  oauth2DiscordUrl: "KEYSTEAD_OAUTH2_DISCORD_URL",
   twilioUrl: "KEYSTEAD_TWILIO_URL",
   twilioAccountSid: "KEYSTEAD_TWILIO_ACCOUNT_SID",
   twilioAuthToken: "KEYSTEAD_TWILIO_AUTH_TOKEN",
@@ -213,6 +221,7 @@ export interface Config {
   databaseUrl: string;
   rootKeyFile: string;
   rootKeyPassphrase: string | undefined;
+  oauth2Urls: Oauth2Urls;
   allowPrivateNetworks: boolean;
   webhooks: { retryDelaysMs: readonly number[]; timeoutMs: number };
   /** Empty: a request comes from where its connection comes from. */
@@ -251,6 +260,10 @@ export function loadConfig(variables: NodeJS.ProcessEnv, configFile?: string): C
     databaseUrl: settings.databaseUrl ?? `sqlite:${join(dataDir, "keystead.db")}`,
     rootKeyFile: resolve(settings.rootKeyFile ?? join(dataDir, "root.key")),
     rootKeyPassphrase: settings.rootKeyPassphrase,
+    oauth2Urls: {
+      OAUTH2_PROVIDER_X: settings.oauth2XUrl ?? "https://api.x.com",
+      OAUTH2_PROVIDER_DISCORD: settings.oauth2DiscordUrl ?? "https://discord.com",
+    },
     allowPrivateNetworks: settings.allowPrivateNetworks ?? false,
     webhooks: {
       retryDelaysMs: (settings.webhookRetrySeconds ?? WEBHOOK_RETRY_SECONDS).map((seconds) => seconds * 1000),

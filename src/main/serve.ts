@@ -2,6 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { capabilities, operations } from "../capabilities/index.ts";
 import { createSesReceiver } from "../capabilities/messages/index.ts";
+import { discoveryDocument, issuerKeySet } from "../capabilities/oauth/index.ts";
 import { announceActivity, webhookKeySet } from "../capabilities/webhooks/index.ts";
 import { createOutboundClient } from "../delivery/outbound.ts";
 import { performActivity } from "../engine/activities/perform.ts";
@@ -26,6 +27,8 @@ import { DRAIN_DEADLINE_MS } from "../kernel/limits.ts";
 import { createLogger, type Logger } from "../kernel/log.ts";
 import { createEvmNodes } from "../nodes/evm.ts";
 import { createNodeClient } from "../nodes/node-client.ts";
+import { createOauth2Clients } from "../providers/oauth2/exchange.ts";
+import { createOidcVerifier } from "../providers/oidc/verifier.ts";
 import { type Config, StartProblem } from "./config.ts";
 import { addressFileIn, credentialsFileIn, writeFileDurably } from "./credentials-file.ts";
 import { ensureFirstOrganization } from "./first-organization.ts";
@@ -63,7 +66,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { allowPrivateNetworks } = config;
   if (allowPrivateNetworks) {
     logger.warn(
-      "KEYSTEAD_ALLOW_PRIVATE_NETWORKS is on: webhooks may reach private addresses by plain http; development only",
+      "KEYSTEAD_ALLOW_PRIVATE_NETWORKS is on: webhooks may reach private addresses by plain http, and OIDC issuers may be on them; development only",
     );
   }
   const ifEmpty = newInstallation ? "begin anew" : "begin";
@@ -75,15 +78,26 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const house = houseOf(capabilities);
   const registry = createRegistry(operations);
   const messages = messageServices(config.messages, config.dataDir, outbound);
+  // Port 0 is known only after listening, and the URL is told to others: they ask for it when they need it.
+  const info = { version, baseUrl: config.publicUrl ?? `http://${config.host}:${config.port}` };
   const services: Services = {
     outbound,
     outboundPolicy: { allowPrivateNetworks },
+    oidc: createOidcVerifier({
+      outbound,
+      policy: { allowPrivateNetworks },
+      clock,
+      own: { issuer: () => info.baseUrl, keys: () => issuerKeySet(database.read, clock()) },
+    }),
+    oauth2: createOauth2Clients({ outbound, urls: config.oauth2Urls, clock }),
+    publicUrl: () => info.baseUrl,
     webhookSchedule: config.webhooks,
     evm,
     ...messages,
     registry,
     planner: { makePlan: (operation, planning) => makePlan({ database, services }, operation, planning) },
     erasedTables: house.erasedTables,
+    apart: { transact: database.transact },
   };
   const observer = { onChange: announceActivity };
   const worker = new JobWorker({
@@ -97,8 +111,6 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     const metrics = createMetrics(signer);
     const admission = new Admission(config.rates);
     const engine = createEngine({ registry, database, signer, clock, observer, services, admission });
-    // Port 0 is known only after listening, and the document names the URL: the server is told it where it is asked.
-    const info = { version, baseUrl: config.publicUrl ?? `http://${config.host}:${config.port}` };
     listener = createListener({
       log: logger,
       trustedProxies: config.trustedProxies,
@@ -112,6 +124,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       pages({
         readiness: withChains(createReadiness(opened), evm),
         webhookKeySet: () => webhookKeySet(database.read, clock()),
+        issuerKeySet: () => issuerKeySet(database.read, clock()),
+        discoveryDocument: () => discoveryDocument(info.baseUrl),
         serviceKeys: () => publishServiceKeys(house.serviceKeys, database.read, clock()),
         info,
         openApi: async () => openApiDocument({ capabilities, examples: await readExamples() }, info),

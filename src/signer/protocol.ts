@@ -6,7 +6,7 @@ import type { MnemonicLanguage, MnemonicLength } from "../crypto/mnemonic-langua
  * What the server may ask the signer, as one closed union. Bytes travel as base64. The version is checked when the signer
  * is opened, so that a server never talks to a signer of another release.
  */
-export const PROTOCOL_VERSION = 7;
+export const PROTOCOL_VERSION = 9;
 
 export type { Curve };
 
@@ -229,6 +229,35 @@ export interface ExportSecretRequest extends ExportRequest {
 }
 
 /**
+ * Opens what a client encrypted to a key of the installation, in the scheme of `crypto/quorum-encryption.ts`, and seals it for
+ * one OAuth 2.0 credential of an organization.
+ */
+export interface ImportClientSecretRequest {
+  verb: "importClientSecret";
+  organizationId: string;
+  organizationKey: Sealed;
+  credentialId: string;
+  /** base64. */
+  envelope: string;
+  /** The installation's keys that it may be encrypted to; they are tried in this order. */
+  installationKey: Sealed;
+  keys: KeyReference[];
+}
+export type ImportClientSecretResponse = { sealedClientSecret: Sealed } | { problem: "undecryptable" };
+
+/** What the server shows an OAuth 2.0 provider when it exchanges a code; in base64. */
+export interface OpenClientSecretRequest {
+  verb: "openClientSecret";
+  organizationId: string;
+  organizationKey: Sealed;
+  credentialId: string;
+  sealedClientSecret: Sealed;
+}
+export interface OpenClientSecretResponse {
+  clientSecret: string;
+}
+
+/**
  * A fresh P-256 key for a session, encrypted to whoever signs in; nobody keeps its secret. `targetPublicKey` is a P-256 point in
  * hex, compressed or not.
  */
@@ -243,6 +272,30 @@ export interface IssueCredentialResponse {
   /** The plaintext is the raw 32 bytes of the secret. */
   message: HpkeMessage;
 }
+
+/** A keyed hash of a one-time code, so that whoever reads the database cannot try codes out. Codes compare without case. */
+export interface MacOtpRequest {
+  verb: "macOtp";
+  organizationId: string;
+  organizationKey: Sealed;
+  otpId: string;
+  code: string;
+}
+export interface MacOtpResponse {
+  /** Hex of 32 bytes. */
+  mac: string;
+}
+
+/** The same of a code that a client encrypted to the key that was made for it, with the key that it means to sign in with. */
+export interface OpenOtpRequest {
+  verb: "openOtp";
+  organizationId: string;
+  organizationKey: Sealed;
+  otpId: string;
+  sealedTargetKey: Sealed;
+  bundle: HpkeMessage;
+}
+export type OpenOtpResponse = { mac: string; publicKey: string } | { problem: "undecryptable" | "malformed" };
 
 /** What a job of the server must know and its database may not show; bound to the kind of job, in base64. */
 export interface SealJobSecretRequest {
@@ -347,8 +400,12 @@ export interface Responses {
   exportKey: HpkeMessage;
   exportSecret: HpkeMessage;
   issueCredential: IssueCredentialResponse;
+  macOtp: MacOtpResponse;
+  openOtp: OpenOtpResponse;
   sealJobSecret: SealJobSecretResponse;
   openJobSecret: OpenJobSecretResponse;
+  importClientSecret: ImportClientSecretResponse;
+  openClientSecret: OpenClientSecretResponse;
   describe: DescribeResponse;
   proveAddresses: ProveAddressesResponse;
   provePolicyOutcome: ProvePolicyOutcomeResponse;
@@ -369,8 +426,12 @@ export type SignerRequest =
   | ExportKeyRequest
   | ExportSecretRequest
   | IssueCredentialRequest
+  | MacOtpRequest
+  | OpenOtpRequest
   | SealJobSecretRequest
   | OpenJobSecretRequest
+  | ImportClientSecretRequest
+  | OpenClientSecretRequest
   | DescribeRequest
   | ProveAddressesRequest
   | ProvePolicyOutcomeRequest;

@@ -45,6 +45,31 @@ export interface Schema {
     created_at: number;
     updated_at: number;
   };
+  /** One-time codes that were sent. */
+  otps: {
+    organization_id: string;
+    id: string;
+    /** The parent, or the organization itself where it has none: starts and wrong guesses are counted for all below it together. */
+    root_id: string;
+    type: "OTP_TYPE_EMAIL" | "OTP_TYPE_SMS";
+    /** E-mail addresses in lowercase. */
+    contact: string;
+    /** Whom `init_otp_auth` sent it to; null of a code that proves a contact alone. */
+    user_id: string | null;
+    /** Hex; made by the signer. */
+    mac: string;
+    /** base64; what clients encrypt their guess to, in the versions that have it so. */
+    sealed_target_key: string | null;
+    /** Wrong guesses. */
+    tries: number;
+    expires_at: number;
+    used_at: number | null;
+    created_at: number;
+  };
+  /** Wrong guesses at codes, by the contact. */
+  otp_failures: { root_id: string; id: string; contact: string; created_at: number };
+  /** Tokens that serve once for each usage. */
+  used_tokens: { organization_id: string; id: string; usage: string; expires_at: number };
   api_keys: {
     id: string;
     organization_id: string;
@@ -398,6 +423,18 @@ export interface Schema {
     sealed_secret: Uint8Array;
     exported: number;
     created_at: number;
+  };
+  oauth2_credentials: {
+    id: string;
+    organization_id: string;
+    provider: string;
+    client_id: string;
+    /** Lowercase hex, as the client encrypted it: what is shown. */
+    encrypted_client_secret: string;
+    /** What is used. */
+    sealed_client_secret: Uint8Array;
+    created_at: number;
+    updated_at: number;
   };
   invitations: {
     id: string;

@@ -10,15 +10,12 @@ import {
   type Json,
   type TestAnswer,
 } from "../support/client.ts";
+import { oauthProviderParams } from "../support/issuer.ts";
 import { onEachEngine } from "../support/server.ts";
 import { createWorld, type Member } from "../support/world.ts";
 
 const site = { origin: "https://wallet.example", rpId: "wallet.example" };
 const nothing = { apiKeys: [], authenticators: [], oauthProviders: [], userTags: [] };
-const provider = (sub: string) => ({
-  providerName: "idp",
-  oidcClaims: { iss: "https://idp.example", sub, aud: "app" },
-});
 const byMail = { ...nothing, userName: "By mail", userEmail: "mail@example.com" };
 const group = (...types: string[]) => ({ any: types.map((type) => ({ type: `AUTHENTICATION_TYPE_${type}` })) });
 const passkeyAlways = {
@@ -54,7 +51,7 @@ onEachEngine("nobody is locked out", (server) => {
     const expiring = [apiKeyParams(generateApiKey(), { expirationSeconds: "900" })];
     const people = [
       byMail,
-      { ...nothing, userName: "By OAuth", oauthProviders: [provider("1")] },
+      { ...nothing, userName: "By OAuth", oauthProviders: [await oauthProviderParams()] },
       { ...byMail, userName: "For a while", apiKeys: expiring },
     ];
     const before = await quorumOf(root);
@@ -77,7 +74,11 @@ onEachEngine("nobody is locked out", (server) => {
 
   it("by the loss of the last credential that works in this release", async () => {
     const { root } = await newWorld();
-    const person = { ...byMail, apiKeys: [apiKeyParams(generateApiKey())], oauthProviders: [provider("2")] };
+    const person = {
+      ...byMail,
+      apiKeys: [apiKeyParams(generateApiKey())],
+      oauthProviders: [await oauthProviderParams()],
+    };
     const userId = await addPerson(root.client, person);
     const { apiKeys } = await root.client.read("get_api_keys", { userId });
     const deletion = { userId, apiKeyIds: [apiKeys[0].apiKeyId] };
@@ -92,7 +93,7 @@ onEachEngine("nobody is locked out", (server) => {
     const { root } = await newWorld();
     const rootUsers = [
       { userName: "By mail", userEmail: "mail@example.com", apiKeys: [], authenticators: [], oauthProviders: [] },
-      { userName: "By OAuth", apiKeys: [], authenticators: [], oauthProviders: [provider("3")] },
+      { userName: "By OAuth", apiKeys: [], authenticators: [], oauthProviders: [await oauthProviderParams()] },
     ];
     const parameters = { subOrganizationName: "Sub", rootUsers, rootQuorumThreshold: 2 };
     const made = await root.client.result("create_sub_organization", parameters);

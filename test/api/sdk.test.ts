@@ -5,6 +5,7 @@ import {
   decryptCredentialBundle,
   decryptExportBundle,
   decryptSecretBundle,
+  encryptOtpCodeToBundle,
   encryptPrivateKeyToBundle,
   encryptSecretToBundle,
   encryptWalletToBundle,
@@ -20,7 +21,10 @@ import { createAuthenticator } from "../support/authenticator.ts";
 import { exportTarget } from "../support/bundles.ts";
 import { ended, TEST_CHAIN, testNode } from "../support/chain.ts";
 import { apiKeyParams, authenticatorParams, generateApiKey, type Json } from "../support/client.ts";
+import { oauthProviderParams } from "../support/issuer.ts";
 import { askForMail } from "../support/messages.ts";
+import { credentialParams, oauth2ProviderOfTests } from "../support/oauth2-provider.ts";
+import { loginSignature, mailedCode } from "../support/one-time-codes.ts";
 import { keyIn, mailTo } from "../support/outbox.ts";
 import { httpSdk, type Sdk, type SdkOptions, serverSdk } from "../support/sdk.ts";
 import { newSender } from "../support/sender.ts";
@@ -208,6 +212,30 @@ function tellStory(server: () => TestServer, connect: (options: SdkOptions) => S
       const deleted = await done("delete_authenticators", { userId, authenticatorIds });
       assert.deepEqual(deleted.authenticatorIds, authenticatorIds);
       assert.deepEqual((await read("get_authenticators", { userId })).authenticators, []);
+    });
+
+    it("create_oauth_providers, get_oauth_providers, delete_oauth_providers", async () => {
+      const oauthProviders = [await oauthProviderParams()];
+      const { providerIds } = await done("create_oauth_providers", { userId, oauthProviders });
+      const [provider] = (await read("get_oauth_providers", { userId })).oauthProviders;
+      assert.deepEqual([provider.providerId, provider.audience], [providerIds[0], "app"]);
+      assert.deepEqual((await done("delete_oauth_providers", { userId, providerIds })).providerIds, providerIds);
+      assert.deepEqual((await read("get_oauth_providers", { userId })).oauthProviders, []);
+    });
+
+    it("create_oauth2_credential, get_, list_, update_ and delete_oauth2_credential(s), oauth2_authenticate", async () => {
+      const params = await credentialParams(server().baseUrl);
+      const { oauth2CredentialId } = await done("create_oauth2_credential", params);
+      const { oauth2Credential } = await read("get_oauth2_credential", { oauth2CredentialId });
+      assert.equal(oauth2Credential.encryptedClientSecret, params.encryptedClientSecret);
+      assert.deepEqual((await read("list_oauth2_credentials")).oauth2Credentials, [oauth2Credential]);
+      const next = await credentialParams(server().baseUrl);
+      await done("update_oauth2_credential", { oauth2CredentialId, ...next });
+      const code = (await oauth2ProviderOfTests()).signIn(next.clientId);
+      const { oidcToken } = await done("oauth2_authenticate", { oauth2CredentialId, ...code, nonce: "a nonce" });
+      assert.equal(oidcToken.split(".").length, 3);
+      await done("delete_oauth2_credential", { oauth2CredentialId });
+      assert.deepEqual((await read("list_oauth2_credentials")).oauth2Credentials, []);
     });
 
     it("create_user_tag, update_user_tag, list_user_tags, delete_user_tags", async () => {
@@ -489,6 +517,36 @@ function tellStory(server: () => TestServer, connect: (options: SdkOptions) => S
       const { activities } = await read("list_activities");
       assert.deepEqual(await read("get_mfa_status", { activityId: activities[0].id }), { mfaStatuses: [] });
       assert.deepEqual(await done("delete_mfa_policy", { userId, mfaPolicyId }), { mfaPolicyId });
+    });
+
+    it("init_otp, verify_otp, otp_login, init_otp_auth, otp_auth", async () => {
+      const keys = ((await (await fetch(`${server().baseUrl}/.well-known/keystead.json`)).json()) as Json).serviceKeys;
+      const contact = `${newId()}@example.com`;
+      const { userId } = await read("whoami");
+      await done("update_user", { userId, userEmail: contact });
+      const asked = { otpType: "OTP_TYPE_EMAIL", contact, appName: "Shop" };
+      const { otpId, otpEncryptionTargetBundle } = await done("init_otp", asked);
+      const key = generateApiKey();
+      const code = await mailedCode(server(), contact);
+      const bundleKey = keys.otp[0].publicKey;
+      const encryptedOtpBundle = await encryptOtpCodeToBundle(
+        code,
+        otpEncryptionTargetBundle,
+        key.publicKey,
+        bundleKey,
+      );
+      const { verificationToken } = await done("verify_otp", { otpId, encryptedOtpBundle });
+      const { publicKey } = generateApiKey();
+      const signature = loginSignature(key, verificationToken, publicKey);
+      assert.ok((await done("otp_login", { verificationToken, publicKey, clientSignature: signature })).session);
+      const other = `${newId()}@example.com`;
+      await done("update_user", { userId, userEmail: other });
+      const started = await done("init_otp_auth", { ...asked, contact: other });
+      const target = exportTarget();
+      const otpCode = await mailedCode(server(), other);
+      const more = { otpId: started.otpId, otpCode, targetPublicKey: target.targetPublicKey };
+      const { credentialBundle } = await done("otp_auth", more);
+      assert.match(decryptCredentialBundle(credentialBundle, target.privateKey), /^[0-9a-f]{64}$/);
     });
 
     it("stamp_login, create_read_write_session, create_read_only_session", async () => {

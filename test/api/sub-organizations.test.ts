@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { newId } from "../../src/kernel/ids.ts";
 import { createAuthenticator } from "../support/authenticator.ts";
 import {
   addUser,
@@ -9,6 +10,7 @@ import {
   generateApiKey,
   type Json,
 } from "../support/client.ts";
+import { issuerOfTests, oauthProviderParams } from "../support/issuer.ts";
 import { onEachEngine } from "../support/server.ts";
 import { addSubOrganization, createWorld } from "../support/world.ts";
 
@@ -199,14 +201,15 @@ onEachEngine("sub-organizations", (server) => {
     const parent = await newParent();
     const key = generateApiKey();
     const passkey = newPasskey();
-    const claims = { iss: "https://idp.example", sub: "subject", aud: "client" };
+    const { url: iss } = await issuerOfTests();
+    const claims = { iss, sub: newId(), aud: "client" };
     const user = rootUser({
       userName: "Findable",
       userEmail: "findable@example.com",
       userPhoneNumber: "+14155550177",
       apiKeys: [apiKeyParams(key)],
       authenticators: [authenticatorParams(passkey)],
-      oauthProviders: [{ providerName: "idp", oidcClaims: claims }],
+      oauthProviders: [await oauthProviderParams(claims.sub, { oidcClaims: claims })],
     });
     const others = [await addSubOrganization(parent), await addSubOrganization(parent)];
     const params = subOrganization([user], { subOrganizationName: "The one" });

@@ -3,6 +3,7 @@ import { it } from "node:test";
 import { newId } from "../../src/kernel/ids.ts";
 import { createAuthenticator } from "../support/authenticator.ts";
 import { addUser, apiKeyParams, generateApiKey, type Json } from "../support/client.ts";
+import { issuerOfTests, oauthProviderParams } from "../support/issuer.ts";
 import { onEachEngine } from "../support/server.ts";
 
 const none = { apiKeys: [], authenticators: [], oauthProviders: [], userTags: [] };
@@ -22,7 +23,7 @@ onEachEngine("users", (server) => {
       userPhoneNumber: "+14155550123",
       apiKeys: [apiKeyParams(key)],
       authenticators: [{ authenticatorName: "phone", challenge, attestation }],
-      oauthProviders: [{ providerName: "idp", oidcClaims: { iss: "https://idp.example", sub: "1", aud: "app" } }],
+      oauthProviders: [await oauthProviderParams("1")],
       userTags: [userTagId],
     };
     const { userIds } = await root.result("create_users", { users: [user] });
@@ -112,12 +113,28 @@ onEachEngine("users", (server) => {
     assert.equal((await root.query("get_user", { userId })).status, 404);
   });
 
-  it("with an OIDC token are refused until tokens can be checked", async () => {
+  it("with OAuth providers that nobody has shown are refused", async () => {
     const { root } = server();
-    const user = { ...none, userName: "Token", oauthProviders: [{ providerName: "idp", oidcToken: "e30" }] };
-    const answer = await root.submit("create_users", { users: [user] });
-    assert.equal(answer.status, 400);
-    assert.match(answer.body.message, /parameters\.users\.0\.oauthProviders\.0\.oidcToken/);
+    const { url: iss } = await issuerOfTests();
+    const oidcClaims = { iss, sub: "somebody", aud: "app" };
+    const refused = {
+      "an OIDC token": [{ providerName: "idp", oidcToken: "e30" }],
+      "needs proof": [await oauthProviderParams("somebody else"), { providerName: "idp", oidcClaims }],
+      "of the `oidcToken` beside it": [await oauthProviderParams("somebody else", { oidcClaims })],
+      "missing field": [{ providerName: "idp" }],
+    };
+    for (const [reason, oauthProviders] of Object.entries(refused)) {
+      const user = { ...none, userName: "Token", oauthProviders };
+      const answer = await root.submit("create_users", {
+        users: [{ ...none, userName: "First", userEmail: "a@b.example" }, user],
+      });
+      assert.equal(answer.status, 400, JSON.stringify(answer.body));
+      assert.match(answer.body.message, /parameters\.users\.1\.oauthProviders\.\d\.oidc(Token|Claims)/);
+      assert.ok(reason === "an OIDC token" || answer.body.message.includes(reason), answer.body.message);
+    }
+    const tooMany = Array.from({ length: 11 }, () => ({ providerName: "idp", oidcClaims }));
+    const user = { ...none, userName: "Token", oauthProviders: tooMany };
+    assert.equal((await root.submit("create_users", { users: [user] })).status, 429);
   });
 
   it("are limited to a hundred", async () => {

@@ -270,7 +270,7 @@ for (const engine of engines) {
 
   describe(`webhooks without leave for private networks (${engine})`, () => {
     it("refuse every address that is not public", async () => {
-      const server = await startTestServer(engine);
+      const server = await startTestServer(engine, { settings: { KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "false" } });
       try {
         for (const url of [
           "http://example.com/",

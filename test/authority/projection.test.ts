@@ -222,9 +222,12 @@ const passkeyAt = (at: number) => ({
 
 /** What `prepare` would have made of the request. */
 function preparedFor(request: Request): unknown {
-  if (!("passkey" in request) || request.passkey === undefined) return request.path === "create_users" ? [[]] : [];
-  const passkeys = [passkeyAt(request.passkey)];
-  return request.path === "create_users" ? [passkeys] : passkeys;
+  const passkeys = "passkey" in request && request.passkey !== undefined ? [passkeyAt(request.passkey)] : [];
+  if (request.path !== "create_users") return passkeys;
+  const provider = "provider" in request ? request.provider : undefined;
+  const claims = { issuer: "https://issuer.example", subject: `subject ${provider}`, audience: "audience" };
+  const oauthProviders = provider === undefined ? [] : [{ name: "provider", ...claims, isProven: true }];
+  return { authenticators: [passkeys], oauthProviders: [oauthProviders] };
 }
 
 for (const engine of engines) {

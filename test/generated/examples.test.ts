@@ -76,7 +76,7 @@ function assertCarriedOut(request: ExampleRequest, fields: object, activity: Sho
   assert.equal(activity.type, request.type);
   assert.deepEqual(activity.intent, { [intentKeyOf(request)]: fields });
   assert.equal(Object.keys(activity.result).length, 1);
-  assert.match(Object.keys(activity.result)[0] as string, /^[a-z][A-Za-z]*Result(V\d+)?$/);
+  assert.match(Object.keys(activity.result)[0] as string, /^[a-z][A-Za-z0-9]*Result(V\d+)?$/);
   const { operation } = request;
   assert.equal(activity.appProofs !== undefined, operation.noun === "activity" && operation.takesAppProofs);
   assert.notEqual(activity.appProofs?.length, 0);

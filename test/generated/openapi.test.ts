@@ -58,7 +58,7 @@ describe("the OpenAPI document", () => {
     }
     const names = Object.values<Json>(document.paths).map(({ post }) => post.summary);
     assert.equal(new Set(names).size, operations.length);
-    for (const name of names) assert.match(name, /^[A-Z][A-Za-z -]{1,39}$/);
+    for (const name of names) assert.match(name, /^[A-Z][A-Za-z0-9. -]{1,39}$/);
     const namedAs = (path: string) => document.paths[path].post.summary;
     assert.equal(namedAs("/public/v1/submit/create_wallet"), "Create wallet");
     assert.equal(namedAs("/public/v1/submit/create_api_keys"), "Create API keys");

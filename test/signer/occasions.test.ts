@@ -1,8 +1,17 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { encryptOauth2ClientSecret } from "@turnkey/crypto";
 import { deriveAddress } from "../../src/crypto/addresses.ts";
+import { parseP256Point } from "../../src/crypto/hpke.ts";
 import { SignerRefused } from "../../src/signer/client.ts";
-import type { KeyReference, Occasion, SignerRequest, SignRequest } from "../../src/signer/protocol.ts";
+import {
+  type ImportClientSecretRequest,
+  INSTALLATION,
+  type KeyReference,
+  type Occasion,
+  type SignerRequest,
+  type SignRequest,
+} from "../../src/signer/protocol.ts";
 import { newOwner, startTestSigner, type TestSigner } from "../support/signer.ts";
 
 /** The signer uses keys of organizations for activities alone, and those keys that the activity's body names. */
@@ -85,6 +94,40 @@ describe("what the signer is asked for", () => {
     const exporting = { verb: "exportWallet", ...test.owner, walletId: "wallet", sealedWallet } as const;
     await askFor({ ...exporting, targetPublicKey: TARGET }, activity({ walletId: "wallet" }));
     await refused({ ...exporting, targetPublicKey: TARGET }, activity({ walletId: "other" }), /does not name/);
+  });
+
+  it("opens the client secret of a credential for an activity that names it, and what was sealed for another not at all", async () => {
+    const { owner, signer } = test;
+    const service = await newOwner(signer, INSTALLATION);
+    const keys = [{ keyId: "fetcher", curve: "CURVE_P256" as const }];
+    const [made] = (await signer.ask({ verb: "generateKeys", ...service, keys })).keys;
+    const fetcher: KeyReference = {
+      kind: "privateKey",
+      keyId: "fetcher",
+      curve: "CURVE_P256",
+      sealedKey: made?.sealedKey as string,
+    };
+    const point = parseP256Point(made?.publicKey as string)?.toString("hex") as string;
+    const importing = (envelope: string): ImportClientSecretRequest => ({
+      verb: "importClientSecret",
+      ...owner,
+      credentialId: "credential",
+      envelope: Buffer.from(envelope, "hex").toString("base64"),
+      installationKey: service.organizationKey,
+      keys: [fetcher],
+    });
+    const envelope = await encryptOauth2ClientSecret("client secret", point);
+    const sealed = await signer.ask(importing(envelope), { occasion: activity({}) });
+    assert.ok("sealedClientSecret" in sealed);
+    assert.deepEqual(await signer.ask(importing("00"), { occasion: activity({}) }), { problem: "undecryptable" });
+    await refused(importing(envelope), undefined, /for no activity/);
+    const opening = { verb: "openClientSecret", ...owner, credentialId: "credential", ...sealed } as const;
+    const named = activity({ oauth2CredentialId: "credential" });
+    const { clientSecret } = await signer.ask(opening, { occasion: named });
+    assert.equal(Buffer.from(clientSecret, "base64").toString(), "client secret");
+    await refused(opening, activity({ oauth2CredentialId: "other" }), /does not name/);
+    const other = activity({ oauth2CredentialId: "other" });
+    await refused({ ...opening, credentialId: "other" }, other, /sealed/);
   });
 
   it("refuses an address that is not the key's, whoever names it", async () => {

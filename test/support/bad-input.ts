@@ -22,13 +22,8 @@ const plans = { sqlite: { every: 1, runs: 30 }, postgres: { every: 8, runs: 5 } 
 
 /** What no example can give, and why. */
 const notGiven: Record<string, string[]> = {
-  // Refused until sign-in by OAuth is there.
-  create_users: ["parameters.users.0.oauthProviders.0.oidcToken"],
-  create_sub_organization: [
-    "parameters.rootUsers.0.oauthProviders.0.oidcToken",
-    "parameters.verificationToken",
-    "parameters.clientSignature",
-  ],
+  // Refused until one-time passwords are there.
+  create_sub_organization: ["parameters.verificationToken", "parameters.clientSignature"],
   "create_sub_organization as ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V7": [
     "parameters.verificationToken",
     "parameters.clientSignature",

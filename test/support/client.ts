@@ -120,6 +120,7 @@ const newestSuffix: Record<string, string> = {
   create_users: "_V4",
   create_api_keys: "_V2",
   create_authenticators: "_V2",
+  create_oauth_providers: "_V2",
   create_private_keys: "_V2",
   sign_raw_payload: "_V2",
   sign_transaction: "_V2",
@@ -128,6 +129,10 @@ const newestSuffix: Record<string, string> = {
   create_read_write_session: "_V2",
   email_auth: "_V3",
   init_user_email_recovery: "_V2",
+  init_otp: "_V3",
+  init_otp_auth: "_V3",
+  verify_otp: "_V2",
+  otp_login: "_V2",
   update_policy: "_V2",
 };
 

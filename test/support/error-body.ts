@@ -9,7 +9,7 @@ export function assertErrorBody({ status, headers, body }: TestAnswer, about: st
   assert.deepEqual(Object.keys(body).sort(), ["code", "details", "message", "turnkeyErrorCode"], shown);
   assert.equal(grpcCodes[status], body.code, shown);
   assert.ok(typeof body.message === "string" && body.message.length > 0, shown);
-  assert.match(body.turnkeyErrorCode, /^[A-Z]+(_[A-Z]+)*$/, shown);
+  assert.match(body.turnkeyErrorCode, /^[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$/, shown);
   assert.ok(Array.isArray(body.details) && body.details.length > 0, shown);
   for (const detail of body.details) assert.match(detail["@type"], /^type\.googleapis\.com\/[\w.]+$/, shown);
   // What a client reads never grows with what it sent.

@@ -8,10 +8,14 @@ import type { OnlyFor, Operation } from "../../src/engine/operations.ts";
 import { pathOf } from "../../src/engine/registry.ts";
 import { requestOf } from "../../src/http/openapi.ts";
 import { newId, newIdAt } from "../../src/kernel/ids.ts";
+import { nonceOfPublicKey } from "../../src/providers/oidc/nonce.ts";
 import { createAuthenticator } from "./authenticator.ts";
 import { clientBundle, envelopeData, exportTarget } from "./bundles.ts";
 import { TEST_CHAIN, testNode } from "./chain.ts";
 import { addUser, apiKeyParams, type Client, generateApiKey, type Json } from "./client.ts";
+import { issuerOfTests, oauthProviderParams } from "./issuer.ts";
+import { credentialParams, oauth2ProviderOfTests } from "./oauth2-provider.ts";
+import { loginSignature, mailedCode } from "./one-time-codes.ts";
 import { newSender } from "./sender.ts";
 import type { World } from "./world.ts";
 
@@ -36,7 +40,7 @@ export const examples: Record<string, Example> = {
   remove_organization_feature: async () => ({ name: "FEATURE_NAME_EMAIL_AUTH" }),
 
   // sub-organizations
-  create_sub_organization: async () => ({ ...subOrganization, rootUsers: [newRootUser()], ...disabled }),
+  create_sub_organization: async () => ({ ...subOrganization, rootUsers: [await newRootUser()], ...disabled }),
   delete_sub_organization: async () => ({ deleteWithoutExport: true }),
   list_suborgs: async () => ({
     filterType: "EMAIL",
@@ -58,7 +62,7 @@ export const examples: Record<string, Example> = {
         userPhoneNumber: "+14155550123",
         apiKeys: [newApiKey({ expirationSeconds: "3600" })],
         authenticators: [newAuthenticator()],
-        oauthProviders: [newOauthProvider()],
+        oauthProviders: [await newOauthProvider()],
         userTags: [await newUserTag(world)],
       },
     ],
@@ -107,6 +111,35 @@ export const examples: Record<string, Example> = {
   get_api_keys: async ({ user }) => ({ userId: user.userId }),
   get_authenticator: async (world) => ({ authenticatorId: await addAuthenticator(world) }),
   get_authenticators: async ({ user }) => ({ userId: user.userId }),
+  create_oauth_providers: async ({ user }) => ({ userId: user.userId, oauthProviders: [await newOauthProvider()] }),
+  delete_oauth_providers: async (world) => ({
+    userId: world.user.userId,
+    providerIds: [await addOauthProvider(world)],
+  }),
+  get_oauth_providers: async (world) => after(addOauthProvider(world), { userId: world.user.userId }),
+
+  // OAuth 2.0
+  create_oauth2_credential: async ({ server }) => credentialParams(server.baseUrl),
+  update_oauth2_credential: async (world) => ({
+    oauth2CredentialId: (await newOauth2Credential(world)).oauth2CredentialId,
+    ...(await credentialParams(world.server.baseUrl)),
+  }),
+  delete_oauth2_credential: async (world) => ({
+    oauth2CredentialId: (await newOauth2Credential(world)).oauth2CredentialId,
+  }),
+  get_oauth2_credential: async (world) => ({
+    oauth2CredentialId: (await newOauth2Credential(world)).oauth2CredentialId,
+  }),
+  list_oauth2_credentials: async (world) => after(newOauth2Credential(world), {}),
+  oauth2_authenticate: async (world) => {
+    const { oauth2CredentialId, clientId } = await newOauth2Credential(world);
+    return {
+      oauth2CredentialId,
+      ...(await oauth2ProviderOfTests()).signIn(clientId),
+      nonce: nonceOfPublicKey(generateApiKey().publicKey),
+      bearerTokenTargetPublicKey: exportTarget().targetPublicKey,
+    };
+  },
 
   // tags
   create_user_tag: async ({ user }) => ({ userTagName: "staff", userIds: [user.userId] }),
@@ -279,6 +312,36 @@ export const examples: Record<string, Example> = {
   }),
 
   // sessions
+  init_otp: async () => ({ ...newCode(), appName: "Example" }),
+  verify_otp: async (world) => {
+    const { otpId, otpEncryptionTargetBundle, code } = await sentCode(world);
+    const guess = JSON.stringify({ otp_code: code, public_key: generateApiKey().publicKey });
+    return { otpId, encryptedOtpBundle: clientBundle(otpEncryptionTargetBundle, guess), expirationSeconds: "600" };
+  },
+  otp_login: async (world) => {
+    const { verificationToken, key } = await verifiedContact(world);
+    const { publicKey } = generateApiKey();
+    return {
+      verificationToken,
+      publicKey,
+      clientSignature: loginSignature(key, verificationToken, publicKey),
+      expirationSeconds: "600",
+      invalidateExisting: true,
+      sessionProfileId: await newSessionProfileId(world),
+    };
+  },
+  init_otp_auth: async () => ({ ...newCode(), appName: "Example" }),
+  otp_auth: async (world) => {
+    const { otpId, code } = await sentUserCode(world);
+    return {
+      otpId,
+      otpCode: code,
+      ...newTarget(),
+      apiKeyName: "Session",
+      expirationSeconds: "600",
+      invalidateExisting: true,
+    };
+  },
   stamp_login: async (world) => ({
     publicKey: generateApiKey().publicKey,
     expirationSeconds: "600",
@@ -373,6 +436,21 @@ export const olderExamples: Record<string, Example> = {
     ...(await newMailed(world)),
     emailCustomization: { appName: "", ...customization },
   }),
+  ACTIVITY_TYPE_INIT_OTP: async () => newCode(),
+  ACTIVITY_TYPE_INIT_OTP_V2: async () => ({ ...newCode(), appName: "Example" }),
+  ACTIVITY_TYPE_VERIFY_OTP: async (world) => {
+    const { otpId, code: otpCode } = await sentCode(world);
+    return { otpId, otpCode, publicKey: generateApiKey().publicKey, expirationSeconds: "600" };
+  },
+  ACTIVITY_TYPE_OTP_LOGIN: async (world) => (examples.otp_login as Example)(world),
+  ACTIVITY_TYPE_INIT_OTP_AUTH: async () => {
+    const { otpLength: _, alphanumeric: __, expirationSeconds: ___, ...first } = newCode();
+    return first;
+  },
+  ACTIVITY_TYPE_INIT_OTP_AUTH_V2: async () => {
+    const { expirationSeconds: _, ...second } = newCode();
+    return second;
+  },
   ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION: async ({ root }) => {
     const userEmail = "root@example.com";
     await root.client.result("update_user", { userId: root.userId, userEmail });
@@ -392,17 +470,23 @@ export const olderExamples: Record<string, Example> = {
   }),
   ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V5: async () => ({
     ...subOrganization,
-    rootUsers: [{ ...newRootUserV1(), oauthProviders: [] }],
+    rootUsers: [{ ...newRootUserV1(), oauthProviders: [await newOauthProviderV1()] }],
     ...emailDisabled,
   }),
   ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V6: async () => ({
     ...subOrganization,
-    rootUsers: [{ ...newRootUserV1(), apiKeys: [newApiKey({ expirationSeconds: "3600" })], oauthProviders: [] }],
+    rootUsers: [
+      {
+        ...newRootUserV1(),
+        apiKeys: [newApiKey({ expirationSeconds: "3600" })],
+        oauthProviders: [await newOauthProviderV1()],
+      },
+    ],
     ...emailDisabled,
   }),
   ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V7: async () => ({
     ...subOrganization,
-    rootUsers: [{ ...newRootUser(), oauthProviders: [] }],
+    rootUsers: [{ ...(await newRootUser()), oauthProviders: [await newOauthProviderV1()] }],
     ...disabled,
   }),
   ACTIVITY_TYPE_UPDATE_POLICY: async (world) => policyChange(world),
@@ -426,7 +510,7 @@ export const olderExamples: Record<string, Example> = {
         userPhoneNumber: "+14155550123",
         apiKeys: [newApiKey({ expirationSeconds: "3600" })],
         authenticators: [newAuthenticator()],
-        oauthProviders: [],
+        oauthProviders: [await newOauthProviderV1()],
         userTags: [await newUserTag(world)],
       },
     ],
@@ -458,6 +542,10 @@ export const olderExamples: Record<string, Example> = {
   ACTIVITY_TYPE_CREATE_AUTHENTICATORS: async ({ user }) => ({
     authenticators: [newAuthenticatorV1()],
     userId: user.userId,
+  }),
+  ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS: async ({ user }) => ({
+    userId: user.userId,
+    oauthProviders: [await newOauthProviderV1()],
   }),
   ACTIVITY_TYPE_CREATE_PRIVATE_KEYS: async (world) => ({
     privateKeys: [privateKeyParams([await newPrivateKeyTag(world)])],
@@ -643,13 +731,13 @@ const emailDisabled = {
 };
 const disabled = { ...emailDisabled, disableSmsAuth: true, disableOtpEmailAuth: true };
 
-const newRootUser = () => ({
+const newRootUser = async () => ({
   userName: "Root",
   userEmail: "root@example.com",
   userPhoneNumber: "+14155550123",
   apiKeys: [newApiKey({ expirationSeconds: "3600" })],
   authenticators: [newAuthenticator()],
-  oauthProviders: [newOauthProvider()],
+  oauthProviders: [await newOauthProvider()],
 });
 
 const newRootUserV1 = () => ({
@@ -698,6 +786,52 @@ const newSessionProfile = (): object => ({
   expirationSeconds: "600",
   notes: "signing only",
 });
+
+const newCode = () => ({
+  otpType: "OTP_TYPE_EMAIL",
+  contact: `${newId()}@example.com`,
+  otpLength: 9,
+  alphanumeric: true,
+  expirationSeconds: "300",
+  userIdentifier: "someone",
+  emailCustomization: {
+    appName: "Example",
+    logoUrl: "https://example.com/logo.png",
+    magicLinkTemplate: "https://example.com/login?code=%s",
+    templateVariables: JSON.stringify({ username: "Ada" }),
+    templateId: "",
+  },
+  smsCustomization: { template: "Your code is {{.OtpCode}}" },
+  sendFromEmailAddress: "codes@example.com",
+  sendFromEmailSenderName: "Example",
+  replyToEmailAddress: "help@example.com",
+});
+
+/** A code that was mailed, read from the mail. */
+async function sentCode({ server, root }: World): Promise<Json & { code: string }> {
+  const asked = newCode();
+  const body = { ...asked, appName: "Example" };
+  const made = await root.client.result("init_otp", body, { type: "ACTIVITY_TYPE_INIT_OTP_V3" });
+  return { ...made, contact: asked.contact, code: await mailedCode(server, asked.contact) };
+}
+
+async function sentUserCode({ server, root }: World): Promise<{ otpId: string; code: string }> {
+  const asked = newCode();
+  await root.client.result("update_user", { userId: root.userId, userEmail: asked.contact });
+  const body = { ...asked, appName: "Example" };
+  const { otpId } = await root.client.result("init_otp_auth", body, { type: "ACTIVITY_TYPE_INIT_OTP_AUTH_V3" });
+  return { otpId, code: await mailedCode(server, asked.contact) };
+}
+
+/** A token of a contact that is the root user's, with the key in it. */
+async function verifiedContact(world: World): Promise<{ verificationToken: string; key: StampingKey }> {
+  const { root } = world;
+  const { otpId, code: otpCode, contact } = await sentCode(world);
+  await root.client.result("update_user", { userId: root.userId, userEmail: contact });
+  const key = generateApiKey();
+  const body = { otpId, otpCode, publicKey: key.publicKey };
+  return { ...(await root.client.result("verify_otp", body, { type: "ACTIVITY_TYPE_VERIFY_OTP" })), key };
+}
 
 async function newSessionProfileId({ root, parent = root }: World): Promise<string> {
   return (await parent.client.result("create_session_profile", newSessionProfile())).sessionProfileId;
@@ -821,6 +955,24 @@ async function newRecoveryKey({ server, organizationId, root: { userId } }: Worl
   return key;
 }
 
+async function newOauth2Credential({ root, server }: World): Promise<{ oauth2CredentialId: string; clientId: string }> {
+  const params = await credentialParams(server.baseUrl);
+  return { ...params, ...(await root.client.result("create_oauth2_credential", params)) } as never;
+}
+
+const newOauthProviderV1 = (): Promise<object> => oauthProviderParams();
+
+async function newOauthProvider(): Promise<object> {
+  const sub = randomBytes(16).toString("hex");
+  const { url: iss } = await issuerOfTests();
+  return oauthProviderParams(sub, { oidcClaims: { iss, sub, aud: "another-app" } });
+}
+
+const addOauthProvider = async ({ root, user }: World, userId = user.userId): Promise<string> => {
+  const oauthProviders = [await oauthProviderParams()];
+  return (await root.client.result("create_oauth_providers", { userId, oauthProviders })).providerIds[0];
+};
+
 /** A mail of which a server said that it is delivered; resolves to its recipient. */
 async function deliveredMail({ server, organizationId }: World): Promise<string> {
   const now = Date.now();
@@ -832,11 +984,6 @@ async function deliveredMail({ server, organizationId }: World): Promise<string>
   );
   return to;
 }
-
-const newOauthProvider = (): object => ({
-  providerName: "Issuer",
-  oidcClaims: { iss: "https://issuer.example.com", sub: randomBytes(16).toString("hex"), aud: "client" },
-});
 
 const privateKeyParams = (privateKeyTags: string[]): object => ({
   privateKeyName: "key",

@@ -317,6 +317,12 @@ function wrongIds({ body, foreignBody }: Subject, { path, value }: Field): Mutat
       ...(foreign === value ? [] : [refusal(body, path, foreign, `${name} of another organization`)]),
     ];
   }
+  // Whoever guesses is not told whether it was the code or its id that was wrong.
+  if (name === "parameters.otpId") {
+    return [newId(), foreign]
+      .filter((id) => id !== value)
+      .map((id) => ({ name: `${name} of nobody`, body: JSON.stringify(replaced(body, path, id)), status: 400 }));
+  }
   const unknown = isId ? newId() : `sha256:${"0".repeat(64)}`;
   // What signs may be named in several ways, and a fingerprint says nothing; the error repeats neither.
   const isRepeated = isId && !/^parameters\.(signWith|privateKeyId)$/.test(name);

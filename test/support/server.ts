@@ -14,6 +14,7 @@ import type { Credentials } from "../../src/main/credentials-file.ts";
 import { type RunningServer, serve } from "../../src/main/serve.ts";
 import { type Chains, chainsOfTests, writeChains } from "./chain.ts";
 import { Client } from "./client.ts";
+import { oauth2ProviderOfTests } from "./oauth2-provider.ts";
 import { createTestDatabase, MIGRATED_DATABASE } from "./postgres.ts";
 
 export const engines = ["sqlite", "postgres"] as const;
@@ -51,6 +52,10 @@ export async function startTestServer(engine: TestEngine, options: TestServerOpt
     KEYSTEAD_LOG_LEVEL: "warn",
     DATABASE_URL: databaseUrl,
     KEYSTEAD_CONFIG: writeChains(dataDir, chains),
+    // The issuer of all tests is on this machine.
+    KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true",
+    KEYSTEAD_OAUTH2_X_URL: (await oauth2ProviderOfTests()).url,
+    KEYSTEAD_OAUTH2_DISCORD_URL: (await oauth2ProviderOfTests()).url,
     ...options.settings,
   });
   const log = createLogger("debug", { write: (line: string) => void lines.push(line) });

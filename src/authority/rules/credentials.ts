@@ -78,7 +78,36 @@ export function addAuthenticators(
   refuseExcess(draft.part("authenticators", userId).length, "authenticators", MAX_AUTHENTICATORS_PER_USER);
 }
 
-/** @throws KeysteadError RESOURCE_EXISTS or USER_QUOTA_EXCEEDED; `field` is where the providers stand in the request */
+/** Somebody at an issuer, as a request claims. */
+export interface ClaimedProvider {
+  issuer: string;
+  subject: string;
+  /** Whether a verified token of this issuer for this subject came along. */
+  isProven: boolean;
+}
+
+/**
+ * Claims alone would give a user to whomever they name. A provider of the same issuer and subject that the user has, of
+ * `stored`, proves them as well as a token does.
+ *
+ * @throws KeysteadError FIELD_INVALID; `field` is where the claims stand in the request
+ */
+export function refuseUnproven(
+  claims: readonly ClaimedProvider[],
+  stored: readonly Pick<OauthProvider, "issuer" | "subject">[],
+  field: string,
+): void {
+  const unproven = claims.findIndex(
+    ({ isProven, issuer, subject }) =>
+      !isProven && !stored.some((known) => known.issuer === issuer && known.subject === subject),
+  );
+  if (unproven < 0) return;
+  const reason =
+    "needs proof: an `oidcToken` with the same `iss` and `sub` in the same list, or a provider with these that the user has";
+  fail("FIELD_INVALID", { field: `${field}.${unproven}.oidcClaims`, reason });
+}
+
+/** @throws KeysteadError OAUTH_PROVIDER_EXISTS or USER_QUOTA_EXCEEDED; `field` is where the providers stand in the request */
 export function addOauthProviders(
   draft: Draft,
   userId: string,
@@ -94,8 +123,8 @@ export function addOauthProviders(
   const count = draft.part("oauthProviders", userId).length + added.length;
   refuseExcess(count, "OAuth providers", MAX_OAUTH_PROVIDERS_PER_USER);
   if (known >= 0) {
-    const reason = "belongs to a user of this organization already";
-    fail("RESOURCE_EXISTS", { kind: "OAuth provider", field: `${field}.${known}.oidcClaims`, reason });
+    const reason = "names an issuer, subject and audience that belong to a user of this organization already";
+    fail("OAUTH_PROVIDER_EXISTS", { field: `${field}.${known}`, reason });
   }
   draft.apply({ do: "addOauthProviders", userId, oauthProviders: added, now });
 }

@@ -4,7 +4,7 @@ import type { AuthorityView, Draft } from "../view.ts";
 
 /** @throws KeysteadError FEATURE_OFF */
 export function requireFeature(view: AuthorityView, name: string): void {
-  if (!isOn(view, name)) fail("FEATURE_OFF", { feature: name, organizationId: view.organizationId });
+  if (!isOn(view, name)) fail("FEATURE_OFF", { name, organizationId: view.organizationId });
 }
 
 /** @throws KeysteadError RESOURCE_NOT_FOUND if it is not on */

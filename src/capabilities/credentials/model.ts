@@ -1,11 +1,24 @@
 import { type Static, Type } from "typebox";
-import type { NewApiKey, NewAuthenticator, NewOauthProvider } from "../../authority/rules/credentials.ts";
+import {
+  type ClaimedProvider,
+  type NewApiKey,
+  type NewAuthenticator,
+  type NewOauthProvider,
+  refuseUnproven,
+} from "../../authority/rules/credentials.ts";
 import { type ApiKeyCurve, normalizePublicKey } from "../../crypto/public-keys.ts";
 import { type RegisteredCredential, verifyAttestation } from "../../crypto/webauthn-attestation.ts";
 import { Label, List, OneOf, Seconds, Strict } from "../../engine/fields.ts";
 import { authenticatorTransports, type CredentialType } from "../../engine/identity/users.ts";
+import type { Services } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
-import { MAX_LABEL_LENGTH } from "../../kernel/limits.ts";
+import {
+  MAX_LABEL_LENGTH,
+  MAX_OAUTH_PROVIDERS_PER_USER,
+  MAX_OIDC_CLAIM_LENGTH,
+  MAX_OIDC_TOKEN_LENGTH,
+  MAX_OIDC_TOKENS,
+} from "../../kernel/limits.ts";
 
 /** The parameters that credentials are made from, wherever they are made, in all their versions. */
 
@@ -81,18 +94,20 @@ export function upgradeAuthenticator(params: Static<typeof AuthenticatorParamsV1
   };
 }
 
+const OidcClaim = Type.String({ minLength: 1, maxLength: MAX_OIDC_CLAIM_LENGTH });
 const OidcClaims = Strict({
-  iss: Type.String({ minLength: 1, maxLength: 255 }),
-  sub: Type.String({ minLength: 1, maxLength: 255 }),
-  aud: Type.String({ minLength: 1, maxLength: 255 }),
+  iss: OidcClaim,
+  sub: OidcClaim,
+  aud: OidcClaim,
 });
+const OidcToken = Type.String({ minLength: 1, maxLength: MAX_OIDC_TOKEN_LENGTH });
 export const OauthProviderParams = Strict({
   providerName: Label,
-  oidcToken: Type.Optional(Type.String({ maxLength: 65536 })),
+  oidcToken: Type.Optional(OidcToken),
   oidcClaims: Type.Optional(OidcClaims),
 });
 export type OauthProviderParams = Static<typeof OauthProviderParams>;
-export const OauthProviderParamsV1 = Strict({ providerName: Label, oidcToken: Type.String({ maxLength: 65536 }) });
+export const OauthProviderParamsV1 = Strict({ providerName: Label, oidcToken: OidcToken });
 
 const credentialTypeOfCurve: Record<ApiKeyCurve, CredentialType> = {
   API_KEY_CURVE_P256: "CREDENTIAL_TYPE_API_KEY_P256",
@@ -142,14 +157,11 @@ export const newAuthenticators = (
 
 /** OAuth providers as they are stored. */
 export const newOauthProviders = (
-  providers: readonly OauthProviderParams[],
+  providers: readonly CheckedOauthProvider[],
   id: IdOf,
   place: string,
 ): NewOauthProvider[] =>
-  providers.map(({ providerName: name, oidcClaims }, index) => {
-    const { iss: issuer, aud: audience, sub: subject } = oidcClaims as NonNullable<typeof oidcClaims>;
-    return { id: id(`${place}.${index}`), name, issuer, audience, subject };
-  });
+  providers.map(({ isProven: _, ...provider }, index) => ({ ...provider, id: id(`${place}.${index}`) }));
 
 /** The identifier of what comes into being at a place of the request. */
 type IdOf = (place: string) => string;
@@ -176,13 +188,83 @@ export async function verifyAuthenticator(
   return { ...verified, name: authenticatorName, transports };
 }
 
-/** @throws KeysteadError: a token would have to be checked with its issuer, which sign-in by OAuth will do */
+/** What a request says of a person at an issuer: by a token that was verified, or by claims that need proof. */
+export type CheckedOauthProvider = Omit<NewOauthProvider, "id"> & ClaimedProvider;
+
+/**
+ * What can be said without asking any issuer.
+ *
+ * @throws KeysteadError FIELD_MISSING or USER_QUOTA_EXCEEDED
+ */
 export function checkOauthProviders(providers: readonly OauthProviderParams[], field: string): void {
-  for (const [index, { oidcToken, oidcClaims }] of providers.entries()) {
-    if (oidcToken !== undefined) {
-      const reason = "is not supported yet; give `oidcClaims` instead";
-      fail("FIELD_INVALID", { field: `${field}.${index}.oidcToken`, reason });
+  if (providers.length > MAX_OAUTH_PROVIDERS_PER_USER) {
+    fail("USER_QUOTA_EXCEEDED", { kind: "OAuth providers", limit: MAX_OAUTH_PROVIDERS_PER_USER });
+  }
+  const without = providers.findIndex(({ oidcToken, oidcClaims }) => oidcToken === undefined && !oidcClaims);
+  if (without >= 0) fail("FIELD_MISSING", { field: `${field}.${without}.oidcToken` });
+}
+
+/** For whom tokens are verified, and by what. */
+interface Verifying extends Pick<Services, "oidc"> {
+  organization: { id: string };
+}
+
+/**
+ * Verifies the tokens. A token proves its own claims and all others of the list with its issuer and subject: the same person,
+ * known to another app of the wallet team. Claims beside a token are what is stored.
+ *
+ * @throws KeysteadError OIDC_TOKEN_INVALID, or FIELD_INVALID for claims beside the token of somebody else
+ */
+export async function verifyOauthProviders(
+  providers: readonly OauthProviderParams[],
+  field: string,
+  { oidc, organization }: Verifying,
+): Promise<CheckedOauthProvider[]> {
+  const tokens = await Promise.all(
+    providers.map(({ oidcToken }, index) =>
+      oidcToken === undefined
+        ? undefined
+        : oidc.verify(oidcToken, { field: `${field}.${index}.oidcToken`, organizationId: organization.id }),
+    ),
+  );
+  return providers.map(({ providerName: name, oidcClaims }, index) => {
+    const token = tokens[index];
+    const { iss, sub, aud } = (oidcClaims ?? token) as NonNullable<typeof oidcClaims>;
+    const isOf = (other: { iss: string; sub: string } | undefined) => other?.iss === iss && other.sub === sub;
+    if (token && !isOf(token)) {
+      const reason = "must have the `iss` and `sub` of the `oidcToken` beside it";
+      fail("FIELD_INVALID", { field: `${field}.${index}.oidcClaims`, reason });
     }
-    if (!oidcClaims) fail("FIELD_MISSING", { field: `${field}.${index}.oidcClaims` });
+    return { name, issuer: iss, subject: sub, audience: aud, isProven: tokens.some(isOf) };
+  });
+}
+
+type WithProviders = { oauthProviders: readonly OauthProviderParams[] };
+
+/** The same for users who are made; `field` is where their list stands. */
+export function checkProvidersOfNewUsers(users: readonly WithProviders[], field: string): void {
+  for (const [index, { oauthProviders }] of users.entries()) {
+    checkOauthProviders(oauthProviders, `${field}.${index}.oauthProviders`);
+  }
+  const tokens = users.flatMap(({ oauthProviders }) =>
+    oauthProviders.filter(({ oidcToken }) => oidcToken !== undefined),
+  );
+  if (tokens.length > MAX_OIDC_TOKENS) {
+    fail("FIELD_INVALID", { field, reason: `must not have more than ${MAX_OIDC_TOKENS} OIDC tokens together` });
   }
 }
+
+/** The same for users who are made: they have no provider yet that could prove anything. */
+export const verifyProvidersOfNewUsers = (
+  users: readonly WithProviders[],
+  field: string,
+  verifying: Verifying,
+): Promise<CheckedOauthProvider[][]> =>
+  Promise.all(
+    users.map(async ({ oauthProviders }, index) => {
+      const at = `${field}.${index}.oauthProviders`;
+      const checked = await verifyOauthProviders(oauthProviders, at, verifying);
+      refuseUnproven(checked, [], at);
+      return checked;
+    }),
+  );

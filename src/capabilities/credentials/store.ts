@@ -19,11 +19,12 @@ interface Owner {
 const deletable = {
   api_keys: { kind: "API key", field: "parameters.apiKeyIds" },
   authenticators: { kind: "authenticator", field: "parameters.authenticatorIds" },
+  oauth_providers: { kind: "OAuth provider", field: "parameters.providerIds" },
 } as const;
 
 /**
  * Deletes the named credentials of one kind, and takes back the votes given with them in what is still open; one unknown id and
- * nothing changes. A user keeps a lasting credential, and those that their MFA policies name: whoever has none left, or cannot
+ * nothing changes. A user keeps a lasting credential (who deletes OAuth providers: that, or another provider), and those that their MFA policies name: whoever has none left, or cannot
  * show them, could never come back.
  */
 export async function deleteCredentials(
@@ -35,7 +36,8 @@ export async function deleteCredentials(
   const { tx, organizationId, userId, now } = owner;
   const { kind, field } = deletable[table];
   const before = await loadUser(tx, organizationId, userId);
-  const hadLasting = await hasLastingCredential(owner);
+  const hasWayIn = table === "oauth_providers" ? hasLastingOrProvider : hasLastingCredential;
+  const hadWayIn = await hasWayIn(owner);
   for (const id of new Set(ids)) {
     const deleted = await tx
       .deleteFrom(table)
@@ -46,7 +48,7 @@ export async function deleteCredentials(
     if (deleted.numDeletedRows === 0n) fail("RESOURCE_NOT_FOUND", { kind, id, organizationId });
   }
   await revoke(tx, organizationId, ids, now);
-  if (hadLasting && !(await hasLastingCredential(owner))) fail("VALID_CREDENTIAL_MISSING", { user: userId });
+  if (hadWayIn && !(await hasWayIn(owner))) fail("VALID_CREDENTIAL_MISSING", { user: userId });
   if (!before || before.mfaPolicies.length === 0) return;
   await refuseNamedByMfa(owner, before, ids, field);
   await refuseShortQuorum(tx, organizationId, userId, budget);
@@ -70,6 +72,19 @@ async function refuseNamedByMfa(
 
 const hasLastingCredential = async ({ tx, organizationId, userId }: Owner): Promise<boolean> =>
   (await findLastingHolders(tx, organizationId, [userId])).size > 0;
+
+/** An issuer that knows the user is a way in, but not one to sign with when the root quorum is asked. */
+async function hasLastingOrProvider(owner: Owner): Promise<boolean> {
+  const { tx, organizationId, userId } = owner;
+  const provider = await tx
+    .selectFrom("oauth_providers")
+    .select("id")
+    .where("organization_id", "=", organizationId)
+    .where("user_id", "=", userId)
+    .limit(1)
+    .executeTakeFirst();
+  return provider !== undefined || hasLastingCredential(owner);
+}
 
 /**
  * Those of the users who hold a credential that lasts and works in this release: a passkey, or an API key without expiry. An

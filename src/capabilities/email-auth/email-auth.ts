@@ -3,7 +3,7 @@ import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Label, Strict } from "../../engine/fields.ts";
 import { EmailCustomization } from "../messages/model.ts";
-import { sessionName } from "../sessions/session.ts";
+import { sessionName } from "../sessions/store.ts";
 import {
   addMailedKey,
   checkMailedKey,

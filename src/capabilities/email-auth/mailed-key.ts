@@ -20,7 +20,7 @@ import {
   senderOfIntent,
 } from "../messages/model.ts";
 import { queueMail, type SealedMail, sealMail } from "../messages/store.ts";
-import { credentialBundleOf, sessionKeyOf, type Terms, termsOf } from "../sessions/session.ts";
+import { credentialBundleOf, sessionKeyOf, type Terms, termsOf } from "../sessions/store.ts";
 
 /**
  * What signing in and recovering by mail have in common: a key for a while, in a mail to its user, that takes the secret of

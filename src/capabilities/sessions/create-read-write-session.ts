@@ -7,7 +7,7 @@ import { Email, Id, Label, Seconds, Strict } from "../../engine/fields.ts";
 import { loadUser } from "../../engine/identity/users.ts";
 import { parseTargetPublicKey, TargetPublicKey } from "../../engine/keys/bundle-envelopes.ts";
 import { fail } from "../../kernel/errors.ts";
-import { credentialBundleOf, sessionKeyOf, sessionName, termsOf } from "./session.ts";
+import { credentialBundleOf, sessionKeyOf, sessionName, termsOf } from "./store.ts";
 
 const Intent = Strict({
   targetPublicKey: TargetPublicKey,

@@ -3,7 +3,7 @@ import { addSessionKey } from "../../authority/rules/sessions.ts";
 import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Id, Seconds, Strict } from "../../engine/fields.ts";
-import { SessionPublicKey, sessionKeyOf, sessionName, sessionPublicKeyOf, signSession, termsOf } from "./session.ts";
+import { SessionPublicKey, sessionKeyOf, sessionName, sessionPublicKeyOf, signSession, termsOf } from "./store.ts";
 
 export const stampLogin = activity({
   path: "stamp_login",

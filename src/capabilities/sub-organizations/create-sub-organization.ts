@@ -5,7 +5,12 @@ import { activity, type PrepareContext } from "../../engine/declare.ts";
 import { noteMadeWith } from "../../engine/identity/seniority.ts";
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
-import { checkApiKeys, checkOauthProviders, verifyAuthenticators } from "../credentials/model.ts";
+import {
+  checkApiKeys,
+  checkProvidersOfNewUsers,
+  verifyAuthenticators,
+  verifyProvidersOfNewUsers,
+} from "../credentials/model.ts";
 import { checkRootQuorum } from "../organizations/model.ts";
 import { addOrganization, findAllowedOrigins, replaceRootQuorum } from "../organizations/store.ts";
 import { checkAddressFormats, PrivateKeyResult } from "../private-keys/model.ts";
@@ -36,6 +41,7 @@ export const createSubOrganization = activity({
   path: "create_sub_organization",
   summary: "Create an organization below this one, with root users and, if wanted, a wallet of its own.",
   only: "parents",
+  needs: ["oidc"],
   asks: ["createOrganizationKey", "generateKeys", "createWallet"],
   version: 8,
   intent: intents[8],
@@ -66,10 +72,10 @@ export const createSubOrganization = activity({
   check(intent: Intent) {
     const { rootUsers, rootQuorumThreshold, privateKeys = [] } = intent;
     checkRootQuorum(rootQuorumThreshold, rootUsers.length, "parameters.rootQuorumThreshold");
-    for (const [index, { apiKeys, oauthProviders }] of rootUsers.entries()) {
+    for (const [index, { apiKeys }] of rootUsers.entries()) {
       checkApiKeys(apiKeys, `parameters.rootUsers.${index}.apiKeys`);
-      checkOauthProviders(oauthProviders, `parameters.rootUsers.${index}.oauthProviders`);
     }
+    checkProvidersOfNewUsers(rootUsers, "parameters.rootUsers");
     for (const name of ["verificationToken", "clientSignature"] as const) {
       if (intent[name] === undefined) continue;
       const reason = "is not supported yet: addresses are verified by one-time passwords, which are still to come";
@@ -80,7 +86,7 @@ export const createSubOrganization = activity({
   },
   prepare,
   async run({ intent, tx, organization, now, id: idOf, prepared }) {
-    const { id, sealedKey, authenticators, privateKeys, wallet } = prepared;
+    const { id, sealedKey, authenticators, oauthProviders, privateKeys, wallet } = prepared;
     const { subOrganizationName: name, rootUsers, rootQuorumThreshold: threshold } = intent;
     const without = disabledFeatures(intent);
     await addOrganization(tx, { id, name, parentId: organization.id, sealedKey, now, without });
@@ -88,7 +94,8 @@ export const createSubOrganization = activity({
     await fillAuthority(tx, id, (draft) => {
       for (const [index, user] of rootUsers.entries()) {
         const place = places[index] as string;
-        addUser(draft, newUser(user, authenticators[index] ?? [], idOf, place), now, `parameters.${place}`);
+        const checked = { authenticators: authenticators[index], oauthProviders: oauthProviders[index] };
+        addUser(draft, newUser(user, checked, idOf, place), now, `parameters.${place}`);
       }
     });
     const rootUserIds = places.map(idOf);
@@ -110,7 +117,13 @@ async function prepare({
   read,
   organization,
   signer,
-}: PrepareContext<Intent, "createOrganizationKey" | "generateKeys" | "createWallet">) {
+  oidc,
+}: PrepareContext<Intent, "createOrganizationKey" | "generateKeys" | "createWallet", undefined, "oidc">) {
+  // Before any key is made: this is what fails.
+  const oauthProviders = await verifyProvidersOfNewUsers(intent.rootUsers, "parameters.rootUsers", {
+    oidc,
+    organization,
+  });
   const id = newId();
   const { organizationKey } = await signer.ask({ verb: "createOrganizationKey", organizationId: id });
   const sealedKey = Buffer.from(organizationKey, "base64");
@@ -118,6 +131,7 @@ async function prepare({
   return {
     id,
     sealedKey,
+    oauthProviders,
     authenticators: await Promise.all(
       intent.rootUsers.map(({ authenticators }, index) =>
         verifyAuthenticators(authenticators, `parameters.rootUsers.${index}.authenticators`, allowedOrigins),

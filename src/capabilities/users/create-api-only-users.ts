@@ -30,7 +30,7 @@ export const createApiOnlyUsers = activity({
       for (const [index, { apiKeys, ...user }] of apiOnlyUsers.entries()) {
         const place = `apiOnlyUsers.${index}`;
         const params = { ...user, apiKeys: apiKeys.map(upgradeApiKey) };
-        addUser(draft, newUser(params, [], id, place), now, `parameters.${place}`);
+        addUser(draft, newUser(params, {}, id, place), now, `parameters.${place}`);
       }
       enforceUserLimit(draft);
     }),

@@ -10,12 +10,13 @@ import {
   AuthenticatorParams,
   AuthenticatorParamsV1,
   checkApiKeys,
-  checkOauthProviders,
+  checkProvidersOfNewUsers,
   OauthProviderParams,
   OauthProviderParamsV1,
   upgradeApiKey,
   upgradeAuthenticator,
   verifyAuthenticators,
+  verifyProvidersOfNewUsers,
 } from "../credentials/model.ts";
 import { findAllowedOrigins } from "../organizations/store.ts";
 import { newUser } from "./model.ts";
@@ -102,24 +103,27 @@ export const createUsers = activity({
   },
   subject: () => ({ governedBy: "policies", resource: "USER", action: "CREATE" }),
   check({ users }) {
-    for (const [index, { apiKeys, oauthProviders }] of users.entries()) {
-      checkApiKeys(apiKeys, `parameters.users.${index}.apiKeys`);
-      checkOauthProviders(oauthProviders, `parameters.users.${index}.oauthProviders`);
-    }
+    for (const [index, { apiKeys }] of users.entries()) checkApiKeys(apiKeys, `parameters.users.${index}.apiKeys`);
+    checkProvidersOfNewUsers(users, "parameters.users");
   },
-  async prepare({ intent: { users }, read, organization }) {
+  needs: ["oidc"],
+  async prepare({ intent: { users }, read, organization, oidc }) {
     const allowedOrigins = await findAllowedOrigins(read, organization);
-    return Promise.all(
-      users.map(({ authenticators }, index) =>
-        verifyAuthenticators(authenticators, `parameters.users.${index}.authenticators`, allowedOrigins),
+    return {
+      authenticators: await Promise.all(
+        users.map(({ authenticators }, index) =>
+          verifyAuthenticators(authenticators, `parameters.users.${index}.authenticators`, allowedOrigins),
+        ),
       ),
-    );
+      oauthProviders: await verifyProvidersOfNewUsers(users, "parameters.users", { oidc, organization }),
+    };
   },
-  change: ({ view, id, intent: { users }, now, prepared: authenticators }) =>
+  change: ({ view, id, intent: { users }, now, prepared: { authenticators, oauthProviders } }) =>
     changesOn(view, (draft) => {
       for (const [index, user] of users.entries()) {
         const place = `users.${index}`;
-        addUser(draft, newUser(user, authenticators[index] ?? [], id, place), now, `parameters.${place}`);
+        const checked = { authenticators: authenticators[index], oauthProviders: oauthProviders[index] };
+        addUser(draft, newUser(user, checked, id, place), now, `parameters.${place}`);
       }
       enforceUserLimit(draft);
     }),

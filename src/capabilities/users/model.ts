@@ -2,27 +2,32 @@ import type { NewUser } from "../../authority/rules/users.ts";
 import {
   type ApiKeyParams,
   type CheckedAuthenticator,
+  type CheckedOauthProvider,
   newApiKeys,
   newAuthenticators,
   newOauthProviders,
-  type OauthProviderParams,
 } from "../credentials/model.ts";
 
-/** A user as requests describe one, passkeys verified; `place` is where the user stands in the request. */
+/** What was verified of a user's credentials. */
+export interface CheckedCredentials {
+  authenticators?: readonly CheckedAuthenticator[] | undefined;
+  oauthProviders?: readonly CheckedOauthProvider[] | undefined;
+}
+
+/** A user as requests describe one; `place` is where the user stands in the request. */
 export function newUser(
   params: {
     userName: string;
     userEmail?: string;
     userPhoneNumber?: string;
     apiKeys: readonly ApiKeyParams[];
-    oauthProviders?: readonly OauthProviderParams[];
     userTags?: readonly string[];
   },
-  authenticators: readonly CheckedAuthenticator[],
+  { authenticators = [], oauthProviders = [] }: CheckedCredentials,
   id: (place: string) => string,
   place: string,
 ): NewUser {
-  const { userName, userEmail, userPhoneNumber, apiKeys, oauthProviders = [], userTags = [] } = params;
+  const { userName, userEmail, userPhoneNumber, apiKeys, userTags = [] } = params;
   return {
     id: id(place),
     name: userName,

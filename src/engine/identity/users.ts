@@ -177,6 +177,7 @@ const findMfaPolicies = prepared<UserRef>()((db, { organizationId, userId }) =>
 
 type UserRow = Awaited<ReturnType<typeof findUser>>[number];
 type ApiKeyRow = Awaited<ReturnType<typeof findApiKeys>>[number];
+type OauthProviderRow = Awaited<ReturnType<typeof findOauthProviders>>[number];
 type MfaPolicyRow = Awaited<ReturnType<typeof findMfaPolicies>>[number];
 type AuthenticatorRow = Awaited<ReturnType<typeof findAuthenticators>>[number];
 
@@ -242,20 +243,22 @@ async function readUser(reader: Reader, row: UserRow): Promise<User> {
     authenticators: authenticators.sort(oldestFirst).map(renderAuthenticator),
     apiKeys: apiKeys.sort(oldestFirst).map(renderApiKey),
     userTags: tagIds.map(({ tag_id }) => tag_id).sort(),
-    oauthProviders: oauthProviders.sort(oldestFirst).map((provider) => ({
-      providerId: provider.id,
-      providerName: provider.name,
-      issuer: provider.issuer,
-      audience: provider.audience,
-      subject: provider.subject,
-      createdAt: timestampOf(provider.created_at),
-      updatedAt: timestampOf(provider.updated_at),
-    })),
+    oauthProviders: oauthProviders.sort(oldestFirst).map(renderOauthProvider),
     createdAt: timestampOf(row.created_at),
     updatedAt: timestampOf(row.updated_at),
     mfaPolicies: mfaPolicies.map(renderMfaPolicy),
   };
 }
+
+export const renderOauthProvider = (row: OauthProviderRow): Static<typeof OauthProvider> => ({
+  providerId: row.id,
+  providerName: row.name,
+  issuer: row.issuer,
+  audience: row.audience,
+  subject: row.subject,
+  createdAt: timestampOf(row.created_at),
+  updatedAt: timestampOf(row.updated_at),
+});
 
 export const renderMfaPolicy = (row: MfaPolicyRow): MfaPolicy => ({
   mfaPolicyId: row.id,

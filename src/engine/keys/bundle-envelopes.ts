@@ -35,8 +35,12 @@ export const bundleKey: ServiceKeyKind = {
  * The envelopes of these data, in their order. The signature is ECDSA on P-256 over the SHA-256 of the data's bytes, in DER;
  * `enclaveQuorumPublic` is the uncompressed point of the key that clients compare with the one they trust.
  */
-export async function signEnvelopes(signer: ServiceSigner, data: readonly object[]): Promise<string[]> {
-  const key = await currentServiceKey(signer.read, bundleKey);
+export async function signEnvelopes(
+  signer: ServiceSigner,
+  data: readonly object[],
+  kind: ServiceKeyKind = bundleKey,
+): Promise<string[]> {
+  const key = await currentServiceKey(signer.read, kind);
   const messages = data.map((each) => Buffer.from(JSON.stringify(each)));
   const signatures = await signWithServiceKey(signer, key, messages);
   const enclaveQuorumPublic = uncompressed(key.publicKey);

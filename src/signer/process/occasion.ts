@@ -42,7 +42,10 @@ const namesOf: { [Verb in WorkVerb]: (request: Extract<WorkRequest, { verb: Verb
   importWallet: nothing,
   importPrivateKey: nothing,
   importSecret: nothing,
+  importClientSecret: nothing,
   issueCredential: nothing,
+  macOtp: nothing,
+  openOtp: ({ otpId }) => [otpId],
   proveAddresses: nothing,
   provePolicyOutcome: nothing,
   sign: namesOfKey,
@@ -50,6 +53,7 @@ const namesOf: { [Verb in WorkVerb]: (request: Extract<WorkRequest, { verb: Verb
   exportWallet: nameOfWallet,
   deriveAccounts: nameOfWallet,
   exportSecret: ({ secretId }) => [secretId],
+  openClientSecret: ({ credentialId }) => [credentialId],
 };
 
 /** A sub-organization is made, with its first wallet, for an activity of its parent. */

@@ -1,3 +1,4 @@
+import { createHmac } from "node:crypto";
 import { wipe } from "../../kernel/bytes.ts";
 import type { Sealed } from "../protocol.ts";
 import { SigningRefused } from "./refused.ts";
@@ -5,7 +6,7 @@ import { seal, unseal } from "./seal.ts";
 
 /** What is sealed, and its identifiers; the organization comes between. */
 type What = readonly [
-  purpose: "key" | "wallet" | "import key" | "secret" | "job secret",
+  purpose: "key" | "wallet" | "import key" | "secret" | "job secret" | "client secret",
   id: string,
   ...more: string[],
 ];
@@ -21,6 +22,8 @@ export interface Organization {
    * @throws SigningRefused for what was sealed for something else
    */
   open(what: What, sealed: Sealed): Buffer;
+  /** HMAC-SHA-256 under a key for this purpose alone; hex. */
+  mac(purpose: "one-time code", id: string, text: string): string;
 }
 
 export const organizationContext = (organizationId: string) => ["organization key", organizationId];
@@ -44,6 +47,12 @@ export function withOrganization<T>(
         if (secret) return secret;
         throw new SigningRefused(`${what[0]} ${what[1]} cannot be opened: it was sealed for something else`);
       },
+      mac: (purpose, id, text) =>
+        withSecret(createHmac("sha256", key).update(`${purpose}|${organizationId}`).digest(), (own) =>
+          createHmac("sha256", own)
+            .update(JSON.stringify([id, text]))
+            .digest("hex"),
+        ),
     }),
   );
 }

@@ -2,12 +2,15 @@ import { randomBytes } from "node:crypto";
 import { deriveAddress } from "../../crypto/addresses.ts";
 import { generateReceiver } from "../../crypto/hpke.ts";
 import { generateMnemonic } from "../../crypto/mnemonics.ts";
+import { normalizeCode } from "../../crypto/one-time-codes.ts";
+import { openQuorumEnvelope } from "../../crypto/quorum-encryption.ts";
 import { secp256k1Problem } from "../../crypto/secp256k1.ts";
 import { toHex, wipe } from "../../kernel/bytes.ts";
-import { MAX_MNEMONIC_BYTES, MAX_SECRET_BYTES } from "../../kernel/limits.ts";
+import { MAX_MNEMONIC_BYTES, MAX_OTP_BUNDLE_BYTES, MAX_SECRET_BYTES } from "../../kernel/limits.ts";
 import {
   type AccountReference,
   type Curve,
+  INSTALLATION,
   type KeyReference,
   type OpenRequest,
   PROTOCOL_VERSION,
@@ -144,6 +147,20 @@ const verbs: { [Verb in SignerRequest["verb"]]: (request: Extract<SignerRequest,
         message: sealExport(targetPublicKey, secret),
       })),
 
+    macOtp: ({ otpId, code, ...owner }) =>
+      withOrganization(openedRootKey(), owner, (organization) => ({ mac: macOfCode(organization, otpId, code) })),
+
+    openOtp: ({ otpId, sealedTargetKey, bundle, ...owner }) =>
+      withOrganization(openedRootKey(), owner, (organization) => {
+        const target = { importId: otpId, open: () => organization.open(["import key", otpId], sealedTargetKey) };
+        const opened = openImport([target], bundle, MAX_OTP_BUNDLE_BYTES, (plaintext) => {
+          const guess = guessIn(plaintext);
+          return guess ? { mac: macOfCode(organization, otpId, guess.code), publicKey: guess.publicKey } : "invalidKey";
+        });
+        if (!("problem" in opened)) return { mac: opened.mac, publicKey: opened.publicKey };
+        return { problem: opened.problem === "invalidKey" ? "malformed" : "undecryptable" };
+      }),
+
     sealJobSecret: ({ secretId, jobKind, secret, ...owner }) =>
       withOrganization(openedRootKey(), owner, (organization) =>
         withSecret(Buffer.from(secret, "base64"), (plain) => ({
@@ -155,6 +172,26 @@ const verbs: { [Verb in SignerRequest["verb"]]: (request: Extract<SignerRequest,
       withOrganization(openedRootKey(), owner, (organization) =>
         withSecret(organization.open(["job secret", secretId, jobKind], sealed), (plain) => ({
           secret: plain.toString("base64"),
+        })),
+      ),
+
+    importClientSecret: ({ credentialId, envelope, installationKey, keys, ...owner }) => {
+      const installation = { organizationId: INSTALLATION, organizationKey: installationKey };
+      const plaintext = withOrganization(openedRootKey(), installation, (service) =>
+        openWithFirst(service, keys, Buffer.from(envelope, "base64")),
+      );
+      if (!plaintext) return { problem: "undecryptable" };
+      return withSecret(plaintext, () =>
+        withOrganization(openedRootKey(), owner, (organization) => ({
+          sealedClientSecret: organization.seal(["client secret", credentialId], plaintext),
+        })),
+      );
+    },
+
+    openClientSecret: ({ credentialId, sealedClientSecret, ...owner }) =>
+      withOrganization(openedRootKey(), owner, (organization) =>
+        withSecret(organization.open(["client secret", credentialId], sealedClientSecret), (plain) => ({
+          clientSecret: plain.toString("base64"),
         })),
       ),
 
@@ -252,6 +289,39 @@ function withOpenKey<T>(organization: Organization, key: KeyReference, use: (key
   const wallet = walletOf(organization, key.walletId, key.sealedWallet);
   const account = cachedAccount(secrets, wallet, { curve, path: key.path });
   return withSecret(account.secret, (secret) => use({ curve, secret, origin: account.origin }));
+}
+
+const macOfCode = (organization: Organization, otpId: string, code: string): string =>
+  organization.mac("one-time code", otpId, normalizeCode(code));
+
+/** What a client's bundle says: the code, and a compressed P-256 point in hex. */
+function guessIn(plaintext: Uint8Array): { code: string; publicKey: string } | undefined {
+  try {
+    const { otp_code: code, public_key: publicKey } = JSON.parse(Buffer.from(plaintext).toString()) as Record<
+      string,
+      unknown
+    >;
+    const isWhole =
+      typeof code === "string" && typeof publicKey === "string" && /^0[23][0-9a-fA-F]{64}$/.test(publicKey);
+    return isWhole ? { code, publicKey: publicKey.toLowerCase() } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The plaintext of an envelope that is for one of these keys; the caller wipes it. */
+function openWithFirst(
+  organization: Organization,
+  keys: readonly KeyReference[],
+  envelope: Uint8Array,
+): Buffer | undefined {
+  for (const key of keys) {
+    const plaintext = withKey(organization, key, ({ curve, secret }) =>
+      curve === "CURVE_P256" ? openQuorumEnvelope(secret, envelope) : undefined,
+    );
+    if (plaintext) return plaintext;
+  }
+  return undefined;
 }
 
 function importKeysOf(

@@ -19,6 +19,8 @@ import { up as assertions } from "./0016-assertions.ts";
 import { up as bodiesOnce } from "./0017-bodies-once.ts";
 import { up as grades } from "./0018-grades.ts";
 import { up as mail } from "./0019-mail.ts";
+import { up as oauth2Credentials } from "./0020-oauth2-credentials.ts";
+import { up as otps } from "./0021-otps.ts";
 
 /** Append-only: a released migration is never edited. The name is what the database remembers. */
 export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: DatabaseKind) => Promise<void> }> = {
@@ -41,4 +43,6 @@ export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: Databa
   "0017-bodies-once": { up: bodiesOnce },
   "0018-grades": { up: grades },
   "0019-mail": { up: mail },
+  "0020-oauth2-credentials": { up: oauth2Credentials },
+  "0021-otps": { up: otps },
 };

@@ -1,0 +1,49 @@
+import { type Static, Type } from "typebox";
+import { activity } from "../../engine/declare.ts";
+import { newId } from "../../kernel/ids.ts";
+import { checkTemplate } from "../messages/model.ts";
+import { checkInitOtp, contactOf, featureOf, InitOtp, InitOtpAuthV1, InitOtpAuthV2 } from "./model.ts";
+import { prepareCode, sendCode } from "./send-code.ts";
+import { lookUpUserByContact, requireFeature } from "./store.ts";
+
+const Result = Type.Object({ otpId: Type.String() });
+const older = (key: string) => ({ schema: Result, from: (result: Static<typeof Result>) => result, key });
+
+export const initOtpAuth = activity({
+  path: "init_otp_auth",
+  summary: "Send a user a one-time code, which otp_auth takes. Whoever asks is not told whether there is such a user.",
+  version: 3,
+  byParents: true,
+  needs: ["mailTemplates"],
+  asks: ["macOtp", "sealJobSecret"],
+  intent: InitOtp,
+  result: Result,
+  resultKey: "initOtpAuthResultV2",
+  versions: {
+    1: {
+      intent: InitOtpAuthV1,
+      upgrade: (intent: Static<typeof InitOtpAuthV1>) => ({ appName: "", ...intent }),
+      result: older("initOtpAuthResult"),
+    },
+    2: {
+      intent: InitOtpAuthV2,
+      upgrade: (intent: Static<typeof InitOtpAuthV2>) => ({ appName: "", ...intent }),
+      result: older("initOtpAuthResultV2"),
+    },
+  },
+  subject: () => ({ governedBy: "policies", resource: "AUTH", action: "CREATE" }),
+  check: checkInitOtp,
+  async prepare({ intent, read, organization, signer, mailTemplates, now }) {
+    await requireFeature(read, organization.id, featureOf[intent.otpType]);
+    await checkTemplate(mailTemplates, "otp", intent.emailCustomization ?? {}, "parameters.emailCustomization");
+    const contact = contactOf(intent);
+    const [userId, ...others] = await lookUpUserByContact(read, organization.id, intent.otpType, contact);
+    const isKnown = userId !== undefined && others.length === 0;
+    const asked = { id: newId(), userId: isKnown ? userId : "", sealedTargetKey: null, isKnown };
+    return prepareCode({ read, organization, signer, now }, intent, asked);
+  },
+  async run({ tx, organization, now, prepared: code }) {
+    await sendCode(tx, organization, code, now);
+    return { otpId: code.otp.id };
+  },
+});

@@ -1,0 +1,72 @@
+import { generateCode } from "../../crypto/one-time-codes.ts";
+import { keyOwnerOf } from "../../engine/keys/key-owner.ts";
+import type { Organization } from "../../engine/operations.ts";
+import type { AskedSigner } from "../../engine/services.ts";
+import type { Reader, Transactor } from "../../storage/engine.ts";
+import { senderOfIntent } from "../messages/model.ts";
+import { queueMail, queueSms, type SealedMail, type SealedSms, sealMail, sealSms } from "../messages/store.ts";
+import { codeShapeOf, contactOf, type InitOtp, lifeOf } from "./model.ts";
+import { addOtp, type NewOtp } from "./store.ts";
+
+/** A code that is ready to be stored and sent. */
+export interface PreparedCode {
+  otp: NewOtp;
+  message: { mail: SealedMail } | { sms: SealedSms } | undefined;
+}
+
+interface Preparing {
+  read: Reader;
+  organization: Organization;
+  signer: AskedSigner<"macOtp" | "sealJobSecret">;
+  now: number;
+}
+
+/**
+ * Makes a code and the message with it. Without a recipient nothing is sent, and nobody ever knows the code: whoever asks sees no
+ * difference.
+ */
+export async function prepareCode(
+  { read, organization, signer, now }: Preparing,
+  intent: InitOtp,
+  {
+    id,
+    userId,
+    sealedTargetKey,
+    isKnown,
+  }: { id: string; userId: string | null; sealedTargetKey: string | null; isKnown: boolean },
+): Promise<PreparedCode> {
+  const { length, alphanumeric } = codeShapeOf(intent);
+  const code = generateCode(length, alphanumeric);
+  const { mac } = await signer.ask({ verb: "macOtp", ...keyOwnerOf(organization), otpId: id, code });
+  const contact = contactOf(intent);
+  const otp = { id, type: intent.otpType, contact, userId, mac, sealedTargetKey, expiresAt: now + lifeOf(intent) };
+  if (!isKnown) {
+    // As much work as for a contact that is known.
+    await sealSms({ read, signer }, { to: contact, code });
+    return { otp, message: undefined };
+  }
+  if (intent.otpType === "OTP_TYPE_SMS") {
+    const { appName, smsCustomization: customization } = intent;
+    const content = { to: contact, code, ...(appName ? { appName } : {}), ...(customization ? { customization } : {}) };
+    return { otp, message: { sms: await sealSms({ read, signer }, content) } };
+  }
+  const { appName, emailCustomization } = intent;
+  const customization = { ...emailCustomization, ...(appName ? { appName } : {}) };
+  const sender = senderOfIntent(intent as Parameters<typeof senderOfIntent>[0]);
+  const content = { to: contact, kind: "otp", secret: code, sender, customization } as const;
+  return { otp, message: { mail: await sealMail({ read, signer }, content) } };
+}
+
+/** Stores the code and queues its message, in the transaction of the activity. */
+export async function sendCode(
+  tx: Transactor,
+  organization: Organization,
+  { otp, message }: PreparedCode,
+  now: number,
+): Promise<void> {
+  await addOtp(tx, organization, otp, now);
+  if (message === undefined) return;
+  const queued = { organizationId: organization.id, expiresAt: otp.expiresAt, now };
+  if ("mail" in message) await queueMail(tx, { ...message, ...queued });
+  else await queueSms(tx, { ...message, ...queued });
+}

@@ -1,0 +1,203 @@
+import { timingSafeEqual } from "node:crypto";
+import { sql } from "kysely";
+import type { Organization } from "../../engine/operations.ts";
+import type { Services } from "../../engine/services.ts";
+import { fail } from "../../kernel/errors.ts";
+import { newId } from "../../kernel/ids.ts";
+import { MAX_LIVE_OTPS, MAX_OTP_FAILURES, MAX_OTP_STARTS, MAX_OTP_TRIES, OTP_WINDOW_MS } from "../../kernel/limits.ts";
+import type { Reader, Transactor } from "../../storage/engine.ts";
+import type { Schema } from "../../storage/schema.ts";
+import type { OtpType } from "./model.ts";
+
+/** Codes as they are stored, and what guessing at them costs. All of it holds across servers: it is in the database. */
+
+export type Otp = Schema["otps"];
+
+/** Sub-organizations count together with their parent. */
+export const rootIdOf = ({ id, parentId }: Pick<Organization, "id" | "parentId">): string => parentId ?? id;
+
+export interface NewOtp {
+  id: string;
+  type: OtpType;
+  contact: string;
+  userId: string | null;
+  mac: string;
+  sealedTargetKey: string | null;
+  expiresAt: number;
+}
+
+/**
+ * Stores a code; the oldest of a contact's live ones make room for it.
+ *
+ * @throws KeysteadError OTP_STARTS_EXCEEDED
+ */
+export async function addOtp(tx: Transactor, organization: Organization, otp: NewOtp, now: number): Promise<void> {
+  const rootId = rootIdOf(organization);
+  const { id, type, contact, userId, mac, sealedTargetKey, expiresAt } = otp;
+  await tx.lock(`otp ${rootId} ${contact}`);
+  const recent = await tx
+    .selectFrom("otps")
+    .select(["organization_id", "id", "expires_at", "used_at", "created_at"])
+    .where("root_id", "=", rootId)
+    .where("contact", "=", contact)
+    .where("created_at", ">", now - 2 * 600_000)
+    .orderBy("created_at")
+    .orderBy("id")
+    .execute();
+  if (recent.filter(({ created_at }) => created_at > now - OTP_WINDOW_MS).length >= MAX_OTP_STARTS) {
+    fail("OTP_STARTS_EXCEEDED", { most: MAX_OTP_STARTS, seconds: OTP_WINDOW_MS / 1000 });
+  }
+  const live = recent.filter(({ expires_at, used_at }) => expires_at > now && used_at === null);
+  for (const oldest of live.slice(0, Math.max(0, live.length - MAX_LIVE_OTPS + 1))) {
+    await tx
+      .updateTable("otps")
+      .set({ expires_at: now })
+      .where("organization_id", "=", oldest.organization_id)
+      .where("id", "=", oldest.id)
+      .execute();
+  }
+  await tx
+    .insertInto("otps")
+    .values({
+      organization_id: organization.id,
+      id,
+      root_id: rootId,
+      type,
+      contact,
+      user_id: userId,
+      mac,
+      sealed_target_key: sealedTargetKey,
+      tries: 0,
+      expires_at: expiresAt,
+      used_at: null,
+      created_at: now,
+    })
+    .execute();
+}
+
+/** @throws KeysteadError OTP_INVALID; the same for one that never was, has lapsed, or was used */
+export async function findLiveOtp(read: Reader, organizationId: string, id: string, now: number): Promise<Otp> {
+  const otp = await read
+    .selectFrom("otps")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .where("id", "=", id)
+    .executeTakeFirst();
+  if (!otp || otp.used_at !== null || otp.expires_at <= now) {
+    return fail("OTP_INVALID", { reason: "there is no such code, or it has expired or was used" });
+  }
+  return otp;
+}
+
+/**
+ * Holds a guess against the code, and counts it if it is wrong, whatever becomes of the activity.
+ *
+ * @throws KeysteadError OTP_INVALID, or OTP_TRIES_EXCEEDED for a contact at whose codes too many guesses were wrong of late
+ */
+export async function guess(
+  apart: Services["apart"],
+  { organization_id: organizationId, id, root_id: rootId, contact }: Otp,
+  mac: string,
+  now: number,
+): Promise<void> {
+  const outcome = await apart.transact(`otp ${rootId} ${contact}`, async (tx) => {
+    const since = now - OTP_WINDOW_MS;
+    const failures = await tx
+      .selectFrom("otp_failures")
+      .select((of) => of.fn.countAll<number>().as("count"))
+      .where("root_id", "=", rootId)
+      .where("contact", "=", contact)
+      .where("created_at", ">", since)
+      .executeTakeFirstOrThrow();
+    if (Number(failures.count) >= MAX_OTP_FAILURES) return "blocked";
+    const otp = await findLiveOtp(tx, organizationId, id, now);
+    if (otp.tries >= MAX_OTP_TRIES) return "locked";
+    if (timingSafeEqual(Buffer.from(otp.mac, "hex"), Buffer.from(mac, "hex"))) return "right";
+    await tx
+      .updateTable("otps")
+      .set({ tries: otp.tries + 1 })
+      .where("organization_id", "=", organizationId)
+      .where("id", "=", id)
+      .execute();
+    await tx.insertInto("otp_failures").values({ root_id: rootId, id: newId(), contact, created_at: now }).execute();
+    return "wrong";
+  });
+  if (outcome === "blocked") fail("OTP_TRIES_EXCEEDED", { most: MAX_OTP_FAILURES, seconds: OTP_WINDOW_MS / 1000 });
+  if (outcome === "locked") fail("OTP_INVALID", { reason: "it was guessed wrong too often; ask for a new one" });
+  if (outcome === "wrong") fail("OTP_INVALID", { reason: "it is not the one that was sent" });
+}
+
+/** @throws KeysteadError OTP_INVALID for one that was used meanwhile */
+export async function useOtp(tx: Transactor, { organization_id, id }: Otp, now: number): Promise<void> {
+  const { numUpdatedRows } = await tx
+    .updateTable("otps")
+    .set({ used_at: now })
+    .where("organization_id", "=", organization_id)
+    .where("id", "=", id)
+    .where("used_at", "is", null)
+    .executeTakeFirst();
+  if (numUpdatedRows === 0n) fail("OTP_INVALID", { reason: "it was used already" });
+}
+
+/** @throws KeysteadError VERIFICATION_TOKEN_INVALID for a token that has served for this already */
+export async function useToken(
+  tx: Transactor,
+  organizationId: string,
+  { id, usage, expiresAt }: { id: string; usage: "SIGNUP" | "LOGIN"; expiresAt: number },
+): Promise<void> {
+  const known = await tx
+    .selectFrom("used_tokens")
+    .select("id")
+    .where("organization_id", "=", organizationId)
+    .where("id", "=", id)
+    .where("usage", "=", usage)
+    .executeTakeFirst();
+  if (known)
+    fail("VERIFICATION_TOKEN_INVALID", { field: "parameters.verificationToken", reason: "it was used already" });
+  const row = { organization_id: organizationId, id, usage, expires_at: expiresAt };
+  await tx.insertInto("used_tokens").values(row).execute();
+}
+
+/** @throws KeysteadError FEATURE_OFF */
+export async function requireFeature(read: Reader, organizationId: string, name: string): Promise<void> {
+  const on = await read
+    .selectFrom("organization_features")
+    .select("name")
+    .where("organization_id", "=", organizationId)
+    .where("name", "=", name)
+    .executeTakeFirst();
+  if (!on) fail("FEATURE_OFF", { name, organizationId });
+}
+
+/** The users of the organization with this contact, at most two of them; e-mail addresses in lowercase. */
+export async function lookUpUserByContact(
+  read: Reader,
+  organizationId: string,
+  type: string,
+  contact: string,
+): Promise<string[]> {
+  const column = type === "OTP_TYPE_EMAIL" ? sql<string>`lower(email)` : sql<string>`phone_number`;
+  const users = await read
+    .selectFrom("users")
+    .select("id")
+    .where("organization_id", "=", organizationId)
+    .where(column, "=", contact)
+    .limit(2)
+    .execute();
+  return users.map(({ id }) => id);
+}
+
+/**
+ * The one user of the organization with this contact.
+ *
+ * @throws KeysteadError RESOURCE_NOT_FOUND, or CREDENTIAL_AMBIGUOUS where several have it
+ */
+export async function findUserByContact(
+  read: Reader,
+  organizationId: string,
+  { verification_type: type, contact }: { verification_type: string; contact: string },
+): Promise<string> {
+  const [userId, ...others] = await lookUpUserByContact(read, organizationId, type, contact);
+  if (others.length > 0) fail("CREDENTIAL_AMBIGUOUS", { kind: "contact" });
+  return userId ?? fail("RESOURCE_NOT_FOUND", { kind: "user", id: contact, organizationId });
+}

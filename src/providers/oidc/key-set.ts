@@ -1,0 +1,42 @@
+import { createLocalJWKSet, type JWK } from "jose";
+import { MAX_ISSUER_KEYS } from "../../kernel/limits.ts";
+
+/** The keys of an issuer, as far as tokens are verified with them. */
+export interface KeySet {
+  /** Whether tokens that name this key, or none, may find theirs here. */
+  mayHave(kid: string | undefined): boolean;
+  resolve: ReturnType<typeof createLocalJWKSet>;
+}
+
+/** What a public key of a kind consists of. */
+const membersOf: Record<string, readonly string[]> = { RSA: ["n", "e"], EC: ["crv", "x", "y"], OKP: ["crv", "x"] };
+/** What is said about it. */
+const described = ["kty", "kid", "alg", "use"];
+
+/** Base64url digits of 8,192 bits, the largest modulus in use; verifying with a larger one would take long. */
+const LONGEST_MEMBER = 1366;
+
+/** The keys of a JWK Set (RFC 7517) that can verify; secrets and what is malformed are left out. Undefined where it is none. */
+export function keySetOf(document: { keys?: unknown }): KeySet | undefined {
+  const { keys } = document;
+  if (!Array.isArray(keys) || keys.length > MAX_ISSUER_KEYS) return undefined;
+  const usable = keys.flatMap((key) => verificationKeyOf(key) ?? []);
+  const named = new Set(usable.map(({ kid }) => kid));
+  return {
+    mayHave: (kid) => (kid === undefined ? usable.length > 0 : named.has(kid)),
+    resolve: createLocalJWKSet({ keys: usable }),
+  };
+}
+
+function verificationKeyOf(key: unknown): JWK | undefined {
+  if (typeof key !== "object" || key === null) return undefined;
+  const given = key as Record<string, unknown>;
+  const members =
+    typeof given.kty === "string" && Object.hasOwn(membersOf, given.kty) ? membersOf[given.kty] : undefined;
+  if (!members || (given.use !== undefined && given.use !== "sig")) return undefined;
+  const isText = (value: unknown) => typeof value === "string" && value.length <= LONGEST_MEMBER;
+  if (!members.every((name) => isText(given[name]))) return undefined;
+  const kept = [...described, ...members].filter((name) => given[name] !== undefined);
+  if (!kept.every((name) => isText(given[name]))) return undefined;
+  return Object.fromEntries(kept.map((name) => [name, given[name]])) as JWK;
+}

@@ -1,0 +1,98 @@
+import { parseJsonObject } from "../../crypto/json-object.ts";
+import { MAX_OIDC_CLAIM_LENGTH, MAX_OIDC_TOKEN_LENGTH } from "../../kernel/limits.ts";
+
+/** What a token says of itself, before anybody has verified it. */
+
+/** Throws the caller's own error with this reason. */
+type Refuse = (reason: string) => never;
+
+/** The algorithms that tokens may be signed with: those with a public key, and never `none` or one with a shared secret. */
+export const signatureAlgorithms = [
+  ...["RS256", "RS384", "RS512"],
+  ...["PS256", "PS384", "PS512"],
+  ...["ES256", "ES384", "ES512"],
+  "EdDSA",
+];
+
+export interface TokenHeader {
+  alg: string;
+  kid: string | undefined;
+}
+
+export interface TokenClaims {
+  iss: string;
+  sub: string;
+  aud: string;
+  /** Seconds. */
+  exp: number;
+  nbf: number | undefined;
+  iat: number | undefined;
+  /** What binds the token to a public key: `nonce` and, of issuers that spell it so, `tknonce`. */
+  nonces: readonly string[];
+  email: string | undefined;
+  emailVerified: boolean;
+}
+
+const COMPACT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/;
+
+/** The parts of a compact JWT (RFC 7519) that is an ID token; every fault goes to `refuse`. */
+export function readToken(token: string, refuse: Refuse): { header: TokenHeader; claims: TokenClaims } {
+  if (token.length > MAX_OIDC_TOKEN_LENGTH) refuse(`is longer than ${MAX_OIDC_TOKEN_LENGTH} characters`);
+  if (!COMPACT.test(token)) refuse("must be a compact JWT: three parts in base64url with dots between");
+  const [header, payload] = token.split(".") as [string, string, string];
+  return {
+    header: headerOf(objectIn(header, "header", refuse), refuse),
+    claims: claimsOf(objectIn(payload, "payload", refuse), refuse),
+  };
+}
+
+const objectIn = (part: string, name: string, refuse: Refuse): Record<string, unknown> =>
+  parseJsonObject(Buffer.from(part, "base64url"), (reason) =>
+    refuse(`must have a JSON object as its ${name}: ${reason}`),
+  );
+
+function headerOf({ alg, kid, typ }: Record<string, unknown>, refuse: Refuse): TokenHeader {
+  if (typeof alg !== "string" || !signatureAlgorithms.includes(alg)) {
+    return refuse(`must be signed with one of the algorithms ${signatureAlgorithms.join(", ")}`);
+  }
+  // Access tokens and notices of logout are JWTs of the same issuer and say so (RFC 8725 section 3.11).
+  if (typ !== undefined && !(typeof typ === "string" && typ.toUpperCase() === "JWT")) {
+    return refuse("must be an ID token: the type in its header is not JWT");
+  }
+  if (kid !== undefined && typeof kid !== "string") return refuse("must name its key by a string");
+  return { alg, kid };
+}
+
+function claimsOf(claims: Record<string, unknown>, refuse: Refuse): TokenClaims {
+  const text = (name: string): string => textClaim(name, claims[name], refuse);
+  const { aud, nonce, tknonce, email, email_verified: emailVerified } = claims;
+  if (Array.isArray(aud) && aud.length !== 1) refuse("must be for one audience alone");
+  const exp = timeClaim("exp", claims.exp, refuse);
+  if (exp === undefined) return refuse("must have the claim `exp`");
+  return {
+    iss: text("iss"),
+    sub: text("sub"),
+    aud: textClaim("aud", Array.isArray(aud) ? aud[0] : aud, refuse),
+    exp,
+    nbf: timeClaim("nbf", claims.nbf, refuse),
+    iat: timeClaim("iat", claims.iat, refuse),
+    nonces: [nonce, tknonce].filter((each) => typeof each === "string"),
+    email: typeof email === "string" ? email : undefined,
+    // Some issuers write it as a string.
+    emailVerified: emailVerified === true || emailVerified === "true",
+  };
+}
+
+function textClaim(name: string, value: unknown, refuse: Refuse): string {
+  if (typeof value === "string" && value.length >= 1 && value.length <= MAX_OIDC_CLAIM_LENGTH) return value;
+  return refuse(`must have the claim \`${name}\`, a text of 1 to ${MAX_OIDC_CLAIM_LENGTH} characters`);
+}
+
+/** The last moment that a Date can hold, in seconds. */
+const LAST_SECOND = 8_640_000_000_000;
+
+function timeClaim(name: string, value: unknown, refuse: Refuse): number | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value === "number" && value >= 0 && value <= LAST_SECOND) return value;
+  return refuse(`must have seconds since 1970 as its claim \`${name}\``);
+}
