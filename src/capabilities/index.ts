@@ -2,6 +2,7 @@ import type { Operation } from "../engine/operations.ts";
 import { engineParts } from "../engine/parts.ts";
 import { activities } from "./activities/index.ts";
 import { credentials } from "./credentials/index.ts";
+import { emailSignIn } from "./email-auth/index.ts";
 import { invitations } from "./invitations/index.ts";
 import { ipAllowlists } from "./ip-allowlists/index.ts";
 import { messages } from "./messages/index.ts";
@@ -40,6 +41,7 @@ export const capabilities = [
   policies,
   mfa,
   sessions,
+  emailSignIn,
   otp,
   ipAllowlists,
   smartContractInterfaces,

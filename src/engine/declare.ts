@@ -4,6 +4,7 @@ import type { AuthorityView } from "../authority/view.ts";
 import type { AddressReference, SignerVerb } from "../signer/protocol.ts";
 import type { Reader, Transactor } from "../storage/engine.ts";
 import type { DecisionBudget, RequestBudget } from "./decisions/budget.ts";
+import type { CredentialType } from "./identity/users.ts";
 import type {
   ActivityOperation,
   ActivityVersion,
@@ -165,6 +166,8 @@ export interface ActivityDeclaration<
   asks?: readonly Asks[];
   /** Whether a parent's users may have it done in a sub-organization: they sign its users in. */
   byParents?: true;
+  /** The one type of credential that it takes, and that stamps nothing else but queries, whatever quorum and policies say. */
+  stampedWith?: CredentialType;
   /** Ours alone: the API that the published SDKs know does not have it. */
   isExtension?: true;
   /** Whether `generateAppProofs` may be true; it may unless said. */
@@ -268,6 +271,7 @@ export function activity<
     takesAppProofs: declaration.takesAppProofs ?? true,
     ...(only ? { only } : {}),
     ...(declaration.byParents ? { byParents: true } : {}),
+    ...(declaration.stampedWith ? { stampedWith: declaration.stampedWith } : {}),
     ...(declaration.findsSubOrganization ? { findsSubOrganization: true } : {}),
     versions: new Map(versionsOf(declaration).map((version) => [version.type, version])),
     unordered,

@@ -66,6 +66,7 @@ export function createEngine(options: EngineOptions): Engine {
   const { registry, database, signer, clock, observer, services, admission } = options;
   const activities = { registry, database, signer, observer, services, admission };
   const noteFirstUse = firstUses(database);
+  const narrowTypes = narrowTypesOf(registry);
 
   function accept(operation: Operation, origin: RequestOrigin): (body: Buffer) => Promise<Answer> {
     const { stamps, remoteAddress, onPrincipal, isWanted } = origin;
@@ -117,6 +118,7 @@ export function createEngine(options: EngineOptions): Engine {
     { isWanted, takeRoom }: { isWanted: () => boolean; takeRoom: TakeRoom },
   ): Promise<Answer> {
     const parsed = await parseBody(body, organizationId);
+    refuseUnfitType(operation, principal, narrowTypes);
     refuseOtherKind(operation, principal);
     const budget = new RequestBudget(principal.organization.id);
 
@@ -170,11 +172,26 @@ interface KnownRequest {
 const reachOf = (operation: Operation): Reach =>
   operation.noun !== "vote" && operation.findsSubOrganization ? "subOrganizations" : "organization";
 
-/** Some operations are for parents or for sub-organizations alone. */
-function refuseOtherKind(operation: Operation, { organization }: Principal): void {
+/** The types of credential that are made for certain activities. */
+const narrowTypesOf = ({ operations }: Registry): ReadonlySet<string> =>
+  new Set(operations.flatMap((each) => (each.noun === "activity" && each.stampedWith ? [each.stampedWith] : [])));
+
+/** A credential that is made for certain activities stamps nothing else but queries, and they take no other. */
+function refuseUnfitType(operation: Operation, { actor }: Principal, narrowTypes: ReadonlySet<string>): void {
+  if (operation.noun === "query") return;
+  const { type } = actor.credential;
+  const wanted = operation.noun === "activity" ? operation.stampedWith : undefined;
+  if (type === wanted || (wanted === undefined && !narrowTypes.has(type))) return;
+  const { path } = operation;
+  fail("CREDENTIAL_TYPE_UNFIT", { type, path });
+}
+
+/** Some operations are for parents or for sub-organizations alone. A parent's user is one wherever it is to be done. */
+function refuseOtherKind(operation: Operation, { organization, actor }: Principal): void {
   if (operation.noun === "vote" || operation.only === undefined) return;
   const { path } = operation;
-  const isParent = organization.parentId === null;
+  const isParents = operation.noun === "activity" && operation.byParents && actor.organizationId !== organization.id;
+  const isParent = organization.parentId === null || isParents === true;
   if (isParent === (operation.only === "parents")) return;
   const [whom, what] = isParent
     ? ["for sub-organizations alone", "a parent"]

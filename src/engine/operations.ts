@@ -63,6 +63,7 @@ export type Subject =
         | "OTP"
         | "POLICY"
         | "PRIVATE_KEY"
+        | "RECOVERY"
         | "SECRET"
         | "SESSION_PROFILE"
         | "SMART_CONTRACT_INTERFACE"
@@ -202,6 +203,7 @@ export interface ActivityOperation extends Wants {
   only?: OnlyFor;
   findsSubOrganization?: true;
   byParents?: true;
+  stampedWith?: string;
   takesAppProofs: boolean;
   /** By activity type; the newest first. */
   versions: ReadonlyMap<string, ActivityVersion>;

@@ -98,6 +98,11 @@ const table = {
     "a credential of the header {header} does not serve for {what}",
     "SIGNATURE_INVALID",
   ],
+  CREDENTIAL_TYPE_UNFIT: [
+    UNAUTHENTICATED,
+    "a credential of the type {type} does not stamp {path}",
+    "SIGNATURE_INVALID",
+  ],
   OTP_INVALID: [INVALID_ARGUMENT, "Invalid OTP code: {reason}", "OTP_VERIFICATION_FAILED"],
   OTP_STARTS_EXCEEDED: [
     RESOURCE_EXHAUSTED,

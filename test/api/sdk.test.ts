@@ -21,11 +21,12 @@ import { nonceOfPublicKey } from "../../src/providers/oidc/nonce.ts";
 import { createAuthenticator } from "../support/authenticator.ts";
 import { exportTarget } from "../support/bundles.ts";
 import { ended, TEST_CHAIN, testNode } from "../support/chain.ts";
-import { apiKeyParams, generateApiKey, type Json } from "../support/client.ts";
+import { apiKeyParams, authenticatorParams, generateApiKey, type Json } from "../support/client.ts";
 import { issuerOfTests, oauthProviderParams } from "../support/issuer.ts";
 import { askForMail } from "../support/messages.ts";
 import { credentialParams, oauth2ProviderOfTests } from "../support/oauth2-provider.ts";
 import { loginSignature, mailedCode } from "../support/one-time-codes.ts";
+import { keyIn, mailTo } from "../support/outbox.ts";
 import { httpSdk, type Sdk, type SdkOptions, serverSdk } from "../support/sdk.ts";
 import { newSender } from "../support/sender.ts";
 import { onEachEngine, type TestServer } from "../support/server.ts";
@@ -612,6 +613,36 @@ function tellStory(server: () => TestServer, connect: (options: SdkOptions) => S
       assert.deepEqual(updated.webhookEndpoint, { ...webhookEndpoint, isActive: false });
       assert.deepEqual(await read("list_webhook_endpoints"), { webhookEndpoints: [updated.webhookEndpoint] });
       assert.equal((await done("delete_webhook_endpoint", { endpointId })).endpointId, endpointId);
+    });
+  });
+
+  describe("sign-in and recovery by mail", () => {
+    it("email_auth, init_user_email_recovery, recover_user", async () => {
+      const { userId, organizationId } = server().credentials;
+      const target = exportTarget();
+      await done("update_user", { userId, userEmail: "mailed@example.com" });
+      await done("set_organization_feature", { name: "FEATURE_NAME_EMAIL_RECOVERY" });
+      const { targetPublicKey } = target;
+      const asked = { email: "mailed@example.com", targetPublicKey, emailCustomization: { appName: "Story" } };
+      const session = await done("email_auth", asked);
+      assert.equal(session.userId, userId);
+      assert.match(session.apiKeyId, /^[0-9a-f-]{36}$/);
+      assert.equal((await done("init_user_email_recovery", asked)).userId, userId);
+      const mails = await mailTo(server(), "mailed@example.com", 2);
+      const keyOf = (subject: string) =>
+        keyIn(mails.find((mail) => mail.subject === subject) as (typeof mails)[0], target.privateKey);
+      assert.equal((await sdkOf(keyOf("Sign in to Story")).read("whoami")).userId, userId);
+      const passkey = {
+        authenticator: createAuthenticator(),
+        origin: "https://app.example.com",
+        rpId: "app.example.com",
+      };
+      const recovering = sdkOf(keyOf("Recover your account at Story"));
+      const authenticator = authenticatorParams(passkey);
+      const { activity, result } = await recovering.submit("recover_user", { authenticator, userId });
+      assertCompleted(activity, organizationId);
+      assert.match(result.authenticatorId[0], /^[0-9a-f-]{36}$/);
+      await done("delete_authenticators", { userId, authenticatorIds: result.authenticatorId });
     });
   });
 

@@ -198,6 +198,11 @@ function assertRules({ name, operation }: ExampleRequest, outcomes: Record<strin
     const code = found ?? codesOfStrangers[stranger];
     if (outcomes[stranger] !== "-") assert.equal(outcomes[stranger], code, stranger);
   }
+  if (operation.noun === "activity" && operation.stampedWith !== undefined) {
+    for (const caller of Object.keys({ ...parents, ...members }))
+      assert.match(outcomes[caller] as string, /^(401 SIGNATURE_INVALID|-)$/, caller);
+    return;
+  }
   const byParents = operation.noun === "activity" && operation.byParents;
   const ofParent = operation.noun === "query" ? "200" : byParents ? "200 COMPLETED" : "400 ORGANIZATION_MISMATCH";
   if (outcomes["parent's root"] !== "-") assert.equal(outcomes["parent's root"], ofParent);

@@ -127,6 +127,8 @@ const newestSuffix: Record<string, string> = {
   create_sub_organization: "_V8",
   create_policy: "_V3",
   create_read_write_session: "_V2",
+  email_auth: "_V3",
+  init_user_email_recovery: "_V2",
   init_otp: "_V3",
   init_otp_auth: "_V3",
   verify_otp: "_V2",

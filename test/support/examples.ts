@@ -3,6 +3,7 @@ import type { TSchema } from "typebox";
 import { operations } from "../../src/capabilities/index.ts";
 import { recordEvent } from "../../src/capabilities/messages/events.ts";
 import type { StampingKey } from "../../src/crypto/make-stamp.ts";
+import { project } from "../../src/engine/authority/project.ts";
 import type { OnlyFor, Operation } from "../../src/engine/operations.ts";
 import { pathOf } from "../../src/engine/registry.ts";
 import { requestOf } from "../../src/http/openapi.ts";
@@ -379,6 +380,22 @@ export const examples: Record<string, Example> = {
   get_session_profile: async (world) => ({ sessionProfileId: await newSessionProfileId(world) }),
   get_session_profiles: async () => ({}),
 
+  // sign-in and recovery by mail
+  email_auth: async (world) => ({
+    ...(await newMailed(world)),
+    emailCustomization: { appName: "App", ...customization },
+    apiKeyName: "Mailed",
+    invalidateExisting: true,
+  }),
+  init_user_email_recovery: async (world) => ({
+    ...(await newMailed(world)),
+    emailCustomization: { appName: "App", ...customization },
+  }),
+  recover_user: async (world) => {
+    world.root.client = world.root.client.with({ key: await newRecoveryKey(world) });
+    return { authenticator: newAuthenticator(), userId: world.root.userId };
+  },
+
   // IP allowlists
   set_ip_allowlist: async (world) => ({
     publicKey: await newPublicKey(world),
@@ -433,6 +450,12 @@ export const examples: Record<string, Example> = {
 
 /** Parameters of the older versions of activities, by activity type. */
 export const olderExamples: Record<string, Example> = {
+  ACTIVITY_TYPE_EMAIL_AUTH_V2: async (world) => olderEmailAuth(world),
+  ACTIVITY_TYPE_EMAIL_AUTH: async (world) => olderEmailAuth(world),
+  ACTIVITY_TYPE_INIT_USER_EMAIL_RECOVERY: async (world) => ({
+    ...(await newMailed(world)),
+    emailCustomization: { appName: "", ...customization },
+  }),
   ACTIVITY_TYPE_INIT_OTP: async () => newCode(),
   ACTIVITY_TYPE_INIT_OTP_V2: async () => ({ ...newCode(), appName: "Example" }),
   ACTIVITY_TYPE_VERIFY_OTP: async (world) => {
@@ -901,6 +924,55 @@ async function failedDelivery({ server, organizationId }: World): Promise<string
       .execute();
   });
   return id;
+}
+
+const customization = {
+  logoUrl: "https://app.example.com/logo.png",
+  magicLinkTemplate: "https://app.example.com/in?bundle=%s",
+  templateVariables: '{"name":"Ada"}',
+  templateId: "",
+};
+
+/** What both operations that mail a key are asked with; the user is there, and the features are on. */
+async function newMailed({ root, user: { userId } }: World): Promise<object> {
+  const userEmail = "ada@example.com";
+  await root.client.result("update_user", { userId, userEmail });
+  await root.client.result("set_organization_feature", { name: "FEATURE_NAME_EMAIL_RECOVERY" });
+  return {
+    ...newTarget(),
+    email: userEmail,
+    expirationSeconds: "600",
+    sendFromEmailAddress: "hello@app.example.com",
+    sendFromEmailSenderName: "App",
+    replyToEmailAddress: "help@app.example.com",
+  };
+}
+
+const olderEmailAuth = async (world: World): Promise<object> => ({
+  ...(await newMailed(world)),
+  emailCustomization: { appName: "", ...customization },
+  apiKeyName: "Mailed",
+  invalidateExisting: true,
+});
+
+/** The root user's, as it comes by mail. */
+async function newRecoveryKey({ server, organizationId, root: { userId } }: World): Promise<StampingKey> {
+  const key = generateApiKey();
+  const now = Date.now();
+  const apiKey = {
+    id: newId(),
+    name: "Recovery",
+    type: "CREDENTIAL_TYPE_RECOVER_USER_KEY_P256",
+    publicKey: key.publicKey,
+    sessionProfileId: null,
+    expirationSeconds: 900,
+    grade: "recovery" as const,
+    createdAt: now,
+  };
+  await server.opened.database.transact(organizationId, (tx) =>
+    project(tx, organizationId, [{ do: "addApiKeys", userId, apiKeys: [apiKey], now }]),
+  );
+  return key;
 }
 
 async function newOauth2Credential({ root, server }: World): Promise<{ oauth2CredentialId: string; clientId: string }> {

@@ -16,7 +16,10 @@ export interface World {
   parent?: Member;
   /** Reads the organization even after it was deleted: the parent's root user, or its own. */
   reader: Client;
-  /** The root user, who alone is the root quorum until `quorumOfTwo`. */
+  /**
+   * The root user, who alone is the root quorum until `quorumOfTwo`. Where an operation takes a credential of its own, the example
+   * has this client stamp with one.
+   */
   root: Member;
   /** A plain user: whom examples that concern a user are about. */
   user: Member;

@@ -53,13 +53,16 @@ export const expiryOf = ({ createdAt, expirationSeconds }: ApiKey): number | nul
 
 const hasExpired = (key: ApiKey, now: number): boolean => (expiryOf(key) ?? Number.POSITIVE_INFINITY) <= now;
 
-/** @throws KeysteadError RESOURCE_EXISTS or USER_QUOTA_EXCEEDED; `field` is where the passkeys stand in the request */
+/**
+ * @throws KeysteadError RESOURCE_EXISTS or USER_QUOTA_EXCEEDED; `field` is where the passkeys stand in the request, or says so of
+ * the one at a position
+ */
 export function addAuthenticators(
   draft: Draft,
   userId: string,
   authenticators: readonly NewAuthenticator[],
   now: number,
-  field: string,
+  field: string | ((index: number) => string),
 ): void {
   if (authenticators.length === 0) return;
   const ids = authenticators.map(({ credentialId }) => credentialId);
@@ -67,7 +70,8 @@ export function addAuthenticators(
   const known = ids.findIndex((id, index) => holders[index] !== undefined || ids.indexOf(id) < index);
   if (known >= 0) {
     const reason = "belongs to an authenticator of this organization already";
-    fail("RESOURCE_EXISTS", { kind: "authenticator", field: `${field}.${known}.attestation.credentialId`, reason });
+    const at = typeof field === "string" ? `${field}.${known}` : field(known);
+    fail("RESOURCE_EXISTS", { kind: "authenticator", field: `${at}.attestation.credentialId`, reason });
   }
   const added = authenticators.map((authenticator) => ({ ...authenticator, createdAt: now }));
   draft.apply({ do: "addAuthenticators", userId, authenticators: added, now });

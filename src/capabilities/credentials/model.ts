@@ -170,19 +170,22 @@ type IdOf = (place: string) => string;
 export type CheckedAuthenticator = RegisteredCredential & { name: string; transports: readonly string[] };
 
 /** @throws KeysteadError ATTESTATION_INVALID naming the field */
-export function verifyAuthenticators(
+export const verifyAuthenticators = (
   authenticators: readonly AuthenticatorParams[],
   field: string,
   allowedOrigins: readonly string[] | undefined,
-): Promise<CheckedAuthenticator[]> {
-  return Promise.all(
-    authenticators.map(async ({ authenticatorName, challenge, attestation }, index) => {
-      const { transports, ...rest } = attestation;
-      const at = `${field}.${index}.attestation`;
-      const verified = await verifyAttestation({ challenge, ...rest, field: at, allowedOrigins });
-      return { ...verified, name: authenticatorName, transports };
-    }),
-  );
+): Promise<CheckedAuthenticator[]> =>
+  Promise.all(authenticators.map((each, index) => verifyAuthenticator(each, `${field}.${index}`, allowedOrigins)));
+
+/** @throws KeysteadError ATTESTATION_INVALID naming the field */
+export async function verifyAuthenticator(
+  { authenticatorName, challenge, attestation }: AuthenticatorParams,
+  field: string,
+  allowedOrigins: readonly string[] | undefined,
+): Promise<CheckedAuthenticator> {
+  const { transports, ...rest } = attestation;
+  const verified = await verifyAttestation({ challenge, ...rest, field: `${field}.attestation`, allowedOrigins });
+  return { ...verified, name: authenticatorName, transports };
 }
 
 /** What a request says of a person at an issuer: by a token that was verified, or by claims that need proof. */

@@ -157,7 +157,7 @@ async function onlyUserProblem(read: Reader, facts: DecisionFacts): Promise<stri
   if (onlyUserId === undefined || onlyUserId === submitter.userId) return undefined;
   const user = await loadUser(read, organization.id, onlyUserId);
   if (!user) fail("RESOURCE_NOT_FOUND", { kind: "user", id: onlyUserId, organizationId: organization.id });
-  return `Only user ${onlyUserId} may ask for this: users import for themselves alone.`;
+  return `Only user ${onlyUserId} may ask for this: users do it for themselves alone.`;
 }
 
 /**

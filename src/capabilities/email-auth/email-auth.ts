@@ -1,0 +1,57 @@
+import { type Static, Type } from "typebox";
+import { changesOn } from "../../authority/view.ts";
+import { activity } from "../../engine/declare.ts";
+import { Label, Strict } from "../../engine/fields.ts";
+import { EmailCustomization } from "../messages/model.ts";
+import { sessionName } from "../sessions/store.ts";
+import {
+  addMailedKey,
+  checkMailedKey,
+  mailedKeyFields,
+  NamedCustomization,
+  prepareMailedKey,
+  queueMailedKey,
+} from "./mailed-key.ts";
+
+const fields = {
+  ...mailedKeyFields,
+  apiKeyName: Type.Optional(Label),
+  invalidateExisting: Type.Optional(Type.Boolean()),
+};
+/** The first two are the same. */
+const OlderIntent = Strict({ ...fields, emailCustomization: Type.Optional(EmailCustomization) });
+const older = {
+  intent: OlderIntent,
+  upgrade: ({ emailCustomization, ...rest }: Static<typeof OlderIntent>) => ({
+    ...rest,
+    emailCustomization: { appName: "", ...emailCustomization },
+  }),
+};
+
+export const emailAuth = activity({
+  path: "email_auth",
+  summary:
+    "Mail a user a key that only they can open, and that stamps requests for a while. For a parent's users, in their own organization or a sub-organization.",
+  version: 3,
+  only: "parents",
+  byParents: true,
+  needs: ["mailTemplates"],
+  asks: ["issueCredential", "sealJobSecret"],
+  intent: Strict({ ...fields, emailCustomization: NamedCustomization }),
+  result: Type.Object({ userId: Type.String(), apiKeyId: Type.String() }),
+  versions: { 1: older, 2: older },
+  subject: () => ({ governedBy: "policies", resource: "AUTH", action: "CREATE" }),
+  check: (intent, { mailTemplates }) => checkMailedKey("email_auth", intent, mailTemplates),
+  prepare: (context) => prepareMailedKey("email_auth", context),
+  change: ({ view, id, intent, now, prepared }) =>
+    changesOn(view, (draft) => {
+      const { apiKeyName: name = sessionName("Email Auth", now), invalidateExisting = false } = intent;
+      const feature = "FEATURE_NAME_EMAIL_AUTH";
+      const type = "CREDENTIAL_TYPE_EMAIL_AUTH_KEY_P256";
+      // That the user reads the mail at this address is the server's word alone.
+      const key = { id: id("apiKey"), name, type, grade: "server" as const, feature, invalidateExisting };
+      addMailedKey(draft, prepared, key, now);
+    }),
+  also: queueMailedKey,
+  answer: ({ id, prepared: { userId } }) => ({ userId, apiKeyId: id("apiKey") }),
+});

@@ -1,0 +1,41 @@
+import { Type } from "typebox";
+import { addAuthenticators } from "../../authority/rules/credentials.ts";
+import { useUpKeys } from "../../authority/rules/sessions.ts";
+import { requireUsers } from "../../authority/rules/users.ts";
+import { changesOn } from "../../authority/view.ts";
+import { activity } from "../../engine/declare.ts";
+import { Id, Strict } from "../../engine/fields.ts";
+import { AuthenticatorParams, newAuthenticators, verifyAuthenticator } from "../credentials/model.ts";
+import { findAllowedOrigins } from "../organizations/store.ts";
+
+export const RECOVERY_KEY = "CREDENTIAL_TYPE_RECOVER_USER_KEY_P256";
+
+const FIELD = "parameters.authenticator";
+
+export const recoverUser = activity({
+  path: "recover_user",
+  summary:
+    "Register a passkey of one's own with a key that init_user_email_recovery mailed; the key is used up by that.",
+  stampedWith: RECOVERY_KEY,
+  intent: Strict({ authenticator: AuthenticatorParams, userId: Id }),
+  result: Type.Object({ authenticatorId: Type.Array(Type.String()) }),
+  subject: ({ userId }) => ({
+    governedBy: "policies",
+    resource: "RECOVERY",
+    action: "CREATE",
+    ownerId: userId,
+    onlyUserId: userId,
+  }),
+  async prepare({ intent: { authenticator }, read, organization, submitter }) {
+    const allowedOrigins = await findAllowedOrigins(read, organization);
+    const checked = await verifyAuthenticator(authenticator, FIELD, allowedOrigins);
+    return { checked, keyId: submitter.credential.id };
+  },
+  change: ({ view, id, intent: { userId }, now, prepared: { checked, keyId } }) =>
+    changesOn(view, (draft) => {
+      requireUsers(draft, [userId]);
+      useUpKeys(draft, { userId, type: RECOVERY_KEY, keyId }, now);
+      addAuthenticators(draft, userId, newAuthenticators([checked], id, "authenticators"), now, () => FIELD);
+    }),
+  answer: ({ id }) => ({ authenticatorId: [id("authenticators.0")] }),
+});
