@@ -30,6 +30,7 @@ const notGiven: Record<string, string[]> = {
   ],
   // Not together with `before`.
   list_activities: ["paginationOptions.after"],
+  list_email_events: ["paginationOptions.after"],
   list_suborgs: ["paginationOptions.after"],
   list_wallet_accounts: ["paginationOptions.after"],
   list_secrets: ["paginationOptions.after"],
@@ -115,7 +116,8 @@ const newBody = async (request: ExampleRequest, world: World): Promise<Json> =>
   bodyOf(request, world.root.client, await request.example(world));
 
 async function mutationsFor({ request, schema, body, foreign }: Target): Promise<Mutation[]> {
-  const foreignBody = await newBody(request, foreign);
+  // An example may change who stamps; other requests share this organization.
+  const foreignBody = await newBody(request, { ...foreign, root: { ...foreign.root } });
   const otherTypes = exampleRequests.flatMap(({ operation, type }) =>
     type === undefined || operation === request.operation ? [] : [type],
   );
