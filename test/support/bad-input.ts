@@ -22,7 +22,7 @@ const plans = { sqlite: { every: 1, runs: 30 }, postgres: { every: 8, runs: 5 } 
 
 /** What no example can give, and why. */
 const notGiven: Record<string, string[]> = {
-  // Refused until one-time passwords are there.
+  // Refused as long as sub-organizations are made without verified contacts.
   create_sub_organization: ["parameters.verificationToken", "parameters.clientSignature"],
   "create_sub_organization as ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V7": [
     "parameters.verificationToken",

@@ -78,7 +78,7 @@ export const createSubOrganization = activity({
     checkProvidersOfNewUsers(rootUsers, "parameters.rootUsers");
     for (const name of ["verificationToken", "clientSignature"] as const) {
       if (intent[name] === undefined) continue;
-      const reason = "is not supported yet: addresses are verified by one-time passwords, which are still to come";
+      const reason = "is not supported yet: sub-organizations are made without verified contacts";
       fail("FIELD_INVALID", { field: `parameters.${name}`, reason });
     }
     checkAddressFormats(privateKeys);
