@@ -6,7 +6,11 @@ export class Missing extends Error {
   readonly parts: readonly PartRef[];
 
   constructor(parts: readonly PartRef[]) {
-    super(`not loaded: ${parts.map(keyOf).join(", ")}`);
+    // It is caught at once, for each activity: nobody reads where it came from.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
+    super("a part of the state is not loaded");
+    Error.stackTraceLimit = stackTraceLimit;
     this.name = "Missing";
     this.parts = parts;
   }

@@ -1,6 +1,6 @@
-import { createPublicKey, verify } from "node:crypto";
-import { decompressPublicKey } from "../../crypto/curves.ts";
+import { verify } from "node:crypto";
 import { parseJsonObject } from "../../crypto/json-object.ts";
+import { p256VerificationKey } from "../../crypto/verify-signature.ts";
 import type { VerificationClaims } from "../../engine/keys/verification-tokens.ts";
 import { fail } from "../../kernel/errors.ts";
 
@@ -41,13 +41,7 @@ export function checkClientSignature(
 
 function isSigned({ publicKey, message, signature }: ClientSignature): boolean {
   try {
-    const point = Buffer.from(decompressPublicKey("CURVE_P256", Buffer.from(publicKey, "hex")));
-    const [x, y] = [point.subarray(1, 33), point.subarray(33)].map((part) => part.toString("base64url")) as [
-      string,
-      string,
-    ];
-    const key = createPublicKey({ key: { kty: "EC", crv: "P-256", x, y }, format: "jwk" });
-    return verify("sha256", Buffer.from(message), { key, dsaEncoding: "ieee-p1363" }, Buffer.from(signature, "hex"));
+    return verify("sha256", Buffer.from(message), p256VerificationKey(publicKey), Buffer.from(signature, "hex"));
   } catch {
     // No point of the curve.
     return false;

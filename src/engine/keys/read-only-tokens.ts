@@ -1,9 +1,7 @@
-import { createPublicKey } from "node:crypto";
 import type { Static } from "typebox";
 import { Type } from "typebox";
-import { decompressPublicKey } from "../../crypto/curves.ts";
 import { compactToken, signingInput } from "../../crypto/jwt.ts";
-import { verifySignature } from "../../crypto/verify-signature.ts";
+import { p256VerificationKey, verifySignature } from "../../crypto/verify-signature.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { matches } from "../validate.ts";
 import { currentServiceKey, publishedServiceKeys, type ServiceSigner, signWithServiceKey } from "./service-keys.ts";
@@ -56,15 +54,8 @@ export async function openReadOnlyToken(read: Reader, token: string): Promise<Re
   const [input, signature] = [token.slice(0, token.lastIndexOf(".")), token.slice(token.lastIndexOf(".") + 1)];
   // A retired key still counts for as long as it is published; the tokens of an hour are gone by then.
   for (const { publicKey } of await publishedServiceKeys(read, sessionKey, Date.now())) {
-    const [x, y] = coordinatesOf(publicKey);
-    const key = createPublicKey({ key: { kty: "EC", crv: "P-256", x, y }, format: "jwk" });
     const bytes = Buffer.from(signature, "base64url");
-    if (await verifySignature("sha256", Buffer.from(input), { key, dsaEncoding: "ieee-p1363" }, bytes)) return claims;
+    if (await verifySignature("sha256", Buffer.from(input), p256VerificationKey(publicKey), bytes)) return claims;
   }
   return undefined;
-}
-
-function coordinatesOf(publicKey: string): [string, string] {
-  const point = Buffer.from(decompressPublicKey("CURVE_P256", Buffer.from(publicKey, "hex")));
-  return [point.subarray(1, 33).toString("base64url"), point.subarray(33).toString("base64url")];
 }

@@ -1,8 +1,7 @@
-import { createPublicKey } from "node:crypto";
 import { type Static, Type } from "typebox";
 import { decompressPublicKey } from "../../crypto/curves.ts";
 import { compactToken, signingInput } from "../../crypto/jwt.ts";
-import { verifySignature } from "../../crypto/verify-signature.ts";
+import { p256VerificationKey, verifySignature } from "../../crypto/verify-signature.ts";
 import { toHex } from "../../kernel/bytes.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { matches } from "../validate.ts";
@@ -60,15 +59,9 @@ export async function openVerificationToken(
   if (header === undefined || payload === undefined || signature === undefined) return undefined;
   if (header !== Buffer.from(JSON.stringify(HEADER)).toString("base64url")) return undefined;
   for (const { publicKey } of await publishedServiceKeys(read, otpKey, now)) {
-    const point = pointOf(publicKey);
-    const [x, y] = [point.subarray(1, 33), point.subarray(33)].map((part) => part.toString("base64url")) as [
-      string,
-      string,
-    ];
-    const key = createPublicKey({ key: { kty: "EC", crv: "P-256", x, y }, format: "jwk" });
     const bytes = Buffer.from(signature, "base64url");
     const input = Buffer.from(`${header}.${payload}`);
-    if (!(await verifySignature("sha256", input, { key, dsaEncoding: "ieee-p1363" }, bytes))) continue;
+    if (!(await verifySignature("sha256", input, p256VerificationKey(publicKey), bytes))) continue;
     const claims: unknown = JSON.parse(Buffer.from(payload, "base64url").toString());
     return matches(Claims, claims) && Number((claims as VerificationClaims).exp) > now
       ? (claims as VerificationClaims)
