@@ -25,6 +25,8 @@ interface ProductOptions {
   databaseUrl: string;
   /** Where its CPU profile goes when it stops. */
   profileFolder?: string | undefined;
+  /** Beside those that every benchmark has. */
+  settings?: Record<string, string>;
 }
 
 const START_DEADLINE_MS = 30_000;
@@ -32,7 +34,7 @@ const STOP_DEADLINE_MS = 15_000;
 const CLI = join(import.meta.dirname, "..", "bin", "keystead.js");
 
 /** The real server, as an operator runs it: default settings but without rates, its log going to a file. */
-export async function startProduct({ folder, databaseUrl, profileFolder }: ProductOptions): Promise<Product> {
+export async function startProduct({ folder, databaseUrl, profileFolder, settings }: ProductOptions): Promise<Product> {
   mkdirSync(folder, { recursive: true });
   const log = openSync(join(folder, "keystead.log"), "a");
   const profiling = profileFolder === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profileFolder}`];
@@ -46,6 +48,7 @@ export async function startProduct({ folder, databaseUrl, profileFolder }: Produ
       KEYSTEAD_ORGANIZATION_REQUESTS_PER_SECOND: "0",
       KEYSTEAD_CREDENTIAL_REQUESTS_PER_SECOND: "0",
       DATABASE_URL: databaseUrl,
+      ...settings,
     },
   });
   closeSync(log);

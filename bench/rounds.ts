@@ -30,7 +30,7 @@ export interface BenchHooks<Result> {
 export async function startServer(
   engine: DatabaseKind,
   name: string,
-  { folder, profileFolder }: RoundOptions,
+  { folder, profileFolder, settings = {} }: RoundOptions & { settings?: Record<string, string> },
   onStart: OnStart,
 ): Promise<Product> {
   let databaseUrl = `sqlite:${join(folder, `${name}.db`)}`;
@@ -39,7 +39,7 @@ export async function startServer(
     onStart(() => postgres.stop());
     databaseUrl = await createTestDatabase(postgres.url, name);
   }
-  const product = await startProduct({ folder: join(folder, engine), databaseUrl, profileFolder });
+  const product = await startProduct({ folder: join(folder, engine), databaseUrl, profileFolder, settings });
   onStart(() => product.stop());
   return product;
 }

@@ -63,6 +63,33 @@ test("each scenario is a line of JSON, and nothing stays behind", async () => {
   assert.deepEqual(readdirSync(folder), []);
 });
 
+test("people who sign in are a line for each way", async () => {
+  const { code, out, err } = await bench([
+    "signin",
+    "--json",
+    "--seconds",
+    "0.3",
+    "--rounds",
+    "1",
+    "--connections",
+    "2",
+    "sqlite",
+  ]);
+  assert.equal(code, 0, err);
+  const lines = out
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  assert.deepEqual(
+    lines.map(({ flow }) => flow),
+    ["otp_login", "signup_v2", "stamp_login"],
+  );
+  for (const line of lines) {
+    for (const figure of ["perSecond", "p50Ms", "p99Ms", "cpuMs"]) assert.ok(line[figure] > 0, JSON.stringify(line));
+  }
+  assert.deepEqual(readdirSync(folder), []);
+});
+
 test("an interrupt stops every process and removes the folders", { skip: process.platform !== "linux" }, async () => {
   let running: number[] = [];
   const { code } = await bench(["--seconds", "0.3", "--rounds", "100", "sqlite", "read"], (line, pid) => {

@@ -10,7 +10,9 @@ import { benchPolicies, lineOfPolicies } from "./policies.ts";
 import { type Load, type Product, startFloor, startLoad, startProduct, type Target } from "./processes.ts";
 import { jsonLine, type Machine, type ScenarioReport, type Side, table } from "./report.ts";
 import { type ScenarioName, scenarioNames } from "./scenarios.ts";
+import { benchSignin, lineOfSignin } from "./signin.ts";
 import { benchSigning, lineOfSigning } from "./signing.ts";
+import { benchSpark, lineOfSpark } from "./spark.ts";
 import { median } from "./statistics.ts";
 import { benchWebhooks, lineOf } from "./webhooks.ts";
 
@@ -19,7 +21,7 @@ import { benchWebhooks, lineOf } from "./webhooks.ts";
  * the medians count, because what else the machine does changes from second to second.
  */
 
-const groups = ["policies", "signing", "webhooks"] as const;
+const groups = ["policies", "signin", "signing", "spark", "webhooks"] as const;
 type Group = (typeof groups)[number];
 
 const engineNames = ["sqlite", "postgres"] as const;
@@ -52,7 +54,9 @@ interface Options {
 const USAGE = `usage: npm run bench -- [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [--profile <folder>]
                         [sqlite] [postgres] [read] [write] [sign]
        npm run bench -- policies [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [sqlite] [postgres]
+       npm run bench -- signin [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [sqlite] [postgres]
        npm run bench -- signing [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [sqlite] [postgres]
+       npm run bench -- spark [--json] [--seconds <n>] [--rounds <n>] [sqlite] [postgres]
        npm run bench -- webhooks [--json] [--rounds <n>] [sqlite] [postgres]`;
 
 function readOptions(): Options {
@@ -246,8 +250,16 @@ async function main(): Promise<void> {
     await benchPolicies({ ...options, folder }, { report: (result) => print(lineOfPolicies(result, json)), onStart });
     return;
   }
+  if (options.group === "signin") {
+    await benchSignin({ ...options, folder }, { report: (result) => print(lineOfSignin(result, json)), onStart });
+    return;
+  }
   if (options.group === "signing") {
     await benchSigning({ ...options, folder }, { report: (result) => print(lineOfSigning(result, json)), onStart });
+    return;
+  }
+  if (options.group === "spark") {
+    await benchSpark({ ...options, folder }, { report: (result) => print(lineOfSpark(result, json)), onStart });
     return;
   }
   const reports: ScenarioReport[] = [];

@@ -3,6 +3,9 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { DOCS_PAGE_FILES, renderDocsPage } from "../src/http/docs-page.ts";
+import { buildConsole } from "./build-console.ts";
+import { buildHandbook, isHandbookBuilt } from "./build-handbook.ts";
+import { sbomOfCheckout } from "./sbom.ts";
 
 /** `npm run build`: what an installed package runs. Everything in `dist` is made anew: nothing of an older build is packed. */
 
@@ -18,3 +21,7 @@ const { html, script } = await renderDocsPage();
 mkdirSync(folder);
 writeFileSync(join(folder, DOCS_PAGE_FILES.html), html);
 writeFileSync(join(folder, DOCS_PAGE_FILES.script), script);
+await buildConsole();
+// It takes the longest, and says what it was made of.
+if (!isHandbookBuilt()) await buildHandbook();
+writeFileSync(join(dist, "sbom.cdx.json"), `${JSON.stringify(sbomOfCheckout(), null, 2)}\n`);

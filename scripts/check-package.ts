@@ -116,6 +116,17 @@ async function checkDocs(baseUrl: string): Promise<void> {
   assert.equal(requestBody?.content["application/json"]?.example.parameters.walletName, "Wallet");
 }
 
+/** The console, the frames and the handbook come built; what they are built with does not come. */
+async function checkConsole(baseUrl: string): Promise<void> {
+  assert.ok(!existsSync(join(folder, "node_modules", "vite")));
+  const page = await fetch(`${baseUrl}/`);
+  assert.equal(page.status, 200);
+  const [, script] = /<script [^>]*src="([^"]+)"/.exec(await page.text()) ?? [];
+  assert.equal((await fetch(new URL(script as string, page.url))).status, 200);
+  assert.equal((await fetch(`${baseUrl}/frames/import`)).status, 200);
+  assert.equal((await fetch(`${baseUrl}/handbook/reference/operations`)).status, 200);
+}
+
 /** The signer names the files that are in the package. */
 async function checkCodeDigest(): Promise<void> {
   const { bootProof } = await call("get_latest_boot_proof", { appName: "signer" });
@@ -124,6 +135,21 @@ async function checkCodeDigest(): Promise<void> {
   for (const { path, sha256 } of files) {
     const bytes = readFileSync(join(installed, "dist", path));
     assert.equal(sha256, createHash("sha256").update(bytes).digest("hex"), path);
+  }
+}
+
+/** The bill of materials names every package that was installed with ours. */
+function checkSbom(): void {
+  const { components } = JSON.parse(readFileSync(join(installed, "dist", "sbom.cdx.json"), "utf8")) as {
+    components: { name: string }[];
+  };
+  const { packages } = JSON.parse(readFileSync(join(folder, "node_modules", ".package-lock.json"), "utf8")) as {
+    packages: Record<string, unknown>;
+  };
+  const named = new Set(components.map(({ name }) => name));
+  for (const path of Object.keys(packages)) {
+    const name = path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
+    assert.ok(name === "keystead" || named.has(name), `${name} is not in the bill of materials`);
   }
 }
 
@@ -143,8 +169,10 @@ try {
   await checkSignature();
   say("signs");
   await checkDocs(serving.baseUrl);
+  await checkConsole(serving.baseUrl);
   await checkCodeDigest();
-  say("has its docs page, and the files that the signer names");
+  checkSbom();
+  say("has its docs page, its console, its handbook, the files that the signer names, and a bill of materials");
   await stop(serving);
   serving = undefined;
   say("stopped");

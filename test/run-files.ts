@@ -4,20 +4,29 @@ import { relative } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 
-/** Runs test files with Node's test runner, several at a time and the longest first: nobody waits for one long file at the end. */
+/**
+ * Runs test files with Node's test runner, several at a time and the longest first: nobody waits for one long file at the end. Those
+ * that wait for most of their time (for a lease, a back-off, a block) run beside those that work.
+ */
 
 const ALL = ["src/**/*.test.ts", "test/**/*.test.ts", "bench/*.test.ts"];
 
 /** Begins of paths, those of the longest files first. All others come after them, in the order of their paths. */
 const LONGEST = [
+  "test/generated/authorization-matrix",
   "test/generated/bad-input",
   "test/crash/",
+  "test/browser/console",
+  "test/api/sol-send",
+  "test/api/eth-send",
   "test/api/authorization-corpus",
   "test/api/sending",
+  "test/lifecycle/recover",
   "test/lifecycle/root-key",
   "test/generated/",
   "test/lifecycle/",
   "test/jobs/",
+  "test/backup/",
   "test/races/",
   "test/webhooks/",
   "test/bounds/",
@@ -25,16 +34,38 @@ const LONGEST = [
   "test/engine/",
   "test/api/",
 ];
+/** Begins of paths of files that wait more than they work. */
+const WAITING = [
+  "test/crash/",
+  "test/api/eth-send",
+  "test/api/sending",
+  "test/api/sol-send",
+  "test/history/",
+  "test/lifecycle/outages",
+  "test/lifecycle/readiness",
+  "test/webhooks/",
+];
+/** So many that work are begun for each that waits, as long as there are some of both. */
+const BUSY_FOR_EACH_WAITING = 2;
+
 const nameOf = (file: string): string => relative(process.cwd(), file);
 const rankOf = (file: string): number => {
   const rank = LONGEST.findIndex((begin) => nameOf(file).startsWith(begin));
   return rank < 0 ? LONGEST.length : rank;
 };
 
+/** Files that wait and files that work by turns, each in their order. */
+function mixed(files: readonly string[]): string[] {
+  const waits = (file: string) => WAITING.some((begin) => nameOf(file).startsWith(begin));
+  const busy = files.filter((file) => !waits(file));
+  const turns = files.filter(waits).map((file) => [file, ...busy.splice(0, BUSY_FOR_EACH_WAITING)]);
+  return [...turns.flat(), ...busy];
+}
+
 /** Ends what hangs; a loaded machine may take its time. */
 const HANGS_AFTER_MS = 3_600_000;
-/** Two for each processor, as many tests wait; each has a server, and those share one PostgreSQL. */
-const concurrency = Math.min(2 * availableParallelism(), 8);
+/** Two for each processor and one that waits; each has a server, and those share one PostgreSQL. */
+const concurrency = Math.min(3 * availableParallelism(), 12);
 /** How many files are named at the end with the time they took. */
 const NAMED = 12;
 
@@ -42,7 +73,8 @@ const NAMED = 12;
 const [execArgv, patterns] = [true, false].map((isOption) =>
   process.argv.slice(2).filter((argument) => argument.startsWith("-") === isOption),
 ) as [string[], string[]];
-const files = globSync(patterns.length > 0 ? patterns : ALL).sort((a, b) => rankOf(a) - rankOf(b) || (a < b ? -1 : 1));
+const ranked = globSync(patterns.length > 0 ? patterns : ALL).sort((a, b) => rankOf(a) - rankOf(b) || (a < b ? -1 : 1));
+const files = mixed(ranked);
 if (files.length === 0) {
   process.stderr.write(`there is no test file ${patterns.join(" ")}\n`);
   process.exit(1);
@@ -57,6 +89,8 @@ process.once("exit", () => {
   const lines = longest.map(([file, ms]) => `${(ms / 1000).toFixed(1).padStart(7)} s  ${nameOf(file)}`);
   process.stdout.write(`\nThe longest files:\n${lines.join("\n")}\n`);
 });
+const { KEYSTEAD_TEST_PACKAGES: packages } = process.env;
+if (packages !== undefined) execArgv.unshift(packages);
 run({ files, execArgv, concurrency, timeout: HANGS_AFTER_MS, signal: stop.signal })
   .on("test:fail", () => {
     process.exitCode = 1;

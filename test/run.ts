@@ -4,11 +4,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openDatabase } from "../src/storage/database.ts";
-import { startAnvil, TEST_CHAIN_ID } from "./support/anvil.ts";
+import { EARN_CHAIN_ID, startAnvil, TEST_CHAIN_ID } from "./support/anvil.ts";
+import { deployEarnVault } from "./support/earn.ts";
+import { packagesTogether } from "./support/packages.ts";
 import { createTestDatabase, MIGRATED_DATABASE, startPostgres } from "./support/postgres.ts";
+import { startSolanaNode } from "./support/solana-node.ts";
+import { deploySwapWorld } from "./support/swap-world.ts";
 
 /**
- * `npm test`: brings a PostgreSQL server and an Ethereum node, and runs the tests on the one and on SQLite. `npm test -- <files>`
+ * `npm test`: brings a PostgreSQL server and nodes of Ethereum and Solana, and runs the tests on the one and on SQLite. `npm test -- <files>`
  * runs those alone; what begins with a dash goes to Node's test runner. `KEYSTEAD_LONG_TESTS=1` makes some of them longer, as
  * their own texts say.
  */
@@ -30,17 +34,29 @@ function temporaryParent(): string {
 const temporary = mkdtempSync(join(temporaryParent(), "keystead-tests-"));
 // PostgreSQL runs under another name where this runs as root.
 chmodSync(temporary, 0o755);
-const [postgres, node] = await Promise.all([startPostgres(), startAnvil({ chainId: TEST_CHAIN_ID })]);
+const [postgres, node, earnNode, solana, packages] = await Promise.all([
+  startPostgres(),
+  startAnvil({ chainId: TEST_CHAIN_ID }),
+  startAnvil({ chainId: EARN_CHAIN_ID }),
+  startSolanaNode(),
+  packagesTogether(),
+]);
 const migrated = openDatabase({ url: await createTestDatabase(postgres.url, MIGRATED_DATABASE) });
 await migrated.migrate();
 await migrated.close();
+
+await deployEarnVault(earnNode);
+await deploySwapWorld(earnNode);
 
 const runner = spawn(process.execPath, [pathOf("run-files.ts"), ...process.argv.slice(2)], {
   stdio: "inherit",
   env: {
     ...process.env,
+    KEYSTEAD_TEST_PACKAGES: packages,
     KEYSTEAD_TEST_POSTGRES_URL: postgres.url,
     KEYSTEAD_TEST_NODE_URL: node.url,
+    KEYSTEAD_TEST_EARN_NODE_URL: earnNode.url,
+    KEYSTEAD_TEST_SOLANA_URL: solana.url,
     // Where `keystead` keeps it too (bin/keystead.js): servers that tests start find what tests have compiled.
     TMPDIR: temporary,
     NODE_COMPILE_CACHE: pathOf("../node_modules/.cache/keystead"),
@@ -48,6 +64,6 @@ const runner = spawn(process.execPath, [pathOf("run-files.ts"), ...process.argv.
 });
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => runner.kill(signal));
 const status = await new Promise<number>((resolve) => runner.once("exit", (code) => resolve(code ?? 1)));
-await Promise.all([postgres.stop(), node.stop()]);
+await Promise.all([postgres.stop(), node.stop(), earnNode.stop(), solana.close()]);
 rmSync(temporary, { recursive: true, force: true });
 process.exit(status);

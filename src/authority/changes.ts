@@ -3,15 +3,23 @@ import {
   type Allowlist,
   type ApiKey,
   type Authenticator,
+  type Contact,
   type ContractInterface,
+  contactAt,
   type Feature,
   interfaceAt,
+  type MfaPolicy,
   type OauthProvider,
   type OpenInvitation,
   type PartKind,
   type PartRef,
   type Parts,
+  type Policy,
   providerAt,
+  type RootQuorum,
+  type SealedPrivateKey,
+  type SealedSecret,
+  type SealedWallet,
   type SessionProfile,
   type Tag,
   type TagType,
@@ -31,8 +39,13 @@ export type Change =
   | { do: "attachTag"; tagId: string; type: TagType; memberIds: readonly string[]; now: number }
   | { do: "detachTag"; tagId: string; type: TagType; memberIds: readonly string[]; now: number }
   | { do: "addUser"; user: User }
-  /** What is not given stays; null takes a contact away. */
+  /** What is not given stays; a contact that is null goes. */
   | { do: "changeUser"; userId: string; name?: string; email?: string | null; phoneNumber?: string | null; now: number }
+  /** The user has shown to receive what is sent there; nobody else has. */
+  | { do: "verifyContact"; userId: string; contact: Contact; now: number }
+  | { do: "unverifyContact"; userId: string; contact: Contact }
+  /** The votes given with codes to it are taken back. That the user no longer has it is another change. */
+  | { do: "loseContact"; userId: string; contact: Contact; now: number }
   /** With all that is theirs, which is named, as it can be looked up by itself; their votes are taken back. */
   | {
       do: "removeUser";
@@ -40,6 +53,7 @@ export type Change =
       apiKeys: readonly ApiKey[];
       authenticators: readonly Authenticator[];
       oauthProviders: readonly OauthProvider[];
+      verifiedContacts: readonly Contact[];
       tagIds: readonly string[];
       now: number;
     }
@@ -47,19 +61,49 @@ export type Change =
   /** Votes are taken back where somebody wants the keys gone, not where they make room. */
   | { do: "removeApiKeys"; userId: string; apiKeys: readonly ApiKey[]; takesVotesBack: boolean; now: number }
   | { do: "addAuthenticators"; userId: string; authenticators: readonly Authenticator[]; now: number }
+  /** The votes given with them are taken back. */
+  | { do: "removeAuthenticators"; userId: string; authenticators: readonly Authenticator[]; now: number }
   | { do: "addOauthProviders"; userId: string; oauthProviders: readonly OauthProvider[]; now: number }
+  /** The votes given with them are taken back. */
+  | { do: "removeOauthProviders"; userId: string; oauthProviders: readonly OauthProvider[]; now: number }
+  | { do: "addMfaPolicy"; userId: string; policy: MfaPolicy; now: number }
+  /** What is not given stays. */
+  | { do: "changeMfaPolicy"; userId: string; mfaPolicyId: string; change: MfaPolicyChange; now: number }
+  | { do: "removeMfaPolicy"; userId: string; mfaPolicyId: string; now: number }
+  | { do: "addPolicies"; policies: readonly Policy[] }
+  /** What is not given stays. */
+  | { do: "changePolicy"; policyId: string; change: PolicyChange; now: number }
+  | { do: "removePolicies"; policyIds: readonly string[] }
+  | { do: "addPrivateKeys"; privateKeys: readonly SealedPrivateKey[] }
+  /** With the tags they carry, whose own state changes. */
+  | { do: "removePrivateKeys"; privateKeys: readonly { id: string; tagIds: readonly string[] }[] }
+  | { do: "markPrivateKeyExported"; id: string; now: number }
+  | { do: "addWallet"; wallet: SealedWallet }
+  /** What is not given stays. */
+  | { do: "renameWallet"; id: string; name?: string; now: number }
+  | { do: "markWalletExported"; id: string; now: number }
+  | { do: "removeWallets"; ids: readonly string[] }
+  | { do: "addSecrets"; secrets: readonly SealedSecret[] }
+  | { do: "markSecretsExported"; ids: readonly string[] }
   | { do: "addSessionProfile"; profile: SessionProfile }
   /** In place of the one that was there, if any. */
   | { do: "putAllowlist"; allowlist: Allowlist; now: number }
   | { do: "removeAllowlist"; id: string }
   | { do: "addInvitation"; invitation: OpenInvitation; now: number }
   | { do: "revokeInvitation"; id: string; now: number }
+  /** The user that comes of it is added beside. */
+  | { do: "acceptInvitation"; id: string; now: number }
   | { do: "addInterface"; contract: ContractInterface }
   /** `at` is where it was looked up, `bytes` its length. */
   | { do: "removeInterface"; id: string; at: string; bytes: number }
-  /** In place of the value it had, if it was on. */
-  | { do: "setFeature"; feature: Feature }
-  | { do: "removeFeature"; name: string };
+  /** In place of the values they had, if they were on. */
+  | { do: "setFeatures"; features: readonly Feature[] }
+  | { do: "removeFeature"; name: string }
+  /** In place of the one that was there. */
+  | { do: "setRootQuorum"; quorum: RootQuorum; now: number };
+
+export type MfaPolicyChange = Partial<Omit<MfaPolicy, "id" | "createdAt" | "updatedAt">>;
+export type PolicyChange = Partial<Omit<Policy, "id" | "createdAt" | "updatedAt">>;
 
 /** What a change makes of one part: something new whatever it was before, or something of what it was. */
 export type Effect = { part: PartRef } & (
@@ -96,12 +140,12 @@ export function effectsOf(change: Change): Effect[] {
         becomes("tag", change.tagId, undefined),
         becomes("carriers", change.tagId, []),
         reduces("tagCount", change.type, (count) => count - 1),
-        ...onUsersOf(change, (ids) => ids.filter((id) => id !== change.tagId)),
+        ...onMembersOf(change, (ids) => ids.filter((id) => id !== change.tagId)),
       ];
     case "attachTag":
       return [
         reduces("carriers", change.tagId, (ids) => [...new Set([...ids, ...change.memberIds])].sort()),
-        ...onUsersOf(change, (ids) => [...new Set([...ids, change.tagId])].sort()),
+        ...onMembersOf(change, (ids) => [...new Set([...ids, change.tagId])].sort()),
       ];
     case "addUser":
       return [
@@ -110,12 +154,31 @@ export function effectsOf(change: Change): Effect[] {
         becomes("apiKeys", change.user.id, []),
         becomes("authenticators", change.user.id, []),
         becomes("oauthProviders", change.user.id, []),
+        becomes("verifiedContacts", change.user.id, []),
+        becomes("mfaPolicies", change.user.id, []),
         becomes("tagsOfUser", change.user.id, []),
       ];
     case "changeUser": {
       const { userId, do: _, now, ...given } = change;
       return [reduces("user", userId, (user) => user && { ...user, ...given, updatedAt: now })];
     }
+    case "verifyContact": {
+      const { userId, contact } = change;
+      return [
+        reduces("verifiedContacts", userId, (contacts) => [...contacts, contact].sort(byType)),
+        becomes("contactHolder", contactAt(contact), userId),
+      ];
+    }
+    case "unverifyContact": {
+      const { userId, contact } = change;
+      const at = contactAt(contact);
+      return [
+        reduces("verifiedContacts", userId, (contacts) => contacts.filter((each) => contactAt(each) !== at)),
+        becomes("contactHolder", at, undefined),
+      ];
+    }
+    case "loseContact":
+      return [];
     case "removeUser": {
       const { userId } = change;
       return [
@@ -124,11 +187,14 @@ export function effectsOf(change: Change): Effect[] {
         becomes("apiKeys", userId, []),
         becomes("authenticators", userId, []),
         becomes("oauthProviders", userId, []),
+        becomes("verifiedContacts", userId, []),
+        becomes("mfaPolicies", userId, []),
         becomes("tagsOfUser", userId, []),
+        ...change.verifiedContacts.map((contact) => becomes("contactHolder", contactAt(contact), undefined)),
         ...change.apiKeys.flatMap(withoutApiKey),
-        ...change.authenticators.map(({ credentialId }) => becomes("authenticatorId", credentialId, undefined)),
-        ...change.oauthProviders.map((provider) => becomes("oauthProviderId", providerAt(provider), undefined)),
-        ...change.tagIds.map((tagId) => reduces("carriers", tagId, (ids) => ids.filter((id) => id !== userId))),
+        ...change.authenticators.map(withoutAuthenticator),
+        ...change.oauthProviders.map(withoutOauthProvider),
+        ...change.tagIds.map((tagId) => withoutCarrier(tagId, userId)),
       ];
     }
     case "addApiKeys": {
@@ -141,10 +207,9 @@ export function effectsOf(change: Change): Effect[] {
     }
     case "removeApiKeys": {
       const { userId, apiKeys, now } = change;
-      const gone = new Set(apiKeys.map(({ id }) => id));
       return [
         touches(userId, now),
-        reduces("apiKeys", userId, (keys) => keys.filter(({ id }) => !gone.has(id))),
+        reduces("apiKeys", userId, (all) => all.filter(isNoneOf(apiKeys))),
         ...apiKeys.flatMap(withoutApiKey),
       ];
     }
@@ -156,6 +221,14 @@ export function effectsOf(change: Change): Effect[] {
         ...authenticators.map(({ credentialId, id }) => becomes("authenticatorId", credentialId, id)),
       ];
     }
+    case "removeAuthenticators": {
+      const { userId, authenticators, now } = change;
+      return [
+        touches(userId, now),
+        reduces("authenticators", userId, (all) => all.filter(isNoneOf(authenticators))),
+        ...authenticators.map(withoutAuthenticator),
+      ];
+    }
     case "addOauthProviders": {
       const { userId, oauthProviders, now } = change;
       return [
@@ -164,6 +237,82 @@ export function effectsOf(change: Change): Effect[] {
         ...oauthProviders.map((provider) => becomes("oauthProviderId", providerAt(provider), provider.id)),
       ];
     }
+    case "removeOauthProviders": {
+      const { userId, oauthProviders, now } = change;
+      return [
+        touches(userId, now),
+        reduces("oauthProviders", userId, (all) => all.filter(isNoneOf(oauthProviders))),
+        ...oauthProviders.map(withoutOauthProvider),
+      ];
+    }
+    case "addMfaPolicy":
+      return onMfaPoliciesOf(change, (policies) => [...policies, change.policy]);
+    case "changeMfaPolicy": {
+      const { mfaPolicyId, change: given, now } = change;
+      const changed = (policy: MfaPolicy) => ({ ...policy, ...given, updatedAt: now });
+      return onMfaPoliciesOf(change, (policies) =>
+        policies.map((each) => (each.id === mfaPolicyId ? changed(each) : each)),
+      );
+    }
+    case "removeMfaPolicy":
+      return onMfaPoliciesOf(change, (policies) => policies.filter(({ id }) => id !== change.mfaPolicyId));
+    case "addPolicies":
+      return [reduces("policies", ALL, (policies) => [...policies, ...change.policies].sort(byId))];
+    case "changePolicy": {
+      const { policyId, change: given, now } = change;
+      const changed = (policy: Policy) => ({ ...policy, ...given, updatedAt: now });
+      return [
+        reduces("policies", ALL, (policies) => policies.map((each) => (each.id === policyId ? changed(each) : each))),
+      ];
+    }
+    case "removePolicies":
+      return [reduces("policies", ALL, (policies) => policies.filter(({ id }) => !change.policyIds.includes(id)))];
+    case "addPrivateKeys":
+      return [
+        reduces("privateKeyCount", ALL, (count) => count + change.privateKeys.length),
+        ...change.privateKeys.flatMap(({ sealedKey: _, publicKey: __, ...key }) => [
+          becomes("privateKey", key.id, key),
+          becomes("tagsOfPrivateKey", key.id, []),
+        ]),
+      ];
+    case "removePrivateKeys":
+      return [
+        reduces("privateKeyCount", ALL, (count) => count - change.privateKeys.length),
+        ...change.privateKeys.flatMap(({ id, tagIds }) => [
+          becomes("privateKey", id, undefined),
+          becomes("tagsOfPrivateKey", id, []),
+          ...tagIds.map((tagId) => withoutCarrier(tagId, id)),
+        ]),
+      ];
+    case "markPrivateKeyExported":
+      return [reduces("privateKey", change.id, (key) => key && { ...key, exported: true, updatedAt: change.now })];
+    case "addWallet": {
+      const { sealedWallet: _, ...wallet } = change.wallet;
+      return [becomes("wallet", wallet.id, wallet), reduces("walletCount", ALL, (count) => count + 1)];
+    }
+    case "renameWallet": {
+      const { id, name, now } = change;
+      return [reduces("wallet", id, (wallet) => wallet && { ...wallet, name: name ?? wallet.name, updatedAt: now })];
+    }
+    case "markWalletExported": {
+      const { id, now } = change;
+      return [reduces("wallet", id, (wallet) => wallet && { ...wallet, exported: true, updatedAt: now })];
+    }
+    case "removeWallets":
+      return [
+        reduces("walletCount", ALL, (count) => count - change.ids.length),
+        ...change.ids.map((id) => becomes("wallet", id, undefined)),
+      ];
+    case "addSecrets":
+      return [
+        reduces("secretCount", ALL, (count) => count + change.secrets.length),
+        ...change.secrets.flatMap(({ sealedSecret: _, ...secret }) => [
+          becomes("secret", secret.id, secret),
+          ...(secret.name === null ? [] : [becomes("secretId", secret.name, secret.id)]),
+        ]),
+      ];
+    case "markSecretsExported":
+      return change.ids.map((id) => reduces("secret", id, (secret) => secret && { ...secret, exported: true }));
     case "addSessionProfile":
       return [reduces("sessionProfiles", ALL, (profiles) => [...profiles, change.profile])];
     case "putAllowlist":
@@ -173,6 +322,7 @@ export function effectsOf(change: Change): Effect[] {
     case "addInvitation":
       return [reduces("openInvitations", ALL, (open) => [...open, change.invitation])];
     case "revokeInvitation":
+    case "acceptInvitation":
       return [reduces("openInvitations", ALL, (open) => open.filter(({ id }) => id !== change.id))];
     case "addInterface": {
       const { contract } = change;
@@ -189,30 +339,42 @@ export function effectsOf(change: Change): Effect[] {
         becomes("interfaceId", change.at, undefined),
         reduces("interfaceTotals", ALL, ({ count, bytes }) => ({ count: count - 1, bytes: bytes - change.bytes })),
       ];
-    case "setFeature":
-      return [
-        reduces("features", ALL, (features) =>
-          [...without(features, change.feature.name), change.feature].sort(byName),
-        ),
-      ];
+    case "setFeatures": {
+      const names = change.features.map(({ name }) => name);
+      return [reduces("features", ALL, (features) => [...without(features, names), ...change.features].sort(byName))];
+    }
     case "removeFeature":
-      return [reduces("features", ALL, (features) => without(features, change.name))];
+      return [reduces("features", ALL, (features) => without(features, [change.name]))];
+    case "setRootQuorum": {
+      const { threshold, userIds } = change.quorum;
+      return [becomes("rootQuorum", ALL, { threshold, userIds: [...userIds].sort() })];
+    }
     case "detachTag":
       return [
         reduces("carriers", change.tagId, (ids) => ids.filter((id) => !change.memberIds.includes(id))),
-        ...onUsersOf(change, (ids) => ids.filter((id) => id !== change.tagId)),
+        ...onMembersOf(change, (ids) => ids.filter((id) => id !== change.tagId)),
       ];
   }
 }
 
-/** What a change of a tag does to the users who carry it; private keys do not know their tags. */
-function onUsersOf(
+/** What a change of a tag does to those who carry it. A private key itself does not change by it. */
+function onMembersOf(
   { type, memberIds, now }: { type: TagType; memberIds: readonly string[]; now: number },
   reduce: (tagIds: readonly string[]) => readonly string[],
 ): Effect[] {
-  if (type !== "TAG_TYPE_USER") return [];
+  if (type !== "TAG_TYPE_USER") return memberIds.map((id) => reduces("tagsOfPrivateKey", id, reduce));
   return memberIds.flatMap((id) => [touches(id, now), reduces("tagsOfUser", id, reduce)]);
 }
+
+const onMfaPoliciesOf = (
+  { userId, now }: { userId: string; now: number },
+  reduce: (policies: readonly MfaPolicy[]) => MfaPolicy[],
+): Effect[] => [
+  touches(userId, now),
+  reduces("mfaPolicies", userId, (policies) =>
+    reduce(policies).sort((one, other) => one.order - other.order || byId(one, other)),
+  ),
+];
 
 const touches = (userId: string, now: number): Effect =>
   reduces("user", userId, (user) => user && { ...user, updatedAt: now });
@@ -223,5 +385,20 @@ const withoutApiKey = ({ id, publicKey }: ApiKey): Effect[] => [
   becomes("allowlist", id, undefined),
 ];
 
-const without = (features: readonly Feature[], name: string) => features.filter((feature) => feature.name !== name);
+const withoutCarrier = (tagId: string, memberId: string): Effect =>
+  reduces("carriers", tagId, (ids) => ids.filter((id) => id !== memberId));
+const withoutAuthenticator = ({ credentialId }: Authenticator): Effect =>
+  becomes("authenticatorId", credentialId, undefined);
+const withoutOauthProvider = (provider: OauthProvider): Effect =>
+  becomes("oauthProviderId", providerAt(provider), undefined);
+
+const isNoneOf = (gone: readonly { id: string }[]) => {
+  const ids = new Set(gone.map(({ id }) => id));
+  return ({ id }: { id: string }): boolean => !ids.has(id);
+};
+
+const without = (features: readonly Feature[], names: readonly string[]) =>
+  features.filter(({ name }) => !names.includes(name));
+const byType = (one: Contact, other: Contact) => (one.type < other.type ? -1 : 1);
 const byName = (one: Feature, other: Feature) => (one.name < other.name ? -1 : 1);
+const byId = (one: { id: string }, other: { id: string }) => (one.id < other.id ? -1 : 1);

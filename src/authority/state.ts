@@ -1,3 +1,5 @@
+import type { Quotas } from "./quotas.ts";
+
 /**
  * Who may do what in an organization, as one state. It comes in parts, so that a request of a large organization needs only
  * those that its rules look at. Times are milliseconds; what is not there is undefined.
@@ -43,7 +45,7 @@ export interface AllowlistRule {
   createdAt: number;
 }
 
-/** One that is neither accepted nor revoked. */
+/** One that is neither accepted nor revoked; it may have expired. */
 export interface OpenInvitation {
   id: string;
   receiverName: string;
@@ -51,6 +53,10 @@ export interface OpenInvitation {
   receiverTagIds: readonly string[];
   accessType: string;
   senderUserId: string;
+  /** Hex of the SHA-256 of the token that was mailed; null for one of a time when none was. */
+  tokenHash: string | null;
+  /** From then on nobody can accept it. Null for one that nobody ever could. */
+  expiresAt: number | null;
 }
 
 export type InterfaceType = "SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM" | "SMART_CONTRACT_INTERFACE_TYPE_SOLANA";
@@ -69,6 +75,50 @@ export interface ContractInterface {
   createdAt: number;
 }
 
+/** What allows or denies activities. */
+export interface Policy {
+  id: string;
+  /** Unique in the organization. */
+  name: string;
+  effect: "EFFECT_ALLOW" | "EFFECT_DENY";
+  /** Its expressions; an empty one holds always, and so does no time. */
+  consensus: string;
+  condition: string;
+  time: string | null;
+  notes: string;
+  createdAt: number;
+  updatedAt: number;
+}
+
+export const authenticationTypes = [
+  "AUTHENTICATION_TYPE_EMAIL_OTP",
+  "AUTHENTICATION_TYPE_SMS_OTP",
+  "AUTHENTICATION_TYPE_PASSKEY",
+  "AUTHENTICATION_TYPE_API_KEY",
+  "AUTHENTICATION_TYPE_OAUTH",
+  "AUTHENTICATION_TYPE_SESSION",
+] as const;
+export type AuthenticationType = (typeof authenticationTypes)[number];
+
+/** Any of these methods; without an id, any credential of the type. */
+export interface MethodGroup {
+  any: readonly { type: AuthenticationType; id?: string }[];
+}
+
+/** Which further credentials a user's approval takes where the condition holds. */
+export interface MfaPolicy {
+  id: string;
+  name: string;
+  condition: string;
+  /** One of each group; none at all exempts from what policies of a higher order ask for. */
+  requiredMethods: readonly MethodGroup[];
+  /** The lowest of those whose condition holds applies. */
+  order: number;
+  notes: string | null;
+  createdAt: number;
+  updatedAt: number;
+}
+
 /** A feature of the organization that is on. */
 export interface Feature {
   name: string;
@@ -84,6 +134,20 @@ export interface User {
   createdAt: number;
   updatedAt: number;
 }
+
+export type ContactType = "EMAIL" | "PHONE_NUMBER";
+
+/** What a user is reached by, in the one spelling that it is compared by. */
+export interface Contact {
+  type: ContactType;
+  /** An e-mail address in lowercase, or a phone number in E.164. */
+  value: string;
+}
+
+export const contactOf = (type: ContactType, text: string): Contact => ({
+  type,
+  value: type === "EMAIL" ? text.toLowerCase() : text,
+});
 
 /** A key that stamps requests of a user: made by an administrator or by the user, or got by a sign-in. */
 export interface ApiKey {
@@ -102,7 +166,7 @@ export interface ApiKey {
 }
 
 /**
- * How a key was got by signing in: with a stamp by another credential, a one-time password, a token of an OIDC issuer, or in a
+ * How a key was got by signing in: with a stamp by a lasting credential, a one-time password, a token of an OIDC issuer, or in a
  * recovery; `server` where nothing but the server's word says so.
  */
 export type Grade = "stamp" | "otp" | "oidc" | "recovery" | "server";
@@ -134,9 +198,59 @@ export interface OauthProvider {
   createdAt: number;
 }
 
+/** What is known of a private key. */
+export interface PrivateKey {
+  id: string;
+  name: string;
+  curve: string;
+  imported: boolean;
+  exported: boolean;
+  createdAt: number;
+  updatedAt: number;
+}
+
+/** With what is stored of it and told by no part: it comes with the key and never changes. */
+export interface SealedPrivateKey extends PrivateKey {
+  /** As the API shows it. */
+  publicKey: string;
+  /** For the signer alone to open. */
+  sealedKey: Uint8Array;
+}
+
+/** What is known of a wallet; its accounts can be derived again, and decide nothing. */
+export interface Wallet {
+  id: string;
+  name: string;
+  imported: boolean;
+  exported: boolean;
+  createdAt: number;
+  updatedAt: number;
+}
+
+export interface SealedWallet extends Wallet {
+  /** For the signer alone to open. */
+  sealedWallet: Uint8Array;
+}
+
+/** What is known of a secret. */
+export interface Secret {
+  id: string;
+  /** Unique in the organization. */
+  name: string | null;
+  staticProperties: readonly { key: string; value: string }[];
+  exported: boolean;
+  createdAt: number;
+}
+
+export interface SealedSecret extends Secret {
+  /** For the signer alone to open. */
+  sealedSecret: Uint8Array;
+}
+
 /** Who together may do everything. */
 export interface RootQuorum {
   threshold: number;
+  /** Sorted where it is looked up. */
   userIds: readonly string[];
 }
 
@@ -152,12 +266,25 @@ export interface Parts {
   user: User | undefined;
   /** By `ALL`. */
   userCount: number;
+  /** What the organization may have, by `ALL`; no rule changes it. */
+  quotas: Quotas;
   /** By the user's id: their keys, the oldest first. */
   apiKeys: readonly ApiKey[];
   /** By the user's id, the oldest first. */
   authenticators: readonly Authenticator[];
   /** By the user's id, the oldest first. */
   oauthProviders: readonly OauthProvider[];
+  /** By the user's id: the contacts that the user has shown to receive what is sent to, by their types. */
+  verifiedContacts: readonly Contact[];
+  /**
+   * By `contactAt`: the id of the user who has it verified, in this organization, its parent, or any other below that: of all of
+   * them one at most.
+   */
+  contactHolder: string | undefined;
+  /** By `ALL`: whether the organization has a parent. It never changes. */
+  isBelowParent: boolean;
+  /** By the user's id, in the order in which they are looked at. */
+  mfaPolicies: readonly MfaPolicy[];
   /** By the user's id: the ids of the tags they carry, sorted. */
   tagsOfUser: readonly string[];
   /** By the credential id in base64url: the id of the authenticator that has it. */
@@ -166,8 +293,22 @@ export interface Parts {
   oauthProviderId: string | undefined;
   /** By `ALL`. */
   rootQuorum: RootQuorum;
-  /** By the private key's id: whether the organization has it. */
-  privateKey: boolean;
+  /** By the private key's id. */
+  privateKey: PrivateKey | undefined;
+  /** By `ALL`. */
+  privateKeyCount: number;
+  /** By the private key's id: the ids of the tags it carries, sorted. */
+  tagsOfPrivateKey: readonly string[];
+  /** By the wallet's id. */
+  wallet: Wallet | undefined;
+  /** By `ALL`. */
+  walletCount: number;
+  /** By the secret's id. */
+  secret: Secret | undefined;
+  /** By the name: the id of the secret that has it. */
+  secretId: string | undefined;
+  /** By `ALL`. */
+  secretCount: number;
   /** By the public key in its one spelling: the id of the API key that has it. */
   apiKeyId: string | undefined;
   /** All of them, by `ALL`. */
@@ -184,6 +325,8 @@ export interface Parts {
   interfaceTotals: { count: number; bytes: number };
   /** Those that are on, by `ALL`; sorted by their names. */
   features: readonly Feature[];
+  /** All of them, by `ALL`; in the order of their ids. */
+  policies: readonly Policy[];
 }
 
 /** Names the one part of a kind that is kept whole. */
@@ -199,6 +342,9 @@ export const providerAt = ({
   audience,
   subject,
 }: Pick<OauthProvider, "issuer" | "audience" | "subject">): string => JSON.stringify([issuer, audience, subject]);
+
+/** Names a contact. */
+export const contactAt = ({ type, value }: Contact): string => `${type} ${value}`;
 
 export type PartKind = keyof Parts;
 

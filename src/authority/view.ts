@@ -3,15 +3,17 @@ import { keyOf, type PartKind, type PartRef, type Parts, type Tag, type TagType 
 
 /** Parts of the state that a rule has asked for and that are not loaded. Whoever runs rules loads them and runs them again. */
 export class Missing extends Error {
+  readonly organizationId: string;
   readonly parts: readonly PartRef[];
 
-  constructor(parts: readonly PartRef[]) {
+  constructor(organizationId: string, parts: readonly PartRef[]) {
     // It is caught at once, for each activity: nobody reads where it came from.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super("a part of the state is not loaded");
     Error.stackTraceLimit = stackTraceLimit;
     this.name = "Missing";
+    this.organizationId = organizationId;
     this.parts = parts;
   }
 }
@@ -34,7 +36,7 @@ export type LoadedParts = Map<string, Parts[PartKind]>;
 export const viewOf = (organizationId: string, loaded: LoadedParts): AuthorityView =>
   viewThrough(organizationId, (refs) => {
     const missing = refs.filter((ref) => !loaded.has(keyOf(ref)));
-    if (missing.length > 0) throw new Missing(missing);
+    if (missing.length > 0) throw new Missing(organizationId, missing);
     return refs.map((ref) => loaded.get(keyOf(ref)));
   });
 

@@ -1,13 +1,18 @@
 import type { Operation } from "../engine/operations.ts";
 import { engineParts } from "../engine/parts.ts";
 import { activities } from "./activities/index.ts";
+import { authProxyCapability } from "./auth-proxy/index.ts";
 import { credentials } from "./credentials/index.ts";
+import { deployments } from "./deployments/index.ts";
+import { earn } from "./earn/index.ts";
 import { emailSignIn } from "./email-auth/index.ts";
+import { history } from "./history/index.ts";
 import { invitations } from "./invitations/index.ts";
 import { ipAllowlists } from "./ip-allowlists/index.ts";
 import { messages } from "./messages/index.ts";
 import { mfa } from "./mfa/index.ts";
 import { oauth } from "./oauth/index.ts";
+import { onRamp } from "./on-ramp/index.ts";
 import { organizations } from "./organizations/index.ts";
 import { otp } from "./otp/index.ts";
 import { policies } from "./policies/index.ts";
@@ -18,7 +23,10 @@ import { sending } from "./sending/index.ts";
 import { sessions } from "./sessions/index.ts";
 import { signing } from "./signing/index.ts";
 import { smartContractInterfaces } from "./smart-contract-interfaces/index.ts";
+import { spark } from "./spark/index.ts";
+import { sponsoring } from "./sponsoring/index.ts";
 import { subOrganizations } from "./sub-organizations/index.ts";
+import { swaps } from "./swaps/index.ts";
 import { tags } from "./tags/index.ts";
 import { users } from "./users/index.ts";
 import { wallets } from "./wallets/index.ts";
@@ -38,11 +46,19 @@ export const capabilities = [
   secrets,
   signing,
   sending,
+  sponsoring,
+  earn,
+  swaps,
+  spark,
+  onRamp,
+  deployments,
+  history,
   policies,
   mfa,
   sessions,
   emailSignIn,
   otp,
+  authProxyCapability,
   ipAllowlists,
   smartContractInterfaces,
   messages,

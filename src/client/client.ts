@@ -113,11 +113,16 @@ export function createClient(options: ClientOptions): Client {
 }
 
 /** The last segment of the URL that takes activities of this type. */
-const pathOfType = (type: string): string =>
-  type
+function pathOfType(type: string): string {
+  const word = type
     .replace(/^ACTIVITY_TYPE_/, "")
     .replace(/_V[0-9]+$/, "")
     .toLowerCase();
+  return IRREGULAR_PATHS[word] ?? word;
+}
+
+/** Where the path is another word than the type. */
+const IRREGULAR_PATHS: Record<string, string> = { update_tvc_app_live_deployment: "set_tvc_app_live_deployment" };
 
 /** The result stands under one key, whose name says its version. */
 function activityOf<Result>(answer: unknown): Activity<Result> {

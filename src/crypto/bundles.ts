@@ -1,6 +1,13 @@
 import { ECDH } from "node:crypto";
-import { base58check } from "./addresses/base58check.ts";
-import { openMessage, receiverPublicKey, type SealedMessage, sealMessage } from "./hpke.ts";
+import { base58check, openBase58check } from "./addresses/base58check.ts";
+import {
+  HPKE_TAG_BYTES,
+  openMessage,
+  parseP256Point,
+  receiverPublicKey,
+  type SealedMessage,
+  sealMessage,
+} from "./hpke.ts";
 
 /**
  * The plaintext of imports and exports, encrypted as the clients do: HPKE with the words of the wire as `info`, and both
@@ -26,4 +33,21 @@ export function openBundle(targetSecret: Uint8Array, message: SealedMessage): Bu
 export function credentialBundle({ encapped, ciphertext }: SealedMessage): string {
   const point = ECDH.convertKey(encapped, "prime256v1", undefined, undefined, "compressed") as Buffer;
   return base58check(point[0] as number, Buffer.concat([point.subarray(1), ciphertext]));
+}
+
+const POINT_BYTES = 33;
+const CHECKSUM_BYTES = 4;
+/** Characters of base58 for each byte, rounded up. */
+const BASE58_EXPANSION = 1.37;
+
+/** The most characters that such a text has around so many bytes of plaintext. */
+export const credentialBundleLength = (plaintextBytes: number): number =>
+  Math.ceil((POINT_BYTES + plaintextBytes + HPKE_TAG_BYTES + CHECKSUM_BYTES) * BASE58_EXPANSION);
+
+/** The message in a text of that form; undefined for any other text. */
+export function parseCredentialBundle(text: string): SealedMessage | undefined {
+  const bytes = openBase58check(text);
+  if (bytes === undefined || bytes.length < POINT_BYTES + HPKE_TAG_BYTES) return undefined;
+  const encapped = parseP256Point(Buffer.from(bytes.subarray(0, POINT_BYTES)).toString("hex"));
+  return encapped && { encapped, ciphertext: bytes.subarray(POINT_BYTES) };
 }

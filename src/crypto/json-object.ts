@@ -11,8 +11,8 @@ export function parseJsonObject(bytes: Uint8Array, refuse: Refuse): Record<strin
   return value as Record<string, unknown>;
 }
 
-/** Parses any JSON value as strictly as a request body; every fault goes to `refuse`. */
-export function parseJsonOr(bytes: Uint8Array, refuse: Refuse): unknown {
+/** Parses any JSON value as strictly as a request body; for every fault `refuse` throws, or says what is taken in its place. */
+export function parseJsonOr(bytes: Uint8Array, refuse: (reason: string) => unknown): unknown {
   try {
     return parseJson(bytes);
   } catch (error) {

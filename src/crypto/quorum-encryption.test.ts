@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { encryptOauth2ClientSecret } from "@turnkey/crypto";
 import { generateReceiver } from "./hpke.ts";
-import { openQuorumEnvelope, quorumEnvelopeBytes } from "./quorum-encryption.ts";
+import { openQuorumEnvelope, quorumEnvelopeBytes, sealQuorumEnvelope } from "./quorum-encryption.ts";
 
 const encrypt = async (text: string, publicKey: Buffer) =>
   Buffer.from(await encryptOauth2ClientSecret(text, publicKey.toString("hex")), "hex");
@@ -27,4 +27,16 @@ test("an envelope that was changed in any byte, cut or made longer does not open
     assert.equal(openQuorumEnvelope(secret, envelope.subarray(0, index)), undefined, `${index} bytes`);
   }
   assert.equal(openQuorumEnvelope(secret, Buffer.concat([envelope, Buffer.alloc(1)])), undefined);
+});
+
+test("what is encrypted here opens as that of the published client does", () => {
+  const { secret, publicKey } = generateReceiver();
+  for (const length of [0, 1, 33, 4096]) {
+    const text = Buffer.alloc(length, 7);
+    const envelope = sealQuorumEnvelope(publicKey, text);
+    assert.equal(envelope.length, quorumEnvelopeBytes(length));
+    assert.deepEqual(openQuorumEnvelope(secret, envelope), text);
+    assert.equal(openQuorumEnvelope(generateReceiver().secret, envelope), undefined);
+  }
+  assert.throws(() => sealQuorumEnvelope(Buffer.alloc(65, 4), Buffer.alloc(1)), /no point of P-256/);
 });

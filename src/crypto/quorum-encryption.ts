@@ -1,10 +1,10 @@
-import { createDecipheriv, createECDH, createHmac } from "node:crypto";
+import { createCipheriv, createDecipheriv, createECDH, createHmac, type ECDH, randomBytes } from "node:crypto";
 import { wipe } from "../kernel/bytes.ts";
 import { receiverPublicKey } from "./hpke.ts";
 
 /**
- * The scheme in which clients encrypt OAuth 2.0 client secrets to a P-256 key of the service: ECDH, HMAC-SHA-512 and
- * AES-256-GCM in an envelope of Borsh. It is not HPKE, and nothing new uses it.
+ * The scheme of QuorumOS, in which clients encrypt OAuth 2.0 client secrets and pull secrets to a P-256 key of the service, and shares of
+ * quorum keys travel: ECDH, HMAC-SHA-512 and AES-256-GCM in an envelope of Borsh. It is not HPKE.
  */
 
 const NONCE_BYTES = 12;
@@ -19,6 +19,22 @@ const POINT_LENGTH = Uint8Array.of(POINT_BYTES);
 export const quorumEnvelopeBytes = (plaintextBytes: number): number =>
   NONCE_BYTES + POINT_BYTES + LENGTH_BYTES + plaintextBytes + TAG_BYTES;
 
+/** Encrypts to the 65 bytes of `receiver`, a point of P-256. */
+export function sealQuorumEnvelope(receiver: Uint8Array, plaintext: Uint8Array): Buffer {
+  const pair = createECDH("prime256v1");
+  const sender = pair.generateKeys();
+  const key = messageKey(pair, { sender, receiver, other: receiver });
+  if (!key) throw new Error("what is encrypted to is no point of P-256");
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv("aes-256-gcm", key, nonce);
+  wipe(key);
+  cipher.setAAD(associatedData(sender, receiver));
+  const message = Buffer.concat([cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
+  const length = Buffer.alloc(LENGTH_BYTES);
+  length.writeUInt32LE(message.length);
+  return Buffer.concat([nonce, sender, length, message]);
+}
+
 /** The plaintext, or undefined if the envelope was not made for this key. The caller wipes it. */
 export function openQuorumEnvelope(receiverSecret: Uint8Array, envelope: Uint8Array): Buffer | undefined {
   const bytes = Buffer.from(envelope);
@@ -29,11 +45,13 @@ export function openQuorumEnvelope(receiverSecret: Uint8Array, envelope: Uint8Ar
   const message = bytes.subarray(NONCE_BYTES + POINT_BYTES + LENGTH_BYTES);
   if (message.length !== length) return undefined;
   const receiver = receiverPublicKey(receiverSecret);
-  const key = messageKey(receiverSecret, sender, receiver);
+  const pair = createECDH("prime256v1");
+  pair.setPrivateKey(receiverSecret);
+  const key = messageKey(pair, { sender, receiver, other: sender });
   if (!key) return undefined;
   const decipher = createDecipheriv("aes-256-gcm", key, nonce, { authTagLength: TAG_BYTES });
   wipe(key);
-  decipher.setAAD(Buffer.concat([sender, POINT_LENGTH, receiver, POINT_LENGTH]));
+  decipher.setAAD(associatedData(sender, receiver));
   decipher.setAuthTag(message.subarray(-TAG_BYTES));
   const plaintext = decipher.update(message.subarray(0, -TAG_BYTES));
   try {
@@ -45,12 +63,17 @@ export function openQuorumEnvelope(receiverSecret: Uint8Array, envelope: Uint8Ar
   }
 }
 
-function messageKey(receiverSecret: Uint8Array, sender: Uint8Array, receiver: Uint8Array): Buffer | undefined {
-  const pair = createECDH("prime256v1");
-  pair.setPrivateKey(receiverSecret);
+const associatedData = (sender: Uint8Array, receiver: Uint8Array): Buffer =>
+  Buffer.concat([sender, POINT_LENGTH, receiver, POINT_LENGTH]);
+
+/** The key that one of the two makes with the point of the `other`. */
+function messageKey(
+  own: ECDH,
+  { sender, receiver, other }: { sender: Uint8Array; receiver: Uint8Array; other: Uint8Array },
+): Buffer | undefined {
   let shared: Buffer;
   try {
-    shared = pair.computeSecret(sender);
+    shared = own.computeSecret(other);
   } catch {
     // Not a point of the curve.
     return undefined;

@@ -76,7 +76,7 @@ export function modOrder(bytes: Buffer): Buffer {
   return bytes.fill(Buffer.from(rest.toString(16).padStart(64, "0"), "hex"));
 }
 
-function taggedHash(tag: string, ...parts: Uint8Array[]): Buffer {
+export function taggedHash(tag: string, ...parts: Uint8Array[]): Buffer {
   const prefix = createHash("sha256").update(tag).digest();
   const hash = createHash("sha256").update(prefix).update(prefix);
   for (const part of parts) hash.update(part);

@@ -23,14 +23,19 @@ export function verifySignature(
 }
 
 /**
- * A P-256 key to verify raw signatures with, r || s.
+ * A P-256 key as a JSON Web Key (RFC 7518, section 6.2).
  *
  * @param publicKey hex, compressed
  * @throws for what is no point of the curve
  */
-export function p256VerificationKey(publicKey: string): { key: KeyObject; dsaEncoding: "ieee-p1363" } {
+export function p256Jwk(publicKey: string): { kty: "EC"; crv: "P-256"; x: string; y: string } {
   const point = Buffer.from(decompressPublicKey("CURVE_P256", Buffer.from(publicKey, "hex")));
-  const x = point.subarray(1, 33).toString("base64url");
-  const y = point.subarray(33).toString("base64url");
-  return { key: createPublicKey({ key: { kty: "EC", crv: "P-256", x, y }, format: "jwk" }), dsaEncoding: "ieee-p1363" };
+  const [x, y] = [point.subarray(1, 33), point.subarray(33)] as const;
+  return { kty: "EC", crv: "P-256", x: x.toString("base64url"), y: y.toString("base64url") };
 }
+
+/** The same to verify raw signatures with, r || s. */
+export const p256VerificationKey = (publicKey: string): { key: KeyObject; dsaEncoding: "ieee-p1363" } => ({
+  key: createPublicKey({ key: p256Jwk(publicKey), format: "jwk" }),
+  dsaEncoding: "ieee-p1363",
+});

@@ -11,11 +11,14 @@ export type Stage = "queue" | "name" | "connect" | "tls" | "answer" | "body";
  */
 export class OutboundError extends Error {
   readonly kind: OutboundErrorKind;
+  /** Of one that used up its time: what it was waiting for then. */
+  readonly waitedFor: Stage | undefined;
 
-  constructor(kind: OutboundErrorKind, message: string, cause?: unknown) {
+  constructor(kind: OutboundErrorKind, message: string, cause?: unknown, waitedFor?: Stage) {
     super(message, cause === undefined ? {} : { cause });
     this.name = "OutboundError";
     this.kind = kind;
+    this.waitedFor = waitedFor;
   }
 }
 
@@ -30,7 +33,7 @@ const AT_DEADLINE: Record<Stage, string> = {
 
 /** The error of a request that used up its time while waiting for `stage`. */
 export function deadlineError(timeoutMs: number, stage: Stage): OutboundError {
-  return new OutboundError("timeout", `gave up after ${timeoutMs} ms: ${AT_DEADLINE[stage]}`);
+  return new OutboundError("timeout", `gave up after ${timeoutMs} ms: ${AT_DEADLINE[stage]}`, undefined, stage);
 }
 
 const CLOSED_EARLY = "the connection was closed before the answer was complete";

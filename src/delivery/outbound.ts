@@ -12,7 +12,7 @@ import { createGuardedLookup, createNameServerResolver, type Resolver, resolveBy
 import { deadlineError, OutboundError, type Stage, toOutboundError } from "./outbound-error.ts";
 import { addressOfHost, checkOutboundUrl } from "./url-rules.ts";
 
-export { OutboundError, type OutboundErrorKind } from "./outbound-error.ts";
+export { OutboundError, type OutboundErrorKind, type Stage } from "./outbound-error.ts";
 
 export interface OutboundOptions {
   /** Admits plain http, private addresses and local names. For development only. */

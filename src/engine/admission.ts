@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { ByteRoom } from "../kernel/byte-room.ts";
 import { failForNow, KeysteadError } from "../kernel/errors.ts";
 import { networkOf } from "../kernel/ip-address.ts";
@@ -63,12 +64,12 @@ export class Admission {
    * names is only said, so that senders at other addresses do not share its turns.
    */
   identify(address: string | undefined, credentialKey: string): Promise<() => void> {
-    return this.#identifying.enter(`${originOf(address)} ${credentialKey}`);
+    return this.#identifying.enter(`${originOf(address)} ${shortNameOf(credentialKey)}`);
   }
 
   /** @throws KeysteadError RATE_LIMITED where too many requests of the address have failed, unless this credential is known */
   refuseFailing(address: string | undefined, credentialKey: string): void {
-    if (this.#rates.failures === 0 || this.#verified.get(credentialKey)) return;
+    if (this.#rates.failures === 0 || this.#verified.get(shortNameOf(credentialKey))) return;
     const seconds = this.#failures.secondsUntilOne(originOf(address));
     if (seconds > 0) failForNow("RATE_LIMITED", { reason: "too many of this address failed to authenticate" }, seconds);
   }
@@ -96,10 +97,11 @@ export class Admission {
    * @throws KeysteadError RATE_LIMITED
    */
   async enter({ organization, credentialKey }: Principal, bodyBytes: number): Promise<() => void> {
-    this.#verified.set(credentialKey.key, true);
+    const name = shortNameOf(credentialKey.key);
+    this.#verified.set(name, true);
     const tokens = tokensOf(bodyBytes);
     const { credential, organization: ofOrganization } = this.#rates;
-    take(this.#credentials, credential, `${organization.id} ${credentialKey.key}`, tokens, "this credential");
+    take(this.#credentials, credential, `${organization.id} ${name}`, tokens, "this credential");
     take(this.#organizations, ofOrganization, organization.id, tokens, "this organization");
     return this.#working.enter(organization.id);
   }
@@ -118,6 +120,12 @@ function take(buckets: TokenBuckets, rate: number, key: string, tokens: number, 
   const seconds = buckets.take(key, tokens);
   if (seconds > 0) failForNow("RATE_LIMITED", { reason: `${whose} may send ${rate} requests a second` }, seconds);
 }
+
+const LONG = 128;
+
+/** What a credential is remembered by; tokens may be long. */
+const shortNameOf = (credentialKey: string): string =>
+  credentialKey.length > LONG ? createHash("sha256").update(credentialKey).digest("base64") : credentialKey;
 
 const perSecondOf = ({ perHour, burst }: { perHour: number; burst: number }) => ({ perSecond: perHour / 3600, burst });
 

@@ -1,12 +1,15 @@
 import type { JobKind } from "./jobs/jobs.ts";
 import type { ServiceKeyKind } from "./keys/service-keys.ts";
 import type { Operation, OwnedTable } from "./operations.ts";
+import type { ProxyCall } from "./proxy-call.ts";
 
 /** All that the rest of the house needs to know of a capability: its folder's index says it, and nothing else lists it. */
 export interface Capability<Operations extends readonly Operation[] = readonly Operation[]> {
   /** Its heading in the documentation. */
   title: string;
   operations: Operations;
+  /** What people may ask of it through the auth proxy. */
+  proxyCalls?: readonly ProxyCall[];
   jobs?: readonly JobKind[];
   /** The types of event that it announces to webhook endpoints. */
   events?: readonly string[];
@@ -25,6 +28,7 @@ export const capability = <const Operations extends readonly Operation[]>(
 
 /** What all capabilities together bring to the house. */
 export interface House {
+  proxyCalls: readonly ProxyCall[];
   jobs: readonly JobKind[];
   serviceKeys: readonly ServiceKeyKind[];
   erasedTables: readonly OwnedTable[];
@@ -32,11 +36,16 @@ export interface House {
 
 /** @throws when two capabilities claim the same thing, or one keeps what another erases: a fault of the manifests */
 export function houseOf(capabilities: readonly Capability[]): House {
+  const proxyCalls = capabilities.flatMap((each) => each.proxyCalls ?? []);
   const jobs = capabilities.flatMap((each) => each.jobs ?? []);
   const serviceKeys = capabilities.flatMap((each) => each.serviceKeys ?? []);
   // Those that others build on are named first, so what refers to them goes before they do.
   const erasedTables = capabilities.toReversed().flatMap((each) => each.erases ?? []);
   const keptTables = capabilities.flatMap((each) => Object.keys(each.keeps ?? {}));
+  refuseTwice(
+    "proxy call",
+    proxyCalls.map(({ path }) => path),
+  );
   refuseTwice(
     "job",
     jobs.map(({ name }) => name),
@@ -50,7 +59,7 @@ export function houseOf(capabilities: readonly Capability[]): House {
     "event",
     capabilities.flatMap((each) => each.events ?? []),
   );
-  return { jobs, serviceKeys, erasedTables };
+  return { proxyCalls, jobs, serviceKeys, erasedTables };
 }
 
 function refuseTwice(kind: string, names: readonly string[]): void {

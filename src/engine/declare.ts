@@ -1,6 +1,7 @@
 import type { Static, TSchema } from "typebox";
 import type { Change } from "../authority/changes.ts";
 import type { AuthorityView } from "../authority/view.ts";
+import type { EvaluateCondition } from "../policy/compile.ts";
 import type { AddressReference, SignerVerb } from "../signer/protocol.ts";
 import type { Reader, Transactor } from "../storage/engine.ts";
 import type { DecisionBudget, RequestBudget } from "./decisions/budget.ts";
@@ -9,6 +10,8 @@ import type {
   ActivityOperation,
   ActivityVersion,
   Actor,
+  MeetingContext,
+  Newcomer,
   OnlyFor,
   Organization,
   Performed,
@@ -23,7 +26,10 @@ import type { AskedSigner, ServiceName, Services } from "./services.ts";
 /** The nouns that operations are declared with. A declaration is all there is to an operation; the rest derives from it. */
 
 /** For rules on the intent alone: there is nobody yet whom they could be about. */
-type CheckContext<Needs extends ServiceName> = Pick<Services, Needs>;
+type CheckContext<Needs extends ServiceName> = Pick<Services, Needs> & {
+  /** Whose turns long work takes. */
+  organizationId: string;
+};
 
 export type PlanContext<Intent, Needs extends ServiceName = never> = Pick<Services, Needs> & {
   intent: Intent;
@@ -42,6 +48,13 @@ export interface PolicyFactsContext<Intent, Plan = undefined> {
   organization: Organization;
 }
 
+export interface PlaceContext<Intent> {
+  intent: Intent;
+  read: Reader;
+  /** The parent. */
+  organization: Organization;
+}
+
 export type PrepareContext<
   Intent,
   Asks extends SignerVerb = never,
@@ -57,6 +70,10 @@ export type PrepareContext<
   submitterId: string;
   /** The same, by the credential that they asked with. */
   submitter: Actor;
+  /** The IP address that the request or vote came from which has it carried out; undefined where that is not known. */
+  remoteAddress: string | undefined;
+  /** The identifier of what comes into being at a place of the request, such as `apiKeys.0`. */
+  id: (place: string) => string;
   /** Milliseconds. */
   now: number;
   /** What may be spent on evaluating conditions. */
@@ -72,6 +89,8 @@ export type RunContext<Intent, Prepared, Plan = undefined, Needs extends Service
   tx: Transactor;
   organization: Organization;
   activityId: string;
+  /** Of the activity's body: `sha256:` and hex. */
+  fingerprint: string;
   /** The identifier of what comes into being at a place of the request, such as `apiKeys.0`. */
   id: (place: string) => string;
   /** Whose request or vote has it carried out. */
@@ -103,6 +122,10 @@ export interface ChangeContext<Intent, Prepared = undefined, Plan = undefined> {
   prepared: Prepared;
   organization: Organization;
   view: AuthorityView;
+  /** The parent's, which has the session profiles; the same for an organization without one. */
+  parentView: AuthorityView;
+  /** Evaluates conditions, within what may be spent on it. What else is looked at comes before: it may be run several times. */
+  evaluate: EvaluateCondition;
   /** The identifier of what comes into being at a place of the request, such as `apiKeys.0`. */
   id: (place: string) => string;
   /** The user who asked first. */
@@ -161,13 +184,26 @@ export interface ActivityDeclaration<
   Plan,
   Prepared,
   Version extends number = number,
+  Word extends string = string,
 > extends CommonDeclaration<Path, Needs> {
+  /** What type and keys derive from, where that is not the path. */
+  word?: Word;
   /** What `prepare` asks the signer. */
   asks?: readonly Asks[];
-  /** Whether a parent's users may have it done in a sub-organization: they sign its users in. */
+  /** Whether a parent's users may have it done in a sub-organization: they help its users to sign in, and link them to Google. */
   byParents?: true;
+  /**
+   * The sub-organization in which it is done where a parent's user names the parent alone; undefined for the parent itself. It is asked at
+   * every verdict, so it refuses nothing: `prepare` does.
+   */
+  carriedOutIn?: (context: PlaceContext<Static<I>>) => Promise<string | undefined>;
   /** The one type of credential that it takes, and that stamps nothing else but queries, whatever quorum and policies say. */
   stampedWith?: CredentialType;
+  /**
+   * For an operation by which somebody becomes a user, stamped with the credential that it registers: who that is, as the request
+   * tells. It throws whom it does not let in, before anything of the request is stored.
+   */
+  newcomer?: (context: MeetingContext & { intent: Static<I> }) => Promise<Newcomer>;
   /** Ours alone: the API that the published SDKs know does not have it. */
   isExtension?: true;
   /** Whether `generateAppProofs` may be true; it may unless said. */
@@ -179,6 +215,8 @@ export interface ActivityDeclaration<
   /** The result key, where it is not the path's own name in camel case with `Result`. */
   resultKey?: string;
   versions?: Record<number, OlderVersion<Static<I>, Static<R>>>;
+  /** Another spelling of the newest type, which a published client has. */
+  alsoTyped?: string;
   subject: (intent: Static<I>) => Subject;
   /** Rules on the intent alone that a schema cannot say; it throws. Nobody has been authorized yet, so it stays cheap. */
   check?: (intent: Static<I>, services: CheckContext<Needs>) => void | Promise<void>;
@@ -256,9 +294,10 @@ export function activity<
   Plan = undefined,
   Prepared = undefined,
   const Version extends number = 1,
+  const Word extends string = Path,
 >(
-  declaration: ActivityDeclaration<Path, I, R, Needs, Asks, Plan, Prepared, Version>,
-): Typed<ActivityOperation, Path, Static<I>, Static<R>, TypeOf<Path, Version>> {
+  declaration: ActivityDeclaration<Path, I, R, Needs, Asks, Plan, Prepared, Version, Word>,
+): Typed<ActivityOperation, Path, Static<I>, Static<R>, TypeOf<Word, Version>> {
   const { path, summary, needs = [], asks = [], unordered = false } = declaration;
   const { only, plan, prepare, effect, policyFacts, check, addresses } = declaration;
   return {
@@ -271,7 +310,9 @@ export function activity<
     takesAppProofs: declaration.takesAppProofs ?? true,
     ...(only ? { only } : {}),
     ...(declaration.byParents ? { byParents: true } : {}),
+    ...(declaration.carriedOutIn ? { carriedOutIn: erased(declaration.carriedOutIn) } : {}),
     ...(declaration.stampedWith ? { stampedWith: declaration.stampedWith } : {}),
+    ...(declaration.newcomer ? { newcomer: erased(declaration.newcomer) } : {}),
     ...(declaration.findsSubOrganization ? { findsSubOrganization: true } : {}),
     versions: new Map(versionsOf(declaration).map((version) => [version.type, version])),
     unordered,
@@ -310,13 +351,16 @@ const erased = <F extends (...args: never[]) => unknown, E>(declared: F): E => d
 
 function versionsOf(declaration: {
   path: string;
+  word?: string;
   version?: number;
   intent: TSchema;
   result: TSchema;
   resultKey?: string;
   versions?: Record<number, OlderVersion<unknown, never>>;
+  alsoTyped?: string;
 }): ActivityVersion[] {
-  const { path, version: newest = 1, intent, result, versions = {} } = declaration;
+  const { version: newest = 1, intent, result, versions = {} } = declaration;
+  const { word: path = declaration.path } = declaration;
   const same = (value: unknown) => value;
   const resultKey = declaration.resultKey ?? `${camelCase(path)}Result`;
   const current = { ...names(path, newest), resultKey, intent, result, upgrade: same, resultFrom: same };
@@ -328,7 +372,8 @@ function versionsOf(declaration: {
     upgrade: erased<typeof upgrade, ActivityVersion["upgrade"]>(upgrade),
     resultFrom: olderResult ? erased<typeof olderResult.from, ActivityVersion["resultFrom"]>(olderResult.from) : same,
   }));
-  return [current, ...older.reverse()];
+  const { alsoTyped } = declaration;
+  return [current, ...(alsoTyped === undefined ? [] : [{ ...current, type: alsoTyped }]), ...older.reverse()];
 }
 
 const names = (path: string, version: number) => ({
@@ -338,9 +383,13 @@ const names = (path: string, version: number) => ({
 
 const camelCase = (path: string): string => path.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-export type QueryContext<Request, Needs extends ServiceName = never> = Pick<Services, Needs> & {
+export type QueryContext<Request, Needs extends ServiceName = never, Asks extends SignerVerb = never> = Pick<
+  Services,
+  Needs
+> & {
   request: Request;
   read: Reader;
+  signer: AskedSigner<Asks>;
   organization: Organization;
   actor: Actor;
   /** Milliseconds. */
@@ -350,11 +399,18 @@ export type QueryContext<Request, Needs extends ServiceName = never> = Pick<Serv
   takeRoom: TakeRoom;
 };
 
-export interface QueryDeclaration<Path extends string, Q extends TSchema, R extends TSchema, Needs extends ServiceName>
-  extends CommonDeclaration<Path, Needs> {
+export interface QueryDeclaration<
+  Path extends string,
+  Q extends TSchema,
+  R extends TSchema,
+  Needs extends ServiceName,
+  Asks extends SignerVerb,
+> extends CommonDeclaration<Path, Needs> {
+  /** What it asks the signer, which holds it against the stamped body: only what changes and signs nothing of anybody's. */
+  asks?: readonly Asks[];
   request: Q;
   response: R;
-  run: (context: QueryContext<Static<Q>, Needs>) => Promise<Static<R>>;
+  run: (context: QueryContext<Static<Q>, Needs, Asks>) => Promise<Static<R>>;
 }
 
 /** Declares a read, `POST /public/v1/query/<path>`. */
@@ -363,9 +419,10 @@ export function query<
   Q extends TSchema,
   R extends TSchema,
   Needs extends ServiceName = never,
->(declaration: QueryDeclaration<Path, Q, R, Needs>): Typed<QueryOperation, Path, Static<Q>, Static<R>> {
-  const { needs = [], run, ...rest } = declaration;
-  return { noun: "query", ...rest, needs, asks: [], run: erased(run) };
+  Asks extends SignerVerb = never,
+>(declaration: QueryDeclaration<Path, Q, R, Needs, Asks>): Typed<QueryOperation, Path, Static<Q>, Static<R>> {
+  const { needs = [], asks = [], run, ...rest } = declaration;
+  return { noun: "query", ...rest, needs, asks, run: erased(run) };
 }
 
 /** Declares a vote, `POST /public/v1/submit/<path>`. */

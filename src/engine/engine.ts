@@ -1,30 +1,30 @@
+import { fingerprintOf } from "../crypto/fingerprint.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { fail, KeysteadError } from "../kernel/errors.ts";
-import { MAX_VOTE_BODY_BYTES } from "../kernel/limits.ts";
+import { LARGE_JSON_BYTES, MAX_VOTE_BODY_BYTES } from "../kernel/limits.ts";
 import { OutOfBudget } from "../policy/budget.ts";
-import type { Signer } from "../signer/client.ts";
+import { askedBy, type Signer } from "../signer/client.ts";
 import type { Database } from "../storage/database.ts";
 import type { Reader } from "../storage/engine.ts";
 import { type ActivityObserver, identifiers } from "./activities/ballot.ts";
+import { MonthlyQuota } from "./activities/monthly-quota.ts";
+import { findActivityByFingerprint } from "./activities/records.ts";
 import { sizeOfActivityByFingerprint } from "./activities/size.ts";
 import { castVote, submit } from "./activities/submit.ts";
 import type { ActivityView } from "./activities/view.ts";
 import type { Admission } from "./admission.ts";
 import { RequestBudget } from "./decisions/budget.ts";
 import { claimedOrganizationId, parseBody, parseSubmission, parseVote } from "./envelope.ts";
-import {
-  authenticate,
-  fingerprintOf,
-  type Principal,
-  refuseUnfitKind,
-  type StampedBody,
-} from "./identity/authenticate.ts";
+import { authenticate, type Principal, refuseUnfitKind, type StampedBody } from "./identity/authenticate.ts";
 import type { Reach } from "./identity/credential-kind.ts";
-import { decodeStamp, type StampHeaders } from "./identity/credential-kinds.ts";
+import { decodeStamp, type Stamp, type StampHeaders } from "./identity/credential-kinds.ts";
 import { firstUses } from "./identity/first-uses.ts";
+import { stampOfNewcomer } from "./identity/newcomers.ts";
 import { findOrganization } from "./identity/organizations.ts";
-import type { ActivityOperation, Operation, Registry, TakeRoom } from "./operations.ts";
-import { type Services, servicesFor } from "./services.ts";
+import { stampOfSpentKey } from "./identity/spent-keys.ts";
+import type { ActivityOperation, Operation, Organization, QueryOperation, Registry, TakeRoom } from "./operations.ts";
+import { isRefusedAuthentication, noAudit, type RequestAudit } from "./request-audit.ts";
+import { type Services, servicesFor, signerFor } from "./services.ts";
 import { validate } from "./validate.ts";
 
 export interface EngineOptions {
@@ -35,6 +35,10 @@ export interface EngineOptions {
   observer: ActivityObserver;
   services: Services;
   admission: Admission;
+  /** @throws KeysteadError where nothing is to be changed now */
+  refuseWrites: () => void;
+  /** Nobody unless said. */
+  audit?: RequestAudit | undefined;
 }
 
 /** A request as far as its headers go, as the network layer hands it over. */
@@ -42,6 +46,8 @@ export interface RequestOrigin {
   stamps: StampHeaders;
   /** The client's IP address; undefined where it is not known. */
   remoteAddress: string | undefined;
+  /** Whether IP allowlists do not hold for it; they do unless said. */
+  isExempt?: boolean;
   /** Told who sends it, once that is known. */
   onPrincipal: (principal: Principal) => void;
   /** Whether the client still waits for the answer. */
@@ -63,19 +69,33 @@ export interface Engine {
 }
 
 export function createEngine(options: EngineOptions): Engine {
-  const { registry, database, signer, clock, observer, services, admission } = options;
-  const activities = { registry, database, signer, observer, services, admission };
+  const { registry, database, signer, clock, observer, services, admission, refuseWrites, audit = noAudit } = options;
+  const monthlyQuota = new MonthlyQuota(database.read, clock);
+  const activities = { registry, database, signer, observer, services, admission, monthlyQuota };
   const noteFirstUse = firstUses(database);
   const narrowTypes = narrowTypesOf(registry);
 
   function accept(operation: Operation, origin: RequestOrigin): (body: Buffer) => Promise<Answer> {
-    const { stamps, remoteAddress, onPrincipal, isWanted } = origin;
-    const stamp = decodeStamp(stamps);
-    refuseUnfitKind(stamp.kind, operation.noun);
+    const { stamps, remoteAddress, isExempt = false, onPrincipal, isWanted } = origin;
+    const tell = (error: unknown, body?: Buffer) => {
+      if (!isRefusedAuthentication(error)) return;
+      const organizationId = () => body && namedOrganizationId(body);
+      audit.refused({ reason: error.code, operation: operation.path, organizationId, remoteAddress });
+    };
+    const stamp = fittingStamp(operation, stamps, tell);
     admission.refuseFailing(remoteAddress, stamp.kind.keyOf(stamp.decoded));
     const reach = reachOf(operation);
     return async (body) => {
-      const known = await identify({ stamp, reach, remoteAddress }, body);
+      try {
+        return await answer(body);
+      } catch (error) {
+        tell(error, body);
+        throw error;
+      }
+    };
+
+    async function answer(body: Buffer): Promise<Answer> {
+      const known = await identify(operation, { stamp, reach, remoteAddress, isExempt }, body);
       onPrincipal(known.principal);
       const leave = await admission.enter(known.principal, body.length);
       let giveRoomBack = () => {};
@@ -83,26 +103,44 @@ export function createEngine(options: EngineOptions): Engine {
         giveRoomBack = await admission.reading(known.principal.organization.id, bytes);
       };
       try {
-        return await handle(operation, known, { isWanted, takeRoom });
+        return await handle(operation, known, { remoteAddress, isWanted, takeRoom });
       } catch (error) {
         throw tooCostly(error);
       } finally {
         giveRoomBack();
         leave();
       }
-    };
+    }
+  }
+
+  /** A query changes nothing; what the signer is asked for is held against its body all the same. */
+  function signerOfQuery(
+    { asks, path }: QueryOperation,
+    { body, organization, isWanted }: { body: Buffer; organization: Organization; isWanted: () => boolean },
+  ): Pick<Signer, "ask"> {
+    const occasion = { body: body.toString(), ballots: [] };
+    return signerFor(askedBy(signer, { organizationId: organization.id, isWanted, occasion }), asks, path);
   }
 
   async function identify(
-    by: Pick<StampedBody, "stamp" | "reach" | "remoteAddress">,
+    operation: Operation,
+    by: Pick<StampedBody, "stamp" | "reach" | "remoteAddress" | "isExempt">,
     body: Buffer,
   ): Promise<KnownRequest> {
-    const { stamp, remoteAddress } = by;
-    const leave = await admission.identify(remoteAddress, stamp.kind.keyOf(stamp.decoded));
+    const { remoteAddress } = by;
+    const leave = await admission.identify(remoteAddress, by.stamp.kind.keyOf(by.stamp.decoded));
     try {
       const organizationId = claimedOrganizationId(body);
       const now = clock();
-      const principal = await authenticate(database.read, { ...by, body, organizationId, now });
+      const stamp = stampFor(operation, by.stamp, body, now);
+      const principal = await authenticate(database.read, {
+        ...by,
+        stamp,
+        body,
+        organizationId,
+        oidc: services.oidc,
+        now,
+      });
       return { body, organizationId, principal, now };
     } catch (error) {
       admission.countFailure(error, remoteAddress, body.length);
@@ -112,11 +150,31 @@ export function createEngine(options: EngineOptions): Engine {
     }
   }
 
+  /**
+   * Where an operation makes somebody a user, their credential is looked for in the request as well; where it uses its credential up,
+   * among those that were.
+   */
+  function stampFor(operation: Operation, stamp: Stamp, body: Buffer, now: number): Stamp {
+    if (operation.noun !== "activity") return stamp;
+    if (operation.stampedWith) return stampOfSpentKey(stamp, fingerprintOf(body));
+    if (!operation.newcomer) return stamp;
+    const { newcomer } = operation;
+    const meet = async (read: Reader, organizationId: string) => {
+      if (body.length > LARGE_JSON_BYTES) fail("BODY_TOO_LARGE", { maxBytes: LARGE_JSON_BYTES });
+      const parsed = await parseBody(body, organizationId);
+      const context = { ...servicesFor(services, operation.needs), organizationId };
+      const { intent } = await parseSubmission(operation, parsed, now, context);
+      return newcomer({ intent, read, organizationId, now });
+    };
+    return stampOfNewcomer(stamp, body, { oidc: services.oidc, meet });
+  }
+
   async function handle(
     operation: Operation,
     { body, organizationId, principal, now }: KnownRequest,
-    { isWanted, takeRoom }: { isWanted: () => boolean; takeRoom: TakeRoom },
+    { remoteAddress, isWanted, takeRoom }: Pick<RequestOrigin, "remoteAddress" | "isWanted"> & { takeRoom: TakeRoom },
   ): Promise<Answer> {
+    if (operation.noun !== "query") refuseWrites();
     const parsed = await parseBody(body, organizationId);
     refuseUnfitType(operation, principal, narrowTypes);
     refuseOtherKind(operation, principal);
@@ -127,26 +185,37 @@ export function createEngine(options: EngineOptions): Engine {
         validate(operation.request, parsed, "");
         const { organization, actor } = principal;
         const { read } = database;
-        const given = servicesFor(services, operation.needs);
+        const given = {
+          ...servicesFor(services, operation.needs),
+          ...(operation.asks.length === 0
+            ? {}
+            : { signer: signerOfQuery(operation, { body, organization, isWanted }) }),
+        };
         const context = { request: parsed, read, organization, actor, now, budget, takeRoom };
         const answer = await operation.run({ ...given, ...context });
         noteFirstUse(principal, now);
         return answer as Answer;
       }
       case "activity": {
+        audit.refuseWhenFull();
         const acting = await actingFrom(database.read, operation, principal);
-        const submission = await parseSubmission(operation, parsed, now, servicesFor(services, operation.needs));
-        const ballot = { principal: acting, message: body.toString(), now, id: identifiers(), isWanted, budget };
+        const context = { ...servicesFor(services, operation.needs), organizationId };
+        const submission = await parseSubmission(operation, parsed, now, context);
+        if (operation.newcomer) await refuseUser(database.read, operation, acting, fingerprintOf(body));
+        const by = { principal: acting, message: body.toString(), now, id: identifiers() };
+        const ballot = { ...by, remoteAddress, isWanted, budget };
         return { activity: await submit(activities, operation, submission, fingerprintOf(body), ballot) };
       }
       case "vote": {
+        audit.refuseWhenFull();
         refuseOtherOrganization(principal);
         if (body.length > MAX_VOTE_BODY_BYTES) fail("BODY_TOO_LARGE", { maxBytes: MAX_VOTE_BODY_BYTES });
         const { fingerprint } = parseVote(operation.type, parsed, now);
         const which = { organizationId: principal.organization.id, fingerprint };
         await takeRoom(await sizeOfActivityByFingerprint(database.read, which));
         const { selection } = operation;
-        const ballot = { principal, message: body.toString(), now, id: identifiers(), isWanted, budget, selection };
+        const by = { principal, message: body.toString(), now, id: identifiers(), selection };
+        const ballot = { ...by, remoteAddress, isWanted, budget };
         return { activity: await castVote(activities, fingerprint, ballot) };
       }
     }
@@ -158,6 +227,27 @@ export function createEngine(options: EngineOptions): Engine {
 /** Whatever took too much work has changed nothing. */
 const tooCostly = (error: unknown): unknown =>
   error instanceof OutOfBudget ? new KeysteadError("DECISION_TOO_COSTLY", {}, []) : error;
+
+/** A stamp of a kind that serves for the operation; who is refused is told of. */
+function fittingStamp(operation: Operation, stamps: StampHeaders, tell: (error: unknown) => void): Stamp {
+  try {
+    const stamp = decodeStamp(stamps);
+    refuseUnfitKind(stamp.kind, operation);
+    return stamp;
+  } catch (error) {
+    tell(error);
+    throw error;
+  }
+}
+
+/** The organization that a body names, if it names one. */
+function namedOrganizationId(body: Buffer): string | undefined {
+  try {
+    return claimedOrganizationId(body);
+  } catch {
+    return undefined;
+  }
+}
 
 /** A request whose sender is known. */
 interface KnownRequest {
@@ -204,13 +294,23 @@ function refuseOtherKind(operation: Operation, { organization, actor }: Principa
  * carried out in the sub-organization.
  */
 async function actingFrom(read: Reader, operation: ActivityOperation, principal: Principal): Promise<Principal> {
-  const { organization: target, actor } = principal;
-  if (actor.organizationId === target.id || !operation.byParents) {
-    refuseOtherOrganization(principal);
-    return principal;
-  }
-  const organization = await findOrganization(read, actor.organizationId);
-  return organization ? { ...principal, organization, target } : principal;
+  const { organizationId } = principal.actor;
+  const isParents = operation.byParents && organizationId !== principal.organization.id;
+  const organization = isParents ? await findOrganization(read, organizationId) : undefined;
+  if (organization) return { ...principal, organization };
+  refuseOtherOrganization(principal);
+  return principal;
+}
+
+/** Who is a user already can send again what made them one, and no more. */
+async function refuseUser(
+  read: Reader,
+  { path }: ActivityOperation,
+  { isNewcomer, organization: { id: organizationId } }: Principal,
+  fingerprint: string,
+): Promise<void> {
+  if (isNewcomer || (await findActivityByFingerprint(read, organizationId, fingerprint))) return;
+  fail("CREDENTIAL_IN_USE", { organizationId, path });
 }
 
 /** A parent's keys may read its sub-organizations; acting in one takes a user of its own. */

@@ -60,12 +60,15 @@ export interface Submission {
   generateAppProofs: boolean;
 }
 
-/** @throws KeysteadError naming the field */
+/**
+ * @param context the organization, and the services that the operation needs
+ * @throws KeysteadError naming the field
+ */
 export async function parseSubmission(
   operation: ActivityOperation,
   body: Record<string, unknown>,
   now: number,
-  services: object,
+  context: { organizationId: string },
 ): Promise<Submission> {
   const type = stringOf(body, "type");
   const version = operation.versions.get(type) ?? refuseType([...operation.versions.keys()]);
@@ -77,7 +80,7 @@ export async function parseSubmission(
   }
   validate(version.intent, parameters, "parameters");
   const intent = version.upgrade(parameters);
-  await operation.check(intent, services);
+  await operation.check(intent, context);
   return { version, parameters, intent, generateAppProofs };
 }
 

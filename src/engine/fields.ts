@@ -1,5 +1,11 @@
 import { type TObject, type TProperties, type TSchema, Type } from "typebox";
-import { MAX_LABEL_LENGTH, MAX_LIST_LENGTH, MAX_PAGE_SIZE, MAX_POLICY_LENGTH } from "../kernel/limits.ts";
+import {
+  MAX_CURSOR_LENGTH,
+  MAX_LABEL_LENGTH,
+  MAX_LIST_LENGTH,
+  MAX_PAGE_SIZE,
+  MAX_POLICY_LENGTH,
+} from "../kernel/limits.ts";
 
 /**
  * The words requests and responses are made of. A `description` on a field with a pattern completes the sentence
@@ -13,6 +19,9 @@ export const Strict = <P extends TProperties>(properties: P): TObject<P> =>
 const UUID = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$";
 
 export const Id = Type.String({ pattern: UUID, description: "an identifier (UUID)" });
+
+/** The same, where '' says that none is given. */
+export const IdOrEmpty = Type.String({ pattern: `${UUID}|^$`, description: "an identifier (UUID), or empty" });
 
 export const Ids = Type.Array(Id, { maxItems: MAX_LIST_LENGTH });
 
@@ -70,17 +79,31 @@ export const Seconds = Type.String({
   description: "a number of seconds in digits, at least 1",
 });
 
+const EMAIL =
+  "^[^\\s@\\u0000-\\u001f\\u007f]{1,64}@[^\\s@.\\u0000-\\u001f\\u007f]+(\\.[^\\s@.\\u0000-\\u001f\\u007f]+)+$";
+
 /** Local part, `@` and a domain of at least two labels; deliverability shows only when a mail is sent. */
-export const Email = Type.String({
+export const Email = Type.String({ maxLength: 254, pattern: EMAIL, description: "an email address" });
+
+/** The same, where '' says that there is to be none. */
+export const EmailOrEmpty = Type.String({
   maxLength: 254,
-  pattern: "^[^\\s@\\u0000-\\u001f\\u007f]{1,64}@[^\\s@.\\u0000-\\u001f\\u007f]+(\\.[^\\s@.\\u0000-\\u001f\\u007f]+)+$",
-  description: "an email address",
+  pattern: `${EMAIL}|^$`,
+  description: "an email address, or empty for none",
 });
+
+const PHONE_NUMBER = "^\\+[1-9][0-9]{6,14}$";
 
 /** E.164. */
 export const PhoneNumber = Type.String({
-  pattern: "^\\+[1-9][0-9]{6,14}$",
+  pattern: PHONE_NUMBER,
   description: "a phone number in E.164 form, such as +14155550123",
+});
+
+/** The same, where '' says that there is to be none. */
+export const PhoneNumberOrEmpty = Type.String({
+  pattern: `${PHONE_NUMBER}|^$`,
+  description: "a phone number in E.164 form, such as +14155550123, or empty for none",
 });
 
 /** `{seconds, nanos}`, both decimal strings, as query responses carry times. */
@@ -101,4 +124,25 @@ export const Pagination = Type.Object(
     after: Type.Optional(Type.String({ pattern: `${UUID}|^$`, description: "the identifier of an object" })),
   },
   { $id: "Pagination" },
+);
+
+/** The same for lists whose places are cursors and not identifiers: what an answer's `pageInfo` named. */
+export const CursorPagination = Type.Object(
+  {
+    limit: Pagination.properties.limit,
+    before: Type.Optional(Type.String({ maxLength: MAX_CURSOR_LENGTH })),
+    after: Type.Optional(Type.String({ maxLength: MAX_CURSOR_LENGTH })),
+  },
+  { $id: "CursorPagination" },
+);
+
+/** Where a page of such a list is in it: `after` its end and `before` its start are its neighbours. */
+export const PageInfo = Type.Object(
+  {
+    hasNextPage: Type.Boolean(),
+    hasPreviousPage: Type.Boolean(),
+    startCursor: Type.Optional(Type.String()),
+    endCursor: Type.Optional(Type.String()),
+  },
+  { $id: "PageInfo" },
 );

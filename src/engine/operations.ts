@@ -1,7 +1,9 @@
 import type { TSchema } from "typebox";
 import type { Change } from "../authority/changes.ts";
 import type { AuthorityView } from "../authority/view.ts";
+import type { EvaluateCondition } from "../policy/compile.ts";
 import type { ConditionFacts } from "../policy/facts.ts";
+import type { Signer } from "../signer/client.ts";
 import type { AddressReference, SignerVerb } from "../signer/protocol.ts";
 import type { Reader, Transactor } from "../storage/engine.ts";
 import type { Schema } from "../storage/schema.ts";
@@ -44,6 +46,33 @@ export interface CredentialRef {
 /** A credential that made a stamp, as it was then. */
 export type ShownCredential = CredentialRef & { publicKey: string };
 
+/** Somebody who becomes a user by a request, with the credential that it registers and that stamps it. */
+export interface Newcomer {
+  userName: string;
+  credential:
+    | { type: string; publicKey: string }
+    | {
+        type: "CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR";
+        credentialId: string;
+        /** COSE. */
+        publicKey: Uint8Array;
+        rpIdHash: Uint8Array;
+        /** Undefined: any. */
+        allowedOrigins: readonly string[] | undefined;
+      };
+}
+
+/** What a newcomer is let in by. */
+export interface MeetingContext {
+  /** In the newest version's form. */
+  intent: unknown;
+  read: Reader;
+  /** Perhaps of nobody. */
+  organizationId: string;
+  /** Milliseconds. */
+  now: number;
+}
+
 /** Which organizations an operation is for, where it is not for all. */
 export type OnlyFor = "parents" | "subOrganizations";
 
@@ -51,14 +80,19 @@ export type OnlyFor = "parents" | "subOrganizations";
 export type Subject =
   /** No policy is asked; MFA policies and session profiles see the action on the ORGANIZATION, UPDATE unless said. */
   | { governedBy: "rootQuorum"; action?: "DELETE" }
+  /** Decided on before: whomever the operation takes may do it, and no policy, quorum or MFA policy is asked. */
+  | { governedBy: "nobody"; resource: "INVITATION"; action: "UPDATE" }
   | {
       governedBy: "policies";
       resource:
         | "AUTH"
+        | "AUTH_PROXY"
         | "CONFIG"
         | "CREDENTIAL"
+        | "FIAT_TRANSACTION"
         | "INVITATION"
         | "MFA_POLICY"
+        | "ON_RAMP_CREDENTIALS"
         | "ORGANIZATION"
         | "OTP"
         | "POLICY"
@@ -66,11 +100,16 @@ export type Subject =
         | "RECOVERY"
         | "SECRET"
         | "SESSION_PROFILE"
+        | "TVC_APP"
+        | "TVC_DEPLOYMENT"
+        | "TVC_OPERATOR"
+        | "TVC_QUORUM_KEY"
+        | "SPONSORSHIP"
         | "SMART_CONTRACT_INTERFACE"
         | "USER"
         | "WALLET"
         | "WEBHOOK_ENDPOINT";
-      action: "CREATE" | "UPDATE" | "DELETE" | "SIGN" | "IMPORT" | "EXPORT" | "VERIFY";
+      action: "CREATE" | "UPDATE" | "DELETE" | "SIGN" | "IMPORT" | "EXPORT" | "VERIFY" | "ENCRYPT";
       /** Whose credentials these are, where users may manage their own. */
       ownerId?: string;
       /** Whether they are those of whoever asks. */
@@ -91,6 +130,14 @@ export interface ActivityContext {
   organization: Organization;
 }
 
+/** Where something is asked for, by who may have it done elsewhere. */
+export interface ActivityPlace {
+  /** In the newest version's form. */
+  intent: unknown;
+  read: Reader;
+  organization: Organization;
+}
+
 /** What a plan is made for. */
 export interface Planning {
   /** In the newest version's form. */
@@ -108,6 +155,10 @@ export interface PreparingContext extends ActivityContext {
   submitterId: string;
   /** The same, by the credential that they asked with. */
   submitter: Actor;
+  /** Where the request or vote came from that has it carried out. */
+  remoteAddress: string | undefined;
+  /** The identifier of what comes into being at a place of the request, such as `apiKeys.0`. */
+  id: (place: string) => string;
   /** Milliseconds. */
   now: number;
   budget: RequestBudget;
@@ -115,6 +166,8 @@ export interface PreparingContext extends ActivityContext {
 
 export interface ChangingContext extends ActivityContext {
   view: AuthorityView;
+  parentView: AuthorityView;
+  evaluate: EvaluateCondition;
   /** The identifier of what comes into being at a place of the request, such as `apiKeys.0`. */
   id: (place: string) => string;
   /** The user who asked first. */
@@ -145,6 +198,7 @@ export interface StoringContext extends Omit<ActivityContext, "plan"> {
 export interface RunningContext extends ActivityContext {
   tx: Transactor;
   activityId: string;
+  fingerprint: string;
   id: (place: string) => string;
   /** Whose request or vote has it carried out. */
   actor: Actor;
@@ -203,13 +257,15 @@ export interface ActivityOperation extends Wants {
   only?: OnlyFor;
   findsSubOrganization?: true;
   byParents?: true;
+  carriedOutIn?: (context: ActivityPlace) => Promise<string | undefined>;
   stampedWith?: string;
+  newcomer?: (context: MeetingContext) => Promise<Newcomer>;
   takesAppProofs: boolean;
   /** By activity type; the newest first. */
   versions: ReadonlyMap<string, ActivityVersion>;
   subject: (intent: unknown) => Subject;
   policyFacts: (context: ActivityContext & { read: Reader }) => Promise<PolicyFacts>;
-  check: (intent: unknown, services: object) => void | Promise<void>;
+  check: (intent: unknown, context: { organizationId: string }) => void | Promise<void>;
   plan?: { schema: TSchema; make: (context: Planning & { read: Reader }) => Promise<unknown> };
   prepare?: (context: PreparingContext) => Promise<unknown>;
   addresses: (context: { intent: unknown; prepared: unknown }) => readonly AddressReference[];
@@ -230,6 +286,8 @@ export interface ActivityOperation extends Wants {
 export interface QueryingContext {
   request: unknown;
   read: Reader;
+  /** Where the operation asks it something. */
+  signer?: Pick<Signer, "ask">;
   organization: Organization;
   actor: Actor;
   now: number;

@@ -1,5 +1,6 @@
 import { capability } from "./capability.ts";
 import { pruneJobLanes } from "./jobs/prune-lanes.ts";
+import { archiveKey } from "./keys/archive-key.ts";
 import { bundleKey } from "./keys/bundle-envelopes.ts";
 import { pruneImportKeys } from "./keys/import-keys.ts";
 import { bootKey, pruneBootProofs } from "./proofs/boot-proofs.ts";
@@ -11,7 +12,7 @@ export const engineParts = capability({
   title: "Engine",
   operations: [],
   jobs: [pruneJobLanes, pruneImportKeys, pruneBootProofs],
-  serviceKeys: [bundleKey, bootKey],
+  serviceKeys: [bundleKey, bootKey, archiveKey],
   erases: ["import_keys"],
   keeps: {
     activities: RECORD,

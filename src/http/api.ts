@@ -1,10 +1,11 @@
-import type { Engine } from "../engine/engine.ts";
+import type { Answer, Engine } from "../engine/engine.ts";
 import type { Principal } from "../engine/identity/authenticate.ts";
 import { credentialKinds } from "../engine/identity/credential-kinds.ts";
 import type { Operation } from "../engine/operations.ts";
 import { pathOf } from "../engine/registry.ts";
 import { KeysteadError } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/log.ts";
+import { joinedHeader } from "./headers.ts";
 import type { Mount, Route } from "./listener.ts";
 import { type ActivityTimesSetting, activityTimesFor, renderAnswer } from "./wire.ts";
 
@@ -30,13 +31,18 @@ function routeOf(operation: Operation, { engine, log, activityTimes, onAnswer }:
     operation: operation.path,
     accept(head) {
       const { headers, remoteAddress } = head;
-      const stamps = Object.fromEntries(credentialKinds.map(({ header }) => [header, joined(headers[header])]));
+      // A header that came twice is no stamp of any kind.
+      const stamps = Object.fromEntries(credentialKinds.map(({ header }) => [header, joinedHeader(headers[header])]));
       const onPrincipal = ({ organization, actor }: Principal) =>
         head.note({ organizationId: organization.id, userId: actor.userId });
       const run = engine.accept(operation, { stamps, remoteAddress, onPrincipal, isWanted: head.isWanted });
       return async (body) => {
         try {
-          const answer = renderAnswer(await run(body), activityTimesFor(headers, activityTimes));
+          const outcome = await run(body);
+          const { activity } = outcome as Partial<Extract<Answer, { activity: unknown }>>;
+          // What a query answers is not what the request has made.
+          if (operation.noun !== "query" && activity) head.note({ activityId: activity.id });
+          const answer = renderAnswer(outcome, activityTimesFor(headers, activityTimes));
           onAnswer?.(operation, answer);
           return { body: answer };
         } catch (error) {
@@ -49,7 +55,3 @@ function routeOf(operation: Operation, { engine, log, activityTimes, onAnswer }:
     },
   };
 }
-
-// Node joins repeated headers with a comma; that is no stamp of either kind.
-const joined = (value: string | string[] | undefined): string | undefined =>
-  Array.isArray(value) ? value.join(", ") : value;

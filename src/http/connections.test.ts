@@ -22,7 +22,11 @@ async function start(
   { max = 100, perAddress = 100, proxy = "" } = {},
 ): Promise<Bench> {
   const bounds = { maxConnections: max, maxConnectionsPerAddress: perAddress };
-  const connections = new Connections(bounds, (address) => address === proxy);
+  const connections = new Connections(
+    bounds,
+    (address) => address === proxy,
+    () => {},
+  );
   const server = createServer(connections.inTurn(handle));
   server.on("connection", (socket) => connections.add(socket));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

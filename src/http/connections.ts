@@ -45,13 +45,24 @@ interface Origin {
 export class Connections {
   readonly #bounds: ConnectionBounds;
   readonly #isProxy: (address: string | undefined) => boolean;
+  readonly #onRefused: () => void;
+  #openRequests = 0;
   readonly #bySocket = new Map<Socket, Connection>();
   readonly #origins = new Map<string, Origin>();
 
-  /** A proxy speaks for many clients: its connections count in all, but not as those of one address. */
-  constructor(bounds: ConnectionBounds, isProxy: (address: string | undefined) => boolean) {
+  /**
+   * @param isProxy one speaks for many clients: its connections count in all, but not as those of one address
+   * @param onRefused told of each connection for which there was no room
+   */
+  constructor(bounds: ConnectionBounds, isProxy: (address: string | undefined) => boolean, onRefused: () => void) {
     this.#bounds = bounds;
     this.#isProxy = isProxy;
+    this.#onRefused = onRefused;
+  }
+
+  /** Requests that have begun and whose answer was not taken yet. */
+  get openRequests(): number {
+    return this.#openRequests;
   }
 
   get count(): number {
@@ -67,6 +78,7 @@ export class Connections {
     const full = isOver ? known : this.count >= maxConnections ? this.#largest() : undefined;
     const hasRoom = full ? this.#makeRoom(full) : this.count < maxConnections;
     if (!hasRoom) {
+      this.#onRefused();
       socket.destroy();
       return;
     }
@@ -146,8 +158,10 @@ export class Connections {
   ): void {
     const [request, response] = exchange;
     this.#enter(connection, "receiving");
+    this.#openRequests++;
     response.once("prefinish", () => this.#expectTaken(connection));
     response.once("close", () => {
+      this.#openRequests--;
       clearTimeout(connection.deadline);
       if (!this.#bySocket.has(connection.socket)) return;
       this.#enter(connection, "idle");

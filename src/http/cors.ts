@@ -1,11 +1,21 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 
+const EXPOSED = { "access-control-expose-headers": "retry-after, x-request-id" };
+
+/** What an answer says that any web page may read. */
+export const OPEN_TO_ALL = { "access-control-allow-origin": "*", ...EXPOSED };
+
 /**
- * CORS (Fetch Standard, section 3.2) for paths that any web page may call: each request authenticates itself by a stamp, and
- * a browser adds nothing to it by itself.
+ * CORS (Fetch Standard, section 3.2). Any web page may call what authenticates itself by a stamp, since a browser adds nothing to
+ * it by itself: `*`. Elsewhere the page's own origin is named, if there is one, and whoever answers decides.
  */
-export function allowAnyOrigin(reply: FastifyReply): void {
-  reply.header("access-control-allow-origin", "*").header("access-control-expose-headers", "retry-after, x-request-id");
+export function allowOrigin(reply: FastifyReply, origin: string | undefined): void {
+  if (origin === "*") {
+    reply.headers(OPEN_TO_ALL);
+    return;
+  }
+  if (origin !== undefined) reply.header("access-control-allow-origin", origin);
+  reply.headers({ vary: "origin", ...EXPOSED });
 }
 
 /** Whether a browser asks what it may send (section 3.2.2); such a request has no body and no stamp. */
@@ -21,7 +31,7 @@ export function answerPreflight({ headers }: FastifyRequest, reply: FastifyReply
     .code(204)
     .header("access-control-allow-methods", "GET, POST")
     .header("access-control-max-age", PREFLIGHT_MAX_AGE_SECONDS)
-    .header("vary", "access-control-request-headers")
+    .header("vary", "origin, access-control-request-headers")
     .headers(asked === undefined ? {} : { "access-control-allow-headers": asked })
     .send();
 }

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { fail } from "../kernel/errors.ts";
 import { loadDocsPage, OPENAPI_PATH, scriptPath } from "./docs-page.ts";
 import type { RequestHead, Route, RouteAnswer } from "./listener.ts";
+import { once } from "./once.ts";
 import { type StaticFile, staticFile } from "./static-file.ts";
 import { JSON_CONTENT_TYPE } from "./wire.ts";
 
@@ -74,16 +75,4 @@ function contentSecurityPolicy(html: string): string {
     "form-action 'none'",
     "frame-ancestors 'none'",
   ].join("; ");
-}
-
-/** The same value for everybody; what failed is tried again. */
-function once<Value>(make: () => Promise<Value>): () => Promise<Value> {
-  let value: Promise<Value> | undefined;
-  return () => {
-    value ??= make().catch((error: unknown) => {
-      value = undefined;
-      throw error;
-    });
-    return value;
-  };
 }

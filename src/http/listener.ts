@@ -27,11 +27,13 @@ import {
   MAX_HELD_ANSWER_BYTES,
   MAX_HELD_BODY_BYTES,
   REQUEST_TIMEOUT_MS,
+  SMALL_MESSAGE_BYTES,
 } from "../kernel/limits.ts";
 import type { Logger } from "../kernel/log.ts";
 import { ByteBudget } from "./byte-budget.ts";
 import { type ConnectionBounds, Connections } from "./connections.ts";
-import { allowAnyOrigin, answerPreflight, isPreflight } from "./cors.ts";
+import { allowOrigin, answerPreflight, isPreflight, OPEN_TO_ALL } from "./cors.ts";
+import { joinedHeader } from "./headers.ts";
 import { readBody } from "./read-body.ts";
 import { isProxyAmong, type RemoteAddressOf, remoteAddressBehind } from "./remote-address.ts";
 import { renderError } from "./render-error.ts";
@@ -61,13 +63,15 @@ export interface RouteAnswer {
   body: string | Buffer;
   /** Whether all answers share these bytes, so that one more takes no memory. */
   isShared?: boolean;
+  /** Whether other pages may show it in a frame: those that its own policy names. */
+  isFramed?: boolean;
 }
 
 export interface Route {
   method: "GET" | "POST";
   /** As the request line has it, without a query; a `*` at the end stands for any rest. */
   path: string;
-  /** What it is called in the log and in metrics; requests to a route without are logged at the level `debug`, not counted. */
+  /** What it is called in the log and in metrics; requests to a route without are logged at the level `debug` and not counted, unless they fail. */
   operation?: string;
   /**
    * Looks at a request before its body is read; what it throws is the answer. What it returns answers the whole request, whose
@@ -81,6 +85,8 @@ export interface Mount {
   routes: readonly Route[];
   /** Where any web page may send requests to, unknown paths below it included, such as `/public/`. */
   anyOriginBelow?: string;
+  /** Where the page that sends a request is named as one that may, and the route itself decides on it. */
+  echoedOriginBelow?: string;
 }
 
 export interface Listener {
@@ -88,19 +94,57 @@ export interface Listener {
   mount(mount: Mount): void;
   /** Rejects with the error of the operating system where the port cannot be had. */
   listen(at: { host: string; port: number }): Promise<AddressInfo>;
+  /** Goes on answering, and asks clients to come back on other connections, which may lead to another server. */
+  sendAway(): void;
   /** Takes no new requests, and resolves when the open ones are answered. */
   close(): Promise<void>;
   /** Ends every connection, whatever is open on it. */
   cutOff(): void;
 }
 
+/** Answers requests that come to the listener but are not for what is mounted on it. */
+export interface Elsewhere {
+  takes(headers: IncomingHttpHeaders): boolean;
+  pass(request: IncomingMessage, response: ServerResponse): void;
+}
+
+/** What may be open and held at a time, on all listeners that have this together. */
+export interface ListenerRoom {
+  connections: Connections;
+  bodies: ByteBudget;
+  answers: ByteBudget;
+}
+
+/** @param onRefused told of each connection for which there was no room */
+export const createRoom = (
+  bounds: ConnectionBounds,
+  trustedProxies: readonly Cidr[],
+  onRefused: () => void,
+): ListenerRoom => ({
+  connections: new Connections(bounds, isProxyAmong(trustedProxies), onRefused),
+  bodies: new ByteBudget("requests", MAX_HELD_BODY_BYTES),
+  answers: new ByteBudget("answers", MAX_HELD_ANSWER_BYTES),
+});
+
 export interface ListenerOptions {
   log: Logger;
   /** Proxies whose word on where a request came from is taken. */
   trustedProxies: readonly Cidr[];
-  bounds: ConnectionBounds;
-  /** Told of each answered request of a named route. */
-  observe: (operation: string, status: number, seconds: number) => void;
+  /** What it shares with the other listeners of the process. */
+  room: ListenerRoom;
+  /** Whose requests are not for this service, by their headers, and who answers them. */
+  elsewhere?: Elsewhere;
+  observer: TrafficObserver;
+}
+
+/** Is told of what comes in; it must not throw. */
+export interface TrafficObserver {
+  /** A request of a named route was answered, so long after all of it had arrived. */
+  answered(operation: string, status: number, seconds: number): void;
+  /** A request was answered with an error, of this name in the list of errors; without an operation it was for no named route. */
+  failed(failure: { operation: string | undefined; status: number; name: string }): void;
+  /** A connection, or what came on one, was turned away before it was a request. */
+  turnedAway(reason: "no_room" | "broken" | "headers_too_large" | "too_slow"): void;
 }
 
 /** How often connections are held against the times they have. */
@@ -113,11 +157,19 @@ const SECURITY_HEADERS = {
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
 };
 
+/** Content types of operations that need no look; what another one is worth, Fastify knows. */
+const PLAIN_CONTENT_TYPES: readonly (string | undefined)[] = [undefined, JSON_CONTENT_TYPE, "text/plain;charset=UTF-8"];
+
+/** What every answer of an operation that any web page may call says, until it is known better. */
+const OPERATION_HEADERS = { ...SECURITY_HEADERS, ...OPEN_TO_ALL, "content-type": JSON_CONTENT_TYPE };
+
 /** A request on its way, from its headers to its answer. */
 interface Pass {
+  id: string;
   operation?: string;
   facts: Record<string, string>;
   remoteAddress: string | undefined;
+  request: IncomingMessage;
   response: ServerResponse;
   /** Milliseconds of `performance.now()`: when its headers were there, then when all of it was. */
   start: number;
@@ -139,33 +191,51 @@ export const createListener = (options: ListenerOptions): Listener => new HttpLi
 class HttpListener implements Listener {
   readonly #log: Logger;
   readonly #requestLog: Logger;
-  readonly #observe: ListenerOptions["observe"];
+  readonly #observer: TrafficObserver;
   readonly #connections: Connections;
   readonly #remoteAddressOf: RemoteAddressOf;
-  readonly #bodies = new ByteBudget("requests", MAX_HELD_BODY_BYTES);
-  readonly #answers = new ByteBudget("answers", MAX_HELD_ANSWER_BYTES);
+  readonly #bodies: ByteBudget;
+  readonly #answers: ByteBudget;
   readonly #anyOriginBelow: string[] = [];
+  readonly #echoedOriginBelow: string[] = [];
+  /** Operations that any web page may call, by their paths: they are the most of what comes, and do without Fastify. */
+  readonly #operations = new Map<string, Route>();
+  readonly #elsewhere: Elsewhere | undefined;
   readonly #app: FastifyInstance;
+  #isSendingAway = false;
   #isDraining = false;
 
-  constructor({ log, trustedProxies, bounds, observe }: ListenerOptions) {
+  constructor({ log, trustedProxies, room, observer, elsewhere }: ListenerOptions) {
+    this.#elsewhere = elsewhere;
     this.#log = log;
     // The line of a request holds nothing that a client wrote but an address that was parsed: there is nothing to redact.
     this.#requestLog = log.child({}, { redact: [] });
-    this.#observe = observe;
-    this.#connections = new Connections(bounds, isProxyAmong(trustedProxies));
+    this.#observer = observer;
+    this.#connections = room.connections;
+    this.#bodies = room.bodies;
+    this.#answers = room.answers;
     this.#remoteAddressOf = remoteAddressBehind(trustedProxies);
     this.#app = this.#createApp();
   }
 
-  mount({ routes, anyOriginBelow }: Mount): void {
+  mount({ routes, anyOriginBelow, echoedOriginBelow }: Mount): void {
     if (anyOriginBelow !== undefined) this.#anyOriginBelow.push(anyOriginBelow);
+    if (echoedOriginBelow !== undefined) this.#echoedOriginBelow.push(echoedOriginBelow);
     for (const route of routes) {
+      const isForAll = anyOriginBelow !== undefined && route.path.startsWith(anyOriginBelow);
+      if (isForAll && route.method === "POST" && route.operation !== undefined) this.#operations.set(route.path, route);
       this.#app.route({
         method: route.method,
         url: route.path,
-        onRequest: (request, _reply, done) => this.#accept(route, request, done),
-        handler: (request, reply) => this.#answer(request, reply),
+        onRequest: (request, _reply, done) => {
+          try {
+            this.#accept(route, request.pass, pathOf(request));
+            done();
+          } catch (error) {
+            done(error as Error);
+          }
+        },
+        handler: (request, reply) => this.#reply(request, reply),
       });
     }
   }
@@ -173,6 +243,10 @@ class HttpListener implements Listener {
   async listen(at: { host: string; port: number }): Promise<AddressInfo> {
     await this.#app.listen(at);
     return this.#app.server.address() as AddressInfo;
+  }
+
+  sendAway(): void {
+    this.#isSendingAway = true;
   }
 
   close(): Promise<void> {
@@ -190,7 +264,7 @@ class HttpListener implements Listener {
       // Every line of ours names its request; a logger for each request would cost more than the line.
       childLoggerFactory: (logger) => logger,
       genReqId: newId,
-      serverFactory: (handle) => createHttpServer(this.#connections, handle),
+      serverFactory: (handle) => createHttpServer(this.#connections, this.#dispatched(handle)),
       return503OnClosing: false,
       clientErrorHandler: (error, socket) => this.#answerBrokenRequest(error, socket),
       routerOptions: { maxParamLength: 200 },
@@ -200,9 +274,65 @@ class HttpListener implements Listener {
     app.addHook("onRequest", (request, reply, done) => this.#begin(request, reply, done));
     // The stamp is over the exact bytes, whatever content type the client claims, or none.
     app.removeAllContentTypeParsers();
-    app.addContentTypeParser("*", (request: FastifyRequest, payload: IncomingMessage) => this.#read(request, payload));
+    app.addContentTypeParser("*", ({ pass }: FastifyRequest) => this.#read(pass));
     app.setErrorHandler((error, request, reply) => this.#sendError(error, request, reply));
     return app;
+  }
+
+  #dispatched(handle: RequestListener): RequestListener {
+    const elsewhere = this.#elsewhere;
+    return (request, response) => {
+      if (elsewhere?.takes(request.headers)) {
+        // The body is read by whoever answers, as it comes.
+        this.#connections.hasArrived(request.socket);
+        elsewhere.pass(request, response);
+        return;
+      }
+      const operation = this.#plainOperation(request);
+      if (!operation) return handle(request, response);
+      this.#operate(operation, request, response).catch((error: unknown) => {
+        this.#log.error({ err: error }, "an answer could not be sent");
+        response.destroy();
+      });
+    };
+  }
+
+  /** The operation that a request is for, if nothing about it is out of the ordinary. Fastify takes the same path to it otherwise. */
+  #plainOperation({ method, url = "", headers }: IncomingMessage): Route | undefined {
+    if (method !== "POST" || this.#isSendingAway || this.#isDraining) return undefined;
+    return PLAIN_CONTENT_TYPES.includes(headers["content-type"]) ? this.#operations.get(url) : undefined;
+  }
+
+  async #operate(route: Route, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const pass = this.#passOf(newId(), request, response);
+    let answer: Required<Pick<RouteAnswer, "status" | "headers">> & { body: string | Buffer };
+    try {
+      this.#accept(route, pass, route.path);
+      const sent = await this.#read(pass).catch((error: unknown) => {
+        // What is left of the body would be taken for the next request.
+        response.setHeader("connection", "close");
+        throw error;
+      });
+      answer = { status: 200, headers: {}, ...(await this.#answer(pass, sent)) };
+    } catch (error) {
+      answer = this.#errorAnswer(error, pass);
+    }
+    const { status, headers, body } = answer;
+    this.#record(pass, status);
+    if (response.destroyed) return;
+    response.writeHead(status, {
+      ...OPERATION_HEADERS,
+      "x-request-id": pass.id,
+      ...headers,
+      "content-length": Buffer.byteLength(body),
+    });
+    response.end(body);
+  }
+
+  #passOf(id: string, request: IncomingMessage, response: ServerResponse): Pass {
+    const { socket, headers } = request;
+    const remoteAddress = this.#remoteAddressOf(socket.remoteAddress, joinedHeader(headers["x-forwarded-for"]));
+    return { id, facts: {}, remoteAddress, request, response, start: performance.now(), respond: unrouted };
   }
 
   #drain(server: Server): void {
@@ -215,20 +345,22 @@ class HttpListener implements Listener {
 
   /** What holds for every request, on whatever path. */
   #begin(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
-    const { socket, headers } = request.raw;
-    const remoteAddress = this.#remoteAddressOf(socket.remoteAddress, joined(headers["x-forwarded-for"]));
-    request.pass = { facts: {}, remoteAddress, response: reply.raw, start: performance.now(), respond: unrouted };
+    const { headers } = request.raw;
+    request.pass = this.#passOf(request.id, request.raw, reply.raw);
     reply.headers(SECURITY_HEADERS);
+    reply.header("x-request-id", request.id);
+    if (this.#isSendingAway || this.#isDraining) reply.header("connection", "close");
     const path = pathOf(request);
-    if (this.#anyOriginBelow.some((prefix) => path.startsWith(prefix))) {
-      allowAnyOrigin(reply);
+    const isBelow = (prefix: string) => path.startsWith(prefix);
+    const isForAll = this.#anyOriginBelow.some(isBelow);
+    if (isForAll || this.#echoedOriginBelow.some(isBelow)) {
+      allowOrigin(reply, isForAll ? "*" : headers.origin);
       if (isPreflight(request)) {
         answerPreflight(request, reply);
         return;
       }
     }
     if (this.#isDraining) {
-      reply.header("connection", "close");
       done(new KeysteadError("SHUTTING_DOWN", {}, []));
     } else if (request.is404) {
       done(new KeysteadError("ROUTE_NOT_FOUND", { method: request.method, path: printable(path) }, []));
@@ -237,58 +369,69 @@ class HttpListener implements Listener {
     }
   }
 
-  #accept(route: Route, request: FastifyRequest, done: (error?: Error) => void): void {
-    const { pass, id } = request;
+  /** @throws what the route refuses the request for */
+  #accept(route: Route, pass: Pass, path: string): void {
+    const { id, request, remoteAddress } = pass;
     if (route.operation !== undefined) pass.operation = route.operation;
-    const { headers } = request.raw;
+    const { headers, socket } = request;
     const note = (facts: Record<string, string>) => void Object.assign(pass.facts, facts);
+    const isWanted = () => !socket.destroyed;
+    pass.respond = route.accept({ id, path, headers, remoteAddress, isWanted, note });
+  }
+
+  async #read(pass: Pass): Promise<Buffer> {
+    const { request } = pass;
     try {
-      const { remoteAddress } = pass;
-      const isWanted = () => !request.raw.socket.destroyed;
-      pass.respond = route.accept({ id, path: pathOf(request), headers, remoteAddress, isWanted, note });
-      done();
-    } catch (error) {
-      done(error as Error);
+      return await readBody(request, (bytes) => holdUntilAnswered(pass, this.#bodies, bytes));
+    } finally {
+      this.#connections.hasArrived(request.socket);
     }
   }
 
-  async #read({ pass, raw }: FastifyRequest, payload: IncomingMessage): Promise<Buffer> {
-    const takeRoom = (bytes: number) => {
-      pass.response.once("close", this.#bodies.take(originOf(pass), bytes));
-    };
-    return readBody(payload, takeRoom).finally(() => this.#connections.hasArrived(raw.socket));
+  /** What a request is answered with, whose body is there; its bytes are counted until they are sent. */
+  async #answer(pass: Pass, sent: Buffer): Promise<RouteAnswer> {
+    pass.start = performance.now();
+    this.#connections.hasArrived(pass.request.socket);
+    const answer = await pass.respond(sent);
+    if (!answer.isShared) holdUntilAnswered(pass, this.#answers, Buffer.byteLength(answer.body));
+    return answer;
   }
 
-  async #answer(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  async #reply(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { pass } = request;
-    pass.start = performance.now();
-    this.#connections.hasArrived(request.raw.socket);
-    const { status = 200, headers, body, isShared } = await pass.respond((request.body as Buffer | undefined) ?? EMPTY);
-    const bytes = typeof body === "string" ? Buffer.from(body) : body;
-    if (!isShared) pass.response.once("close", this.#answers.take(originOf(pass), bytes.length));
+    const answer = await this.#answer(pass, (request.body as Buffer | undefined) ?? EMPTY);
+    const { status = 200, headers, body, isFramed } = answer;
+    if (isFramed) reply.removeHeader("x-frame-options");
     if (headers) reply.headers(headers);
-    return this.#send(request, reply, status, bytes);
+    return this.#send(request, reply, status, typeof body === "string" ? Buffer.from(body) : body);
+  }
+
+  #errorAnswer(error: unknown, pass: Pass): Required<Pick<RouteAnswer, "status" | "headers" | "body">> {
+    const { id, operation, facts } = pass;
+    const { status, body, name, retryAfterSeconds, isOurs } = renderError(error, id);
+    if (isOurs) this.#log.error({ requestId: id, err: error }, body.message);
+    this.#observer.failed({ operation, status, name });
+    facts.error = name;
+    const headers = retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) };
+    return { status, headers, body: JSON.stringify(body) };
   }
 
   #sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    const { status, body, retryAfterSeconds, isOurs } = renderError(error, request.id);
-    if (isOurs) this.#log.error({ requestId: request.id, err: error }, body.message);
-    reply.header("x-request-id", request.id);
-    if (retryAfterSeconds !== undefined) reply.header("retry-after", retryAfterSeconds);
-    return this.#send(request, reply, status, Buffer.from(JSON.stringify(body)));
+    const { status, headers, body } = this.#errorAnswer(error, request.pass);
+    reply.headers(headers);
+    return this.#send(request, reply, status, Buffer.from(body));
   }
 
   /** Text would get a charset added to its content type, bytes do not. */
-  #send(request: FastifyRequest, reply: FastifyReply, status: number, body: Buffer): FastifyReply {
-    this.#record(request, status);
+  #send({ pass }: FastifyRequest, reply: FastifyReply, status: number, body: Buffer): FastifyReply {
+    this.#record(pass, status);
     if (!reply.hasHeader("content-type")) reply.header("content-type", JSON_CONTENT_TYPE);
     return reply.code(status).send(body);
   }
 
-  #record({ pass, id, raw }: FastifyRequest, status: number): void {
-    const { operation, facts, start, remoteAddress } = pass;
+  #record({ id, operation, facts, start, remoteAddress, request }: Pass, status: number): void {
     const durationMs = performance.now() - start;
-    const peerAddress = raw.socket.remoteAddress;
+    const peerAddress = request.socket.remoteAddress;
     const line = {
       requestId: id,
       operation,
@@ -298,18 +441,16 @@ class HttpListener implements Listener {
       peerAddress,
       ...(remoteAddress === peerAddress ? {} : { clientAddress: remoteAddress }),
     };
-    if (operation === undefined) {
-      this.#requestLog.debug(line, "request");
-      return;
-    }
-    this.#requestLog.info(line, "request");
-    this.#observe(operation, status, durationMs / 1000);
+    const isForNobody = operation === undefined && facts.error === undefined;
+    this.#requestLog[isForNobody ? "debug" : "info"](line, "request");
+    if (operation !== undefined) this.#observer.answered(operation, status, durationMs / 1000);
   }
 
   /** Requests that are not HTTP, came too slowly, or whose headers are over the limit: nothing in them can be believed. */
   #answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
     const peerAddress = socket.remoteAddress;
     this.#log.debug({ peerAddress, reason: error.code }, "a request could not be read");
+    if (error.code !== "ECONNRESET") this.#observer.turnedAway(reasonOfBroken(error.code));
     // Not after an answer that is on its way: what followed it is what is broken.
     if (error.code === "ECONNRESET" || !socket.writable || this.#connections.isAnswering(socket)) {
       socket.destroy();
@@ -351,9 +492,19 @@ const pathOf = ({ raw }: FastifyRequest): string => raw.url?.split("?", 1)[0] ??
 
 const originOf = ({ remoteAddress }: Pass): string => networkOf(remoteAddress ?? "");
 
-// Node joins some repeated headers itself.
-const joined = (value: string | string[] | undefined): string | undefined =>
-  Array.isArray(value) ? value.join(", ") : value;
+/** A client that has left while its request was worked on is told of no more: its bytes go back at once. */
+function holdUntilAnswered(pass: Pass, budget: ByteBudget, bytes: number): void {
+  // Those are free, and whose they are is not looked at.
+  if (bytes <= SMALL_MESSAGE_BYTES) return;
+  const giveBack = budget.take(originOf(pass), bytes);
+  if (pass.response.destroyed) giveBack();
+  else pass.response.once("close", giveBack);
+}
+
+function reasonOfBroken(code: string | undefined): Parameters<TrafficObserver["turnedAway"]>[0] {
+  if (code === "HPE_HEADER_OVERFLOW") return "headers_too_large";
+  return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "too_slow" : "broken";
+}
 
 function brokenRequestError(code: string | undefined): KeysteadError {
   if (code === "HPE_HEADER_OVERFLOW") {

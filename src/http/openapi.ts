@@ -1,11 +1,12 @@
 import type { TSchema } from "typebox";
 import { Type } from "typebox";
-import { RECOVERY_TYPE } from "../engine/activities/recovery.ts";
+import { operatorActivityTypes } from "../engine/activities/operator-activities.ts";
 import { AnyActivity, activityOf } from "../engine/activities/schema.ts";
 import type { Capability } from "../engine/capability.ts";
 import { VoteParameters } from "../engine/envelope.ts";
 import { OneOf } from "../engine/fields.ts";
 import type { ActivityOperation, Operation, VoteOperation } from "../engine/operations.ts";
+import { type ProxyCall, proxyPathOf } from "../engine/proxy-call.ts";
 import { pathOf } from "../engine/registry.ts";
 import type { Example } from "./examples.ts";
 
@@ -32,11 +33,12 @@ export function openApiDocument({ capabilities, examples }: Documented, { versio
   const components: Json = {};
   const paths: Json = {};
   const groups = capabilities.filter(({ operations }) => operations.length > 0);
-  for (const { title, operations } of groups) {
+  for (const { title, operations, proxyCalls = [] } of groups) {
     for (const operation of operations) {
       const example = examples.get(operation.path);
       paths[pathOf(operation)] = { post: operationObject(operation, { title, example, components }) };
     }
+    for (const call of proxyCalls) paths[proxyPathOf(call)] = { post: proxyCallObject(call, components) };
   }
   components.ActivityType = activityTypeSchema(groups.flatMap(({ operations }) => operations));
   components.Error = plain(ErrorBody, {});
@@ -49,8 +51,8 @@ export function openApiDocument({ capabilities, examples }: Documented, { versio
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: baseUrl }],
-    security: [{ stamp: [] }, { webAuthnStamp: [] }, { session: [] }],
-    tags: groups.map(({ title }) => ({ name: title })),
+    security: [{ stamp: [] }, { webAuthnStamp: [] }, { attestedStamp: [] }, { session: [] }],
+    tags: [...groups.map(({ title }) => title), PROXY_TITLE].map((name) => ({ name })),
     paths,
     components: {
       schemas: components,
@@ -62,6 +64,13 @@ export function openApiDocument({ capabilities, examples }: Documented, { versio
           description: "A token of `create_read_only_session`; it serves for queries alone.",
         },
         stamp: { type: "apiKey", in: "header", name: "X-Stamp", description: "An API key's signature over the body." },
+        attestedStamp: {
+          type: "apiKey",
+          in: "header",
+          name: "X-Stamp-Attested",
+          description:
+            "A signature by a key that a verification token or an OIDC token is bound to; it serves for `stamp_login` and `approve_activity` alone.",
+        },
         webAuthnStamp: {
           type: "apiKey",
           in: "header",
@@ -78,7 +87,7 @@ function activityTypeSchema(operations: readonly Operation[]): Json {
   const activities = operations.filter((operation) => operation.noun === "activity");
   const votes = operations.filter((operation) => operation.noun === "vote");
   const typesOf = (some: ActivityOperation[]) => some.flatMap(({ versions }) => [...versions.keys()]);
-  const extensions = [...typesOf(activities.filter(({ isExtension }) => isExtension)), RECOVERY_TYPE];
+  const extensions = [...typesOf(activities.filter(({ isExtension }) => isExtension)), ...operatorActivityTypes];
   return {
     type: "string",
     enum: [...typesOf(activities.filter(({ isExtension }) => !isExtension)), ...votes.map(({ type }) => type)],
@@ -123,12 +132,41 @@ function operationObject(operation: Operation, { title, example, components }: S
   };
 }
 
+const PROXY_TITLE = "Calls of the auth proxy";
+
+/** What is asked for without a stamp. */
+const proxyCallObject = ({ path, summary, request, response }: ProxyCall, components: Json): Json => ({
+  operationId: `auth_proxy_${path}`,
+  summary: `Proxy - ${nameOf(path)}`,
+  description: summary,
+  tags: [PROXY_TITLE],
+  security: [],
+  parameters: [
+    {
+      in: "header",
+      name: "X-Auth-Proxy-Config-Id",
+      required: true,
+      description: "The `configId` of `get_auth_proxy_config`.",
+      schema: { type: "string" },
+    },
+  ],
+  requestBody: { content: { "application/json": { schema: plain(request, components) } } },
+  responses: {
+    200: { description: "The answer.", content: { "application/json": { schema: plain(response, components) } } },
+    default: {
+      description: "What was wrong; nothing was changed.",
+      content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
+    },
+  },
+});
+
 /** Words of paths that are no English words, or that are written together. */
 const SPELLINGS: Record<string, string> = {
   api: "API",
   eth: "Ethereum",
   ip: "IP",
   mfa: "MFA",
+  onramp: "on-ramp",
   otp: "one-time code",
   oauth: "OAuth",
   oauth2: "OAuth 2.0",
@@ -138,7 +176,7 @@ const SPELLINGS: Record<string, string> = {
 
 /** `create_wallet` is "Create wallet". */
 export function nameOf(path: string): string {
-  const words = path.replace("sub_organization", "sub-organization").split("_");
+  const words = path.replace("sub_organization", "sub-organization").replace("on_ramp", "on-ramp").split("_");
   const name = words.map((word) => SPELLINGS[word] ?? word).join(" ");
   return name.charAt(0).toUpperCase() + name.slice(1);
 }

@@ -1,3 +1,4 @@
+import { sharedAnswer } from "../kernel/shared-answer.ts";
 import { docsRoutes } from "./docs.ts";
 import type { Mount, Route, RouteAnswer } from "./listener.ts";
 import type { OpenApiInfo } from "./openapi.ts";
@@ -12,8 +13,17 @@ export interface Readiness {
   organization: "ready" | "missing" | "unknown";
   /** For information: the server is ready without any chain. */
   chains?: Record<string, { status: string; nodes: { host: string; status: string }[] }>;
+  /** The sinks of the audit stream, where there are any: `full` where as many lines wait as may. */
+  audit?: Record<string, { status: "delivering" | "failing" | "full"; backlog: number }>;
+  /**
+   * Of sponsors' accounts that are poor, by chain, of the provider of `swaps`, and of audit sinks that take nothing; the server is ready
+   * all the same.
+   */
+  warnings?: Record<string, string>;
+  /** Since when nothing is changed, and why, where an operator said so; the server is ready all the same. */
+  maintenance?: string;
   /** Of the parts that are not ready, in words for whoever is woken up. Anybody may read them. */
-  reasons?: Partial<Record<"database" | "signer" | "organization", string>>;
+  reasons?: Partial<Record<"database" | "signer" | "organization" | "audit" | "server", string>>;
 }
 
 export interface PagesOptions {
@@ -25,6 +35,8 @@ export interface PagesOptions {
   discoveryDocument: () => unknown;
   /** The installation's public keys by purpose, in the form that the SDKs take in place of those they know. */
   serviceKeys: () => Promise<Record<string, unknown>>;
+  /** The accounts that this installation pays from, by the namespaces of CAIP-2. */
+  sponsors: () => Promise<Record<string, string>>;
   /** For the well-known page. */
   info: OpenApiInfo;
   openApi: () => Promise<Record<string, unknown>>;
@@ -37,40 +49,45 @@ const KEY_SET_CACHE = "public, max-age=86400, s-maxage=86400, stale-if-error=604
 const ISSUER_CACHE = "public, max-age=300";
 
 /** What operators and receivers of webhooks look at, and the documentation. */
-export const pages = ({
-  readiness,
-  webhookKeySet,
-  issuerKeySet,
-  discoveryDocument,
-  serviceKeys,
-  info,
-  openApi,
-}: PagesOptions): Mount => ({
-  routes: [
-    page("/healthz", () => json({ status: "ok" })),
-    page("/readyz", async () => {
-      const state = await readiness();
-      return json(state, state.status === "ready" ? 200 : 503);
-    }),
-    page("/.well-known/keystead.json", async () => {
-      const { version, baseUrl } = info;
-      return json({ service: "keystead", version, baseUrl, serviceKeys: await serviceKeys() });
-    }),
-    page("/.well-known/openid-configuration", () => ({
-      ...json(discoveryDocument()),
-      headers: { "cache-control": ISSUER_CACHE },
-    })),
-    page("/.well-known/jwks.json", async () => ({
-      ...json(await issuerKeySet()),
-      headers: { "cache-control": ISSUER_CACHE },
-    })),
-    page("/public/v1/discovery/webhooks/jwks", async () => ({
-      ...json(await webhookKeySet()),
-      headers: { "cache-control": KEY_SET_CACHE },
-    })),
-    ...docsRoutes(openApi),
-  ],
-});
+export const pages = ({ readiness, discoveryDocument, info, openApi, ...asked }: PagesOptions): Mount => {
+  // Anybody may ask for the keys, as often as they like: the database is asked once at a time.
+  const webhookKeySet = sharedAnswer(asked.webhookKeySet);
+  const issuerKeySet = sharedAnswer(asked.issuerKeySet);
+  const serviceKeys = sharedAnswer(asked.serviceKeys);
+  const sponsors = sharedAnswer(asked.sponsors);
+  return {
+    routes: [
+      page("/healthz", () => json({ status: "ok" })),
+      page("/readyz", async () => {
+        const state = await readiness();
+        return json(state, state.status === "ready" ? 200 : 503);
+      }),
+      page("/.well-known/keystead.json", async () => {
+        const { version, baseUrl } = info;
+        return json({
+          service: "keystead",
+          version,
+          baseUrl,
+          serviceKeys: await serviceKeys(),
+          sponsors: await sponsors(),
+        });
+      }),
+      page("/.well-known/openid-configuration", () => ({
+        ...json(discoveryDocument()),
+        headers: { "cache-control": ISSUER_CACHE },
+      })),
+      page("/.well-known/jwks.json", async () => ({
+        ...json(await issuerKeySet()),
+        headers: { "cache-control": ISSUER_CACHE },
+      })),
+      page("/public/v1/discovery/webhooks/jwks", async () => ({
+        ...json(await webhookKeySet()),
+        headers: { "cache-control": KEY_SET_CACHE },
+      })),
+      ...docsRoutes(openApi),
+    ],
+  };
+};
 
 const page = (path: string, answer: () => RouteAnswer | Promise<RouteAnswer>): Route => ({
   method: "GET",

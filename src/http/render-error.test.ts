@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { KeysteadError } from "../kernel/errors.ts";
 import { renderError } from "./render-error.ts";
 
 for (const thrown of [undefined, null, "text", 1, {}, new Error("secret")]) {
@@ -8,3 +9,11 @@ for (const thrown of [undefined, null, "text", 1, {}, new Error("secret")]) {
     assert.deepEqual([status, body.code, body.message, isOurs], [500, 13, "internal server error (the-request)", true]);
   });
 }
+
+it("what an operator has refused on purpose is none of the server's failures", () => {
+  const { status, retryAfterSeconds, isOurs } = renderError(
+    new KeysteadError("MAINTENANCE", { reason: "", retryAfterSeconds: 30 }, []),
+    "the-request",
+  );
+  assert.deepEqual([status, retryAfterSeconds, isOurs], [503, 30, false]);
+});

@@ -6,6 +6,8 @@ export interface RenderedError {
   body: { code: number; message: string; details: unknown[]; turnkeyErrorCode: string };
   /** When to come back, where that is known. */
   retryAfterSeconds?: number;
+  /** What was thrown, by its name in the list of errors. */
+  name: string;
   /** Whether an operator should look: the client was told only a request id, or that something is down. */
   isOurs: boolean;
 }
@@ -18,7 +20,9 @@ export function renderError(error: unknown, requestId: string): RenderedError {
   return {
     status,
     body: { code, message, details: [...shown.details, detail], turnkeyErrorCode },
-    isOurs: status >= 500,
+    name: shown.code,
+    // An operator had nothing changed on purpose.
+    isOurs: status >= 500 && shown.code !== "MAINTENANCE",
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds: Math.max(1, Math.ceil(retryAfterSeconds)) }),
   };
 }

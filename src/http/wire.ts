@@ -26,12 +26,23 @@ export function activityTimesFor(headers: IncomingHttpHeaders, setting: Activity
   return isSdk ? "object" : "text";
 }
 
-/** The body of an answer: activities in it get their times in the given form. */
+/**
+ * The body of an answer: activities in it get their times in the given form. What is known of a transaction that was sent from here is
+ * `service` by the specification, and `turnkey` for the SDKs: it is there under both names.
+ */
 export function renderAnswer(answer: Answer, times: ActivityTimes): string {
-  const { activity, activities } = answer as { activity?: ActivityView; activities?: ActivityView[] };
+  const { activity, activities, transactions } = answer as {
+    activity?: ActivityView;
+    activities?: ActivityView[];
+    transactions?: { service?: object }[];
+  };
   if (activity) return JSON.stringify({ ...answer, activity: renderActivity(activity, times) });
   if (activities) {
     return JSON.stringify({ ...answer, activities: activities.map((one) => renderActivity(one, times)) });
+  }
+  if (transactions) {
+    const items = transactions.map((item) => (item.service ? { ...item, turnkey: item.service } : item));
+    return JSON.stringify({ ...answer, transactions: items });
   }
   return JSON.stringify(answer);
 }

@@ -10,6 +10,7 @@ const NOT_FOUND = 5;
 const ALREADY_EXISTS = 6;
 const PERMISSION_DENIED = 7;
 const RESOURCE_EXHAUSTED = 8;
+const FAILED_PRECONDITION = 9;
 const INTERNAL = 13;
 const UNAVAILABLE = 14;
 const UNAUTHENTICATED = 16;
@@ -21,6 +22,7 @@ const HTTP_STATUS: Record<number, number> = {
   [ALREADY_EXISTS]: 409,
   [PERMISSION_DENIED]: 403,
   [RESOURCE_EXHAUSTED]: 429,
+  [FAILED_PRECONDITION]: 400,
   [INTERNAL]: 500,
   [UNAVAILABLE]: 503,
   [UNAUTHENTICATED]: 401,
@@ -73,6 +75,17 @@ const table = {
     "malformed activity stamp: could not extract webauthn stamp: {reason}",
     "SIGNATURE_INVALID",
   ],
+  ATTESTED_STAMP_MALFORMED: [
+    UNAUTHENTICATED,
+    "malformed activity stamp: could not extract attested stamp: {reason}",
+    "SIGNATURE_INVALID",
+  ],
+  ATTESTED_STAMP_INVALID: [UNAUTHENTICATED, "could not verify attested stamp: {reason}", "SIGNATURE_INVALID"],
+  ATTESTED_USER_NOT_FOUND: [
+    UNAUTHENTICATED,
+    "what the stamp attests is of no user in organization organizationId={organizationId}; below a parent, contacts are found once they are verified",
+    "CREDENTIAL_NOT_FOUND",
+  ],
   PUBLIC_KEY_NOT_FOUND: [
     UNAUTHENTICATED,
     "could not find public key in organization or its parent organization organizationId={organizationId} publicKey={publicKey}",
@@ -103,6 +116,21 @@ const table = {
     "a credential of the type {type} does not stamp {path}",
     "SIGNATURE_INVALID",
   ],
+  CREDENTIAL_NOT_REGISTERED: [
+    UNAUTHENTICATED,
+    "the stamp in {header} is not by the credential that the request registers; stamp the request with that one",
+    "PUBLIC_KEY_NOT_FOUND",
+  ],
+  CREDENTIAL_IN_USE: [
+    UNAUTHENTICATED,
+    "the credential belongs to a user of organization {organizationId} already; {path} takes a new one",
+    "SIGNATURE_INVALID",
+  ],
+  INVITATION_INVALID: [
+    INVALID_ARGUMENT,
+    "no open invitation has this id and token: it may have expired, have been revoked, or have been accepted; ask for a new one",
+    "REQUEST_INVALID",
+  ],
   OTP_INVALID: [INVALID_ARGUMENT, "Invalid OTP code: {reason}", "OTP_VERIFICATION_FAILED"],
   OTP_STARTS_EXCEEDED: [
     RESOURCE_EXHAUSTED,
@@ -123,6 +151,42 @@ const table = {
     PERMISSION_DENIED,
     "the feature {name} is off in organization {organizationId}; set_organization_feature switches it on",
     "REQUEST_NOT_AUTHORIZED",
+  ],
+  AUTH_PROXY_UNKNOWN: [
+    UNAUTHENTICATED,
+    "the header X-Auth-Proxy-Config-Id names no auth proxy that is enabled: take the `configId` of get_auth_proxy_config",
+    "REQUEST_NOT_AUTHORIZED",
+  ],
+  AUTH_PROXY_ORIGIN_REFUSED: [
+    PERMISSION_DENIED,
+    "the origin {origin} is not among the `allowedOrigins` of the auth proxy; update_auth_proxy_config adds it",
+    "REQUEST_NOT_AUTHORIZED",
+  ],
+  AUTH_METHOD_DISALLOWED: [
+    PERMISSION_DENIED,
+    "{method} disallowed: `{word}` is not among the `allowedAuthMethods` of the auth proxy; update_auth_proxy_config adds it",
+    "REQUEST_NOT_AUTHORIZED",
+  ],
+  AUTH_PROXY_CLIENT_REFUSED: [
+    INVALID_ARGUMENT,
+    "the provider does not accept this app at present; whoever runs the app has to look after its OAuth 2.0 credential",
+    "OAUTH2_PROVIDER_NOT_CONFIGURED",
+  ],
+  AUTH_PROXY_NEEDS_APPROVAL: [
+    PERMISSION_DENIED,
+    "the organization's policies do not let its auth proxy do {type} at once; activity {activityId} waits for approval",
+    "REQUEST_NOT_AUTHORIZED",
+  ],
+  CAPTCHA_MISSING: [
+    PERMISSION_DENIED,
+    "X-Captcha-Token header is required when captcha is enabled",
+    "REQUEST_NOT_AUTHORIZED",
+  ],
+  CAPTCHA_FAILED: [PERMISSION_DENIED, "captcha verification failed", "REQUEST_NOT_AUTHORIZED"],
+  ACCOUNT_NOT_FOUND: [
+    NOT_FOUND,
+    "no sub-organization has a user with this {what}; sign them up, or name the sub-organization's own id as `organizationId`",
+    "ORGANIZATION_NOT_FOUND",
   ],
   SESSION_INVALID: [UNAUTHENTICATED, "read-only session {reason}: create a new one", "SIGNATURE_INVALID"],
   API_KEY_SIGNATURE_INVALID: [UNAUTHENTICATED, "could not verify api key signature: {reason}", "SIGNATURE_INVALID"],
@@ -148,9 +212,20 @@ const table = {
 
   INGEST_REFUSED: [PERMISSION_DENIED, "the message is refused: {reason}", "REQUEST_NOT_AUTHORIZED"],
 
+  FIRST_VISIT_REFUSED: [
+    PERMISSION_DENIED,
+    "the link of the first start is refused: {reason}; the credentials file signs in as well",
+    "REQUEST_NOT_AUTHORIZED",
+  ],
+
   // What they named
   ORGANIZATION_NOT_FOUND: [NOT_FOUND, "no organization found with the given ID", "ORGANIZATION_NOT_FOUND"],
   RESOURCE_NOT_FOUND: [NOT_FOUND, "unable to find {kind} {id} in organization {organizationId}", "REQUEST_INVALID"],
+  ACTIVITY_ARCHIVED: [
+    NOT_FOUND,
+    "unable to find activity {id} in organization {organizationId}; those that were submitted and ended before {before} are in an archive, which the operator has",
+    "REQUEST_INVALID",
+  ],
   ACTIVITY_NOT_FOUND_BY_FINGERPRINT: [
     NOT_FOUND,
     "No activity found with fingerprint. Consensus activities must target an existing activity by fingerprint",
@@ -197,6 +272,98 @@ const table = {
     "OAUTH2_PROVIDER_NOT_CONFIGURED",
   ],
   OAUTH2_CODE_REFUSED: [INVALID_ARGUMENT, "{provider} refuses the code: {reason}", "REQUEST_INVALID"],
+  TVC_IMAGE_VALIDATION_FAILED: [
+    INVALID_ARGUMENT,
+    "the image `{field}` names cannot be used: {reason}",
+    "TVC_IMAGE_VALIDATION_FAILED",
+  ],
+  TVC_OPERATOR_SET_INVALID: [INVALID_ARGUMENT, "invalid operator set: `{field}` {reason}", "REQUEST_INVALID"],
+  TVC_APP_DELETED: [INVALID_ARGUMENT, "the app {id} is deleted, and nothing can be done with it", "REQUEST_INVALID"],
+  TVC_DEBUG_MODE_REFUSED: [
+    INVALID_ARGUMENT,
+    "the app {id} has no deployments in debug mode: it was made without `enableDebugModeDeployments`, which cannot be changed",
+    "REQUEST_INVALID",
+  ],
+  TVC_NOT_IN_DEBUG_MODE: [
+    INVALID_ARGUMENT,
+    "the deployment {id} is not in debug mode, so that its logs are not shown",
+    "REQUEST_INVALID",
+  ],
+  TVC_APPROVAL_INVALID: [
+    INVALID_ARGUMENT,
+    "`{field}` is not an approval of this manifest: {reason}",
+    "REQUEST_INVALID",
+  ],
+  TVC_QUORUM_KEY_INVALID: [INVALID_ARGUMENT, "no such quorum key can be made: `{field}` {reason}", "REQUEST_INVALID"],
+  TVC_NOT_AWAITING_PROVISION: [
+    INVALID_ARGUMENT,
+    "the deployment {id} takes no shares of a quorum key: {reason}",
+    "REQUEST_INVALID",
+  ],
+  TVC_SHARE_REFUSED: [
+    INVALID_ARGUMENT,
+    "the share of the quorum key is not taken: `{field}` {reason}",
+    "REQUEST_INVALID",
+  ],
+  TVC_DEPLOYMENT_DELETED: [
+    INVALID_ARGUMENT,
+    "the deployment {id} is deleted; restore_tvc_deployment brings it back until it is cleaned up",
+    "REQUEST_INVALID",
+  ],
+  TVC_DEPLOYMENT_NOT_DELETED: [
+    INVALID_ARGUMENT,
+    "the deployment {id} is not deleted, so there is nothing to restore",
+    "REQUEST_INVALID",
+  ],
+  TVC_DEPLOYMENT_CLEANED_UP: [
+    INVALID_ARGUMENT,
+    "the deployment {id} was deleted and cleaned up, and cannot be restored; create a new one with create_tvc_deployment",
+    "REQUEST_INVALID",
+  ],
+  TVC_DEPLOYMENT_LIVE: [
+    INVALID_ARGUMENT,
+    "the deployment {id} is the live one of its app; make another one live with set_tvc_app_live_deployment first",
+    "REQUEST_INVALID",
+  ],
+  TVC_DEPLOYMENT_NOT_READY: [
+    INVALID_ARGUMENT,
+    "the deployment {id} cannot be the live one: {reason}",
+    "REQUEST_INVALID",
+  ],
+  TVC_LOGS_UNAVAILABLE: [UNAVAILABLE, "the logs of the deployment {id} are not here: {reason}", "INTERNAL"],
+  ON_RAMP_NOT_CONFIGURED: [
+    INVALID_ARGUMENT,
+    "organization {organizationId} has no credential for {provider} with `sandboxMode` {sandbox}, and no parent that has one; create_fiat_on_ramp_credential makes one",
+    "REQUEST_INVALID",
+  ],
+  ON_RAMP_CREDENTIAL_REFUSED: [
+    INVALID_ARGUMENT,
+    "{provider} refuses the keys of on-ramp credential {id}: {reason}; update_fiat_on_ramp_credential replaces them",
+    "REQUEST_INVALID",
+  ],
+  ON_RAMP_REFUSED: [INVALID_ARGUMENT, "{provider} refuses the purchase: {reason}", "REQUEST_INVALID"],
+  SWAPS_NOT_CONFIGURED: [
+    FAILED_PRECONDITION,
+    "no swap provider is configured; the operator of this server names one under `swaps` in the configuration file",
+    "REQUEST_INVALID",
+  ],
+  SWAP_REFUSED: [INVALID_ARGUMENT, "{provider} has no quote for this swap: {reason}", "REQUEST_INVALID"],
+  SWAP_QUOTE_REFUSED: [
+    INVALID_ARGUMENT,
+    "the quote of {provider} is refused, and nothing of it is signed: {reason}",
+    "REQUEST_INVALID",
+  ],
+  SWAP_QUOTE_EXPIRED: [
+    INVALID_ARGUMENT,
+    "the swap quote {quoteId} has expired; take a new one with create_swap_quote",
+    "REQUEST_INVALID",
+  ],
+  SWAP_QUOTE_ALREADY_USED: [
+    INVALID_ARGUMENT,
+    "the swap quote {quoteId} has been used already; take a new one with create_swap_quote",
+    "SWAP_QUOTE_ALREADY_USED",
+  ],
+  SWAP_FEES_NOT_CLAIMABLE: [FAILED_PRECONDITION, "there are no swap fees to claim: {reason}", "REQUEST_INVALID"],
   OAUTH_PROVIDER_EXISTS: [
     ALREADY_EXISTS,
     "OAuth provider already exists: `{field}` {reason}",
@@ -220,6 +387,32 @@ const table = {
     "this server reaches no node of {chain}; its operator names one under `chains` in the configuration file",
     "REQUEST_INVALID",
   ],
+  SEND_REPEATED: [
+    ALREADY_EXISTS,
+    "another activity has sent the same transaction with the same blockhash, and {chain} would execute both as one; nothing was sent for this one: ask for it again in a moment, and it gets a newer blockhash",
+    "REQUEST_INVALID",
+  ],
+  SPONSORING_DISABLED: [
+    INVALID_ARGUMENT,
+    "organization {organizationId} has turned sponsoring off; turn it on by `enabled` of upsert_gas_usage_config, or leave `sponsor` out",
+    "REQUEST_INVALID",
+  ],
+  GAS_PRICE_UNKNOWN: [
+    INVALID_ARGUMENT,
+    "sponsoring cannot be limited in US dollars while the price of the native asset of {chain} is unknown; its operator names it under `prices` in the configuration file",
+    "REQUEST_INVALID",
+  ],
+  EARN_SETUP_REQUIRED: [INVALID_ARGUMENT, "EARN_SETUP_REQUIRED: {reason}", "REQUEST_INVALID"],
+  CHAIN_WITHOUT_FACTORY: [
+    INVALID_ARGUMENT,
+    "nothing can be deployed on {chain}: it lacks the deterministic deployment proxy, {factory}; its operator can put it there",
+    "REQUEST_INVALID",
+  ],
+  CHAIN_WITHOUT_STATION: [
+    INVALID_ARGUMENT,
+    "there is no gas station at {station} on {chain}, where `chains.{chain}.gasStation` of this server's configuration says it is",
+    "REQUEST_INVALID",
+  ],
   MNEMONIC_INVALID: [INVALID_ARGUMENT, "invalid mnemonic: {reason}", "REQUEST_INVALID"],
   WALLET_PATH_INVALID: [INVALID_ARGUMENT, "invalid path: `{field}` {reason}", "REQUEST_INVALID"],
   WALLET_PATH_TAKEN: [ALREADY_EXISTS, "path already exists in wallet account {id}: {path}", "REQUEST_INVALID"],
@@ -238,6 +431,11 @@ const table = {
   QUOTA_EXCEEDED: [
     RESOURCE_EXHAUSTED,
     "organization over its allotted quota: at most {limit} {kind}",
+    "RATE_LIMIT_EXCEEDED",
+  ],
+  GAS_LIMIT_EXCEEDED: [
+    RESOURCE_EXHAUSTED,
+    "the service pays no more than {limit} US dollars {span}; nothing is sent",
     "RATE_LIMIT_EXCEEDED",
   ],
   USER_QUOTA_EXCEEDED: [
@@ -269,21 +467,59 @@ const table = {
     "INTERNAL",
   ],
   OAUTH2_PROVIDER_UNAVAILABLE: [UNAVAILABLE, "{provider} is not available: {reason}", "INTERNAL"],
+  SWAPS_UNAVAILABLE: [UNAVAILABLE, "{provider} is not available: {reason}", "INTERNAL"],
+  ON_RAMP_UNAVAILABLE: [UNAVAILABLE, "{provider} is not available: {reason}", "INTERNAL"],
   INGEST_UNAVAILABLE: [UNAVAILABLE, "the message cannot be checked now: {reason}; send it again", "INTERNAL"],
   CHAIN_UNAVAILABLE: [UNAVAILABLE, "the chain {chain} is not available: {reason}", "INTERNAL"],
   DATABASE_UNAVAILABLE: [UNAVAILABLE, "the database is not available; send the request again", "INTERNAL"],
+  DATABASE_BUSY: [
+    UNAVAILABLE,
+    "too much waits for the database; nothing was changed, send the request again in {retryAfterSeconds} seconds",
+    "INTERNAL",
+  ],
   DATABASE_FILE_LOST: [
     UNAVAILABLE,
     "the database file of this server was removed or replaced; it answers nothing until the file is back in place and the server is restarted",
     "INTERNAL",
   ],
+  AUDIT_BACKLOG_FULL: [
+    UNAVAILABLE,
+    "the audit log cannot take more: {count} lines wait for {sink}, and nothing is changed while that is so; send the request again later",
+    "INTERNAL",
+  ],
   DEADLINE_EXCEEDED: [UNAVAILABLE, "the request could not be completed within {limit}; send it again", "INTERNAL"],
   CLIENT_GONE: [CANCELLED, "the client closed its connection before its request was carried out", "REQUEST_INVALID"],
+  MAINTENANCE: [
+    UNAVAILABLE,
+    "the service is under maintenance{reason}: reads are answered, and nothing is changed; send the request again later",
+    "INTERNAL",
+  ],
   SHUTTING_DOWN: [UNAVAILABLE, "the server is shutting down; send the request again", "INTERNAL"],
   INTERNAL: [INTERNAL, "internal server error ({requestId})", "INTERNAL"],
 } as const satisfies Record<string, readonly [number, string, string, number?]>;
 
 export type ErrorCode = keyof typeof table;
+
+export interface DescribedError {
+  code: ErrorCode;
+  httpStatus: number;
+  grpcCode: number;
+  text: string;
+  turnkeyErrorCode: string;
+}
+
+/** The table as readers see it; `{name}` stands where an answer has a fact. */
+export const describedErrors = (): DescribedError[] =>
+  (Object.entries(table) as [ErrorCode, readonly [number, string, string, number?]][]).map(
+    ([code, [grpcCode, text, turnkeyErrorCode, httpStatus]]) => ({
+      code,
+      httpStatus: httpStatus ?? HTTP_STATUS[grpcCode] ?? 500,
+      grpcCode,
+      text,
+      turnkeyErrorCode,
+    }),
+  );
+
 type Blanks<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}` ? Name | Blanks<Rest> : never;
 export type Facts<Code extends ErrorCode> = Record<Blanks<(typeof table)[Code][1]>, string | number>;
 
@@ -301,6 +537,8 @@ export class KeysteadError extends Error {
   readonly retryAfterSeconds: number | undefined;
   /** Whether it is no fault of the request, so that the same one may succeed later. */
   readonly isTransient: boolean;
+  readonly #facts: Record<string, string | number>;
+  readonly #details: ErrorDetail[];
 
   constructor(code: ErrorCode, facts: Record<string, string | number>, details: ErrorDetail[]) {
     const [grpcCode, text, turnkeyErrorCode, httpStatus] = table[code] as readonly [number, string, string, number?];
@@ -313,6 +551,15 @@ export class KeysteadError extends Error {
     this.retryAfterSeconds = facts.retryAfterSeconds === undefined ? undefined : Number(facts.retryAfterSeconds);
     this.isTransient = this.httpStatus >= 500 || grpcCode === CANCELLED || this.retryAfterSeconds !== undefined;
     this.details = [...detailsFromFacts(code, facts, this.message), ...details];
+    this.#facts = facts;
+    this.#details = details;
+  }
+
+  /** The same error, with the field that it names under another name: for requests that were made of other requests. */
+  withField(rename: (field: string) => string): KeysteadError {
+    const { field } = this.#facts;
+    if (typeof field !== "string") return this;
+    return new KeysteadError(this.code, { ...this.#facts, field: rename(field) }, this.#details);
   }
 }
 

@@ -10,5 +10,8 @@ export const newId = (): string => uuidv7();
 export const newIdAt = (milliseconds: number): string =>
   UUID.fromFieldsV7(milliseconds, randomInt(2 ** 12), randomInt(2 ** 30), randomInt(2 ** 32)).toString();
 
+/** What no identifier that was made at that time, in milliseconds, sorts before. */
+export const lowestIdAt = (milliseconds: number): string => UUID.fromFieldsV7(milliseconds, 0, 0, 0).toString();
+
 /** Whether `text` has the form of an identifier; any UUID version is taken, in lowercase only. */
 export const isId = (text: string): boolean => CANONICAL.test(text);

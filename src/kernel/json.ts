@@ -54,7 +54,7 @@ function* parsing(bytes: Uint8Array): Generator<undefined, unknown> {
   yield;
   yield* inSlices(new StructureCheck(text));
   // Escapes are the only way to write NUL or half a surrogate pair in valid UTF-8 JSON.
-  if (text.includes("\\u")) checkStrings(value, "");
+  if (text.includes("\\u")) yield* checkStrings(value);
   return value;
 }
 
@@ -188,17 +188,41 @@ function endOfString(text: string, start: number): number {
   return i;
 }
 
-function checkStrings(value: unknown, path: string): void {
-  if (typeof value === "string") {
-    if (value.includes("\0")) fail("FIELD_INVALID", { field: path, reason: "holds a NUL character" });
-    if (!value.isWellFormed()) fail("FIELD_INVALID", { field: path, reason: "holds a lone surrogate" });
-  } else if (typeof value === "object" && value !== null) {
-    for (const [key, child] of Object.entries(value)) {
-      const childPath = path === "" ? printable(key) : `${path}.${printable(key)}`;
-      checkStrings(key, childPath);
-      checkStrings(child, childPath);
+/** Values whose strings are looked at before other requests get their turn. */
+const SLICE_VALUES = 20_000;
+
+/** One value among its siblings; where it stands is put together only for an error. */
+interface Place {
+  key: string;
+  parent: Place | undefined;
+}
+
+function* checkStrings(value: unknown): Generator<undefined, void> {
+  const open: { value: unknown; place: Place | undefined }[] = [{ value, place: undefined }];
+  for (let looked = 1; open.length > 0; looked++) {
+    if (looked % SLICE_VALUES === 0) yield;
+    const { value, place } = open.pop() as (typeof open)[0];
+    if (typeof value === "string") {
+      checkString(value, place);
+    } else if (typeof value === "object" && value !== null) {
+      for (const key of Object.keys(value).reverse()) {
+        const child = { key, parent: place };
+        checkString(key, child);
+        open.push({ value: value[key as never], place: child });
+      }
     }
   }
+}
+
+function checkString(text: string, place: Place | undefined): void {
+  if (text.includes("\0")) fail("FIELD_INVALID", { field: pathTo(place), reason: "holds a NUL character" });
+  if (!text.isWellFormed()) fail("FIELD_INVALID", { field: pathTo(place), reason: "holds a lone surrogate" });
+}
+
+function pathTo(place: Place | undefined): string {
+  const steps: string[] = [];
+  for (let at = place; at; at = at.parent) steps.push(printable(at.key));
+  return steps.reverse().join(".");
 }
 
 /** A client's own words, made fit to stand in an error text. */

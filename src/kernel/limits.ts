@@ -66,6 +66,18 @@ export const MAX_PAYLOAD_LENGTH = 512 * 1024;
 export const MAX_TYPED_DATA_LENGTH = 64 * 1024;
 /** Payloads in one sign_raw_payloads. */
 export const MAX_PAYLOADS = 100;
+/** Signatures in one spark_sign_frost. */
+export const MAX_SPARK_SIGNATURES = 600;
+/** Leaves in one transfer or claim on Spark ... */
+export const MAX_SPARK_LEAVES = 200;
+/** ... and operators who are given packages, or commit to a signature. */
+export const MAX_SPARK_OPERATORS = 64;
+/** Characters of an operator's identifier. */
+export const MAX_OPERATOR_ID_LENGTH = 255;
+/** Bytes of a refund's signature. */
+export const MAX_REFUND_SIGNATURE_BYTES = 256;
+/** Bytes of all packages of one activity together: they grow with the leaves and with the square of the operators. */
+export const MAX_SPARK_PACKAGES_BYTES = 6 * 1024 * 1024;
 /** Struct types in one EIP-712 payload, the domain's included ... */
 export const MAX_TYPED_DATA_TYPES = 64;
 /** ... and characters of all their definitions together. A type's hash covers every type it refers to. */
@@ -104,9 +116,39 @@ export const MAX_ADDRESS_LENGTH = 1024;
 /** Levels of a derivation path below its `m`. */
 export const MAX_PATH_LEVELS = 10;
 
+/** What an organization may have, unless its operator sets another quota; as many come in one request in any case. */
 export const MAX_USERS = 100;
 export const MAX_PRIVATE_KEYS = 1000;
 export const MAX_WALLETS = 100;
+/** The highest quotas that operators can set: lists of these come in one answer ... */
+export const HIGHEST_USERS = 1000;
+export const HIGHEST_PRIVATE_KEYS = 10_000;
+export const HIGHEST_WALLETS = 10_000;
+/** ... these are counted each time that one is added ... */
+export const HIGHEST_SUB_ORGANIZATIONS = 100_000;
+/** ... and these once by each server. */
+export const HIGHEST_ACTIVITIES_PER_MONTH = 10_000_000;
+/** What `keystead organizations list` prints at most. */
+export const MAX_LISTED_ORGANIZATIONS = 10_000;
+/** How often a server looks for what operators told it, and how often it says in the database that it is there ... */
+export const SERVER_LOOK_MS = 1000;
+export const SERVER_SIGN_MS = 10_000;
+/** ... how long after that it counts as alive, and how long one that died is remembered ... */
+export const SERVER_ALIVE_MS = 30_000;
+export const SERVER_FORGOTTEN_MS = 7 * 86_400_000;
+/** ... and how long a command waits for the servers to go by what it told them. */
+export const SERVER_TOLD_DEADLINE_MS = 15_000;
+/** How long a server goes by what it knows of an organization's quota of activities. */
+export const QUOTA_KEPT_MS = 1000;
+/** How many activities are counted by one look. */
+export const COUNTED_ACTIVITIES_AT_ONCE = 10_000;
+/** After this long an activity is stored, but for one whose transaction a struggling database held up. */
+export const SETTLED_ACTIVITY_MS = 15_000;
+/** How many rows one transaction adds to the counts of a day, at most but for those of one millisecond. */
+export const COUNTED_ROWS_AT_ONCE = 1000;
+/** For how many days counts are kept, and how many of them one answer tells. */
+export const DAYS_COUNTED = 400;
+export const MAX_DAYS_TOLD = 90;
 /** Accounts of a wallet that one request makes; a wallet may have any number. */
 export const MAX_ACCOUNTS_PER_REQUEST = 100;
 export const MAX_TAGS = 100;
@@ -121,8 +163,10 @@ export const MAX_IP_RULES = 10;
 export const MIN_IP_RULE_PREFIX = { 4: 20, 6: 48 } as const;
 /** Entries of an X-Forwarded-For header that are looked at, from the right. */
 export const MAX_FORWARDED_ADDRESSES = 32;
-/** Invitations that are neither accepted nor revoked. */
+/** Invitations that are neither accepted nor revoked nor expired. */
 export const MAX_OPEN_INVITATIONS = 100;
+/** How long an invitation can be accepted. */
+export const INVITATION_LIFETIME_MS = 7 * 24 * 60 * 60 * 1000;
 export const MAX_SMART_CONTRACT_INTERFACES = 1000;
 /** Bytes of the JSON of one smart contract interface (UTF-8) ... */
 export const MAX_SMART_CONTRACT_INTERFACE_BYTES = 400 * 1024;
@@ -133,6 +177,8 @@ export const MAX_CACHED_INTERFACES = 1000;
 export const MAX_CACHED_INTERFACE_BYTES = 32 * 1024 * 1024;
 /** Sub-organizations, the senior ones first, in which the maker of a stamp is looked for when it does not name one. */
 export const MAX_HOLDERS = 16;
+/** Stamps on an activity by tokens that show one contact or provider of a user, each bound to another key; the newest are kept. */
+export const MAX_ATTESTATIONS = 4;
 /** Notes of the first use of a credential that wait for their commit; what comes beyond them is noted at its next use. */
 export const MAX_OPEN_FIRST_USES = 1000;
 export const MAX_AUTHENTICATORS_PER_USER = 10;
@@ -141,6 +187,8 @@ export const MAX_EXPIRING_API_KEYS_PER_USER = 10;
 export const MAX_OAUTH_PROVIDERS_PER_USER = 10;
 /** What an organization is known as at OAuth 2.0 providers. */
 export const MAX_OAUTH2_CREDENTIALS = 25;
+/** What an organization is known as at on-ramp providers. */
+export const MAX_ON_RAMP_CREDENTIALS = 25;
 
 /** Selectors of a policy in the older versions of create_policy; they become one expression, whose depth they add to. */
 export const MAX_SELECTORS = 32;
@@ -239,11 +287,18 @@ export const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 /** Objects on one page of a list query. */
 export const MAX_PAGE_SIZE = 100;
 export const DEFAULT_PAGE_SIZE = 10;
+/** Characters of a cursor that names a place in such a list. */
+export const MAX_CURSOR_LENGTH = 256;
 
+/** Answers that one transaction keeps for those that ask the same in it, and the most rows of one. */
+export const MAX_KEPT_ANSWERS = 1000;
+export const MAX_KEPT_ROWS = 100;
 /** How long a request may wait for its durable commit. */
 export const COMMIT_DEADLINE_MS = 15_000;
 /** How long work that an outage of the database cut off is tried again; after so long an outage everybody is told at once. */
 export const OUTAGE_PATIENCE_MS = 5_000;
+/** What waits for a connection to PostgreSQL at most; the rest is refused at once. */
+export const MAX_DATABASE_WAITING = 10_000;
 /** How long a transaction waits for another process that writes to the same SQLite file. */
 export const SQLITE_LOCK_DEADLINE_MS = 5_000;
 /** How often it is looked whether the files of a SQLite database are still in their place, beside once for each commit. */
@@ -252,10 +307,25 @@ export const FILE_WATCH_MS = 250;
 export const HEALTH_DEADLINE_MS = 600;
 /** ... and how long what it found stands for all who ask. */
 export const HEALTH_LIFETIME_MS = 250;
+/** How long `keystead doctor` waits for a connection to the database, and for each of its answers ... */
+export const INSPECTION_DEADLINE_MS = 5_000;
+/** ... for each step of a mail server, a node or the public URL ... */
+export const DOCTOR_STEP_MS = 15_000;
+/** ... and for each check as a whole. */
+export const DOCTOR_CHECK_MS = 60_000;
+/** Of a file that holds one secret of the configuration. */
+export const MAX_SECRET_FILE_BYTES = 64 * 1024;
+/** How long `keystead status` waits for each answer of a server, which is at most so long in bytes. */
+export const STATUS_DEADLINE_MS = 5_000;
+export const MAX_STATUS_BYTES = 1024 * 1024;
+/** Jobs of one state that are counted for the metrics; there may be more. */
+export const MAX_COUNTED_JOBS = 10_000;
 /** How long writes count as failing after one that failed because of the database. */
 export const FAILED_WRITE_MS = 750;
 /** How long the signer may work on one request, and how long it may give no sign of life while it has one. */
 export const SIGNER_DEADLINE_MS = 10_000;
+/** How long a signer that is started may take until its first. */
+export const SIGNER_START_MS = 60_000;
 /** Requests of one organization that wait for the signer ... */
 export const MAX_SIGNER_WAITING = 1000;
 /** ... what they may cost together, in units of `signer/cost.ts`, of which the signer does about ten in a millisecond ... */
@@ -267,7 +337,7 @@ export const MAX_SIGNER_WINDOW_COST = 128;
 /** ... and requests in all. */
 export const MAX_SIGNER_WINDOW = 1000;
 /** Largest frame between server and signer in bytes: a body in JSON twice over, with what it asks to sign. */
-export const MAX_SIGNER_FRAME_BYTES = 16 * 1024 * 1024;
+export const MAX_FRAME_BYTES = 16 * 1024 * 1024;
 /** How long a stopping server waits for open requests. */
 export const DRAIN_DEADLINE_MS = 10_000;
 /** How long it waits after that for running jobs. */
@@ -294,8 +364,8 @@ export const MAX_TEMPLATE_VARIABLES = 32;
 export const MAX_SMS_TEMPLATE_LENGTH = 1000;
 /** How long a message may wait to be sent; one that is only good for a shorter time is dropped when that is over. */
 export const MAX_MESSAGE_LIFETIME_MS = 7 * 24 * 60 * 60 * 1000;
-/** How long events of mail are kept. */
-export const EMAIL_EVENT_LIFETIME_MS = 30 * 24 * 60 * 60 * 1000;
+/** How long events of webhooks and of mail are kept, unless the operator says otherwise. */
+export const DEFAULT_RETENTION_DAYS = 30;
 /** Bytes of one message of Amazon SNS; it sends no larger ones. */
 export const MAX_SNS_MESSAGE_BYTES = 300 * 1024;
 /** How old such a message may be. */
@@ -307,13 +377,118 @@ export const MAX_RPC_URLS = 8;
 export const NODE_TIMEOUT_MS = 10_000;
 /** ... and how large its answer may be in bytes: several times the largest transaction, which stands in it in hex. */
 export const MAX_NODE_ANSWER_BYTES = 1024 * 1024;
+/** The same for what is read of a whole block: its transactions, its traces, its receipts, or one of them where they are larger. */
+export const MAX_BLOCK_ANSWER_BYTES = 16 * 1024 * 1024;
+/** Calls inside the transactions of one block that are looked at; of a block with more, none are. */
+export const MAX_BLOCK_CALLS = 200_000;
+/** Blocks that a chain's watcher reads at one time ... */
+export const MAX_BLOCKS_AT_ONCE = 3;
+/** ... and that it follows until it stores them, at most, ... */
+export const MAX_BLOCKS_PER_TURN = 32;
+/** ... or for as long as this takes, ... */
+export const WATCHER_TURN_MS = 10_000;
+/** ... or until they hold so many transactions of known addresses. */
+export const MAX_ENTRIES_PER_TURN = 2000;
+/** Organizations with the same address whose histories a transaction of it gets into: the oldest ones. */
+export const MAX_OWNERS_PER_ADDRESS = 64;
+/** Addresses that one look-up asks for; ordinary blocks have fewer. */
+export const MAX_ADDRESSES_PER_LOOKUP = 10_000;
+/** Blocks whose hashes are kept: a reorganization goes back no further. */
+export const MAX_KEPT_BLOCKS = 256;
+/** Transactions that are told to webhooks in one transaction of the database. */
+export const MAX_TOLD_AT_ONCE = 100;
+/** Transfers of one transaction that its history shows for an address. */
+export const MAX_SHOWN_TRANSFERS = 200;
+/** What a node says of an address's token accounts on Solana, in bytes: about 10,000 of them. */
+export const MAX_TOKEN_ACCOUNTS_ANSWER_BYTES = 4 * 1024 * 1024;
+/** Tokens that an operator adds to one chain, and prices of assets: one call asks for all balances. */
+export const MAX_TOKENS_PER_CHAIN = 64;
+export const MAX_PRICES = 1000;
 /** How often a chain's nodes must refuse a transaction until that is their last word. */
 export const MAX_BROADCAST_REFUSALS = 4;
+
+/** How long a blockhash that was fetched serves all who ask for one: as long as a slot takes. */
+export const KEPT_BLOCKHASH_MS = 400;
+/** How often a blockhash is looked for that the same transaction was not sent with yet, that long apart. */
+export const MAX_BLOCKHASH_LOOKS = 10;
+/** Messages that one process remembers having chosen a blockhash for. */
+export const MAX_CHOSEN_BLOCKHASHES = 10_000;
+/** The most that the service pays in fees for one Solana transaction, in lamports: 0.01 SOL ... */
+export const MAX_SPONSORED_FEE_LAMPORTS = 10_000_000n;
+/** ... and for the rent of accounts that it creates: 0.05 SOL, about 24 token accounts. */
+export const MAX_SPONSORED_RENT_LAMPORTS = 50_000_000n;
+/** What each signer has when it is found out which these are: a rest of it must be enough for an account of its own. */
+export const LENT_LAMPORTS = MAX_SPONSORED_RENT_LAMPORTS + 1_000_000n;
+/** Accounts that one sponsored transaction creates and that are looked at. */
+export const MAX_CREATED_ACCOUNTS = 64;
+/** Millionths of a lamport for a compute unit that are added where a transaction says none: from this ... */
+export const LEAST_UNIT_PRICE = 1000;
+/** ... to this, whatever nodes tell. */
+export const MOST_UNIT_PRICE = 1_000_000;
+/** What a node says of a transaction that is tried out before it is signed, in bytes: its accounts may hold much. */
+export const MAX_TRIAL_ANSWER_BYTES = 16 * 1024 * 1024;
+/** Accounts that sign one Solana transaction; fewer fit into a packet. */
+export const MAX_SOLANA_SIGNERS = 16;
+/** Transactions of one organization that are on their way: as many as a node tells the status of in one answer. */
+export const MAX_OPEN_SENDS = 256;
+/** Below this a sponsor's account is told to be poor: 0.02 of an Ethereum chain's asset in wei, ... */
+export const POOR_SPONSOR_WEI = 20_000_000_000_000_000n;
+/** ... 0.02 SOL in lamports, twice the most that one transaction costs, ... */
+export const POOR_SPONSOR_LAMPORTS = 2n * MAX_SPONSORED_FEE_LAMPORTS;
+/** ... and, where rent is paid, what is lent to as many signers as fit into a transaction, and one more: 0.612 SOL. */
+export const POOR_RENT_SPONSOR_LAMPORTS = 12n * LENT_LAMPORTS;
+/** Between two looks at what sponsors' accounts have, while somebody asks. */
+export const SPONSOR_LOOK_MS = 30_000;
+/** Transactions that a sponsor's account pays for and that are followed at once; those after them wait. */
+export const MAX_FOLLOWED_SPONSORED = 256;
+/** Gas of one sponsored transaction: as much as Ethereum's blocks take of one (EIP-7825). */
+export const MAX_SPONSORED_GAS = 16_777_216n;
+/** The most that one sponsored transaction may cost, in US dollars, where the price of the chain's asset is known. */
+export const MAX_SPONSORED_USD = "1000000";
+/** The window of limits on what sponsoring costs: 30 days. */
+export const MAX_GAS_WINDOW_MINUTES = 43_200;
+/** Calls of one request to send; the interface knows so many, and several take a gas station. */
+export const MAX_SENT_CALLS = 50;
+/** Requests to send that ask nodes what they take, and apart from them lists of earn, at a time of one parent with all its own, ... */
+export const MAX_PLANNED_AT_ONCE = 4;
+/** ... and with those that wait for that; others are told to come back. */
+export const MAX_WAITING_PLANS = 256;
+/** How long fees that a node told serve all who ask for them. */
+export const KEPT_FEES_MS = 1000;
+/** Wei: no more than this is paid for a unit of gas unless the request says so, whatever a node says. */
+export const MAX_FEE_PER_GAS = 100_000n * 1_000_000_000n;
+/** The largest nonce that is taken; JSON and the databases hold it exactly, and no account will ever get there. */
+export const MAX_NONCE = Number.MAX_SAFE_INTEGER - 1;
+/** Blocks on top of a transaction's own after which nobody looks after it any more. */
+export const SETTLED_BLOCKS = 12;
+/** Bytes that are kept of what a call reverted with. */
+export const MAX_REVERT_BYTES = 4096;
+/** Lines that are kept of a failed transaction's log, the last ones, ... */
+export const MAX_LOGS = 100;
+/** ... characters of each, ... */
+export const MAX_LOG_LENGTH = 500;
+/** ... and characters of its error and of its inner instructions in JSON, each. */
+export const MAX_FAILURE_JSON_LENGTH = 16 * 1024;
 
 /** One-time codes: their life unless said and at most, in seconds. */
 export const OTP_SECONDS = 300;
 export const MAX_OTP_SECONDS = 600;
 export const OTP_LENGTHS = { least: 6, most: 9, unlessSaid: 9 };
+/** How long sessions may last that the auth proxy signs people in for. */
+export const MAX_AUTH_PROXY_SESSION_SECONDS = 30 * 86_400;
+/** ... what it takes of a body in bytes, and origins and client ids in its configuration. */
+export const MAX_AUTH_PROXY_BODY_BYTES = 256 * 1024;
+export const MAX_AUTH_PROXY_ENTRIES = 100;
+/** How long a captcha's provider may take over its answer, and how large that may be in bytes. */
+export const CAPTCHA_TIMEOUT_MS = 5000;
+export const MAX_CAPTCHA_ANSWER_BYTES = 16 * 1024;
+/** Captchas of one organization that are verified at a time, and in all: no more than a host has connections. */
+export const MAX_CAPTCHAS_OF_ONE_ORGANIZATION = 4;
+export const MAX_CAPTCHAS = 8;
+/** Captchas of one organization that are verified or wait to be; each waits as long as an answer may take. */
+export const MAX_WAITING_CAPTCHAS = 64;
+/** Characters of the token that a captcha gave; Turnstile's have 2048 at most. */
+export const MAX_CAPTCHA_TOKEN_LENGTH = 4096;
 /** Wrong guesses at one code. */
 export const MAX_OTP_TRIES = 3;
 /** Codes of one contact that are good at the same time. */
@@ -365,9 +540,143 @@ export const MAX_OAUTH2_FIELD_LENGTH = 4096;
 /** How long an OAuth 2.0 provider may take over each of its two answers, and how large they may be in bytes. */
 export const OAUTH2_TIMEOUT_MS = 10_000;
 export const MAX_OAUTH2_ANSWER_BYTES = 64 * 1024;
+/** How many codes are exchanged at a time, of one parent with its sub-organizations and in all. */
+export const MAX_EXCHANGES_OF_ONE_ORGANIZATION = 4;
+export const MAX_EXCHANGES = 64;
 /** How long what a code was exchanged for is kept, for the same request again while its activity is being stored ... */
 export const EXCHANGE_LIFETIME_MS = 60_000;
 /** ... and how many such are kept. */
 export const MAX_KEPT_EXCHANGES = 1000;
 /** How long a token is good that this service issues for somebody known to an OAuth 2.0 provider. */
 export const ISSUED_TOKEN_LIFETIME_MS = 15 * 60 * 1000;
+
+/** Bytes of a secret or private key of an on-ramp provider; a PEM of P-256 has under 300. */
+export const MAX_ON_RAMP_SECRET_BYTES = 1024;
+/** How long an on-ramp provider may take over an answer, and as long again may a request wait for its turn ... */
+export const ON_RAMP_TIMEOUT_MS = 10_000;
+/** ... how large the answer may be in bytes ... */
+export const MAX_ON_RAMP_ANSWER_BYTES = 128 * 1024;
+/** ... and how many requests are under way at a time for one parent with its sub-organizations, and in all. */
+export const MAX_ON_RAMP_CALLS_OF_ONE_ORGANIZATION = 4;
+export const MAX_ON_RAMP_CALLS = 64;
+/** Looks at a provider for the status of purchases, for one parent with its sub-organizations. */
+export const ON_RAMP_REFRESHES = { perSecond: 10, burst: 100 } as const;
+
+/** Bytes of one row in a backup: a stamped body of the largest size, kept with its intent and escaped in JSON, has under half. */
+export const MAX_BACKUP_LINE_BYTES = 64 * 1024 * 1024;
+/** How old activities are at least before they are archived: the figures of the present month and answers to late votes need them. */
+export const MIN_ARCHIVE_AGE_MS = 35 * 24 * 60 * 60 * 1000;
+/** Activities that are read for an archive, or removed after it, at once. */
+export const ARCHIVED_ACTIVITIES_AT_ONCE = 50;
+/** Operators of one set ... */
+export const MAX_TVC_OPERATORS_OF_SET = 50;
+/** ... and of one organization, with how many sets and apps it may have, ... */
+export const MAX_TVC_OPERATORS = 1000;
+export const MAX_TVC_OPERATOR_SETS = 1000;
+export const MAX_TVC_APPS = 100;
+/** Quorum keys that an organization may have made. */
+export const MAX_TVC_QUORUM_KEYS = 100;
+/** ... and deployments of one app that are not cleaned up. */
+export const MAX_TVC_DEPLOYMENTS = 50;
+/** The newest deployments of an app, which lists show. */
+export const MAX_LISTED_TVC_DEPLOYMENTS = 200;
+/** Replicas of one deployment; each has an address of its own on the loopback network. */
+export const MAX_TVC_REPLICAS = 10;
+/** Arguments of a program, and characters of each. */
+export const MAX_PIVOT_ARGS = 100;
+export const MAX_PIVOT_ARG_LENGTH = 1024;
+/** ... and bytes of all of them in JSON: what runs on a server is told to its runner in one frame. */
+export const MAX_PIVOT_ARGS_BYTES = 16 * 1024;
+/** Characters in base64 of a manifest that is handed back: with names of 50 operators in each set, and arguments in full. */
+export const MAX_SHOWN_MANIFEST_DIGITS = 256 * 1024;
+/** ... and of the document about a runner's key. */
+export const MAX_SHOWN_PROVISIONING_DIGITS = 4096;
+/** Characters of the path of a program in its image. */
+export const MAX_PIVOT_PATH_LENGTH = 512;
+/** Deployments that an organization may ever make; their records stay. */
+export const MAX_TVC_DEPLOYMENTS_EVER = 10_000;
+/** Bytes of a secret to pull images with, which may be for several registries. */
+export const MAX_PULL_SECRET_BYTES = 16 * 1024;
+/** How long reading from an image's registry may take altogether, and how many reads there are at a time of one parent and in all. */
+export const IMAGE_TIMEOUT_MS = 60_000;
+export const MAX_IMAGE_READS_OF_ONE_ORGANIZATION = 2;
+export const MAX_IMAGE_READS = 8;
+/** Bytes of an image's manifest, of a layer as it is sent and unpacked, ... */
+export const MAX_IMAGE_MANIFEST_BYTES = 4 * 1024 * 1024;
+export const MAX_IMAGE_LAYER_BYTES = 128 * 1024 * 1024;
+export const MAX_UNPACKED_LAYER_BYTES = 1024 * 1024 * 1024;
+/** ... how many layers, and bytes of the one file that is taken out of them. */
+export const MAX_IMAGE_LAYERS = 127;
+export const MAX_PROGRAM_BYTES = 128 * 1024 * 1024;
+/** Deployments that one server runs at a time: each has 254 addresses on the loopback network. */
+export const MAX_RUN_DEPLOYMENTS = 64;
+/** ... and of them, those of one parent with its sub-organizations: the oldest. */
+export const MAX_RUN_DEPLOYMENTS_OF_ONE_ORGANIZATION = 16;
+/** Programs that a server keeps of deployments that were deleted and can be restored: those deleted last. */
+export const MAX_KEPT_PROGRAMS = 64;
+/** What is kept of the log of one replica: lines, and characters of each. */
+export const MAX_LOG_LINES = 1000;
+export const MAX_LOG_LINE_LENGTH = 4096;
+/** ... and bytes in JSON of what is shown of all replicas' logs at once: the newest lines. */
+export const MAX_SHOWN_LOG_BYTES = 1024 * 1024;
+/** Bytes that a program may write to one file, files that it may have open, and processes of its user. */
+export const PROGRAM_FILE_BYTES = 256 * 1024 * 1024;
+export const PROGRAM_OPEN_FILES = 1024;
+export const PROGRAM_PROCESSES = 256;
+/** How often a replica is asked for its health, and how long it may take over the answer. */
+export const HEALTH_CHECK_EVERY_MS = 1000;
+export const HEALTH_CHECK_TIMEOUT_MS = 2000;
+/** Requests to apps that one server passes on at a time, to one app and in all, and how long an app may be silent. */
+export const MAX_INGRESS_OF_ONE_APP = 128;
+export const MAX_INGRESS = 1024;
+export const INGRESS_TIMEOUT_MS = 60_000;
+/** Vaults to earn in that the catalog holds ... */
+export const MAX_EARN_VAULTS = 100;
+/** ... and wrappers of an organization over them; each was deployed at the service's expense. */
+export const MAX_EARN_WRAPPERS = 100;
+/** How long the link of the first start makes a passkey for the root user. */
+export const FIRST_VISIT_MS = 15 * 60_000;
+/** How long everything that one request has asked of a swap provider may take: tries, and pauses between them. */
+export const SWAP_PROVIDER_TOTAL_MS = 19_000;
+/** How often what fails only for the moment is tried, and how long the first pause between two tries is. */
+export const SWAP_PROVIDER_TRIES = 3;
+export const SWAP_PROVIDER_PAUSE_MS = 400;
+/** Bytes of an answer; a quote has some tens of thousands. */
+export const MAX_SWAP_ANSWER_BYTES = 512 * 1024;
+/** How many requests are under way at a time for one parent with its sub-organizations, and in all. */
+export const MAX_SWAP_CALLS_OF_ONE_ORGANIZATION = 8;
+export const MAX_SWAP_CALLS = 64;
+/** Bytes of what a provider has a wallet call. */
+export const MAX_SWAP_CALL_BYTES = 32 * 1024;
+/** The most that an organization takes of a swap, in basis points. */
+export const MAX_SWAP_FEE_BPS = 500;
+/** Quotes of one organization that have not been used and are kept; the oldest make room. */
+export const MAX_SWAP_QUOTES = 1000;
+/** How long a swap that failed is asked about, as its refund may be told late. */
+export const SWAP_REFUND_MS = 24 * 60 * 60 * 1000;
+/** Logs of one simulated swap that are looked at. */
+export const MAX_SWAP_LOGS = 1000;
+/** Lines of the audit stream that may wait for one sink, unless set ... */
+export const MAX_AUDIT_BACKLOG = 100_000;
+/** ... and how many go to it at a time. */
+export const AUDIT_BATCH = 500;
+/** How long lines are gathered before they go, how often a sink is looked at, and the longest pause after a failure. */
+export const AUDIT_GATHER_MS = 100;
+export const AUDIT_LOOK_MS = 1000;
+export const AUDIT_RETRY_MS = 30_000;
+/** From how many lines on a backlog is counted less often, and how often. */
+export const LARGE_AUDIT_BACKLOG = 10_000;
+export const LARGE_AUDIT_BACKLOG_LOOK_MS = 10_000;
+/** How long one attempt may take, and the last one of a server that stops. */
+export const AUDIT_ATTEMPT_MS = 10_000;
+export const AUDIT_STOP_MS = 1000;
+/** Bytes of an audit receiver's answer. */
+export const MAX_AUDIT_ANSWER_BYTES = 4096;
+/** Characters of a public key in a line of the audit stream; those of all kinds are shorter. */
+export const MAX_AUDIT_KEY_LENGTH = 512;
+/** Refused authentications that have a line of their own, of all senders together; the others are counted. */
+export const REFUSAL_LINES = { perSecond: 5, burst: 200 };
+/** Lines of refused authentications that are held for a sink. */
+export const MAX_REFUSALS_HELD = 1000;
+/** When clients may come back that were refused because of the audit stream. */
+export const AUDIT_BLOCKED_SECONDS = 5;

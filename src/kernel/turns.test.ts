@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { mapInTurns, turn } from "./turns.ts";
+import { mapInTurns, PIECE_MS, pause, turn } from "./turns.ts";
 
 const spin = (ms: number): void => {
   for (const end = performance.now() + ms; performance.now() < end; );
@@ -76,4 +76,21 @@ it("queues have their turns one after the other, however many wait in one of the
   };
   await Promise.all([...Array.from({ length: 5 }, () => ask("a")), ask("b"), ask("c"), ask("b")]);
   assert.deepEqual(given, ["a", "b", "c", "a", "b", "a", "a", "a"]);
+});
+
+it("queues that pause for one another come forward alike, however short their steps", async () => {
+  const done: string[] = [];
+  const steps = async (queue: string) => {
+    for (let step = 0; step < 60; step++) {
+      await pause(queue);
+      spin(1);
+      done.push(queue);
+    }
+  };
+  await Promise.all(["a", "b"].map(steps));
+  const before = (end: number, queue: string) => done.slice(0, end).filter((each) => each === queue).length;
+  for (let end = 1; end <= done.length; end++) {
+    // A turn has at most so many steps.
+    assert.ok(Math.abs(before(end, "a") - before(end, "b")) <= 3 * PIECE_MS, done.slice(0, end).join(""));
+  }
 });

@@ -27,6 +27,8 @@ function giveTurn(): void {
   if (!next) return;
   const [queue, waiting] = next;
   queues.delete(queue);
+  // It is worth a piece, whatever went before in this round; or whoever comes after one that worked would give every turn back.
+  firstLook = undefined;
   waiting.shift()?.();
   if (waiting.length > 0) queues.set(queue, waiting);
   if (queues.size > 0) setImmediate(giveTurn);
@@ -49,7 +51,8 @@ export function isHeld(): boolean {
   if (firstLook === undefined) {
     firstLook = now;
     setImmediate(() => {
-      firstLook = undefined;
+      // A turn that was given in between has a time of its own.
+      if (firstLook === now) firstLook = undefined;
     });
   }
   return now - firstLook >= PIECE_MS;

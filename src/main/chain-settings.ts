@@ -1,51 +1,114 @@
 import { type Static, Type } from "typebox";
+import type { Token } from "../chains/evm/assets.ts";
+import { GAS_STATION_ADDRESS } from "../chains/evm/gas-station.ts";
 import { type EvmChain, evmChains, isEvmChain } from "../chains/evm/networks.ts";
-import { checkOutboundUrl } from "../delivery/url-rules.ts";
-import { MAX_RPC_URLS } from "../kernel/limits.ts";
-import type { EvmChainSettings } from "../nodes/evm.ts";
+import { isSolanaChain, type SolanaChain, solanaChains } from "../chains/solana/networks.ts";
+import { MAX_PRICES, MAX_RPC_URLS, MAX_TOKENS_PER_CHAIN } from "../kernel/limits.ts";
+import type { Chain } from "../nodes/families.ts";
+import type { ChainSettings as NodeSettings } from "../nodes/pool.ts";
+import { operatorUrlProblem } from "./operator-url.ts";
 
-/** The nodes of chains, as the configuration file names them. Their URLs may hold keys and are never shown. */
+/**
+ * The nodes of chains and the tokens to know there, as the configuration file names them, and the prices of assets. URLs of nodes may
+ * hold keys and are never shown.
+ */
+
+export interface ChainSettings extends NodeSettings {
+  /** Beside the built-in ones. */
+  assets: readonly Token[];
+  /** Where the gas station is, if not where this server puts it; lowercase. */
+  gasStation?: string;
+  /** Of a cluster of Solana: whether this installation pays for the rent of accounts that transactions create which it pays for. */
+  sponsorRent?: boolean;
+}
 
 const POLL_MS = 15_000;
+
+const EVM_TOKEN = /^0x[0-9a-fA-F]{40}$/;
+const MINT = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
+
+const Asset = Type.Object(
+  {
+    address: Type.String({ pattern: `${EVM_TOKEN.source}|${MINT.source}` }),
+    symbol: Type.String({ minLength: 1, maxLength: 32 }),
+    name: Type.String({ minLength: 1, maxLength: 64 }),
+    decimals: Type.Integer({ minimum: 0, maximum: 77 }),
+    stable: Type.Optional(Type.Boolean()),
+  },
+  { additionalProperties: false },
+);
+
+export const Prices = Type.Record(
+  Type.String({ pattern: "^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}/[-a-z0-9]{3,8}:[-.%a-zA-Z0-9]{1,128}$" }),
+  Type.String({ pattern: "^[0-9]{1,15}(\\.[0-9]{1,18})?$" }),
+  {
+    additionalProperties: false,
+    maxProperties: MAX_PRICES,
+    description: 'US dollars for one whole unit by asset, in the file alone: {"eip155:1/slip44:60": "2000.00"}.',
+  },
+);
 
 export const Chains = Type.Record(
   Type.String(),
   Type.Object(
     {
       rpcUrls: Type.Array(Type.String(), { minItems: 1, maxItems: MAX_RPC_URLS }),
-      pollMs: Type.Optional(Type.Integer({ minimum: 1000, maximum: 3_600_000 })),
+      pollMs: Type.Optional(Type.Integer({ minimum: 100, maximum: 3_600_000 })),
+      assets: Type.Optional(Type.Array(Asset, { maxItems: MAX_TOKENS_PER_CHAIN })),
+      gasStation: Type.Optional(Type.String({ pattern: "^0x[0-9a-fA-F]{40}$" })),
+      sponsorRent: Type.Optional(Type.Boolean()),
     },
     { additionalProperties: false },
   ),
   {
-    description: `Nodes by chain, in the file alone: {"eip155:1": {"rpcUrls": ["https://…"]}}, up to ${MAX_RPC_URLS} URLs each, tried in their order, and "pollMs" (${POLL_MS}), after which a silent node is looked after.`,
+    description: `Nodes by chain, in the file alone: {"eip155:1": {"rpcUrls": ["https://…"]}}, up to ${MAX_RPC_URLS} URLs each, tried in their order, and "pollMs" (${POLL_MS}), after which a silent node is looked after and new blocks are looked for; "assets" are tokens beside the built-in ones, "stable" where they are worth one unit of a currency, and "gasStation" is where the gas station is, if not at its usual address; with "sponsorRent" (false) of a cluster of Solana the service also pays for the rent of accounts that sponsored transactions create.`,
   },
 );
 
 /** The chains with their nodes; `refuse` is told what is wrong with the setting, without its URLs. */
-export function evmChainsOf(
+export function chainsOf(
   chains: Static<typeof Chains>,
   allowPrivateNetworks: boolean,
   refuse: (problem: string) => never,
-): Partial<Record<EvmChain, EvmChainSettings>> {
-  const settings: Partial<Record<EvmChain, EvmChainSettings>> = {};
-  for (const [chain, { rpcUrls, pollMs = POLL_MS }] of Object.entries(chains)) {
-    if (!isEvmChain(chain))
-      return refuse(`\`${chain}\` is no chain that can be named; these are ${evmChains.join(", ")}`);
+): Partial<Record<Chain, ChainSettings>> {
+  const settings: Partial<Record<Chain, ChainSettings>> = {};
+  for (const [chain, { rpcUrls, pollMs = POLL_MS, assets = [], gasStation, sponsorRent }] of Object.entries(chains)) {
+    if (!isEvmChain(chain) && !isSolanaChain(chain)) {
+      const named = [...evmChains, ...solanaChains].join(", ");
+      return refuse(`\`${chain}\` is no chain that can be named; these are ${named}`);
+    }
     for (const [index, url] of rpcUrls.entries()) {
-      const problem = urlProblem(url, allowPrivateNetworks);
+      const problem = operatorUrlProblem(url, allowPrivateNetworks);
       if (problem !== undefined) return refuse(`\`${chain}.rpcUrls.${index}\` ${problem}`);
     }
-    settings[chain] = { rpcUrls, pollMs };
+    const form = isSolanaChain(chain) ? MINT : EVM_TOKEN;
+    const misplaced = assets.findIndex(({ address }) => !form.test(address));
+    if (misplaced >= 0)
+      return refuse(`\`${chain}.assets.${misplaced}.address\` is no address of a token of this chain`);
+    if (gasStation !== undefined && !isEvmChain(chain)) return refuse(`\`${chain}.gasStation\` is for Ethereum chains`);
+    if (sponsorRent !== undefined && !isSolanaChain(chain))
+      return refuse(`\`${chain}.sponsorRent\` is for clusters of Solana`);
+    settings[chain] = {
+      rpcUrls,
+      pollMs,
+      assets,
+      ...(gasStation === undefined ? {} : { gasStation: gasStation.toLowerCase() }),
+      ...(sponsorRent === undefined ? {} : { sponsorRent }),
+    };
   }
   return settings;
 }
 
-/** Plain http is for networks of one's own: anybody on the way could tell us what they like. */
-function urlProblem(text: string, allowPrivateNetworks: boolean): string | undefined {
-  const checked = checkOutboundUrl(text, { allowPrivateNetworks: true });
-  if ("problem" in checked) return checked.problem;
-  if (checked.url.protocol === "https:" || allowPrivateNetworks) return undefined;
-  const isOfPrivateNetwork = "problem" in checkOutboundUrl(text.replace(/^http/i, "https"), { allowPrivateNetworks });
-  return isOfPrivateNetwork ? undefined : "must use https, or name a private address";
-}
+/** The gas stations: the operator's, or the one that this server deploys. */
+export const gasStationsOf = (chains: Partial<Record<Chain, ChainSettings>>) => ({
+  of: (chain: EvmChain): string => chains[chain]?.gasStation ?? GAS_STATION_ADDRESS,
+});
+
+/** On which clusters of Solana the operator has rent paid. */
+export const rentPaidOf = (chains: Partial<Record<Chain, ChainSettings>>) => ({
+  on: (chain: SolanaChain): boolean => chains[chain]?.sponsorRent === true,
+});
+
+/** The tokens that the operator names, by chain. */
+export const tokensOf = (chains: Partial<Record<Chain, ChainSettings>>): Partial<Record<Chain, readonly Token[]>> =>
+  Object.fromEntries(Object.entries(chains).map(([chain, { assets }]) => [chain, assets]));

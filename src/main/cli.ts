@@ -1,25 +1,16 @@
 import { Command } from "commander";
-import { capabilities } from "../capabilities/index.ts";
-import { removeAllAllowlists } from "../capabilities/ip-allowlists/store.ts";
-import { normalizePublicKey } from "../crypto/public-keys.ts";
-import { activityOfRow } from "../engine/activities/records.ts";
-import { verifyStamps } from "../engine/activities/verify-stamps.ts";
-import { houseOf } from "../engine/capability.ts";
-import { listJobs, retryDeadJobs } from "../engine/jobs/admin.ts";
-import { rotateServiceKey } from "../engine/keys/service-keys.ts";
-import { createLogger } from "../kernel/log.ts";
+import { BackupProblem } from "../storage/backup/problem.ts";
 import type { Database } from "../storage/database.ts";
-import { call } from "./call.ts";
-import { type Config, loadConfig, StartProblem, secretVariables } from "./config.ts";
-import { readAddress } from "./credentials-file.ts";
-import { draftRootOrganization, storeRootOrganization } from "./first-organization.ts";
-import { refuseEmptyDatabase, refuseMissingDatabase } from "./new-installation.ts";
-import { type Opened, type Opening, openDatabaseOf, openInstallation } from "./open.ts";
-import { recoverRootQuorum, requireRecoveryAllowed } from "./recover.ts";
-import { banner, serve } from "./serve.ts";
+import { addArchiveCommands } from "./archive/commands.ts";
+import { addBackupCommands } from "./backup/commands.ts";
+import type { Config } from "./config.ts";
+import { addDoctorCommands } from "./doctor/commands.ts";
+import type { Opened, Opening } from "./open.ts";
+import { addOperatorCommands } from "./operators/commands.ts";
+import { StartProblem } from "./start-problem.ts";
 import { version } from "./version.ts";
 
-/** The command line. Only here is the environment read. */
+/** The command line. Only here is the environment read. A command loads what it needs when it runs, so that each starts at once. */
 
 const program = new Command("keystead")
   .description("Self-hosted key and wallet management.")
@@ -39,7 +30,8 @@ interface ServeCommandOptions {
 
 withNewInstallation(withConfig(program.command("serve").description("Run the server."))).action(
   async ({ config: file, newInstallation = false }: ServeCommandOptions) => {
-    const config = readConfig(file);
+    const config = await readConfig(file);
+    const { banner, serve } = await import("./serve.ts");
     const server = await serve({ config, newInstallation });
     process.stdout.write(`${banner(server, config)}\n`);
     stopOnSignals(server.close);
@@ -61,9 +53,11 @@ withNewInstallation(
   .option("--user-email <email>", "email address of the root user")
   .option("--api-public-key <hex>", "compressed P-256 public key; without it a key pair is made and printed")
   .action(async (options: InitOptions) => {
-    const config = readConfig(options.config);
+    const config = await readConfig(options.config);
     const { apiPublicKey, newInstallation } = options;
-    const publicKey = apiPublicKey === undefined ? undefined : readPublicKey(apiPublicKey);
+    const publicKey = apiPublicKey === undefined ? undefined : await readPublicKey(apiPublicKey);
+    const { draftRootOrganization, storeRootOrganization } = await import("./first-organization.ts");
+    const { readAddress } = await import("./credentials-file.ts");
     const opening: Opening = { command: "init", ifEmpty: newInstallation ? "begin anew" : "begin" };
     await withInstallation(config, opening, async ({ database, signer }) => {
       const baseUrl = config.publicUrl ?? readAddress(config.dataDir) ?? `http://${config.host}:${config.port}`;
@@ -84,7 +78,8 @@ withConfig(program.command("call").description("Stamp and send one request with 
   .argument("[json]", "parameters of an activity, or fields of a query", "{}")
   .option("--credentials <file>", "other credentials than those in the data directory")
   .action(async (operation: string, json: string, options: { config?: string; credentials?: string }) => {
-    const { dataDir } = readConfig(options.config);
+    const { dataDir } = await readConfig(options.config);
+    const { call } = await import("./call.ts");
     const { ok, text } = await call({ dataDir, operation, json, credentialsFile: options.credentials });
     const shown = `${prettyIfJson(text)}\n`;
     if (ok) process.stdout.write(shown);
@@ -100,7 +95,8 @@ withConfig(jobs.command("list").description("Jobs as JSON, the dead ones unless 
   .action(async ({ config: file, state, limit }: { config?: string; state: string; limit: string }) => {
     if (state !== "dead" && state !== "waiting") throw new StartProblem("--state must be dead or waiting");
     if (!/^[1-9][0-9]{0,4}$/.test(limit)) throw new StartProblem("--limit must be a number from 1 to 99999");
-    const found = await withDatabase(readConfig(file), ({ read }) => listJobs(read, state, Number(limit)));
+    const { listJobs } = await import("../engine/jobs/admin.ts");
+    const found = await withDatabase(await readConfig(file), ({ read }) => listJobs(read, state, Number(limit)));
     printJson(found);
   });
 
@@ -109,7 +105,8 @@ withConfig(jobs.command("retry").description("Set dead jobs back to the start: t
   .option("--all", "every dead job")
   .action(async (ids: string[], { config: file, all }: { config?: string; all?: true }) => {
     if (ids.length > 0 === (all === true)) throw new StartProblem("name dead jobs by their ids, or say --all");
-    const config = readConfig(file);
+    const config = await readConfig(file);
+    const { retryDeadJobs } = await import("../engine/jobs/admin.ts");
     const retried = await withDatabase(config, (database) =>
       retryDeadJobs(database, all ? undefined : ids, Date.now()),
     );
@@ -125,7 +122,8 @@ withConfig(
 )
   .argument("<organizationId>", "identifier of a parent organization")
   .action(async (organizationId: string, { config: file }: { config?: string }) => {
-    const removed = await withDatabase(readConfig(file), (database) =>
+    const { removeAllAllowlists } = await import("../capabilities/ip-allowlists/store.ts");
+    const removed = await withDatabase(await readConfig(file), (database) =>
       database.transact(organizationId, async (tx) => {
         const known = await tx.selectFrom("organizations").select("id").where("id", "=", organizationId).execute();
         if (known.length === 0) throw new StartProblem(`there is no organization ${organizationId}`);
@@ -142,7 +140,9 @@ withConfig(
 )
   .argument("<activity>", "identifier of the activity")
   .action(async (activityId: string, { config: file }: { config?: string }) => {
-    const stamps = await withDatabase(readConfig(file), async ({ read }) => {
+    const { activityOfRow } = await import("../engine/activities/records.ts");
+    const { verifyStamps } = await import("../engine/activities/verify-stamps.ts");
+    const stamps = await withDatabase(await readConfig(file), async ({ read }) => {
       const row = await read.selectFrom("activities").selectAll().where("id", "=", activityId).executeTakeFirst();
       if (!row) throw new StartProblem(`there is no activity ${activityId}`);
       return verifyStamps(read, activityOfRow(row));
@@ -151,24 +151,82 @@ withConfig(
     if (stamps.some(({ verdict }) => verdict === "invalid")) process.exitCode = 1;
   });
 
-const { serviceKeys } = houseOf(capabilities);
-
 withConfig(
   program
     .command("rotate")
     .description("Replace one of the installation's own keys; the old one stays published for a while."),
 )
-  .argument("<key>", serviceKeys.map(({ purpose }) => purpose).join(" or "))
+  .argument("<key>", "such as webhook; they are all named where there is none of that name")
   .action(async (name: string, { config: file }: { config?: string }) => {
+    const [{ capabilities }, { houseOf }, { rotateServiceKey }] = await Promise.all([
+      import("../capabilities/index.ts"),
+      import("../engine/capability.ts"),
+      import("../engine/keys/service-keys.ts"),
+    ]);
+    const { serviceKeys } = houseOf(capabilities);
     const kind = serviceKeys.find(({ purpose }) => purpose === name);
     if (kind === undefined) {
       const known = serviceKeys.map(({ purpose }) => purpose).join(" and ");
       throw new StartProblem(`there is no service key ${name}; known are ${known}`);
     }
-    await withInstallation(readConfig(file), { command: "rotate", ifEmpty: "refuse" }, async (opened) => {
+    await withInstallation(await readConfig(file), { command: "rotate", ifEmpty: "refuse" }, async (opened) => {
       printJson({ keyId: await rotateServiceKey(opened, kind, Date.now()) });
     });
   });
+
+withConfig(
+  program
+    .command("backfill")
+    .description("Add to histories what happened before an account, or the server, was there; no events tell of it."),
+)
+  .argument("<chain>", "such as eip155:1")
+  .requiredOption("--from <block>", "number of the first block")
+  .option("--to <block>", "number of the last block; the last final one unless said")
+  .action(async (chain: string, { config: file, from, to }: { config?: string; from: string; to?: string }) => {
+    const config = await readConfig(file);
+    const { backfillHistory } = await import("./backfill-history.ts");
+    const blocks = {
+      from: readBlockNumber("--from", from),
+      to: to === undefined ? undefined : readBlockNumber("--to", to),
+    };
+    printJson(await withDatabase(config, (database) => backfillHistory({ config, database }, chain, blocks)));
+  });
+
+const tvc = program.command("tvc").description("For those who approve deployments.");
+
+tvc
+  .command("verify")
+  .description(
+    "Check a manifest, or one in an envelope with approvals: prints its schema, its hash, which operators sign, and what its approvals come to. It needs no server.",
+  )
+  .argument("<manifest>", "file with its JSON, such as what get_tvc_deployment answers, base64 decoded")
+  .action(async (file: string) => {
+    const { verifyManifest } = await import("./verify-manifest.ts");
+    const verified = verifyManifest(file);
+    printJson(verified);
+    if (verified.approvals && !verified.approvals.reached) process.exitCode = 1;
+  });
+
+const earn = program.command("earn").description("The catalog of vaults to earn in.");
+
+withConfig(
+  earn
+    .command("import")
+    .description(
+      "Take vaults into the catalog, beside those of the configuration; each is looked at on its chain first.",
+    ),
+)
+  .argument("<file>", "JSON: a list of {vaultAddress, chainCaip2, provider, name, curator}")
+  .action(async (file: string, { config: configFile }: { config?: string }) => {
+    const config = await readConfig(configFile);
+    const { importEarnVaults } = await import("./import-earn-vaults.ts");
+    printJson(await withDatabase(config, (database) => importEarnVaults({ config, database }, file)));
+  });
+
+function readBlockNumber(option: string, text: string): number {
+  if (/^[0-9]{1,12}$/.test(text)) return Number(text);
+  throw new StartProblem(`${option} must be the number of a block in digits`);
+}
 
 interface RecoverOptions {
   config?: string;
@@ -188,17 +246,28 @@ withConfig(
   .requiredOption("--api-public-key <hex>", "compressed P-256 public key of the new user's API key")
   .option("--reason <text>", "why; it stands in the record")
   .action(async ({ config: file, organization, userName, apiPublicKey, reason }: RecoverOptions) => {
-    const config = readConfig(file);
+    const config = await readConfig(file);
+    const { recoverRootQuorum, requireRecoveryAllowed } = await import("./recover.ts");
     requireRecoveryAllowed(config);
-    const recovery = { organizationId: organization, userName, publicKey: readPublicKey(apiPublicKey), reason };
-    printJson(await withDatabase(config, (database) => recoverRootQuorum(database, recovery)));
+    const recovery = { organizationId: organization, userName, publicKey: await readPublicKey(apiPublicKey), reason };
+    printJson(await withDatabase(config, (database) => recoverRootQuorum(database, recovery, config.audit)));
   });
+
+addBackupCommands(program, { withConfig, readConfig, printJson });
+addArchiveCommands(program, { withConfig, readConfig, printJson, withDatabase, withInstallation });
+addOperatorCommands(program, { withConfig, readConfig, printJson, withDatabase });
+addDoctorCommands(program, {
+  withConfig,
+  readConfig,
+  configFileOf: async (file) => (await import("./config.ts")).configFileOf(process.env, file),
+});
 
 async function withInstallation(
   config: Config,
   opening: Opening,
   use: (opened: Opened) => Promise<void>,
 ): Promise<void> {
+  const [{ openInstallation }, { createLogger }] = await Promise.all([import("./open.ts"), import("../kernel/log.ts")]);
   const opened = await openInstallation(config, createLogger("warn"), opening);
   try {
     await use(opened);
@@ -210,6 +279,11 @@ async function withInstallation(
 
 /** For commands that need no key: they work while the signer cannot be opened. */
 async function withDatabase<T>(config: Config, use: (database: Database) => Promise<T>): Promise<T> {
+  const [{ refuseEmptyDatabase, refuseMissingDatabase }, { openDatabaseOf }, { createLogger }] = await Promise.all([
+    import("./new-installation.ts"),
+    import("./open.ts"),
+    import("../kernel/log.ts"),
+  ]);
   refuseMissingDatabase(config, "refuse");
   const { database, state } = await openDatabaseOf(config, createLogger("warn"));
   try {
@@ -226,7 +300,8 @@ async function withDatabase<T>(config: Config, use: (database: Database) => Prom
 }
 
 /** @throws StartProblem */
-function readPublicKey(text: string): string {
+async function readPublicKey(text: string): Promise<string> {
+  const { normalizePublicKey } = await import("../crypto/public-keys.ts");
   const publicKey = normalizePublicKey("API_KEY_CURVE_P256", text);
   if (publicKey !== undefined) return publicKey;
   throw new StartProblem(
@@ -234,9 +309,12 @@ function readPublicKey(text: string): string {
   );
 }
 
-const printJson = (value: unknown): void => void process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+function printJson(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+}
 
-function readConfig(file: string | undefined): Config {
+async function readConfig(file: string | undefined): Promise<Config> {
+  const { loadConfig, secretVariables } = await import("./config.ts");
   const config = loadConfig(process.env, file);
   // Children and crash reports do not need them.
   for (const name of secretVariables) delete process.env[name];
@@ -274,7 +352,7 @@ function prettyIfJson(text: string): string {
 try {
   await program.parseAsync();
 } catch (error) {
-  if (!(error instanceof StartProblem)) throw error;
+  if (!(error instanceof StartProblem || error instanceof BackupProblem)) throw error;
   process.stderr.write(`keystead: ${error.message}\n`);
   process.exitCode = 1;
 }

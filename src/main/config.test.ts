@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { formatCidr } from "../kernel/ip-address.ts";
+import { POSTGRES_DEFAULTS } from "../storage/postgres-settings.ts";
 import { loadConfig, StartProblem } from "./config.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "keystead-config-"));
@@ -20,6 +21,48 @@ describe("names of settings", () => {
       refusal(() => loadConfig({}, file), new RegExp(`unknown setting \`${name}\`; known are host`));
     });
   }
+});
+
+describe("secrets in files of their own", () => {
+  const fileWith = (name: string, text: string): string => {
+    const file = join(folder, name);
+    writeFileSync(file, text);
+    return file;
+  };
+
+  it("are read without the line break at their end", () => {
+    const settings = loadConfig({
+      KEYSTEAD_ROOT_KEY_PASSPHRASE_FILE: fileWith("passphrase", "correct horse battery staple\n"),
+      DATABASE_URL_FILE: fileWith("url", "postgres://keystead:secret@db.internal/keystead"),
+      KEYSTEAD_SMTP_URL_FILE: "",
+    });
+    assert.equal(settings.rootKeyPassphrase, "correct horse battery staple");
+    assert.equal(settings.databaseUrl, "postgres://keystead:secret@db.internal/keystead");
+  });
+
+  it("stop the start where they cannot be read, with the variable and without a word of what is in them", () => {
+    const variable = "KEYSTEAD_ROOT_KEY_PASSPHRASE_FILE";
+    const refuse = (path: string, reason: RegExp) =>
+      refusal(
+        () => loadConfig({ [variable]: path }),
+        new RegExp(`^the file that ${variable} names, .*${reason.source}`),
+      );
+    refuse(join(folder, "nothing-here"), /cannot be read \(ENOENT\)/);
+    refuse(folder, /cannot be read \(EISDIR\)/);
+    refuse(fileWith("empty", "\n"), /is empty/);
+    refuse(fileWith("large", "x".repeat(65_537)), /is larger than 65536 bytes/);
+    const short = fileWith("short", "hunter2");
+    assert.throws(
+      () => loadConfig({ [variable]: short }),
+      (error: Error) => /KEYSTEAD_ROOT_KEY_PASSPHRASE/.test(error.message) && !error.message.includes("hunter2"),
+    );
+  });
+
+  it("are given once, in a file or in the variable", () => {
+    const file = fileWith("twice", "correct horse battery staple");
+    const both = { KEYSTEAD_ROOT_KEY_PASSPHRASE: "another passphrase", KEYSTEAD_ROOT_KEY_PASSPHRASE_FILE: file };
+    refusal(() => loadConfig(both), /are both set; one of them is enough/);
+  });
 });
 
 describe("lists", () => {
@@ -44,6 +87,32 @@ describe("lists", () => {
   }
 });
 
+describe("the origins of pages that may show the frames", () => {
+  const originsOf = (text: string) => loadConfig({ KEYSTEAD_FRAME_ORIGINS: text }).frameOrigins;
+
+  it("are those of this machine unless set", () => {
+    assert.deepEqual(loadConfig({}).frameOrigins, ["http://localhost:*", "http://127.0.0.1:*"]);
+    const given = "https://app.example.com,https://*.example.org:8443,http://localhost:3000";
+    assert.deepEqual(originsOf(given), given.split(","));
+  });
+
+  for (const bad of [
+    "*",
+    "https://*",
+    "app.example.com",
+    "http://app.example.com",
+    "https://a.example/path",
+    "https://a b",
+  ]) {
+    it(`are not ${bad}`, () => {
+      refusal(() => originsOf(bad), /bad value for KEYSTEAD_FRAME_ORIGINS .*`frameOrigins`/);
+    });
+  }
+  it("break no policy apart", () => {
+    refusal(() => originsOf("https://a.example;script-src *"), /bad value for KEYSTEAD_FRAME_ORIGINS/);
+  });
+});
+
 describe("the form of activities' times", () => {
   const activityTimes = (value?: string) =>
     loadConfig(value === undefined ? {} : { KEYSTEAD_ACTIVITY_TIMES: value }).activityTimes;
@@ -56,6 +125,52 @@ describe("the form of activities' times", () => {
   it("is none but these", () => {
     for (const bad of ["TEXT", "objects", "rfc3339"]) {
       refusal(() => activityTimes(bad), /bad value for KEYSTEAD_ACTIVITY_TIMES \(`activityTimes`\)/);
+    }
+  });
+});
+
+describe("connections to PostgreSQL", () => {
+  it("are as many and as patient as usual, or as the environment says", () => {
+    assert.deepEqual(loadConfig({}).postgres, POSTGRES_DEFAULTS);
+    const given = {
+      KEYSTEAD_POSTGRES_CONNECTIONS: "40",
+      KEYSTEAD_POSTGRES_CONNECT_SECONDS: "2",
+      KEYSTEAD_POSTGRES_WAIT_SECONDS: "3",
+      KEYSTEAD_POSTGRES_STATEMENT_SECONDS: "30",
+      KEYSTEAD_POSTGRES_PREPARED: "off",
+    };
+    assert.deepEqual(loadConfig(given).postgres, {
+      connections: 40,
+      connectTimeoutMs: 2_000,
+      waitMs: 3_000,
+      statementTimeoutMs: 30_000,
+      prepared: false,
+    });
+  });
+
+  it("are never too few or without an end, and lead to servers that are of use", () => {
+    for (const [name, value] of [
+      ["KEYSTEAD_POSTGRES_CONNECTIONS", "1"],
+      ["KEYSTEAD_POSTGRES_WAIT_SECONDS", "0"],
+      ["KEYSTEAD_POSTGRES_PREPARED", "no"],
+      ["DATABASE_URL", "postgres://ada:secret@one,two/keys?target_session_attrs=standby"],
+    ] as const) {
+      assert.throws(
+        () => loadConfig({ [name]: value }),
+        ({ message }: Error) => message.startsWith(`bad value for ${name} `) && !message.includes("secret"),
+      );
+    }
+  });
+});
+
+describe("the lease of jobs", () => {
+  const leaseOf = (KEYSTEAD_JOB_LEASE_SECONDS: string) => loadConfig({ KEYSTEAD_JOB_LEASE_SECONDS }).jobs.leaseMs;
+
+  it("is fifteen seconds, or as the environment says, and never none", () => {
+    assert.equal(loadConfig({}).jobs.leaseMs, 15_000);
+    assert.equal(leaseOf("2"), 2000);
+    for (const bad of ["0", "0.5", "301", "soon"]) {
+      refusal(() => leaseOf(bad), /bad value for KEYSTEAD_JOB_LEASE_SECONDS \(`jobLeaseSeconds`\)/);
     }
   });
 });
@@ -88,4 +203,78 @@ describe("the seed cache of the signer", () => {
       assert.throws(() => seedCache("1", bad), named, bad);
     }
   });
+});
+
+describe("where captchas are verified", () => {
+  const turnstile = (url: string, more: Record<string, string> = {}) =>
+    loadConfig({
+      KEYSTEAD_TURNSTILE_URL: url,
+      KEYSTEAD_TURNSTILE_SITE_KEY: "site",
+      KEYSTEAD_TURNSTILE_SECRET: "secret",
+      ...more,
+    }).turnstile?.url;
+
+  it("is a URL by https, or on a network of the operator's own", () => {
+    for (const url of ["https://captcha.example/verify", "http://10.0.0.7:8080"]) assert.equal(turnstile(url), url);
+    const plain = "http://captcha.example";
+    assert.equal(turnstile(plain, { KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true" }), plain);
+    for (const bad of [plain, "https://user:pass@captcha.example", "https://"]) {
+      refusal(() => turnstile(bad), /bad value for KEYSTEAD_TURNSTILE_URL \(`turnstileUrl`\): it /);
+    }
+  });
+});
+
+describe("what is kept for a while", () => {
+  const load = (retention: object) => {
+    const file = join(folder, "retention.json");
+    writeFileSync(file, JSON.stringify({ retention }));
+    return loadConfig({}, file).retention;
+  };
+  const DAY_MS = 24 * 60 * 60 * 1000;
+
+  it("is kept for 30 days, each kind for as long as the file says", () => {
+    assert.deepEqual(loadConfig({}).retention, { webhookEventsMs: 30 * DAY_MS, mailEventsMs: 30 * DAY_MS });
+    assert.deepEqual(load({ webhookEvents: 1 }), { webhookEventsMs: DAY_MS, mailEventsMs: 30 * DAY_MS });
+    assert.deepEqual(load({ mailEvents: 3650 }), { webhookEventsMs: 30 * DAY_MS, mailEventsMs: 3650 * DAY_MS });
+  });
+
+  it("is refused where it is no number of days, or shorter than a message may take", () => {
+    for (const bad of [
+      { webhookEvents: 0 },
+      { mailEvents: 6 },
+      { webhookEvents: 3651 },
+      { webhookEvents: "30" },
+      { x: 1 },
+    ]) {
+      refusal(() => load(bad), /^bad value for `retention`: .+ "mailEvents", from 7, /);
+    }
+  });
+});
+
+describe("quotas of organizations", () => {
+  const load = (quotas: object) => {
+    const file = join(folder, "quotas.json");
+    writeFileSync(file, JSON.stringify({ quotas }));
+    return loadConfig({}, file).quotas;
+  };
+
+  it("are as usual where nothing else is said, and any number of what need not be bounded", () => {
+    const usual = {
+      users: 100,
+      privateKeys: 1000,
+      wallets: 100,
+      interfaceBytes: 16 * 1024 * 1024,
+      subOrganizations: null,
+      activitiesPerMonth: null,
+    };
+    assert.deepEqual(loadConfig({}).quotas, usual);
+    const given = { users: 0, wallets: 10_000, activitiesPerMonth: 5, subOrganizations: null };
+    assert.deepEqual(load(given), { ...usual, ...given });
+  });
+
+  for (const bad of [{ users: 1001 }, { users: null }, { users: -1 }, { wallets: 1.5 }, { hats: 1 }]) {
+    it(`do not include ${JSON.stringify(bad)}`, () => {
+      refusal(() => load(bad), /^bad value for `quotas`: .+ "users" \(100; up to 1000\), /);
+    });
+  }
 });

@@ -1,18 +1,32 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
-import type { EvmChain } from "../chains/evm/networks.ts";
+import type { Quotas } from "../authority/quotas.ts";
 import type { Rates } from "../engine/admission.ts";
+import type { EarnSettings, Retention } from "../engine/services.ts";
 import type { ActivityTimesSetting } from "../http/wire.ts";
 import { type Cidr, parseCidr } from "../kernel/ip-address.ts";
-import type { EvmChainSettings } from "../nodes/evm.ts";
+import { MAX_SECRET_FILE_BYTES } from "../kernel/limits.ts";
+import type { Chain } from "../nodes/families.ts";
+import type { TurnstileSettings } from "../providers/captcha/turnstile.ts";
 import type { Oauth2Urls } from "../providers/oauth2/providers.ts";
-import { Chains, evmChainsOf } from "./chain-settings.ts";
+import type { PostgresSettings } from "../storage/postgres-settings.ts";
+import { Audit, type AuditSettings, auditSettingsOf } from "./audit/settings.ts";
+import { BackupSchedule, scheduleProblem } from "./backup/settings.ts";
+import { type ChainSettings, Chains, chainsOf, Prices } from "./chain-settings.ts";
+import { type DeploymentSettings, deploymentSettingsOf, Tvc } from "./deployment-settings.ts";
+import { Earn, earnSettingsOf } from "./earn-settings.ts";
 import { type MessageSettings, messageSettingsOf } from "./message-settings.ts";
+import { OnRamp, type OnRampSettings, onRampSettingsOf } from "./on-ramp-settings.ts";
+import { operatorUrlProblem } from "./operator-url.ts";
+import { Postgres, postgresEnvironment, postgresSettingsOf } from "./postgres-settings.ts";
+import { QuotaSetting, quotasOf } from "./quota-settings.ts";
+import { RetentionSetting, retentionOf } from "./retention-settings.ts";
+import { StartProblem } from "./start-problem.ts";
+import { SwapSetting, type SwapSettings, swapSettingsOf } from "./swap-settings.ts";
 
-/** A reason not to start, in words for the operator: which setting, what is wrong, what would be right. */
-export class StartProblem extends Error {}
+export { StartProblem };
 
 /** A rate has a burst of ten seconds' worth. */
 const Rate = (what: string) =>
@@ -24,12 +38,20 @@ const ProviderUrl = (name: string) =>
 const Port = (description: string) => Type.Integer({ minimum: 0, maximum: 65535, description });
 
 /** One description of every setting; the file uses these names, the environment the ones in `environment`. */
-const Settings = Type.Object(
+export const Settings = Type.Object(
   {
     host: Type.String({ minLength: 1, description: "Address to listen on." }),
     port: Port("Port of the API; 0 takes any free one."),
-    adminPort: Port("Port of /metrics on the loopback address; 0 switches it off."),
-    authProxyPort: Port("Port of the auth proxy."),
+    adminHost: Type.String({ minLength: 1, description: "Address of /metrics, which asks nobody who they are." }),
+    adminPort: Port("Port of /metrics; 0 switches it off."),
+    authProxyPort: Port("Port of the auth proxy; that of the API unless set."),
+    authProxyRequestsPerSecond: Rate("Requests to the auth proxy of one client address"),
+    turnstileUrl: Type.String({
+      pattern: "^https?://",
+      description: "Where Turnstile verifies captchas, if not https://challenges.cloudflare.com.",
+    }),
+    turnstileSiteKey: Type.String({ minLength: 1, maxLength: 255, description: "What pages show the captcha with." }),
+    turnstileSecret: Type.String({ minLength: 1, maxLength: 255, description: "What its answers are verified with." }),
     publicUrl: Type.String({ pattern: "^https?://", description: "The URL under which clients reach the API." }),
     dataDir: Type.String({
       minLength: 1,
@@ -39,6 +61,7 @@ const Settings = Type.Object(
       pattern: "^(sqlite:.+|postgres(ql)?://.+)$",
       description: "sqlite:<file>, sqlite::memory: or postgres://…",
     }),
+    ...Postgres,
     rootKeyFile: Type.String({ minLength: 1, description: "Where the root key is." }),
     rootKeyPassphrase: Type.String({ minLength: 12, description: "Opens a root key file that is protected by one." }),
     smtpUrl: Type.String({
@@ -82,6 +105,16 @@ const Settings = Type.Object(
         "Pause before each attempt of a webhook delivery, in seconds; in the environment with commas between.",
     }),
     webhookTimeoutSeconds: Type.Integer({ minimum: 1, maximum: 50, description: "Bound of one webhook attempt." }),
+    shutdownDelaySeconds: Type.Integer({
+      minimum: 0,
+      maximum: 600,
+      description: "How long a server that is told to stop goes on answering while /readyz says that it stops.",
+    }),
+    jobLeaseSeconds: Type.Integer({
+      minimum: 1,
+      maximum: 300,
+      description: "How long work in the background of a server that died is left alone before others take it up.",
+    }),
     trustedProxies: Type.Array(Type.String(), {
       maxItems: 100,
       description:
@@ -108,17 +141,44 @@ const Settings = Type.Object(
     signerSeedCacheEntries: Type.Integer({
       minimum: 0,
       maximum: 100_000,
-      description: "Secrets of wallets that the signer keeps open at most; 0 keeps none.",
+      description: "Private keys and secrets of wallets that the signer keeps open at most; 0 keeps none.",
     }),
     signerSeedCacheSeconds: Type.Integer({
       minimum: 0,
       maximum: 86_400,
-      description: "How long the signer keeps a wallet's secret open; 0 keeps none.",
+      description: "How long the signer keeps a private key or a wallet's secret open; 0 keeps none.",
+    }),
+    console: Type.Boolean({ description: "Whether the console is served at `/`; true unless set." }),
+    frameOrigins: Type.Array(Type.String({ maxLength: 300 }), {
+      maxItems: 100,
+      description:
+        "Origins of the pages that may show `/frames/auth`, `/frames/import` and `/frames/export`; those of this machine unless set; none where empty.",
     }),
     recovery: Type.Boolean({
       description: "Whether `keystead recover` works; true unless this runs in a container.",
     }),
     chains: Chains,
+    backup: BackupSchedule,
+    quotas: QuotaSetting,
+    retention: RetentionSetting,
+    audit: Audit,
+    auditToken: Type.String({
+      minLength: 1,
+      maxLength: 4096,
+      pattern: "^[\\x21-\\x7e]*$",
+      description: "Bearer token that goes with the audit stream to `audit.https.url`.",
+    }),
+    earn: Earn,
+    onRamp: OnRamp,
+    swaps: SwapSetting,
+    relayApiKey: Type.String({
+      minLength: 1,
+      maxLength: 255,
+      pattern: "^[\\x21-\\x7e]*$",
+      description: "Key of the swap provider Relay, where `swaps` names none.",
+    }),
+    tvc: Tvc,
+    prices: Prices,
     logLevel: Type.Unsafe<LogLevel>({
       type: "string",
       enum: ["trace", "debug", "info", "warn", "error", "fatal", "silent"],
@@ -131,16 +191,22 @@ type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silen
 type Settings = Static<typeof Settings>;
 type Name = keyof Settings;
 /** Settings that are too large for a variable. */
-type FileName = "chains";
+type FileName = "chains" | "earn" | "prices" | "onRamp" | "swaps" | "tvc" | "backup" | "quotas" | "retention" | "audit";
 
-const environment: Record<Exclude<Name, FileName>, string> = {
+export const environment: Record<Exclude<Name, FileName>, string> = {
   host: "KEYSTEAD_HOST",
   port: "KEYSTEAD_PORT",
+  adminHost: "KEYSTEAD_ADMIN_HOST",
   adminPort: "KEYSTEAD_ADMIN_PORT",
   authProxyPort: "KEYSTEAD_AUTH_PROXY_PORT",
+  authProxyRequestsPerSecond: "KEYSTEAD_AUTH_PROXY_REQUESTS_PER_SECOND",
+  turnstileUrl: "KEYSTEAD_TURNSTILE_URL",
+  turnstileSiteKey: "KEYSTEAD_TURNSTILE_SITE_KEY",
+  turnstileSecret: "KEYSTEAD_TURNSTILE_SECRET",
   publicUrl: "KEYSTEAD_PUBLIC_URL",
   dataDir: "KEYSTEAD_DATA_DIR",
   databaseUrl: "DATABASE_URL",
+  ...postgresEnvironment,
   rootKeyFile: "KEYSTEAD_ROOT_KEY_FILE",
   rootKeyPassphrase: "KEYSTEAD_ROOT_KEY_PASSPHRASE",
   smtpUrl: "KEYSTEAD_SMTP_URL",
@@ -158,6 +224,8 @@ const environment: Record<Exclude<Name, FileName>, string> = {
   allowPrivateNetworks: "KEYSTEAD_ALLOW_PRIVATE_NETWORKS",
   webhookRetrySeconds: "KEYSTEAD_WEBHOOK_RETRY_SECONDS",
   webhookTimeoutSeconds: "KEYSTEAD_WEBHOOK_TIMEOUT_SECONDS",
+  shutdownDelaySeconds: "KEYSTEAD_SHUTDOWN_DELAY_SECONDS",
+  jobLeaseSeconds: "KEYSTEAD_JOB_LEASE_SECONDS",
   trustedProxies: "KEYSTEAD_TRUSTED_PROXIES",
   activityTimes: "KEYSTEAD_ACTIVITY_TIMES",
   maxConnections: "KEYSTEAD_MAX_CONNECTIONS",
@@ -167,22 +235,30 @@ const environment: Record<Exclude<Name, FileName>, string> = {
   failedAuthenticationsPerSecond: "KEYSTEAD_FAILED_AUTHENTICATIONS_PER_SECOND",
   signerSeedCacheEntries: "KEYSTEAD_SIGNER_SEED_CACHE_ENTRIES",
   signerSeedCacheSeconds: "KEYSTEAD_SIGNER_SEED_CACHE_SECONDS",
+  console: "KEYSTEAD_CONSOLE",
+  frameOrigins: "KEYSTEAD_FRAME_ORIGINS",
+  relayApiKey: "KEYSTEAD_RELAY_API_KEY",
+  auditToken: "KEYSTEAD_AUDIT_TOKEN",
   recovery: "KEYSTEAD_RECOVERY",
   logLevel: "KEYSTEAD_LOG_LEVEL",
 };
 
 /** Those that hold a secret, or may. */
-export const secretVariables = [
-  environment.rootKeyPassphrase,
-  environment.smtpUrl,
-  environment.smsUrl,
-  environment.twilioAuthToken,
-];
+export const secretSettings = [
+  "databaseUrl",
+  "rootKeyPassphrase",
+  "smtpUrl",
+  "smsUrl",
+  "twilioAuthToken",
+  "turnstileSecret",
+  "relayApiKey",
+  "auditToken",
+] as const;
+export const secretVariables = secretSettings.map((name) => environment[name]);
+/** Where a secret is in a file of its own, as systemd and container engines hand them over, a variable names the file. */
+const fileVariableOf = (name: (typeof secretSettings)[number]) => `${environment[name]}_FILE`;
 
 const CONFIG_FILE_VARIABLE = "KEYSTEAD_CONFIG";
-
-/** Accepted, so that one environment serves every release, but nothing here uses them yet; a start says so. */
-const unused: readonly Exclude<Name, FileName>[] = ["authProxyPort"];
 
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
@@ -200,13 +276,16 @@ const WEBHOOK_RETRY_SECONDS = [
   24 * HOUR,
 ];
 const WEBHOOK_TIMEOUT_SECONDS = 15;
+const JOB_LEASE_SECONDS = 15;
 
 /** Enough for many backends that keep connections open, and few enough that those who hold them all run into it. */
 const MAX_CONNECTIONS_PER_ADDRESS = 512;
 const MAX_CONNECTIONS = 4096;
 
+const TURNSTILE_URL = "https://challenges.cloudflare.com";
+
 /** Of what a server of two cores does, an organization may take about half, after ten seconds of all. */
-const RATES = { organization: 2000, credential: 1000, failures: 100 };
+const RATES = { organization: 2000, credential: 1000, failures: 100, authProxy: 20 };
 
 /** One entry for a wallet and one for each of its accounts in use. */
 const SEED_CACHE_ENTRIES = 10_000;
@@ -215,15 +294,20 @@ const SEED_CACHE_SECONDS = 5 * MINUTE;
 export interface Config {
   host: string;
   port: number;
+  adminHost: string;
   adminPort: number;
   publicUrl: string | undefined;
   dataDir: string;
   databaseUrl: string;
+  /** Of connections to PostgreSQL. */
+  postgres: PostgresSettings;
   rootKeyFile: string;
   rootKeyPassphrase: string | undefined;
   oauth2Urls: Oauth2Urls;
   allowPrivateNetworks: boolean;
   webhooks: { retryDelaysMs: readonly number[]; timeoutMs: number };
+  shutdownDelayMs: number;
+  jobs: { leaseMs: number };
   /** Empty: a request comes from where its connection comes from. */
   trustedProxies: readonly Cidr[];
   /** Of answers alone: webhooks carry text. */
@@ -231,13 +315,29 @@ export interface Config {
   connections: { maxConnections: number; maxConnectionsPerAddress: number };
   rates: Rates;
   seedCache: { entries: number; lifetimeMs: number };
+  /** Whether the console is served. */
+  console: boolean;
+  /** Which pages may show the frames; the frames are not served where it is empty. */
+  frameOrigins: readonly string[];
   /** Whether `keystead recover` works, or why not. */
   recovery: { isAllowed: true } | { isAllowed: false; reason: string };
-  chains: Partial<Record<EvmChain, EvmChainSettings>>;
+  backup: BackupSchedule | undefined;
+  /** Of each organization that has none of its own. */
+  quotas: Quotas;
+  retention: Retention;
+  audit: AuditSettings | undefined;
+  earn: EarnSettings;
+  onRamp: OnRampSettings;
+  swaps: SwapSettings | undefined;
+  tvc: DeploymentSettings;
+  chains: Partial<Record<Chain, ChainSettings>>;
+  /** US dollars for one whole unit, by CAIP-19. */
+  prices: Readonly<Record<string, string>>;
   messages: MessageSettings;
+  /** Without a port it answers on that of the API. */
+  authProxy: { port: number | undefined; requestsPerSecond: number };
+  turnstile: TurnstileSettings | undefined;
   logLevel: LogLevel;
-  /** Settings that were given and have no effect in this release. */
-  withoutEffect: string[];
 }
 
 /**
@@ -246,18 +346,23 @@ export interface Config {
  * @throws StartProblem naming the first setting that is unknown or has a bad value
  */
 export function loadConfig(variables: NodeJS.ProcessEnv, configFile?: string): Config {
-  const file = configFile ?? variables[CONFIG_FILE_VARIABLE];
+  const file = configFileOf(variables, configFile);
   const given: Partial<Record<Name, unknown>> = { ...(file ? readConfigFile(file) : {}), ...readVariables(variables) };
   for (const [name, value] of Object.entries(given)) checkSetting(name as Name, value);
   const settings = given as Partial<Settings>;
   const dataDir = resolve(settings.dataDir ?? "data");
+  const databaseUrl = settings.databaseUrl ?? `sqlite:${join(dataDir, "keystead.db")}`;
   return {
     host: settings.host ?? "127.0.0.1",
     port: settings.port ?? 8080,
+    adminHost: settings.adminHost ?? "127.0.0.1",
     adminPort: settings.adminPort ?? 9090,
     publicUrl: settings.publicUrl?.replace(/\/+$/, ""),
     dataDir,
-    databaseUrl: settings.databaseUrl ?? `sqlite:${join(dataDir, "keystead.db")}`,
+    databaseUrl,
+    postgres: postgresSettingsOf(settings, databaseUrl, (problem) => {
+      throw new StartProblem(`bad value for DATABASE_URL (\`databaseUrl\`): it ${problem}`);
+    }),
     rootKeyFile: resolve(settings.rootKeyFile ?? join(dataDir, "root.key")),
     rootKeyPassphrase: settings.rootKeyPassphrase,
     oauth2Urls: {
@@ -269,6 +374,8 @@ export function loadConfig(variables: NodeJS.ProcessEnv, configFile?: string): C
       retryDelaysMs: (settings.webhookRetrySeconds ?? WEBHOOK_RETRY_SECONDS).map((seconds) => seconds * 1000),
       timeoutMs: (settings.webhookTimeoutSeconds ?? WEBHOOK_TIMEOUT_SECONDS) * 1000,
     },
+    shutdownDelayMs: (settings.shutdownDelaySeconds ?? 0) * 1000,
+    jobs: { leaseMs: (settings.jobLeaseSeconds ?? JOB_LEASE_SECONDS) * 1000 },
     trustedProxies: (settings.trustedProxies ?? []).map(trustedProxy),
     activityTimes: settings.activityTimes ?? "auto",
     connections: {
@@ -284,16 +391,68 @@ export function loadConfig(variables: NodeJS.ProcessEnv, configFile?: string): C
       entries: settings.signerSeedCacheEntries ?? SEED_CACHE_ENTRIES,
       lifetimeMs: (settings.signerSeedCacheSeconds ?? SEED_CACHE_SECONDS) * 1000,
     },
+    console: settings.console ?? true,
+    frameOrigins: (settings.frameOrigins ?? LOCAL_ORIGINS).map(frameOrigin),
     recovery: recoveryOf(settings.recovery, variables),
-    chains: evmChainsOf(settings.chains ?? {}, settings.allowPrivateNetworks ?? false, (problem) => {
+    quotas: quotasOf(settings.quotas ?? {}),
+    retention: retentionOf(settings.retention ?? {}),
+    backup: backupOf(settings.backup, databaseUrl),
+    audit: auditSettingsOf(settings.audit, settings.auditToken, settings.allowPrivateNetworks ?? false, (problem) => {
+      throw new StartProblem(`bad value for \`audit\`: ${problem}`);
+    }),
+    chains: chainsOf(settings.chains ?? {}, settings.allowPrivateNetworks ?? false, (problem) => {
       throw new StartProblem(`bad value for \`chains\`: ${problem}`);
     }),
+    earn: earnSettingsOf(settings.earn ?? {}, (problem) => {
+      throw new StartProblem(`bad value for \`earn\`: ${problem}`);
+    }),
+    onRamp: onRampSettingsOf(settings.onRamp ?? {}, settings.allowPrivateNetworks ?? false, (problem) => {
+      throw new StartProblem(`bad value for \`onRamp\`: ${problem}`);
+    }),
+    swaps: swapSettingsOf(settings.swaps, settings.relayApiKey, settings.allowPrivateNetworks ?? false, (problem) => {
+      throw new StartProblem(`bad value for \`swaps\`: ${problem}`);
+    }),
+    tvc: deploymentSettingsOf(settings.tvc ?? {}, dataDir, (problem) => {
+      throw new StartProblem(`bad value for \`tvc\`: ${problem}`);
+    }),
+    prices: settings.prices ?? {},
     messages: messageSettingsOf(settings, settings.allowPrivateNetworks ?? false, (name, problem) => {
       throw new StartProblem(`bad value for ${environment[name]} (\`${name}\`): it ${problem}`);
     }),
+    authProxy: {
+      port: settings.authProxyPort,
+      requestsPerSecond: settings.authProxyRequestsPerSecond ?? RATES.authProxy,
+    },
+    turnstile: turnstileOf(settings, settings.allowPrivateNetworks ?? false),
     logLevel: settings.logLevel ?? "info",
-    withoutEffect: unused.filter((name) => name in given).map((name) => environment[name]),
   };
+}
+
+/** The file of settings, where there is one. */
+export const configFileOf = (variables: NodeJS.ProcessEnv, given: string | undefined): string | undefined =>
+  given ?? variables[CONFIG_FILE_VARIABLE];
+
+function backupOf(schedule: BackupSchedule | undefined, databaseUrl: string): BackupSchedule | undefined {
+  const problem = schedule && scheduleProblem(schedule, databaseUrl);
+  if (problem !== undefined) throw new StartProblem(`bad value for \`backup\`: ${problem}`);
+  return schedule;
+}
+
+function turnstileOf(
+  { turnstileUrl: url = TURNSTILE_URL, turnstileSiteKey, turnstileSecret }: Partial<Settings>,
+  allowPrivateNetworks: boolean,
+): Config["turnstile"] {
+  const problem = operatorUrlProblem(url, allowPrivateNetworks);
+  if (problem !== undefined) {
+    throw new StartProblem(`bad value for ${environment.turnstileUrl} (\`turnstileUrl\`): it ${problem}`);
+  }
+  if (turnstileSiteKey === undefined && turnstileSecret === undefined) return undefined;
+  if (turnstileSiteKey === undefined || turnstileSecret === undefined) {
+    throw new StartProblem(
+      `${environment.turnstileSiteKey} and ${environment.turnstileSecret} are set together or not at all`,
+    );
+  }
+  return { url, siteKey: turnstileSiteKey, secret: turnstileSecret };
 }
 
 /** Whoever may run a command in a container is often not who may rule over its organizations. */
@@ -322,8 +481,19 @@ function trustedProxy(text: string): Cidr {
   return cidr;
 }
 
+/** Where somebody who develops an app has it. */
+const LOCAL_ORIGINS = ["http://localhost:*", "http://127.0.0.1:*"];
+const ORIGIN =
+  /^(https:\/\/(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*(:\d{1,5})?|http:\/\/(localhost|127\.0\.0\.1)(:(\d{1,5}|\*))?)$/;
+
+function frameOrigin(text: string): string {
+  if (ORIGIN.test(text)) return text;
+  const rule = "must be like https://app.example.com or https://*.example.com; http only of localhost and 127.0.0.1";
+  throw new StartProblem(`bad value for ${environment.frameOrigins} (\`frameOrigins\`): \`${text}\` ${rule}`);
+}
+
 function readVariables(variables: NodeJS.ProcessEnv): Partial<Record<Name, unknown>> {
-  const known = new Set([...Object.values(environment), CONFIG_FILE_VARIABLE]);
+  const known = new Set([...Object.values(environment), ...secretSettings.map(fileVariableOf), CONFIG_FILE_VARIABLE]);
   const unknown = Object.keys(variables).find((name) => name.startsWith("KEYSTEAD_") && !known.has(name));
   if (unknown) throw new StartProblem(`unknown setting ${unknown}; known are ${[...known].sort().join(", ")}`);
   const given: Partial<Record<Name, unknown>> = {};
@@ -332,7 +502,31 @@ function readVariables(variables: NodeJS.ProcessEnv): Partial<Record<Name, unkno
     // An empty variable is one that somebody cleared.
     if (text !== undefined && text !== "") given[name] = fromText(name, text);
   }
+  for (const name of secretSettings) {
+    const file = variables[fileVariableOf(name)];
+    if (file === undefined || file === "") continue;
+    if (given[name] !== undefined) {
+      throw new StartProblem(`${environment[name]} and ${fileVariableOf(name)} are both set; one of them is enough`);
+    }
+    given[name] = secretIn(file, fileVariableOf(name));
+  }
   return given;
+}
+
+/** The text of a file, without the line break that editors put at its end. */
+function secretIn(file: string, variable: string): string {
+  const problem = (text: string) => new StartProblem(`the file that ${variable} names, ${file}, ${text}`);
+  let text: string;
+  try {
+    const { size } = statSync(file);
+    if (size > MAX_SECRET_FILE_BYTES) throw problem(`is larger than ${MAX_SECRET_FILE_BYTES} bytes`);
+    text = readFileSync(file, "utf8").replace(/\r?\n$/, "");
+  } catch (error) {
+    if (error instanceof StartProblem) throw error;
+    throw problem(`cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+  if (text === "") throw problem("is empty");
+  return text;
 }
 
 function fromText(name: Name, text: string): unknown {
@@ -371,6 +565,7 @@ function checkSetting(name: Name, value: unknown): void {
   const [problem] = validator.Errors(value);
   // The value stays out of the text: it may be a passphrase or hold a password.
   const { description } = schema as unknown as { description: string };
-  const setting = name === "chains" ? "`chains`" : `${environment[name]} (\`${name}\`)`;
+  const variable = (environment as Partial<Record<Name, string>>)[name];
+  const setting = variable === undefined ? `\`${name}\`` : `${variable} (\`${name}\`)`;
   throw new StartProblem(`bad value for ${setting}: ${problem?.message}. ${description}`);
 }

@@ -1,5 +1,6 @@
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { syncFolder } from "../kernel/sync-folder.ts";
 
 /** What a new root organization is given, and what `keystead call` and the SDKs read. */
 export interface Credentials {
@@ -27,18 +28,6 @@ export function writeFileDurably(file: string, text: string, mode: number): void
   }
   renameSync(temporary, file);
   syncFolder(dirname(file));
-}
-
-/** The name is an entry of the folder, which a power cut may lose while it keeps the file. */
-export function syncFolder(folder: string): void {
-  // There, folders cannot be opened; the system keeps its journal of them by itself.
-  if (process.platform === "win32") return;
-  const descriptor = openSync(folder, "r");
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
 }
 
 export function readCredentials(file: string): Credentials | undefined {

@@ -1,7 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import { addUser } from "../authority/rules/users.ts";
-import { addOrganization, replaceRootQuorum } from "../capabilities/organizations/store.ts";
-import { fillAuthority } from "../engine/authority/project.ts";
+import { addOrganization } from "../capabilities/organizations/store.ts";
 import { newId } from "../kernel/ids.ts";
 import type { Signer } from "../signer/client.ts";
 import type { Database } from "../storage/database.ts";
@@ -34,13 +33,6 @@ export async function storeRootOrganization(
   options: { userEmail?: string | undefined; now: number },
 ): Promise<void> {
   const { userEmail, now } = options;
-  const organizationId = await addOrganization(tx, {
-    id: draft.organizationId,
-    name: draft.organizationName,
-    parentId: null,
-    sealedKey: Buffer.from(organizationKey, "base64"),
-    now,
-  });
   const user = {
     id: draft.userId,
     name: draft.userName,
@@ -60,8 +52,12 @@ export async function storeRootOrganization(
     oauthProviders: [],
     tagIds: [],
   };
-  await fillAuthority(tx, organizationId, (authority) => addUser(authority, user, now, "user"));
-  await replaceRootQuorum(tx, organizationId, { threshold: 1, userIds: [draft.userId] }, now);
+  const sealedKey = Buffer.from(organizationKey, "base64");
+  const organization = { id: draft.organizationId, name: draft.organizationName, parentId: null, sealedKey, now };
+  await addOrganization(tx, organization, (authority) => {
+    addUser(authority, user, now, "user");
+    authority.apply({ do: "setRootQuorum", quorum: { threshold: 1, userIds: [draft.userId] }, now });
+  });
 }
 
 /**

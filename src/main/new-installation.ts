@@ -1,8 +1,9 @@
 import { existsSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { syncFolder } from "../kernel/sync-folder.ts";
 import { sqliteFileOf } from "../storage/database.ts";
 import { type Config, StartProblem } from "./config.ts";
-import { credentialsFileIn, syncFolder, writeFileDurably } from "./credentials-file.ts";
+import { credentialsFileIn, writeFileDurably } from "./credentials-file.ts";
 
 /**
  * An empty database beside the files of an installation is most likely the wrong one, or what is left of the right one: served,
@@ -19,6 +20,12 @@ export type IfEmpty = "refuse" | "begin" | "begin anew";
  * same key file that starts at the same time. Credentials are written later than that.
  */
 const markerOf = ({ rootKeyFile }: Config): string => `${rootKeyFile}.first-start`;
+
+/** There while a backup is restored: an empty database beside it is what is left of one that was killed. */
+export const restoreMarkerOf = ({ dataDir }: Config): string => join(dataDir, "restore.unfinished.json");
+
+/** The database is whole, or empty again. */
+export const endOfRestore = (config: Config): void => rmSync(restoreMarkerOf(config), { force: true });
 
 const isInMemory = ({ databaseUrl }: Config): boolean =>
   databaseUrl.startsWith("sqlite:") && sqliteFileOf(databaseUrl) === undefined;
@@ -68,11 +75,19 @@ function writeMarker(config: Config, now: Date): void {
 export function endOfBeginning(config: Config): void {
   const marker = markerOf(config);
   if (existsSync(marker)) rmSync(marker, { force: true });
+  // One that was killed between its last two steps.
+  endOfRestore(config);
 }
 
 /** @throws StartProblem unless it may become a new installation */
 export function refuseEmptyDatabase(config: Config, ifEmpty: IfEmpty, furtherSigns: readonly string[] = []): void {
   if (ifEmpty === "begin anew") return;
+  const unfinished = restoreMarkerOf(config);
+  if (existsSync(unfinished)) {
+    throw new StartProblem(
+      `a restore into the database ${nameOf(config)} was begun and not finished, as ${unfinished} says, and nothing of it is there: run keystead restore again, or remove that file`,
+    );
+  }
   const signs = [...signsOf(config), ...furtherSigns];
   if (signs.length > 0) {
     const are = signs.length === 1 ? "is" : "are";

@@ -3,9 +3,10 @@ import { getCompileCacheDir } from "node:module";
 import { hostname } from "node:os";
 import { dirname } from "node:path";
 import type { Logger } from "../kernel/log.ts";
-import { SignerProcess, SignerRefused } from "../signer/client.ts";
+import { type SignerOptions, SignerProcess, SignerRefused } from "../signer/client.ts";
 import { type Database, openDatabase, type SchemaState, sqliteFileOf } from "../storage/database.ts";
 import { DatabaseFailure } from "../storage/failure.ts";
+import type { CommitObserver } from "../storage/group-commit.ts";
 import { FolderInUse, type LockHolder, ServerLock } from "../storage/server-lock.ts";
 import { type Config, StartProblem } from "./config.ts";
 import { beginInstallation, endOfBeginning, type IfEmpty, refuseMissingDatabase } from "./new-installation.ts";
@@ -21,11 +22,19 @@ export interface Opened {
 
 export interface Opening {
   /** A server has a SQLite database to itself; commands work beside it. */
-  command: "serve" | "init" | "rotate";
+  command: "serve" | "init" | "rotate" | "archive";
   ifEmpty: IfEmpty;
+  observers?: OpeningObservers;
 }
 
-const ROOT_KEY_ID = "root_key_id";
+/** Who is told how the database and the signer are doing. */
+export interface OpeningObservers {
+  commits?: CommitObserver;
+  signerAnswered?: SignerOptions["onAnswer"];
+}
+
+/** Under which name `installation` remembers the root key. */
+export const ROOT_KEY_ID = "root_key_id";
 
 /**
  * Opens the database and the signer. A database that is lost, of a newer version or in use, or a root key that does not fit it,
@@ -34,11 +43,11 @@ const ROOT_KEY_ID = "root_key_id";
  * @throws StartProblem
  */
 export async function openInstallation(config: Config, log: Logger, opening: Opening): Promise<Opened> {
-  const { command, ifEmpty } = opening;
+  const { command, ifEmpty, observers } = opening;
   refuseMissingDatabase(config, ifEmpty);
   const lock = command === "serve" ? lockFolder(config, command) : undefined;
   try {
-    const { database, state } = await openDatabaseOf(config, log);
+    const { database, state } = await openDatabaseOf(config, log, observers?.commits);
     try {
       const signer = await openFittingSigner(config, log, opening, { database, state });
       return { database, signer, lock };
@@ -56,7 +65,7 @@ export async function openInstallation(config: Config, log: Logger, opening: Ope
 async function openFittingSigner(
   config: Config,
   log: Logger,
-  { command, ifEmpty }: Opening,
+  { command, ifEmpty, observers }: Opening,
   { database, state }: OpenedDatabase,
 ): Promise<SignerProcess> {
   const knownRootKeyId = await rootKeyIdOrBeginning(config, ifEmpty, { database, state });
@@ -66,7 +75,7 @@ async function openFittingSigner(
   // Only who has the folder alone changes the tables: a server that runs is of the version that they have.
   const lock = command !== "serve" && state.pending.length > 0 ? lockFolder(config, command) : undefined;
   try {
-    const signer = await openSigner(config, log, knownRootKeyId);
+    const signer = await openSigner(config, log, knownRootKeyId, observers?.signerAnswered);
     try {
       const migrated = await database.migrate();
       if (migrated.length > 0) log.info({ migrations: migrated }, "the database was brought up to this version");
@@ -92,24 +101,44 @@ export interface OpenedDatabase {
  *
  * @throws StartProblem
  */
-export async function openDatabaseOf(config: Config, log: Logger): Promise<OpenedDatabase> {
+export async function openDatabaseOf(config: Config, log: Logger, commits?: CommitObserver): Promise<OpenedDatabase> {
   let database: Database | undefined;
   try {
     mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
     database = openDatabase({
       url: config.databaseUrl,
+      postgres: config.postgres,
       onConnectionError: (error) => log.warn({ reason: error.message }, "a database connection was lost"),
       onFileLost: (file) =>
         log.error({ file }, "the database file was removed or replaced: nothing is read or written"),
+      commits,
     });
+    await refuseUnfitPooler(config, database, log);
     const state = await database.schemaState();
     refuseNewer(state);
     return { database, state };
   } catch (error) {
     await database?.close();
     if (error instanceof StartProblem) throw error;
-    const { message } = error as Error;
+    const message =
+      error instanceof DatabaseFailure ? `the database ${error.reason} (${error.told})` : (error as Error).message;
     throw new StartProblem(`the database cannot be opened: ${message}. Check DATABASE_URL and KEYSTEAD_DATA_DIR`);
+  }
+}
+
+const POOLER_REMEDY = "set KEYSTEAD_POSTGRES_PREPARED=off";
+
+/** Through a pooler that hands sessions round, what was prepared in one would be missing in the next: by and by, not at once. */
+async function refuseUnfitPooler({ postgres }: Config, database: Database, log: Logger): Promise<void> {
+  if (!postgres.prepared) return;
+  const pooler = await database.pooler();
+  if (pooler === "transactions") {
+    throw new StartProblem(
+      `the database is behind a pooler that gives each transaction another session (PgBouncer with pool_mode = transaction): ${POOLER_REMEDY}`,
+    );
+  }
+  if (pooler === "sessions") {
+    log.warn(`the database is behind a pooler; if it gives each transaction another session, ${POOLER_REMEDY}`);
   }
 }
 
@@ -122,7 +151,7 @@ function refuseNewer({ unknown }: SchemaState): void {
 }
 
 /** @throws StartProblem that names who has it */
-function lockFolder({ databaseUrl }: Config, command: string): ServerLock | undefined {
+export function lockFolder({ databaseUrl }: Pick<Config, "databaseUrl">, command: string): ServerLock | undefined {
   const file = sqliteFileOf(databaseUrl);
   if (file === undefined) return undefined;
   const folder = dirname(file);
@@ -175,7 +204,12 @@ async function readRootKeyId({ read }: Database, { isEmpty }: SchemaState): Prom
   return rows[0]?.value;
 }
 
-async function openSigner(config: Config, log: Logger, knownRootKeyId: string | undefined): Promise<SignerProcess> {
+async function openSigner(
+  config: Config,
+  log: Logger,
+  knownRootKeyId: string | undefined,
+  onAnswer: SignerOptions["onAnswer"],
+): Promise<SignerProcess> {
   const { rootKeyFile, rootKeyPassphrase, seedCache, logLevel } = config;
   const started = await SignerProcess.start({
     rootKeyFile,
@@ -184,6 +218,7 @@ async function openSigner(config: Config, log: Logger, knownRootKeyId: string | 
     seedCache,
     recordUses: ["trace", "debug", "info"].includes(logLevel),
     compileCacheDirectory: getCompileCacheDir(),
+    onAnswer,
     log,
   }).catch((error: unknown) => {
     if (error instanceof SignerRefused) throw new StartProblem(error.message);

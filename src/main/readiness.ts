@@ -1,8 +1,8 @@
-import { setTimeout } from "node:timers/promises";
+import type { Services } from "../engine/services.ts";
 import type { Readiness } from "../http/pages.ts";
-import { HEALTH_DEADLINE_MS } from "../kernel/limits.ts";
 import type { Database } from "../storage/database.ts";
 import type { Health } from "../storage/health.ts";
+import { inTime } from "./in-time.ts";
 import type { Opened } from "./open.ts";
 
 /** What `/readyz` answers: each part, and of those that are not ready why, and what to do. */
@@ -27,6 +27,27 @@ export function createReadiness({ database, signer }: Pick<Opened, "database" | 
     };
   };
 }
+
+/** Not ready from when the server was told to stop or to drain, so that a load balancer asks others in time. */
+export function untilTold(
+  readiness: () => Promise<Readiness>,
+  told: () => "stop" | "drain" | undefined,
+): () => Promise<Readiness> {
+  return async () => {
+    const known = await readiness();
+    const what = told();
+    if (what === undefined) return known;
+    const server = `it was told to ${what}; requests are still answered`;
+    return { ...known, status: "not ready", reasons: { ...known.reasons, server } };
+  };
+}
+
+/** The same with what is known of a maintenance, during which the server is ready: reads go on. */
+export const withMaintenance =
+  (readiness: () => Promise<Readiness>, shown: () => string | undefined) => async (): Promise<Readiness> => {
+    const maintenance = shown();
+    return { ...(await readiness()), ...(maintenance === undefined ? {} : { maintenance }) };
+  };
 
 interface Part<State> {
   state: State;
@@ -74,31 +95,30 @@ function organizationPart(state: Readiness["organization"]): Part<Readiness["org
   }
 }
 
-/** In time, one look for all who ask together, and none once there is one: root organizations never go. */
+/** No look once there is one: root organizations never go. */
 function organizationLookup({ read }: Database): () => Promise<Readiness["organization"]> {
   let found = false;
-  let looking: Promise<Readiness["organization"]> | undefined;
-  const look = async () => {
+  const look = inTime(async () => {
     const rows = await read.selectFrom("organizations").select("id").limit(1).execute();
     found = rows.length > 0;
     return found ? "ready" : "missing";
-  };
-  return async () => {
-    if (found) return "ready";
-    looking ??= Promise.race([
-      look().catch(() => "unknown" as const),
-      setTimeout(HEALTH_DEADLINE_MS, "unknown" as const, { ref: false }),
-    ]).finally(() => {
-      looking = undefined;
-    });
-    return looking;
-  };
+  });
+  return async () => (found ? "ready" : ((await look()) ?? "unknown"));
 }
 
 /** The same with what is known of the nodes of chains, which changes nothing of the status. */
 export const withChains =
-  (readiness: () => Promise<Readiness>, evm: { health(): NonNullable<Readiness["chains"]> }) =>
+  (readiness: () => Promise<Readiness>, nodes: { health(): NonNullable<Readiness["chains"]> }) =>
   async (): Promise<Readiness> => {
-    const chains = evm.health();
+    const chains = nodes.health();
     return { ...(await readiness()), ...(Object.keys(chains).length > 0 ? { chains } : {}) };
+  };
+
+/** The same with a warning where the provider of swaps gave no usable answer when it was asked last; it is never asked for this. */
+export const withSwaps =
+  (readiness: () => Promise<Readiness>, swaps: Services["swaps"]) => async (): Promise<Readiness> => {
+    const known = await readiness();
+    const problem = swaps?.problem();
+    if (problem === undefined) return known;
+    return { ...known, warnings: { ...known.warnings, swaps: `${swaps?.provider} is not available: ${problem}` } };
   };

@@ -1,20 +1,20 @@
-import { hostname, userInfo } from "node:os";
 import { addUser } from "../authority/rules/users.ts";
-import { replaceRootQuorum } from "../capabilities/organizations/store.ts";
-import { announceActivity } from "../capabilities/webhooks/index.ts";
-import { type RecoveryIntent, type RecoveryResult, recordRecovery } from "../engine/activities/recovery.ts";
+import {
+  type RecoveryIntent,
+  type RecoveryResult,
+  recordOperatorActivity,
+} from "../engine/activities/operator-activities.ts";
 import { changeAuthority } from "../engine/authority/project.ts";
 import { findRootQuorum } from "../engine/decisions/root-quorum.ts";
-
-import { Label } from "../engine/fields.ts";
-import type { Organization } from "../engine/operations.ts";
-import { matches } from "../engine/validate.ts";
 import { KeysteadError } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";
-import { MAX_LABEL_LENGTH } from "../kernel/limits.ts";
 import type { Database } from "../storage/database.ts";
 import type { Transactor } from "../storage/engine.ts";
+import type { AuditSettings } from "./audit/settings.ts";
 import { type Config, StartProblem } from "./config.ts";
+import { requireLabel, requireOrganization, tellOf, thisOperator } from "./operators/operator.ts";
+
+const RECOVERY_TYPE = "ACTIVITY_TYPE_RECOVER_ROOT_QUORUM";
 
 export interface Recovery {
   organizationId: string;
@@ -47,18 +47,17 @@ export function requireRecoveryAllowed({ recovery }: Config): void {
  *
  * @throws StartProblem
  */
-export async function recoverRootQuorum(database: Database, recovery: Recovery): Promise<Recovered> {
-  for (const [option, text] of [
-    ["--user-name", recovery.userName],
-    ["--reason", recovery.reason ?? "none"],
-  ] as const) {
-    if (matches(Label, text)) continue;
-    throw new StartProblem(`${option} must have 1 to ${MAX_LABEL_LENGTH} printable characters`);
-  }
+export async function recoverRootQuorum(
+  database: Database,
+  recovery: Recovery,
+  audit: AuditSettings | undefined,
+): Promise<Recovered> {
+  requireLabel("--user-name", recovery.userName);
+  requireLabel("--reason", recovery.reason);
   let written = false;
   try {
     return await database.transact(recovery.organizationId, async (tx) => {
-      const recovered = await recover(tx, recovery, Date.now());
+      const recovered = await recover(tx, recovery, audit, Date.now());
       written = true;
       return recovered;
     });
@@ -74,7 +73,12 @@ export async function recoverRootQuorum(database: Database, recovery: Recovery):
   }
 }
 
-async function recover(tx: Transactor, recovery: Recovery, now: number): Promise<Recovered> {
+async function recover(
+  tx: Transactor,
+  recovery: Recovery,
+  audit: AuditSettings | undefined,
+  now: number,
+): Promise<Recovered> {
   const { organizationId, userName, publicKey: apiPublicKey, reason } = recovery;
   const organization = await requireOrganization(tx, organizationId);
   const previousRootQuorum = await findRootQuorum(tx, organizationId);
@@ -90,30 +94,22 @@ async function recover(tx: Transactor, recovery: Recovery, now: number): Promise
   };
   // A full organization cannot make room by itself: nobody may act in it.
   const user = { id: userId, name: userName, apiKeys: [apiKey], authenticators: [], oauthProviders: [], tagIds: [] };
-  await changeAuthority(tx, organizationId, (draft) => addUser(draft, user, now, "user"));
   const rootQuorum = { threshold: 1, userIds: [userId] };
-  await replaceRootQuorum(tx, organizationId, rootQuorum, now);
-  const operator = { user: nameOfSystemUser(), host: hostname() };
-  const intent: RecoveryIntent = { userName, apiPublicKey, ...(reason === undefined ? {} : { reason }), operator };
+  await changeAuthority(tx, organizationId, (draft) => {
+    addUser(draft, user, now, "user");
+    draft.apply({ do: "setRootQuorum", quorum: rootQuorum, now });
+  });
+  const intent: RecoveryIntent = {
+    userName,
+    apiPublicKey,
+    ...(reason === undefined ? {} : { reason }),
+    operator: thisOperator(),
+  };
   const result = { userId, rootQuorum, previousRootQuorum };
-  const activity = await recordRecovery(tx, organizationId, { intent, result, now });
-  await announceActivity(tx, { activity, votes: [], organization, now });
+  const activity = await recordOperatorActivity(tx, organizationId, RECOVERY_TYPE, { intent, result, now });
+  await tellOf(tx, audit, { activity, votes: [], organization, now });
   const ipAllowlistEnabled = await hasEnabledAllowlist(tx, organizationId);
   return { organizationId, activityId: activity.id, userName, apiPublicKey, ...result, ipAllowlistEnabled };
-}
-
-async function requireOrganization(tx: Transactor, id: string): Promise<Organization> {
-  const row = await tx.selectFrom("organizations").selectAll().where("id", "=", id).executeTakeFirst();
-  if (!row) throw new StartProblem(`there is no organization ${id}`);
-  if (row.deleted_at !== null) throw new StartProblem(`organization ${id} was deleted; its keys are gone`);
-  return {
-    id,
-    parentId: row.parent_id,
-    name: row.name,
-    sealedKey: row.sealed_key,
-    quorumThreshold: row.quorum_threshold,
-    policiesVersion: row.policies_version,
-  };
 }
 
 async function hasEnabledAllowlist(tx: Transactor, organizationId: string): Promise<boolean> {
@@ -125,13 +121,4 @@ async function hasEnabledAllowlist(tx: Transactor, organizationId: string): Prom
     .where("enabled", "=", 1)
     .execute();
   return rows.length > 0;
-}
-
-/** Some containers have users without a name. */
-function nameOfSystemUser(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return `uid ${process.getuid?.() ?? "unknown"}`;
-  }
 }

@@ -1,46 +1,82 @@
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { Server } from "node:http";
+import { setTimeout as pause } from "node:timers/promises";
+import { authProxy } from "../auth-proxy/auth-proxy.ts";
+import { findEnabledAuthProxy, isAllowedOrigin } from "../capabilities/auth-proxy/index.ts";
+import { Ingress, Keeper } from "../capabilities/deployments/index.ts";
+import { chainWatchers } from "../capabilities/history/index.ts";
 import { capabilities, operations } from "../capabilities/index.ts";
 import { createSesReceiver } from "../capabilities/messages/index.ts";
 import { discoveryDocument, issuerKeySet } from "../capabilities/oauth/index.ts";
+import { sponsorAddresses } from "../capabilities/sponsoring/index.ts";
 import { announceActivity, webhookKeySet } from "../capabilities/webhooks/index.ts";
-import { createOutboundClient } from "../delivery/outbound.ts";
+import { createAssetBook } from "../chains/evm/assets.ts";
+import { createOutboundClient, type OutboundClient } from "../delivery/outbound.ts";
+import type { ActivityObserver } from "../engine/activities/ballot.ts";
 import { performActivity } from "../engine/activities/perform.ts";
 import { makePlan } from "../engine/activities/plan.ts";
 import { Admission } from "../engine/admission.ts";
+import { storeQuotasOfInstallation } from "../engine/authority/quotas.ts";
 import { houseOf } from "../engine/capability.ts";
 import { createEngine } from "../engine/engine.ts";
 import { JobWorker } from "../engine/jobs/worker.ts";
 import { ensureServiceKeys, publishServiceKeys } from "../engine/keys/service-keys.ts";
+import { refuseDuring } from "../engine/maintenance.ts";
 import { recordBoot } from "../engine/proofs/boot-proofs.ts";
 import { createRegistry } from "../engine/registry.ts";
 import type { Services } from "../engine/services.ts";
 import { type ApiOptions, api } from "../http/api.ts";
+import { consolePages, isConsoleBuilt } from "../http/console.ts";
 import { readExamples } from "../http/examples.ts";
+import { areFramesBuilt, framePages } from "../http/frames.ts";
+import { handbookPages, isHandbookBuilt } from "../http/handbook.ts";
 import { ingest } from "../http/ingest.ts";
-import { createListener, type Listener } from "../http/listener.ts";
-import { createMetrics, type Metrics } from "../http/metrics.ts";
+import { createListener, createRoom, type Listener } from "../http/listener.ts";
 import { openApiDocument } from "../http/openapi.ts";
 import { pages } from "../http/pages.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import { DRAIN_DEADLINE_MS } from "../kernel/limits.ts";
 import { createLogger, type Logger } from "../kernel/log.ts";
-import { createEvmNodes } from "../nodes/evm.ts";
+import type { Chain } from "../nodes/families.ts";
 import { createNodeClient } from "../nodes/node-client.ts";
+import { createNodes } from "../nodes/pool.ts";
+import { type Captcha, createTurnstile, noCaptcha } from "../providers/captcha/turnstile.ts";
 import { createOauth2Clients } from "../providers/oauth2/exchange.ts";
+import { createImages } from "../providers/oci/registry.ts";
 import { createOidcVerifier } from "../providers/oidc/verifier.ts";
+import { LocalRunner } from "../runner/client.ts";
+import { withAudit } from "./audit/readiness.ts";
+import { AuditStream } from "./audit/stream.ts";
+import { ScheduledBackups } from "./backup/schedule.ts";
+import { gasStationsOf, rentPaidOf, tokensOf } from "./chain-settings.ts";
 import { type Config, StartProblem } from "./config.ts";
-import { addressFileIn, credentialsFileIn, writeFileDurably } from "./credentials-file.ts";
+import { addressFileIn, credentialsFileIn, readCredentials, writeFileDurably } from "./credentials-file.ts";
+import { prepareDirectory } from "./deployment-settings.ts";
 import { ensureFirstOrganization } from "./first-organization.ts";
+import { FirstVisit } from "./first-visit.ts";
+import { listen, listenAdmin } from "./listening.ts";
 import { messageServices } from "./message-settings.ts";
+import { measureAudit } from "./metrics/audit.ts";
+import { measureDatabase } from "./metrics/database.ts";
+import { measureJobs } from "./metrics/jobs.ts";
+import { createMetrics, measureTraffic } from "./metrics/metrics.ts";
+import { measureSigner } from "./metrics/signer.ts";
+import { onRampService } from "./on-ramp-settings.ts";
 import { type Opened, openInstallation } from "./open.ts";
-import { createReadiness, withChains } from "./readiness.ts";
+import { isOfPrivateNetwork } from "./operator-url.ts";
+import { Presence, shownMaintenance } from "./presence.ts";
+import { createReadiness, untilTold, withChains, withMaintenance, withSwaps } from "./readiness.ts";
+import { withSponsors } from "./sponsor-funds.ts";
+import { swapService } from "./swap-settings.ts";
 import { version } from "./version.ts";
 
 export interface ServeOptions {
   config: Config;
   log?: Logger;
   clock?: Clock;
+  /** Milliseconds of a clock that never goes back, by which rates are counted. */
+  elapsed?: () => number;
+  /** The way out for organizations, in place of the guarded client. */
+  outbound?: OutboundClient;
   onAnswer?: ApiOptions["onAnswer"];
   /** An empty database becomes a new installation, whatever speaks against it. */
   newInstallation?: boolean;
@@ -49,6 +85,12 @@ export interface ServeOptions {
 /** A server that accepts requests. */
 export interface RunningServer {
   baseUrl: string;
+  /** Where a browser finds the console; undefined where it is switched off, or not built. */
+  consoleUrl: string | undefined;
+  /** Of a first start that is reached from this machine alone: makes one passkey for the root user. */
+  firstVisitUrl: string | undefined;
+  /** The same, unless the auth proxy has a port of its own. */
+  authProxyUrl: string;
   /** undefined when switched off */
   adminUrl: string | undefined;
   /** Whether this start made the first organization. */
@@ -62,7 +104,6 @@ export interface RunningServer {
 export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { config, log, clock = systemClock, onAnswer, newInstallation = false } = options;
   const logger = log ?? createLogger(config.logLevel);
-  for (const name of config.withoutEffect) logger.warn({ setting: name }, "this setting has no effect in this release");
   const { allowPrivateNetworks } = config;
   if (allowPrivateNetworks) {
     logger.warn(
@@ -70,11 +111,18 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     );
   }
   const ifEmpty = newInstallation ? "begin anew" : "begin";
-  const opened = await openInstallation(config, logger, { command: "serve", ifEmpty });
+  const metrics = createMetrics(version);
+  const opened = await openInstallation(config, logger, { command: "serve", ifEmpty, observers: metrics });
   const { database, signer, lock } = opened;
-  const outbound = createOutboundClient({ allowPrivateNetworks });
+  const { runner: runnerKind, ...tvc } = config.tvc;
+  const outbound = options.outbound ?? createOutboundClient({ allowPrivateNetworks });
+  const images = createImages({ outbound, plainLoopback: allowPrivateNetworks });
+  const runner = runnerKind && new LocalRunner(tvc, logger);
+  const keeper = runner && new Keeper({ ...tvc, database, runner, images, signer, clock, log: logger });
+  const ingress = runner && new Ingress({ ...tvc, database, runner, log: logger });
+  const apps = [keeper, ingress].filter((each) => each !== undefined);
   const nodeClient = createNodeClient();
-  const evm = createEvmNodes({ chains: config.chains, outbound: nodeClient, log: logger });
+  const nodes = createNodes({ chains: config.chains, outbound: nodeClient, log: logger });
   const house = houseOf(capabilities);
   const registry = createRegistry(operations);
   const messages = messageServices(config.messages, config.dataDir, outbound);
@@ -90,57 +138,162 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       own: { issuer: () => info.baseUrl, keys: () => issuerKeySet(database.read, clock()) },
     }),
     oauth2: createOauth2Clients({ outbound, urls: config.oauth2Urls, clock }),
+    earn: config.earn,
+    onRamps: onRampService(config.onRamp, { outbound, toOwnNetwork: nodeClient }, options.elapsed),
+    swaps: swapService(config.swaps, { outbound, toOwnNetwork: nodeClient }),
+    deployments: { ...tvc, images, runner },
     publicUrl: () => info.baseUrl,
     webhookSchedule: config.webhooks,
-    evm,
+    retention: config.retention,
+    webhookObserver: metrics.webhooks,
+    evm: nodes,
+    solana: nodes,
+    gasStations: gasStationsOf(config.chains),
+    rentPaid: rentPaidOf(config.chains),
+    assets: createAssetBook(tokensOf(config.chains), config.prices),
     ...messages,
+    captcha: captchaOf(config.turnstile, { outbound, toOwnNetwork: nodeClient, log: logger }),
     registry,
     planner: { makePlan: (operation, planning) => makePlan({ database, services }, operation, planning) },
     erasedTables: house.erasedTables,
     apart: { transact: database.transact },
   };
-  const observer = { onChange: announceActivity };
+  const { leaseMs } = config.jobs;
+  const audit = config.audit && new AuditStream({ settings: config.audit, database, leaseMs, clock, log: logger });
+  const observer: ActivityObserver = {
+    async onChange(tx, change) {
+      await Promise.all([audit?.record(tx, change), announceActivity(tx, change)]);
+      const { type, status } = change.activity;
+      tx.afterCommit(() => metrics.activityStored(type, status));
+    },
+  };
+  const backups = config.backup && new ScheduledBackups(config.backup, { url: config.databaseUrl, clock, log: logger });
   const worker = new JobWorker({
     surroundings: { database, clock, log: logger },
     services,
     signer,
-    kinds: [...house.jobs, performActivity({ registry, services, observer })],
+    kinds: [
+      ...house.jobs,
+      performActivity({ registry, services, observer }),
+      ...chainWatchers(config.chains),
+      ...(backups ? [backups.job] : []),
+    ],
+    onRun: metrics.jobRan,
+    ...config.jobs,
   });
-  let listener: Listener | undefined;
+  const listeners: Listener[] = [];
+  const presence = new Presence({
+    database,
+    clock,
+    log: logger,
+    onDrain: () => {
+      for (const each of listeners) each.sendAway();
+    },
+  });
   try {
-    const metrics = createMetrics(signer);
-    const admission = new Admission(config.rates);
-    const engine = createEngine({ registry, database, signer, clock, observer, services, admission });
-    listener = createListener({
-      log: logger,
-      trustedProxies: config.trustedProxies,
-      bounds: config.connections,
-      observe: metrics.observe,
+    await presence.begin();
+    if (await storeQuotasOfInstallation(database, config.quotas)) {
+      logger.info({ quotas: config.quotas }, "all servers of this database go by these quotas");
+    }
+    if (runnerKind) preparePrograms(config, logger);
+    const { registry: measured } = metrics;
+    measureSigner(measured, signer);
+    measureDatabase(measured, config, database, clock);
+    measureJobs(measured, database.read, clock);
+    backups?.measure(measured);
+    if (audit) measureAudit(measured, audit);
+    const admission = new Admission(config.rates, options.elapsed);
+    const refuseWrites = () => refuseDuring(presence.maintenance);
+    const engine = createEngine({
+      ...{ registry, database, signer, clock, observer, services, admission },
+      refuseWrites,
+      audit,
     });
+    const { trustedProxies } = config;
+    const room = createRoom(config.connections, trustedProxies, () => metrics.traffic.turnedAway("no_room"));
+    const inFlight = () => room.connections.openRequests;
+    measureTraffic(measured, inFlight);
+    const newListener = () => {
+      const elsewhere = ingress ? { elsewhere: ingress } : {};
+      const made = createListener({ log: logger, trustedProxies, room, observer: metrics.traffic, ...elsewhere });
+      listeners.push(made);
+      return made;
+    };
+    let isStopping = false;
+    const withFunds = withSponsors(withChains(createReadiness(opened), nodes), {
+      chains: Object.keys(config.chains) as Chain[],
+      nodes,
+      addresses: () => sponsorAddresses(database.read, clock()),
+      rentPaid: rentPaidOf(config.chains),
+    });
+    const told = () => (isStopping ? "stop" : presence.isDraining ? "drain" : undefined);
+    const withOthers = withSwaps(audit ? withAudit(withFunds, audit) : withFunds, services.swaps);
+    const readiness = withMaintenance(
+      untilTold(withOthers, told),
+      () => presence.maintenance && shownMaintenance(presence.maintenance),
+    );
+    await audit?.start();
+    const listener = newListener();
+    const proxyPort = config.authProxy.port;
+    const proxyListener = proxyPort === undefined ? listener : newListener();
     listener.mount(
       api({ engine, log: logger, activityTimes: config.activityTimes, ...(onAnswer ? { onAnswer } : {}) }),
     );
     listener.mount(
       pages({
-        readiness: withChains(createReadiness(opened), evm),
+        readiness,
         webhookKeySet: () => webhookKeySet(database.read, clock()),
         issuerKeySet: () => issuerKeySet(database.read, clock()),
         discoveryDocument: () => discoveryDocument(info.baseUrl),
         serviceKeys: () => publishServiceKeys(house.serviceKeys, database.read, clock()),
+        sponsors: () => sponsorAddresses(database.read, clock()),
         info,
         openApi: async () => openApiDocument({ capabilities, examples: await readExamples() }, info),
       }),
     );
+    const proxy = authProxy({
+      engine,
+      calls: house.proxyCalls,
+      findProxy: findEnabledAuthProxy,
+      isAllowedOrigin,
+      database,
+      signer,
+      services,
+      admission,
+      requestsPerSecond: config.authProxy.requestsPerSecond,
+      clock,
+      elapsed: options.elapsed,
+    });
+    proxyListener.mount(proxy);
+    const hasConsole = config.console && isConsoleBuilt();
+    const firstVisit = hasConsole && isNearOnly(config) ? new FirstVisit({ engine, clock }) : undefined;
+    if (firstVisit) listener.mount(firstVisit.mount);
+    if (hasConsole) listener.mount(consolePages());
+    else if (config.console) logger.warn("the console is not built; `npm run build:console` builds it");
+    const { frameOrigins } = config;
+    if (frameOrigins.length > 0 && areFramesBuilt()) listener.mount(framePages(frameOrigins));
+    if (isHandbookBuilt()) listener.mount(handbookPages());
     const { ses } = config.messages;
     if (ses.topicArns.length > 0) {
       listener.mount(ingest({ ses: createSesReceiver({ ...ses, database, outbound, clock, log: logger }) }));
     }
-    const serving = listener;
-    const local = await listen(serving, config);
+    const local = await listen(listener, config);
+    // Whoever begins a maintenance waits for the servers that are known to take requests.
+    presence.start(local);
+    let authProxyUrl = local;
+    if (proxyPort !== undefined) {
+      authProxyUrl = await listen(proxyListener, { host: config.host, port: proxyPort }, "KEYSTEAD_AUTH_PROXY_PORT");
+      logger.info({ authProxyUrl }, "the auth proxy has a port of its own");
+    }
     info.baseUrl = config.publicUrl ?? local;
+    const consoleUrl = hasConsole ? (config.publicUrl ?? consoleUrlOf(local)) : undefined;
     let isFirstStart = false;
+    let firstVisitUrl: string | undefined;
     if (signer.state === "ready") {
       isFirstStart = await ensureFirstOrganization(database, signer, config.dataDir, info.baseUrl);
+      const made = isFirstStart ? readCredentials(credentialsFileIn(config.dataDir)) : undefined;
+      const token = made && firstVisit?.open(made);
+      if (token !== undefined) firstVisitUrl = `${consoleUrl}/#/welcome/${token}`;
       await ensureServiceKeys({ database, signer }, house.serviceKeys, clock());
       await recordBoot({ database, signer }, clock());
       signer.onRestart(() => {
@@ -149,33 +302,54 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
         );
       });
     }
-    evm.start();
+    nodes.start();
     await worker.start();
+    keeper?.start();
     lock?.tellBaseUrl(info.baseUrl);
     writeFileDurably(addressFileIn(config.dataDir), `${JSON.stringify({ baseUrl: local })}\n`, 0o644);
-    const admin = await listenAdmin(config, metrics);
+    const admin = await listenAdmin(config, metrics, readiness);
     logger.info({ version, baseUrl: local, database: database.kind, signer: signer.state }, "serving");
     return {
       baseUrl: local,
-      adminUrl: admin && `http://127.0.0.1:${(admin.address() as AddressInfo).port}`,
+      consoleUrl,
+      firstVisitUrl,
+      authProxyUrl,
+      adminUrl: admin?.url,
       isFirstStart,
       opened,
-      close: () =>
-        close({
-          listener: serving,
-          admin,
+      async close() {
+        isStopping = true;
+        const { shutdownDelayMs: delayMs } = config;
+        logger.info({ delayMs }, "stopping");
+        for (const each of listeners) each.sendAway();
+        if (delayMs > 0) await pause(delayMs);
+        await close({
+          listeners,
+          admin: admin?.server,
           worker,
-          clients: [outbound, nodeClient, messages.mailer],
-          evm,
+          clients: [
+            outbound,
+            nodeClient,
+            messages.mailer,
+            ...apps,
+            presence,
+            ...(backups ? [{ close: () => backups.stop() }] : []),
+            ...(audit ? [{ close: () => audit.stop() }] : []),
+          ],
+          nodes,
           opened,
           log: logger,
-        }),
+        });
+        logger.info("stopped");
+      },
     };
   } catch (error) {
-    await listener?.close();
+    await Promise.all(listeners.map((each) => each.close()));
     await worker.stop();
-    evm.stop();
-    await Promise.all([outbound.close(), nodeClient.close(), messages.mailer.close()]);
+    await backups?.stop();
+    await audit?.stop();
+    nodes.stop();
+    await Promise.all([outbound, nodeClient, messages.mailer, presence, ...apps].map((each) => each.close()));
     await signer.close();
     await database.close();
     lock?.release();
@@ -183,50 +357,44 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   }
 }
 
-async function listen(listener: Listener, { host, port }: Config): Promise<string> {
+/** @throws StartProblem */
+function preparePrograms({ tvc }: Config, log: Logger): void {
   try {
-    const bound = await listener.listen({ host, port });
-    const shown = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-    return `http://${shown.includes(":") ? `[${shown}]` : shown}:${bound.port}`;
+    const closed = prepareDirectory(tvc);
+    if (closed === undefined) return;
+    log.warn(
+      { folder: closed },
+      "programs of deployments run as users that cannot reach their directory; name another one with `tvc.directory`",
+    );
   } catch (error) {
-    throw new StartProblem(listenProblem("KEYSTEAD_PORT", `${host}:${port}`, error));
+    const reason = (error as Error).message;
+    throw new StartProblem(`the directory of deployments' programs cannot be made: ${reason}. Check \`tvc.directory\``);
   }
 }
 
-/** Metrics, on the loopback address alone. */
-async function listenAdmin({ adminPort }: Config, { registry }: Metrics): Promise<Server | undefined> {
-  if (adminPort === 0) return undefined;
-  const server = createServer((request, response) => {
-    if (request.url !== "/metrics") {
-      response.writeHead(404).end();
-      return;
-    }
-    registry.metrics().then(
-      (text) => response.writeHead(200, { "content-type": registry.contentType }).end(text),
-      () => response.writeHead(500).end(),
-    );
-  });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", (error) =>
-      reject(new StartProblem(listenProblem("KEYSTEAD_ADMIN_PORT", `127.0.0.1:${adminPort}`, error))),
-    );
-    server.listen(adminPort, "127.0.0.1", resolve);
-  });
-  return server;
+/** One that the operator has on a private address is asked by the client for what the operator named. */
+function captchaOf(
+  turnstile: Config["turnstile"],
+  { outbound, toOwnNetwork, log }: { outbound: OutboundClient; toOwnNetwork: OutboundClient; log: Logger },
+): Captcha {
+  if (!turnstile) return noCaptcha;
+  return createTurnstile(turnstile, isOfPrivateNetwork(turnstile.url) ? toOwnNetwork : outbound, log);
 }
 
-function listenProblem(setting: string, address: string, error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  const reason = code === "EADDRINUSE" ? "something else listens there" : message;
-  return `cannot listen on ${address}: ${reason}; choose another with ${setting}`;
-}
+/** Whether nobody on another machine is meant to reach it. */
+const isNearOnly = ({ host, publicUrl }: Config): boolean =>
+  publicUrl === undefined && ["127.0.0.1", "::1", "localhost"].includes(host);
+
+/** By the name of the loopback address: passkeys are bound to names (WebAuthn Level 3, section 5.1.2), never to addresses. */
+const consoleUrlOf = (baseUrl: string): string =>
+  baseUrl.replace(/^http:\/\/(127\.0\.0\.1|\[::1\]):/, "http://localhost:");
 
 interface Parts {
-  listener: Listener;
+  listeners: readonly Listener[];
   admin: Server | undefined;
   worker: JobWorker;
   clients: readonly { close(): Promise<void> }[];
-  evm: { stop(): void };
+  nodes: { stop(): void };
   opened: Opened;
   log: Logger;
 }
@@ -234,15 +402,15 @@ interface Parts {
 /** After the requests, how long the database and the jobs may take to end; either may hang. */
 const CLOSE_DEADLINE_MS = 2_000;
 
-async function close({ listener, admin, worker, clients, evm, opened, log }: Parts): Promise<void> {
-  await atMost(DRAIN_DEADLINE_MS, listener.close(), () => {
+async function close({ listeners, admin, worker, clients, nodes, opened, log }: Parts): Promise<void> {
+  await atMost(DRAIN_DEADLINE_MS, Promise.all(listeners.map((each) => each.close())), () => {
     log.warn("open requests were cut off at the drain deadline");
-    listener.cutOff();
+    for (const each of listeners) each.cutOff();
   });
   admin?.close();
   admin?.closeAllConnections();
   // Requests that jobs wait for are cut off; the jobs go on elsewhere, or here after the next start.
-  evm.stop();
+  nodes.stop();
   const ended = Promise.all([worker.stop(), ...clients.map((client) => client.close())]).then(() =>
     opened.database.close(),
   );
@@ -264,13 +432,17 @@ async function atMost(ms: number, work: Promise<unknown>, onLate: () => void): P
 }
 
 /** What a person at a terminal reads after a start. */
-export function banner({ baseUrl, isFirstStart }: RunningServer, config: Config): string {
+export function banner({ baseUrl, consoleUrl, firstVisitUrl, isFirstStart }: RunningServer, config: Config): string {
   const lines = [`Keystead ${version} serves ${baseUrl}`, ""];
   if (isFirstStart) lines.push("This first start made an organization, a root user and an API key.");
+  if (firstVisitUrl !== undefined) {
+    lines.push(`Open within 15 minutes to sign in with a passkey: ${firstVisitUrl}`, "");
+  }
   return [
     ...lines,
     `Credentials:  ${credentialsFileIn(config.dataDir)}`,
     "Try first:    npx keystead call whoami",
+    ...(consoleUrl === undefined ? [] : [`Console:      ${consoleUrl}`]),
     `API docs:     ${baseUrl}/docs`,
     "",
   ].join("\n");

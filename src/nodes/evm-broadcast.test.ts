@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { after, afterEach, beforeEach, describe, it } from "node:test";
 import { type RpcNode, type RpcReply, startRpcNode } from "../../test/support/rpc-node.ts";
 import { createLogger } from "../kernel/log.ts";
-import { createEvmNodes, type EvmNodes } from "./evm.ts";
 import { broadcast } from "./evm-broadcast.ts";
 import { createNodeClient } from "./node-client.ts";
+import { createNodes, type EvmNodes } from "./pool.ts";
 
 const CHAIN = "eip155:8453";
 const transactionHash = `0x${"ab".repeat(32)}`;
@@ -23,7 +23,7 @@ beforeEach(async () => {
   node.when("eth_chainId", { result: "0x2105" });
   node.when("eth_getTransactionByHash", UNKNOWN);
   const chains = { [CHAIN]: { rpcUrls: [node.url], pollMs: 60_000 } };
-  evm = createEvmNodes({ chains, outbound, log: createLogger("silent") });
+  evm = createNodes({ chains, outbound, log: createLogger("silent") });
 });
 afterEach(() => node.close());
 
@@ -95,6 +95,45 @@ describe("a transaction", () => {
       await assert.rejects(send(), { code: "CHAIN_UNAVAILABLE" });
     });
   }
+
+  describe("that one node refuses", () => {
+    let first: RpcNode;
+    let both: EvmNodes;
+    beforeEach(async () => {
+      first = await startRpcNode();
+      first.when("eth_chainId", { result: "0x2105" });
+      first.when("eth_getTransactionByHash", UNKNOWN);
+      node.when("eth_sendRawTransaction", refusal("nonce too low"));
+      const chains = { [CHAIN]: { rpcUrls: [first.url, node.url], pollMs: 60_000 } };
+      both = createNodes({ chains, outbound, log: createLogger("silent") });
+    });
+    afterEach(() => first.close());
+
+    const REFUSED = { isKnown: false, reason: "nonce too low" };
+    const others: [name: string, reply: RpcReply, isInDoubt: boolean][] = [
+      ["whose answer was lost", { status: 502, body: "" }, true],
+      ["whose answer was garbage", { status: 200, body: "ok" }, true],
+      ["with an internal error", refusal("Internal error", -32_603), true],
+      ["that ran out of time", refusal("request timed out", -32_002), true],
+      ["that answered with another hash", { result: `0x${"cd".repeat(32)}` }, true],
+      ["that let nobody through", { status: 429, body: "" }, false],
+      ["that takes no more requests", refusal("limit exceeded", -32_005), false],
+      ["that takes no transactions at all", refusal("method not found", -32_601), false],
+      ["with a full pool", refusal("txpool is full"), false],
+    ];
+    for (const [name, reply, isInDoubt] of others) {
+      it(`is ${isInDoubt ? "in doubt" : "refused"} after another ${name}`, async () => {
+        first.when("eth_sendRawTransaction", reply);
+        const outcome = await broadcast(both, CHAIN, transaction);
+        assert.deepEqual(outcome, isInDoubt ? { ...REFUSED, isInDoubt } : REFUSED);
+      });
+    }
+
+    it("is refused where the other was not reached", async () => {
+      await first.down();
+      assert.deepEqual(await broadcast(both, CHAIN, transaction), REFUSED);
+    });
+  });
 
   it("is not there because a node answers with another one", async () => {
     node.when("eth_getTransactionByHash", { result: { hash: `0x${"cd".repeat(32)}` } });

@@ -1,6 +1,6 @@
 import type { EvmChain } from "../chains/evm/networks.ts";
-import type { EvmNodes } from "./evm.ts";
 import type { RpcAnswer } from "./json-rpc.ts";
+import type { EvmNodes } from "./pool.ts";
 
 /** A signed transaction on its way. */
 export interface Broadcast {
@@ -10,15 +10,21 @@ export interface Broadcast {
   transactionHash: string;
 }
 
-/** Whether the chain's nodes have the transaction now, or why they do not take it. */
-export type BroadcastOutcome = { isKnown: true } | { isKnown: false; reason: string };
+/**
+ * Whether the chain's nodes have the transaction now, or why they do not take it. In doubt is what one refuses after another may have
+ * taken it without saying so.
+ */
+export type BroadcastOutcome = { isKnown: true } | { isKnown: false; reason: string; isInDoubt?: true };
 
 /** Geth and its kin, Nethermind, Besu, Erigon, Reth and Anvil, each in its own words. */
 const KNOWN_ALREADY = /already ?known|already imported|known transaction|already exists|already in/i;
-/** Trouble of the node's own, with which it says nothing about the transaction: EIP-1474, JSON-RPC 2.0 section 5.1 ... */
-const OWN_TROUBLE_CODES = [-32_002, -32_004, -32_601, -32_603];
+/** Trouble of the node's own, which keeps it from taking any transaction: EIP-1474, JSON-RPC 2.0 section 5.1 ... */
+const TAKES_NONE_CODES = [-32_004, -32_601];
 /** ... and what is said with other codes. */
-const OWN_TROUBLE = /rate limit|too many requests|pool is full|not synced|syncing|time(d)? ?out|temporarily|try again/i;
+const TAKES_NONE = /rate limit|too many requests|pool is full|not synced|syncing/i;
+/** Trouble with which it says nothing about the transaction, not even that it has not taken it. */
+const SAYS_NOTHING_CODES = [-32_002, -32_603];
+const SAYS_NOTHING = /time(d)? ?out|temporarily|try again/i;
 
 /**
  * Gives a transaction to a chain; any number of times has the effect of one. It is looked for before, so that what is known
@@ -29,13 +35,18 @@ const OWN_TROUBLE = /rate limit|too many requests|pool is full|not synced|syncin
 export async function broadcast(evm: EvmNodes, chain: EvmChain, transaction: Broadcast): Promise<BroadcastOutcome> {
   const { signedTransaction, transactionHash } = transaction;
   if (await isKnown(evm, chain, transactionHash)) return { isKnown: true };
+  let isInDoubt = false;
+  const onDoubt = () => {
+    isInDoubt = true;
+  };
   const outcome = await evm.call(chain, {
     method: "eth_sendRawTransaction",
     params: [signedTransaction],
-    read: (answer) => outcomeIn(answer, transactionHash),
+    read: (answer) => outcomeIn(answer, transactionHash, onDoubt),
+    onDoubt,
   });
-  if (!outcome.isKnown && (await isKnown(evm, chain, transactionHash))) return { isKnown: true };
-  return outcome;
+  if (outcome.isKnown || (await isKnown(evm, chain, transactionHash))) return { isKnown: true };
+  return isInDoubt ? { ...outcome, isInDoubt } : outcome;
 }
 
 /** Whether a node has it, in a block or waiting for one. */
@@ -52,12 +63,17 @@ function isKnown(evm: EvmNodes, chain: EvmChain, transactionHash: string): Promi
   });
 }
 
-function outcomeIn(answer: RpcAnswer, transactionHash: string): BroadcastOutcome | undefined {
-  if ("result" in answer) return isSame(answer.result, transactionHash) ? { isKnown: true } : undefined;
-  const { code, message } = answer.error;
-  if (KNOWN_ALREADY.test(message)) return { isKnown: true };
-  if (OWN_TROUBLE_CODES.includes(code) || OWN_TROUBLE.test(message)) return undefined;
-  return { isKnown: false, reason: message };
+function outcomeIn(answer: RpcAnswer, transactionHash: string, onDoubt: () => void): BroadcastOutcome | undefined {
+  if ("error" in answer) {
+    const { code, message } = answer.error;
+    if (KNOWN_ALREADY.test(message)) return { isKnown: true };
+    if (TAKES_NONE_CODES.includes(code) || TAKES_NONE.test(message)) return undefined;
+    if (!SAYS_NOTHING_CODES.includes(code) && !SAYS_NOTHING.test(message)) return { isKnown: false, reason: message };
+  } else if (isSame(answer.result, transactionHash)) {
+    return { isKnown: true };
+  }
+  onDoubt();
+  return undefined;
 }
 
 const isSame = (answered: unknown, transactionHash: string): boolean =>

@@ -21,6 +21,13 @@ export interface FactsOf {
   time: TimeFacts;
 }
 
+/**
+ * What a condition outside the policies comes to, such as an MFA policy's; the error where it cannot be told.
+ *
+ * @throws OutOfBudget
+ */
+export type EvaluateCondition = (condition: string, facts: ConditionFacts) => boolean | PolicyError;
+
 /** An expression ready to be evaluated any number of times. */
 export interface Program<S extends Scope = Scope> {
   source: string;

@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { activityClass, activityClasses } from "./activities.ts";
+import { activityFacts } from "./activity-facts.ts";
+import { Budget, OutOfBudget } from "./budget.ts";
 import type { ConditionFacts, ConsensusFacts, TimeFacts } from "./facts.ts";
 import { activityParams, keywords, paramTypes } from "./schema.ts";
 import { type Type, typeName } from "./types.ts";
 
 test("activity types have one class each", () => {
-  assert.equal(activityClasses.length, 156);
-  assert.equal(new Set(activityClasses.map(({ type }) => type)).size, 156);
+  assert.equal(activityClasses.length, 157);
+  assert.equal(new Set(activityClasses.map(({ type }) => type)).size, 157);
   const classOf = (type: string) => {
     const found = activityClass(type);
     return found && `${found.kind} ${found.resource}/${found.action}`;
@@ -34,6 +36,38 @@ test("params belong to known activity types, and a field has one type in all of 
       assert.equal(typeName(field), typeName(paramTypes.get(name) as Type), `${type} ${name}`);
     }
   }
+});
+
+test("facts of what is nested in a request cost steps for each member, and more of them than there are end the decision", () => {
+  const commitment = { id: "1", hiding: "2", binding: "3" };
+  const operatorCommitments = Array.from({ length: 20 }, () => commitment);
+  const signature = {
+    derivation: { staticDeposit: { index: 7 } },
+    message: "m",
+    verifyingKey: "k",
+    operatorCommitments,
+  };
+  const factsWith = (count: number, steps?: Budget) =>
+    activityFacts(
+      "ACTIVITY_TYPE_SPARK_SIGN_FROST",
+      { resource: "PRIVATE_KEY", action: "SIGN" },
+      { signWith: "s", signatures: Array.from({ length: count }, () => signature) },
+      steps,
+    );
+  const expected = {
+    derivation: { type: "static_deposit", signing_leaf: { leaf_id: "" }, static_deposit: { index: 7 } },
+    message: "m",
+    verifying_key: "k",
+    operator_commitments: operatorCommitments,
+    adaptor_public_key: "",
+  };
+  assert.deepEqual(factsWith(2).params, { sign_with: "s", signatures: [expected, expected] });
+  // A member costs about 100 ns, four steps.
+  const members = 5 + 3 + 1 + 1 + 20 * 3;
+  const steps = new Budget(600 * members * 4);
+  factsWith(600, steps);
+  assert.equal(steps.left, 0);
+  assert.throws(() => factsWith(601, new Budget(600 * members * 4)), OutOfBudget);
 });
 
 // Facts with everything that their interfaces have: the compiler holds them to the interfaces, the test to the schema.

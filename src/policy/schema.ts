@@ -233,7 +233,8 @@ export const keywords: Record<Scope, Readonly<Record<string, Type>>> = {
   time: { time: struct("Time", { now: TIMESTAMP }) },
 };
 
-const sparkKeyDerivation = struct("SparkKeyDerivation", {
+/** Its `type` names the one member that a request has. */
+export const sparkKeyDerivation = struct("SparkKeyDerivation", {
   type: STRING,
   signing_leaf: struct("SparkSigningLeafDerivation", { leaf_id: STRING }),
   static_deposit: struct("SparkStaticDepositDerivation", { index: INT }),
@@ -313,6 +314,30 @@ export const activityParams: Readonly<Record<string, Readonly<Record<string, Typ
   ACTIVITY_TYPE_SPARK_PREPARE_LIGHTNING_RECEIVE: {
     sign_with: STRING,
     lightning_receive: sparkLightningReceivePackage,
+  },
+  ACTIVITY_TYPE_UPSERT_SWAP_CONFIG: {
+    fee_receiver_wallet_address: ADDRESS,
+    fee_bps: STRING,
+    stable_fee_bps: STRING,
+  },
+  ACTIVITY_TYPE_CREATE_SWAP_QUOTE: {
+    sign_with: STRING,
+    input_token: HEX,
+    output_token: HEX,
+    input_amount: STRING,
+    slippage_bps: STRING,
+  },
+  ACTIVITY_TYPE_EXECUTE_SWAP_V2: {
+    quote_id: STRING,
+    input_token: HEX,
+    input_amount: STRING,
+    output_token: HEX,
+    quoted_output_amount: STRING,
+    min_output_amount: STRING,
+    sponsor: BOOL,
+    evm_nonce: STRING,
+    recent_blockhash: STRING,
+    gas_station_nonce: STRING,
   },
 };
 

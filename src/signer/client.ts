@@ -77,6 +77,8 @@ export interface SignerOptions {
   recordUses: boolean;
   /** Where compiled code is kept between starts; none if absent. */
   compileCacheDirectory?: string | undefined;
+  /** Told of each answer: what was asked, and how long whoever asked has waited. */
+  onAnswer?: ((verb: SignerRequest["verb"], seconds: number) => void) | undefined;
   log: Logger;
 }
 
@@ -86,6 +88,8 @@ export class SignerRefused extends Error {}
 /** A request on its way to the signer and back. */
 interface Asked extends Queued {
   request: SignerRequest;
+  /** Milliseconds of `performance.now()`. */
+  askedAt: number;
   occasion: Occasion | undefined;
   isWanted: () => boolean;
   resolve: (response: never) => void;
@@ -170,7 +174,9 @@ export class SignerProcess implements Signer {
     if (this.#state !== "ready") throw unavailable("it is being restarted");
     const { organizationId = organizationOf(request), occasion, isWanted = () => true } = asker;
     return new Promise((resolve, reject) => {
-      const asked = { request, occasion, organizationId, cost: costOf(request, occasion), isWanted, resolve, reject };
+      const cost = costOf(request, occasion);
+      const askedAt = performance.now();
+      const asked = { request, askedAt, occasion, organizationId, cost, isWanted, resolve, reject };
       if (this.#queue.add(asked)) this.#sendWhatMay();
       else reject(this.#busyError(organizationId));
     });
@@ -244,6 +250,7 @@ export class SignerProcess implements Signer {
   #send(asked: Asked): void {
     const onAnswer = (answer: AnswerFrame | undefined) => {
       this.#queue.returned(asked);
+      if (answer) this.#options.onAnswer?.(asked.request.verb, (performance.now() - asked.askedAt) / 1000);
       this.#settle(asked, answer);
       this.#sendWhatMay();
     };

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { duplexPair } from "node:stream";
 import { afterEach, beforeEach, describe, it, mock } from "node:test";
+import { readFrames, writeFrame } from "../kernel/frames.ts";
 import { SIGNER_DEADLINE_MS } from "../kernel/limits.ts";
 import { Exchange } from "./exchange.ts";
-import { readFrames, writeFrame } from "./frames.ts";
 import type { AnswerFrame, RequestFrame, ResponseFrame } from "./protocol.ts";
 
 const BEAT_MS = 1000;

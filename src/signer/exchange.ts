@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { readFrames, writeFrame } from "./frames.ts";
+import { readFrames, writeFrame } from "../kernel/frames.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { AnswerFrame, Occasion, RequestFrame, ResponseFrame, SignerRequest } from "./protocol.ts";
 

@@ -1,8 +1,10 @@
-import { SIGNER_DEADLINE_MS } from "../kernel/limits.ts";
+import { SIGNER_DEADLINE_MS, SIGNER_START_MS } from "../kernel/limits.ts";
 
 /** How often the signer is asked for a sign of life while it has work. */
 const BEAT_MS = 1000;
 const MAX_SILENT_BEATS = SIGNER_DEADLINE_MS / BEAT_MS;
+/** Before it has said anything it loads its code and opens the root key, which takes a loaded machine its time. */
+const MAX_FIRST_SILENT_BEATS = SIGNER_START_MS / BEAT_MS;
 
 interface HeartbeatOptions {
   /** Whether the signer has work; without any, nobody asks how it is. */
@@ -23,6 +25,7 @@ export class Heartbeat {
   readonly #options: HeartbeatOptions;
   #timer: NodeJS.Timeout | undefined;
   #silentBeats = 0;
+  #hasBeenHeard = false;
 
   constructor(options: HeartbeatOptions) {
     this.#options = options;
@@ -42,6 +45,7 @@ export class Heartbeat {
 
   /** The signer said something. */
   heard(): void {
+    this.#hasBeenHeard = true;
     this.#silentBeats = 0;
   }
 
@@ -53,7 +57,7 @@ export class Heartbeat {
   #beat(): void {
     if (!this.#options.isBusy()) {
       this.stop();
-    } else if (this.#silentBeats >= MAX_SILENT_BEATS) {
+    } else if (this.#silentBeats >= (this.#hasBeenHeard ? MAX_SILENT_BEATS : MAX_FIRST_SILENT_BEATS)) {
       this.#end(`it gave no sign of life for ${this.#silentBeats * BEAT_MS} ms`);
     } else {
       this.#silentBeats++;

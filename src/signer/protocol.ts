@@ -1,12 +1,17 @@
 import type { AddressFormat } from "../crypto/addresses.ts";
+import type { CoinbaseRequest } from "../crypto/coinbase-requests.ts";
 import type { Curve } from "../crypto/curves.ts";
 import type { MnemonicLanguage, MnemonicLength } from "../crypto/mnemonic-languages.ts";
+import type { MoonPayPurchase } from "../crypto/moonpay-url.ts";
+import type { RegistryCredential } from "../crypto/registry-credential.ts";
+import type { SparkDerivation } from "../crypto/spark/keys.ts";
+import type { SignerDescription, Statement } from "./statements.ts";
 
 /**
  * What the server may ask the signer, as one closed union. Bytes travel as base64. The version is checked when the signer
  * is opened, so that a server never talks to a signer of another release.
  */
-export const PROTOCOL_VERSION = 9;
+export const PROTOCOL_VERSION = 18;
 
 export type { Curve };
 
@@ -37,7 +42,7 @@ export interface NamedAddress {
  * against it.
  */
 export interface Occasion {
-  /** The stamped body of the activity, as it came. */
+  /** The stamped body of the activity, as it came; of a query, where something is only asked for. */
   body: string;
   /** What was planned when it was submitted, for operations that plan. */
   plan?: unknown;
@@ -105,7 +110,8 @@ export interface GenerateKeysRequest {
   verb: "generateKeys";
   organizationId: string;
   organizationKey: Sealed;
-  keys: { keyId: string; curve: Curve }[];
+  /** `isSponsor`: of the installation, for `signSponsorTransaction` alone. */
+  keys: { keyId: string; curve: Curve; isSponsor?: true }[];
 }
 export interface GenerateKeysResponse {
   /** In the order asked; `publicKey` is lowercase hex, compressed for the EC curves. */
@@ -125,6 +131,40 @@ export interface SignRequest {
 export interface SignResponse {
   /** In the order asked; r and s are 64 lowercase hex digits, v is "00" or "01". */
   signatures: { r: string; s: string; v: string }[];
+}
+
+/** What the installation says in its own name, signed by one of its keys: nothing else is signed by these but a drill's own text. */
+export interface SignStatementsRequest {
+  verb: "signStatements";
+  /** The installation. */
+  organizationId: string;
+  organizationKey: Sealed;
+  key: { keyId: string; curve: Curve; sealedKey: Sealed };
+  statements: Statement[];
+}
+export interface SignStatementsResponse {
+  /** In the order asked, each in hex: R || S of EdDSA, or r || s of ECDSA over the SHA-256. */
+  signatures: string[];
+}
+
+/**
+ * Signs a transaction that the installation pays for, in the name of an activity of the organization. Keys for that sign nothing else,
+ * and nothing else signs with them.
+ */
+export interface SignSponsorTransactionRequest {
+  verb: "signSponsorTransaction";
+  /** For whose activity it pays. */
+  organizationId: string;
+  installationKey: Sealed;
+  key: { keyId: string; curve: Curve; sealedKey: Sealed };
+  /** base64, before it is signed: of type 2 or 4 for Ethereum chains, the message for Solana. */
+  transaction: string;
+  /** What is paid for, for the record of uses. */
+  purpose: string;
+}
+/** As `sign` answers it. */
+export interface SignSponsorTransactionResponse {
+  signature: { r: string; s: string; v: string };
 }
 
 export interface CreateWalletRequest {
@@ -154,8 +194,17 @@ export interface DeriveAccountsResponse {
   publicKeys: string[];
 }
 
+/** Whom an import key is for, and since when; it is sealed with both, and with what it is for. */
+export interface ImportKeyTerms {
+  userId: string;
+  /** Milliseconds. */
+  issuedAt: number;
+}
+
 export interface CreateImportKeysRequest {
   verb: "createImportKeys";
+  /** Of a `key` or a `secret` the terms are held against the import; a `code` has those of its own row. */
+  terms: { purpose: "code" } | ({ purpose: "key" | "secret" } & ImportKeyTerms);
   organizationId: string;
   organizationKey: Sealed;
   importIds: string[];
@@ -165,12 +214,17 @@ export interface CreateImportKeysResponse {
   importKeys: { sealedImportKey: Sealed; targetPublicKey: string }[];
 }
 
+export interface SealedImportKey extends ImportKeyTerms {
+  importId: string;
+  sealedImportKey: Sealed;
+}
+
 /** What every import is asked with; the answer names the import key that opened the bundle. */
 interface ImportRequest {
   organizationId: string;
   organizationKey: Sealed;
   /** The keys that the bundle may be encrypted to; they are tried in this order. */
-  importKeys: { importId: string; sealedImportKey: Sealed }[];
+  importKeys: SealedImportKey[];
   bundle: HpkeMessage;
 }
 
@@ -257,6 +311,64 @@ export interface OpenClientSecretResponse {
   clientSecret: string;
 }
 
+/** Who sells crypto for fiat. */
+export type OnRampProviderName = "coinbase" | "moonpay";
+
+/**
+ * Opens what a client encrypted to a key of the installation, as bundles are, and seals it for one on-ramp credential of an
+ * organization and its provider.
+ */
+export interface ImportOnRampKeysRequest {
+  verb: "importOnRampKeys";
+  organizationId: string;
+  organizationKey: Sealed;
+  credentialId: string;
+  provider: OnRampProviderName;
+  secretApiKey: HpkeMessage;
+  /** What signs requests to Coinbase. */
+  privateApiKey?: HpkeMessage;
+  /** The installation's keys that they may be encrypted to; they are tried in this order. */
+  installationKey: Sealed;
+  keys: KeyReference[];
+}
+/** `invalidKey`: nothing of the provider's can be made with it. */
+export type ImportOnRampKeysResponse =
+  | { sealedKeys: Sealed }
+  | { problem: Exclude<ImportProblem, "invalidMnemonic">; of: "secretApiKey" | "privateApiKey" };
+
+/** With keys of an on-ramp credential, for an activity that begins a purchase; it may be one of a sub-organization. */
+interface OnRampRequest {
+  organizationId: string;
+  organizationKey: Sealed;
+  credentialId: string;
+  sealedKeys: Sealed;
+}
+
+/** A URL of MoonPay with its signature: one for a purchase, or one that the activity's body names. */
+export interface SignMoonPayUrlRequest extends OnRampRequest {
+  verb: "signMoonPayUrl";
+  sandbox: boolean;
+  of: { purchase: MoonPayPurchase } | { url: string };
+}
+export interface SignMoonPayUrlResponse {
+  url: string;
+  /** base64 of the HMAC-SHA-256. */
+  signature: string;
+}
+
+/** A token for one request to Coinbase; to hear of a purchase, for a query that names it. */
+export interface AuthorizeCoinbaseRequest extends OnRampRequest {
+  verb: "authorizeCoinbase";
+  /** What the key is known as there. */
+  keyId: string;
+  /** With its port, if it has one. */
+  host: string;
+  request: CoinbaseRequest;
+}
+export interface AuthorizeCoinbaseResponse {
+  token: string;
+}
+
 /**
  * A fresh P-256 key for a session, encrypted to whoever signs in; nobody keeps its secret. `targetPublicKey` is a P-256 point in
  * hex, compressed or not.
@@ -271,6 +383,60 @@ export interface IssueCredentialResponse {
   publicKey: string;
   /** The plaintext is the raw 32 bytes of the secret. */
   message: HpkeMessage;
+}
+
+/**
+ * The activities that the auth proxy has done for people who have no credential yet. Its key stamps these and queries, and
+ * nothing else.
+ */
+export const authProxyTypes = [
+  "ACTIVITY_TYPE_INIT_OTP_V2",
+  "ACTIVITY_TYPE_INIT_OTP_V3",
+  "ACTIVITY_TYPE_VERIFY_OTP",
+  "ACTIVITY_TYPE_VERIFY_OTP_V2",
+  "ACTIVITY_TYPE_OTP_LOGIN",
+  "ACTIVITY_TYPE_OTP_LOGIN_V2",
+  "ACTIVITY_TYPE_OAUTH_LOGIN",
+  "ACTIVITY_TYPE_OAUTH2_AUTHENTICATE",
+  "ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V7",
+  "ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8",
+  "ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2",
+] as const;
+
+/** Those of them that name the sub-organization whose user signs in, or is known elsewhere too. */
+export const authProxyLoginTypes: readonly string[] = [
+  "ACTIVITY_TYPE_OTP_LOGIN",
+  "ACTIVITY_TYPE_OTP_LOGIN_V2",
+  "ACTIVITY_TYPE_OAUTH_LOGIN",
+  "ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2",
+];
+
+/** A P-256 key for the auth proxy of an organization; `configId` is that of its configuration. */
+export interface CreateAuthProxyKeyRequest {
+  verb: "createAuthProxyKey";
+  organizationId: string;
+  organizationKey: Sealed;
+  configId: string;
+}
+export interface CreateAuthProxyKeyResponse {
+  sealedKey: Sealed;
+  /** Lowercase hex, compressed. */
+  publicKey: string;
+}
+
+/** Stamps a body with the key of an auth proxy: a query of its organization, or an activity of `authProxyTypes`. */
+export interface StampAuthProxyBodyRequest {
+  verb: "stampAuthProxyBody";
+  organizationId: string;
+  organizationKey: Sealed;
+  configId: string;
+  sealedKey: Sealed;
+  /** As it will be sent. */
+  body: string;
+}
+export interface StampAuthProxyBodyResponse {
+  /** Hex of a DER signature over the SHA-256 of the body. */
+  signature: string;
 }
 
 /** A keyed hash of a one-time code, so that whoever reads the database cannot try codes out. Codes compare without case. */
@@ -326,20 +492,7 @@ export interface OpenJobSecretResponse {
 export interface DescribeRequest {
   verb: "describe";
 }
-export interface DescribeResponse {
-  /** Lowercase hex of 130 bytes: two uncompressed P-256 points, for encryption and for signing. */
-  ephemeralPublicKey: string;
-  /** Milliseconds. */
-  startedAt: number;
-  /** The release, and that of Node.js. */
-  version: string;
-  nodeVersion: string;
-  protocolVersion: number;
-  /** The source files of the signer by path, in the order of their paths; SHA-256 in hex. */
-  files: { path: string; sha256: string }[];
-  /** Hex of the SHA-256 over the files as `<sha256>  <path>\n`, in that order. */
-  codeDigest: string;
-}
+export type DescribeResponse = SignerDescription;
 
 /** A payload that the signer wrote, and its signature by the ephemeral signing key: r and s over its SHA-256 in hex. */
 export interface SignedPayload {
@@ -385,11 +538,190 @@ export interface ProvePolicyOutcomeResponse {
   proof: SignedPayload;
 }
 
+/** What is sealed for an organization, to be opened and looked at. */
+export type SealedItem =
+  | { of: "key"; keyId: string; curve: Curve; purpose?: "sponsor key"; sealed: Sealed; sign: boolean }
+  | { of: "wallet"; walletId: string; sealed: Sealed; accounts: AccountReference[]; sign: boolean }
+  | { of: "secret"; purpose: SecretPurpose; ids: [id: string, ...more: string[]]; sealed: Sealed };
+export type SecretPurpose =
+  | "import key"
+  | "secret"
+  | "job secret"
+  | "client secret"
+  | "auth proxy key"
+  | "on-ramp keys";
+
+/**
+ * Opens what is sealed and tells whether it could be, for the drill of a backup. It is asked for no activity: nothing of a secret
+ * comes back but public keys, and what is signed, also with keys of the installation, is a text that the signer makes up. It leaves a line
+ * among the uses of keys like any other.
+ */
+export interface RehearseRequest {
+  verb: "rehearse";
+  organizationId: string;
+  organizationKey: Sealed;
+  items: SealedItem[];
+}
+export interface RehearseResponse {
+  /** In the order asked. */
+  items: RehearsedItem[];
+}
+/** `signature` is by the first of the keys, if one was wanted: r and s over `message`, on EC curves over its SHA-256. */
+export type RehearsedItem =
+  | { problem: string }
+  | { publicKeys: string[]; signature?: { message: string; r: string; s: string } };
+
+/** With the keys of a Spark wallet, which `key` names by its address: an account at the path of an identity key. */
+interface SparkRequest {
+  organizationId: string;
+  organizationKey: Sealed;
+  key: KeyReference;
+}
+
+/** One share to make, as the activity has it: everything in lowercase hex. */
+export interface SparkSignature {
+  derivation: SparkDerivation;
+  message: string;
+  verifyingKey: string;
+  operatorCommitments: { id: string; hiding: string; binding: string }[];
+  /** Absent or empty for an ordinary signature. */
+  adaptorPublicKey?: string;
+}
+export interface SignSparkFrostRequest extends SparkRequest {
+  verb: "signSparkFrost";
+  signatures: SparkSignature[];
+}
+/**
+ * In the order asked, in hex. `ownKey`: a verifying key is the wallet's own, which needs no operators; its share would be a
+ * signature by that key alone.
+ */
+export type SignSparkFrostResponse =
+  | { signatures: { signatureShare: string; hiding: string; binding: string }[] }
+  | { problem: "ownKey"; at: number };
+
+/** Whom a secret is shared among: as many as the list has, of whom `threshold` can make it again. */
+export interface SparkSharing {
+  threshold: number;
+  operatorRecipients: { operatorId: string; encryptionPublicKey: string }[];
+}
+
+/** As the activity has it. */
+export interface SparkTransfer extends SparkSharing {
+  transferId: string;
+  leaves: {
+    leafId: string;
+    oldLeafDerivation: SparkDerivation;
+    newLeafDerivation: SparkDerivation;
+    refundSignature?: string;
+    directRefundSignature?: string;
+    directFromCpfpRefundSignature?: string;
+  }[];
+  receiverPublicKey: string;
+}
+export interface PrepareSparkTransferRequest extends SparkRequest {
+  verb: "prepareSparkTransfer";
+  transfer: SparkTransfer;
+}
+export interface PrepareSparkTransferResponse {
+  /** base64, in the order of the recipients. */
+  packages: string[];
+  /** Hex of a DER signature. */
+  userSignature: string;
+  /** In the order of the leaves, in hex. */
+  newPublicKeys: string[];
+}
+
+/** As the activity has it. */
+export interface SparkClaim extends SparkSharing {
+  transferId: string;
+  leaves: { leafId: string; ciphertext: string; senderSignature: string }[];
+  senderIdentityPublicKey: string;
+}
+export interface ClaimSparkTransferRequest extends SparkRequest {
+  verb: "claimSparkTransfer";
+  claim: SparkClaim;
+}
+/** `undecryptable`: what is in the ciphertext is not for this wallet, or no key that this leaf could come from. */
+export type ClaimSparkTransferResponse =
+  | { packages: string[]; newPublicKeys: string[] }
+  | { problem: "unsigned" | "undecryptable"; leafId: string };
+
+export interface PrepareSparkLightningReceiveRequest extends SparkRequest {
+  verb: "prepareSparkLightningReceive";
+  lightningReceive: SparkSharing;
+}
+export interface PrepareSparkLightningReceiveResponse {
+  packages: string[];
+  /** Hex of the SHA-256 of the preimage. */
+  paymentHash: string;
+}
+
+/**
+ * What a client encrypted to a key of the installation, in the scheme of `crypto/quorum-encryption.ts`, to pull images with: a
+ * configuration as Docker keeps it, of which the part for one registry is given out.
+ */
+export interface OpenPullSecretRequest {
+  verb: "openPullSecret";
+  organizationId: string;
+  /** Hex, as the body has it. */
+  envelope: string;
+  /** Host, with a port if there is one. */
+  registry: string;
+  /** The installation's keys that it may be encrypted to; they are tried in this order. */
+  installationKey: Sealed;
+  keys: KeyReference[];
+}
+export type OpenPullSecretResponse =
+  | { credential: RegistryCredential }
+  | { problem: "undecryptable" | "malformed" | "otherRegistry" };
+
+/** A quorum key that nobody keeps: its shares are encrypted to operators at once. As the activity has them, in hex. */
+export interface CreateQuorumKeyRequest {
+  verb: "createQuorumKey";
+  organizationId: string;
+  threshold: number;
+  /** Uncompressed points of P-256. */
+  operatorEncryptKeys: string[];
+}
+export interface CreateQuorumKeyResponse {
+  /** Hex: encryption key, then signing key. */
+  publicKey: string;
+  /** In the order of the keys: an envelope of `crypto/quorum-encryption.ts` in hex, and what the share is known by. */
+  shares: { encryptedShare: string; digest: string }[];
+}
+
+/**
+ * Opens a share with an operator's encryption key, encrypts it to the key that a deployment's runner made, and approves the manifest with
+ * the operator's signing key. The installation must have stated that key of the runner, for this manifest.
+ */
+export interface ReEncryptQuorumShareRequest {
+  verb: "reEncryptQuorumShare";
+  organizationId: string;
+  organizationKey: Sealed;
+  encryptKey: KeyReference;
+  signKey: KeyReference;
+  /** Hex. */
+  encryptedShare: string;
+  deploymentId: string;
+  /** As the activity has them. */
+  attestationDocB64: string;
+  manifestB64: string;
+  /** The installation's keys that it makes such statements with. */
+  installationKey: Sealed;
+  keys: KeyReference[];
+}
+/** `undecryptable`: the share was not encrypted to this operator. `unstated`: the document is not the installation's, or of something else. */
+export type ReEncryptQuorumShareResponse =
+  | { ephemeralPublicKey: string; reEncryptedShare: string; signature: string }
+  | { problem: "undecryptable" | "unstated" };
+
 export interface Responses {
   open: OpenResponse;
   createOrganizationKey: CreateOrganizationKeyResponse;
   generateKeys: GenerateKeysResponse;
   sign: SignResponse;
+  signStatements: SignStatementsResponse;
+  signSponsorTransaction: SignSponsorTransactionResponse;
   createWallet: CreateWalletResponse;
   deriveAccounts: DeriveAccountsResponse;
   createImportKeys: CreateImportKeysResponse;
@@ -400,15 +732,28 @@ export interface Responses {
   exportKey: HpkeMessage;
   exportSecret: HpkeMessage;
   issueCredential: IssueCredentialResponse;
+  createAuthProxyKey: CreateAuthProxyKeyResponse;
+  stampAuthProxyBody: StampAuthProxyBodyResponse;
   macOtp: MacOtpResponse;
   openOtp: OpenOtpResponse;
   sealJobSecret: SealJobSecretResponse;
   openJobSecret: OpenJobSecretResponse;
   importClientSecret: ImportClientSecretResponse;
   openClientSecret: OpenClientSecretResponse;
+  importOnRampKeys: ImportOnRampKeysResponse;
+  signMoonPayUrl: SignMoonPayUrlResponse;
+  authorizeCoinbase: AuthorizeCoinbaseResponse;
+  signSparkFrost: SignSparkFrostResponse;
+  prepareSparkTransfer: PrepareSparkTransferResponse;
+  claimSparkTransfer: ClaimSparkTransferResponse;
+  prepareSparkLightningReceive: PrepareSparkLightningReceiveResponse;
+  openPullSecret: OpenPullSecretResponse;
+  createQuorumKey: CreateQuorumKeyResponse;
+  reEncryptQuorumShare: ReEncryptQuorumShareResponse;
   describe: DescribeResponse;
   proveAddresses: ProveAddressesResponse;
   provePolicyOutcome: ProvePolicyOutcomeResponse;
+  rehearse: RehearseResponse;
 }
 
 export type SignerRequest =
@@ -416,6 +761,8 @@ export type SignerRequest =
   | CreateOrganizationKeyRequest
   | GenerateKeysRequest
   | SignRequest
+  | SignStatementsRequest
+  | SignSponsorTransactionRequest
   | CreateWalletRequest
   | DeriveAccountsRequest
   | CreateImportKeysRequest
@@ -426,15 +773,28 @@ export type SignerRequest =
   | ExportKeyRequest
   | ExportSecretRequest
   | IssueCredentialRequest
+  | CreateAuthProxyKeyRequest
+  | StampAuthProxyBodyRequest
   | MacOtpRequest
   | OpenOtpRequest
   | SealJobSecretRequest
   | OpenJobSecretRequest
   | ImportClientSecretRequest
   | OpenClientSecretRequest
+  | ImportOnRampKeysRequest
+  | SignMoonPayUrlRequest
+  | AuthorizeCoinbaseRequest
+  | SignSparkFrostRequest
+  | PrepareSparkTransferRequest
+  | ClaimSparkTransferRequest
+  | PrepareSparkLightningReceiveRequest
+  | OpenPullSecretRequest
+  | CreateQuorumKeyRequest
+  | ReEncryptQuorumShareRequest
   | DescribeRequest
   | ProveAddressesRequest
-  | ProvePolicyOutcomeRequest;
+  | ProvePolicyOutcomeRequest
+  | RehearseRequest;
 
 /** What the signer can be asked once it is open. */
 export type SignerVerb = Exclude<SignerRequest["verb"], "open">;

@@ -12,19 +12,25 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from "kysely";
-import type pg from "pg";
-import { COMMIT_DEADLINE_MS, HEALTH_DEADLINE_MS, SQLITE_LOCK_DEADLINE_MS } from "../kernel/limits.ts";
-import type { Connection, DatabaseKind, Reader, Transactor } from "./engine.ts";
+import pg from "pg";
+import { HEALTH_DEADLINE_MS, SQLITE_LOCK_DEADLINE_MS } from "../kernel/limits.ts";
+import { Batch } from "./batch.ts";
+import type { Connection, DatabaseKind, LaterInsert, Reader, StoredRow, Transactor } from "./engine.ts";
 import { DatabaseFailure, isLocked, translate } from "./failure.ts";
-import { type AfterCommit, GroupCommit, type OpenTransaction } from "./group-commit.ts";
+import { type AfterCommit, type CommitObserver, GroupCommit, type OpenTransaction } from "./group-commit.ts";
 import { type Health, HealthCheck } from "./health.ts";
 import { migrations } from "./migrations/index.ts";
 import { OutagePatience } from "./outage.ts";
-import { openPostgres, PatientReads, PostgresConnection } from "./postgres.ts";
+import { transactionsOf } from "./places.ts";
+import { PatientReads, PostgresConnection } from "./postgres.ts";
+import { connectToOne, PostgresHosts } from "./postgres-hosts.ts";
+import { IDLE_TRANSACTION_MS, PostgresPool, postgresTypes } from "./postgres-pool.ts";
+import { POSTGRES_DEFAULTS, type PostgresSettings } from "./postgres-settings.ts";
 import { preparedWrite } from "./prepared.ts";
 import type { Schema } from "./schema.ts";
 import { OPENING_WAIT_MS, openSqlite, type SqliteConnection } from "./sqlite.ts";
 import { SqliteFiles } from "./sqlite-files.ts";
+import { GrowingStatistics } from "./statistics.ts";
 
 /** The store: committed state to read, `transact` to write. */
 export interface Database {
@@ -41,7 +47,21 @@ export interface Database {
   schemaState(): Promise<SchemaState>;
   /** Whether it can be read and written at this moment, told in time and as often as anybody asks. */
   health(): Promise<Health>;
+  /** Whether something between it and this server hands its sessions round. */
+  pooler(): Promise<Pooler>;
+  figures(): DatabaseFigures;
   close(): Promise<void>;
+}
+
+/** What is between this server and PostgreSQL: nothing, or a pooler that gives sessions, or the next best one to each transaction. */
+export type Pooler = "none" | "sessions" | "transactions";
+
+/** What waits for the database at this moment, for operators. */
+export interface DatabaseFigures {
+  /** Functions that wait for a transaction. */
+  commitsWaiting: number;
+  /** Connections of PostgreSQL; undefined on SQLite. */
+  pool: { inUse: number; idle: number; waiting: number } | undefined;
 }
 
 export interface SchemaState {
@@ -56,10 +76,14 @@ export interface SchemaState {
 export interface DatabaseOptions {
   /** `sqlite:<file>`, `sqlite::memory:` or `postgres://…` */
   url: string;
+  /** What differs from the defaults of connections to PostgreSQL. */
+  postgres?: Partial<PostgresSettings>;
   /** Told of connections that break while nobody uses them. */
   onConnectionError?: (error: Error) => void;
   /** Told once that a file of an open SQLite database was removed or replaced; nothing works from then on. */
   onFileLost?: (path: string) => void;
+  /** Told what becomes of transactions. */
+  commits?: CommitObserver | undefined;
 }
 
 /** The file of a SQLite database, undefined for all others. */
@@ -70,11 +94,12 @@ export function sqliteFileOf(url: string): string | undefined {
 }
 
 export function openDatabase(options: DatabaseOptions): Database {
-  const { url } = options;
+  const { url, postgres, onFileLost = () => {}, onConnectionError = () => {}, commits } = options;
   const file = sqliteFileOf(url);
-  if (file !== undefined) return sqliteDatabase(file, options.onFileLost ?? (() => {}));
-  if (url.startsWith("sqlite:")) return memoryDatabase();
-  if (/^postgres(ql)?:\/\//.test(url)) return postgresDatabase(url, options.onConnectionError ?? (() => {}));
+  if (file !== undefined) return sqliteDatabase(file, onFileLost, commits);
+  if (url.startsWith("sqlite:")) return memoryDatabase(commits);
+  if (/^postgres(ql)?:\/\//.test(url))
+    return postgresDatabase(url, { ...POSTGRES_DEFAULTS, ...postgres }, onConnectionError, commits);
   throw new Error(`not a database URL: expected sqlite:<file> or postgres://…, got ${url.split(":")[0]}:…`);
 }
 
@@ -83,7 +108,11 @@ const READ_WAIT_MS = 250;
 /** Nothing in a transaction waits for another process: the event loop stands still while one runs, and no longer than this. */
 const SQLITE_BATCH_MS = 20;
 
-function sqliteDatabase(file: string, onFileLost: (path: string) => void): Database {
+function sqliteDatabase(
+  file: string,
+  onFileLost: (path: string) => void,
+  observer: CommitObserver | undefined,
+): Database {
   const files = new SqliteFiles(file, onFileLost);
   const writer = openSqlite(file);
   // A second connection reads the last committed state while a transaction is open.
@@ -93,9 +122,10 @@ function sqliteDatabase(file: string, onFileLost: (path: string) => void): Datab
   writer.waitForLocks(0);
   reader.waitForLocks(READ_WAIT_MS);
   return databaseOnSqlite({
+    observer,
     writer,
     reader,
-    beforeUse: async () => files.refuseIfLost(),
+    beforeUse: () => files.refuseIfLost(),
     afterCommit: () => files.check(),
     afterUse: () => {},
     close: () => {
@@ -107,10 +137,11 @@ function sqliteDatabase(file: string, onFileLost: (path: string) => void): Datab
 }
 
 /** Memory has only one connection: a read waits until no transaction is open. */
-function memoryDatabase(): Database {
+function memoryDatabase(observer: CommitObserver | undefined): Database {
   const connection = openSqlite(":memory:");
   const turns = createTurns();
   return databaseOnSqlite({
+    observer,
     writer: connection,
     reader: connection,
     beforeUse: turns.take,
@@ -124,25 +155,32 @@ function memoryDatabase(): Database {
 interface SqliteConnections {
   writer: SqliteConnection;
   reader: SqliteConnection;
-  /** Before a read or a transaction; it may refuse. */
-  beforeUse: () => Promise<void>;
+  /** Before a read or a transaction; it may refuse, or have to be waited for. */
+  beforeUse: () => Promise<void> | void;
   /** Before anybody is told of the commit; it may refuse. */
   afterCommit: () => void;
   afterUse: () => void;
   close: () => void;
+  observer: CommitObserver | undefined;
 }
 
 function databaseOnSqlite(connections: SqliteConnections): Database {
   const { writer, reader, beforeUse, afterUse } = connections;
-  const kysely = kyselyOn("sqlite", async () => writer);
+  let open: Batch | undefined;
+  const kysely = kyselyOn("sqlite", async () => open ?? writer);
   const takeReader = async () => {
     await beforeUse();
     return reader;
   };
   const readKysely = kyselyOn("sqlite", takeReader, afterUse);
   const all = async <Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]> => {
-    await beforeUse();
-    return reader.all<Row>(sql, parameters).finally(afterUse);
+    const turn = beforeUse();
+    if (turn) await turn;
+    try {
+      return await reader.all<Row>(sql, parameters);
+    } finally {
+      afterUse();
+    }
   };
   const read: Reader = {
     kind: "sqlite",
@@ -152,9 +190,14 @@ function databaseOnSqlite(connections: SqliteConnections): Database {
   const commits: GroupCommit = new GroupCommit({
     concurrency: 1,
     scopes: "together",
-    begin: () => beginSqlite(connections, kysely, read),
+    begin: () => {
+      // One statement after the other is as fast as all of them together.
+      open = new Batch(writer, "sqlite", false);
+      return beginSqlite(connections, open, kysely, read);
+    },
     batchMs: SQLITE_BATCH_MS,
     onFailure: (failure) => check.noteFailedWrite(failure),
+    observer: connections.observer,
   });
   const check = new HealthCheck({
     read: () => all("select 1 from sqlite_master", []),
@@ -178,6 +221,8 @@ function databaseOnSqlite(connections: SqliteConnections): Database {
       return schemaState(names, () => writer.all(`select name from ${MIGRATIONS_TABLE}`, []));
     },
     health: () => check.check(),
+    pooler: async () => "none",
+    figures: () => ({ commitsWaiting: commits.waiting, pool: undefined }),
     close: async () => {
       await commits.close();
       connections.close();
@@ -211,6 +256,7 @@ function createTurns(): Turns {
 
 async function beginSqlite(
   { writer: connection, beforeUse, afterCommit, afterUse }: SqliteConnections,
+  batch: Batch,
   kysely: Kysely<Schema>,
   committed: Reader,
 ): Promise<OpenTransaction> {
@@ -223,15 +269,22 @@ async function beginSqlite(
   }
   let inUse = true;
   const giveBack = () => {
+    batch.forgetAll();
     if (inUse) afterUse();
     inUse = false;
   };
   return {
-    savepoint: async () => connection.exec("savepoint one"),
+    // SQLite ends the transaction by itself after some failures; what is done then is nowhere kept.
+    written: () => (connection.inTransaction ? connection.written : Number.NaN),
+    savepoint: async () => {
+      batch.begun();
+      connection.exec("savepoint one");
+    },
     release: async () => connection.exec("release one"),
     rollbackToSavepoint: async () => {
       connection.exec("rollback to one");
       connection.exec("release one");
+      batch.undone();
     },
     commit: async () => {
       connection.exec("commit");
@@ -246,7 +299,7 @@ async function beginSqlite(
         giveBack();
       }
     },
-    transactor: () => transactorOn("sqlite", connection, kysely, committed),
+    transactor: () => transactorOn("sqlite", batch, kysely, committed),
   };
 }
 
@@ -265,14 +318,21 @@ async function beginWhenFree(connection: SqliteConnection): Promise<void> {
   }
 }
 
-const POSTGRES_TRANSACTIONS = 6;
-const POSTGRES_READERS = 8;
+const POSTGRES_PROBES = 2;
+/** Connections that a server opens at most while it runs. */
+export const connectionsOf = ({ connections }: PostgresSettings): number => connections + POSTGRES_PROBES;
 
-function postgresDatabase(url: string, onError: (error: Error) => void): Database {
-  const maxConnections = POSTGRES_TRANSACTIONS + POSTGRES_READERS;
-  const pool = openPostgres({ url, maxConnections, statementTimeoutMs: COMMIT_DEADLINE_MS, onError });
+function postgresDatabase(
+  url: string,
+  settings: PostgresSettings,
+  onError: (error: Error) => void,
+  observer: CommitObserver | undefined,
+): Database {
+  const { prepared } = settings;
+  const hosts = new PostgresHosts(url);
+  const pool = new PostgresPool({ hosts, settings, onError });
   const patience = new OutagePatience();
-  const reads = new PatientReads(new PostgresConnection(pool), patience);
+  const reads = new PatientReads(new PostgresConnection(pool, prepared), patience);
   const kysely = kyselyOn("postgres", async () => reads);
   const read: Reader = {
     kind: "postgres",
@@ -280,20 +340,26 @@ function postgresDatabase(url: string, onError: (error: Error) => void): Databas
     all: (query) => reads.all(query.sql, query.parameters),
   };
   const commits: GroupCommit = new GroupCommit({
-    concurrency: POSTGRES_TRANSACTIONS,
+    concurrency: transactionsOf(settings.connections),
     scopes: "exclusive",
-    begin: (scope) => beginPostgres(pool, scope, read),
+    begin: (scope, isAgain) => beginPostgres(pool, settings, { scope, isAgain }, read),
     onFailure: (failure) => check.noteFailedWrite(failure),
+    observer,
   });
-  const probes = openPostgres({
-    url,
-    maxConnections: 2,
-    statementTimeoutMs: HEALTH_DEADLINE_MS,
-    connectTimeoutMs: HEALTH_DEADLINE_MS,
+  const statistics = new GrowingStatistics(new PostgresConnection(pool, prepared));
+  const probes = new PostgresPool({
+    hosts,
+    settings: {
+      connections: POSTGRES_PROBES,
+      statementTimeoutMs: HEALTH_DEADLINE_MS,
+      connectTimeoutMs: HEALTH_DEADLINE_MS,
+      waitMs: HEALTH_DEADLINE_MS,
+      prepared,
+    },
     // Whoever asks for the health is told.
     onError: () => {},
   });
-  const probe = new PostgresConnection(probes);
+  const probe = new PostgresConnection(probes, prepared);
   const check = new HealthCheck({
     read: () => probe.all("select 1", []),
     write: () => writeProbe(asTransactor(probe), { value: PROBE_FILLER.postgres }),
@@ -301,8 +367,12 @@ function postgresDatabase(url: string, onError: (error: Error) => void): Databas
   return {
     kind: "postgres",
     read,
-    transact: (scope, work) => commits.run(scope, work),
-    migrate: () => migratePostgres(url, onError),
+    transact: async (scope, work) => {
+      const value = await commits.run(scope, work);
+      statistics.noteCommit();
+      return value;
+    },
+    migrate: () => migratePostgres(url),
     schemaState: async () => {
       const sql = `select name from unnest(array['installation', '${MIGRATIONS_TABLE}']) as name where to_regclass(name) is not null`;
       const tables = await reads.all<{ name: string }>(sql, []);
@@ -310,9 +380,11 @@ function postgresDatabase(url: string, onError: (error: Error) => void): Databas
       return schemaState(names, () => reads.all(`select name from ${MIGRATIONS_TABLE}`, []));
     },
     health: () => check.check(),
+    pooler: () => patience.through(() => poolerBefore(pool)),
+    figures: () => ({ commitsWaiting: commits.waiting, pool: pool.figures() }),
     close: async () => {
       patience.end();
-      await commits.close();
+      await Promise.all([commits.close(), statistics.ended()]);
       await Promise.all([pool.end(), probes.end()]);
     },
   };
@@ -336,22 +408,56 @@ const writeProbe = preparedWrite<{ value: string }>()((db, { value }) =>
     .returning("name"),
 );
 
+/** For a transaction alone, where its session is not ours. */
+const timeoutsOf = (statementTimeoutMs: number): string =>
+  `set local statement_timeout = ${statementTimeoutMs}; set local idle_in_transaction_session_timeout = ${IDLE_TRANSACTION_MS}`;
+
 const LOCK_SCOPE = "select pg_advisory_xact_lock(hashtextextended($1, 0))";
 
-async function beginPostgres(pool: pg.Pool, scope: string | undefined, committed: Reader): Promise<OpenTransaction> {
-  const client = await pool.connect().catch((error: unknown) => {
+/** A pooler tells each client a process of its own, and only one that pools sessions keeps to the same process behind it. */
+async function poolerBefore(pool: PostgresPool): Promise<Pooler> {
+  const processOf = async (client: pg.PoolClient) =>
+    (await client.query<{ pid: number }>("select pg_backend_pid() as pid")).rows[0]?.pid;
+  const client = await pool.take("read");
+  try {
+    const first = await processOf(client);
+    if (first === (client as pg.PoolClient & { processID?: number }).processID) return "none";
+    const other = await pool.take("read");
+    try {
+      await other.query("begin");
+      const ofOther = await processOf(other);
+      const second = await processOf(client);
+      return ofOther === first || second !== first ? "transactions" : "sessions";
+    } finally {
+      pool.giveBack(other, "read", true);
+    }
+  } catch (error) {
     throw translate(error);
-  });
+  } finally {
+    pool.giveBack(client, "read", true);
+  }
+}
+
+async function beginPostgres(
+  pool: PostgresPool,
+  { prepared, statementTimeoutMs }: PostgresSettings,
+  { scope, isAgain }: { scope: string | undefined; isAgain: boolean },
+  committed: Reader,
+): Promise<OpenTransaction> {
+  const client = await pool.take("transaction");
   let released = false;
   const giveBack = (broken: boolean) => {
-    if (!released) client.release(broken);
+    if (!released) pool.giveBack(client, "transaction", broken);
     released = true;
   };
-  const connection = new PostgresConnection(client);
+  const connection = new PostgresConnection(client, prepared);
   const exec = (sql: string) => connection.exec(sql);
-  const kysely = kyselyOn("postgres", async () => connection);
+  // What was lost may have been by a row of others, which is theirs to tell.
+  const batch = new Batch(connection, "postgres", !isAgain);
+  const kysely = kyselyOn("postgres", async () => batch);
+  const begin = prepared ? "begin" : `begin; ${timeoutsOf(statementTimeoutMs)}`;
   try {
-    const begun = exec("begin");
+    const begun = exec(begin);
     // Other processes wait here for the organization, as functions of this one wait in GroupCommit.
     const locked = scope === undefined ? [] : connection.all(LOCK_SCOPE, [scope]);
     await Promise.all([begun, locked]);
@@ -369,6 +475,7 @@ async function beginPostgres(pool: pg.Pool, scope: string | undefined, committed
   };
   return {
     savepoint: async () => {
+      batch.begun();
       ahead = Promise.all([ahead, exec(`${takeRelease()}savepoint one`)]);
       // Whoever waits for it is told; nobody may yet.
       ahead.catch(() => {});
@@ -378,12 +485,17 @@ async function beginPostgres(pool: pg.Pool, scope: string | undefined, committed
     },
     rollbackToSavepoint: async () => {
       const undone = exec("rollback to one; release one");
+      batch.undone();
       await Promise.all([ahead, undone]);
     },
     commit: async () => {
       // A transaction that is broken already is rolled back by its commit without an error; its release tells.
+      const written = batch.writeRows();
       const committed = exec(`${takeRelease()}commit`);
-      await Promise.all([ahead, committed]);
+      const all = [written, ahead, committed];
+      await Promise.allSettled(all);
+      // The first that failed tells why, the others only that something did.
+      for (const each of all) await each;
       giveBack(false);
     },
     rollback: async (reason) => {
@@ -396,13 +508,13 @@ async function beginPostgres(pool: pg.Pool, scope: string | undefined, committed
       );
       giveBack(!clean);
     },
-    transactor: () => transactorOn("postgres", connection, kysely, committed),
+    transactor: () => transactorOn("postgres", batch, kysely, committed),
   };
 }
 
 function transactorOn(
   kind: DatabaseKind,
-  connection: Connection,
+  batch: Batch,
   kysely: Kysely<Schema>,
   committed: Reader,
 ): ReturnType<OpenTransaction["transactor"]> {
@@ -410,7 +522,7 @@ function transactorOn(
   const afterCommit: AfterCommit[] = [];
   const whileOpen = <F extends (...args: never[]) => unknown>(method: F): F =>
     ((...args: never[]) => {
-      if (!open) throw new Error("this transaction has ended");
+      if (!open) throw ended();
       return method.apply(kysely, args);
     }) as F;
   const tx: Transactor = {
@@ -419,13 +531,18 @@ function transactorOn(
     insertInto: whileOpen(kysely.insertInto as never) as Transactor["insertInto"],
     updateTable: whileOpen(kysely.updateTable as never) as Transactor["updateTable"],
     deleteFrom: whileOpen(kysely.deleteFrom as never) as Transactor["deleteFrom"],
-    all: whileOpen((query: { sql: string; parameters: readonly unknown[] }) =>
-      connection.all(query.sql, query.parameters),
-    ) as Transactor["all"],
+    all: (query) => {
+      if (!open) throw ended();
+      return batch.ask(query);
+    },
+    later: whileOpen((into: LaterInsert, row: StoredRow) => batch.later(into, row)) as Transactor["later"],
     committed,
     // Of SQLite there is one writer anyway.
     lock: whileOpen(async (scope: string) => {
-      if (kind === "postgres") await connection.all(LOCK_SCOPE, [scope]);
+      if (kind === "sqlite") return;
+      await batch.all(LOCK_SCOPE, [scope]);
+      // Whoever had the lock before may have changed anything.
+      batch.forgetAll();
     }),
     afterCommit: whileOpen((follow: AfterCommit) => void afterCommit.push(follow)) as Transactor["afterCommit"],
   };
@@ -437,6 +554,8 @@ function transactorOn(
     },
   };
 }
+
+const ended = (): Error => new Error("this transaction has ended");
 
 function kyselyOn(
   kind: DatabaseKind,
@@ -486,26 +605,38 @@ class TransactionalSqliteAdapter extends SqliteAdapter {
 }
 
 /** On one connection, where a lock and the migrations may take their time. */
-async function migratePostgres(url: string, onError: (error: Error) => void): Promise<string[]> {
-  const pool = openPostgres({ url, maxConnections: 1, onError });
-  const client = await pool.connect().catch((error: unknown) => {
+async function migratePostgres(url: string): Promise<string[]> {
+  const open = (connectionString: string) => {
+    const client = new pg.Client({
+      connectionString,
+      types: postgresTypes as pg.CustomTypesConfig,
+      connectionTimeoutMillis: POSTGRES_DEFAULTS.connectTimeoutMs,
+      keepAlive: true,
+      application_name: "keystead",
+    });
+    // A connection that breaks fails the statement that is under way; without a listener it would end the process as well.
+    client.on("error", () => {});
+    return client;
+  };
+  const client = await connectToOne(url, open).catch((error: unknown) => {
     throw translate(error);
   });
   try {
+    // Its statements run once, and a pooler may be between.
     const connection = new PostgresConnection(client);
     return await migrate(
       kyselyOn("postgres", async () => connection),
       "postgres",
     );
   } finally {
-    client.release();
-    await pool.end();
+    await client.end().catch(() => {});
   }
 }
 
-const MIGRATIONS_TABLE = "migrations";
+export const MIGRATIONS_TABLE = "migrations";
 
-async function schemaState(
+/** How far the tables of these names are from those of this version. */
+export async function schemaState(
   tables: readonly string[],
   readApplied: () => Promise<{ name: string }[]>,
 ): Promise<SchemaState> {
@@ -517,7 +648,8 @@ async function schemaState(
   };
 }
 
-async function migrate(kysely: Kysely<Schema>, kind: DatabaseKind): Promise<string[]> {
+/** Without a name it goes to the newest. */
+async function migrate(kysely: Kysely<Schema>, kind: DatabaseKind, goal: MigrationGoal = {}): Promise<string[]> {
   const bound = Object.entries(migrations).map(([name, { up }]) => [
     name,
     { up: (db: Kysely<unknown>) => up(db, kind) },
@@ -527,8 +659,24 @@ async function migrate(kysely: Kysely<Schema>, kind: DatabaseKind): Promise<stri
     provider: { getMigrations: async () => Object.fromEntries(bound) },
     migrationTableName: MIGRATIONS_TABLE,
     migrationLockTableName: "migrations_lock",
+    disableTransactions: goal.inTransaction ?? false,
   });
-  const { error, results } = await migrator.migrateToLatest();
+  const { error, results } = await (goal.name === undefined
+    ? migrator.migrateToLatest()
+    : migrator.migrateTo(goal.name));
   if (error) throw error;
   return (results ?? []).filter(({ status }) => status === "Success").map(({ migrationName }) => migrationName);
+}
+
+interface MigrationGoal {
+  /** The last migration to run. */
+  name?: string | undefined;
+  /** Whether the caller has begun a transaction, which they all belong to. */
+  inTransaction?: boolean;
+}
+
+/** Brings the tables up to a migration on a connection that somebody else opened, in the transaction that it may be in. */
+export async function migrateConnection(kind: DatabaseKind, connection: Connection, name?: string): Promise<void> {
+  const kysely = kyselyOn(kind, async () => connection);
+  await migrate(kysely, kind, { name, inTransaction: true });
 }

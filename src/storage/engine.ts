@@ -1,4 +1,4 @@
-import type { CompiledQuery, DatabaseConnection, Kysely } from "kysely";
+import type { DatabaseConnection, Kysely } from "kysely";
 import type { Schema } from "./schema.ts";
 
 export type DatabaseKind = "sqlite" | "postgres";
@@ -8,11 +8,33 @@ export interface Connection extends DatabaseConnection {
   all<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]>;
 }
 
+/** A statement that was compiled before. */
+export interface Query<_Row = unknown> {
+  readonly sql: string;
+  readonly parameters: readonly unknown[];
+  /** Whether it reads and does nothing else: within a transaction an equal one has the same answer until something is written. */
+  readonly isRead?: boolean;
+  /** Of rows that are still to be written, whether it would find one; any of a table that it names, unless said. */
+  readonly sees?: ((table: string, row: StoredRow) => boolean) | undefined;
+}
+
+/** A row by the names of its columns. */
+export type StoredRow = Readonly<Record<string, unknown>>;
+
+/** A table whose rows are written together; `laterInsert` makes one. */
+export interface LaterInsert<Row extends StoredRow = StoredRow> {
+  readonly table: string;
+  /** What a statement names that needs the rows to be there. */
+  readonly neededBy: readonly string[];
+  readonly columns: readonly (keyof Row & string)[];
+  readonly insert: { one: Readonly<Record<DatabaseKind, string>>; together: string };
+}
+
 /** Reads committed state, or inside a transaction its own. */
 export interface Reader {
   readonly kind: DatabaseKind;
   readonly selectFrom: Kysely<Schema>["selectFrom"];
-  all<Row>(query: Pick<CompiledQuery<Row>, "sql" | "parameters">): Promise<Row[]>;
+  all<Row>(query: Query<Row>): Promise<Row[]>;
 }
 
 /** Reads and writes inside one transaction; it refuses work once the transaction has ended. */
@@ -20,6 +42,11 @@ export interface Transactor extends Reader {
   readonly insertInto: Kysely<Schema>["insertInto"];
   readonly updateTable: Kysely<Schema>["updateTable"];
   readonly deleteFrom: Kysely<Schema>["deleteFrom"];
+  /**
+   * Stores a row that nothing stands in the way of, when it is looked for or at the end of the transaction. Where something does, the
+   * whole transaction is tried again.
+   */
+  later<Row extends StoredRow>(into: LaterInsert<Row>, row: Row): Promise<unknown>;
   /** The committed state of the same database. */
   readonly committed: Reader;
   /**

@@ -33,6 +33,7 @@ const cases: Record<FailureKind, unknown[]> = {
       withCode,
     ),
     new Error("The server does not support SSL connections"),
+    Object.assign(new Error("no more connections allowed (max_client_conn)"), { code: "08P01" }),
     new Error("Connection terminated unexpectedly"),
     new Error("Connection terminated due to connection timeout"),
     new Error("timeout exceeded when trying to connect"),
@@ -45,6 +46,10 @@ const cases: Record<FailureKind, unknown[]> = {
     // SQLITE_BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB, and extended codes: BUSY_SNAPSHOT, IOERR_WRITE.
     ...[5, 6, 8, 10, 11, 13, 14, 26, 517, 778].map(withErrcode),
     new Error("Query read timeout"),
+    // Of poolers, who have one code for what they do not do.
+    withCode("42P05"),
+    Object.assign(new Error("unsupported startup parameter: statement_timeout"), { code: "08P01" }),
+    Object.assign(new Error("transaction blocks not allowed in statement pooling mode"), { code: "08P01" }),
   ],
   lost: [],
   bug: [

@@ -12,9 +12,13 @@ export class DatabaseFailure extends Error {
   readonly kind: FailureKind;
   /** What is wrong with the database, after "the database": plain words for the operator, with nothing of the settings. */
   readonly reason: string;
+  /** What the driver says, which may name hosts and users. */
+  readonly told: string;
 
   constructor(kind: FailureKind, cause: unknown, reason: string = reasonOf(cause)) {
-    super(`database: ${textOf(cause)}`, { cause });
+    const told = textOf(cause);
+    super(`database: ${told}`, { cause });
+    this.told = told;
     this.name = "DatabaseFailure";
     this.kind = kind;
     this.reason = reason;
@@ -34,6 +38,17 @@ export const isLocked = (error: unknown): boolean =>
 /** Whether PostgreSQL lost or outgrew a prepared statement: its tables changed, or a pooler mixed connections up. */
 export const isStaleStatement = ({ code, message = "" }: DriverError): boolean =>
   code === "26000" || (code === "0A000" && message.includes("cached plan"));
+
+/** Whether the server, or a pooler before it, has no connection to give while it serves others. */
+export const isOutOfConnections = ({ code, message = "" }: DriverError): boolean =>
+  code === "53300" || (code === "08P01" && message.includes("no more connections allowed"));
+
+/** Whether there is such a row already. SQLite's codes are extended ones: of a primary key, and of another unique one. */
+export function isTaken(error: unknown): boolean {
+  if (!(error instanceof DatabaseFailure)) return false;
+  const { code, errcode } = error.cause as DriverError;
+  return code === "23505" || errcode === 1555 || errcode === 2067;
+}
 
 interface DriverError {
   code?: string;
@@ -58,6 +73,7 @@ const sqliteCode = ({ errcode }: DriverError): number | undefined =>
 const sqlite = (codes: readonly number[]) => (error: DriverError) => codes.includes(sqliteCode(error) ?? 0);
 
 const SQLITE_LOCKED: readonly number[] = [5, 6];
+const UNSIGNED = /^(SELF_SIGNED_|DEPTH_ZERO_SELF_SIGNED|UNABLE_TO_)/;
 const CERTIFICATE =
   /^(CERT_|ERR_TLS_|ERR_SSL_|SELF_SIGNED_|DEPTH_ZERO_SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH$|EPROTO$)/;
 
@@ -78,7 +94,17 @@ const rules: readonly Rule[] = [
   },
   { kind: "outage", reason: "that DATABASE_URL names does not exist", holds: coded(/^3D000$/) },
   { kind: "outage", reason: "accepts no connections at the moment", holds: coded(/^5500[06]$/) },
-  { kind: "outage", reason: "has no connection left for this server", holds: coded(/^53300$/) },
+  { kind: "outage", reason: "has no connection left for this server", holds: isOutOfConnections },
+  {
+    kind: "unavailable",
+    reason: "is behind a pooler that does not keep what belongs to a session: set KEYSTEAD_POSTGRES_PREPARED=off",
+    holds: (error) => error.code === "42P05" || worded(/unsupported startup parameter/)(error),
+  },
+  {
+    kind: "unavailable",
+    reason: "is behind a pooler that lets no transactions through: its pool_mode must be transaction or session",
+    holds: worded(/statement pooling mode/),
+  },
   { kind: "outage", reason: "is starting, stopping, or was told to end connections", holds: coded(/^57P/) },
   { kind: "outage", reason: "takes no writes: it is a standby, or set to read-only", holds: coded(/^25006$/) },
   { kind: "outage", reason: "ended a transaction that took too long", holds: coded(/^25P0[34]$/) },
@@ -95,6 +121,21 @@ const rules: readonly Rule[] = [
     holds: coded(/^(EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|EADDRNOTAVAIL|ETIMEDOUT)$/),
   },
   { kind: "outage", reason: "lost the connection", holds: coded(/^(08|ECONNRESET$|ECONNABORTED$|EPIPE$)/) },
+  {
+    kind: "outage",
+    reason: "has a TLS certificate that is not accepted: it is signed by nobody whom `sslrootcert` names",
+    holds: coded(UNSIGNED),
+  },
+  {
+    kind: "outage",
+    reason: "has a TLS certificate that is not accepted: it is for another host than DATABASE_URL names",
+    holds: coded(/^(ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH)$/),
+  },
+  {
+    kind: "outage",
+    reason: "has a TLS certificate that is not accepted: it has expired",
+    holds: coded(/^CERT_HAS_EXPIRED$/),
+  },
   { kind: "outage", reason: "has a TLS certificate that is not accepted", holds: coded(CERTIFICATE) },
   { kind: "outage", reason: "does not speak TLS as DATABASE_URL asks", holds: worded(/SSL connection/i) },
   {

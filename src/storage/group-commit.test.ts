@@ -13,10 +13,14 @@ class Recorder {
   /** Per transaction, in the order of beginning. */
   readonly scopes: (string | undefined)[] = [];
   failCommit: (() => unknown) | undefined;
+  /** Called as a function is undone. */
+  onUndo: (() => void) | undefined;
   /** Where set, a commit waits for it. */
   gate: Promise<void> | undefined;
   open = 0;
   mostOpen = 0;
+  /** Where set, it tells how much was written: what transactions call `use` for. */
+  writes: number | undefined;
 
   begin = async (scope: string | undefined): Promise<OpenTransaction> => {
     this.calls.push("begin");
@@ -25,9 +29,13 @@ class Recorder {
     this.mostOpen = Math.max(this.mostOpen, this.open);
     const note = (call: string) => async () => void this.calls.push(call);
     return {
+      ...(this.writes === undefined ? {} : { written: () => this.writes as number }),
       savepoint: note("savepoint"),
       release: note("release"),
-      rollbackToSavepoint: note("rollback to savepoint"),
+      rollbackToSavepoint: async () => {
+        this.onUndo?.();
+        this.calls.push("rollback to savepoint");
+      },
       commit: async () => {
         await this.gate;
         const failure = this.failCommit?.();
@@ -43,6 +51,7 @@ class Recorder {
         let ended = false;
         const use = () => {
           if (ended) throw new Error("this transaction has ended");
+          if (this.writes !== undefined) this.writes++;
         };
         const afterCommit: (() => void)[] = [];
         return {
@@ -59,7 +68,9 @@ class Recorder {
 
 const retry = () => new DatabaseFailure("retry", "serialization");
 const unavailable = () => new DatabaseFailure("unavailable", "gone");
-const together = ({ begin }: Recorder) => new GroupCommit({ concurrency: 1, scopes: "together", begin });
+/** The clock that tests set. */
+const now = () => Date.now();
+const together = ({ begin }: Recorder) => new GroupCommit({ concurrency: 1, scopes: "together", begin, now });
 const exclusive = ({ begin }: Recorder, concurrency = 4) =>
   new GroupCommit({ concurrency, scopes: "exclusive", begin });
 
@@ -70,6 +81,24 @@ function latch(): { opened: Promise<void>; open: () => void } {
 }
 
 describe("group commit", () => {
+  it("lets nothing that still runs of a function write once that is undone", async () => {
+    const database = new Recorder();
+    let stillWrites: unknown;
+    const failing = exclusive(database).run("a", async (tx) => {
+      database.onUndo = () => {
+        try {
+          (tx as unknown as { use: () => void }).use();
+          stillWrites = true;
+        } catch {
+          stillWrites = false;
+        }
+      };
+      throw new Error("failed");
+    });
+    await assert.rejects(failing, /failed/);
+    assert.equal(stillWrites, false);
+  });
+
   it("takes those of each scope in turn, each scope's in their order", async () => {
     const database = new Recorder();
     const commits = together(database);
@@ -185,6 +214,68 @@ describe("group commit", () => {
       database.calls.filter((call) => call !== "savepoint"),
       ["begin", "release", "rollback to savepoint", "release", "commit"],
     );
+  });
+
+  describe("where it is known whether a function has written", () => {
+    const writing = async (tx: Transactor) => (tx as unknown as { use: () => void }).use();
+    const failing = async (tx: Transactor) => {
+      await writing(tx);
+      throw new Error("after it wrote");
+    };
+    const knowing = () => Object.assign(new Recorder(), { writes: 0 });
+
+    it("takes no savepoints, and rolls nothing back for one that fails before it wrote", async () => {
+      const database = knowing();
+      const commits = together(database);
+      const outcomes = await Promise.allSettled([
+        commits.run(undefined, writing),
+        commits.run(undefined, () => Promise.reject(new Error("before it wrote"))),
+        commits.run(undefined, writing),
+      ]);
+      assert.deepEqual(
+        outcomes.map(({ status }) => status),
+        ["fulfilled", "rejected", "fulfilled"],
+      );
+      assert.deepEqual(database.calls, ["begin", "commit"]);
+    });
+
+    it("runs all again, once and with savepoints, for one that fails after it wrote, and goes on with them a while", async () => {
+      const database = knowing();
+      const commits = together(database);
+      let runs = 0;
+      const followed: string[] = [];
+      const other = commits.run(undefined, async (tx) => {
+        runs++;
+        tx.afterCommit(() => followed.push("other"));
+        await writing(tx);
+      });
+      await assert.rejects(commits.run(undefined, failing), /after it wrote/);
+      await other;
+      assert.equal(runs, 2);
+      assert.deepEqual(followed, ["other"]);
+      const careful = ["savepoint", "release", "savepoint", "rollback to savepoint"];
+      assert.deepEqual(database.calls, ["begin", "rollback", "begin", ...careful, "commit"]);
+      // Whoever fails again and again has nobody's work done twice.
+      const begun = () => database.calls.filter((call) => call === "begin").length;
+      for (let times = 1; times < 64; times++) await assert.rejects(commits.run(undefined, failing), /after it wrote/);
+      assert.equal(begun(), 2 + 63);
+      database.calls.length = 0;
+      await commits.run(undefined, writing);
+      assert.deepEqual(database.calls, ["begin", "commit"]);
+    });
+
+    it("tells of the transaction that was lost by it", async () => {
+      const told: string[] = [];
+      const observer = {
+        locked: () => {},
+        committed: (functions: number) => void told.push(`committed ${functions}`),
+        failed: (kind: string) => void told.push(kind),
+      };
+      const { begin } = knowing();
+      const commits = new GroupCommit({ concurrency: 1, scopes: "together", begin, observer });
+      await assert.rejects(commits.run(undefined, failing), /after it wrote/);
+      assert.deepEqual(told, ["retry", "committed 1"]);
+    });
   });
 
   it("runs all of them again after a serialization failure", async () => {
@@ -350,6 +441,29 @@ describe("group commit", () => {
       gate.open();
       await commits.close();
       assert.equal(database.calls.filter((call) => call === "begin").length, 1, "who was told is not run any more");
+    });
+
+    it("has one timer for all that wait, and tells each in its own time", async (test) => {
+      test.mock.timers.enable({ apis: ["setTimeout", "Date"] });
+      const timers = test.mock.method(globalThis, "setTimeout");
+      const database = new Recorder();
+      const gate = latch();
+      database.gate = gate.opened;
+      const commits = together(database);
+      const told: string[] = [];
+      const wait = (name: string) => commits.run(undefined, async () => {}).catch(() => void told.push(name));
+      const first = [wait("first"), wait("first")];
+      test.mock.timers.tick(COMMIT_DEADLINE_MS / 2);
+      const second = wait("second");
+      assert.equal(timers.mock.callCount(), 1);
+      test.mock.timers.tick(COMMIT_DEADLINE_MS / 2);
+      await Promise.all(first);
+      assert.deepEqual(told, ["first", "first"]);
+      test.mock.timers.tick(COMMIT_DEADLINE_MS / 2);
+      await second;
+      assert.deepEqual(told, ["first", "first", "second"]);
+      gate.open();
+      await commits.close();
     });
 
     it("leaves no timer behind", async (test) => {

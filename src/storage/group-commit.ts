@@ -1,17 +1,24 @@
 import { fail, KeysteadError } from "../kernel/errors.ts";
 import { COMMIT_DEADLINE_MS } from "../kernel/limits.ts";
 import type { Transactor } from "./engine.ts";
-import { DatabaseFailure } from "./failure.ts";
+import { DatabaseFailure, type FailureKind } from "./failure.ts";
 import { OutagePatience } from "./outage.ts";
 
 const MAX_BATCH = 64;
 const MAX_TRIES = 5;
+/** So many transactions take savepoints after one that had to be run again for want of them: nobody can have many of them run twice. */
+const CAREFUL_TRANSACTIONS = 64;
 
 /** Something to do once a commit is durable. It must not throw. */
 export type AfterCommit = () => void;
 
 /** A transaction on one connection, in the words both databases share. */
 export interface OpenTransaction {
+  /**
+   * A figure that every write changes, where that is known: a function that fails before it wrote has nothing to be undone. Where it is
+   * absent each function has its savepoint.
+   */
+  written?(): number;
   savepoint(): Promise<void>;
   release(): Promise<void>;
   rollbackToSavepoint(): Promise<void>;
@@ -26,23 +33,42 @@ interface Waiting {
   scope: string | undefined;
   work: (tx: Transactor) => Promise<unknown>;
   settle: (outcome: Outcome) => void;
+  /** By the clock of the options. */
   deadline: number;
+  /** While it runs: has it go on no longer. */
+  giveUp: ((error: unknown) => void) | undefined;
 }
+
+/** Is told what becomes of transactions; it must not throw. */
+export interface CommitObserver {
+  /** One is open, for which a scope had to be locked; `seconds` is how long that took. */
+  locked(seconds: number): void;
+  /** One is durable, with so many functions in it, so long after it was begun. */
+  committed(functions: number, seconds: number): void;
+  /** One was lost as a whole, be it tried again or not. */
+  failed(kind: FailureKind): void;
+}
+
 interface GroupCommitOptions {
   /** How many transactions may be open at once. */
   concurrency: number;
   scopes: "exclusive" | "together";
-  begin: (scope: string | undefined) => Promise<OpenTransaction>;
+  /** `isAgain` of a transaction that was lost before. */
+  begin: (scope: string | undefined, isAgain: boolean) => Promise<OpenTransaction>;
   /** After so long a batch begins nothing more; what it has not begun is in the next one. */
   batchMs?: number;
   /** Told of whole transactions that were given up because of the database. */
   onFailure?: (failure: DatabaseFailure) => void;
+  observer?: CommitObserver | undefined;
+  /** Milliseconds of a clock that never goes back. */
+  now?: () => number;
 }
 type Outcome = { value: unknown; afterCommit: readonly AfterCommit[] } | { error: unknown };
 
 /**
- * Group commit: functions that wait at the same time run one after the other in one database transaction, each in its own
- * savepoint, and are told so only after that transaction's commit is durable. One that throws is rolled back alone.
+ * Group commit: functions that wait at the same time run one after the other in one database transaction, and are told so only
+ * after that transaction's commit is durable. One that throws is rolled back alone: to its savepoint, or, where nothing fails as
+ * a rule and savepoints would cost more, by running the others again.
  *
  * `concurrency` transactions may be open at once. With `scopes: "exclusive"` a batch holds functions of one scope only, no two open
  * transactions have the same scope, and `begin` is told which scope to lock against other processes; functions without a scope run
@@ -53,6 +79,11 @@ export class GroupCommit {
   readonly #patience = new OutagePatience();
   #waiting: Waiting[] = [];
   readonly #runningScopes = new Set<string>();
+  /** Whom nobody has told yet, the earliest deadline first, and the timer of that one. */
+  readonly #untold = new Set<Waiting>();
+  #deadline: NodeJS.Timeout | undefined;
+  /** How many transactions are still to take savepoints. */
+  #careful = 0;
   #openTransactions = 0;
   #scheduled = false;
   #closed = false;
@@ -62,25 +93,29 @@ export class GroupCommit {
     this.#options = options;
   }
 
+  /** How many functions wait for a transaction. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
   /** Runs `work` in a transaction and resolves after its durable commit. It may be run again after a serialization failure. */
   run<T>(scope: string | undefined, work: (tx: Transactor) => Promise<T>): Promise<T> {
     if (this.#closed) return Promise.reject(new KeysteadError("SHUTTING_DOWN", {}, []));
     return new Promise<T>((resolve, reject) => {
-      // Whatever holds it up, a hanging database among it: who waits is told in time, and may send the request again.
-      const timer = setTimeout(() => {
-        this.#waiting = this.#waiting.filter((other) => other !== item);
-        reject(deadlineError());
-      }, COMMIT_DEADLINE_MS);
       const item: Waiting = {
         scope,
         work,
-        deadline: Date.now() + COMMIT_DEADLINE_MS,
+        deadline: this.#now() + COMMIT_DEADLINE_MS,
+        giveUp: undefined,
         settle: (outcome) => {
-          clearTimeout(timer);
+          if (!this.#untold.delete(item)) return;
+          if (this.#untold.size === 0) this.#stopWatching();
           if ("value" in outcome) resolve(outcome.value as T);
           else reject(outcome.error);
         },
       };
+      this.#untold.add(item);
+      this.#deadline ??= setTimeout(() => this.#endLate(), COMMIT_DEADLINE_MS);
       this.#waiting.push(item);
       this.#schedule();
     });
@@ -93,6 +128,31 @@ export class GroupCommit {
     while (this.#openTransactions > 0 || this.#waiting.length > 0) {
       await new Promise<void>((resolve) => this.#idle.push(resolve));
     }
+  }
+
+  #now(): number {
+    return this.#options.now?.() ?? performance.now();
+  }
+
+  /** Whatever holds it up, a hanging database among it: who waits is told in time, and may send the request again. */
+  #endLate(): void {
+    this.#deadline = undefined;
+    const now = this.#now();
+    for (const item of this.#untold) {
+      if (item.deadline > now) {
+        this.#deadline = setTimeout(() => this.#endLate(), item.deadline - now);
+        break;
+      }
+      const error = deadlineError();
+      item.settle({ error });
+      item.giveUp?.(error);
+    }
+    this.#waiting = this.#waiting.filter((item) => this.#untold.has(item));
+  }
+
+  #stopWatching(): void {
+    clearTimeout(this.#deadline);
+    this.#deadline = undefined;
   }
 
   // The next turn of the event loop, so that requests that arrive together commit together.
@@ -174,8 +234,13 @@ export class GroupCommit {
   async #attemptOften(scope: string | undefined, batch: Waiting[]): Promise<[Waiting, Outcome][]> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#attempt(scope, batch);
+        return await this.#attempt(scope, batch, attempt > 1);
       } catch (error) {
+        if (error instanceof HalfDone) {
+          this.#careful = CAREFUL_TRANSACTIONS;
+          attempt--;
+          continue;
+        }
         const retry = error instanceof DatabaseFailure && error.kind === "retry" && attempt < MAX_TRIES;
         if (!retry) throw error;
       }
@@ -183,41 +248,67 @@ export class GroupCommit {
   }
 
   /** One transaction, of the first of a batch as far as its time goes. It throws when the transaction as a whole is lost; a single function's error is its own outcome. */
-  async #attempt(scope: string | undefined, batch: Waiting[]): Promise<[Waiting, Outcome][]> {
-    const transaction = await this.#options.begin(scope);
+  async #attempt(scope: string | undefined, batch: Waiting[], isAgain: boolean): Promise<[Waiting, Outcome][]> {
+    const { observer } = this.#options;
+    const begunAt = performance.now();
+    const secondsSince = () => (performance.now() - begunAt) / 1000;
+    const transaction = await this.#options.begin(scope, isAgain).catch((error: unknown) => {
+      this.#tellFailed(error);
+      throw error;
+    });
+    if (scope !== undefined) observer?.locked(secondsSince());
+    const isCareful = transaction.written === undefined || this.#careful > 0;
+    if (this.#careful > 0) this.#careful--;
     const outcomes: [Waiting, Outcome][] = [];
     let committing = false;
     try {
       const end = performance.now() + (this.#options.batchMs ?? Number.POSITIVE_INFINITY);
       for (const item of batch) {
         if (outcomes.length > 0 && performance.now() >= end) break;
-        outcomes.push([item, await this.#runOne(transaction, item)]);
+        outcomes.push([item, await this.#runOne(transaction, item, isCareful)]);
       }
       committing = true;
       await transaction.commit();
+      observer?.committed(outcomes.length, secondsSince());
       return outcomes;
     } catch (error) {
+      this.#tellFailed(error);
       await transaction.rollback(error);
       throw committing ? withoutRepetition(error) : error;
     }
   }
 
-  async #runOne(transaction: OpenTransaction, item: Waiting): Promise<Outcome> {
-    const remainingMs = item.deadline - Date.now();
-    if (remainingMs <= 0) return { error: deadlineError() };
-    await transaction.savepoint();
+  #tellFailed(error: unknown): void {
+    this.#options.observer?.failed(error instanceof DatabaseFailure ? error.kind : "bug");
+  }
+
+  async #runOne(transaction: OpenTransaction, item: Waiting, isCareful: boolean): Promise<Outcome> {
+    if (item.deadline <= this.#now()) return { error: deadlineError() };
+    if (isCareful) await transaction.savepoint();
+    const writtenBefore = transaction.written?.();
     const { tx, afterCommit, end } = transaction.transactor();
     try {
-      const value = await withinDeadline(item.work(tx), remainingMs);
-      await transaction.release();
+      const value = await untilGivenUp(item, tx);
+      if (isCareful) await transaction.release();
       return { value, afterCommit };
     } catch (error) {
+      // What still runs of it must write nothing after the rollback.
+      end();
       if (error instanceof DatabaseFailure && error.kind !== "bug") throw error;
-      await transaction.rollbackToSavepoint();
+      if (isCareful) await transaction.rollbackToSavepoint();
+      else if (transaction.written?.() !== writtenBefore) throw new HalfDone();
       return { error };
     } finally {
+      item.giveUp = undefined;
       end();
     }
+  }
+}
+
+/** A function failed after it wrote, and there is no savepoint before it. */
+class HalfDone extends DatabaseFailure {
+  constructor() {
+    super("retry", "a function that had written failed");
   }
 }
 
@@ -228,17 +319,11 @@ function withoutRepetition(error: unknown): unknown {
 }
 
 /** A function that hangs must not hold the others of its batch. */
-async function withinDeadline<T>(work: Promise<T>, ms: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(deadlineError()), ms);
+const untilGivenUp = (item: Waiting, tx: Transactor): Promise<unknown> =>
+  new Promise((resolve, reject) => {
+    item.giveUp = reject;
+    item.work(tx).then(resolve, reject);
   });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
 
 function deadlineError(): unknown {
   try {

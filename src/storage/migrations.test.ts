@@ -10,9 +10,11 @@ import pg from "pg";
 import { createTestDatabase } from "../../test/support/postgres.ts";
 import { testPostgresUrl } from "../../test/support/server.ts";
 import { newId } from "../kernel/ids.ts";
-import { openDatabase } from "./database.ts";
-import type { DatabaseKind } from "./engine.ts";
+import { migrateConnection, openDatabase } from "./database.ts";
+import type { Connection, DatabaseKind } from "./engine.ts";
 import { migrations } from "./migrations/index.ts";
+import { PostgresConnection } from "./postgres.ts";
+import { openSqlite } from "./sqlite.ts";
 
 /**
  * What the migrations make, held against a file. After adding one, the files are renewed with
@@ -35,6 +37,19 @@ async function migrated(url: string): Promise<string[]> {
   } finally {
     await database.close();
   }
+}
+
+async function connectionTo(
+  kind: DatabaseKind,
+  url: string,
+): Promise<{ connection: Connection; close: () => unknown }> {
+  if (kind === "sqlite") {
+    const connection = openSqlite(url.slice("sqlite:".length));
+    return { connection, close: () => connection.close() };
+  }
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  return { connection: new PostgresConnection(client), close: () => client.end() };
 }
 
 const schemaOf = (kind: DatabaseKind, url: string): Promise<string> =>
@@ -114,6 +129,34 @@ for (const kind of ["sqlite", "postgres"] as const) {
       await database.migrate();
       assert.equal((await database.schemaState()).isEmpty, false);
       await database.close();
+    });
+
+    it("have users known below the parent of their organization who were there before", async () => {
+      const { connection, close } = await connectionTo(kind, await newUrl(kind));
+      const all = (sql: string) => connection.all<{ root_id: string }>(sql, []);
+      try {
+        await migrateConnection(kind, connection, "0036-gas-usage");
+        const key = kind === "sqlite" ? "x'00'" : "'\\x00'";
+        for (const [id, parent] of [
+          ["parent", "null"],
+          ["child", "'parent'"],
+        ]) {
+          await all(
+            `insert into organizations (id, parent_id, name, sealed_key, quorum_threshold, created_at, updated_at) values ('${id}', ${parent}, 'One', ${key}, 1, 1, 1)`,
+          );
+          await all(
+            `insert into users (organization_id, id, name, version, created_at, updated_at) values ('${id}', '${id}', 'Ada', 1, 1, 1)`,
+          );
+        }
+        await migrateConnection(kind, connection);
+        const users = await all("select root_id from users order by id");
+        assert.deepEqual(
+          users.map(({ root_id }) => root_id),
+          ["parent", "parent"],
+        );
+      } finally {
+        await close();
+      }
     });
 
     it("run once when three processes start them at once", async () => {

@@ -1,59 +1,22 @@
 import { createHash } from "node:crypto";
 import type { CompiledQuery, QueryResult } from "kysely";
-import pg from "pg";
+import type pg from "pg";
 import type { Connection } from "./engine.ts";
 import { DatabaseFailure, isStaleStatement, translate } from "./failure.ts";
 import type { OutagePatience } from "./outage.ts";
 
-const INT8 = 20;
-/** Our 64-bit integers are milliseconds and counts, all below 2^53. */
-const types = {
-  getTypeParser: (oid: number, format?: "text" | "binary") =>
-    oid === INT8 ? Number : pg.types.getTypeParser(oid, format as "text"),
-};
-
-export interface PostgresOptions {
-  url: string;
-  maxConnections: number;
-  /** How long one statement may take, and how long its answer may stay away; without it both have no end. */
-  statementTimeoutMs?: number;
-  /** How long a connection may take to come about; five seconds unless said. */
-  connectTimeoutMs?: number;
-  /** Told of connections that break while nobody uses them. */
-  onError: (error: Error) => void;
-}
-
-export function openPostgres(options: PostgresOptions): pg.Pool {
-  const { url, maxConnections, statementTimeoutMs, connectTimeoutMs = 5000, onError } = options;
-  const pool = new pg.Pool({
-    connectionString: url,
-    max: maxConnections,
-    types: types as pg.CustomTypesConfig,
-    connectionTimeoutMillis: connectTimeoutMs,
-    idleTimeoutMillis: 60_000,
-    keepAlive: true,
-    // What is asked on one connection is sent at once and answered in order.
-    pipeline: true,
-    application_name: "keystead",
-    ...(statementTimeoutMs === undefined
-      ? {}
-      : // The server keeps the first; the second also ends the wait for a server that hangs.
-        { statement_timeout: statementTimeoutMs, query_timeout: statementTimeoutMs }),
-    // A transaction that lost its server must not keep its locks.
-    idle_in_transaction_session_timeout: 60_000,
-  });
-  pool.on("error", onError);
-  // The pool listens to idle connections alone, and one that breaks in use would end the process; its query tells of it.
-  pool.on("connect", (client) => client.on("error", () => {}));
-  return pool;
+interface Queryable {
+  query(statement: pg.QueryConfig): Promise<pg.QueryResult>;
 }
 
 /** Runs statements on the pool, each wherever there is room, or on one connection, in the order of asking. */
 export class PostgresConnection implements Connection {
-  readonly #client: pg.ClientBase | pg.Pool;
+  readonly #client: Queryable;
+  readonly #prepared: boolean;
 
-  constructor(client: pg.ClientBase | pg.Pool) {
+  constructor(client: Queryable, prepared = false) {
     this.#client = client;
+    this.#prepared = prepared;
   }
 
   /** Runs statements without parameters or rows: BEGIN, SAVEPOINT and the like. */
@@ -66,11 +29,12 @@ export class PostgresConnection implements Connection {
   }
 
   async all<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
-    const name = statementName(sql);
+    const name = this.#prepared ? statementName(sql) : undefined;
+    const statement = { text: sql, values: parameters as unknown[] };
     try {
-      return (await this.#client.query({ name, text: sql, values: parameters as unknown[] })).rows as Row[];
+      return (await this.#client.query(name === undefined ? statement : { ...statement, name })).rows as Row[];
     } catch (error) {
-      if (isStaleStatement(error as Error)) renameStatements(sql, name);
+      if (name !== undefined && isStaleStatement(error as Error)) renameStatements(sql, name);
       throw translate(error);
     }
   }

@@ -9,7 +9,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from "kysely";
-import type { DatabaseKind, Reader, Transactor } from "./engine.ts";
+import type { DatabaseKind, LaterInsert, Query, Reader, Transactor } from "./engine.ts";
 import type { Schema } from "./schema.ts";
 
 /** Stands where a parameter will be; never reaches a database. */
@@ -45,35 +45,82 @@ type Statement = { sql: string; bind: (values: Record<string, unknown>) => unkno
 
 /**
  * A statement that is built once for each kind of database and then only bound: building costs several times what running it does. `build`
- * gets a stand-in for each named parameter and must use them as plain values.
+ * gets a stand-in for each named parameter and must use them as plain values. `sees` says which rows that a transaction is still to write
+ * it would find: any of a table that it names, unless said.
  */
 export function prepared<Parameters extends Record<string, unknown>>() {
-  return <Query extends Compilable<unknown>>(
-    build: (db: Pick<Kysely<Schema>, "selectFrom">, parameters: Parameters) => Query,
-  ): ((reader: Reader, values: Parameters) => Promise<RowOf<Query>[]>) => statementOf(build as Build);
+  return <Select extends Compilable<unknown>>(
+    build: (db: Pick<Kysely<Schema>, "selectFrom">, parameters: Parameters) => Select,
+    sees?: (values: Parameters) => Query["sees"],
+  ): ((reader: Reader, values: Parameters) => Promise<RowOf<Select>[]>) => {
+    const statement = statementOf<RowOf<Select>>(build as Build);
+    return (reader, values) => reader.all({ ...statement(reader, values), isRead: true, sees: sees?.(values) });
+  };
 }
 
 /** The same for a statement that writes; it asks for a transaction. */
 export function preparedWrite<Parameters extends Record<string, unknown>>() {
-  return <Query extends Compilable<unknown>>(
-    build: (db: Kysely<Schema>, parameters: Parameters) => Query,
-  ): ((tx: Transactor, values: Parameters) => Promise<RowOf<Query>[]>) => statementOf(build as Build);
+  return <Write extends Compilable<unknown>>(
+    build: (db: Kysely<Schema>, parameters: Parameters) => Write,
+  ): ((tx: Transactor, values: Parameters) => Promise<RowOf<Write>[]>) => {
+    const statement = statementOf<RowOf<Write>>(build as Build);
+    return (tx, values) => tx.all(statement(tx, values));
+  };
 }
 
-function statementOf<Row>(build: Build): (reader: Reader, values: Record<string, unknown>) => Promise<Row[]> {
+function statementOf<Row>(build: Build): (reader: Pick<Reader, "kind">, values: Record<string, unknown>) => Query<Row> {
   const statements: Partial<Record<DatabaseKind, Statement>> = {};
-  return (reader, values) => {
-    statements[reader.kind] ??= compileStatement(reader.kind, build);
-    const statement = statements[reader.kind] as Statement;
-    return reader.all<Row>({ sql: statement.sql, parameters: statement.bind(values) });
+  return ({ kind }, values) => {
+    statements[kind] ??= compileStatement(kind, build);
+    const { sql, bind } = statements[kind] as Statement;
+    return { sql, parameters: bind(values) };
   };
 }
 
 function compileStatement(kind: DatabaseKind, build: Build): Statement {
   const placeholders = new Proxy({}, { get: (_, name) => new Placeholder(String(name)) });
   const { sql, parameters } = build(compilers[kind], placeholders).compile();
+  const names = parameters.map((value) => (value instanceof Placeholder ? value.name : undefined));
+  const bind = (values: Record<string, unknown>) => {
+    const bound = parameters.slice();
+    for (let index = 0; index < names.length; index++) {
+      const name = names[index];
+      if (name !== undefined) bound[index] = values[name];
+    }
+    return bound;
+  };
+  return { sql, bind };
+}
+
+/** What stands in a column of the type, as `Batch` writes it. */
+interface ColumnTypes {
+  text: string | null;
+  integer: number | null;
+}
+const POSTGRES_TYPES = { text: "text", integer: "int8" } as const;
+
+/**
+ * A table into which a transaction writes rows together, where it can: see `Transactor.later`. `columns` are those of its rows, and
+ * `referredToBy` the tables whose rows cannot be there before them.
+ */
+export function laterInsert<const Columns extends Readonly<Record<string, keyof ColumnTypes>>>(
+  table: keyof Schema,
+  columns: Columns,
+  { referredToBy = [] }: { referredToBy?: readonly (keyof Schema)[] } = {},
+): LaterInsert<{ readonly [Name in keyof Columns]: ColumnTypes[Columns[Name]] }> {
+  const names = Object.keys(columns);
+  const into = `insert into "${table}" (${names.map((name) => `"${name}"`).join(", ")})`;
+  const types = Object.values(columns).map((type) => POSTGRES_TYPES[type]);
   return {
-    sql,
-    bind: (values) => parameters.map((value) => (value instanceof Placeholder ? values[value.name] : value)),
+    table,
+    neededBy: [table, ...referredToBy],
+    columns: names,
+    insert: {
+      one: {
+        sqlite: `${into} values (${names.map(() => "?").join(", ")})`,
+        postgres: `${into} values (${names.map((_, index) => `$${index + 1}`).join(", ")})`,
+      },
+      together: `${into} select * from unnest(${types.map((type, index) => `$${index + 1}::${type}[]`).join(", ")})`,
+    },
   };
 }

@@ -27,6 +27,28 @@ export interface Schema {
     created_at: number;
     updated_at: number;
   };
+  /** Servers that run on this database, or did and died. */
+  servers: {
+    id: string;
+    host: string;
+    pid: number;
+    version: string;
+    url: string;
+    state: "serving" | "maintenance" | "draining" | "draining in maintenance";
+    /** Whether an operator told it to drain. */
+    is_draining: number;
+    started_at: number;
+    /** Its last sign of life. */
+    seen_at: number;
+  };
+  /** Quotas that an operator set in place of the installation's; null is none. */
+  organization_quotas: {
+    organization_id: string;
+    name: string;
+    figure: number | null;
+    created_at: number;
+    updated_at: number;
+  };
   organization_features: { organization_id: string; name: string; value: string | null };
   root_quorum_members: { organization_id: string; user_id: string };
   users: {
@@ -35,15 +57,25 @@ export interface Schema {
     name: string;
     email: string | null;
     phone_number: string | null;
-    /** Whether the user has shown to receive what is sent there. */
-    email_verified: Generated<number>;
-    phone_number_verified: Generated<number>;
+    /** The parent, or the organization itself where it has none: a parent looks its users up together. */
+    root_id: Generated<string>;
     /** How many of them the user has. */
     mfa_policies: Generated<number>;
     /** Rises with every change to the user, its credentials or its tags; what is derived from them is cached under it. */
     version: number;
     created_at: number;
     updated_at: number;
+  };
+  /** What users have shown to receive. Of a parent and all below it one user at most has a contact so. */
+  verified_contacts: {
+    /** The parent, or the organization itself where it has none. */
+    root_id: string;
+    type: "EMAIL" | "PHONE_NUMBER";
+    /** As it is compared: an e-mail address in lowercase, or a phone number in E.164. */
+    contact: string;
+    organization_id: string;
+    user_id: string;
+    created_at: number;
   };
   /** One-time codes that were sent. */
   otps: {
@@ -191,6 +223,22 @@ export interface Schema {
     /** When it was taken back, where that was before the activity was decided. */
     revoked_at: Generated<number | null>;
   } & ShownCredentialColumns;
+  /** What was decided or delivered on a day, counted a while after it happened. */
+  daily_counts: {
+    organization_id: string;
+    /** Since 1970, in UTC. */
+    day: number;
+    source: "ACTIVITY" | "DELIVERY";
+    /** Of the activity; empty of deliveries. */
+    type: string;
+    /** The status that it ended in. */
+    outcome: string;
+    /** The type of the transaction that was signed; empty of all else. */
+    detail: string;
+    count: number;
+  };
+  /** The millisecond before which all of a source was counted. */
+  counted_sources: { source: "ACTIVITY" | "DELIVERY"; counted_until: number };
   /** Credentials and users that were deleted on purpose, by their ids: what was voted with them no longer counts. */
   revocations: { organization_id: string; id: string; revoked_at: number };
   jobs: {
@@ -304,6 +352,61 @@ export interface Schema {
     started_at: number;
     /** When a server last found this signer running. */
     seen_at: number;
+  };
+  /** How far each chain was followed; of the installation, not of an organization. */
+  followed_chains: {
+    caip2: string;
+    /** The last block that was looked at, and its hash. */
+    head_number: number;
+    head_hash: string;
+    /** Up to here nothing changes any more. */
+    finalized_number: number;
+    /** Of the chain's first block; null until a node told it. */
+    genesis_hash: string | null;
+    updated_at: number;
+  };
+  /** The recent blocks of these chains, by which a reorganization shows. */
+  followed_blocks: { caip2: string; number: number; hash: string };
+  /** Transactions that concern an address of a wallet account, as seen from it. */
+  eth_history: {
+    organization_id: string;
+    caip2: string;
+    /** Lowercase. */
+    address: string;
+    /** Of the block and of the transaction in it: see `capabilities/history/position.ts`. */
+    position: number;
+    block_hash: string;
+    /** Milliseconds. */
+    block_time: number;
+    transaction_hash: string;
+    /** Of Ethereum in lowercase, as all its addresses here; of Solana who paid the fee. */
+    sender: string;
+    /** Null where it made a contract. */
+    recipient: string | null;
+    /** In atomic units. */
+    fee_amount: string;
+    /** The token that the fee was paid in; null for the chain's native asset. */
+    fee_token: string | null;
+    /** JSON list of `{direction, token, counterparty, amount}`; `token` is null for the native asset. */
+    transfers: string;
+    /** JSON list of what events tell of it: `{operation, asset, amount}`; null where nothing is to be told. */
+    changes: string | null;
+    /** What was told of it: see `capabilities/history/telling.ts`. */
+    told: number;
+    /** JSON of `{signers, failed}`, for a transaction of Solana; null for others. */
+    solana: string | null;
+  };
+  /** Transactions that activities sent as they were, by the hash under which a chain knows them. */
+  own_transactions: {
+    organization_id: string;
+    caip2: string;
+    transaction_hash: string;
+    activity_id: string;
+    /** Whether the installation paid for it. */
+    sponsored: number;
+    /** Of the activity, once it is archived. */
+    fingerprint: Generated<string | null>;
+    submitted_at: Generated<number | null>;
   };
   policies: {
     id: string;
@@ -424,6 +527,21 @@ export interface Schema {
     exported: number;
     created_at: number;
   };
+  auth_proxies: {
+    organization_id: string;
+    /** The configuration id that clients name. */
+    id: string;
+    user_id: string | null;
+    policy_id: string | null;
+    /** Null while it is disabled, as the key is gone then. */
+    public_key: string | null;
+    /** base64. */
+    sealed_key: string | null;
+    /** JSON of what was set. */
+    settings: string;
+    created_at: number;
+    updated_at: number;
+  };
   oauth2_credentials: {
     id: string;
     organization_id: string;
@@ -433,6 +551,174 @@ export interface Schema {
     encrypted_client_secret: string;
     /** What is used. */
     sealed_client_secret: Uint8Array;
+    created_at: number;
+    updated_at: number;
+  };
+  on_ramp_credentials: {
+    id: string;
+    organization_id: string;
+    provider: string;
+    project_id: string | null;
+    publishable_api_key: string;
+    /** As the client encrypted them: what is shown. */
+    encrypted_secret_api_key: string;
+    encrypted_private_api_key: string | null;
+    /** Both keys, which is what is used. */
+    sealed_keys: Uint8Array;
+    sandbox: number;
+    created_at: number;
+    updated_at: number;
+  };
+  /** Purchases that were begun at a provider. */
+  tvc_operators: {
+    id: string;
+    organization_id: string;
+    name: string;
+    /** Hex: encryption key, then signing key. */
+    public_key: string;
+    /** The wallet that holds its keys; null where they are elsewhere. */
+    wallet_id: string | null;
+    created_at: number;
+    updated_at: number;
+  };
+  tvc_operator_sets: {
+    id: string;
+    organization_id: string;
+    name: string;
+    threshold: number;
+    /** Of name, threshold and members: the same set is not made twice. */
+    fingerprint: string;
+    created_at: number;
+    updated_at: number;
+  };
+  tvc_operator_set_members: {
+    organization_id: string;
+    set_id: string;
+    position: number;
+    operator_id: string;
+  };
+  tvc_apps: {
+    id: string;
+    organization_id: string;
+    name: string;
+    quorum_public_key: string;
+    manifest_set_id: string;
+    share_set_id: string;
+    enable_egress: number;
+    /** Whether its deployments may be in debug mode. */
+    enable_debug: number;
+    /** The quorum key that was made here; null for one from elsewhere. */
+    quorum_key_id: string | null;
+    /** Which deployment gets the requests; null while none does. */
+    live_deployment_id: string | null;
+    deleted_at: number | null;
+    created_at: number;
+    updated_at: number;
+  };
+  tvc_deployments: {
+    id: string;
+    organization_id: string;
+    app_id: string;
+    manifest_id: string;
+    /** Canonical JSON: its bytes are what was hashed. */
+    manifest: string;
+    qos_version: string;
+    /** As the request names it ... */
+    image_url: string;
+    /** ... and what that was then, `sha256:…`. */
+    image_digest: string;
+    /** JSON, of the credential for the image's registry; null where it takes none. */
+    sealed_pull_secret: string | null;
+    pivot_path: string;
+    /** JSON. */
+    pivot_args: string;
+    /** Of the program, SHA-256, hex. */
+    pivot_digest: string;
+    debug_mode: number;
+    health_check_type: string;
+    health_check_port: number;
+    public_ingress_port: number;
+    replicas: number;
+    /** When enough operators had approved the manifest; null until then. */
+    approved_at: number | null;
+    deleted_at: number | null;
+    /** When what it ran with was removed, after which it cannot be restored. */
+    cleaned_up_at: number | null;
+    /** Whether it is to run: approved and not deleted. */
+    is_wanted: number;
+    created_at: number;
+    updated_at: number;
+  };
+  tvc_manifest_approvals: {
+    id: string;
+    organization_id: string;
+    deployment_id: string;
+    operator_id: string;
+    /** Hex: r || s. */
+    signature: string;
+    created_at: number;
+    updated_at: number;
+  };
+  /** Keys of apps that were made here; nobody has their secrets. */
+  tvc_quorum_keys: {
+    id: string;
+    organization_id: string;
+    /** Hex: encryption key, then signing key. */
+    public_key: string;
+    threshold: number;
+    created_at: number;
+    updated_at: number;
+  };
+  tvc_quorum_key_shares: {
+    id: string;
+    organization_id: string;
+    quorum_key_id: string;
+    position: number;
+    operator_id: string;
+    /** Hex; for the operator's encryption key. */
+    encrypted_share: string;
+    /** Of the share, SHA-256, hex. */
+    digest: string;
+  };
+  /** What operators handed in for a deployment: each the last one. */
+  tvc_provisioning_shares: {
+    id: string;
+    organization_id: string;
+    deployment_id: string;
+    operator_id: string;
+    /** To which it is encrypted, hex: that of one start of a runner. */
+    ephemeral_public_key: string;
+    /** Hex. */
+    share: string;
+    /** Of the manifest, hex: r || s. */
+    signature: string;
+    created_at: number;
+    updated_at: number;
+  };
+  /** Which server runs a deployment, and how that goes. */
+  tvc_runs: {
+    organization_id: string;
+    deployment_id: string;
+    runner_id: string;
+    /** After that another server may run it, and nothing is known of it. */
+    leased_until: number;
+    ready_replicas: number;
+    /** JSON: the document about the key that its runner receives shares with; null where it takes none, or has no key yet. */
+    provisioning: string | null;
+    /** Whether its runner has the quorum key. */
+    is_provisioned: number;
+    created_at: number;
+    /** When `ready_replicas` or the provisioning changed last. */
+    updated_at: number;
+  };
+  on_ramp_transactions: {
+    id: string;
+    organization_id: string;
+    /** One of the organization or of its parent, which may be deleted since. */
+    credential_id: string;
+    provider: string;
+    sandbox: number;
+    status: string;
     created_at: number;
     updated_at: number;
   };
@@ -447,6 +733,10 @@ export interface Schema {
     access_type: string;
     /** Who invited, still or no longer a user. */
     sender_user_id: string;
+    /** Hex of the SHA-256 of the token that was mailed; null where none was. */
+    token_hash: string | null;
+    /** Null where there is no token. */
+    expires_at: number | null;
     created_at: number;
     updated_at: number;
   };
@@ -489,6 +779,214 @@ export interface Schema {
     message_id: string | null;
     created_at: number;
   };
+  /** Transactions that are signed, and what became of them. */
+  send_transactions: {
+    organization_id: string;
+    id: string;
+    /** The activity that it was signed for. */
+    activity_id: string;
+    /** In its one spelling. */
+    caip2: string;
+    status: "INITIALIZED" | "BROADCASTING" | "INCLUDED" | "FAILED";
+    /** As it is given to nodes. */
+    signed_transaction: Uint8Array;
+    /** By which the chain knows it. */
+    transaction_hash: string;
+    sponsored: number;
+    /** JSON, as the API shows it. */
+    error: string | null;
+    /** JSON: what whoever follows it remembers from one look to the next. */
+    progress: string | null;
+    /** When it was given to a node last. */
+    sent_at: number | null;
+    created_at: number;
+    updated_at: number;
+  };
+  /** Nonces of accounts, taken by transactions that a block may still have, or lose again. */
+  send_nonces: {
+    organization_id: string;
+    caip2: string;
+    /** Lowercase. */
+    address: string;
+    nonce: number;
+    /** Of the row in `send_transactions`. */
+    send_id: string;
+    created_at: number;
+  };
+  /** Transactions that the installation pays for, beside their rows in `send_transactions`. */
+  sponsored_sends: {
+    organization_id: string;
+    id: string;
+    caip2: string;
+    /** The installation's account that pays; lowercase for Ethereum chains. */
+    payer: string;
+    /** What is paid for. */
+    purpose: string;
+    /** JSON: what is sent. */
+    plan: string;
+    /** Of one queue one transaction at a time is on its way: the account whose calls are paid for; its own id where it waits for no other. */
+    queue: string;
+    /** When others were let before it, as its turn had not come; 0 for never. */
+    put_off_at: number;
+    /** When it came to its end; null while it is followed. */
+    ended_at: number | null;
+    created_at: number;
+  };
+  /** As `send_nonces`, of the installation's own accounts. */
+  sponsor_nonces: {
+    caip2: string;
+    address: string;
+    nonce: number;
+    send_id: string;
+    created_at: number;
+  };
+  /** What parents limit sponsoring to. */
+  gas_usage_configs: {
+    organization_id: string;
+    id: string;
+    /** US dollars as they were written; `0` for no limit. */
+    org_limit_usd: string;
+    sub_org_limit_usd: string;
+    window_minutes: number;
+    enabled: number;
+    /** Whether the rent of accounts is paid that sponsored transactions create on Solana. */
+    pays_rent: number;
+    created_at: number;
+    updated_at: number;
+  };
+  /** What sponsoring costs by the minute; a parent's rows have its sub-organizations' cost too. */
+  gas_usage: {
+    organization_id: string;
+    /** Since 1970. */
+    minute: number;
+    /** Millionths of a US dollar. */
+    micro_usd: number;
+  };
+  /** Each sponsored transaction's part in that: at first the most that it can cost, then what it did. */
+  gas_costs: {
+    organization_id: string;
+    /** Of the row in `send_transactions`. */
+    send_id: string;
+    parent_id: string | null;
+    minute: number;
+    /** US dollars for one unit of the chain's asset. */
+    native_price: string;
+    micro_usd: number;
+  };
+  /** Vaults of the catalog beside those of the configuration: what `keystead earn import` took. */
+  earn_vaults: {
+    caip2: string;
+    /** Lowercase, as all addresses of earn. */
+    vault_address: string;
+    provider: string;
+    name: string;
+    curator: string;
+    created_at: number;
+    updated_at: number;
+  };
+  /** Wrappers that organizations have over vaults. */
+  earn_wrappers: {
+    organization_id: string;
+    wrapper_address: string;
+    splitter_address: string;
+    caip2: string;
+    vault_address: string;
+    provider: string;
+    name: string;
+    curator: string;
+    /** The token that is deposited. */
+    asset: string;
+    asset_decimals: number;
+    client_fee_bps: number;
+    service_fee_bps: number;
+    client_fee_wallet: string;
+    deposits_disabled: number;
+    /** The last one. */
+    deploy_request_id: string;
+    created_at: number;
+    updated_at: number;
+  };
+  /** What was asked of wrappers, by the id of its last transaction. */
+  earn_requests: {
+    organization_id: string;
+    id: string;
+    kind: "DEPLOY" | "DEPOSIT" | "WITHDRAW" | "CLAIM";
+    wrapper_address: string;
+    /** Whose it is; empty for a deployment. */
+    wallet_address: string;
+    /** Of the asset, in digits, or MAX; empty for a deployment. */
+    amount: string;
+    status: "PENDING" | "COMPLETED" | "FAILED";
+    /** Empty until there is one. */
+    transaction_hash: string;
+    error: string | null;
+    created_at: number;
+    updated_at: number;
+  };
+  /** What came into a wrapper from a wallet and went back to it since it had nothing there. */
+  earn_positions: {
+    organization_id: string;
+    wallet_address: string;
+    wrapper_address: string;
+    /** Digits. */
+    total_deposited: string;
+    total_withdrawn: string;
+    /** The block by which they were read from the chain, when all was withdrawn; 0 for never. */
+    read_at_block: number;
+    created_at: number;
+    updated_at: number;
+  };
+  /** What parents take of swaps, theirs and those of their sub-organizations. */
+  swap_configs: {
+    organization_id: string;
+    /** Digits; null where none was given. */
+    fee_bps: string | null;
+    stable_fee_bps: string | null;
+    /** Null where there is nobody to receive. */
+    receiver: string | null;
+    /** That of the wallet which was made for it; it is used again. */
+    made_receiver: string | null;
+    created_at: number;
+    updated_at: number;
+  };
+  /** What providers offered, until it is used or thrown away. */
+  swap_quotes: {
+    organization_id: string;
+    id: string;
+    /** What the identifier is the hash of: JSON, with what the client was told. */
+    terms: string;
+    provider: string;
+    /** JSON: what the provider wants called, as it was checked. */
+    offer: string;
+    expires_at: number;
+    created_at: number;
+    updated_at: number;
+  };
+  swaps: {
+    organization_id: string;
+    /** The fingerprint of its activity. */
+    id: string;
+    quote_id: string;
+    /** Of its transaction. */
+    send_id: string;
+    provider: string;
+    provider_request_id: string;
+    kind: "SAME_CHAIN" | "CROSS_CHAIN";
+    wallet_address: string;
+    /** CAIP-19, both. */
+    input_token: string;
+    output_token: string;
+    input_amount: string;
+    status: "PENDING" | "COMPLETED" | "FAILED";
+    /** What came in, in digits, once it is known. */
+    output_amount: string | null;
+    /** JSON, each: what the provider says of the other chain, and why it failed. */
+    destination_hashes: string | null;
+    refund: string | null;
+    error: string | null;
+    created_at: number;
+    updated_at: number;
+  };
   email_events: {
     organization_id: string;
     /** Carries the time of the event, so that events sort by it. */
@@ -508,4 +1006,16 @@ export interface Schema {
     /** When it was told. */
     created_at: number;
   };
+  /** Lines of the audit stream that a sink does not have yet. */
+  audit_lines: {
+    sink: string;
+    /** Given by the database: in the order of an organization's commits. */
+    seq: Generated<number>;
+    organization_id: string;
+    /** One JSON object. */
+    line: string;
+    created_at: number;
+  };
+  /** Which server takes lines to a sink. */
+  audit_sinks: { name: string; owner: string; leased_until: number };
 }

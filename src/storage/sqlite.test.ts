@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { openDatabase } from "./database.ts";
+import type { Transactor } from "./engine.ts";
 
 describe("a SQLite file", () => {
   let folder: string;
@@ -36,6 +37,32 @@ describe("a SQLite file", () => {
     const database = openDatabase({ url });
     await database.migrate();
     assert.deepEqual(modes("old.db"), ["old.db 640", "old.db-shm 640", "old.db-wal 640"]);
+    await database.close();
+  });
+
+  it("keeps nothing of a function that fails after it wrote, and all of those beside it", async () => {
+    const database = openDatabase({ url: `sqlite:${join(folder, "half.db")}` });
+    await database.migrate();
+    const write = (name: string) => (tx: Transactor) =>
+      tx.insertInto("installation").values({ name, value: "" }).execute();
+    const half = (name: string, then: (tx: Transactor) => Promise<unknown>) =>
+      database.transact(undefined, async (tx) => {
+        await write(name)(tx);
+        await then(tx);
+      });
+    const outcomes = await Promise.allSettled([
+      database.transact(undefined, write("first")),
+      half("half", () => Promise.reject(new Error("after it wrote"))),
+      half("clash", write("first")),
+      database.transact(undefined, write("last")),
+    ]);
+    assert.deepEqual(
+      outcomes.map(({ status }) => status),
+      ["fulfilled", "rejected", "rejected", "fulfilled"],
+    );
+    const names = ["first", "half", "clash", "last"];
+    const kept = await database.read.selectFrom("installation").select("name").where("name", "in", names).execute();
+    assert.deepEqual(kept.map(({ name }) => name).sort(), ["first", "last"]);
     await database.close();
   });
 });

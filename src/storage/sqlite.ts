@@ -34,10 +34,16 @@ export function openSqlite(file: string): SqliteConnection {
 /** One SQLite connection. The calls are synchronous underneath; the promises are there for the shape that both databases have in common. */
 export class SqliteConnection implements Connection {
   readonly #database: DatabaseSync;
-  readonly #statements = new Map<string, StatementSync>();
+  readonly #statements = new Map<string, Statement>();
+  #written = 0;
 
   constructor(database: DatabaseSync) {
     this.#database = database;
+  }
+
+  /** How many statements were run that may write. */
+  get written(): number {
+    return this.#written;
   }
 
   async all<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
@@ -87,13 +93,21 @@ export class SqliteConnection implements Connection {
     if (this.#database.isOpen) this.#database.close();
   }
 
+  /** For one run of it. */
   #prepare(sql: string): StatementSync {
-    const known = this.#statements.get(sql);
-    if (known) return known;
-    // Lists of different lengths make ever new texts; dropping all of them now and then keeps memory flat.
-    if (this.#statements.size >= MAX_STATEMENTS) this.#statements.clear();
-    const statement = this.#database.prepare(sql);
-    this.#statements.set(sql, statement);
-    return statement;
+    let known = this.#statements.get(sql);
+    if (!known) {
+      // Lists of different lengths make ever new texts; dropping all of them now and then keeps memory flat.
+      if (this.#statements.size >= MAX_STATEMENTS) this.#statements.clear();
+      known = { statement: this.#database.prepare(sql), isRead: /^\s*select\b/i.test(sql) };
+      this.#statements.set(sql, known);
+    }
+    if (!known.isRead) this.#written++;
+    return known.statement;
   }
+}
+
+interface Statement {
+  statement: StatementSync;
+  isRead: boolean;
 }

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, beforeEach, describe, it } from "node:test";
 import { newId } from "../../src/kernel/ids.ts";
-import { createAuthenticator } from "../support/authenticator.ts";
+import { createAuthenticator, type Faults } from "../support/authenticator.ts";
 import { type ExportTarget, exportTarget } from "../support/bundles.ts";
 import {
   addUser,
@@ -85,6 +87,19 @@ onEachEngine("signing in by mail", (server) => {
     assert.equal(emailEvents[0].organizationId, owner.client.organizationId);
     const bundle = /[1-9A-HJ-NP-Za-km-z]{100,}/.exec(mail?.text ?? "")?.[0] as string;
     assert.ok(!JSON.stringify(body).includes(bundle) && !server().log().includes(bundle));
+  });
+
+  it("goes by the template that the parent has set for it, where the request names none", async () => {
+    const { parent, below, email } = await newStage(server());
+    const folder = join(server().dataDir, "templates", "ours");
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "subject.txt"), "Ours, of {{ .AppName }}");
+    writeFileSync(join(folder, "text.txt"), "{{ .CredentialBundle }}");
+    writeFileSync(join(folder, "html.html"), "<p>{{ .CredentialBundle }}</p>");
+    await parent.client.result("update_auth_proxy_config", { emailAuthTemplateId: "ours" });
+    assert.equal((await below.submit("email_auth", asked(email))).status, 200);
+    const [mail] = await mailTo(server(), email);
+    assert.equal(mail?.subject, "Ours, of App");
   });
 
   it("sends the same body once", async () => {
@@ -253,7 +268,11 @@ onEachEngine("recovery by mail", (server) => {
 
     const passkey = newPasskey();
     const parameters = { authenticator: authenticatorParams(passkey), userId: user.userId };
-    const { authenticatorId } = await recovering.result("recover_user", parameters);
+    const body = recovering.submitBody("recover_user", parameters);
+    const recover = (client: Client) => client.post("/public/v1/submit/recover_user", body);
+    const done = await recover(recovering);
+    assert.equal(done.status, 200, JSON.stringify(done.body));
+    const { authenticatorId } = done.body.activity.result.recoverUserResult;
     assert.equal(authenticatorId.length, 1);
     const { user: shown } = await below.read("get_user", { userId: user.userId });
     assert.deepEqual(
@@ -267,6 +286,17 @@ onEachEngine("recovery by mail", (server) => {
       assert.deepEqual(refused(await used.submit("recover_user", again)), [401, "PUBLIC_KEY_NOT_FOUND"]);
       assert.deepEqual(refused(await used.query("whoami")), [401, "PUBLIC_KEY_NOT_FOUND"]);
     }
+    const again = await recover(recovering);
+    assert.deepEqual([again.status, again.body], [200, done.body], "the same body again has the same answer");
+    const elsewhere = recovering.with({ organizationId: stage.parent.client.organizationId });
+    assert.deepEqual(refused(await recover(first)), [401, "PUBLIC_KEY_NOT_FOUND"], "it was another key's");
+    assert.deepEqual(refused(await recover(user.client)), [401, "SIGNATURE_INVALID"]);
+    assert.deepEqual(refused(await elsewhere.query("whoami")), [401, "PUBLIC_KEY_NOT_FOUND"]);
+    const { fingerprint } = done.body.activity;
+    for (const path of ["approve_activity", "reject_activity"])
+      assert.deepEqual(refused(await recovering.submit(path, { fingerprint })), [401, "PUBLIC_KEY_NOT_FOUND"]);
+    await owner.client.result("delete_users", { userIds: [user.userId] });
+    assert.deepEqual(refused(await recover(recovering)), [401, "PUBLIC_KEY_NOT_FOUND"]);
   });
 
   it("stamps queries and recover_user, and nothing else, whatever quorum and policies say", async () => {
@@ -326,6 +356,51 @@ onEachEngine("recovery by mail", (server) => {
     assert.equal((await recovering.result("recover_user", parameters)).authenticatorId.length, 1);
   });
 
+  it("takes a passkey whose attestation says what it should, and a refusal uses nothing up", async () => {
+    const stage = await newStage(server());
+    const { parent, owner, user } = stage;
+    const [origin, rpId] = ["https://app.example.com", "app.example.com"];
+    await parent.client.result("set_organization_feature", { name: "FEATURE_NAME_WEBAUTHN_ORIGINS", value: origin });
+    const recovering = await startRecovery(server(), stage);
+    const challenge = Buffer.from(newId());
+    /** What the user is to have, and what a browser says of it; each hook may get something wrong. */
+    const attempt = (faults: Faults, more: { origin?: string; challenge?: Buffer } = {}) => {
+      const attestation = createAuthenticator().attest({ challenge, origin, rpId, faults, ...more });
+      const authenticator = { authenticatorName: "New", challenge: challenge.toString("base64url"), attestation };
+      return recovering.submit("recover_user", { userId: user.userId, authenticator });
+    };
+    const at = (part: string) => `invalid authenticator attestation: \`parameters.authenticator.${part}\` `;
+    const clientData = at("attestation.clientDataJson");
+    const object = at("attestation.attestationObject");
+    const refusals: [string, Awaited<ReturnType<typeof attempt>>, string][] = [
+      ["another challenge", await attempt({}, { challenge: Buffer.from("other") }), at("challenge")],
+      ["another page", await attempt({}, { origin: "https://evil.example" }), `${clientData}has an \`origin\``],
+      [
+        "a stamp",
+        await attempt({ clientData: (it) => ({ ...it, type: "webauthn.get" }) }),
+        `${clientData}has a \`type\``,
+      ],
+      ["nobody there", await attempt({ flags: (flags) => flags & ~0x01 }), `${object}lacks the user-present flag`],
+      ["no credential", await attempt({ flags: (flags) => flags & ~0x40 }), object],
+      [
+        "another format",
+        await attempt({ attestationObject: (it) => ({ ...it, fmt: "fido-u2f" }) }),
+        `${object}has an att`,
+      ],
+      [
+        "another passkey",
+        await attempt({ attestedCredentialId: () => Buffer.alloc(32) }),
+        at("attestation.credentialId"),
+      ],
+    ];
+    for (const [what, answer, message] of refusals) {
+      assert.equal(answer.status, 400, what);
+      assert.ok(answer.body.message.startsWith(message), `${what}: ${answer.body.message}`);
+    }
+    assert.equal((await keysOf(owner.client, user.userId, RECOVERY)).length, 1);
+    assert.equal((await attempt({})).status, 200);
+  });
+
   it("can be denied by a policy of the sub-organization, and needs the feature", async () => {
     const stage = await newStage(server());
     const { owner, user, below, email } = stage;
@@ -351,17 +426,36 @@ onEachEngine("recovery by mail", (server) => {
 
 describe("the life of mailed keys", () => {
   let server: TestServer;
-  let aheadMs = 0;
+  /** The time that the server is given, where it is not that of now. */
+  let then: number | undefined;
   before(async () => {
-    server = await startTestServer("sqlite", { clock: () => Date.now() + aheadMs });
+    server = await startTestServer("sqlite", { clock: () => then ?? Date.now() });
+  });
+  beforeEach(() => {
+    then = undefined;
   });
   after(() => server.close());
+
+  it("is as long as a key that was used up is known by the body that it was used for", async () => {
+    const stage = await newStage(server);
+    const recovering = await startRecovery(server, stage);
+    const parameters = { authenticator: authenticatorParams(newPasskey()), userId: stage.user.userId };
+    const body = recovering.submitBody("recover_user", parameters);
+    const recover = () => recovering.post("/public/v1/submit/recover_user", body);
+    const [key] = await keysOf(stage.owner.client, stage.user.userId, RECOVERY);
+    const madeAt = Number(key?.createdAt.seconds) * 1000;
+    const { activity } = (await recover()).body;
+    then = madeAt + 899_000;
+    assert.equal((await recover()).body.activity.id, activity.id);
+    then = madeAt + 901_000;
+    assert.equal((await recover()).status, 401);
+  });
 
   it("is 15 minutes unless said", async () => {
     const stage = await newStage(server);
     const recovering = await startRecovery(server, stage);
     const parameters = { authenticator: authenticatorParams(newPasskey()), userId: stage.user.userId };
-    aheadMs = 901_000;
+    then = Date.now() + 901_000;
     assert.deepEqual(refused(await recovering.submit("recover_user", parameters)), [401, "API_KEY_EXPIRED"]);
     assert.deepEqual(refused(await recovering.query("whoami")), [401, "API_KEY_EXPIRED"]);
   });

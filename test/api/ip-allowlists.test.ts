@@ -212,6 +212,14 @@ for (const engine of engines) {
         assertRefused(await from(ELSEWHERE), ELSEWHERE);
       });
 
+      it("for the tokens of read-only sessions too", async () => {
+        const { session } = await root.result("create_read_only_session", {});
+        await set(allow(HERE));
+        const from = (address: string) => whoamiFrom(address, { "x-session": session });
+        assert.equal((await from(HERE)).status, 200);
+        assertRefused(await from(ELSEWHERE), ELSEWHERE);
+      });
+
       it("only while they are enabled; without rules nobody", async () => {
         await set({ rules: [{ cidr: ELSEWHERE }] });
         assert.equal((await whoamiFrom(HERE)).status, 200);

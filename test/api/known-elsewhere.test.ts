@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { findSubOrganizationIds } from "../../src/capabilities/sub-organizations/store.ts";
 import { subOrganizationsKnowing } from "../../src/engine/identity/seniority.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { createAuthenticator, generateKeys } from "../support/authenticator.ts";
@@ -237,6 +238,28 @@ for (const engine of engines) {
         await plans.close();
       }
     });
+
+    it("is nothing that another parent goes through who looks for the name of its users", async () => {
+      const { client } = (await createWorld(server)).root;
+      const sub = await addSubOrganization(client);
+      await sub.client.result("update_user_name", { userId: sub.userId, userName: "User" });
+      if (engine === "postgres") await analyze(server.databaseUrl);
+      const plans = await openPlanReader(server.databaseUrl);
+      try {
+        const filter = { type: "USERNAME", value: "User" };
+        const page = { limit: PAGE };
+        const made = await plans.plansOf(async (tx) => {
+          const found = await findSubOrganizationIds(tx, client.organizationId, filter, page);
+          assert.deepEqual(found, [sub.client.organizationId]);
+        });
+        const steps = made.flatMap((plan) => plan.steps).join("\n");
+        if (engine === "sqlite")
+          assert.match(steps, /SEARCH users USING COVERING INDEX \w+ \(root_id=\? AND name=\?\)/);
+        else for (const plan of made) assert.ok((plan.mostRows as number) <= 2 * PAGE, JSON.stringify(plan));
+      } finally {
+        await plans.close();
+      }
+    });
   });
 }
 
@@ -259,7 +282,7 @@ async function addManyKnowing({ opened, root: { organizationId: parent } }: Test
       await tx.insertInto("organizations").values(organizations).execute();
       await tx
         .insertInto("users")
-        .values(people.map((user) => ({ ...user, version: 1, ...times })))
+        .values(people.map((user) => ({ ...user, root_id: parent, version: 1, ...times })))
         .execute();
       await tx.insertInto("api_keys").values(keys).execute();
     }

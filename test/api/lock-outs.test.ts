@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { newId } from "../../src/kernel/ids.ts";
+import { nonceOfPublicKey } from "../../src/providers/oidc/nonce.ts";
+import { type Attested, BY_OIDC, submitAttested } from "../support/attested-stamps.ts";
 import { createAuthenticator } from "../support/authenticator.ts";
 import {
   addUser,
@@ -10,9 +13,10 @@ import {
   type Json,
   type TestAnswer,
 } from "../support/client.ts";
-import { oauthProviderParams } from "../support/issuer.ts";
+import { issuerOfTests, oauthProviderParams } from "../support/issuer.ts";
+import { verificationTokenFor } from "../support/one-time-codes.ts";
 import { onEachEngine } from "../support/server.ts";
-import { createWorld, type Member } from "../support/world.ts";
+import { addSubOrganization, createWorld, type Member } from "../support/world.ts";
 
 const site = { origin: "https://wallet.example", rpId: "wallet.example" };
 const nothing = { apiKeys: [], authenticators: [], oauthProviders: [], userTags: [] };
@@ -72,7 +76,7 @@ onEachEngine("nobody is locked out", (server) => {
     }
   });
 
-  it("by the loss of the last credential that works in this release", async () => {
+  it("by the loss of the last credential that lasts", async () => {
     const { root } = await newWorld();
     const person = {
       ...byMail,
@@ -100,28 +104,60 @@ onEachEngine("nobody is locked out", (server) => {
     assert.equal(made.rootUserIds.length, 2);
   });
 
-  it("by MFA that nobody can show in this release", async () => {
+  it("by MFA that the root quorum could not show whenever it is asked", async () => {
     const { root, user } = await newWorld();
-    const { userId } = user;
-    const types = ["EMAIL_OTP", "SMS_OTP", "OAUTH", "SESSION"];
-    const mfaPolicy = { userId, ...passkeyAlways };
-    const { mfaPolicyId } = await root.client.result("create_mfa_policy", mfaPolicy);
-    for (const methods of [...types.map((type) => [group(type)]), [group("API_KEY"), group(...types)]]) {
-      const requiredAuthenticationMethods = methods;
-      for (const [path, more] of [
-        ["create_mfa_policy", mfaPolicy],
-        ["update_mfa_policy", { userId, mfaPolicyId }],
-      ] as const) {
-        const answer = await root.client.submit(path, { ...more, requiredAuthenticationMethods });
-        refused(
-          answer,
-          /`parameters.requiredAuthenticationMethods.\d.any` has no method that can be shown .*take one of AUTH/,
-        );
+    const policyFor = async ({ client, userId }: Member, ...types: string[]) => {
+      const policy = { userId, ...passkeyAlways, requiredAuthenticationMethods: types.map((type) => group(type)) };
+      return client.submit("create_mfa_policy", policy);
+    };
+    const removeMfa = async ({ client, userId }: Member, attested: Attested) => {
+      for (const mfaPolicyId of await policiesOf({ client, userId })) {
+        const asked = (await client.submit("delete_mfa_policy", { userId, mfaPolicyId })).body.activity;
+        const { body } = await submitAttested(client, "approve_activity", { fingerprint: asked.fingerprint }, attested);
+        assert.equal(body.activity.status, "ACTIVITY_STATUS_COMPLETED");
       }
+    };
+    const byCode = async (client: Client, contact: string): Promise<Attested> => {
+      const key = generateApiKey();
+      return { key, token: await verificationTokenFor(server(), client, contact, { key }) };
+    };
+    const missing = /cannot show whenever asked/;
+    for (const type of ["EMAIL_OTP", "SMS_OTP", "OAUTH", "SESSION"]) {
+      assert.equal(
+        (await policyFor({ ...root, userId: user.userId }, type)).status,
+        200,
+        "the quorum can take it away",
+      );
+      refused(await policyFor(root, type), missing);
     }
-    assert.deepEqual(await policiesOf({ ...root, userId }), [mfaPolicyId]);
-    const requiredAuthenticationMethods = [group(...types, "API_KEY")];
-    await root.client.result("update_mfa_policy", { userId, mfaPolicyId, requiredAuthenticationMethods });
+    const userEmail = `${newId()}@example.com`;
+    await root.client.result("update_user", { userId: root.userId, userEmail });
+    refused(await policyFor(root, "EMAIL_OTP"), missing);
+    const subject = newId();
+    const oauthProviders = [await oauthProviderParams(subject)];
+    await root.client.result("create_oauth_providers", { userId: root.userId, oauthProviders });
+    assert.equal((await policyFor(root, "OAUTH")).status, 200, "the user brings the token");
+    const key = generateApiKey();
+    const nonce = nonceOfPublicKey(key.publicKey);
+    const token = await (await issuerOfTests()).token({ sub: subject, nonce });
+    await removeMfa(root, { key, token, scheme: BY_OIDC });
+
+    const sub = await addSubOrganization(root.client);
+    refused(await policyFor(sub, "EMAIL_OTP"), missing);
+    await sub.client.result("update_user", { userId: sub.userId, userEmail });
+    assert.equal((await policyFor(sub, "EMAIL_OTP")).status, 200, "the parent has codes sent");
+    const code = await byCode(root.client, userEmail);
+    const name = "FEATURE_NAME_OTP_EMAIL_AUTH";
+    const off = (await sub.client.submit("remove_organization_feature", { name })).body.activity;
+    const { body } = await submitAttested(sub.client, "approve_activity", { fingerprint: off.fingerprint }, code);
+    assert.equal(body.activity.status, "ACTIVITY_STATUS_FAILED");
+    assert.match(
+      body.activity.failure.message,
+      /FEATURE_NAME_OTP_EMAIL_AUTH sends the codes.*Change those policies first/,
+    );
+    await removeMfa(sub, code);
+    await sub.client.result("remove_organization_feature", { name });
+    refused(await policyFor(sub, "EMAIL_OTP"), missing);
   });
 
   it("by the deletion of the credential that an MFA policy names", async () => {

@@ -34,6 +34,63 @@ onEachEngine("signing in by an OIDC token", (server) => {
     return client.submit("oauth_login", { oidcToken: await tokenFor(publicKey, claims), publicKey });
   };
 
+  it("finds the sub-organization where the parent alone is named, and none where two are meant", async () => {
+    const { parent, user, sub } = await family();
+    const { organizationId } = user.client;
+    const session = generateApiKey();
+    const { status, body } = await login(parent, { sub }, session);
+    assert.equal(status, 200, JSON.stringify(body));
+    assert.equal(body.activity.organizationId, parent.organizationId);
+    const inSub = user.client.with({ key: session });
+    assert.deepEqual((await inSub.read("whoami")).organizationId, organizationId);
+    const forged = (await tokenFor(session.publicKey, { sub })).split(".").with(2, "A".repeat(86)).join(".");
+    const { publicKey } = generateApiKey();
+    for (const oidcToken of [forged, await tokenFor(publicKey, { sub: newId() }), "no token"]) {
+      const refused = await parent.submit("oauth_login", { oidcToken, publicKey });
+      assert.equal(refused.status, 400);
+      assert.equal(refused.body.turnkeyErrorCode, "INVALID_OIDC_TOKEN");
+    }
+    const stranger = (await createWorld(server())).root.client;
+    assert.equal((await login(stranger, { sub })).status, 400, "those below another parent are not looked at");
+    const second = await addSubOrganization(parent);
+    const oauthProviders = [await oauthProviderParams(sub)];
+    await second.client.result("create_oauth_providers", { userId: second.userId, oauthProviders });
+    const conflict = await login(parent, { sub });
+    assert.equal(conflict.status, 401);
+    assert.equal(conflict.body.turnkeyErrorCode, "CREDENTIAL_CONFLICT");
+    const own = await addUser(parent);
+    await parent.result("create_oauth_providers", { userId: own.userId, oauthProviders });
+    const ofParent = generateApiKey();
+    assert.equal((await login(parent, { sub }, ofParent)).status, 200);
+    assert.equal((await parent.with({ key: ofParent }).read("whoami")).userId, own.userId, "the parent's own first");
+  });
+
+  it("fails, and the vote on it stands, where two are meant by the time that it is carried out", async () => {
+    const { root, quorumOfTwo } = await createWorld(server());
+    const sub = newId();
+    const oauthProviders = [await oauthProviderParams(sub)];
+    const link = ({ client, userId }: Member) => client.result("create_oauth_providers", { userId, oauthProviders });
+    const [one, another] = [await addSubOrganization(root.client), await addSubOrganization(root.client)];
+    const second = await quorumOfTwo();
+    await link(one);
+    const waiting = await login(root.client, { sub });
+    assert.equal(waiting.body.activity.status, "ACTIVITY_STATUS_CONSENSUS_NEEDED", JSON.stringify(waiting.body));
+    const unreadable = await root.client.submit("oauth_login", {
+      oidcToken: "no token",
+      publicKey: generateApiKey().publicKey,
+    });
+    await link(another);
+    for (const [{ body }, reason] of [
+      [waiting, /more than one suborg/],
+      [unreadable, /must be a compact JWT/],
+    ] as const) {
+      const { fingerprint } = body.activity;
+      const answer = await second.client.submit("approve_activity", { fingerprint });
+      assert.equal(answer.body.activity?.status, "ACTIVITY_STATUS_FAILED", JSON.stringify(answer.body));
+      assert.match(answer.body.activity.failure.message, reason);
+    }
+  });
+
   it("takes those of a real OpenID provider", async () => {
     const real = await startRealIssuer();
     try {
@@ -198,7 +255,8 @@ onEachEngine("signing in by an OIDC token", (server) => {
     assert.equal((await login(stranger, { sub })).status, 401);
     const upwards = user.client.with({ organizationId: parent.organizationId });
     assert.equal((await login(upwards, { sub })).status, 401);
-    assert.equal((await login(parent, { sub })).status, 400, "the parent itself knows nobody by this token");
+    const atParent = await parent.submit("oauth", { oidcToken, targetPublicKey });
+    assert.equal(atParent.status, 400, "the parent itself knows nobody by this token");
     assert.equal((await keysOf(user)).length, 2);
   });
 

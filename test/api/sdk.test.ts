@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createHash, randomBytes } from "node:crypto";
 import { describe, it } from "node:test";
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import {
@@ -20,26 +21,65 @@ import { newId } from "../../src/kernel/ids.ts";
 import { nonceOfPublicKey } from "../../src/providers/oidc/nonce.ts";
 import { createAuthenticator } from "../support/authenticator.ts";
 import { exportTarget } from "../support/bundles.ts";
-import { ended, TEST_CHAIN, testNode } from "../support/chain.ts";
+import {
+  balanceOf,
+  EARN_ASSET,
+  EARN_CHAIN,
+  EARN_VAULT,
+  ended,
+  TEST_CHAIN,
+  testEarnNode,
+  testNode,
+  testSolana,
+} from "../support/chain.ts";
 import { apiKeyParams, authenticatorParams, generateApiKey, type Json } from "../support/client.ts";
+import {
+  appParams,
+  awaitingDeployment,
+  deploymentParams,
+  newOperator,
+  runOf,
+  someProgram,
+} from "../support/deployments.ts";
+import { earnTerms, feesToClaim, giveAsset } from "../support/earn.ts";
+import { includedHash, newAddress, newEvmWallet } from "../support/evm-sender.ts";
+import { newWalletAddress } from "../support/history.ts";
 import { issuerOfTests, oauthProviderParams } from "../support/issuer.ts";
 import { askForMail } from "../support/messages.ts";
 import { credentialParams, oauth2ProviderOfTests } from "../support/oauth2-provider.ts";
-import { loginSignature, mailedCode } from "../support/one-time-codes.ts";
+import { coinbaseParams, onRampProviderOfTests, purchaseParams } from "../support/on-ramp-provider.ts";
+import { loginSignature, mailedCode, verificationTokenFor } from "../support/one-time-codes.ts";
 import { keyIn, mailTo } from "../support/outbox.ts";
+import { relayOfTests } from "../support/relay.ts";
 import { httpSdk, type Sdk, type SdkOptions, serverSdk } from "../support/sdk.ts";
 import { newSender } from "../support/sender.ts";
 import { onEachEngine, type TestServer } from "../support/server.ts";
+import { newSolanaAddress } from "../support/solana-history.ts";
+import { TEST_CLUSTER } from "../support/solana-rpc.ts";
+import { lamportsOf, newSolanaWallet, SOL, unsignedTransfer } from "../support/solana-sender.ts";
+import { claimOf, leafPublicKey, newSparkWallet, Operators, transferOf } from "../support/spark.ts";
+import { newSwapper, quoteParams } from "../support/swap-world.ts";
 import { until } from "../support/until.ts";
 
-const [listInvitations, ...otherExtensions] = [
+const acceptInvitation = "accept_invitation";
+const [listInvitations, upsertGasUsageConfig, ...otherExtensions] = [
   "list_invitations",
+  "upsert_gas_usage_config",
   "simulate_policy",
+  "enable_auth_proxy",
+  "update_auth_proxy_config",
+  "disable_auth_proxy",
+  "get_auth_proxy_config",
   "list_webhook_deliveries",
   "redeliver_webhook",
+  "get_activity_counts",
 ] as const;
 const sdks = [
-  { name: "@turnkey/http", connect: httpSdk, unknown: [listInvitations, ...otherExtensions] },
+  {
+    name: "@turnkey/http",
+    connect: httpSdk,
+    unknown: [acceptInvitation, listInvitations, upsertGasUsageConfig, ...otherExtensions],
+  },
   // Older than the others, and left out of this SDK.
   {
     name: "@turnkey/sdk-server",
@@ -47,9 +87,18 @@ const sdks = [
     unknown: [
       "get_organization",
       "create_api_only_users",
+      acceptInvitation,
       listInvitations,
       "init_import_secrets",
       "eth_send_raw_transaction",
+      upsertGasUsageConfig,
+      "create_tvc_operator",
+      "create_tvc_quorum_key",
+      "post_tvc_quorum_key_share",
+      "re_encrypt_tvc_quorum_key_share",
+      "get_tvc_deployment_provisioning_details",
+      "list_tvc_operators",
+      "list_tvc_quorum_keys",
       ...otherExtensions,
     ],
   },
@@ -185,6 +234,16 @@ function tellStory(server: () => TestServer, connect: (options: SdkOptions) => S
       );
     });
 
+    it("update_user_email, update_user_phone_number", async () => {
+      const root = server().root;
+      const userEmail = "verified@example.com";
+      const verificationToken = await verificationTokenFor(server(), root, userEmail);
+      assert.equal((await done("update_user_email", { userId, userEmail, verificationToken })).userId, userId);
+      await done("update_user_phone_number", { userId, userPhoneNumber: "" });
+      const { user } = await read("get_user", { userId });
+      assert.deepEqual([user.userEmail, user.userPhoneNumber], [userEmail, undefined]);
+    });
+
     it("create_api_keys, get_api_key, get_api_keys, delete_api_keys", async () => {
       const second = generateApiKey();
       const apiKeys = [apiKeyParams(second, { expirationSeconds: "600" })];
@@ -237,6 +296,100 @@ function tellStory(server: () => TestServer, connect: (options: SdkOptions) => S
       assert.equal(oidcToken.split(".").length, 3);
       await done("delete_oauth2_credential", { oauth2CredentialId });
       assert.deepEqual((await read("list_oauth2_credentials")).oauth2Credentials, []);
+    });
+
+    it("create_, list_, update_ and delete_fiat_on_ramp_credential(s), init_fiat_on_ramp, get_onramp_transaction_status", async () => {
+      const { sandboxMode, ...params } = await coinbaseParams(server().baseUrl);
+      const created = await done("create_fiat_on_ramp_credential", { ...params, sandboxMode });
+      const { fiatOnRampCredentialId: fiatOnrampCredentialId } = created;
+      const [credential] = (await read("list_fiat_on_ramp_credentials")).fiatOnRampCredentials;
+      assert.equal(credential.fiatOnrampCredentialId, fiatOnrampCredentialId);
+      assert.equal(credential.encryptedPrivateApiKey, params.encryptedPrivateApiKey);
+      const { sandboxMode: _, ...next } = await coinbaseParams(server().baseUrl, { kind: "EdDSA" });
+      await done("update_fiat_on_ramp_credential", { fiatOnrampCredentialId, ...next });
+      const begun = await done("init_fiat_on_ramp", purchaseParams("COINBASE"));
+      const { onRampTransactionId: transactionId, onRampUrl } = begun;
+      const provider = await onRampProviderOfTests();
+      assert.equal(new URL(onRampUrl).searchParams.get("sessionToken"), provider.sessions.at(-1)?.token);
+      assert.equal((await read("get_onramp_transaction_status", { transactionId })).transactionStatus, "PENDING");
+      provider.tell(transactionId, [{ status: "ONRAMP_TRANSACTION_STATUS_SUCCESS" }]);
+      const refreshed = await read("get_onramp_transaction_status", { transactionId, refresh: true });
+      assert.equal(refreshed.transactionStatus, "COMPLETED");
+      await done("delete_fiat_on_ramp_credential", { fiatOnrampCredentialId });
+      assert.deepEqual((await read("list_fiat_on_ramp_credentials")).fiatOnRampCredentials, []);
+    });
+
+    it("create_tvc_app to restore_tvc_deployment, and what lists and shows them", async () => {
+      const [alice, bob] = [newOperator("alice"), newOperator("bob")];
+      const app = await done("create_tvc_app", appParams([alice, bob]));
+      const { appId, manifestSetOperatorIds } = app;
+      const { latestVersion } = await read("get_tvc_qos_versions");
+      const deploy = async (nonce: number) => {
+        const params = await deploymentParams(appId, someProgram, {
+          nonce,
+          qosVersion: latestVersion,
+          debugMode: true,
+        });
+        const { resolvedImageDigest } = await read("validate_tvc_image", {
+          pivotContainerImageUrl: params.pivotContainerImageUrl,
+        });
+        assert.ok(params.pivotContainerImageUrl.endsWith(resolvedImageDigest));
+        const { deploymentId, manifestId } = await done("create_tvc_deployment", params);
+        const { tvcDeployment } = await read("get_tvc_deployment", { deploymentId });
+        const manifest = Buffer.from(tvcDeployment.manifest.manifest, "base64");
+        const signature = alice.approve(createHash("sha256").update(manifest).digest());
+        const approvals = [{ operatorId: manifestSetOperatorIds[0], signature }];
+        await done("create_tvc_manifest_approvals", { manifestId, approvals });
+        return deploymentId;
+      };
+      const [first, second] = [await deploy(1), await deploy(2)];
+      assert.equal((await read("get_tvc_app", { tvcAppId: appId })).tvcApp.liveDeploymentId, first);
+      await server().opened.database.transact(server().credentials.organizationId, async (tx) => {
+        const organizationId = server().credentials.organizationId;
+        await tx
+          .insertInto("tvc_runs")
+          .values(runOf(organizationId, second, Date.now()))
+          .execute();
+      });
+      await done("set_tvc_app_live_deployment", { deploymentId: second });
+      await done("delete_tvc_deployment", { deploymentId: first });
+      await done("restore_tvc_deployment", { deploymentId: first });
+      const { tvcDeployments } = await read("list_tvc_app_deployments", { appId });
+      assert.deepEqual(
+        tvcDeployments.map((each: Json) => [each.id, each.delete]),
+        [
+          [second, false],
+          [first, false],
+        ],
+      );
+      assert.deepEqual((await read("get_tvc_deployment_debug_logs", { deploymentId: first })).entries, []);
+      if (rootSdk().knows("get_app_status")) {
+        assert.equal((await read("get_app_status", { appId })).appStatus.targetedDeploymentId, second);
+      }
+      if (rootSdk().knows("create_tvc_operator")) {
+        const hosted = { walletName: newId(), path: "m/5527107'/0'/0'", operatorName: "hosted" };
+        const { operatorId } = await done("create_tvc_operator", hosted);
+        assert.equal((await read("list_tvc_operators")).tvcOperators[0].id, operatorId);
+      }
+      if (rootSdk().knows("create_tvc_quorum_key")) {
+        const waiting = await awaitingDeployment(server(), server().root);
+        const { tvcQuorumKeys } = await read("list_tvc_quorum_keys");
+        assert.equal(tvcQuorumKeys[0].publicKey, waiting.reEncryption.appQuorumKey);
+        const { deploymentId } = waiting.share;
+        const details = await read("get_tvc_deployment_provisioning_details", { deploymentId });
+        assert.equal(details.attestationDocument, waiting.reEncryption.attestationDocB64);
+        const given = [
+          await done("post_tvc_quorum_key_share", waiting.share),
+          await done("re_encrypt_tvc_quorum_key_share", waiting.reEncryption),
+        ];
+        assert.equal(new Set(given.map(({ provisioningShareId }) => provisioningShareId)).size, 2);
+        // The call itself; the helper has made the key of the app as well.
+        const operatorEncryptKeys = [waiting.reEncryption.operatorEncryptKey, waiting.otherEncryptKey];
+        await done("create_tvc_quorum_key", { threshold: 2, operatorEncryptKeys });
+        await done("delete_tvc_app_and_deployments", { appId: waiting.appId });
+      }
+      await done("delete_tvc_app_and_deployments", { appId });
+      assert.deepEqual((await read("list_tvc_apps")).tvcApps, []);
     });
 
     it("oauth, oauth_login", async () => {
@@ -345,7 +498,11 @@ function tellStory(server: () => TestServer, connect: (options: SdkOptions) => S
       await done("update_wallet", { walletId, walletName: "Renamed" });
       const { wallet } = await read("get_wallet", { walletId });
       assert.equal(wallet.walletName, "Renamed");
-      assert.deepEqual((await read("list_wallets")).wallets, [wallet]);
+      const { wallets } = await read("list_wallets");
+      assert.deepEqual(
+        wallets.filter((each: Json) => each.walletId === walletId),
+        [wallet],
+      );
       const { accounts } = await read("list_wallet_accounts", { walletId });
       assert.deepEqual(
         accounts.map(({ address }: Json) => address),
@@ -450,6 +607,171 @@ function tellStory(server: () => TestServer, connect: (options: SdkOptions) => S
       assert.equal(activity.status, "ACTIVITY_STATUS_PENDING");
       const { result } = await ended(server().root, activity.id);
       assert.deepEqual(result, { ethSendRawTransactionResult: { transactionHash: hash } });
+    });
+
+    itIfKnown("eth_send_transaction", async () => {
+      const { addresses } = await newEvmWallet(server().root, testNode());
+      const to = newAddress();
+      const parameters = { from: addresses[0], caip2: TEST_CHAIN, calls: [{ to, value: "1" }] };
+      const { sendTransactionStatusId } = await done("eth_send_transaction", parameters);
+      let status: Json;
+      await until(async () => {
+        status = await rootSdk().read("get_send_transaction_status", { sendTransactionStatusId });
+        return status.txStatus === "INCLUDED";
+      }, "the transaction to be included");
+      assert.match(status.eth.txHash, /^0x[0-9a-f]{64}$/);
+      assert.equal(await balanceOf(testNode(), to), 1n);
+    });
+
+    itIfKnown("get_gas_usage", async () => {
+      const { windowLimitUsd, usageUsd } = await read("get_gas_usage");
+      assert.deepEqual([windowLimitUsd, usageUsd], ["0", "0.00"]);
+    });
+
+    itIfKnown("eth_undelegate_7702", async () => {
+      const { addresses } = await newEvmWallet(server().root, testNode());
+      const [from] = addresses as [string];
+      await testNode().call("anvil_setCode", from, `0xef0100${newAddress().slice(2)}`);
+      const { sendTransactionStatusId } = await done("eth_undelegate_7702", { from, caip2: TEST_CHAIN });
+      await includedHash(server().root, sendTransactionStatusId);
+      assert.equal(await testNode().call("eth_getCode", from, "latest"), "0x");
+    });
+
+    itIfKnown("sol_send_transaction", async () => {
+      const { addresses } = await newSolanaWallet(server().root, testSolana());
+      const { wire, to } = unsignedTransfer(addresses);
+      const unsignedTransaction = wire.toString("hex");
+      const parameters = { unsignedTransaction, signWiths: addresses, caip2: TEST_CLUSTER };
+      const { sendTransactionStatusId } = await done("sol_send_transaction", parameters);
+      let status: Json;
+      await until(async () => {
+        status = await rootSdk().read("get_send_transaction_status", { sendTransactionStatusId });
+        return status.txStatus === "INCLUDED";
+      }, "the transaction to be included");
+      assert.match(status.solana.signature, /^[1-9A-HJ-NP-Za-km-z]{80,90}$/);
+      assert.equal(await lamportsOf(testSolana(), to), SOL);
+    });
+  });
+
+  describe("earn", () => {
+    it("deploys, deposits, earns, withdraws and claims", async () => {
+      const { vaults } = await read("list_earn_vaults", { caip19: `${EARN_CHAIN}/erc20:${EARN_ASSET}` });
+      assert.ok(vaults.some(({ vaultAddress }: Json) => vaultAddress === EARN_VAULT));
+      const terms = await earnTerms(server().baseUrl, server().root);
+      const { wrapperAddress, deployRequestId } = await done("earn_deploy_wrapper", terms);
+      await ofEarn("get_earn_deploy_status", { deployRequestId }, "deployTxHash");
+      const [signWith] = (await newEvmWallet(server().root, testEarnNode())).addresses as [string];
+      await giveAsset(testEarnNode(), signWith, 10n ** 9n);
+      const common = { wrapperAddress, signWith, chainCaip2: EARN_CHAIN };
+      const { depositRequestId } = await done("earn_deposit", { ...common, assets: String(10n ** 9n) });
+      await ofEarn("get_earn_deposit_status", { depositRequestId }, "depositTxHash");
+      const paused = { wrapperAddress, depositsDisabled: true };
+      assert.deepEqual(await done("earn_set_wrapper_state", paused), paused);
+      await feesToClaim(server().root, { wrapperAddress, deployRequestId });
+      const { positions } = await read("list_earn_positions", { walletAddress: signWith });
+      assert.deepEqual(
+        [positions[0].wrapperAddress, positions[0].totalDeposited, positions[0].depositsDisabled],
+        [wrapperAddress, String(10n ** 9n), true],
+      );
+      const { withdrawRequestId } = await done("earn_withdraw", { ...common, amountValue: "MAX" });
+      await ofEarn("get_earn_withdraw_status", { withdrawRequestId }, "withdrawTxHash");
+      const { claimRequestId } = await done("claim_earn_fees", { wrapperAddress });
+      await ofEarn("get_claim_earn_fees_status", { claimRequestId }, "claimTxHash");
+      const { enabledVaults } = await read("list_earn_enabled_vaults", {});
+      const enabled = enabledVaults.find((one: Json) => one.wrapperAddress === wrapperAddress);
+      assert.equal(enabled.vaultAddress, EARN_VAULT);
+    });
+
+    async function ofEarn(path: string, ids: object, hash: string): Promise<void> {
+      let status: Json = {};
+      await until(async () => {
+        status = await read(path, ids);
+        return status.status !== "PENDING";
+      }, `${path} to end`);
+      assert.equal(status.status, "COMPLETED", JSON.stringify(status));
+      assert.match(status[hash], /^0x[0-9a-f]{64}$/);
+    }
+  });
+
+  describe("swaps", () => {
+    it("upsert_swap_config, create_swap_quote, execute_swap, get_swap_status, claim_swap_fees", async () => {
+      const signWith = await newSwapper(server().root);
+      const feeReceiverWalletAddress = signWith;
+      const config = { feeReceiverWalletAddress, feeBps: "100", stableFeeBps: "10" };
+      assert.deepEqual(await done("upsert_swap_config", config), config);
+      const { inputToken, outputToken, inputAmount, ...more } = quoteParams(signWith);
+      const wanted = { inputToken, outputToken, inputAmount };
+      const { quotes } = await done("create_swap_quote", { ...wanted, ...more, slippageBps: "50" });
+      const [{ quoteId, outputAmount: quotedOutputAmount, minOutputAmount, clientFeeBps }] = quotes;
+      assert.deepEqual([quotedOutputAmount, minOutputAmount, clientFeeBps], ["990000", "985050", "100"]);
+      const agreed = { quoteId, ...wanted, quotedOutputAmount, minOutputAmount, sponsor: false };
+      const { swapRequestId } = await done("execute_swap", agreed);
+      let status: Json = {};
+      await until(async () => {
+        status = await read("get_swap_status", { swapRequestId });
+        return status.outputAmount !== undefined;
+      }, "the swap to end");
+      assert.deepEqual([status.status, status.outputAmount], ["COMPLETED", "990000"]);
+      (await relayOfTests()).accrue(signWith, "10000");
+      assert.match((await done("claim_swap_fees", {})).requestId, /^0x[0-9a-f]{64}$/);
+    });
+  });
+
+  describe("Spark", () => {
+    it("spark_sign_frost, spark_prepare_transfer, spark_claim_transfer, spark_prepare_lightning_receive", async () => {
+      const { root } = server();
+      const [sender, receiver] = [await newSparkWallet(root), await newSparkWallet(root)];
+      const operators = new Operators(2, 3);
+      const leafId = newId();
+      const leaf = operators.newLeaf(await leafPublicKey(root, sender, leafId));
+      const signing = operators.signing(leaf, randomBytes(32));
+      const signatures = [signing.request({ signingLeaf: { leafId } })];
+      const shares = (await done("spark_sign_frost", { signWith: sender.signWith, signatures })).signatures;
+      assert.ok(signing.isSigned(shares[0]));
+
+      const transfer = transferOf(operators.recipients, receiver.identityPublicKey, [leafId]);
+      const sent = await done("spark_prepare_transfer", { signWith: sender.signWith, transfer });
+      assert.match(sent.transferUserSignature, /^30/);
+      const tweaks = operators.openTweaks(sent.operatorPackages);
+      const claim = claimOf(transfer, tweaks, operators.recipients, sender.identityPublicKey);
+      const claimed = await done("spark_claim_transfer", { signWith: receiver.signWith, claim });
+      assert.equal(claimed.newLeafPublicKeys[0].leafId, leafId);
+      const [taken] = operators.openTweaks(claimed.operatorPackages);
+      const [given] = tweaks;
+      assert.ok(given && taken);
+      const arrived = operators.signing(operators.tweak(operators.tweak(leaf, given), taken), randomBytes(32));
+      const again = [arrived.request({ signingLeaf: { leafId } })];
+      const own = await done("spark_sign_frost", { signWith: receiver.signWith, signatures: again });
+      assert.ok(arrived.isSigned(own.signatures[0]));
+
+      const lightningReceive = operators.recipients;
+      const received = { signWith: receiver.signWith, lightningReceive };
+      const { operatorPackages, paymentHash } = await done("spark_prepare_lightning_receive", received);
+      const preimage = operators.preimage(operatorPackages, [0, 2]);
+      assert.equal(createHash("sha256").update(preimage).digest("hex"), paymentHash);
+    });
+  });
+
+  describe("history and balances", () => {
+    it("list_eth_transaction_history, get_wallet_address_balances, list_supported_assets and get_nonces", async () => {
+      const address = await newWalletAddress(server().root);
+      await testNode().call("anvil_setBalance", address, "0xde0b6b3a7640000");
+      const asked = { address, caip2: TEST_CHAIN };
+      const history = await read("list_eth_transaction_history", { ...asked, paginationOptions: { limit: "5" } });
+      assert.deepEqual(history, { transactions: [], pageInfo: { hasNextPage: false, hasPreviousPage: false } });
+      const { balances } = await read("get_wallet_address_balances", asked);
+      const ether = { caip19: `${TEST_CHAIN}/slip44:60`, symbol: "ETH", name: "Ether", decimals: 18 };
+      assert.deepEqual(balances, [{ ...ether, balance: "1000000000000000000", display: { crypto: "1" } }]);
+      const { assets } = await read("list_supported_assets", { caip2: TEST_CHAIN });
+      assert.deepEqual(assets[0], { ...ether, stable: false });
+      assert.deepEqual(await read("get_nonces", { ...asked, nonce: true }), { nonce: "0" });
+    });
+
+    it("list_sol_transaction_history", async () => {
+      const address = await newSolanaAddress(server().root);
+      const asked = { address, caip2: "solana:devnet", paginationOptions: { limit: "5" } };
+      const nothing = { transactions: [], pageInfo: { hasNextPage: false, hasPreviousPage: false } };
+      assert.deepEqual(await read("list_sol_transaction_history", asked), nothing);
     });
   });
 

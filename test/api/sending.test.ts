@@ -281,7 +281,7 @@ for (const engine of engines) {
             async () => (await chainsOf(server))[TEST_CHAIN].status === "unavailable",
             "the node to be missed",
           );
-          assert.equal((await fetch(`${server.baseUrl}/readyz`)).status, 200);
+          await until(async () => (await fetch(`${server.baseUrl}/readyz`)).status === 200, "the server to be ready");
           await front.up();
         });
         await until(async () => (await chainsOf(server))[TEST_CHAIN].status === "ready", "the node to be seen again");
@@ -292,7 +292,7 @@ for (const engine of engines) {
         await sent(async (transaction) => {
           await until(() => sendsOf(transaction) === 1, "it to be sent");
           front.when("eth_sendRawTransaction", "pass on");
-          await until(() => sendsOf(transaction) === 2, "it to be sent again", 60_000);
+          await until(() => sendsOf(transaction) === 2, "it to be sent again");
         });
       });
 

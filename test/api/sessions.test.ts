@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
-import { it } from "node:test";
+import { after, before, describe, it } from "node:test";
 import { decryptCredentialBundle, verifySessionJwtSignature } from "@turnkey/crypto";
+import type { Email } from "postal-mime";
+import { newId } from "../../src/kernel/ids.ts";
 import { createAuthenticator } from "../support/authenticator.ts";
 import { exportTarget } from "../support/bundles.ts";
 import {
@@ -11,7 +13,9 @@ import {
   generateApiKey,
   type Json,
 } from "../support/client.ts";
-import { onEachEngine, type TestServer } from "../support/server.ts";
+import { verificationTokenFor } from "../support/one-time-codes.ts";
+import { keyIn, mailTo } from "../support/outbox.ts";
+import { onEachEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { addSubOrganization, createWorld } from "../support/world.ts";
 
 /** What a session's token says. */
@@ -27,6 +31,13 @@ const keysOf = async (client: Client, userId: string, type: string): Promise<Jso
   const { user } = await client.read("get_user", { userId });
   return user.apiKeys.filter(({ credential }: Json) => credential.type === type);
 };
+
+const readWith = (baseUrl: string, session: string, organizationId: string, path = "query/whoami") =>
+  fetch(`${baseUrl}/public/v1/${path}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-session": session },
+    body: JSON.stringify({ organizationId }),
+  });
 
 onEachEngine("signing in by a stamp", (server) => {
   it("makes a key that stamps for a while, told by a token that the published verifier takes", async () => {
@@ -140,6 +151,44 @@ onEachEngine("signing in by a stamp", (server) => {
   });
 });
 
+onEachEngine("the grade of a session", (server) => {
+  it("is that of the session which asked for it: signing in again shows no more", async () => {
+    const { root } = await createWorld(server());
+    const { client, userId } = await addSubOrganization(root.client);
+    const { organizationId } = client;
+    const passkey = { authenticator: createAuthenticator(), origin: "https://app.example.com", rpId: "example.com" };
+    await client.result("create_authenticators", { userId, authenticators: [authenticatorParams(passkey)] });
+    const userEmail = `${newId()}@example.com`;
+    await client.result("update_user", { userId, userEmail });
+    const inSub = root.client.with({ organizationId });
+    const byCode = generateApiKey();
+    const verificationToken = await verificationTokenFor(server(), root.client, userEmail);
+    const login = { verificationToken, publicKey: byCode.publicKey };
+    await inSub.result("otp_login", login, { type: "ACTIVITY_TYPE_OTP_LOGIN" });
+    const { targetPublicKey, privateKey } = exportTarget();
+    await inSub.result("email_auth", { email: userEmail, targetPublicKey, emailCustomization: { appName: "Shop" } });
+    const [, mail] = await mailTo(server(), userEmail, 2);
+    const byMail = keyIn(mail as Email, privateKey);
+    const gradeOf = async (column: "id" | "public_key", value: string) => {
+      const { read } = server().opened.database;
+      const key = read.selectFrom("api_keys").select("grade").where("organization_id", "=", organizationId);
+      return (await key.where(column, "=", value).executeTakeFirstOrThrow()).grade;
+    };
+    for (const [stamping, grade] of [
+      [client, "stamp"],
+      [client.withPasskey(passkey), "stamp"],
+      [client.with({ key: byCode }), "otp"],
+      [client.with({ key: byMail }), "server"],
+    ] as const) {
+      const again = generateApiKey();
+      await stamping.result("stamp_login", { publicKey: again.publicKey });
+      assert.equal(await gradeOf("public_key", again.publicKey), grade);
+      const { apiKeyId } = await client.with({ key: again }).result("create_read_write_session", { targetPublicKey });
+      assert.equal(await gradeOf("id", apiKeyId), grade, "through two sessions too");
+    }
+  });
+});
+
 onEachEngine("read-write sessions", (server) => {
   it("come as a bundle that the published client opens, and whose key then stamps", async () => {
     const { root, user } = await createWorld(server());
@@ -172,19 +221,6 @@ onEachEngine("read-write sessions", (server) => {
 });
 
 onEachEngine("read-only sessions", (server) => {
-  const readWith = (
-    baseUrl: string,
-    session: string,
-    organizationId: string,
-    path = "query/whoami",
-    more: object = {},
-  ) =>
-    fetch(`${baseUrl}/public/v1/${path}`, {
-      method: "POST",
-      headers: { "content-type": "application/json", "x-session": session },
-      body: JSON.stringify({ organizationId, ...more }),
-    });
-
   it("read for an hour and change nothing, until the credential goes that made them", async () => {
     const { root, user } = await createWorld(server());
     const { baseUrl } = server();
@@ -228,5 +264,42 @@ onEachEngine("read-only sessions", (server) => {
     ];
     for (const token of bad) assert.equal((await readWith(baseUrl, token, organizationId)).status, 401, token);
     assert.equal((await readWith(baseUrl, session, organizationId)).status, 200);
+  });
+});
+
+describe("the life of sessions", () => {
+  let server: TestServer;
+  /** The time that the server is given, where it is not that of now. */
+  let then: number | undefined;
+  before(async () => {
+    server = await startTestServer("sqlite", { clock: () => then ?? Date.now() });
+  });
+  after(() => server.close());
+
+  it("is 15 minutes unless said, and an hour of those that read, if what made them lives as long", async () => {
+    const { root } = await createWorld(server);
+    const { client, userId } = root;
+    const key = generateApiKey();
+    await client.result("stamp_login", { publicKey: key.publicKey });
+    const passkey = { authenticator: createAuthenticator(), origin: "https://app.example.com", rpId: "example.com" };
+    await client.result("create_authenticators", { userId, authenticators: [authenticatorParams(passkey)] });
+    const tokens: string[] = [];
+    for (const maker of [client, client.withPasskey(passkey), client.with({ key })]) {
+      tokens.push((await maker.result("create_read_only_session", {})).session);
+    }
+    const statuses = () =>
+      Promise.all(tokens.map(async (token) => (await readWith(server.baseUrl, token, client.organizationId)).status));
+    const madeAt = Date.now();
+    then = madeAt + 800_000;
+    assert.deepEqual(await statuses(), [200, 200, 200]);
+    assert.equal((await client.with({ key }).query("whoami")).status, 200);
+    then = madeAt + 901_000;
+    assert.deepEqual(await statuses(), [200, 200, 401]);
+    const lapsed = await client.with({ key }).query("whoami");
+    assert.deepEqual([lapsed.status, lapsed.body.turnkeyErrorCode], [401, "API_KEY_EXPIRED"]);
+    then = madeAt + 3_601_000;
+    assert.deepEqual(await statuses(), [401, 401, 401]);
+    const late = await readWith(server.baseUrl, tokens[0] as string, client.organizationId);
+    assert.match(((await late.json()) as Json).message, /read-only session has expired/);
   });
 });

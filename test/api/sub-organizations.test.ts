@@ -201,8 +201,8 @@ onEachEngine("sub-organizations", (server) => {
     const parent = await newParent();
     const key = generateApiKey();
     const passkey = newPasskey();
-    const { url: iss } = await issuerOfTests();
-    const claims = { iss, sub: newId(), aud: "client" };
+    const issuer = await issuerOfTests();
+    const claims = { iss: issuer.url, sub: newId(), aud: "client" };
     const user = rootUser({
       userName: "Findable",
       userEmail: "findable@example.com",
@@ -220,7 +220,8 @@ onEachEngine("sub-organizations", (server) => {
     assert.deepEqual(await list({ paginationOptions: { limit: "1" } }), [subOrganizationId]);
     assert.deepEqual(await list({ paginationOptions: { before: subOrganizationId } }), otherIds);
     assert.deepEqual(await list({ paginationOptions: { after: otherIds[1], limit: "1" } }), [otherIds[0]]);
-    const token = `e30.${Buffer.from(JSON.stringify({ ...claims, aud: ["x", "client"] })).toString("base64url")}.c2ln`;
+    const token = await issuer.token({ ...claims, aud: ["client"] });
+    const manyAudiences = Array.from({ length: 5000 }, (_, index) => (index === 0 ? "client" : `app ${index}`));
     const filters: Record<string, string> = {
       NAME: "The one",
       USERNAME: "Findable",
@@ -229,10 +230,11 @@ onEachEngine("sub-organizations", (server) => {
       PUBLIC_KEY: key.publicKey,
       CREDENTIAL_ID: passkey.authenticator.credentialId,
       OIDC_TOKEN: token,
+      OIDC_CLAIMS: JSON.stringify(claims),
     };
     for (const [filterType, filterValue] of Object.entries(filters)) {
       assert.deepEqual(await list({ filterType, filterValue }), [subOrganizationId], filterType);
-      if (filterType !== "OIDC_TOKEN") assert.deepEqual(await list({ filterType, filterValue: "nobody" }), []);
+      if (!filterType.startsWith("OIDC_")) assert.deepEqual(await list({ filterType, filterValue: "nobody" }), []);
       assert.deepEqual(
         (await (await newParent()).read("list_suborgs", { filterType, filterValue })).organizationIds,
         [],
@@ -243,6 +245,10 @@ onEachEngine("sub-organizations", (server) => {
       { filterType: "COLOUR", filterValue: "red" },
       { filterType: "OIDC_TOKEN", filterValue: "a.b" },
       { filterType: "OIDC_TOKEN", filterValue: "e30.e30.c2ln" },
+      { filterType: "OIDC_TOKEN", filterValue: await issuer.token({ ...claims, aud: ["x", "client"] }) },
+      { filterType: "OIDC_CLAIMS", filterValue: JSON.stringify({ ...claims, aud: manyAudiences }) },
+      { filterType: "OIDC_CLAIMS", filterValue: JSON.stringify({ ...claims, sub: "x".repeat(256) }) },
+      { filterType: "OIDC_CLAIMS", filterValue: "[]" },
     ]) {
       assert.equal((await parent.query("list_suborgs", fields)).status, 400, JSON.stringify(fields));
     }

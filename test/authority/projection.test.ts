@@ -7,9 +7,12 @@ import { type LoadedParts, viewAfter, viewOf } from "../../src/authority/view.ts
 import { operations } from "../../src/capabilities/index.ts";
 import { loadInto, onAuthority } from "../../src/engine/authority/load.ts";
 import { project } from "../../src/engine/authority/project.ts";
+import { conditionsWithin } from "../../src/engine/decisions/policies.ts";
 import type { ActivityOperation, Organization } from "../../src/engine/operations.ts";
 import { KeysteadError } from "../../src/kernel/errors.ts";
 import { newId } from "../../src/kernel/ids.ts";
+import { MAX_DECISION_STEPS } from "../../src/kernel/limits.ts";
+import { Budget } from "../../src/policy/budget.ts";
 import { type Database, openDatabase } from "../../src/storage/database.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import { engines, testPostgresUrl } from "../support/server.ts";
@@ -19,14 +22,25 @@ import { engines, testPostgresUrl } from "../support/server.ts";
  * written them, part by part, and a refused operation leaves every part as it was.
  */
 
+const UNKNOWN = "00000000-0000-7000-8000-000000000000";
 const USERS = 4;
 const KEYS = 3;
 
 const operationNamed = (path: string) => operations.find((each) => each.path === path) as ActivityOperation;
 
-const index = fc.nat({ max: 5 });
+const MAX_INDEX = 5;
+const index = fc.nat({ max: MAX_INDEX });
 const indexes = fc.array(index, { maxLength: 4 });
 const name = fc.constantFrom("a", "b", "Ada", "Grace");
+const policyName = fc.constantFrom(..."abcdefgh");
+const expression = fc.constantFrom("", "true", "1 == 1");
+const condition = fc.constantFrom(
+  "true",
+  "false",
+  "activity.kind == 'DELETE_MFA_POLICY'",
+  "activity.params.colour == 'x'",
+);
+const methods = fc.array(fc.constantFrom("API_KEY", "PASSKEY", "SESSION", "EMAIL_OTP"), { maxLength: 2 });
 
 /** A request in indexes of what there is; which ids they stand for is decided when it is made. */
 const requests = fc.oneof(
@@ -49,6 +63,7 @@ const requests = fc.oneof(
     sender: index,
   }),
   fc.record({ path: fc.constant("delete_invitation"), invitation: index }),
+  fc.record({ path: fc.constant("accept_invitation"), invitation: index, passkey: index }),
   fc.record({
     path: fc.constantFrom("create_users", "create_api_only_users"),
     userName: name,
@@ -66,6 +81,12 @@ const requests = fc.oneof(
     email: fc.option(fc.constantFrom("a@b.cd", "e@f.gh"), { nil: undefined }),
     tags: fc.option(indexes, { nil: undefined }),
   }),
+  fc.record({
+    path: fc.constantFrom("update_user_email"),
+    user: index,
+    address: fc.constantFrom("", "a@b.cd", "A@b.cd", "e@f.gh"),
+    shows: fc.boolean(),
+  }),
   fc.record({ path: fc.constant("delete_users"), users: fc.array(index, { minLength: 1, maxLength: 2 }) }),
   fc.record({
     path: fc.constant("create_api_keys"),
@@ -74,6 +95,61 @@ const requests = fc.oneof(
     expires: fc.boolean(),
   }),
   fc.record({ path: fc.constant("create_authenticators"), user: index, passkey: index }),
+  fc.record({ path: fc.constant("create_oauth_providers"), user: index, provider: index }),
+  fc.record({
+    path: fc.constantFrom("delete_api_keys", "delete_authenticators", "delete_oauth_providers"),
+    credentials: fc.array(index, { minLength: 1, maxLength: 2 }),
+  }),
+  fc.record({ path: fc.constant("create_mfa_policy"), user: index, condition, methods, order: index }),
+  fc.record({
+    path: fc.constant("update_mfa_policy"),
+    mfaPolicy: index,
+    condition: fc.option(condition, { nil: undefined }),
+    methods: fc.option(methods, { nil: undefined }),
+    order: fc.option(index, { nil: undefined }),
+  }),
+  fc.record({ path: fc.constant("delete_mfa_policy"), mfaPolicy: index }),
+  fc.record({
+    path: fc.constant("update_root_quorum"),
+    threshold: fc.constantFrom(1, 2),
+    members: fc.array(index, { minLength: 1, maxLength: 3 }),
+  }),
+  fc.record({
+    path: fc.constantFrom("create_policy", "create_policies"),
+    policies: fc.array(fc.record({ name: policyName, expression }), { minLength: 1, maxLength: 3 }),
+  }),
+  fc.record({
+    path: fc.constant("update_policy"),
+    policy: index,
+    name: fc.option(policyName, { nil: undefined }),
+    expression: fc.option(expression, { nil: undefined }),
+  }),
+  fc.record({
+    path: fc.constantFrom("delete_policy", "delete_policies"),
+    gone: fc.array(index, { minLength: 1, maxLength: 2 }),
+  }),
+  fc.record({
+    path: fc.constant("create_private_keys"),
+    keys: fc.array(fc.record({ name, tags: indexes }), { minLength: 1, maxLength: 2 }),
+  }),
+  fc.record({ path: fc.constant("export_private_key"), key: index }),
+  fc.record({ path: fc.constant("create_wallet"), walletName: name }),
+  fc.record({ path: fc.constantFrom("update_wallet", "export_wallet"), wallet: index, name }),
+  fc.record({
+    path: fc.constant("delete_wallets"),
+    walletsGone: fc.array(index, { minLength: 1, maxLength: 2 }),
+    evenUnexported: fc.boolean(),
+  }),
+  fc.record({
+    path: fc.constant("import_secrets"),
+    secrets: fc.array(fc.option(policyName), { minLength: 1, maxLength: 2 }),
+  }),
+  fc.record({ path: fc.constant("export_secrets"), secretsOut: fc.array(index, { minLength: 1, maxLength: 2 }) }),
+  fc.record({
+    path: fc.constant("delete_private_keys"),
+    keysGone: fc.array(index, { minLength: 1, maxLength: 2 }),
+    evenUnexported: fc.boolean(),
+  }),
   fc.record({ path: fc.constant("create_session_profile"), name }),
   fc.record({
     path: fc.constant("set_organization_feature"),
@@ -96,13 +172,15 @@ class Installation {
   readonly users = Array.from({ length: USERS }, newId);
   readonly keys = Array.from({ length: KEYS }, newId);
   readonly made = new Map<string, string[]>();
+  /** Whose credentials and MFA policies they are. */
+  readonly owners = new Map<string, string>();
   /** Every part that some change has had an effect on. */
   readonly touched = new Map<string, PartRef>();
 
-  /** One that may exist; beyond those that do, one that does not. */
+  /** One that exists, if there are any; the last index is of one that does not. */
   pick(kind: string, at: number): string {
     const known = kind === "users" ? this.users : kind === "keys" ? this.keys : (this.made.get(kind) ?? []);
-    return known[at] ?? "00000000-0000-7000-8000-000000000000";
+    return (at === MAX_INDEX ? undefined : known[at % known.length]) ?? UNKNOWN;
   }
 
   /** The ids of the users that were there at first, and of those that were made since. */
@@ -133,6 +211,7 @@ class Installation {
       const { user, name: userName, email: userEmail, tags = [] } = request;
       return { userId: this.userAt(user), userName, userEmail, ...(request.tags ? { userTagIds: tagIds(tags) } : {}) };
     }
+    if ("address" in request) return { userId: this.userAt(request.user), userEmail: request.address };
     if ("users" in request) return { userIds: request.users.map((at) => this.userAt(at)) };
     if ("user" in request && "passkey" in request) return { userId: this.userAt(request.user), authenticators: [{}] };
     if ("user" in request && "apiKeys" in request) {
@@ -141,9 +220,111 @@ class Installation {
     return undefined;
   }
 
+  private intentOfCredentials(request: Request): object | undefined {
+    if (request.path === "create_oauth_providers" && "user" in request) {
+      return { userId: this.userAt(request.user), oauthProviders: [{}] };
+    }
+    if (!("credentials" in request)) return undefined;
+    const [made, names] = {
+      delete_api_keys: ["create_api_keys", "apiKeyIds"],
+      delete_authenticators: ["create_authenticators", "authenticatorIds"],
+      delete_oauth_providers: ["create_oauth_providers", "providerIds"],
+    }[request.path as "delete_api_keys"] as [string, string];
+    const ids = request.credentials.map((at) => this.pick(made, at));
+    return { userId: this.owners.get(ids[0] as string) ?? UNKNOWN, [names]: ids };
+  }
+
+  private intentOfMfaPolicy(request: Request): object | undefined {
+    if (!("methods" in request)) {
+      if (!("mfaPolicy" in request)) return undefined;
+      const mfaPolicyId = this.pick("create_mfa_policy", request.mfaPolicy);
+      return { userId: this.owners.get(mfaPolicyId) ?? UNKNOWN, mfaPolicyId };
+    }
+    const { condition, methods, order } = request;
+    const requiredAuthenticationMethods = methods?.map((method) => {
+      const type = `AUTHENTICATION_TYPE_${method}`;
+      const profile = { type, id: this.pick("create_session_profile", 0) };
+      return { any: method === "SESSION" ? [profile, { type: "AUTHENTICATION_TYPE_API_KEY" }] : [{ type }] };
+    });
+    const content = { condition, requiredAuthenticationMethods, order };
+    if ("user" in request) return { ...content, userId: this.userAt(request.user), mfaPolicyName: "policy" };
+    const mfaPolicyId = this.pick("create_mfa_policy", request.mfaPolicy);
+    return { ...content, userId: this.owners.get(mfaPolicyId) ?? UNKNOWN, mfaPolicyId };
+  }
+
+  private intentOfPolicy(request: Request): object | undefined {
+    if ("policies" in request) {
+      const policies = request.policies.map(({ name: policyName, expression }) => ({
+        policyName,
+        effect: "EFFECT_ALLOW",
+        condition: expression,
+        time: expression,
+        notes: policyName,
+      }));
+      return request.path === "create_policies" ? { policies } : policies[0];
+    }
+    const policyAt = (at: number): string => this.pick(at % 2 === 0 ? "create_policy" : "create_policies", at);
+    if ("policy" in request) {
+      const { policy, name: policyName, expression } = request;
+      return { policyId: policyAt(policy), policyName, policyConsensus: expression, time: expression };
+    }
+    if (!("gone" in request)) return undefined;
+    const gone = request.gone.map(policyAt);
+    return request.path === "delete_policies" ? { policyIds: gone } : { policyId: gone[0] };
+  }
+
+  private intentOfKeys(request: Request): object | undefined {
+    if ("keys" in request) return {};
+    if ("key" in request) return { privateKeyId: this.pick("keys", request.key) };
+    if ("walletName" in request || "secrets" in request) return {};
+    if ("wallet" in request) return { walletId: this.pick("create_wallet", request.wallet), walletName: request.name };
+    if ("walletsGone" in request) {
+      const walletIds = request.walletsGone.map((at) => this.pick("create_wallet", at));
+      return { walletIds, deleteWithoutExport: request.evenUnexported };
+    }
+    if ("secretsOut" in request) {
+      return { secrets: request.secretsOut.map((at) => ({ secretId: this.pick("import_secrets", at) })) };
+    }
+    if (!("keysGone" in request)) return undefined;
+    const privateKeyIds = request.keysGone.map((at) => this.pick("keys", at));
+    return { privateKeyIds, deleteWithoutExport: request.evenUnexported };
+  }
+
+  /** What `prepare` would have made of the request. */
+  preparedFor(request: Request): unknown {
+    if ("walletName" in request) {
+      return { id: newId(), name: request.walletName, sealedWallet: Buffer.alloc(1), imported: false, accounts: [] };
+    }
+    if ("secrets" in request) {
+      const content = { staticProperties: [{ key: "a", value: "b" }], sealedSecret: Buffer.alloc(1) };
+      return [...new Set(request.secrets)].map((name) => ({ id: newId(), name, ...content }));
+    }
+    if (!("keys" in request)) return preparedFor(request);
+    const material = {
+      curve: "CURVE_P256",
+      publicKey: "00",
+      sealedKey: Buffer.alloc(1),
+      imported: false,
+      addresses: [],
+    };
+    return request.keys.map(({ name, tags }) => {
+      const tagIds = tags.map((at) => this.pick("create_private_key_tag", at));
+      return { id: newId(), name, ...material, tagIds };
+    });
+  }
+
   intentOf(request: Request): object {
-    const ofUser = this.intentOfUser(request);
-    if (ofUser) return ofUser;
+    const special =
+      this.intentOfUser(request) ??
+      this.intentOfCredentials(request) ??
+      this.intentOfMfaPolicy(request) ??
+      this.intentOfKeys(request) ??
+      this.intentOfPolicy(request);
+    if (special) return special;
+    if ("threshold" in request) {
+      const userIds = [...new Set(request.members.map((at) => this.userAt(at)))];
+      return { threshold: request.threshold, userIds };
+    }
     const isOfUsers = request.path.includes("user_tag");
     const members = isOfUsers ? "users" : "keys";
     const tagKind = isOfUsers ? "create_user_tag" : "create_private_key_tag";
@@ -220,13 +401,21 @@ const passkeyAt = (at: number) => ({
   signCount: 0,
 });
 
-/** What `prepare` would have made of the request. */
 function preparedFor(request: Request): unknown {
   const passkeys = "passkey" in request && request.passkey !== undefined ? [passkeyAt(request.passkey)] : [];
-  if (request.path !== "create_users") return passkeys;
+  if ("address" in request) {
+    const value = request.address.toLowerCase();
+    return { shown: request.shows && value !== "" ? { type: "EMAIL", value } : undefined };
+  }
+  if ("emails" in request) return request.emails.map((_, index) => ({ tokenHash: `hash ${index}` }));
+  if (request.path === "accept_invitation") {
+    return { tokenHash: "hash 0", userId: newId(), credentialId: newId(), authenticators: passkeys };
+  }
   const provider = "provider" in request ? request.provider : undefined;
   const claims = { issuer: "https://issuer.example", subject: `subject ${provider}`, audience: "audience" };
   const oauthProviders = provider === undefined ? [] : [{ name: "provider", ...claims, isProven: true }];
+  if (request.path === "create_oauth_providers") return { checked: oauthProviders, isByParent: false };
+  if (request.path !== "create_users") return passkeys;
   return { authenticators: [passkeys], oauthProviders: [oauthProviders] };
 }
 
@@ -275,11 +464,12 @@ for (const engine of engines) {
       const ids = new Map<string, string>();
       const id = (place: string) => ids.get(place) ?? (ids.set(place, newId()).get(place) as string);
       const intent = installation.intentOf(request);
-      const prepared = preparedFor(request);
+      const prepared = installation.preparedFor(request);
       const shared = { intent, plan: undefined, prepared, organization: {} as Organization };
       const decide = () =>
         onAuthority(database.read, organizationId, (view) => {
-          const changes = change({ ...shared, submitterId: "", now, view, id });
+          const evaluate = conditionsWithin(new Budget(MAX_DECISION_STEPS));
+          const changes = change({ ...shared, submitterId: "", now, view, parentView: view, evaluate, id });
           answer({ intent, prepared, changes, id, view: viewAfter(view, changes) });
           return changes;
         });
@@ -305,7 +495,11 @@ for (const engine of engines) {
         said.map(plain),
         JSON.stringify({ request, changes }),
       );
+      if ("walletName" in request) ids.set("wallet", (prepared as { id: string }).id);
+      if ("secrets" in request) for (const { id } of prepared as { id: string }[]) ids.set(id, id);
+      if ("keys" in request) installation.keys.unshift(...(prepared as { id: string }[]).map((key) => key.id));
       installation.made.set(request.path, [...(installation.made.get(request.path) ?? []), ...ids.values()]);
+      if ("userId" in intent) for (const made of ids.values()) installation.owners.set(made, intent.userId as string);
       if (request.path.endsWith("_users") && "userName" in request) {
         const place = request.path === "create_users" ? "users.0" : "apiOnlyUsers.0";
         // Among those that are picked first.
@@ -313,13 +507,31 @@ for (const engine of engines) {
       }
     }
 
+    /** A user's row says how many MFA policies there are. */
+    async function requireTrueCounts({ organizationId }: Installation): Promise<void> {
+      const users = await database.read
+        .selectFrom("users")
+        .select(["id", "mfa_policies"])
+        .where("organization_id", "=", organizationId)
+        .execute();
+      const policies = await database.read
+        .selectFrom("mfa_policies")
+        .select("user_id")
+        .where("organization_id", "=", organizationId)
+        .execute();
+      for (const { id, mfa_policies: count } of users) {
+        assert.equal(count, policies.filter(({ user_id }) => user_id === id).length);
+      }
+    }
+
     it("agree after every operation of random sequences", async () => {
       await fc.assert(
-        fc.asyncProperty(fc.array(requests, { minLength: 5, maxLength: 30 }), async (sequence) => {
+        fc.asyncProperty(fc.array(requests, { minLength: 10, maxLength: 40, size: "max" }), async (sequence) => {
           const installation = await install();
           for (const [step, request] of sequence.entries()) await carryOut(installation, request, 1000 + step);
+          await requireTrueCounts(installation);
         }),
-        { numRuns: 40 },
+        { numRuns: 30 },
       );
     });
   });

@@ -56,6 +56,19 @@ describe("a client that reads nothing", () => {
   });
 });
 
+it("connections to the port of the auth proxy count with all others", async (test) => {
+  const settings = { KEYSTEAD_MAX_CONNECTIONS: "10", KEYSTEAD_AUTH_PROXY_PORT: "0" };
+  const server = await startTestServer("sqlite", { settings });
+  test.after(() => server.close());
+  const sockets: Socket[] = [];
+  for (let opened = 0; opened < 20; opened++) {
+    sockets.push((await openTo(opened % 2 === 0 ? server.baseUrl : server.authProxyUrl)).resume());
+  }
+  await until(() => closedOf(sockets) >= 10, "those over the bound to be closed");
+  await assertServed(server.root, "127.0.0.2");
+  for (const socket of sockets) socket.destroy();
+});
+
 describe("silent connections", () => {
   let server: TestServer;
   before(async () => {

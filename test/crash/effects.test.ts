@@ -24,7 +24,7 @@ const TYPE = "ACTIVITY_TYPE_ETH_SEND_RAW_TRANSACTION";
 const URL_PATH = `/public/v1/submit/${PATH}`;
 const SEND = "eth_sendRawTransaction";
 const LOOK = "eth_getTransactionByHash";
-const TIMEOUT_MS = 200_000;
+const TIMEOUT_MS = 600_000;
 
 for (const engine of engines) {
   describe(`an effect whose server is killed (${engine})`, () => {
@@ -44,6 +44,7 @@ for (const engine of engines) {
         databaseUrl,
         settings: {
           KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true",
+          KEYSTEAD_JOB_LEASE_SECONDS: "2",
           KEYSTEAD_WEBHOOK_RETRY_SECONDS: "0,0.2,0.5,1,1,1,2,2,5,5",
           KEYSTEAD_LOG_LEVEL: "error",
           KEYSTEAD_CONFIG: writeChains(dataDir, { [TEST_CHAIN]: { rpcUrls: [front.url] } }),

@@ -4,6 +4,7 @@ import { newId } from "../../src/kernel/ids.ts";
 import { openDatabase } from "../../src/storage/database.ts";
 import type { Client } from "../support/client.ts";
 import { startCrashReceiver } from "../support/crash-receiver.ts";
+import { reservePort } from "../support/ports.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import { engines, testPostgresUrl } from "../support/server.ts";
 import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
@@ -21,6 +22,7 @@ const TYPE = "ACTIVITY_TYPE_UPDATE_ORGANIZATION_NAME";
 
 const settings = {
   KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true",
+  KEYSTEAD_JOB_LEASE_SECONDS: "2",
   KEYSTEAD_WEBHOOK_RETRY_SECONDS: "0,0.2,0.5,1,1,1,2,2,2,5,5,5,5",
   KEYSTEAD_WEBHOOK_TIMEOUT_SECONDS: "5",
   KEYSTEAD_LOG_LEVEL: "error",
@@ -35,10 +37,10 @@ for (const engine of engines) {
           ? `sqlite:${dataDir}/keystead.db`
           : await createTestDatabase(testPostgresUrl(), `crash_${newId().replaceAll("-", "")}`);
       const receiver = await startCrashReceiver();
-      const start = (port = "0") =>
-        startServerProcess({ dataDir, databaseUrl, settings: { ...settings, KEYSTEAD_PORT: port } });
+      // The server's own also while it is not there.
+      const port = String(await reservePort());
+      const start = () => startServerProcess({ dataDir, databaseUrl, settings: { ...settings, KEYSTEAD_PORT: port } });
       let server: ServerProcess = await start();
-      const { port } = new URL(server.baseUrl);
       const { root } = server;
       await root.result("create_webhook_endpoint", { url: receiver.url, name: "hook", subscriptions: RENAMES });
 
@@ -47,7 +49,7 @@ for (const engine of engines) {
           share,
           what: async () => {
             await server.end("SIGKILL");
-            server = await start(port);
+            server = await start();
           },
         })),
         { share: RECEIVER_KILL, what: receiver.kill },

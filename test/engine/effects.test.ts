@@ -83,6 +83,7 @@ for (const engineName of engines) {
         observer,
         services,
         admission,
+        refuseWrites: () => {},
       });
       const surroundings = { database, clock: Date.now, log: createLogger("silent") };
       const kinds = [performActivity({ registry, services, observer })];
@@ -202,12 +203,14 @@ for (const engineName of engines) {
       const second = await submit(root, "second", gate);
       const elsewhere = await submit(root, "elsewhere", newId());
       await until(() => tried.includes("elsewhere"), "what waits for something else");
-      assert.deepEqual(tried, ["first", "elsewhere"], "the second rests behind the first");
+      assert.ok(!tried.includes("second"), "it rests behind the first");
       isAway = false;
       for (const { id } of [first, second, elsewhere]) {
         assert.equal((await ended(root, id)).status, "ACTIVITY_STATUS_COMPLETED");
       }
-      assert.deepEqual(tried.filter((name) => name !== "elsewhere").slice(1), ["first", "second"]);
+      // However often the first was tried meanwhile.
+      assert.equal(tried.indexOf("second"), tried.lastIndexOf("second"), "once");
+      assert.ok(tried.lastIndexOf("first") < tried.indexOf("second"));
     });
 
     it("that throw wait for an operator in the end, and are pending until then", async () => {

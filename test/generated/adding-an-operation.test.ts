@@ -41,7 +41,7 @@ describe("the page on adding an operation", () => {
   before(() => {
     const files = execFileSync("git", ["ls-files", "-co", "--exclude-standard"], { cwd: root, encoding: "utf8" });
     for (const file of files.trim().split("\n")) {
-      if (!/^(src|test|bench|examples|scripts|docs\/examples)\/|^[^/]+\.json$/.test(file)) continue;
+      if (!/^(src|test|bench|examples|scripts|console|handbook|docs\/examples)\/|^[^/]+\.json$/.test(file)) continue;
       mkdirSync(dirname(join(copy, file)), { recursive: true });
       cpSync(join(root, file), join(copy, file), { force: true });
     }

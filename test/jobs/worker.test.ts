@@ -9,9 +9,9 @@ import fc from "fast-check";
 import { Type } from "typebox";
 import { listJobs, retryDeadJobs } from "../../src/engine/jobs/admin.ts";
 import {
-  backOffMs,
   dropJobs,
   enqueue,
+  JOB_BACK_OFF,
   type JobContext,
   type JobKind,
   type JobResult,
@@ -21,6 +21,7 @@ import {
 } from "../../src/engine/jobs/jobs.ts";
 import { pruneJobLanes } from "../../src/engine/jobs/prune-lanes.ts";
 import { JobWorker, type JobWorkerOptions } from "../../src/engine/jobs/worker.ts";
+import { backOffMs } from "../../src/kernel/back-off.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { createLogger } from "../../src/kernel/log.ts";
 import { type Database, openDatabase } from "../../src/storage/database.ts";
@@ -42,14 +43,17 @@ describe("pauses between attempts", () => {
     fc.assert(
       fc.property(fc.nat(10_000), fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), (attempts, random) => {
         const full = Math.min(3_600_000, 1000 * 2 ** Math.min(attempts, 30));
-        const pause = backOffMs(attempts, () => random);
+        const pause = backOffMs(JOB_BACK_OFF, attempts, () => random);
         assert.ok(pause >= full / 2 && pause <= full, `${pause} after ${attempts}`);
       }),
     );
-    const longest = Array.from({ length: 14 }, (_, attempts) => backOffMs(attempts, () => 0));
+    const longest = Array.from({ length: 14 }, (_, attempts) => backOffMs(JOB_BACK_OFF, attempts, () => 0));
     assert.deepEqual(longest.slice(0, 4), [1000, 2000, 4000, 8000]);
     assert.deepEqual(longest.slice(-2), [3_600_000, 3_600_000]);
-    assert.ok(new Set(Array.from({ length: 20 }, () => backOffMs(10))).size > 1, "they do not march in step");
+    assert.ok(
+      new Set(Array.from({ length: 20 }, () => backOffMs(JOB_BACK_OFF, 10))).size > 1,
+      "they do not march in step",
+    );
   });
 });
 

@@ -5,6 +5,7 @@ import { openDatabase } from "../../src/storage/database.ts";
 import type { Client, TestAnswer } from "../support/client.ts";
 import { refusalOf, type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { until } from "../support/until.ts";
+import { whenReady } from "./load.ts";
 
 /** The files of a SQLite database that are taken from under a running server. */
 
@@ -113,7 +114,7 @@ describe("the files of a SQLite database under a running server", { concurrency:
       for (const { body } of writes.sent.filter(acknowledged))
         assert.ok(stored.has(body), "what was acknowledged is there");
       await server.root.result("update_user_name", { userId, userName: "after the restart" });
-      assert.equal((await fetch(`${server.baseUrl}/readyz`)).status, 200);
+      await whenReady(server);
       await server.end("SIGTERM");
     });
   }

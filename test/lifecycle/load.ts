@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { Database } from "../../src/storage/database.ts";
 import type { Client, TestAnswer } from "../support/client.ts";
 import type { ServerProcess } from "../support/server-process.ts";
+import { until } from "../support/until.ts";
 
 /** Requests that go on while the database does not, and what their answers must be. */
 
@@ -86,4 +87,14 @@ export interface Readyz {
 export async function readyz({ baseUrl }: Pick<ServerProcess, "baseUrl">): Promise<Readyz> {
   const response = await fetch(`${baseUrl}/readyz`);
   return { status: response.status, body: (await response.json()) as Readyz["body"] };
+}
+
+/** What it says once the server is ready: a look at the database may take longer on a busy machine than `/readyz` waits for one. */
+export async function whenReady(server: Pick<ServerProcess, "baseUrl">): Promise<Readyz["body"]> {
+  let last: Readyz | undefined;
+  await until(async () => {
+    last = await readyz(server);
+    return last.status === 200;
+  }, "the server to be ready");
+  return last?.body as Readyz["body"];
 }

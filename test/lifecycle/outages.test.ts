@@ -1,12 +1,21 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import pg from "pg";
 import { type Database, openDatabase } from "../../src/storage/database.ts";
+import { DatabaseFailure } from "../../src/storage/failure.ts";
+import { openInspection } from "../../src/storage/inspection.ts";
 import { attestationCertificate } from "../support/attestation-certificate.ts";
 import { createTestDatabase, startPostgres, type TestPostgres } from "../support/postgres.ts";
-import { isRunning, type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
+import {
+  isRunning,
+  refusalOf,
+  type ServerProcess,
+  startServerProcess,
+  temporaryFolder,
+} from "../support/server-process.ts";
 import { until } from "../support/until.ts";
 import { checkAnswers, count, createSubjects, readyz, type Subjects, startLoad } from "./load.ts";
 
@@ -30,8 +39,17 @@ function newCertificate(): Certificate {
   };
 }
 
+const TLS = join(import.meta.dirname, "../support/tls");
+/** For 127.0.0.1, signed by itself. */
+const certificateIn = (name: string): Certificate => ({
+  key: readFileSync(join(TLS, "key.pem"), "utf8"),
+  certificate: readFileSync(join(TLS, name), "utf8"),
+});
+
 describe("PostgreSQL under the hands of an operator", () => {
-  const first = newCertificate();
+  const first = certificateIn("valid.pem");
+  /** As the server comes, with other words on TLS. */
+  let urlWith: (query: string) => string;
   let postgres: TestPostgres;
   let server: ServerProcess;
   let store: Database;
@@ -51,12 +69,13 @@ describe("PostgreSQL under the hands of an operator", () => {
     await postgres.restart();
     const directUrl = await createTestDatabase(postgres.url, DATABASE);
     await operate(`create role ${ROLE} login password '${PASSWORD}'`, `alter database ${DATABASE} owner to ${ROLE}`);
-    const authority = `${temporaryFolder()}/ca.crt`;
-    writeFileSync(authority, first.certificate);
-    const url = new URL(directUrl);
-    [url.username, url.password] = [ROLE, PASSWORD];
-    url.search = `?uselibpqcompat=true&sslmode=verify-ca&sslrootcert=${authority}`;
-    server = await startServerProcess({ dataDir: temporaryFolder(), databaseUrl: url.href });
+    urlWith = (query) => {
+      const url = new URL(directUrl);
+      [url.username, url.password, url.search] = [ROLE, PASSWORD, query];
+      return url.href;
+    };
+    const databaseUrl = urlWith(`sslmode=verify-full&sslrootcert=${TLS}/valid.pem`);
+    server = await startServerProcess({ dataDir: temporaryFolder(), databaseUrl });
     store = openDatabase({ url: directUrl });
     subjects = await createSubjects(server.root);
   });
@@ -142,6 +161,67 @@ describe("PostgreSQL under the hands of an operator", () => {
       assert.ok(isRunning(server.pid));
     });
   }
+
+  it("TLS is as strict as DATABASE_URL says", async () => {
+    const authority = `sslrootcert=${TLS}/valid.pem`;
+    const found: Record<string, string> = {};
+    for (const query of [
+      `sslmode=verify-full&${authority}`,
+      `uselibpqcompat=true&sslmode=verify-ca&${authority}`,
+      "sslmode=no-verify",
+    ]) {
+      const inspection = await openInspection(urlWith(query));
+      found[query] = inspection.encryption;
+      await inspection.close();
+    }
+    assert.deepEqual(Object.values(found), ["verified", "nameless", "unverified"]);
+    const plain = await openInspection(postgres.url);
+    assert.equal(plain.encryption, "local");
+    await plain.close();
+  });
+
+  it("a certificate that DATABASE_URL does not take is refused, and it is said what is wrong with it", async () => {
+    const folder = temporaryFolder();
+    const nameless = newCertificate();
+    for (const [name, { certificate }] of Object.entries({ nameless, foreign: newCertificate() })) {
+      writeFileSync(join(folder, `${name}.crt`), certificate);
+    }
+    const reasonWith = async (authority: string): Promise<string> => {
+      const failure = await openInspection(urlWith(`sslmode=verify-full&sslrootcert=${authority}`)).then(
+        () => assert.fail("it was taken"),
+        (error: unknown) => error,
+      );
+      assert.ok(failure instanceof DatabaseFailure);
+      return failure.reason;
+    };
+    // The server goes on with the connections that it has.
+    const serveWith = async (certificate: Certificate) => {
+      withCertificate(certificate);
+      await operate("select pg_reload_conf()");
+    };
+    const foreign = join(folder, "foreign.crt");
+    assert.match(await reasonWith(foreign), /not accepted: it is signed by nobody whom `sslrootcert` names$/);
+    const refusal = await refusalOf({
+      dataDir: folder,
+      databaseUrl: urlWith(`sslmode=verify-full&sslrootcert=${foreign}`),
+    });
+    assert.match(
+      refusal,
+      /^keystead: the database cannot be opened: the database has a TLS certificate .+ nobody whom/,
+    );
+    assert.doesNotMatch(refusal, /secret/);
+    await serveWith(nameless);
+    await until(
+      async () => /not accepted: it is for another host/.test(await reasonWith(join(folder, "nameless.crt"))),
+      "the certificate without the name",
+    );
+    await serveWith(certificateIn("expired.pem"));
+    await until(
+      async () => /not accepted: it has expired$/.test(await reasonWith(join(TLS, "expired.pem"))),
+      "the certificate that has expired",
+    );
+    await serveWith(first);
+  });
 
   it("a restart: requests wait for it or are told, and none is lost", async () => {
     const load = startLoad(server.root, subjects);

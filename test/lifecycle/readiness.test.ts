@@ -7,14 +7,17 @@ import { createTestDatabase, startPostgres, type TestPostgres } from "../support
 import { type ServerProcess, spawnServer, startServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
-import { type Readyz, readyz } from "./load.ts";
+import { type Readyz, readyz, whenReady } from "./load.ts";
 
 /** `/readyz` in the states that a database can be in. What it says is true of requests at the same moment. */
 
 async function untilReady(server: ServerProcess): Promise<void> {
-  await until(async () => (await readyz(server)).status === 200, "the server to be ready");
-  const { body } = await readyz(server);
-  assert.deepEqual(body, { status: "ready", database: "ready", signer: "ready", organization: "ready" });
+  assert.deepEqual(await whenReady(server), {
+    status: "ready",
+    database: "ready",
+    signer: "ready",
+    organization: "ready",
+  });
 }
 
 async function untilDatabaseIs(server: ServerProcess, state: string, reason: RegExp): Promise<Readyz["body"]> {

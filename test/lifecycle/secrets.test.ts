@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { toHex } from "../../src/kernel/bytes.ts";
 import { apiKeyParams, type Client, generateApiKey, type Json } from "../support/client.ts";
-import { freePort } from "../support/postgres.ts";
+import { reservePort } from "../support/ports.ts";
 import { type ServerProcess, signerOf, startServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { until } from "../support/until.ts";
 
@@ -28,7 +28,7 @@ describe("a server that logs all it can", () => {
   let adminPort: number;
 
   before(async () => {
-    adminPort = await freePort();
+    adminPort = await reservePort();
     const settings = {
       KEYSTEAD_LOG_LEVEL: "trace",
       KEYSTEAD_ADMIN_PORT: String(adminPort),

@@ -104,6 +104,29 @@ describe("a server that is told to stop", { concurrency: true }, () => {
     socket.destroy();
   });
 
+  it("says first that it stops, and goes on answering for a while", async () => {
+    const settings = { KEYSTEAD_SHUTDOWN_DELAY_SECONDS: "600" };
+    const server = await startServerProcess({ dataDir: temporaryFolder(), settings });
+    const ready = async () => fetch(`${server.baseUrl}/readyz`);
+    await until(async () => (await ready()).status === 200, "it to be ready");
+    const ended = server.end("SIGTERM");
+    await until(async () => {
+      const { status, reasons = {} } = (await (await ready()).json()) as { status: string; reasons?: object };
+      return status === "not ready" && "server" in reasons;
+    }, "it to be not ready");
+    const answer = await server.root.submit("create_user_tag", { userTagName: "on the way out", userIds: [] });
+    assert.deepEqual([answer.status, answer.headers.get("connection")], [200, "close"]);
+    process.kill(server.pid, "SIGTERM");
+    assert.deepEqual(await ended, { code: 1, signal: null });
+  });
+
+  it("ends in good order after that while, and logs both", async () => {
+    const settings = { KEYSTEAD_SHUTDOWN_DELAY_SECONDS: "1" };
+    const server = await startServerProcess({ dataDir: temporaryFolder(), settings });
+    assert.deepEqual(await server.end("SIGTERM"), { code: 0, signal: null });
+    assert.match(server.stdout(), /"delayMs":1000,"msg":"stopping"[\s\S]*"msg":"stopped"/);
+  });
+
   it("cuts off at the deadline what never ends", async () => {
     const server = await startServerProcess({ dataDir: temporaryFolder() });
     const { socket } = await openRequest(server);

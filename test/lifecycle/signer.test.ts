@@ -69,7 +69,7 @@ describe("a signer that stops", { concurrency: true }, () => {
     for (const answer of signed.filter(({ status }) => status !== 200)) assertUnavailable(answer);
     for (const { status, body } of renamed) assert.equal(status, 200, JSON.stringify(body));
     assert.notEqual(await signerOf(server), first);
-    assert.ok(await ready(server));
+    await until(() => ready(server), "the server to be ready");
     await server.end("SIGTERM");
   });
 

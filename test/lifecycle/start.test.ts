@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { after, before, describe, it } from "node:test";
 import { Client } from "../support/client.ts";
-import { freePort } from "../support/postgres.ts";
+import { reservePort } from "../support/ports.ts";
 import {
   readJson,
   refusalOf,
@@ -44,6 +44,14 @@ describe("settings that are wrong stop the start", { concurrency: 2 }, () => {
     "a database file that cannot be": {
       settings: { DATABASE_URL: `sqlite:${configFile("{}")}/keystead.db` },
       expected: /the database cannot be opened: /,
+    },
+    "a directory of programs that cannot be made": {
+      settings: {
+        KEYSTEAD_CONFIG: configFile(
+          JSON.stringify({ tvc: { runner: "local", directory: `${configFile("{}")}/programs` } }),
+        ),
+      },
+      expected: /the directory of deployments' programs cannot be made: ENOTDIR.*Check `tvc\.directory`/,
     },
   };
   for (const [name, { settings, expected }] of Object.entries(cases)) {
@@ -141,7 +149,7 @@ describe("/healthz and /metrics", () => {
   let server: ServerProcess;
   let adminPort: number;
   before(async () => {
-    adminPort = await freePort();
+    adminPort = await reservePort();
     const settings = { KEYSTEAD_HOST: "0.0.0.0", KEYSTEAD_ADMIN_PORT: String(adminPort) };
     server = await startServerProcess({ dataDir: temporaryFolder(), settings });
   });

@@ -194,7 +194,7 @@ for (const engine of engines) {
 
       const templates = createTemplates(join(server.dataDir, "templates"));
       const check = (more: object, kind: "otp" | "email_auth" = "otp") =>
-        checkTemplate(templates, kind, { ...customization, ...more }, "parameters.emailCustomization");
+        checkTemplate(templates, kind, { ...customization, ...more }, "parameters.emailCustomization.templateId");
       await check({});
       const refusals: [object, RegExp, "email_auth"?][] = [
         [

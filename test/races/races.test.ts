@@ -6,6 +6,8 @@ import type { Credentials } from "../../src/main/credentials-file.ts";
 import { type Database, openDatabase } from "../../src/storage/database.ts";
 import { clientBundle } from "../support/bundles.ts";
 import { addUser, apiKeyParams, Client, generateApiKey, type Json, type TestAnswer } from "../support/client.ts";
+import { type MailServer, startMailServer } from "../support/mail-server.ts";
+import { tokenIn } from "../support/outbox.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import { testPostgresUrl } from "../support/server.ts";
 import {
@@ -16,6 +18,7 @@ import {
   startServerProcess,
   temporaryFolder,
 } from "../support/server-process.ts";
+import { until } from "../support/until.ts";
 
 /** Requests that get in each other's way: on one server, and on two servers that share a database. */
 
@@ -26,19 +29,19 @@ interface Arena {
   close(): Promise<void>;
 }
 
-const arenas: Record<string, () => Promise<Arena>> = {
-  "one server on SQLite": async () => {
+const arenas: Record<string, (mail: Record<string, string>) => Promise<Arena>> = {
+  "one server on SQLite": async (settings) => {
     const dataDir = temporaryFolder();
-    return arenaOf(`sqlite:${dataDir}/keystead.db`, [await startServerProcess({ dataDir })]);
+    return arenaOf(`sqlite:${dataDir}/keystead.db`, [await startServerProcess({ dataDir, settings })]);
   },
-  "one server on PostgreSQL": async () => {
+  "one server on PostgreSQL": async (settings) => {
     const databaseUrl = await newPostgresDatabase();
-    return arenaOf(databaseUrl, [await startServerProcess({ dataDir: temporaryFolder(), databaseUrl })]);
+    return arenaOf(databaseUrl, [await startServerProcess({ dataDir: temporaryFolder(), databaseUrl, settings })]);
   },
-  "two servers on one PostgreSQL": async () => {
+  "two servers on one PostgreSQL": async (mail) => {
     const databaseUrl = await newPostgresDatabase();
     const [dataDir, otherDataDir] = [temporaryFolder(), temporaryFolder()];
-    const settings = { KEYSTEAD_ROOT_KEY_FILE: `${dataDir}/root.key` };
+    const settings = { ...mail, KEYSTEAD_ROOT_KEY_FILE: `${dataDir}/root.key` };
     const first = await startServerProcess({ dataDir, databaseUrl, settings });
     const second = await startServerProcess({
       dataDir: otherDataDir,
@@ -66,17 +69,20 @@ for (const [name, start] of Object.entries(arenas)) {
   describe(`requests at the same time: ${name}`, () => {
     let arena: Arena;
     let store: Database;
+    let mails: MailServer;
     /** The clients in turn, so that neighbours meet on different servers. */
     const client = (turn: number, change: Parameters<Client["with"]>[0] = {}) =>
       (arena.clients[turn % arena.clients.length] as Client).with(change);
 
     before(async () => {
-      arena = await start();
+      mails = await startMailServer();
+      arena = await start({ KEYSTEAD_SMTP_URL: mails.url, KEYSTEAD_MAIL_FROM: "keys@keystead.example" });
       store = openDatabase({ url: arena.databaseUrl });
     });
     after(async () => {
       await store.close();
       await arena.close();
+      await mails.close();
     });
 
     const atOnce = <T>(count: number, act: (turn: number) => Promise<T>): Promise<T[]> =>
@@ -87,6 +93,22 @@ for (const [name, start] of Object.entries(arenas)) {
       const { privateKeys } = await client(0).result("create_private_keys", { privateKeys: [params] });
       return privateKeys[0].privateKeyId;
     }
+
+    /** An invitation, with the token that was mailed. */
+    async function invited(receiverUserName: string): Promise<{ invitationId: string; token: string }> {
+      const { userId: senderUserId } = await client(0).read("whoami");
+      const receiverUserEmail = `${newId()}@example.com`;
+      const invitation = { receiverUserName, receiverUserEmail, receiverUserTags: [], senderUserId };
+      const { invitationIds } = await client(0).result("create_invitations", {
+        invitations: [{ ...invitation, accessType: "ACCESS_TYPE_ALL" }],
+      });
+      const isIt = ({ envelope }: { envelope: { to: string[] } }) => envelope.to.includes(receiverUserEmail);
+      await until(() => mails.caught.some(isIt), `a mail to ${receiverUserEmail}`);
+      return { invitationId: invitationIds[0], token: tokenIn(mails.caught.find(isIt) as { text?: string }) };
+    }
+
+    const usersNamed = async (name: string): Promise<Json[]> =>
+      (await client(0).read("list_users")).users.filter(({ userName }: Json) => userName === name);
 
     const signing = (signWith: string, payload: string) => ({
       signWith,
@@ -168,6 +190,77 @@ for (const [name, start] of Object.entries(arenas)) {
       assert.equal(keys.length, 1);
       const left = await store.read.selectFrom("import_keys").select("id").execute();
       assert.equal(left.length, 0);
+    });
+
+    it("an invitation makes one user, however many accept it at once with keys of their own", async () => {
+      const invitation = await invited("raced guest");
+      const answers = await atOnce(AT_ONCE, (turn) => {
+        const key = generateApiKey();
+        return client(turn, { key }).submit("accept_invitation", { ...invitation, apiKeys: [apiKeyParams(key)] });
+      });
+      const statuses = Map.groupBy(answers, ({ status }) => status);
+      assert.deepEqual([statuses.get(200)?.length, statuses.get(400)?.length], [1, AT_ONCE - 1]);
+      for (const { body } of statuses.get(400) ?? []) assert.match(body.message, /no open invitation/);
+      assert.equal((await usersNamed("raced guest")).length, 1);
+    });
+
+    it("the same acceptance sent many times at once is one activity of one user", async () => {
+      const key = generateApiKey();
+      const parameters = { ...(await invited("repeated guest")), apiKeys: [apiKeyParams(key)] };
+      const body = client(0, { key }).submitBody("accept_invitation", parameters);
+      const answers = await atOnce(AT_ONCE, (turn) =>
+        client(turn, { key }).post("/public/v1/submit/accept_invitation", body),
+      );
+      for (const { status, body } of answers) assert.equal(status, 200, JSON.stringify(body));
+      assert.equal(new Set(answers.map(({ body }) => body.activity.id)).size, 1);
+      const [user, another] = await usersNamed("repeated guest");
+      assert.equal(another, undefined);
+      for (const { body } of answers) assert.equal(body.activity.result.acceptInvitationResult.userId, user.userId);
+    });
+
+    it("one key that accepts two invitations at once has one user", async () => {
+      const invitations = [await invited("twofold guest"), await invited("twofold guest")];
+      const key = generateApiKey();
+      const answers = await atOnce(2, (turn) =>
+        client(turn, { key }).submit("accept_invitation", { ...invitations[turn], apiKeys: [apiKeyParams(key)] }),
+      );
+      const [first, second = 0] = answers.map(({ status }) => status).sort();
+      assert.equal(first, 200);
+      // As late as in the transaction, or when the user is there already.
+      assert.ok([409, 401].includes(second), `${second}`);
+      assert.equal((await usersNamed("twofold guest")).length, 1);
+    });
+
+    it("one-time codes are started, guessed at and used as often as allowed, whichever server is asked", async () => {
+      const newContact = () => `codes.${newId()}@example.com`;
+      const start = (turn: number, contact: string) =>
+        client(turn).submit("init_otp", { otpType: "OTP_TYPE_EMAIL", appName: "Shop", contact });
+      const verify = (turn: number, otpId: string, otpCode: string) =>
+        client(turn).submit("verify_otp", { otpId, otpCode }, { type: "ACTIVITY_TYPE_VERIFY_OTP" });
+      const guessed = newContact();
+      const started = await atOnce(8, (turn) => start(turn, guessed));
+      const otpIds = started.flatMap(({ status, body }) =>
+        status === 200 ? [body.activity.result.initOtpResultV2.otpId as string] : [],
+      );
+      assert.equal(otpIds.length, 3);
+      assert.equal(started.filter(({ status }) => status === 429).length, 5);
+      const wrong = await atOnce(24, (turn) => verify(turn, otpIds[turn % 3] as string, "000000000"));
+      assert.ok(wrong.every(({ status }) => status === 400 || status === 429));
+      const failures = await store.read
+        .selectFrom("otp_failures")
+        .select("id")
+        .where("contact", "=", guessed)
+        .execute();
+      assert.equal(failures.length, 9);
+      for (const turn of [0, 1]) assert.equal((await verify(turn, otpIds[0] as string, "000000000")).status, 429);
+
+      const used = newContact();
+      const { otpId } = (await start(0, used)).body.activity.result.initOtpResultV2;
+      const isIt = ({ envelope }: MailServer["caught"][0]) => envelope.to.includes(used);
+      await until(() => mails.caught.some(isIt), `a mail to ${used}`);
+      const [code = ""] = /^[0-9A-Z]{9}$/m.exec(mails.caught.find(isIt)?.text ?? "") ?? [];
+      const right = await atOnce(8, (turn) => verify(turn, otpId, code));
+      assert.deepEqual(right.map(({ status }) => status).sort(), [200, ...Array.from({ length: 7 }, () => 400)]);
     });
 
     it("a limit holds however many ask at once", async () => {

@@ -9,7 +9,7 @@ import {
 } from "@turnkey/crypto";
 import type { HpkeMessage, KeyReference } from "../../src/signer/protocol.ts";
 import { envelopes } from "../support/bundles.ts";
-import { startTestSigner, type TestSigner } from "../support/signer.ts";
+import { IMPORT_TERMS, startTestSigner, type TestSigner } from "../support/signer.ts";
 
 /** The published client library encrypts what is imported and decrypts what is exported, under envelopes of another key. */
 
@@ -25,12 +25,17 @@ describe("the client library", () => {
   after(() => test.close());
 
   /** An import key and what the client is told of it. */
-  async function offered() {
+  async function offered(purpose: "key" | "secret" = "key") {
     const { organizationId } = test.owner;
-    const { importKeys } = await test.signer.ask({ verb: "createImportKeys", ...test.owner, importIds: ["import"] });
+    const { importKeys } = await test.signer.ask({
+      verb: "createImportKeys",
+      ...test.owner,
+      terms: { purpose, ...IMPORT_TERMS },
+      importIds: ["import"],
+    });
     const { sealedImportKey, targetPublicKey } = importKeys[0] as (typeof importKeys)[number];
     return {
-      importKeys: [{ importId: "import", sealedImportKey }],
+      importKeys: [{ importId: "import", sealedImportKey, ...IMPORT_TERMS }],
       client: {
         importBundle: sign({ targetPublic: targetPublicKey, organizationId, userId }),
         organizationId,
@@ -77,7 +82,7 @@ describe("the client library", () => {
   });
 
   it("imports and exports a secret", async () => {
-    const { importKeys, client } = await offered();
+    const { importKeys, client } = await offered("secret");
     const plaintext = "a secret of any kind";
     const { importBundle: ingressTargetBundle, organizationId } = client;
     const made = await encryptSecretToBundle({

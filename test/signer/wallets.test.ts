@@ -12,7 +12,7 @@ import { HDKey as Slip10Key } from "micro-key-producer/slip10.js";
 import { SignerRefused } from "../../src/signer/client.ts";
 import type { AccountReference, Curve, KeyReference, Scheme } from "../../src/signer/protocol.ts";
 import { exportTarget, importBundleTo } from "../support/bundles.ts";
-import { newOwner, startTestSigner, type TestSigner } from "../support/signer.ts";
+import { IMPORT_TERMS, newOwner, startTestSigner, type TestSigner } from "../support/signer.ts";
 
 const WORDS = `${"abandon ".repeat(11)}about`;
 const ETHEREUM = { curve: "CURVE_SECP256K1", path: "m/44'/60'/0'/0/0" } as const;
@@ -41,8 +41,14 @@ async function exportedWords(walletId: string, sealedWallet: string): Promise<st
     .toString();
 }
 
-async function importKey(importId: string) {
-  const { importKeys } = await test.signer.ask({ verb: "createImportKeys", ...test.owner, importIds: [importId] });
+async function importKey(importId: string, purpose: "key" | "secret" = "key") {
+  const terms = { purpose, ...IMPORT_TERMS };
+  const { importKeys } = await test.signer.ask({
+    verb: "createImportKeys",
+    ...test.owner,
+    terms,
+    importIds: [importId],
+  });
   const [key] = importKeys;
   assert.ok(key);
   return { importId, ...key };
@@ -51,7 +57,7 @@ async function importKey(importId: string) {
 async function importedWallet(walletId: string, text: string | Uint8Array, accounts = ACCOUNTS) {
   const { importId, sealedImportKey, targetPublicKey } = await importKey(`import of ${walletId}`);
   const bundle = importBundleTo(targetPublicKey, text);
-  const importKeys = [{ importId, sealedImportKey }];
+  const importKeys = [{ importId, sealedImportKey, ...IMPORT_TERMS }];
   return test.signer.ask({ verb: "importWallet", ...test.owner, importKeys, bundle, walletId, accounts });
 }
 
@@ -168,14 +174,14 @@ describe("a bundle", () => {
     test.signer.ask({
       verb: "importWallet",
       ...test.owner,
-      importKeys: importKeys.map(({ importId, sealedImportKey }) => ({ importId, sealedImportKey })),
+      importKeys: importKeys.map(({ importId, sealedImportKey }) => ({ importId, sealedImportKey, ...IMPORT_TERMS })),
       bundle,
       walletId: "of a bundle",
       accounts: [],
     });
 
   it("is opened with the one of several keys that it was made for", async () => {
-    const keys = await Promise.all(["one", "two", "three"].map(importKey));
+    const keys = await Promise.all(["one", "two", "three"].map((id) => importKey(id)));
     const bundle = importBundleTo(keys[1]?.targetPublicKey as string, WORDS);
     const imported = await asked(keys, bundle);
     assert.ok("importId" in imported);
@@ -183,7 +189,7 @@ describe("a bundle", () => {
   });
 
   it("that was made for none of them is not opened", async () => {
-    const keys = await Promise.all(["one", "two"].map(importKey));
+    const keys = await Promise.all(["one", "two"].map((id) => importKey(id)));
     const foreign = importBundleTo((await importKey("other")).targetPublicKey, WORDS);
     const good = importBundleTo(keys[0]?.targetPublicKey as string, WORDS);
     const undecryptable = { problem: "undecryptable" };
@@ -208,8 +214,15 @@ describe("a bundle", () => {
     const bundle = importBundleTo(key.targetPublicKey, WORDS);
     await refused(asked([{ ...key, importId: "two" }], bundle));
     const other = await newOwner(test.signer, "another organization");
-    const { importKeys } = await test.signer.ask({ verb: "createImportKeys", ...other, importIds: ["one"] });
-    await refused(asked([{ importId: "one", sealedImportKey: importKeys[0]?.sealedImportKey as string }], bundle));
+    const { importKeys } = await test.signer.ask({
+      verb: "createImportKeys",
+      ...other,
+      terms: { purpose: "key", ...IMPORT_TERMS },
+      importIds: ["one"],
+    });
+    await refused(
+      asked([{ importId: "one", ...IMPORT_TERMS, sealedImportKey: importKeys[0]?.sealedImportKey as string }], bundle),
+    );
   });
 });
 
@@ -217,7 +230,7 @@ describe("an imported private key", () => {
   async function imported(keyId: string, curve: Curve, secret: Uint8Array) {
     const { importId, sealedImportKey, targetPublicKey } = await importKey(`import of ${keyId}`);
     const bundle = importBundleTo(targetPublicKey, secret);
-    const importKeys = [{ importId, sealedImportKey }];
+    const importKeys = [{ importId, sealedImportKey, ...IMPORT_TERMS }];
     return test.signer.ask({ verb: "importPrivateKey", ...test.owner, importKeys, bundle, keyId, curve });
   }
   const publicKeys: Record<Curve, (secret: Uint8Array) => Uint8Array> = {
@@ -265,9 +278,9 @@ describe("an imported private key", () => {
 
 describe("an imported secret", () => {
   async function imported(secret: Uint8Array) {
-    const { importId, sealedImportKey, targetPublicKey } = await importKey("import of a secret");
+    const { importId, sealedImportKey, targetPublicKey } = await importKey("import of a secret", "secret");
     const bundle = importBundleTo(targetPublicKey, secret);
-    const importKeys = [{ importId, sealedImportKey }];
+    const importKeys = [{ importId, sealedImportKey, ...IMPORT_TERMS }];
     return test.signer.ask({ verb: "importSecret", ...test.owner, importKeys, bundle, secretId: "secret" });
   }
   const exported = (secretId: string, sealedSecret: string, targetPublicKey: string) =>
@@ -442,6 +455,33 @@ describe("a sealed wallet", () => {
     const curve = "CURVE_P256";
     const key: KeyReference = { kind: "privateKey", keyId: "confused", curve, sealedKey: sealedWallet };
     await refused(test.signer.ask({ verb: "exportKey", ...test.owner, key, targetPublicKey }));
+  });
+});
+
+describe("a stored key", () => {
+  it("opens for its own id, curve and organization alone, also when it was used just before", async () => {
+    const curve = "CURVE_SECP256K1";
+    const made = await test.signer.ask({ verb: "generateKeys", ...test.owner, keys: [{ keyId: "mine", curve }] });
+    const [{ sealedKey, publicKey }] = made.keys as [{ sealedKey: string; publicKey: string }];
+    const key: KeyReference = { kind: "privateKey", keyId: "mine", curve, sealedKey };
+    const digest = sha256(bytes("00"));
+    const payloads = [digest.toString("base64")];
+    const signing = { verb: "sign", ...test.owner, key, hash: "none", payloads } as const;
+    for (let count = 0; count < 2; count++) {
+      const { signatures } = await test.signer.ask(signing);
+      assert.equal(signatures.length, 1);
+      for (const { r, s } of signatures) {
+        assert.ok(secp256k1.verify(bytes(r + s), digest, bytes(publicKey), { prehash: false }));
+      }
+    }
+    const other = await newOwner(test.signer, "another of keys");
+    const tampered = Buffer.from(sealedKey, "base64");
+    tampered[40] = (tampered[40] as number) ^ 1;
+    await refused(test.signer.ask({ ...signing, ...other }));
+    await refused(test.signer.ask({ ...signing, organizationKey: other.organizationKey }));
+    await refused(test.signer.ask({ ...signing, key: { ...key, keyId: "yours" } }));
+    await refused(test.signer.ask({ ...signing, key: { ...key, curve: "CURVE_P256" } }));
+    await refused(test.signer.ask({ ...signing, key: { ...key, sealedKey: tampered.toString("base64") } }));
   });
 });
 

@@ -6,6 +6,8 @@ import { until } from "./until.ts";
 
 /** Of the node that `npm test` starts for all tests. */
 export const TEST_CHAIN_ID = 11_155_111;
+/** Of the one that it starts for vaults to earn in. */
+export const EARN_CHAIN_ID = 8453;
 
 export interface Receipt {
   status: string;

@@ -37,6 +37,11 @@ export type AttestOptions = {
 
 export type AssertOptions = { body: string | Uint8Array; origin: string; rpId: string; faults?: Faults };
 
+export type AnswerOptions = { challenge: Uint8Array; origin: string; rpId: string; faults?: Faults };
+
+/** The answer to a challenge, each part base64url. */
+export type Assertion = Record<"authenticatorData" | "clientDataJson" | "credentialId" | "signature", string>;
+
 /** A passkey in software: one credential, a counter, no user verification. */
 export type SoftwareAuthenticator = {
   /** Unpadded base64url. */
@@ -44,6 +49,8 @@ export type SoftwareAuthenticator = {
   /** COSE_Key. */
   publicKey: Buffer;
   attest(options: AttestOptions): AttestationParameters;
+  /** What a page is given that asks for an answer to a challenge of its own. */
+  answer(options: AnswerOptions): Assertion;
   /** The value of an `X-Stamp-WebAuthn` header. */
   assert(options: AssertOptions): string;
 };
@@ -74,6 +81,18 @@ export function createAuthenticator(
     return faults.signature?.(signature) ?? signature;
   };
 
+  const answer = ({ challenge, origin, rpId, faults = {} }: AnswerOptions): Assertion => {
+    const clientData = clientDataJson("webauthn.get", Buffer.from(challenge), origin, faults);
+    const authData = authenticatorData(rpId, USER_PRESENT, Buffer.alloc(0), faults);
+    const signature = signBytes(Buffer.concat([authData, sha256(clientData)]), keys.privateKey, faults);
+    return {
+      authenticatorData: authData.toString("base64url"),
+      clientDataJson: clientData.toString("base64url"),
+      credentialId: credentialId.toString("base64url"),
+      signature: signature.toString("base64url"),
+    };
+  };
+
   return {
     credentialId: credentialId.toString("base64url"),
     publicKey,
@@ -96,18 +115,9 @@ export function createAuthenticator(
         transports: ["AUTHENTICATOR_TRANSPORT_INTERNAL"],
       };
     },
-    assert({ body, origin, rpId, faults = {} }) {
-      const challenge = Buffer.from(sha256(body).toString("hex"));
-      const clientData = clientDataJson("webauthn.get", challenge, origin, faults);
-      const authData = authenticatorData(rpId, USER_PRESENT, Buffer.alloc(0), faults);
-      const signature = signBytes(Buffer.concat([authData, sha256(clientData)]), keys.privateKey, faults);
-      return JSON.stringify({
-        authenticatorData: authData.toString("base64url"),
-        clientDataJson: clientData.toString("base64url"),
-        credentialId: credentialId.toString("base64url"),
-        signature: signature.toString("base64url"),
-      });
-    },
+    answer,
+    assert: ({ body, ...options }) =>
+      JSON.stringify(answer({ ...options, challenge: Buffer.from(sha256(body).toString("hex")) })),
   };
 }
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import fc from "fast-check";
-import type { OnlyFor } from "../../src/engine/operations.ts";
-import { MAX_VOTE_BODY_BYTES } from "../../src/kernel/limits.ts";
+import type { OnlyFor, Operation } from "../../src/engine/operations.ts";
+import { LARGE_JSON_BYTES, MAX_VOTE_BODY_BYTES } from "../../src/kernel/limits.ts";
 import { ended } from "./chain.ts";
 import type { Json, TestAnswer } from "./client.ts";
 import { assertSameDump, type Dump, watchDatabase } from "./database-dump.ts";
@@ -20,19 +20,34 @@ import { createWorld, type World } from "./world.ts";
 const SEED = 20_26;
 const plans = { sqlite: { every: 1, runs: 30 }, postgres: { every: 8, runs: 5 } };
 
+/** A derivation of Spark names one key; examples name that of a leaf. */
+const otherKeys = (derivation: string): string[] =>
+  ["identity", "deposit", "staticDeposit", "htlcPreimage"].map((key) => `parameters.${derivation}.${key}`);
+
 /** What no example can give, and why. */
 const notGiven: Record<string, string[]> = {
-  // Refused as long as sub-organizations are made without verified contacts.
-  create_sub_organization: ["parameters.verificationToken", "parameters.clientSignature"],
-  "create_sub_organization as ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V7": [
-    "parameters.verificationToken",
-    "parameters.clientSignature",
-  ],
+  // Not together with `apiKeys`.
+  accept_invitation: ["parameters.authenticators"],
+  // For sponsored transactions, which the example is none of.
+  eth_send_transaction: ["parameters.deadline", "parameters.gasStationNonce"],
+  "eth_send_transaction as ACTIVITY_TYPE_ETH_SEND_TRANSACTION": ["parameters.deadline", "parameters.gasStationNonce"],
+  // For swaps on Solana, which this server has none of.
+  execute_swap: ["parameters.recentBlockhash"],
   // Not together with `before`.
   list_activities: ["paginationOptions.after"],
+  spark_sign_frost: otherKeys("signatures.0.derivation"),
+  spark_prepare_transfer: [
+    ...otherKeys("transfer.leaves.0.oldLeafDerivation"),
+    ...otherKeys("transfer.leaves.0.newLeafDerivation"),
+  ],
   list_email_events: ["paginationOptions.after"],
   list_suborgs: ["paginationOptions.after"],
+  // Not together with `after`.
+  list_earn_vaults: ["paginationOptions.after"],
+  list_eth_transaction_history: ["paginationOptions.before"],
+  list_sol_transaction_history: ["paginationOptions.before"],
   list_wallet_accounts: ["paginationOptions.after"],
+  list_invitations: ["paginationOptions.after"],
   list_secrets: ["paginationOptions.after"],
   list_verified_suborgs: ["paginationOptions.after"],
   list_webhook_deliveries: ["paginationOptions.after"],
@@ -85,13 +100,14 @@ export function describeBadInput(engine: TestEngine, part = 1, parts = 1): void 
     });
 
     it("leaves no error of the service's own in the log", () => {
-      const levels = server
+      const lines = server
         .log()
         .trim()
         .split("\n")
-        .map((line) => (JSON.parse(line) as { level: string }).level);
-      assert.ok(levels.includes("info"));
-      assert.ok(!levels.includes("error") && !levels.includes("fatal"));
+        .map((line) => JSON.parse(line) as { level: string });
+      assert.ok(lines.some(({ level }) => level === "info"));
+      const errors = lines.filter(({ level }) => level === "error" || level === "fatal");
+      assert.deepEqual(errors, []);
     });
   });
 }
@@ -148,11 +164,20 @@ async function assertOneRefused(target: Target, { name, body, status, names }: M
   const about = `${target.request.name}, ${name}`;
   const answer = await send(target, body);
   assertErrorBody(answer, about);
-  // A vote's body stays with the activity, so it is small; of one that is not, only what finds its owner is looked at first.
-  const isTooLarge = target.request.operation.noun === "vote" && Buffer.byteLength(body) > MAX_VOTE_BODY_BYTES;
-  if (isTooLarge && answer.status === 413) return;
-  assert.equal(answer.status, status, `${about}: ${JSON.stringify(answer.body)}`);
-  if (names !== undefined) assert.ok(isNamed(answer, names), `${about}: ${names} is not named: ${answer.body.message}`);
+  // Of one that is too large only what finds its owner is looked at first.
+  if (Buffer.byteLength(body) > mostBytesOf(target.request.operation) && answer.status === 413) return;
+  const { operation } = target.request;
+  // Newcomers are known by what was mailed to them, and have no key that could be found elsewhere.
+  const isElsewhere = operation.noun === "activity" && operation.newcomer && status === 401;
+  assert.equal(answer.status, isElsewhere ? 400 : status, `${about}: ${JSON.stringify(answer.body)}`);
+  if (names !== undefined && !isElsewhere)
+    assert.ok(isNamed(answer, names), `${about}: ${names} is not named: ${answer.body.message}`);
+}
+
+/** What is smaller than for all others: a vote's body stays with the activity, and a newcomer is nobody yet. */
+function mostBytesOf(operation: Operation): number {
+  if (operation.noun === "vote") return MAX_VOTE_BODY_BYTES;
+  return operation.noun === "activity" && operation.newcomer ? LARGE_JSON_BYTES : Number.POSITIVE_INFINITY;
 }
 
 function isNamed(answer: TestAnswer, name: string): boolean {
@@ -189,16 +214,25 @@ async function assertHarmless(valid: Target, numRuns: number): Promise<void> {
   const { request, world } = valid;
   const target = { ...valid, body: await newBody(request, world) };
   const contents = contentsOf(target);
+  /** What is there, if nothing was accepted since it was read. */
+  let known: Dump | undefined;
   const property = fc.asyncProperty(anyBody(target), async (bytes) => {
     const about = `${request.name} with ${bytes.toString().slice(0, 2000)}`;
-    const before = await contents();
+    const before = known ?? (await contents());
+    known = undefined;
     const answer = await send(target, bytes);
     if (answer.status === 200) return settled(target, answer);
     assertErrorBody(answer, about);
-    assertSameDump(before, await contents(), about);
+    const after = await contents();
+    assertSameDump(before, after, about, isWrongGuess(answer) ? guessTables : []);
+    known = after;
   });
   await fc.assert(property, { seed: SEED, numRuns });
 }
+
+/** A wrong guess at a code counts, whatever becomes of its request. */
+const isWrongGuess = ({ body }: TestAnswer): boolean => /^Invalid OTP code: it is not the one/.test(body.message);
+const guessTables = ["otps", "otp_failures"];
 
 function anyBody({ body, schema }: Target): fc.Arbitrary<Buffer> {
   const fields = fieldsOf(schema, body);

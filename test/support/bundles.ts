@@ -33,7 +33,9 @@ export function importBundleTo(targetPublicKey: string, plaintext: Uint8Array | 
 }
 
 /** What an envelope says; its signature is not looked at. */
-export function envelopeData(envelope: string): { targetPublic: string; organizationId: string; userId: string } {
+export function envelopeData(
+  envelope: string,
+): { targetPublic: string; organizationId: string; userId: string } & HpkeMessage {
   const { data } = JSON.parse(envelope) as { data: string };
   return JSON.parse(Buffer.from(data, "hex").toString());
 }

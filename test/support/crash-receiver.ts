@@ -4,6 +4,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after } from "node:test";
 import { fileURLToPath } from "node:url";
+import { reservePort } from "./ports.ts";
 import { temporaryFolder } from "./server-process.ts";
 
 const PROGRAM = fileURLToPath(new URL("./receiver-process.ts", import.meta.url));
@@ -22,11 +23,13 @@ export interface CrashReceiver {
 export async function startCrashReceiver(): Promise<CrashReceiver> {
   const file = join(temporaryFolder(), "received");
   let child: ChildProcess;
-  const start = async (port: number): Promise<number> => {
+  // Its own also while nothing listens.
+  const port = await reservePort();
+  const start = async (): Promise<void> => {
     child = fork(PROGRAM, [String(port), file]);
-    return ((await once(child, "message")) as [number])[0];
+    await once(child, "message");
   };
-  const port = await start(0);
+  await start();
   after(() => void child.kill("SIGKILL"));
   return {
     url: `http://127.0.0.1:${port}/`,
@@ -44,6 +47,6 @@ export async function startCrashReceiver(): Promise<CrashReceiver> {
       child.kill("SIGKILL");
       await exit;
     },
-    restart: async () => void (await start(port)),
+    restart: start,
   };
 }

@@ -13,12 +13,34 @@ const tableNames = {
 /** The tables that an activity's own record stands in. */
 export const recordTables: readonly string[] = ["activities", "votes", "policy_evaluations", "policy_lists"];
 
-/** Leases come and go by themselves, and what becomes of a mail is told when it is. */
-const volatileTables: readonly string[] = ["job_lanes", "email_events", "mails"];
-/** So do the jobs that send messages. */
-const isVolatile = (table: string, line: string): boolean => table === "jobs" && /"send_(mail|sms)"/.test(line);
+/** Leases come and go by themselves, and what becomes of a mail is told when it is. Nonces are taken when transactions are signed. */
+const volatileTables: readonly string[] = [
+  ...["job_lanes", "servers", "email_events", "mails", "send_nonces", "sponsor_nonces", "sponsored_sends"],
+  // What is sent has an activity, which is compared; a deposit is sent after its approval was.
+  "send_transactions",
+  // What a transaction cost is put right when it is known.
+  ...["gas_usage", "gas_costs"],
+  // What happened is counted a while later.
+  ...["daily_counts", "counted_sources"],
+  // What is earned is booked when a block has it.
+  "earn_positions",
+  // Chains are followed all the time.
+  ...["followed_chains", "followed_blocks", "eth_history", "own_transactions"],
+];
+/** So do the jobs that send messages, those that follow transactions, and the one that counts. */
+const isVolatile = (table: string, line: string): boolean =>
+  table === "jobs" &&
+  /"(send_(mail|sms)|follow_solana_sends|follow_evm_sends|settle_evm_send|watch_chain:[^"]*|follow_earn_request|follow_swap|count_by_day)"/.test(
+    line,
+  );
 /** That a credential was used for the first time is noted after the answer to a query. */
 const volatileColumns: readonly string[] = ["seniority"];
+/** What becomes of a request to earn or to swap is told when its transactions are in a block. */
+const ofRequests: Readonly<Record<string, readonly string[]>> = {
+  earn_requests: ["status", "transaction_hash", "error", "updated_at"],
+  swaps: ["status", "output_amount", "error", "updated_at"],
+};
+const volatileColumnsOf = (table: string): readonly string[] => [...volatileColumns, ...(ofRequests[table] ?? [])];
 
 /**
  * Reads all tables that the database itself names; of what belongs to organizations only the rows of those named, if any
@@ -35,7 +57,7 @@ async function linesOfEach(read: Reader, tables: string[], organizationIds?: rea
   const dump: Dump = {};
   for (const table of tables) {
     const rows = await read.all(await rowsOf(read, table, "*", organizationIds));
-    const lines = rows.map((row) => JSON.stringify(row, bytesAsHex)).sort();
+    const lines = rows.map((row) => JSON.stringify(row, shownOf(table))).sort();
     dump[table] = lines.filter((line) => !isVolatile(table, line));
   }
   return dump;
@@ -43,9 +65,14 @@ async function linesOfEach(read: Reader, tables: string[], organizationIds?: rea
 
 /** In one statement: PostgreSQL answers over a connection, and there are many tables. */
 async function linesOfAll(read: Reader, tables: string[], organizationIds?: readonly string[]): Promise<Dump> {
-  const line = `(to_jsonb(t) - array[${volatileColumns.map((name) => `'${name}'`).join(", ")}])::text as line`;
+  const lineOf = (table: string): string => {
+    const left = volatileColumnsOf(table).map((name) => `'${name}'`);
+    return `(to_jsonb(t) - array[${left.join(", ")}])::text as line`;
+  };
   const selections = await Promise.all(
-    tables.map(async (table) => (await rowsOf(read, table, `'${table}' as name, ${line}`, organizationIds)).sql),
+    tables.map(
+      async (table) => (await rowsOf(read, table, `'${table}' as name, ${lineOf(table)}`, organizationIds)).sql,
+    ),
   );
   const rows = await read.all<{ name: string; line: string }>({
     sql: selections.join(" union all "),
@@ -124,7 +151,9 @@ async function columnsOf(read: Reader, table: string): Promise<string[]> {
   return columns.map(({ name }) => name);
 }
 
-function bytesAsHex(key: string, value: unknown): unknown {
-  if (volatileColumns.includes(key)) return undefined;
-  return value instanceof Uint8Array ? Buffer.from(value).toString("hex") : value;
-}
+const shownOf =
+  (table: string) =>
+  (key: string, value: unknown): unknown => {
+    if (volatileColumnsOf(table).includes(key)) return undefined;
+    return value instanceof Uint8Array ? Buffer.from(value).toString("hex") : value;
+  };

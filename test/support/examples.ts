@@ -1,22 +1,50 @@
 import { randomBytes } from "node:crypto";
 import type { TSchema } from "typebox";
+import type { Entry } from "../../src/capabilities/history/entries.ts";
+import { addEntries, TOLD } from "../../src/capabilities/history/following.ts";
+import { positionOf } from "../../src/capabilities/history/position.ts";
 import { operations } from "../../src/capabilities/index.ts";
 import { recordEvent } from "../../src/capabilities/messages/events.ts";
 import type { StampingKey } from "../../src/crypto/make-stamp.ts";
 import { project } from "../../src/engine/authority/project.ts";
 import type { OnlyFor, Operation } from "../../src/engine/operations.ts";
+import { cursorOf } from "../../src/engine/paging.ts";
 import { pathOf } from "../../src/engine/registry.ts";
 import { requestOf } from "../../src/http/openapi.ts";
 import { newId, newIdAt } from "../../src/kernel/ids.ts";
+import type { Chain } from "../../src/nodes/families.ts";
 import { nonceOfPublicKey } from "../../src/providers/oidc/nonce.ts";
 import { createAuthenticator } from "./authenticator.ts";
 import { clientBundle, envelopeData, exportTarget } from "./bundles.ts";
-import { TEST_CHAIN, testNode } from "./chain.ts";
+import { EARN_ASSET, EARN_CHAIN, TEST_CHAIN, testNode, testSolana } from "./chain.ts";
 import { addUser, apiKeyParams, type Client, generateApiKey, type Json } from "./client.ts";
+import {
+  appParams,
+  approvalParams,
+  awaitingDeployment,
+  deploymentParams,
+  hostedOperator,
+  newDeployment,
+  newOperator,
+  runOf,
+  someProgram,
+} from "./deployments.ts";
+import { earnDeposited, earnEnded, earnTerms, earnWrapped, feesToClaim } from "./earn.ts";
+import { giveEther, newAddress } from "./evm-sender.ts";
+import { newWalletAddress } from "./history.ts";
 import { issuerOfTests, oauthProviderParams } from "./issuer.ts";
 import { credentialParams, oauth2ProviderOfTests } from "./oauth2-provider.ts";
-import { loginSignature, mailedCode } from "./one-time-codes.ts";
+import { coinbaseParams, moonPayParams, purchaseParams } from "./on-ramp-provider.ts";
+import { loginSignature, mailedCode, signupSignature, verificationTokenFor } from "./one-time-codes.ts";
+import { mailedToken } from "./outbox.ts";
+import { pushImage } from "./registry.ts";
+import { relayOfTests } from "./relay.ts";
 import { newSender } from "./sender.ts";
+import { newSolanaAddress } from "./solana-history.ts";
+import { TEST_CLUSTER } from "./solana-rpc.ts";
+import { SOL, sendStatus, unsignedTransfer } from "./solana-sender.ts";
+import { claimOf, newAdaptor, newSparkWallet, Operators, transferOf } from "./spark.ts";
+import { newSwapper, quoted, quoteParams, swapEnded } from "./swap-world.ts";
 import type { World } from "./world.ts";
 
 /**
@@ -40,7 +68,7 @@ export const examples: Record<string, Example> = {
   remove_organization_feature: async () => ({ name: "FEATURE_NAME_EMAIL_AUTH" }),
 
   // sub-organizations
-  create_sub_organization: async () => ({ ...subOrganization, rootUsers: [await newRootUser()], ...disabled }),
+  create_sub_organization: async (world) => newSignup(world, await newRootUser()),
   delete_sub_organization: async () => ({ deleteWithoutExport: true }),
   list_suborgs: async () => ({
     filterType: "EMAIL",
@@ -84,6 +112,17 @@ export const examples: Record<string, Example> = {
     userTagIds: [await newUserTag(world)],
     userPhoneNumber: "+14155550199",
   }),
+  update_user_email: async ({ server, root, user }) => {
+    const userEmail = `${newId()}@example.com`;
+    const verificationToken = await verificationTokenFor(server, root.client, userEmail);
+    return { userId: user.userId, userEmail, verificationToken };
+  },
+  update_user_phone_number: async ({ server, root, user }) => {
+    await root.client.result("set_organization_feature", { name: "FEATURE_NAME_SMS_AUTH" });
+    const userPhoneNumber = newPhoneNumber();
+    const verificationToken = await verificationTokenFor(server, root.client, userPhoneNumber);
+    return { userId: user.userId, userPhoneNumber, verificationToken };
+  },
   update_user_name: async ({ user }) => ({ userId: user.userId, userName: "Changed" }),
   delete_users: async ({ root }) => ({ userIds: [(await addUser(root.client, "Leaving")).userId] }),
   get_user: async ({ user }) => ({ userId: user.userId }),
@@ -94,7 +133,20 @@ export const examples: Record<string, Example> = {
   delete_invitation: async (world) => ({
     invitationId: (await world.root.client.result("create_invitations", await newInvitations(world))).invitationIds[0],
   }),
-  list_invitations: async () => ({}),
+  accept_invitation: async (world) => {
+    const inviter = inviterOf(world);
+    const { invitations, ...more } = await newInvitations({ ...world, root: { ...world.root, client: inviter } });
+    const { invitationIds } = await inviter.result("create_invitations", { invitations, ...more });
+    const key = generateApiKey();
+    const token = await mailedToken(world.server, invitations[0]?.receiverUserEmail as string);
+    world.root.client = world.root.client.with({ key });
+    const apiKeys = [apiKeyParams(key, { expirationSeconds: "3600" })];
+    return { invitationId: invitationIds[0], token, userName: "Ada", apiKeys };
+  },
+  list_invitations: async (world) => {
+    await world.root.client.result("create_invitations", await newInvitations(world));
+    return { paginationOptions: { limit: "10", before: newIdAt(Date.now() + 60_000) } };
+  },
 
   // credentials
   create_api_keys: async ({ user }) => ({
@@ -117,6 +169,77 @@ export const examples: Record<string, Example> = {
     providerIds: [await addOauthProvider(world)],
   }),
   get_oauth_providers: async (world) => after(addOauthProvider(world), { userId: world.user.userId }),
+
+  // Fiat on-ramp
+  create_fiat_on_ramp_credential: async ({ server }) => coinbaseParams(server.baseUrl),
+  update_fiat_on_ramp_credential: async (world) => {
+    const { sandboxMode: _, ...params } = await coinbaseParams(world.server.baseUrl);
+    return { fiatOnrampCredentialId: await newOnRampCredential(world), ...params };
+  },
+  delete_fiat_on_ramp_credential: async (world) => ({ fiatOnrampCredentialId: await newOnRampCredential(world) }),
+  list_fiat_on_ramp_credentials: async (world) => after(newOnRampCredential(world), {}),
+  init_fiat_on_ramp: newPurchase,
+  get_onramp_transaction_status: async (world) => ({
+    transactionId: (await world.root.client.result("init_fiat_on_ramp", await newPurchase(world))).onRampTransactionId,
+    refresh: true,
+  }),
+
+  // Verifiable deployments
+  create_tvc_app: newAppParams,
+  create_tvc_operator: async () => ({
+    walletName: "Operators",
+    walletId: "",
+    path: "m/5527107'/0'/0'",
+    operatorName: "Alice",
+  }),
+  create_tvc_deployment: async (world) =>
+    deploymentParams((await newApp(world)).appId, someProgram, {
+      nonce: 7,
+      debugMode: true,
+      replicas: 2,
+      pivotContainerEncryptedPullSecret: "",
+    }),
+  create_tvc_manifest_approvals: async (world) => {
+    const operators = [newOperator("alice"), newOperator("bob")];
+    const app = await newDeployment(world.root.client, operators, { app: { threshold: 2 } });
+    return approvalParams(world.root.client, app, operators.slice(0, 1));
+  },
+  set_tvc_app_live_deployment: readyDeployment,
+  delete_tvc_deployment: async (world) => ({ deploymentId: (await newApp(world)).deploymentId }),
+  restore_tvc_deployment: async (world) => {
+    const { deploymentId } = await newApp(world);
+    await world.root.client.result("delete_tvc_deployment", { deploymentId });
+    return { deploymentId };
+  },
+  delete_tvc_app_and_deployments: async (world) => ({ appId: (await newApp(world)).appId }),
+  list_tvc_apps: async (world) => after(newApp(world), {}),
+  get_tvc_app: async (world) => ({ tvcAppId: (await newApp(world)).appId }),
+  get_app_status: async (world) => ({ appId: (await newApp(world)).appId }),
+  list_tvc_app_deployments: async (world) => ({ appId: (await newApp(world)).appId }),
+  get_tvc_deployment: async (world) => ({ deploymentId: (await newApp(world)).deploymentId }),
+  get_tvc_deployment_debug_logs: async (world) => {
+    const { deploymentId } = await newDeployment(world.root.client, [newOperator()], {
+      deployment: { debugMode: true },
+    });
+    return { deploymentId, tailLines: 10, sinceSeconds: "60" };
+  },
+  list_tvc_operators: async (world) => after(newApp(world), {}),
+  create_tvc_quorum_key: async ({ root: { client } }) => {
+    const [alice, bob] = [await hostedOperator(client, "alice"), await hostedOperator(client, "bob")];
+    return { threshold: 2, operatorEncryptKeys: [alice.encryptPublicKey, bob.encryptPublicKey] };
+  },
+  list_tvc_quorum_keys: async ({ server, root: { client } }) => after(awaitingDeployment(server, client), {}),
+  get_tvc_deployment_provisioning_details: async ({ server, root: { client } }) => ({
+    deploymentId: (await awaitingDeployment(server, client)).share.deploymentId,
+  }),
+  post_tvc_quorum_key_share: async ({ server, root: { client } }) => (await awaitingDeployment(server, client)).share,
+  re_encrypt_tvc_quorum_key_share: async ({ server, root: { client } }) =>
+    (await awaitingDeployment(server, client)).reEncryption,
+  get_tvc_qos_versions: async () => ({}),
+  validate_tvc_image: async () => ({
+    pivotContainerImageUrl: (await pushImage([[{ name: "app", content: someProgram }]])).byTag,
+    pivotContainerEncryptedPullSecret: "",
+  }),
 
   // OAuth 2.0
   create_oauth2_credential: async ({ server }) => credentialParams(server.baseUrl),
@@ -279,8 +402,171 @@ export const examples: Record<string, Example> = {
     ...noExternalSigner,
   }),
 
+  // spark
+  spark_sign_frost: async ({ root: { client } }) => {
+    const { signWith, identityPublicKey } = await newSparkWallet(client);
+    const operators = new Operators(2, 3);
+    const signing = operators.signing(operators.newLeaf(identityPublicKey), randomBytes(32), newAdaptor().point);
+    return { signWith, signatures: [signing.request({ signingLeaf: { leafId: newId() } })] };
+  },
+  spark_prepare_transfer: async ({ root: { client } }) => {
+    const { signWith, identityPublicKey } = await newSparkWallet(client);
+    const refund = randomBytes(64).toString("hex");
+    const transfer = transferOf(new Operators(2, 3).recipients, identityPublicKey, [newId()]);
+    const [leaf] = transfer.leaves;
+    return {
+      signWith,
+      transfer: {
+        ...transfer,
+        leaves: [{ ...leaf, directRefundSignature: refund, directFromCpfpRefundSignature: refund }],
+      },
+    };
+  },
+  spark_claim_transfer: async ({ root: { client } }) => {
+    const [sender, receiver] = [await newSparkWallet(client), await newSparkWallet(client)];
+    const operators = new Operators(2, 3);
+    const transfer = transferOf(operators.recipients, receiver.identityPublicKey, [newId()]);
+    const sent = await client.result("spark_prepare_transfer", { signWith: sender.signWith, transfer });
+    const tweaks = operators.openTweaks(sent.operatorPackages);
+    const claim = claimOf(transfer, tweaks, operators.recipients, sender.identityPublicKey);
+    return { signWith: receiver.signWith, claim };
+  },
+  spark_prepare_lightning_receive: async ({ root: { client } }) => {
+    const { signWith } = await newSparkWallet(client);
+    return { signWith, lightningReceive: new Operators(2, 3).recipients };
+  },
+
   // sending
   eth_send_raw_transaction: async () => ({ signedTransaction: await newSignedTransaction(), caip2: TEST_CHAIN }),
+
+  eth_send_transaction: async (world) => ({
+    from: await newEthereumKey(world),
+    sponsor: false,
+    caip2: TEST_CHAIN,
+    ...ethereumFees,
+    calls: [{ to: newAddress(), value: "1", data: "0x" }],
+  }),
+  eth_undelegate_7702: async (world) => undelegation(world),
+  sol_send_transaction: async (world) => {
+    const { wire, signWith } = await newSolanaTransfer(world);
+    return { unsignedTransaction: wire.toString("hex"), signWiths: [signWith], ...solanaOptions };
+  },
+  get_send_transaction_status: async (world) => {
+    const { wire, signWith } = await newSolanaTransfer(world);
+    const { sendTransactionStatusId } = await world.root.client.result("sol_send_transaction", {
+      unsignedTransaction: wire.toString("hex"),
+      signWiths: [signWith],
+      caip2: TEST_CLUSTER,
+    });
+    await sendStatus(world.root.client, sendTransactionStatusId);
+    return { sendTransactionStatusId };
+  },
+
+  // sponsoring
+  upsert_gas_usage_config: async () => ({
+    orgWindowLimitUsd: "0",
+    subOrgWindowLimitUsd: "0",
+    windowDurationMinutes: "1440",
+    enabled: true,
+    solanaConfig: { rentPrefundEnabled: false },
+  }),
+  get_gas_usage: async () => ({}),
+
+  // earn
+  list_earn_vaults: async ({ organizationId }) => {
+    const [caip19, provider] = [`${EARN_CHAIN}/erc20:${EARN_ASSET}`, "EARN_PROVIDER_MORPHO"];
+    const before = cursorOf(["earn vaults", organizationId, caip19.toLowerCase(), provider], 1);
+    return { caip19, provider, paginationOptions: { limit: "10", before } };
+  },
+  earn_deploy_wrapper: async ({ server, root }) => earnTerms(server.baseUrl, root.client),
+  get_earn_deploy_status: async (world) => {
+    const { deployRequestId } = await wrappedFor(world);
+    return { deployRequestId };
+  },
+  list_earn_enabled_vaults: async (world) =>
+    after(wrappedFor(world), { provider: "EARN_PROVIDER_MORPHO", caip19: `${EARN_CHAIN}/erc20:${EARN_ASSET}` }),
+  earn_set_wrapper_state: async (world) => {
+    const { wrapperAddress } = await wrappedFor(world);
+    return { wrapperAddress, depositsDisabled: false };
+  },
+  earn_deposit: async (world) => {
+    const { wrapperAddress, depositor: signWith } = await earnOf(world);
+    return { wrapperAddress, signWith, assets: "1000000", chainCaip2: EARN_CHAIN, sponsor: false };
+  },
+  get_earn_deposit_status: async (world) => {
+    const { depositRequestId } = await earnOf(world);
+    return { depositRequestId };
+  },
+  earn_withdraw: async (world) => {
+    const { wrapperAddress, depositor: signWith } = await earnOf(world);
+    return { wrapperAddress, signWith, chainCaip2: EARN_CHAIN, sponsor: false, amountValue: "1000" };
+  },
+  get_earn_withdraw_status: async (world) => {
+    const { wrapperAddress, depositor: signWith } = await earnOf(world);
+    const parameters = { wrapperAddress, signWith, chainCaip2: EARN_CHAIN, amountValue: "1000" };
+    const { withdrawRequestId } = await world.root.client.result("earn_withdraw", parameters);
+    await earnEnded(world.root.client, "get_earn_withdraw_status", { withdrawRequestId });
+    return { withdrawRequestId };
+  },
+  list_earn_positions: async (world) => {
+    const { depositor: walletAddress } = await earnOf(world);
+    return { walletAddress };
+  },
+  claim_earn_fees: async (world) => {
+    const { wrapperAddress } = await claimable(world);
+    return { wrapperAddress };
+  },
+  get_claim_earn_fees_status: async (world) => {
+    const { wrapperAddress } = await claimable(world);
+    const { claimRequestId } = await world.root.client.result("claim_earn_fees", { wrapperAddress });
+    await earnEnded(world.root.client, "get_claim_earn_fees_status", { claimRequestId });
+    return { claimRequestId };
+  },
+
+  // swaps
+  upsert_swap_config: async ({ root }) => ({
+    feeReceiverWalletAddress: await newSwapper(root.client, 0n),
+    feeBps: "25",
+    stableFeeBps: "5",
+  }),
+  create_swap_quote: async ({ root }) => quoteParams(await newSwapper(root.client), { slippageBps: "50" }),
+  execute_swap: async ({ root }) =>
+    quoted(root.client, quoteParams(await newSwapper(root.client)), { evmNonce: "0", gasStationNonce: "0" }),
+  get_swap_status: async ({ root }) => {
+    const request = await quoted(root.client, quoteParams(await newSwapper(root.client)));
+    const { swapRequestId } = await root.client.result("execute_swap", request);
+    await swapEnded(root.client, swapRequestId);
+    return { swapRequestId };
+  },
+  claim_swap_fees: async ({ root }) => {
+    const { feeReceiverWalletAddress } = await root.client.result("upsert_swap_config", { feeBps: "25" });
+    (await relayOfTests()).accrue(feeReceiverWalletAddress, "1250000");
+    return {};
+  },
+
+  // history and balances
+  list_eth_transaction_history: async (world) => {
+    const address = await newHistory(world);
+    const cursor = cursorOf([world.organizationId, TEST_CHAIN, address.toLowerCase()], Number.MAX_SAFE_INTEGER);
+    return { address, caip2: TEST_CHAIN, paginationOptions: { limit: "10", after: cursor } };
+  },
+  list_sol_transaction_history: async (world) => {
+    const address = await newSolanaHistory(world);
+    const cursor = cursorOf([world.organizationId, TEST_CLUSTER, address], Number.MAX_SAFE_INTEGER);
+    return { address, caip2: TEST_CLUSTER, paginationOptions: { limit: "10", after: cursor } };
+  },
+  get_wallet_address_balances: async (world) => {
+    const address = await newWalletAddress(world.root.client);
+    await testNode().call("anvil_setBalance", address, "0x14d1120d7b160000");
+    return { address, caip2: TEST_CHAIN };
+  },
+  list_supported_assets: async () => ({ caip2: TEST_CHAIN }),
+  get_nonces: async (world) => ({
+    address: await newWalletAddress(world.root.client),
+    caip2: TEST_CHAIN,
+    nonce: true,
+    gasStationNonce: false,
+  }),
 
   // activities
   get_activity: async (world) => ({ activityId: (await completedActivity(world)).id }),
@@ -289,6 +575,7 @@ export const examples: Record<string, Example> = {
     paginationOptions: { limit: "10", before: (await completedActivity(world)).id },
     filterByType: ["ACTIVITY_TYPE_CREATE_USERS_V4"],
   }),
+  get_activity_counts: async () => ({ days: 7 }),
   approve_activity: async (world) => ({ fingerprint: await fingerprintOfWaiting(world) }),
   reject_activity: async (world) => ({ fingerprint: await fingerprintOfWaiting(world) }),
 
@@ -350,6 +637,41 @@ export const examples: Record<string, Example> = {
       sessionProfileId: await newSessionProfileId(world),
     };
   },
+  // auth proxy
+  enable_auth_proxy: async () => ({}),
+  update_auth_proxy_config: async () => ({
+    allowedOrigins: ["https://app.example.com"],
+    allowedAuthMethods: ["email", "passkey", "google"],
+    sendFromEmailAddress: "hello@example.com",
+    sendFromEmailSenderName: "Example",
+    replyToEmailAddress: "help@example.com",
+    emailAuthTemplateId: "",
+    otpTemplateId: "",
+    emailCustomizationParams: {
+      appName: "Example",
+      logoUrl: "https://app.example.com/logo.png",
+      magicLinkTemplate: "https://app.example.com/sign-in?code=%s",
+      templateVariables: '{"greeting":"Hello"}',
+      templateId: "",
+    },
+    smsCustomizationParams: { template: "{{ .OtpCode }} is your code." },
+    walletKitSettings: {
+      enabledSocialProviders: ["google"],
+      oauthClientIds: { google: "g", apple: "a", facebook: "f", x: "x", discord: "d" },
+      oauthRedirectUrl: "https://app.example.com/back",
+    },
+    otpExpirationSeconds: 300,
+    verificationTokenExpirationSeconds: 600,
+    sessionExpirationSeconds: 900,
+    otpAlphanumeric: false,
+    otpLength: 6,
+    verificationTokenRequiredForGetAccountPii: true,
+    socialLinkingClientIds: ["g"],
+    captchaEnabled: false,
+  }),
+  disable_auth_proxy: async ({ root }) => after(root.client.result("enable_auth_proxy", {}), {}),
+  get_auth_proxy_config: async ({ root }) => after(root.client.result("enable_auth_proxy", {}), {}),
+
   init_otp_auth: async () => ({ ...newCode(), appName: "Example" }),
   otp_auth: async (world) => {
     const { otpId, code } = await sentUserCode(world);
@@ -450,6 +772,20 @@ export const examples: Record<string, Example> = {
 
 /** Parameters of the older versions of activities, by activity type. */
 export const olderExamples: Record<string, Example> = {
+  ACTIVITY_TYPE_ETH_SEND_TRANSACTION: async (world) => ({
+    from: await newEthereumKey(world),
+    sponsor: false,
+    caip2: TEST_CHAIN,
+    ...ethereumFees,
+    to: newAddress(),
+    value: "1",
+    data: "0x",
+  }),
+  ACTIVITY_TYPE_ETH_UNDELEGATE7702: async (world) => undelegation(world),
+  ACTIVITY_TYPE_SOL_SEND_TRANSACTION: async (world) => {
+    const { wire, signWith } = await newSolanaTransfer(world);
+    return { unsignedTransaction: wire.toString("base64"), signWith, ...solanaOptions };
+  },
   ACTIVITY_TYPE_EMAIL_AUTH_V2: async (world) => olderEmailAuth(world),
   ACTIVITY_TYPE_EMAIL_AUTH: async (world) => olderEmailAuth(world),
   ACTIVITY_TYPE_INIT_USER_EMAIL_RECOVERY: async (world) => ({
@@ -504,11 +840,8 @@ export const olderExamples: Record<string, Example> = {
     ],
     ...emailDisabled,
   }),
-  ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V7: async () => ({
-    ...subOrganization,
-    rootUsers: [{ ...(await newRootUser()), oauthProviders: [await newOauthProviderV1()] }],
-    ...disabled,
-  }),
+  ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V7: async (world) =>
+    newSignup(world, { ...(await newRootUser()), oauthProviders: [await newOauthProviderV1()] }),
   ACTIVITY_TYPE_UPDATE_POLICY: async (world) => policyChange(world),
   ACTIVITY_TYPE_CREATE_POLICY_V2: async () => ({
     policyName: `Policy ${newId()}`,
@@ -733,6 +1066,55 @@ async function storedSecret(world: World): Promise<string> {
 const newWallet = ({ root }: World): Promise<{ walletId: string; addresses: string[] }> =>
   root.client.result("create_wallet", newWalletParams());
 
+/** The same of Solana. */
+async function newSolanaHistory({ server, organizationId, root }: World): Promise<string> {
+  const address = await newSolanaAddress(root.client);
+  const sender = "9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin";
+  const transfer = { direction: "IN" as const, token: null, counterparty: sender, amount: "1500000000" };
+  const entry: Entry = {
+    organizationId,
+    address,
+    // Above what the node of the tests ever gets to: it is never final.
+    position: positionOf(400_000_000, 0),
+    blockHash: "EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG",
+    blockTime: Date.now(),
+    transactionHash: "5h6xBEauJ3PK6SWCZ1PGjBvj8vDdWG3KpwATGy1ARAXFSDwt8GFXM7W5Ncn16wmqokgpiKRLuS83KUxyZyv2sUYv",
+    sender,
+    recipient: null,
+    fee: { amount: "5000", token: null },
+    transfers: [transfer],
+    changes: [],
+    solana: { signers: [{ address: sender, writable: true }], failed: false },
+  };
+  const { database } = server.opened;
+  await database.transact(organizationId, (tx) => addEntries(tx, TEST_CLUSTER as Chain, [entry], TOLD.all));
+  return address;
+}
+
+/** Resolves to an address at which something came in, in a block long ago. */
+async function newHistory({ server, organizationId, root }: World): Promise<string> {
+  const address = await newWalletAddress(root.client);
+  const [sender, hash] = [`0x${"35".repeat(20)}`, (byte: string) => `0x${byte.repeat(32)}`];
+  const transfer = { direction: "IN" as const, token: null, counterparty: sender, amount: "1500000000000000000" };
+  const entry: Entry = {
+    organizationId,
+    address: address.toLowerCase(),
+    // Above what the node of the tests ever gets to: it is never final.
+    position: positionOf(20_000_000, 0),
+    blockHash: hash("b1"),
+    blockTime: Date.now(),
+    transactionHash: hash("a1"),
+    sender,
+    recipient: address.toLowerCase(),
+    fee: { amount: "42000000000000", token: null },
+    transfers: [transfer],
+    changes: [],
+  };
+  const { database } = server.opened;
+  await database.transact(organizationId, (tx) => addEntries(tx, TEST_CHAIN, [entry], TOLD.all));
+  return address;
+}
+
 async function newWalletAccountId(world: World): Promise<string> {
   const { walletId } = await newWallet(world);
   return (await world.root.client.read("list_wallet_accounts", { walletId })).accounts[0].walletAccountId;
@@ -743,6 +1125,71 @@ const UNSIGNED_TRANSACTION = "0x02df01800102825208943535353535353535353535353535
 
 const newSignedTransaction = async (): Promise<string> =>
   (await (await newSender(testNode())).sign()).signedTransaction;
+
+const ethereumFees = {
+  nonce: "0",
+  gasLimit: "21000",
+  maxFeePerGas: "20000000000",
+  maxPriorityFeePerGas: "1000000000",
+};
+
+/** The address of a new key of the organization, with money. */
+const wrappedFor = ({ server, root, parent = root }: World) => earnWrapped(server.baseUrl, parent.client);
+const earnOf = ({ server, root, parent = root }: World) => earnDeposited(server.baseUrl, parent.client, root.client);
+
+async function claimable(world: World) {
+  const example = await earnOf(world);
+  await feesToClaim(world.root.client, example);
+  return example;
+}
+
+async function newEthereumKey({ root }: World): Promise<string> {
+  const { privateKeys } = await root.client.result("create_private_keys", {
+    privateKeys: [
+      {
+        privateKeyName: `Ethereum ${newId()}`,
+        curve: "CURVE_SECP256K1",
+        privateKeyTags: [],
+        addressFormats: ["ADDRESS_FORMAT_ETHEREUM"],
+      },
+    ],
+  });
+  const { address } = privateKeys[0].addresses[0];
+  await giveEther(testNode(), address);
+  return address;
+}
+
+/** Of an account that runs the code of a contract. */
+async function undelegation(world: World): Promise<object> {
+  const from = await newEthereumKey(world);
+  await testNode().call("anvil_setCode", from, `0xef0100${newAddress().slice(2)}`);
+  return { from, caip2: TEST_CHAIN, ...ethereumFees };
+}
+
+/** A blockhash that no cluster has had. */
+const solanaOptions = {
+  sponsor: false,
+  caip2: "solana:devnet",
+  recentBlockhash: "9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin",
+};
+
+/** Of 1 SOL, by a key of the organization that has it. */
+async function newSolanaTransfer({ root }: World): Promise<{ wire: Buffer; signWith: string }> {
+  const { privateKeys } = await root.client.result("create_private_keys", {
+    privateKeys: [
+      {
+        privateKeyName: `Solana ${newId()}`,
+        curve: "CURVE_ED25519",
+        privateKeyTags: [],
+        addressFormats: ["ADDRESS_FORMAT_SOLANA"],
+      },
+    ],
+  });
+  const [{ privateKeyId, addresses }] = privateKeys;
+  const [{ address }] = addresses;
+  await testSolana().call("requestAirdrop", address, Number(10n * SOL));
+  return { wire: unsignedTransfer([address]).wire, signWith: privateKeyId };
+}
 
 const emailDisabled = {
   wallet: newWalletParams(),
@@ -759,6 +1206,22 @@ const newRootUser = async () => ({
   authenticators: [newAuthenticator()],
   oauthProviders: [await newOauthProvider()],
 });
+
+/** A sub-organization for somebody who has shown their address. */
+async function newSignup({ server, root, parent = root }: World, person: object): Promise<object> {
+  const rootUser = { ...person, userEmail: `${newId()}@example.com` };
+  const key = generateApiKey();
+  const verificationToken = await verificationTokenFor(server, parent.client, rootUser.userEmail, { key });
+  const clientSignature = signupSignature(key, verificationToken, rootUser);
+  return {
+    ...subOrganization,
+    rootUsers: [rootUser],
+    ...disabled,
+    userTag: "member",
+    verificationToken,
+    clientSignature,
+  };
+}
 
 const newRootUserV1 = () => ({
   userName: "Root",
@@ -806,6 +1269,10 @@ const newSessionProfile = (): object => ({
   expirationSeconds: "600",
   notes: "signing only",
 });
+
+/** Nobody else's: its contact can be verified once in a family of organizations. */
+let phoneNumbers = 0;
+const newPhoneNumber = (): string => `+1415${String(5_550_000 + ++phoneNumbers)}`;
 
 const newCode = () => ({
   otpType: "OTP_TYPE_EMAIL",
@@ -882,7 +1349,15 @@ async function storedInterface({ root }: World): Promise<string> {
   return (await root.client.result("create_smart_contract_interface", newInterface())).smartContractInterfaceId;
 }
 
-const newInvitations = async (world: World): Promise<object> => ({
+const inviters = new WeakMap<World, Client>();
+/** The root user's client, also after an example that has another one stamp. */
+function inviterOf(world: World): Client {
+  const inviter = inviters.get(world) ?? world.root.client;
+  inviters.set(world, inviter);
+  return inviter;
+}
+
+const newInvitations = async (world: World) => ({
   invitations: [
     {
       receiverUserName: "Guest",
@@ -892,6 +1367,8 @@ const newInvitations = async (world: World): Promise<object> => ({
       senderUserId: world.user.userId,
     },
   ],
+  emailCustomization: { appName: "App", ...customization },
+  ...sender,
 });
 
 async function newEndpoint({ root }: World): Promise<string> {
@@ -933,6 +1410,12 @@ const customization = {
   templateId: "",
 };
 
+const sender = {
+  sendFromEmailAddress: "hello@app.example.com",
+  sendFromEmailSenderName: "App",
+  replyToEmailAddress: "help@app.example.com",
+};
+
 /** What both operations that mail a key are asked with; the user is there, and the features are on. */
 async function newMailed({ root, user: { userId } }: World): Promise<object> {
   const userEmail = "ada@example.com";
@@ -942,9 +1425,7 @@ async function newMailed({ root, user: { userId } }: World): Promise<object> {
     ...newTarget(),
     email: userEmail,
     expirationSeconds: "600",
-    sendFromEmailAddress: "hello@app.example.com",
-    sendFromEmailSenderName: "App",
-    replyToEmailAddress: "help@app.example.com",
+    ...sender,
   };
 }
 
@@ -973,6 +1454,56 @@ async function newRecoveryKey({ server, organizationId, root: { userId } }: Worl
     project(tx, organizationId, [{ do: "addApiKeys", userId, apiKeys: [apiKey], now }]),
   );
   return key;
+}
+
+const newApp = ({ root }: World): Promise<Json> => newDeployment(root.client, [newOperator()]);
+
+/** An app whose sets have new operators and one that is known already. */
+async function newAppParams(world: World): Promise<object> {
+  const known = await newApp(world);
+  const params = appParams([newOperator("alice"), newOperator("bob")], { threshold: 2 });
+  return {
+    ...params,
+    manifestSetId: "",
+    manifestSetParams: { ...params.manifestSetParams, existingOperatorIds: known.manifestSetOperatorIds },
+    shareSetId: "",
+    shareSetParams: { ...params.shareSetParams, existingOperatorIds: known.manifestSetOperatorIds },
+  };
+}
+
+/** An approved deployment of which some server says that it is ready. */
+async function readyDeployment({ root: { client }, server, organizationId }: World): Promise<object> {
+  const operator = newOperator();
+  const app = await newDeployment(client, [operator]);
+  await client.result("create_tvc_manifest_approvals", await approvalParams(client, app, [operator]));
+  await server.opened.database.transact(organizationId, async (tx) => {
+    await tx
+      .insertInto("tvc_runs")
+      .values(runOf(organizationId, app.deploymentId, Date.now()))
+      .execute();
+  });
+  return { deploymentId: app.deploymentId };
+}
+
+async function newOnRampCredential({ root, server }: World): Promise<string> {
+  const params = await moonPayParams(server.baseUrl, { sandboxMode: true });
+  return (await root.client.result("create_fiat_on_ramp_credential", params)).fiatOnRampCredentialId;
+}
+
+/** Everything that a purchase at MoonPay can be asked with. */
+async function newPurchase(world: World): Promise<object> {
+  await newOnRampCredential(world);
+  const params = purchaseParams("MOONPAY");
+  return {
+    ...params,
+    fiatCurrencyCode: "FIAT_ON_RAMP_CURRENCY_USD",
+    fiatCurrencyAmount: "100",
+    paymentMethod: "FIAT_ON_RAMP_PAYMENT_METHOD_CREDIT_DEBIT_CARD",
+    countryCode: "US",
+    countrySubdivisionCode: "NY",
+    sandboxMode: true,
+    urlForSignature: `https://buy-sandbox.moonpay.com/?apiKey=pk_test_key&currencyCode=eth&walletAddress=${params.walletAddress}`,
+  };
 }
 
 async function newOauth2Credential({ root, server }: World): Promise<{ oauth2CredentialId: string; clientId: string }> {

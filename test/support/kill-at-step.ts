@@ -40,6 +40,7 @@ function counting<F extends AnyFunction>(
 }
 
 fs.renameSync = counting(fs.renameSync, (_self, [, to]) => String(to));
+fs.linkSync = counting(fs.linkSync, (_self, [, to]) => String(to));
 fs.rmSync = counting(fs.rmSync, (_self, [path]) => `without ${path}`);
 syncBuiltinESMExports();
 

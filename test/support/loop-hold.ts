@@ -23,8 +23,11 @@ export async function longestHold(work: () => Promise<void>): Promise<number> {
     if (!isDone) setImmediate(look);
   };
   setImmediate(look);
-  await work();
-  isDone = true;
+  try {
+    await work();
+  } finally {
+    isDone = true;
+  }
   await new Promise((resolve) => setImmediate(resolve));
   return longest;
 }

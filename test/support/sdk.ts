@@ -39,14 +39,19 @@ export function httpSdk({ baseUrl, organizationId, key }: SdkOptions): Sdk {
 }
 
 /** `@turnkey/sdk-server`: it writes the body, waits for the activity and spreads the result. */
-export function serverSdk({ baseUrl, organizationId, key }: SdkOptions): Sdk {
-  const methods = new Turnkey({
+/** The client of the server SDK, as its users make it. */
+export const apiClientOf = ({ baseUrl, organizationId, key }: SdkOptions, more: object = {}) =>
+  new Turnkey({
     apiBaseUrl: baseUrl,
     apiPublicKey: key.publicKey,
     apiPrivateKey: key.privateKey,
     defaultOrganizationId: organizationId,
-    activityPoller: { intervalMs: 1, numRetries: 0 },
-  }).apiClient() as unknown as Record<string, Method>;
+    ...more,
+  }).apiClient();
+
+export function serverSdk(options: SdkOptions): Sdk {
+  const activityPoller = { intervalMs: 1, numRetries: 0 };
+  const methods = apiClientOf(options, { activityPoller }) as unknown as Record<string, Method>;
   return {
     knows: (path) => methodName(path) in methods,
     async submit(path, parameters) {
@@ -74,7 +79,13 @@ const irregular: Record<string, string> = {
   list_suborgs: "getSubOrgIds",
   list_verified_suborgs: "getVerifiedSubOrgIds",
   list_app_proofs: "getAppProofs",
+  get_onramp_transaction_status: "getOnRampTransactionStatus",
   list_smart_contract_interfaces: "getSmartContractInterfaces",
+  list_tvc_apps: "getTvcApps",
+  list_tvc_app_deployments: "getTvcAppDeployments",
+  list_tvc_operators: "getTvcOperators",
+  list_tvc_quorum_keys: "getTvcQuorumKeys",
+  set_tvc_app_live_deployment: "updateTvcAppLiveDeployment",
 };
 
 const methodName = (path: string): string =>

@@ -1,6 +1,9 @@
 import { request } from "node:http";
 import type { Client, Json } from "./client.ts";
 
+/** What a request may come with in place of a stamp by the client's key. */
+const OTHER_STAMPS = ["x-stamp-webauthn", "x-session"];
+
 /** Sends a query or a submit request from one of this machine's own addresses, with more headers if need be. */
 export function sendFrom(
   localAddress: string,
@@ -18,7 +21,7 @@ export function sendFrom(
       agent: false,
       headers: {
         "content-type": "application/json",
-        ...("x-stamp-webauthn" in headers ? {} : { "x-stamp": client.stamp(body) }),
+        ...(OTHER_STAMPS.some((name) => name in headers) ? {} : { "x-stamp": client.stamp(body) }),
         ...headers,
       },
     };

@@ -54,10 +54,11 @@ process.once("exit", () => {
 
 /** Starts `keystead <args>`; it sees these settings and nothing else that could be one. */
 export function spawnKeystead(args: readonly string[], options: ProcessOptions = {}): KeysteadProcess {
-  const { PATH, HOME } = process.env;
+  const { PATH, HOME, KEYSTEAD_TEST_PACKAGES: packages } = process.env;
   const command = [
     process.execPath,
     ...(options.onOlderNode ? ["--import", OLDER_NODE] : []),
+    ...(packages === undefined || options.program !== undefined ? [] : [packages]),
     options.program ?? KEYSTEAD,
     ...args,
   ];
@@ -155,7 +156,7 @@ export async function serving({ exited, stdout, stderr }: KeysteadProcess): Prom
   void exited.then((exit) => {
     ended = exit;
   });
-  const banner = () => /^Keystead \S+ serves (\S+)$/m.exec(stdout())?.[1];
+  const banner = () => /^Keystead \S+ serves (\S+)\n/m.exec(stdout())?.[1];
   await until(() => banner() !== undefined || ended !== undefined, "the server to serve");
   const baseUrl = banner();
   if (baseUrl === undefined) {

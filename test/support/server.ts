@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe } from "node:test";
+import type { OutboundClient } from "../../src/delivery/outbound.ts";
 import type { Operation } from "../../src/engine/operations.ts";
 import { matches } from "../../src/engine/validate.ts";
 import { responseOf } from "../../src/http/openapi.ts";
@@ -12,10 +13,12 @@ import { createLogger } from "../../src/kernel/log.ts";
 import { loadConfig } from "../../src/main/config.ts";
 import type { Credentials } from "../../src/main/credentials-file.ts";
 import { type RunningServer, serve } from "../../src/main/serve.ts";
-import { type Chains, chainsOfTests, writeChains } from "./chain.ts";
+import { type Chains, chainsOfTests, earnOfTests, writeChains } from "./chain.ts";
 import { Client } from "./client.ts";
 import { oauth2ProviderOfTests } from "./oauth2-provider.ts";
+import { onRampProviderOfTests } from "./on-ramp-provider.ts";
 import { createTestDatabase, MIGRATED_DATABASE } from "./postgres.ts";
+import { swapsOfTests } from "./relay.ts";
 
 export const engines = ["sqlite", "postgres"] as const;
 export type TestEngine = (typeof engines)[number];
@@ -33,9 +36,25 @@ export interface TestServerOptions {
   dataDir?: string;
   databaseUrl?: string;
   clock?: Clock;
+  /** By which rates are counted. */
+  elapsed?: () => number;
   settings?: Record<string, string>;
   /** The nodes that it reaches, if not the one of all tests. */
   chains?: Chains;
+  /** Where its on-ramp providers are, if not where those of all tests are. */
+  onRamp?: object;
+  /** Who quotes its swaps, if not the one of all tests; nobody for null. */
+  swaps?: object | null;
+  /** What it asks others by, if not a client of its own; it closes it. */
+  outbound?: OutboundClient;
+  /** How deployments run; not at all unless said. */
+  tvc?: object;
+  /** Vaults to earn in, and the service's fee. */
+  earn?: object;
+  /** Where its audit stream goes; nowhere unless said. */
+  audit?: object;
+  /** US dollars by asset. */
+  prices?: Record<string, string>;
 }
 
 /** A whole service in this process: real listener, signer process and database; each answer is held against its schema. */
@@ -43,7 +62,14 @@ export async function startTestServer(engine: TestEngine, options: TestServerOpt
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), "keystead-test-"));
   const databaseUrl = options.databaseUrl ?? (await freshDatabaseUrl(engine, dataDir, MIGRATED_DATABASE));
   const lines: string[] = [];
-  const { chains = chainsOfTests() } = options;
+  const {
+    chains = chainsOfTests(),
+    prices = {},
+    earn = earnOfTests(),
+    onRamp = await onRampOfTests(),
+    tvc = {},
+    swaps = await swapsOfTests(),
+  } = options;
   const config = loadConfig({
     KEYSTEAD_DATA_DIR: dataDir,
     KEYSTEAD_PORT: "0",
@@ -51,7 +77,11 @@ export async function startTestServer(engine: TestEngine, options: TestServerOpt
     // Of what the signer tells on standard error; the server's own log is kept here, whole.
     KEYSTEAD_LOG_LEVEL: "warn",
     DATABASE_URL: databaseUrl,
-    KEYSTEAD_CONFIG: writeChains(dataDir, chains),
+    KEYSTEAD_CONFIG: writeChains(dataDir, chains, {
+      ...{ prices, earn, onRamp, tvc },
+      ...(swaps === null ? {} : { swaps }),
+      ...(options.audit ? { audit: options.audit } : {}),
+    }),
     // The issuer of all tests is on this machine.
     KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true",
     KEYSTEAD_OAUTH2_X_URL: (await oauth2ProviderOfTests()).url,
@@ -64,6 +94,8 @@ export async function startTestServer(engine: TestEngine, options: TestServerOpt
     log,
     onAnswer: checkAnswer,
     ...(options.clock ? { clock: options.clock } : {}),
+    ...(options.elapsed ? { elapsed: options.elapsed } : {}),
+    ...(options.outbound ? { outbound: options.outbound } : {}),
   });
   const credentials = JSON.parse(readFileSync(join(dataDir, "credentials.json"), "utf8")) as Credentials;
   return {
@@ -83,6 +115,11 @@ export async function startTestServer(engine: TestEngine, options: TestServerOpt
   };
 }
 
+async function onRampOfTests(): Promise<object> {
+  const { url: apiUrl } = await onRampProviderOfTests();
+  return { moonpay: { apiUrl }, coinbase: { apiUrl } };
+}
+
 /** A database that nobody has used, without tables; on SQLite a file in the folder. */
 export async function freshDatabaseUrl(engine: TestEngine, dataDir: string, copyOf?: string): Promise<string> {
   if (engine === "sqlite") return `sqlite:${join(dataDir, "keystead.db")}`;
@@ -96,18 +133,26 @@ export function testPostgresUrl(): string {
   return url;
 }
 
+/** What is compiled is kept by the schema itself, so each operation has one. */
+const answerSchemas = new Map<Operation, ReturnType<typeof responseOf>>();
+
 function checkAnswer(operation: Operation, body: string): void {
-  const schema = responseOf(operation);
+  const schema = answerSchemas.get(operation) ?? responseOf(operation);
+  answerSchemas.set(operation, schema);
   assert.ok(matches(schema, JSON.parse(body)), `the answer of ${operation.path} does not fit its schema: ${body}`);
 }
 
 /** The same tests on each engine, with one server for all of them. */
-export function onEachEngine(name: string, tests: (server: () => TestServer, engine: TestEngine) => void): void {
+export function onEachEngine(
+  name: string,
+  tests: (server: () => TestServer, engine: TestEngine) => void,
+  options: () => TestServerOptions | Promise<TestServerOptions> = () => ({}),
+): void {
   for (const engine of engines) {
     describe(`${name} (${engine})`, () => {
       let server: TestServer;
       before(async () => {
-        server = await startTestServer(engine);
+        server = await startTestServer(engine, await options());
       });
       after(() => server.close());
       tests(() => server, engine);

@@ -37,6 +37,9 @@ export async function startTestSigner(seedCache = { entries: 100, lifetimeMs: 60
 }
 
 /** An activity of the request's organization that names whatever the request uses. */
+/** Of import keys that `occasionFor` has used by their user. */
+export const IMPORT_TERMS = { userId: "user", issuedAt: Date.now() };
+
 export function occasionFor(request: SignerRequest): Occasion {
   const { policyOutcome, key, ...rest } = request as unknown as Record<string, Record<string, unknown> | undefined>;
   const { organizationId = policyOutcome?.organizationId, walletId, secretId } = rest;
@@ -45,9 +48,11 @@ export function occasionFor(request: SignerRequest): Occasion {
     secretId,
     keyId: key?.keyId,
     address: (key?.address as NamedAddress | undefined)?.address,
+    userId: IMPORT_TERMS.userId,
   };
-  const body = JSON.stringify({ type: "ACTIVITY_TYPE_TEST", organizationId, parameters });
-  return { body, ballots: [] };
+  const timestampMs = String(IMPORT_TERMS.issuedAt);
+  const body = JSON.stringify({ type: "ACTIVITY_TYPE_TEST", timestampMs, organizationId, parameters });
+  return { body, ballots: [{ userId: IMPORT_TERMS.userId, publicKey: "", scheme: "", signature: "" }] };
 }
 
 export async function newOwner(signer: SignerProcess, organizationId: string): Promise<TestSigner["owner"]> {

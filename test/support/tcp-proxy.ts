@@ -1,4 +1,5 @@
-import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { reservePort } from "./ports.ts";
 
 /** A TCP connection that can be made to break, to refuse and to hang, as networks do. */
 export interface TcpProxy {
@@ -43,7 +44,6 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
       listening.listen(port, "127.0.0.1", resolve);
     });
     server = listening;
-    return (listening.address() as AddressInfo).port;
   };
   const refuse = async () => {
     const listening = server;
@@ -53,7 +53,9 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
     await closed;
   };
 
-  const port = await listen(0);
+  // Its own also while it refuses.
+  const port = await reservePort();
+  await listen(port);
   return {
     port,
     refuse,

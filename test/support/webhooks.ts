@@ -1,6 +1,5 @@
 import { addUser } from "../../src/authority/rules/users.ts";
-import { addOrganization, replaceRootQuorum } from "../../src/capabilities/organizations/store.ts";
-import { fillAuthority } from "../../src/engine/authority/project.ts";
+import { addOrganization } from "../../src/capabilities/organizations/store.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { type Client, generateApiKey, type Json } from "./client.ts";
 import type { TestServer } from "./server.ts";
@@ -74,14 +73,16 @@ export async function addSubOrganization({ opened, root }: TestServer): Promise<
   const now = Date.now();
   await database.transact(id, async (tx) => {
     const sealedKey = Buffer.from(organizationKey, "base64");
-    await addOrganization(tx, { id, name: "Sub-organization", parentId: root.organizationId, sealedKey, now });
+    const organization = { id, name: "Sub-organization", parentId: root.organizationId, sealedKey, now };
     const userId = newId();
     const { publicKey } = key;
     const more = { type: "CREDENTIAL_TYPE_API_KEY_P256", sessionProfileId: null, grade: null, expirationSeconds: null };
     const apiKey = { id: newId(), name: "key", publicKey, ...more };
     const user = { id: userId, name: "Root", email: undefined, authenticators: [], oauthProviders: [], tagIds: [] };
-    await fillAuthority(tx, id, (draft) => addUser(draft, { ...user, apiKeys: [apiKey] }, now, "user"));
-    await replaceRootQuorum(tx, id, { threshold: 1, userIds: [userId] }, now);
+    await addOrganization(tx, organization, (draft) => {
+      addUser(draft, { ...user, apiKeys: [apiKey] }, now, "user");
+      draft.apply({ do: "setRootQuorum", quorum: { threshold: 1, userIds: [userId] }, now });
+    });
   });
   return root.with({ key, organizationId: id });
 }

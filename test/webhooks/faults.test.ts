@@ -6,6 +6,7 @@ import net, { type AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { MAX_ANSWER_HEADER_BYTES } from "../../src/kernel/limits.ts";
 import type { Json } from "../support/client.ts";
+import { reservePort } from "../support/ports.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { engines, startTestServer, type TestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
@@ -80,13 +81,7 @@ const faults: Record<string, { url: () => Promise<string>; error: RegExp }> = {
     error: /^dns: the host name could not be resolved$/,
   },
   "is not there": {
-    url: async () => {
-      const server = net.createServer();
-      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-      const { port } = server.address() as AddressInfo;
-      await new Promise((resolve) => server.close(resolve));
-      return `http://127.0.0.1:${port}/`;
-    },
+    url: async () => `http://127.0.0.1:${await reservePort()}/`,
     error: /^connect: the connection was refused$/,
   },
   "answers with huge headers": {

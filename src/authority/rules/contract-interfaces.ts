@@ -1,5 +1,6 @@
 import { fail } from "../../kernel/errors.ts";
-import { MAX_SMART_CONTRACT_INTERFACES, MAX_SMART_CONTRACT_INTERFACES_BYTES } from "../../kernel/limits.ts";
+import { MAX_SMART_CONTRACT_INTERFACES } from "../../kernel/limits.ts";
+import { refuseOver } from "../quotas.ts";
 import { ALL, type ContractInterface, interfaceAt } from "../state.ts";
 import type { Draft } from "../view.ts";
 
@@ -22,10 +23,7 @@ export function addInterface(draft: Draft, contract: ContractInterface): void {
   if (count > MAX_SMART_CONTRACT_INTERFACES) {
     fail("QUOTA_EXCEEDED", { kind: "smart contract interfaces", limit: MAX_SMART_CONTRACT_INTERFACES });
   }
-  if (bytes > MAX_SMART_CONTRACT_INTERFACES_BYTES) {
-    const kind = "bytes of smart contract interfaces together";
-    fail("QUOTA_EXCEEDED", { kind, limit: MAX_SMART_CONTRACT_INTERFACES_BYTES });
-  }
+  refuseOver(draft.part("quotas", ALL), "interfaceBytes", bytes);
 }
 
 /** @throws KeysteadError RESOURCE_NOT_FOUND */

@@ -12,19 +12,30 @@ import type { Draft } from "../view.ts";
 
 export type NewApiKey = Omit<ApiKey, "createdAt">;
 export type NewAuthenticator = Omit<Authenticator, "createdAt">;
-export type NewOauthProvider = Omit<OauthProvider, "createdAt">;
+export type NewOauthProvider = Omit<OauthProvider, "createdAt"> & {
+  /** The person's address, where a token says that it is verified and its word counts in the organization. It is not kept. */
+  verifiedEmail?: string | undefined;
+  /** Whether its audience is an app of the organization's own, or of its parent. It is not kept. */
+  isOwnApp?: boolean;
+};
+
+/** Where a list stands in the request, or what says so of the one at a position. */
+type FieldOf = string | ((index: number) => string);
+const placeOf = (field: FieldOf, index: number): string =>
+  typeof field === "string" ? `${field}.${index}` : field(index);
 
 /**
  * Adds API keys; expiring ones beyond the limit push out the expired and then the oldest, whose votes stand.
  *
- * @throws KeysteadError RESOURCE_EXISTS or USER_QUOTA_EXCEEDED; `field` is where the keys stand in the request
+ * @throws KeysteadError RESOURCE_EXISTS or USER_QUOTA_EXCEEDED; `field` is where the keys stand in the request, or says so of the one
+ * at a position
  */
 export function addApiKeys(
   draft: Draft,
   userId: string,
   apiKeys: readonly NewApiKey[],
   now: number,
-  field: string,
+  field: FieldOf,
 ): void {
   if (apiKeys.length === 0) return;
   const holders = draft.parts(
@@ -34,7 +45,7 @@ export function addApiKeys(
   const known = holders.findIndex((holder) => holder !== undefined);
   if (known >= 0) {
     const reason = "belongs to an API key of this organization already";
-    fail("RESOURCE_EXISTS", { kind: "API key", field: `${field}.${known}.publicKey`, reason });
+    fail("RESOURCE_EXISTS", { kind: "API key", field: `${placeOf(field, known)}.publicKey`, reason });
   }
   draft.apply({ do: "addApiKeys", userId, apiKeys: apiKeys.map((key) => ({ ...key, createdAt: now })), now });
   const all = draft.part("apiKeys", userId);
@@ -62,7 +73,7 @@ export function addAuthenticators(
   userId: string,
   authenticators: readonly NewAuthenticator[],
   now: number,
-  field: string | ((index: number) => string),
+  field: FieldOf,
 ): void {
   if (authenticators.length === 0) return;
   const ids = authenticators.map(({ credentialId }) => credentialId);
@@ -70,8 +81,11 @@ export function addAuthenticators(
   const known = ids.findIndex((id, index) => holders[index] !== undefined || ids.indexOf(id) < index);
   if (known >= 0) {
     const reason = "belongs to an authenticator of this organization already";
-    const at = typeof field === "string" ? `${field}.${known}` : field(known);
-    fail("RESOURCE_EXISTS", { kind: "authenticator", field: `${at}.attestation.credentialId`, reason });
+    fail("RESOURCE_EXISTS", {
+      kind: "authenticator",
+      field: `${placeOf(field, known)}.attestation.credentialId`,
+      reason,
+    });
   }
   const added = authenticators.map((authenticator) => ({ ...authenticator, createdAt: now }));
   draft.apply({ do: "addAuthenticators", userId, authenticators: added, now });
@@ -119,7 +133,7 @@ export function addOauthProviders(
   const places = providers.map(providerAt);
   const holders = draft.parts("oauthProviderId", places);
   const known = places.findIndex((at, index) => holders[index] !== undefined || places.indexOf(at) < index);
-  const added = providers.map((provider) => ({ ...provider, createdAt: now }));
+  const added = providers.map(({ verifiedEmail: _, isOwnApp: __, ...provider }) => ({ ...provider, createdAt: now }));
   const count = draft.part("oauthProviders", userId).length + added.length;
   refuseExcess(count, "OAuth providers", MAX_OAUTH_PROVIDERS_PER_USER);
   if (known >= 0) {

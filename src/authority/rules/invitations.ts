@@ -3,10 +3,11 @@ import { MAX_OPEN_INVITATIONS } from "../../kernel/limits.ts";
 import { ALL, type OpenInvitation } from "../state.ts";
 import type { AuthorityView, Draft } from "../view.ts";
 import { requireTags } from "./tags.ts";
-import { requireUsers } from "./users.ts";
+import { addUsers, type NewUser, requireUsers } from "./users.ts";
 
 /**
- * Adds invitations in the order given. An e-mail address, in any letter case, has at most one open invitation.
+ * Adds invitations in the order given. An e-mail address, in any letter case, has at most one open invitation; those that have
+ * expired are revoked.
  *
  * @throws KeysteadError RESOURCE_NOT_FOUND, RESOURCE_EXISTS or QUOTA_EXCEEDED
  */
@@ -20,6 +21,9 @@ export function addInvitations(draft: Draft, invitations: readonly OpenInvitatio
     "TAG_TYPE_USER",
     invitations.flatMap(({ receiverTagIds }) => receiverTagIds),
   );
+  for (const { id, expiresAt } of draft.part("openInvitations", ALL)) {
+    if (expiresAt !== null && expiresAt <= now) draft.apply({ do: "revokeInvitation", id, now });
+  }
   refuseInvited(draft, invitations);
   for (const invitation of invitations) draft.apply({ do: "addInvitation", invitation, now });
 }
@@ -46,4 +50,47 @@ export function revokeInvitation(draft: Draft, id: string, now: number): void {
   const isOpen = draft.part("openInvitations", ALL).some((open) => open.id === id);
   if (!isOpen) fail("RESOURCE_NOT_FOUND", { kind: "open invitation", id, organizationId });
   draft.apply({ do: "revokeInvitation", id, now });
+}
+
+/** What an invitation is accepted with. */
+export interface InvitationProof {
+  id: string;
+  /** Hex of the SHA-256 of the token. */
+  tokenHash: string;
+}
+
+/**
+ * The invitation, of those that are open. Whatever is wrong is told in the same words, so that nobody learns which there are.
+ *
+ * @throws KeysteadError INVITATION_INVALID
+ */
+export function requireInvitation<Open extends Pick<OpenInvitation, "id" | "tokenHash" | "expiresAt">>(
+  open: readonly Open[],
+  { id, tokenHash }: InvitationProof,
+  now: number,
+): Open {
+  const found = open.find((invitation) => invitation.id === id && invitation.tokenHash === tokenHash);
+  if (!found || found.expiresAt === null || found.expiresAt <= now) fail("INVITATION_INVALID", {});
+  return found;
+}
+
+/**
+ * Makes the user that an invitation is for, with its e-mail address, with those of its tags that are still there, and under its
+ * name unless another is given.
+ *
+ * @throws KeysteadError INVITATION_INVALID, and what adding the user throws
+ */
+export function acceptInvitation(
+  draft: Draft,
+  proof: InvitationProof,
+  user: Pick<NewUser, "id" | "apiKeys" | "authenticators"> & { name?: string | undefined },
+  now: number,
+): void {
+  const invitation = requireInvitation(draft.part("openInvitations", ALL), proof, now);
+  const { id, receiverName, receiverEmail: email, receiverTagIds } = invitation;
+  const tags = draft.parts("tag", receiverTagIds);
+  const tagIds = receiverTagIds.filter((_, index) => tags[index] !== undefined);
+  const added = { ...user, name: user.name ?? receiverName, email, tagIds, oauthProviders: [] };
+  addUsers(draft, [added], now, () => "parameters");
+  draft.apply({ do: "acceptInvitation", id, now });
 }

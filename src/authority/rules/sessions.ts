@@ -1,23 +1,36 @@
 import { fail } from "../../kernel/errors.ts";
-import type { Draft } from "../view.ts";
+import { attestedTypes } from "../attested.ts";
+import type { Grade } from "../state.ts";
+import type { AuthorityView, Draft } from "../view.ts";
 import { addApiKeys, expiryOf, type NewApiKey } from "./credentials.ts";
 
 /**
  * Adds the key of a session. A user's own key of the same type gives way to a new session with it, and where it is asked for all
  * their other keys of that type do; the votes given with them stand.
  *
- * @throws KeysteadError as `addApiKeys`; `field` is where the key stands in the request
+ * @throws KeysteadError as `addApiKeys`; the key is the request's own `publicKey`
  */
 export function addSessionKey(
   draft: Draft,
   { userId, key, invalidateExisting }: { userId: string; key: NewApiKey; invalidateExisting: boolean },
   now: number,
-  field: string,
 ): void {
   const ofType = draft.part("apiKeys", userId).filter(({ type }) => type === key.type);
   const giveWay = ofType.filter(({ publicKey }) => invalidateExisting || publicKey === key.publicKey);
   if (giveWay.length > 0) draft.apply({ do: "removeApiKeys", userId, apiKeys: giveWay, takesVotesBack: false, now });
-  addApiKeys(draft, userId, [key], now, field);
+  addApiKeys(draft, userId, [key], now, () => "parameters");
+}
+
+/**
+ * How a key was got that a stamp by this credential of the user's asked for: by what a token attested, or else by a stamp, but by no
+ * better one than the stamping key was got itself. Of a key that is gone nobody knows any more.
+ */
+export function gradeByStamp(view: AuthorityView, userId: string, { id, type }: { id: string; type: string }): Grade {
+  if (type === attestedTypes.OAUTH) return "oidc";
+  if (type === attestedTypes.EMAIL || type === attestedTypes.PHONE_NUMBER) return "otp";
+  if (type === "CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR") return "stamp";
+  const key = view.part("apiKeys", userId).find((each) => each.id === id);
+  return key ? (key.grade ?? "stamp") : "server";
 }
 
 /**

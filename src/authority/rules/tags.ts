@@ -104,6 +104,27 @@ export function setTagsOfUser(draft: Draft, userId: string, tagIds: readonly str
   for (const tagId of detach) draft.apply({ do: "detachTag", tagId, ...change });
 }
 
+/**
+ * Gives new private keys their tags.
+ *
+ * @throws KeysteadError RESOURCE_NOT_FOUND
+ */
+export function tagPrivateKeys(
+  draft: Draft,
+  keys: readonly { id: string; tagIds: readonly string[] }[],
+  now: number,
+): void {
+  requireTags(
+    draft,
+    "TAG_TYPE_PRIVATE_KEY",
+    keys.flatMap(({ tagIds }) => tagIds),
+  );
+  for (const tagId of unique(keys.flatMap(({ tagIds }) => tagIds))) {
+    const memberIds = keys.filter(({ tagIds }) => tagIds.includes(tagId)).map(({ id }) => id);
+    draft.apply({ do: "attachTag", tagId, type: "TAG_TYPE_PRIVATE_KEY", memberIds, now });
+  }
+}
+
 const unique = (ids: readonly string[]): string[] => [...new Set(ids)];
 
 /** Who carried the tags that these changes remove: each once, sorted. */

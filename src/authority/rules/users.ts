@@ -1,7 +1,8 @@
 import { fail } from "../../kernel/errors.ts";
-import { MAX_USERS } from "../../kernel/limits.ts";
-import { ALL } from "../state.ts";
+import { refuseOver } from "../quotas.ts";
+import { ALL, contactAt, contactOf, type PartKind, providerAt } from "../state.ts";
 import type { AuthorityView, Draft } from "../view.ts";
+import { releaseChanged, verifyShownContacts } from "./contacts.ts";
 import {
   addApiKeys,
   addAuthenticators,
@@ -25,6 +26,32 @@ export interface NewUser {
 }
 
 /**
+ * Adds users in the order given; `fieldOf` says where one stands in the request.
+ *
+ * @throws KeysteadError QUOTA_EXCEEDED when the organization has more users than it may, and as `addUser`
+ */
+export function addUsers(
+  draft: Draft,
+  users: readonly NewUser[],
+  now: number,
+  fieldOf: (index: number) => string,
+): void {
+  // All that adding them looks up is asked for at once, so that it is loaded together.
+  const lookUp = (kind: PartKind, idsOf: (user: NewUser) => readonly string[]) =>
+    draft.parts(kind, users.flatMap(idsOf));
+  lookUp("apiKeyId", ({ apiKeys }) => apiKeys.map(({ publicKey }) => publicKey));
+  lookUp("authenticatorId", ({ authenticators }) => authenticators.map(({ credentialId }) => credentialId));
+  lookUp("oauthProviderId", ({ oauthProviders }) => oauthProviders.map(providerAt));
+  lookUp("contactHolder", ({ oauthProviders }) => oauthProviders.flatMap(shownContactOf));
+  lookUp("tag", ({ tagIds }) => tagIds);
+  for (const [index, user] of users.entries()) addUser(draft, user, now, fieldOf(index));
+  refuseOver(draft.part("quotas", ALL), "users", draft.part("userCount", ALL));
+}
+
+const shownContactOf = ({ verifiedEmail }: NewOauthProvider): string[] =>
+  verifiedEmail === undefined ? [] : [contactAt(contactOf("EMAIL", verifiedEmail))];
+
+/**
  * Adds a user with credentials and tags; `field` is where the user stands in the request.
  *
  * @throws KeysteadError VALID_CREDENTIAL_MISSING for one who could never sign in, and what adding the credentials and tags throws
@@ -37,31 +64,32 @@ export function addUser(draft: Draft, user: NewUser, now: number, field: string)
   addApiKeys(draft, id, apiKeys, now, `${field}.apiKeys`);
   addAuthenticators(draft, id, authenticators, now, `${field}.authenticators`);
   addOauthProviders(draft, id, oauthProviders, now, `${field}.oauthProviders`);
+  verifyShownContacts(draft, id, oauthProviders, now, `${field}.oauthProviders`);
   if (tagIds.length > 0) setTagsOfUser(draft, id, tagIds, now);
 }
 
-/** A user needs a lasting credential, or a way in by sign-in once that is there: an address, or an OAuth provider. */
+/** A user needs a lasting credential, or what a sign-in finds them by: an email address, a phone number, or an OAuth provider. */
 function refuseUnreachable({ name, email, phoneNumber, apiKeys, authenticators, oauthProviders }: NewUser): void {
   const canSign = authenticators.length > 0 || apiKeys.some(({ expirationSeconds }) => expirationSeconds === null);
   const canSignIn = email !== undefined || phoneNumber !== undefined || oauthProviders.length > 0;
   if (!canSign && !canSignIn) fail("VALID_CREDENTIAL_MISSING", { user: name });
 }
 
-/** @throws KeysteadError QUOTA_EXCEEDED when the organization has more users than it may */
-export function enforceUserLimit(view: AuthorityView): void {
-  if (view.part("userCount", ALL) > MAX_USERS) fail("QUOTA_EXCEEDED", { kind: "users", limit: MAX_USERS });
-}
-
-/** What is not given stays; null takes a contact away. */
+/** What is not given stays; a contact that is null goes. */
 export interface UserChange {
   name?: string | undefined;
   email?: string | null | undefined;
   phoneNumber?: string | null | undefined;
 }
 
-/** @throws KeysteadError RESOURCE_NOT_FOUND */
+/**
+ * A contact that becomes another one is no longer verified, and the votes given with codes to it are taken back.
+ *
+ * @throws KeysteadError RESOURCE_NOT_FOUND
+ */
 export function changeUser(draft: Draft, userId: string, { name, email, phoneNumber }: UserChange, now: number): void {
   requireUsers(draft, [userId]);
+  releaseChanged(draft, userId, { EMAIL: email, PHONE_NUMBER: phoneNumber }, now);
   draft.apply({
     do: "changeUser",
     userId,
@@ -85,9 +113,9 @@ export function removeUsers(draft: Draft, userIds: readonly string[], now: numbe
     fail("FIELD_INVALID", { field, reason });
   }
   const ids = [...new Set(userIds)];
-  const [apiKeys, authenticators, oauthProviders, tagIds] = (
-    ["apiKeys", "authenticators", "oauthProviders", "tagsOfUser"] as const
-  ).map((kind) => draft.parts(kind, ids)) as [never, never, never, never];
+  const [apiKeys, authenticators, oauthProviders, verifiedContacts, tagIds] = (
+    ["apiKeys", "authenticators", "oauthProviders", "verifiedContacts", "tagsOfUser"] as const
+  ).map((kind) => draft.parts(kind, ids)) as [never, never, never, never, never];
   for (const [index, userId] of ids.entries()) {
     draft.apply({
       do: "removeUser",
@@ -95,6 +123,7 @@ export function removeUsers(draft: Draft, userIds: readonly string[], now: numbe
       apiKeys: apiKeys[index] ?? [],
       authenticators: authenticators[index] ?? [],
       oauthProviders: oauthProviders[index] ?? [],
+      verifiedContacts: verifiedContacts[index] ?? [],
       tagIds: tagIds[index] ?? [],
       now,
     });

@@ -8,6 +8,7 @@ import { Id, List, OneOf, Pagination } from "../../engine/fields.ts";
 import { newestFirst, pageOf } from "../../engine/paging.ts";
 import { MAX_PAGE_BYTES } from "../../kernel/limits.ts";
 import { mapInTurns } from "../../kernel/turns.ts";
+import { findIdsOnPage } from "./store.ts";
 import { viewFor } from "./view.ts";
 
 export const listActivities = query({
@@ -30,19 +31,17 @@ export const listActivities = query({
     const { request, read, organization, takeRoom } = context;
     const { filterByStatus = [], filterByType = [] } = request;
     const page = pageOf(request.paginationOptions);
+    const filter = { organizationId: organization.id, types: filterByType, statuses: filterByStatus };
+    const ids = await findIdsOnPage(read, filter, page);
+    if (ids.length === 0) return { activities: [] };
     // What they take is known before any of them is read.
     const found = await read
       .selectFrom("activities")
       .select(["id", shownBytes.as("bytes")])
       .where("organization_id", "=", organization.id)
-      .$if(filterByStatus.length > 0, (rows) => rows.where("status", "in", filterByStatus))
-      .$if(filterByType.length > 0, (rows) => rows.where("type", "in", filterByType))
-      .$if(page.before !== undefined, (rows) => rows.where("id", "<", page.before as string))
-      .$if(page.after !== undefined, (rows) => rows.where("id", ">", page.after as string))
+      .where("id", "in", ids)
       .orderBy("id", page.after === undefined ? "desc" : "asc")
-      .limit(page.limit)
       .execute();
-    if (found.length === 0) return { activities: [] };
     const sizes = new Map(found.map(({ id, bytes }) => [id, Number(bytes)]));
     const sizeOf = ({ id }: { id: string }): number => sizes.get(id) ?? 0;
     const toRead = withinBytes(found, sizeOf);

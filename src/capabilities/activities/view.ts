@@ -1,3 +1,4 @@
+import { maskedActivity } from "../../engine/activities/masks.ts";
 import type { ActivityRecord, VoteRecord } from "../../engine/activities/records.ts";
 import { viewActivityAs } from "../../engine/activities/view.ts";
 import type { Electorate } from "../../engine/decisions/electorate.ts";
@@ -15,5 +16,5 @@ export async function viewFor(
     factsOfStored(read, proposalOf(registry, activity, organization, now, electorate), votes),
   );
   // The wire rules give the times the form that the response schema states.
-  return view as never;
+  return maskedActivity(view) as never;
 }

@@ -1,4 +1,5 @@
 import { Type } from "typebox";
+import { refuseOtherAddresses, verifyShownContacts } from "../../authority/rules/contacts.ts";
 import { addOauthProviders, refuseUnproven } from "../../authority/rules/credentials.ts";
 import { requireUsers } from "../../authority/rules/users.ts";
 import { changesOn } from "../../authority/view.ts";
@@ -12,12 +13,14 @@ import {
   verifyOauthProviders,
 } from "./model.ts";
 
+const PROVIDERS = "parameters.oauthProviders";
 const Result = Type.Object({ providerIds: Type.Array(Type.String()) });
 
 export const createOauthProviders = activity({
   path: "create_oauth_providers",
   summary:
-    "Let a user sign in with OIDC tokens of these issuers. Each is shown by a token, which its issuer's keys verify; claims without one need the proof of a token or a provider with the same issuer and subject.",
+    "Let a user sign in with OIDC tokens of these issuers. Each is shown by a token, which its issuer's keys verify; claims without one need the proof of a token or a provider with the same issuer and subject. A parent may name a user of a sub-organization whose address Google's token shows.",
+  byParents: true,
   needs: ["oidc"],
   version: 2,
   intent: Strict({ userId: Id, oauthProviders: SomeOf(OauthProviderParams) }),
@@ -31,15 +34,21 @@ export const createOauthProviders = activity({
     },
   },
   subject: ({ userId }) => ({ governedBy: "policies", resource: "CREDENTIAL", action: "CREATE", ownerId: userId }),
-  check: ({ oauthProviders }) => checkOauthProviders(oauthProviders, "parameters.oauthProviders"),
-  prepare: ({ intent: { oauthProviders }, oidc, organization }) =>
-    verifyOauthProviders(oauthProviders, "parameters.oauthProviders", { oidc, organization }),
-  change: ({ view, id, intent: { userId }, now, prepared }) =>
+  check: ({ oauthProviders }) => checkOauthProviders(oauthProviders, PROVIDERS),
+  prepare: async ({ intent: { oauthProviders }, oidc, read, organization, submitter }) => ({
+    checked: await verifyOauthProviders(oauthProviders, PROVIDERS, { oidc, read, organization }),
+    isByParent: submitter.organizationId !== organization.id,
+  }),
+  change: ({ view, id, intent: { userId }, now, prepared: { checked, isByParent } }) =>
     changesOn(view, (draft) => {
       requireUsers(draft, [userId]);
-      refuseUnproven(prepared, draft.part("oauthProviders", userId), "parameters.oauthProviders");
-      const providers = newOauthProviders(prepared, id, "oauthProviders");
-      addOauthProviders(draft, userId, providers, now, "parameters.oauthProviders");
+      refuseUnproven(checked, draft.part("oauthProviders", userId), PROVIDERS);
+      const providers = newOauthProviders(checked, id, "oauthProviders");
+      if (isByParent) refuseOtherAddresses(draft, userId, providers, PROVIDERS);
+      addOauthProviders(draft, userId, providers, now, PROVIDERS);
+      verifyShownContacts(draft, userId, providers, now, PROVIDERS);
     }),
-  answer: ({ id, prepared }) => ({ providerIds: prepared.map((_, index) => id(`oauthProviders.${index}`)) }),
+  answer: ({ id, prepared: { checked } }) => ({
+    providerIds: checked.map((_, index) => id(`oauthProviders.${index}`)),
+  }),
 });

@@ -1,8 +1,8 @@
 import { Type } from "typebox";
+import { removeCredentials } from "../../authority/rules/removed-credentials.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Id, SomeIds, Strict } from "../../engine/fields.ts";
-import { changeUser } from "../users/store.ts";
-import { deleteCredentials } from "./store.ts";
 
 export const deleteApiKeys = activity({
   path: "delete_api_keys",
@@ -11,9 +11,10 @@ export const deleteApiKeys = activity({
   intent: Strict({ userId: Id, apiKeyIds: SomeIds }),
   result: Type.Object({ apiKeyIds: Type.Array(Type.String()) }),
   subject: ({ userId }) => ({ governedBy: "policies", resource: "CREDENTIAL", action: "DELETE", ownerId: userId }),
-  async run({ intent: { userId, apiKeyIds }, tx, organization, now, budget }) {
-    await changeUser(tx, organization.id, userId, now);
-    await deleteCredentials({ tx, organizationId: organization.id, userId, now }, "api_keys", apiKeyIds, budget);
-    return { apiKeyIds };
-  },
+  change: ({ view, evaluate, organization, intent: { userId, apiKeyIds }, now }) =>
+    changesOn(view, (draft) => {
+      const scope = { userId, isSubOrganization: organization.parentId !== null, evaluate, now };
+      removeCredentials(draft, "apiKeys", apiKeyIds, scope);
+    }),
+  answer: ({ intent: { apiKeyIds } }) => ({ apiKeyIds }),
 });

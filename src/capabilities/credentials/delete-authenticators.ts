@@ -1,8 +1,8 @@
 import { Type } from "typebox";
+import { removeCredentials } from "../../authority/rules/removed-credentials.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Id, SomeIds, Strict } from "../../engine/fields.ts";
-import { changeUser } from "../users/store.ts";
-import { deleteCredentials } from "./store.ts";
 
 export const deleteAuthenticators = activity({
   path: "delete_authenticators",
@@ -11,14 +11,10 @@ export const deleteAuthenticators = activity({
   intent: Strict({ userId: Id, authenticatorIds: SomeIds }),
   result: Type.Object({ authenticatorIds: Type.Array(Type.String()) }),
   subject: ({ userId }) => ({ governedBy: "policies", resource: "CREDENTIAL", action: "DELETE", ownerId: userId }),
-  async run({ intent: { userId, authenticatorIds }, tx, organization, now, budget }) {
-    await changeUser(tx, organization.id, userId, now);
-    await deleteCredentials(
-      { tx, organizationId: organization.id, userId, now },
-      "authenticators",
-      authenticatorIds,
-      budget,
-    );
-    return { authenticatorIds };
-  },
+  change: ({ view, evaluate, organization, intent: { userId, authenticatorIds }, now }) =>
+    changesOn(view, (draft) => {
+      const scope = { userId, isSubOrganization: organization.parentId !== null, evaluate, now };
+      removeCredentials(draft, "authenticators", authenticatorIds, scope);
+    }),
+  answer: ({ intent: { authenticatorIds } }) => ({ authenticatorIds }),
 });

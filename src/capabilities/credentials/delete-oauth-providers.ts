@@ -1,8 +1,8 @@
 import { Type } from "typebox";
+import { removeCredentials } from "../../authority/rules/removed-credentials.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Id, SomeIds, Strict } from "../../engine/fields.ts";
-import { changeUser } from "../users/store.ts";
-import { deleteCredentials } from "./store.ts";
 
 export const deleteOauthProviders = activity({
   path: "delete_oauth_providers",
@@ -11,10 +11,10 @@ export const deleteOauthProviders = activity({
   intent: Strict({ userId: Id, providerIds: SomeIds }),
   result: Type.Object({ providerIds: Type.Array(Type.String()) }),
   subject: ({ userId }) => ({ governedBy: "policies", resource: "CREDENTIAL", action: "DELETE", ownerId: userId }),
-  async run({ intent: { userId, providerIds }, tx, organization, now, budget }) {
-    await changeUser(tx, organization.id, userId, now);
-    const owner = { tx, organizationId: organization.id, userId, now };
-    await deleteCredentials(owner, "oauth_providers", providerIds, budget);
-    return { providerIds };
-  },
+  change: ({ view, evaluate, organization, intent: { userId, providerIds }, now }) =>
+    changesOn(view, (draft) => {
+      const scope = { userId, isSubOrganization: organization.parentId !== null, evaluate, now };
+      removeCredentials(draft, "oauthProviders", providerIds, scope);
+    }),
+  answer: ({ intent: { providerIds } }) => ({ providerIds }),
 });

@@ -9,7 +9,9 @@ import {
 import { type ApiKeyCurve, normalizePublicKey } from "../../crypto/public-keys.ts";
 import { type RegisteredCredential, verifyAttestation } from "../../crypto/webauthn-attestation.ts";
 import { Label, List, OneOf, Seconds, Strict } from "../../engine/fields.ts";
+import { rootIdOf } from "../../engine/identity/organizations.ts";
 import { authenticatorTransports, type CredentialType } from "../../engine/identity/users.ts";
+import type { Organization } from "../../engine/operations.ts";
 import type { Services } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
 import {
@@ -19,6 +21,9 @@ import {
   MAX_OIDC_TOKEN_LENGTH,
   MAX_OIDC_TOKENS,
 } from "../../kernel/limits.ts";
+import type { Reader } from "../../storage/engine.ts";
+import { isOwnApp, shownEmailOf } from "../auth-proxy/model.ts";
+import { findSettings } from "../auth-proxy/store.ts";
 
 /** The parameters that credentials are made from, wherever they are made, in all their versions. */
 
@@ -206,7 +211,8 @@ export function checkOauthProviders(providers: readonly OauthProviderParams[], f
 
 /** For whom tokens are verified, and by what. */
 interface Verifying extends Pick<Services, "oidc"> {
-  organization: { id: string };
+  read: Reader;
+  organization: Pick<Organization, "id" | "parentId">;
 }
 
 /**
@@ -218,15 +224,17 @@ interface Verifying extends Pick<Services, "oidc"> {
 export async function verifyOauthProviders(
   providers: readonly OauthProviderParams[],
   field: string,
-  { oidc, organization }: Verifying,
+  { oidc, read, organization }: Verifying,
 ): Promise<CheckedOauthProvider[]> {
+  const organizationId = rootIdOf(organization);
   const tokens = await Promise.all(
     providers.map(({ oidcToken }, index) =>
       oidcToken === undefined
         ? undefined
-        : oidc.verify(oidcToken, { field: `${field}.${index}.oidcToken`, organizationId: organization.id }),
+        : oidc.verify(oidcToken, { field: `${field}.${index}.oidcToken`, organizationId }),
     ),
   );
+  const settings = tokens.some((token) => token?.emailVerified) ? await findSettings(read, organizationId) : {};
   return providers.map(({ providerName: name, oidcClaims }, index) => {
     const token = tokens[index];
     const { iss, sub, aud } = (oidcClaims ?? token) as NonNullable<typeof oidcClaims>;
@@ -235,7 +243,9 @@ export async function verifyOauthProviders(
       const reason = "must have the `iss` and `sub` of the `oidcToken` beside it";
       fail("FIELD_INVALID", { field: `${field}.${index}.oidcClaims`, reason });
     }
-    return { name, issuer: iss, subject: sub, audience: aud, isProven: tokens.some(isOf) };
+    const verifiedEmail = token && shownEmailOf(token, settings);
+    const known = { name, issuer: iss, subject: sub, audience: aud };
+    return { ...known, isProven: tokens.some(isOf), verifiedEmail, isOwnApp: isOwnApp(aud, settings) };
   });
 }
 

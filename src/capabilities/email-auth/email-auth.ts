@@ -2,15 +2,15 @@ import { type Static, Type } from "typebox";
 import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Label, Strict } from "../../engine/fields.ts";
-import { EmailCustomization } from "../messages/model.ts";
-import { sessionName } from "../sessions/store.ts";
 import {
   addMailedKey,
   checkMailedKey,
   mailedKeyFields,
   NamedCustomization,
+  olderCustomization,
   prepareMailedKey,
   queueMailedKey,
+  upgradeCustomization,
 } from "./mailed-key.ts";
 
 const fields = {
@@ -19,14 +19,8 @@ const fields = {
   invalidateExisting: Type.Optional(Type.Boolean()),
 };
 /** The first two are the same. */
-const OlderIntent = Strict({ ...fields, emailCustomization: Type.Optional(EmailCustomization) });
-const older = {
-  intent: OlderIntent,
-  upgrade: ({ emailCustomization, ...rest }: Static<typeof OlderIntent>) => ({
-    ...rest,
-    emailCustomization: { appName: "", ...emailCustomization },
-  }),
-};
+const OlderIntent = Strict({ ...fields, ...olderCustomization });
+const older = { intent: OlderIntent, upgrade: upgradeCustomization<Static<typeof OlderIntent>> };
 
 export const emailAuth = activity({
   path: "email_auth",
@@ -45,12 +39,11 @@ export const emailAuth = activity({
   prepare: (context) => prepareMailedKey("email_auth", context),
   change: ({ view, id, intent, now, prepared }) =>
     changesOn(view, (draft) => {
-      const { apiKeyName: name = sessionName("Email Auth", now), invalidateExisting = false } = intent;
-      const feature = "FEATURE_NAME_EMAIL_AUTH";
       const type = "CREDENTIAL_TYPE_EMAIL_AUTH_KEY_P256";
+      const feature = "FEATURE_NAME_EMAIL_AUTH";
       // That the user reads the mail at this address is the server's word alone.
-      const key = { id: id("apiKey"), name, type, grade: "server" as const, feature, invalidateExisting };
-      addMailedKey(draft, prepared, key, now);
+      const key = { id: id("apiKey"), what: "Email Auth", type, grade: "server", feature, now } as const;
+      addMailedKey(draft, prepared, intent, key);
     }),
   also: queueMailedKey,
   answer: ({ id, prepared: { userId } }) => ({ userId, apiKeyId: id("apiKey") }),

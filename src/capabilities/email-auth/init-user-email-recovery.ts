@@ -2,19 +2,19 @@ import { type Static, Type } from "typebox";
 import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Strict } from "../../engine/fields.ts";
-import { EmailCustomization } from "../messages/model.ts";
-import { sessionName } from "../sessions/store.ts";
 import {
   addMailedKey,
   checkMailedKey,
   mailedKeyFields,
   NamedCustomization,
+  olderCustomization,
   prepareMailedKey,
   queueMailedKey,
+  upgradeCustomization,
 } from "./mailed-key.ts";
 import { RECOVERY_KEY } from "./recover-user.ts";
 
-const IntentV1 = Strict({ ...mailedKeyFields, emailCustomization: Type.Optional(EmailCustomization) });
+const IntentV1 = Strict({ ...mailedKeyFields, ...olderCustomization });
 
 export const initUserEmailRecovery = activity({
   path: "init_user_email_recovery",
@@ -27,30 +27,16 @@ export const initUserEmailRecovery = activity({
   asks: ["issueCredential", "sealJobSecret"],
   intent: Strict({ ...mailedKeyFields, emailCustomization: NamedCustomization }),
   result: Type.Object({ userId: Type.String() }),
-  versions: {
-    1: {
-      intent: IntentV1,
-      upgrade: ({ emailCustomization, ...rest }: Static<typeof IntentV1>) => ({
-        ...rest,
-        emailCustomization: { appName: "", ...emailCustomization },
-      }),
-    },
-  },
+  versions: { 1: { intent: IntentV1, upgrade: upgradeCustomization<Static<typeof IntentV1>> } },
   subject: () => ({ governedBy: "policies", resource: "RECOVERY", action: "CREATE" }),
   check: (intent, { mailTemplates }) => checkMailedKey("recovery", intent, mailTemplates),
   prepare: (context) => prepareMailedKey("recovery", context),
   change: ({ view, id, now, prepared }) =>
     changesOn(view, (draft) => {
-      const key = {
-        id: id("apiKey"),
-        name: sessionName("Recovery", now),
-        type: RECOVERY_KEY,
-        grade: "recovery" as const,
-        feature: "FEATURE_NAME_EMAIL_RECOVERY",
-        // Two mails may be on their way; the first that is used ends all of them.
-        invalidateExisting: false,
-      };
-      addMailedKey(draft, prepared, key, now);
+      const feature = "FEATURE_NAME_EMAIL_RECOVERY";
+      const key = { id: id("apiKey"), what: "Recovery", type: RECOVERY_KEY, grade: "recovery", feature, now } as const;
+      // Two mails may be on their way; the first that is used ends all of them.
+      addMailedKey(draft, prepared, { invalidateExisting: false }, key);
     }),
   also: queueMailedKey,
   answer: ({ prepared: { userId } }) => ({ userId }),

@@ -1,17 +1,18 @@
 import { Type } from "typebox";
-import type { NewApiKey } from "../../authority/rules/credentials.ts";
 import { requireFeature } from "../../authority/rules/features.ts";
-import { addSessionKey } from "../../authority/rules/sessions.ts";
 import { requireUsers } from "../../authority/rules/users.ts";
-import type { Grade } from "../../authority/state.ts";
+import { contactOf } from "../../authority/state.ts";
 import type { Draft } from "../../authority/view.ts";
 import { Email, Label, Seconds, Strict } from "../../engine/fields.ts";
+import { findUsersByContact, type Reached } from "../../engine/identity/contacts.ts";
+import { rootIdOf } from "../../engine/identity/organizations.ts";
 import { TargetPublicKey, targetOf } from "../../engine/keys/bundle-envelopes.ts";
 import type { Organization } from "../../engine/operations.ts";
 import type { AskedSigner } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
 import type { Templates } from "../../providers/templates/templates.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
+import { findSettings } from "../auth-proxy/store.ts";
 import {
   checkEmailCustomization,
   checkTemplate,
@@ -20,7 +21,7 @@ import {
   senderOfIntent,
 } from "../messages/model.ts";
 import { queueMail, type SealedMail, sealMail } from "../messages/store.ts";
-import { credentialBundleOf, sessionKeyOf, type Terms, termsOf } from "../sessions/store.ts";
+import { addIssuedKey, type IssuedKey, issueKey } from "../sessions/store.ts";
 
 /**
  * What signing in and recovering by mail have in common: a key for a while, in a mail to its user, that takes the secret of
@@ -37,6 +38,13 @@ export const mailedKeyFields = {
 
 /** The newest versions want the name of the app. */
 export const NamedCustomization = Strict({ ...EmailCustomization.properties, appName: Label });
+
+/** The older versions do not; they are otherwise the same. */
+export const olderCustomization = { emailCustomization: Type.Optional(EmailCustomization) };
+export const upgradeCustomization = <Older extends { emailCustomization?: EmailCustomization }>({
+  emailCustomization,
+  ...rest
+}: Older) => ({ ...rest, emailCustomization: { appName: "", ...emailCustomization } });
 
 interface Intent {
   email: string;
@@ -57,15 +65,14 @@ export async function checkMailedKey(kind: Kind, intent: Intent, templates: Temp
   const { emailCustomization } = intent;
   targetOf(intent);
   checkEmailCustomization(emailCustomization, CUSTOMIZATION);
-  await checkTemplate(templates, kind, emailCustomization, CUSTOMIZATION);
+  await checkTemplate(templates, kind, emailCustomization, `${CUSTOMIZATION}.templateId`);
 }
 
 export interface MailedKey {
   userId: string;
   /** As the user has it. */
   email: string;
-  publicKey: string;
-  terms: Terms;
+  issued: IssuedKey;
   mail: SealedMail;
 }
 
@@ -74,40 +81,47 @@ interface Preparing {
   read: Reader;
   organization: Organization;
   signer: AskedSigner<"issueCredential" | "sealJobSecret">;
+  mailTemplates: Templates;
 }
 
 /** @throws KeysteadError RESOURCE_NOT_FOUND or FIELD_INVALID unless one user of the organization has the address */
 export async function prepareMailedKey(
   kind: Kind,
-  { intent, read, organization, signer }: Preparing,
+  { intent, read, organization, signer, mailTemplates }: Preparing,
 ): Promise<MailedKey> {
-  const { id: organizationId } = organization;
-  const { emailCustomization: customization } = intent;
-  const { userId, email } = await findUserByEmail(read, organizationId, intent.email);
-  const targetPublicKey = targetOf(intent);
-  const { publicKey, message } = await signer.ask({ verb: "issueCredential", organizationId, targetPublicKey });
-  const secret = credentialBundleOf(message);
+  const customization = await withTemplate(kind, intent.emailCustomization, { read, organization, mailTemplates });
+  const { userId, text: email } = await findUserByEmail(read, organization, intent.email);
+  const issued = await issueKey({ read, organization, signer }, intent);
+  const { credentialBundle: secret } = issued;
   const content = { to: email, kind, secret, sender: senderOfIntent(intent), customization };
   const mail = await sealMail({ read, signer }, content);
-  return { userId, email, publicKey, terms: await termsOf(read, organization, intent), mail };
+  return { userId, email, issued, mail };
 }
 
-/** Addresses are compared without case. An organization has few users, and none of them is found by another one's. */
-async function findUserByEmail(
-  read: Reader,
-  organizationId: string,
-  email: string,
-): Promise<{ userId: string; email: string }> {
-  const users = await read
-    .selectFrom("users")
-    .select(["id", "email"])
-    .where("organization_id", "=", organizationId)
-    .where("email", "is not", null)
-    .execute();
-  const [user, another] = users.filter((each) => each.email?.toLowerCase() === email.toLowerCase());
-  if (!user) fail("RESOURCE_NOT_FOUND", { kind: "a user with the e-mail address", id: email, organizationId });
+/**
+ * A key to sign in with goes by the parent's own template where the request names none.
+ *
+ * @throws KeysteadError FIELD_INVALID where that one is gone
+ */
+async function withTemplate(
+  kind: Kind,
+  customization: EmailCustomization,
+  { read, organization, mailTemplates }: Pick<Preparing, "read" | "organization" | "mailTemplates">,
+): Promise<EmailCustomization> {
+  if (kind !== "email_auth" || customization.templateId) return customization;
+  const { emailAuthTemplateId: templateId } = await findSettings(read, rootIdOf(organization));
+  if (!templateId) return customization;
+  const filled = { ...customization, templateId };
+  await checkTemplate(mailTemplates, kind, filled, `${CUSTOMIZATION}.templateId`);
+  return filled;
+}
+
+async function findUserByEmail(read: Reader, organization: Organization, email: string): Promise<Reached> {
+  const [user, another] = await findUsersByContact(read, organization, contactOf("EMAIL", email));
+  if (!user)
+    fail("RESOURCE_NOT_FOUND", { kind: "a user with the e-mail address", id: email, organizationId: organization.id });
   if (another) fail("FIELD_INVALID", { field: "parameters.email", reason: "is the address of more than one user" });
-  return { userId: user.id, email: user.email as string };
+  return user;
 }
 
 /**
@@ -117,26 +131,24 @@ async function findUserByEmail(
  */
 export function addMailedKey(
   draft: Draft,
-  { userId, email, publicKey, terms }: MailedKey,
-  key: Pick<NewApiKey, "id" | "name" | "type"> & { feature: string; grade: Grade; invalidateExisting: boolean },
-  now: number,
+  { userId, email, issued }: MailedKey,
+  intent: { apiKeyName?: string; invalidateExisting?: boolean },
+  { feature, ...key }: { feature: string } & Parameters<typeof addIssuedKey>[4],
 ): void {
-  const { feature, invalidateExisting, ...rest } = key;
   requireFeature(draft, feature);
   requireUsers(draft, [userId]);
   if (draft.part("user", userId)?.email !== email) {
     const kind = "a user with the e-mail address";
     fail("RESOURCE_NOT_FOUND", { kind, id: email, organizationId: draft.organizationId });
   }
-  const sessionKey = sessionKeyOf({ ...rest, publicKey }, terms);
-  addSessionKey(draft, { userId, key: sessionKey, invalidateExisting }, now, "parameters");
+  addIssuedKey(draft, userId, issued, intent, key);
 }
 
 /** Queues the mail, which is of use for as long as the key lives. */
 export async function queueMailedKey({
   tx,
-  prepared: { mail, terms },
-  organization: { id: organizationId },
+  prepared: { mail, issued },
+  organization,
   now,
 }: {
   tx: Transactor;
@@ -144,5 +156,5 @@ export async function queueMailedKey({
   organization: Organization;
   now: number;
 }): Promise<void> {
-  await queueMail(tx, { mail, organizationId, now, expiresAt: now + terms.expirationSeconds * 1000 });
+  await queueMail(tx, { mail, organization, now, expiresAt: now + issued.terms.expirationSeconds * 1000 });
 }

@@ -1,10 +1,11 @@
 import { Type } from "typebox";
-import { addAuthenticators } from "../../authority/rules/credentials.ts";
+import { addAuthenticators, expiryOf } from "../../authority/rules/credentials.ts";
 import { useUpKeys } from "../../authority/rules/sessions.ts";
 import { requireUsers } from "../../authority/rules/users.ts";
 import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Id, Strict } from "../../engine/fields.ts";
+import { noteSpentKey } from "../../engine/identity/spent-keys.ts";
 import { AuthenticatorParams, newAuthenticators, verifyAuthenticator } from "../credentials/model.ts";
 import { findAllowedOrigins } from "../organizations/store.ts";
 
@@ -38,4 +39,9 @@ export const recoverUser = activity({
       addAuthenticators(draft, userId, newAuthenticators([checked], id, "authenticators"), now, () => FIELD);
     }),
   answer: ({ id }) => ({ authenticatorId: [id("authenticators.0")] }),
+  async also({ tx, organization: { id: organizationId }, changes, prepared: { keyId: id } }) {
+    const removed = changes.flatMap((change) => (change.do === "removeApiKeys" ? change.apiKeys : []));
+    const expiresAt = removed.map((key) => (key.id === id ? expiryOf(key) : undefined)).find((time) => time != null);
+    if (expiresAt != null) await noteSpentKey(tx, { organizationId, id, expiresAt });
+  },
 });

@@ -1,13 +1,16 @@
 import { Type } from "typebox";
 import { query } from "../../engine/declare.ts";
-import { Id } from "../../engine/fields.ts";
+import { Id, Pagination } from "../../engine/fields.ts";
+import { pageOf } from "../../engine/paging.ts";
 import { Invitation } from "./model.ts";
 import { findInvitations } from "./store.ts";
 
 export const listInvitations = query({
   path: "list_invitations",
-  summary: "Invitations that are neither accepted nor revoked. An extension of this server.",
-  request: Type.Object({ organizationId: Id }),
+  summary: "Invitations and what became of them, newest first. An extension of this server.",
+  request: Type.Object({ organizationId: Id, paginationOptions: Type.Optional(Pagination) }),
   response: Type.Object({ invitations: Type.Array(Invitation) }),
-  run: async ({ read, organization }) => ({ invitations: await findInvitations(read, organization.id) }),
+  run: async ({ request: { paginationOptions }, read, organization }) => ({
+    invitations: await findInvitations(read, organization.id, pageOf(paginationOptions)),
+  }),
 });

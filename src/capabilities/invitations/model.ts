@@ -20,7 +20,11 @@ export const Invitation = Type.Object(
     receiverUserTags: Type.Array(Type.String()),
     accessType: AccessType,
     senderUserId: Type.String(),
+    status: OneOf(["INVITATION_STATUS_CREATED", "INVITATION_STATUS_ACCEPTED", "INVITATION_STATUS_REVOKED"]),
     createdAt: Timestamp,
+    updatedAt: Timestamp,
+    /** Absent from invitations of a time when none was mailed. */
+    expiresAt: Type.Optional(Timestamp),
   },
   { $id: "Invitation" },
 );

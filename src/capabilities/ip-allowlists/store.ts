@@ -1,3 +1,4 @@
+import { changeAuthority } from "../../engine/authority/project.ts";
 import type { AllowlistRule } from "../../engine/identity/ip-allowlists.ts";
 import type { Organization } from "../../engine/operations.ts";
 import { fail } from "../../kernel/errors.ts";
@@ -48,7 +49,9 @@ export async function removeAllAllowlists(tx: Transactor, organizationId: string
     .where("a.organization_id", "=", organizationId)
     .orderBy("a.id")
     .execute();
-  await tx.deleteFrom("ip_allowlists").where("organization_id", "=", organizationId).execute();
+  await changeAuthority(tx, organizationId, (draft) => {
+    for (const { id } of rows) draft.apply({ do: "removeAllowlist", id });
+  });
   return rows.map((row) => viewAllowlist({ organizationId, publicKey: row.public_key ?? undefined }, row));
 }
 

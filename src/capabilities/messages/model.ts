@@ -117,9 +117,9 @@ export function checkSmsCustomization({ template }: SmsCustomization, field: str
 }
 
 /**
- * Whether the template that a request names is there and can be filled for this kind of mail.
+ * Whether the template that a request names is there and can be filled for this kind of mail; `field` is where it is named.
  *
- * @throws KeysteadError FIELD_INVALID naming `templateId`
+ * @throws KeysteadError FIELD_INVALID
  */
 export async function checkTemplate(
   templates: Templates,
@@ -132,7 +132,7 @@ export async function checkTemplate(
   const found = await templates.find({ kind, templateId }, mailFacts({ kind, secret: "", customization }));
   if (!("problem" in found)) return;
   const reason = `failed to get email template contents: the template ${found.problem}`;
-  fail("FIELD_INVALID", { field: `${field}.templateId`, reason });
+  fail("FIELD_INVALID", { field, reason });
 }
 
 /** What a mail's places are filled with. */

@@ -4,17 +4,15 @@ import type { MailIdentity, MailMessage, MailOutcome } from "../../providers/mai
 import { fillAll } from "../../providers/templates/render.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
-import { nextAttempt, withoutSecrets } from "./attempts.ts";
+import { nextAttempt } from "./attempts.ts";
 import { type EventDetails, type EventType, recordEvent } from "./events.ts";
 import { MailContent, mailFacts } from "./model.ts";
-import { SEND_MAIL } from "./store.ts";
+import { QueuedMessage, SEND_MAIL } from "./store.ts";
 
 /** The sending of one mail: rendered, handed over, and told of in events. */
 
-const Payload = Type.Object({ organizationId: Type.String(), id: Type.String(), expiresAt: Type.Integer() });
 const Secret = Type.Object({ ...MailContent.properties, to: Type.String() });
-type Payload = { organizationId: string; id: string; expiresAt: number };
-type Context = JobContext<Payload, "mailer" | "mailTemplates", never, MailContent & { to: string }>;
+type Context = JobContext<QueuedMessage, "mailer" | "mailTemplates", never, MailContent & { to: string }>;
 
 /**
  * A mail is handed over until a server has taken it, which is recorded in one transaction with the end of the job. Where the
@@ -22,12 +20,13 @@ type Context = JobContext<Payload, "mailer" | "mailTemplates", never, MailConten
  */
 export const sendMail = job({
   name: SEND_MAIL,
-  payload: Payload,
+  payload: QueuedMessage,
   secret: Secret,
   needs: ["mailer", "mailTemplates"],
   unordered: true,
   async run(context): Promise<JobResult> {
     const { payload, database, clock } = context;
+    if (payload.isForNobody) return { next: { do: "finish" } };
     const [mail] = await selectMail(database.read, { organizationId: payload.organizationId, id: payload.id });
     // Gone with its organization, or brought back by an operator after its end.
     if (mail === undefined || mail.message_id !== null) return { next: { do: "finish" } };
@@ -129,8 +128,11 @@ async function record(
   await recordEvent(tx, { ...event, organizationId, mailId, messageId, from, to, now: clock() });
 }
 
+/** What others wrote, without what nobody may read: a server could repeat in its reply what it was sent. */
 const withoutSecret = ({ secret: { secret } }: Context, text: string): string =>
-  withoutSecrets(text, [secret, encodeURIComponent(secret)]);
+  [secret, encodeURIComponent(secret)]
+    .filter((part) => part !== "")
+    .reduce((kept, part) => kept.replaceAll(part, "…"), text);
 
 const selectMail = prepared<{ organizationId: string; id: string }>()((db, { organizationId, id }) =>
   db

@@ -3,17 +3,18 @@ import { type JobResult, job } from "../../engine/jobs/jobs.ts";
 import { fill } from "../../providers/templates/render.ts";
 import { nextAttempt } from "./attempts.ts";
 import { SmsContent, smsFacts, smsTemplate } from "./model.ts";
-import { SEND_SMS } from "./store.ts";
+import { QueuedMessage, SEND_SMS } from "./store.ts";
 
 /** The sending of one text message; it has no events, so what fails is in the log alone. */
 export const sendSms = job({
   name: SEND_SMS,
-  payload: Type.Object({ organizationId: Type.String(), id: Type.String(), expiresAt: Type.Integer() }),
+  payload: QueuedMessage,
   secret: Type.Object({ ...SmsContent.properties, to: Type.String() }),
   needs: ["sms"],
   unordered: true,
   async run({ payload, secret, sms, clock, attempts, log }): Promise<JobResult> {
-    const { id, organizationId, expiresAt } = payload;
+    const { id, organizationId, expiresAt, isForNobody } = payload;
+    if (isForNobody) return { next: { do: "finish" } };
     const dropped = (reason: string): JobResult => {
       log.warn({ smsId: id, organizationId, reason }, "a text message could not be sent");
       return { next: { do: "finish" } };

@@ -1,6 +1,8 @@
-import { createHash } from "node:crypto";
+import { type Static, Type } from "typebox";
+import { rootIdOf } from "../../engine/identity/organizations.ts";
 import { enqueue } from "../../engine/jobs/jobs.ts";
 import { type SealedSecret, sealJobSecret } from "../../engine/jobs/sealed-secrets.ts";
+import type { Organization } from "../../engine/operations.ts";
 import type { AskedSigner } from "../../engine/services.ts";
 import { newId } from "../../kernel/ids.ts";
 import { MAX_MESSAGE_LIFETIME_MS } from "../../kernel/limits.ts";
@@ -14,6 +16,15 @@ import type { MailContent, SmsContent } from "./model.ts";
 
 export const SEND_MAIL = "send_mail";
 export const SEND_SMS = "send_sms";
+
+/** What a job that sends a message is told in clear. */
+export const QueuedMessage = Type.Object({
+  organizationId: Type.String(),
+  id: Type.String(),
+  expiresAt: Type.Integer(),
+  isForNobody: Type.Optional(Type.Boolean()),
+});
+export type QueuedMessage = Static<typeof QueuedMessage>;
 
 interface Sealing {
   read: Reader;
@@ -43,20 +54,22 @@ export async function sealSms(sealing: Sealing, content: SmsContent & { to: stri
 
 interface Queued {
   /** Who asks for the message; its events are theirs. */
-  organizationId: string;
+  organization: Pick<Organization, "id" | "parentId">;
   /** When what is in it is of no use any more: then it is dropped. Milliseconds. */
   expiresAt: number;
+  /** It is never sent: an answer that takes as long as others must not tell that there is nobody to send it to. */
+  isForNobody?: true;
   /** Milliseconds. */
   now: number;
 }
 
 /** Queues a mail in the transaction of what asks for it; resolves to its id. */
 export async function queueMail(tx: Transactor, { mail, ...queued }: Queued & { mail: SealedMail }): Promise<string> {
-  const { organizationId, now } = queued;
+  const { organization, now } = queued;
   const id = newId();
   await tx
     .insertInto("mails")
-    .values({ organization_id: organizationId, id, to_address: mail.to, message_id: null, created_at: now })
+    .values({ organization_id: organization.id, id, to_address: mail.to, message_id: null, created_at: now })
     .execute();
   await queue(tx, SEND_MAIL, { ...queued, id, sealed: mail.sealed });
   return id;
@@ -69,20 +82,30 @@ export async function queueSms(tx: Transactor, { sms, ...queued }: Queued & { sm
   return id;
 }
 
-/** An organization's messages of one kind go out in so many lines, so that a recipient that is slow holds up few others. */
+/**
+ * The messages of one kind of an organization and all below it go out in so many lines, so that a recipient that is slow holds up
+ * few others, and whoever makes many sub-organizations holds up nobody else.
+ */
 const LANES = 4;
 
 async function queue(
   tx: Transactor,
   kind: string,
-  { organizationId, expiresAt, now, id, sealed }: Queued & { id: string; sealed: SealedSecret },
+  { organization, expiresAt, isForNobody, now, id, sealed }: Queued & { id: string; sealed: SealedSecret },
 ): Promise<void> {
-  const line = (createHash("sha256").update(id).digest()[0] as number) % LANES;
+  const organizationId = organization.id;
+  // The last digits of an id are random.
+  const line = Number.parseInt(id.slice(-1), 16) % LANES;
   await enqueue(tx, {
     kind,
-    payload: { organizationId, id, expiresAt: Math.min(expiresAt, now + MAX_MESSAGE_LIFETIME_MS) },
+    payload: {
+      organizationId,
+      id,
+      expiresAt: Math.min(expiresAt, now + MAX_MESSAGE_LIFETIME_MS),
+      ...(isForNobody ? { isForNobody } : {}),
+    },
     secret: sealed,
-    lane: `${kind}:${organizationId}:${line}`,
+    lane: `${kind}:${rootIdOf(organization)}:${line}`,
     // Not to be taken for a host, which is what webhooks wait for.
     gate: `message:${kind}`,
     organizationId,

@@ -1,13 +1,10 @@
 import { Type } from "typebox";
+import { addMfaPolicy } from "../../authority/rules/mfa.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Expression, Id, Label, Notes, Strict } from "../../engine/fields.ts";
-import { refuseExcess } from "../../engine/quotas.ts";
-import { newId } from "../../kernel/ids.ts";
-import { MAX_MFA_POLICIES_PER_USER } from "../../kernel/limits.ts";
 import { validateExpression } from "../../policy/validate.ts";
-import { refuseShortQuorum } from "../credentials/store.ts";
 import { checkMethods, Order, RequiredMethodsParams } from "./model.ts";
-import { recountMfaPolicies, requireMethods, requireUser } from "./store.ts";
 
 export const createMfaPolicy = activity({
   path: "create_mfa_policy",
@@ -26,29 +23,11 @@ export const createMfaPolicy = activity({
     validateExpression(condition, "condition");
     checkMethods(requiredAuthenticationMethods);
   },
-  async run({ intent, tx, organization, now, budget }) {
-    const { userId, mfaPolicyName, condition, requiredAuthenticationMethods, order, notes } = intent;
-    const user = await requireUser(tx, organization.id, userId);
-    await requireMethods(tx, organization, user, requiredAuthenticationMethods);
-    const mfaPolicyId = newId();
-    await tx
-      .insertInto("mfa_policies")
-      .values({
-        id: mfaPolicyId,
-        organization_id: organization.id,
-        user_id: userId,
-        name: mfaPolicyName,
-        condition,
-        required_methods: JSON.stringify(requiredAuthenticationMethods),
-        position: order,
-        notes: notes ?? null,
-        created_at: now,
-        updated_at: now,
-      })
-      .execute();
-    const count = await recountMfaPolicies(tx, organization.id, userId, now);
-    refuseExcess(count, { kind: "MFA policies", limit: MAX_MFA_POLICIES_PER_USER, perUser: true });
-    await refuseShortQuorum(tx, organization.id, userId, budget);
-    return { mfaPolicyId };
+  change({ view, parentView, evaluate, id, intent, now }) {
+    const { userId, mfaPolicyName: name, requiredAuthenticationMethods: requiredMethods } = intent;
+    const { condition, order, notes = null } = intent;
+    const policy = { id: id("mfaPolicy"), name, condition, requiredMethods, order, notes };
+    return changesOn(view, (draft) => addMfaPolicy(draft, { userId, parentView, evaluate, now }, policy));
   },
+  answer: ({ id }) => ({ mfaPolicyId: id("mfaPolicy") }),
 });

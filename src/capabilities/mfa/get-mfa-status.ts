@@ -1,10 +1,11 @@
 import { Type } from "typebox";
+import { authenticationTypes } from "../../authority/state.ts";
 import { findActivity, findVotes } from "../../engine/activities/records.ts";
 import { factsOfStored, proposalOf } from "../../engine/decisions/facts.ts";
 import { mfaStandingOf } from "../../engine/decisions/mfa.ts";
 import { query } from "../../engine/declare.ts";
 import { Id, OneOf } from "../../engine/fields.ts";
-import { authenticationTypes, RequiredMethods } from "../../engine/identity/users.ts";
+import { RequiredMethods } from "../../engine/identity/users.ts";
 import { fail } from "../../kernel/errors.ts";
 import { requireUser } from "./store.ts";
 

@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
+import { authenticationTypes } from "../../authority/state.ts";
 import { Id, List, OneOf, SomeOf, Strict } from "../../engine/fields.ts";
-import { authenticationTypes } from "../../engine/identity/users.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_MFA_METHODS } from "../../kernel/limits.ts";
 

@@ -1,10 +1,10 @@
 import { Type } from "typebox";
+import { changeMfaPolicy } from "../../authority/rules/mfa.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Expression, Id, Label, Notes, Strict } from "../../engine/fields.ts";
 import { validateExpression } from "../../policy/validate.ts";
-import { refuseShortQuorum } from "../credentials/store.ts";
 import { checkMethods, Order, RequiredMethodsParams } from "./model.ts";
-import { recountMfaPolicies, requireMethods, requireMfaPolicy, requireUser } from "./store.ts";
 
 export const updateMfaPolicy = activity({
   path: "update_mfa_policy",
@@ -24,28 +24,17 @@ export const updateMfaPolicy = activity({
     if (condition !== undefined) validateExpression(condition, "condition");
     checkMethods(requiredAuthenticationMethods);
   },
-  async run({ intent, tx, organization, now, budget }) {
+  change({ view, parentView, evaluate, intent, now }) {
     const { userId, mfaPolicyId, mfaPolicyName, condition, requiredAuthenticationMethods, order, notes } = intent;
-    await requireMfaPolicy(tx, organization.id, userId, mfaPolicyId);
-    const user = await requireUser(tx, organization.id, userId);
-    await requireMethods(tx, organization, user, requiredAuthenticationMethods ?? []);
-    await tx
-      .updateTable("mfa_policies")
-      .set({
-        ...(mfaPolicyName === undefined ? {} : { name: mfaPolicyName }),
-        ...(condition === undefined ? {} : { condition }),
-        ...(requiredAuthenticationMethods === undefined
-          ? {}
-          : { required_methods: JSON.stringify(requiredAuthenticationMethods) }),
-        ...(order === undefined ? {} : { position: order }),
-        ...(notes === undefined ? {} : { notes }),
-        updated_at: now,
-      })
-      .where("organization_id", "=", organization.id)
-      .where("id", "=", mfaPolicyId)
-      .execute();
-    await recountMfaPolicies(tx, organization.id, userId, now);
-    await refuseShortQuorum(tx, organization.id, userId, budget);
-    return { mfaPolicyId };
+    const change = {
+      ...(mfaPolicyName === undefined ? {} : { name: mfaPolicyName }),
+      ...(condition === undefined ? {} : { condition }),
+      ...(requiredAuthenticationMethods === undefined ? {} : { requiredMethods: requiredAuthenticationMethods }),
+      ...(order === undefined ? {} : { order }),
+      ...(notes === undefined ? {} : { notes }),
+    };
+    const scope = { userId, parentView, evaluate, now };
+    return changesOn(view, (draft) => changeMfaPolicy(draft, scope, mfaPolicyId, change));
   },
+  answer: ({ intent: { mfaPolicyId } }) => ({ mfaPolicyId }),
 });

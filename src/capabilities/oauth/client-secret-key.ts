@@ -1,8 +1,4 @@
-import { decompressPublicKey } from "../../crypto/curves.ts";
-import { publishedServiceKeys, type ServiceKeyKind } from "../../engine/keys/service-keys.ts";
-import { toHex } from "../../kernel/bytes.ts";
-import type { KeyReference } from "../../signer/protocol.ts";
-import type { Reader } from "../../storage/engine.ts";
+import { publishedPoints, type ServiceKeyKind } from "../../engine/keys/service-keys.ts";
 
 const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
 
@@ -11,25 +7,6 @@ export const clientSecretKey: ServiceKeyKind = {
   purpose: "tlsFetcherEncrypt",
   curve: "CURVE_P256",
   publishedAfterRetirementMs: WEEK_MS,
-  publish: encryptionKeys,
+  // As `encryptOauth2ClientSecret` of the published SDK takes one in place of the one that it knows.
+  publish: (read, now) => publishedPoints(read, clientSecretKey, now),
 };
-
-/** Each as `encryptOauth2ClientSecret` of the published SDK takes it in place of the one that it knows: uncompressed. */
-async function encryptionKeys(read: Reader, now: number): Promise<{ keyId: string; publicKey: string }[]> {
-  const keys = await publishedServiceKeys(read, clientSecretKey, now);
-  return keys.map(({ id, publicKey }) => ({
-    keyId: id,
-    publicKey: toHex(decompressPublicKey("CURVE_P256", Buffer.from(publicKey, "hex"))),
-  }));
-}
-
-/** The keys that a secret may be encrypted to, as the signer takes them. */
-export async function clientSecretKeys(read: Reader, now: number): Promise<KeyReference[]> {
-  const keys = await publishedServiceKeys(read, clientSecretKey, now);
-  return keys.map(({ id, curve, sealedKey }) => ({
-    kind: "privateKey",
-    keyId: id,
-    curve,
-    sealedKey: Buffer.from(sealedKey).toString("base64"),
-  }));
-}

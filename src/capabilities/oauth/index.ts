@@ -8,6 +8,7 @@ import { listOauth2Credentials } from "./list-oauth2-credentials.ts";
 import { oauthSignIn } from "./oauth.ts";
 import { oauthLogin } from "./oauth-login.ts";
 import { oauth2Authenticate } from "./oauth2-authenticate.ts";
+import { oauthCalls } from "./proxy-calls.ts";
 import { updateOauth2Credential } from "./update-oauth2-credential.ts";
 
 export { discoveryDocument, issuerKeySet } from "./issuer-key.ts";
@@ -28,6 +29,7 @@ export const oauth = capability({
     oauthSignIn,
     oauthLogin,
   ],
+  proxyCalls: oauthCalls,
   serviceKeys: [clientSecretKey, issuerKey],
   erases: ["oauth2_credentials"],
 });

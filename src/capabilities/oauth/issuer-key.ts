@@ -1,12 +1,7 @@
-import { decompressPublicKey } from "../../crypto/curves.ts";
-import { compactToken, signingInput } from "../../crypto/jwt.ts";
-import {
-  currentServiceKey,
-  publishedServiceKeys,
-  type ServiceKeyKind,
-  type ServiceSigner,
-  signWithServiceKey,
-} from "../../engine/keys/service-keys.ts";
+import { p256Jwk } from "../../crypto/verify-signature.ts";
+import { publishedServiceKeys, type ServiceKeyKind, type ServiceSigner } from "../../engine/keys/service-keys.ts";
+import { signToken } from "../../engine/keys/signed-tokens.ts";
+import type { IdentityClaims } from "../../signer/statements.ts";
 import type { Reader } from "../../storage/engine.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -23,11 +18,7 @@ export const issuerKey: ServiceKeyKind = {
 export async function issuerKeySet(read: Reader, now: number): Promise<{ keys: Record<string, string>[] }> {
   const keys = await publishedServiceKeys(read, issuerKey, now);
   return {
-    keys: keys.map(({ id, publicKey }) => {
-      const point = decompressPublicKey("CURVE_P256", Buffer.from(publicKey, "hex"));
-      const coordinate = (start: number) => Buffer.from(point.subarray(start, start + 32)).toString("base64url");
-      return { kid: id, kty: "EC", crv: "P-256", alg: "ES256", use: "sig", x: coordinate(1), y: coordinate(33) };
-    }),
+    keys: keys.map(({ id, publicKey }) => ({ kid: id, alg: "ES256", use: "sig", ...p256Jwk(publicKey) })),
   };
 }
 
@@ -42,9 +33,5 @@ export const discoveryDocument = (issuer: string) => ({
 });
 
 /** A compact JWT (RFC 7515) with these claims, signed by the issuer's present key. */
-export async function signToken(signer: ServiceSigner, claims: Record<string, unknown>): Promise<string> {
-  const key = await currentServiceKey(signer.read, issuerKey);
-  const input = signingInput({ alg: "ES256", kid: key.id, typ: "JWT" }, claims);
-  const [signature] = await signWithServiceKey(signer, key, [Buffer.from(input)]);
-  return compactToken(input, signature as Buffer);
-}
+export const signIssuedToken = (signer: ServiceSigner, claims: IdentityClaims): Promise<string> =>
+  signToken(signer, issuerKey, (keyId) => ({ says: "identity", keyId, claims }));

@@ -1,51 +1,32 @@
 import { Type } from "typebox";
-import { addSessionKey } from "../../authority/rules/sessions.ts";
 import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
-import { Id, Seconds, Strict } from "../../engine/fields.ts";
+import { Strict } from "../../engine/fields.ts";
 import { OidcToken } from "../credentials/model.ts";
-import {
-  SessionPublicKey,
-  sessionKeyOf,
-  sessionName,
-  sessionPublicKeyOf,
-  signSession,
-  termsOf,
-} from "../sessions/store.ts";
-import { findPerson, requirePerson } from "./person.ts";
+import { addLogin, checkLogin, loginFields, prepareLogin } from "../sessions/store.ts";
+import { findOrganizationOf, findPerson, requirePerson } from "./person.ts";
 
 export const oauthLogin = activity({
   path: "oauth_login",
   summary: "Sign a user in by an OIDC token that is bound to a key of theirs.",
   byParents: true,
   needs: ["oidc"],
-  asks: ["sign"],
-  intent: Strict({
-    oidcToken: OidcToken,
-    publicKey: SessionPublicKey,
-    expirationSeconds: Type.Optional(Seconds),
-    invalidateExisting: Type.Optional(Type.Boolean()),
-    sessionProfileId: Type.Optional(Id),
-  }),
+  asks: ["signStatements"],
+  intent: Strict({ ...loginFields, oidcToken: OidcToken }),
   result: Type.Object({ session: Type.String() }),
+  // The token is verified where it leads to: no issuer is asked twice.
+  carriedOutIn: ({ intent, read, organization }) => findOrganizationOf(read, organization, intent.oidcToken),
   subject: () => ({ governedBy: "policies", resource: "AUTH", action: "CREATE" }),
-  check: ({ publicKey }) => void sessionPublicKeyOf(publicKey, "parameters.publicKey"),
+  check: checkLogin,
   async prepare({ intent, read, organization, signer, oidc, now }) {
     const { oidcToken, publicKey } = intent;
-    const person = await findPerson({ read, organization, oidc }, oidcToken, publicKey);
-    const terms = await termsOf(read, organization, intent);
-    const { userId } = person;
-    const session = await signSession({ read, signer }, organization, { userId, publicKey }, terms, now);
-    return { person, terms, session };
+    const person = await findPerson({ read, organization, oidc, reach: "subOrganizations" }, oidcToken, publicKey);
+    return { person, login: await prepareLogin({ read, organization, signer, now }, intent, person.userId) };
   },
-  change: ({ view, id, intent, now, prepared: { person, terms } }) =>
+  change: ({ view, id, intent, now, prepared: { person, login } }) =>
     changesOn(view, (draft) => {
       requirePerson(draft, person);
-      const publicKey = sessionPublicKeyOf(intent.publicKey, "parameters.publicKey");
-      const named = { id: id("apiKey"), name: sessionName("Login", now), type: "CREDENTIAL_TYPE_LOGIN" };
-      const key = sessionKeyOf({ ...named, publicKey, grade: "oidc" }, terms);
-      const { invalidateExisting = false } = intent;
-      addSessionKey(draft, { userId: person.userId, key, invalidateExisting }, now, "parameters");
+      addLogin(draft, login, intent, { id: id("apiKey"), grade: "oidc", now });
     }),
-  answer: ({ prepared: { session } }) => ({ session }),
+  answer: ({ prepared: { login } }) => ({ session: login.session }),
 });

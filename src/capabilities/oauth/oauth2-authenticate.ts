@@ -3,13 +3,14 @@ import { credentialBundle, sealBundle } from "../../crypto/bundles.ts";
 import { parseP256Point } from "../../crypto/hpke.ts";
 import { activity, type PrepareContext } from "../../engine/declare.ts";
 import { Id, Strict } from "../../engine/fields.ts";
+import { rootIdOf } from "../../engine/identity/organizations.ts";
 import { parseTargetPublicKey, TargetPublicKey } from "../../engine/keys/bundle-envelopes.ts";
 import { keyOwnerOf } from "../../engine/keys/key-owner.ts";
 import { fail } from "../../kernel/errors.ts";
 import { ISSUED_TOKEN_LIFETIME_MS, MAX_LABEL_LENGTH, MAX_OAUTH2_FIELD_LENGTH } from "../../kernel/limits.ts";
 import { type Exchanged, ExchangeProblem } from "../../providers/oauth2/exchange.ts";
 import type { Oauth2Provider } from "../../providers/oauth2/providers.ts";
-import { signToken } from "./issuer-key.ts";
+import { signIssuedToken } from "./issuer-key.ts";
 import { requireCredential } from "./store.ts";
 
 const Text = Type.String({ maxLength: MAX_OAUTH2_FIELD_LENGTH });
@@ -29,7 +30,7 @@ export const oauth2Authenticate = activity({
   summary:
     "Exchange a code that a person brought from X or Discord, with PKCE, for an OIDC token of this service. The code is exchanged once.",
   needs: ["oauth2", "publicUrl"],
-  asks: ["openClientSecret", "sign"],
+  asks: ["openClientSecret", "signStatements"],
   intent: Intent,
   result: Type.Object({ oidcToken: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "AUTH", action: "CREATE" }),
@@ -45,7 +46,7 @@ export const oauth2Authenticate = activity({
 
 const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-type Context = PrepareContext<Intent, "openClientSecret" | "sign", undefined, "oauth2" | "publicUrl">;
+type Context = PrepareContext<Intent, "openClientSecret" | "signStatements", undefined, "oauth2" | "publicUrl">;
 
 async function prepare(context: Context): Promise<string> {
   const { intent, read, organization, signer, publicUrl, now } = context;
@@ -62,7 +63,7 @@ async function prepare(context: Context): Promise<string> {
   });
   const issuedAt = Math.floor(now / 1000);
   const { bearerTokenTargetPublicKey: target } = intent;
-  return signToken(
+  return signIssuedToken(
     { read, signer },
     {
       iss: publicUrl(),
@@ -97,8 +98,9 @@ async function exchange(
   const { authCode: code, redirectUri, codeVerifier, nonce, bearerTokenTargetPublicKey: target = "" } = intent;
   const boundTo = [organization.id, nonce, target].join(" ");
   const asked = { provider, clientId, clientSecret: Buffer.from(clientSecret, "base64").toString(), code, boundTo };
+  const whose = { organizationId: rootIdOf(organization) };
   try {
-    return await oauth2.exchange({ ...asked, redirectUri, codeVerifier });
+    return await oauth2.exchange({ ...asked, ...whose, redirectUri, codeVerifier });
   } catch (error) {
     if (!(error instanceof ExchangeProblem)) throw error;
     const { message: reason } = error;

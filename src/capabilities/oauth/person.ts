@@ -1,9 +1,13 @@
 import { type OauthProvider, providerAt } from "../../authority/state.ts";
 import type { Draft } from "../../authority/view.ts";
+import type { Reach } from "../../engine/identity/credential-kind.ts";
+import { rootIdOf } from "../../engine/identity/organizations.ts";
+import { findProviders } from "../../engine/identity/providers.ts";
 import type { Organization } from "../../engine/operations.ts";
 import type { Services } from "../../engine/services.ts";
-import { fail } from "../../kernel/errors.ts";
+import { fail, KeysteadError } from "../../kernel/errors.ts";
 import { nonceOfPublicKey } from "../../providers/oidc/nonce.ts";
+import { readToken, type TokenClaims } from "../../providers/oidc/token.ts";
 import type { Reader } from "../../storage/engine.ts";
 
 /** Whom an OIDC token shows, among the users of an organization. */
@@ -19,31 +23,55 @@ export interface Person {
 interface Showing extends Pick<Services, "oidc"> {
   read: Reader;
   organization: Organization;
+  /** Where else the token may lead to; nowhere unless said. */
+  reach?: Reach;
+}
+
+/**
+ * The one sub-organization that a token leads to where the organization itself has no such user. It is not verified yet: a token that
+ * cannot be read leads nowhere, and one that leads to several does so as well.
+ */
+export async function findOrganizationOf(
+  read: Reader,
+  { id: organizationId }: Pick<Organization, "id">,
+  oidcToken: string,
+): Promise<string | undefined> {
+  const claims = readClaims(oidcToken);
+  const known = claims ? await findProviders(read, claims, { organizationId, reach: "subOrganizations" }) : [];
+  return known.length === 1 ? known[0]?.organizationId : undefined;
+}
+
+function readClaims(oidcToken: string): TokenClaims | undefined {
+  try {
+    return readToken(oidcToken, (reason) => fail("OIDC_TOKEN_INVALID", { field, reason })).claims;
+  } catch (error) {
+    if (error instanceof KeysteadError) return undefined;
+    throw error;
+  }
 }
 
 /**
  * Verifies a token that is bound to this public key, letter by letter as the client sent it, and finds whom it shows. A token
  * serves as often as it is brought until it expires, for that key alone.
  *
- * @throws KeysteadError OIDC_TOKEN_INVALID
+ * @throws KeysteadError OIDC_TOKEN_INVALID, or CREDENTIAL_AMBIGUOUS where it leads to several sub-organizations
  */
 export async function findPerson(
-  { oidc, read, organization }: Showing,
+  { oidc, read, organization, reach = "organization" }: Showing,
   oidcToken: string,
   publicKey: string,
 ): Promise<Person> {
   const expectedNonce = nonceOfPublicKey(publicKey);
-  const { iss, aud, sub } = await oidc.verify(oidcToken, { field, expectedNonce, organizationId: organization.id });
-  const holder = await read
-    .selectFrom("oauth_providers")
-    .select("user_id")
-    .where("organization_id", "=", organization.id)
-    .where("issuer", "=", iss)
-    .where("audience", "=", aud)
-    .where("subject", "=", sub)
-    .executeTakeFirst();
+  const { iss, aud, sub } = await oidc.verify(oidcToken, {
+    field,
+    expectedNonce,
+    organizationId: rootIdOf(organization),
+  });
+  const where = { organizationId: organization.id, reach };
+  const [known, ...others] = await findProviders(read, { iss, aud, sub }, where);
+  if (others.length > 0) fail("CREDENTIAL_AMBIGUOUS", { kind: "OAuth provider" });
   const provider = { issuer: iss, audience: aud, subject: sub };
-  return holder ? { userId: holder.user_id, provider } : refuseUnknown(provider);
+  return known?.organizationId === organization.id ? { userId: known.userId, provider } : refuseUnknown(provider);
 }
 
 /**

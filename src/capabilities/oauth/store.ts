@@ -1,11 +1,11 @@
 import type { PrepareContext } from "../../engine/declare.ts";
 import { timestampOf } from "../../engine/fields.ts";
 import { keyOwnerOf } from "../../engine/keys/key-owner.ts";
-import { serviceKeyOwner } from "../../engine/keys/service-keys.ts";
+import { publishedKeyReferences } from "../../engine/keys/service-keys.ts";
 import { fail } from "../../kernel/errors.ts";
 import type { Oauth2Provider } from "../../providers/oauth2/providers.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
-import { clientSecretKeys } from "./client-secret-key.ts";
+import { clientSecretKey } from "./client-secret-key.ts";
 import type { Oauth2Credential } from "./model.ts";
 
 type Sealing = Pick<PrepareContext<unknown, "importClientSecret">, "read" | "organization" | "signer" | "now">;
@@ -20,14 +20,12 @@ export async function sealClientSecret(
   credentialId: string,
   encryptedClientSecret: string,
 ): Promise<Buffer> {
-  const { organizationKey: installationKey } = await serviceKeyOwner(read);
   const answer = await signer.ask({
     verb: "importClientSecret",
     ...keyOwnerOf(organization),
     credentialId,
     envelope: Buffer.from(encryptedClientSecret, "hex").toString("base64"),
-    installationKey,
-    keys: await clientSecretKeys(read, now),
+    ...(await publishedKeyReferences(read, clientSecretKey, now)),
   });
   if ("problem" in answer) {
     const reason =

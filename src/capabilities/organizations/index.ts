@@ -18,5 +18,5 @@ export const organizations = capability({
     getOrganization,
     getOrganizationConfigs,
   ],
-  erases: ["organization_features"],
+  erases: ["organization_features", "organization_quotas"],
 });

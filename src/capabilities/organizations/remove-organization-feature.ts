@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { removeFeature } from "../../authority/rules/features.ts";
+import { refuseQuorumWithoutFeature } from "../../authority/rules/root-quorum.ts";
 import { ALL } from "../../authority/state.ts";
 import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
@@ -12,6 +13,10 @@ export const removeOrganizationFeature = activity({
   intent: Strict({ name: OneOf(featureNames) }),
   result: Type.Object({ features: Type.Array(Feature) }),
   subject: () => ({ governedBy: "rootQuorum" }),
-  change: ({ view, intent: { name } }) => changesOn(view, (draft) => removeFeature(draft, name)),
+  change: ({ view, intent: { name }, evaluate }) =>
+    changesOn(view, (draft) => {
+      removeFeature(draft, name);
+      refuseQuorumWithoutFeature(draft, view, name, evaluate);
+    }),
   answer: ({ view }) => ({ features: shownFeatures(view.part("features", ALL)) }),
 });

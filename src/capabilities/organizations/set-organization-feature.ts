@@ -13,6 +13,6 @@ export const setOrganizationFeature = activity({
   subject: () => ({ governedBy: "rootQuorum" }),
   check: ({ name, value }) => checkFeature(name, value),
   change: ({ view, intent: { name, value } }) =>
-    changesOn(view, (draft) => draft.apply({ do: "setFeature", feature: { name, value: value || null } })),
+    changesOn(view, (draft) => draft.apply({ do: "setFeatures", features: [{ name, value: value || null }] })),
   answer: ({ view }) => ({ features: shownFeatures(view.part("features", ALL)) }),
 });

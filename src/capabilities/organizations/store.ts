@@ -1,5 +1,7 @@
+import type { Draft } from "../../authority/view.ts";
 import { parseOrigins } from "../../crypto/webauthn-data.ts";
-import type { Quorum } from "../../engine/decisions/root-quorum.ts";
+import { fillAuthority } from "../../engine/authority/project.ts";
+import { rootIdOf } from "../../engine/identity/organizations.ts";
 import type { Organization } from "../../engine/operations.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
@@ -20,8 +22,12 @@ export interface NewOrganization {
   without?: readonly string[];
 }
 
-/** Adds an organization without users; its root quorum is set once there are some. */
-export async function addOrganization(tx: Transactor, organization: NewOrganization): Promise<string> {
+/** Adds an organization; `fill` gives it users and a root quorum. */
+export async function addOrganization(
+  tx: Transactor,
+  organization: NewOrganization,
+  fill: (draft: Draft) => void,
+): Promise<string> {
   const { id = newId(), name, parentId, sealedKey, now, without = [] } = organization;
   await tx
     .insertInto("organizations")
@@ -35,28 +41,15 @@ export async function addOrganization(tx: Transactor, organization: NewOrganizat
       updated_at: now,
     })
     .execute();
-  const features = parentId === null ? DEFAULT_FEATURES : SUB_ORGANIZATION_FEATURES;
-  const rows = features
+  const usual = parentId === null ? DEFAULT_FEATURES : SUB_ORGANIZATION_FEATURES;
+  const features = usual
     .filter((feature) => !without.includes(feature))
-    .map((feature) => ({ organization_id: id, name: feature, value: null }));
-  if (rows.length > 0) await tx.insertInto("organization_features").values(rows).execute();
+    .map((feature) => ({ name: feature, value: null }));
+  await fillAuthority(tx, id, (draft) => {
+    if (features.length > 0) draft.apply({ do: "setFeatures", features });
+    fill(draft);
+  });
   return id;
-}
-
-export async function replaceRootQuorum(
-  tx: Transactor,
-  organizationId: string,
-  quorum: Quorum,
-  now: number,
-): Promise<void> {
-  await tx.deleteFrom("root_quorum_members").where("organization_id", "=", organizationId).execute();
-  const members = quorum.userIds.map((user_id) => ({ organization_id: organizationId, user_id }));
-  await tx.insertInto("root_quorum_members").values(members).execute();
-  await tx
-    .updateTable("organizations")
-    .set({ quorum_threshold: quorum.threshold, updated_at: now })
-    .where("id", "=", organizationId)
-    .execute();
 }
 
 export async function findFeatures(read: Reader, organizationId: string): Promise<Feature[]> {
@@ -74,7 +67,7 @@ export async function findAllowedOrigins(read: Reader, organization: Organizatio
   const feature = await read
     .selectFrom("organization_features")
     .select("value")
-    .where("organization_id", "=", organization.parentId ?? organization.id)
+    .where("organization_id", "=", rootIdOf(organization))
     .where("name", "=", "FEATURE_NAME_WEBAUTHN_ORIGINS")
     .executeTakeFirst();
   return feature && (parseOrigins(feature.value ?? "") ?? []);

@@ -1,11 +1,10 @@
 import { Type } from "typebox";
+import { setRootQuorum } from "../../authority/rules/root-quorum.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { SomeIds, Strict } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
-import { findSigners } from "../credentials/store.ts";
-import { requireUsers } from "../users/store.ts";
 import { checkRootQuorum } from "./model.ts";
-import { replaceRootQuorum } from "./store.ts";
 
 export const updateRootQuorum = activity({
   path: "update_root_quorum",
@@ -19,15 +18,6 @@ export const updateRootQuorum = activity({
     }
     checkRootQuorum(threshold, userIds.length, "parameters.threshold");
   },
-  async run({ intent: { threshold, userIds }, tx, organization, now, budget }) {
-    await requireUsers(tx, organization.id, userIds);
-    const signers = await findSigners(tx, organization.id, userIds, threshold, budget);
-    if (signers.length < threshold) {
-      const other = userIds.find((id) => !signers.includes(id));
-      const reason = `\`parameters.threshold\` is ${threshold}, and takes at least as many users who can sign; give ${other} a passkey or an API key without expiry, and MFA policies that these meet`;
-      fail("QUORUM_USERS_MISSING", { reason });
-    }
-    await replaceRootQuorum(tx, organization.id, { threshold, userIds }, now);
-    return {};
-  },
+  change: ({ view, evaluate, intent, now }) => changesOn(view, (draft) => setRootQuorum(draft, intent, evaluate, now)),
+  answer: () => ({}),
 });

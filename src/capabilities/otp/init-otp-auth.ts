@@ -1,10 +1,12 @@
 import { type Static, Type } from "typebox";
+import { requireFeature } from "../../authority/rules/features.ts";
+import { onAuthority } from "../../engine/authority/load.ts";
 import { activity } from "../../engine/declare.ts";
+import { findUsersByContact } from "../../engine/identity/contacts.ts";
 import { newId } from "../../kernel/ids.ts";
 import { checkTemplate } from "../messages/model.ts";
 import { checkInitOtp, contactOf, featureOf, InitOtp, InitOtpAuthV1, InitOtpAuthV2 } from "./model.ts";
 import { prepareCode, sendCode } from "./send-code.ts";
-import { lookUpUserByContact, requireFeature } from "./store.ts";
 
 const Result = Type.Object({ otpId: Type.String() });
 const older = (key: string) => ({ schema: Result, from: (result: Static<typeof Result>) => result, key });
@@ -34,12 +36,16 @@ export const initOtpAuth = activity({
   subject: () => ({ governedBy: "policies", resource: "AUTH", action: "CREATE" }),
   check: checkInitOtp,
   async prepare({ intent, read, organization, signer, mailTemplates, now }) {
-    await requireFeature(read, organization.id, featureOf[intent.otpType]);
-    await checkTemplate(mailTemplates, "otp", intent.emailCustomization ?? {}, "parameters.emailCustomization");
-    const contact = contactOf(intent);
-    const [userId, ...others] = await lookUpUserByContact(read, organization.id, intent.otpType, contact);
-    const isKnown = userId !== undefined && others.length === 0;
-    const asked = { id: newId(), userId: isKnown ? userId : "", sealedTargetKey: null, isKnown };
+    await onAuthority(read, organization.id, (view) => requireFeature(view, featureOf(intent.otpType)));
+    await checkTemplate(
+      mailTemplates,
+      "otp",
+      intent.emailCustomization ?? {},
+      "parameters.emailCustomization.templateId",
+    );
+    const [user, ...others] = await findUsersByContact(read, organization, contactOf(intent));
+    const isKnown = user !== undefined && others.length === 0;
+    const asked = { id: newId(), userId: isKnown ? user.userId : "", sealedTargetKey: null, isKnown };
     return prepareCode({ read, organization, signer, now }, intent, asked);
   },
   async run({ tx, organization, now, prepared: code }) {

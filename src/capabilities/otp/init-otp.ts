@@ -1,4 +1,6 @@
 import { type Static, Type } from "typebox";
+import { requireFeature } from "../../authority/rules/features.ts";
+import { onAuthority } from "../../engine/authority/load.ts";
 import { activity } from "../../engine/declare.ts";
 import { signEnvelopes } from "../../engine/keys/bundle-envelopes.ts";
 import { keyOwnerOf } from "../../engine/keys/key-owner.ts";
@@ -7,7 +9,6 @@ import { newId } from "../../kernel/ids.ts";
 import { checkTemplate } from "../messages/model.ts";
 import { checkInitOtp, featureOf, InitOtp, InitOtpV1 } from "./model.ts";
 import { prepareCode, sendCode } from "./send-code.ts";
-import { requireFeature } from "./store.ts";
 
 const Result = Type.Object({ otpId: Type.String(), otpEncryptionTargetBundle: Type.String() });
 const OlderResult = Type.Object({ otpId: Type.String() });
@@ -22,7 +23,7 @@ export const initOtp = activity({
   summary: "Send a one-time code to an email address or a phone number, whoever has it.",
   version: 3,
   needs: ["mailTemplates"],
-  asks: ["macOtp", "sealJobSecret", "createImportKeys", "sign"],
+  asks: ["macOtp", "sealJobSecret", "createImportKeys", "signStatements"],
   intent: InitOtp,
   result: Result,
   resultKey: "initOtpResultV2",
@@ -37,15 +38,25 @@ export const initOtp = activity({
   subject: () => ({ governedBy: "policies", resource: "OTP", action: "CREATE" }),
   check: checkInitOtp,
   async prepare({ intent, read, organization, signer, mailTemplates, now }) {
-    await requireFeature(read, organization.id, featureOf[intent.otpType]);
-    await checkTemplate(mailTemplates, "otp", intent.emailCustomization ?? {}, "parameters.emailCustomization");
+    await onAuthority(read, organization.id, (view) => requireFeature(view, featureOf(intent.otpType)));
+    await checkTemplate(
+      mailTemplates,
+      "otp",
+      intent.emailCustomization ?? {},
+      "parameters.emailCustomization.templateId",
+    );
     const id = newId();
-    const { importKeys } = await signer.ask({ verb: "createImportKeys", ...keyOwnerOf(organization), importIds: [id] });
+    const { importKeys } = await signer.ask({
+      verb: "createImportKeys",
+      ...keyOwnerOf(organization),
+      terms: { purpose: "code" },
+      importIds: [id],
+    });
     const [{ sealedImportKey: sealedTargetKey, targetPublicKey: targetPublic }] = importKeys as [
       (typeof importKeys)[0],
     ];
-    const data = [{ targetPublic, organizationId: organization.id }];
-    const [otpEncryptionTargetBundle] = await signEnvelopes({ read, signer }, data, otpKey);
+    const target = { says: "target", targetPublic, organizationId: organization.id } as const;
+    const [otpEncryptionTargetBundle] = await signEnvelopes({ read, signer }, [target], otpKey);
     const asked = { id, userId: null, sealedTargetKey, isKnown: true };
     return { code: await prepareCode({ read, organization, signer, now }, intent, asked), otpEncryptionTargetBundle };
   },

@@ -1,5 +1,8 @@
 import { type Static, Type } from "typebox";
+import { otpFeatures } from "../../authority/attested.ts";
+import { type Contact, contactOf as contactOfType } from "../../authority/state.ts";
 import { Email, LabelOrEmpty, OneOf, PhoneNumber, Seconds, Strict } from "../../engine/fields.ts";
+import { contactTypeOf } from "../../engine/keys/verification-tokens.ts";
 import { matches } from "../../engine/validate.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_OTP_SECONDS, OTP_LENGTHS, OTP_SECONDS } from "../../kernel/limits.ts";
@@ -10,22 +13,21 @@ import {
   SmsCustomization,
   senderFields,
 } from "../messages/model.ts";
+import { SessionPublicKey } from "../sessions/store.ts";
 
 /** How a code is asked for, in all versions of the operations that send one. */
 
 export const otpTypes = ["OTP_TYPE_EMAIL", "OTP_TYPE_SMS"] as const;
 export type OtpType = (typeof otpTypes)[number];
 
-export const featureOf: Record<OtpType, string> = {
-  OTP_TYPE_EMAIL: "FEATURE_NAME_OTP_EMAIL_AUTH",
-  OTP_TYPE_SMS: "FEATURE_NAME_SMS_AUTH",
-};
+export const featureOf = (otpType: string): string => otpFeatures[contactTypeOf(otpType)];
 
 const base = {
   otpType: OneOf(otpTypes),
   contact: Type.String({ minLength: 3, maxLength: 254 }),
   emailCustomization: Type.Optional(EmailCustomization),
   smsCustomization: Type.Optional(SmsCustomization),
+  /** Of no effect: starts are counted by the contact, which nobody can vary at will. */
   userIdentifier: Type.Optional(Type.String({ maxLength: 256 })),
   ...senderFields,
 };
@@ -68,6 +70,20 @@ export const codeShapeOf = ({ otpLength, alphanumeric = true }: InitOtp) => ({
 /** Milliseconds. */
 export const lifeOf = ({ expirationSeconds: life }: InitOtp): number => Number(life ?? OTP_SECONDS) * 1000;
 
-/** One address has one spelling here. */
-export const contactOf = ({ otpType, contact }: Pick<InitOtp, "otpType" | "contact">): string =>
-  otpType === "OTP_TYPE_EMAIL" ? contact.toLowerCase() : contact;
+/** Where the code goes. */
+export const contactOf = ({ otpType, contact }: Pick<InitOtp, "otpType" | "contact">): Contact =>
+  contactOfType(contactTypeOf(otpType), contact);
+
+/** A token of `verify_otp`. */
+export const VerificationToken = Type.String({ minLength: 1, maxLength: 4096 });
+/** The same where clients in languages with default values send an empty text for none. */
+export const VerificationTokenOrEmpty = Type.String({ maxLength: 4096 });
+
+/** What a client signs with the key in its token, to show that the token is its own. */
+export const ClientSignature = Strict({
+  publicKey: SessionPublicKey,
+  scheme: OneOf(["CLIENT_SIGNATURE_SCHEME_API_P256"]),
+  // That of a sign-up holds all of the user's credentials.
+  message: Type.String({ maxLength: 65_536 }),
+  signature: Type.String({ pattern: "^[0-9a-fA-F]{128}$", description: "r and s in hex" }),
+});

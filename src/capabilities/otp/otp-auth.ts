@@ -1,13 +1,17 @@
 import { Type } from "typebox";
-import { addSessionKey } from "../../authority/rules/sessions.ts";
+import { hasContact } from "../../authority/rules/contacts.ts";
+import { requireFeature } from "../../authority/rules/features.ts";
 import { requireUsers } from "../../authority/rules/users.ts";
+import { contactOf as contactOfType } from "../../authority/state.ts";
 import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
-import { Id, Label, Seconds, Strict } from "../../engine/fields.ts";
-import { parseTargetPublicKey, TargetPublicKey } from "../../engine/keys/bundle-envelopes.ts";
+import { Id, Strict } from "../../engine/fields.ts";
+import { targetOf } from "../../engine/keys/bundle-envelopes.ts";
 import { keyOwnerOf } from "../../engine/keys/key-owner.ts";
+import { contactTypeOf } from "../../engine/keys/verification-tokens.ts";
 import { fail } from "../../kernel/errors.ts";
-import { credentialBundleOf, sessionKeyOf, sessionName, termsOf } from "../sessions/store.ts";
+import { addIssuedKey, issuedKeyFields, issueKey } from "../sessions/store.ts";
+import { featureOf } from "./model.ts";
 import { findLiveOtp, guess, useOtp } from "./store.ts";
 
 export const otpAuth = activity({
@@ -17,12 +21,9 @@ export const otpAuth = activity({
   needs: ["apart"],
   asks: ["macOtp", "issueCredential"],
   intent: Strict({
+    ...issuedKeyFields,
     otpId: Id,
     otpCode: Type.String({ minLength: 1, maxLength: 64 }),
-    targetPublicKey: TargetPublicKey,
-    apiKeyName: Type.Optional(Label),
-    expirationSeconds: Type.Optional(Seconds),
-    invalidateExisting: Type.Optional(Type.Boolean()),
   }),
   result: Type.Object({
     userId: Type.String(),
@@ -30,29 +31,29 @@ export const otpAuth = activity({
     credentialBundle: Type.Optional(Type.String()),
   }),
   subject: () => ({ governedBy: "policies", resource: "AUTH", action: "CREATE" }),
-  check: ({ targetPublicKey }) => void parseTargetPublicKey(targetPublicKey, "parameters.targetPublicKey"),
+  check: (intent) => void targetOf(intent),
   async prepare({ intent, read, organization, signer, apart, now }) {
     const { otpId, otpCode: code } = intent;
     const otp = await findLiveOtp(read, organization.id, otpId, now);
     if (otp.user_id === null) fail("OTP_INVALID", { reason: "it proves a contact, for verify_otp" });
     const { mac } = await signer.ask({ verb: "macOtp", ...keyOwnerOf(organization), otpId, code });
     await guess(apart, otp, mac, now);
-    const { publicKey, message } = await signer.ask({
-      verb: "issueCredential",
-      organizationId: organization.id,
-      targetPublicKey: parseTargetPublicKey(intent.targetPublicKey, "parameters.targetPublicKey"),
-    });
-    const terms = await termsOf(read, organization, intent);
-    return { otp, userId: otp.user_id as string, publicKey, credentialBundle: credentialBundleOf(message), terms };
+    return { otp, userId: otp.user_id as string, issued: await issueKey({ read, organization, signer }, intent) };
   },
-  change: ({ view, id, intent, now, prepared: { userId, publicKey, terms } }) =>
+  change: ({ view, id, intent, now, prepared: { otp, userId, issued } }) =>
     changesOn(view, (draft) => {
       requireUsers(draft, [userId]);
-      const { apiKeyName: name = sessionName("OTP Auth", now), invalidateExisting = false } = intent;
+      requireFeature(draft, featureOf(otp.type));
+      if (!hasContact(draft, userId, contactOfType(contactTypeOf(otp.type), otp.contact))) {
+        fail("OTP_INVALID", { reason: "it was sent to a contact that is no longer the user's" });
+      }
       const type = "CREDENTIAL_TYPE_OTP_AUTH_KEY_P256";
-      const key = sessionKeyOf({ id: id("apiKey"), name, type, publicKey, grade: "otp" }, terms);
-      addSessionKey(draft, { userId, key, invalidateExisting }, now, "parameters");
+      addIssuedKey(draft, userId, issued, intent, { id: id("apiKey"), what: "OTP Auth", type, grade: "otp", now });
     }),
-  answer: ({ id, prepared: { userId, credentialBundle } }) => ({ userId, apiKeyId: id("apiKey"), credentialBundle }),
+  answer: ({ id, prepared: { userId, issued } }) => ({
+    userId,
+    apiKeyId: id("apiKey"),
+    credentialBundle: issued.credentialBundle,
+  }),
   also: ({ tx, now, prepared: { otp } }) => useOtp(tx, otp, now),
 });

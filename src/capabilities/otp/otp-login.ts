@@ -1,35 +1,26 @@
 import { type Static, Type } from "typebox";
-import { addSessionKey } from "../../authority/rules/sessions.ts";
+import { hasContact } from "../../authority/rules/contacts.ts";
+import { requireFeature } from "../../authority/rules/features.ts";
 import { requireUsers } from "../../authority/rules/users.ts";
 import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
-import { Id, OneOf, Seconds, Strict } from "../../engine/fields.ts";
-import { openVerificationToken } from "../../engine/keys/verification-tokens.ts";
-import { fail } from "../../kernel/errors.ts";
+import { Strict } from "../../engine/fields.ts";
+import { findVerifiedHolder } from "../../engine/identity/contacts.ts";
+import { checkClientSignature } from "../../engine/keys/client-signatures.ts";
 import {
-  SessionPublicKey,
-  sessionKeyOf,
-  sessionName,
-  sessionPublicKeyOf,
-  signSession,
-  termsOf,
-} from "../sessions/store.ts";
-import { checkClientSignature } from "./client-signature.ts";
-import { findUserByContact, useToken } from "./store.ts";
+  contactOfToken,
+  readVerificationToken,
+  requireVerificationToken,
+  useToken,
+} from "../../engine/keys/verification-tokens.ts";
+import { fail } from "../../kernel/errors.ts";
+import { addLogin, checkLogin, loginFields, prepareLogin } from "../sessions/store.ts";
+import { ClientSignature, featureOf, VerificationToken } from "./model.ts";
+import { findUserByContact } from "./store.ts";
 
-const ClientSignature = Strict({
-  publicKey: SessionPublicKey,
-  scheme: OneOf(["CLIENT_SIGNATURE_SCHEME_API_P256"]),
-  message: Type.String({ maxLength: 16_384 }),
-  signature: Type.String({ pattern: "^[0-9a-fA-F]{128}$", description: "r and s in hex" }),
-});
-const fields = {
-  verificationToken: Type.String({ minLength: 1, maxLength: 4096 }),
-  publicKey: SessionPublicKey,
-  expirationSeconds: Type.Optional(Seconds),
-  invalidateExisting: Type.Optional(Type.Boolean()),
-  sessionProfileId: Type.Optional(Id),
-};
+const TOKEN = "parameters.verificationToken";
+
+const fields = { ...loginFields, verificationToken: VerificationToken };
 const Newest = Strict({ ...fields, clientSignature: ClientSignature });
 const First = Strict({ ...fields, clientSignature: Type.Optional(ClientSignature) });
 type Intent = Static<typeof First>;
@@ -39,36 +30,37 @@ export const otpLogin = activity({
   summary: "Sign a user in by a token that proves their email address or phone number.",
   version: 2,
   byParents: true,
-  asks: ["sign"],
+  asks: ["signStatements"],
   intent: Newest,
   result: Type.Object({ session: Type.String() }),
   versions: { 1: { intent: First, upgrade: (intent: Intent) => intent as Static<typeof Newest> } },
+  // It is read alone here: what is wrong with a token becomes of the activity, and is no reason against the verdict on it.
+  async carriedOutIn({ intent: { verificationToken }, read, organization }) {
+    const token = readVerificationToken(verificationToken);
+    return token && (await findVerifiedHolder(read, organization.id, contactOfToken(token)))?.organizationId;
+  },
   subject: () => ({ governedBy: "policies", resource: "AUTH", action: "CREATE" }),
-  check: ({ publicKey }) => void sessionPublicKeyOf(publicKey, "parameters.publicKey"),
+  check: checkLogin,
   async prepare({ intent, read, organization, signer, now }) {
     const { verificationToken, publicKey, clientSignature } = intent as Intent;
-    const field = "parameters.verificationToken";
-    const token = await openVerificationToken(read, verificationToken, now);
-    if (!token) return fail("VERIFICATION_TOKEN_INVALID", { field, reason: "it was not issued here, or has expired" });
-    if (![organization.id, organization.parentId].includes(token.organization_id)) {
-      fail("VERIFICATION_TOKEN_INVALID", { field, reason: "it was issued in another organization" });
-    }
+    const token = await requireVerificationToken(read, verificationToken, { organization, field: TOKEN, now });
     if (token.public_key !== undefined || clientSignature) {
-      checkClientSignature(clientSignature, token, { publicKey });
+      checkClientSignature(clientSignature, token, { type: "USAGE_TYPE_LOGIN", login: { publicKey } });
     }
-    const userId = await findUserByContact(read, organization.id, token);
-    const terms = await termsOf(read, organization, intent);
-    const session = await signSession({ read, signer }, organization, { userId, publicKey }, terms, now);
-    return { userId, terms, session, token: { id: token.id, usage: "LOGIN" as const, expiresAt: Number(token.exp) } };
+    const userId = await findUserByContact(read, organization, contactOfToken(token));
+    const login = await prepareLogin({ read, organization, signer, now }, intent, userId);
+    return { login, token };
   },
-  change: ({ view, id, intent, now, prepared: { userId, terms } }) =>
+  change: ({ view, id, intent, now, prepared: { login, token } }) =>
     changesOn(view, (draft) => {
-      requireUsers(draft, [userId]);
-      const publicKey = sessionPublicKeyOf(intent.publicKey, "parameters.publicKey");
-      const named = { id: id("apiKey"), name: sessionName("Login", now), type: "CREDENTIAL_TYPE_LOGIN" };
-      const key = sessionKeyOf({ ...named, publicKey, grade: "otp" }, terms);
-      addSessionKey(draft, { userId, key, invalidateExisting: intent.invalidateExisting ?? false }, now, "parameters");
+      requireUsers(draft, [login.userId]);
+      if (!hasContact(draft, login.userId, contactOfToken(token))) {
+        fail("VERIFICATION_TOKEN_INVALID", { field: TOKEN, reason: "its contact is no longer the user's" });
+      }
+      requireFeature(draft, featureOf(token.verification_type));
+      addLogin(draft, login, intent, { id: id("apiKey"), grade: "otp", now });
     }),
-  answer: ({ prepared: { session } }) => ({ session }),
-  also: ({ tx, organization, prepared: { token } }) => useToken(tx, organization.parentId ?? organization.id, token),
+  answer: ({ prepared: { login } }) => ({ session: login.session }),
+  also: ({ tx, organization, prepared: { token } }) =>
+    useToken(tx, organization, token, { usage: "LOGIN", field: TOKEN }),
 });

@@ -1,8 +1,8 @@
 import { reconciler } from "../../engine/jobs/jobs.ts";
+import { deleteInPortions } from "../../engine/jobs/portions.ts";
 import { MAX_OTP_SECONDS, OTP_WINDOW_MS } from "../../kernel/limits.ts";
 
 const MINUTE_MS = 60_000;
-const AT_ONCE = 500;
 
 /** Deletes codes, guesses and used tokens once nothing asks for them any more. */
 export const pruneOtps = reconciler({
@@ -16,25 +16,22 @@ export const pruneOtps = reconciler({
       ["used_tokens", "expires_at", now],
     ] as const;
     for (const [table, column, before] of lapsed) {
-      const deleteSome = () =>
-        database.transact(undefined, async (tx) => {
-          const old = await tx
-            .selectFrom(table as "otps")
-            .select("id")
-            .where(column as "expires_at", "<", before)
-            .limit(AT_ONCE)
-            .execute();
-          const ids = old.map(({ id }) => id);
-          if (ids.length === 0) return 0;
-          await tx
-            .deleteFrom(table as "otps")
-            .where(column as "expires_at", "<", before)
-            .where("id", "in", ids)
-            .execute();
-          return ids.length;
-        });
-      // In portions, so that no request waits long behind one of them.
-      while ((await deleteSome()) === AT_ONCE);
+      await deleteInPortions(database, async (tx, limit) => {
+        const old = await tx
+          .selectFrom(table as "otps")
+          .select("id")
+          .where(column as "expires_at", "<", before)
+          .limit(limit)
+          .execute();
+        const ids = old.map(({ id }) => id);
+        if (ids.length === 0) return 0;
+        await tx
+          .deleteFrom(table as "otps")
+          .where(column as "expires_at", "<", before)
+          .where("id", "in", ids)
+          .execute();
+        return ids.length;
+      });
     }
   },
 });

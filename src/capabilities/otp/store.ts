@@ -1,10 +1,19 @@
 import { timingSafeEqual } from "node:crypto";
-import { sql } from "kysely";
+import type { Contact } from "../../authority/state.ts";
+import { findUsersByContact } from "../../engine/identity/contacts.ts";
+import { rootIdOf } from "../../engine/identity/organizations.ts";
 import type { Organization } from "../../engine/operations.ts";
 import type { Services } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
-import { MAX_LIVE_OTPS, MAX_OTP_FAILURES, MAX_OTP_STARTS, MAX_OTP_TRIES, OTP_WINDOW_MS } from "../../kernel/limits.ts";
+import {
+  MAX_LIVE_OTPS,
+  MAX_OTP_FAILURES,
+  MAX_OTP_SECONDS,
+  MAX_OTP_STARTS,
+  MAX_OTP_TRIES,
+  OTP_WINDOW_MS,
+} from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { Schema } from "../../storage/schema.ts";
 import type { OtpType } from "./model.ts";
@@ -12,9 +21,6 @@ import type { OtpType } from "./model.ts";
 /** Codes as they are stored, and what guessing at them costs. All of it holds across servers: it is in the database. */
 
 export type Otp = Schema["otps"];
-
-/** Sub-organizations count together with their parent. */
-export const rootIdOf = ({ id, parentId }: Pick<Organization, "id" | "parentId">): string => parentId ?? id;
 
 export interface NewOtp {
   id: string;
@@ -40,7 +46,8 @@ export async function addOtp(tx: Transactor, organization: Organization, otp: Ne
     .select(["organization_id", "id", "expires_at", "used_at", "created_at"])
     .where("root_id", "=", rootId)
     .where("contact", "=", contact)
-    .where("created_at", ">", now - 2 * 600_000)
+    // No older one can still be live.
+    .where("created_at", ">", now - MAX_OTP_SECONDS * 1000)
     .orderBy("created_at")
     .orderBy("id")
     .execute();
@@ -139,65 +146,15 @@ export async function useOtp(tx: Transactor, { organization_id, id }: Otp, now: 
   if (numUpdatedRows === 0n) fail("OTP_INVALID", { reason: "it was used already" });
 }
 
-/** @throws KeysteadError VERIFICATION_TOKEN_INVALID for a token that has served for this already */
-export async function useToken(
-  tx: Transactor,
-  organizationId: string,
-  { id, usage, expiresAt }: { id: string; usage: "SIGNUP" | "LOGIN"; expiresAt: number },
-): Promise<void> {
-  const known = await tx
-    .selectFrom("used_tokens")
-    .select("id")
-    .where("organization_id", "=", organizationId)
-    .where("id", "=", id)
-    .where("usage", "=", usage)
-    .executeTakeFirst();
-  if (known)
-    fail("VERIFICATION_TOKEN_INVALID", { field: "parameters.verificationToken", reason: "it was used already" });
-  const row = { organization_id: organizationId, id, usage, expires_at: expiresAt };
-  await tx.insertInto("used_tokens").values(row).execute();
-}
-
-/** @throws KeysteadError FEATURE_OFF */
-export async function requireFeature(read: Reader, organizationId: string, name: string): Promise<void> {
-  const on = await read
-    .selectFrom("organization_features")
-    .select("name")
-    .where("organization_id", "=", organizationId)
-    .where("name", "=", name)
-    .executeTakeFirst();
-  if (!on) fail("FEATURE_OFF", { name, organizationId });
-}
-
-/** The users of the organization with this contact, at most two of them; e-mail addresses in lowercase. */
-export async function lookUpUserByContact(
-  read: Reader,
-  organizationId: string,
-  type: string,
-  contact: string,
-): Promise<string[]> {
-  const column = type === "OTP_TYPE_EMAIL" ? sql<string>`lower(email)` : sql<string>`phone_number`;
-  const users = await read
-    .selectFrom("users")
-    .select("id")
-    .where("organization_id", "=", organizationId)
-    .where(column, "=", contact)
-    .limit(2)
-    .execute();
-  return users.map(({ id }) => id);
-}
-
 /**
  * The one user of the organization with this contact.
  *
- * @throws KeysteadError RESOURCE_NOT_FOUND, or CREDENTIAL_AMBIGUOUS where several have it
+ * @throws KeysteadError RESOURCE_NOT_FOUND, or CREDENTIAL_AMBIGUOUS where several have it and it is verified for none of them
  */
-export async function findUserByContact(
-  read: Reader,
-  organizationId: string,
-  { verification_type: type, contact }: { verification_type: string; contact: string },
-): Promise<string> {
-  const [userId, ...others] = await lookUpUserByContact(read, organizationId, type, contact);
+export async function findUserByContact(read: Reader, organization: Organization, contact: Contact): Promise<string> {
+  const [user, ...others] = await findUsersByContact(read, organization, contact);
   if (others.length > 0) fail("CREDENTIAL_AMBIGUOUS", { kind: "contact" });
-  return userId ?? fail("RESOURCE_NOT_FOUND", { kind: "user", id: contact, organizationId });
+  return (
+    user?.userId ?? fail("RESOURCE_NOT_FOUND", { kind: "user", id: contact.value, organizationId: organization.id })
+  );
 }

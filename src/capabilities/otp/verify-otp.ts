@@ -36,7 +36,7 @@ export const verifyOtp = activity({
   summary: "Exchange a one-time code for a token that proves its contact.",
   version: 2,
   needs: ["apart"],
-  asks: ["macOtp", "openOtp", "sign"],
+  asks: ["macOtp", "openOtp", "signStatements"],
   intent: Newest,
   result: Type.Object({ verificationToken: Type.String() }),
   versions: { 1: { intent: First, upgrade: (intent: Static<typeof First>) => intent as Static<typeof Newest> } },

@@ -1,12 +1,13 @@
 import { type Static, Type } from "typebox";
+import { addPolicies } from "../../authority/rules/policies.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Label, Notes, OneOf, SomeOf, Strict } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_POLICY_LENGTH, MAX_SELECTORS } from "../../kernel/limits.ts";
 import { expressionsOfSelectors, type Selector, selectorOperators } from "../../policy/selectors.ts";
 import { validatePolicy } from "../../policy/validate.ts";
-import { Effect, PolicyParams, Warnings } from "./model.ts";
-import { addPolicies } from "./store.ts";
+import { Effect, newPolicy, PolicyParams, Warnings } from "./model.ts";
 import { warningsAboutAll, warningsOfPolicies } from "./warnings.ts";
 
 const Target = Type.String({ maxLength: MAX_POLICY_LENGTH });
@@ -52,10 +53,11 @@ export const createPolicy = activity({
   subject: () => ({ governedBy: "policies", resource: "POLICY", action: "CREATE" }),
   check: (policy) => validatePolicy(policy),
   prepare: ({ intent, budget }) => warningsAboutAll([intent], budget),
-  async run({ intent, tx, organization, now, prepared }) {
-    const [policyId] = await addPolicies(tx, organization.id, [intent], now, () => "parameters.policyName");
-    return { policyId: policyId as string, ...warningsOfPolicies([policyId as string], prepared) };
-  },
+  change: ({ view, id, intent, now }) =>
+    changesOn(view, (draft) =>
+      addPolicies(draft, [newPolicy(intent, id("policy"))], now, () => "parameters.policyName"),
+    ),
+  answer: ({ id, prepared }) => ({ policyId: id("policy"), ...warningsOfPolicies([id("policy")], prepared) }),
 });
 
 const upgraded = (

@@ -1,7 +1,8 @@
 import { Type } from "typebox";
+import { removePolicies } from "../../authority/rules/policies.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { SomeIds, Strict } from "../../engine/fields.ts";
-import { removePolicies } from "./store.ts";
 
 export const deletePolicies = activity({
   path: "delete_policies",
@@ -9,8 +10,6 @@ export const deletePolicies = activity({
   intent: Strict({ policyIds: SomeIds }),
   result: Type.Object({ policyIds: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "POLICY", action: "DELETE" }),
-  async run({ intent: { policyIds }, tx, organization }) {
-    await removePolicies(tx, organization.id, policyIds);
-    return { policyIds };
-  },
+  change: ({ view, intent: { policyIds } }) => changesOn(view, (draft) => removePolicies(draft, policyIds)),
+  answer: ({ intent: { policyIds } }) => ({ policyIds }),
 });

@@ -1,7 +1,8 @@
 import { Type } from "typebox";
+import { removePolicies } from "../../authority/rules/policies.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Id, Strict } from "../../engine/fields.ts";
-import { removePolicies } from "./store.ts";
 
 export const deletePolicy = activity({
   path: "delete_policy",
@@ -9,8 +10,6 @@ export const deletePolicy = activity({
   intent: Strict({ policyId: Id }),
   result: Type.Object({ policyId: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "POLICY", action: "DELETE" }),
-  async run({ intent: { policyId }, tx, organization }) {
-    await removePolicies(tx, organization.id, [policyId]);
-    return { policyId };
-  },
+  change: ({ view, intent: { policyId } }) => changesOn(view, (draft) => removePolicies(draft, [policyId])),
+  answer: ({ intent: { policyId } }) => ({ policyId }),
 });

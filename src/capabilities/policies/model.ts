@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import type { NewPolicy } from "../../authority/rules/policies.ts";
 import { Expression, Label, Notes, OneOf, Strict, Timestamp } from "../../engine/fields.ts";
 import { warningCodes } from "../../policy/warnings.ts";
 
@@ -12,6 +13,11 @@ export const PolicyParams = Strict({
   time: Type.Optional(Expression),
 });
 export type PolicyParams = Static<typeof PolicyParams>;
+
+export const newPolicy = (
+  { policyName: name, effect, condition = "", consensus = "", time, notes }: PolicyParams,
+  id: string,
+): NewPolicy => ({ id, name, effect, condition, consensus, time: time || null, notes });
 
 export const Policy = Type.Object(
   {

@@ -1,9 +1,11 @@
 import { type Static, Type } from "typebox";
+import { changePolicy } from "../../authority/rules/policies.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Expression, Id, Label, Notes, Strict } from "../../engine/fields.ts";
 import { validatePolicy } from "../../policy/validate.ts";
 import { Effect, Warnings } from "./model.ts";
-import { changePolicy, findPolicies, type PolicyChange } from "./store.ts";
+import { findPolicies } from "./store.ts";
 import { warningsAboutAll, warningsOfPolicies } from "./warnings.ts";
 
 const fields = {
@@ -40,9 +42,9 @@ export const updatePolicy = activity({
     const { policyEffect: effect = policy.effect, policyCondition: condition = policy.condition } = intent;
     return warningsAboutAll([{ effect, condition, consensus: intent.policyConsensus ?? policy.consensus }], budget);
   },
-  async run({ intent, tx, organization, now, prepared }) {
+  change({ view, intent, now }) {
     const { policyId, policyName, policyEffect, policyCondition, policyConsensus, policyNotes, time } = intent;
-    const change: PolicyChange = {
+    const change = {
       ...(policyName === undefined ? {} : { name: policyName }),
       ...(policyEffect === undefined ? {} : { effect: policyEffect }),
       ...(policyCondition === undefined ? {} : { condition: policyCondition }),
@@ -50,7 +52,7 @@ export const updatePolicy = activity({
       ...(policyNotes === undefined ? {} : { notes: policyNotes }),
       ...(time === undefined ? {} : { time: time || null }),
     };
-    await changePolicy(tx, organization.id, policyId, change, now);
-    return { policyId, ...warningsOfPolicies([policyId], prepared) };
+    return changesOn(view, (draft) => changePolicy(draft, policyId, change, now));
   },
+  answer: ({ intent: { policyId }, prepared }) => ({ policyId, ...warningsOfPolicies([policyId], prepared) }),
 });

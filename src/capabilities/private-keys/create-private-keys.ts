@@ -1,7 +1,9 @@
 import { type Static, Type } from "typebox";
+import { addPrivateKeys } from "../../authority/rules/private-keys.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { CreatePrivateKeysIntent, checkAddressFormats, PrivateKeyResult } from "./model.ts";
-import { addPrivateKey, addressesToProve, enforcePrivateKeyLimit, generatePrivateKeys } from "./store.ts";
+import { addAddresses, addressesToProve, generatePrivateKeys } from "./store.ts";
 
 const ResultV1 = Type.Object({ privateKeyIds: Type.Array(Type.String()) });
 
@@ -27,9 +29,9 @@ export const createPrivateKeys = activity({
   check: ({ privateKeys }) => checkAddressFormats(privateKeys),
   prepare: ({ intent, organization, signer }) => generatePrivateKeys(signer, organization, intent.privateKeys),
   addresses: ({ prepared }) => prepared.flatMap(addressesToProve),
-  async run({ tx, organization, now, prepared: keys }) {
-    for (const key of keys) await addPrivateKey(tx, organization.id, key, now);
-    await enforcePrivateKeyLimit(tx, organization.id);
-    return { privateKeys: keys.map(({ id, addresses }) => ({ privateKeyId: id, addresses })) };
-  },
+  change: ({ view, now, prepared: keys }) => changesOn(view, (draft) => addPrivateKeys(draft, keys, now)),
+  answer: ({ prepared: keys }) => ({
+    privateKeys: keys.map(({ id, addresses }) => ({ privateKeyId: id, addresses })),
+  }),
+  also: ({ tx, organization, prepared: keys }) => addAddresses(tx, organization.id, keys),
 });

@@ -1,7 +1,8 @@
 import { Type } from "typebox";
+import { removePrivateKeys } from "../../authority/rules/private-keys.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { SomeIds, Strict } from "../../engine/fields.ts";
-import { fail } from "../../kernel/errors.ts";
 
 export const deletePrivateKeys = activity({
   path: "delete_private_keys",
@@ -9,26 +10,7 @@ export const deletePrivateKeys = activity({
   intent: Strict({ privateKeyIds: SomeIds, deleteWithoutExport: Type.Optional(Type.Boolean()) }),
   result: Type.Object({ privateKeyIds: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "DELETE" }),
-  async run({ intent: { privateKeyIds, deleteWithoutExport = false }, tx, organization }) {
-    const keys = await tx
-      .selectFrom("private_keys")
-      .select(["id", "exported"])
-      .where("organization_id", "=", organization.id)
-      .where("id", "in", privateKeyIds)
-      .execute();
-    const known = new Map(keys.map(({ id, exported }) => [id, exported === 1]));
-    for (const id of privateKeyIds) {
-      const exported = known.get(id);
-      if (exported === undefined) {
-        fail("RESOURCE_NOT_FOUND", { kind: "private key", id, organizationId: organization.id });
-      }
-      if (!exported && !deleteWithoutExport) fail("NOT_EXPORTED", { kind: "private key", id });
-    }
-    await tx
-      .deleteFrom("private_keys")
-      .where("organization_id", "=", organization.id)
-      .where("id", "in", privateKeyIds)
-      .execute();
-    return { privateKeyIds };
-  },
+  change: ({ view, intent: { privateKeyIds, deleteWithoutExport = false } }) =>
+    changesOn(view, (draft) => removePrivateKeys(draft, privateKeyIds, deleteWithoutExport)),
+  answer: ({ intent: { privateKeyIds } }) => ({ privateKeyIds }),
 });

@@ -1,16 +1,17 @@
 import { Type } from "typebox";
+import { markPrivateKeyExported } from "../../authority/rules/private-keys.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Id, Strict } from "../../engine/fields.ts";
 import { sealedEnvelope, TargetPublicKey, targetOf } from "../../engine/keys/bundle-envelopes.ts";
 import { keyOwnerOf } from "../../engine/keys/key-owner.ts";
 import { fail } from "../../kernel/errors.ts";
 import { lookUpSigningKey, signingKeyFacts } from "../signing/store.ts";
-import { markPrivateKeyExported } from "./store.ts";
 
 export const exportPrivateKey = activity({
   path: "export_private_key",
   summary: "Get a private key encrypted to a P-256 key of one's own; it stays usable and is marked as exported.",
-  asks: ["exportKey", "sign"],
+  asks: ["exportKey", "signStatements"],
   intent: Strict({ privateKeyId: Id, targetPublicKey: TargetPublicKey }),
   result: Type.Object({ privateKeyId: Type.String(), exportBundle: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "EXPORT" }),
@@ -30,8 +31,7 @@ export const exportPrivateKey = activity({
     });
     return sealedEnvelope({ read, signer }, organization.id, message);
   },
-  async run({ intent: { privateKeyId }, tx, organization, now, prepared: exportBundle }) {
-    await markPrivateKeyExported(tx, organization.id, privateKeyId, now);
-    return { privateKeyId, exportBundle };
-  },
+  change: ({ view, intent: { privateKeyId }, now }) =>
+    changesOn(view, (draft) => markPrivateKeyExported(draft, privateKeyId, now)),
+  answer: ({ intent: { privateKeyId }, prepared: exportBundle }) => ({ privateKeyId, exportBundle }),
 });

@@ -1,11 +1,13 @@
 import { type Static, Type } from "typebox";
+import { addPrivateKeys } from "../../authority/rules/private-keys.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity, type PrepareContext } from "../../engine/declare.ts";
 import { Id, Label, OneOf, Strict } from "../../engine/fields.ts";
 import { EncryptedBundle, parseEncryptedBundle } from "../../engine/keys/bundle-envelopes.ts";
 import { importRequestOf, takenImport, useUpImportKey } from "../../engine/keys/import-keys.ts";
 import { newId } from "../../kernel/ids.ts";
 import { Address, AddressFormats, checkAddressFormatsOf, curves } from "./model.ts";
-import { addPrivateKey, addressesToProve, enforcePrivateKeyLimit, newPrivateKey } from "./store.ts";
+import { addAddresses, addressesToProve, newPrivateKey } from "./store.ts";
 
 /** Raw secrets have 32 bytes; longer ones are told so by the signer, up to here. */
 const MAX_PLAINTEXT_BYTES = 256;
@@ -40,11 +42,11 @@ export const importPrivateKey = activity({
   },
   prepare,
   addresses: ({ prepared: { key } }) => addressesToProve(key),
-  async run({ tx, organization, now, prepared: { importId, key } }) {
+  change: ({ view, now, prepared: { key } }) => changesOn(view, (draft) => addPrivateKeys(draft, [key], now)),
+  answer: ({ prepared: { key } }) => ({ privateKeyId: key.id, addresses: key.addresses }),
+  async also({ tx, organization, prepared: { importId, key } }) {
     await useUpImportKey(tx, organization.id, importId, FIELD);
-    await addPrivateKey(tx, organization.id, key, now);
-    await enforcePrivateKeyLimit(tx, organization.id);
-    return { privateKeyId: key.id, addresses: key.addresses };
+    await addAddresses(tx, organization.id, [key]);
   },
 });
 
@@ -56,5 +58,5 @@ async function prepare(context: PrepareContext<Intent, "importPrivateKey">) {
   const answer = await signer.ask({ verb: "importPrivateKey", ...request, keyId, curve });
   const taken = takenImport(answer, FIELD, `a private key of ${curve}: its 32 bytes, in the range of the curve`);
   const key = newPrivateKey(keyId, { ...intent, privateKeyTags: [] }, taken);
-  return { importId: taken.importId, key: { ...key, imported: true as const } };
+  return { importId: taken.importId, key: { ...key, imported: true } };
 }

@@ -1,27 +1,15 @@
+import type { NewPrivateKey as KeyOfAuthority } from "../../authority/rules/private-keys.ts";
 import { normalizeAddress } from "../../crypto/addresses.ts";
 import type { Curve } from "../../crypto/curves.ts";
 import { timestampOf } from "../../engine/fields.ts";
-import { enforceQuota } from "../../engine/quotas.ts";
 import type { AskedSigner } from "../../engine/services.ts";
-import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
-import { MAX_PRIVATE_KEYS } from "../../kernel/limits.ts";
 import type { AddressReference } from "../../signer/protocol.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
-import { privateKeyTags, replaceTags } from "../tags/store.ts";
 import { type Address, addressesOf, type PrivateKey, type PrivateKeyParams, shownPublicKey } from "./model.ts";
 
-export interface NewPrivateKey {
-  id: string;
-  name: string;
-  curve: Curve;
-  /** As the API shows it. */
-  publicKey: string;
-  sealedKey: Uint8Array;
-  addresses: ReturnType<typeof addressesOf>;
-  tagIds: readonly string[];
-  imported?: true;
-}
+/** A key that the signer made or opened, as it is to be stored. */
+export type NewPrivateKey = KeyOfAuthority & { curve: Curve; addresses: ReturnType<typeof addressesOf> };
 
 /** Has the signer make keys for an organization, without storing anything. */
 export async function generatePrivateKeys(
@@ -55,6 +43,7 @@ export function newPrivateKey(
     sealedKey: Buffer.from(sealedKey, "base64"),
     addresses: addressesOf(curve, publicKeyBytes, addressFormats),
     tagIds: privateKeyTags,
+    imported: false,
   };
 }
 
@@ -65,45 +54,23 @@ export const addressesToProve = ({ id, curve, sealedKey, addresses }: NewPrivate
     format,
   }));
 
-export async function addPrivateKey(
+/** Stores where keys are found, once they are there. */
+export async function addAddresses(
   tx: Transactor,
   organizationId: string,
-  key: NewPrivateKey,
-  now: number,
+  keys: readonly Pick<NewPrivateKey, "id" | "addresses">[],
 ): Promise<void> {
-  await tx
-    .insertInto("private_keys")
-    .values({
-      id: key.id,
+  const rows = keys.flatMap(({ id, addresses }) =>
+    addresses.map(({ format, address }, position) => ({
       organization_id: organizationId,
-      name: key.name,
-      curve: key.curve,
-      public_key: key.publicKey,
-      sealed_key: key.sealedKey,
-      exported: 0,
-      imported: key.imported ? 1 : 0,
-      created_at: now,
-      updated_at: now,
-    })
-    .execute();
-  if (key.addresses.length > 0) {
-    const rows = key.addresses.map(({ format, address }, position) => ({
-      organization_id: organizationId,
-      private_key_id: key.id,
+      private_key_id: id,
       position,
       format,
       address,
       lookup: normalizeAddress(address),
-    }));
-    await tx.insertInto("private_key_addresses").values(rows).execute();
-  }
-  await replaceTags({ tx, organizationId, kind: privateKeyTags }, key.id, key.tagIds);
-}
-
-/** @throws KeysteadError QUOTA_EXCEEDED when the organization has more private keys than it may */
-export function enforcePrivateKeyLimit(tx: Transactor, organizationId: string): Promise<void> {
-  const quota = { table: "private_keys", kind: "private keys", limit: MAX_PRIVATE_KEYS } as const;
-  return enforceQuota(tx, quota, { organization_id: organizationId });
+    })),
+  );
+  if (rows.length > 0) await tx.insertInto("private_key_addresses").values(rows).execute();
 }
 
 /** About what all private keys of an organization take with their addresses and tags. */
@@ -160,23 +127,14 @@ export async function findPrivateKeys(read: Reader, organizationId: string, id?:
   }));
 }
 
-/**
- * Marks a key as exported, in the transaction that stores the export.
- *
- * @throws KeysteadError RESOURCE_NOT_FOUND for one that has gone meanwhile
- */
-export async function markPrivateKeyExported(
-  tx: Transactor,
-  organizationId: string,
-  id: string,
-  now: number,
-): Promise<void> {
-  const marked = await tx
-    .updateTable("private_keys")
-    .set({ exported: 1, updated_at: now })
+/** Whether a private key of the organization has an address, under any spelling. */
+export async function hasPrivateKeyAt(read: Reader, organizationId: string, address: string): Promise<boolean> {
+  const rows = await read
+    .selectFrom("private_key_addresses")
+    .select("private_key_id")
     .where("organization_id", "=", organizationId)
-    .where("id", "=", id)
-    .returning("id")
+    .where("lookup", "=", normalizeAddress(address))
+    .limit(1)
     .execute();
-  if (marked.length === 0) fail("RESOURCE_NOT_FOUND", { kind: "private key", id, organizationId });
+  return rows.length > 0;
 }

@@ -1,17 +1,19 @@
 import { Type } from "typebox";
+import { markSecretsExported } from "../../authority/rules/secrets.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity, type PrepareContext } from "../../engine/declare.ts";
 import { sealedEnvelopes } from "../../engine/keys/bundle-envelopes.ts";
 import { keyOwnerOf } from "../../engine/keys/key-owner.ts";
 import type { HpkeMessage } from "../../signer/protocol.ts";
 import { ExportSecretsIntent, factsOfSecrets, parseExport } from "./model.ts";
-import { findSecrets, markSecretsExported, requireSecrets } from "./store.ts";
+import { findSecrets, requireSecrets } from "./store.ts";
 
 const idsOf = ({ secrets }: ExportSecretsIntent) => secrets.map(({ secretId }) => secretId);
 
 export const exportSecrets = activity({
   path: "export_secrets",
   summary: "Get secrets, each encrypted to a P-256 key of one's own: all of them, or none.",
-  asks: ["exportSecret", "sign"],
+  asks: ["exportSecret", "signStatements"],
   intent: ExportSecretsIntent,
   result: Type.Object({ secretPayloads: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "SECRET", action: "EXPORT" }),
@@ -22,10 +24,8 @@ export const exportSecrets = activity({
   },
   check: (intent) => void parseExport(intent),
   prepare,
-  async run({ intent, tx, organization, prepared: secretPayloads }) {
-    await markSecretsExported(tx, organization.id, idsOf(intent));
-    return { secretPayloads };
-  },
+  change: ({ view, intent }) => changesOn(view, (draft) => markSecretsExported(draft, idsOf(intent))),
+  answer: ({ prepared: secretPayloads }) => ({ secretPayloads }),
 });
 
 async function prepare({
@@ -33,7 +33,7 @@ async function prepare({
   read,
   organization,
   signer,
-}: PrepareContext<ExportSecretsIntent, "exportSecret" | "sign">): Promise<string[]> {
+}: PrepareContext<ExportSecretsIntent, "exportSecret" | "signStatements">): Promise<string[]> {
   const targetPublicKeys = parseExport(intent);
   const secrets = await requireSecrets(read, organization.id, idsOf(intent));
   const messages: HpkeMessage[] = [];

@@ -1,10 +1,11 @@
 import { Type } from "typebox";
+import { addSecrets, type NewSecret } from "../../authority/rules/secrets.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity, type PrepareContext } from "../../engine/declare.ts";
 import { findImportKeys, refuseImport, takenImport, useUpImportKey } from "../../engine/keys/import-keys.ts";
 import { keyOwnerOf } from "../../engine/keys/key-owner.ts";
 import { newId } from "../../kernel/ids.ts";
 import { factsOfSecrets, fieldAt, ImportSecretsIntent, parseImport } from "./model.ts";
-import { addSecrets, type NewSecret } from "./store.ts";
 
 /** A secret that the signer opened and sealed, with the import key that this took. */
 type Imported = NewSecret & { importId: string };
@@ -19,12 +20,13 @@ export const importSecrets = activity({
   policyFacts: async ({ intent }) => factsOfSecrets(parseImport(intent)),
   check: (intent) => void parseImport(intent),
   prepare,
-  async run({ tx, organization, now, prepared: secrets }) {
+  change: ({ view, now, prepared: secrets }) =>
+    changesOn(view, (draft) => addSecrets(draft, secrets, now, (index) => fieldAt(index, "name"))),
+  answer: ({ prepared: secrets }) => ({ secretIds: secrets.map(({ id }) => id) }),
+  async also({ tx, organization, prepared: secrets }) {
     for (const [index, { importId }] of secrets.entries()) {
       await useUpImportKey(tx, organization.id, importId, fieldAt(index, "targetPublicKey"));
     }
-    await addSecrets(tx, organization.id, secrets, now);
-    return { secretIds: secrets.map(({ id }) => id) };
   },
 });
 
@@ -48,7 +50,13 @@ async function prepare(context: PrepareContext<ImportSecretsIntent, "importSecre
       secretId: id,
     });
     const { importId, sealedSecret } = takenImport(answer, fieldAt(index, "secretPayload"), "a secret");
-    imported.push({ id, name, staticProperties, importId, sealedSecret: Buffer.from(sealedSecret, "base64") });
+    imported.push({
+      id,
+      name: name ?? null,
+      staticProperties,
+      importId,
+      sealedSecret: Buffer.from(sealedSecret, "base64"),
+    });
   }
   return imported;
 }

@@ -8,17 +8,20 @@ import { EncryptionSuite } from "./model.ts";
 export const initImportSecrets = activity({
   path: "init_import_secrets",
   summary: "Get keys to encrypt secrets to, each for one secret of one's own within 24 hours.",
-  asks: ["createImportKeys", "sign"],
+  asks: ["createImportKeys", "signStatements"],
   intent: Strict({
     encryptionSuite: EncryptionSuite,
     numSecrets: Type.Integer({ minimum: 1, maximum: MAX_SECRETS_PER_REQUEST }),
   }),
   result: Type.Object({ enclaveTargetMessages: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "SECRET", action: "IMPORT" }),
-  prepare: (context) => makeImportKeys(context, "", context.intent.numSecrets),
-  async run({ tx, organization, submitterId, now, prepared: keys }) {
+  prepare: (context) => {
+    const owner = { purpose: "secret", userId: context.submitterId, toldUserId: "" } as const;
+    return makeImportKeys(context, owner, context.intent.numSecrets);
+  },
+  async run({ tx, organization, submitterId, prepared: keys }) {
     const owner = { organizationId: organization.id, userId: submitterId, purpose: "secret" } as const;
-    await addImportKeys(tx, owner, keys, now);
+    await addImportKeys(tx, owner, keys);
     return { enclaveTargetMessages: keys.map(({ envelope }) => envelope) };
   },
 });

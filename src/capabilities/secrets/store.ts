@@ -1,60 +1,8 @@
 import { sql } from "kysely";
 import { newestFirst, type Page } from "../../engine/paging.ts";
-import { enforceQuota } from "../../engine/quotas.ts";
 import { fail } from "../../kernel/errors.ts";
-import { MAX_SECRETS } from "../../kernel/limits.ts";
-import type { Reader, Transactor } from "../../storage/engine.ts";
-import { fieldAt, type SecretMetadata, type StaticProperty } from "./model.ts";
-
-export interface NewSecret {
-  id: string;
-  name: string | undefined;
-  staticProperties: readonly StaticProperty[];
-  sealedSecret: Uint8Array;
-}
-
-/**
- * Adds the secrets of a request, in its order.
- *
- * @throws KeysteadError RESOURCE_EXISTS naming the first name that is taken, or QUOTA_EXCEEDED
- */
-export async function addSecrets(
-  tx: Transactor,
-  organizationId: string,
-  secrets: readonly NewSecret[],
-  now: number,
-): Promise<void> {
-  await refuseTakenNames(tx, organizationId, secrets);
-  const rows = secrets.map(({ id, name, staticProperties, sealedSecret }) => ({
-    id,
-    organization_id: organizationId,
-    name: name ?? null,
-    static_properties: JSON.stringify(staticProperties),
-    sealed_secret: sealedSecret,
-    exported: 0,
-    created_at: now,
-  }));
-  await tx.insertInto("secrets").values(rows).execute();
-  await enforceQuota(
-    tx,
-    { table: "secrets", kind: "secrets", limit: MAX_SECRETS },
-    { organization_id: organizationId },
-  );
-}
-
-async function refuseTakenNames(tx: Transactor, organizationId: string, secrets: readonly NewSecret[]): Promise<void> {
-  const names = secrets.flatMap(({ name }) => (name === undefined ? [] : [name]));
-  if (names.length === 0) return;
-  const rows = await tx
-    .selectFrom("secrets")
-    .select("name")
-    .where("organization_id", "=", organizationId)
-    .where("name", "in", names)
-    .execute();
-  const taken = new Set(rows.map(({ name }) => name));
-  const index = secrets.findIndex(({ name }) => name !== undefined && taken.has(name));
-  if (index >= 0) fail("RESOURCE_EXISTS", { kind: "secret", field: fieldAt(index, "name"), reason: "is taken" });
-}
+import type { Reader } from "../../storage/engine.ts";
+import type { SecretMetadata, StaticProperty } from "./model.ts";
 
 /** A secret as the signer needs it, and what policies see of it. */
 export interface StoredSecret {
@@ -91,21 +39,6 @@ export async function requireSecrets(
 ): Promise<StoredSecret[]> {
   const known = await findSecrets(read, organizationId, ids);
   return ids.map((id) => known.get(id) ?? fail("RESOURCE_NOT_FOUND", { kind: "secret", id, organizationId }));
-}
-
-/** Marks secrets as exported, in the transaction that stores the export. */
-export async function markSecretsExported(
-  tx: Transactor,
-  organizationId: string,
-  ids: readonly string[],
-): Promise<void> {
-  await requireSecrets(tx, organizationId, ids);
-  await tx
-    .updateTable("secrets")
-    .set({ exported: 1 })
-    .where("organization_id", "=", organizationId)
-    .where("id", "in", ids)
-    .execute();
 }
 
 /** One page, newest first; ids are in the order of creation. */

@@ -14,6 +14,7 @@ import { MAX_BROADCAST_REFUSALS, MAX_EVM_TRANSACTION_BYTES } from "../../kernel/
 import { broadcast } from "../../nodes/evm-broadcast.ts";
 import { ethereumTransactionFacts } from "../signing/model.ts";
 import { signingKeyFacts } from "../signing/store.ts";
+import { noteSend } from "./store.ts";
 
 const FIELD = "parameters.signedTransaction";
 /** Between two refusals; later ones are further apart. What a node has just taken in, others know by then. */
@@ -53,13 +54,19 @@ export const ethSendRawTransaction = activity({
       ...(await ethereumTransactionFacts(read, organization.id, parse(intent).transaction, plan.from)),
     };
   },
+  async run({ tx, organization, activityId, plan: { caip2, transactionHash } }) {
+    await noteSend(tx, { organizationId: organization.id, caip2, transactionHash, activityId, isSponsored: false });
+    return undefined;
+  },
   effect: {
     gate: ({ caip2 }) => caip2,
     async perform({ intent, plan: { caip2, transactionHash }, evm, attempts }) {
       const signedTransaction = `0x${withoutPrefix(intent)}`;
       const outcome = await broadcast(evm, caip2, { signedTransaction, transactionHash });
       if (outcome.isKnown) return { done: { transactionHash } };
-      const { reason } = outcome;
+      const { reason, isInDoubt } = outcome;
+      // Another node may have it: what this one says is no answer.
+      if (isInDoubt) fail("CHAIN_UNAVAILABLE", { chain: caip2, reason });
       if (attempts + 1 >= MAX_BROADCAST_REFUSALS) fail("BROADCAST_REFUSED", { chain: caip2, reason });
       return { retryInMs: REFUSAL_PAUSE_MS, reason };
     },

@@ -10,7 +10,7 @@ const LIFETIME_SECONDS = 3600;
 export const createReadOnlySession = activity({
   path: "create_read_only_session",
   summary: "Get a token that reads as oneself for an hour, sent as `X-Session` in place of a stamp.",
-  asks: ["sign"],
+  asks: ["signStatements"],
   intent: Strict({}),
   result: Type.Object({
     organizationId: Type.String(),

@@ -1,27 +1,17 @@
 import { type Static, Type } from "typebox";
-import { addSessionKey } from "../../authority/rules/sessions.ts";
+import { gradeByStamp } from "../../authority/rules/sessions.ts";
 import { requireUsers } from "../../authority/rules/users.ts";
 import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
-import { Email, Id, Label, Seconds, Strict } from "../../engine/fields.ts";
+import { Email, Id, Strict } from "../../engine/fields.ts";
 import { loadUser } from "../../engine/identity/users.ts";
-import { parseTargetPublicKey, TargetPublicKey } from "../../engine/keys/bundle-envelopes.ts";
+import { targetOf } from "../../engine/keys/bundle-envelopes.ts";
 import { fail } from "../../kernel/errors.ts";
-import { credentialBundleOf, sessionKeyOf, sessionName, termsOf } from "./store.ts";
+import { addIssuedKey, issuedKeyFields, issueKey } from "./store.ts";
 
-const Intent = Strict({
-  targetPublicKey: TargetPublicKey,
-  userId: Type.Optional(Id),
-  apiKeyName: Type.Optional(Label),
-  expirationSeconds: Type.Optional(Seconds),
-  invalidateExisting: Type.Optional(Type.Boolean()),
-});
-const IntentV1 = Strict({
-  targetPublicKey: TargetPublicKey,
-  email: Email,
-  apiKeyName: Type.Optional(Label),
-  expirationSeconds: Type.Optional(Seconds),
-});
+const Intent = Strict({ ...issuedKeyFields, userId: Type.Optional(Id) });
+const { invalidateExisting: _, ...fieldsOfV1 } = issuedKeyFields;
+const IntentV1 = Strict({ ...fieldsOfV1, email: Email });
 /** The address that the first version names its user by stays with the newest form of it. */
 type Intent = Static<typeof Intent> & { email?: string };
 
@@ -55,37 +45,31 @@ export const createReadWriteSession = activity({
     action: "CREATE",
     ...(userId === undefined ? { isOwn: true as const } : { ownerId: userId }),
   }),
-  check: ({ targetPublicKey }) => void parseTargetPublicKey(targetPublicKey, "parameters.targetPublicKey"),
-  async prepare({ intent, read, organization, signer, submitterId }) {
-    const { targetPublicKey, userId = submitterId, email } = intent as Intent;
+  check: (intent) => void targetOf(intent),
+  async prepare({ intent, read, organization, signer, submitter }) {
+    const { userId = submitter.userId, email } = intent as Intent;
     const user = await loadUser(read, organization.id, userId);
     if (!user) return fail("RESOURCE_NOT_FOUND", { kind: "user", id: userId, organizationId: organization.id });
     if (email !== undefined && email.toLowerCase() !== user.userEmail?.toLowerCase()) {
       fail("FIELD_INVALID", { field: "parameters.email", reason: "is not the e-mail address of the user who asks" });
     }
-    const { publicKey, message } = await signer.ask({
-      verb: "issueCredential",
-      organizationId: organization.id,
-      targetPublicKey: parseTargetPublicKey(targetPublicKey, "parameters.targetPublicKey"),
-    });
-    const terms = await termsOf(read, organization, intent);
-    const { userName: username } = user;
-    return { userId, username, publicKey, credentialBundle: credentialBundleOf(message), terms, organization };
+    const issued = await issueKey({ read, organization, signer }, intent);
+    return { userId, username: user.userName, issued, organization, submitter };
   },
-  change: ({ view, id, intent, now, prepared: { userId, publicKey, terms } }) =>
+  change: ({ view, id, intent, now, prepared: { userId, issued, submitter } }) =>
     changesOn(view, (draft) => {
       requireUsers(draft, [userId]);
-      const { apiKeyName: name = sessionName("Read Write Session", now), invalidateExisting = false } = intent;
       const type = "CREDENTIAL_TYPE_READ_WRITE_SESSION_KEY_P256";
-      const key = sessionKeyOf({ id: id("apiKey"), name, type, publicKey, grade: "stamp" }, terms);
-      addSessionKey(draft, { userId, key, invalidateExisting }, now, "parameters");
+      const grade = gradeByStamp(draft, submitter.userId, submitter.credential);
+      const key = { id: id("apiKey"), what: "Read Write Session", type, grade, now } as const;
+      addIssuedKey(draft, userId, issued, intent, key);
     }),
-  answer: ({ id, prepared: { userId, username, credentialBundle, organization } }) => ({
+  answer: ({ id, prepared: { userId, username, issued, organization } }) => ({
     organizationId: organization.id,
     organizationName: organization.name,
     userId,
     username,
     apiKeyId: id("apiKey"),
-    credentialBundle,
+    credentialBundle: issued.credentialBundle,
   }),
 });

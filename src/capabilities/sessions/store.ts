@@ -1,27 +1,34 @@
 import { Type } from "typebox";
 import type { NewApiKey } from "../../authority/rules/credentials.ts";
+import { addSessionKey } from "../../authority/rules/sessions.ts";
 import type { Grade } from "../../authority/state.ts";
+import type { Draft } from "../../authority/view.ts";
 import { credentialBundle } from "../../crypto/bundles.ts";
 import { normalizePublicKey } from "../../crypto/public-keys.ts";
-import { timestampOf } from "../../engine/fields.ts";
+import { Id, Label, Seconds, timestampOf } from "../../engine/fields.ts";
+import { rootIdOf } from "../../engine/identity/organizations.ts";
+import type { CredentialType } from "../../engine/identity/users.ts";
+import { TargetPublicKey, targetOf } from "../../engine/keys/bundle-envelopes.ts";
 import type { ServiceSigner } from "../../engine/keys/service-keys.ts";
-import { type SessionClaims, signSessionToken } from "../../engine/keys/session-tokens.ts";
+import { signSessionToken } from "../../engine/keys/session-tokens.ts";
 import type { Organization } from "../../engine/operations.ts";
+import type { AskedSigner } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
 import type { HpkeMessage } from "../../signer/protocol.ts";
+import type { SessionClaims } from "../../signer/statements.ts";
 import type { Reader } from "../../storage/engine.ts";
 import type { SessionProfile } from "./model.ts";
 
 /** The profiles that sessions of an organization may be issued with, which are its parent's, or the one named. */
 export async function findSessionProfiles(
   read: Reader,
-  { id: organizationId, parentId }: Organization,
+  organization: Organization,
   id?: string,
 ): Promise<SessionProfile[]> {
   const rows = await read
     .selectFrom("session_profiles")
     .selectAll()
-    .where("organization_id", "=", parentId ?? organizationId)
+    .where("organization_id", "=", rootIdOf(organization))
     .$if(id !== undefined, (profiles) => profiles.where("id", "=", id as string))
     .orderBy("id")
     .execute();
@@ -51,7 +58,7 @@ export interface Terms {
  *
  * @throws KeysteadError RESOURCE_NOT_FOUND for a profile that neither the organization nor its parent has
  */
-export async function termsOf(
+async function termsOf(
   read: Reader,
   organization: Organization,
   { expirationSeconds, sessionProfileId }: { expirationSeconds?: string; sessionProfileId?: string },
@@ -79,21 +86,129 @@ export const SessionPublicKey = Type.String({
 });
 
 /** @throws KeysteadError FIELD_INVALID for what is no point of the curve */
-export const sessionPublicKeyOf = (publicKey: string, field: string): string =>
+const sessionPublicKeyOf = (publicKey: string, field: string): string =>
   normalizePublicKey("API_KEY_CURVE_P256", publicKey) ??
   fail("FIELD_INVALID", { field, reason: "must be a point of the curve P-256" });
 
-/** The key of a session, as it is stored. */
-export const sessionKeyOf = (
-  key: { id: string; name: string; type: string; publicKey: string; grade: Grade },
-  { expirationSeconds, profile }: Terms,
-): NewApiKey => ({ ...key, expirationSeconds, sessionProfileId: profile?.id ?? null });
-
 /** `<what> - <RFC 3339>`, for sessions that were given no name. */
-export const sessionName = (what: string, now: number): string => `${what} - ${new Date(now).toISOString()}`;
+const sessionName = (what: string, now: number): string => `${what} - ${new Date(now).toISOString()}`;
+
+/** What every login with a key of one's own is asked with. */
+export const loginFields = {
+  publicKey: SessionPublicKey,
+  expirationSeconds: Type.Optional(Seconds),
+  invalidateExisting: Type.Optional(Type.Boolean()),
+  sessionProfileId: Type.Optional(Id),
+};
+interface LoginIntent {
+  publicKey: string;
+  expirationSeconds?: string;
+  invalidateExisting?: boolean;
+  sessionProfileId?: string;
+}
+
+/** @throws KeysteadError FIELD_INVALID */
+export const checkLogin = ({ publicKey }: LoginIntent): void =>
+  void sessionPublicKeyOf(publicKey, "parameters.publicKey");
+
+/** A login of a user who is known. */
+export interface Login {
+  userId: string;
+  terms: Terms;
+  /** The token that tells the client of it. */
+  session: string;
+}
+
+export async function prepareLogin(
+  { read, organization, signer, now }: Preparing & { signer: AskedSigner<"signStatements">; now: number },
+  intent: LoginIntent,
+  userId: string,
+): Promise<Login> {
+  const terms = await termsOf(read, organization, intent);
+  const { publicKey } = intent;
+  return {
+    userId,
+    terms,
+    session: await signSession({ read, signer }, organization, { userId, publicKey }, terms, now),
+  };
+}
+
+/** Adds the key of a login. */
+export function addLogin(
+  draft: Draft,
+  { userId, terms }: Login,
+  { publicKey, invalidateExisting = false }: LoginIntent,
+  { id, grade, now }: { id: string; grade: Grade; now: number },
+): void {
+  const named = { id, name: sessionName("Login", now), type: "CREDENTIAL_TYPE_LOGIN", grade };
+  const key = { ...named, publicKey: sessionPublicKeyOf(publicKey, "parameters.publicKey") };
+  addKey(draft, userId, key, terms, invalidateExisting, now);
+}
+
+/** What every sign-in is asked with that gives a fresh key, encrypted to `targetPublicKey`. */
+export const issuedKeyFields = {
+  targetPublicKey: TargetPublicKey,
+  apiKeyName: Type.Optional(Label),
+  expirationSeconds: Type.Optional(Seconds),
+  invalidateExisting: Type.Optional(Type.Boolean()),
+};
+interface IssuedKeyIntent {
+  targetPublicKey: string;
+  apiKeyName?: string;
+  expirationSeconds?: string;
+  invalidateExisting?: boolean;
+}
+
+/** A fresh key whose secret nobody keeps. */
+export interface IssuedKey {
+  publicKey: string;
+  /** The secret, encrypted, as clients take it. */
+  credentialBundle: string;
+  terms: Terms;
+}
+
+export async function issueKey(
+  { read, organization, signer }: Preparing & { signer: AskedSigner<"issueCredential"> },
+  intent: IssuedKeyIntent,
+): Promise<IssuedKey> {
+  const { id: organizationId } = organization;
+  const asked = { verb: "issueCredential", organizationId, targetPublicKey: targetOf(intent) } as const;
+  const { publicKey, message } = await signer.ask(asked);
+  const terms = await termsOf(read, organization, intent);
+  return { publicKey, credentialBundle: credentialBundleOf(message), terms };
+}
+
+/** Adds the key that was issued; `what` is its name where the request gives none. */
+export function addIssuedKey(
+  draft: Draft,
+  userId: string,
+  { publicKey, terms }: Pick<IssuedKey, "publicKey" | "terms">,
+  { apiKeyName, invalidateExisting = false }: Pick<IssuedKeyIntent, "apiKeyName" | "invalidateExisting">,
+  { id, what, type, grade, now }: { id: string; what: string; type: CredentialType; grade: Grade; now: number },
+): void {
+  const key = { id, name: apiKeyName ?? sessionName(what, now), type, publicKey, grade };
+  addKey(draft, userId, key, terms, invalidateExisting, now);
+}
+
+function addKey(
+  draft: Draft,
+  userId: string,
+  key: Omit<NewApiKey, "expirationSeconds" | "sessionProfileId">,
+  { expirationSeconds, profile }: Terms,
+  invalidateExisting: boolean,
+  now: number,
+): void {
+  const whole = { ...key, expirationSeconds, sessionProfileId: profile?.id ?? null };
+  addSessionKey(draft, { userId, key: whole, invalidateExisting }, now);
+}
+
+interface Preparing {
+  read: Reader;
+  organization: Organization;
+}
 
 /** What a client is told of its session; `publicKey` as the client sent it, `now` in milliseconds. */
-export function signSession(
+function signSession(
   signer: ServiceSigner,
   organization: Pick<Organization, "id">,
   { userId, publicKey }: { userId: string; publicKey: string },
@@ -112,5 +227,5 @@ export function signSession(
 }
 
 /** A session's key, encrypted, as clients take it. */
-export const credentialBundleOf = ({ encappedPublic, ciphertext }: HpkeMessage): string =>
+const credentialBundleOf = ({ encappedPublic, ciphertext }: HpkeMessage): string =>
   credentialBundle({ encapped: Buffer.from(encappedPublic, "hex"), ciphertext: Buffer.from(ciphertext, "hex") });

@@ -25,6 +25,16 @@ export async function callOf(
   return contract && decodeCall(contract, data);
 }
 
+/** The JSON of the interface that the organization stored for a contract. */
+export async function interfaceOfContract(
+  read: Reader,
+  organizationId: string,
+  address: string,
+): Promise<string | undefined> {
+  const id = await findInterface(read, organizationId, "SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM", address);
+  return id === undefined ? undefined : readInterface(read, organizationId, id);
+}
+
 /** The interfaces that the organization stored for the programs of a transaction, by the programs' addresses. */
 export async function programInterfaces(
   read: Reader,

@@ -47,8 +47,8 @@ export const signTransaction = activity({
     };
   },
   unordered: true,
-  async check(intent) {
-    if (isLong(intent)) await turn();
+  async check(intent, { organizationId }) {
+    if (isLong(intent)) await turn(organizationId);
     transactionOf(intent);
   },
   prepare,
@@ -81,13 +81,13 @@ async function prepare(context: PrepareContext<Intent, "sign">) {
     const reason = `names a key of ${key.curve}, and ${type} takes one of ${transaction.curve}`;
     fail("FIELD_INVALID", { field: "parameters.signWith", reason });
   }
-  const tasks = await transaction.tasks(key);
+  const tasks = await transaction.tasks(key, context.organization.id);
   const signatures: Signature[] = new Array(tasks.length);
   for (const [scheme, group] of Map.groupBy(tasks.entries(), ([, task]) => task.scheme)) {
     const payloads = group.map(([, { payload }]: [number, SigningTask]) => payload);
     const made = await askSigner(context, key, { scheme, hash: "none", payloads });
     for (const [at, [index]] of group.entries()) signatures[index] = made[at] as Signature;
   }
-  if (isLong(context.intent)) await turn();
+  if (isLong(context.intent)) await turn(context.organization.id);
   return { key, signedTransaction: transaction.assemble(key, signatures).toString("hex") };
 }

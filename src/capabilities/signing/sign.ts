@@ -38,11 +38,11 @@ export async function signPayloads(context: SigningContext, signing: RawSigning)
   return { key, signatures: await askSigner(context, key, { scheme: schemeOf(key), hash, payloads }) };
 }
 
-type SigningContext = Omit<PrepareContext<unknown, "sign">, "intent">;
+type SigningContext = Pick<PrepareContext<unknown, "sign">, "organization" | "signer" | "read">;
 
 /** One request to the signer; the signatures come in the order of the payloads. */
 export async function askSigner(
-  { organization, signer }: SigningContext,
+  { organization, signer }: Pick<SigningContext, "organization" | "signer">,
   { reference }: SigningKey,
   { scheme, hash, payloads }: { scheme?: Scheme | undefined; hash: SignerHash; payloads: readonly Uint8Array[] },
 ): Promise<Signature[]> {

@@ -5,6 +5,7 @@ import type { PolicyFacts } from "../../engine/operations.ts";
 import { oldestFirst } from "../../engine/paging.ts";
 import { fail } from "../../kernel/errors.ts";
 import { isId } from "../../kernel/ids.ts";
+import { MissingFactError } from "../../policy/errors.ts";
 import type { KeyReference, NamedAddress, Scheme } from "../../signer/protocol.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
@@ -171,4 +172,29 @@ export async function signingKeyFacts(read: Reader, organizationId: string, sign
   if (!found) return {};
   const { privateKeyId: id, privateKeyName: label, privateKeyTags: tags, imported, exported } = found;
   return { private_key: { id, label, tags, imported, exported } };
+}
+
+const keyRoots = ["wallet", "wallet_account", "private_key"] as const;
+
+/**
+ * The same for a request that several keys sign. What is not the same for all of them cannot be told: a policy that asks for it ends
+ * in an error, so that what allows one key allows no other beside it.
+ */
+export async function signingKeysFacts(
+  read: Reader,
+  organizationId: string,
+  signWiths: readonly string[],
+): Promise<PolicyFacts> {
+  const each = await Promise.all(signWiths.map((signWith) => signingKeyFacts(read, organizationId, signWith)));
+  const facts: PolicyFacts = {};
+  for (const root of keyRoots) {
+    const [first, ...others] = each.map((one) => one[root]);
+    const isSame = others.every((other) => JSON.stringify(other) === JSON.stringify(first));
+    const get = () => {
+      if (isSame) return first;
+      throw new MissingFactError(`the request is signed with several keys, which do not share one \`${root}\``);
+    };
+    Object.defineProperty(facts, root, { get, enumerable: true });
+  }
+  return facts;
 }

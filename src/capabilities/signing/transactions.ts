@@ -9,7 +9,6 @@ import {
   type RecoverableSignature,
   serializeSigned,
 } from "../../chains/evm/transaction.ts";
-import { solanaFacts } from "../../chains/solana/facts.ts";
 import { insertSignature, messageOf, parseTransaction, signerIndex } from "../../chains/solana/transaction.ts";
 import {
   hashTempoToSign,
@@ -33,8 +32,7 @@ import { MissingFactError } from "../../policy/errors.ts";
 import type { BitcoinTransactionFacts } from "../../policy/facts.ts";
 import type { Scheme } from "../../signer/protocol.ts";
 import type { Reader } from "../../storage/engine.ts";
-import { programInterfaces } from "./interfaces.ts";
-import { ethereumTransactionFacts } from "./model.ts";
+import { ethereumTransactionFacts, solanaTransactionFacts } from "./model.ts";
 import type { Signature } from "./sign.ts";
 import type { SigningKey } from "./store.ts";
 
@@ -57,8 +55,12 @@ export interface ChainTransaction {
    * @param key undefined where `signWith` names none
    */
   facts(read: Reader, organizationId: string, key: SigningKey | undefined): Promise<PolicyFacts>;
-  /** @throws KeysteadError TRANSACTION_INVALID for a transaction that another key signs */
-  tasks(key: SigningKey): SigningTask[] | Promise<SigningTask[]>;
+  /**
+   * Many tasks take turns, by the organization.
+   *
+   * @throws KeysteadError TRANSACTION_INVALID for a transaction that another key signs
+   */
+  tasks(key: SigningKey, organizationId: string): SigningTask[] | Promise<SigningTask[]>;
   /** The bytes with the signatures of all tasks. */
   assemble(key: SigningKey, signatures: readonly Signature[]): Buffer;
 }
@@ -132,9 +134,7 @@ function solanaTransaction(bytes: Buffer): ChainTransaction {
   const addressOf = ({ publicKey }: SigningKey) => deriveAddress("ADDRESS_FORMAT_SOLANA", "CURVE_ED25519", publicKey);
   return {
     curve: "CURVE_ED25519",
-    facts: async (read, organizationId) => ({
-      solana: { tx: solanaFacts(transaction, await programInterfaces(read, organizationId, transaction)) },
-    }),
+    facts: (read, organizationId) => solanaTransactionFacts(read, organizationId, transaction),
     tasks(key) {
       const address = addressOf(key);
       if (signerIndex(transaction, address) === undefined) refuseOtherKey(`is not to be signed by ${address}`);
@@ -170,9 +170,12 @@ function bitcoinTransaction(bytes: Buffer): ChainTransaction {
   return {
     curve: "CURVE_SECP256K1",
     facts: async (_read, _organizationId, key) => ({ bitcoin: { tx: bitcoinPolicyFacts(transaction, key) } }),
-    tasks: ({ publicKey }) =>
-      mapInTurns(inputsToSign(transaction, publicKey), ({ sighash, kind }) =>
-        kind === "taproot" ? { payload: sighash, scheme: "bip340Taproot" } : { payload: sighash },
+    tasks: ({ publicKey }, organizationId) =>
+      mapInTurns(
+        inputsToSign(transaction, publicKey),
+        ({ sighash, kind }) =>
+          kind === "taproot" ? { payload: sighash, scheme: "bip340Taproot" } : { payload: sighash },
+        organizationId,
       ),
     assemble({ publicKey }, signatures) {
       const inputs = inputsToSign(transaction, publicKey);

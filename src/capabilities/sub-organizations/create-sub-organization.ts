@@ -1,9 +1,13 @@
 import { type Static, Type } from "typebox";
-import { addUser } from "../../authority/rules/users.ts";
-import { fillAuthority } from "../../engine/authority/project.ts";
+import { verifyContact } from "../../authority/rules/contacts.ts";
+import { addPrivateKeys } from "../../authority/rules/private-keys.ts";
+import { addTag } from "../../authority/rules/tags.ts";
+import { addUsers } from "../../authority/rules/users.ts";
+import { addWallet } from "../../authority/rules/wallets.ts";
+import { enforceSubOrganizationQuota } from "../../engine/authority/quotas.ts";
 import { activity, type PrepareContext } from "../../engine/declare.ts";
 import { noteMadeWith } from "../../engine/identity/seniority.ts";
-import { fail } from "../../kernel/errors.ts";
+import { useToken } from "../../engine/keys/verification-tokens.ts";
 import { newId } from "../../kernel/ids.ts";
 import {
   checkApiKeys,
@@ -12,13 +16,21 @@ import {
   verifyProvidersOfNewUsers,
 } from "../credentials/model.ts";
 import { checkRootQuorum } from "../organizations/model.ts";
-import { addOrganization, findAllowedOrigins, replaceRootQuorum } from "../organizations/store.ts";
+import { addOrganization, findAllowedOrigins } from "../organizations/store.ts";
 import { checkAddressFormats, PrivateKeyResult } from "../private-keys/model.ts";
-import { addPrivateKey, enforcePrivateKeyLimit, generatePrivateKeys } from "../private-keys/store.ts";
+import { addAddresses, generatePrivateKeys } from "../private-keys/store.ts";
 import { newUser } from "../users/model.ts";
 import { checkWallet, WalletResult } from "../wallets/model.ts";
-import { addWallet, generateWallet } from "../wallets/store.ts";
-import { disabledFeatures, type Intent, intents, upgradeFromAuthenticator, upgradeRootUsers } from "./model.ts";
+import { addAccounts, generateWallet } from "../wallets/store.ts";
+import {
+  disabledFeatures,
+  type Intent,
+  intents,
+  upgradeFromAuthenticator,
+  upgradeFromSeventh,
+  upgradeRootUsers,
+} from "./model.ts";
+import { openSignup, TOKEN } from "./signup.ts";
 
 const rootUserIds = Type.Optional(Type.Array(Type.String()));
 const ResultV1 = Type.Object({ subOrganizationId: Type.String(), rootUserIds });
@@ -66,7 +78,7 @@ export const createSubOrganization = activity({
     4: { intent: intents[4], upgrade: upgradeRootUsers, result: older("createSubOrganizationResultV4") },
     5: { intent: intents[5], upgrade: upgradeRootUsers, result: older("createSubOrganizationResultV5") },
     6: { intent: intents[6], upgrade: same, result: older("createSubOrganizationResultV6") },
-    7: { intent: intents[7], upgrade: same, result: older("createSubOrganizationResultV7") },
+    7: { intent: intents[7], upgrade: upgradeFromSeventh, result: older("createSubOrganizationResultV7") },
   },
   subject: () => ({ governedBy: "policies", resource: "ORGANIZATION", action: "CREATE" }),
   check(intent: Intent) {
@@ -76,35 +88,35 @@ export const createSubOrganization = activity({
       checkApiKeys(apiKeys, `parameters.rootUsers.${index}.apiKeys`);
     }
     checkProvidersOfNewUsers(rootUsers, "parameters.rootUsers");
-    for (const name of ["verificationToken", "clientSignature"] as const) {
-      if (intent[name] === undefined) continue;
-      const reason = "is not supported yet: sub-organizations are made without verified contacts";
-      fail("FIELD_INVALID", { field: `parameters.${name}`, reason });
-    }
     checkAddressFormats(privateKeys);
     if (intent.wallet) checkWallet(intent.wallet, "parameters.wallet");
   },
   prepare,
   async run({ intent, tx, organization, now, id: idOf, prepared }) {
-    const { id, sealedKey, authenticators, oauthProviders, privateKeys, wallet } = prepared;
-    const { subOrganizationName: name, rootUsers, rootQuorumThreshold: threshold } = intent;
+    const { id, sealedKey, authenticators, oauthProviders, privateKeys, wallet, shown } = prepared;
+    const { subOrganizationName: name, rootUsers, rootQuorumThreshold: threshold, userTag } = intent;
     const without = disabledFeatures(intent);
-    await addOrganization(tx, { id, name, parentId: organization.id, sealedKey, now, without });
-    const places = rootUsers.map((_, index) => `rootUsers.${index}`);
-    await fillAuthority(tx, id, (draft) => {
-      for (const [index, user] of rootUsers.entries()) {
-        const place = places[index] as string;
-        const checked = { authenticators: authenticators[index], oauthProviders: oauthProviders[index] };
-        addUser(draft, newUser(user, checked, idOf, place), now, `parameters.${place}`);
-      }
+    const users = rootUsers.map((user, index) => {
+      const checked = { authenticators: authenticators[index], oauthProviders: oauthProviders[index] };
+      return newUser(user, checked, idOf, `rootUsers.${index}`);
     });
-    const rootUserIds = places.map(idOf);
+    const rootUserIds = users.map((user) => user.id);
+    await addOrganization(tx, { id, name, parentId: organization.id, sealedKey, now, without }, (draft) => {
+      addUsers(draft, users, now, (index) => `parameters.rootUsers.${index}`);
+      if (userTag !== undefined) {
+        addTag(draft, { id: idOf("userTag"), type: "TAG_TYPE_USER", name: userTag, memberIds: rootUserIds, now });
+      }
+      if (shown) verifyContact(draft, rootUserIds[shown.index] as string, shown.contact, now, TOKEN);
+      draft.apply({ do: "setRootQuorum", quorum: { threshold, userIds: rootUserIds }, now });
+      addPrivateKeys(draft, privateKeys, now);
+      if (wallet) addWallet(draft, wallet, now);
+    });
+    await enforceSubOrganizationQuota(tx, organization.id);
+    if (shown) await useToken(tx, organization, shown.token, { usage: "SIGNUP", field: TOKEN });
     await noteMadeWith(tx, id);
-    await replaceRootQuorum(tx, id, { threshold, userIds: rootUserIds }, now);
-    for (const key of privateKeys) await addPrivateKey(tx, id, key, now);
-    await enforcePrivateKeyLimit(tx, id);
+    await addAddresses(tx, id, privateKeys);
     const madeKeys = privateKeys.map(({ id: privateKeyId, addresses }) => ({ privateKeyId, addresses }));
-    if (wallet) await addWallet(tx, id, wallet, now);
+    if (wallet) await addAccounts(tx, id, wallet.id, wallet.accounts, now);
     const walletResult = wallet && { walletId: wallet.id, addresses: wallet.accounts.map(({ address }) => address) };
     const made: Made = { subOrganizationId: id, ...(walletResult ? { wallet: walletResult } : {}), rootUserIds };
     // Only the third version makes private keys; the others have no place for them.
@@ -118,25 +130,30 @@ async function prepare({
   organization,
   signer,
   oidc,
+  now,
 }: PrepareContext<Intent, "createOrganizationKey" | "generateKeys" | "createWallet", undefined, "oidc">) {
-  // Before any key is made: this is what fails.
+  // All that can fail comes before any key is made.
+  const shown = await openSignup(read, organization, intent, now);
   const oauthProviders = await verifyProvidersOfNewUsers(intent.rootUsers, "parameters.rootUsers", {
     oidc,
+    read,
     organization,
   });
+  const allowedOrigins = await findAllowedOrigins(read, organization);
+  const authenticators = await Promise.all(
+    intent.rootUsers.map(({ authenticators }, index) =>
+      verifyAuthenticators(authenticators, `parameters.rootUsers.${index}.authenticators`, allowedOrigins),
+    ),
+  );
   const id = newId();
   const { organizationKey } = await signer.ask({ verb: "createOrganizationKey", organizationId: id });
   const sealedKey = Buffer.from(organizationKey, "base64");
-  const allowedOrigins = await findAllowedOrigins(read, organization);
   return {
     id,
     sealedKey,
+    shown,
     oauthProviders,
-    authenticators: await Promise.all(
-      intent.rootUsers.map(({ authenticators }, index) =>
-        verifyAuthenticators(authenticators, `parameters.rootUsers.${index}.authenticators`, allowedOrigins),
-      ),
-    ),
+    authenticators,
     privateKeys: await generatePrivateKeys(signer, { id, sealedKey }, intent.privateKeys ?? []),
     wallet: intent.wallet && (await generateWallet(signer, { id, sealedKey }, intent.wallet)),
   };

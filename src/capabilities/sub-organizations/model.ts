@@ -1,5 +1,5 @@
 import { type Static, type TProperties, Type } from "typebox";
-import { Email, Label, LabelOrEmpty, List, OneOf, PhoneNumber, SomeOf, Strict } from "../../engine/fields.ts";
+import { Email, Label, LabelOrEmpty, List, PhoneNumber, SomeOf, Strict } from "../../engine/fields.ts";
 import { MAX_AUTHENTICATORS_PER_USER, MAX_USERS } from "../../kernel/limits.ts";
 import {
   ApiKeyParams,
@@ -9,6 +9,7 @@ import {
   OauthProviderParamsV1,
   upgradeApiKey,
 } from "../credentials/model.ts";
+import { ClientSignature, VerificationTokenOrEmpty } from "../otp/model.ts";
 import { PrivateKeyParams } from "../private-keys/model.ts";
 import { WalletParams } from "../wallets/model.ts";
 
@@ -46,20 +47,15 @@ const options = {
   disableEmailRecovery: flag,
   disableEmailAuth: flag,
 };
-/** What a person who signs up has shown of an address; taken as soon as one-time passwords are there. */
+/** What a person who signs up has shown of an address. */
 const signup = {
-  verificationToken: Type.Optional(Type.String({ maxLength: 65536 })),
-  clientSignature: Type.Optional(
-    Strict({
-      publicKey: Type.String({ maxLength: 1024 }),
-      scheme: OneOf(["CLIENT_SIGNATURE_SCHEME_API_P256"]),
-      message: Type.String({ maxLength: 65536 }),
-      signature: Type.String({ maxLength: 1024 }),
-    }),
-  ),
+  verificationToken: Type.Optional(VerificationTokenOrEmpty),
+  clientSignature: Type.Optional(ClientSignature),
 };
 const newestOptions = {
   ...signup,
+  /** Of this server's own: the name of a tag that the new organization starts with and its root users carry. */
+  userTag: Type.Optional(Label),
   ...options,
   disableSmsAuth: flag,
   disableOtpEmailAuth: flag,
@@ -78,7 +74,11 @@ export const intents = {
 };
 
 /** The newest form, together with what only an older one could ask for. */
-export type Intent = Static<(typeof intents)[8]> & { privateKeys?: readonly PrivateKeyParams[] };
+export type Intent = Static<(typeof intents)[8]> & {
+  privateKeys?: readonly PrivateKeyParams[];
+  /** Whether a verification token need not name a key, which only newer clients have one for. */
+  takesTokensWithoutKey?: boolean;
+};
 
 /** The user whom the first version makes of one passkey. */
 export function upgradeFromAuthenticator({ name, rootAuthenticator }: Static<(typeof intents)[1]>): Intent {
@@ -96,6 +96,11 @@ export const upgradeRootUsers = <T extends { rootUsers: FirstRootUser[] }>(inten
       oauthProviders,
     }),
   ),
+});
+
+export const upgradeFromSeventh = (intent: Static<(typeof intents)[7]>): Intent => ({
+  ...intent,
+  takesTokensWithoutKey: true,
 });
 
 /** The features that a new sub-organization starts without. */

@@ -1,9 +1,12 @@
+import { type ContactType, contactOf } from "../../authority/state.ts";
 import { normalizeAddress } from "../../crypto/addresses.ts";
+import { parseJsonObject } from "../../crypto/json-object.ts";
 import { normalizeCredentialId } from "../../crypto/webauthn-data.ts";
 import { subOrganizationsKnowing } from "../../engine/identity/seniority.ts";
 import type { OwnedTable } from "../../engine/operations.ts";
 import { newestFirst, type Page } from "../../engine/paging.ts";
 import { fail } from "../../kernel/errors.ts";
+import { readPerson, readToken, type TokenClaims } from "../../providers/oidc/token.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 
 /** A question for the sub-organizations with something in them; everything is asked for without a type. */
@@ -12,30 +15,33 @@ interface Filter {
   value: string | undefined;
 }
 
-/** The ids of the organizations that hold `value`, whosever they are. */
-type Holders = (read: Reader, value: string) => Subquery;
-type Subquery = ReturnType<typeof organizationsOfUsers>;
+/** The ids of the organizations that hold `value`: below the parent alone where many may, and else whosever they are. */
+type Holders = (read: Reader, value: string, parentId: string) => Subquery;
+type Subquery = ReturnType<
+  typeof organizationsOfUsers | typeof organizationsOfProviders | typeof organizationsOfAccounts
+>;
 
-const organizationsOfUsers = (read: Reader) => read.selectFrom("users").select("organization_id");
+/** Anybody may give users any name: those of others are not gone through. */
+const organizationsOfUsers = (read: Reader, parentId: string) =>
+  read.selectFrom("users").select("organization_id").where("root_id", "=", parentId);
+
+const organizationsOfProviders = (read: Reader, { iss, sub, aud }: Person) =>
+  read
+    .selectFrom("oauth_providers")
+    .select("organization_id")
+    .where("issuer", "=", iss)
+    .where("subject", "=", sub)
+    .where("audience", "=", aud);
+
+const organizationsOfAccounts = (read: Reader) => read.selectFrom("wallet_accounts").select("organization_id");
 
 const holders = {
-  USERNAME: (read, value) => organizationsOfUsers(read).where("name", "=", value),
-  EMAIL: (read, value) => organizationsOfUsers(read).where("email", "=", value),
-  PHONE_NUMBER: (read, value) => organizationsOfUsers(read).where("phone_number", "=", value),
-  OIDC_TOKEN: (read, value) => {
-    const { iss, sub, aud } = claimsOf(value);
-    return read
-      .selectFrom("oauth_providers")
-      .select("organization_id")
-      .where("issuer", "=", iss)
-      .where("subject", "=", sub)
-      .where("audience", "in", aud) as unknown as Subquery;
-  },
-  WALLET_ACCOUNT_ADDRESS: (read, value) =>
-    read
-      .selectFrom("wallet_accounts")
-      .select("organization_id")
-      .where("lookup", "=", normalizeAddress(value)) as unknown as Subquery,
+  USERNAME: (read, value, parentId) => organizationsOfUsers(read, parentId).where("name", "=", value),
+  EMAIL: (read, value, parentId) => organizationsOfUsers(read, parentId).where("email", "=", value),
+  PHONE_NUMBER: (read, value, parentId) => organizationsOfUsers(read, parentId).where("phone_number", "=", value),
+  OIDC_TOKEN: (read, value) => organizationsOfProviders(read, personOf(value)),
+  OIDC_CLAIMS: (read, value) => organizationsOfProviders(read, personIn(value)),
+  WALLET_ACCOUNT_ADDRESS: (read, value) => organizationsOfAccounts(read).where("lookup", "=", normalizeAddress(value)),
 } as const satisfies Record<string, Holders>;
 
 /** Credentials that anybody can register: where they are looked for, and in which spelling. */
@@ -67,7 +73,7 @@ export async function findSubOrganizationIds(
     const knowing = await subOrganizationsKnowing(read, table, spelling(value), parentId, page);
     return knowing.map(({ organizationId }) => organizationId);
   }
-  const found = (holders[type as keyof typeof holders] as Holders)(read, value);
+  const found = (holders[type as keyof typeof holders] as Holders)(read, value, parentId);
   return pageOfSubOrganizations(read, parentId, page, (rows) => rows.where("id", "in", found));
 }
 
@@ -84,19 +90,20 @@ export async function findVerifiedSubOrganizationIds(
     return pageOfSubOrganizations(read, parentId, page, (rows) =>
       rows.where(({ exists, selectFrom }) =>
         exists(
-          selectFrom("users")
-            .select("users.id")
-            .whereRef("users.organization_id", "=", "organizations.id")
-            .where((user) => user.or([user("email_verified", "=", 1), user("phone_number_verified", "=", 1)])),
+          selectFrom("verified_contacts")
+            .select("verified_contacts.user_id")
+            .whereRef("verified_contacts.organization_id", "=", "organizations.id"),
         ),
       ),
     );
   }
-  const value = filterValueOf(filter);
-  const verified =
-    type === "EMAIL"
-      ? holders.EMAIL(read, value).where("email_verified", "=", 1)
-      : holders.PHONE_NUMBER(read, value).where("phone_number_verified", "=", 1);
+  const contact = contactOf(type as ContactType, filterValueOf(filter));
+  const verified = read
+    .selectFrom("verified_contacts")
+    .select("organization_id")
+    .where("root_id", "=", parentId)
+    .where("type", "=", contact.type)
+    .where("contact", "=", contact.value);
   return pageOfSubOrganizations(read, parentId, page, (rows) => rows.where("id", "in", verified));
 }
 
@@ -124,27 +131,21 @@ async function pageOfSubOrganizations(
   return newestFirst(rows, page).map(({ id }) => id);
 }
 
+type Person = Pick<TokenClaims, "iss" | "sub" | "aud">;
+
 /**
- * The claims that an OIDC token makes. Its signature is not checked: whoever may ask this can list every sub-organization
- * anyway, and learns nothing from a forged one.
+ * Whom an OIDC token claims to be about. Its signature is not checked: claims that anybody can write down find the same, and who is
+ * found by them has signed in nowhere.
  */
-function claimsOf(token: string): { iss: string; sub: string; aud: string[] } {
-  const refuse = (reason: string) => fail("FIELD_INVALID", { field: "filterValue", reason });
-  const [, payload = "", signature] = token.split(".");
-  if (signature === undefined) return refuse("must be an OIDC token: three parts with dots between");
-  let claims: unknown;
-  try {
-    claims = JSON.parse(Buffer.from(payload, "base64url").toString());
-  } catch {
-    return refuse("must be an OIDC token: its second part is not base64url of JSON");
-  }
-  const { iss, sub, aud } = (claims ?? {}) as { iss?: unknown; sub?: unknown; aud?: unknown };
-  const audiences = (Array.isArray(aud) ? aud : [aud]).filter((each) => typeof each === "string");
-  if (typeof iss !== "string" || typeof sub !== "string" || audiences.length === 0) {
-    return refuse("must be an OIDC token with the claims `iss`, `sub` and `aud`");
-  }
-  return { iss, sub, aud: audiences };
-}
+const personOf = (token: string): Person => readToken(token, refuseFilter).claims;
+
+const personIn = (json: string): Person =>
+  readPerson(
+    parseJsonObject(Buffer.from(json), (reason) => refuseFilter(`must be JSON with claims: ${reason}`)),
+    refuseFilter,
+  );
+
+const refuseFilter = (reason: string): never => fail("FIELD_INVALID", { field: "filterValue", reason });
 
 /** @throws KeysteadError NOT_EXPORTED naming the first wallet, private key or secret that would be lost with the organization */
 export async function refuseUnexported(read: Reader, organizationId: string): Promise<void> {

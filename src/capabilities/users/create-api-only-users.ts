@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { addUser, enforceUserLimit } from "../../authority/rules/users.ts";
+import { addUsers } from "../../authority/rules/users.ts";
 import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Email, Ids, Label, List, SomeOf, Strict } from "../../engine/fields.ts";
@@ -27,12 +27,10 @@ export const createApiOnlyUsers = activity({
   },
   change: ({ view, id, intent: { apiOnlyUsers }, now }) =>
     changesOn(view, (draft) => {
-      for (const [index, { apiKeys, ...user }] of apiOnlyUsers.entries()) {
-        const place = `apiOnlyUsers.${index}`;
-        const params = { ...user, apiKeys: apiKeys.map(upgradeApiKey) };
-        addUser(draft, newUser(params, {}, id, place), now, `parameters.${place}`);
-      }
-      enforceUserLimit(draft);
+      const added = apiOnlyUsers.map(({ apiKeys, ...user }, index) =>
+        newUser({ ...user, apiKeys: apiKeys.map(upgradeApiKey) }, {}, id, `apiOnlyUsers.${index}`),
+      );
+      addUsers(draft, added, now, (index) => `parameters.apiOnlyUsers.${index}`);
     }),
   answer: ({ id, intent: { apiOnlyUsers } }) => ({
     userIds: apiOnlyUsers.map((_, index) => id(`apiOnlyUsers.${index}`)),

@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { addUser, enforceUserLimit } from "../../authority/rules/users.ts";
+import { addUsers } from "../../authority/rules/users.ts";
 import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Email, Ids, Label, List, OneOf, PhoneNumber, SomeOf, Strict } from "../../engine/fields.ts";
@@ -115,17 +115,16 @@ export const createUsers = activity({
           verifyAuthenticators(authenticators, `parameters.users.${index}.authenticators`, allowedOrigins),
         ),
       ),
-      oauthProviders: await verifyProvidersOfNewUsers(users, "parameters.users", { oidc, organization }),
+      oauthProviders: await verifyProvidersOfNewUsers(users, "parameters.users", { oidc, read, organization }),
     };
   },
   change: ({ view, id, intent: { users }, now, prepared: { authenticators, oauthProviders } }) =>
     changesOn(view, (draft) => {
-      for (const [index, user] of users.entries()) {
-        const place = `users.${index}`;
+      const added = users.map((user, index) => {
         const checked = { authenticators: authenticators[index], oauthProviders: oauthProviders[index] };
-        addUser(draft, newUser(user, checked, id, place), now, `parameters.${place}`);
-      }
-      enforceUserLimit(draft);
+        return newUser(user, checked, id, `users.${index}`);
+      });
+      addUsers(draft, added, now, (index) => `parameters.users.${index}`);
     }),
   answer: ({ id, intent: { users } }) => ({ userIds: users.map((_, index) => id(`users.${index}`)) }),
 });

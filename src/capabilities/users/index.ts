@@ -5,11 +5,23 @@ import { deleteUsers } from "./delete-users.ts";
 import { getUser } from "./get-user.ts";
 import { listUsers } from "./list-users.ts";
 import { updateUser } from "./update-user.ts";
+import { updateUserEmail } from "./update-user-email.ts";
 import { updateUserName } from "./update-user-name.ts";
+import { updateUserPhoneNumber } from "./update-user-phone-number.ts";
 
 export const users = capability({
   title: "Users",
-  operations: [createUsers, createApiOnlyUsers, updateUser, updateUserName, deleteUsers, getUser, listUsers],
+  operations: [
+    createUsers,
+    createApiOnlyUsers,
+    updateUser,
+    updateUserName,
+    updateUserEmail,
+    updateUserPhoneNumber,
+    deleteUsers,
+    getUser,
+    listUsers,
+  ],
   // A seat in the root quorum goes with its user.
-  erases: ["root_quorum_members", "users"],
+  erases: ["root_quorum_members", "verified_contacts", "users"],
 });

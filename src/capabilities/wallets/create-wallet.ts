@@ -1,6 +1,8 @@
+import { addWallet } from "../../authority/rules/wallets.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { checkWallet, WalletParams, WalletResult } from "./model.ts";
-import { accountsToProve, addWallet, generateWallet } from "./store.ts";
+import { accountsToProve, addAccounts, generateWallet } from "./store.ts";
 
 export const createWallet = activity({
   path: "create_wallet",
@@ -12,8 +14,7 @@ export const createWallet = activity({
   check: (params) => checkWallet(params, "parameters"),
   prepare: ({ intent, organization, signer }) => generateWallet(signer, organization, intent),
   addresses: ({ prepared: wallet }) => accountsToProve(wallet, wallet.accounts),
-  async run({ tx, organization, now, prepared: wallet }) {
-    await addWallet(tx, organization.id, wallet, now);
-    return { walletId: wallet.id, addresses: wallet.accounts.map(({ address }) => address) };
-  },
+  change: ({ view, now, prepared: wallet }) => changesOn(view, (draft) => addWallet(draft, wallet, now)),
+  answer: ({ prepared: wallet }) => ({ walletId: wallet.id, addresses: wallet.accounts.map(({ address }) => address) }),
+  also: ({ tx, organization, now, prepared: { id, accounts } }) => addAccounts(tx, organization.id, id, accounts, now),
 });

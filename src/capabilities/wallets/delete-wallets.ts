@@ -1,9 +1,10 @@
 import { Type } from "typebox";
+import { removeWallets } from "../../authority/rules/wallets.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { SomeIds, Strict } from "../../engine/fields.ts";
-import { fail } from "../../kernel/errors.ts";
 import { MissingFactError } from "../../policy/errors.ts";
-import { requireWallet, walletFacts } from "./store.ts";
+import { walletFacts } from "./store.ts";
 
 export const deleteWallets = activity({
   path: "delete_wallets",
@@ -23,16 +24,7 @@ export const deleteWallets = activity({
       },
     };
   },
-  async run({ intent: { walletIds, deleteWithoutExport = false }, tx, organization }) {
-    for (const id of walletIds) {
-      const { exported } = await requireWallet(tx, organization.id, id);
-      if (!exported && !deleteWithoutExport) fail("NOT_EXPORTED", { kind: "wallet", id });
-    }
-    await tx
-      .deleteFrom("wallets")
-      .where("organization_id", "=", organization.id)
-      .where("id", "in", walletIds)
-      .execute();
-    return { walletIds };
-  },
+  change: ({ view, intent: { walletIds, deleteWithoutExport = false } }) =>
+    changesOn(view, (draft) => removeWallets(draft, walletIds, deleteWithoutExport)),
+  answer: ({ intent: { walletIds } }) => ({ walletIds }),
 });

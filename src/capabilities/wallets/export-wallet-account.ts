@@ -13,7 +13,7 @@ export const exportWalletAccount = activity({
   path: "export_wallet_account",
   summary:
     "Get the key of a wallet's account encrypted to a P-256 key of one's own; the account is marked as exported.",
-  asks: ["exportKey", "sign"],
+  asks: ["exportKey", "signStatements"],
   intent: Strict({
     address: Type.String({ minLength: 1, maxLength: MAX_ADDRESS_LENGTH }),
     targetPublicKey: TargetPublicKey,

@@ -1,15 +1,17 @@
 import { Type } from "typebox";
+import { markWalletExported } from "../../authority/rules/wallets.ts";
+import { changesOn } from "../../authority/view.ts";
 import { MNEMONIC_LANGUAGES } from "../../crypto/mnemonic-languages.ts";
 import { activity } from "../../engine/declare.ts";
 import { Id, OneOf, Strict } from "../../engine/fields.ts";
 import { sealedEnvelope, TargetPublicKey, targetOf } from "../../engine/keys/bundle-envelopes.ts";
 import { keyOwnerOf } from "../../engine/keys/key-owner.ts";
-import { markWalletExported, requireSealedWallet, walletFacts } from "./store.ts";
+import { requireSealedWallet, walletFacts } from "./store.ts";
 
 export const exportWallet = activity({
   path: "export_wallet",
   summary: "Get a wallet's words encrypted to a P-256 key of one's own; it stays usable and is marked as exported.",
-  asks: ["exportWallet", "sign"],
+  asks: ["exportWallet", "signStatements"],
   intent: Strict({
     walletId: Id,
     targetPublicKey: TargetPublicKey,
@@ -35,8 +37,6 @@ export const exportWallet = activity({
     });
     return sealedEnvelope({ read, signer }, organization.id, message);
   },
-  async run({ intent: { walletId }, tx, organization, now, prepared: exportBundle }) {
-    await markWalletExported(tx, organization.id, walletId, now);
-    return { walletId, exportBundle };
-  },
+  change: ({ view, intent: { walletId }, now }) => changesOn(view, (draft) => markWalletExported(draft, walletId, now)),
+  answer: ({ intent: { walletId }, prepared: exportBundle }) => ({ walletId, exportBundle }),
 });

@@ -1,4 +1,6 @@
 import type { Static } from "typebox";
+import { addWallet } from "../../authority/rules/wallets.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity, type PrepareContext } from "../../engine/declare.ts";
 import { Id, Label, Strict } from "../../engine/fields.ts";
 import { EncryptedBundle, parseEncryptedBundle } from "../../engine/keys/bundle-envelopes.ts";
@@ -6,7 +8,7 @@ import { importRequestOf, takenImport, useUpImportKey } from "../../engine/keys/
 import { newId } from "../../kernel/ids.ts";
 import { MAX_MNEMONIC_BYTES } from "../../kernel/limits.ts";
 import { AccountsParams, checkAccounts, WalletResult } from "./model.ts";
-import { accountsOf, accountsToProve, addWallet, type NewWallet } from "./store.ts";
+import { accountsOf, accountsToProve, addAccounts, type NewWallet } from "./store.ts";
 
 const FIELD = "parameters.encryptedBundle";
 
@@ -33,10 +35,14 @@ export const importWallet = activity({
   },
   prepare,
   addresses: ({ prepared: { wallet } }) => accountsToProve(wallet, wallet.accounts),
-  async run({ tx, organization, now, prepared: { importId, wallet } }) {
+  change: ({ view, now, prepared: { wallet } }) => changesOn(view, (draft) => addWallet(draft, wallet, now)),
+  answer: ({ prepared: { wallet } }) => ({
+    walletId: wallet.id,
+    addresses: wallet.accounts.map(({ address }) => address),
+  }),
+  async also({ tx, organization, now, prepared: { importId, wallet } }) {
     await useUpImportKey(tx, organization.id, importId, FIELD);
-    await addWallet(tx, organization.id, wallet, now);
-    return { walletId: wallet.id, addresses: wallet.accounts.map(({ address }) => address) };
+    await addAccounts(tx, organization.id, wallet.id, wallet.accounts, now);
   },
 });
 

@@ -1,17 +1,18 @@
-import type { Selectable } from "kysely";
+import { type Selectable, sql } from "kysely";
+import type { NewWallet as WalletOfAuthority } from "../../authority/rules/wallets.ts";
 import { type AddressFormat, deriveAddress, normalizeAddress } from "../../crypto/addresses.ts";
 import type { Curve } from "../../crypto/curves.ts";
 import { timestampOf } from "../../engine/fields.ts";
 import type { Organization } from "../../engine/operations.ts";
 import { oldestFirst, type Page } from "../../engine/paging.ts";
-import { enforceQuota } from "../../engine/quotas.ts";
 import type { AskedSigner } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
-import { MAX_WALLETS } from "../../kernel/limits.ts";
+import { MAX_OWNERS_PER_ADDRESS } from "../../kernel/limits.ts";
 import type { WalletFacts } from "../../policy/facts.ts";
 import type { AddressReference } from "../../signer/protocol.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
+import { prepared } from "../../storage/prepared.ts";
 import type { Schema } from "../../storage/schema.ts";
 import {
   type AccountParams,
@@ -36,13 +37,8 @@ export interface NewWalletAccount {
   name: string | undefined;
 }
 
-export interface NewWallet {
-  id: string;
-  name: string;
-  sealedWallet: Uint8Array;
-  imported: boolean;
-  accounts: readonly NewWalletAccount[];
-}
+/** A wallet that the signer made or opened, as it is to be stored. */
+export type NewWallet = WalletOfAuthority & { accounts: readonly NewWalletAccount[] };
 
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
 
@@ -104,29 +100,6 @@ export async function deriveAccounts(
     accounts: params.map(({ curve, path }) => ({ curve, path })),
   });
   return accountsOf(params, publicKeys);
-}
-
-/** @throws KeysteadError QUOTA_EXCEEDED */
-export async function addWallet(tx: Transactor, organizationId: string, wallet: NewWallet, now: number): Promise<void> {
-  await tx
-    .insertInto("wallets")
-    .values({
-      id: wallet.id,
-      organization_id: organizationId,
-      name: wallet.name,
-      sealed_wallet: wallet.sealedWallet,
-      exported: 0,
-      imported: wallet.imported ? 1 : 0,
-      created_at: now,
-      updated_at: now,
-    })
-    .execute();
-  await addAccounts(tx, organizationId, wallet.id, wallet.accounts, now);
-  await enforceQuota(
-    tx,
-    { table: "wallets", kind: "wallets", limit: MAX_WALLETS },
-    { organization_id: organizationId },
-  );
 }
 
 /** @throws KeysteadError WALLET_PATH_TAKEN for an account that the wallet has already */
@@ -228,27 +201,6 @@ export async function walletFacts(
   }));
 }
 
-/**
- * Marks a wallet as exported, in the transaction that stores the export.
- *
- * @throws KeysteadError RESOURCE_NOT_FOUND for one that has gone meanwhile
- */
-export async function markWalletExported(
-  tx: Transactor,
-  organizationId: string,
-  id: string,
-  now: number,
-): Promise<void> {
-  const marked = await tx
-    .updateTable("wallets")
-    .set({ exported: 1, updated_at: now })
-    .where("organization_id", "=", organizationId)
-    .where("id", "=", id)
-    .returning("id")
-    .execute();
-  if (marked.length === 0) fail("RESOURCE_NOT_FOUND", { kind: "wallet", id, organizationId });
-}
-
 /** Marks every account that has this address: what was exported opens each of them. */
 export async function markAccountsExported(
   tx: Transactor,
@@ -321,3 +273,93 @@ function accountOf(row: Selectable<Schema["wallet_accounts"]>): WalletAccount {
     ...(caip2Prefix === undefined ? {} : { caip2Prefix }),
   };
 }
+
+/** Whether the organization has a wallet account of this format at an address, under any spelling. */
+export async function hasAccountAt(
+  read: Reader,
+  organizationId: string,
+  addressFormat: AddressFormat,
+  address: string,
+): Promise<boolean> {
+  const lookup = normalizeAddress(address);
+  return (await selectAccountAt(read, { organizationId, lookup, addressFormat })).length > 0;
+}
+
+const selectAccountAt = prepared<{ organizationId: string; lookup: string; addressFormat: string }>()(
+  (db, { organizationId, lookup, addressFormat }) =>
+    db
+      .selectFrom("wallet_accounts")
+      .select("id")
+      .where("organization_id", "=", organizationId)
+      .where("lookup", "=", lookup)
+      .where("address_format", "=", addressFormat)
+      .limit(1),
+);
+
+/** The families of addresses whose chains are followed. */
+export type FollowedFormat = "ADDRESS_FORMAT_ETHEREUM" | "ADDRESS_FORMAT_SOLANA";
+
+/** Whether any organization has an account of this format in a wallet. */
+export async function hasAccountsOf(read: Reader, addressFormat: FollowedFormat): Promise<boolean> {
+  const select = addressFormat === "ADDRESS_FORMAT_SOLANA" ? selectSolanaAccount : selectEvmAccount;
+  return (await select(read, {})).length > 0;
+}
+
+/** By the index that has these accounts alone, which is taken only where the format stands in the statement itself. */
+const selectSolanaAccount = prepared<Record<string, never>>()((db) =>
+  db.selectFrom("wallet_accounts").select("id").where("address_format", "=", sql.lit("ADDRESS_FORMAT_SOLANA")).limit(1),
+);
+
+/** By the index on `lookup`, in which addresses of Ethereum and those that look like them stand together. */
+const selectEvmAccount = prepared<Record<string, never>>()((db) =>
+  db
+    .selectFrom("wallet_accounts")
+    .select("id")
+    .where("lookup", ">=", "0x")
+    .where("lookup", "<", "0y")
+    .where("address_format", "=", "ADDRESS_FORMAT_ETHEREUM")
+    .limit(1),
+);
+
+/**
+ * The organizations with an account of this format in a wallet at one of these addresses (of Ethereum in lowercase), by the address, the
+ * oldest ones. One look-up in the index for all, whose cost is that of the addresses asked for and not of those that there are.
+ */
+export async function ownersOfAddresses(
+  read: Reader,
+  addressFormat: FollowedFormat,
+  addresses: readonly string[],
+): Promise<Map<string, string[]>> {
+  if (addresses.length === 0) return new Map();
+  const rows = await read.all<{ lookup: string; organization_id: string }>({
+    sql: selectOwners[addressFormat][read.kind],
+    parameters: [read.kind === "postgres" ? addresses : JSON.stringify(addresses)],
+  });
+  const owners = new Map<string, string[]>();
+  for (const { lookup, organization_id: organizationId } of rows) {
+    const known = owners.get(lookup);
+    if (known) known.push(organizationId);
+    else owners.set(lookup, [organizationId]);
+  }
+  return owners;
+}
+
+/** Ids of organizations begin with the time when they were made. */
+const ownersWhere = (addressFormat: FollowedFormat, addresses: string): string => `
+  select "lookup", "organization_id" from (
+    select "lookup", "organization_id", row_number() over (partition by "lookup" order by "organization_id") as "place"
+    from (
+      select distinct "lookup", "organization_id" from "wallet_accounts"
+      where "lookup" ${addresses} and "address_format" = '${addressFormat}'
+    ) as "owners"
+  ) as "ordered" where "place" <= ${MAX_OWNERS_PER_ADDRESS}`;
+
+/** The addresses are one parameter, whatever their number. */
+const selectOwnersOf = (addressFormat: FollowedFormat) => ({
+  sqlite: ownersWhere(addressFormat, "in (select value from json_each(?))"),
+  postgres: ownersWhere(addressFormat, "= any($1::text[])"),
+});
+const selectOwners = {
+  ADDRESS_FORMAT_ETHEREUM: selectOwnersOf("ADDRESS_FORMAT_ETHEREUM"),
+  ADDRESS_FORMAT_SOLANA: selectOwnersOf("ADDRESS_FORMAT_SOLANA"),
+};

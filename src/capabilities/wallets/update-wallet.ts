@@ -1,7 +1,9 @@
 import { Type } from "typebox";
+import { renameWallet } from "../../authority/rules/wallets.ts";
+import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Id, LabelOrEmpty, Strict } from "../../engine/fields.ts";
-import { requireWallet, walletFacts } from "./store.ts";
+import { walletFacts } from "./store.ts";
 
 export const updateWallet = activity({
   path: "update_wallet",
@@ -13,14 +15,7 @@ export const updateWallet = activity({
     const [wallet] = await walletFacts(read, organization.id, [walletId]);
     return wallet ? { wallet } : {};
   },
-  async run({ intent: { walletId, walletName }, tx, organization, now }) {
-    await requireWallet(tx, organization.id, walletId);
-    await tx
-      .updateTable("wallets")
-      .set({ ...(walletName ? { name: walletName } : {}), updated_at: now })
-      .where("organization_id", "=", organization.id)
-      .where("id", "=", walletId)
-      .execute();
-    return { walletId };
-  },
+  change: ({ view, intent: { walletId, walletName }, now }) =>
+    changesOn(view, (draft) => renameWallet(draft, walletId, walletName || undefined, now)),
+  answer: ({ intent: { walletId } }) => ({ walletId }),
 });

@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { type OutboundAnswer, OutboundError } from "../../delivery/outbound.ts";
 import { type JobContext, type JobResult, job } from "../../engine/jobs/jobs.ts";
-import { currentServiceKey, signWithServiceKey } from "../../engine/keys/service-keys.ts";
+import { currentServiceKey, signStatements } from "../../engine/keys/service-keys.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
 import { storedEvent } from "./event-body.ts";
@@ -18,14 +18,18 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const OWN_TROUBLE_PAUSE_MS = 5000;
 
 const Payload = Type.Object({ organizationId: Type.String(), deliveryId: Type.String() });
-type Context = JobContext<{ organizationId: string; deliveryId: string }, "outbound" | "webhookSchedule", "sign">;
+type Context = JobContext<
+  { organizationId: string; deliveryId: string },
+  "outbound" | "webhookSchedule" | "webhookObserver",
+  "signStatements"
+>;
 
 /** The schedule decides when a delivery is given up. */
 export const deliverWebhook = job({
   name: DELIVER_WEBHOOK,
   payload: Payload,
-  needs: ["outbound", "webhookSchedule"],
-  asks: ["sign"],
+  needs: ["outbound", "webhookSchedule", "webhookObserver"],
+  asks: ["signStatements"],
   maxAttempts: Number.POSITIVE_INFINITY,
   unordered: true,
   run: (context) =>
@@ -47,6 +51,10 @@ async function deliver(context: Context): Promise<JobResult> {
   }
   if (delivery.is_active !== 1 || delivery.subscriptions === 0) {
     return { next: { do: "finish" }, record: (tx) => end(tx, context, "CANCELLED") };
+  }
+  if (delivery.activity_id !== null && delivery.activity_body === null) {
+    context.log.warn({ organizationId, deliveryId }, "a webhook was given up: the activity that it tells of is gone");
+    return { next: { do: "finish" }, record: (tx) => end(tx, context, "FAILED") };
   }
   const attempt = await send(context, delivery);
   return outcomeOf(context, delivery, attempt, clock());
@@ -100,9 +108,9 @@ async function signedHeaders(
   const key = await currentServiceKey(read, webhookKey);
   const { event_id: eventId } = delivery;
   const seconds = Math.floor(now / 1000);
-  const [signature, standardSignature] = await signWithServiceKey({ read, signer }, key, [
-    Buffer.from(`v1.ed25519.${key.id}.${now}.${eventId}.${body}`),
-    Buffer.from(`${eventId}.${seconds}.${body}`),
+  const [signature, standardSignature] = await signStatements({ read, signer }, key, [
+    { says: "delivery", keyId: key.id, timestampMs: now, eventId, body },
+    { says: "standardDelivery", seconds, eventId, body },
   ]);
   return {
     "content-type": "application/json",
@@ -128,7 +136,9 @@ function outcomeOf(context: Context, delivery: Delivery, attempt: Attempt, now: 
   const { statusCode, error, isFinal } = attempt;
   const log = (tx: Transactor, status: string, nextAttemptAt: number | null) =>
     logAttempt(tx, { delivery, attempt, status, nextAttemptAt, now });
+  const { attempted } = context.webhookObserver;
   if (statusCode !== null && statusCode >= 200 && statusCode < 300) {
+    attempted("delivered");
     return {
       next: { do: "finish" },
       record: async (tx) => {
@@ -140,6 +150,7 @@ function outcomeOf(context: Context, delivery: Delivery, attempt: Attempt, now: 
   const reason = error ?? `status ${statusCode}`;
   const delay = context.webhookSchedule.retryDelaysMs[context.attempts + 1];
   const willRetry = !isFinal && delay !== undefined;
+  attempted(willRetry ? "failed" : isFinal ? "refused" : "given_up");
   return {
     next: willRetry ? { do: "retry", inMs: delay } : isFinal ? { do: "finish" } : { do: "die" },
     reason,
@@ -164,7 +175,7 @@ async function logAttempt(
   await insertAttempt(tx, { ...ref, number, startedAt, durationMs, statusCode, error });
 }
 
-async function end(tx: Transactor, { payload, clock }: Context, status: "CANCELLED"): Promise<void> {
+async function end(tx: Transactor, { payload, clock }: Context, status: "CANCELLED" | "FAILED"): Promise<void> {
   await tx
     .updateTable("webhook_deliveries")
     .set({ status, next_attempt_at: null, updated_at: clock() })
@@ -229,6 +240,7 @@ const selectDelivery = prepared<{ organizationId: string; id: string }>()((db, {
       "d.attempts",
       "e.event_type",
       "e.body",
+      "e.activity_id",
       "a.body as activity_body",
       "w.url",
       "w.is_active",

@@ -1,4 +1,5 @@
 import { intentToStore, messageToStore, storedIntent, storedMessage } from "../../engine/activities/bodies.ts";
+import { maskedActivity } from "../../engine/activities/masks.ts";
 
 /** The body of an event about an activity, which is stored without what the activity's own body says. */
 
@@ -20,9 +21,10 @@ export function eventToStore(body: string | undefined, rendered: Record<string, 
 /** The event as it is sent: the same bytes each time, whatever has become of the activity since. */
 export function storedEvent(body: string, stored: string): string {
   const rendered = JSON.parse(stored) as RenderedActivity;
-  return JSON.stringify({
+  const whole = {
     ...rendered,
     intent: storedIntent(body, rendered.intent),
     votes: rendered.votes.map((vote) => ({ ...vote, message: storedMessage(body, vote.message) })),
-  });
+  };
+  return JSON.stringify(maskedActivity(whole));
 }

@@ -47,6 +47,31 @@ export async function announceDisabledEndpoint(
   await addDeliveries(tx, { organizationId, eventType, body, activityId: null, now }, receivers);
 }
 
+/** What happened to a thing of an organization, for the endpoints of the organization and of its parent. */
+export interface OwnedEvent {
+  eventType: EventType;
+  organization: { id: string; parentId: string | null };
+  /** The name of the event in its body. */
+  type: string;
+  /** What of it endpoints can filter by, beside the organization and the name. */
+  facts: EventFacts;
+  msg: object;
+  /** Milliseconds. */
+  now: number;
+}
+
+/** Tells of an event in the transaction in which it happens. */
+export async function announceEvent(
+  tx: Transactor,
+  { eventType, organization, type, facts, msg, now }: OwnedEvent,
+): Promise<void> {
+  const { id: organizationId, parentId } = organization;
+  const about = { ...facts, organizationId, type };
+  const receivers = await findReceivers(tx, { organizationId, parentId }, eventType, about);
+  const body = JSON.stringify({ type, organizationId, parentOrganizationId: parentId ?? organizationId, msg });
+  await addDeliveries(tx, { organizationId, eventType, body, activityId: null, now }, receivers);
+}
+
 async function findReceivers(
   tx: Transactor,
   { organizationId, parentId }: { organizationId: string; parentId: string | null },

@@ -1,22 +1,18 @@
 import { reconciler } from "../../engine/jobs/jobs.ts";
+import { deleteInPortions } from "../../engine/jobs/portions.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { jobKeyOf } from "./queue-delivery.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
-const KEPT_MS = 30 * 24 * HOUR_MS;
-const AT_ONCE = 500;
 
-/** Deletes events with their deliveries and attempts a month after they happened, unless one is still to be sent. */
+/** Deletes events with their deliveries and attempts when they are old, unless one is still to be sent. */
 export const pruneWebhookEvents = reconciler({
   name: "prune_webhook_events",
   everyMs: HOUR_MS,
-  async run({ database, clock }) {
-    const before = clock() - KEPT_MS;
-    // In portions, so that no request waits long behind one of them.
-    for (;;) {
-      const deleted = await database.transact(undefined, (tx) => deleteSome(tx, before));
-      if (deleted < AT_ONCE) return;
-    }
+  needs: ["retention"],
+  async run({ database, clock, retention }) {
+    const before = clock() - retention.webhookEventsMs;
+    await deleteInPortions(database, (tx, limit) => deleteSome(tx, before, limit));
   },
 });
 
@@ -33,7 +29,7 @@ async function dropDeadJobs(tx: Transactor, eventIds: string[]): Promise<void> {
   await tx.deleteFrom("jobs").where("key", "in", keys).where("state", "=", "dead").execute();
 }
 
-async function deleteSome(tx: Transactor, before: number): Promise<number> {
+async function deleteSome(tx: Transactor, before: number, limit: number): Promise<number> {
   const old = await tx
     .selectFrom("webhook_events as e")
     .select("e.id")
@@ -49,7 +45,7 @@ async function deleteSome(tx: Transactor, before: number): Promise<number> {
         ),
       ),
     )
-    .limit(AT_ONCE)
+    .limit(limit)
     .execute();
   if (old.length === 0) return 0;
   const eventIds = old.map(({ id }) => id);

@@ -2,6 +2,9 @@ import { fail } from "../../kernel/errors.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { Subscription, WebhookEndpoint } from "./model.ts";
 
+/** What other capabilities have told to endpoints. */
+export { announceEvent } from "./events.ts";
+
 /** Endpoints and their subscriptions. */
 
 export const MAX_ENDPOINTS = 20;

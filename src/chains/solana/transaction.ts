@@ -1,5 +1,5 @@
 import { base58 } from "@scure/base";
-import { bytesFromHex } from "../../kernel/bytes.ts";
+import { bytesFromHex, toHex } from "../../kernel/bytes.ts";
 import { fail } from "../../kernel/errors.ts";
 import { printable } from "../../kernel/json.ts";
 import { MAX_SOLANA_TRANSACTION_BYTES } from "../../kernel/limits.ts";
@@ -212,6 +212,86 @@ function readCompactU16(reader: ByteReader, place: string, refuse: Refuse): numb
   return refuse(place, "has a malformed length (compact-u16 in its shortest form is needed)");
 }
 
+/** The parts of a message, accounts by their places: static ones first, then looked-up ones. */
+export interface MessageParts {
+  version: "legacy" | 0;
+  /** How many sign, how many of these are readonly, and how many of the other static accounts are. */
+  header: readonly [number, number, number];
+  /** In base58, as the blockhash. */
+  keys: readonly string[];
+  blockhash: string;
+  instructions: readonly { program: number; accounts: readonly number[]; data: Uint8Array }[];
+  /** None of a legacy message. */
+  lookups: readonly AddressTableLookup[];
+}
+
+/** The bytes of a message, unchecked: whoever parses them finds what is wrong. */
+export function serializeMessage(parts: MessageParts): Buffer {
+  const { version, header, keys, blockhash, instructions, lookups } = parts;
+  const counted = (bytes: ArrayLike<number>): Buffer =>
+    Buffer.concat([compactU16(bytes.length), Uint8Array.from(bytes)]);
+  const listed = (items: readonly Uint8Array[]): Buffer => Buffer.concat([compactU16(items.length), ...items]);
+  return Buffer.concat([
+    ...(version === 0 ? [Buffer.of(VERSION_FLAG)] : []),
+    Buffer.from(header),
+    listed(keys.map((key) => base58.decode(key))),
+    base58.decode(blockhash),
+    listed(
+      instructions.map(({ program, accounts, data }) =>
+        Buffer.concat([Buffer.of(program), counted(accounts), counted(data)]),
+      ),
+    ),
+    ...(version === 0
+      ? [
+          listed(
+            lookups.map(({ tableKey, writableIndexes, readonlyIndexes }) =>
+              Buffer.concat([base58.decode(tableKey), counted(writableIndexes), counted(readonlyIndexes)]),
+            ),
+          ),
+        ]
+      : []),
+  ]);
+}
+
+/** The shortest spelling, as `readCompactU16` wants it. */
+function compactU16(value: number): Buffer {
+  const bytes: number[] = [];
+  let rest = value;
+  while (rest >= 0x80) {
+    bytes.push((rest & 0x7f) | 0x80);
+    rest >>>= 7;
+  }
+  return Buffer.from([...bytes, rest]);
+}
+
+/** The same transaction with another blockhash, 32 bytes; signatures stay as they were given, and cover it no more. */
+export function withBlockhash(transaction: SolanaTransaction, blockhash: Uint8Array): SolanaTransaction {
+  const { field, version, accounts, signatures, message } = transaction;
+  if (blockhash.length !== KEY_LENGTH) throw new RangeError(`a blockhash has ${KEY_LENGTH} bytes`);
+  const statics = accounts.filter(({ lookup }) => lookup === undefined).length;
+  const place = keysAt(version) + KEY_LENGTH * statics;
+  const changed = Buffer.from(message);
+  changed.set(blockhash, place);
+  return parseTransaction(wireOf({ signatures, message: changed }), field);
+}
+
+/** The wire transaction; so few signatures fit into one that their number is one byte. */
+export const wireOf = ({ signatures, message }: { signatures: readonly Uint8Array[]; message: Uint8Array }): Buffer =>
+  Buffer.concat([Buffer.of(signatures.length), ...signatures, message]);
+
+/** Who pays for a message that was parsed before: the first of its accounts. */
+export function feePayerOf(message: Uint8Array): string {
+  const at = keysAt(message[0] === VERSION_FLAG ? 0 : "legacy");
+  return base58.encode(message.subarray(at, at + KEY_LENGTH));
+}
+
+/** After the version, the header of three bytes and the number of keys; so few fit that it is one byte. */
+const keysAt = (version: "legacy" | 0): number => (version === "legacy" ? 0 : 1) + 3 + 1;
+
+/** The addresses whose signatures the message requires, in the order of these; the first pays the fee. */
+export const requiredSigners = ({ accounts }: SolanaTransaction): string[] =>
+  accounts.filter(({ signer }) => signer).map(({ key }) => key);
+
 /** The bytes that every signer signs. */
 export function messageOf(transaction: SolanaTransaction): Uint8Array {
   return transaction.message;
@@ -233,13 +313,12 @@ export function insertSignature(transaction: SolanaTransaction, address: string,
   const place = signerIndex(transaction, address);
   if (place === undefined) refuseSigner(transaction, address);
   const signatures = transaction.signatures.map((given, index) => (index === place ? signature : given));
-  // So few signatures fit into a transaction that their number is one byte.
-  return Buffer.concat([Buffer.of(signatures.length), ...signatures, transaction.message]);
+  return wireOf({ signatures, message: transaction.message });
 }
 
-function refuseSigner({ field, accounts }: SolanaTransaction, address: string): never {
-  const signers = accounts.filter(({ signer }) => signer).map(({ key }) => key);
-  const reason = `is to be signed by ${signers.join(", ")}, not by ${printable(address)}`;
+function refuseSigner(transaction: SolanaTransaction, address: string): never {
+  const { field } = transaction;
+  const reason = `is to be signed by ${requiredSigners(transaction).join(", ")}, not by ${printable(address)}`;
   return fail("TRANSACTION_INVALID", { field, reason });
 }
 
@@ -254,6 +333,19 @@ export function decodeWireTransaction(text: string, encoding: TransactionEncodin
   const bytes = encoding === "hex" ? bytesFromHex(text.replace(/^0x/i, "")) : bytesFromBase64(text);
   const remedy = encoding === "hex" ? "must be an even number of hex digits" : "must be base64";
   return parseTransaction(bytes ?? fail("TRANSACTION_INVALID", { field, reason: remedy }), field);
+}
+
+/**
+ * The bytes of a wire transaction in hex where a client sent hex or base64; what is both is hex, as no transaction has base64 of hex
+ * digits alone.
+ *
+ * @throws KeysteadError TRANSACTION_INVALID
+ */
+export function hexOfEither(text: string, field: string): string {
+  if (bytesFromHex(text.replace(/^0x/i, ""))) return text;
+  const bytes = bytesFromBase64(text);
+  if (bytes) return toHex(bytes);
+  return fail("TRANSACTION_INVALID", { field, reason: "must be base64, or an even number of hex digits" });
 }
 
 function bytesFromBase64(text: string): Buffer | undefined {

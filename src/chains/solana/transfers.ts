@@ -15,9 +15,9 @@ export type SplTransfer = {
   token_mint: string;
 };
 
-const SYSTEM_PROGRAM = "11111111111111111111111111111111";
-const TOKEN_PROGRAM = "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA";
-const TOKEN_2022_PROGRAM = "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb";
+export const SYSTEM_PROGRAM = "11111111111111111111111111111111";
+export const TOKEN_PROGRAM = "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA";
+export const TOKEN_2022_PROGRAM = "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb";
 
 /** Where an instruction has what makes up a transfer: positions of accounts, and of the amount in the data. */
 type Layout = {
@@ -52,6 +52,15 @@ export function systemTransfer({ program, accounts, data }: CompiledInstruction)
   if (program.key !== SYSTEM_PROGRAM) return undefined;
   const layout = [TRANSFER, TRANSFER_WITH_SEED].find((each) => fits(each, data));
   return layout && moved(layout, accounts, data);
+}
+
+/** The data of a transfer of the System program. */
+export function transferData(lamports: bigint): Buffer {
+  const { tag, dataLength } = TRANSFER;
+  const data = Buffer.alloc(dataLength);
+  data.set(tag);
+  data.writeBigUInt64LE(lamports, tag.length);
+  return data;
 }
 
 /** The transfer that an instruction of the Token program or of Token-2022 is, with the same tolerance. */

@@ -6,8 +6,11 @@ import { base58check } from "./base58check.ts";
 const TRON_MAINNET = 0x41;
 
 /** The account in the mixed case that carries a checksum (EIP-55). */
-export function ethereumAddress(publicKey: Uint8Array): string {
-  const digits = toHex(account(publicKey));
+export const ethereumAddress = (publicKey: Uint8Array): string => withChecksum(`0x${toHex(account(publicKey))}`);
+
+/** The same for an account that is there already: 0x and 40 hex digits of any case. */
+export function withChecksum(address: string): string {
+  const digits = address.slice(2).toLowerCase();
   const checksum = toHex(keccak_256(Buffer.from(digits)));
   return `0x${digits.replace(/[a-f]/g, (digit, at: number) => (checksum.charAt(at) >= "8" ? digit.toUpperCase() : digit))}`;
 }

@@ -7,6 +7,7 @@ import type { RequestBudget } from "../decisions/budget.ts";
 import type { Principal } from "../identity/authenticate.ts";
 import type { Organization, Registry } from "../operations.ts";
 import type { Services } from "../services.ts";
+import type { MonthlyQuota } from "./monthly-quota.ts";
 import type { ActivityRecord, VoteRecord } from "./records.ts";
 
 /** A user's say on an activity: the submission itself, or an approval or rejection of somebody else's. */
@@ -19,6 +20,8 @@ export interface Ballot {
   now: number;
   /** The identifiers of what it brings into being: one for each place in the request, however often it is asked for. */
   id: (place: string) => string;
+  /** Where it came from; undefined where that is not known. */
+  remoteAddress: string | undefined;
   /** Whether anybody waits for what becomes of it. */
   isWanted: () => boolean;
   budget: RequestBudget;
@@ -42,6 +45,7 @@ export interface ActivityEngine {
   services: Services;
   observer: ActivityObserver;
   admission: Pick<Admission, "countDenial">;
+  monthlyQuota: MonthlyQuota;
 }
 
 /** An activity that was just stored in a new state, in the transaction that stores it. */
@@ -49,6 +53,8 @@ export interface ActivityChange {
   activity: ActivityRecord;
   votes: readonly VoteRecord[];
   organization: Pick<Organization, "id" | "parentId">;
+  /** What brought it there; undefined where no request did. */
+  ballot?: Pick<Ballot, "principal" | "selection" | "remoteAddress">;
   /** Milliseconds. */
   now: number;
 }

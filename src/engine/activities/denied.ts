@@ -5,6 +5,7 @@ import {
   MAX_DENIED_TEXT_LENGTH,
   MIN_DENIED_TEXT_LENGTH,
 } from "../../kernel/limits.ts";
+import { hasSecrets, maskedIntent, maskedMessage } from "./masks.ts";
 import type { ActivityRecord } from "./records.ts";
 
 /**
@@ -14,16 +15,23 @@ import type { ActivityRecord } from "./records.ts";
 
 const isLarge = (body: string): boolean => Buffer.byteLength(body) > MAX_DENIED_BODY_BYTES;
 
-/** The activity without a large body and what was planned of it, its intent with long texts and lists cut. */
-export function boundedRecord(record: ActivityRecord): ActivityRecord {
+/**
+ * The activity without a large body and what was planned of it, its intent with long texts and lists cut. A body with a secret goes
+ * as well: nothing will ever use that up.
+ */
+export function keptRecord(record: ActivityRecord): ActivityRecord {
   const { body, plan: _, ...rest } = record;
-  if (body === undefined || !isLarge(body)) return record;
-  return { ...rest, intent: boundedIntent(record.intent) };
+  const isSecret = hasSecrets(record.intent);
+  if (body === undefined || !(isSecret || isLarge(body))) return record;
+  const intent = isSecret ? maskedIntent(record.intent) : record.intent;
+  return { ...rest, intent: isLarge(body) ? boundedIntent(intent) : intent };
 }
 
-/** The beginning of a large message. */
-export const boundedMessage = (message: string): string =>
-  isLarge(message) ? message.slice(0, MAX_DENIED_MESSAGE_LENGTH).toWellFormed() : message;
+/** The beginning of a large message, without secrets. */
+export function keptMessage({ intent }: Pick<ActivityRecord, "intent">, message: string): string {
+  const kept = hasSecrets(intent) ? maskedMessage(message) : message;
+  return isLarge(kept) ? kept.slice(0, MAX_DENIED_MESSAGE_LENGTH).toWellFormed() : kept;
+}
 
 function boundedIntent(intent: Record<string, unknown>): Record<string, unknown> {
   const some = cut(intent, { texts: MAX_DENIED_TEXT_LENGTH, lists: MAX_DENIED_LIST_LENGTH });

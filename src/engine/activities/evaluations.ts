@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { MAX_REMEMBERED_POLICY_LISTS, MAX_SHOWN_EVALUATIONS } from "../../kernel/limits.ts";
 import { recentlyUsed } from "../../kernel/recently-used.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
-import { prepared, preparedWrite } from "../../storage/prepared.ts";
+import { laterInsert, prepared, preparedWrite } from "../../storage/prepared.ts";
 import type { RecordedEvaluation } from "../decisions/facts.ts";
 import { oldestFirst } from "../paging.ts";
 
@@ -60,7 +60,14 @@ export async function storeEvaluations(
     tx.afterCommit(() => committed.set(keyOf(list), true));
   }
   const stored: Stored = { list: list.id, outcomes: evaluations.map(({ outcome }) => letters[outcome]).join("") };
-  await insertEvaluations(tx, { ...row, evaluations: JSON.stringify(stored) });
+  await tx.later(newEvaluations, {
+    id: row.id,
+    organization_id: row.organizationId,
+    activity_id: row.activityId,
+    vote_id: row.voteId,
+    evaluations: JSON.stringify(stored),
+    created_at: row.now,
+  });
 }
 
 /** What the policies came to at the votes on an activity, the oldest first; of more than can be shown, the newest. */
@@ -99,30 +106,17 @@ const insertPolicyList = preparedWrite<{ organizationId: string; id: string; pol
   db
     .insertInto("policy_lists")
     .values({ organization_id: row.organizationId, id: row.id, policy_ids: row.policyIds })
-    .onConflict((conflict) => conflict.columns(["organization_id", "id"]).doNothing())
-    .returning("id"),
+    .onConflict((conflict) => conflict.columns(["organization_id", "id"]).doNothing()),
 );
 
-const insertEvaluations = preparedWrite<{
-  id: string;
-  organizationId: string;
-  activityId: string;
-  voteId: string;
-  evaluations: string;
-  now: number;
-}>()((db, row) =>
-  db
-    .insertInto("policy_evaluations")
-    .values({
-      id: row.id,
-      organization_id: row.organizationId,
-      activity_id: row.activityId,
-      vote_id: row.voteId,
-      evaluations: row.evaluations,
-      created_at: row.now,
-    })
-    .returning("id"),
-);
+export const newEvaluations = laterInsert("policy_evaluations", {
+  id: "text",
+  organization_id: "text",
+  activity_id: "text",
+  vote_id: "text",
+  evaluations: "text",
+  created_at: "integer",
+});
 
 const selectEvaluations = prepared<{ organizationId: string; activityId: string }>()(
   (db, { organizationId, activityId }) =>

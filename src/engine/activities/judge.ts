@@ -16,16 +16,23 @@ import { sessionScopeProblem } from "../decisions/session-scope.ts";
 import { claimedOrganizationId, type Submission } from "../envelope.ts";
 import type { Principal } from "../identity/authenticate.ts";
 import { findOrganization } from "../identity/organizations.ts";
+import { nameOfCredential } from "../identity/shown-credentials.ts";
 import type { ActivityOperation, ActivityVersion, Organization, Registry } from "../operations.ts";
 import { refuseLargeBody } from "../proofs/prove.ts";
 import type { Ballot } from "./ballot.ts";
-import { type ActivityRecord, findVotes, isLive, isOpen, type VoteRecord } from "./records.ts";
+import { type ActivityRecord, findVotes, isLive, isOpen, shownBy, type VoteRecord } from "./records.ts";
 
 /** What becomes of a ballot, as the facts stand. Nothing is changed here. */
 
 export type Verdict = { facts: DecisionFacts } & (
   | { todo: "answer"; activity: ActivityRecord }
-  | { todo: "execute"; target: Target; evaluations: RecordedEvaluation[] }
+  | {
+      todo: "execute";
+      target: Target;
+      /** The organization in which it is carried out: its own, or a sub-organization of it. */
+      where: Organization;
+      evaluations: RecordedEvaluation[];
+    }
   | { todo: "reject"; target: Target; evaluations: RecordedEvaluation[] }
   | { todo: "wait"; for: "consensus" | "authenticators"; target: Target; evaluations: RecordedEvaluation[] }
   | { todo: "deny"; target: Target; evaluations: RecordedEvaluation[]; error: KeysteadError }
@@ -39,8 +46,6 @@ export interface Target {
   version: ActivityVersion;
   intent: unknown;
   record: ActivityRecord;
-  /** The organization in which it is carried out: its own, or a sub-organization of it. */
-  where: Organization;
   isNew: boolean;
   /** A user who has approved already shows a further credential; the vote stays as it is. */
   isFurtherStamp: boolean;
@@ -61,7 +66,7 @@ export async function judgeSubmission(
   { version, parameters, intent, generateAppProofs }: Submission,
   plan: unknown,
   fingerprint: string,
-  { organization, target: where = organization, actor }: Principal,
+  { organization, actor }: Principal,
   ballot: Ballot,
   budget: DecisionBudget,
 ): Promise<Verdict> {
@@ -84,7 +89,7 @@ export async function judgeSubmission(
   const credential = { ...actor.credential, publicKey: ballot.principal.stampRecord.publicKey };
   const proposal: Proposal = { operation, version, intent, plan, organization, now: ballot.now };
   const facts = factsOf(proposal, actor, [{ actor, credentials: [credential] }]);
-  const target: Target = { operation, version, intent, record, where, isNew: true, isFurtherStamp: false };
+  const target: Target = { operation, version, intent, record, isNew: true, isFurtherStamp: false };
   const problem = await sessionScopeProblem(read, facts, actor, budget);
   if (problem === undefined) return verdictOn(read, facts, target, budget);
   return { todo: "deny", target, error: scopeDenial(problem), facts, evaluations: [] };
@@ -124,29 +129,13 @@ export async function judgeVote(
   if (how === "resubmitted") refuseManyLargeMessages(votes, ballot);
   const { operation, version, intent } = proposal;
   // With MFA a further credential is shown beside the first; otherwise it takes the first one's place.
-  const isAnotherKey = repeats && own.publicKey !== publicKey;
-  const isFurtherStamp = isAnotherKey && actor.hasMfaPolicies;
-  const where = await whereOf(read, operation, existing, organization);
-  const target: Target = { operation, version, intent, record: existing, where, isNew: false, isFurtherStamp };
+  const isAnother = repeats && nameOfCredential(shownBy(own)) !== nameOfCredential(credential);
+  const isFurtherStamp = isAnother && actor.hasMfaPolicies;
+  const target: Target = { operation, version, intent, record: existing, isNew: false, isFurtherStamp };
   if (!approves) return { todo: "reject", target, facts, evaluations: [] };
   const decided = await verdictOn(read, facts, target, budget);
   // To approve once more with the same credential is to ask for a decision on the facts of now.
-  return repeats && !isAnotherKey && decided.todo !== "execute" ? answer : decided;
-}
-
-/** What a parent's user asks for in a sub-organization names that one in its body. */
-async function whereOf(
-  read: Reader,
-  { byParents }: ActivityOperation,
-  { body }: ActivityRecord,
-  organization: Organization,
-): Promise<Organization> {
-  if (!byParents || body === undefined) return organization;
-  const id = claimedOrganizationId(Buffer.from(body));
-  if (id === organization.id) return organization;
-  const found = await findOrganization(read, id);
-  // It may have been deleted while the activity was open; its users are gone, and that is what it is told.
-  return found?.parentId === organization.id ? found : organization;
+  return repeats && !isAnother && decided.todo !== "execute" ? answer : decided;
 }
 
 /** A vote on what is decided already is refused, unless it is one that counted, sent again by who did not hear the answer. */
@@ -174,9 +163,29 @@ const scopeDenial = (problem: string): KeysteadError =>
 async function verdictOn(read: Reader, facts: DecisionFacts, target: Target, budget: DecisionBudget): Promise<Verdict> {
   const decision = await decide(read, facts, budget);
   const { evaluations } = decision;
-  if (decision.outcome === "allow") return { todo: "execute", target, facts, evaluations };
+  if (decision.outcome === "allow") {
+    const where = await whereOf(read, target, facts);
+    return { todo: "execute", target, where, facts, evaluations };
+  }
   if (decision.outcome !== "deny") return { todo: "wait", for: decision.outcome, target, facts, evaluations };
   // A vote that does not suffice leaves the activity open for the next.
   if (!target.isNew) return { todo: "wait", for: "consensus", target, facts, evaluations };
   return { todo: "deny", target, error: denialOf(decision.details), facts, evaluations };
+}
+
+/** What a parent's user asks for in a sub-organization names that one in its body, or the parent and what tells which is meant. */
+async function whereOf(
+  read: Reader,
+  { operation, record, intent }: Target,
+  { organization }: Pick<DecisionFacts, "organization">,
+): Promise<Organization> {
+  if (!operation.byParents || record.body === undefined) return organization;
+  const named = claimedOrganizationId(Buffer.from(record.body));
+  const isParent = named === organization.id && organization.parentId === null;
+  const told = isParent ? await operation.carriedOutIn?.({ intent, read, organization }) : undefined;
+  const id = told ?? named;
+  if (id === organization.id) return organization;
+  const found = await findOrganization(read, id);
+  if (found?.parentId === organization.id) return found;
+  return fail("RESOURCE_NOT_FOUND", { kind: "sub-organization", id, organizationId: organization.id });
 }

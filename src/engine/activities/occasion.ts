@@ -1,24 +1,47 @@
+import { fingerprintOf } from "../../crypto/fingerprint.ts";
 import { fail } from "../../kernel/errors.ts";
-import type { Occasion } from "../../signer/protocol.ts";
+import type { Occasion, SignerVerb } from "../../signer/protocol.ts";
 import type { Reader } from "../../storage/engine.ts";
-import { fingerprintOf } from "../identity/authenticate.ts";
-import { findVotes } from "./records.ts";
-import { approvingStamps, type Execution } from "./stamps.ts";
+import type { AskedSigner } from "../services.ts";
+import { type ActivityRecord, findVotes } from "./records.ts";
+import { approvingStamps, type Execution, type Stamp, storedStamps } from "./stamps.ts";
 
 /** What the signer is told of an activity when it is asked for it: its body, its plan, and every stamp that approves it. */
 export async function occasionOf(read: Reader, execution: Execution): Promise<Occasion> {
   const { plan } = execution.record;
   const body = await bodyOf(read, execution);
-  const ballots = (await approvingStamps(read, execution)).map(
-    ({ userId, publicKey, scheme, signature, message, assertion }) => ({
-      userId,
-      publicKey,
-      scheme,
-      signature,
-      ...(message === body ? {} : { message }),
-      ...(assertion === null ? {} : { assertion }),
-    }),
-  );
+  return occasionWith(body, plan, await approvingStamps(read, execution));
+}
+
+/**
+ * The signer for what an activity that was carried out still has to have signed, such as another fee of the same transaction. It is
+ * told what it was told then: the body, the plan, and the stamps as they are stored.
+ *
+ * @param inTurnOf whose work it counts as while it waits; the activity's organization's unless said
+ * @throws KeysteadError ACTIVITY_WITHOUT_BODY
+ */
+export async function signerForActivity<Verb extends SignerVerb>(
+  read: Reader,
+  signer: AskedSigner<Verb>,
+  record: ActivityRecord,
+  inTurnOf: string = record.organizationId,
+): Promise<AskedSigner<Verb>> {
+  const { body, plan, id: activityId } = record;
+  if (body === undefined) return fail("ACTIVITY_WITHOUT_BODY", { activityId });
+  // As of the activity's last change, its decision or later: a vote that has grown old since still had its part in it.
+  const occasion = occasionWith(body, plan, await storedStamps(read, record, record.updatedAt));
+  return { ask: (request) => signer.ask(request, { organizationId: inTurnOf, occasion }) };
+}
+
+function occasionWith(body: string, plan: unknown, stamps: readonly Stamp[]): Occasion {
+  const ballots = stamps.map(({ userId, publicKey, scheme, signature, message, assertion }) => ({
+    userId,
+    publicKey,
+    scheme,
+    signature,
+    ...(message === body ? {} : { message }),
+    ...(assertion === null ? {} : { assertion }),
+  }));
   return { body, ...(plan === undefined ? {} : { plan }), ballots };
 }
 

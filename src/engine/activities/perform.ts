@@ -1,8 +1,9 @@
 import { Type } from "typebox";
+import { backOffMs } from "../../kernel/back-off.ts";
 import { KeysteadError } from "../../kernel/errors.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { findOrganization } from "../identity/organizations.ts";
-import { backOffMs, enqueue, type JobContext, type JobKind, type JobResult, job } from "../jobs/jobs.ts";
+import { enqueue, JOB_BACK_OFF, type JobContext, type JobKind, type JobResult, job } from "../jobs/jobs.ts";
 import type { ActivityOperation, Effect, Organization, Performed } from "../operations.ts";
 import { servicesFor } from "../services.ts";
 import type { ActivityEngine } from "./ballot.ts";
@@ -42,7 +43,9 @@ export function enqueueEffect(
 }
 
 /** The job kind. It may be started again at any point: an activity that has ended is left as it is. */
-export const performActivity = (engine: Omit<ActivityEngine, "admission" | "database" | "signer">): JobKind =>
+export const performActivity = (
+  engine: Omit<ActivityEngine, "admission" | "database" | "monthlyQuota" | "signer">,
+): JobKind =>
   job({
     name: KIND,
     payload: Payload,
@@ -94,7 +97,7 @@ function resultOf(
   outcome: Outcome,
 ): JobResult {
   if ("retryInMs" in outcome) {
-    const inMs = Math.max(outcome.retryInMs, backOffMs(Math.min(attempts, 5)));
+    const inMs = Math.max(outcome.retryInMs, backOffMs(JOB_BACK_OFF, Math.min(attempts, 5)));
     return { next: { do: "retry", inMs }, reason: outcome.reason };
   }
   if ("error" in outcome && outcome.error.httpStatus >= 500) {

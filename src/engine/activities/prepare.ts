@@ -53,10 +53,10 @@ export async function prepare(
 
 async function askPreparation(
   { database, signer, services }: ActivityEngine,
-  { target, facts }: ToExecute,
-  { budget }: Ballot,
+  { target, where: organization, facts }: ToExecute,
+  { budget, remoteAddress, id }: Ballot,
 ): Promise<unknown> {
-  const { operation, intent, record, where: organization } = target;
+  const { operation, intent, record } = target;
   const { submitter, now } = facts;
   const { path, needs, asks } = operation;
   const given = { ...servicesFor(services, needs), signer: signerFor(signer, asks, path) };
@@ -69,6 +69,8 @@ async function askPreparation(
     organization,
     submitterId: submitter.userId,
     submitter,
+    remoteAddress,
+    id,
     now,
     budget,
   });
@@ -89,7 +91,13 @@ export async function isPrepared(
 function executionOf({ target, facts, evaluations }: ToExecute, { principal, message }: Ballot): Execution {
   const { record, isNew } = target;
   const { actor, stampRecord } = principal;
-  return { record, isNew, facts, evaluations, stamp: { userId: actor.userId, message, ...stampRecord } };
+  return {
+    record,
+    isNew,
+    facts,
+    evaluations,
+    stamp: { userId: actor.userId, credential: actor.credential, message, ...stampRecord },
+  };
 }
 
 /** Whether the same would come of trying again. */

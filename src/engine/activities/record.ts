@@ -6,24 +6,31 @@ import { DatabaseFailure } from "../../storage/failure.ts";
 import { onAuthority } from "../authority/load.ts";
 import { project } from "../authority/project.ts";
 import type { DecisionFacts } from "../decisions/facts.ts";
+import { conditionsWithin } from "../decisions/policies.ts";
+import { rootIdOf } from "../identity/organizations.ts";
 import { keepRevocations } from "../identity/revocations.ts";
+import { isAttested } from "../identity/shown-credentials.ts";
 import { insertAppProof } from "../proofs/app-proofs.ts";
 import type { PreparedProofs } from "../proofs/prove.ts";
 import { servicesFor } from "../services.ts";
 import type { ActivityEngine, Ballot } from "./ballot.ts";
-import { intentToStore, messageToStore } from "./bodies.ts";
-import { boundedMessage, boundedRecord } from "./denied.ts";
+import { messageToStore } from "./bodies.ts";
+import { keptMessage, keptRecord } from "./denied.ts";
 import { storeEvaluations } from "./evaluations.ts";
 import type { Target, ToExecute, Verdict } from "./judge.ts";
 import { enqueueEffect } from "./perform.ts";
 import type { Preparation } from "./prepare.ts";
 import {
   type ActivityRecord,
+  deleteOldAttestations,
   type Failure,
   failureOf,
   findVotes,
-  insertActivity,
   type NewStamp,
+  newActivities,
+  newVotes,
+  rowOfActivity,
+  rowOfVote,
   updateActivity,
   upsertAuthentication,
   upsertVote,
@@ -39,6 +46,9 @@ export interface Recorded {
   /** What whoever cast the ballot is told in place of the activity. */
   error?: KeysteadError;
 }
+
+/** Ballots whose denial was counted. */
+const counted = new WeakSet<Ballot>();
 
 export async function recordVerdict(
   engine: ActivityEngine,
@@ -65,10 +75,12 @@ export async function recordVerdict(
     case "deny": {
       const { error } = verdict;
       const { organization, submitter } = verdict.facts;
-      engine.admission.countDenial(organization.id, submitter.userId);
+      // A transaction may be tried again, and its denials are none the more for it.
+      if (!counted.has(ballot)) engine.admission.countDenial(organization.id, submitter.userId);
+      counted.add(ballot);
       const denied = { status: "ACTIVITY_STATUS_REJECTED", failure: failureOf(error) } as const;
-      const record = boundedRecord(verdict.target.record);
-      const message = boundedMessage(ballot.message);
+      const record = keptRecord(verdict.target.record);
+      const message = keptMessage(verdict.target.record, ballot.message);
       const bounded = { ...verdict, target: { ...verdict.target, record } };
       return { ...(await store(engine, tx, bounded, { ...ballot, message }, denied)), error };
     }
@@ -117,20 +129,31 @@ async function execute(
 async function carryOut(
   { services }: ActivityEngine,
   tx: Transactor,
-  { target: { operation, intent, record, where: organization }, facts: { submitter } }: ToExecute,
+  { target: { operation, intent, record }, where: organization, facts: { submitter } }: ToExecute,
   { now, id, principal: { actor }, budget }: Ballot,
   prepared: unknown,
 ): Promise<unknown> {
-  const { id: activityId, plan } = record;
+  const { id: activityId, fingerprint, plan } = record;
   const shared = { intent, plan, prepared, organization, submitterId: submitter.userId, now };
   const { carryOut } = operation;
   if (organization.id !== record.organizationId) await tx.lock(organization.id);
   if (carryOut.by === "run") {
     const given = servicesFor(services, operation.needs);
-    return carryOut.run({ ...given, ...shared, tx, activityId, id, actor, budget: budget.inTransaction() });
+    return carryOut.run({
+      ...given,
+      ...shared,
+      tx,
+      activityId,
+      fingerprint,
+      id,
+      actor,
+      budget: budget.inTransaction(),
+    });
   }
-  const { changes, result } = await onAuthority(tx, organization.id, (view) => {
-    const changes = carryOut.change({ ...shared, view, id });
+  const evaluate = conditionsWithin(await budget.inTransaction().turn());
+  const { changes, result } = await onAuthority(tx, organization.id, (view, viewOn) => {
+    const parentView = viewOn(rootIdOf(organization));
+    const changes = carryOut.change({ ...shared, view, parentView, evaluate, id });
     return { changes, result: carryOut.answer({ intent, prepared, changes, id, view: viewAfter(view, changes) }) };
   });
   await project(tx, organization.id, changes);
@@ -168,15 +191,15 @@ async function store(
   const { isFirstUse, credentialKey, actor } = ballot.principal;
   const use = { organizationId, id: actor.credential.id, now };
   // All of it is asked for at once and done in this order, so that PostgreSQL is waited for once.
-  const written = isNew ? insertActivity(tx, rowOf(activity)) : updateActivity(tx, rowOf(activity));
+  const written = isNew ? tx.later(newActivities, rowOfActivity(activity)) : update(tx, activity);
   const proving = (proofs?.proofs ?? []).map((proof, position) =>
     insertAppProof(tx, { organizationId, activityId, position, ...proof }),
   );
   const stamp = newStampOf({ ...vote, message: messageToStore(activity.body, vote.message) }, organizationId);
   const { userName, selection } = vote;
-  const voted = target.isFurtherStamp
-    ? upsertAuthentication(tx, stamp)
-    : upsertVote(tx, { ...stamp, userName, selection });
+  const voted = voteWith(tx, target, { ...stamp, userName, selection });
+  const replacing =
+    target.isFurtherStamp && isAttested(stamp.credentialType) ? deleteOldAttestations(tx, stamp) : undefined;
   const voting = isNew ? Promise.resolve([vote]) : findVotes(tx, activity);
   const noting = voting.then((votes) => {
     if (evaluations.length === 0) return;
@@ -184,33 +207,25 @@ async function store(
     return storeEvaluations(tx, { id: newId(), organizationId, activityId, voteId, now }, evaluations);
   });
   const announcing = voting.then((votes) =>
-    observer.onChange(tx, { activity, votes, organization: facts.organization, now }),
+    observer.onChange(tx, { activity, votes, organization: facts.organization, ballot, now }),
   );
   const acting = isFirstUse ? credentialKey.kind.noteFirstUse(tx, use) : undefined;
-  await Promise.allSettled([written, ...proving, voted, voting, noting, announcing, acting]);
-  // Another process stored the same body first, and the vote has nothing to refer to; the next try finds the activity.
-  if ((await written).length === 0) throw new DatabaseFailure("retry", "the fingerprint is taken");
-  await Promise.all([...proving, voted, noting, announcing, acting]);
+  // A login that is denied was none.
+  const spent = isNew && !failure ? credentialKey.kind.useUp?.(tx, credentialKey.key, facts.organization) : undefined;
+  const all = [written, ...proving, voted, replacing, voting, noting, announcing, acting, spent];
+  await Promise.allSettled(all);
+  await Promise.all(all);
   return { activity, facts, votes: await voting };
 }
 
-function rowOf(activity: ActivityRecord): Parameters<typeof insertActivity>[1] {
-  const { id, organizationId, type, status, fingerprint, intent, body, plan, result, failure, wantsProofs } = activity;
-  const hasResult = Object.keys(result).length > 0;
-  return {
-    id,
-    organizationId,
-    type,
-    status,
-    fingerprint,
-    intent: JSON.stringify(intentToStore(body, intent)),
-    body: body ?? null,
-    plan: plan === undefined ? null : JSON.stringify(plan),
-    result: hasResult ? JSON.stringify(result) : null,
-    failure: failure === null ? null : JSON.stringify(failure),
-    wantsProofs: wantsProofs ? 1 : 0,
-    now: activity.updatedAt,
-  };
+async function update(tx: Transactor, activity: ActivityRecord): Promise<void> {
+  const updated = await updateActivity(tx, rowOfActivity(activity));
+  if (updated.length === 0) throw new DatabaseFailure("retry", "the activity is gone");
+}
+
+function voteWith(tx: Transactor, { isNew, isFurtherStamp }: Target, vote: Parameters<typeof upsertVote>[1]) {
+  if (isNew) return tx.later(newVotes, rowOfVote(vote));
+  return isFurtherStamp ? upsertAuthentication(tx, vote) : upsertVote(tx, vote);
 }
 
 function voteOf(

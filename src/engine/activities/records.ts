@@ -1,11 +1,11 @@
 import type { ErrorDetail, KeysteadError } from "../../kernel/errors.ts";
-import { VOTE_LIFETIME_MS } from "../../kernel/limits.ts";
-import type { Reader } from "../../storage/engine.ts";
-import { prepared, preparedWrite } from "../../storage/prepared.ts";
+import { MAX_ATTESTATIONS, VOTE_LIFETIME_MS } from "../../kernel/limits.ts";
+import type { Reader, StoredRow } from "../../storage/engine.ts";
+import { laterInsert, prepared, preparedWrite } from "../../storage/prepared.ts";
 import { revokedAtOf } from "../identity/revocations.ts";
 import type { CredentialRef, ShownCredential } from "../operations.ts";
 import { oldestFirst } from "../paging.ts";
-import { storedIntent, storedMessage } from "./bodies.ts";
+import { intentToStore, storedIntent, storedMessage } from "./bodies.ts";
 
 /** The rows of activities, of votes, and of the further stamps that MFA asks for. */
 
@@ -68,8 +68,8 @@ export interface VoteRecord {
   createdAt: number;
 }
 
-type ActivityRow = Awaited<ReturnType<typeof selectById>>[number];
-type VoteRow = Awaited<ReturnType<typeof selectVotes>>[number];
+export type ActivityRow = Awaited<ReturnType<typeof selectById>>[number];
+export type VoteRow = Awaited<ReturnType<typeof selectVotes>>[number];
 
 const selectById = prepared<{ organizationId: string; id: string }>()((db, { organizationId, id }) =>
   db.selectFrom("activities").selectAll().where("organization_id", "=", organizationId).where("id", "=", id),
@@ -81,6 +81,9 @@ const selectByFingerprint = prepared<{ organizationId: string; fingerprint: stri
       .selectAll()
       .where("organization_id", "=", organizationId)
       .where("fingerprint", "=", fingerprint),
+  ({ organizationId, fingerprint }) =>
+    (table, row) =>
+      table === "activities" && row.organization_id === organizationId && row.fingerprint === fingerprint,
 );
 /** All but what tells whether a vote was taken back. */
 const voteColumns = [
@@ -99,12 +102,18 @@ const voteColumns = [
   "session_profile_id",
   "created_at",
 ] as const;
-const selectVotes = prepared<{ organizationId: string; activityId: string }>()((db, { organizationId, activityId }) =>
-  db
-    .selectFrom("votes")
-    .select([...voteColumns, "revoked_at"])
-    .where("organization_id", "=", organizationId)
-    .where("activity_id", "=", activityId),
+const seesVotes =
+  ({ activityId }: { activityId: string }) =>
+  (_table: string, row: StoredRow) =>
+    row.activity_id === activityId;
+const selectVotes = prepared<{ organizationId: string; activityId: string }>()(
+  (db, { organizationId, activityId }) =>
+    db
+      .selectFrom("votes")
+      .select([...voteColumns, "revoked_at"])
+      .where("organization_id", "=", organizationId)
+      .where("activity_id", "=", activityId),
+  seesVotes,
 );
 /** Of an open activity: what was deleted since takes votes back as long as nothing is decided. */
 const selectOpenVotes = prepared<{ organizationId: string; activityId: string }>()(
@@ -114,6 +123,7 @@ const selectOpenVotes = prepared<{ organizationId: string; activityId: string }>
       .select([...voteColumns, revokedAtOf("votes").as("revoked_at")])
       .where("organization_id", "=", organizationId)
       .where("activity_id", "=", activityId),
+  seesVotes,
 );
 
 export async function findActivity(
@@ -141,60 +151,62 @@ export async function findActivityByFingerprint(
 export async function findVotes(read: Reader, activity: ActivityRecord): Promise<VoteRecord[]> {
   const select = isOpen(activity) ? selectOpenVotes : selectVotes;
   const rows = await select(read, { organizationId: activity.organizationId, activityId: activity.id });
+  return votesOf(rows, activity);
+}
+
+/** The same of rows that were read elsewhere. */
+export function votesOf(rows: readonly VoteRow[], activity: ActivityRecord): VoteRecord[] {
   const isSubmission = ({ id }: VoteRow) => Number(id === activity.id);
   return rows
-    .sort((one, other) => isSubmission(other) - isSubmission(one) || oldestFirst(one, other))
+    .toSorted((one, other) => isSubmission(other) - isSubmission(one) || oldestFirst(one, other))
     .map((row) => voteOf(row, activity));
 }
 
-/** `inserted` is false when another transaction stored an activity of this fingerprint meanwhile. */
-export const insertActivity = preparedWrite<{
-  id: string;
-  organizationId: string;
-  type: string;
-  status: string;
-  fingerprint: string;
-  intent: string;
-  body: string | null;
-  plan: string | null;
-  result: string | null;
-  failure: string | null;
-  wantsProofs: number;
-  now: number;
-}>()((db, row) =>
-  db
-    .insertInto("activities")
-    .values({
-      id: row.id,
-      organization_id: row.organizationId,
-      type: row.type,
-      status: row.status,
-      fingerprint: row.fingerprint,
-      intent: row.intent,
-      body: row.body,
-      plan: row.plan,
-      result: row.result,
-      failure: row.failure,
-      wants_proofs: row.wantsProofs,
-      created_at: row.now,
-      updated_at: row.now,
-    })
-    .onConflict((conflict) => conflict.columns(["organization_id", "fingerprint"]).doNothing())
-    .returning("id"),
+/** Of activities that nobody has stored yet; where somebody has meanwhile, the transaction is tried again. */
+export const newActivities = laterInsert(
+  "activities",
+  {
+    id: "text",
+    organization_id: "text",
+    type: "text",
+    status: "text",
+    fingerprint: "text",
+    intent: "text",
+    body: "text",
+    plan: "text",
+    result: "text",
+    failure: "text",
+    wants_proofs: "integer",
+    created_at: "integer",
+    updated_at: "integer",
+  },
+  { referredToBy: ["app_proofs", "authentications", "policy_evaluations", "votes"] },
 );
 
-export const updateActivity = preparedWrite<{
-  organizationId: string;
-  id: string;
-  status: string;
-  result: string | null;
-  failure: string | null;
-  now: number;
-}>()((db, row) =>
+export function rowOfActivity(activity: ActivityRecord) {
+  const { body, plan, result, failure } = activity;
+  return {
+    id: activity.id,
+    organization_id: activity.organizationId,
+    type: activity.type,
+    status: activity.status as string,
+    fingerprint: activity.fingerprint,
+    intent: JSON.stringify(intentToStore(body, activity.intent)),
+    body: body ?? null,
+    plan: plan === undefined ? null : JSON.stringify(plan),
+    result: Object.keys(result).length > 0 ? JSON.stringify(result) : null,
+    failure: failure === null ? null : JSON.stringify(failure),
+    wants_proofs: activity.wantsProofs ? 1 : 0,
+    created_at: activity.createdAt,
+    updated_at: activity.updatedAt,
+  };
+}
+
+export const updateActivity = preparedWrite<ReturnType<typeof rowOfActivity>>()((db, row) =>
   db
     .updateTable("activities")
-    .set({ status: row.status, result: row.result, failure: row.failure, updated_at: row.now })
-    .where("organization_id", "=", row.organizationId)
+    .set({ status: row.status, result: row.result, failure: row.failure, updated_at: row.updated_at })
+    .where("organization_id", "=", row.organization_id)
     .where("id", "=", row.id)
     .returning("id"),
 );
@@ -232,28 +244,77 @@ const stampColumns = (stamp: NewStamp) => ({
   created_at: stamp.createdAt,
 });
 
+/** The first votes of activities that are new themselves. */
+export const newVotes = laterInsert("votes", {
+  id: "text",
+  organization_id: "text",
+  activity_id: "text",
+  user_id: "text",
+  user_name: "text",
+  selection: "text",
+  message: "text",
+  public_key: "text",
+  signature: "text",
+  scheme: "text",
+  assertion: "text",
+  credential_id: "text",
+  credential_type: "text",
+  session_profile_id: "text",
+  created_at: "integer",
+});
+
+type NewVote = NewStamp & { userName: string; selection: VoteRecord["selection"] };
+
+export const rowOfVote = (vote: NewVote) => ({
+  ...stampColumns(vote),
+  user_name: vote.userName,
+  selection: vote.selection,
+});
+
 /** A user has one vote on an activity; voting again, after a vote has lapsed or was taken back, replaces it. */
-export const upsertVote = preparedWrite<NewStamp & { userName: string; selection: VoteRecord["selection"] }>()(
-  (db, vote) =>
-    db
-      .insertInto("votes")
-      .values({ ...stampColumns(vote), user_name: vote.userName, selection: vote.selection })
-      .onConflict((conflict) =>
-        conflict.columns(["organization_id", "activity_id", "user_id"]).doUpdateSet((set) => ({
-          selection: set.ref("excluded.selection"),
-          message: set.ref("excluded.message"),
-          public_key: set.ref("excluded.public_key"),
-          signature: set.ref("excluded.signature"),
-          scheme: set.ref("excluded.scheme"),
-          assertion: set.ref("excluded.assertion"),
-          credential_id: set.ref("excluded.credential_id"),
-          credential_type: set.ref("excluded.credential_type"),
-          session_profile_id: set.ref("excluded.session_profile_id"),
-          revoked_at: null,
-          created_at: set.ref("excluded.created_at"),
-        })),
-      )
-      .returning("id"),
+export const upsertVote = preparedWrite<NewVote>()((db, vote) =>
+  db
+    .insertInto("votes")
+    .values(rowOfVote(vote))
+    .onConflict((conflict) =>
+      conflict.columns(["organization_id", "activity_id", "user_id"]).doUpdateSet((set) => ({
+        selection: set.ref("excluded.selection"),
+        message: set.ref("excluded.message"),
+        public_key: set.ref("excluded.public_key"),
+        signature: set.ref("excluded.signature"),
+        scheme: set.ref("excluded.scheme"),
+        assertion: set.ref("excluded.assertion"),
+        credential_id: set.ref("excluded.credential_id"),
+        credential_type: set.ref("excluded.credential_type"),
+        session_profile_id: set.ref("excluded.session_profile_id"),
+        revoked_at: null,
+        created_at: set.ref("excluded.created_at"),
+      })),
+    ),
+);
+
+/** Of what a user shows by tokens the newest stamps are kept: keys that tokens are bound to are made at will. */
+export const deleteOldAttestations = preparedWrite<
+  Pick<NewStamp, "organizationId" | "activityId" | "userId" | "credentialId">
+>()((db, { organizationId, activityId, userId, credentialId }) =>
+  db
+    .deleteFrom("authentications")
+    .where("organization_id", "=", organizationId)
+    .where("activity_id", "=", activityId)
+    .where("user_id", "=", userId)
+    .where("credential_id", "=", credentialId)
+    .where("id", "not in", (row) =>
+      row
+        .selectFrom("authentications as newest")
+        .select("newest.id")
+        .where("newest.organization_id", "=", organizationId)
+        .where("newest.activity_id", "=", activityId)
+        .where("newest.user_id", "=", userId)
+        .where("newest.credential_id", "=", credentialId)
+        .orderBy("newest.created_at", "desc")
+        .orderBy("newest.id", "desc")
+        .limit(MAX_ATTESTATIONS),
+    ),
 );
 
 /** A further stamp of a user who has voted already; the same credential again only renews its time. */
@@ -262,18 +323,18 @@ export const upsertAuthentication = preparedWrite<NewStamp>()((db, stamp) =>
     .insertInto("authentications")
     .values(stampColumns(stamp))
     .onConflict((conflict) =>
-      conflict.columns(["organization_id", "activity_id", "user_id", "public_key"]).doUpdateSet((set) => ({
-        message: set.ref("excluded.message"),
-        signature: set.ref("excluded.signature"),
-        scheme: set.ref("excluded.scheme"),
-        assertion: set.ref("excluded.assertion"),
-        credential_id: set.ref("excluded.credential_id"),
-        credential_type: set.ref("excluded.credential_type"),
-        session_profile_id: set.ref("excluded.session_profile_id"),
-        created_at: set.ref("excluded.created_at"),
-      })),
-    )
-    .returning("id"),
+      conflict
+        .columns(["organization_id", "activity_id", "user_id", "public_key", "credential_id"])
+        .doUpdateSet((set) => ({
+          message: set.ref("excluded.message"),
+          signature: set.ref("excluded.signature"),
+          scheme: set.ref("excluded.scheme"),
+          assertion: set.ref("excluded.assertion"),
+          credential_type: set.ref("excluded.credential_type"),
+          session_profile_id: set.ref("excluded.session_profile_id"),
+          created_at: set.ref("excluded.created_at"),
+        })),
+    ),
 );
 
 /** Approvals and rejections lapse, and are taken back; the activity itself never lapses. */
@@ -339,6 +400,8 @@ export const credentialOf = (
   type: row.credential_type ?? "",
   ...(row.session_profile_id === null ? {} : { sessionProfileId: row.session_profile_id }),
 });
+
+export type AuthenticationRow = Awaited<ReturnType<typeof selectAuthentications>>[number];
 
 const selectAuthentications = prepared<{ organizationId: string; activityId: string; since: number }>()(
   (db, { organizationId, activityId, since }) =>

@@ -1,7 +1,9 @@
 import { sql } from "kysely";
 import { fail } from "../../kernel/errors.ts";
+import { lowestIdAt } from "../../kernel/ids.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
+import { archivedBefore } from "./archived.ts";
 
 /**
  * Bytes that an activity is shown with, but for the users who voted: its body stands there as the intent and as the message of
@@ -33,10 +35,14 @@ const sizeByFingerprint = prepared<{ organizationId: string; fingerprint: string
       .where("fingerprint", "=", fingerprint),
 );
 
-/** @throws KeysteadError RESOURCE_NOT_FOUND */
+/** @throws KeysteadError RESOURCE_NOT_FOUND, ACTIVITY_ARCHIVED */
 export async function sizeOfActivity(read: Reader, organizationId: string, id: string): Promise<number> {
   const [row] = await sizeById(read, { organizationId, id });
-  return row ? Number(row.bytes) : fail("RESOURCE_NOT_FOUND", { kind: "activity", id, organizationId });
+  if (row) return Number(row.bytes);
+  const before = await archivedBefore(read);
+  if (before === 0 || id >= lowestIdAt(before))
+    return fail("RESOURCE_NOT_FOUND", { kind: "activity", id, organizationId });
+  return fail("ACTIVITY_ARCHIVED", { id, organizationId, before: new Date(before).toISOString() });
 }
 
 /** 0 where there is none. */

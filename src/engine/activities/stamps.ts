@@ -1,8 +1,17 @@
 import { VOTE_LIFETIME_MS } from "../../kernel/limits.ts";
 import type { Reader } from "../../storage/engine.ts";
 import type { DecisionFacts, RecordedEvaluation } from "../decisions/facts.ts";
+import { nameOfCredential } from "../identity/shown-credentials.ts";
+import type { ShownCredential } from "../operations.ts";
 import { storedMessage } from "./bodies.ts";
-import { type ActivityRecord, findAuthentications, findVotes, isLive, type VoteRecord } from "./records.ts";
+import {
+  type ActivityRecord,
+  credentialOf,
+  findAuthentications,
+  findVotes,
+  isLive,
+  type VoteRecord,
+} from "./records.ts";
 
 /** The stamps that an activity is carried out on. */
 
@@ -16,37 +25,40 @@ export interface Execution {
   stamp: Stamp;
 }
 
-export type Stamp = Pick<VoteRecord, "userId" | "publicKey" | "scheme" | "message" | "signature" | "assertion">;
+export type Stamp = Pick<
+  VoteRecord,
+  "userId" | "publicKey" | "scheme" | "message" | "signature" | "assertion" | "credential"
+>;
 
 /** Every stamp of those who approve, each as it came: the votes first, then further credentials, and the newest last. */
 export async function approvingStamps(read: Reader, { record, isNew, facts, stamp }: Execution): Promise<Stamp[]> {
-  const nameOf = (userId: string, publicKey: string) => `${userId} ${publicKey}`;
+  const nameOf = (userId: string, credential: ShownCredential) => `${userId} ${nameOfCredential(credential)}`;
   const counted = new Set(
-    facts.approvals.flatMap(({ actor, credentials }) =>
-      credentials.map(({ publicKey }) => nameOf(actor.userId, publicKey)),
-    ),
+    facts.approvals.flatMap(({ actor, credentials }) => credentials.map((each) => nameOf(actor.userId, each))),
   );
   const stamps = new Map<string, Stamp>();
   for (const one of [...(isNew ? [] : await storedStamps(read, record, facts.now)), stamp]) {
-    const name = nameOf(one.userId, one.publicKey);
+    const name = nameOf(one.userId, { ...one.credential, publicKey: one.publicKey });
     if (counted.has(name)) stamps.set(name, one);
   }
   return [...stamps.values()];
 }
 
-async function storedStamps(read: Reader, record: ActivityRecord, now: number): Promise<Stamp[]> {
+/** The same of what is stored of an activity, as of `now`. */
+export async function storedStamps(read: Reader, record: ActivityRecord, now: number): Promise<Stamp[]> {
   const votes = await findVotes(read, record);
   const { organizationId, id: activityId } = record;
   const further = await findAuthentications(read, { organizationId, activityId, since: now - VOTE_LIFETIME_MS });
   return [
     ...votes.filter((vote) => vote.selection === "VOTE_SELECTION_APPROVED" && isLive(vote, now)),
-    ...further.map(({ user_id: userId, public_key: publicKey, scheme, message, signature, assertion }) => ({
-      userId,
-      publicKey,
-      scheme,
-      message: storedMessage(record.body, message),
-      signature,
-      assertion,
+    ...further.map((row) => ({
+      userId: row.user_id,
+      publicKey: row.public_key,
+      scheme: row.scheme,
+      message: storedMessage(record.body, row.message),
+      signature: row.signature,
+      assertion: row.assertion,
+      credential: credentialOf(row),
     })),
   ];
 }

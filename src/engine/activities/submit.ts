@@ -8,11 +8,12 @@ import { reload } from "../identity/authenticate.ts";
 import type { ActivityOperation } from "../operations.ts";
 import type { ActivityEngine, Ballot } from "./ballot.ts";
 import { type Judge, judgeSubmission, judgeVote, type Verdict } from "./judge.ts";
+import { maskedActivity } from "./masks.ts";
+import { isOperatorActivity } from "./operator-activities.ts";
 import { planOf } from "./plan.ts";
 import { isLasting, isPrepared, needsPreparation, type Preparation, prepare } from "./prepare.ts";
 import { type Recorded, recordFailure, recordVerdict } from "./record.ts";
 import { findActivityByFingerprint } from "./records.ts";
-import { RECOVERY_TYPE } from "./recovery.ts";
 import { type ActivityView, viewActivityAs } from "./view.ts";
 
 /**
@@ -29,24 +30,29 @@ export async function submit(
   ballot: Omit<Ballot, "selection">,
 ): Promise<ActivityView> {
   const approving: Ballot = { ...ballot, selection: "VOTE_SELECTION_APPROVED" };
+  const { id } = ballot.principal.organization;
+  const isKnown = async () => (await findActivityByFingerprint(engine.database.read, id, fingerprint)) !== undefined;
+  await engine.monthlyQuota.take(id, isKnown);
   const plan = await planOf(engine, operation, submission.intent, fingerprint, ballot);
   const judge: Judge = async (read, current, existing, budget) => {
     if (existing) return judgeVote(read, engine.registry, existing, current, approving, "resubmitted", budget);
     return judgeSubmission(read, operation, submission, plan, fingerprint, current, approving, budget);
   };
   const mayNeedPreparation = operation.prepare !== undefined || submission.generateAppProofs;
-  return castBallot(engine, approving, fingerprint, judge, mayNeedPreparation);
+  const recorded = await castBallot(engine, approving, fingerprint, judge, mayNeedPreparation);
+  return answerOf(engine.database.read, recorded, approving);
 }
 
 /** Counts an approval or rejection of the activity with this fingerprint; answers that activity. */
-export function castVote(engine: ActivityEngine, fingerprint: string, ballot: Ballot): Promise<ActivityView> {
+export async function castVote(engine: ActivityEngine, fingerprint: string, ballot: Ballot): Promise<ActivityView> {
   const judge: Judge = async (read, current, existing, budget) => {
     if (!existing) fail("ACTIVITY_NOT_FOUND_BY_FINGERPRINT", {});
     const { id: activityId, type, status } = existing;
-    if (type === RECOVERY_TYPE) fail("ACTIVITY_DECIDED", { activityId, status });
+    if (isOperatorActivity(type)) fail("ACTIVITY_DECIDED", { activityId, status });
     return judgeVote(read, engine.registry, existing, current, ballot, "voted", budget);
   };
-  return castBallot(engine, ballot, fingerprint, judge, false);
+  const recorded = await castBallot(engine, ballot, fingerprint, judge, false);
+  return maskedActivity(await answerOf(engine.database.read, recorded, ballot));
 }
 
 /**
@@ -60,7 +66,7 @@ async function castBallot(
   fingerprint: string,
   judge: Judge,
   mayNeedPreparation: boolean,
-): Promise<ActivityView> {
+): Promise<Recorded> {
   const { actor, organization } = ballot.principal;
   const { budget } = ballot;
   const { read } = engine.database;
@@ -90,7 +96,7 @@ async function castBallot(
     preparation = await prepareFor(outcome.unprepared);
     outcome = await tryToRecord(engine, ballot, judgeInTransaction, preparation);
   }
-  return answerOf(read, outcome, ballot);
+  return outcome;
 }
 
 async function answerOf(

@@ -1,10 +1,21 @@
+import { attestedSchemes, decodeAttestedStamp, verifyAttestedStamp } from "../../crypto/attested-stamps.ts";
 import { decodeApiKeyStamp, verifyApiKeyStamp } from "../../crypto/stamps.ts";
 import { verifyRecordedAssertion } from "../../crypto/webauthn-assertion.ts";
-import { KeysteadError } from "../../kernel/errors.ts";
+import { fail, KeysteadError } from "../../kernel/errors.ts";
 import { MAX_DENIED_MESSAGE_LENGTH } from "../../kernel/limits.ts";
+import { nonceOfPublicKey } from "../../providers/oidc/nonce.ts";
+import { readToken } from "../../providers/oidc/token.ts";
 import type { Reader } from "../../storage/engine.ts";
+import { openPastVerificationToken, type VerificationClaims } from "../keys/verification-tokens.ts";
 import { storedMessage } from "./bodies.ts";
-import { type ActivityRecord, findAuthentications, findVotes } from "./records.ts";
+import { hasSecrets } from "./masks.ts";
+import {
+  type ActivityRecord,
+  type AuthenticationRow,
+  findAuthentications,
+  findVotes,
+  type VoteRecord,
+} from "./records.ts";
 
 /** The stamps of a stored activity, verified again with the keys that are recorded beside them: nothing else is asked. */
 
@@ -15,7 +26,10 @@ export interface VerifiedStamp {
   userId: string;
   scheme: string;
   publicKey: string;
-  /** `notVerifiable`: too little is kept, of a large body that was denied or by a release before passkeys' stamps were kept whole. */
+  /**
+   * `notVerifiable` where too little is kept: of a denied body that was large or had a code in it, of a passkey's stamp by a release
+   * that did not keep those whole yet, and of an OIDC token, whose issuer's keys are not kept.
+   */
   verdict: "valid" | "invalid" | "notVerifiable";
   reason?: string;
 }
@@ -25,25 +39,40 @@ type Stamp = Pick<VerifiedStamp, "id" | "of" | "userId" | "scheme" | "publicKey"
   signature: string;
   assertion: string | null;
   isCut: boolean;
+  isMasked: boolean;
 };
+
+/** Opens a verification token that the installation signed at any time; undefined for any other text. */
+export type OpenToken = (token: string) => Promise<VerificationClaims | undefined>;
 
 /** Every stamp of the activity, the submission's first. */
 export async function verifyStamps(read: Reader, activity: ActivityRecord): Promise<VerifiedStamp[]> {
   const { organizationId, id: activityId } = activity;
   const votes = await findVotes(read, activity);
   const further = await findAuthentications(read, { organizationId, activityId, since: 0 });
+  return verifyGiven(activity, { votes, further }, (token) => openPastVerificationToken(read, token));
+}
+
+/** The same of what was read elsewhere. */
+export async function verifyGiven(
+  activity: ActivityRecord,
+  { votes, further }: { votes: readonly VoteRecord[]; further: readonly AuthenticationRow[] },
+  openToken: OpenToken,
+): Promise<VerifiedStamp[]> {
+  const isMasked = activity.body === undefined && hasSecrets(activity.intent);
   const stamps: Stamp[] = [
-    ...votes.map((vote) => ({ ...vote, of: "vote" as const, isCut: isCut(activity, vote.message) })),
+    ...votes.map((vote) => ({ ...vote, of: "vote" as const, isCut: isCut(activity, vote.message), isMasked })),
     ...further.map((row) => ({
       ...row,
       of: "further proof" as const,
       isCut: false,
+      isMasked,
       userId: row.user_id,
       publicKey: row.public_key,
       message: storedMessage(activity.body, row.message),
     })),
   ];
-  return Promise.all(stamps.map(verified));
+  return Promise.all(stamps.map((stamp) => verified(openToken, stamp)));
 }
 
 /** Of a denied body that was too large to keep, the beginning is there. */
@@ -53,14 +82,19 @@ const isCut = ({ body, status, failure }: ActivityRecord, message: string): bool
   failure !== null &&
   message.length === MAX_DENIED_MESSAGE_LENGTH;
 
-async function verified(stamp: Stamp): Promise<VerifiedStamp> {
+async function verified(openToken: OpenToken, stamp: Stamp): Promise<VerifiedStamp> {
   const { id, of, userId, scheme, publicKey } = stamp;
   const known = { id, of, userId, scheme, publicKey };
   if (stamp.isCut) return { ...known, verdict: "notVerifiable", reason: "denied, and too large to be kept whole" };
+  if (stamp.isMasked) {
+    return { ...known, verdict: "notVerifiable", reason: "denied, and kept without the code that was in it" };
+  }
   if (scheme === "SIGNATURE_SCHEME_TK_WEBAUTHN" && stamp.assertion === null) {
     return { ...known, verdict: "notVerifiable", reason: "stored before passkeys' stamps were kept whole" };
   }
   try {
+    if (isAttested(stamp))
+      return { ...known, ...(await verifiedAttestation(openToken, stamp, stamp.assertion ?? "{}")) };
     const isValid = await (stamp.assertion === null ? isApiKeyStamp(stamp) : isAssertion(stamp, stamp.assertion));
     return {
       ...known,
@@ -71,6 +105,35 @@ async function verified(stamp: Stamp): Promise<VerifiedStamp> {
     return { ...known, verdict: "invalid", reason: error.message };
   }
 }
+
+const isAttested = ({ scheme }: Stamp): boolean => attestedSchemes.some((known) => known === scheme);
+
+/** The stamp's key signed the body; what says whose key it is are our own keys of that day, or an issuer's, which nobody keeps. */
+async function verifiedAttestation(
+  openToken: OpenToken,
+  { publicKey, signature, message, scheme }: Stamp,
+  assertion: string,
+): Promise<Pick<VerifiedStamp, "verdict" | "reason">> {
+  const kept = JSON.parse(assertion) as { publicKeyAttestation?: string; publicKey?: string };
+  const { publicKeyAttestation = "", publicKey: asSent = publicKey } = kept;
+  const stamp = decodeAttestedStamp(JSON.stringify({ publicKeyAttestation, publicKey: asSent, signature, scheme }));
+  if (stamp.publicKey !== publicKey || !(await verifyAttestedStamp(stamp, Buffer.from(message)))) {
+    return { verdict: "invalid", reason: "the signature does not match" };
+  }
+  const isBound =
+    scheme === "STAMP_ATTESTED_SCHEME_P256_OIDC"
+      ? claimsOfOidcToken(publicKeyAttestation).nonces.includes(nonceOfPublicKey(asSent))
+      : (await openToken(publicKeyAttestation))?.public_key === publicKey;
+  if (!isBound) return { verdict: "invalid", reason: "its token is not one for this key" };
+  if (scheme !== "STAMP_ATTESTED_SCHEME_P256_OIDC") return { verdict: "valid" };
+  return {
+    verdict: "notVerifiable",
+    reason: "signed by the key that its OIDC token names; the keys of that token's issuer are not kept",
+  };
+}
+
+const claimsOfOidcToken = (token: string) =>
+  readToken(token, (reason) => fail("ATTESTED_STAMP_INVALID", { reason })).claims;
 
 function isApiKeyStamp({ publicKey, signature, scheme, message }: Stamp): Promise<boolean> {
   const header = Buffer.from(JSON.stringify({ publicKey, signature, scheme })).toString("base64url");

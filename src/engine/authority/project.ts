@@ -1,10 +1,13 @@
+import { type Expression, sql } from "kysely";
+import { contactCredential } from "../../authority/attested.ts";
 import type { Change } from "../../authority/changes.ts";
 import { expiryOf } from "../../authority/rules/credentials.ts";
-import type { TagType } from "../../authority/state.ts";
+import type { Contact, ContactType, TagType } from "../../authority/state.ts";
 import { changesOn, type Draft } from "../../authority/view.ts";
 import type { Transactor } from "../../storage/engine.ts";
-import { revoke } from "../identity/revocations.ts";
-import { emptyState, onAuthority } from "./load.ts";
+import { DatabaseFailure } from "../../storage/failure.ts";
+import { preparedWrite } from "../../storage/prepared.ts";
+import { onAuthority, onNewAuthority } from "./load.ts";
 
 /**
  * Writes changes to the tables: the only code that writes a table of authority. It is the engine's, not the storage's, as
@@ -17,6 +20,7 @@ export async function project(tx: Transactor, organizationId: string, changes: r
     for (const { userId, now } of touchedBy(change)) touched.set(userId, now);
   }
   await touchUsers(tx, organizationId, touched);
+  if (changes.some(isOfPolicies)) await touchPolicies(tx, { organizationId });
 }
 
 /** Changes the organization as `rules` decide, in a transaction that does more than that. */
@@ -36,7 +40,7 @@ export async function fillAuthority(
   organizationId: string,
   rules: (draft: Draft) => void,
 ): Promise<readonly Change[]> {
-  const changes = changesOn(emptyState(organizationId), rules);
+  const changes = await onNewAuthority(tx, organizationId, (view) => changesOn(view, rules));
   await project(tx, organizationId, changes);
   return changes;
 }
@@ -49,30 +53,145 @@ function touchedBy(change: Change): { userId: string; now: number }[] {
     case "removeTag":
       if (change.type !== "TAG_TYPE_USER") return [];
       return change.memberIds.map((userId) => ({ userId, now: change.now }));
-    case "changeUser":
     case "addApiKeys":
     case "removeApiKeys":
     case "addAuthenticators":
+    case "removeAuthenticators":
     case "addOauthProviders":
+    case "removeOauthProviders":
+    case "addMfaPolicy":
+    case "changeMfaPolicy":
+    case "removeMfaPolicy":
       return [change];
     default:
       return [];
   }
 }
 
+const isOfPolicies = (change: Change): boolean =>
+  change.do === "addPolicies" || change.do === "changePolicy" || change.do === "removePolicies";
+
+/** Every process reads the organization's policies afresh with the next stamp. */
+const touchPolicies = preparedWrite<{ organizationId: string }>()((db, { organizationId }) =>
+  db
+    .updateTable("organizations")
+    .set((organization) => ({ policies_version: organization("policies_version", "+", 1) }))
+    .where("id", "=", organizationId),
+);
+
 async function touchUsers(tx: Transactor, organizationId: string, touched: ReadonlyMap<string, number>): Promise<void> {
+  const unchanged = { name: null, email: null, phoneNumber: null };
   for (const [now, users] of Map.groupBy(touched, ([, now]) => now)) {
+    const ids = users.map(([userId]) => userId);
+    const [userId] = ids;
+    // The common case, in a sign-in, is one user: its statement is built already.
+    if (ids.length === 1 && userId !== undefined) {
+      await updateUser(tx, { ...unchanged, organizationId, userId, now });
+      continue;
+    }
     await tx
       .updateTable("users")
       .set((user) => ({ version: user("version", "+", 1), updated_at: now }))
       .where("organization_id", "=", organizationId)
-      .where(
-        "id",
-        "in",
-        users.map(([userId]) => userId),
-      )
+      .where("id", "in", ids)
       .execute();
   }
+}
+
+/** What is to go is set to an empty text, which no contact is. */
+const REMOVED = "";
+const withoutEmpty = (text: Expression<string | null>) => sql<string | null>`nullif(${text}, ${sql.lit(REMOVED)})`;
+
+/** What is null stays as it is, what is empty goes. The version rises, so that nothing derived from the old state is used again. */
+const updateUser = preparedWrite<{
+  organizationId: string;
+  userId: string;
+  name: string | null;
+  email: string | null;
+  phoneNumber: string | null;
+  now: number;
+}>()((db, { organizationId, userId, name, email, phoneNumber, now }) =>
+  db
+    .updateTable("users")
+    .set((user) => ({
+      name: user.fn.coalesce(user.val(name), user.ref("name")),
+      email: withoutEmpty(user.fn.coalesce(user.val(email), user.ref("email"))),
+      phone_number: withoutEmpty(user.fn.coalesce(user.val(phoneNumber), user.ref("phone_number"))),
+      version: user("version", "+", 1),
+      updated_at: now,
+    }))
+    .where("organization_id", "=", organizationId)
+    .where("id", "=", userId),
+);
+
+const contactToStore = (given: string | null | undefined): string | null =>
+  given === undefined ? null : (given ?? REMOVED);
+
+/** The parent of an organization, or the organization itself where it has none. */
+const rootIdOf = (organizationId: string | Expression<string>) =>
+  sql<string>`(select coalesce(o.parent_id, o.id) from organizations o where o.id = ${organizationId})`;
+
+/** Of a parent and all below it one user has a contact verified. */
+const insertVerifiedContact = preparedWrite<{
+  organizationId: string;
+  userId: string;
+  type: ContactType;
+  value: string;
+  now: number;
+}>()((db, { organizationId, userId, type, value, now }) =>
+  db
+    .insertInto("verified_contacts")
+    .values({
+      root_id: rootIdOf(organizationId),
+      type,
+      contact: value,
+      organization_id: organizationId,
+      user_id: userId,
+      created_at: now,
+    })
+    .onConflict((conflict) => conflict.columns(["root_id", "type", "contact"]).doNothing())
+    .returning("user_id"),
+);
+
+async function removeRows(
+  tx: Transactor,
+  table: "api_keys" | "authenticators" | "oauth_providers" | "private_keys",
+  organizationId: string,
+  gone: readonly { id: string }[],
+): Promise<void> {
+  const ids = gone.map(({ id }) => id);
+  await tx.deleteFrom(table).where("organization_id", "=", organizationId).where("id", "in", ids).execute();
+}
+
+/** How votes are held against this: `engine/identity/revocations.ts`. */
+async function takeVotesBack(
+  tx: Transactor,
+  organizationId: string,
+  gone: readonly { id: string }[],
+  now: number,
+): Promise<void> {
+  const rows = gone.map(({ id }) => ({ organization_id: organizationId, id, revoked_at: now }));
+  await tx
+    .insertInto("revocations")
+    .values(rows)
+    .onConflict((conflict) => conflict.columns(["organization_id", "id"]).doUpdateSet({ revoked_at: now }))
+    .execute();
+}
+
+/** A contact is the same for whoever has it, and for who has it again. */
+const stampsByContact = (userId: string, contact: Contact): string => `${userId} ${contactCredential(contact).id}`;
+
+/** Who has none is not asked for any: a user's row says how many there are. */
+async function countMfaPolicies(
+  tx: Transactor,
+  { organizationId, userId, more }: { organizationId: string; userId: string; more: number },
+): Promise<void> {
+  await tx
+    .updateTable("users")
+    .set((user) => ({ mfa_policies: user("mfa_policies", "+", more) }))
+    .where("organization_id", "=", organizationId)
+    .where("id", "=", userId)
+    .execute();
 }
 
 const memberships = {
@@ -130,25 +249,35 @@ async function projectOne(tx: Transactor, organizationId: string, change: Change
       const { id, name, email, phoneNumber, createdAt, updatedAt } = change.user;
       const times = { created_at: createdAt, updated_at: updatedAt };
       const row = { id, organization_id: organizationId, name, email, phone_number: phoneNumber, version: 1, ...times };
-      await tx.insertInto("users").values(row).execute();
-      return;
-    }
-    case "changeUser": {
-      const { userId, name, email, phoneNumber } = change;
-      const given = {
-        ...(name === undefined ? {} : { name }),
-        ...(email === undefined ? {} : { email }),
-        ...(phoneNumber === undefined ? {} : { phone_number: phoneNumber }),
-      };
-      if (Object.keys(given).length === 0) return;
       await tx
-        .updateTable("users")
-        .set(given)
-        .where("organization_id", "=", organizationId)
-        .where("id", "=", userId)
+        .insertInto("users")
+        .values({ ...row, root_id: rootIdOf(organizationId) })
         .execute();
       return;
     }
+    case "changeUser": {
+      const { userId, name = null, now } = change;
+      const [email, phoneNumber] = [contactToStore(change.email), contactToStore(change.phoneNumber)];
+      await updateUser(tx, { organizationId, userId, name, email, phoneNumber, now });
+      return;
+    }
+    case "verifyContact": {
+      const { userId, contact, now } = change;
+      const inserted = await insertVerifiedContact(tx, { organizationId, userId, now, ...contact });
+      // Another transaction verified it meanwhile, in an organization beside this one; the next try finds who has it.
+      if (inserted.length === 0) throw new DatabaseFailure("retry", "the contact is taken");
+      return;
+    }
+    case "unverifyContact":
+      await tx
+        .deleteFrom("verified_contacts")
+        .where("organization_id", "=", organizationId)
+        .where("user_id", "=", change.userId)
+        .where("type", "=", change.contact.type)
+        .execute();
+      return;
+    case "loseContact":
+      return takeVotesBack(tx, organizationId, [{ id: stampsByContact(change.userId, change.contact) }], change.now);
     case "removeUser":
       // What is theirs goes with the row.
       await tx
@@ -156,7 +285,7 @@ async function projectOne(tx: Transactor, organizationId: string, change: Change
         .where("organization_id", "=", organizationId)
         .where("id", "=", change.userId)
         .execute();
-      return revoke(tx, organizationId, [change.userId], change.now);
+      return takeVotesBack(tx, organizationId, [{ id: change.userId }], change.now);
     case "addApiKeys": {
       const { userId, apiKeys } = change;
       const rows = apiKeys.map((key) => ({
@@ -176,12 +305,10 @@ async function projectOne(tx: Transactor, organizationId: string, change: Change
       await tx.insertInto("api_keys").values(rows).execute();
       return;
     }
-    case "removeApiKeys": {
-      const ids = change.apiKeys.map(({ id }) => id);
-      await tx.deleteFrom("api_keys").where("organization_id", "=", organizationId).where("id", "in", ids).execute();
-      if (change.takesVotesBack) await revoke(tx, organizationId, ids, change.now);
+    case "removeApiKeys":
+      await removeRows(tx, "api_keys", organizationId, change.apiKeys);
+      if (change.takesVotesBack) await takeVotesBack(tx, organizationId, change.apiKeys, change.now);
       return;
-    }
     case "addAuthenticators": {
       const { userId, authenticators } = change;
       const rows = authenticators.map((authenticator) => ({
@@ -202,6 +329,9 @@ async function projectOne(tx: Transactor, organizationId: string, change: Change
       await tx.insertInto("authenticators").values(rows).execute();
       return;
     }
+    case "removeAuthenticators":
+      await removeRows(tx, "authenticators", organizationId, change.authenticators);
+      return takeVotesBack(tx, organizationId, change.authenticators, change.now);
     case "addOauthProviders": {
       const { userId, oauthProviders } = change;
       const rows = oauthProviders.map(({ id, name, issuer, audience, subject, createdAt }) => ({
@@ -218,6 +348,145 @@ async function projectOne(tx: Transactor, organizationId: string, change: Change
       await tx.insertInto("oauth_providers").values(rows).execute();
       return;
     }
+    case "removeOauthProviders":
+      await removeRows(tx, "oauth_providers", organizationId, change.oauthProviders);
+      return takeVotesBack(tx, organizationId, change.oauthProviders, change.now);
+    case "addMfaPolicy": {
+      const { userId, policy } = change;
+      const { id, name, condition, requiredMethods, order, notes, createdAt, updatedAt } = policy;
+      const row = { id, organization_id: organizationId, user_id: userId, name, condition, position: order, notes };
+      const times = { created_at: createdAt, updated_at: updatedAt };
+      await tx
+        .insertInto("mfa_policies")
+        .values({ ...row, required_methods: JSON.stringify(requiredMethods), ...times })
+        .execute();
+      return countMfaPolicies(tx, { organizationId, userId, more: 1 });
+    }
+    case "changeMfaPolicy": {
+      const { requiredMethods, order, ...texts } = change.change;
+      await tx
+        .updateTable("mfa_policies")
+        .set({
+          ...texts,
+          ...(requiredMethods === undefined ? {} : { required_methods: JSON.stringify(requiredMethods) }),
+          ...(order === undefined ? {} : { position: order }),
+          updated_at: change.now,
+        })
+        .where("organization_id", "=", organizationId)
+        .where("id", "=", change.mfaPolicyId)
+        .execute();
+      return;
+    }
+    case "removeMfaPolicy":
+      await tx
+        .deleteFrom("mfa_policies")
+        .where("organization_id", "=", organizationId)
+        .where("id", "=", change.mfaPolicyId)
+        .execute();
+      return countMfaPolicies(tx, { organizationId, userId: change.userId, more: -1 });
+    case "addPolicies": {
+      const rows = change.policies.map(({ createdAt, updatedAt, ...policy }) => ({
+        ...policy,
+        organization_id: organizationId,
+        created_at: createdAt,
+        updated_at: updatedAt,
+      }));
+      await tx.insertInto("policies").values(rows).execute();
+      return;
+    }
+    case "changePolicy":
+      await tx
+        .updateTable("policies")
+        .set({ ...change.change, updated_at: change.now })
+        .where("organization_id", "=", organizationId)
+        .where("id", "=", change.policyId)
+        .execute();
+      return;
+    case "removePolicies":
+      await tx
+        .deleteFrom("policies")
+        .where("organization_id", "=", organizationId)
+        .where("id", "in", [...change.policyIds])
+        .execute();
+      return;
+    case "addPrivateKeys": {
+      const rows = change.privateKeys.map((key) => ({
+        id: key.id,
+        organization_id: organizationId,
+        name: key.name,
+        curve: key.curve,
+        public_key: key.publicKey,
+        sealed_key: key.sealedKey,
+        exported: key.exported ? 1 : 0,
+        imported: key.imported ? 1 : 0,
+        created_at: key.createdAt,
+        updated_at: key.updatedAt,
+      }));
+      await tx.insertInto("private_keys").values(rows).execute();
+      return;
+    }
+    case "removePrivateKeys":
+      // Their addresses go with the rows, and what tags they carry.
+      return removeRows(tx, "private_keys", organizationId, change.privateKeys);
+    case "markPrivateKeyExported":
+      await tx
+        .updateTable("private_keys")
+        .set({ exported: 1, updated_at: change.now })
+        .where("organization_id", "=", organizationId)
+        .where("id", "=", change.id)
+        .execute();
+      return;
+    case "addWallet": {
+      const { id, name, sealedWallet, imported, exported, createdAt, updatedAt } = change.wallet;
+      const row = { id, organization_id: organizationId, name, sealed_wallet: sealedWallet };
+      const flags = { exported: exported ? 1 : 0, imported: imported ? 1 : 0 };
+      const times = { created_at: createdAt, updated_at: updatedAt };
+      await tx
+        .insertInto("wallets")
+        .values({ ...row, ...flags, ...times })
+        .execute();
+      return;
+    }
+    case "renameWallet":
+    case "markWalletExported": {
+      const named = change.do === "renameWallet" && change.name !== undefined ? { name: change.name } : {};
+      await tx
+        .updateTable("wallets")
+        .set({ ...named, ...(change.do === "markWalletExported" ? { exported: 1 } : {}), updated_at: change.now })
+        .where("organization_id", "=", organizationId)
+        .where("id", "=", change.id)
+        .execute();
+      return;
+    }
+    case "removeWallets":
+      // Their accounts go with the rows.
+      await tx
+        .deleteFrom("wallets")
+        .where("organization_id", "=", organizationId)
+        .where("id", "in", [...change.ids])
+        .execute();
+      return;
+    case "addSecrets": {
+      const rows = change.secrets.map(({ id, name, staticProperties, sealedSecret, exported, createdAt }) => ({
+        id,
+        organization_id: organizationId,
+        name,
+        static_properties: JSON.stringify(staticProperties),
+        sealed_secret: sealedSecret,
+        exported: exported ? 1 : 0,
+        created_at: createdAt,
+      }));
+      await tx.insertInto("secrets").values(rows).execute();
+      return;
+    }
+    case "markSecretsExported":
+      await tx
+        .updateTable("secrets")
+        .set({ exported: 1 })
+        .where("organization_id", "=", organizationId)
+        .where("id", "in", [...change.ids])
+        .execute();
+      return;
     case "addSessionProfile": {
       const { id, name, scope, expirationSeconds, notes, createdAt } = change.profile;
       const row = { id, organization_id: organizationId, name, scope, expiration_seconds: expirationSeconds, notes };
@@ -264,6 +533,8 @@ async function projectOne(tx: Transactor, organizationId: string, change: Change
           receiver_tag_ids: JSON.stringify(invitation.receiverTagIds),
           access_type: invitation.accessType,
           sender_user_id: invitation.senderUserId,
+          token_hash: invitation.tokenHash,
+          expires_at: invitation.expiresAt,
           created_at: now,
           updated_at: now,
         })
@@ -271,9 +542,10 @@ async function projectOne(tx: Transactor, organizationId: string, change: Change
       return;
     }
     case "revokeInvitation":
+    case "acceptInvitation":
       await tx
         .updateTable("invitations")
-        .set({ status: "REVOKED", updated_at: change.now })
+        .set({ status: change.do === "acceptInvitation" ? "ACCEPTED" : "REVOKED", updated_at: change.now })
         .where("organization_id", "=", organizationId)
         .where("id", "=", change.id)
         .execute();
@@ -305,12 +577,14 @@ async function projectOne(tx: Transactor, organizationId: string, change: Change
         .where("id", "=", change.id)
         .execute();
       return;
-    case "setFeature": {
-      const { name, value } = change.feature;
+    case "setFeatures": {
+      const rows = change.features.map(({ name, value }) => ({ organization_id: organizationId, name, value }));
       await tx
         .insertInto("organization_features")
-        .values({ organization_id: organizationId, name, value })
-        .onConflict((conflict) => conflict.columns(["organization_id", "name"]).doUpdateSet({ value }))
+        .values(rows)
+        .onConflict((conflict) =>
+          conflict.columns(["organization_id", "name"]).doUpdateSet((row) => ({ value: row.ref("excluded.value") })),
+        )
         .execute();
       return;
     }
@@ -321,5 +595,17 @@ async function projectOne(tx: Transactor, organizationId: string, change: Change
         .where("name", "=", change.name)
         .execute();
       return;
+    case "setRootQuorum": {
+      const { threshold, userIds } = change.quorum;
+      await tx.deleteFrom("root_quorum_members").where("organization_id", "=", organizationId).execute();
+      const members = userIds.map((user_id) => ({ organization_id: organizationId, user_id }));
+      await tx.insertInto("root_quorum_members").values(members).execute();
+      await tx
+        .updateTable("organizations")
+        .set({ quorum_threshold: threshold, updated_at: change.now })
+        .where("id", "=", organizationId)
+        .execute();
+      return;
+    }
   }
 }

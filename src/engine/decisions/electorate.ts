@@ -1,6 +1,8 @@
+import { attestedTypes } from "../../authority/attested.ts";
 import type { Voter } from "../../policy/approvals.ts";
 import type { CredentialFacts } from "../../policy/facts.ts";
 import type { Reader } from "../../storage/engine.ts";
+import { contactCredentialsOf } from "../identity/shown-credentials.ts";
 import { loadUser, loadUsers, type User } from "../identity/users.ts";
 
 /** The users of an organization as policies see them. Each is read once for as long as the electorate is kept: for a request. */
@@ -44,8 +46,12 @@ function voterOf(user: User): Voter {
   return voter;
 }
 
-function credentialsOf({ userId, apiKeys, authenticators }: User): CredentialFacts[] {
+/** What a user can approve with: what is registered, and what tokens can show. */
+function credentialsOf(user: User): CredentialFacts[] {
+  const { userId, apiKeys, authenticators, oauthProviders } = user;
   return [
+    ...contactCredentialsOf(user).map((credential) => ({ ...credential, user_id: userId })),
+    ...oauthProviders.map(({ providerId: id }) => ({ id, user_id: userId, type: attestedTypes.OAUTH })),
     ...apiKeys.map(({ apiKeyId, credential }) => ({
       id: apiKeyId,
       user_id: userId,

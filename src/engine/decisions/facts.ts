@@ -1,8 +1,8 @@
 import { VOTE_LIFETIME_MS } from "../../kernel/limits.ts";
+import { activityFacts } from "../../policy/activity-facts.ts";
 import type { Budget } from "../../policy/budget.ts";
 import type { Outcome } from "../../policy/decision.ts";
 import type { ActivityFacts, ConditionFacts } from "../../policy/facts.ts";
-import { activityParams } from "../../policy/schema.ts";
 import type { Reader } from "../../storage/engine.ts";
 import {
   type ActivityRecord,
@@ -12,6 +12,8 @@ import {
   shownBy,
   type VoteRecord,
 } from "../activities/records.ts";
+import { isAttested, isLost, nameOfCredential } from "../identity/shown-credentials.ts";
+import { loadUser } from "../identity/users.ts";
 import { findApprovers, findVoter } from "../identity/voters.ts";
 import type {
   ActivityOperation,
@@ -86,7 +88,7 @@ export function factsOf(
     subject,
     conditionFacts: once(async (read, steps) => {
       steps.spend(stepsToRead(intent));
-      return conditionFacts(activityFacts(version.type, subject, intent), await load(read));
+      return conditionFacts(activityFacts(version.type, classOf(subject), intent, steps), await load(read));
     }),
     electorate,
     submitter,
@@ -118,19 +120,9 @@ const MAX_STEPS_TO_READ = 100_000;
 const conditionFacts = (activity: ActivityFacts, facts: PolicyFacts): ConditionFacts =>
   Object.defineProperties({ activity }, Object.getOwnPropertyDescriptors(facts));
 
-/** The activity's own facts; `params` under the names that the language has for its type. */
-export function activityFacts(type: string, subject: Subject, intent: unknown): ActivityFacts {
-  const kind = type.replace(/^ACTIVITY_TYPE_/, "").replace(/_V\d+$/, "");
-  const { resource, action } =
-    subject.governedBy === "policies" ? subject : { resource: "ORGANIZATION", action: subject.action ?? "UPDATE" };
-  const fields = Object.keys(activityParams[type] ?? {});
-  const params = Object.fromEntries(
-    fields.map((field) => [field, (intent as Record<string, unknown>)[camelCase(field)] ?? ""]),
-  );
-  return { type, kind, resource, action, params };
-}
-
-const camelCase = (name: string): string => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+/** What policies, MFA policies and session profiles see an activity as; see `Subject`. */
+const classOf = (subject: Subject): { resource: string; action: string } =>
+  subject.governedBy === "rootQuorum" ? { resource: "ORGANIZATION", action: subject.action ?? "UPDATE" } : subject;
 
 /** What a stored activity proposes. */
 export function proposalOf(
@@ -172,16 +164,38 @@ export async function factsOfStored(
   const submitterId = votes[0]?.userId ?? "";
   const submitter =
     submitterId === ballot?.actor.userId ? ballot.actor : await findVoter(read, organization.id, submitterId);
+  // Whoever asked did so with the credential of the submission, whatever they show now.
+  const credential = votes[0]?.credential ?? { id: "", type: "" };
   return factsOf(
     proposal,
-    submitter ?? departed(organization.id, submitterId),
-    approvals.map(({ actor, credentials }) => ({ actor, credentials: oneOfEach(credentials) })),
+    { ...(submitter ?? departed(organization.id, submitterId)), credential },
+    await withoutLost(
+      read,
+      organization.id,
+      approvals.map(({ actor, credentials }) => ({ actor, credentials: oneOfEach(credentials) })),
+    ),
   );
 }
 
-/** Each key once, where it came first. */
+/** A contact counts as long as its user has it; who has shown nothing else does not approve. */
+async function withoutLost(
+  read: Reader,
+  organizationId: string,
+  approvals: readonly ApprovalFacts[],
+): Promise<ApprovalFacts[]> {
+  const kept = await Promise.all(
+    approvals.map(async ({ actor, credentials }) => {
+      if (!credentials.some(({ type }) => isAttested(type))) return { actor, credentials };
+      const user = await loadUser(read, organizationId, actor.userId);
+      return { actor, credentials: credentials.filter((credential) => !isLost(credential, user)) };
+    }),
+  );
+  return kept.filter(({ credentials }) => credentials.length > 0);
+}
+
+/** Each once, where it came first. */
 const oneOfEach = (credentials: readonly ShownCredential[]): ShownCredential[] =>
-  [...new Map(credentials.toReversed().map((credential) => [credential.publicKey, credential])).values()].reverse();
+  [...new Map(credentials.toReversed().map((each) => [nameOfCredential(each), each])).values()].reverse();
 
 /** The stamps by which users with MFA policies have shown more than one credential. */
 async function withFurtherStamps(

@@ -8,14 +8,16 @@ import { pause } from "../../kernel/turns.ts";
 import type { Approval } from "../../policy/approvals.ts";
 import { Budget, OutOfBudget } from "../../policy/budget.ts";
 import { createExpressionCache } from "../../policy/cache.ts";
+import type { EvaluateCondition, Program } from "../../policy/compile.ts";
 import { type DecisionRequest, evaluatePolicies, type Policy, type PolicyResult } from "../../policy/decision.ts";
 import { PolicyError } from "../../policy/errors.ts";
 import { explainPolicy } from "../../policy/explain.ts";
-import type { CredentialFacts } from "../../policy/facts.ts";
+import type { ConditionFacts, CredentialFacts } from "../../policy/facts.ts";
 import { createValueMemory } from "../../policy/remembered-values.ts";
 import { type PolicyWarning, warningsOf } from "../../policy/warnings.ts";
 import { isTransactor, type Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
+import { isAttested } from "../identity/shown-credentials.ts";
 import type { ShownCredential } from "../operations.ts";
 import type { DecisionBudget } from "./budget.ts";
 import type { DecisionFacts } from "./facts.ts";
@@ -58,7 +60,18 @@ export async function evaluateCondition(
   const program = expressions.program(condition, "condition", await budget.turn());
   if (program instanceof PolicyError) return program;
   const facts = await conditionFacts(read, await budget.turn());
-  const steps = await budget.turn();
+  return evaluated(program, facts, await budget.turn());
+}
+
+/** Evaluates conditions within these steps, all of them together. */
+export const conditionsWithin =
+  (steps: Budget): EvaluateCondition =>
+  (condition, facts) => {
+    const program = expressions.program(condition, "condition", steps);
+    return program instanceof PolicyError ? program : evaluated(program, facts, steps);
+  };
+
+function evaluated(program: Program<"condition">, facts: ConditionFacts, steps: Budget): boolean | PolicyError {
   try {
     return program.evaluate(facts, steps);
   } catch (error) {
@@ -160,7 +173,10 @@ async function approvalsOf(read: Reader, { approvals, electorate }: PolicyQuesti
     approvals.map(async ({ userId, credential: shown }): Promise<Approval | undefined> => {
       const user = await electorate.find(read, userId);
       if (!user) return undefined;
-      const credential = user.credentials.find(({ public_key }) => public_key === shown.publicKey);
+      // A key that a token is bound to may be registered as well: it is the token that was shown.
+      const credential = isAttested(shown.type)
+        ? undefined
+        : user.credentials.find(({ public_key }) => public_key === shown.publicKey);
       return { user, credential: credential ?? formerCredential(userId, shown) };
     }),
   );
@@ -207,7 +223,7 @@ async function compileAll(organizationId: string, policies: readonly Policy[]): 
 const bytesOf = ({ consensus = "", condition = "", time = "" }: Policy): number =>
   1024 + 2 * (consensus.length + condition.length + time.length);
 
-/** What policies come to, as the API shows them; their names and notes evaluatePolicies nothing. */
+/** What policies come to, as the API shows them; their names and notes decide nothing. */
 export async function policiesForProof(read: Reader, organizationId: string): Promise<unknown[]> {
   const rows = await selectPolicies(read, { organizationId });
   return rows.map(({ id, effect, consensus, condition, time }) => ({

@@ -1,5 +1,6 @@
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
+import { rootIdOf } from "../identity/organizations.ts";
 import type { Actor } from "../operations.ts";
 import type { DecisionBudget } from "./budget.ts";
 import type { DecisionFacts } from "./facts.ts";
@@ -27,9 +28,8 @@ export async function sessionScopeProblem(
 ): Promise<string | undefined> {
   const { sessionProfileId } = credential;
   if (sessionProfileId === undefined) return undefined;
-  const { id, parentId } = facts.organization;
   // Profiles belong to parents.
-  const [profile] = await selectScope(read, { organizationId: parentId ?? id, id: sessionProfileId });
+  const [profile] = await selectScope(read, { organizationId: rootIdOf(facts.organization), id: sessionProfileId });
   if (!profile) return `The session's profile ${sessionProfileId} does not exist.`;
   const allowed = await evaluateCondition(read, facts, profile.scope, budget);
   if (allowed === true) return undefined;

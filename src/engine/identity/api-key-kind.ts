@@ -6,7 +6,7 @@ import { type CredentialLookup, credentialKind, type Holder } from "./credential
 import { allowlistOf, findHolders, holderOf, selectHolders } from "./holders.ts";
 import { noteFirstUse } from "./seniority.ts";
 
-interface ApiKeyHolder extends Holder {
+export interface ApiKeyHolder extends Holder {
   /** Milliseconds; null for a lasting key. */
   expiresAt: number | null;
 }

@@ -19,9 +19,16 @@ describe("kinds of credentials", () => {
 
   it("serve the operations that they are meant for", () => {
     const reading = { header: "x-reading", nouns: ["query"] } as const;
-    refuseUnfitKind(reading, "query");
+    const path = "some_operation";
+    refuseUnfitKind(reading, { noun: "query", path });
     for (const noun of ["activity", "vote"] as const) {
-      assert.throws(() => refuseUnfitKind(reading, noun), { code: "CREDENTIAL_NOT_FOR_THIS", httpStatus: 401 });
+      assert.throws(() => refuseUnfitKind(reading, { noun, path }), {
+        code: "CREDENTIAL_NOT_FOR_THIS",
+        httpStatus: 401,
+      });
     }
+    const narrow = { ...reading, paths: ["another"] };
+    assert.throws(() => refuseUnfitKind(narrow, { noun: "query", path }), { code: "CREDENTIAL_NOT_FOR_THIS" });
+    refuseUnfitKind(narrow, { noun: "query", path: "another" });
   });
 });

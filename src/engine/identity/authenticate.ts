@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import { fail, KeysteadError } from "../../kernel/errors.ts";
+import type { OidcVerifier } from "../../providers/oidc/verifier.ts";
 import type { Reader } from "../../storage/engine.ts";
 import type { Actor, Operation, Organization } from "../operations.ts";
 import type { AnyCredentialKind, CredentialLookup, Holder, Reach, StampRecord } from "./credential-kind.ts";
@@ -15,15 +15,17 @@ interface CredentialKey {
 /** A user known by a verified stamp, for one organization. */
 export interface Principal {
   organization: Organization;
-  /** The sub-organization in which a parent's user has it done; what is decided and kept is the parent's. */
-  target?: Organization;
   actor: Actor;
   credentialKey: CredentialKey;
   stampRecord: StampRecord;
   /** Whether the credential has never before stamped a request that names its own organization, as this one does. */
   isFirstUse: boolean;
+  /** Whether they are no user yet, and become one by this request. */
+  isNewcomer?: true;
   /** Where the request came from, as the network layer tells it. */
   remoteAddress: string | undefined;
+  /** Whether IP allowlists do not hold for it. */
+  isExempt: boolean;
 }
 
 export interface StampedBody {
@@ -33,6 +35,10 @@ export interface StampedBody {
   reach: Reach;
   /** Undefined where it is not known. */
   remoteAddress: string | undefined;
+  /** Verifies tokens of OIDC issuers. */
+  oidc: OidcVerifier;
+  /** Whether IP allowlists do not hold: this server stamped it itself, for somebody who may be anywhere. */
+  isExempt: boolean;
   /** Milliseconds. */
   now: number;
 }
@@ -45,17 +51,18 @@ export interface StampedBody {
  */
 export async function authenticate(
   read: Reader,
-  { stamp, body, organizationId, reach, remoteAddress, now }: StampedBody,
+  { stamp, body, organizationId, reach, remoteAddress, isExempt, oidc, now }: StampedBody,
 ): Promise<Principal> {
   const { kind, decoded } = stamp;
-  const lookup = { organizationId, key: kind.keyOf(decoded), reach };
-  const found = await holderBehind(stamp, body, await kind.find(read, lookup), lookup, now);
-  const { organization, actor, allowlists, hasActed } = found;
-  refuseAddress(allowlists, actor.organizationId, remoteAddress);
+  const lookup = { organizationId, key: kind.keyOf(decoded), reach, now };
+  const found = await holderBehind(stamp, body, await kind.find(read, lookup), lookup, { oidc, now });
+  const { organization, actor, allowlists, hasActed, isNewcomer } = found;
+  if (!isExempt) refuseAddress(allowlists, actor.organizationId, remoteAddress);
   const credentialKey = { kind, key: lookup.key };
   const stampRecord = kind.recordOf(decoded, found);
   const isFirstUse = !hasActed && actor.organizationId === organizationId;
-  return { organization, actor, credentialKey, stampRecord, isFirstUse, remoteAddress };
+  const newcomer = isNewcomer ? { isNewcomer } : {};
+  return { organization, actor, credentialKey, stampRecord, isFirstUse, remoteAddress, isExempt, ...newcomer };
 }
 
 /**
@@ -69,14 +76,15 @@ async function holderBehind(
   body: Uint8Array,
   holders: readonly Holder[],
   lookup: CredentialLookup,
-  now: number,
+  { oidc, now }: Pick<StampedBody, "oidc" | "now">,
 ): Promise<Holder> {
+  const { organizationId } = lookup;
   let meant: Holder | undefined;
   let refusal: KeysteadError | undefined;
   for (const holder of holders) {
     if (meant && holder.rank > meant.rank) break;
     try {
-      await kind.verify(decoded, body, holder);
+      await kind.verify(decoded, body, holder, { oidc, organizationId });
       kind.refuseLapsed(holder, lookup, now);
     } catch (error) {
       if (!(error instanceof KeysteadError)) throw error;
@@ -98,24 +106,25 @@ async function holderBehind(
  */
 export async function reload(read: Reader, principal: Principal, now: number): Promise<Principal> {
   const { kind, key } = principal.credentialKey;
-  const lookup = { organizationId: principal.organization.id, key, reach: "organization" } as const;
-  const { id } = principal.actor.credential;
-  const found = (await kind.find(read, lookup)).find(({ actor }) => actor.credential.id === id);
+  const lookup = { organizationId: principal.organization.id, key, reach: "organization", now } as const;
+  const { userId, credential } = principal.actor;
+  const holders = await kind.find(read, lookup);
+  const isSame = ({ actor }: Holder) => actor.credential.id === credential.id && actor.userId === userId;
+  // A newcomer may have become a user meanwhile, by the same request.
+  const found = holders.find(isSame) ?? (principal.isNewcomer && holders[0]);
   if (!found) return kind.refuseUnknown(lookup);
   kind.refuseLapsed(found, lookup, now);
   const { organization, actor, allowlists } = found;
-  refuseAddress(allowlists, actor.organizationId, principal.remoteAddress);
+  if (!principal.isExempt) refuseAddress(allowlists, actor.organizationId, principal.remoteAddress);
   return { ...principal, organization, actor };
 }
 
 /** @throws KeysteadError CREDENTIAL_NOT_FOR_THIS where the credential's kind is not meant for such operations */
 export function refuseUnfitKind(
-  { nouns, header }: Pick<AnyCredentialKind, "nouns" | "header">,
-  noun: Operation["noun"],
+  { nouns, paths, header }: Pick<AnyCredentialKind, "nouns" | "paths" | "header">,
+  { noun, path }: Pick<Operation, "noun" | "path">,
 ): void {
   if (!nouns.includes(noun))
     fail("CREDENTIAL_NOT_FOR_THIS", { header, what: noun === "query" ? "queries" : "activities" });
+  if (paths && !paths.includes(path)) fail("CREDENTIAL_NOT_FOR_THIS", { header, what: path });
 }
-
-/** What identifies a body: `sha256:` and the lowercase hex of its SHA-256. */
-export const fingerprintOf = (body: Uint8Array): string => `sha256:${createHash("sha256").update(body).digest("hex")}`;

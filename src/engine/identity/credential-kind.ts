@@ -1,3 +1,4 @@
+import type { OidcVerifier } from "../../providers/oidc/verifier.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { Actor, Operation, Organization } from "../operations.ts";
 import type { Allowlists } from "./ip-allowlists.ts";
@@ -12,6 +13,8 @@ export interface CredentialLookup {
   /** What finds the credential: a public key, or a credential ID. */
   key: string;
   reach: Reach;
+  /** Milliseconds. */
+  now: number;
 }
 
 /** Whose credential it is, for the organization of the request. */
@@ -24,6 +27,8 @@ export interface Holder {
   rank: number;
   /** Whether the credential has stamped a request that names its own organization. */
   hasActed: boolean;
+  /** Of somebody who is no user yet, and becomes one by this request. */
+  isNewcomer?: true;
 }
 
 /** How a vote remembers the stamp it came with. */
@@ -31,8 +36,18 @@ export interface StampRecord {
   publicKey: string;
   signature: string;
   scheme: string;
-  /** JSON `{authenticatorData, clientDataJson}` in base64url: what a passkey signed beside the body; null for other stamps. */
+  /**
+   * JSON of what a stamp has beside its signature: `{authenticatorData, clientDataJson}` in base64url, which a passkey signed too, or
+   * `{publicKeyAttestation, publicKey}`, the token that says whose key it is and the key in its letters; null for other stamps.
+   */
   assertion: string | null;
+}
+
+/** What stamps are verified with beside what is stored. */
+export interface Verifying {
+  oidc: OidcVerifier;
+  /** The organization that the request names. */
+  organizationId: string;
 }
 
 /** A kind of credential: how a stamp by it is read, looked up and verified, and what it may be used for. */
@@ -41,6 +56,8 @@ export interface CredentialKind<Stamp = never, Found extends Holder = never> {
   header: string;
   /** The nouns that it may be used for. */
   nouns: readonly Operation["noun"][];
+  /** The operations that it may be used for, where these are not all of its nouns. */
+  paths?: readonly string[];
   /** @throws KeysteadError with a 401 for a stamp that is malformed; nothing is verified yet */
   decode(header: string): Stamp;
   keyOf(stamp: Stamp): string;
@@ -49,12 +66,18 @@ export interface CredentialKind<Stamp = never, Found extends Holder = never> {
   /** @throws KeysteadError with a 401: nobody has it */
   refuseUnknown(lookup: CredentialLookup): never;
   /** @throws KeysteadError with a 401 unless the holder made the stamp over these bytes */
-  verify(stamp: Stamp, body: Uint8Array, found: Found): Promise<void>;
+  verify(stamp: Stamp, body: Uint8Array, found: Found, given: Verifying): Promise<void>;
   /** What may have changed since it was issued, such as its expiry: asked at every look. `now` is in milliseconds. */
   refuseLapsed(found: Found, lookup: CredentialLookup, now: number): void;
   recordOf(stamp: Stamp, found: Found): StampRecord;
   /** What the look-up goes by, as an error names it. */
   keyName: string;
+  /**
+   * Uses up what serves one new activity alone, in the transaction that stores it; `key` is what the look-up went by.
+   *
+   * @throws KeysteadError with a 401 where it has served already
+   */
+  useUp?(tx: Transactor, key: string, organization: Organization): Promise<void>;
   /** Notes the first request of a credential that names its own organization. */
   noteFirstUse(tx: Transactor, use: { organizationId: string; id: string; now: number }): Promise<unknown>;
 }

@@ -1,11 +1,12 @@
 import { fail } from "../../kernel/errors.ts";
 import { apiKeyKind } from "./api-key-kind.ts";
+import { attestedKind } from "./attested-kind.ts";
 import type { AnyCredentialKind } from "./credential-kind.ts";
 import { passkeyKind } from "./passkey-kind.ts";
 import { sessionKind } from "./session-kind.ts";
 
 /** Every kind of credential that a request can come with. */
-export const credentialKinds: readonly AnyCredentialKind[] = [apiKeyKind, passkeyKind, sessionKind];
+export const credentialKinds: readonly AnyCredentialKind[] = [apiKeyKind, passkeyKind, sessionKind, attestedKind];
 
 /** The headers of a request that carry stamps, by their names in lowercase. */
 export type StampHeaders = Readonly<Record<string, string | undefined>>;

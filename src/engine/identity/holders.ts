@@ -4,6 +4,7 @@ import type { Reader } from "../../storage/engine.ts";
 import type { Schema } from "../../storage/schema.ts";
 import type { CredentialLookup, Holder } from "./credential-kind.ts";
 import type { Allowlist } from "./ip-allowlists.ts";
+import { organizationOf } from "./organizations.ts";
 import { type CredentialTable, hasActed, rankOf, subOrganizationsKnowing } from "./seniority.ts";
 
 /** The look-up of who holds a credential, as far as it is the same for every kind. */
@@ -28,26 +29,28 @@ export interface HolderRow {
 
 export type Db = Pick<Kysely<Schema>, "selectFrom">;
 
-/**
- * Of the organization `o`, the credential `c`, its user `u`, the user's seat `m` in the root quorum, and the allowlist `a` of
- * their organization where it is enabled.
- */
-const holderColumns = [
+/** Of the organization `o`, its user `u`, the user's seat `m` in the root quorum, and the allowlist `a` where it is enabled. */
+const partyColumns = [
   "o.id as organization_id",
   "o.parent_id",
   "o.name as organization_name",
   "o.sealed_key",
   "o.quorum_threshold",
   "o.policies_version",
-  "c.organization_id as actor_organization_id",
-  "c.id as credential_id",
-  "c.seniority",
   "u.id as user_id",
   "u.name as user_name",
   "u.mfa_policies",
   "m.user_id as root_member",
   "a.rules as allowlist_rules",
   "a.on_evaluation_error as allowlist_on_evaluation_error",
+] as const;
+
+/** The same, with the credential `c`. */
+const holderColumns = [
+  ...partyColumns,
+  "c.organization_id as actor_organization_id",
+  "c.id as credential_id",
+  "c.seniority",
 ] as const;
 
 /**
@@ -76,6 +79,19 @@ export const selectHolders = (db: Db, credentials: "api_keys as c" | "authentica
         .on("a.enabled", "=", 1),
     )
     .select([...holderColumns]);
+
+/** Users by themselves, each in their own organization `o`. */
+export const selectParties = (db: Db) =>
+  db
+    .selectFrom("organizations as o")
+    .innerJoin("users as u", "u.organization_id", "o.id")
+    .leftJoin("root_quorum_members as m", (join) =>
+      join.onRef("m.organization_id", "=", "u.organization_id").onRef("m.user_id", "=", "u.id"),
+    )
+    .leftJoin("ip_allowlists as a", (join) =>
+      join.onRef("a.organization_id", "=", "o.id").onRef("a.id", "=", "o.id").on("a.enabled", "=", 1),
+    )
+    .select([...partyColumns]);
 
 /** A row, and how strong its claim is among those that the same credential finds. */
 export type Ranked<Row> = Row & { rank: number };
@@ -120,14 +136,7 @@ export function holderOf(
     rank: row.rank,
     hasActed: hasActed(row.seniority),
     allowlists: { ofOrganization: allowlistOf(row.allowlist_rules, row.allowlist_on_evaluation_error), ofKey },
-    organization: {
-      id: row.organization_id,
-      parentId: row.parent_id,
-      name: row.organization_name,
-      sealedKey: row.sealed_key,
-      quorumThreshold: row.quorum_threshold,
-      policiesVersion: row.policies_version,
-    },
+    organization: organizationOf({ ...row, id: row.organization_id, name: row.organization_name }),
     actor: {
       userId: row.user_id,
       userName: row.user_name,

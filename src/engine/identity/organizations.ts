@@ -1,6 +1,11 @@
+import type { Selectable } from "kysely";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
+import type { Schema } from "../../storage/schema.ts";
 import type { Organization } from "../operations.ts";
+
+/** The organization itself, or its parent: what an organization may take of something, its sub-organizations take with it. */
+export const rootIdOf = ({ id, parentId }: Pick<Organization, "id" | "parentId">): string => parentId ?? id;
 
 const selectOrganization = prepared<{ id: string }>()((db, { id }) =>
   db.selectFrom("organizations").selectAll().where("id", "=", id),
@@ -9,14 +14,19 @@ const selectOrganization = prepared<{ id: string }>()((db, { id }) =>
 /** The organization as it is now, also one that was deleted. */
 export async function findOrganization(read: Reader, id: string): Promise<Organization | undefined> {
   const [row] = await selectOrganization(read, { id });
-  return (
-    row && {
-      id: row.id,
-      parentId: row.parent_id,
-      name: row.name,
-      sealedKey: row.sealed_key,
-      quorumThreshold: row.quorum_threshold,
-      policiesVersion: row.policies_version,
-    }
-  );
+  return row && organizationOf(row);
 }
+
+type OrganizationRow = Pick<
+  Selectable<Schema["organizations"]>,
+  "id" | "parent_id" | "name" | "sealed_key" | "quorum_threshold" | "policies_version"
+>;
+
+export const organizationOf = (row: OrganizationRow): Organization => ({
+  id: row.id,
+  parentId: row.parent_id,
+  name: row.name,
+  sealedKey: row.sealed_key,
+  quorumThreshold: row.quorum_threshold,
+  policiesVersion: row.policies_version,
+});

@@ -8,12 +8,12 @@ import { type CredentialLookup, credentialKind, type Holder } from "./credential
 import { findHolders, holderOf, selectHolders } from "./holders.ts";
 import { noteFirstUse } from "./seniority.ts";
 
-interface PasskeyHolder extends Holder {
+export interface PasskeyHolder extends Holder {
   /** COSE_Key bytes (RFC 9052). */
   publicKey: Buffer;
   rpIdHash: Buffer;
   /** Undefined: any. */
-  allowedOrigins: string[] | undefined;
+  allowedOrigins: readonly string[] | undefined;
 }
 
 /** Passkeys: an assertion (WebAuthn Level 3, section 7.2) whose challenge is the body's digest. */

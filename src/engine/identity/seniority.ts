@@ -73,10 +73,9 @@ export async function subOrganizationsKnowing(
 ): Promise<Knowing[]> {
   const upwards = page.after !== undefined;
   const order = upwards ? "desc" : "asc";
-  const start = await startOf(read, table, key, page);
-  const rows = await holding(read, table, key)
-    // Asked of each row: a join may begin with all the sub-organizations that there are.
-    .where((row) => row(parentOf(row.selectFrom), "=", parentId))
+  const holding = holdersBelow(read, table, key, parentId);
+  const start = await startOf(holding, page);
+  const rows = await holding
     .$if(start !== undefined, (rows) => rows.where(sql<SqlBool>`${PLACE} ${sql.raw(upwards ? "<" : ">")} ${start}`))
     .orderBy("c.seniority", order)
     .orderBy("c.id", order)
@@ -86,11 +85,13 @@ export async function subOrganizationsKnowing(
   return upwards ? knowing.reverse() : knowing;
 }
 
-const holding = (read: Reader, table: CredentialTable, key: string) =>
+const holdersBelow = (read: Reader, table: CredentialTable, key: string, parentId: string) =>
   read
     .selectFrom(`${table} as c` as "api_keys as c")
     .select(["c.organization_id", "c.id", "c.seniority"])
-    .where(sql.ref(keyColumns[table]), "=", key);
+    .where(sql.ref(keyColumns[table]), "=", key)
+    // Asked of each row: a join may begin with all the sub-organizations that there are.
+    .where((row) => row(parentOf(row.selectFrom), "=", parentId));
 
 const parentOf = (selectFrom: ExpressionBuilder<Schema & { c: Schema["api_keys"] }, "c">["selectFrom"]) =>
   selectFrom("organizations as o")
@@ -102,14 +103,12 @@ const PLACE = sql`(${sql.ref("c.seniority")}, ${sql.ref("c.id")})`;
 
 /** Beyond which place the page starts; undefined for the first. */
 async function startOf(
-  read: Reader,
-  table: CredentialTable,
-  key: string,
+  holding: ReturnType<typeof holdersBelow>,
   { before, after }: Page,
 ): Promise<RawBuilder<unknown> | undefined> {
   const organizationId = before ?? after;
   if (organizationId === undefined) return undefined;
-  const row = await holding(read, table, key).where("c.organization_id", "=", organizationId).executeTakeFirst();
+  const row = await holding.where("c.organization_id", "=", organizationId).executeTakeFirst();
   if (!row) {
     const field = `paginationOptions.${before === undefined ? "after" : "before"}`;
     return fail("FIELD_INVALID", { field, reason: "must be one of the sub-organizations that know this credential" });

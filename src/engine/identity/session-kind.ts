@@ -29,7 +29,7 @@ export const sessionKind = credentialKind<Session, SessionHolder>({
     fail("SESSION_INVALID", { reason: "is not one that was issued here, or its credential is gone" }),
 
   async find(read, { key: token, ...lookup }) {
-    const session = await openReadOnlyToken(read, token);
+    const session = await openReadOnlyToken(read, token, lookup.now);
     if (!session) return [];
     const of = session.with === "passkey" ? passkeyKind : apiKeyKind;
     const holders = await of.find(read, { ...lookup, key: session.key });

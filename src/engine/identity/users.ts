@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { authenticationTypes } from "../../authority/state.ts";
 import { MAX_CACHED_USER_BYTES, MAX_CACHED_USERS } from "../../kernel/limits.ts";
 import { recentlyUsed } from "../../kernel/recently-used.ts";
 import { isTransactor, type Reader } from "../../storage/engine.ts";
@@ -79,16 +80,6 @@ export const OauthProvider = Type.Object(
   },
   { $id: "OauthProvider" },
 );
-
-export const authenticationTypes = [
-  "AUTHENTICATION_TYPE_EMAIL_OTP",
-  "AUTHENTICATION_TYPE_SMS_OTP",
-  "AUTHENTICATION_TYPE_PASSKEY",
-  "AUTHENTICATION_TYPE_API_KEY",
-  "AUTHENTICATION_TYPE_OAUTH",
-  "AUTHENTICATION_TYPE_SESSION",
-] as const;
-export type AuthenticationType = (typeof authenticationTypes)[number];
 
 export const RequiredMethods = Type.Array(
   Type.Object({

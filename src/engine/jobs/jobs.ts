@@ -1,4 +1,5 @@
 import type { Static, TSchema } from "typebox";
+import type { BackOff } from "../../kernel/back-off.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { Logger } from "../../kernel/log.ts";
@@ -111,22 +112,22 @@ export function job<
 }
 
 /** Declares a reconciler: it looks at the state of things by itself and puts right what it finds. */
-export function reconciler(declaration: {
+export function reconciler<Needs extends ServiceName = never>(declaration: {
   name: string;
   everyMs: number;
-  run: (context: JobContext<null>) => Promise<void>;
+  /** The services that it is given. */
+  needs?: readonly Needs[];
+  /** Resolves to how the run ended where it is not over with what it did itself: when it runs again, and what is to be recorded. */
+  run: (context: JobContext<null, Needs>) => Promise<JobResult | undefined>;
 }): JobKind {
-  const { name, everyMs, run } = declaration;
+  const { name, everyMs, needs = [], run } = declaration;
   return {
     name,
     everyMs,
     maxAttempts: Number.POSITIVE_INFINITY,
-    needs: [],
+    needs,
     asks: [],
-    run: async (context) => {
-      await run(context as JobContext<null>);
-      return { next: { do: "retry", inMs: everyMs } };
-    },
+    run: async (context) => (await run(context as JobContext<null, Needs>)) ?? { next: { do: "retry", inMs: everyMs } },
   };
 }
 
@@ -259,11 +260,5 @@ const upsertJob = preparedWrite<{
     .returning("id"),
 );
 
-const FIRST_PAUSE_MS = 1000;
-const LONGEST_PAUSE_MS = 60 * 60 * 1000;
-
-/** Doubling pauses up to an hour, each shortened by a random part of up to half, so that failures do not march in step. */
-export function backOffMs(attempts: number, random: () => number = Math.random): number {
-  const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attempts, 30));
-  return Math.round(pause * (1 - random() / 2));
-}
+/** Of jobs that say nothing else. */
+export const JOB_BACK_OFF: BackOff = { firstMs: 1000, longestMs: 60 * 60 * 1000, spread: 1 / 2 };

@@ -1,10 +1,11 @@
+import { backOffMs } from "../../kernel/back-off.ts";
 import { newId } from "../../kernel/ids.ts";
 import { JOB_STOP_DEADLINE_MS, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_HOST } from "../../kernel/limits.ts";
 import type { Signer } from "../../signer/client.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
 import { type Services, servicesFor, signerFor } from "../services.ts";
-import { backOffMs, enqueue, type JobKind, type JobResult, type JobSurroundings, onNewJobs } from "./jobs.ts";
+import { enqueue, JOB_BACK_OFF, type JobKind, type JobResult, type JobSurroundings, onNewJobs } from "./jobs.ts";
 import { openJobSecret, type SealedSecret } from "./sealed-secrets.ts";
 
 export interface JobWorkerOptions {
@@ -12,25 +13,28 @@ export interface JobWorkerOptions {
   services: Services;
   signer: Pick<Signer, "ask">;
   kinds: readonly JobKind[];
+  /** Told how each run of a job ended; it must not throw. */
+  onRun?: (kind: string, outcome: RunOutcome) => void;
   /** How often to look for work that nobody announced. */
   pollMs?: number;
   /** Lanes at work at once in this process ... */
   maxLanes?: number;
   /** ... and of them, those that wait for the same thing. */
   maxLanesPerGate?: number;
-  /** How often to look after the leases of lanes whose job takes long. */
+  /** A process that died gives its lanes back after this long; a living one renews its lease with each job ... */
+  leaseMs?: number;
+  /** ... and so often while a job runs, unless it runs so long that it is taken for hung; a third of the lease unless said. */
   renewMs?: number;
   /** How long `stop` waits for running jobs. */
   stopDeadlineMs?: number;
 }
 
+/** Done, or put off for trouble that is not its own; of one that failed: to be tried again, or given up. */
+export type RunOutcome = "done" | "paused" | "retried" | "given_up";
+
 const POLL_MS = 500;
 const CLAIM_AT_ONCE = 32;
-/** A process that died gives its lanes back after this long; a living one renews its lease with each job ... */
 const LEASE_MS = 15_000;
-/** ... and so often while a job runs, ... */
-const RENEW_MS = 5000;
-/** ... unless it runs so long that it is taken for hung. */
 const LONGEST_RUN_MS = 5 * 60_000;
 /** A lane is handed back now and then, so that busy ones do not starve the others. */
 const MAX_JOBS_PER_LEASE = 100;
@@ -68,13 +72,16 @@ export class JobWorker {
   readonly #running = new Set<Promise<void>>();
 
   constructor(options: JobWorkerOptions) {
+    const { leaseMs = LEASE_MS } = options;
     this.#options = {
+      leaseMs,
       pollMs: POLL_MS,
       // A job that got its turn here need not wait for a connection.
       maxLanes: MAX_CONNECTIONS,
       maxLanesPerGate: MAX_CONNECTIONS_PER_HOST,
-      renewMs: RENEW_MS,
+      renewMs: leaseMs / 3,
       stopDeadlineMs: JOB_STOP_DEADLINE_MS,
+      onRun: () => {},
       ...options,
     };
     this.#kinds = new Map(options.kinds.map((kind) => [kind.name, kind]));
@@ -168,7 +175,9 @@ export class JobWorker {
     const kinds = [...this.#kinds.keys()];
     // One of ours whose lease ran out under a long job is for another process, if for anybody.
     const ours = [...this.#active.keys()];
-    const lanes = await database.transact(undefined, (tx) => claimLanes(tx, { now, gates, ours, kinds, count, owner }));
+    const { leaseMs } = this.#options;
+    const claim = { now, leaseMs, gates, ours, kinds, count, owner };
+    const lanes = await database.transact(undefined, (tx) => claimLanes(tx, claim));
     return this.#withinGates(lanes);
   }
 
@@ -220,6 +229,7 @@ export class JobWorker {
         if (this.#stopping) return 0;
         active.runningSince = clock();
         const result = await this.#runJob(row);
+        this.#options.onRun(row.kind, outcomeOf(result));
         // A stopping server cuts its requests off; that is no fault of the job's.
         if (this.#stopping && result.next.do !== "finish") return 0;
         if (result.next.do === "pause") return result.next.inMs;
@@ -256,7 +266,7 @@ export class JobWorker {
     log.warn({ job: id, kind, attempts: attempts + 1, reason }, "a job failed");
     const { maxAttempts } = this.#kinds.get(kind) as JobKind;
     if (attempts + 1 >= maxAttempts) return { next: { do: "die" }, reason };
-    return { next: { do: "retry", inMs: backOffMs(attempts) }, reason };
+    return { next: { do: "retry", inMs: backOffMs(JOB_BACK_OFF, attempts) }, reason };
   }
 
   /** @throws Error when the lane is no longer ours, or nothing can be stored at all */
@@ -277,7 +287,7 @@ export class JobWorker {
     const scope = kind.unordered ? undefined : (row.organization_id ?? undefined);
     return database.transact(scope, async (tx) => {
       const now = clock();
-      const renewed = await renewLease(tx, { lane: row.lane, owner, until: now + LEASE_MS });
+      const renewed = await renewLease(tx, { lane: row.lane, owner, until: now + this.#options.leaseMs });
       if (renewed.length === 0) return false;
       await record?.(tx);
       // One that was queued anew meanwhile stays as it is, and runs again.
@@ -285,7 +295,8 @@ export class JobWorker {
       if (next.do === "finish") {
         await deleteJob(tx, job);
       } else {
-        const runAt = next.do === "retry" ? now + next.inMs : row.run_at;
+        // Whole milliseconds: a pause may be a part of an age.
+        const runAt = next.do === "retry" ? Math.ceil(now + next.inMs) : row.run_at;
         const state = next.do === "die" ? "dead" : "waiting";
         const attempts = kind.everyMs !== undefined && reason === undefined ? 0 : row.attempts + 1;
         await updateJob(tx, { ...job, state, runAt, attempts, lastError: reason ?? null, now });
@@ -296,7 +307,7 @@ export class JobWorker {
 
   /** Keeps the lanes whose job takes long. The others are renewed with the outcome of their job. */
   async #renew(): Promise<void> {
-    const { surroundings, renewMs } = this.#options;
+    const { surroundings, renewMs, leaseMs } = this.#options;
     const { database, log, clock } = surroundings;
     const now = clock();
     const long = [...this.#active.values()].filter(({ runningSince }) => {
@@ -305,7 +316,7 @@ export class JobWorker {
     });
     if (long.length === 0) return;
     const owner = this.#owner;
-    const until = now + LEASE_MS;
+    const until = now + leaseMs;
     await database
       .transact(undefined, async (tx) => {
         for (const { lane } of long) await renewLease(tx, { lane, owner, until });
@@ -339,6 +350,14 @@ async function ensureReconciler(tx: Transactor, kind: JobKind, now: number): Pro
     now,
     key,
   });
+}
+
+function outcomeOf({ next, reason }: JobResult): RunOutcome {
+  if (next.do === "pause") return "paused";
+  if (next.do === "die") return "given_up";
+  // What is done now and then comes back without having failed.
+  if (reason === undefined) return "done";
+  return next.do === "retry" ? "retried" : "given_up";
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
@@ -382,9 +401,17 @@ const selectionsOf = (kinds: readonly string[]) => ({
 /** Leases due lanes, those served longest ago first; a lane that another process is just claiming is passed over. */
 async function claimLanes(
   tx: Transactor,
-  claim: { now: number; gates: string[]; ours: string[]; kinds: string[]; count: number; owner: string },
+  claim: {
+    now: number;
+    leaseMs: number;
+    gates: string[];
+    ours: string[];
+    kinds: string[];
+    count: number;
+    owner: string;
+  },
 ): Promise<Lane[]> {
-  const { now, gates, ours, kinds, count, owner } = claim;
+  const { now, leaseMs, gates, ours, kinds, count, owner } = claim;
   const due = await tx
     .selectFrom("job_lanes as l")
     .select("l.lane")
@@ -409,7 +436,7 @@ async function claimLanes(
   if (due.length === 0) return [];
   return tx
     .updateTable("job_lanes")
-    .set({ leased_until: now + LEASE_MS, owner })
+    .set({ leased_until: now + leaseMs, owner })
     .where(
       "lane",
       "in",

@@ -1,18 +1,19 @@
 import { type TString, Type } from "typebox";
-import { decompressPublicKey } from "../../crypto/curves.ts";
 import { encodeEcdsaDer } from "../../crypto/ecdsa-der.ts";
 import { HPKE_TAG_BYTES, parseP256Point } from "../../crypto/hpke.ts";
 import { parseJsonObject, stringField } from "../../crypto/json-object.ts";
 import { bytesFromHex, toHex } from "../../kernel/bytes.ts";
 import { fail } from "../../kernel/errors.ts";
 import type { HpkeMessage } from "../../signer/protocol.ts";
+import { bundleText, type Statement } from "../../signer/statements.ts";
 import type { Reader } from "../../storage/engine.ts";
 import {
   currentServiceKey,
-  publishedServiceKeys,
+  publishedPoints,
   type ServiceKeyKind,
   type ServiceSigner,
-  signWithServiceKey,
+  signStatements,
+  uncompressedPoint,
 } from "./service-keys.ts";
 
 /**
@@ -31,23 +32,24 @@ export const bundleKey: ServiceKeyKind = {
   publish: bundleVerificationKeys,
 };
 
+type BundleStatement = Extract<Statement, { says: "export" | "target" }>;
+
 /**
  * The envelopes of these data, in their order. The signature is ECDSA on P-256 over the SHA-256 of the data's bytes, in DER;
  * `enclaveQuorumPublic` is the uncompressed point of the key that clients compare with the one they trust.
  */
 export async function signEnvelopes(
   signer: ServiceSigner,
-  data: readonly object[],
+  statements: readonly BundleStatement[],
   kind: ServiceKeyKind = bundleKey,
 ): Promise<string[]> {
   const key = await currentServiceKey(signer.read, kind);
-  const messages = data.map((each) => Buffer.from(JSON.stringify(each)));
-  const signatures = await signWithServiceKey(signer, key, messages);
-  const enclaveQuorumPublic = uncompressed(key.publicKey);
-  return messages.map((message, index) =>
+  const signatures = await signStatements(signer, key, statements);
+  const enclaveQuorumPublic = uncompressedPoint(key.publicKey);
+  return statements.map((statement, index) =>
     JSON.stringify({
       version: VERSION,
-      data: toHex(message),
+      data: toHex(Buffer.from(bundleText(statement))),
       dataSignature: toHex(encodeEcdsaDer(signatures[index] as Buffer)),
       enclaveQuorumPublic,
     }),
@@ -62,7 +64,7 @@ export const sealedEnvelopes = (
 ): Promise<string[]> =>
   signEnvelopes(
     signer,
-    messages.map(({ encappedPublic, ciphertext }) => ({ encappedPublic, ciphertext, organizationId })),
+    messages.map((message) => ({ says: "export", ...message, organizationId })),
   );
 
 /** The one of one message. */
@@ -89,15 +91,9 @@ interface BundleVerificationKey {
 
 /** The present one first. */
 async function bundleVerificationKeys(read: Reader, now: number): Promise<BundleVerificationKey[]> {
-  const keys = await publishedServiceKeys(read, bundleKey, now);
-  return keys.map(({ id, publicKey: compressed }) => {
-    const publicKey = uncompressed(compressed);
-    return { keyId: id, publicKey, quorumPublicKey: publicKey + publicKey };
-  });
+  const keys = await publishedPoints(read, bundleKey, now);
+  return keys.map((key) => ({ ...key, quorumPublicKey: key.publicKey + key.publicKey }));
 }
-
-const uncompressed = (publicKey: string): string =>
-  toHex(decompressPublicKey("CURVE_P256", Buffer.from(publicKey, "hex")));
 
 /** Room for the point, the names and white space. */
 const AROUND_CIPHERTEXT = 512;

@@ -1,7 +1,7 @@
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import { IMPORT_KEY_LIFETIME_MS, MAX_IMPORT_KEYS } from "../../kernel/limits.ts";
-import type { HpkeMessage, ImportProblem } from "../../signer/protocol.ts";
+import type { HpkeMessage, ImportProblem, SealedImportKey } from "../../signer/protocol.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { PrepareContext } from "../declare.ts";
 import { loadUser } from "../identity/users.ts";
@@ -26,34 +26,46 @@ export interface ImportOwner {
 
 export interface NewImportKey {
   id: string;
+  /** Milliseconds. */
+  issuedAt: number;
   sealedKey: Uint8Array;
   targetPublicKey: string;
   /** What the client is told of it, signed. */
   envelope: string;
 }
 
-type Asking = Pick<PrepareContext<unknown, "createImportKeys" | "sign">, "read" | "organization" | "signer">;
+type Asking = Pick<
+  PrepareContext<unknown, "createImportKeys" | "signStatements">,
+  "read" | "organization" | "signer" | "now"
+>;
 
 /**
- * Has the signer make import keys, without storing them. `userId` is whom clients are told that they are for: '' for a secret,
- * which belongs to the organization.
+ * Has the signer make import keys, without storing them. `toldUserId` is whom clients are told that they are for: '' for a
+ * secret, which belongs to the organization.
  */
 export async function makeImportKeys(
-  { read, organization, signer }: Asking,
-  userId: string,
+  { read, organization, signer, now }: Asking,
+  { purpose, userId, toldUserId }: Pick<ImportOwner, "purpose" | "userId"> & { toldUserId: string },
   count: number,
 ): Promise<NewImportKey[]> {
   const ids = Array.from({ length: count }, newId);
   const { importKeys } = await signer.ask({
     verb: "createImportKeys",
     ...keyOwnerOf(organization),
+    terms: { purpose, userId, issuedAt: now },
     importIds: ids,
   });
   const organizationId = organization.id;
-  const data = importKeys.map(({ targetPublicKey: targetPublic }) => ({ targetPublic, organizationId, userId }));
-  const envelopes = await signEnvelopes({ read, signer }, data);
+  const targets = importKeys.map(({ targetPublicKey: targetPublic }) => ({
+    says: "target" as const,
+    targetPublic,
+    organizationId,
+    userId: toldUserId,
+  }));
+  const envelopes = await signEnvelopes({ read, signer }, targets);
   return importKeys.map(({ sealedImportKey, targetPublicKey }, index) => ({
     id: ids[index] as string,
+    issuedAt: now,
     sealedKey: Buffer.from(sealedImportKey, "base64"),
     targetPublicKey,
     envelope: envelopes[index] as string,
@@ -69,18 +81,17 @@ export async function addImportKeys(
   tx: Transactor,
   { organizationId, userId, purpose }: ImportOwner,
   keys: readonly NewImportKey[],
-  now: number,
 ): Promise<void> {
   const user = await loadUser(tx, organizationId, userId);
   if (!user) fail("RESOURCE_NOT_FOUND", { kind: "user", id: userId, organizationId });
-  const rows = keys.map(({ id, sealedKey, targetPublicKey }) => ({
+  const rows = keys.map(({ id, issuedAt, sealedKey, targetPublicKey }) => ({
     organization_id: organizationId,
     id,
     user_id: userId,
     purpose,
     sealed_key: sealedKey,
     target_public_key: targetPublicKey,
-    created_at: now,
+    created_at: issuedAt,
   }));
   await tx.insertInto("import_keys").values(rows).execute();
   const all = await importKeysOf(tx, { organizationId, userId, purpose }).select("id").execute();
@@ -102,18 +113,23 @@ const importKeysOf = (read: Reader, { organizationId, userId, purpose }: ImportO
 export interface ImportKey {
   targetPublicKey: string;
   /** As the signer takes it. */
-  asked: { importId: string; sealedImportKey: string };
+  asked: SealedImportKey;
 }
 
 /** The user's import keys that still serve. */
 export async function findImportKeys(read: Reader, owner: ImportOwner, now: number): Promise<ImportKey[]> {
   const rows = await importKeysOf(read, owner)
-    .select(["id", "sealed_key", "target_public_key"])
+    .select(["id", "user_id", "created_at", "sealed_key", "target_public_key"])
     .where("created_at", ">", now - IMPORT_KEY_LIFETIME_MS)
     .execute();
-  return rows.map(({ id, sealed_key, target_public_key }) => ({
-    targetPublicKey: target_public_key,
-    asked: { importId: id, sealedImportKey: Buffer.from(sealed_key).toString("base64") },
+  return rows.map((row) => ({
+    targetPublicKey: row.target_public_key,
+    asked: {
+      importId: row.id,
+      userId: row.user_id,
+      issuedAt: row.created_at,
+      sealedImportKey: Buffer.from(row.sealed_key).toString("base64"),
+    },
   }));
 }
 

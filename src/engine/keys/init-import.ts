@@ -12,13 +12,16 @@ export const initImport = <const Path extends string>(declaration: {
   const { resource } = declaration;
   return activity({
     ...declaration,
-    asks: ["createImportKeys", "sign"],
+    asks: ["createImportKeys", "signStatements"],
     intent: Strict({ userId: Id }),
     result: Type.Object({ importBundle: Type.String() }),
     subject: ({ userId }) => ({ governedBy: "policies", resource, action: "IMPORT", onlyUserId: userId }),
-    prepare: (context) => makeImportKeys(context, context.intent.userId, 1),
-    async run({ intent: { userId }, tx, organization, now, prepared: keys }) {
-      await addImportKeys(tx, { organizationId: organization.id, userId, purpose: "key" }, keys, now);
+    prepare: (context) => {
+      const { userId } = context.intent;
+      return makeImportKeys(context, { purpose: "key", userId, toldUserId: userId }, 1);
+    },
+    async run({ intent: { userId }, tx, organization, prepared: keys }) {
+      await addImportKeys(tx, { organizationId: organization.id, userId, purpose: "key" }, keys);
       return { importBundle: keys[0]?.envelope as string };
     },
   });

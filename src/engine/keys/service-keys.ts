@@ -1,7 +1,10 @@
+import { decompressPublicKey } from "../../crypto/curves.ts";
+import { toHex } from "../../kernel/bytes.ts";
 import { fail } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { Signer } from "../../signer/client.ts";
-import { type Curve, INSTALLATION } from "../../signer/protocol.ts";
+import { type Curve, INSTALLATION, type KeyReference, type Sealed } from "../../signer/protocol.ts";
+import type { Statement } from "../../signer/statements.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
@@ -25,6 +28,8 @@ export interface ServiceKeyKind {
   /** Its name in the database, in `keystead rotate` and in the published document. */
   purpose: string;
   curve: Curve;
+  /** Whether it signs transactions that the installation pays for, and nothing else. */
+  isSponsor?: true;
   /** How long a retired key stays published. */
   publishedAfterRetirementMs: number;
   /** The present key first, then those retired of late, in the form that clients take them. */
@@ -34,7 +39,7 @@ export interface ServiceKeyKind {
 const OWNER_KEY = "service_owner_key";
 type KeyStore = { database: Database; signer: Signer };
 /** What it takes to sign. */
-export type ServiceSigner = { read: Reader; signer: AskedSigner<"sign"> };
+export type ServiceSigner = { read: Reader; signer: AskedSigner<"signStatements"> };
 
 /** Makes the keys that are missing. */
 export async function ensureServiceKeys(store: KeyStore, kinds: readonly ServiceKeyKind[], now: number): Promise<void> {
@@ -50,13 +55,13 @@ export const rotateServiceKey = (store: KeyStore, kind: ServiceKeyKind, now: num
 
 async function addServiceKey(
   { database, signer }: KeyStore,
-  { purpose, curve }: ServiceKeyKind,
+  { purpose, curve, isSponsor }: ServiceKeyKind,
   now: number,
   { onlyIfNone }: { onlyIfNone: boolean },
 ): Promise<string> {
   const organizationKey = await ensureOwnerKey({ database, signer });
   const id = newId();
-  const keys = [{ keyId: id, curve }];
+  const keys = [{ keyId: id, curve, ...(isSponsor ? { isSponsor } : {}) }];
   const generated = await signer.ask({ verb: "generateKeys", organizationId: INSTALLATION, organizationKey, keys });
   const { publicKey, sealedKey } = generated.keys[0] as (typeof generated.keys)[number];
   return database.transact("service keys", async (tx) => {
@@ -100,6 +105,38 @@ export async function publishedServiceKeys(
   }));
 }
 
+/** The same as the signer takes them, to open what was encrypted to them or to know their signatures again. */
+export async function publishedKeyReferences(
+  read: Reader,
+  kind: ServiceKeyKind,
+  now: number,
+): Promise<{ installationKey: Sealed; keys: KeyReference[] }> {
+  const { organizationKey: installationKey } = await serviceKeyOwner(read);
+  const keys = (await publishedServiceKeys(read, kind, now)).map(
+    ({ id, curve, sealedKey }): KeyReference => ({
+      kind: "privateKey",
+      keyId: id,
+      curve,
+      sealedKey: Buffer.from(sealedKey).toString("base64"),
+    }),
+  );
+  return { installationKey, keys };
+}
+
+/** The points of P-256 keys of a kind, uncompressed in hex, as published clients take keys: the present one first. */
+export async function publishedPoints(
+  read: Reader,
+  kind: ServiceKeyKind,
+  now: number,
+): Promise<{ keyId: string; publicKey: string }[]> {
+  const keys = await publishedServiceKeys(read, kind, now);
+  return keys.map(({ id, publicKey }) => ({ keyId: id, publicKey: uncompressedPoint(publicKey) }));
+}
+
+/** Of a compressed P-256 key; both in lowercase hex. */
+export const uncompressedPoint = (publicKey: string): string =>
+  toHex(decompressPublicKey("CURVE_P256", Buffer.from(publicKey, "hex")));
+
 /** The public halves of all service keys by their purpose, in the forms that clients take them. */
 export async function publishServiceKeys(
   kinds: readonly ServiceKeyKind[],
@@ -110,25 +147,19 @@ export async function publishServiceKeys(
   return Object.fromEntries(published);
 }
 
-/** Signs messages with a service key: EdDSA, or ECDSA over their SHA-256; signatures of 64 bytes, R || S or r || s. */
-export async function signWithServiceKey(
+/** Makes statements with a service key; signatures of 64 bytes, R || S or r || s, in their order. */
+export async function signStatements(
   { read, signer }: ServiceSigner,
-  key: ServiceKey,
-  messages: readonly Buffer[],
+  { id: keyId, curve, sealedKey }: ServiceKey,
+  statements: readonly Statement[],
 ): Promise<Buffer[]> {
   const { signatures } = await signer.ask({
-    verb: "sign",
+    verb: "signStatements",
     ...(await serviceKeyOwner(read)),
-    key: {
-      kind: "privateKey",
-      keyId: key.id,
-      curve: key.curve,
-      sealedKey: Buffer.from(key.sealedKey).toString("base64"),
-    },
-    hash: key.curve === "CURVE_ED25519" ? "none" : "sha256",
-    payloads: messages.map((message) => message.toString("base64")),
+    key: { keyId, curve, sealedKey: Buffer.from(sealedKey).toString("base64") },
+    statements: [...statements],
   });
-  return signatures.map(({ r, s }) => Buffer.from(r + s, "hex"));
+  return signatures.map((signature) => Buffer.from(signature, "hex"));
 }
 
 /** The owner of the installation's own keys and secrets, as the signer is told of it. */

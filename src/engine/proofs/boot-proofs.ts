@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
 import { newId } from "../../kernel/ids.ts";
 import { canonicalJson } from "../../kernel/json.ts";
 import type { Signer } from "../../signer/client.ts";
 import type { DescribeResponse } from "../../signer/protocol.ts";
+import { ownText } from "../../signer/statements.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
@@ -13,7 +13,7 @@ import {
   publishedServiceKeys,
   type ServiceKey,
   type ServiceKeyKind,
-  signWithServiceKey,
+  signStatements,
 } from "../keys/service-keys.ts";
 
 /**
@@ -86,10 +86,10 @@ const renew = (database: Database, ephemeralPublicKey: string, now: number): Pro
 async function add(store: Store, description: DescribeResponse, now: number): Promise<string> {
   const { database } = store;
   const key = await currentServiceKey(database.read, bootKey);
-  const { manifest, attestation } = documentsOf(description);
-  const [ofManifest, ofAttestation] = await signWithServiceKey({ read: database.read, signer: store.signer }, key, [
-    Buffer.from(manifest),
-    Buffer.from(attestation),
+  const [manifest, attestation] = [ownText("manifest", description), ownText("boot", description)];
+  const [ofManifest, ofAttestation] = await signStatements({ read: database.read, signer: store.signer }, key, [
+    { says: "manifest" },
+    { says: "boot" },
   ]);
   const row = {
     id: newId(),
@@ -110,27 +110,6 @@ async function add(store: Store, description: DescribeResponse, now: number): Pr
       .execute();
     return stored?.id ?? row.id;
   });
-}
-
-/** The texts that are signed: what the code is, and whose key it holds. */
-function documentsOf(description: DescribeResponse): { manifest: string; attestation: string } {
-  const { ephemeralPublicKey, startedAt, version, nodeVersion, protocolVersion, files, codeDigest } = description;
-  const manifest = canonicalJson({
-    type: "KEYSTEAD_SIGNER_MANIFEST",
-    version,
-    nodeVersion,
-    protocolVersion,
-    files,
-    codeDigest,
-  });
-  const attestation = canonicalJson({
-    type: "KEYSTEAD_SIGNER_BOOT",
-    ephemeralPublicKey,
-    startedAtMs: String(startedAt),
-    codeDigest,
-    manifestDigest: createHash("sha256").update(manifest).digest("hex"),
-  });
-  return { manifest, attestation };
 }
 
 /** A signed text stands in its document as a string, so that nobody needs to spell it again to check it. */

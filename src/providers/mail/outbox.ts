@@ -1,4 +1,3 @@
-import MailComposer from "nodemailer/lib/mail-composer";
 import { writeWhole } from "../write-file.ts";
 import { composed, identityOf } from "./compose.ts";
 import { INVALID_ADDRESS, type Mailer } from "./mailer.ts";
@@ -14,6 +13,8 @@ export function createOutboxMailer({ folder, rules }: { folder: string; rules: S
       const identity = identityOf(message, rules);
       if (!isMailbox(message.to)) return { result: "bounced", identity, diagnosticCode: INVALID_ADDRESS };
       try {
+        // Loaded with the first mail: its modules would cost start-up time.
+        const { default: MailComposer } = await import("nodemailer/lib/mail-composer");
         const bytes = await new MailComposer(composed(message, rules)).compile().build();
         // Written again under the same name, should the process die before it has told of it.
         await writeWhole(folder, `${message.id}.eml`, bytes);

@@ -1,4 +1,3 @@
-import { createTransport } from "nodemailer";
 import { composed, identityOf } from "./compose.ts";
 import { INVALID_ADDRESS, type Mailer, printableLine } from "./mailer.ts";
 import { isMailbox, type SenderRules } from "./sender.ts";
@@ -61,7 +60,32 @@ export function parseSmtpUrl(text: string): { server: SmtpServer } | { problem: 
  */
 export function createSmtpMailer(options: SmtpMailerOptions): Mailer {
   const { server, rules, acceptanceIsDelivery, deadlines = DEADLINES } = options;
-  const transport = createTransport({
+  const closing = new AbortController();
+  return {
+    acceptanceIsDelivery,
+    close: async () => closing.abort(),
+    identify: (message) => identityOf(message, rules),
+    async send(message) {
+      const identity = identityOf(message, rules);
+      if (!isMailbox(message.to)) return { result: "bounced", identity, diagnosticCode: INVALID_ADDRESS };
+      const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(deadlines.wholeMessageMs)]);
+      try {
+        const transport = await transportTo(server, deadlines);
+        const { response } = await transport.sendMail({ ...composed(message, rules), signal });
+        const reply = printableLine(response);
+        const messageId = idInReply(reply) ?? identity.messageId;
+        return { result: "accepted", identity: { ...identity, messageId }, reply };
+      } catch (error) {
+        return { identity, ...refusalOf(error as SmtpError) };
+      }
+    },
+  };
+}
+
+async function transportTo(server: SmtpServer, deadlines: Omit<SmtpDeadlines, "wholeMessageMs">) {
+  // Loaded with the first mail: its modules would cost start-up time.
+  const { createTransport } = await import("nodemailer");
+  return createTransport({
     ...server,
     requireTLS: server.auth !== undefined && !server.secure && !isThisMachine(server.host),
     connectionTimeout: deadlines.connectionMs,
@@ -75,25 +99,20 @@ export function createSmtpMailer(options: SmtpMailerOptions): Mailer {
     disableFileAccess: true,
     disableUrlAccess: true,
   });
-  const closing = new AbortController();
-  return {
-    acceptanceIsDelivery,
-    close: async () => closing.abort(),
-    identify: (message) => identityOf(message, rules),
-    async send(message) {
-      const identity = identityOf(message, rules);
-      if (!isMailbox(message.to)) return { result: "bounced", identity, diagnosticCode: INVALID_ADDRESS };
-      const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(deadlines.wholeMessageMs)]);
-      try {
-        const { response } = await transport.sendMail({ ...composed(message, rules), signal });
-        const reply = printableLine(response);
-        const messageId = idInReply(reply) ?? identity.messageId;
-        return { result: "accepted", identity: { ...identity, messageId }, reply };
-      } catch (error) {
-        return { identity, ...refusalOf(error as SmtpError) };
-      }
-    },
-  };
+}
+
+/** Connects and logs in as for a mail, and sends none. Resolves to what went wrong, in the server's words where it has some. */
+export async function smtpProblem(server: SmtpServer, stepMs: number): Promise<string | undefined> {
+  const transport = await transportTo(server, { connectionMs: stepMs, silenceMs: stepMs });
+  try {
+    await transport.verify();
+    return undefined;
+  } catch (error) {
+    const { response, message } = error as SmtpError;
+    return printableLine(response ?? message);
+  } finally {
+    transport.close();
+  }
 }
 
 const isThisMachine = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1)$/.test(host);

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { parseJsonObject } from "../../crypto/json-object.ts";
+import { createGate } from "../../delivery/gate.ts";
 import {
   type OutboundAnswer,
   type OutboundClient,
@@ -9,6 +10,8 @@ import {
 import type { Clock } from "../../kernel/clock.ts";
 import {
   EXCHANGE_LIFETIME_MS,
+  MAX_EXCHANGES,
+  MAX_EXCHANGES_OF_ONE_ORGANIZATION,
   MAX_KEPT_EXCHANGES,
   MAX_OAUTH2_ANSWER_BYTES,
   OAUTH2_TIMEOUT_MS,
@@ -26,6 +29,8 @@ export interface CodeExchange {
   codeVerifier: string;
   /** For whom: another request with the same code is not the same exchange. */
   boundTo: string;
+  /** Who exchanges it: so many of one organization's exchanges are under way at a time. */
+  organizationId: string;
 }
 
 export interface Exchanged {
@@ -63,13 +68,14 @@ export interface Oauth2Options {
 }
 
 export function createOauth2Clients(options: Oauth2Options): Oauth2Clients {
+  const gate = createGate({ perKey: MAX_EXCHANGES_OF_ONE_ORGANIZATION, total: MAX_EXCHANGES });
   const kept = recentlyUsed<{ until: number; exchanged: Promise<Exchanged> }>({ entries: MAX_KEPT_EXCHANGES });
   return {
     exchange(exchange) {
       const key = createHash("sha256").update(JSON.stringify(exchange)).digest("base64url");
       const known = kept.get(key);
       if (known && options.clock() < known.until) return known.exchanged;
-      const exchanged = exchangeAt(options, exchange);
+      const exchanged = gate.run(exchange.organizationId, () => exchangeAt(options, exchange));
       kept.set(key, { until: options.clock() + EXCHANGE_LIFETIME_MS, exchanged });
       // A provider that was away may not have seen the code.
       exchanged.catch((error: unknown) => {

@@ -64,15 +64,11 @@ function headerOf({ alg, kid, typ }: Record<string, unknown>, refuse: Refuse): T
 }
 
 function claimsOf(claims: Record<string, unknown>, refuse: Refuse): TokenClaims {
-  const text = (name: string): string => textClaim(name, claims[name], refuse);
-  const { aud, nonce, tknonce, email, email_verified: emailVerified } = claims;
-  if (Array.isArray(aud) && aud.length !== 1) refuse("must be for one audience alone");
+  const { nonce, tknonce, email, email_verified: emailVerified } = claims;
   const exp = timeClaim("exp", claims.exp, refuse);
   if (exp === undefined) return refuse("must have the claim `exp`");
   return {
-    iss: text("iss"),
-    sub: text("sub"),
-    aud: textClaim("aud", Array.isArray(aud) ? aud[0] : aud, refuse),
+    ...readPerson(claims, refuse),
     exp,
     nbf: timeClaim("nbf", claims.nbf, refuse),
     iat: timeClaim("iat", claims.iat, refuse),
@@ -80,6 +76,19 @@ function claimsOf(claims: Record<string, unknown>, refuse: Refuse): TokenClaims 
     email: typeof email === "string" ? email : undefined,
     // Some issuers write it as a string.
     emailVerified: emailVerified === true || emailVerified === "true",
+  };
+}
+
+/** Whom claims are about: somebody at an issuer, as one audience knows them. */
+export function readPerson(
+  { iss, sub, aud }: Record<string, unknown>,
+  refuse: Refuse,
+): Pick<TokenClaims, "iss" | "sub" | "aud"> {
+  if (Array.isArray(aud) && aud.length !== 1) refuse("must be for one audience alone");
+  return {
+    iss: textClaim("iss", iss, refuse),
+    sub: textClaim("sub", sub, refuse),
+    aud: textClaim("aud", Array.isArray(aud) ? aud[0] : aud, refuse),
   };
 }
 

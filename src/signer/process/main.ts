@@ -1,5 +1,5 @@
 import { Socket } from "node:net";
-import { readFrames, writeFrame } from "../frames.ts";
+import { readFrames, writeFrame } from "../../kernel/frames.ts";
 import type { RequestFrame, ResponseFrame, SignerFault } from "../protocol.ts";
 import { SigningRefused } from "./refused.ts";
 import { RootKeyProblem } from "./root-key.ts";

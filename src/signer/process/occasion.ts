@@ -1,9 +1,20 @@
-import { createHash } from "node:crypto";
 import { normalizeAddress } from "../../crypto/addresses.ts";
+import { fingerprintOf } from "../../crypto/fingerprint.ts";
+import { isMessageOf32 } from "../../crypto/personal-messages.ts";
+import { termsOfQuote } from "../../crypto/swap-quotes.ts";
 import { parseJson } from "../../kernel/json.ts";
-import { MAX_ADDRESS_LENGTH } from "../../kernel/limits.ts";
-import { INSTALLATION, type KeyReference, type Occasion, type SignerRequest } from "../protocol.ts";
+import { IMPORT_KEY_LIFETIME_MS, MAX_ADDRESS_LENGTH, MAX_CLOCK_AHEAD_MS } from "../../kernel/limits.ts";
+import {
+  authProxyLoginTypes,
+  authProxyTypes,
+  INSTALLATION,
+  type KeyReference,
+  type Occasion,
+  type SignerRequest,
+  type StampAuthProxyBodyRequest,
+} from "../protocol.ts";
 import { SigningRefused } from "./refused.ts";
+import { refuseOtherMessage } from "./sponsored-message.ts";
 
 /**
  * What is done with the keys of organizations is done for an activity. The request must be for the organization that the
@@ -12,19 +23,66 @@ import { SigningRefused } from "./refused.ts";
 
 type WorkVerb = Exclude<
   SignerRequest["verb"],
-  "open" | "describe" | "createOrganizationKey" | "sealJobSecret" | "openJobSecret"
+  | "open"
+  | "describe"
+  | "createOrganizationKey"
+  | "sealJobSecret"
+  | "openJobSecret"
+  | "stampAuthProxyBody"
+  | "signStatements"
+  | "rehearse"
 >;
 type WorkRequest = Extract<SignerRequest, { verb: WorkVerb }>;
 
 /** A use of an organization's keys, as it is told to the operator. */
 export interface Use {
-  verb: WorkVerb;
+  verb: WorkVerb | "stampAuthProxyBody" | "rehearse";
   organizationId: string;
-  activityType: string;
-  /** `sha256:` and hex, as the activity has it. */
-  fingerprint: string;
+  /** Absent where a query asks for what it is used for. */
+  activityType?: string;
+  /** `sha256:` and hex, as the activity has it; absent of a drill, which nobody stamped. */
+  fingerprint?: string;
   /** What the body named; absent where something new is made. */
   named?: string;
+  /** What the installation paid for in the activity's name. */
+  purpose?: string;
+}
+
+/** As an activity that begins a purchase names it. */
+const COINBASE = "FIAT_ON_RAMP_PROVIDER_COINBASE";
+
+/** What is done with quorum keys is what the body says: shares for others would be another's gain. */
+const quorumWork = {
+  createQuorumKey: {
+    type: "ACTIVITY_TYPE_CREATE_TVC_QUORUM_KEY",
+    said: ({ threshold, operatorEncryptKeys }) => ({ threshold, operatorEncryptKeys }),
+  },
+  reEncryptQuorumShare: {
+    type: "ACTIVITY_TYPE_RE_ENCRYPT_TVC_QUORUM_KEY_SHARE",
+    said: ({ deploymentId, attestationDocB64, manifestB64, encryptKey, signKey }) => ({
+      deploymentId,
+      attestationDocB64,
+      manifestB64,
+      operatorEncryptKey: encryptKey.address?.address,
+      operatorSignKey: signKey.address?.address,
+    }),
+  },
+} satisfies {
+  [Verb in QuorumVerb]: { type: string; said: (request: Extract<WorkRequest, { verb: Verb }>) => object };
+};
+type QuorumVerb = "createQuorumKey" | "reEncryptQuorumShare";
+type QuorumRequest = Extract<WorkRequest, { verb: QuorumVerb }>;
+const isQuorumWork = (request: WorkRequest): request is QuorumRequest => Object.hasOwn(quorumWork, request.verb);
+
+function refuseOtherQuorumWork(request: QuorumRequest, { type, parameters }: Body): void {
+  const { verb } = request;
+  const work = quorumWork[verb] as { type: string; said: (request: QuorumRequest) => Record<string, unknown> };
+  const said = work.said(request);
+  const named = Object.fromEntries(
+    Object.keys(said).map((name) => [name, (parameters as Record<string, unknown> | undefined)?.[name]]),
+  );
+  if (type === work.type && isSameValue(said, named)) return;
+  throw new SigningRefused(`${verb} was asked for other than the activity says`);
 }
 
 const nothing = (): string[] => [];
@@ -44,65 +102,210 @@ const namesOf: { [Verb in WorkVerb]: (request: Extract<WorkRequest, { verb: Verb
   importSecret: nothing,
   importClientSecret: nothing,
   issueCredential: nothing,
+  createAuthProxyKey: nothing,
   macOtp: nothing,
   openOtp: ({ otpId }) => [otpId],
   proveAddresses: nothing,
   provePolicyOutcome: nothing,
   sign: namesOfKey,
+  signSponsorTransaction: nothing,
   exportKey: namesOfKey,
   exportWallet: nameOfWallet,
   deriveAccounts: nameOfWallet,
   exportSecret: ({ secretId }) => [secretId],
   openClientSecret: ({ credentialId }) => [credentialId],
+  importOnRampKeys: nothing,
+  signMoonPayUrl: ({ of }) => ["url" in of ? of.url : of.purchase.walletAddress],
+  signSparkFrost: namesOfKey,
+  prepareSparkTransfer: namesOfKey,
+  claimSparkTransfer: namesOfKey,
+  prepareSparkLightningReceive: namesOfKey,
+  openPullSecret: ({ envelope }) => [envelope],
+  createQuorumKey: nothing,
+  reEncryptQuorumShare: ({ encryptKey }) => namesOfKey({ key: encryptKey }),
+  authorizeCoinbase: ({ request }) => [request.of === "token" ? COINBASE : request.transactionId],
 };
 
 /** A sub-organization is made, with its first wallet, for an activity of its parent. */
 const SUB_ORGANIZATION_TYPE = /^ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION(_V\d+)?$/;
 const OF_A_NEW_ORGANIZATION: ReadonlySet<WorkVerb> = new Set(["generateKeys", "createWallet"]);
+
+/** A purchase is begun with a credential of the organization, or with one that its parent lends it. */
+const PURCHASE_TYPE = "ACTIVITY_TYPE_INIT_FIAT_ON_RAMP";
+const isLent = (verb: WorkVerb): boolean => verb === "signMoonPayUrl" || verb === "authorizeCoinbase";
+/** What a query may ask for: nothing comes of it but an answer about what it names. */
+const isReading = (request: WorkRequest): boolean =>
+  (request.verb === "authorizeCoinbase" && request.request.of === "transactions") ||
+  // An image may be looked up without making a deployment of it.
+  request.verb === "openPullSecret";
+
 /**
  * The use that a request makes of an organization's keys; undefined where it makes none.
  *
  * @throws SigningRefused when there is no activity for it, or another one
  */
 export function useOf(request: SignerRequest, occasion: Occasion | undefined): Use | undefined {
+  if (request.verb === "stampAuthProxyBody") return useByAuthProxy(request);
+  // Whoever asks for a drill of their own, and needs no activity for it, does not get at keys unseen.
+  if (request.verb === "rehearse") return { verb: request.verb, organizationId: request.organizationId };
   if (!isWork(request)) return undefined;
   const { verb } = request;
   const organizationId = "organizationId" in request ? request.organizationId : request.policyOutcome.organizationId;
-  if (organizationId === INSTALLATION) return undefined;
+  if (organizationId === INSTALLATION) {
+    if (verb === "generateKeys") return undefined;
+    throw new SigningRefused(`${verb} was asked for a key of the installation, which makes its own statements alone`);
+  }
   if (!occasion) throw new SigningRefused(`${verb} was asked for no activity`);
-  const body = bodyOf(occasion);
+  const body = bodyOf(occasion, isReading(request));
+  if (isLent(verb) && !isReading(request) && body.type !== PURCHASE_TYPE) {
+    throw new SigningRefused(`${verb} was asked for an activity that begins no purchase`);
+  }
   const isNew = OF_A_NEW_ORGANIZATION.has(verb) && SUB_ORGANIZATION_TYPE.test(body.type);
   // A statement uses no key of anybody's: who signs in may have named the parent alone, or have been signed in by it.
   const isStated = verb === "provePolicyOutcome";
-  if (body.organizationId !== organizationId && !isNew && !isStated) {
+  if (body.organizationId !== organizationId && !isNew && !isStated && !isLent(verb)) {
     throw new SigningRefused(`${verb} was asked for organization ${organizationId}, which the activity does not name`);
   }
-  const fingerprint = `sha256:${createHash("sha256").update(occasion.body).digest("hex")}`;
-  const use = { verb, organizationId, activityType: body.type, fingerprint };
+  const activityType = isReading(request) ? {} : { activityType: body.type };
+  const purpose = request.verb === "signSponsorTransaction" ? { purpose: request.purpose } : {};
+  const use = { verb, organizationId, ...activityType, fingerprint: fingerprintOf(occasion.body), ...purpose };
   const names = (namesOf[verb] as (request: WorkRequest) => string[])(request);
+  if ("importKeys" in request) refuseForeignImportKeys(request, body, occasion);
+  if (isSpark(request)) refuseOtherSparkWork(request, body);
+  if (isQuorumWork(request)) refuseOtherQuorumWork(request, body);
+  if (request.verb === "signSponsorTransaction" && request.key.curve === "CURVE_ED25519") {
+    refuseOtherMessage(Buffer.from(request.transaction, "base64"), body);
+  }
   if (namesOf[verb] === nothing) return use;
-  const named = nameIn(body.parameters, names);
+  const parameters = isSpark(request) ? signWithOf(body) : body.parameters;
+  const named = nameIn(parameters, names) ?? namedBySwap(request, body, occasion);
   if (named === undefined) throw new SigningRefused(`${verb} was asked with what the activity does not name`);
   return { ...use, named };
 }
 
+const SWAP_TYPE = "ACTIVITY_TYPE_EXECUTE_SWAP_V2";
+const CLAIM_TYPE = "ACTIVITY_TYPE_CLAIM_SWAP_FEES";
+/**
+ * What a body of swaps names without saying it: whoever names a quote names its account, by the hash of its terms; whoever claims fees,
+ * the account that the plan says receives them, which signs one message of 32 bytes and nothing else.
+ */
+function namedBySwap(request: WorkRequest, { type, organizationId, parameters }: Body, { plan }: Occasion) {
+  if (request.verb !== "sign") return undefined;
+  const planned = (plan ?? {}) as { terms?: unknown; receiver?: unknown };
+  if (type === SWAP_TYPE) {
+    const { quoteId } = (parameters ?? {}) as { quoteId?: unknown };
+    const terms = termsOfQuote(quoteId, planned.terms);
+    return terms?.organizationId === organizationId ? nameIn([terms.signWith], namesOfKey(request)) : undefined;
+  }
+  const [payload, ...others] = request.payloads;
+  const isOneMessage = others.length === 0 && isMessageOf32(Buffer.from(payload ?? "", "base64"));
+  const isClaim = type === CLAIM_TYPE && request.hash === "keccak256" && isOneMessage;
+  return isClaim ? nameIn([planned.receiver], namesOfKey(request)) : undefined;
+}
+
+type SparkVerb = Extract<WorkVerb, `${string}Spark${string}`>;
+type SparkRequest = Extract<WorkRequest, { verb: SparkVerb }>;
+
+/** Which activity asks for it, and in which of its parameters it says what. */
+const sparkWork: Record<SparkVerb, { type: string; parameter: string }> = {
+  signSparkFrost: { type: "ACTIVITY_TYPE_SPARK_SIGN_FROST", parameter: "signatures" },
+  prepareSparkTransfer: { type: "ACTIVITY_TYPE_SPARK_PREPARE_TRANSFER", parameter: "transfer" },
+  claimSparkTransfer: { type: "ACTIVITY_TYPE_SPARK_CLAIM_TRANSFER", parameter: "claim" },
+  prepareSparkLightningReceive: {
+    type: "ACTIVITY_TYPE_SPARK_PREPARE_LIGHTNING_RECEIVE",
+    parameter: "lightningReceive",
+  },
+};
+
+const isSpark = (request: WorkRequest): request is SparkRequest => Object.hasOwn(sparkWork, request.verb);
+
+/** Where a body for Spark names the wallet; its other texts, such as operators' names, are whatever somebody likes. */
+const signWithOf = ({ parameters }: Body): unknown => (parameters as { signWith?: unknown } | undefined)?.signWith;
+
+/** What is done with a Spark wallet is what the body says, to the last member: other nonces or receivers would be another's gain. */
+function refuseOtherSparkWork(request: SparkRequest, { type, parameters }: Body): void {
+  const { verb } = request;
+  const expected = sparkWork[verb];
+  const asked = (request as unknown as Record<string, unknown>)[expected.parameter];
+  const named = (parameters as Record<string, unknown> | undefined)?.[expected.parameter];
+  if (type !== expected.type || !isSameValue(asked, named)) {
+    throw new SigningRefused(`${verb} was asked for other than the activity says`);
+  }
+}
+
+/** As JSON; a member that is null is one that is not there. */
+function isSameValue(asked: unknown, named: unknown): boolean {
+  if (typeof asked !== "object" || asked === null) return asked === named;
+  if (typeof named !== "object" || named === null || Array.isArray(asked) !== Array.isArray(named)) return false;
+  const [mine, theirs] = [asked, named].map((value) => Object.entries(value).filter(([, member]) => member !== null));
+  const members = named as Record<string, unknown>;
+  return (
+    mine?.length === theirs?.length &&
+    (mine ?? []).every(([name, member]) => Object.hasOwn(members, name) && isSameValue(member, members[name]))
+  );
+}
+
+/**
+ * The key of an auth proxy makes activities rather than being used for them: it stamps no other body than one that the proxy may
+ * send. A body without a type can only be a query, which changes nothing.
+ */
+function useByAuthProxy({ verb, organizationId, body }: StampAuthProxyBodyRequest): Use | undefined {
+  const { type, organizationId: named } = membersOf(body);
+  const isLogin = typeof type === "string" && authProxyLoginTypes.includes(type);
+  if (named !== organizationId && !isLogin) {
+    throw new SigningRefused(`${verb} was asked for organization ${organizationId}, which the body does not name`);
+  }
+  if (type === undefined) return undefined;
+  const activityType = authProxyTypes.find((each) => each === type);
+  if (activityType === undefined) throw new SigningRefused(`${verb} was asked for what no auth proxy may do`);
+  return { verb, organizationId, activityType, fingerprint: fingerprintOf(body) };
+}
+
 const isWork = (request: SignerRequest): request is WorkRequest => Object.hasOwn(namesOf, request.verb);
+
+/**
+ * An import key serves the user for whom it was made, who is named by an import of a key and stamps one of a secret, in a body
+ * that is not much younger than the key.
+ */
+function refuseForeignImportKeys(
+  { verb, importKeys }: Extract<WorkRequest, { importKeys: unknown }>,
+  { parameters, timestampMs }: Body,
+  { ballots }: Occasion,
+): void {
+  const named = (parameters as { userId?: unknown } | undefined)?.userId;
+  for (const { userId, issuedAt } of importKeys) {
+    const isTheirs = verb === "importSecret" ? ballots.some((ballot) => ballot.userId === userId) : named === userId;
+    if (!isTheirs) throw new SigningRefused(`${verb} was asked with an import key of somebody else`);
+    if (!(timestampMs <= issuedAt + IMPORT_KEY_LIFETIME_MS + MAX_CLOCK_AHEAD_MS))
+      throw new SigningRefused(`${verb} was asked with an import key that has expired`);
+  }
+}
 
 interface Body {
   type: string;
   organizationId: string;
+  /** When whoever stamped it says that it was made; NaN where they do not. */
+  timestampMs: number;
   parameters: unknown;
 }
 
-function bodyOf({ body }: Occasion): Body {
-  let value: unknown;
+function membersOf(body: string): Record<string, unknown> {
   try {
-    value = parseJson(Buffer.from(body));
+    return (parseJson(Buffer.from(body)) ?? {}) as Record<string, unknown>;
   } catch {
     throw new SigningRefused("the activity's body is not JSON");
   }
-  const { type, organizationId, parameters } = (value ?? {}) as Record<string, unknown>;
-  if (typeof type === "string" && typeof organizationId === "string") return { type, organizationId, parameters };
+}
+
+/** A query is flat: its parameters stand beside the organization. */
+function bodyOf({ body }: Occasion, isQuery: boolean): Body {
+  const members = membersOf(body);
+  const { type, organizationId, parameters } = members;
+  const timestampMs = Number(members.timestampMs);
+  if (isQuery && typeof organizationId === "string")
+    return { type: "", organizationId, timestampMs, parameters: members };
+  if (typeof type === "string" && typeof organizationId === "string")
+    return { type, organizationId, timestampMs, parameters };
   throw new SigningRefused("the activity's body names no organization");
 }
 
@@ -110,6 +313,7 @@ function bodyOf({ body }: Occasion): Body {
 function nameIn(parameters: unknown, names: readonly string[]): string | undefined {
   const spelled = new Set(names.map(normalizeAddress));
   for (const text of textsOf(parameters)) {
+    if (names.includes(text)) return text;
     if (text.length <= MAX_ADDRESS_LENGTH && spelled.has(normalizeAddress(text))) return text;
   }
   return undefined;

@@ -6,7 +6,16 @@ import { seal, unseal } from "./seal.ts";
 
 /** What is sealed, and its identifiers; the organization comes between. */
 type What = readonly [
-  purpose: "key" | "wallet" | "import key" | "secret" | "job secret" | "client secret",
+  purpose:
+    | "key"
+    | "wallet"
+    | "import key"
+    | "secret"
+    | "job secret"
+    | "client secret"
+    | "auth proxy key"
+    | "on-ramp keys"
+    | "sponsor key",
   id: string,
   ...more: string[],
 ];
@@ -22,39 +31,56 @@ export interface Organization {
    * @throws SigningRefused for what was sealed for something else
    */
   open(what: What, sealed: Sealed): Buffer;
+  /**
+   * Opens its key, for those who ask whether that can be done.
+   *
+   * @throws SigningRefused when it was not sealed with this root key
+   */
+  openKey(): void;
   /** HMAC-SHA-256 under a key for this purpose alone; hex. */
   mac(purpose: "one-time code", id: string, text: string): string;
 }
 
 export const organizationContext = (organizationId: string) => ["organization key", organizationId];
 
-/** @throws SigningRefused when the organization's key was not sealed with this root key */
+/**
+ * The organization's key is opened when it is first needed: for what the signer keeps open already it is not.
+ *
+ * @throws SigningRefused when the organization's key was not sealed with this root key
+ */
 export function withOrganization<T>(
   rootKey: Uint8Array,
   { organizationId, organizationKey }: { organizationId: string; organizationKey: Sealed },
   use: (organization: Organization) => T,
 ): T {
-  const key = unseal(rootKey, organizationContext(organizationId), organizationKey);
-  if (!key) throw new SigningRefused(`the key of organization ${organizationId} was not sealed with this root key`);
+  let opened: Buffer | undefined;
+  const key = () => {
+    opened ??= unseal(rootKey, organizationContext(organizationId), organizationKey);
+    if (opened) return opened;
+    throw new SigningRefused(`the key of organization ${organizationId} was not sealed with this root key`);
+  };
   const contextOf = ([purpose, ...ids]: What) => [purpose, organizationId, ...ids];
-  return withSecret(key, () =>
-    use({
+  try {
+    return use({
       organizationId,
       organizationKey,
-      seal: (what, secret) => seal(key, contextOf(what), secret),
+      openKey: () => void key(),
+      seal: (what, secret) => seal(key(), contextOf(what), secret),
       open(what, sealed) {
-        const secret = unseal(key, contextOf(what), sealed);
+        const secret = unseal(key(), contextOf(what), sealed);
         if (secret) return secret;
         throw new SigningRefused(`${what[0]} ${what[1]} cannot be opened: it was sealed for something else`);
       },
       mac: (purpose, id, text) =>
-        withSecret(createHmac("sha256", key).update(`${purpose}|${organizationId}`).digest(), (own) =>
+        withSecret(createHmac("sha256", key()).update(`${purpose}|${organizationId}`).digest(), (own) =>
           createHmac("sha256", own)
             .update(JSON.stringify([id, text]))
             .digest("hex"),
         ),
-    }),
-  );
+    });
+  } finally {
+    if (opened) wipe(opened);
+  }
 }
 
 /** Uses a secret and wipes it. */

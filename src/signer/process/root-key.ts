@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { wipe } from "../../kernel/bytes.ts";
+import { syncFolder } from "../../kernel/sync-folder.ts";
 import { seal, unseal } from "./seal.ts";
 
 const ROOT_KEY_BYTES = 32;
@@ -177,7 +178,5 @@ function writeOnce(file: string, text: string): void {
   } finally {
     unlinkSync(temporary);
   }
-  const directory = openSync(dirname(file), "r");
-  fsyncSync(directory);
-  closeSync(directory);
+  syncFolder(dirname(file));
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it, mock } from "node:test";
-import { secretCache } from "./secret-cache.ts";
+import type { Organization } from "./organization.ts";
+import { cachedKey, type SecretCache, secretCache } from "./secret-cache.ts";
 
 const secretOf = (byte: number) => Uint8Array.from({ length: 4 }, () => byte);
 
@@ -23,6 +24,19 @@ describe("secrets that are kept open", () => {
     const cache = secretCache({ entries: 2, lifetimeMs: 1000 });
     for (let count = 0; count < 3; count++) assert.deepEqual(cache.obtain("one", maker(1)), secretOf(1));
     assert.deepEqual(made, [1]);
+  });
+
+  it("are private keys too, each opened once, or each time where nothing is kept", () => {
+    const key = { keyId: "key", curve: "CURVE_P256", sealedKey: "sealed" } as const;
+    const opensOf = (cache: SecretCache, keys: (typeof key)[]) => {
+      const open = mock.fn(() => Buffer.from(secretOf(1)));
+      const organization = { organizationId: "o", organizationKey: "ok", open } as unknown as Organization;
+      for (const each of keys) assert.deepEqual(Uint8Array.from(cachedKey(cache, organization, each)), secretOf(1));
+      return open.mock.callCount();
+    };
+    assert.equal(opensOf(secretCache({ entries: 2, lifetimeMs: 1000 }), [key, key, key]), 1);
+    assert.equal(opensOf(secretCache({ entries: 0, lifetimeMs: 1000 }), [key, key]), 2);
+    assert.equal(opensOf(secretCache({ entries: 2, lifetimeMs: 0 }), [key, key]), 2);
   });
 
   it("are given out as copies: wiping one leaves the others", () => {

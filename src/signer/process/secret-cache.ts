@@ -1,8 +1,11 @@
+import { hash } from "node:crypto";
 import { wipe } from "../../kernel/bytes.ts";
 import { recentlyUsed } from "../../kernel/recently-used.ts";
+import type { Curve, Sealed } from "../protocol.ts";
+import type { Organization } from "./organization.ts";
 
 /**
- * Secrets that are costly to make, kept for a short while and for a bounded number. What goes in and what comes out are
+ * Secrets that are costly to make or to open, kept for a short while and for a bounded number. What goes in and what comes out are
  * copies; those in here are wiped when they expire or give way to others.
  */
 export interface SecretCache {
@@ -40,4 +43,17 @@ export function secretCache({ entries, lifetimeMs }: SecretCacheOptions): Secret
     },
     clear: known.clear,
   };
+}
+
+/**
+ * A stored private key. Its name takes in everything that opening it depends on, so that what was changed, moved or asked for by
+ * another organization is opened, and refused, as if there were no cache. The caller wipes it.
+ */
+export function cachedKey(
+  cache: SecretCache,
+  { organizationId, organizationKey, open }: Organization,
+  { keyId, curve, sealedKey }: { keyId: string; curve: Curve; sealedKey: Sealed },
+): Uint8Array {
+  const name = JSON.stringify(["key", organizationId, organizationKey, keyId, curve, sealedKey]);
+  return cache.obtain(hash("sha256", name, "base64"), () => open(["key", keyId, curve], sealedKey));
 }

@@ -3,12 +3,21 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import { deriveAddress } from "../../crypto/addresses.ts";
 import { sealBundle } from "../../crypto/bundles.ts";
 import { toHex } from "../../kernel/bytes.ts";
-import { type Curve, type KeyReference, PROTOCOL_VERSION, type Responses, type SignerRequest } from "../protocol.ts";
+import {
+  type Curve,
+  type KeyReference,
+  PROTOCOL_VERSION,
+  type Responses,
+  type SignerRequest,
+  type SparkTransfer,
+} from "../protocol.ts";
 import { SigningRefused } from "./refused.ts";
 import { inSlices } from "./slices.ts";
-import { answer, forgetSecrets } from "./verbs.ts";
+import { prepareTransfer } from "./spark.ts";
+import { answer, forgetSecrets, sparkWalletOf } from "./verbs.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "keystead-slices-"));
 after(() => {
@@ -35,9 +44,34 @@ function sliced<R extends SignerRequest>(request: R): { response: Responses[R["v
   }
 }
 
+function whole<Result>(work: Generator<void, Result, void>): Result {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done) return value;
+  }
+}
+
 function newKey(curve: Curve): KeyReference {
   const { keys } = answer({ verb: "generateKeys", ...owner, keys: [{ keyId: "key", curve }] });
   return { kind: "privateKey", keyId: "key", curve, sealedKey: keys[0]?.sealedKey as string };
+}
+
+/** The generator of secp256k1. */
+const SOMEBODYS_KEY = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
+
+/** A wallet's Spark identity, and operators to share with. */
+function newSparkWallet() {
+  const path = "m/8797555'/0'/0'";
+  const curve = "CURVE_SECP256K1";
+  const asked = { walletId: "spark", mnemonicLength: 12, accounts: [{ curve, path }] } as const;
+  const wallet = answer({ verb: "createWallet", ...owner, ...asked, accounts: [{ curve, path }] });
+  const [publicKey = ""] = wallet.publicKeys;
+  const format = "ADDRESS_FORMAT_SPARK_REGTEST";
+  const address = { format, address: deriveAddress(format, curve, Buffer.from(publicKey, "hex")) } as const;
+  const { sealedWallet } = wallet;
+  const key = { kind: "walletAccount", walletId: "spark", sealedWallet, curve, path, address } as const;
+  const operatorRecipients = ["a", "b"].map((operatorId) => ({ operatorId, encryptionPublicKey: publicKey }));
+  return { key, publicKey, sharing: { threshold: 2, operatorRecipients } };
 }
 
 const accounts = Array.from({ length: 100 }, (_, index) => ({
@@ -91,12 +125,18 @@ describe("a long request in slices", () => {
     const { sealedWallet } = made.response;
     assert.deepEqual(sliced({ ...request, sealedWallet }).response.publicKeys, made.response.publicKeys);
 
-    const { importKeys } = answer({ verb: "createImportKeys", ...owner, importIds: ["import"] });
+    const terms = { userId: "user", issuedAt: 1 };
+    const { importKeys } = answer({
+      verb: "createImportKeys",
+      ...owner,
+      terms: { purpose: "key", ...terms },
+      importIds: ["import"],
+    });
     const { sealedImportKey, targetPublicKey } = importKeys[0] as (typeof importKeys)[number];
     const importing = (text: string) => {
       const { encapped, ciphertext } = sealBundle(Buffer.from(targetPublicKey, "hex"), Buffer.from(text));
       const bundle = { encappedPublic: toHex(encapped), ciphertext: toHex(ciphertext) };
-      const keys = [{ importId: "import", sealedImportKey }];
+      const keys = [{ importId: "import", sealedImportKey, ...terms }];
       return sliced({ verb: "importWallet", ...owner, walletId: "imported", importKeys: keys, bundle, accounts });
     };
     const imported = importing(`${"abandon ".repeat(11)}about`).response;
@@ -113,6 +153,70 @@ describe("a long request in slices", () => {
     assert.ok(slices > 1);
     assert.equal(response.proofs.length, addresses.length);
     assert.equal(response.ephemeralPublicKey, answer({ verb: "describe" }).ephemeralPublicKey);
+  });
+
+  it("signs for Spark, and hands leaves over, a few at a time", () => {
+    const { key, sharing, publicKey } = newSparkWallet();
+    const commitment = { id: "1".padStart(64, "0"), hiding: publicKey, binding: publicKey };
+    const signature = {
+      derivation: { identity: {} },
+      message: "00".repeat(32),
+      verifyingKey: SOMEBODYS_KEY,
+      operatorCommitments: [commitment],
+    };
+    const signatures = new Array(20).fill(signature);
+    const signed = sliced({ verb: "signSparkFrost", ...owner, key, signatures });
+    assert.ok(signed.slices >= 5, `${signed.slices} slices`);
+    assert.ok("signatures" in signed.response);
+    assert.equal(new Set(signed.response.signatures.map(({ hiding }) => hiding)).size, 20);
+    const alone = [...signatures.slice(0, 17), { ...signature, verifyingKey: publicKey }, signature];
+    const refused = sliced({ verb: "signSparkFrost", ...owner, key, signatures: alone });
+    assert.deepEqual(refused.response, { problem: "ownKey", at: 17 });
+
+    const leaves = Array.from({ length: 10 }, (_, at) => ({
+      leafId: `${at}`,
+      oldLeafDerivation: { signingLeaf: { leafId: `${at}` } },
+      newLeafDerivation: { signingLeaf: { leafId: `new ${at}` } },
+    }));
+    const transferId = "0195c6d3-0000-7000-8000-00000000000a";
+    const transfer = { ...sharing, transferId, leaves, receiverPublicKey: publicKey };
+    const sent = sliced({ verb: "prepareSparkTransfer", ...owner, key, transfer });
+    assert.ok(sent.slices > 3, `${sent.slices} slices`);
+    assert.equal(new Set(sent.response.newPublicKeys).size, 10);
+    const request = { verb: "prepareSparkTransfer", ...owner, key, transfer } as const;
+    const inOne = whole(prepareTransfer(sparkWalletOf(request), request, [leaves]));
+    assert.deepEqual(inOne.newPublicKeys, sent.response.newPublicKeys);
+    assert.deepEqual(
+      inOne.packages.map(({ length }) => length),
+      sent.response.packages.map(({ length }) => length),
+    );
+
+    const elsewhere = { ...key, path: "m/8797555'/0'/1'" };
+    assert.throws(() => sliced({ verb: "signSparkFrost", ...owner, key: elsewhere, signatures }), SigningRefused);
+    const { address: _, ...unnamed } = key;
+    assert.throws(() => sliced({ verb: "signSparkFrost", ...owner, key: unnamed, signatures }), SigningRefused);
+    const preimages = [{ ...signature, derivation: { htlcPreimage: {} } }];
+    assert.throws(
+      () => sliced({ verb: "signSparkFrost", ...owner, key, signatures: preimages }),
+      /the key of preimages does not sign/,
+    );
+  });
+
+  it("hands over leaves alone, whatever the activity says", () => {
+    const { key, sharing, publicKey } = newSparkWallet();
+    const transferId = "0195c6d3-0000-7000-8000-00000000000a";
+    const leaf = { signingLeaf: { leafId: "a leaf" } };
+    const others = [{ identity: {} }, { deposit: {} }, { staticDeposit: { index: 0 } }, { htlcPreimage: {} }];
+    for (const other of others) {
+      for (const [oldLeafDerivation, newLeafDerivation] of [
+        [other, leaf],
+        [leaf, other],
+      ]) {
+        const leaves = [{ leafId: "a leaf", oldLeafDerivation, newLeafDerivation }] as SparkTransfer["leaves"];
+        const transfer = { ...sharing, transferId, leaves, receiverPublicKey: publicKey };
+        assert.throws(() => sliced({ verb: "prepareSparkTransfer", ...owner, key, transfer }), /leaves alone/);
+      }
+    }
   });
 
   it("answers an empty one as it would in one", () => {

@@ -1,7 +1,19 @@
-import { ACCOUNT_COST, ADDRESS_PROOF_COST, NEW_KEY_COST, signatureCost } from "../cost.ts";
+import {
+  ACCOUNT_COST,
+  ADDRESS_PROOF_COST,
+  frostCost,
+  NEW_KEY_COST,
+  rehearsalCost,
+  SPARK_SENDER_COST,
+  signatureCost,
+  sparkLeafCost,
+  statementCost,
+} from "../cost.ts";
+
 import type { AccountReference, Occasion, Responses, SignerRequest } from "../protocol.ts";
 import { useOf } from "./occasion.ts";
-import { answer, recordUse } from "./verbs.ts";
+import { claimTransfer, prepareTransfer } from "./spark.ts";
+import { type AnsweredRequest, answer, recordUse, sparkWalletOf } from "./verbs.ts";
 
 /**
  * A long request is answered as a row of short ones of its kind, so that between two of them the signer can turn to others.
@@ -11,9 +23,22 @@ import { answer, recordUse } from "./verbs.ts";
 /** The answer to a request, with a pause after every slice. */
 export type Work = Generator<void, unknown, void>;
 
-type Sliced = "sign" | "generateKeys" | "createWallet" | "deriveAccounts" | "importWallet" | "proveAddresses";
+type Sliced =
+  | "sign"
+  | "signStatements"
+  | "generateKeys"
+  | "createWallet"
+  | "deriveAccounts"
+  | "importWallet"
+  | "proveAddresses"
+  | "rehearse"
+  | "signSparkFrost"
+  | "prepareSparkTransfer"
+  | "claimSparkTransfer";
 type Request<Verb extends SignerRequest["verb"]> = Extract<SignerRequest, { verb: Verb }>;
 type WorkOn<Verb extends SignerRequest["verb"]> = Generator<void, Responses[Verb], void>;
+
+type FrostShares = Exclude<Responses["signSparkFrost"], { problem: string }>;
 
 /** What a slice may cost: a few milliseconds. */
 const SLICE_COST = 32;
@@ -34,7 +59,7 @@ export function* work(request: SignerRequest, occasion: Occasion | undefined): W
 /** @throws what `answer` throws */
 export function* inSlices(request: SignerRequest): Work {
   const sliced = slicers[request.verb as Sliced] as ((request: SignerRequest) => Work) | undefined;
-  return sliced ? yield* sliced(request) : answer(request);
+  return sliced ? yield* sliced(request) : answer(request as AnsweredRequest);
 }
 
 const slicers: { [Verb in Sliced]: (request: Request<Verb>) => WorkOn<Verb> } = {
@@ -42,6 +67,13 @@ const slicers: { [Verb in Sliced]: (request: Request<Verb>) => WorkOn<Verb> } = 
     const { key, scheme, payloads } = request;
     const slices = slicesOf(payloads, (payload) => signatureCost(key, scheme, payload));
     const answers = yield* each(slices, (payloads) => answer({ ...request, payloads }));
+    return { signatures: answers.flatMap(({ signatures }) => signatures) };
+  },
+
+  *signStatements(request) {
+    const { key, statements } = request;
+    const slices = slicesOf(statements, (statement) => statementCost(key, statement));
+    const answers = yield* each(slices, (statements) => answer({ ...request, statements }));
     return { signatures: answers.flatMap(({ signatures }) => signatures) };
   },
 
@@ -69,10 +101,39 @@ const slicers: { [Verb in Sliced]: (request: Request<Verb>) => WorkOn<Verb> } = 
     return "problem" in wallet ? wallet : yield* withMoreAccounts(request, wallet, more);
   },
 
+  *signSparkFrost(request) {
+    const made: FrostShares["signatures"] = [];
+    for (const signatures of slicesOf(request.signatures, frostCost)) {
+      const shares = answer({ ...request, signatures });
+      if ("problem" in shares) return { ...shares, at: made.length + shares.at };
+      made.push(...shares.signatures);
+      yield;
+    }
+    return { signatures: made };
+  },
+
+  *prepareSparkTransfer(request) {
+    const { transfer } = request;
+    const slices = slicesOf(transfer.leaves, () => sparkLeafCost(transfer));
+    return yield* prepareTransfer(sparkWalletOf(request), request, slices);
+  },
+
+  *claimSparkTransfer(request) {
+    const { claim } = request;
+    const slices = slicesOf(claim.leaves, () => SPARK_SENDER_COST + sparkLeafCost(claim));
+    return yield* claimTransfer(sparkWalletOf(request), request, slices);
+  },
+
   *proveAddresses(request) {
     const slices = slicesOf(request.addresses, () => ADDRESS_PROOF_COST);
     const answers = yield* each(slices, (addresses) => answer({ ...request, addresses }));
     return { ...(answers[0] as Responses["proveAddresses"]), proofs: answers.flatMap(({ proofs }) => proofs) };
+  },
+
+  *rehearse(request) {
+    const slices = slicesOf(request.items, rehearsalCost);
+    const answers = yield* each(slices, (items) => answer({ ...request, items }));
+    return { items: answers.flatMap(({ items }) => items) };
   },
 };
 

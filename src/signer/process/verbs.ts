@@ -1,37 +1,52 @@
 import { randomBytes } from "node:crypto";
 import { deriveAddress } from "../../crypto/addresses.ts";
+import { encodeEcdsaDer } from "../../crypto/ecdsa-der.ts";
 import { generateReceiver } from "../../crypto/hpke.ts";
 import { generateMnemonic } from "../../crypto/mnemonics.ts";
 import { normalizeCode } from "../../crypto/one-time-codes.ts";
 import { openQuorumEnvelope } from "../../crypto/quorum-encryption.ts";
 import { secp256k1Problem } from "../../crypto/secp256k1.ts";
+import { sparkAccount, sparkPath } from "../../crypto/spark/keys.ts";
 import { toHex, wipe } from "../../kernel/bytes.ts";
 import { MAX_MNEMONIC_BYTES, MAX_OTP_BUNDLE_BYTES, MAX_SECRET_BYTES } from "../../kernel/limits.ts";
 import {
   type AccountReference,
+  type CreateImportKeysRequest,
   type Curve,
   INSTALLATION,
   type KeyReference,
   type OpenRequest,
   PROTOCOL_VERSION,
+  type RehearsedItem,
   type Responses,
   type Sealed,
+  type SealedImportKey,
+  type SealedItem,
   type SignerRequest,
+  type SignSparkFrostRequest,
 } from "../protocol.ts";
+
+import { type Statement, StatementProblem, spelled } from "../statements.ts";
 import { describeCode } from "./code.ts";
 import { addressPayload, ephemeralKeys, outcomePayload } from "./ephemeral.ts";
 import { type ImportKey, openImport, sealExport } from "./imports-exports.ts";
 import { generateSecret, hasAddress, isSecret, type OpenKey, publicKeyOf } from "./keys.ts";
 import type { Use } from "./occasion.ts";
+import { coinbaseToken, importOnRampKeys, signMoonPayUrl } from "./on-ramp.ts";
 import { type Organization, organizationContext, withOrganization, withSecret } from "./organization.ts";
+import { pullCredential } from "./pull-secrets.ts";
+import { createQuorumKey, reEncryptedTo, statedProvisioning } from "./quorum-keys.ts";
 import { SigningRefused } from "./refused.ts";
 import { openRootKey, rootKeyId } from "./root-key.ts";
 import { seal } from "./seal.ts";
-import { secretCache } from "./secret-cache.ts";
+import { cachedKey, secretCache } from "./secret-cache.ts";
 import { signPayload } from "./sign.ts";
+import { type OpenSparkWallet, prepareLightningReceive, type SparkWallet, signFrost } from "./spark.ts";
+import { signSponsorTransaction } from "./sponsor.ts";
 import { useRecorder } from "./uses.ts";
 import {
   accountPublicKeys,
+  accountSecret,
   cachedAccount,
   cachedSeed,
   isWallet,
@@ -40,18 +55,31 @@ import {
   walletSeed,
 } from "./wallets.ts";
 
+const SPARK_FORMATS = "ADDRESS_FORMAT_SPARK_";
+type SparkWalletRequest = Pick<SignSparkFrostRequest, "organizationId" | "organizationKey" | "key">;
+
 /** The root key is not open. */
 export class RootKeySealed extends Error {}
 
 const ephemeral = ephemeralKeys();
 /** Read at the start, when the files are those that were loaded. */
 const code = describeCode();
+const description: Responses["describe"] = {
+  ephemeralPublicKey: ephemeral.publicKey,
+  startedAt: ephemeral.startedAt,
+  protocolVersion: PROTOCOL_VERSION,
+  ...code,
+};
 let rootKey: Buffer | undefined;
 let secrets = secretCache({ entries: 0, lifetimeMs: 0 });
 /** Tells the operator of a use of keys, if that is wanted. */
 export let recordUse: (use: Use) => void = () => {};
 
-const verbs: { [Verb in SignerRequest["verb"]]: (request: Extract<SignerRequest, { verb: Verb }>) => Responses[Verb] } =
+/** What is answered at once, or a slice at a time; the packages of the other two grow from slice to slice, as `slices.ts` has it. */
+export type AnsweredRequest = Exclude<SignerRequest, { verb: "prepareSparkTransfer" | "claimSparkTransfer" }>;
+type VerbOfAnsweredRequest = AnsweredRequest["verb"];
+
+const verbs: { [Verb in VerbOfAnsweredRequest]: (request: Extract<SignerRequest, { verb: Verb }>) => Responses[Verb] } =
   {
     open,
 
@@ -62,8 +90,10 @@ const verbs: { [Verb in SignerRequest["verb"]]: (request: Extract<SignerRequest,
 
     generateKeys: ({ keys, ...owner }) =>
       withOrganization(openedRootKey(), owner, (organization) => ({
-        keys: keys.map(({ keyId, curve }) =>
-          withSecret(generateSecret(curve), (secret) => storedKey(organization, keyId, curve, secret)),
+        keys: keys.map(({ keyId, curve, isSponsor }) =>
+          withSecret(generateSecret(curve), (secret) =>
+            storedKey(organization, keyId, curve, secret, isSponsor ? "sponsor key" : "key"),
+          ),
         ),
       })),
 
@@ -72,6 +102,32 @@ const verbs: { [Verb in SignerRequest["verb"]]: (request: Extract<SignerRequest,
         withKey(organization, key, (open) => ({
           signatures: payloads.map((payload) => signPayload(open, hash, Buffer.from(payload, "base64"), scheme)),
         })),
+      ),
+
+    signStatements({ key: { keyId, curve, sealedKey }, statements, ...owner }) {
+      if (owner.organizationId !== INSTALLATION) throw new SigningRefused("an organization makes no statements");
+      return withOrganization(openedRootKey(), owner, (service) =>
+        withSecret(service.open(["key", keyId, curve], sealedKey), (secret) => {
+          const key: OpenKey = { curve, secret, origin: sealedKey };
+          const hash = curve === "CURVE_ED25519" ? "none" : "sha256";
+          return {
+            signatures: statements.map((statement) => {
+              const { r, s } = signPayload(key, hash, textOf(statement));
+              return r + s;
+            }),
+          };
+        }),
+      );
+    },
+
+    signSponsorTransaction: ({ installationKey, key: { keyId, curve, sealedKey }, transaction }) =>
+      withOrganization(
+        openedRootKey(),
+        { organizationId: INSTALLATION, organizationKey: installationKey },
+        (installation) =>
+          withSecret(installation.open(["sponsor key", keyId, curve], sealedKey), (secret) => ({
+            signature: signSponsorTransaction({ curve, secret, origin: sealedKey }, Buffer.from(transaction, "base64")),
+          })),
       ),
 
     createWallet: ({ walletId, mnemonicLength, accounts, ...owner }) =>
@@ -88,12 +144,12 @@ const verbs: { [Verb in SignerRequest["verb"]]: (request: Extract<SignerRequest,
         })),
       ),
 
-    createImportKeys: ({ importIds, ...owner }) =>
+    createImportKeys: ({ importIds, terms, ...owner }) =>
       withOrganization(openedRootKey(), owner, (organization) => ({
         importKeys: importIds.map((importId) => {
           const { secret, publicKey } = generateReceiver();
           return withSecret(secret, () => ({
-            sealedImportKey: organization.seal(["import key", importId], secret),
+            sealedImportKey: organization.seal(importKeyContext(importId, terms), secret),
             targetPublicKey: toHex(publicKey),
           }));
         }),
@@ -101,21 +157,21 @@ const verbs: { [Verb in SignerRequest["verb"]]: (request: Extract<SignerRequest,
 
     importWallet: ({ importKeys, bundle, walletId, accounts, ...owner }) =>
       withOrganization(openedRootKey(), owner, (organization) =>
-        openImport(importKeysOf(organization, importKeys), bundle, MAX_MNEMONIC_BYTES, (wallet) =>
+        openImport(importKeysOf(organization, "key", importKeys), bundle, MAX_MNEMONIC_BYTES, (wallet) =>
           isWallet(wallet) ? storedWallet(organization, walletId, wallet, accounts) : "invalidMnemonic",
         ),
       ),
 
     importPrivateKey: ({ importKeys, bundle, keyId, curve, ...owner }) =>
       withOrganization(openedRootKey(), owner, (organization) =>
-        openImport(importKeysOf(organization, importKeys), bundle, MAX_MNEMONIC_BYTES, (secret) =>
+        openImport(importKeysOf(organization, "key", importKeys), bundle, MAX_MNEMONIC_BYTES, (secret) =>
           isSecret(curve, secret) ? storedKey(organization, keyId, curve, secret) : "invalidKey",
         ),
       ),
 
     importSecret: ({ importKeys, bundle, secretId, ...owner }) =>
       withOrganization(openedRootKey(), owner, (organization) =>
-        openImport(importKeysOf(organization, importKeys), bundle, MAX_SECRET_BYTES, (secret) => ({
+        openImport(importKeysOf(organization, "secret", importKeys), bundle, MAX_SECRET_BYTES, (secret) => ({
           sealedSecret: organization.seal(["secret", secretId], secret),
         })),
       ),
@@ -147,12 +203,32 @@ const verbs: { [Verb in SignerRequest["verb"]]: (request: Extract<SignerRequest,
         message: sealExport(targetPublicKey, secret),
       })),
 
+    createAuthProxyKey: ({ configId, ...owner }) =>
+      withOrganization(openedRootKey(), owner, (organization) =>
+        withSecret(generateSecret("CURVE_P256"), (secret) => ({
+          sealedKey: organization.seal(["auth proxy key", configId], secret),
+          publicKey: publicKeyOf("CURVE_P256", secret),
+        })),
+      ),
+
+    stampAuthProxyBody: ({ configId, sealedKey, body, ...owner }) =>
+      withOrganization(openedRootKey(), owner, (organization) =>
+        withSecret(organization.open(["auth proxy key", configId], sealedKey), (secret) => {
+          const key: OpenKey = { curve: "CURVE_P256", secret, origin: sealedKey };
+          const { r, s } = signPayload(key, "sha256", Buffer.from(body));
+          return { signature: toHex(encodeEcdsaDer(Buffer.from(r + s, "hex"))) };
+        }),
+      ),
+
     macOtp: ({ otpId, code, ...owner }) =>
       withOrganization(openedRootKey(), owner, (organization) => ({ mac: macOfCode(organization, otpId, code) })),
 
     openOtp: ({ otpId, sealedTargetKey, bundle, ...owner }) =>
       withOrganization(openedRootKey(), owner, (organization) => {
-        const target = { importId: otpId, open: () => organization.open(["import key", otpId], sealedTargetKey) };
+        const target = {
+          importId: otpId,
+          open: () => organization.open(importKeyContext(otpId, { purpose: "code" }), sealedTargetKey),
+        };
         const opened = openImport([target], bundle, MAX_OTP_BUNDLE_BYTES, (plaintext) => {
           const guess = guessIn(plaintext);
           return guess ? { mac: macOfCode(organization, otpId, guess.code), publicKey: guess.publicKey } : "invalidKey";
@@ -195,12 +271,69 @@ const verbs: { [Verb in SignerRequest["verb"]]: (request: Extract<SignerRequest,
         })),
       ),
 
-    describe: () => ({
-      ephemeralPublicKey: ephemeral.publicKey,
-      startedAt: ephemeral.startedAt,
-      protocolVersion: PROTOCOL_VERSION,
-      ...code,
-    }),
+    importOnRampKeys: ({ credentialId, provider, secretApiKey, privateApiKey, installationKey, keys, ...owner }) => {
+      const installation = { organizationId: INSTALLATION, organizationKey: installationKey };
+      const bundles = { secretApiKey, ...(privateApiKey === undefined ? {} : { privateApiKey }) };
+      return withOrganization(openedRootKey(), owner, (organization) =>
+        withOrganization(openedRootKey(), installation, (service) =>
+          importOnRampKeys(targetsOf(service, keys), provider, bundles, (packed) =>
+            organization.seal(["on-ramp keys", credentialId, provider], packed),
+          ),
+        ),
+      );
+    },
+
+    signMoonPayUrl: ({ credentialId, sealedKeys, sandbox, of, ...owner }) =>
+      withOrganization(openedRootKey(), owner, (organization) =>
+        withSecret(organization.open(["on-ramp keys", credentialId, "moonpay"], sealedKeys), (packed) =>
+          signMoonPayUrl(packed, { sandbox, of }),
+        ),
+      ),
+
+    authorizeCoinbase: ({ credentialId, sealedKeys, keyId, host, request, ...owner }) =>
+      withOrganization(openedRootKey(), owner, (organization) =>
+        withSecret(organization.open(["on-ramp keys", credentialId, "coinbase"], sealedKeys), (packed) => ({
+          token: coinbaseToken(packed, { keyId, host, request }),
+        })),
+      ),
+
+    signSparkFrost: ({ signatures, ...owner }) => withSparkWallet(owner, (wallet) => signFrost(wallet, signatures)),
+
+    prepareSparkLightningReceive: ({ lightningReceive, ...owner }) =>
+      withSparkWallet(owner, (wallet) => prepareLightningReceive(wallet, lightningReceive)),
+
+    openPullSecret: ({ envelope, registry, installationKey, keys }) => {
+      const installation = { organizationId: INSTALLATION, organizationKey: installationKey };
+      const plaintext = withOrganization(openedRootKey(), installation, (service) =>
+        openWithFirst(service, keys, Buffer.from(envelope, "hex")),
+      );
+      return plaintext
+        ? withSecret(plaintext, () => pullCredential(plaintext, registry))
+        : { problem: "undecryptable" };
+    },
+
+    createQuorumKey(request) {
+      openedRootKey();
+      return createQuorumKey(request);
+    },
+
+    reEncryptQuorumShare: ({ encryptKey, signKey, installationKey, keys, organizationId, organizationKey, ...share }) =>
+      withOrganization(openedRootKey(), { organizationId, organizationKey }, (organization) => {
+        const installation = { organizationId: INSTALLATION, organizationKey: installationKey };
+        const stated = withOrganization(openedRootKey(), installation, (service) =>
+          statedProvisioning(share, publicKeysOf(service, keys)),
+        );
+        if (!stated) return { problem: "unstated" };
+        const reEncryptedShare = withKey(organization, encryptKey, ({ secret }) =>
+          reEncryptedTo(stated.ephemeralPublicKey, secret, share.encryptedShare),
+        );
+        if (reEncryptedShare === undefined) return { problem: "undecryptable" };
+        const hash = Buffer.from(stated.manifestHash, "hex");
+        const { r, s } = withKey(organization, signKey, (key) => signPayload(key, "sha256", hash));
+        return { ephemeralPublicKey: stated.ephemeralPublicKey, reEncryptedShare, signature: r + s };
+      }),
+
+    describe: () => description,
 
     proveAddresses: ({ addresses, ...owner }) =>
       withOrganization(openedRootKey(), owner, (organization) => ({
@@ -217,6 +350,12 @@ const verbs: { [Verb in SignerRequest["verb"]]: (request: Extract<SignerRequest,
       const proof = ephemeral.sign(outcomePayload(policyOutcome, timestampMs));
       return { ephemeralPublicKey: ephemeral.publicKey, proof };
     },
+
+    rehearse: ({ items, ...owner }) =>
+      withOrganization(openedRootKey(), owner, (organization) => {
+        organization.openKey();
+        return { items: items.map((item) => rehearsedOrRefused(organization, item)) };
+      }),
   };
 
 function open({
@@ -236,6 +375,7 @@ function open({
   const outcome = openRootKey(rootKeyFile, passphrase, mayCreate);
   if (outcome.state === "sealed") return { state: "sealed" };
   rootKey = outcome.rootKey;
+  secrets.clear();
   secrets = secretCache(seedCache);
   if (recordUses) recordUse = useRecorder((text) => void process.stderr.write(text));
   return { state: "open", rootKeyId: rootKeyId(outcome.rootKey), created: outcome.created };
@@ -251,8 +391,9 @@ function storedKey(
   keyId: string,
   curve: Curve,
   secret: Uint8Array,
+  kind: "key" | "sponsor key" = "key",
 ): { sealedKey: Sealed; publicKey: string } {
-  return { sealedKey: organization.seal(["key", keyId, curve], secret), publicKey: publicKeyOf(curve, secret) };
+  return { sealedKey: organization.seal([kind, keyId, curve], secret), publicKey: publicKeyOf(curve, secret) };
 }
 
 function storedWallet(
@@ -264,6 +405,10 @@ function storedWallet(
   const publicKeys = withSecret(walletSeed(wallet), (seed) => accountPublicKeys(seed, accounts));
   return { sealedWallet: organization.seal(["wallet", walletId], wallet), publicKeys };
 }
+
+/** Of the installation's own keys. */
+const publicKeysOf = (service: Organization, keys: readonly KeyReference[]): string[] =>
+  keys.map((key) => withKey(service, key, ({ curve, secret }) => publicKeyOf(curve, secret)));
 
 function walletOf(organization: Organization, walletId: string, sealedWallet: Sealed): WalletHandle {
   const { organizationId, organizationKey } = organization;
@@ -283,12 +428,84 @@ function withOpenKey<T>(organization: Organization, key: KeyReference, use: (key
   const { curve } = key;
   if (key.kind === "privateKey") {
     const { keyId, sealedKey } = key;
-    const stored = organization.open(["key", keyId, curve], sealedKey);
-    return withSecret(stored, (secret) => use({ curve, secret, origin: sealedKey }));
+    const secret = cachedKey(secrets, organization, { keyId, curve, sealedKey });
+    return withSecret(secret, (secret) => use({ curve, secret, origin: sealedKey }));
   }
   const wallet = walletOf(organization, key.walletId, key.sealedWallet);
   const account = cachedAccount(secrets, wallet, { curve, path: key.path });
   return withSecret(account.secret, (secret) => use({ curve, secret, origin: account.origin }));
+}
+
+/** How a work of several slices opens the wallet of its request, for each slice anew. */
+export const sparkWalletOf =
+  (request: SparkWalletRequest): OpenSparkWallet =>
+  (use) =>
+    withSparkWallet(request, use);
+
+/** @throws SigningRefused unless the key is named by its Spark address and is an identity key by its path */
+function withSparkWallet<T>({ key, ...owner }: SparkWalletRequest, use: (wallet: SparkWallet) => T): T {
+  return withOrganization(openedRootKey(), owner, (organization) =>
+    withKey(organization, key, (identity) => {
+      const account = key.kind === "walletAccount" ? sparkAccount(key.path) : undefined;
+      if (key.kind !== "walletAccount" || account === undefined || !key.address?.format.startsWith(SPARK_FORMATS)) {
+        throw new SigningRefused("the key is not the identity key of a Spark wallet");
+      }
+      const handle = walletOf(organization, key.walletId, key.sealedWallet);
+      return withSecret(cachedSeed(secrets, handle), (seed) =>
+        use({
+          identity,
+          secretOf: (derivation) =>
+            accountSecret(seed, { curve: "CURVE_SECP256K1", path: sparkPath(account, derivation) }),
+        }),
+      );
+    }),
+  );
+}
+
+function textOf(statement: Statement): Buffer {
+  try {
+    return spelled(statement, description);
+  } catch (error) {
+    throw error instanceof StatementProblem ? new SigningRefused(error.message) : error;
+  }
+}
+
+function rehearsedOrRefused(organization: Organization, item: SealedItem): RehearsedItem {
+  try {
+    return rehearsed(organization, item);
+  } catch (error) {
+    if (error instanceof SigningRefused) return { problem: error.message };
+    throw error;
+  }
+}
+
+function rehearsed(organization: Organization, item: SealedItem): RehearsedItem {
+  if (item.of === "secret") {
+    const [id, ...more] = item.ids;
+    return withSecret(organization.open([item.purpose, id, ...more], item.sealed), () => ({ publicKeys: [] }));
+  }
+  if (item.of === "key") {
+    const { keyId, curve, purpose = "key", sealed, sign } = item;
+    return withSecret(organization.open([purpose, keyId, curve], sealed), (secret) => ({
+      publicKeys: [publicKeyOf(curve, secret)],
+      ...(sign ? { signature: rehearsedSignature({ curve, secret, origin: sealed }) } : {}),
+    }));
+  }
+  const { walletId, sealed: sealedWallet, accounts } = item;
+  const [first] = accounts;
+  const publicKeys = withSecret(walletOf(organization, walletId, sealedWallet).open(), (wallet) =>
+    withSecret(walletSeed(wallet), (seed) => accountPublicKeys(seed, accounts)),
+  );
+  if (!item.sign || !first) return { publicKeys };
+  const key = { kind: "walletAccount", walletId, sealedWallet, ...first } as const;
+  return { publicKeys, signature: withOpenKey(organization, key, rehearsedSignature) };
+}
+
+/** Nobody else chooses a byte of what is signed. */
+function rehearsedSignature(key: OpenKey): { message: string; r: string; s: string } {
+  const message = `keystead restore drill ${randomBytes(16).toString("hex")}`;
+  const { r, s } = signPayload(key, key.curve === "CURVE_ED25519" ? "none" : "sha256", Buffer.from(message));
+  return { message, r, s };
 }
 
 const macOfCode = (organization: Organization, otpId: string, code: string): string =>
@@ -324,18 +541,32 @@ function openWithFirst(
   return undefined;
 }
 
-function importKeysOf(
+/** Keys of the installation, as what a bundle may be encrypted to. */
+const targetsOf = (service: Organization, keys: readonly KeyReference[]): ImportKey[] =>
+  keys.flatMap((key) =>
+    key.kind === "privateKey" && key.curve === "CURVE_P256"
+      ? [{ importId: key.keyId, open: () => service.open(["key", key.keyId, key.curve], key.sealedKey) }]
+      : [],
+  );
+
+const importKeysOf = (
   organization: Organization,
-  importKeys: readonly { importId: string; sealedImportKey: Sealed }[],
-): ImportKey[] {
-  return importKeys.map(({ importId, sealedImportKey }) => ({
+  purpose: "key" | "secret",
+  importKeys: readonly SealedImportKey[],
+): ImportKey[] =>
+  importKeys.map(({ importId, sealedImportKey, ...terms }) => ({
     importId,
-    open: () => organization.open(["import key", importId], sealedImportKey),
+    open: () => organization.open(importKeyContext(importId, { purpose, ...terms }), sealedImportKey),
   }));
-}
+
+/** What an import key is sealed with. */
+const importKeyContext = (importId: string, terms: CreateImportKeysRequest["terms"]) =>
+  terms.purpose === "code"
+    ? (["import key", importId] as const)
+    : (["import key", importId, terms.purpose, terms.userId, String(terms.issuedAt)] as const);
 
 /** @throws SigningRefused, RootKeySealed, RootKeyProblem with texts that hold no secret */
-export function answer<R extends SignerRequest>(request: R): Responses[R["verb"]] {
+export function answer<R extends AnsweredRequest>(request: R): Responses[R["verb"]] {
   const verb = verbs[request.verb] as unknown as ((request: R) => Responses[R["verb"]]) | undefined;
   if (!verb) throw new SigningRefused("unknown verb");
   return verb(request);

@@ -82,7 +82,8 @@ export function cachedAccount(
   return { secret, origin };
 }
 
-function accountSecret(seed: Uint8Array, { curve, path }: AccountReference): Uint8Array {
+/** The secret of an account. The caller wipes it. */
+export function accountSecret(seed: Uint8Array, { curve, path }: AccountReference): Uint8Array {
   const problem = pathProblem(path);
   if (problem) throw new SigningRefused(`a derivation path ${problem}`);
   return deriveSecret(curve, seed, parsePath(path));

@@ -21,6 +21,32 @@ import { up as grades } from "./0018-grades.ts";
 import { up as mail } from "./0019-mail.ts";
 import { up as oauth2Credentials } from "./0020-oauth2-credentials.ts";
 import { up as otps } from "./0021-otps.ts";
+import { up as authProxies } from "./0022-auth-proxies.ts";
+import { up as onRamp } from "./0023-on-ramp.ts";
+import { up as invitationTokens } from "./0024-invitation-tokens.ts";
+import { up as verifiedContacts } from "./0025-verified-contacts.ts";
+import { up as sentTransactions } from "./0026-sent-transactions.ts";
+import { up as chainHistory } from "./0027-chain-history.ts";
+import { up as sendNonces } from "./0028-send-nonces.ts";
+import { up as activityLists } from "./0029-activity-lists.ts";
+import { up as importKeyTerms } from "./0030-import-key-terms.ts";
+import { up as following } from "./0031-following.ts";
+import { up as deployments } from "./0032-deployments.ts";
+import { up as sponsoredSends } from "./0033-sponsored-sends.ts";
+import { up as earn } from "./0034-earn.ts";
+import { up as solanaHistory } from "./0035-solana-history.ts";
+import { up as gasUsage } from "./0036-gas-usage.ts";
+import { up as openDeployments } from "./0037-open-deployments.ts";
+import { up as sponsoredTurns } from "./0038-sponsored-turns.ts";
+import { up as usersBelowAParent } from "./0039-users-below-a-parent.ts";
+import { up as sponsoredRent } from "./0040-sponsored-rent.ts";
+import { up as swaps } from "./0041-swaps.ts";
+import { up as operators } from "./0042-operators.ts";
+import { up as expiredSwapQuotes } from "./0043-expired-swap-quotes.ts";
+import { up as auditLines } from "./0044-audit-lines.ts";
+import { up as quorumKeys } from "./0045-quorum-keys.ts";
+import { up as archivedActivities } from "./0046-archived-activities.ts";
+import { up as dailyCounts } from "./0047-daily-counts.ts";
 
 /** Append-only: a released migration is never edited. The name is what the database remembers. */
 export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: DatabaseKind) => Promise<void> }> = {
@@ -45,4 +71,30 @@ export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: Databa
   "0019-mail": { up: mail },
   "0020-oauth2-credentials": { up: oauth2Credentials },
   "0021-otps": { up: otps },
+  "0022-auth-proxies": { up: authProxies },
+  "0023-on-ramp": { up: onRamp },
+  "0024-invitation-tokens": { up: invitationTokens },
+  "0025-verified-contacts": { up: verifiedContacts },
+  "0026-sent-transactions": { up: sentTransactions },
+  "0027-chain-history": { up: chainHistory },
+  "0028-send-nonces": { up: sendNonces },
+  "0029-activity-lists": { up: activityLists },
+  "0030-import-key-terms": { up: importKeyTerms },
+  "0031-following": { up: following },
+  "0032-deployments": { up: deployments },
+  "0033-sponsored-sends": { up: sponsoredSends },
+  "0034-earn": { up: earn },
+  "0035-solana-history": { up: solanaHistory },
+  "0036-gas-usage": { up: gasUsage },
+  "0037-open-deployments": { up: openDeployments },
+  "0038-sponsored-turns": { up: sponsoredTurns },
+  "0039-users-below-a-parent": { up: usersBelowAParent },
+  "0040-sponsored-rent": { up: sponsoredRent },
+  "0041-swaps": { up: swaps },
+  "0042-operators": { up: operators },
+  "0043-expired-swap-quotes": { up: expiredSwapQuotes },
+  "0044-audit-lines": { up: auditLines },
+  "0045-quorum-keys": { up: quorumKeys },
+  "0046-archived-activities": { up: archivedActivities },
+  "0047-daily-counts": { up: dailyCounts },
 };

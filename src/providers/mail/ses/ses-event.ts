@@ -1,7 +1,6 @@
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
-import { KeysteadError } from "../../../kernel/errors.ts";
-import { parseJson } from "../../../kernel/json.ts";
+import { parseJsonOr } from "../../../crypto/json-object.ts";
 import { parseMailbox } from "../sender.ts";
 
 /**
@@ -65,8 +64,8 @@ export interface SesEvent {
 
 /** Reads the text of a notification; undefined for what is no event of mail, or of a type that is not kept. */
 export function parseSesEvent(text: string): SesEvent | undefined {
-  const message = parsed(text);
-  if (message === undefined || !sesMessage.Check(message)) return undefined;
+  const message = parseJsonOr(Buffer.from(text), () => undefined);
+  if (!sesMessage.Check(message)) return undefined;
   const happened = happenedIn(message);
   if (happened === undefined) return undefined;
   const { eventType, timestamp, details } = happened;
@@ -116,15 +115,6 @@ function happenedIn({ eventType, notificationType, ...parts }: SesMessage): Happ
     }
     default:
       return undefined;
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return parseJson(Buffer.from(text));
-  } catch (error) {
-    if (error instanceof KeysteadError) return undefined;
-    throw error;
   }
 }
 

@@ -1,0 +1,210 @@
+import { Button, Code, Group, List, Modal, Stack, Table, Text } from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { Link, useParams } from "@tanstack/react-router";
+import { useState } from "react";
+import { intentOf, resultOf, WAITING_STATUSES } from "../api/activities.ts";
+import type { Ballot, Schemas, Selection, ShownActivity } from "../api/api.ts";
+import { useAnswer } from "../api/hooks.ts";
+import { Answered } from "../parts/answered.tsx";
+import { AskedWords } from "../parts/asked-words.tsx";
+import { Facts } from "../parts/facts.tsx";
+import { Page } from "../parts/page.tsx";
+import { ProblemNote } from "../parts/problem-note.tsx";
+import { ScrollTable } from "../parts/scroll-table.tsx";
+import { Section } from "../parts/section.tsx";
+import { Copyable, Name, StatusMark, typeWords, When } from "../parts/texts.tsx";
+import { useSession } from "../session/context.tsx";
+import { Evaluations } from "./evaluations.tsx";
+import { Shortfall } from "./shortfall.tsx";
+
+/** One activity: what it is about, who voted, what policies came to, and what is missing. */
+export function Activity() {
+  const { activityId } = useParams({ from: "/activities/$activityId" });
+  const answer = useAnswer("get_activity", { activityId }, { live: true });
+  return (
+    <Page
+      title={answer.data ? typeWords(answer.data.activity.type) : "Activity"}
+      actions={answer.data && <Votes activity={answer.data.activity} />}
+    >
+      <Answered to={answer}>{({ activity }) => <Shown activity={activity} />}</Answered>
+    </Page>
+  );
+}
+
+const isWaiting = ({ status }: ShownActivity): boolean => (WAITING_STATUSES as readonly string[]).includes(status);
+
+function Shown({ activity }: { activity: ShownActivity }) {
+  const { id, status, createdAt, updatedAt, fingerprint, votes, failure, votingRightsUnknown } = activity;
+  const isDenied = status === "ACTIVITY_STATUS_REJECTED" || status === "ACTIVITY_STATUS_FAILED";
+  return (
+    <Stack gap="xl">
+      <Stack gap="xs">
+        <Group>
+          <StatusMark status={status} />
+          <Text c="dimmed">
+            submitted <When at={createdAt} />, last changed <When at={updatedAt} />
+          </Text>
+        </Group>
+        <Group gap="lg">
+          <Group gap={4}>
+            Id <Copyable text={id} label="activity id" />
+          </Group>
+          <Group gap={4}>
+            Fingerprint <Copyable text={fingerprint} label="fingerprint" />
+          </Group>
+        </Group>
+        {votingRightsUnknown !== undefined && <Text role="status">{votingRightsUnknown}</Text>}
+      </Stack>
+      {isDenied && failure && <Failure failure={failure} />}
+      {isWaiting(activity) && <Shortfall activity={activity} />}
+      <Section title="What it asks for">
+        <AskedWords type={activity.type} intent={intentOf(activity)} />
+        <Facts value={intentOf(activity)} />
+      </Section>
+      {Object.keys(resultOf(activity)).length > 0 && (
+        <Section title="What came of it">
+          <Facts value={resultOf(activity)} />
+        </Section>
+      )}
+      <Section title="Votes">
+        <VoteTable votes={votes} />
+      </Section>
+      <Section title="Policies">
+        <Evaluations activity={activity} />
+      </Section>
+    </Stack>
+  );
+}
+
+interface Explanation {
+  "@type"?: string;
+  remedy?: string;
+  explanations?: { policyId: string; text: string }[];
+}
+
+/** Why it was denied or failed, in the server's own words. */
+function Failure({ failure: { message = "", details = [] } }: { failure: Schemas["Failure"] }) {
+  const explained = (details as Explanation[]).find(({ explanations }) => explanations !== undefined);
+  return (
+    <Section title="Why it was not done">
+      <Text className="name">{message}</Text>
+      {explained?.remedy && !message.includes(explained.remedy) && <Text>{explained.remedy}</Text>}
+      {(explained?.explanations ?? []).length > 0 && (
+        <List size="sm">
+          {explained?.explanations?.map(({ policyId, text }) => (
+            <List.Item key={policyId} className="name">
+              <Link to="/policies/$policyId" params={{ policyId }}>
+                Policy
+              </Link>
+              : {text}
+            </List.Item>
+          ))}
+        </List>
+      )}
+    </Section>
+  );
+}
+
+/** By the public key that the stamp names. */
+function credentialOf({ user, publicKey }: Schemas["Vote"]): string {
+  const apiKey = user.apiKeys.find(({ credential }) => credential.publicKey === publicKey);
+  if (apiKey) return `API key ${apiKey.apiKeyName}`;
+  const passkey = user.authenticators.find(({ credential }) => credential.publicKey === publicKey);
+  return passkey ? `Passkey ${passkey.authenticatorName}` : "A credential that is gone";
+}
+
+function VoteTable({ votes }: { votes: readonly Schemas["Vote"][] }) {
+  if (votes.length === 0) return <Text c="dimmed">Nobody has voted.</Text>;
+  return (
+    <ScrollTable caption="Votes" head={["Who", "Vote", "With", "When"]}>
+      {votes.map((vote) => (
+        <Table.Tr key={vote.id}>
+          <Table.Td>
+            <Link to="/users/$userId" params={{ userId: vote.userId }}>
+              <Name>{vote.user.userName}</Name>
+            </Link>
+          </Table.Td>
+          <Table.Td>
+            {vote.selection === "VOTE_SELECTION_APPROVED" ? "Approved" : "Rejected"}
+            {vote.revokedAt && " (counts for nothing: its credential was deleted)"}
+          </Table.Td>
+          <Table.Td>
+            <Name>{credentialOf(vote)}</Name>
+          </Table.Td>
+          <Table.Td>
+            <When at={vote.createdAt} />
+          </Table.Td>
+        </Table.Tr>
+      ))}
+    </ScrollTable>
+  );
+}
+
+const SELECTIONS = [
+  { selection: "approve", can: "canApprove", label: "Approve", variant: "filled" },
+  { selection: "reject", can: "canReject", label: "Reject", variant: "default" },
+] as const;
+
+function Votes({ activity }: { activity: ShownActivity }) {
+  const [selection, setSelection] = useState<Selection>();
+  return (
+    <Group>
+      {SELECTIONS.filter(({ can }) => activity[can]).map(({ selection: each, label, variant }) => (
+        <Button key={each} variant={variant} onClick={() => setSelection(each)}>
+          {label}
+        </Button>
+      ))}
+      {selection && <VoteDialog activity={activity} selection={selection} onClose={() => setSelection(undefined)} />}
+    </Group>
+  );
+}
+
+/** Shows what will be stamped, byte for byte, and stamps that. */
+function VoteDialog(props: { activity: ShownActivity; selection: Selection; onClose: () => void }) {
+  const { activity, selection, onClose } = props;
+  const { api } = useSession();
+  const queries = useQueryClient();
+  const [ballot] = useState<Ballot>(() => api.ballot(selection, activity.fingerprint));
+  const vote = useMutation({
+    mutationFn: () => api.vote(ballot),
+    onSuccess: onClose,
+    onSettled: () => void queries.invalidateQueries(),
+  });
+  const act = selection === "approve" ? "Approve" : "Reject";
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      title={`${act}: ${typeWords(activity.type)}`}
+      size="lg"
+      closeButtonProps={{ "aria-label": "Close" }}
+    >
+      <Stack>
+        <AskedWords type={activity.type} intent={intentOf(activity)} />
+        <Facts value={intentOf(activity)} />
+        <Text size="sm">These exact bytes are stamped with your credential and sent:</Text>
+        <Code block className="bytes" tabIndex={0} aria-label="What is stamped">
+          {ballot.body}
+        </Code>
+        <Text size="sm">
+          {selection === "approve"
+            ? "A vote cannot be taken back. With enough approvals the activity is carried out at once."
+            : "A vote cannot be taken back. The same request can be submitted again."}
+        </Text>
+        {vote.isError && <ProblemNote error={vote.error} />}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button
+            loading={vote.isPending}
+            onClick={() => vote.mutate()}
+            {...(selection === "reject" ? { color: "red" } : {})}
+          >
+            {act}
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}

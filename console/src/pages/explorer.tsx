@@ -1,0 +1,166 @@
+import { Button, Card, Code, Group, Select, Stack, Text, Title } from "@mantine/core";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { readJson } from "../api/read-json.ts";
+import { Answered } from "../parts/answered.tsx";
+import { JsonField, jsonObjectOf } from "../parts/json-field.tsx";
+import { Page } from "../parts/page.tsx";
+import { ProblemNote } from "../parts/problem-note.tsx";
+import { Copyable, CopyText } from "../parts/texts.tsx";
+import { useSession } from "../session/context.tsx";
+
+/** The part of the OpenAPI document that is looked at here. */
+interface OpenApi {
+  paths: Record<string, { post: Documented }>;
+}
+
+interface Documented {
+  operationId: string;
+  summary: string;
+  description: string;
+  requestBody: { content: { "application/json": { example?: Record<string, unknown> } } };
+}
+
+const PUBLIC = /^\/public\/v1\/(query|submit)\//;
+
+/** Any operation, with the example of its documentation to begin with, stamped and sent. */
+export function Explorer() {
+  const [path, setPath] = useState<string>("/public/v1/query/whoami");
+  const document = useQuery({
+    queryKey: ["openapi"],
+    queryFn: () => readJson<OpenApi>("/openapi.json"),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  return (
+    <Page title="API">
+      <Answered to={document}>
+        {({ paths }) => (
+          <>
+            <Select
+              label="Operation"
+              data={Object.entries(paths)
+                .filter(([each]) => PUBLIC.test(each))
+                .map(([value, { post }]) => ({ value, label: post.operationId }))}
+              value={path}
+              onChange={(value) => value !== null && setPath(value)}
+              searchable
+              allowDeselect={false}
+              limit={400}
+            />
+            {paths[path] && <Operation key={path} path={path} documented={paths[path].post} />}
+          </>
+        )}
+      </Answered>
+    </Page>
+  );
+}
+
+const isQuery = (path: string): boolean => path.startsWith("/public/v1/query/");
+
+/** What is typed: fields of a query, or parameters of an activity; the rest is added when it is sent. */
+function exampleOf(path: string, { requestBody }: Documented): string {
+  const { example = {} } = requestBody.content["application/json"];
+  const { organizationId: _, ...fields } = example;
+  return JSON.stringify(isQuery(path) ? fields : (example.parameters ?? {}), null, 2);
+}
+
+function Operation({ path, documented }: { path: string; documented: Documented }) {
+  const { api, organizationId } = useSession();
+  const queries = useQueryClient();
+  const body = (given: Record<string, unknown>, time: string): string =>
+    isQuery(path)
+      ? JSON.stringify({ organizationId, ...given })
+      : `{"type":${JSON.stringify(type ?? "")},"timestampMs":${time},"organizationId":${JSON.stringify(organizationId)},"parameters":${JSON.stringify(given)}}`;
+  const [text, setText] = useState(() => exampleOf(path, documented));
+  const fields = jsonObjectOf(text);
+  const type = documented.requestBody.content["application/json"].example?.type as string | undefined;
+  const call = useMutation({
+    mutationFn: () =>
+      api.call(path, isQuery(path) ? { fields: fields ?? {} } : { type: type ?? "", parameters: fields ?? {} }),
+    onSettled: () => void (isQuery(path) || queries.invalidateQueries()),
+  });
+  return (
+    <Stack>
+      <Text>{documented.description}</Text>
+      <JsonField
+        label={isQuery(path) ? "Fields" : "Parameters"}
+        description="From the documentation's example; the organization, and an activity's type and time, are added."
+        value={text}
+        onChange={setText}
+      />
+      <Group>
+        <Button loading={call.isPending} disabled={fields === undefined} onClick={() => call.mutate()}>
+          {isQuery(path) ? "Ask" : "Submit"}
+        </Button>
+        {!isQuery(path) && <Text size="sm">This is an activity: what it says is done.</Text>}
+      </Group>
+      {call.isError && <ProblemNote error={call.error} />}
+      {call.isSuccess && (
+        <Card withBorder role="status">
+          <Title order={2} size="h4">
+            Answer
+          </Title>
+          <Code block className="bytes" tabIndex={0} aria-label="Answer">
+            {JSON.stringify(call.data, null, 2)}
+          </Code>
+        </Card>
+      )}
+      {fields !== undefined && <Elsewhere name={documented.operationId} path={path} fields={fields} body={body} />}
+    </Stack>
+  );
+}
+
+/** The same from elsewhere. What signs there is told by whoever runs it. */
+function Elsewhere({ name, path, body, fields }: ElsewhereProps) {
+  const call = `npx keystead call ${name} ${quoted(JSON.stringify(fields))}`;
+  const typescript = [
+    `import { ApiKeyStamper } from "@turnkey/api-key-stamper";`,
+    `import { TurnkeyClient } from "@turnkey/http";`,
+    "",
+    "const stamper = new ApiKeyStamper({ apiPublicKey, apiPrivateKey });",
+    `const client = new TurnkeyClient({ baseUrl: ${JSON.stringify(location.origin)} }, stamper);`,
+    `const answer = await client.request(${JSON.stringify(path)}, ${body(fields, "String(Date.now())")});`,
+  ].join("\n");
+  const curl = [
+    "# STAMP is the X-Stamp header for exactly these bytes, and good for an hour from their time",
+    `curl ${quoted(location.origin + path)} -H 'content-type: application/json' -H "x-stamp: $STAMP" \\`,
+    `  --data-binary ${quoted(body(fields, JSON.stringify(String(Date.now()))))}`,
+  ].join("\n");
+  return (
+    <Card withBorder>
+      <Stack gap="xs">
+        <Title order={2} size="h4">
+          From a terminal
+        </Title>
+        <Copyable text={call} label="command" whole />
+        <Snippet label="TypeScript" text={typescript} />
+        <Snippet label="curl" text={curl} />
+      </Stack>
+    </Card>
+  );
+}
+
+interface ElsewhereProps {
+  name: string;
+  path: string;
+  fields: Record<string, unknown>;
+  /** The body as JSON; its time stands as it is given. */
+  body: (fields: Record<string, unknown>, time: string) => string;
+}
+
+/** For a shell: a single quote ends the text for a moment. */
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+
+const Snippet = ({ label, text }: { label: string; text: string }) => (
+  <Stack gap={4}>
+    <Group justify="space-between">
+      <Text size="sm" fw={600}>
+        {label}
+      </Text>
+      <CopyText text={text} label={label} />
+    </Group>
+    <Code block className="bytes" tabIndex={0} aria-label={label}>
+      {text}
+    </Code>
+  </Stack>
+);

@@ -1,0 +1,290 @@
+import { Button, Group, MultiSelect, NumberInput, Stack, Text } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import type { AnswerOf, Schemas } from "../api/api.ts";
+import { useAnswer, useSubmit } from "../api/hooks.ts";
+import { Answered } from "../parts/answered.tsx";
+import { DeleteDialog, FormDialog } from "../parts/dialogs.tsx";
+import { NameField } from "../parts/name-field.tsx";
+import { Page } from "../parts/page.tsx";
+import { ScrollTable } from "../parts/scroll-table.tsx";
+import { Section } from "../parts/section.tsx";
+import { TableRow } from "../parts/table-row.tsx";
+import { Copyable, Name, When } from "../parts/texts.tsx";
+import { Invitations } from "./invitations.tsx";
+
+type OrganizationData = AnswerOf<"get_organization">["organizationData"];
+
+/** The organization itself: its name, who decides on anything, its tags of users, and whom it has invited. */
+export function Organization() {
+  const answer = useAnswer("get_organization", {});
+  return (
+    <Page title="Organization">
+      <Answered to={answer}>
+        {({ organizationData }) => (
+          <Stack gap="lg">
+            <Named organization={organizationData} />
+            <RootQuorum organization={organizationData} />
+            <Tags organization={organizationData} />
+          </Stack>
+        )}
+      </Answered>
+      <Invitations />
+    </Page>
+  );
+}
+
+function Named({ organization: { name = "", organizationId = "" } }: { organization: OrganizationData }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <Section
+      title="Name"
+      add={
+        <Button size="xs" variant="default" onClick={() => setOpen(true)}>
+          Rename
+        </Button>
+      }
+    >
+      <Text>
+        <Name>{name}</Name>
+      </Text>
+      <Group gap={4}>
+        Id <Copyable text={organizationId} label="organization id" whole />
+      </Group>
+      {isOpen && <Rename name={name} onClose={() => setOpen(false)} />}
+    </Section>
+  );
+}
+
+function Rename({ name, onClose }: { name: string; onClose: () => void }) {
+  const [organizationName, setName] = useState(name);
+  const update = useSubmit("update_organization_name");
+  return (
+    <FormDialog
+      title="Rename the organization"
+      act="Rename"
+      mutation={update}
+      isReady={organizationName.trim() !== "" && organizationName !== name}
+      parameters={() => ({ organizationName })}
+      onClose={onClose}
+    >
+      <NameField value={organizationName} onChange={setName} />
+    </FormDialog>
+  );
+}
+
+function RootQuorum({ organization: { rootQuorum, users = [] } }: { organization: OrganizationData }) {
+  const [isOpen, setOpen] = useState(false);
+  const { threshold, userIds } = rootQuorum ?? { threshold: 1, userIds: [] };
+  const names = new Map(users.map(({ userId, userName }) => [userId, userName]));
+  return (
+    <Section
+      title="Root quorum"
+      add={
+        <Button size="xs" variant="default" onClick={() => setOpen(true)}>
+          Change
+        </Button>
+      }
+    >
+      <Text>
+        {threshold} of these decide on anything, whatever policies say:{" "}
+        {userIds.map((userId, index) => (
+          <span key={userId}>
+            {index > 0 && ", "}
+            <Link to="/users/$userId" params={{ userId }}>
+              <Name>{names.get(userId) ?? userId}</Name>
+            </Link>
+          </span>
+        ))}
+        .
+      </Text>
+      {isOpen && <ChangeQuorum threshold={threshold} userIds={userIds} users={users} onClose={() => setOpen(false)} />}
+    </Section>
+  );
+}
+
+interface ChangeQuorumProps {
+  threshold: number;
+  userIds: string[];
+  users: Schemas["User"][];
+  onClose: () => void;
+}
+
+function ChangeQuorum({ threshold: now, userIds: members, users, onClose }: ChangeQuorumProps) {
+  const [threshold, setThreshold] = useState(now);
+  const [userIds, setUserIds] = useState(members);
+  const update = useSubmit("update_root_quorum");
+  return (
+    <FormDialog
+      title="Change the root quorum"
+      act="Change the root quorum"
+      isDanger
+      mutation={update}
+      isReady={threshold >= 1 && threshold <= userIds.length}
+      parameters={() => ({ threshold, userIds })}
+      onClose={onClose}
+    >
+      <Text size="sm">
+        Enough of these can do anything, and change who they are. Whoever is left out has only what policies allow; only
+        those who are in it can take this back.
+      </Text>
+      <MultiSelect
+        label="Members"
+        data={users.map(({ userId, userName }) => ({ value: userId, label: userName }))}
+        value={userIds}
+        onChange={setUserIds}
+        searchable
+        limit={100}
+      />
+      <NumberInput
+        label="Needed approvals"
+        description={`From 1 to ${userIds.length}, as many as there are members.`}
+        min={1}
+        max={Math.max(1, userIds.length)}
+        value={threshold}
+        onChange={(value) => setThreshold(Number(value))}
+        allowDecimal={false}
+      />
+    </FormDialog>
+  );
+}
+
+type OpenTag = { dialog: "new" } | { dialog: "rename" | "delete"; tag: Schemas["Tag"] };
+
+function Tags({ organization: { tags = [], users = [] } }: { organization: OrganizationData }) {
+  const [open, setOpen] = useState<OpenTag>();
+  const ofUsers = tags.filter(({ tagType }) => tagType === "TAG_TYPE_USER");
+  const close = () => setOpen(undefined);
+  return (
+    <Section
+      title="User tags"
+      add={
+        <Button size="xs" onClick={() => setOpen({ dialog: "new" })}>
+          New tag
+        </Button>
+      }
+    >
+      {ofUsers.length === 0 ? (
+        <Text c="dimmed">There is no tag yet. Policies can name all users of a tag at once.</Text>
+      ) : (
+        <ScrollTable caption="User tags" head={["Name", "Users", "Id", "Created", ""]}>
+          {ofUsers.map((tag) => (
+            <TableRow
+              key={tag.tagId}
+              cells={[
+                <Name key="name">{tag.tagName}</Name>,
+                users.filter(({ userTags }) => userTags.includes(tag.tagId)).length,
+                <Copyable key="id" text={tag.tagId} label="tag id" />,
+                <When key="created" at={tag.createdAt} />,
+                <Group key="actions" gap="xs" wrap="nowrap">
+                  <Button
+                    size="compact-sm"
+                    variant="default"
+                    aria-label={`Change ${tag.tagName}`}
+                    onClick={() => setOpen({ dialog: "rename", tag })}
+                  >
+                    Change
+                  </Button>
+                  <Button
+                    size="compact-sm"
+                    variant="default"
+                    aria-label={`Delete ${tag.tagName}`}
+                    onClick={() => setOpen({ dialog: "delete", tag })}
+                  >
+                    Delete
+                  </Button>
+                </Group>,
+              ]}
+            />
+          ))}
+        </ScrollTable>
+      )}
+      {open?.dialog === "new" && <NewTag users={users} onClose={close} />}
+      {open?.dialog === "rename" && <ChangeTag tag={open.tag} users={users} onClose={close} />}
+      {open?.dialog === "delete" && <DeleteTag tag={open.tag} onClose={close} />}
+    </Section>
+  );
+}
+
+interface TagFieldsProps {
+  users: Schemas["User"][];
+  name: string;
+  onName: (name: string) => void;
+  userIds: string[];
+  onUsers: (userIds: string[]) => void;
+}
+
+const TagFields = ({ users, name, onName, userIds, onUsers }: TagFieldsProps) => (
+  <>
+    <NameField value={name} onChange={onName} />
+    <MultiSelect
+      label="Users"
+      data={users.map(({ userId, userName }) => ({ value: userId, label: userName }))}
+      value={userIds}
+      onChange={onUsers}
+      searchable
+      limit={100}
+    />
+  </>
+);
+
+function NewTag({ users, onClose }: { users: Schemas["User"][]; onClose: () => void }) {
+  const [userTagName, setName] = useState("");
+  const [userIds, setUserIds] = useState<string[]>([]);
+  const create = useSubmit("create_user_tag");
+  return (
+    <FormDialog
+      title="New tag"
+      act="Create tag"
+      mutation={create}
+      isReady={userTagName.trim() !== ""}
+      parameters={() => ({ userTagName, userIds })}
+      onClose={onClose}
+    >
+      <TagFields users={users} name={userTagName} onName={setName} userIds={userIds} onUsers={setUserIds} />
+    </FormDialog>
+  );
+}
+
+interface OfTag {
+  tag: Schemas["Tag"];
+  onClose: () => void;
+}
+
+function ChangeTag({ tag: { tagId, tagName }, users, onClose }: OfTag & { users: Schemas["User"][] }) {
+  const [before] = useState(() => users.filter(({ userTags }) => userTags.includes(tagId)).map(({ userId }) => userId));
+  const [name, setName] = useState(tagName);
+  const [userIds, setUserIds] = useState(before);
+  const update = useSubmit("update_user_tag");
+  return (
+    <FormDialog
+      title="Change a tag"
+      act="Save tag"
+      mutation={update}
+      isReady={name.trim() !== ""}
+      parameters={() => ({
+        userTagId: tagId,
+        ...(name === tagName ? {} : { newUserTagName: name }),
+        addUserIds: userIds.filter((id) => !before.includes(id)),
+        removeUserIds: before.filter((id) => !userIds.includes(id)),
+      })}
+      onClose={onClose}
+    >
+      <TagFields users={users} name={name} onName={setName} userIds={userIds} onUsers={setUserIds} />
+    </FormDialog>
+  );
+}
+
+function DeleteTag({ tag: { tagId, tagName }, onClose }: OfTag) {
+  const remove = useSubmit("delete_user_tags");
+  return (
+    <DeleteDialog
+      kind="tag"
+      name={tagName}
+      warning="Its users lose it, and policies that name it match them no more. Another tag of the same name has another id."
+      mutation={remove}
+      parameters={{ userTagIds: [tagId] }}
+      onClose={onClose}
+    />
+  );
+}

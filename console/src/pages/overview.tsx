@@ -1,0 +1,173 @@
+import { Card, Group, List, SimpleGrid, Stack, Text, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useActivities, useWaitingForMe, WAITING_STATUSES } from "../api/activities.ts";
+import { LIVE, useAnswer } from "../api/hooks.ts";
+import { ActivityTable } from "../parts/activity-table.tsx";
+import { Answered } from "../parts/answered.tsx";
+import { Page } from "../parts/page.tsx";
+import { ProblemNote } from "../parts/problem-note.tsx";
+import { Copyable, Mark } from "../parts/texts.tsx";
+import { useSession } from "../session/context.tsx";
+import { Charts } from "./charts.tsx";
+
+const RECENT = 8;
+
+/** What waits for whoever looks, what happened, and whether everything runs. */
+export function Overview() {
+  const { organizationId, userId, ownKey } = useSession();
+  const waiting = useWaitingForMe();
+  const recent = useActivities({ statuses: [], types: [] });
+  return (
+    <Page title="Overview">
+      <FirstSteps />
+      <Section title="Waits for you">
+        <Answered to={waiting}>
+          {({ mine, untold, hasMore }) => (
+            <>
+              <ActivityTable activities={mine} caption="Waits for you" empty="Nothing waits for you." />
+              <Untold count={untold} hasMore={hasMore} />
+            </>
+          )}
+        </Answered>
+      </Section>
+      <Section title="Lately">
+        <Answered to={recent}>
+          {({ pages }) => (
+            <ActivityTable
+              activities={(pages[0]?.activities ?? []).slice(0, RECENT)}
+              caption="Lately"
+              empty="Nothing has happened yet."
+            />
+          )}
+        </Answered>
+      </Section>
+      <Charts />
+      <SimpleGrid cols={{ base: 1, md: 2 }}>
+        <Health />
+        <Card withBorder>
+          <Stack gap="xs">
+            <Title order={2} size="h4">
+              You
+            </Title>
+            <Group gap="xs">
+              Organization <Copyable text={organizationId} label="organization id" whole />
+            </Group>
+            <Group gap="xs">
+              User <Copyable text={userId} label="user id" whole />
+            </Group>
+            <Text size="sm" c="dimmed">
+              {ownKey === undefined
+                ? "Signed in with an API key that is kept in this tab alone."
+                : `Signed in with a passkey until ${new Date(ownKey.expiresAt).toLocaleTimeString()}.`}
+            </Text>
+          </Stack>
+        </Card>
+      </SimpleGrid>
+    </Page>
+  );
+}
+
+const Section = ({ title, children }: { title: string; children: React.ReactNode }) => (
+  <Stack gap="xs" component="section">
+    <Title order={2} size="h4">
+      {title}
+    </Title>
+    {children}
+  </Stack>
+);
+
+/** What the list above leaves out, so that nobody takes it for the whole. */
+function Untold({ count, hasMore }: { count: number; hasMore: boolean }) {
+  if (count === 0 && !hasMore) return null;
+  return (
+    <Text size="sm" role="status">
+      {count > 0 &&
+        `Of ${count} more that wait, your policies take too much work to tell here whether your vote counts; each one's own page tells it. `}
+      {hasMore && "More wait than the newest hundred, which were looked at. "}
+      <Link to="/activities" search={{ statuses: [...WAITING_STATUSES] }}>
+        See all that wait
+      </Link>
+      .
+    </Text>
+  );
+}
+
+/** For who has just begun: until there is a wallet. */
+function FirstSteps() {
+  const { wallets } = useAnswer("list_wallets", {}).data ?? {};
+  if (wallets?.length !== 0) return null;
+  return (
+    <Card withBorder component="section" aria-label="First steps">
+      <Stack gap="xs">
+        <Title order={2} size="h4">
+          First steps
+        </Title>
+        <List type="ordered">
+          <List.Item>
+            <Link to="/wallets">Make a wallet</Link>: one secret phrase, with accounts on any chain.
+          </List.Item>
+          <List.Item>Open it, and sign a message with one of its accounts.</List.Item>
+          <List.Item>
+            See both under <Link to="/activities">Activities</Link>, with who asked for them and why they were allowed.
+          </List.Item>
+        </List>
+      </Stack>
+    </Card>
+  );
+}
+
+/** What `/readyz` says; anybody may read it. */
+interface Readiness {
+  database: string;
+  signer: string;
+  organization: string;
+  chains?: Record<string, { status: string }>;
+  warnings?: Record<string, string>;
+  reasons?: Record<string, string>;
+}
+
+function Health() {
+  const readiness = useQuery({
+    queryKey: ["readyz"],
+    queryFn: async () => (await (await fetch("/readyz")).json()) as Readiness,
+    ...LIVE,
+  });
+  return (
+    <Card withBorder>
+      <Stack gap="xs">
+        <Title order={2} size="h4">
+          Health
+        </Title>
+        {readiness.isError && <ProblemNote error={readiness.error} retry={() => void readiness.refetch()} />}
+        {readiness.data && <Parts readiness={readiness.data} />}
+      </Stack>
+    </Card>
+  );
+}
+
+function Parts({
+  readiness: { database, signer, chains = {}, warnings = {}, reasons = {} },
+}: {
+  readiness: Readiness;
+}) {
+  const parts = { Database: database, Signer: signer, ...mapStatus(chains) };
+  return (
+    <>
+      {Object.entries(parts).map(([name, status]) => (
+        <Group key={name} justify="space-between">
+          <span className="name">{name}</span>
+          <Mark color={status === "ready" || status === "up" ? "teal" : "red"}>{status}</Mark>
+        </Group>
+      ))}
+      {[...Object.values(reasons), ...Object.values(warnings)].map((text) => (
+        <Text key={text} size="sm" role="status">
+          {text}
+        </Text>
+      ))}
+    </>
+  );
+}
+
+const mapStatus = (chains: NonNullable<Readiness["chains"]>): Record<string, string> =>
+  Object.fromEntries(Object.entries(chains).map(([chain, { status }]) => [chain, status]));

@@ -1,0 +1,225 @@
+import { Button, Card, Group, List, Select, Stack, Text, Textarea, TextInput } from "@mantine/core";
+import { Link, useNavigate, useParams } from "@tanstack/react-router";
+import { type SyntheticEvent, useState } from "react";
+import type { ParametersOf, Schemas } from "../api/api.ts";
+import { useAnswer, useSubmit } from "../api/hooks.ts";
+import { Answered } from "../parts/answered.tsx";
+import { DeleteDialog, NotYet } from "../parts/dialogs.tsx";
+import { Page } from "../parts/page.tsx";
+import { ProblemNote } from "../parts/problem-note.tsx";
+import { ExpressionField } from "../policy/expression-field.tsx";
+import { errorIn } from "../policy/language.ts";
+
+type Policy = Schemas["Policy"];
+type Draft = Pick<Policy, "policyName" | "effect" | "condition" | "consensus" | "notes"> & { time: string };
+
+const EMPTY: Draft = { policyName: "", effect: "EFFECT_ALLOW", condition: "", consensus: "", notes: "", time: "" };
+
+const draftOf = ({ policyName, effect, condition, consensus, notes, time = "" }: Policy): Draft => ({
+  policyName,
+  effect,
+  condition,
+  consensus,
+  notes,
+  time,
+});
+
+/** A policy to be made or changed. */
+export function PolicyPage() {
+  const { policyId } = useParams({ from: "/policies/$policyId" });
+  return policyId === "new" ? <NewPolicy /> : <StoredPolicy key={policyId} policyId={policyId} />;
+}
+
+function NewPolicy() {
+  const create = useSubmit("create_policy");
+  return (
+    <Page title="New policy">
+      <Editor
+        initial={EMPTY}
+        act="Create policy"
+        submit={({ time, ...draft }) => create.mutate({ ...draft, ...(time === "" ? {} : { time }) })}
+        state={create}
+      />
+    </Page>
+  );
+}
+
+function StoredPolicy({ policyId }: { policyId: string }) {
+  const answer = useAnswer("get_policy", { policyId });
+  const update = useSubmit("update_policy");
+  const [isDeleting, setDeleting] = useState(false);
+  const policy = answer.data?.policy;
+  return (
+    <Page
+      title={policy?.policyName ?? "Policy"}
+      actions={
+        policy && (
+          <Button variant="default" onClick={() => setDeleting(true)}>
+            Delete
+          </Button>
+        )
+      }
+    >
+      <Answered to={answer}>
+        {({ policy }) => (
+          <Editor
+            initial={draftOf(policy)}
+            act="Save policy"
+            submit={(draft, opened, onSaved) =>
+              update.mutate(
+                { policyId, ...changesOf(draft, opened) },
+                { onSuccess: ({ result }) => result !== undefined && onSaved() },
+              )
+            }
+            state={update}
+          />
+        )}
+      </Answered>
+      {isDeleting && policy && <DeletePolicy policy={policy} onClose={() => setDeleting(false)} />}
+    </Page>
+  );
+}
+
+/** What differs from the policy as it was opened: what others changed meanwhile stays. */
+function changesOf(draft: Draft, opened: Draft): Omit<ParametersOf<"update_policy">, "policyId"> {
+  const isChanged = (member: keyof Draft) => draft[member] !== opened[member];
+  return {
+    ...(isChanged("policyName") ? { policyName: draft.policyName } : {}),
+    ...(isChanged("effect") ? { policyEffect: draft.effect } : {}),
+    ...(isChanged("condition") ? { policyCondition: draft.condition } : {}),
+    ...(isChanged("consensus") ? { policyConsensus: draft.consensus } : {}),
+    ...(isChanged("notes") ? { policyNotes: draft.notes } : {}),
+    ...(isChanged("time") ? { time: draft.time } : {}),
+  };
+}
+
+interface EditorProps {
+  initial: Draft;
+  act: string;
+  /** Given what is to be, and what was when the editor opened or saved it last. */
+  submit: (draft: Draft, opened: Draft, onSaved: () => void) => void;
+  state: Pick<ReturnType<typeof useSubmit<"create_policy" | "update_policy">>, "data" | "error" | "isPending">;
+}
+
+const EFFECTS = [
+  { value: "EFFECT_ALLOW", label: "Allow what matches" },
+  { value: "EFFECT_DENY", label: "Deny what matches; this is final" },
+];
+
+function Editor({ initial, act, submit, state }: EditorProps) {
+  const [opened, setOpened] = useState(initial);
+  const [draft, setDraft] = useState(initial);
+  const change = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }));
+  const isSound =
+    draft.policyName.trim() !== "" &&
+    (["condition", "consensus", "time"] as const).every((scope) => errorIn(draft[scope], scope) === undefined);
+  const isSame = (Object.keys(draft) as (keyof Draft)[]).every((member) => draft[member] === opened[member]);
+  const onSubmit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    submit(draft, opened, () => setOpened(draft));
+  };
+  return (
+    <form onSubmit={onSubmit}>
+      <Stack>
+        <TextInput
+          label="Name"
+          value={draft.policyName}
+          onChange={(event) => change({ policyName: event.currentTarget.value })}
+          required
+          autoComplete="off"
+        />
+        <Select
+          label="Effect"
+          data={EFFECTS}
+          value={draft.effect}
+          onChange={(value) => change({ effect: value as Draft["effect"] })}
+          allowDeselect={false}
+        />
+        <ExpressionField
+          label="Condition"
+          description="Which activities it is about, such as activity.resource == 'WALLET' && activity.action == 'CREATE'."
+          scope="condition"
+          value={draft.condition}
+          onChange={(condition) => change({ condition })}
+        />
+        <ExpressionField
+          label="Consensus"
+          description="Who must approve, such as approvers.any(user, user.id == '…') && approvers.count() >= 2."
+          scope="consensus"
+          value={draft.consensus}
+          onChange={(consensus) => change({ consensus })}
+        />
+        <ExpressionField
+          label="Time"
+          description="When it is active; always unless said."
+          scope="time"
+          value={draft.time}
+          onChange={(time) => change({ time })}
+        />
+        <Textarea
+          label="Notes"
+          value={draft.notes}
+          onChange={(event) => change({ notes: event.currentTarget.value })}
+          autosize
+          minRows={2}
+        />
+        {state.error && <ProblemNote error={state.error} />}
+        {state.data && <Saved activity={state.data} />}
+        <Group>
+          <Button type="submit" loading={state.isPending} disabled={!isSound || isSame}>
+            {act}
+          </Button>
+          {(!isSound || isSame) && (
+            <Text size="sm" c="dimmed">
+              {isSame ? "Nothing is changed." : "It can be saved once it has a name and no expression has an error."}
+            </Text>
+          )}
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+function Saved({ activity }: { activity: NonNullable<EditorProps["state"]["data"]> }) {
+  const { warnings = [], policyId } = activity.result ?? {};
+  return (
+    <Card withBorder role="status">
+      <Stack gap="xs">
+        {policyId === undefined ? (
+          <NotYet activity={activity} />
+        ) : (
+          <Text>
+            Saved. <Link to="/policies/simulate">Try what it does</Link>, or go back to{" "}
+            <Link to="/policies">all policies</Link>.
+          </Text>
+        )}
+        {warnings.length > 0 && (
+          <>
+            <Text fw={600}>It has known traps:</Text>
+            <List size="sm">
+              {warnings.map(({ code, message }) => (
+                <List.Item key={code + message}>{message}</List.Item>
+              ))}
+            </List>
+          </>
+        )}
+      </Stack>
+    </Card>
+  );
+}
+
+function DeletePolicy({ policy: { policyId, policyName }, onClose }: { policy: Policy; onClose: () => void }) {
+  const navigate = useNavigate();
+  const remove = useSubmit("delete_policy");
+  return (
+    <DeleteDialog
+      kind="policy"
+      name={policyName}
+      warning="What it allowed is allowed no more, and what it denied may be allowed by others. It can be made anew, under another id."
+      mutation={remove}
+      parameters={{ policyId }}
+      onClose={onClose}
+      onDone={() => void navigate({ to: "/policies" })}
+    />
+  );
+}

@@ -1,0 +1,179 @@
+import { Button, Kbd, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { useDisclosure, useHotkeys } from "@mantine/hooks";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { type KeyboardEvent, useState } from "react";
+import type { AnswerOf, ShownActivity } from "../api/api.ts";
+import { useAnswer } from "../api/hooks.ts";
+import { isId } from "../ids.ts";
+import { ProblemNote } from "../parts/problem-note.tsx";
+import { Name, typeWords } from "../parts/texts.tsx";
+
+/** One place to find anything by its name, e-mail, address or id: opened by a button, or Ctrl-K. */
+export function Search() {
+  const [isOpen, { open, close }] = useDisclosure();
+  useHotkeys([["mod+K", open]], []);
+  return (
+    <>
+      <Button
+        size="compact-sm"
+        variant="default"
+        onClick={open}
+        rightSection={
+          <Kbd size="xs" visibleFrom="sm">
+            Ctrl K
+          </Kbd>
+        }
+        flex="none"
+      >
+        Search
+      </Button>
+      {isOpen && <SearchDialog onClose={close} />}
+    </>
+  );
+}
+
+/** What was found: what it is called, of which kind, and its page. */
+interface Found {
+  key: string;
+  kind: string;
+  name: string;
+  to: "/activities/$activityId" | "/users/$userId" | "/wallets/$walletId" | "/policies/$policyId" | "/keys";
+  params: Record<string, string>;
+}
+
+const MAX_FOUND = 20;
+const ACCOUNTS = "100";
+
+function SearchDialog({ onClose }: { onClose: () => void }) {
+  const [text, setText] = useState("");
+  const navigate = useNavigate();
+  const { found, isPending, errors, retry } = useFound(text.trim());
+  const openFirst = (event: KeyboardEvent) => {
+    const [first] = found;
+    if (event.key !== "Enter" || !first) return;
+    event.preventDefault();
+    onClose();
+    void navigate({ to: first.to, params: first.params as never });
+  };
+  return (
+    <Modal opened onClose={onClose} title="Search" size="lg" closeButtonProps={{ "aria-label": "Close" }}>
+      <Stack>
+        <TextInput
+          aria-label="Search for"
+          description="A name, an e-mail address, an id, or a key. Of accounts, the addresses of the first hundred."
+          value={text}
+          onChange={(event) => setText(event.currentTarget.value)}
+          onKeyDown={openFirst}
+          autoComplete="off"
+          spellCheck={false}
+          data-autofocus
+        />
+        {errors.length > 0 && <ProblemNote error={errors[0]} retry={retry} />}
+        <div role="status">
+          {text.trim() !== "" && isPending && <Text c="dimmed">Looking …</Text>}
+          {text.trim() !== "" && !isPending && found.length === 0 && (
+            <Text c="dimmed">
+              {errors.length > 0 ? "Nothing was found in what could be read." : "Nothing is called that."}
+            </Text>
+          )}
+        </div>
+        {found.map(({ key, kind, name, to, params }) => (
+          <Text key={key}>
+            <Link to={to} params={params as never} onClick={onClose}>
+              <Name>{name}</Name>
+            </Link>{" "}
+            <Text component="span" size="sm" c="dimmed">
+              {kind}
+            </Text>
+          </Text>
+        ))}
+      </Stack>
+    </Modal>
+  );
+}
+
+interface Search {
+  found: Found[];
+  /** Whether something may still be found. */
+  isPending: boolean;
+  errors: unknown[];
+  retry: () => void;
+}
+
+function useFound(text: string): Search {
+  const answers = {
+    wallets: useAnswer("list_wallets", {}),
+    accounts: useAnswer("list_wallet_accounts", { paginationOptions: { limit: ACCOUNTS } }),
+    users: useAnswer("list_users", {}),
+    keys: useAnswer("list_private_keys", {}),
+    policies: useAnswer("list_policies", {}),
+  };
+  const activity = useAnswer("get_activity", { activityId: text }, { enabled: isId(text) });
+  const lists = Object.values(answers);
+  return {
+    found: text === "" ? [] : foundIn(text, answers, activity.data?.activity),
+    isPending: lists.some((list) => list.isPending) || activity.isFetching,
+    // That no activity has this id says nothing of other things.
+    errors: lists.flatMap((list) => (list.error ? [list.error] : [])),
+    retry: () => {
+      for (const list of lists) if (list.isError) void list.refetch();
+    },
+  };
+}
+
+interface Answers {
+  wallets: { data: AnswerOf<"list_wallets"> | undefined };
+  accounts: { data: AnswerOf<"list_wallet_accounts"> | undefined };
+  users: { data: AnswerOf<"list_users"> | undefined };
+  keys: { data: AnswerOf<"list_private_keys"> | undefined };
+  policies: { data: AnswerOf<"list_policies"> | undefined };
+}
+
+function foundIn(text: string, answers: Answers, activity: ShownActivity | undefined): Found[] {
+  const { wallets = [] } = answers.wallets.data ?? {};
+  const { accounts = [] } = answers.accounts.data ?? {};
+  const { users = [] } = answers.users.data ?? {};
+  const { privateKeys = [] } = answers.keys.data ?? {};
+  const { policies = [] } = answers.policies.data ?? {};
+  const sought = text.toLowerCase();
+  const has = (...texts: (string | undefined)[]) => texts.some((each) => each?.toLowerCase().includes(sought));
+  const all: Found[] = [
+    ...(activity?.id === text.toLowerCase()
+      ? [
+          found("activity", activity.id, typeWords(activity.type), "/activities/$activityId", {
+            activityId: activity.id,
+          }),
+        ]
+      : []),
+    ...wallets
+      .filter(({ walletId, walletName }) => has(walletId, walletName))
+      .map(({ walletId, walletName }) => found("wallet", walletId, walletName, "/wallets/$walletId", { walletId })),
+    ...accounts
+      .filter(({ address, walletAccountId, name }) => has(address, walletAccountId, name))
+      .map(({ walletAccountId, address, walletId }) =>
+        found("account of a wallet", walletAccountId, address, "/wallets/$walletId", { walletId }),
+      ),
+    ...users
+      .filter(({ userId, userName, userEmail, userPhoneNumber, apiKeys }) =>
+        has(userId, userName, userEmail, userPhoneNumber, ...apiKeys.map(({ credential }) => credential.publicKey)),
+      )
+      .map(({ userId, userName }) => found("user", userId, userName, "/users/$userId", { userId })),
+    ...privateKeys
+      .filter(({ privateKeyId, privateKeyName, publicKey, addresses }) =>
+        has(privateKeyId, privateKeyName, publicKey, ...addresses.map(({ address }) => address)),
+      )
+      .map(({ privateKeyId, privateKeyName }) => found("private key", privateKeyId, privateKeyName, "/keys", {})),
+    ...policies
+      .filter(({ policyId, policyName }) => has(policyId, policyName))
+      .map(({ policyId, policyName }) => found("policy", policyId, policyName, "/policies/$policyId", { policyId })),
+  ];
+  return all.slice(0, MAX_FOUND);
+}
+
+const found = (kind: string, key: string, name: string, to: Found["to"], params: Found["params"]): Found => ({
+  key,
+  kind,
+  name,
+  to,
+  params,
+});

@@ -1,0 +1,133 @@
+import { Button, Group, Stack, Text, TextInput } from "@mantine/core";
+import { type SyntheticEvent, useState } from "react";
+import { useAnswer } from "../api/hooks.ts";
+import { usePages } from "../api/pages.ts";
+import { isNotFound } from "../api/problem.ts";
+import { Answered } from "../parts/answered.tsx";
+import { Facts } from "../parts/facts.tsx";
+import { More } from "../parts/more.tsx";
+import { Page } from "../parts/page.tsx";
+import { ScrollTable } from "../parts/scroll-table.tsx";
+import { Section } from "../parts/section.tsx";
+import { TableRow } from "../parts/table-row.tsx";
+import { Copyable, Name, When, wordsOf } from "../parts/texts.tsx";
+
+/** How people without a credential sign up and in, and what became of the mail that they were sent. */
+export const SignInSettings = () => (
+  <Page title="Sign-in">
+    <AuthProxy />
+    <Oauth2Credentials />
+    <EmailEvents />
+  </Page>
+);
+
+function AuthProxy() {
+  const answer = useAnswer("get_auth_proxy_config", {});
+  return (
+    <Section title="Auth proxy">
+      <Text size="sm" c="dimmed">
+        It is switched on and changed by enable_auth_proxy and update_auth_proxy_config, on the page “API”.
+      </Text>
+      {isNotFound(answer.error) ? (
+        <Text c="dimmed">It has never been switched on.</Text>
+      ) : (
+        <Answered to={answer}>{({ config }) => <Facts value={{ ...config }} />}</Answered>
+      )}
+    </Section>
+  );
+}
+
+function Oauth2Credentials() {
+  const answer = useAnswer("list_oauth2_credentials", {});
+  return (
+    <Section title="OAuth 2.0 clients">
+      <Answered to={answer}>
+        {({ oauth2Credentials }) =>
+          oauth2Credentials.length === 0 ? (
+            <Text c="dimmed">There is none. X and Discord need one; their secrets are opened in the signer alone.</Text>
+          ) : (
+            <ScrollTable caption="OAuth 2.0 clients" head={["Provider", "Client", "Id", "Changed"]}>
+              {oauth2Credentials.map(({ oauth2CredentialId, provider, clientId, updatedAt }) => (
+                <TableRow
+                  key={oauth2CredentialId}
+                  cells={[
+                    wordsOf(provider, "OAUTH2_PROVIDER_"),
+                    <Name key="client">{clientId}</Name>,
+                    <Copyable key="id" text={oauth2CredentialId} label="credential id" />,
+                    <When key="changed" at={updatedAt} />,
+                  ]}
+                />
+              ))}
+            </ScrollTable>
+          )
+        }
+      </Answered>
+    </Section>
+  );
+}
+
+function EmailEvents() {
+  const [typed, setTyped] = useState("");
+  const [email, setEmail] = useState<string>();
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    setEmail(typed.trim());
+  };
+  return (
+    <Section title="E-mail events">
+      <form onSubmit={submit}>
+        <Group align="flex-end">
+          <TextInput
+            label="E-mail address"
+            description="What became of the mail to it, as far as the mail service tells."
+            type="email"
+            value={typed}
+            onChange={(event) => setTyped(event.currentTarget.value)}
+            autoComplete="off"
+            miw={280}
+          />
+          <Button type="submit" variant="default" disabled={!typed.includes("@")}>
+            Look
+          </Button>
+        </Group>
+      </form>
+      {email !== undefined && <EventsOf key={email} email={email} />}
+    </Section>
+  );
+}
+
+function EventsOf({ email }: { email: string }) {
+  const list = usePages(
+    ["email-events", email],
+    async (api, paginationOptions) => (await api.query("list_email_events", { email, paginationOptions })).emailEvents,
+    ({ id }) => id,
+  );
+  return (
+    <Stack gap="sm">
+      <Answered to={list}>
+        {({ pages }) =>
+          pages.flat().length === 0 ? (
+            <Text c="dimmed" role="status">
+              Nothing is known of mail to this address.
+            </Text>
+          ) : (
+            <ScrollTable caption="E-mail events" head={["Event", "From", "Why", "When"]}>
+              {pages.flat().map(({ id, eventType, fromAddress, details, timestamp }) => (
+                <TableRow
+                  key={id}
+                  cells={[
+                    <Name key="event">{eventType}</Name>,
+                    <Name key="from">{fromAddress}</Name>,
+                    <Name key="why">{details.diagnosticCode ?? details.deliverySmtpResponse ?? ""}</Name>,
+                    <When key="when" at={timestamp} />,
+                  ]}
+                />
+              ))}
+            </ScrollTable>
+          )
+        }
+      </Answered>
+      <More list={list} label="Show older events" />
+    </Stack>
+  );
+}

@@ -1,0 +1,240 @@
+import { Button, Group, Select, Stack, Text, TextInput } from "@mantine/core";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { Link, useNavigate, useParams } from "@tanstack/react-router";
+import { createColumnHelper } from "@tanstack/react-table";
+import { useMemo, useState } from "react";
+import type { Schemas } from "../api/api.ts";
+import { phraseOf } from "../api/bundles.ts";
+import { useAnswer, useSubmit } from "../api/hooks.ts";
+import { type AddressFormat, accountAt, FORMAT_OPTIONS, formatWords, usualPath } from "../parts/address-formats.ts";
+import { Answered } from "../parts/answered.tsx";
+import { DataTable } from "../parts/data-table.tsx";
+import { DeleteDialog, FormDialog } from "../parts/dialogs.tsx";
+import { ExportSecret } from "../parts/export-secret.tsx";
+import { Page } from "../parts/page.tsx";
+import { type SigningKey, SignMessage } from "../parts/sign-message.tsx";
+import { Copyable, Name, When } from "../parts/texts.tsx";
+import { useSession } from "../session/context.tsx";
+
+type Account = Schemas["WalletAccount"];
+
+const PAGE_SIZE = 100;
+
+type Open = { dialog: "sign"; key: SigningKey } | { dialog: "add" | "delete" | "export" };
+
+export function Wallet() {
+  const { walletId } = useParams({ from: "/wallets/$walletId" });
+  const [open, setOpen] = useState<Open>();
+  const answer = useAnswer("get_wallet", { walletId });
+  const accounts = useAccounts(walletId);
+  const list = useMemo(() => accounts.data?.pages.flat() ?? [], [accounts.data]);
+  const columns = useMemo(() => columnsWith((key) => setOpen({ dialog: "sign", key })), []);
+  const close = () => setOpen(undefined);
+  const wallet = answer.data?.wallet;
+  return (
+    <Page
+      title={wallet?.walletName ?? "Wallet"}
+      actions={
+        wallet && (
+          <Group>
+            <Button onClick={() => setOpen({ dialog: "add" })}>Add an account</Button>
+            <Button variant="default" onClick={() => setOpen({ dialog: "export" })}>
+              Export
+            </Button>
+            <Button variant="default" onClick={() => setOpen({ dialog: "delete" })}>
+              Delete
+            </Button>
+          </Group>
+        )
+      }
+    >
+      <Answered to={answer}>
+        {({ wallet: { createdAt, exported, imported } }) => (
+          <Stack gap="xs">
+            <Group gap={4}>
+              Id <Copyable text={walletId} label="wallet id" />
+            </Group>
+            <Text c="dimmed">
+              {imported ? "Imported" : "Made"} <When at={createdAt} />,{" "}
+              {exported ? "exported at least once" : "never exported"}.
+            </Text>
+          </Stack>
+        )}
+      </Answered>
+      <Answered to={accounts}>
+        {() => (
+          <DataTable
+            caption="Accounts"
+            rows={list}
+            columns={columns}
+            empty="The wallet has no account. Add one to have an address."
+          />
+        )}
+      </Answered>
+      {accounts.hasNextPage && (
+        <Group>
+          <Button variant="default" loading={accounts.isFetchingNextPage} onClick={() => void accounts.fetchNextPage()}>
+            Show more accounts
+          </Button>
+        </Group>
+      )}
+      {open?.dialog === "sign" && <SignMessage signing={open.key} onClose={close} />}
+      {open?.dialog === "add" && <AddAccount walletId={walletId} accounts={list} onClose={close} />}
+      {open?.dialog === "export" && wallet && <ExportWallet wallet={wallet} onClose={close} />}
+      {open?.dialog === "delete" && wallet && <DeleteWallet wallet={wallet} onClose={close} />}
+    </Page>
+  );
+}
+
+function useAccounts(walletId: string) {
+  const { api, organizationId, userId } = useSession();
+  return useInfiniteQuery({
+    queryKey: [organizationId, userId, "accounts", walletId],
+    initialPageParam: "",
+    queryFn: async ({ pageParam: after }) => {
+      const paginationOptions = { limit: String(PAGE_SIZE), ...(after === "" ? {} : { after }) };
+      return (await api.query("list_wallet_accounts", { walletId, paginationOptions })).accounts;
+    },
+    getNextPageParam: (page) => (page.length === PAGE_SIZE ? page.at(-1)?.walletAccountId : undefined),
+  });
+}
+
+/** Those of chains whose nodes a server can be told. */
+const WITH_NODES: AddressFormat[] = ["ADDRESS_FORMAT_ETHEREUM", "ADDRESS_FORMAT_SOLANA"];
+
+const column = createColumnHelper<Account>();
+
+const columnsWith = (sign: (key: SigningKey) => void) => [
+  column.accessor(({ addressFormat }) => formatWords(addressFormat), { id: "format", header: "Format" }),
+  column.accessor("address", {
+    header: "Address",
+    enableSorting: false,
+    cell: ({ row: { original } }) => (
+      <Group gap="xs" wrap="nowrap">
+        <Copyable text={original.address} label="address" />
+        {WITH_NODES.includes(original.addressFormat) && (
+          <Link
+            to="/wallets/$walletId/addresses/$address"
+            params={{ walletId: original.walletId, address: original.address }}
+            aria-label={`Open ${original.address}`}
+          >
+            Open
+          </Link>
+        )}
+      </Group>
+    ),
+  }),
+  column.accessor("path", { header: "Path" }),
+  column.accessor(({ name = "" }) => name, {
+    id: "name",
+    header: "Name",
+    cell: ({ getValue }) => <Name>{getValue()}</Name>,
+  }),
+  column.display({
+    id: "sign",
+    header: "",
+    cell: ({ row: { original } }) => (
+      <Button
+        size="compact-sm"
+        variant="default"
+        onClick={() =>
+          sign({
+            ...original,
+            signWith: original.address,
+            isEthereum: original.addressFormat === "ADDRESS_FORMAT_ETHEREUM",
+          })
+        }
+        aria-label={`Sign a message with ${original.address}`}
+      >
+        Sign
+      </Button>
+    ),
+  }),
+];
+
+function AddAccount({
+  walletId,
+  accounts,
+  onClose,
+}: {
+  walletId: string;
+  accounts: readonly Account[];
+  onClose: () => void;
+}) {
+  const next = (format: AddressFormat) =>
+    usualPath(format, accounts.filter(({ addressFormat }) => addressFormat === format).length);
+  const [format, setFormat] = useState<AddressFormat>("ADDRESS_FORMAT_ETHEREUM");
+  const [path, setPath] = useState(() => next(format));
+  const create = useSubmit("create_wallet_accounts");
+  return (
+    <FormDialog
+      title="Add an account"
+      act="Add account"
+      mutation={create}
+      isReady={path !== ""}
+      parameters={() => ({ walletId, accounts: [accountAt(format, path)] })}
+      onClose={onClose}
+    >
+      <Select
+        label="Format"
+        data={FORMAT_OPTIONS}
+        value={format}
+        onChange={(value) => {
+          if (value === null) return;
+          setFormat(value as AddressFormat);
+          setPath(next(value as AddressFormat));
+        }}
+        searchable
+        allowDeselect={false}
+      />
+      <TextInput
+        label="Derivation path"
+        description="The next one of this kind, as other wallets count them."
+        value={path}
+        onChange={(event) => setPath(event.currentTarget.value)}
+        spellCheck={false}
+      />
+    </FormDialog>
+  );
+}
+
+function DeleteWallet({ wallet, onClose }: { wallet: Schemas["Wallet"]; onClose: () => void }) {
+  const navigate = useNavigate();
+  const remove = useSubmit("delete_wallets");
+  return (
+    <DeleteDialog
+      kind="wallet"
+      name={wallet.walletName}
+      warning={
+        wallet.exported
+          ? "Its phrase is destroyed here. Whoever has it from an export can still use its addresses."
+          : "Its phrase was never exported: what is at its addresses is lost for good. This cannot be undone."
+      }
+      mutation={remove}
+      parameters={{ walletIds: [wallet.walletId], deleteWithoutExport: true }}
+      onClose={onClose}
+      onDone={() => void navigate({ to: "/wallets" })}
+    />
+  );
+}
+
+function ExportWallet({
+  wallet: { walletId, walletName },
+  onClose,
+}: {
+  wallet: Schemas["Wallet"];
+  onClose: () => void;
+}) {
+  const submit = useSubmit("export_wallet");
+  return (
+    <ExportSecret
+      name={walletName}
+      kind="wallet"
+      secretName="Secret phrase"
+      warning="Whoever has the secret phrase has everything at its addresses, for ever, and no policy holds for them."
+      ask={(targetPublicKey) => submit.mutateAsync({ walletId, targetPublicKey })}
+      open={phraseOf}
+      onClose={onClose}
+    />
+  );
+}

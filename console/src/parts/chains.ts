@@ -1,0 +1,41 @@
+/** Chains by their CAIP-2 names, as people call them. */
+export const CHAIN_NAMES: Record<string, string> = {
+  "eip155:1": "Ethereum",
+  "eip155:11155111": "Ethereum Sepolia",
+  "eip155:8453": "Base",
+  "eip155:84532": "Base Sepolia",
+  "eip155:137": "Polygon",
+  "eip155:80002": "Polygon Amoy",
+  "eip155:56": "BNB Smart Chain",
+  "eip155:97": "BNB Smart Chain Testnet",
+  "eip155:10": "OP Mainnet",
+  "eip155:11155420": "OP Sepolia",
+  "eip155:143": "Monad",
+  "eip155:10143": "Monad Testnet",
+  "eip155:42161": "Arbitrum One",
+  "eip155:421614": "Arbitrum Sepolia",
+  "eip155:4217": "Tempo",
+  "eip155:42431": "Tempo Testnet",
+  "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp": "Solana",
+  "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1": "Solana Devnet",
+};
+
+export interface Unit {
+  symbol: string;
+  decimals: number;
+}
+
+const ETHER_DECIMALS = 18;
+const SYMBOLS: Record<string, string> = {
+  "eip155:137": "POL",
+  "eip155:80002": "POL",
+  "eip155:56": "BNB",
+  "eip155:97": "tBNB",
+  "eip155:143": "MON",
+  "eip155:10143": "MON",
+  "eip155:4217": "of the native unit",
+  "eip155:42431": "of the native unit",
+};
+
+/** What fees are paid in on an Ethereum chain. */
+export const nativeOf = (caip2: string): Unit => ({ symbol: SYMBOLS[caip2] ?? "ETH", decimals: ETHER_DECIMALS });

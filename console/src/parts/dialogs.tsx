@@ -1,0 +1,163 @@
+import { Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
+import type { UseMutationResult } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { type ReactNode, type SyntheticEvent, useState } from "react";
+import { OutcomeUnknown, type SubmittedActivity } from "../api/api.ts";
+import { ProblemNote } from "./problem-note.tsx";
+
+interface FormDialogProps<Result, Parameters> {
+  title: string;
+  /** What the button says. */
+  act: string;
+  mutation: UseMutationResult<SubmittedActivity<Result>, Error, Parameters>;
+  parameters: () => Parameters;
+  isReady?: boolean;
+  isDanger?: boolean;
+  onClose: () => void;
+  /** When it is carried out and nothing more is shown of it; the dialog closes unless said. */
+  onDone?: () => void;
+  /** In place of the form once it is done. */
+  done?: (result: Result) => ReactNode;
+  /**
+   * What only this dialog has and is lost with it, such as a private key: shown as soon as the activity may be carried out, be it
+   * later or without our knowing. The result is undefined until it is there.
+   */
+  kept?: (result: Result | undefined) => ReactNode;
+  children: ReactNode;
+}
+
+/** A form that submits one activity, and says what came of it. */
+export function FormDialog<Result, Parameters>(props: FormDialogProps<Result, Parameters>) {
+  const {
+    title,
+    act,
+    mutation,
+    parameters,
+    isReady = true,
+    isDanger = false,
+    onClose,
+    onDone = onClose,
+    done,
+    kept,
+    children,
+  } = props;
+  const submitted = mutation.data;
+  /** What is kept may be wanted by what is on its way. */
+  const close = () => {
+    if (!(kept && mutation.isPending)) onClose();
+  };
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    mutation.mutate(parameters(), {
+      onSuccess: ({ result }) => {
+        if (result !== undefined && !done && !kept) onDone();
+      },
+    });
+  };
+  return (
+    <Modal
+      opened
+      onClose={close}
+      title={title}
+      size="lg"
+      closeButtonProps={{ "aria-label": "Close" }}
+      closeOnClickOutside={!kept}
+      closeOnEscape={!kept}
+    >
+      {submitted ? (
+        <Stack>
+          {submitted.result === undefined ? <NotYet activity={submitted} /> : done?.(submitted.result)}
+          {!isOver(submitted) && kept?.(submitted.result)}
+          <Group justify="flex-end">
+            <Button onClick={onClose}>Close</Button>
+          </Group>
+        </Stack>
+      ) : (
+        <form onSubmit={submit}>
+          <Stack>
+            {children}
+            {mutation.isError && <ProblemNote error={mutation.error} />}
+            {mutation.error instanceof OutcomeUnknown && kept?.(undefined)}
+            <Group justify="flex-end">
+              <Button variant="default" onClick={close}>
+                Cancel
+              </Button>
+              <Button
+                type="submit"
+                loading={mutation.isPending}
+                disabled={!isReady}
+                {...(isDanger ? { color: "red" } : {})}
+              >
+                {act}
+              </Button>
+            </Group>
+          </Stack>
+        </form>
+      )}
+    </Modal>
+  );
+}
+
+/** Whether it will never be carried out. */
+const isOver = ({ status }: SubmittedActivity<unknown>): boolean =>
+  status === "ACTIVITY_STATUS_FAILED" || status === "ACTIVITY_STATUS_REJECTED";
+
+/** Accepted, and not carried out yet; or, of one whose first answer was lost, over without a result. */
+export const NotYet = ({ activity }: { activity: SubmittedActivity<unknown> }) => (
+  <Text role="status">
+    {stateWords(activity)}{" "}
+    <Link to="/activities/$activityId" params={{ activityId: activity.id }}>
+      See the activity
+    </Link>
+    , which says why.
+  </Text>
+);
+
+function stateWords(activity: SubmittedActivity<unknown>): string {
+  if (isOver(activity)) return "It was not done.";
+  return activity.status === "ACTIVITY_STATUS_PENDING" ? "It is in progress." : "It waits for others to approve it.";
+}
+
+interface DeleteDialogProps<Result, Parameters> {
+  /** What is deleted, as its owner named it: to be typed. */
+  name: string;
+  kind: string;
+  /** What cannot be undone, and what can. */
+  warning: string;
+  mutation: UseMutationResult<SubmittedActivity<Result>, Error, Parameters>;
+  parameters: Parameters;
+  onClose: () => void;
+  /** Where to go once it is gone; the dialog closes unless said. */
+  onDone?: () => void;
+}
+
+/** Asks for the name of what is to be deleted. */
+export function DeleteDialog<Result, Parameters>(props: DeleteDialogProps<Result, Parameters>) {
+  const { name, kind, warning, mutation, parameters, onClose, onDone = onClose } = props;
+  const [typed, setTyped] = useState("");
+  return (
+    <FormDialog
+      title={`Delete ${kind}`}
+      act={`Delete ${kind}`}
+      isDanger
+      isReady={typed === name}
+      mutation={mutation}
+      parameters={() => parameters}
+      onClose={onClose}
+      onDone={onDone}
+    >
+      <Text>{warning}</Text>
+      <TextInput
+        label={
+          <>
+            Type <bdi className="name">{name}</bdi> to confirm
+          </>
+        }
+        value={typed}
+        onChange={(event) => setTyped(event.currentTarget.value)}
+        autoComplete="off"
+        data-autofocus
+      />
+    </FormDialog>
+  );
+}

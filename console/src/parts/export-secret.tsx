@@ -1,0 +1,126 @@
+import { Button, Code, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { type SyntheticEvent, useEffect, useRef, useState } from "react";
+import type { SubmittedActivity } from "../api/api.ts";
+import { type ExportKey, newExportKey } from "../api/bundles.ts";
+import { useSession } from "../session/context.tsx";
+import { NotYet } from "./dialogs.tsx";
+import { ProblemNote } from "./problem-note.tsx";
+
+/** How long a secret is on the screen. */
+const SHOWN_SECONDS = 60;
+
+type Exported = { secret: string } | { waits: SubmittedActivity<unknown> };
+
+interface ExportSecretProps {
+  /** What it is of, as its owner named it: to be typed. */
+  name: string;
+  kind: string;
+  /** What the secret is called. */
+  secretName: string;
+  warning: string;
+  ask: (targetPublicKey: string) => Promise<SubmittedActivity<{ exportBundle: string }>>;
+  /** @throws Error where the bundle is not this installation's, or not for this key */
+  open: (exportBundle: string, key: ExportKey, organizationId: string) => Promise<string>;
+  onClose: () => void;
+}
+
+/** Exports a secret to this browser: closed for a key that is made here, opened here, shown once and for a minute. */
+export function ExportSecret({ name, kind, secretName, warning, ask, open, onClose }: ExportSecretProps) {
+  const { organizationId } = useSession();
+  const [typed, setTyped] = useState("");
+  /** Until there is a result, so that trying again asks for the same activity and can open what comes of it. */
+  const kept = useRef<ExportKey>(undefined);
+  const exporting = useMutation({
+    mutationFn: async (): Promise<Exported> => {
+      kept.current ??= await newExportKey();
+      const key = kept.current;
+      const activity = await ask(key.targetPublicKey);
+      if (activity.result === undefined) return { waits: activity };
+      kept.current = undefined;
+      return { secret: await open(activity.result.exportBundle, key, organizationId) };
+    },
+    // What was shown is in no cache.
+    gcTime: 0,
+  });
+  const start = (event: SyntheticEvent) => {
+    event.preventDefault();
+    exporting.mutate();
+  };
+  return (
+    <Modal opened onClose={onClose} title={`Export ${kind}`} size="lg" closeButtonProps={{ "aria-label": "Close" }}>
+      {exporting.data === undefined ? (
+        <form onSubmit={start}>
+          <Stack>
+            <Text>
+              {warning} It is shown on this screen for {SHOWN_SECONDS} seconds.
+            </Text>
+            <TextInput
+              label={
+                <>
+                  Type <bdi className="name">{name}</bdi> to confirm
+                </>
+              }
+              value={typed}
+              onChange={(event) => setTyped(event.currentTarget.value)}
+              autoComplete="off"
+              data-autofocus
+            />
+            {exporting.isError && <ProblemNote error={exporting.error} />}
+            <Group justify="flex-end">
+              <Button variant="default" onClick={onClose}>
+                Cancel
+              </Button>
+              <Button type="submit" color="red" loading={exporting.isPending} disabled={typed !== name}>
+                Export the {secretName.toLowerCase()}
+              </Button>
+            </Group>
+          </Stack>
+        </form>
+      ) : (
+        <Stack>
+          {"secret" in exporting.data ? (
+            <Secret name={secretName} secret={exporting.data.secret} onOver={exporting.reset} />
+          ) : (
+            <>
+              <NotYet activity={exporting.data.waits} />
+              <Text size="sm">
+                The key that it was asked for is gone with this dialog: once somebody has approved an export, nobody can
+                open what comes of this one. Export with the SDK where approvals are needed.
+              </Text>
+            </>
+          )}
+          <Group justify="flex-end">
+            <Button onClick={onClose}>Close</Button>
+          </Group>
+        </Stack>
+      )}
+    </Modal>
+  );
+}
+
+function Secret({ name, secret, onOver }: { name: string; secret: string; onOver: () => void }) {
+  const [left, setLeft] = useState(SHOWN_SECONDS);
+  useEffect(() => {
+    // Browsers tick seldom in a page that is not seen, and never while the machine sleeps.
+    const deadline = Date.now() + SHOWN_SECONDS * 1000;
+    const look = () => setLeft(Math.ceil((deadline - Date.now()) / 1000));
+    const tick = setInterval(look, 1000);
+    document.addEventListener("visibilitychange", look);
+    return () => {
+      clearInterval(tick);
+      document.removeEventListener("visibilitychange", look);
+    };
+  }, []);
+  useEffect(() => {
+    if (left <= 0) onOver();
+  }, [left, onOver]);
+  return (
+    <>
+      <Code block className="bytes" tabIndex={0} aria-label={name}>
+        {secret}
+      </Code>
+      <Text size="sm">Write it down; it goes in {left} seconds, and when this dialog is closed.</Text>
+    </>
+  );
+}

@@ -1,0 +1,22 @@
+import { Group, Stack, Title } from "@mantine/core";
+import { type ReactNode, useEffect, useRef } from "react";
+
+/** A page with its heading, which screen readers are taken to when it opens. */
+export function Page({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = `${title} · Keystead`;
+    heading.current?.focus();
+  }, [title]);
+  return (
+    <Stack gap="lg">
+      <Group justify="space-between" align="center">
+        <Title order={1} size="h2" ref={heading} tabIndex={-1} className="name">
+          {title}
+        </Title>
+        {actions}
+      </Group>
+      {children}
+    </Stack>
+  );
+}

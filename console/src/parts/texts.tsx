@@ -1,0 +1,130 @@
+import { Badge, Code, CopyButton, Group, Text, Tooltip, UnstyledButton } from "@mantine/core";
+import { type ActivityStatus, dateOf, type Schemas } from "../api/api.ts";
+
+/** Small pieces of text that stand in many places. */
+
+/** What somebody named something. It may be anything: it is text, in a direction of its own, and never a link or markup. */
+export const Name = ({ children }: { children: string }) => <bdi className="name">{children}</bdi>;
+
+const SHORT_BEGIN = 10;
+const SHORT_END = 6;
+
+const shortened = (text: string): string =>
+  text.length > SHORT_BEGIN + SHORT_END + 1 ? `${text.slice(0, SHORT_BEGIN)}…${text.slice(-SHORT_END)}` : text;
+
+/** An identifier, a key or an address, with a button that copies all of it. */
+export function Copyable({ text, label, whole = false }: { text: string; label: string; whole?: boolean }) {
+  return (
+    <Group gap={6} wrap="nowrap" component="span" display="inline-flex">
+      <Code className="name" title={text} color="transparent">
+        {whole ? text : shortened(text)}
+      </Code>
+      <CopyText text={text} label={label} />
+    </Group>
+  );
+}
+
+export const CopyText = ({ text, label }: { text: string; label: string }) => (
+  <CopyButton value={text}>
+    {({ copied, copy }) => (
+      <UnstyledButton onClick={copy} aria-label={`Copy ${label}`} fz="xs" td="underline">
+        {copied ? "Copied" : "Copy"}
+      </UnstyledButton>
+    )}
+  </CopyButton>
+);
+
+const UNITS: [unit: Intl.RelativeTimeFormatUnit, ms: number][] = [
+  ["day", 86_400_000],
+  ["hour", 3_600_000],
+  ["minute", 60_000],
+  ["second", 1000],
+];
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+const DAYS_TOLD = 30;
+
+function agoOf(date: Date): string {
+  const past = date.getTime() - Date.now();
+  const [unit, ms] = UNITS.find(([, each]) => Math.abs(past) >= each) ?? (["second", 1000] as const);
+  if (unit === "day" && Math.abs(past) > DAYS_TOLD * ms) return date.toLocaleDateString();
+  return relative.format(Math.round(past / ms), unit);
+}
+
+/** How long ago; in the reader's zone when pointed at. */
+export function When({ at }: { at: string | Schemas["Timestamp"] }) {
+  const date = dateOf(at);
+  return (
+    <Tooltip label={date.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" })}>
+      <time dateTime={date.toISOString()}>{agoOf(date)}</time>
+    </Tooltip>
+  );
+}
+
+/** As the reader says them. */
+export const STATUS_WORDS: Record<ActivityStatus, string> = {
+  ACTIVITY_STATUS_CREATED: "Created",
+  ACTIVITY_STATUS_PENDING: "In progress",
+  ACTIVITY_STATUS_COMPLETED: "Completed",
+  ACTIVITY_STATUS_FAILED: "Failed",
+  ACTIVITY_STATUS_CONSENSUS_NEEDED: "Waits for approvals",
+  ACTIVITY_STATUS_REJECTED: "Rejected",
+  ACTIVITY_STATUS_AUTHENTICATORS_NEEDED: "Waits for credentials",
+};
+
+const STATUS_COLORS: Partial<Record<ActivityStatus, string>> = {
+  ACTIVITY_STATUS_COMPLETED: "teal",
+  ACTIVITY_STATUS_FAILED: "red",
+  ACTIVITY_STATUS_REJECTED: "red",
+  ACTIVITY_STATUS_CONSENSUS_NEEDED: "yellow",
+  ACTIVITY_STATUS_AUTHENTICATORS_NEEDED: "yellow",
+};
+
+export const StatusMark = ({ status }: { status: ActivityStatus }) => (
+  <Mark color={STATUS_COLORS[status] ?? "gray"}>{STATUS_WORDS[status]}</Mark>
+);
+
+/** The colour only repeats what the words say. */
+export const Mark = ({ color, children }: { color: string; children: string }) => (
+  <Badge
+    variant="default"
+    tt="none"
+    miw="max-content"
+    fw={500}
+    leftSection={
+      <Text component="span" c={`${color}.6`} aria-hidden>
+        {"●"}
+      </Text>
+    }
+  >
+    {children}
+  </Badge>
+);
+
+const SPELLINGS: Record<string, string> = {
+  api: "API",
+  eth: "Ethereum",
+  sol: "Solana",
+  otp: "code",
+  oauth: "OAuth",
+  mfa: "MFA",
+  ip: "IP",
+  tvc: "TVC",
+};
+
+/** `ACTIVITY_TYPE_CREATE_API_KEYS_V2` is "Create API keys". */
+export function typeWords(type: string): string {
+  const words = type
+    .replace(/^ACTIVITY_TYPE_/, "")
+    .replace(/_V[0-9]+$/, "")
+    .toLowerCase()
+    .split("_");
+  const text = words.map((word) => SPELLINGS[word] ?? word).join(" ");
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** `ADDRESS_FORMAT_BITCOIN_MAINNET_P2TR` is "Bitcoin mainnet P2TR". */
+export function wordsOf(constant: string, prefix: string): string {
+  const words = constant.replace(prefix, "").split("_");
+  const text = words.map((word) => (/[0-9]/.test(word) || word.length < 4 ? word : word.toLowerCase())).join(" ");
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

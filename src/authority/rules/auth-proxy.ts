@@ -1,0 +1,40 @@
+import type { Draft } from "../view.ts";
+import { addApiKeys } from "./credentials.ts";
+import { addUser } from "./users.ts";
+
+/** The user in whose name an organization's auth proxy acts, and its one key. */
+
+export interface ProxyUser {
+  /** Of the user who acted before, if there was one. */
+  knownId: string | undefined;
+  /** Of the one who is made if nobody is there. */
+  newId: string;
+  apiKey: { id: string; publicKey: string };
+}
+
+const NAME = "Auth proxy";
+
+/** Gives the proxy's user a key; a user who was deleted meanwhile is made anew. Answers who it is. */
+export function enableProxyUser(draft: Draft, { knownId, newId, apiKey }: ProxyUser, now: number): string {
+  const key = {
+    ...apiKey,
+    name: NAME,
+    type: "CREDENTIAL_TYPE_API_KEY_P256",
+    sessionProfileId: null,
+    grade: null,
+    expirationSeconds: null,
+  };
+  if (knownId !== undefined && draft.part("user", knownId)) {
+    addApiKeys(draft, knownId, [key], now, "parameters");
+    return knownId;
+  }
+  const user = { id: newId, name: NAME, apiKeys: [key], authenticators: [], oauthProviders: [], tagIds: [] };
+  addUser(draft, user, now, "parameters");
+  return newId;
+}
+
+/** Takes the key away; the user stays, with what policies say of them. */
+export function disableProxyUser(draft: Draft, userId: string, publicKey: string, now: number): void {
+  const apiKeys = draft.part("apiKeys", userId).filter((key) => key.publicKey === publicKey);
+  if (apiKeys.length > 0) draft.apply({ do: "removeApiKeys", userId, apiKeys, takesVotesBack: true, now });
+}

@@ -1,0 +1,105 @@
+import { fail } from "../../kernel/errors.ts";
+import { MAX_MFA_POLICIES_PER_USER } from "../../kernel/limits.ts";
+import type { EvaluateCondition } from "../../policy/compile.ts";
+import type { MfaPolicyChange } from "../changes.ts";
+import { ALL, type AuthenticationType, type MethodGroup, type MfaPolicy } from "../state.ts";
+import type { AuthorityView, Draft } from "../view.ts";
+import { DEFAULT_SESSION_PROFILE_ID } from "./mfa-methods.ts";
+import { refuseShortQuorum } from "./root-quorum.ts";
+import { requireUsers } from "./users.ts";
+
+/** The MFA policies of one user, under the rules that hold for all of them. */
+
+export type NewMfaPolicy = Omit<MfaPolicy, "createdAt" | "updatedAt">;
+
+/** Whose policies they are, and what is looked at beside the organization's own state. */
+export interface MfaScope {
+  userId: string;
+  parentView: AuthorityView;
+  evaluate: EvaluateCondition;
+  now: number;
+}
+
+/** @throws KeysteadError RESOURCE_NOT_FOUND, FIELD_INVALID, USER_QUOTA_EXCEEDED or QUORUM_USERS_MISSING */
+export function addMfaPolicy(
+  draft: Draft,
+  { userId, parentView, evaluate, now }: MfaScope,
+  policy: NewMfaPolicy,
+): void {
+  requireUsers(draft, [userId]);
+  requireMethods(draft, parentView, userId, policy.requiredMethods);
+  draft.apply({ do: "addMfaPolicy", userId, policy: { ...policy, createdAt: now, updatedAt: now }, now });
+  if (draft.part("mfaPolicies", userId).length > MAX_MFA_POLICIES_PER_USER) {
+    fail("USER_QUOTA_EXCEEDED", { kind: "MFA policies", limit: MAX_MFA_POLICIES_PER_USER });
+  }
+  refuseShortQuorum(draft, userId, evaluate);
+}
+
+/**
+ * Changes what is given of an MFA policy and leaves the rest.
+ *
+ * @throws KeysteadError RESOURCE_NOT_FOUND, FIELD_INVALID or QUORUM_USERS_MISSING
+ */
+export function changeMfaPolicy(
+  draft: Draft,
+  { userId, parentView, evaluate, now }: MfaScope,
+  mfaPolicyId: string,
+  change: MfaPolicyChange,
+): void {
+  requireMfaPolicy(draft, userId, mfaPolicyId);
+  requireMethods(draft, parentView, userId, change.requiredMethods ?? []);
+  draft.apply({ do: "changeMfaPolicy", userId, mfaPolicyId, change, now });
+  refuseShortQuorum(draft, userId, evaluate);
+}
+
+/** @throws KeysteadError RESOURCE_NOT_FOUND, or QUORUM_USERS_MISSING: what goes may have exempted from what another one asks for */
+export function removeMfaPolicy(
+  draft: Draft,
+  { userId, evaluate, now }: Omit<MfaScope, "parentView">,
+  mfaPolicyId: string,
+): void {
+  requireMfaPolicy(draft, userId, mfaPolicyId);
+  draft.apply({ do: "removeMfaPolicy", userId, mfaPolicyId, now });
+  refuseShortQuorum(draft, userId, evaluate);
+}
+
+function requireMfaPolicy(view: AuthorityView, userId: string, mfaPolicyId: string): void {
+  requireUsers(view, [userId]);
+  if (view.part("mfaPolicies", userId).some(({ id }) => id === mfaPolicyId)) return;
+  fail("RESOURCE_NOT_FOUND", { kind: "MFA policy", id: mfaPolicyId, organizationId: view.organizationId });
+}
+
+/** @throws KeysteadError FIELD_INVALID for the id of a credential that the user does not have */
+function requireMethods(
+  view: AuthorityView,
+  parentView: AuthorityView,
+  userId: string,
+  groups: readonly MethodGroup[],
+): void {
+  const idsOf = (type: AuthenticationType): string[] => namesOf(view, parentView, userId, type);
+  for (const [index, { any }] of groups.entries()) {
+    for (const [position, { type, id }] of any.entries()) {
+      if (id === undefined || idsOf(type).includes(id)) continue;
+      const field = `parameters.requiredAuthenticationMethods.${index}.any.${position}.id`;
+      const reason =
+        type === "AUTHENTICATION_TYPE_SESSION" ? "is no session profile" : "is no credential of the user of this type";
+      fail("FIELD_INVALID", { field, reason });
+    }
+  }
+}
+
+/** What an MFA policy of the user can name of one type. */
+function namesOf(view: AuthorityView, parentView: AuthorityView, userId: string, type: AuthenticationType): string[] {
+  switch (type) {
+    case "AUTHENTICATION_TYPE_PASSKEY":
+      return view.part("authenticators", userId).map(({ id }) => id);
+    case "AUTHENTICATION_TYPE_API_KEY":
+      return view.part("apiKeys", userId).map(({ id }) => id);
+    case "AUTHENTICATION_TYPE_OAUTH":
+      return view.part("oauthProviders", userId).map(({ id }) => id);
+    case "AUTHENTICATION_TYPE_SESSION":
+      return [DEFAULT_SESSION_PROFILE_ID, ...parentView.part("sessionProfiles", ALL).map(({ id }) => id)];
+    default:
+      return [];
+  }
+}

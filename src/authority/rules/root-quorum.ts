@@ -1,0 +1,79 @@
+import { fail } from "../../kernel/errors.ts";
+import type { EvaluateCondition } from "../../policy/compile.ts";
+import { otpFeatures } from "../attested.ts";
+import { ALL, type RootQuorum } from "../state.ts";
+import type { AuthorityView, Draft } from "../view.ts";
+import { canRemoveMfa } from "./mfa-methods.ts";
+import { requireUsers } from "./users.ts";
+
+/**
+ * Whether the user holds a credential that lasts and that they sign with by themselves: a passkey, or an API key without expiry.
+ * Whoever is known to an issuer needs it, and somebody who brings its token.
+ */
+export const hasLastingCredential = (view: AuthorityView, userId: string): boolean =>
+  view.part("apiKeys", userId).some(({ expirationSeconds }) => expirationSeconds === null) ||
+  view.part("authenticators", userId).length > 0;
+
+/**
+ * Those of the users who can sign whenever they are asked: they have a lasting credential, and no MFA policy of theirs locks
+ * them out. It stops where there are `enough`.
+ *
+ * @throws OutOfBudget
+ */
+function findSigners(
+  view: AuthorityView,
+  userIds: readonly string[],
+  enough: number,
+  evaluate: EvaluateCondition,
+): string[] {
+  // All that is looked at, asked for at once.
+  for (const kind of ["apiKeys", "authenticators", "mfaPolicies"] as const) view.parts(kind, userIds);
+  const signers: string[] = [];
+  for (const userId of userIds) {
+    if (signers.length >= enough) break;
+    if (hasLastingCredential(view, userId) && canRemoveMfa(view, userId, evaluate)) signers.push(userId);
+  }
+  return signers;
+}
+
+/** @throws KeysteadError RESOURCE_NOT_FOUND, or QUORUM_USERS_MISSING where fewer members can sign than it takes */
+export function setRootQuorum(draft: Draft, quorum: RootQuorum, evaluate: EvaluateCondition, now: number): void {
+  const { threshold, userIds } = quorum;
+  requireUsers(draft, userIds);
+  const signers = findSigners(draft, userIds, threshold, evaluate);
+  if (signers.length < threshold) {
+    const other = userIds.find((id) => !signers.includes(id));
+    const reason = `\`parameters.threshold\` is ${threshold}, and takes at least as many users who can sign; give ${other} a passkey or an API key without expiry, and MFA policies that these meet`;
+    fail("QUORUM_USERS_MISSING", { reason });
+  }
+  draft.apply({ do: "setRootQuorum", quorum, now });
+}
+
+/** @throws KeysteadError QUORUM_USERS_MISSING where a member of the root quorum who cannot sign leaves it without its threshold */
+export function refuseShortQuorum(view: AuthorityView, userId: string, evaluate: EvaluateCondition): void {
+  const { threshold, userIds } = view.part("rootQuorum", ALL);
+  if (!userIds.includes(userId)) return;
+  const signers = findSigners(view, userIds, threshold, evaluate);
+  if (signers.length >= threshold || signers.includes(userId)) return;
+  const reason = `user ${userId} is in the root quorum, and their MFA policies would ask even for their own removal what the user cannot show whenever asked: a passkey, an API key without expiry, a token of an OAuth provider, or below a parent a code. Give them that first`;
+  fail("QUORUM_USERS_MISSING", { reason });
+}
+
+/**
+ * Whether the root quorum can do without a feature, asked once it is off: codes may be what MFA policies of its members ask for.
+ *
+ * @throws KeysteadError QUORUM_USERS_MISSING where it could still sign `before`
+ */
+export function refuseQuorumWithoutFeature(
+  view: AuthorityView,
+  before: AuthorityView,
+  name: string,
+  evaluate: EvaluateCondition,
+): void {
+  if (!Object.values(otpFeatures).includes(name)) return;
+  const { threshold, userIds } = view.part("rootQuorum", ALL);
+  const canSign = (as: AuthorityView) => findSigners(as, userIds, threshold, evaluate).length >= threshold;
+  if (canSign(view) || !canSign(before)) return;
+  const reason = `${name} sends the codes that MFA policies of members of the root quorum ask for, even for their own removal. Change those policies first`;
+  fail("QUORUM_USERS_MISSING", { reason });
+}

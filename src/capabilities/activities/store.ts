@@ -1,0 +1,127 @@
+import { type RawBuilder, sql } from "kysely";
+import type { ActivityStatus } from "../../engine/activities/records.ts";
+import type { Page } from "../../engine/paging.ts";
+import type { DatabaseKind, Reader } from "../../storage/engine.ts";
+import { prepared } from "../../storage/prepared.ts";
+
+/** Which of an organization's activities are on a page. */
+
+interface ActivityFilter {
+  organizationId: string;
+  /** None means any. */
+  types: readonly string[];
+  statuses: readonly ActivityStatus[];
+}
+
+/** What every id comes after and before, whatever the collation: they begin with a hexadecimal digit. */
+const BELOW_ALL = "";
+const ABOVE_ALL = "g";
+
+const selectIds = (order: "asc" | "desc") =>
+  prepared<{ organizationId: string; below: string; above: string; limit: number }>()(
+    (db, { organizationId, below, above, limit }) =>
+      db
+        .selectFrom("activities")
+        .select("id")
+        .where("organization_id", "=", organizationId)
+        .where("id", "<", below)
+        .where("id", ">", above)
+        .orderBy("id", order)
+        .limit(limit),
+  );
+
+const any = { asc: selectIds("asc"), desc: selectIds("desc") };
+
+/**
+ * The ids of the activities nearest to the page's cursor, in the order of going away from it.
+ *
+ * Of each type in each status the nearest are read from the index, and these are merged: a filter that hardly anything
+ * passes costs no more than one that everything passes. All of them are read by one statement: an activity whose status changes meanwhile
+ * is listed once, where it was.
+ */
+export async function findIdsOnPage(
+  read: Reader,
+  { organizationId, types, statuses }: ActivityFilter,
+  { limit, before = ABOVE_ALL, after }: Page,
+): Promise<string[]> {
+  const order = after === undefined ? "desc" : "asc";
+  const range = { organizationId, below: before, above: after ?? BELOW_ALL, limit };
+  if (types.length === 0 && statuses.length === 0) return (await any[order](read, range)).map(({ id }) => id);
+  const list = (items: readonly string[]) => (read.kind === "postgres" ? items : JSON.stringify(items));
+  const filter = { types: list(types), statuses: list(statuses) };
+  const found = await matching[read.kind][order](read, { ...range, ...filter });
+  const ids = found.map(({ id }) => id).sort();
+  return (order === "asc" ? ids : ids.reverse()).slice(0, limit);
+}
+
+type Filtered = {
+  organizationId: string;
+  /** Lists, each as its database takes it. */
+  types: readonly string[] | string;
+  statuses: readonly string[] | string;
+  below: string;
+  above: string;
+  limit: number;
+};
+
+/** Whether a column is in a list, which is one parameter whatever its length; an empty one stands for any. */
+const isOneOf: Record<DatabaseKind, (column: string, list: unknown) => RawBuilder<boolean>> = {
+  sqlite: (column, list) =>
+    sql`(json_array_length(${list}) = 0 or ${sql.ref(column)} in (select value from json_each(${list})))`,
+  postgres: (column, list) => sql`(cardinality(${list}::text[]) = 0 or ${sql.ref(column)} = any(${list}::text[]))`,
+};
+
+/** The next kind in the index after `there`, or one column of it: a step that costs the same however many are of one kind. */
+const next = (column: "type" | "status", organizationId: string) => sql`(
+  select ${sql.ref(column)} from activities
+  where organization_id = ${organizationId} and (type, status) > (there.type, there.status)
+  order by type, status limit 1
+)`;
+
+/** Of one kind, the one that is nearest to either end of a range. */
+const nearest = (
+  order: "asc" | "desc",
+  kind: "there" | "near",
+  { organizationId, below, above }: Record<"organizationId" | "below" | "above", unknown>,
+) => sql`(
+  select one.id from activities as one
+  where one.organization_id = ${organizationId}
+    and one.type = ${sql.ref(`${kind}.type`)} and one.status = ${sql.ref(`${kind}.status`)}
+    and one.id < ${below} and one.id > ${above}
+  order by one.id ${sql.raw(order)} limit 1
+)`;
+
+/**
+ * `there`: the types of which the organization has activities, with the statuses in which it has them. `near`: of each that passes
+ * the filter as many as a page has, one after the other.
+ */
+const selectMatching = (database: DatabaseKind, order: "asc" | "desc") =>
+  prepared<Filtered>()((db, { organizationId, types, statuses, below, above, limit }) => {
+    const range = { organizationId, below, above };
+    const beyond = { ...range, [order === "asc" ? "above" : "below"]: sql.ref("near.id") };
+    return db
+      .selectFrom(
+        sql<{ id: string }>`(
+          with recursive there (type, status) as (
+            select * from (
+              select type, status from activities where organization_id = ${organizationId} order by type, status limit 1
+            ) as one
+            union all
+            select ${next("type", organizationId)}, ${next("status", organizationId)} from there where type is not null
+          ), near (type, status, id, place) as (
+            select type, status, ${nearest(order, "there", range)}, 1 from there
+            where type is not null and ${isOneOf[database]("type", types)} and ${isOneOf[database]("status", statuses)}
+            union all
+            select type, status, ${nearest(order, "near", beyond)}, place + 1 from near
+            where id is not null and place < ${limit}
+          )
+          select id from near where id is not null
+        )`.as("found"),
+      )
+      .select("id");
+  });
+
+const matching = {
+  sqlite: { asc: selectMatching("sqlite", "asc"), desc: selectMatching("sqlite", "desc") },
+  postgres: { asc: selectMatching("postgres", "asc"), desc: selectMatching("postgres", "desc") },
+};

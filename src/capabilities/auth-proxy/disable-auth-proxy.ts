@@ -1,0 +1,27 @@
+import { Type } from "typebox";
+import { disableProxyUser } from "../../authority/rules/auth-proxy.ts";
+import { changesOn } from "../../authority/view.ts";
+import { activity } from "../../engine/declare.ts";
+import { Strict } from "../../engine/fields.ts";
+import { findAuthProxy, putAuthProxy, refuseChanged } from "./store.ts";
+
+export const disableAuthProxy = activity({
+  path: "disable_auth_proxy",
+  summary:
+    "Refuse everything that comes through the auth proxy, and take its key away. Its configuration stays, for when it is enabled again.",
+  only: "parents",
+  intent: Strict({}),
+  result: Type.Object({}),
+  subject: () => ({ governedBy: "policies", resource: "AUTH_PROXY", action: "DELETE" }),
+  prepare: ({ read, organization }) => findAuthProxy(read, organization.id),
+  change: ({ view, now, prepared: stored }) =>
+    changesOn(view, (draft) => {
+      const { userId, publicKey } = stored ?? {};
+      if (userId !== undefined && publicKey !== undefined) disableProxyUser(draft, userId, publicKey, now);
+    }),
+  answer: () => ({}),
+  async also({ tx, organization, now, prepared: stored }) {
+    await refuseChanged(tx, organization.id, stored);
+    if (stored) await putAuthProxy(tx, organization.id, stored.configId, { public_key: null, sealed_key: null }, now);
+  },
+});

@@ -1,0 +1,56 @@
+import { Type } from "typebox";
+import { query } from "../../engine/declare.ts";
+import { Id, OneOf, Timestamp, timestampOf } from "../../engine/fields.ts";
+import { provisioningStates } from "./model.ts";
+import { provisioningStateOf } from "./provisioning.ts";
+import { findOpenDeployments, findRuns, requireApp } from "./store.ts";
+
+const DeploymentStatus = Type.Object({
+  deploymentId: Type.String(),
+  readyReplicas: Type.Integer(),
+  desiredReplicas: Type.Integer(),
+  lastUpdatedTime: Timestamp,
+  provisioningState: Type.Optional(OneOf(provisioningStates)),
+});
+
+export const getAppStatus = query({
+  path: "get_app_status",
+  summary:
+    "How many replicas of each deployment of an app are ready, of how many that are to run: none of one that waits for approvals or is run by no server.",
+  request: Type.Object({ organizationId: Id, appId: Id }),
+  response: Type.Object({
+    appStatus: Type.Object({
+      appId: Type.String(),
+      deployments: Type.Array(DeploymentStatus),
+      targetedDeploymentId: Type.String(),
+    }),
+  }),
+  async run({ request: { appId }, read, organization, now }) {
+    const app = await requireApp(read, organization.id, appId);
+    const rows = await findOpenDeployments(read, organization.id, appId);
+    const current = rows.filter(({ deleted_at }) => deleted_at === null);
+    const runs = await findRuns(
+      read,
+      organization.id,
+      current.map(({ id }) => id),
+      now,
+    );
+    return {
+      appStatus: {
+        appId,
+        deployments: current.map((row) => {
+          const run = runs.get(row.id);
+          const provisioningState = provisioningStateOf(app, run);
+          return {
+            deploymentId: row.id,
+            readyReplicas: run?.readyReplicas ?? 0,
+            desiredReplicas: row.replicas,
+            lastUpdatedTime: timestampOf(Math.max(run?.since ?? 0, row.updated_at)),
+            ...(provisioningState ? { provisioningState } : {}),
+          };
+        }),
+        targetedDeploymentId: app.live_deployment_id ?? "",
+      },
+    };
+  },
+});

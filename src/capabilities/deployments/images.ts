@@ -1,0 +1,26 @@
+import type { RegistryCredential } from "../../crypto/registry-credential.ts";
+import { rootIdOf } from "../../engine/identity/organizations.ts";
+import type { Organization } from "../../engine/operations.ts";
+import type { DeploymentHost } from "../../engine/services.ts";
+import { fail } from "../../kernel/errors.ts";
+import { ImageProblem } from "../../providers/oci/registry.ts";
+
+/**
+ * What an image's name stands for now, `sha256:…`.
+ *
+ * @throws KeysteadError TVC_IMAGE_VALIDATION_FAILED
+ */
+export async function resolveImage(
+  { images }: Pick<DeploymentHost, "images">,
+  organization: Organization,
+  text: string,
+  field: string,
+  credential?: RegistryCredential,
+): Promise<string> {
+  try {
+    return await images.resolve(text, rootIdOf(organization), credential);
+  } catch (error) {
+    if (!(error instanceof ImageProblem)) throw error;
+    return fail("TVC_IMAGE_VALIDATION_FAILED", { field, reason: error.message });
+  }
+}

@@ -1,0 +1,153 @@
+import {
+  Agent,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  request,
+  type ServerResponse,
+} from "node:http";
+import { isIPv4 } from "node:net";
+import { INGRESS_TIMEOUT_MS, MAX_INGRESS, MAX_INGRESS_OF_ONE_APP } from "../../kernel/limits.ts";
+import type { Logger } from "../../kernel/log.ts";
+import type { Runner } from "../../runner/runner.ts";
+import type { Database } from "../../storage/database.ts";
+import { prepared } from "../../storage/prepared.ts";
+
+export interface IngressOptions {
+  database: Pick<Database, "read">;
+  runner: Pick<Runner, "replicasOf">;
+  /** Below which the domains of apps are. */
+  domain: string;
+  log: Logger;
+}
+
+/** Those of one connection, which are nobody else's business (RFC 9110 section 7.6.1). */
+const HOP_BY_HOP = new Set(
+  "connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding upgrade".split(
+    " ",
+  ),
+);
+const FIRST_FINAL_STATUS = 200;
+const ID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
+
+/** Passes requests to an app's domain on to a replica of its live deployment that is ready, one after the other. */
+export class Ingress {
+  readonly #options: IngressOptions;
+  readonly #host: RegExp;
+  readonly #open = new Map<string, number>();
+  readonly #agent = new Agent({ keepAlive: true, maxFreeSockets: 16 });
+  #all = 0;
+  #turn = 0;
+
+  constructor(options: IngressOptions) {
+    this.#options = options;
+    this.#host = new RegExp(`^app-(${ID})\\.${options.domain.replaceAll(".", "\\.")}(?::[0-9]+)?$`, "i");
+  }
+
+  /** Whether a request is for an app. */
+  takes({ host = "" }: IncomingHttpHeaders): boolean {
+    return this.#host.test(host);
+  }
+
+  pass(incoming: IncomingMessage, answer: ServerResponse): void {
+    const [, appId = ""] = this.#host.exec(incoming.headers.host ?? "") ?? [];
+    const id = appId.toLowerCase();
+    const ofApp = this.#open.get(id) ?? 0;
+    if (ofApp >= MAX_INGRESS_OF_ONE_APP || this.#all >= MAX_INGRESS) {
+      refuse(answer, 503, "too many requests are on their way to this app");
+      return;
+    }
+    this.#count(id, 1);
+    answer.once("close", () => this.#count(id, -1));
+    this.#send(id, incoming, answer).catch((error: Error) => {
+      this.#options.log.warn({ appId: id, reason: error.message }, "a request to an app could not be passed on");
+      refuse(answer, 502, "the app could not be reached");
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#agent.destroy();
+  }
+
+  #count(id: string, by: 1 | -1): void {
+    this.#all += by;
+    const count = (this.#open.get(id) ?? 0) + by;
+    if (count === 0) this.#open.delete(id);
+    else this.#open.set(id, count);
+  }
+
+  async #send(appId: string, incoming: IncomingMessage, answer: ServerResponse): Promise<void> {
+    const { database, runner } = this.#options;
+    const [live] = await selectLive(database.read, { appId });
+    // Whoever asked has gone meanwhile, and nobody would end what was begun for them.
+    if (answer.destroyed) return;
+    if (!live) return refuse(answer, 404, "there is no such app, or it has no live deployment");
+    const ready = (runner.replicasOf(live.id) ?? []).filter(({ isReady, address }) => isReady && isIPv4(address));
+    const replica = ready[this.#turn++ % Math.max(ready.length, 1)];
+    if (!replica) return refuse(answer, 503, "no replica of the app's live deployment is ready on this server");
+    const outgoing = request({
+      agent: this.#agent,
+      host: replica.address,
+      port: live.public_ingress_port,
+      method: incoming.method ?? "GET",
+      path: incoming.url ?? "/",
+      headers: forwarded(incoming),
+      timeout: INGRESS_TIMEOUT_MS,
+    });
+    outgoing.on("timeout", () => outgoing.destroy(new Error("the app took too long")));
+    outgoing.on("response", (response) => {
+      const { statusCode = 0 } = response;
+      // The parser takes any three digits for a status, and nothing below is a final one.
+      if (statusCode < FIRST_FINAL_STATUS) return outgoing.destroy(new Error(`its status is ${statusCode}`));
+      answer.writeHead(statusCode, withoutHops(response.headers));
+      response.pipe(answer);
+      response.on("error", () => answer.destroy());
+    });
+    outgoing.on("error", (error) => {
+      this.#options.log.debug({ appId, reason: error.message }, "an app did not answer");
+      if (answer.headersSent) answer.destroy();
+    });
+    // An answer that switches protocols ends the connection without any other event.
+    outgoing.on("close", () => refuse(answer, 502, "the app did not answer"));
+    answer.once("close", () => outgoing.destroy());
+    incoming.pipe(outgoing);
+  }
+}
+
+function forwarded({ headers, socket }: IncomingMessage): OutgoingHttpHeaders {
+  const { "x-forwarded-for": before, ...others } = withoutHops(headers);
+  const from = [before, socket.remoteAddress].filter(Boolean).join(", ");
+  const host = headers.host ?? "";
+  return { ...others, host, ...framingOf(headers), "x-forwarded-for": from, "x-forwarded-host": host };
+}
+
+/**
+ * How the program is told where the body ends: as we were, whatever the method is and whichever headers the sender calls those
+ * of the connection. Without that, a body would be read as the next request on the connection, which is another one's.
+ */
+function framingOf(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
+  if (headers["transfer-encoding"] !== undefined) return { "transfer-encoding": "chunked" };
+  const length = headers["content-length"];
+  return length === undefined ? {} : { "content-length": length };
+}
+
+function withoutHops(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  const named = new Set((headers.connection ?? "").toLowerCase().split(/\s*,\s*/));
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP_BY_HOP.has(name) && !named.has(name)));
+}
+
+function refuse(answer: ServerResponse, status: number, message: string): void {
+  if (answer.headersSent || answer.destroyed) return;
+  const body = JSON.stringify({ message });
+  answer.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(body) }).end(body);
+}
+
+const selectLive = prepared<{ appId: string }>()((db, { appId }) =>
+  db
+    .selectFrom("tvc_apps as a")
+    .innerJoin("tvc_deployments as d", (join) =>
+      join.onRef("d.organization_id", "=", "a.organization_id").onRef("d.id", "=", "a.live_deployment_id"),
+    )
+    .select(["d.id", "d.public_ingress_port"])
+    .where("a.id", "=", appId),
+);

@@ -1,0 +1,458 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { chmod, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { RegistryCredential } from "../../crypto/registry-credential.ts";
+import { rootIdOf } from "../../engine/identity/organizations.ts";
+import type { AskedSigner } from "../../engine/services.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { newId } from "../../kernel/ids.ts";
+import {
+  MAX_KEPT_PROGRAMS,
+  MAX_RUN_DEPLOYMENTS,
+  MAX_RUN_DEPLOYMENTS_OF_ONE_ORGANIZATION,
+} from "../../kernel/limits.ts";
+import type { Logger } from "../../kernel/log.ts";
+import { sha256InTurns } from "../../providers/oci/digest.ts";
+import { ImageProblem, type Images } from "../../providers/oci/registry.ts";
+import type { AwaitedQuorumKey, Program, Runner } from "../../runner/runner.ts";
+import type { Database } from "../../storage/database.ts";
+import { sharesFor, stateProvisioning } from "./provisioning.ts";
+import { unsealPullSecret } from "./pull-secrets.ts";
+import type { DeploymentRow } from "./store.ts";
+
+export interface KeeperOptions {
+  database: Database;
+  runner: Runner;
+  images: Images;
+  /** Has the installation state which keys its runner makes, and opens secrets to pull images with. */
+  signer: AskedSigner<KeeperVerb>;
+  /** Where programs are kept, each under its digest; those that a pull secret was needed for by themselves. */
+  directory: string;
+  clock: Clock;
+  log: Logger;
+}
+
+type KeeperVerb = "signStatements" | "openJobSecret";
+
+const LOOK_EVERY_MS = 500;
+/** A server that died leaves its deployments to others after this long; a living one says in time that it is there. */
+const LEASE_MS = 15_000;
+const RENEW_MS = 5000;
+/** How often it is asked whether programs that nothing runs can still be restored, as long as they are the same. */
+const FORGET_EVERY_MS = 60_000;
+/** How long a program rests that could not be fetched. */
+const FETCH_PAUSE_MS = 15_000;
+
+/** What it takes to run a deployment; its manifest, which may be long, is not looked at again and again. */
+const WHAT_RUNS = [
+  "d.organization_id",
+  "d.id",
+  "d.image_url",
+  "d.image_digest",
+  "d.sealed_pull_secret",
+  "d.pivot_path",
+  "d.pivot_args",
+  "d.pivot_digest",
+  "d.replicas",
+  "d.health_check_type",
+  "d.health_check_port",
+  "d.public_ingress_port",
+] as const;
+
+interface Wanted
+  extends Pick<
+    DeploymentRow,
+    | "organization_id"
+    | "id"
+    | "image_url"
+    | "image_digest"
+    | "sealed_pull_secret"
+    | "pivot_path"
+    | "pivot_args"
+    | "pivot_digest"
+    | "replicas"
+    | "health_check_type"
+    | "health_check_port"
+    | "public_ingress_port"
+  > {
+  parent_id: string | null;
+  /** Of the app, if it was made here: a program is handed that one. */
+  quorum_key_id: string | null;
+  quorum_public_key: string | null;
+  quorum_threshold: number | null;
+  /** Who has said that they run it, and until when. */
+  runner_id: string | null;
+  leased_until: number | null;
+}
+
+/** The organization with whose bounds it runs. */
+const rootOf = ({ organization_id: id, parent_id: parentId }: Wanted): string => rootIdOf({ id, parentId });
+
+const DIGEST_DIGITS = 64;
+
+/**
+ * What a program is kept as: its digest first. One that its registry does not give everybody is not for those who know no more than the
+ * digest, so that there follows what nobody can guess.
+ */
+function fileNameOf({
+  pivot_digest: digest,
+  sealed_pull_secret: sealed,
+}: Pick<DeploymentRow, "pivot_digest" | "sealed_pull_secret">): string {
+  return sealed === null ? digest : `${digest}-${createHash("sha256").update(sealed).digest("hex")}`;
+}
+
+/** What this server last said of a deployment that it runs. */
+interface Told {
+  readyReplicas: number;
+  /** The key that its runner takes shares with; undefined where it has none, or could not be stated. */
+  ephemeralPublicKey: string | undefined;
+  isProvisioned: boolean;
+  leasedUntil: number;
+}
+
+/** What the installation stated of a key. */
+interface Stated {
+  ephemeralPublicKey: string;
+  document: string;
+}
+
+/**
+ * Has the runner of this server run what is to run and no other server runs: it leases deployments in the database, fetches
+ * their programs, and writes down how many replicas are ready.
+ */
+export class Keeper {
+  readonly #options: KeeperOptions;
+  readonly #id = newId();
+  readonly #told = new Map<string, Told>();
+  readonly #restsUntil = new Map<string, number>();
+  readonly #stated = new Map<string, Stated>();
+  readonly #wrongShares = new Map<string, number>();
+  readonly #fetching = new Map<string, Promise<void>>();
+  readonly #renewing = new Map<string, Promise<void>>();
+  /** What the programs that nothing ran here were called at the last look at who may restore them, and when that was. */
+  #idle: { names: string; since: number } | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #looking: Promise<void> | undefined;
+  #stopped = false;
+
+  constructor(options: KeeperOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#looking = this.#look()
+      .catch((error: Error) =>
+        this.#options.log.warn({ reason: error.message }, "deployments could not be looked after"),
+      )
+      .finally(() => {
+        if (!this.#stopped) this.#timer = setTimeout(() => this.start(), LOOK_EVERY_MS);
+      });
+  }
+
+  /** Stops the programs, and leaves the deployments to other servers. */
+  async close(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    await this.#looking;
+    await this.#options.runner.close();
+    // A lease that is on its way would outlive the others.
+    await Promise.all(this.#renewing.values());
+    const { database } = this.#options;
+    await database
+      .transact("tvc_runs", async (tx) => {
+        await tx.deleteFrom("tvc_runs").where("runner_id", "=", this.#id).execute();
+      })
+      .catch(() => undefined);
+  }
+
+  async #look(): Promise<void> {
+    const { database, runner, clock } = this.#options;
+    const wanted = await findWanted(database.read);
+    const now = clock();
+    const chosen = this.#choose(wanted, now);
+    for (const row of chosen) this.#renew(row, now);
+    const ids = new Set(chosen.map(({ id }) => id));
+    for (const known of [this.#told, this.#stated, this.#wrongShares]) {
+      for (const id of known.keys()) if (!ids.has(id)) known.delete(id);
+    }
+    // A lease that cannot be renewed, as its organization has much to do, ends by itself and keeps no other one waiting.
+    const ours = chosen.filter(({ id }) => (this.#told.get(id)?.leasedUntil ?? 0) > now);
+    for (const row of ours) this.#fetch(row);
+    const fetched = ours.filter((row) => existsSync(this.#fileOf(row)));
+    runner.run(await Promise.all(fetched.map((row) => this.#programOf(row))));
+    await this.#forgetPrograms(new Set(wanted.map(fileNameOf)));
+  }
+
+  /** Those that this server is to run: what no other one does, the oldest, within the bounds. */
+  #choose(wanted: readonly Wanted[], now: number): Wanted[] {
+    const ofRoot = new Map<string, number>();
+    const isFree = ({ runner_id, leased_until }: Wanted) =>
+      runner_id === null || runner_id === this.#id || (leased_until ?? 0) <= now;
+    const isWithin = (row: Wanted) => {
+      const before = ofRoot.get(rootOf(row)) ?? 0;
+      ofRoot.set(rootOf(row), before + 1);
+      return before < MAX_RUN_DEPLOYMENTS_OF_ONE_ORGANIZATION;
+    };
+    return wanted
+      .filter(isFree)
+      .sort((a, b) => (a.id < b.id ? -1 : 1))
+      .filter(isWithin)
+      .slice(0, MAX_RUN_DEPLOYMENTS);
+  }
+
+  /** Says in the background that this server runs it and how it goes, where that is not known or not for long any more. */
+  #renew(row: Wanted, now: number): void {
+    const { id } = row;
+    const told = this.#told.get(id);
+    this.#tellWrongShares(id);
+    if (told && !this.#hasChanged(id, told) && told.leasedUntil - now > LEASE_MS - RENEW_MS) return;
+    if (this.#renewing.has(id)) return;
+    const renewed = this.#lease(row)
+      .catch(({ message: reason }: Error) => {
+        this.#options.log.warn({ deploymentId: id, reason }, "a deployment could not be leased");
+      })
+      .finally(() => this.#renewing.delete(id));
+    this.#renewing.set(id, renewed);
+  }
+
+  #hasChanged(id: string, told: Told): boolean {
+    const provisioning = this.#options.runner.provisioningOf(id);
+    return (
+      told.readyReplicas !== this.#readyReplicasOf(id) ||
+      told.isProvisioned !== (provisioning?.isProvisioned ?? false) ||
+      told.ephemeralPublicKey !== provisioning?.ephemeralPublicKey
+    );
+  }
+
+  #tellWrongShares(id: string): void {
+    const { wrongShares = 0 } = this.#options.runner.provisioningOf(id) ?? {};
+    if (wrongShares > (this.#wrongShares.get(id) ?? 0)) {
+      this.#options.log.warn({ deploymentId: id, wrongShares }, "shares were handed in that are not the quorum key's");
+    }
+    this.#wrongShares.set(id, wrongShares);
+  }
+
+  /** What the installation says of the key that the runner made, once for each. */
+  async #stateKey(row: Wanted): Promise<Stated | undefined> {
+    const { ephemeralPublicKey } = this.#options.runner.provisioningOf(row.id) ?? {};
+    // A runner that was started anew has another key, and until it has, nobody can open what is encrypted to the last.
+    if (ephemeralPublicKey === undefined) return undefined;
+    const known = this.#stated.get(row.id);
+    if (known?.ephemeralPublicKey === ephemeralPublicKey) return known;
+    const { database, signer } = this.#options;
+    const document = await stateProvisioning({ read: database.read, signer }, row, ephemeralPublicKey);
+    const stated = { ephemeralPublicKey, document };
+    this.#stated.set(row.id, stated);
+    return stated;
+  }
+
+  #readyReplicasOf(id: string): number {
+    return (this.#options.runner.replicasOf(id) ?? []).filter(({ isReady }) => isReady).length;
+  }
+
+  /** If this server may run it, the database knows that, and how it goes. */
+  async #lease(row: Wanted): Promise<void> {
+    const { organization_id, id } = row;
+    // Where it cannot be stated, that is tried again with the next renewal.
+    const { ephemeralPublicKey } = this.#options.runner.provisioningOf(id) ?? {};
+    const stated = await this.#stateKey(row).catch(({ message: reason }: Error) => {
+      this.#options.log.warn(
+        { deploymentId: id, reason },
+        "the key that takes shares of a deployment could not be stated",
+      );
+      return undefined;
+    });
+    const told = await this.#options.database.transact(organization_id, async (tx) => {
+      // Its turn may have come late.
+      if (this.#stopped) return undefined;
+      const now = this.#options.clock();
+      // The runner may have been started anew since: what was stated of the last one's key is nobody's to encrypt to.
+      const provisioning = this.#options.runner.provisioningOf(id);
+      const isOfNow = stated?.ephemeralPublicKey === provisioning?.ephemeralPublicKey;
+      const state = {
+        runner_id: this.#id,
+        leased_until: now + LEASE_MS,
+        ready_replicas: this.#readyReplicasOf(id),
+        provisioning: (isOfNow && stated?.document) || null,
+        is_provisioned: Number(provisioning?.isProvisioned ?? false),
+      };
+      const isWanted = await tx
+        .selectFrom("tvc_deployments")
+        .select("is_wanted")
+        .where("organization_id", "=", organization_id)
+        .where("id", "=", id)
+        .executeTakeFirst();
+      // It was deleted meanwhile, or its whole organization.
+      if (isWanted?.is_wanted !== 1) return undefined;
+      const run = await tx
+        .selectFrom("tvc_runs")
+        .selectAll()
+        .where("organization_id", "=", organization_id)
+        .where("deployment_id", "=", id)
+        .executeTakeFirst();
+      if (run && run.runner_id !== this.#id && run.leased_until > now) return undefined;
+      const hasChanged =
+        run?.ready_replicas !== state.ready_replicas ||
+        run.is_provisioned !== state.is_provisioned ||
+        run.runner_id !== this.#id;
+      if (run) {
+        await tx
+          .updateTable("tvc_runs")
+          .set({ ...state, updated_at: hasChanged ? now : run.updated_at })
+          .where("organization_id", "=", organization_id)
+          .where("deployment_id", "=", id)
+          .execute();
+      } else {
+        const row = { organization_id, deployment_id: id, created_at: now, updated_at: now };
+        await tx
+          .insertInto("tvc_runs")
+          .values({ ...row, ...state })
+          .execute();
+      }
+      return {
+        readyReplicas: state.ready_replicas,
+        ephemeralPublicKey,
+        isProvisioned: state.is_provisioned === 1,
+        leasedUntil: state.leased_until,
+      };
+    });
+    if (told) this.#told.set(id, told);
+    else this.#told.delete(id);
+  }
+
+  /** Fetches a program in the background, so that a slow registry keeps no other deployment waiting for its lease. */
+  #fetch(row: Wanted): void {
+    const { id } = row;
+    const name = fileNameOf(row);
+    const { clock, log } = this.#options;
+    if (existsSync(this.#fileOf(row)) || this.#fetching.has(name) || (this.#restsUntil.get(id) ?? 0) > clock()) return;
+    const fetched = this.#store(row)
+      .then(() => void this.#restsUntil.delete(id))
+      .catch((error: Error) => {
+        this.#restsUntil.set(id, clock() + FETCH_PAUSE_MS);
+        log.warn({ deploymentId: id, reason: error.message }, "the program of a deployment could not be fetched");
+      })
+      .finally(() => this.#fetching.delete(name));
+    this.#fetching.set(name, fetched);
+  }
+
+  async #store(row: Wanted): Promise<void> {
+    const { images } = this.#options;
+    const image = { reference: row.image_url, digest: row.image_digest, path: row.pivot_path };
+    const program = await images.readFile(image, rootOf(row), await this.#credentialFor(row));
+    const digest = await sha256InTurns(program);
+    if (digest !== row.pivot_digest) {
+      throw new ImageProblem(`its program has the digest ${digest}, and ${row.pivot_digest} was approved`);
+    }
+    const file = this.#fileOf(row);
+    await mkdir(this.#programs, { recursive: true, mode: 0o711 });
+    const temporary = `${file}.${newId()}`;
+    await writeFile(temporary, program, { mode: 0o555 });
+    // The mode of a new file is cut by the process's mask.
+    await chmod(temporary, 0o555);
+    await rename(temporary, file);
+  }
+
+  /** What its registry is shown, which the signer opens for each time. */
+  async #credentialFor({ image_url, sealed_pull_secret: sealed }: Wanted): Promise<RegistryCredential | undefined> {
+    if (sealed === null) return undefined;
+    const { database, signer } = this.#options;
+    return unsealPullSecret({ read: database.read, signer }, image_url, sealed);
+  }
+
+  /** Removes what nothing runs here or anywhere, and nobody can restore. */
+  async #forgetPrograms(wanted: ReadonlySet<string>): Promise<void> {
+    if (!existsSync(this.#programs) || this.#fetching.size > 0) return;
+    const others = (await readdir(this.#programs)).filter((name) => !wanted.has(name)).sort();
+    if (!this.#mayHaveGone(others)) return;
+    const restorable = await findRestorable(this.#options.database.read, others);
+    for (const name of others) {
+      if (!restorable.has(name)) await rm(join(this.#programs, name), { force: true });
+    }
+  }
+
+  /** Whether it is to be asked who can restore these: where they are not those of the last time, and once in a while. */
+  #mayHaveGone(others: readonly string[]): boolean {
+    const now = this.#options.clock();
+    const names = others.join(" ");
+    if (this.#idle?.names === names && now - this.#idle.since < FORGET_EVERY_MS) return false;
+    this.#idle = { names, since: now };
+    return others.length > 0;
+  }
+
+  get #programs(): string {
+    return join(this.#options.directory, "programs");
+  }
+
+  #fileOf(row: Wanted): string {
+    return join(this.#programs, fileNameOf(row));
+  }
+
+  async #programOf(row: Wanted): Promise<Program> {
+    const quorumKey = await this.#quorumKeyOf(row);
+    return {
+      ...(quorumKey ? { quorumKey } : {}),
+      deploymentId: row.id,
+      file: this.#fileOf(row),
+      digest: row.pivot_digest,
+      args: JSON.parse(row.pivot_args) as string[],
+      replicas: row.replicas,
+      healthCheck: {
+        kind: row.health_check_type === "TVC_HEALTH_CHECK_TYPE_GRPC" ? "grpc" : "http",
+        port: row.health_check_port,
+      },
+      publicIngressPort: row.public_ingress_port,
+    };
+  }
+
+  /** With what was handed in, until the runner has made the key of it. */
+  async #quorumKeyOf(row: Wanted): Promise<AwaitedQuorumKey | undefined> {
+    const { quorum_key_id, quorum_public_key: publicKey, quorum_threshold: threshold } = row;
+    if (quorum_key_id === null || publicKey === null || threshold === null) return undefined;
+    const { database, runner } = this.#options;
+    const provisioning = runner.provisioningOf(row.id);
+    const isAwaiting = provisioning !== undefined && !provisioning.isProvisioned;
+    const shares = isAwaiting
+      ? await sharesFor(database.read, row, { quorumKeyId: quorum_key_id, ...provisioning })
+      : [];
+    return { publicKey, threshold, shares };
+  }
+}
+
+function findWanted(read: Database["read"]): Promise<Wanted[]> {
+  return read
+    .selectFrom("tvc_deployments as d")
+    .innerJoin("organizations as o", "o.id", "d.organization_id")
+    .innerJoin("tvc_apps as a", (join) =>
+      join.onRef("a.organization_id", "=", "d.organization_id").onRef("a.id", "=", "d.app_id"),
+    )
+    .leftJoin("tvc_quorum_keys as q", (join) =>
+      join.onRef("q.organization_id", "=", "a.organization_id").onRef("q.id", "=", "a.quorum_key_id"),
+    )
+    .leftJoin("tvc_runs as r", (join) =>
+      join.onRef("r.organization_id", "=", "d.organization_id").onRef("r.deployment_id", "=", "d.id"),
+    )
+    .select(WHAT_RUNS)
+    .select(["o.parent_id", "r.runner_id", "r.leased_until", "a.quorum_key_id"])
+    .select(["q.public_key as quorum_public_key", "q.threshold as quorum_threshold"])
+    .where("d.is_wanted", "=", 1)
+    .execute();
+}
+
+/** Of these files' names those of programs that ran and can be restored, whether or not their registry still has them. */
+async function findRestorable(read: Database["read"], names: readonly string[]): Promise<Set<string>> {
+  const digests = new Set(names.map((name) => name.slice(0, DIGEST_DIGITS)));
+  const rows = await read
+    .selectFrom("tvc_deployments")
+    .select((eb) => ["pivot_digest", "sealed_pull_secret", eb.fn.max("deleted_at").as("deleted_at")])
+    .where("pivot_digest", "in", [...digests])
+    .where("cleaned_up_at", "is", null)
+    .where("deleted_at", "is not", null)
+    .where("approved_at", "is not", null)
+    .groupBy(["pivot_digest", "sealed_pull_secret"])
+    .orderBy("deleted_at", "desc")
+    .limit(MAX_KEPT_PROGRAMS)
+    .execute();
+  return new Set(rows.map(fileNameOf));
+}

@@ -1,0 +1,221 @@
+import { createHash } from "node:crypto";
+import type { Selectable } from "kysely";
+import { halvesOf } from "../../crypto/manifests/approvals.ts";
+import { timestampOf } from "../../engine/fields.ts";
+import { enforceQuota } from "../../engine/quotas.ts";
+import { fail } from "../../kernel/errors.ts";
+import { newId } from "../../kernel/ids.ts";
+import { MAX_TVC_OPERATOR_SETS, MAX_TVC_OPERATORS } from "../../kernel/limits.ts";
+import type { Reader, Transactor } from "../../storage/engine.ts";
+import type { Schema } from "../../storage/schema.ts";
+import type { OperatorSetParams, TvcOperator, TvcOperatorSet } from "./model.ts";
+
+/** Operators, who approve manifests with their keys, and the sets that they form. */
+
+export type OperatorRow = Selectable<Schema["tvc_operators"]>;
+
+/** A set with its members, in their order. */
+export interface OperatorSet {
+  id: string;
+  name: string;
+  threshold: number;
+  operators: OperatorRow[];
+  createdAt: number;
+  updatedAt: number;
+}
+
+interface Place {
+  organizationId: string;
+  now: number;
+}
+
+interface NewOperator {
+  name: string;
+  /** Hex, lowercase. */
+  publicKey: string;
+  /** Whose accounts the keys are, if they are here. */
+  walletId?: string;
+}
+
+/** The operator of this name with these keys; for one of a wallet, of that one. */
+export async function findOperator(
+  read: Reader,
+  organizationId: string,
+  { name, publicKey, walletId }: NewOperator,
+): Promise<OperatorRow | undefined> {
+  const known = await read
+    .selectFrom("tvc_operators")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .where("public_key", "=", publicKey)
+    .execute();
+  return known.find((row) => row.name === name && (walletId === undefined || row.wallet_id === walletId));
+}
+
+/** @throws KeysteadError QUOTA_EXCEEDED */
+export async function addOperator(
+  tx: Transactor,
+  { organizationId, now }: Place,
+  { id, name, publicKey, walletId }: NewOperator & { id: string },
+): Promise<OperatorRow> {
+  const row = {
+    id,
+    organization_id: organizationId,
+    name,
+    public_key: publicKey,
+    wallet_id: walletId ?? null,
+    created_at: now,
+    updated_at: now,
+  };
+  await tx.insertInto("tvc_operators").values(row).execute();
+  const quota = { table: "tvc_operators", kind: "operators", limit: MAX_TVC_OPERATORS } as const;
+  await enforceQuota(tx, quota, { organization_id: organizationId });
+  return row;
+}
+
+/**
+ * The set with these members, made unless there is one like it.
+ *
+ * @throws KeysteadError RESOURCE_NOT_FOUND, TVC_OPERATOR_SET_INVALID for somebody who is in it twice, QUOTA_EXCEEDED
+ */
+export async function ensureSet(
+  tx: Transactor,
+  place: Place,
+  { name, threshold, newOperators = [], existingOperatorIds = [] }: OperatorSetParams,
+  field: string,
+): Promise<OperatorSet> {
+  const { organizationId, now } = place;
+  const operators: OperatorRow[] = [];
+  for (const operator of newOperators) {
+    const wanted = { ...operator, publicKey: operator.publicKey.toLowerCase() };
+    const known = await findOperator(tx, organizationId, wanted);
+    operators.push(known ?? (await addOperator(tx, place, { ...wanted, id: newId() })));
+  }
+  for (const id of existingOperatorIds) operators.push(await requireOperator(tx, organizationId, id));
+  if (signersOf(operators).size < operators.length) {
+    fail("TVC_OPERATOR_SET_INVALID", {
+      field,
+      reason: "has the same signing key twice, whose approvals would count twice",
+    });
+  }
+  const fingerprint = fingerprintOf(name, threshold, operators);
+  const known = await tx
+    .selectFrom("tvc_operator_sets")
+    .select("id")
+    .where("organization_id", "=", organizationId)
+    .where("fingerprint", "=", fingerprint)
+    .executeTakeFirst();
+  if (known) return requireSet(tx, organizationId, known.id);
+  const id = newId();
+  await tx
+    .insertInto("tvc_operator_sets")
+    .values({ id, organization_id: organizationId, name, threshold, fingerprint, created_at: now, updated_at: now })
+    .execute();
+  const members = operators.map((operator, position) => ({
+    organization_id: organizationId,
+    set_id: id,
+    position,
+    operator_id: operator.id,
+  }));
+  await tx.insertInto("tvc_operator_set_members").values(members).execute();
+  const quota = { table: "tvc_operator_sets", kind: "operator sets", limit: MAX_TVC_OPERATOR_SETS } as const;
+  await enforceQuota(tx, quota, { organization_id: organizationId });
+  return { id, name, threshold, operators, createdAt: now, updatedAt: now };
+}
+
+/** The signing keys of operators, whose approvals count once each. */
+export const signersOf = (operators: readonly OperatorRow[]): Set<string> =>
+  new Set(operators.map(({ public_key }) => halvesOf(public_key).sign));
+
+function fingerprintOf(name: string, threshold: number, operators: readonly OperatorRow[]): string {
+  const members = operators.map(({ id }) => id).sort();
+  return createHash("sha256")
+    .update(JSON.stringify([name, threshold, members]))
+    .digest("hex");
+}
+
+/** All of the organization, the newest first. */
+export async function findOperators(read: Reader, organizationId: string): Promise<OperatorRow[]> {
+  const rows = await read
+    .selectFrom("tvc_operators")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .execute();
+  return rows.sort((a, b) => (a.id < b.id ? 1 : -1));
+}
+
+/** @throws KeysteadError RESOURCE_NOT_FOUND */
+export async function requireOperator(read: Reader, organizationId: string, id: string): Promise<OperatorRow> {
+  const row = await read
+    .selectFrom("tvc_operators")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .where("id", "=", id)
+    .executeTakeFirst();
+  return row ?? fail("RESOURCE_NOT_FOUND", { kind: "operator", id, organizationId });
+}
+
+/** @throws KeysteadError RESOURCE_NOT_FOUND */
+export async function requireSet(read: Reader, organizationId: string, id: string): Promise<OperatorSet> {
+  return (
+    (await findSets(read, organizationId, [id])).get(id) ??
+    fail("RESOURCE_NOT_FOUND", { kind: "operator set", id, organizationId })
+  );
+}
+
+/** Those of these sets that there are, by their ids. */
+export async function findSets(
+  read: Reader,
+  organizationId: string,
+  ids: readonly string[],
+): Promise<Map<string, OperatorSet>> {
+  if (ids.length === 0) return new Map();
+  const sets = await read
+    .selectFrom("tvc_operator_sets")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .where("id", "in", [...new Set(ids)])
+    .execute();
+  const members = await read
+    .selectFrom("tvc_operator_set_members as m")
+    .innerJoin("tvc_operators as o", (join) =>
+      join.onRef("o.organization_id", "=", "m.organization_id").onRef("o.id", "=", "m.operator_id"),
+    )
+    .selectAll("o")
+    .select(["m.set_id", "m.position"])
+    .where("m.organization_id", "=", organizationId)
+    .where("m.set_id", "in", [...new Set(ids)])
+    .execute();
+  members.sort((a, b) => a.position - b.position);
+  return new Map(
+    sets.map((set) => {
+      const operators = members.filter(({ set_id }) => set_id === set.id);
+      const { id, name, threshold, created_at: createdAt, updated_at: updatedAt } = set;
+      return [id, { id, name, threshold, operators, createdAt, updatedAt }];
+    }),
+  );
+}
+
+export function renderOperator(row: OperatorRow): TvcOperator {
+  const keys = halvesOf(row.public_key);
+  return {
+    id: row.id,
+    name: row.name,
+    publicKey: row.public_key,
+    createdAt: timestampOf(row.created_at),
+    updatedAt: timestampOf(row.updated_at),
+    encryptPublicKey: keys.encrypt,
+    signPublicKey: keys.sign,
+    keySource: row.wallet_id === null ? "EXTERNAL_KEY" : "ORG_WALLET_ACCOUNT",
+  };
+}
+
+export const renderSet = (organizationId: string, set: OperatorSet): TvcOperatorSet => ({
+  id: set.id,
+  name: set.name,
+  organizationId,
+  operators: set.operators.map(renderOperator),
+  threshold: set.threshold,
+  createdAt: timestampOf(set.createdAt),
+  updatedAt: timestampOf(set.updatedAt),
+});

@@ -1,0 +1,358 @@
+import type { Selectable } from "kysely";
+import { type Manifest, manifestJson } from "../../crypto/manifests/manifest.ts";
+import { timestampOf } from "../../engine/fields.ts";
+import { enqueue } from "../../engine/jobs/jobs.ts";
+import type { DeploymentHost } from "../../engine/services.ts";
+import { fail } from "../../kernel/errors.ts";
+import { MAX_LISTED_TVC_DEPLOYMENTS } from "../../kernel/limits.ts";
+import type { Reader, Transactor } from "../../storage/engine.ts";
+import type { Schema } from "../../storage/schema.ts";
+import { CLEAN_UP_DEPLOYMENT } from "./clean-up.ts";
+import type { DeploymentParams, healthCheckTypes, TvcApp, TvcDeployment } from "./model.ts";
+import { findSets, type OperatorSet, renderOperator, renderSet } from "./operators.ts";
+
+/** Apps and their deployments, as rows. */
+
+export type AppRow = Selectable<Schema["tvc_apps"]>;
+export type DeploymentRow = Selectable<Schema["tvc_deployments"]>;
+
+/** @throws KeysteadError RESOURCE_NOT_FOUND */
+export async function requireApp(read: Reader, organizationId: string, id: string): Promise<AppRow> {
+  const row = await read
+    .selectFrom("tvc_apps")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .where("id", "=", id)
+    .executeTakeFirst();
+  return row ?? fail("RESOURCE_NOT_FOUND", { kind: "TVC app", id, organizationId });
+}
+
+/**
+ * The app, if something can still be done with it.
+ *
+ * @throws KeysteadError RESOURCE_NOT_FOUND or TVC_APP_DELETED
+ */
+export async function requireOpenApp(read: Reader, organizationId: string, id: string): Promise<AppRow> {
+  const app = await requireApp(read, organizationId, id);
+  return app.deleted_at === null ? app : fail("TVC_APP_DELETED", { id });
+}
+
+/** Those that are not deleted, the oldest first. */
+export async function findApps(read: Reader, organizationId: string): Promise<AppRow[]> {
+  const rows = await read.selectFrom("tvc_apps").selectAll().where("organization_id", "=", organizationId).execute();
+  return rows.filter(({ deleted_at }) => deleted_at === null).sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+/** @throws KeysteadError RESOURCE_NOT_FOUND */
+export async function requireDeployment(read: Reader, organizationId: string, id: string): Promise<DeploymentRow> {
+  const row = await read
+    .selectFrom("tvc_deployments")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .where("id", "=", id)
+    .executeTakeFirst();
+  return row ?? fail("RESOURCE_NOT_FOUND", { kind: "TVC deployment", id, organizationId });
+}
+
+/** The newest deployments of an app, the newest first; for lists alone, as there may be others. */
+export async function findDeployments(read: Reader, organizationId: string, appId: string): Promise<DeploymentRow[]> {
+  return read
+    .selectFrom("tvc_deployments")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .where("app_id", "=", appId)
+    .orderBy("id", "desc")
+    .limit(MAX_LISTED_TVC_DEPLOYMENTS)
+    .execute();
+}
+
+/** Of one that is not cleaned up, without its manifest. */
+export type OpenDeployment = Pick<DeploymentRow, "organization_id" | "id" | "replicas" | "deleted_at" | "updated_at">;
+
+/** All deployments of an app that are not cleaned up, the newest first: those that something can still be done with. */
+export async function findOpenDeployments(
+  read: Reader,
+  organizationId: string,
+  appId: string,
+): Promise<OpenDeployment[]> {
+  const rows = await read
+    .selectFrom("tvc_deployments")
+    .select(["organization_id", "id", "replicas", "deleted_at", "updated_at"])
+    .where("organization_id", "=", organizationId)
+    .where("app_id", "=", appId)
+    .where("cleaned_up_at", "is", null)
+    .execute();
+  return rows.sort((a, b) => (a.id < b.id ? 1 : -1));
+}
+
+/** How a deployment does on whichever server runs it; nobody knows where none does. */
+export interface Run {
+  readyReplicas: number;
+  /** When that changed last. */
+  since: number;
+  /** The document about the key that the runner takes shares of a quorum key with; undefined where it has none. */
+  provisioning: string | undefined;
+  /** Whether the runner has the quorum key. */
+  isProvisioned: boolean;
+}
+
+/** By deployment, of those that some server runs now. */
+export async function findRuns(
+  read: Reader,
+  organizationId: string,
+  deploymentIds: readonly string[],
+  now: number,
+): Promise<Map<string, Run>> {
+  if (deploymentIds.length === 0) return new Map();
+  const rows = await read
+    .selectFrom("tvc_runs")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .where("deployment_id", "in", [...deploymentIds])
+    .execute();
+  return new Map(
+    rows
+      .filter(({ leased_until }) => leased_until > now)
+      .map((row) => [
+        row.deployment_id,
+        {
+          readyReplicas: row.ready_replicas,
+          since: row.updated_at,
+          provisioning: row.provisioning ?? undefined,
+          isProvisioned: row.is_provisioned === 1,
+        },
+      ]),
+  );
+}
+
+/** What the clean-up waits for is the service's clock alone. */
+async function enqueueCleanUp(
+  tx: Transactor,
+  { organization_id, id }: Pick<DeploymentRow, "organization_id" | "id">,
+  times: { now: number; cleanUpAfterMs: number },
+) {
+  const { now, cleanUpAfterMs } = times;
+  await enqueue(tx, {
+    kind: CLEAN_UP_DEPLOYMENT,
+    payload: { organizationId: organization_id, deploymentId: id, deletedAt: now },
+    lane: `${CLEAN_UP_DEPLOYMENT}/${id}`,
+    gate: CLEAN_UP_DEPLOYMENT,
+    organizationId: organization_id,
+    runAt: now + cleanUpAfterMs,
+    now,
+  });
+}
+
+/** Stops it; it can be restored until it is cleaned up. */
+export async function deleteDeployment(
+  tx: Transactor,
+  row: Pick<DeploymentRow, "organization_id" | "id">,
+  times: { now: number; cleanUpAfterMs: number },
+): Promise<void> {
+  await updateDeployment(tx, row, { deleted_at: times.now, is_wanted: 0, updated_at: times.now });
+  // If it is restored, nothing is known of it until it was started again, and its runner has another key.
+  await forgetRun(tx, row.organization_id, row.id);
+  await forgetShares(tx, row.organization_id, row.id);
+  await enqueueCleanUp(tx, row, times);
+}
+
+async function forgetShares(tx: Transactor, organizationId: string, deploymentId: string): Promise<void> {
+  await tx
+    .deleteFrom("tvc_provisioning_shares")
+    .where("organization_id", "=", organizationId)
+    .where("deployment_id", "=", deploymentId)
+    .execute();
+}
+
+async function forgetRun(tx: Transactor, organizationId: string, deploymentId: string): Promise<void> {
+  await tx
+    .deleteFrom("tvc_runs")
+    .where("organization_id", "=", organizationId)
+    .where("deployment_id", "=", deploymentId)
+    .execute();
+}
+
+export async function updateDeployment(
+  tx: Transactor,
+  { organization_id, id }: Pick<DeploymentRow, "organization_id" | "id">,
+  changes: Partial<DeploymentRow>,
+): Promise<void> {
+  await tx
+    .updateTable("tvc_deployments")
+    .set(changes)
+    .where("organization_id", "=", organization_id)
+    .where("id", "=", id)
+    .execute();
+}
+
+export async function updateApp(
+  tx: Transactor,
+  { organization_id, id }: Pick<AppRow, "organization_id" | "id">,
+  changes: Partial<AppRow>,
+): Promise<void> {
+  await tx
+    .updateTable("tvc_apps")
+    .set(changes)
+    .where("organization_id", "=", organization_id)
+    .where("id", "=", id)
+    .execute();
+}
+
+/** Nothing here runs in an enclave, and the manifest says so: there is nothing that could be measured. */
+const NO_ENCLAVE = { pcr0: "", pcr1: "", pcr2: "", pcr3: "", awsRootCertificate: "", qosCommit: "" };
+
+/** What the operators of an app are asked to approve. */
+export function manifestFor(app: AppRow, params: DeploymentParams, sets: Sets, now: number): string {
+  const { publicIngressPort, healthCheckPort, nonce = Math.floor(now / 1000), debugMode = false } = params;
+  const ports = [...new Set([publicIngressPort, healthCheckPort])];
+  const membersOf = ({ threshold, operators }: OperatorSet) => ({
+    threshold,
+    members: operators.map((operator) => ({ alias: operator.name, pubKey: operator.public_key })),
+  });
+  const manifest: Manifest = {
+    version: "v2",
+    namespace: { name: `prod/tvc/${app.id}`, nonce, quorumKey: app.quorum_public_key },
+    pivot: {
+      hash: pivotDigestOf(params),
+      restart: "Always",
+      bridgeConfig: ports.map((port) => ({ type: "server", port, host: "0.0.0.0" })),
+      debugMode,
+      args: params.pivotArgs,
+      env: {},
+    },
+    manifestSet: membersOf(sets.manifestSet),
+    shareSet: membersOf(sets.shareSet),
+    enclave: NO_ENCLAVE,
+    dns: undefined,
+    patchSet: undefined,
+  };
+  return manifestJson(manifest);
+}
+
+export const pivotDigestOf = ({ expectedPivotDigest }: DeploymentParams): string =>
+  expectedPivotDigest.replace(/^sha256:/, "").toLowerCase();
+
+export interface Sets {
+  manifestSet: OperatorSet;
+  shareSet: OperatorSet;
+}
+
+/** The sets of these apps, each found once. */
+export async function setsOf(
+  read: Reader,
+  organizationId: string,
+  apps: readonly AppRow[],
+): Promise<(app: AppRow) => Sets> {
+  const found = await findSets(
+    read,
+    organizationId,
+    apps.flatMap((app) => [app.manifest_set_id, app.share_set_id]),
+  );
+  return (app) => ({
+    manifestSet: found.get(app.manifest_set_id) as OperatorSet,
+    shareSet: found.get(app.share_set_id) as OperatorSet,
+  });
+}
+
+/** About what an operator takes in an answer: each key twice, two ids and times, and a name. */
+const SHOWN_OPERATOR_BYTES = 1024;
+
+/** About what an app's sets take in an answer. */
+export const bytesOfSets = ({ manifestSet, shareSet }: Sets): number =>
+  SHOWN_OPERATOR_BYTES * (manifestSet.operators.length + shareSet.operators.length);
+
+export const renderApp = (
+  app: AppRow,
+  { manifestSet, shareSet }: Sets,
+  { domain }: Pick<DeploymentHost, "domain">,
+): TvcApp => ({
+  id: app.id,
+  organizationId: app.organization_id,
+  name: app.name,
+  quorumPublicKey: app.quorum_public_key,
+  manifestSet: renderSet(app.organization_id, manifestSet),
+  shareSet: renderSet(app.organization_id, shareSet),
+  enableEgress: app.enable_egress === 1,
+  createdAt: timestampOf(app.created_at),
+  updatedAt: timestampOf(app.updated_at),
+  ...(app.live_deployment_id === null ? {} : { liveDeploymentId: app.live_deployment_id }),
+  publicDomain: `app-${app.id}.${domain}`,
+  enableDebugModeDeployments: app.enable_debug === 1,
+});
+
+/** These deployments of one app, as they are shown. */
+export async function renderDeployments(
+  read: Reader,
+  app: AppRow,
+  rows: readonly DeploymentRow[],
+): Promise<TvcDeployment[]> {
+  const { organization_id: organizationId } = app;
+  const sets = (await setsOf(read, organizationId, [app]))(app);
+  const manifestSet = renderSet(organizationId, sets.manifestSet);
+  const shareSet = renderSet(organizationId, sets.shareSet);
+  const approvals = await findApprovals(
+    read,
+    organizationId,
+    rows.map(({ id }) => id),
+  );
+  return rows.map((row) => ({
+    id: row.id,
+    organizationId,
+    appId: row.app_id,
+    manifestSet,
+    shareSet,
+    manifest: {
+      id: row.manifest_id,
+      manifest: Buffer.from(row.manifest).toString("base64"),
+      createdAt: timestampOf(row.created_at),
+      updatedAt: timestampOf(row.created_at),
+    },
+    manifestApprovals: approvals
+      .filter(({ deployment_id }) => deployment_id === row.id)
+      .flatMap((approval) => {
+        const operator = sets.manifestSet.operators.find(({ id }) => id === approval.operator_id);
+        return operator === undefined
+          ? []
+          : [
+              {
+                id: approval.id,
+                manifestId: row.manifest_id,
+                operator: renderOperator(operator),
+                approval: Buffer.from(approval.signature, "hex").toString("base64"),
+                createdAt: timestampOf(approval.created_at),
+                updatedAt: timestampOf(approval.updated_at),
+              },
+            ];
+      }),
+    qosVersion: row.qos_version,
+    pivotContainer: {
+      containerUrl: row.image_url,
+      path: row.pivot_path,
+      args: JSON.parse(row.pivot_args) as string[],
+      hasPullSecret: row.sealed_pull_secret !== null,
+      healthCheckType: row.health_check_type as (typeof healthCheckTypes)[number],
+      healthCheckPort: row.health_check_port,
+      publicIngressPort: row.public_ingress_port,
+    },
+    createdAt: timestampOf(row.created_at),
+    updatedAt: timestampOf(row.updated_at),
+    delete: row.deleted_at !== null,
+    debugMode: row.debug_mode === 1,
+  }));
+}
+
+/** Approvals of these deployments' manifests, the oldest first. */
+export async function findApprovals(
+  read: Reader,
+  organizationId: string,
+  deploymentIds: readonly string[],
+): Promise<Selectable<Schema["tvc_manifest_approvals"]>[]> {
+  if (deploymentIds.length === 0) return [];
+  const rows = await read
+    .selectFrom("tvc_manifest_approvals")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .where("deployment_id", "in", [...deploymentIds])
+    .execute();
+  return rows.sort((a, b) => (a.id < b.id ? -1 : 1));
+}

@@ -1,0 +1,27 @@
+import { Type } from "typebox";
+import { query } from "../../engine/declare.ts";
+import { Id } from "../../engine/fields.ts";
+import { resolveImage } from "./images.ts";
+import { checkImage, ImageUrl, PullSecret } from "./model.ts";
+import { openPullSecret } from "./pull-secrets.ts";
+
+export const validateTvcImage = query({
+  path: "validate_tvc_image",
+  summary: "Look an image up in its registry, and tell the digest of what it names now.",
+  needs: ["deployments"],
+  asks: ["openPullSecret"],
+  request: Type.Object({
+    organizationId: Id,
+    pivotContainerImageUrl: ImageUrl,
+    pivotContainerEncryptedPullSecret: Type.Optional(PullSecret),
+  }),
+  response: Type.Object({ resolvedImageDigest: Type.Optional(Type.String()) }),
+  async run({ request, deployments, ...context }) {
+    const { pivotContainerImageUrl: text, pivotContainerEncryptedPullSecret: envelope } = request;
+    checkImage(text, "pivotContainerImageUrl");
+    const credential = await openPullSecret(context, text, envelope, "pivotContainerEncryptedPullSecret");
+    const { organization } = context;
+    const digest = await resolveImage(deployments, organization, text, "pivotContainerImageUrl", credential);
+    return { resolvedImageDigest: digest };
+  },
+});

@@ -1,0 +1,74 @@
+import { type Static, Type } from "typebox";
+import { activity } from "../../engine/declare.ts";
+import { Strict } from "../../engine/fields.ts";
+import { fail } from "../../kernel/errors.ts";
+import { readContracts, wordIn } from "../../nodes/evm-reads.ts";
+import type { Reader } from "../../storage/engine.ts";
+import { planInTurn, plannedFacts } from "../sending/store.ts";
+import { planSponsored, SponsoredPlan, type Sponsoring, sponsorSend } from "../sponsoring/store.ts";
+import { actions, questions } from "./contracts.ts";
+import { EarnAddress } from "./model.ts";
+import { addRequest, lastClaim, requireWrapper, type Wrapper } from "./store.ts";
+
+const Plan = Type.Object({
+  due: Type.String(),
+  claim: SponsoredPlan,
+  /** The claim before it; absent where there was none. */
+  after: Type.Optional(Type.String()),
+});
+type Plan = Static<typeof Plan>;
+
+export const claimEarnFees = activity({
+  path: "claim_earn_fees",
+  summary:
+    "Have a wrapper's splitter pay the client's part of the fees that are due, in the asset, to the client's fee wallet. The service pays for the transaction.",
+  only: "parents",
+  needs: ["evm", "assets"],
+  intent: Strict({ wrapperAddress: EarnAddress }),
+  result: Type.Object({ claimRequestId: Type.String() }),
+  subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "SIGN" }),
+  plan: {
+    schema: Plan,
+    async make({ intent, read, organization, evm, assets }) {
+      const wrapper = await requireWrapper(read, organization, intent.wrapperAddress);
+      const after = await claimBefore(read, wrapper);
+      const sponsoring = { evm, assets, read, organizationId: organization.id };
+      const planned = await planInTurn(organization, () => planOf(sponsoring, wrapper));
+      return { ...planned, ...(after === undefined ? {} : { after }) };
+    },
+  },
+  policyFacts: ({ plan: { claim }, read, organization }) => plannedFacts(read, organization.id, claim),
+  async run({ intent, plan: { due, claim, after }, tx, organization, activityId, id, now }) {
+    const wrapper = await requireWrapper(tx, organization, intent.wrapperAddress);
+    const before = await claimBefore(tx, wrapper);
+    if (before !== after) refuse("has paid its fees since this claim was asked for; ask for what is due now");
+    const { wrapperAddress, clientFeeWallet: walletAddress } = wrapper;
+    const organizationId = organization.id;
+    const claimRequestId = id("sendTransaction");
+    const send = { organization, id: claimRequestId, activityId, purpose: "claim_earn_fees", plan: claim, now };
+    await sponsorSend(tx, send);
+    const request = { kind: "CLAIM", wrapperAddress, walletAddress, amount: due } as const;
+    await addRequest(tx, wrapper.chain, { organizationId, id: claimRequestId, ...request }, now);
+    return { claimRequestId };
+  },
+});
+
+async function planOf(
+  { evm, assets, read, organizationId }: Sponsoring,
+  { chain, provider, splitterAddress: splitter, asset, clientFeeWallet }: Wrapper,
+): Promise<Plan> {
+  const [answer] = await readContracts(evm, chain, [questions.releasable(splitter, asset.address, clientFeeWallet)]);
+  const due = wordIn(answer) ?? 0n;
+  if (due === 0n) refuse("has no fees to claim: nothing has accrued since the last claim");
+  const call = actions.claim(provider, splitter, asset.address, clientFeeWallet);
+  return { due: String(due), claim: await planSponsored({ evm, assets, read, organizationId }, { chain, ...call }) };
+}
+
+/** One claim at a time, and each planned after the one before it: another would find nothing, and the service would pay for that. */
+async function claimBefore(read: Reader, wrapper: Wrapper): Promise<string | undefined> {
+  const last = await lastClaim(read, wrapper);
+  if (last?.status === "PENDING") refuse(`has a claim on its way, ${last.id}; wait for its end`);
+  return last?.id;
+}
+
+const refuse = (reason: string): never => fail("FIELD_INVALID", { field: "parameters.wrapperAddress", reason });

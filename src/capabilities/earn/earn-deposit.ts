@@ -1,0 +1,108 @@
+import { type Static, Type } from "typebox";
+import { activity } from "../../engine/declare.ts";
+import { Strict } from "../../engine/fields.ts";
+import type { Organization } from "../../engine/operations.ts";
+import type { Services } from "../../engine/services.ts";
+import { fail } from "../../kernel/errors.ts";
+import { readContracts, wordIn } from "../../nodes/evm-reads.ts";
+import type { Reader } from "../../storage/engine.ts";
+import { planInTurn } from "../sending/store.ts";
+import { actions, questions } from "./contracts.ts";
+import { ChainCaip2, EarnAddress } from "./model.ts";
+import { factsOf, mainOf, planCalls, queueTransactions, Transactions } from "./own-transactions.ts";
+import { addRequest, requireWrapper, type Wrapper } from "./store.ts";
+
+const Intent = Strict({
+  wrapperAddress: EarnAddress,
+  signWith: EarnAddress,
+  assets: Type.String({
+    pattern: "^[1-9][0-9]{0,77}$",
+    description: "an amount of the asset in its smallest units: digits, more than 0",
+  }),
+  chainCaip2: ChainCaip2,
+  sponsor: Type.Optional(Type.Boolean()),
+});
+type Intent = Static<typeof Intent>;
+
+export const earnDeposit = activity({
+  path: "earn_deposit",
+  summary:
+    "Deposit an asset from a wallet into a wrapper. The wrapper is approved for this amount first; with `sponsor` this service pays.",
+  needs: ["evm", "assets", "gasStations"],
+  intent: Intent,
+  result: Type.Object({ depositRequestId: Type.String() }),
+  subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "SIGN" }),
+  check({ assets }) {
+    if (BigInt.asUintN(256, BigInt(assets)) !== BigInt(assets)) {
+      fail("FIELD_INVALID", { field: "parameters.assets", reason: "must fit into 256 bits" });
+    }
+  },
+  plan: {
+    schema: Transactions,
+    make: ({ intent, organization, read, evm, assets, gasStations }) =>
+      planInTurn(organization, () => planOf({ organization, read, evm, assets, gasStations }, intent)),
+  },
+  policyFacts: ({ plan, read, organization }) => factsOf(read, organization.id, plan),
+  async run({ intent, plan, tx, organization, activityId, id, now }) {
+    const wrapper = await requireOpen(tx, organization, intent);
+    const organizationId = organization.id;
+    const depositRequestId = await queueTransactions(
+      tx,
+      { organization, activityId, purpose: "earn_deposit", now },
+      plan,
+      id,
+    );
+    const { wrapperAddress } = wrapper;
+    const { wallet: walletAddress } = mainOf(plan);
+    const request = { kind: "DEPOSIT", wrapperAddress, walletAddress, amount: intent.assets } as const;
+    await addRequest(tx, wrapper.chain, { organizationId, id: depositRequestId, ...request }, now);
+    return { depositRequestId };
+  },
+});
+
+async function requireOpen(
+  read: Reader,
+  organization: Organization,
+  { wrapperAddress, chainCaip2 }: Intent,
+): Promise<Wrapper> {
+  const wrapper = await requireWrapper(read, organization, wrapperAddress, chainCaip2);
+  if (!wrapper.depositsDisabled) return wrapper;
+  return fail("FIELD_INVALID", {
+    field: "parameters.wrapperAddress",
+    reason: "takes no deposits now; its organization opens it again with earn_set_wrapper_state",
+  });
+}
+
+type Planning = Pick<Services, "evm" | "assets" | "gasStations"> & { read: Reader; organization: Organization };
+
+async function planOf({ organization, ...through }: Planning, intent: Intent): Promise<Transactions> {
+  const { evm, read } = through;
+  const { wrapperAddress, asset, chain } = await requireOpen(read, organization, intent);
+  const from = intent.signWith.toLowerCase();
+  const assets = BigInt(intent.assets);
+  const answers = await readContracts(
+    evm,
+    chain,
+    [questions.balanceOf(asset.address, from), questions.allowance(asset.address, from, wrapperAddress)],
+    "pending",
+  );
+  const [balance = 0n, allowance = 0n] = answers.map(wordIn);
+  if (balance < assets) {
+    fail("FIELD_INVALID", {
+      field: "parameters.assets",
+      reason: `is more than the ${balance} of ${asset.address} that ${intent.signWith} has`,
+    });
+  }
+  const deposit = actions.deposit(wrapperAddress, assets, from);
+  const approval = actions.approve(asset.address, wrapperAddress, assets);
+  // Some tokens change an approval only from or to nothing.
+  const withdrawal = actions.approve(asset.address, wrapperAddress, 0n);
+  const planning = { ...through, organizationId: organization.id };
+  const caller = { chain, from, sponsor: intent.sponsor };
+  // Another deposit may be on its way, or wait for approval, that takes of what is left of an allowance: of one without end there is enough.
+  if (allowance >= ENDLESS) return planCalls(planning, caller, [deposit]);
+  return planCalls(planning, caller, allowance === 0n ? [approval, deposit] : [withdrawal, approval, deposit]);
+}
+
+/** More than anybody has of anything: tokens take allowances of so much for lasting, and many do not count them down. */
+const ENDLESS = 1n << 255n;

@@ -1,0 +1,108 @@
+import { Type } from "typebox";
+import { query } from "../../engine/declare.ts";
+import { Id, OneOf } from "../../engine/fields.ts";
+import { readContracts, wordIn } from "../../nodes/evm-reads.ts";
+import type { EvmNodes } from "../../nodes/pool.ts";
+import { listInTurn } from "../sending/store.ts";
+import { questions, shownAddress } from "./contracts.ts";
+import { AssetId, caip19Of, Display, Provider, shownAmount } from "./model.ts";
+import { findDeployments, findWrappers, type Wrapper } from "./store.ts";
+
+const EnabledVaultItem = Type.Object(
+  {
+    vaultAddress: Type.String(),
+    wrapperAddress: Type.String(),
+    provider: Provider,
+    caip19: Type.String(),
+    /** What the wrapper holds, of the asset, in its smallest units. */
+    totalDeposited: Type.String(),
+    display: Display,
+    clientFeeBps: Type.String(),
+    depositsDisabled: Type.Boolean(),
+    name: Type.String(),
+    curator: Type.String(),
+    deployStatus: OneOf(["PENDING", "COMPLETED", "FAILED"]),
+    deployRequestId: Type.String(),
+    deployError: Type.Optional(Type.String()),
+    /** These three for the organization that has the wrapper alone. */
+    claimableClientFee: Type.Optional(Type.String()),
+    claimableClientFeeDisplay: Type.Optional(Display),
+    clientFeeWallet: Type.Optional(Type.String()),
+  },
+  { $id: "EarnEnabledVault" },
+);
+
+export const listEarnEnabledVaults = query({
+  path: "list_earn_enabled_vaults",
+  summary:
+    "Wrappers of the organization, or of its parent, with what they hold; the organization that has them sees what it can claim.",
+  needs: ["evm", "assets"],
+  request: Type.Object({
+    organizationId: Id,
+    provider: Type.Optional(Provider),
+    caip19: Type.Optional(AssetId),
+  }),
+  response: Type.Object({ enabledVaults: Type.Array(EnabledVaultItem) }),
+  async run({ request: { provider, caip19 }, read, organization, evm, assets }) {
+    const wrappers = (await findWrappers(read, organization)).filter(
+      (one) =>
+        (provider === undefined || one.provider === provider) &&
+        (caip19 === undefined || caip19Of(one.asset).toLowerCase() === caip19.toLowerCase()),
+    );
+    const holdings = await listInTurn(organization, () => holdingsOf(evm, wrappers));
+    const isParent = organization.parentId === null;
+    const deployments = await findDeployments(read, wrappers);
+    const enabledVaults = [];
+    for (const wrapper of wrappers) {
+      const { total, claimable } = holdings.get(wrapper) ?? { total: 0n, claimable: 0n };
+      const deployment = deployments.get(wrapper.deployRequestId);
+      enabledVaults.push({
+        vaultAddress: shownAddress(wrapper.vaultAddress),
+        wrapperAddress: shownAddress(wrapper.wrapperAddress),
+        provider: wrapper.provider,
+        caip19: caip19Of(wrapper.asset),
+        totalDeposited: String(total),
+        display: shownAmount(assets, wrapper.asset, total),
+        clientFeeBps: String(wrapper.clientFeeBps),
+        depositsDisabled: wrapper.depositsDisabled,
+        name: wrapper.name,
+        curator: wrapper.curator,
+        deployStatus: deployment?.status ?? "PENDING",
+        deployRequestId: wrapper.deployRequestId,
+        ...(deployment?.error === undefined ? {} : { deployError: deployment.error }),
+        ...(isParent
+          ? {
+              claimableClientFee: String(claimable),
+              claimableClientFeeDisplay: shownAmount(assets, wrapper.asset, claimable),
+              clientFeeWallet: shownAddress(wrapper.clientFeeWallet),
+            }
+          : {}),
+      });
+    }
+    return { enabledVaults };
+  },
+});
+
+/** What wrappers hold, and what of it is due to the client. */
+async function holdingsOf(
+  evm: EvmNodes,
+  wrappers: readonly Wrapper[],
+): Promise<Map<Wrapper, { total: bigint; claimable: bigint }>> {
+  const holdings = new Map<Wrapper, { total: bigint; claimable: bigint }>();
+  for (const chain of new Set(wrappers.map((one) => one.chain))) {
+    const ofChain = wrappers.filter((one) => one.chain === chain);
+    const answers = await readContracts(
+      evm,
+      chain,
+      ofChain.flatMap(({ wrapperAddress, splitterAddress, asset, clientFeeWallet }) => [
+        questions.totalAssets(wrapperAddress),
+        questions.releasable(splitterAddress, asset.address, clientFeeWallet),
+      ]),
+    );
+    for (const [index, wrapper] of ofChain.entries()) {
+      const [total = 0n, claimable = 0n] = answers.slice(2 * index, 2 * index + 2).map(wordIn);
+      holdings.set(wrapper, { total, claimable });
+    }
+  }
+  return holdings;
+}

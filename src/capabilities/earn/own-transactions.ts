@@ -1,0 +1,165 @@
+import { type Static, Type } from "typebox";
+import type { ContractCall } from "../../chains/evm/call-data.ts";
+import type { EvmChain } from "../../chains/evm/networks.ts";
+import type { PolicyFacts } from "../../engine/operations.ts";
+import type { Services } from "../../engine/services.ts";
+import { KeysteadError } from "../../kernel/errors.ts";
+import { estimateGas, estimateRehearsed, feeQuote, type Revert } from "../../nodes/evm-calls.ts";
+import type { EvmNodes } from "../../nodes/pool.ts";
+import type { Reader, Transactor } from "../../storage/engine.ts";
+import {
+  digitsOf,
+  factsOfSeveral,
+  gasWithRoom,
+  type Plan,
+  planExecution,
+  plannedFees,
+  queueOwn,
+  revertError,
+  SponsoredPlan,
+  UNSENT,
+} from "../sending/store.ts";
+import { findSigningKey } from "../signing/store.ts";
+import { type NewSponsoredSend, planSponsored, sponsorSend } from "../sponsoring/store.ts";
+
+/**
+ * Calls of a wallet, the last of which is what they are for: transactions that it signs and pays for, one after the other, or one batch
+ * that this service pays for.
+ */
+
+export const Transactions = Type.Object({ transactions: Type.Array(SponsoredPlan, { minItems: 1, maxItems: 3 }) });
+export type Transactions = Static<typeof Transactions>;
+
+/** Where no node can be told to try several calls at once: far above what any vault takes. What is not used is not paid. */
+const GAS_WITHOUT_ESTIMATE = 2_000_000n;
+
+/**
+ * What a call may take beyond its estimate for each place of storage that was cleared by what comes before it, of the same request or of an
+ * earlier one that waits: to fill one again takes so much more gas than to change it (EIP-2929); within one transaction, as it is
+ * estimated, it does not. What is not used is not paid.
+ */
+const GAS_OF_A_PLACE = 17_100n;
+/** Of a deposit or withdrawal: shares and their sums of wrapper and vault, what the vault holds, what the wrapper remembers, an allowance. */
+const CLEARED_PLACES = 8n;
+
+interface Planning {
+  evm: EvmNodes;
+  read: Reader;
+  organizationId: string;
+}
+
+type OwnCalls = readonly [ContractCall, ...ContractCall[]];
+
+/** Who calls, and whether this service pays. */
+interface Caller {
+  chain: EvmChain;
+  from: string;
+  sponsor: boolean | undefined;
+}
+
+/**
+ * Settles how the calls of a wallet are sent. Those that would revert are planned as what is never sent.
+ *
+ * @throws KeysteadError SIGNING_RESOURCE_NOT_FOUND, CHAIN_NOT_CONFIGURED, CHAIN_UNAVAILABLE
+ */
+export async function planCalls(
+  { assets, gasStations, ...planning }: Planning & Pick<Services, "assets" | "gasStations">,
+  { chain, from, sponsor }: Caller,
+  calls: OwnCalls,
+): Promise<Transactions> {
+  if (sponsor !== true) return planTransactions(planning, { chain, from }, calls);
+  await findSigningKey(planning.read, planning.organizationId, from);
+  await planning.evm.requireChain(chain);
+  const wanted = { caip2: chain, account: from, calls: calls.map(({ to, data }) => ({ to, data, value: "0" })) };
+  const through = { ...planning, station: gasStations.of(chain) };
+  const paid = (call: Parameters<typeof planSponsored>[1]) => planSponsored({ ...planning, assets }, call);
+  return { transactions: [await planExecution(through, wanted, paid)] };
+}
+
+/**
+ * Settles gas and fees of calls that an account makes one after the other. Where all of them together would revert, none is sent: the
+ * first is planned as one that fails, and the others are of no use without it.
+ *
+ * @throws KeysteadError SIGNING_RESOURCE_NOT_FOUND, CHAIN_NOT_CONFIGURED, CHAIN_UNAVAILABLE
+ */
+export async function planTransactions(
+  { evm, read, organizationId }: Planning,
+  { chain: caip2, from }: { chain: EvmChain; from: string },
+  calls: OwnCalls,
+): Promise<Transactions> {
+  await findSigningKey(read, organizationId, from);
+  await evm.requireChain(caip2);
+  const { fees, highest } = plannedFees({}, await feeQuote(evm, caip2));
+  const planOf = ({ to, data }: ContractCall, gas: bigint): Plan => ({
+    ...{ caip2, from, to, data, value: "0", gas: String(gas) },
+    fees: digitsOf(fees),
+    highest: digitsOf(highest),
+  });
+  const [first] = calls;
+  const estimates: bigint[] = [];
+  for (const [index, call] of calls.entries()) {
+    // What comes after another call can only be tried together with it.
+    const estimate =
+      index === 0
+        ? await estimateGas(evm, caip2, { from, ...call, value: 0n })
+        : await rehearsed(evm, caip2, from, calls.slice(0, index + 1));
+    if ("revert" in estimate) {
+      const revert = await revertFor({ evm, read, organizationId }, call, estimate.revert);
+      return { transactions: [{ ...planOf(first, 0n), revert }, ...calls.slice(1).map((one) => planOf(one, 0n))] };
+    }
+    // Before the last one are approvals, with an allowance each.
+    const places = index === calls.length - 1 ? CLEARED_PLACES : 1n;
+    estimates.push(gasWithRoom(estimate.gas) + places * GAS_OF_A_PLACE);
+  }
+  return { transactions: calls.map((call, index) => planOf(call, estimates[index] as bigint)) };
+}
+
+const revertFor = ({ read, organizationId }: Planning, { to }: ContractCall, revert: Revert) =>
+  revertError(read, organizationId, UNSENT, to, revert);
+
+async function rehearsed(evm: EvmNodes, chain: EvmChain, from: string, calls: readonly ContractCall[]) {
+  try {
+    return await estimateRehearsed(evm, chain, from, calls);
+  } catch (error) {
+    if (!(error instanceof KeysteadError) || error.code !== "CHAIN_UNAVAILABLE") throw error;
+    return { gas: GAS_WITHOUT_ESTIMATE };
+  }
+}
+
+/**
+ * Queues them, in the transaction that stores their activity; their ids are `idOf` each, the last one's being that of the whole.
+ *
+ * @param purpose what is paid for, where this service pays
+ * @throws KeysteadError QUOTA_EXCEEDED, and what `sponsorSend` throws
+ */
+export async function queueTransactions(
+  tx: Transactor,
+  {
+    organization,
+    purpose,
+    ...activity
+  }: { organization: NewSponsoredSend["organization"]; activityId: string; purpose: string; now: number },
+  { transactions }: Transactions,
+  id: (place: string) => string,
+): Promise<string> {
+  const ids = transactions.map((_, part) => id(`sendTransaction.${part}`));
+  for (const [part, plan] of transactions.entries()) {
+    const send = { ...activity, id: ids[part] as string };
+    const after = ids[part - 1];
+    const progress = { part, ...(after === undefined ? {} : { after }) };
+    if (plan.execution) await sponsorSend(tx, { ...send, organization, purpose, plan });
+    else await queueOwn(tx, plan, { ...send, organizationId: organization.id, progress });
+  }
+  return ids.at(-1) as string;
+}
+
+/** What policies see: what all of them share. */
+export const factsOf = (read: Reader, organizationId: string, { transactions }: Transactions): Promise<PolicyFacts> =>
+  factsOfSeveral(read, organizationId, transactions as [Plan, ...Plan[]]);
+
+/** The last call, what all are for: on which chain, from whose wallet, and to whom. */
+export function mainOf({ transactions }: Transactions): { chain: EvmChain; wallet: string; to: string } {
+  const { caip2: chain, from, to, execution } = transactions.at(-1) as Plan;
+  if (!execution) return { chain, wallet: from, to };
+  return { chain, wallet: execution.account, to: execution.calls.at(-1)?.to ?? to };
+}

@@ -1,0 +1,398 @@
+import type { EvmChain } from "../../chains/evm/networks.ts";
+import { rootIdOf } from "../../engine/identity/organizations.ts";
+import { enqueue } from "../../engine/jobs/jobs.ts";
+import type { Organization } from "../../engine/operations.ts";
+import type { EarnChain, EarnProvider, earnChains } from "../../engine/services.ts";
+import { fail } from "../../kernel/errors.ts";
+import { MAX_EARN_WRAPPERS } from "../../kernel/limits.ts";
+import type { Reader, Transactor } from "../../storage/engine.ts";
+import { prepared, preparedWrite } from "../../storage/prepared.ts";
+import type { Schema } from "../../storage/schema.ts";
+import type { EarnAsset } from "./model.ts";
+
+/** Wrappers of organizations, what was asked of them, and what wallets have there. Addresses are lowercase. */
+
+export interface Wrapper {
+  /** Of the parent organization that has it. */
+  organizationId: string;
+  wrapperAddress: string;
+  splitterAddress: string;
+  chain: EarnChain;
+  vaultAddress: string;
+  provider: EarnProvider;
+  name: string;
+  curator: string;
+  asset: EarnAsset;
+  clientFeeBps: number;
+  serviceFeeBps: number;
+  clientFeeWallet: string;
+  depositsDisabled: boolean;
+  deployRequestId: string;
+}
+
+export type RequestKind = Schema["earn_requests"]["kind"];
+
+export interface EarnRequest {
+  organizationId: string;
+  /** Also of its last transaction. */
+  id: string;
+  kind: RequestKind;
+  wrapperAddress: string;
+  walletAddress: string;
+  /** Digits, or MAX. */
+  amount: string;
+  status: Schema["earn_requests"]["status"];
+  transactionHash: string;
+  error: string | undefined;
+  createdAt: number;
+}
+
+/** Those of an organization, or of the parent whose wrappers it uses; the oldest first. */
+export async function findWrappers(read: Reader, organization: Organization): Promise<Wrapper[]> {
+  const rows = await selectWrappers(read, { organizationId: rootIdOf(organization) });
+  return rows.sort((one, other) => one.created_at - other.created_at).map(wrapperOf);
+}
+
+/** The wrapper at an address, in the organization or its parent; undefined where neither has one there. */
+export async function findWrapper(
+  read: Reader,
+  organization: Organization,
+  wrapperAddress: string,
+): Promise<Wrapper | undefined> {
+  const key = { organizationId: rootIdOf(organization), wrapperAddress: wrapperAddress.toLowerCase() };
+  const [row] = await selectWrapper(read, key);
+  return row && wrapperOf(row);
+}
+
+/**
+ * The wrapper at an address, whether it is deployed yet or not.
+ *
+ * @throws KeysteadError EARN_SETUP_REQUIRED
+ */
+export async function requireKnownWrapper(
+  read: Reader,
+  organization: Organization,
+  wrapperAddress: string,
+): Promise<Wrapper> {
+  return (
+    (await findWrapper(read, organization, wrapperAddress)) ??
+    fail("EARN_SETUP_REQUIRED", {
+      reason: `the organization has no wrapper ${wrapperAddress}; earn_deploy_wrapper makes one, and list_earn_enabled_vaults shows those that are there`,
+    })
+  );
+}
+
+/**
+ * A wrapper that is there to be used.
+ *
+ * @throws KeysteadError EARN_SETUP_REQUIRED; FIELD_INVALID for another chain
+ */
+export async function requireWrapper(
+  read: Reader,
+  organization: Organization,
+  wrapperAddress: string,
+  chain?: EvmChain,
+): Promise<Wrapper> {
+  const wrapper = await requireKnownWrapper(read, organization, wrapperAddress);
+  if (chain !== undefined && wrapper.chain !== chain) {
+    fail("FIELD_INVALID", {
+      field: "parameters.chainCaip2",
+      reason: `is not the wrapper's chain, which is ${wrapper.chain}`,
+    });
+  }
+  const { status, error } = await requireRequest(read, wrapper.organizationId, wrapper.deployRequestId, "DEPLOY");
+  if (status === "COMPLETED") return wrapper;
+  return fail("EARN_SETUP_REQUIRED", {
+    reason:
+      status === "PENDING"
+        ? `the wrapper ${wrapperAddress} is being deployed; wait until get_earn_deploy_status says COMPLETED`
+        : `the wrapper ${wrapperAddress} was not deployed (${error}); send earn_deploy_wrapper again`,
+  });
+}
+
+/** Must hold the organization's scope, so that its wrappers are counted one after the other. */
+export async function addWrapper(tx: Transactor, wrapper: Wrapper, now: number): Promise<void> {
+  await tx
+    .insertInto("earn_wrappers")
+    .values({
+      organization_id: wrapper.organizationId,
+      wrapper_address: wrapper.wrapperAddress,
+      splitter_address: wrapper.splitterAddress,
+      caip2: wrapper.chain,
+      vault_address: wrapper.vaultAddress,
+      provider: wrapper.provider,
+      name: wrapper.name,
+      curator: wrapper.curator,
+      asset: wrapper.asset.address,
+      asset_decimals: wrapper.asset.decimals,
+      client_fee_bps: wrapper.clientFeeBps,
+      service_fee_bps: wrapper.serviceFeeBps,
+      client_fee_wallet: wrapper.clientFeeWallet,
+      deposits_disabled: wrapper.depositsDisabled ? 1 : 0,
+      deploy_request_id: wrapper.deployRequestId,
+      created_at: now,
+      updated_at: now,
+    })
+    .execute();
+}
+
+type WrapperKey = Pick<Wrapper, "organizationId" | "wrapperAddress">;
+
+export const setDeployRequest = preparedWrite<WrapperKey & { deployRequestId: string; now: number }>()((db, row) =>
+  db
+    .updateTable("earn_wrappers")
+    .set({ deploy_request_id: row.deployRequestId, updated_at: row.now })
+    .where("organization_id", "=", row.organizationId)
+    .where("wrapper_address", "=", row.wrapperAddress)
+    .returning("wrapper_address"),
+);
+
+export const setDepositsDisabled = preparedWrite<WrapperKey & { depositsDisabled: number; now: number }>()((db, row) =>
+  db
+    .updateTable("earn_wrappers")
+    .set({ deposits_disabled: row.depositsDisabled, updated_at: row.now })
+    .where("organization_id", "=", row.organizationId)
+    .where("wrapper_address", "=", row.wrapperAddress)
+    .returning("wrapper_address"),
+);
+
+/** Stores what was asked of a wrapper on its chain; a job follows it unless it is over already. */
+export async function addRequest(
+  tx: Transactor,
+  chain: EvmChain,
+  request: Omit<EarnRequest, "transactionHash" | "error" | "createdAt" | "status"> &
+    Partial<Pick<EarnRequest, "status">>,
+  now: number,
+): Promise<void> {
+  const { organizationId, id, kind, wrapperAddress, walletAddress, amount, status = "PENDING" } = request;
+  await tx
+    .insertInto("earn_requests")
+    .values({
+      organization_id: organizationId,
+      id,
+      kind,
+      wrapper_address: wrapperAddress,
+      wallet_address: walletAddress,
+      amount,
+      status,
+      transaction_hash: "",
+      error: null,
+      created_at: now,
+      updated_at: now,
+    })
+    .execute();
+  if (status === "PENDING") await enqueueFollowing(tx, chain, { organizationId, id }, now);
+}
+
+/** The job kind that follows a request; `follow-request.ts` declares it. */
+export const FOLLOW_EARN_REQUEST = "follow_earn_request";
+
+function enqueueFollowing(
+  tx: Transactor,
+  chain: EvmChain,
+  payload: { organizationId: string; id: string },
+  now: number,
+): Promise<void> {
+  const { organizationId, id } = payload;
+  const lane = `earn:${organizationId}:${id}`;
+  const kind = FOLLOW_EARN_REQUEST;
+  return enqueue(tx, { kind, payload, lane, gate: `earn:${chain}`, organizationId, runAt: now, now, key: lane });
+}
+
+export async function findRequest(read: Reader, organizationId: string, id: string): Promise<EarnRequest | undefined> {
+  const [row] = await selectRequest(read, { organizationId, id });
+  return row && requestOf(row);
+}
+
+/** The last deployments of wrappers of one organization, by their ids. */
+export async function findDeployments(read: Reader, wrappers: readonly Wrapper[]): Promise<Map<string, EarnRequest>> {
+  const [first] = wrappers;
+  if (!first) return new Map();
+  const rows = await read
+    .selectFrom("earn_requests")
+    .selectAll()
+    .where("organization_id", "=", first.organizationId)
+    .where(
+      "id",
+      "in",
+      wrappers.map(({ deployRequestId }) => deployRequestId),
+    )
+    .execute();
+  return new Map(rows.map((row) => [row.id, requestOf(row)]));
+}
+
+/** @throws KeysteadError RESOURCE_NOT_FOUND, for a request of another kind too */
+export async function requireRequest(
+  read: Reader,
+  organizationId: string,
+  id: string,
+  kind: RequestKind,
+): Promise<EarnRequest> {
+  const found = await findRequest(read, organizationId, id);
+  if (found?.kind === kind) return found;
+  return fail("RESOURCE_NOT_FOUND", { kind: `${kind.toLowerCase()} request of earn`, id, organizationId });
+}
+
+/** The last claim from a wrapper that is on its way or came to a good end; undefined where there is none. */
+export async function lastClaim(
+  read: Reader,
+  { organizationId, wrapperAddress }: WrapperKey,
+): Promise<EarnRequest | undefined> {
+  const [row] = await selectLastClaim(read, { organizationId, wrapperAddress });
+  return row && requestOf(row);
+}
+
+/** How a request ended. Resolves to whether this call has ended it. */
+export async function endRequest(
+  tx: Transactor,
+  { organizationId, id }: Pick<EarnRequest, "organizationId" | "id">,
+  end: { status: "COMPLETED"; transactionHash: string } | { status: "FAILED"; transactionHash: string; error: string },
+  now: number,
+): Promise<boolean> {
+  const error = end.status === "FAILED" ? end.error : null;
+  return (await updateRequest(tx, { organizationId, id, ...end, error, now })).length > 0;
+}
+
+/** What a wallet put into a wrapper and took out of it. */
+export interface Totals {
+  totalDeposited: bigint;
+  totalWithdrawn: bigint;
+  /** The block by which they were last read from the chain: what it and those before it have is in them. */
+  readAtBlock: number;
+}
+type PositionKey = Pick<EarnRequest, "organizationId" | "walletAddress" | "wrapperAddress">;
+
+/** By wrapper. */
+export async function findTotals(
+  read: Reader,
+  organizationId: string,
+  walletAddress: string,
+): Promise<Map<string, Totals>> {
+  const rows = await selectPositions(read, { organizationId, walletAddress });
+  return new Map(
+    rows.map((row) => [
+      row.wrapper_address,
+      {
+        totalDeposited: BigInt(row.total_deposited),
+        totalWithdrawn: BigInt(row.total_withdrawn),
+        readAtBlock: row.read_at_block,
+      },
+    ]),
+  );
+}
+
+/** Sets a position's totals. */
+export async function storeTotals(tx: Transactor, key: PositionKey, totals: Totals, now: number) {
+  await deletePosition(tx, { ...key });
+  await tx
+    .insertInto("earn_positions")
+    .values({
+      organization_id: key.organizationId,
+      wallet_address: key.walletAddress,
+      wrapper_address: key.wrapperAddress,
+      total_deposited: String(totals.totalDeposited),
+      total_withdrawn: String(totals.totalWithdrawn),
+      read_at_block: totals.readAtBlock,
+      created_at: now,
+      updated_at: now,
+    })
+    .execute();
+}
+
+function wrapperOf(row: Schema["earn_wrappers"]): Wrapper {
+  const chain = row.caip2 as (typeof earnChains)[number];
+  return {
+    organizationId: row.organization_id,
+    wrapperAddress: row.wrapper_address,
+    splitterAddress: row.splitter_address,
+    chain,
+    vaultAddress: row.vault_address,
+    provider: row.provider as EarnProvider,
+    name: row.name,
+    curator: row.curator,
+    asset: { chain, address: row.asset, decimals: row.asset_decimals },
+    clientFeeBps: row.client_fee_bps,
+    serviceFeeBps: row.service_fee_bps,
+    clientFeeWallet: row.client_fee_wallet,
+    depositsDisabled: row.deposits_disabled === 1,
+    deployRequestId: row.deploy_request_id,
+  };
+}
+
+const requestOf = (row: Schema["earn_requests"]): EarnRequest => ({
+  organizationId: row.organization_id,
+  id: row.id,
+  kind: row.kind,
+  wrapperAddress: row.wrapper_address,
+  walletAddress: row.wallet_address,
+  amount: row.amount,
+  status: row.status,
+  transactionHash: row.transaction_hash,
+  error: row.error ?? undefined,
+  createdAt: row.created_at,
+});
+
+const selectWrappers = prepared<{ organizationId: string }>()((db, { organizationId }) =>
+  db.selectFrom("earn_wrappers").selectAll().where("organization_id", "=", organizationId).limit(MAX_EARN_WRAPPERS),
+);
+
+const selectWrapper = prepared<WrapperKey>()((db, { organizationId, wrapperAddress }) =>
+  db
+    .selectFrom("earn_wrappers")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .where("wrapper_address", "=", wrapperAddress),
+);
+
+const selectRequest = prepared<{ organizationId: string; id: string }>()((db, { organizationId, id }) =>
+  db.selectFrom("earn_requests").selectAll().where("organization_id", "=", organizationId).where("id", "=", id),
+);
+
+const selectLastClaim = prepared<WrapperKey>()((db, { organizationId, wrapperAddress }) =>
+  db
+    .selectFrom("earn_requests")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .where("status", "in", ["PENDING", "COMPLETED"])
+    .where("wrapper_address", "=", wrapperAddress)
+    .where("kind", "=", "CLAIM")
+    .orderBy("created_at", "desc")
+    .orderBy("id", "desc")
+    .limit(1),
+);
+
+const updateRequest = preparedWrite<{
+  organizationId: string;
+  id: string;
+  status: "COMPLETED" | "FAILED";
+  transactionHash: string;
+  error: string | null;
+  now: number;
+}>()((db, row) =>
+  db
+    .updateTable("earn_requests")
+    .set({ status: row.status, transaction_hash: row.transactionHash, error: row.error, updated_at: row.now })
+    .where("organization_id", "=", row.organizationId)
+    .where("id", "=", row.id)
+    .where("status", "=", "PENDING")
+    .returning("id"),
+);
+
+const selectPositions = prepared<{ organizationId: string; walletAddress: string }>()(
+  (db, { organizationId, walletAddress }) =>
+    db
+      .selectFrom("earn_positions")
+      .selectAll()
+      .where("organization_id", "=", organizationId)
+      .where("wallet_address", "=", walletAddress)
+      .limit(MAX_EARN_WRAPPERS),
+);
+
+const deletePosition = preparedWrite<PositionKey>()((db, { organizationId, walletAddress, wrapperAddress }) =>
+  db
+    .deleteFrom("earn_positions")
+    .where("organization_id", "=", organizationId)
+    .where("wallet_address", "=", walletAddress)
+    .where("wrapper_address", "=", wrapperAddress)
+    .returning("wrapper_address"),
+);

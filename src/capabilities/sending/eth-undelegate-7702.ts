@@ -1,0 +1,63 @@
+import { Type } from "typebox";
+import { evmChains } from "../../chains/evm/networks.ts";
+import { activity } from "../../engine/declare.ts";
+import { OneOf, Strict } from "../../engine/fields.ts";
+import { fail } from "../../kernel/errors.ts";
+import { feeQuote } from "../../nodes/evm-calls.ts";
+import { codeAt } from "../../nodes/evm-state.ts";
+import { findSigningKey } from "../signing/store.ts";
+import { accountFields, checkQuantities, ownFees } from "./eth-send-transaction.ts";
+import { plannedFacts } from "./evm/facts.ts";
+import { digitsOf, Plan, plannedFees } from "./evm/transaction.ts";
+import { planInTurn } from "./planning.ts";
+import { queueOwn } from "./store.ts";
+
+/** The interface does not know it for these. */
+const chains = evmChains.filter((chain) => chain !== "eip155:4217" && chain !== "eip155:42431");
+const NO_CODE = `0x${"00".repeat(20)}`;
+/** The transaction itself and the authorization; what is left is not paid. */
+const GAS = "100000";
+
+const { from, nonce, gasLimit, maxFeePerGas, maxPriorityFeePerGas } = accountFields;
+
+export const ethUndelegate7702 = activity({
+  path: "eth_undelegate_7702",
+  summary: "Take the code away from an Ethereum account that it has authorized (EIP-7702); the account pays.",
+  needs: ["evm"],
+  intent: Strict({ from, caip2: OneOf(chains), nonce, gasLimit, maxFeePerGas, maxPriorityFeePerGas }),
+  result: Type.Object({ sendTransactionStatusId: Type.String() }),
+  alsoTyped: "ACTIVITY_TYPE_ETH_UNDELEGATE7702",
+  subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "SIGN" }),
+  check: checkQuantities,
+  plan: {
+    schema: Plan,
+    async make({ intent, read, organization, evm }): Promise<Plan> {
+      const { caip2, nonce, gasLimit = GAS } = intent;
+      await findSigningKey(read, organization.id, intent.from);
+      await evm.requireChain(caip2);
+      const account = intent.from.toLowerCase();
+      const { code, quote } = await planInTurn(organization, async () => ({
+        code: await codeAt(evm, caip2, account),
+        quote: await feeQuote(evm, caip2),
+      }));
+      if (code === "0x") {
+        fail("FIELD_INVALID", { field: "parameters.from", reason: `has authorized no code on ${caip2}` });
+      }
+      const { fees, highest } = plannedFees(ownFees(intent), quote);
+      return {
+        caip2,
+        ...{ from: account, to: account, value: "0", data: "0x", gas: gasLimit },
+        ...(nonce === undefined ? {} : { nonce: Number(nonce) }),
+        fees: digitsOf(fees),
+        highest: digitsOf(highest),
+        authorize: NO_CODE,
+      };
+    },
+  },
+  policyFacts: ({ plan, read, organization }) => plannedFacts(read, organization.id, plan),
+  async run({ plan, tx, organization, activityId, id, now }) {
+    const sendTransactionStatusId = id("sendTransaction");
+    await queueOwn(tx, plan, { organizationId: organization.id, id: sendTransactionStatusId, activityId, now });
+    return { sendTransactionStatusId };
+  },
+});

@@ -1,0 +1,37 @@
+import type { EvmTransaction } from "../../../chains/evm/transaction.ts";
+import type { PolicyFacts } from "../../../engine/operations.ts";
+import { MissingFactError } from "../../../policy/errors.ts";
+import type { Reader } from "../../../storage/engine.ts";
+import { ethereumTransactionFacts } from "../../signing/model.ts";
+
+/**
+ * What policies see of a batch as `eth.tx`: the sum of what its calls pay, and what is the same of all of them. Anything else ends in an
+ * error, so that nobody allows a batch for its first call.
+ */
+export async function batchFacts(
+  read: Reader,
+  organizationId: string,
+  calls: readonly EvmTransaction[],
+  from: string,
+): Promise<PolicyFacts> {
+  const all: Record<string, unknown>[] = [];
+  for (const call of calls) {
+    const { eth } = await ethereumTransactionFacts(read, organizationId, call, from);
+    all.push({ ...eth?.tx });
+  }
+  const tx = {};
+  for (const name of new Set(all.flatMap(Object.keys))) {
+    const [first, ...others] = all.map((one) => one[name]);
+    const isSame = others.every((other) => textOf(other) === textOf(first));
+    const get = () => {
+      if (name === "value") return calls.reduce((sum, { value }) => sum + value, 0n);
+      if (isSame) return first;
+      throw new MissingFactError(`the transaction has several calls, which do not share one \`${name}\``);
+    };
+    Object.defineProperty(tx, name, { get, enumerable: true, configurable: true });
+  }
+  return { eth: { tx } } as PolicyFacts;
+}
+
+const textOf = (value: unknown): string | undefined =>
+  JSON.stringify(value, (_, member: unknown) => (typeof member === "bigint" ? `${member}n` : member));

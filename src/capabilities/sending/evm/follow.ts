@@ -1,0 +1,609 @@
+import { Type } from "typebox";
+import { GAS_STATION, GAS_STATION_ADDRESS } from "../../../chains/evm/gas-station.ts";
+import { type EvmChain, evmChains } from "../../../chains/evm/networks.ts";
+import { OneOf } from "../../../engine/fields.ts";
+import { type JobContext, job } from "../../../engine/jobs/jobs.ts";
+import { fail, KeysteadError } from "../../../kernel/errors.ts";
+import { newId } from "../../../kernel/ids.ts";
+import { MAX_BROADCAST_REFUSALS, SETTLED_BLOCKS } from "../../../kernel/limits.ts";
+import { broadcast } from "../../../nodes/evm-broadcast.ts";
+import {
+  feeQuote,
+  newestBlock,
+  type Receipt,
+  receiptOf,
+  transactionCount,
+  transactionWithNonce,
+} from "../../../nodes/evm-calls.ts";
+import { SignerRefused } from "../../../signer/client.ts";
+import { INSTALLATION } from "../../../signer/protocol.ts";
+import type { Reader } from "../../../storage/engine.ts";
+import {
+  correctCost,
+  endSponsored,
+  evmSponsor,
+  findOpenSponsored,
+  lastSponsored,
+  planDeployment,
+  planSponsored,
+  putOff,
+  raiseCost,
+  sponsorSend,
+} from "../../sponsoring/store.ts";
+import { followOnce, pauseFor } from "../following.ts";
+import type { TxError } from "../model.ts";
+import {
+  findOpenSends,
+  type Move,
+  moveSend,
+  noteSend,
+  noteSent,
+  type OwnTransaction,
+  replaceSigned,
+  requireSend,
+  type SentTransaction,
+  type SignedAs,
+} from "../store.ts";
+import {
+  type AlsoTaken,
+  authorizedNonces,
+  type Nonces,
+  type StillNow,
+  turnToExecute,
+  turnToSend,
+} from "./execution.ts";
+import { minedFailure, paidFor } from "./mined.ts";
+import { freeNonces, hasGap, nextNonce, takeNonce, takenNonces } from "./nonces.ts";
+import { enqueueFollowing, enqueueSettling, FOLLOW_EVM_SENDS, type Followed, laneOf } from "./queue.ts";
+import { decidedOn, organizationOf, signAgain, signDecided } from "./sign.ts";
+import { digitsOf, type Fees, feesOf, greatestCost, type Plan, plannedFees, raisedFees } from "./transaction.ts";
+
+/**
+ * Follows the transactions of one account from their commit to their end: gives each its nonce, has it signed, stored, sent, and replaced
+ * with a higher fee where it is stuck. Nothing is given to a node that is not stored before. One transaction after the other gets its
+ * nonce, and the next only when nodes have the one before, so that none leaves a gap behind it.
+ *
+ * A transaction gets another nonce only where no block can have it with the one before: the nodes never had it, or a block has another
+ * transaction with that nonce, found there.
+ */
+
+/** Between two looks at the chain at least. */
+const SHORTEST_PAUSE_MS = 300;
+/** A transaction that no block has yet is given to a node again after this long ... */
+const RESEND_MS = 3000;
+/** ... so many of them in one look: the first are the ones that the others wait for. */
+const RESENT_AT_ONCE = 16;
+/** A transaction is stuck when it is its turn and it has been out for so long ... */
+const STUCK_MS = 15_000;
+/** ... or for so many blocks. */
+const STUCK_BLOCKS = 3;
+/** Signed in one look: the next one tells of those before. */
+const SIGNED_AT_ONCE = 16;
+/** Whose turn has not come, of those that the sponsor pays for, in one look: the next one begins with the others. */
+const PUT_OFF_AT_ONCE = 16;
+const REFUSED_PAUSE_MS = 1000;
+const FIRST_SETTLING_MS = 5000;
+/** How far before the block by which a nonce was still free a look for whoever took it begins; a reorganization moves blocks. */
+const BLOCKS_BEFORE = 64;
+
+const Payload = Type.Object({ organizationId: Type.String(), caip2: OneOf(evmChains), from: Type.String() });
+type Context = JobContext<
+  { organizationId: string; caip2: EvmChain; from: string },
+  "evm" | "assets",
+  "sign" | "signSponsorTransaction"
+>;
+
+/** What is remembered of a transaction from one look to the next. */
+export interface Progress {
+  from: string;
+  /** Whose calls `from` pays for, where it does. */
+  account?: string;
+  /** Which of its activity's transactions it is, where that has several; counted from 0 ... */
+  part?: number;
+  /** ... and the one before it: where that is never sent, neither is this one. */
+  after?: string;
+  /** Of a transaction that is signed. */
+  signed?: Signed;
+}
+
+export interface Signed {
+  nonce: number;
+  /** Nonces that are used up by what the account signed inside. */
+  alsoTaken?: AlsoTaken[];
+  /** Digits: of the bytes that are sent now. */
+  fees: Plan["fees"];
+  /** Of the same transaction with lower fees, which a block may have as well. */
+  olderHashes: string[];
+  /** Since when it is its turn, with these bytes: in milliseconds, and the newest block then. */
+  turn?: { at: number; block: number };
+  /** The newest block when the nonce was taken. */
+  takenAtBlock: number;
+  /** Whether a node may have it. It is from before it is given to one for the first time; a clear refusal takes that back. */
+  mayBeOut: boolean;
+  /** Refusals of the nodes that never had it, and the last one's words. */
+  refusals: number;
+  refusal?: string;
+}
+
+export const followEvmSends = job({
+  name: FOLLOW_EVM_SENDS,
+  payload: Payload,
+  needs: ["evm", "assets"],
+  asks: ["sign", "signSponsorTransaction"],
+  maxAttempts: Number.POSITIVE_INFINITY,
+  run: (context) =>
+    followOnce({
+      context,
+      lane: laneOf(context.payload),
+      look: () => look(context),
+      openOf: (read) => openOf(read, context.payload),
+      pauseAfter,
+      enqueue: (tx, now) => enqueueFollowing(tx, context.payload, now),
+    }),
+});
+
+function pauseAfter(left: readonly SentTransaction[], youngestMs: number): number {
+  if (left.some((one) => (signedOf(one)?.refusals ?? 0) > 0)) return REFUSED_PAUSE_MS;
+  if (left.some((one) => signedOf(one) === undefined || one.isAwaited === true)) return SHORTEST_PAUSE_MS;
+  return pauseFor(youngestMs, SHORTEST_PAUSE_MS);
+}
+
+const openOf = async (read: Reader, { organizationId, caip2, from }: Followed) =>
+  organizationId === INSTALLATION
+    ? findOpenSponsored(read, caip2, from)
+    : (await findOpenSends(read, organizationId, caip2)).filter((one) => (one.progress as Progress).from === from);
+
+const signedOf = ({ progress }: SentTransaction): Signed | undefined => (progress as Progress).signed;
+const progressOf = ({ progress }: SentTransaction, signed?: Signed): Progress => {
+  const { signed: _, ...kept } = progress as Progress;
+  return { ...kept, ...(signed ? { signed } : {}) };
+};
+const requireSigned = (one: SentTransaction): Signed => signedOf(one) as Signed;
+
+type Follower = Context & { read: Reader };
+
+/** What the chain says of the account as a look begins. */
+interface Account {
+  newest: number;
+  /** Its transactions in blocks: the nonce whose turn it is. */
+  count: number;
+}
+
+async function look(context: Context): Promise<void> {
+  const { payload, database, evm } = context;
+  const { caip2, from } = payload;
+  const open = await openOf(database.read, payload);
+  if (open.length === 0) return;
+  const follower: Follower = { ...context, read: database.read };
+  const newest = await newestBlock(evm, caip2);
+  const account = { newest, count: await transactionCount(evm, caip2, from, "latest") };
+  const signed = open.filter((one) => signedOf(one) !== undefined);
+  signed.sort((one, other) => requireSigned(one).nonce - requireSigned(other).nonce);
+  const unsigned = open.filter((one) => signedOf(one) === undefined);
+  const waiting: SentTransaction[] = [];
+  for (const one of signed) {
+    const hasEnded = requireSigned(one).nonce < account.count && (await settlePassed(follower, one, account));
+    if (!hasEnded) waiting.push(one);
+  }
+  const inSight = await keepInSight(follower, waiting, account);
+  // What nodes may not have comes first: nothing gets a later nonce before that is settled.
+  for (const [place, one] of inSight.entries()) {
+    if (place >= RESENT_AT_ONCE && requireSigned(one).mayBeOut) continue;
+    if ((await pushOn(follower, one, account)) !== "taken in") return;
+  }
+  await signAll(follower, unsigned, { ...account, busy: new Set(waiting.map(accountOf)) });
+}
+
+/**
+ * Notes of those whose nonce is still free at the newest block that it is: whoever takes it is looked for from there on, and most nodes
+ * know no account as it was long ago.
+ */
+async function keepInSight(
+  follower: Follower,
+  waiting: readonly SentTransaction[],
+  { newest, count }: Account,
+): Promise<readonly SentTransaction[]> {
+  const { evm, payload } = follower;
+  const isDue = ({ nonce, takenAtBlock }: Signed) => nonce >= count && newest - takenAtBlock >= BLOCKS_BEFORE;
+  if (!waiting.some((one) => isDue(requireSigned(one)))) return waiting;
+  // Of that very block: the account's count may come from a node that is behind it.
+  const countThere = await transactionCount(evm, payload.caip2, payload.from, newest).catch(unlessAway);
+  const kept: SentTransaction[] = [];
+  for (const one of waiting) {
+    const signed = requireSigned(one);
+    const isFree = countThere !== undefined && signed.nonce >= countThere;
+    kept.push(isFree && isDue(signed) ? await remember(follower, one, { ...signed, takenAtBlock: newest }) : one);
+  }
+  return kept;
+}
+
+/** For what can be done without. */
+function unlessAway(error: unknown): undefined {
+  if (!(error instanceof KeysteadError) || error.code !== "CHAIN_UNAVAILABLE") throw error;
+}
+
+/** Of a transaction whose nonce a block has: ends it, or takes the nonce from it. Resolves to whether either is so. */
+async function settlePassed(follower: Follower, one: SentTransaction, { newest }: Account): Promise<boolean> {
+  const { evm, payload, read } = follower;
+  const { caip2, from } = payload;
+  const { olderHashes, nonce, takenAtBlock, mayBeOut } = requireSigned(one);
+  const hashes = [one.transactionHash, ...olderHashes];
+  for (const hash of hashes) {
+    const receipt = await receiptOf(evm, caip2, hash);
+    if (!receipt) continue;
+    const error = receipt.isSuccess ? undefined : await minedFailure(read, evm, one, receipt.blockNumber);
+    await endAs(follower, one, { to: "INCLUDED", transactionHash: hash, ...(error ? { error } : {}) }, receipt);
+    return true;
+  }
+  const range = { from: Math.max(0, takenAtBlock - BLOCKS_BEFORE), to: newest };
+  const other = await transactionWithNonce(evm, caip2, { address: from, nonce }, range).catch(unlessAway);
+  if (other && hashes.includes(other.hash)) return false;
+  // Where a node may have ours it takes a proof, and one that no reorganization undoes: it could give the nonce back.
+  if (mayBeOut && (!other || newest - other.blockNumber < SETTLED_BLOCKS)) return false;
+  const taker = other ? `another transaction of the account, ${other.hash}, took` : "the account has used";
+  await loseNonce(follower, one, `${taker} the nonce ${nonce}`);
+  return true;
+}
+
+/** A transaction that no block can have gets another nonce, unless the nonce is its caller's own. */
+async function loseNonce(follower: Follower, one: SentTransaction, reason: string): Promise<void> {
+  const { payload, database, clock } = follower;
+  const { plan } = await decidedOn(follower.read, one);
+  if (plan.nonce !== undefined) {
+    await endAs(follower, one, { to: "FAILED", error: { message: `no block has the transaction: ${reason}` } });
+    return;
+  }
+  const progress = progressOf(one);
+  await database.transact(laneOf(payload), async (tx) => {
+    const unsigned = { signedTransaction: Buffer.alloc(0), transactionHash: "", progress };
+    if (await replaceSigned(tx, one, unsigned, clock())) await freeNonces(tx, payload, one);
+  });
+}
+
+/**
+ * Ends a transaction, with what follows for its nonce: one in a block keeps it until nothing can take it out again. What the sponsor paid
+ * for it takes the place of the most that it could cost; where the receipt does not say, that stays.
+ */
+async function endAs(follower: Follower, one: SentTransaction, move: Move, receipt?: Receipt): Promise<void> {
+  const { payload, database, clock } = follower;
+  const now = clock();
+  const organization = await organizationOf(follower.read, one);
+  await database.transact(laneOf(payload), async (tx) => {
+    if (!(await moveSend(tx, organization, one, move, now))) return;
+    if (one.isSponsored) await endSponsored(tx, { ...one, now });
+    const paid = receipt ? paidFor(one, receipt) : 0n;
+    if (one.isSponsored && paid !== undefined) await correctCost(tx, one, paid);
+    if (move.to === "INCLUDED") await enqueueSettling(tx, one, now + FIRST_SETTLING_MS, now);
+    else await freeNonces(tx, payload, one);
+  });
+}
+
+/** What comes of giving a transaction to the nodes: they have it, they do not want it now, or it has ended or lost its nonce. */
+type Given = "taken in" | "refused" | "settled";
+
+/** Gives a transaction to the nodes again, with a higher fee where it is stuck. */
+async function pushOn(follower: Follower, one: SentTransaction, { newest, count }: Account): Promise<Given> {
+  const { clock } = follower;
+  const { nonce, turn, mayBeOut } = requireSigned(one);
+  if (mayBeOut && nonce === count) {
+    if (!turn) {
+      const begun = { ...requireSigned(one), turn: { at: clock(), block: newest } };
+      await remember(follower, one, begun);
+      return "taken in";
+    }
+    if (clock() - turn.at >= STUCK_MS || newest - turn.block >= STUCK_BLOCKS) {
+      const raised = await raise(follower, one);
+      if (raised) return give(follower, raised);
+    }
+  }
+  if (mayBeOut && clock() - (one.sentAt ?? 0) < RESEND_MS) return "taken in";
+  return give(follower, one);
+}
+
+/** The same transaction with a higher fee, stored; undefined where its bounds forbid it or somebody else was faster. */
+async function raise(follower: Follower, one: SentTransaction): Promise<SentTransaction | undefined> {
+  const { payload, database, evm, read, clock } = follower;
+  const decided = await decidedOn(read, one);
+  const { turn: _, ...signed } = requireSigned(one);
+  const quote = await feeQuote(evm, payload.caip2);
+  const highest = one.isSponsored ? plannedFees({}, quote).highest : feesOf(decided.plan.highest);
+  const fees = raisedFees(feesOf(signed.fees), quote, highest);
+  if (!fees) return undefined;
+  const signedAs = await signAgain(follower, decided, one, fees).catch(unlessLasting);
+  if (!signedAs) return undefined;
+  const now = clock();
+  const progress = progressOf(one, {
+    ...signed,
+    fees: digitsOf(fees),
+    olderHashes: [one.transactionHash, ...signed.olderHashes],
+  });
+  const isOurs = await database.transact(laneOf(payload), async (tx) => {
+    await noteSend(tx, ownSendOf(one, signedAs));
+    if (one.isSponsored) await raiseCost(tx, one, greatestCost(decided.plan, fees));
+    return replaceSigned(tx, one, { ...signedAs, progress }, now);
+  });
+  return isOurs ? { ...one, ...signedAs, progress } : undefined;
+}
+
+/** By each of its hashes the account's history knows it for one of ours. */
+const ownSendOf = (
+  { organizationId, caip2, activityId, isSponsored }: SentTransaction,
+  { transactionHash }: SignedAs,
+): OwnTransaction => ({ organizationId, caip2, transactionHash, activityId, isSponsored });
+
+/** A transaction whose key has gone since stays as it was signed. */
+function unlessLasting(error: unknown): undefined {
+  if (!(error instanceof KeysteadError) || error.isTransient) throw error;
+}
+
+/**
+ * Keeps in mind what was learned of a transaction that was given to nodes.
+ *
+ * @throws Error where another process is at it: what is known here is not true any more
+ */
+async function remember(follower: Follower, one: SentTransaction, signed: Signed): Promise<SentTransaction> {
+  const { payload, database, clock } = follower;
+  const progress = progressOf(one, signed);
+  const sentAt = await database.transact(laneOf(payload), (tx) => noteSent(tx, one, progress, clock()));
+  if (sentAt === undefined) throw new Error(`the transaction ${one.id} was changed meanwhile`);
+  return { ...one, progress, sentAt };
+}
+
+/**
+ * Gives a signed transaction to the nodes, and keeps in mind what they say.
+ *
+ * @param isNew whether it was stored just now, so that no node can have it
+ */
+async function give(follower: Follower, given: SentTransaction, { isNew = false } = {}): Promise<Given> {
+  const { evm, payload } = follower;
+  const { refusal: _, ...signed } = requireSigned(given);
+  const neverOut = isNew || !signed.mayBeOut;
+  // Stored before a node has it: whoever comes after a crash must not take it for refused.
+  const one = signed.mayBeOut ? given : await remember(follower, given, { ...signed, mayBeOut: true });
+  const { transactionHash } = one;
+  const signedTransaction = `0x${Buffer.from(one.signedTransaction).toString("hex")}`;
+  const outcome = await broadcast(evm, payload.caip2, { signedTransaction, transactionHash });
+  if (outcome.isKnown || outcome.isInDoubt || !neverOut) {
+    // Whatever nodes say of one that may have been out before: another of them may have it.
+    await remember(follower, one, { ...signed, mayBeOut: true, refusals: 0 });
+    return "taken in";
+  }
+  const refused = { ...signed, mayBeOut: false, refusals: signed.refusals + 1, refusal: outcome.reason };
+  return settleRefused(follower, await remember(follower, one, refused));
+}
+
+/** A transaction that no node has ever had: another nonce where somebody else has taken its own, and its end after some refusals. */
+async function settleRefused(follower: Follower, one: SentTransaction): Promise<Given> {
+  const { evm, payload, read } = follower;
+  const { caip2, from } = payload;
+  const { nonce, refusals, refusal = "" } = requireSigned(one);
+  const count = await transactionCount(evm, caip2, from, "latest");
+  if (count > nonce) {
+    const newest = await newestBlock(evm, caip2);
+    return (await settlePassed(follower, one, { newest, count })) ? "settled" : "refused";
+  }
+  const { plan } = await decidedOn(read, one);
+  if (plan.nonce === undefined && (await transactionCount(evm, caip2, from, "pending")) > nonce) {
+    await loseNonce(follower, one, `another transaction of the account waits with the nonce ${nonce}`);
+    return "settled";
+  }
+  if (refusals < MAX_BROADCAST_REFUSALS) return "refused";
+  const message = `the nodes of ${caip2} refuse the transaction: ${refusal}`;
+  await endAs(follower, one, { to: "FAILED", error: { message } });
+  return "settled";
+}
+
+const accountOf = ({ progress }: SentTransaction): string | undefined => (progress as Progress).account;
+
+type Situation = Account & {
+  /** Accounts whose calls the sponsor pays for and has on their way: the next ones wait. */
+  busy: Set<string | undefined>;
+};
+
+/** Gives each transaction its nonce, its signature, and to the nodes, in the order of the requests. */
+async function signAll(follower: Follower, unsigned: readonly SentTransaction[], account: Situation): Promise<void> {
+  const { payload, database, clock } = follower;
+  if (unsigned.length === 0) return;
+  const later: SentTransaction[] = [];
+  await signInTurn(follower, unsigned, account, later);
+  if (later.length < PUT_OFF_AT_ONCE) return;
+  const now = clock();
+  await database.transact(laneOf(payload), async (tx) => {
+    for (const { organizationId, id } of later) await putOff(tx, { organizationId, id, now });
+  });
+}
+
+/** @param later gets those that the sponsor pays for and whose turn has not come */
+async function signInTurn(
+  follower: Follower,
+  unsigned: readonly SentTransaction[],
+  account: Situation,
+  later: SentTransaction[],
+): Promise<void> {
+  const { evm, payload, read } = follower;
+  const taken = await takenNonces(read, payload);
+  const authorized = await authorizedNonces(read, payload);
+  const pending = await transactionCount(evm, payload.caip2, payload.from, "pending");
+  let signed = 0;
+  let isFilling = false;
+  for (const one of unsigned) {
+    if (signed >= SIGNED_AT_ONCE) return;
+    if (isFilling && !hasGap(pending, taken)) return;
+    const ofAccount = accountOf(one);
+    if (ofAccount !== undefined && account.busy.has(ofAccount)) continue;
+    const stored = await signOne(follower, one, { ...account, taken, authorized, pending });
+    if (stored === "later" && one.isSponsored) {
+      // What comes after it of its account is behind it.
+      account.busy.add(ofAccount);
+      later.push(one);
+      if (later.length >= PUT_OFF_AT_ONCE) return;
+      continue;
+    }
+    // What comes after it is behind it, but for what fills the gap that it waits for.
+    if (stored === "later") return;
+    isFilling ||= stored === "behind a gap";
+    if (!stored || stored === "behind a gap") continue;
+    signed++;
+    const { nonce, alsoTaken = [] } = requireSigned(stored);
+    taken.set(nonce, one.id);
+    for (const other of one.isSponsored ? [] : alsoTaken) {
+      taken.set(other.nonce, one.id);
+      authorized.add(other.nonce);
+    }
+    if (ofAccount !== undefined) account.busy.add(ofAccount);
+    // One that was refused has its turn again before any other gets a nonce.
+    if ((await give(follower, stored, { isNew: true })) !== "taken in") return;
+  }
+}
+
+/** Something is before it; or what keeps it is a nonce that nobody has, which those after it may take. */
+type NotYet = "later" | "behind a gap";
+
+/** Signs a transaction and stores it with its nonce; undefined where it has ended instead. */
+async function signOne(
+  follower: Follower,
+  one: SentTransaction,
+  { newest, ...nonces }: Account & Nonces,
+): Promise<SentTransaction | NotYet | undefined> {
+  const { read } = follower;
+  const { count, pending, taken } = nonces;
+  try {
+    const decided = await decidedOn(read, one);
+    const { plan } = decided;
+    const problem = plan.revert ?? problemOfNonce(plan, count, taken) ?? (await problemBefore(read, one));
+    if (problem) {
+      await endAs(follower, one, { to: "FAILED", error: problem });
+      return undefined;
+    }
+    const nonce = plan.nonce ?? nextNonce(pending, taken);
+    const { execution } = plan;
+    const turn = execution
+      ? await turnToExecute(follower, { ...one, caip2: plan.caip2 }, { ...plan, execution })
+      : await turnToSend(follower, { plan, nonce }, follower.payload, nonces);
+    if (turn.is === "later") return turn.isBehindGap ? "behind a gap" : "later";
+    if (turn.is === "without station") return await deployStation(follower, one, turn.station);
+    if (turn.is === "over") {
+      await endAs(follower, one, { to: "FAILED", error: turn.error });
+      return undefined;
+    }
+    const { inner, alsoTaken, isStillNow } = turn;
+    const fees = await feesToSignWith(follower, one, plan);
+    const signedAs = await signDecided(follower, decided, { ...fees, nonce, inner });
+    const signed: Signed = {
+      nonce,
+      alsoTaken,
+      fees: digitsOf(fees),
+      olderHashes: [],
+      takenAtBlock: newest,
+      mayBeOut: true,
+      refusals: 0,
+    };
+    return await storeSigned(follower, one, signedAs, signed, async (tx) => {
+      if (isStillNow && !(await isStillNow(tx))) return false;
+      if (one.isSponsored) await raiseCost(tx, one, greatestCost(plan, fees));
+      return true;
+    });
+  } catch (error) {
+    // What others have sent does not wait for that.
+    if (one.isSponsored && isOfItsKey(error)) return "later";
+    // The key has gone since, or what it was decided on.
+    if (!(error instanceof KeysteadError) || error.isTransient) throw error;
+    await endAs(follower, one, { to: "FAILED", error: { message: error.message } });
+    return undefined;
+  }
+}
+
+/** What may be the trouble of one organization with the signer alone: too much of its work waits there, or its key cannot be used. */
+const isOfItsKey = (error: unknown): boolean =>
+  error instanceof SignerRefused ||
+  (error instanceof KeysteadError && ["SIGNER_BUSY", "SIGNER_UNAVAILABLE"].includes(error.code));
+
+/** What is decided on pins what a caller pays; the sponsor pays what the chain costs now, as what others have sent waits for it. */
+async function feesToSignWith({ evm, payload }: Follower, { isSponsored }: SentTransaction, plan: Plan): Promise<Fees> {
+  return isSponsored ? plannedFees({}, await feeQuote(evm, payload.caip2)).fees : feesOf(plan.fees);
+}
+
+/**
+ * Has the sponsor deploy the gas station before the first calls that go through it. Where that fails, so do the calls that waited for it;
+ * those that come after try it again.
+ */
+async function deployStation(follower: Follower, one: SentTransaction, station: string): Promise<"later" | undefined> {
+  const { payload, database, evm, assets, read, clock } = follower;
+  const { caip2 } = payload;
+  const purpose = "deploy_gas_station";
+  if (station !== GAS_STATION_ADDRESS) fail("CHAIN_WITHOUT_STATION", { chain: caip2, station });
+  const from = await evmSponsor(read);
+  const last = await lastSponsored(read, { caip2, from, purpose });
+  if (last && last.status !== "INCLUDED" && last.status !== "FAILED") return "later";
+  if (last && last.createdAt >= one.createdAt) {
+    // A node that does not show it yet is behind.
+    if (!last.error) return "later";
+    const message = `the gas station, which its calls go through, could not be deployed: ${last.error.message}`;
+    await endAs(follower, one, { to: "FAILED", error: { message } });
+    return undefined;
+  }
+  const { call } = await planDeployment(evm, caip2, GAS_STATION);
+  if (!call) return "later";
+  const { organizationId, activityId } = one;
+  const plan = await planSponsored({ evm, assets, read, organizationId }, { chain: caip2, ...call });
+  const organization = await organizationOf(read, one);
+  const send = { organization, id: newId(), activityId, purpose, plan, isShared: true, now: clock() } as const;
+  await database.transact(laneOf({ organizationId: INSTALLATION, caip2, from }), async (tx) => {
+    // Calls of several accounts may have found it missing.
+    const newest = await lastSponsored(tx, { caip2, from, purpose });
+    if (newest?.id === last?.id) await sponsorSend(tx, send);
+  });
+  return "later";
+}
+
+/** A transaction that is of no use without the one before it. */
+async function problemBefore(read: Reader, one: SentTransaction): Promise<TxError | undefined> {
+  const { after } = one.progress as Progress;
+  if (after === undefined) return undefined;
+  const { status, error } = await requireSend(read, one.organizationId, after);
+  if (status !== "FAILED") return undefined;
+  return { message: `the transaction before it was not sent: ${error?.message ?? after}` };
+}
+
+function problemOfNonce(
+  { nonce }: Plan,
+  count: number,
+  taken: ReadonlyMap<number, string>,
+): { message: string } | undefined {
+  if (nonce === undefined) return undefined;
+  if (nonce < count) return { message: `the account has used the nonce ${nonce}; its next is ${count}` };
+  const other = taken.get(nonce);
+  return other === undefined ? undefined : { message: `the transaction ${other} has the nonce ${nonce}` };
+}
+
+/** Stores a transaction with its nonce; "later" where something came before it while it was signed: the signature never leaves. */
+async function storeSigned(
+  { payload, database, read, clock }: Follower,
+  one: SentTransaction,
+  signedAs: SignedAs,
+  signed: Signed,
+  isStillNow: StillNow,
+): Promise<SentTransaction | "later"> {
+  const now = clock();
+  const organization = await organizationOf(read, one);
+  const progress = progressOf(one, signed);
+  const isStored = await database.transact(laneOf(payload), async (tx) => {
+    if (!(await isStillNow(tx))) return false;
+    const isOurs =
+      one.status === "INITIALIZED"
+        ? await moveSend(tx, organization, one, { to: "BROADCASTING", progress, ...signedAs }, now)
+        : await replaceSigned(tx, one, { ...signedAs, progress }, now);
+    // Another process is at it: the signature never leaves.
+    if (!isOurs || !(await takeNonce(tx, payload, signed.nonce, one.id, now)))
+      throw new Error(`the transaction ${one.id} or the nonce ${signed.nonce} was taken meanwhile`);
+    for (const other of signed.alsoTaken ?? []) {
+      if (!(await takeNonce(tx, other, other.nonce, one.id, now)))
+        throw new Error(`the nonce ${other.nonce} of ${other.from} was taken meanwhile`);
+    }
+    await noteSend(tx, ownSendOf(one, signedAs));
+    return true;
+  });
+  if (!isStored) return "later";
+  const sentAt = one.status === "INITIALIZED" ? now : one.sentAt;
+  return { ...one, ...signedAs, status: "BROADCASTING", progress, sentAt };
+}

@@ -1,0 +1,41 @@
+import type { EvmChain } from "../../../chains/evm/networks.ts";
+import { parseSignedTransaction } from "../../../chains/evm/signed-transaction.ts";
+import { type Receipt, type Revert, revertOf } from "../../../nodes/evm-calls.ts";
+import type { EvmNodes } from "../../../nodes/pool.ts";
+import type { Reader } from "../../../storage/engine.ts";
+import type { TxError } from "../model.ts";
+import type { SentTransaction } from "../store.ts";
+import { batchError } from "./batches.ts";
+import { decidedOn } from "./sign.ts";
+import { callOfPlan, revertError } from "./transaction.ts";
+
+/** What a transaction in a block cost its payer, in wei; undefined where its receipt does not say. */
+export function paidFor({ signedTransaction }: SentTransaction, { fee, isSuccess }: Receipt): bigint | undefined {
+  if (fee === undefined || !isSuccess) return fee;
+  return fee + parseSignedTransaction(signedTransaction, "signedTransaction").transaction.value;
+}
+
+/** Why a transaction failed in its block, as far as that can be told. */
+export async function minedFailure(
+  read: Reader,
+  evm: EvmNodes,
+  one: SentTransaction,
+  blockNumber: number,
+): Promise<TxError> {
+  const { plan } = await decidedOn(read, one);
+  const text = "the transaction is in a block and failed there";
+  // As it is signed: what goes through the gas station has its data from then on.
+  const { transaction } = parseSignedTransaction(one.signedTransaction, "signedTransaction");
+  const call = { ...callOfPlan(plan), data: transaction.data };
+  const calls = plan.execution?.calls ?? plan.calls;
+  const errorOf = (revert: Revert) =>
+    calls
+      ? batchError(read, one.organizationId, text, { to: plan.to, calls }, revert)
+      : revertError(read, one.organizationId, text, plan.to, revert);
+  // Tried out again before its block, and in it, as what came before it there may be the reason. What it authorized is in its block.
+  for (const block of transaction.type === "TYPE_4" ? [blockNumber] : [blockNumber - 1, blockNumber]) {
+    const revert = await revertOf(evm, one.caip2 as EvmChain, call, block).catch(() => undefined);
+    if (revert) return errorOf(revert);
+  }
+  return errorOf({ message: "execution reverted", data: "0x" });
+}

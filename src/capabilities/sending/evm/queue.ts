@@ -1,0 +1,45 @@
+import type { EvmChain } from "../../../chains/evm/networks.ts";
+import { enqueue } from "../../../engine/jobs/jobs.ts";
+import { INSTALLATION } from "../../../signer/protocol.ts";
+import type { Transactor } from "../../../storage/engine.ts";
+
+/** The job kinds that follow transactions of an account; `follow.ts` and `settle.ts` declare them. */
+export const FOLLOW_EVM_SENDS = "follow_evm_sends";
+export const SETTLE_EVM_SEND = "settle_evm_send";
+
+export interface Followed {
+  /** Whose account it is; INSTALLATION for one that this service pays from. */
+  organizationId: string;
+  caip2: EvmChain;
+  /** Of the account; lowercase. */
+  from: string;
+}
+
+/** A chain that makes no blocks on top of one settles nothing either; so long is waited for it from then on. */
+export const LONGEST_SETTLING_MS = 60 * 60_000;
+
+/** One account's transactions are signed and followed one look after the other: that is the lock on its nonces. */
+export const laneOf = ({ caip2, organizationId, from }: Followed): string => `sends:${caip2}:${organizationId}:${from}`;
+
+/** Has an account's transactions looked after now; one job does so for all of them. */
+export function enqueueFollowing(tx: Transactor, followed: Followed, now: number): Promise<void> {
+  const { caip2, from } = followed;
+  const organizationId = followed.organizationId === INSTALLATION ? null : followed.organizationId;
+  const lane = laneOf(followed);
+  const payload = { organizationId: followed.organizationId, caip2, from };
+  const gate = `sends:${caip2}`;
+  return enqueue(tx, { kind: FOLLOW_EVM_SENDS, payload, lane, gate, organizationId, runAt: now, now, key: lane });
+}
+
+/** Has a transaction that a block has looked after until nothing can take it out again. */
+export function enqueueSettling(
+  tx: Transactor,
+  { organizationId, caip2, id }: { organizationId: string; caip2: string; id: string },
+  runAt: number,
+  now: number,
+): Promise<void> {
+  const lane = `settles:${caip2}:${organizationId}`;
+  const payload = { organizationId, id, until: now + LONGEST_SETTLING_MS };
+  const gate = `settles:${caip2}`;
+  return enqueue(tx, { kind: SETTLE_EVM_SEND, payload, lane, gate, organizationId, runAt, now, key: `settle:${id}` });
+}

@@ -1,0 +1,98 @@
+import { Type } from "typebox";
+import type { EvmChain } from "../../../chains/evm/networks.ts";
+import { parseSignedTransaction, transactionHash } from "../../../chains/evm/signed-transaction.ts";
+import { type JobResult, job } from "../../../engine/jobs/jobs.ts";
+import { KeysteadError } from "../../../kernel/errors.ts";
+import { SETTLED_BLOCKS } from "../../../kernel/limits.ts";
+import { broadcast } from "../../../nodes/evm-broadcast.ts";
+import { newestBlock, receiptOf } from "../../../nodes/evm-calls.ts";
+import type { EvmNodes } from "../../../nodes/pool.ts";
+import { INSTALLATION } from "../../../signer/protocol.ts";
+import type { Reader } from "../../../storage/engine.ts";
+import { correctCost } from "../../sponsoring/store.ts";
+import type { TxError } from "../model.ts";
+import { correctIncluded, requireSend, type SentTransaction } from "../store.ts";
+import type { Progress, Signed } from "./follow.ts";
+import { minedFailure, paidFor } from "./mined.ts";
+import { freeNonces } from "./nonces.ts";
+import { LONGEST_SETTLING_MS, SETTLE_EVM_SEND } from "./queue.ts";
+
+/**
+ * Looks after a transaction that a block has until enough blocks are on top of it. Where a reorganization takes it out, the same bytes
+ * are given to the nodes again; its nonce stays its own meanwhile. Its status stays INCLUDED: nobody is told that a block is withdrawn.
+ * Its hash and error are those of the block that has it now.
+ */
+
+const SHORTEST_PAUSE_MS = 5000;
+const LONGEST_PAUSE_MS = 5 * 60_000;
+
+export const settleEvmSend = job({
+  name: SETTLE_EVM_SEND,
+  payload: Type.Object({ organizationId: Type.String(), id: Type.String(), until: Type.Optional(Type.Integer()) }),
+  needs: ["evm"],
+  maxAttempts: Number.POSITIVE_INFINITY,
+  unordered: true,
+  async run({ payload: { organizationId, id, until }, database, evm, clock, attempts }): Promise<JobResult> {
+    const one = await requireSend(database.read, organizationId, id);
+    const { from, signed } = one.progress as Progress;
+    if (!signed) return { next: { do: "finish" } };
+    const { isSettled, correction } = await look(database.read, evm, one, signed).catch(unlessTransient);
+    const isOver = isSettled || clock() > (until ?? one.createdAt + LONGEST_SETTLING_MS);
+    return {
+      next: isOver
+        ? { do: "finish" }
+        : { do: "retry", inMs: Math.min(LONGEST_PAUSE_MS, SHORTEST_PAUSE_MS * 2 ** attempts) },
+      record: async (tx) => {
+        if (correction) await correctIncluded(tx, one, correction, clock());
+        if (one.isSponsored && correction?.paid !== undefined) await correctCost(tx, one, correction.paid);
+        if (!isOver) return;
+        const owner = one.isSponsored ? INSTALLATION : organizationId;
+        await freeNonces(tx, { organizationId: owner, caip2: one.caip2 as EvmChain, from }, one);
+      },
+    };
+  },
+});
+
+interface Found {
+  /** Whether enough blocks are on top of it. */
+  isSettled: boolean;
+  /** What is to be put right: after a reorganization a block may have it with another fee, or it may come to another end there. */
+  correction?: { transactionHash: string; error: TxError | undefined; paid: bigint | undefined };
+}
+
+const NOTHING: Found = { isSettled: false };
+
+async function look(
+  read: Reader,
+  evm: EvmNodes,
+  one: SentTransaction,
+  { olderHashes }: Pick<Signed, "olderHashes">,
+): Promise<Found> {
+  const caip2 = one.caip2 as EvmChain;
+  const newest = await newestBlock(evm, caip2);
+  // Of the same transaction with other fees a block may have the one or the other.
+  const bytes = bytesOf(one);
+  for (const transactionHash of new Set([one.transactionHash, bytes.transactionHash, ...olderHashes])) {
+    const receipt = await receiptOf(evm, caip2, transactionHash);
+    if (!receipt) continue;
+    const isSettled = newest - receipt.blockNumber >= SETTLED_BLOCKS;
+    const isAsKnown = transactionHash === one.transactionHash && receipt.isSuccess === (one.error === undefined);
+    if (isAsKnown) return { isSettled };
+    const error = receipt.isSuccess ? undefined : await minedFailure(read, evm, one, receipt.blockNumber);
+    return { isSettled, correction: { transactionHash, error, paid: paidFor(one, receipt) } };
+  }
+  await broadcast(evm, caip2, bytes);
+  return NOTHING;
+}
+
+/** While no node answers, nothing is settled. */
+function unlessTransient(error: unknown): Found {
+  if (error instanceof KeysteadError && error.isTransient) return NOTHING;
+  throw error;
+}
+
+/** Those that were signed last, and their own hash. */
+const bytesOf = ({ signedTransaction }: SentTransaction) => ({
+  signedTransaction: `0x${Buffer.from(signedTransaction).toString("hex")}`,
+  transactionHash: transactionHash(parseSignedTransaction(signedTransaction, "signedTransaction")),
+});

@@ -1,0 +1,163 @@
+import { type Static, Type } from "typebox";
+import { chainIdOf, evmChains } from "../../../chains/evm/networks.ts";
+import { decodeRevert } from "../../../chains/evm/revert.ts";
+import type { EvmTransaction } from "../../../chains/evm/transaction.ts";
+import { OneOf } from "../../../engine/fields.ts";
+import { MAX_FEE_PER_GAS } from "../../../kernel/limits.ts";
+import type { EvmCall, FeeQuote, Revert } from "../../../nodes/evm-calls.ts";
+import type { Reader } from "../../../storage/engine.ts";
+import { interfaceOfContract } from "../../signing/model.ts";
+import { TxError } from "../model.ts";
+
+/** A transaction that is to be sent, before it has a nonce: what is decided on, and what of it may still change. */
+
+const Quantity = Type.String();
+
+const PlannedCall = Type.Object({ to: Type.String(), value: Quantity, data: Type.String() });
+export type PlannedCall = Static<typeof PlannedCall>;
+
+/** What is settled when the request comes. Quantities are digits, all else lowercase 0x hex. */
+export const Plan = Type.Object({
+  caip2: OneOf(evmChains),
+  from: Type.String(),
+  to: Type.String(),
+  value: Quantity,
+  data: Type.String(),
+  gas: Quantity,
+  /** The caller's own; any other is taken when the transaction is signed. */
+  nonce: Type.Optional(Type.Integer()),
+  /** What it is sent with first ... */
+  fees: Type.Object({ maxFeePerGas: Quantity, maxPriorityFeePerGas: Quantity }),
+  /** ... and the most that it is ever sent with, which is the same where the caller named a fee. */
+  highest: Type.Object({ maxFeePerGas: Quantity, maxPriorityFeePerGas: Quantity }),
+  /** Of what the service pays for: US dollars for one unit of the chain's asset, where that is known. */
+  nativePrice: Type.Optional(Type.String()),
+  /** Why it is not sent: it would revert. */
+  revert: Type.Optional(TxError),
+  /** What runs as the account's code from this transaction on, by its own authorization (EIP-7702); zeros for nothing. */
+  authorize: Type.Optional(Type.String()),
+  /** The calls of a batch. */
+  calls: Type.Optional(Type.Array(PlannedCall)),
+  /** What the account signs where another pays: `from` calls the gas station `to`, with data that are put together then. */
+  execution: Type.Optional(
+    Type.Object({
+      account: Type.String(),
+      calls: Type.Array(PlannedCall),
+      /** Seconds since 1970, and the gas station's nonce of the account: the caller's own. */
+      deadline: Type.Optional(Quantity),
+      nonce: Type.Optional(Quantity),
+    }),
+  ),
+});
+export type Plan = Static<typeof Plan>;
+
+/** Estimates are of this moment; a contract may take another way when the block comes. A tenth of them is added. */
+export const gasWithRoom = (gas: bigint): bigint => (gas === PLAIN_TRANSFER_GAS ? gas : (gas * 11n) / 10n);
+const PLAIN_TRANSFER_GAS = 21_000n;
+
+/** Wei for each unit of gas. */
+export interface Fees {
+  maxFeePerGas: bigint;
+  maxPriorityFeePerGas: bigint;
+}
+
+/** Base fees double in six full blocks; so much is there from the start ... */
+const BASE_FEE_ROOM = 2n;
+/** ... and so much again, as often as it takes, for replacements of a transaction whose caller left the fees open. */
+const REPLACEMENT_ROOM = 2n;
+/** Wei, beside that: some chains take no tip, and twice nothing leaves no room. */
+const TIP_ROOM = 1_000_000n;
+
+/** @param own what the caller named */
+export function plannedFees(own: Partial<Fees>, { baseFee, tip }: FeeQuote): { fees: Fees; highest: Fees } {
+  const bounded = (fee: bigint) => (fee > MAX_FEE_PER_GAS ? MAX_FEE_PER_GAS : fee);
+  const usualTip = own.maxPriorityFeePerGas ?? bounded(tip);
+  const maxFeePerGas = own.maxFeePerGas ?? atLeast(bounded(BASE_FEE_ROOM * baseFee + usualTip), usualTip);
+  const fees = { maxFeePerGas, maxPriorityFeePerGas: usualTip < maxFeePerGas ? usualTip : maxFeePerGas };
+  if (own.maxFeePerGas !== undefined || own.maxPriorityFeePerGas !== undefined) return { fees, highest: fees };
+  const highest = {
+    maxFeePerGas: atLeast(bounded(REPLACEMENT_ROOM * fees.maxFeePerGas + TIP_ROOM), fees.maxFeePerGas),
+    maxPriorityFeePerGas: atLeast(
+      bounded(REPLACEMENT_ROOM * fees.maxPriorityFeePerGas + TIP_ROOM),
+      fees.maxPriorityFeePerGas,
+    ),
+  };
+  return { fees, highest };
+}
+
+/**
+ * The fees with which a transaction takes the place of the same one with lower fees: nodes want a tenth more of both. Undefined where
+ * that would be too much.
+ */
+export function raisedFees(now: Fees, { baseFee, tip }: FeeQuote, highest: Fees): Fees | undefined {
+  const least = {
+    maxFeePerGas: tenthMore(now.maxFeePerGas),
+    maxPriorityFeePerGas: tenthMore(now.maxPriorityFeePerGas),
+  };
+  if (least.maxFeePerGas > highest.maxFeePerGas) return undefined;
+  if (least.maxPriorityFeePerGas > highest.maxPriorityFeePerGas) return undefined;
+  const wantedTip = atLeast(tip, least.maxPriorityFeePerGas);
+  const maxPriorityFeePerGas = atMost(wantedTip, highest.maxPriorityFeePerGas);
+  const wanted = atLeast(BASE_FEE_ROOM * baseFee + maxPriorityFeePerGas, least.maxFeePerGas);
+  return { maxFeePerGas: atMost(wanted, highest.maxFeePerGas), maxPriorityFeePerGas };
+}
+
+/** Rounded up; of nothing at least 1, so that a replacement is another transaction. */
+const tenthMore = (fee: bigint): bigint => atLeast((fee * 11n + 9n) / 10n, fee + 1n);
+const atLeast = (fee: bigint, least: bigint): bigint => (fee < least ? least : fee);
+const atMost = (fee: bigint, most: bigint): bigint => (fee > most ? most : fee);
+
+export const feesOf = ({ maxFeePerGas, maxPriorityFeePerGas }: Plan["fees"]): Fees => ({
+  maxFeePerGas: BigInt(maxFeePerGas),
+  maxPriorityFeePerGas: BigInt(maxPriorityFeePerGas),
+});
+
+export const digitsOf = ({ maxFeePerGas, maxPriorityFeePerGas }: Fees): Plan["fees"] => ({
+  maxFeePerGas: String(maxFeePerGas),
+  maxPriorityFeePerGas: String(maxPriorityFeePerGas),
+});
+
+export const callOfPlan = ({ from, to, value, data, gas }: Plan): EvmCall => ({
+  from,
+  to,
+  value: BigInt(value),
+  data,
+  gas: BigInt(gas),
+});
+
+/** The most that a transaction can cost its payer, in wei. */
+export const greatestCost = ({ gas, value }: Plan, { maxFeePerGas }: Fees): bigint =>
+  BigInt(gas) * maxFeePerGas + BigInt(value);
+
+/** As it is signed. */
+export const transactionOf = (
+  { caip2, to, value, data, gas }: Plan,
+  { nonce, maxFeePerGas, maxPriorityFeePerGas }: Fees & { nonce: number },
+): Extract<EvmTransaction, { type: "TYPE_2" }> => ({
+  type: "TYPE_2",
+  chainId: chainIdOf(caip2),
+  nonce: BigInt(nonce),
+  maxPriorityFeePerGas,
+  maxFeePerGas,
+  gas: BigInt(gas),
+  to,
+  value: BigInt(value),
+  data,
+  accessList: [],
+});
+
+/** What is said before the reason of a revert that an estimate found. */
+export const UNSENT = "the transaction was not sent, as it would revert";
+
+/** A revert as the API shows it, with the words of the interface that the organization stored for the contract. */
+export async function revertError(
+  read: Reader,
+  organizationId: string,
+  text: string,
+  to: string,
+  { message, data }: Revert,
+): Promise<TxError> {
+  const entry = decodeRevert(to, data, message, await interfaceOfContract(read, organizationId, to));
+  const revertChain = [entry];
+  return { message: `${text}: ${entry.displayMessage}`, revertChain, eth: { revertChain } };
+}

@@ -1,0 +1,30 @@
+import { Type } from "typebox";
+import { query } from "../../engine/declare.ts";
+import { Id } from "../../engine/fields.ts";
+import { TxError } from "./model.ts";
+import { requireSend } from "./store.ts";
+
+export const getSendTransactionStatus = query({
+  path: "get_send_transaction_status",
+  summary:
+    "What became of a transaction that was to be sent: INITIALIZED, BROADCASTING, INCLUDED in a block, or FAILED and in none.",
+  request: Type.Object({ organizationId: Id, sendTransactionStatusId: Id }),
+  response: Type.Object({
+    txStatus: Type.String(),
+    eth: Type.Optional(Type.Object({ txHash: Type.Optional(Type.String()) })),
+    solana: Type.Optional(Type.Object({ signature: Type.Optional(Type.String()) })),
+    txError: Type.Optional(Type.String()),
+    error: Type.Optional(TxError),
+  }),
+  async run({ read, organization, request: { sendTransactionStatusId } }) {
+    const { status, caip2, transactionHash, error } = await requireSend(read, organization.id, sendTransactionStatusId);
+    const shown = status === "INITIALIZED" || transactionHash === "" ? undefined : transactionHash;
+    return {
+      txStatus: status,
+      ...(caip2.startsWith("solana:")
+        ? { solana: shown === undefined ? {} : { signature: shown } }
+        : { eth: shown === undefined ? {} : { txHash: shown } }),
+      ...(error === undefined ? {} : { txError: error.message, error }),
+    };
+  },
+});

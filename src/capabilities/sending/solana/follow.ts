@@ -1,0 +1,234 @@
+import { Type } from "typebox";
+import { type SolanaChain, solanaChains } from "../../../chains/solana/networks.ts";
+import { costOfSponsored } from "../../../chains/solana/sponsored.ts";
+import { parseTransaction } from "../../../chains/solana/transaction.ts";
+import { OneOf } from "../../../engine/fields.ts";
+import { findOrganization } from "../../../engine/identity/organizations.ts";
+import { type JobContext, job } from "../../../engine/jobs/jobs.ts";
+import type { Organization } from "../../../engine/operations.ts";
+import { MAX_CONNECTIONS_PER_HOST } from "../../../kernel/limits.ts";
+import {
+  executionFailure,
+  type SolanaFailure,
+  send,
+  signatureStatuses,
+  simulate,
+  tooOldSince,
+} from "../../../nodes/solana-calls.ts";
+import { correctCost } from "../../sponsoring/store.ts";
+import { followOnce, pauseFor } from "../following.ts";
+import type { TxError } from "../model.ts";
+import { findOpenSends, type Move, moveSend, noteSent, openTimes, type SentTransaction } from "../store.ts";
+import { enqueueFollowing, FOLLOW_SOLANA_SENDS, laneOf } from "./queue.ts";
+import { TRANSACTION_FIELD } from "./unsponsored.ts";
+
+/**
+ * Follows an organization's transactions for a cluster from their commit to their end. What is sent are the bytes that were committed,
+ * however often, by however many processes: the chain takes them once.
+ *
+ * A transaction is tried out before anybody has it; only then can what comes of that be its end. From the moment that it is
+ * BROADCASTING a node may have it, and its end is what the chain says: that a block has it, or that none can have it any more, its
+ * blockhash being too old.
+ */
+
+/** Between two looks at the chain at least. */
+const SHORTEST_PAUSE_MS = 400;
+/** A transaction that no block has yet is given to a node again after this long. */
+const RESEND_MS = 2000;
+
+const Payload = Type.Object({ organizationId: Type.String(), caip2: OneOf(solanaChains) });
+type Context = JobContext<{ organizationId: string; caip2: SolanaChain }, "solana">;
+
+/** What is remembered of a transaction from one look to the next. */
+interface Progress {
+  /** The slot by which its blockhash was there. */
+  knownAt: number;
+  /** Why a node did not take it, the last time. */
+  refusal?: SolanaFailure;
+}
+
+export const followSolanaSends = job({
+  name: FOLLOW_SOLANA_SENDS,
+  payload: Payload,
+  needs: ["solana"],
+  maxAttempts: Number.POSITIVE_INFINITY,
+  run: (context) => {
+    const { organizationId, caip2 } = context.payload;
+    return followOnce({
+      context,
+      lane: laneOf(context.payload),
+      look: () => look(context),
+      openOf: (read) => openTimes(read, organizationId, caip2),
+      pauseAfter: (_, youngestMs) => pauseFor(youngestMs, SHORTEST_PAUSE_MS),
+      enqueue: (tx, now) => enqueueFollowing(tx, context.payload, now),
+    });
+  },
+});
+
+/** One look at the chain. What cannot be done with one transaction keeps none of the others; the first problem is thrown at the end. */
+async function look(context: Context): Promise<void> {
+  const { payload, database, clock } = context;
+  const { organizationId, caip2 } = payload;
+  const organization = await findOrganization(database.read, organizationId);
+  const open = await findOpenSends(database.read, organizationId, caip2);
+  if (!organization || open.length === 0) return;
+  const follower: Follower = { ...context, organization, problems: [] };
+  const { slot, waiting } = await settleFound(follower, open);
+  const admitted = await tryOut(follower, waiting.filter(isFresh), slot);
+  const due = waiting.filter((one) => !isFresh(one) && clock() - (one.sentAt ?? 0) >= RESEND_MS);
+  const still = await settleTooOld(follower, due);
+  await giveToNodes(follower, [...admitted, ...still]);
+  const [problem] = follower.problems;
+  if (problem !== undefined) throw problem;
+}
+
+type Follower = Context & {
+  organization: Organization;
+  /** Why something could not be done with one of the transactions. */
+  problems: unknown[];
+};
+
+const isFresh = ({ status }: SentTransaction): boolean => status === "INITIALIZED";
+
+/** Ends those that a block has; resolves to those that none has, and not to those in a block that another may still replace. */
+async function settleFound(
+  follower: Follower,
+  open: readonly SentTransaction[],
+): Promise<{ slot: number; waiting: SentTransaction[] }> {
+  const { solana, payload } = follower;
+  const hashes = open.map(({ transactionHash }) => transactionHash);
+  const { slot, statuses } = await signatureStatuses(solana, payload.caip2, hashes);
+  const moves: Moves = [];
+  const waiting: SentTransaction[] = [];
+  for (const [index, one] of open.entries()) {
+    const status = statuses[index];
+    if (status?.isConfirmed) moves.push([one, includedWith(status.error)]);
+    else if (!status) waiting.push(one);
+    else if (isFresh(one)) moves.push([one, { to: "BROADCASTING", progress: { knownAt: slot } }]);
+  }
+  await moveAll(follower, moves);
+  return { slot, waiting };
+}
+
+function includedWith(error: unknown): Move {
+  if (error === undefined) return { to: "INCLUDED" };
+  return { to: "INCLUDED", error: txError("the transaction is in a block and failed there", executionFailure(error)) };
+}
+
+/**
+ * Ends those that fail when they are tried out, before any node has them; resolves to the others, which are BROADCASTING then.
+ *
+ * @param slot by which their blockhashes were there, where trying them out does not tell
+ */
+async function tryOut(follower: Follower, fresh: readonly SentTransaction[], slot: number): Promise<SentTransaction[]> {
+  const { solana, payload } = follower;
+  const moves: Moves = [];
+  const admitted: SentTransaction[] = [];
+  const now = follower.clock();
+  await severalAtATime(follower, fresh, async (one) => {
+    const { slot: knownAt = slot, failure } = await simulate(solana, payload.caip2, one.signedTransaction);
+    if (failure) {
+      moves.push([one, { to: "FAILED", error: txError("the transaction was not sent, as it would fail", failure) }]);
+      return;
+    }
+    const progress: Progress = { knownAt };
+    moves.push([one, { to: "BROADCASTING", progress }]);
+    admitted.push({ ...one, status: "BROADCASTING", sentAt: now, progress });
+  });
+  await moveAll(follower, moves, now);
+  return admitted;
+}
+
+/** Ends those that no block can have any more; resolves to the others. */
+async function settleTooOld(follower: Follower, sent: readonly SentTransaction[]): Promise<SentTransaction[]> {
+  const { solana, payload } = follower;
+  const old = new Set<SentTransaction>();
+  let newestFinal = 0;
+  const groups = [...Map.groupBy(sent, blockhashOf)];
+  await severalAtATime(follower, groups, async ([blockhash, those]) => {
+    const knownAt = Math.max(...those.map((one) => progressOf(one).knownAt));
+    const final = await tooOldSince(solana, payload.caip2, { blockhash, knownAt });
+    if (final === undefined) return;
+    newestFinal = Math.max(newestFinal, final);
+    for (const one of those) old.add(one);
+  });
+  const still = sent.filter((one) => !old.has(one));
+  if (old.size > 0) {
+    // The last block that could have one may have come since its status was asked.
+    const { slot, waiting } = await settleFound(follower, [...old]);
+    // A node that is behind knows nothing of that block yet.
+    if (slot < newestFinal) return [...still, ...waiting];
+    await moveAll(
+      follower,
+      waiting.map((one) => [one, { to: "FAILED", error: tooOldError(one) }]),
+    );
+  }
+  return still;
+}
+
+function tooOldError(one: SentTransaction): TxError {
+  const { refusal } = progressOf(one);
+  const text = `no block had the transaction before its blockhash ${blockhashOf(one)} got too old`;
+  return refusal ? txError(`${text}; nodes did not take it`, refusal) : { message: text };
+}
+
+/** Kept in mind is when, and why a node did not take one. */
+async function giveToNodes(follower: Follower, all: readonly SentTransaction[]): Promise<void> {
+  const { solana, payload, database, clock } = follower;
+  const given: { one: SentTransaction; progress: Progress }[] = [];
+  await severalAtATime(follower, all, async (one) => {
+    const { signedTransaction: signed, transactionHash: signature } = one;
+    const { refusal } = await send(solana, payload.caip2, { signed, signature });
+    given.push({ one, progress: { knownAt: progressOf(one).knownAt, ...(refusal ? { refusal } : {}) } });
+  });
+  if (given.length === 0) return;
+  await database.transact(laneOf(payload), async (tx) => {
+    for (const { one, progress } of given) await noteSent(tx, one, progress, clock());
+  });
+}
+
+type Moves = [SentTransaction, Move][];
+
+async function moveAll(
+  { payload, database, organization, clock }: Follower,
+  moves: Moves,
+  now = clock(),
+): Promise<void> {
+  if (moves.length === 0) return;
+  await database.transact(laneOf(payload), async (tx) => {
+    for (const [one, move] of moves) {
+      const isMoved = await moveSend(tx, organization, one, move, now);
+      if (isMoved && one.isSponsored && move.to !== "BROADCASTING") await correctCost(tx, one, paidFor(one, move));
+    }
+  });
+}
+
+/** What the sponsor paid: nothing where no block has it, and only the fee where it failed in one. */
+function paidFor({ signedTransaction }: SentTransaction, move: Move): bigint {
+  if (move.to === "FAILED") return 0n;
+  const { fee, grants } = costOfSponsored(parseTransaction(signedTransaction, TRANSACTION_FIELD));
+  return "error" in move ? fee : fee + grants;
+}
+
+const progressOf = ({ progress }: SentTransaction): Progress => progress as Progress;
+
+const blockhashOf = ({ signedTransaction }: SentTransaction): string =>
+  parseTransaction(signedTransaction, TRANSACTION_FIELD).recentBlockhash;
+
+/** With what there is to say in a line. */
+function txError(text: string, solana: SolanaFailure): TxError {
+  const cause = solana.rpcMessage ?? solana.transactionErrorJson;
+  return { message: cause === undefined ? text : `${text}: ${cause}`, solana };
+}
+
+async function severalAtATime<T>(
+  { problems }: Follower,
+  all: readonly T[],
+  act: (one: T) => Promise<void>,
+): Promise<void> {
+  const left = all.values();
+  const worker = async () => {
+    for (const one of left) await act(one).catch((error: unknown) => problems.push(error));
+  };
+  await Promise.all(Array.from({ length: Math.min(all.length, MAX_CONNECTIONS_PER_HOST) }, worker));
+}

@@ -1,0 +1,164 @@
+import { type Static, Type } from "typebox";
+import { computeBudgetOf, MAX_COMPUTE_UNITS, UNITS_PER_INSTRUCTION } from "../../../chains/solana/compute-budget.ts";
+import type { SolanaChain } from "../../../chains/solana/networks.ts";
+import { type Additions, asSponsored, costOfSponsored } from "../../../chains/solana/sponsored.ts";
+import { requiredSigners, type SolanaTransaction, wireOf } from "../../../chains/solana/transaction.ts";
+import { fail } from "../../../kernel/errors.ts";
+import {
+  LEAST_UNIT_PRICE,
+  MAX_SPONSORED_FEE_LAMPORTS,
+  MAX_SPONSORED_RENT_LAMPORTS,
+  MOST_UNIT_PRICE,
+} from "../../../kernel/limits.ts";
+import type { SolanaNodes } from "../../../nodes/pool.ts";
+import { recentUnitPrices, tryUnsigned } from "../../../nodes/solana-calls.ts";
+import { rentGrants } from "./rent.ts";
+import { NO_BLOCKHASH, TRANSACTION_FIELD } from "./unsponsored.ts";
+
+/** A transaction that this installation pays for: what is added to it, and what that may cost. */
+
+const Lamports = Type.String({ pattern: "^[0-9]{1,20}$" });
+
+/** What is not in the request; with it the message that is signed is settled but for its blockhash. */
+export const SponsoredPart = Type.Object({
+  /** In base58. */
+  payer: Type.String(),
+  unitLimit: Type.Optional(Type.Integer()),
+  /** Millionths of a lamport. */
+  unitPrice: Type.Optional(Type.String({ pattern: "^[0-9]{1,20}$" })),
+  /** Rent of accounts that are created, for whoever pays for their creation. */
+  grants: Type.Array(Type.Object({ to: Type.String(), lamports: Lamports })),
+  /** US dollars for one SOL, where that is known. */
+  nativePrice: Type.Optional(Type.String()),
+});
+export type SponsoredPart = Static<typeof SponsoredPart>;
+
+/** Added to what a transaction used in its trial, beside a fifth of that. */
+const SPARE_UNITS = 1000;
+
+export const additionsOf = ({ unitLimit, unitPrice, grants }: Omit<SponsoredPart, "payer">): Additions => ({
+  ...(unitLimit === undefined ? {} : { unitLimit }),
+  ...(unitPrice === undefined ? {} : { unitPrice: BigInt(unitPrice) }),
+  grants: grants.map(({ to, lamports }) => ({ to, lamports: BigInt(lamports) })),
+});
+
+export interface Sponsoring {
+  solana: SolanaNodes;
+  caip2: SolanaChain;
+  payer: string;
+  /** Whether the rent of accounts that are created is paid as well. */
+  paysRent: boolean;
+}
+
+/**
+ * Settles what is added to a transaction: what it lacks of a compute budget, and the rent of the accounts that it creates.
+ *
+ * @throws KeysteadError TRANSACTION_INVALID where it is too large with that, too expensive, or names the sponsor; CHAIN_UNAVAILABLE
+ */
+export async function planAdditions(
+  { solana, caip2, payer, paysRent }: Sponsoring,
+  given: SolanaTransaction,
+): Promise<Pick<SponsoredPart, "unitLimit" | "unitPrice" | "grants">> {
+  const own = computeBudgetOf(given);
+  const roomy: Additions = {
+    ...(own.unitLimit === undefined ? { unitLimit: MAX_COMPUTE_UNITS } : {}),
+    ...(own.unitPrice === undefined ? { unitPrice: 0n } : {}),
+    grants: [],
+  };
+  // Looked at before nodes are asked anything about it.
+  requireAffordable(asSponsored(given, payer, NO_BLOCKHASH, roomy));
+  const withGrants = (grants: Additions["grants"]) => asSponsored(given, payer, NO_BLOCKHASH, { ...roomy, grants });
+  const grants = (paysRent ? await rentGrants({ solana, caip2, given, payer, withGrants }) : undefined) ?? [];
+  const unitLimit = own.unitLimit === undefined ? await unitsFor(solana, caip2, withGrants(grants), given) : undefined;
+  const unitPrice = own.unitPrice === undefined ? await usualPrice(solana, caip2, given) : undefined;
+  const additions: Additions = {
+    ...(unitLimit === undefined ? {} : { unitLimit }),
+    ...(unitPrice === undefined ? {} : { unitPrice }),
+    grants,
+  };
+  requireAffordable(asSponsored(given, payer, NO_BLOCKHASH, additions));
+  return {
+    ...(unitLimit === undefined ? {} : { unitLimit }),
+    ...(unitPrice === undefined ? {} : { unitPrice: String(unitPrice) }),
+    grants: grants.map(({ to, lamports }) => ({ to, lamports: String(lamports) })),
+  };
+}
+
+/**
+ * Refuses a transaction whose accounts others have made since it was asked for: what is granted for them would stay with its signers.
+ *
+ * @throws KeysteadError TRANSACTION_INVALID, CHAIN_UNAVAILABLE
+ */
+export async function requireSameRent(
+  { solana, caip2 }: Pick<Sponsoring, "solana" | "caip2">,
+  given: SolanaTransaction,
+  { payer, ...part }: SponsoredPart,
+): Promise<void> {
+  const additions = additionsOf(part);
+  const withGrants = (grants: Additions["grants"]) => asSponsored(given, payer, NO_BLOCKHASH, { ...additions, grants });
+  const grants =
+    (await rentGrants({ solana, caip2, given, payer, withGrants })) ??
+    fail("CHAIN_UNAVAILABLE", { chain: caip2, reason: "no node tries transactions out" });
+  const isSame =
+    grants.length === additions.grants.length &&
+    grants.every(({ to, lamports }, index) => {
+      const planned = additions.grants[index];
+      return planned?.to === to && planned.lamports === lamports;
+    });
+  if (isSame) return;
+  const reason = "creates other accounts than when it was asked for, whose rent is another; ask for it again";
+  fail("TRANSACTION_INVALID", { field: TRANSACTION_FIELD, reason });
+}
+
+/** @throws KeysteadError TRANSACTION_INVALID */
+function requireAffordable(sponsored: SolanaTransaction): void {
+  const { fee, grants } = costOfSponsored(sponsored);
+  const refuse = (what: string, most: bigint, remedy: string): never => {
+    const reason = `${what}, and this service pays at most ${most} for one transaction; ${remedy}`;
+    return fail("TRANSACTION_INVALID", { field: TRANSACTION_FIELD, reason });
+  };
+  if (fee > MAX_SPONSORED_FEE_LAMPORTS) {
+    const remedy = "lower its compute unit price or limit, or leave `sponsor` out";
+    refuse(`costs a fee of ${fee} lamports`, MAX_SPONSORED_FEE_LAMPORTS, remedy);
+  }
+  if (grants > MAX_SPONSORED_RENT_LAMPORTS) {
+    const remedy = "create fewer or smaller accounts at a time";
+    refuse(`creates accounts whose rent is ${grants} lamports`, MAX_SPONSORED_RENT_LAMPORTS, remedy);
+  }
+}
+
+/** As many units as it used when it was tried out and a fifth more; where it fails, what it would get if it said nothing. */
+async function unitsFor(
+  solana: SolanaNodes,
+  caip2: SolanaChain,
+  sponsored: SolanaTransaction,
+  given: SolanaTransaction,
+): Promise<number> {
+  const trial = await tryUnsigned(solana, caip2, wireOf(sponsored));
+  const units =
+    trial?.isFailure === false && trial.unitsConsumed !== undefined
+      ? Math.ceil(trial.unitsConsumed * 1.2) + SPARE_UNITS
+      : UNITS_PER_INSTRUCTION * given.instructions.length;
+  return Math.min(units, MAX_COMPUTE_UNITS);
+}
+
+/** What three of four recent transactions with the same accounts paid no more than. */
+async function usualPrice(solana: SolanaNodes, caip2: SolanaChain, given: SolanaTransaction): Promise<bigint> {
+  const written = given.accounts.filter(({ writable, lookup }) => writable && !lookup).map(({ key }) => key);
+  const prices = (await recentUnitPrices(solana, caip2, written)).sort((one, other) => one - other);
+  const usual = prices[Math.floor(prices.length * 0.75)] ?? 0;
+  return BigInt(Math.min(MOST_UNIT_PRICE, Math.max(LEAST_UNIT_PRICE, usual)));
+}
+
+/**
+ * Refuses a request that does not name every signer beside the sponsor: nobody else has signed what it becomes.
+ *
+ * @param signers those that it names, in the order of the transaction's
+ * @throws KeysteadError FIELD_INVALID
+ */
+export function requireAllSigners(given: SolanaTransaction, payer: string, signers: readonly string[]): void {
+  const wanted = requiredSigners(given).filter((address) => address !== payer);
+  if (wanted.length === signers.length) return;
+  const reason = `must name every signer of a sponsored transaction, in this order: ${wanted.join(", ")}`;
+  fail("FIELD_INVALID", { field: "parameters.signWiths", reason });
+}

@@ -1,0 +1,118 @@
+import { createPublicKey } from "node:crypto";
+import { base58 } from "@scure/base";
+import { usesDurableNonce } from "../../../chains/solana/durable-nonce.ts";
+import {
+  decodeWireTransaction,
+  messageOf,
+  requiredSigners,
+  type SolanaTransaction,
+  signerIndex,
+  withBlockhash,
+} from "../../../chains/solana/transaction.ts";
+import { deriveAddress } from "../../../crypto/addresses.ts";
+import { verifySignature } from "../../../crypto/verify-signature.ts";
+import { fail } from "../../../kernel/errors.ts";
+import type { Reader } from "../../../storage/engine.ts";
+import { lookUpSigningKey, type SigningKey } from "../../signing/store.ts";
+
+/** A transaction whose sender pays: it is signed as it was given, but for its blockhash. */
+
+export const TRANSACTION_FIELD = "parameters.unsignedTransaction";
+const BLOCKHASH_LENGTH = 32;
+/** Stands in a message until there is one. In base58. */
+export const NO_BLOCKHASH = base58.encode(new Uint8Array(BLOCKHASH_LENGTH));
+
+/** @throws KeysteadError TRANSACTION_INVALID, TRANSACTION_UNSUPPORTED */
+export function parseUnsigned(hex: string): SolanaTransaction {
+  const transaction = decodeWireTransaction(hex, "hex", TRANSACTION_FIELD);
+  if (usesDurableNonce(transaction)) {
+    const reason =
+      "has a durable nonce in place of a blockhash; have it signed by sign_transaction and send it yourself";
+    fail("TRANSACTION_UNSUPPORTED", { field: TRANSACTION_FIELD, reason });
+  }
+  return transaction;
+}
+
+/** The blockhash that a request asks for, in base58: its own, or that of its transaction; undefined where it leaves it open. */
+export function wantedBlockhash(transaction: SolanaTransaction, recentBlockhash = ""): string | undefined {
+  const wanted = recentBlockhash === "" ? transaction.recentBlockhash : recentBlockhash;
+  if (blockhashBytes(wanted)?.length !== BLOCKHASH_LENGTH) {
+    fail("FIELD_INVALID", { field: "parameters.recentBlockhash", reason: "must be a blockhash: 32 bytes in base58" });
+  }
+  return wanted === NO_BLOCKHASH ? undefined : wanted;
+}
+
+function blockhashBytes(text: string): Uint8Array | undefined {
+  try {
+    return base58.decode(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The transaction as it is signed and sent. */
+export function withWantedBlockhash(transaction: SolanaTransaction, blockhash: string): SolanaTransaction {
+  return transaction.recentBlockhash === blockhash ? transaction : withBlockhash(transaction, base58.decode(blockhash));
+}
+
+export const solanaAddressOf = ({ publicKey }: SigningKey): string =>
+  deriveAddress("ADDRESS_FORMAT_SOLANA", "CURVE_ED25519", publicKey);
+
+/**
+ * The keys that a request names, in its order, which must be that of the transaction's signers.
+ *
+ * @throws KeysteadError SIGNING_RESOURCE_NOT_FOUND, FIELD_INVALID, TRANSACTION_INVALID
+ */
+export async function findSigners(
+  read: Reader,
+  organizationId: string,
+  transaction: SolanaTransaction,
+  signWiths: readonly string[],
+): Promise<SigningKey[]> {
+  const keys: SigningKey[] = [];
+  let last = -1;
+  for (const [index, signWith] of signWiths.entries()) {
+    const field = `parameters.signWiths.${index}`;
+    const key =
+      (await lookUpSigningKey(read, organizationId, signWith)) ?? fail("SIGNING_RESOURCE_NOT_FOUND", { field });
+    if (key.curve !== "CURVE_ED25519") {
+      fail("FIELD_INVALID", { field, reason: `names a key of ${key.curve}; Solana takes keys of CURVE_ED25519` });
+    }
+    const place =
+      signerIndex(transaction, solanaAddressOf(key)) ?? refuseSigner(transaction, field, "does not sign it");
+    if (place <= last) refuseSigner(transaction, field, "does not come after the one before it");
+    last = place;
+    keys.push(key);
+  }
+  return keys;
+}
+
+function refuseSigner(transaction: SolanaTransaction, field: string, problem: string): never {
+  const signers = requiredSigners(transaction).join(", ");
+  fail("FIELD_INVALID", { field, reason: `${problem}; the transaction's signers are, in this order: ${signers}` });
+}
+
+/**
+ * Refuses a transaction that still lacks a signature after its named signers have signed.
+ *
+ * @throws KeysteadError TRANSACTION_INVALID
+ */
+export async function requireOtherSignatures(
+  transaction: SolanaTransaction,
+  signers: readonly string[],
+): Promise<void> {
+  const message = messageOf(transaction);
+  for (const [place, address] of requiredSigners(transaction).entries()) {
+    if (signers.includes(address)) continue;
+    const signature = transaction.signatures[place] as Buffer;
+    if (await verifySignature(null, message, ed25519Key(address), signature)) continue;
+    const reason = `has no valid signature of ${address} over the message that is sent; name it in \`signWiths\`, or have it sign first, with its blockhash`;
+    fail("TRANSACTION_INVALID", { field: TRANSACTION_FIELD, reason });
+  }
+}
+
+const ed25519Key = (address: string) =>
+  createPublicKey({
+    key: { kty: "OKP", crv: "Ed25519", x: Buffer.from(base58.decode(address)).toString("base64url") },
+    format: "jwk",
+  });

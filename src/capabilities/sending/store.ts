@@ -1,0 +1,492 @@
+import { createHash } from "node:crypto";
+import type { ExpressionBuilder } from "kysely";
+import { refuseExcess } from "../../engine/quotas.ts";
+import { fail } from "../../kernel/errors.ts";
+import { MAX_OPEN_SENDS } from "../../kernel/limits.ts";
+import type { Reader, Transactor } from "../../storage/engine.ts";
+import { prepared, preparedWrite } from "../../storage/prepared.ts";
+import type { Schema } from "../../storage/schema.ts";
+import { announceEvent } from "../webhooks/store.ts";
+import { enqueueFollowing } from "./evm/queue.ts";
+import type { Plan } from "./evm/transaction.ts";
+import { openStatuses, type SendStatus, type TxError } from "./model.ts";
+
+/** For transactions of other capabilities, and those that the installation pays for. */
+export { AWAY_PAUSE_MS, pauseUntilEnd, unlessAway } from "./awaiting.ts";
+export { batchError } from "./evm/batches.ts";
+export { factsOfSeveral, plannedFacts } from "./evm/facts.ts";
+export { hasNonce } from "./evm/nonces.ts";
+export { planBatch, planCall, planExecution, type WantedCalls } from "./evm/plans.ts";
+export { enqueueFollowing } from "./evm/queue.ts";
+export {
+  digitsOf,
+  feesOf,
+  gasWithRoom,
+  greatestCost,
+  type Plan,
+  Plan as SponsoredPlan,
+  type PlannedCall,
+  plannedFees,
+  revertError,
+  UNSENT,
+} from "./evm/transaction.ts";
+export { listInTurn, planInTurn } from "./planning.ts";
+
+/** Signed transactions on their way, as rows: whoever follows a chain moves them on, and each move is told in the same transaction. */
+
+export interface SentTransaction {
+  organizationId: string;
+  id: string;
+  activityId: string;
+  caip2: string;
+  status: SendStatus;
+  /** Whether the installation pays for it. */
+  isSponsored: boolean;
+  /** As it is given to nodes. */
+  signedTransaction: Uint8Array;
+  /** By which the chain knows it. */
+  transactionHash: string;
+  error: TxError | undefined;
+  /** What whoever follows it remembers from one look to the next. */
+  progress: unknown;
+  /** When it was given to a node last; milliseconds. */
+  sentAt: number | undefined;
+  createdAt: number;
+  /** Whether others are followed only when it has come to its end. */
+  isAwaited?: boolean;
+}
+
+export type NewSend = Pick<
+  SentTransaction,
+  "organizationId" | "id" | "activityId" | "caip2" | "signedTransaction" | "transactionHash"
+> & {
+  isSponsored?: boolean;
+  /** Whether it is for everybody, so that it does not count as the organization's. */
+  isShared?: boolean;
+  /** What whoever follows it begins with. */
+  progress?: object;
+  now: number;
+};
+
+/**
+ * Stores a transaction that is signed and to be sent. The transaction must hold the organization's scope, so that its sends are
+ * counted one after the other.
+ *
+ * @throws KeysteadError QUOTA_EXCEEDED
+ */
+export async function addSend(tx: Transactor, send: NewSend): Promise<void> {
+  const { organizationId } = send;
+  const { progress, isSponsored = false, isShared = false, ...row } = send;
+  await insertSend(tx, {
+    ...row,
+    sponsored: isSponsored ? 1 : 0,
+    progress: progress === undefined ? null : JSON.stringify(progress),
+  });
+  if (isShared) return;
+  const open = await selectOpenIds(tx, { organizationId });
+  refuseExcess(open.length, { kind: "transactions on their way", limit: MAX_OPEN_SENDS });
+}
+
+/**
+ * Queues a transaction that its account itself signs and pays for. The transaction must hold the organization's scope, as for `addSend`.
+ *
+ * @param progress what whoever follows it begins with, beside the account
+ * @throws KeysteadError QUOTA_EXCEEDED
+ */
+export async function queueOwn(
+  tx: Transactor,
+  { caip2, from }: Pick<Plan, "caip2" | "from">,
+  { progress, ...send }: Pick<NewSend, "organizationId" | "id" | "activityId" | "progress" | "now">,
+): Promise<void> {
+  // It is signed when its turn comes to take a nonce.
+  const unsigned = { signedTransaction: Buffer.alloc(0), transactionHash: "" };
+  await addSend(tx, { ...send, ...unsigned, caip2, progress: { from, ...progress } });
+  await enqueueFollowing(tx, { organizationId: send.organizationId, caip2, from }, send.now);
+}
+
+/** @throws KeysteadError RESOURCE_NOT_FOUND */
+export async function requireSend(read: Reader, organizationId: string, id: string): Promise<SentTransaction> {
+  const [row] = await selectSend(read, { organizationId, id });
+  return row ? sendOf(row) : fail("RESOURCE_NOT_FOUND", { kind: "sent transaction", id, organizationId });
+}
+
+/** The organization's transactions for a chain that are still to be followed, the oldest first; those of one activity in their order. */
+export async function findOpenSends(read: Reader, organizationId: string, caip2: string): Promise<SentTransaction[]> {
+  const rows = await selectOpen(read, { organizationId, caip2 });
+  // Sorted here: asked for an order, SQLite would rather look through the whole organization.
+  return rows.map(sendOf).sort(byRequest);
+}
+
+/** Since when those are on their way: for whoever needs no more of them. */
+export async function openTimes(
+  read: Reader,
+  organizationId: string,
+  caip2: string,
+): Promise<Pick<SentTransaction, "createdAt">[]> {
+  const rows = await selectOpenTimes(read, { organizationId, caip2 });
+  return rows.map(({ created_at: createdAt }) => ({ createdAt }));
+}
+
+/** Activities of one millisecond do not mix: what one does after its first transaction needs what that one did. */
+const byRequest = (a: SentTransaction, b: SentTransaction): number =>
+  a.createdAt - b.createdAt || textOrder(a.activityId, b.activityId) || partOf(a) - partOf(b) || textOrder(a.id, b.id);
+const textOrder = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+const partOf = ({ progress }: SentTransaction): number => (progress as { part?: number } | undefined)?.part ?? 0;
+
+/** What becomes of a transaction that is followed. */
+export type Move =
+  | ({ to: "BROADCASTING"; progress: object } & Partial<SignedAs>)
+  | { to: "INCLUDED"; error?: TxError; transactionHash?: string }
+  | { to: "FAILED"; error: TxError };
+
+/** A transaction as it is signed now, where that can change: another fee, another nonce. */
+export type SignedAs = Pick<SentTransaction, "signedTransaction" | "transactionHash">;
+
+/**
+ * Moves a transaction on and tells webhooks of it. One that somebody else has moved, signed or sent meanwhile stays as it is: whoever
+ * comes second changes nothing and tells nothing. Resolves to whether this call has moved it.
+ */
+export async function moveSend(
+  tx: Transactor,
+  organization: { id: string; parentId: string | null },
+  send: SentTransaction,
+  move: Move,
+  now: number,
+): Promise<boolean> {
+  const signedAs = { ...send, ...move };
+  const error = "error" in move ? (move.error ?? null) : null;
+  const moved = await updateStatus(tx, {
+    ...readAs(send),
+    from: send.status,
+    to: move.to,
+    error: error === null ? null : JSON.stringify(error),
+    progress: JSON.stringify("progress" in move ? move.progress : (send.progress ?? null)),
+    signedTransaction: signedAs.signedTransaction,
+    transactionHash: signedAs.transactionHash,
+    sentAt: move.to === "BROADCASTING" ? now : (send.sentAt ?? null),
+    now,
+  });
+  if (moved.length === 0) return false;
+  await announceMove(tx, organization, signedAs, move.to, error, now);
+  return true;
+}
+
+/**
+ * Has other bytes sent for a transaction that is on its way already: whoever is told of its end need not know. Resolves to false
+ * where somebody else has done so meanwhile, or has sent those that it had.
+ */
+export async function replaceSigned(
+  tx: Transactor,
+  send: SentTransaction,
+  { signedTransaction, transactionHash, progress }: SignedAs & { progress: object },
+  now: number,
+): Promise<boolean> {
+  const replaced = await updateSigned(tx, {
+    ...readAs(send),
+    signedTransaction,
+    transactionHash,
+    progress: JSON.stringify(progress),
+    now,
+  });
+  return replaced.length > 0;
+}
+
+async function announceMove(
+  tx: Transactor,
+  organization: { id: string; parentId: string | null },
+  { id, activityId, caip2, transactionHash }: SentTransaction,
+  status: SendStatus,
+  error: TxError | null,
+  now: number,
+): Promise<void> {
+  const msg = {
+    sendTransactionStatusId: id,
+    activityId,
+    status,
+    caip2,
+    idempotencyKey: createHash("sha256").update(`${id}:${status}`).digest("hex"),
+    timestamp: Math.floor(now / 1000),
+    ...(status === "INCLUDED" ? { txHash: transactionHash } : {}),
+    ...(error === null ? {} : { error }),
+  };
+  const eventType = "SEND_TRANSACTION_STATUS_UPDATES";
+  await announceEvent(tx, { eventType, organization, type: "transaction:status", facts: { status, caip2 }, msg, now });
+}
+
+/**
+ * Notes that a transaction was given to a node, and what there is to remember of it. Resolves to when, as it is stored; undefined where
+ * somebody else has moved, signed or sent it meanwhile.
+ */
+export async function noteSent(
+  tx: Transactor,
+  send: SentTransaction,
+  progress: object,
+  now: number,
+): Promise<number | undefined> {
+  // Later than the time before, so that each note is told from the one before it.
+  const sentAt = Math.max(now, (send.sentAt ?? 0) + 1);
+  const noted = await updateSent(tx, { ...readAs(send), progress: JSON.stringify(progress), sentAt, now });
+  return noted.length > 0 ? sentAt : undefined;
+}
+
+/** Puts right what is known of a transaction that a block has: after a reorganization that may be another one than before. */
+export async function correctIncluded(
+  tx: Transactor,
+  send: SentTransaction,
+  { transactionHash, error }: { transactionHash: string; error: TxError | undefined },
+  now: number,
+): Promise<void> {
+  await updateIncluded(tx, {
+    ...readAs(send),
+    transactionHash,
+    error: error === undefined ? null : JSON.stringify(error),
+    now,
+  });
+}
+
+/** A row as it was read: what changes it holds only where it is still so. */
+const readAs = ({ organizationId, id, transactionHash, sentAt }: SentTransaction): ReadAs => ({
+  organizationId,
+  id,
+  hashBefore: transactionHash,
+  sentBefore: sentAt ?? null,
+});
+
+interface ReadAs extends Record<string, unknown> {
+  organizationId: string;
+  id: string;
+  hashBefore: string;
+  sentBefore: number | null;
+}
+
+type SendRow = Awaited<ReturnType<typeof selectSend>>[number];
+
+export const sendOf = (row: SendRow): SentTransaction => ({
+  organizationId: row.organization_id,
+  id: row.id,
+  activityId: row.activity_id,
+  caip2: row.caip2,
+  status: row.status,
+  isSponsored: row.sponsored === 1,
+  signedTransaction: row.signed_transaction,
+  transactionHash: row.transaction_hash,
+  error: row.error === null ? undefined : (JSON.parse(row.error) as TxError),
+  progress: row.progress === null ? undefined : JSON.parse(row.progress),
+  sentAt: row.sent_at ?? undefined,
+  createdAt: row.created_at,
+});
+
+const selectSend = prepared<{ organizationId: string; id: string }>()((db, { organizationId, id }) =>
+  db.selectFrom("send_transactions").selectAll().where("organization_id", "=", organizationId).where("id", "=", id),
+);
+
+const selectOpen = prepared<{ organizationId: string; caip2: string }>()((db, { organizationId, caip2 }) =>
+  db
+    .selectFrom("send_transactions")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .where("status", "in", openStatuses)
+    .where("caip2", "=", caip2)
+    .limit(MAX_OPEN_SENDS),
+);
+
+const selectOpenTimes = prepared<{ organizationId: string; caip2: string }>()((db, { organizationId, caip2 }) =>
+  db
+    .selectFrom("send_transactions")
+    .select("created_at")
+    .where("organization_id", "=", organizationId)
+    .where("status", "in", openStatuses)
+    .where("caip2", "=", caip2)
+    .limit(MAX_OPEN_SENDS),
+);
+
+const selectOpenIds = prepared<{ organizationId: string }>()((db, { organizationId }) =>
+  db
+    .selectFrom("send_transactions")
+    .select("id")
+    .where("organization_id", "=", organizationId)
+    .where("status", "in", openStatuses)
+    .limit(MAX_OPEN_SENDS + 1),
+);
+
+const insertSend = preparedWrite<
+  Omit<NewSend, "progress" | "isSponsored" | "isShared"> & { sponsored: number; progress: string | null }
+>()((db, row) =>
+  db
+    .insertInto("send_transactions")
+    .values({
+      organization_id: row.organizationId,
+      id: row.id,
+      activity_id: row.activityId,
+      caip2: row.caip2,
+      status: "INITIALIZED",
+      signed_transaction: row.signedTransaction,
+      transaction_hash: row.transactionHash,
+      sponsored: row.sponsored,
+      error: null,
+      progress: row.progress,
+      sent_at: null,
+      created_at: row.now,
+      updated_at: row.now,
+    })
+    .returning("id"),
+);
+
+/** Holds for the row alone as long as it is what was read. */
+const isAsRead = (row: ReadAs, status: SendStatus) => (is: ExpressionBuilder<Schema, "send_transactions">) =>
+  is.and([
+    is("organization_id", "=", row.organizationId),
+    is("id", "=", row.id),
+    is("status", "=", status),
+    is("transaction_hash", "=", row.hashBefore),
+    is("sent_at", "is not distinct from", row.sentBefore),
+  ]);
+
+const updateStatus = preparedWrite<
+  ReadAs & {
+    from: SendStatus;
+    to: SendStatus;
+    error: string | null;
+    progress: string;
+    signedTransaction: Uint8Array;
+    transactionHash: string;
+    sentAt: number | null;
+    now: number;
+  }
+>()((db, row) =>
+  db
+    .updateTable("send_transactions")
+    .set({
+      status: row.to,
+      error: row.error,
+      progress: row.progress,
+      signed_transaction: row.signedTransaction,
+      transaction_hash: row.transactionHash,
+      sent_at: row.sentAt,
+      updated_at: row.now,
+    })
+    .where(isAsRead(row, row.from))
+    .returning("id"),
+);
+
+const updateSigned = preparedWrite<
+  ReadAs & { signedTransaction: Uint8Array; transactionHash: string; progress: string; now: number }
+>()((db, row) =>
+  db
+    .updateTable("send_transactions")
+    .set({
+      signed_transaction: row.signedTransaction,
+      transaction_hash: row.transactionHash,
+      progress: row.progress,
+      updated_at: row.now,
+    })
+    .where(isAsRead(row, "BROADCASTING"))
+    .returning("id"),
+);
+
+const updateSent = preparedWrite<ReadAs & { progress: string; sentAt: number; now: number }>()((db, row) =>
+  db
+    .updateTable("send_transactions")
+    .set({ progress: row.progress, sent_at: row.sentAt, updated_at: row.now })
+    .where(isAsRead(row, "BROADCASTING"))
+    .returning("id"),
+);
+
+const updateIncluded = preparedWrite<ReadAs & { transactionHash: string; error: string | null; now: number }>()(
+  (db, row) =>
+    db
+      .updateTable("send_transactions")
+      .set({ transaction_hash: row.transactionHash, error: row.error, updated_at: row.now })
+      .where(isAsRead(row, "INCLUDED"))
+      .returning("id"),
+);
+
+/** A transaction that an activity of the organization sent. */
+export interface OwnSend {
+  /** Whether the service paid its fee. */
+  sponsored: boolean;
+  activityFingerprint: string;
+  /** Milliseconds. */
+  submittedAt: number;
+}
+
+/** Whose transaction it is that a chain knows by a hash. */
+export interface OwnTransaction {
+  organizationId: string;
+  caip2: string;
+  transactionHash: string;
+  activityId: string;
+  isSponsored: boolean;
+}
+
+/**
+ * Notes whose transaction it is, in the transaction that stores the activity or its signature. Of several activities the first one counts:
+ * resolves to whether this is it.
+ */
+export async function noteSend(tx: Transactor, { isSponsored, ...own }: OwnTransaction): Promise<boolean> {
+  const noted = await insertOwn(tx, { ...own, sponsored: isSponsored ? 1 : 0 });
+  return noted.length > 0;
+}
+
+/** Whether an activity of the organization sent a transaction. */
+export async function isOwnSend(
+  read: Reader,
+  own: Pick<OwnTransaction, "organizationId" | "caip2" | "transactionHash">,
+): Promise<boolean> {
+  return (await selectOwn(read, { ...own })).length > 0;
+}
+
+const selectOwn = prepared<Pick<OwnTransaction, "organizationId" | "caip2" | "transactionHash">>()((db, own) =>
+  db
+    .selectFrom("own_transactions")
+    .select("activity_id")
+    .where("organization_id", "=", own.organizationId)
+    .where("caip2", "=", own.caip2)
+    .where("transaction_hash", "=", own.transactionHash),
+);
+
+const insertOwn = preparedWrite<Omit<OwnTransaction, "isSponsored"> & { sponsored: number }>()((db, row) =>
+  db
+    .insertInto("own_transactions")
+    .values({
+      organization_id: row.organizationId,
+      caip2: row.caip2,
+      transaction_hash: row.transactionHash,
+      activity_id: row.activityId,
+      sponsored: row.sponsored,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .returning("activity_id"),
+);
+
+/** Which of these transactions the organization itself sent, by their hashes; the one place to ask. */
+export async function findOwnSends(
+  read: Reader,
+  organizationId: string,
+  caip2: string,
+  transactionHashes: readonly string[],
+): Promise<Map<string, OwnSend>> {
+  if (transactionHashes.length === 0) return new Map();
+  const rows = await read
+    .selectFrom("own_transactions as s")
+    // Of an activity that was archived, the row itself remembers both.
+    .leftJoin("activities as a", (join) =>
+      join.onRef("a.organization_id", "=", "s.organization_id").onRef("a.id", "=", "s.activity_id"),
+    )
+    .select((row) => [
+      "s.transaction_hash",
+      "s.sponsored",
+      row.fn.coalesce("a.fingerprint", "s.fingerprint").$castTo<string>().as("fingerprint"),
+      row.fn.coalesce("a.created_at", "s.submitted_at").$castTo<number>().as("created_at"),
+    ])
+    .where("s.organization_id", "=", organizationId)
+    .where("s.caip2", "=", caip2)
+    .where("s.transaction_hash", "in", [...transactionHashes])
+    .execute();
+  return new Map(
+    rows.map((row) => [
+      row.transaction_hash,
+      { sponsored: row.sponsored === 1, activityFingerprint: row.fingerprint, submittedAt: row.created_at },
+    ]),
+  );
+}

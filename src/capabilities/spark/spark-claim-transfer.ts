@@ -1,0 +1,46 @@
+import { Type } from "typebox";
+import { activity } from "../../engine/declare.ts";
+import { Strict } from "../../engine/fields.ts";
+import { fail } from "../../kernel/errors.ts";
+import { SignWith } from "../signing/model.ts";
+import { requireSameKey } from "../signing/store.ts";
+import { Claim, checkClaim, LeafPublicKeys, OperatorPackages } from "./model.ts";
+import { askedWith, findSparkWallet, operatorPackages, sparkFacts } from "./store.ts";
+
+/** One text for each, whichever leaf it is and whatever is wrong with it. */
+const reasons = {
+  unsigned: "is not signed by senderIdentityPublicKey for this transfer; ask the sender for the leaf again",
+  undecryptable: "does not hold a key for this wallet; ask the sender for the leaf again",
+};
+
+export const sparkClaimTransfer = activity({
+  path: "spark_claim_transfer",
+  summary:
+    "Take over Spark leaves that somebody sent: a package for each operator, once every sender's signature is verified.",
+  asks: ["claimSparkTransfer"],
+  intent: Strict({ signWith: SignWith, claim: Claim }),
+  result: Type.Object({ operatorPackages: OperatorPackages, newLeafPublicKeys: LeafPublicKeys }),
+  subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "SIGN" }),
+  policyFacts: sparkFacts,
+  unordered: true,
+  check: ({ claim }, turns) => checkClaim(claim, turns),
+  async prepare({ intent: { signWith, claim }, read, organization, signer }) {
+    const key = await findSparkWallet(read, organization.id, signWith);
+    const made = await signer.ask({ verb: "claimSparkTransfer", ...askedWith(organization, key), claim });
+    if ("problem" in made) {
+      const reason = `holds the leaf ${made.leafId}, which ${reasons[made.problem]}`;
+      return fail("FIELD_INVALID", { field: "parameters.claim.leaves", reason });
+    }
+    return { key, made };
+  },
+  async run({ intent: { signWith, claim }, tx, organization, prepared: { key, made } }) {
+    await requireSameKey(tx, organization.id, signWith, key);
+    return {
+      operatorPackages: operatorPackages(claim, made.packages),
+      newLeafPublicKeys: claim.leaves.map(({ leafId }, at) => ({
+        leafId,
+        publicKey: made.newPublicKeys[at] as string,
+      })),
+    };
+  },
+});

@@ -1,0 +1,41 @@
+import { Type } from "typebox";
+import { activity } from "../../engine/declare.ts";
+import { Strict } from "../../engine/fields.ts";
+import { SignWith } from "../signing/model.ts";
+import { requireSameKey } from "../signing/store.ts";
+import { checkTransfer, LeafPublicKeys, OperatorPackages, Transfer } from "./model.ts";
+import { askedWith, findSparkWallet, operatorPackages, sparkFacts } from "./store.ts";
+
+export const sparkPrepareTransfer = activity({
+  path: "spark_prepare_transfer",
+  summary:
+    "Hand over Spark leaves: a package for each operator, signed, and the public keys that the leaves have on the way.",
+  asks: ["prepareSparkTransfer"],
+  intent: Strict({ signWith: SignWith, transfer: Transfer }),
+  result: Type.Object({
+    operatorPackages: OperatorPackages,
+    transferUserSignature: Type.String(),
+    newLeafPublicKeys: LeafPublicKeys,
+  }),
+  subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "SIGN" }),
+  policyFacts: sparkFacts,
+  unordered: true,
+  check: ({ transfer }, turns) => checkTransfer(transfer, turns),
+  async prepare({ intent: { signWith, transfer }, read, organization, signer }) {
+    const key = await findSparkWallet(read, organization.id, signWith);
+    const made = await signer.ask({ verb: "prepareSparkTransfer", ...askedWith(organization, key), transfer });
+    return { key, made };
+  },
+  async run({ intent: { signWith, transfer }, tx, organization, prepared: { key, made } }) {
+    await requireSameKey(tx, organization.id, signWith, key);
+    return {
+      operatorPackages: operatorPackages(transfer, made.packages),
+      transferUserSignature: made.userSignature,
+      // By the identifiers of the new derivations: clients look the new keys up by them.
+      newLeafPublicKeys: transfer.leaves.map(({ newLeafDerivation }, at) => ({
+        leafId: newLeafDerivation.signingLeaf?.leafId as string,
+        publicKey: made.newPublicKeys[at] as string,
+      })),
+    };
+  },
+});

@@ -1,0 +1,329 @@
+import type { AssetBook } from "../../chains/evm/assets.ts";
+import type { EvmChain } from "../../chains/evm/networks.ts";
+import { serviceKeyOwner } from "../../engine/keys/service-keys.ts";
+import type { AskedSigner } from "../../engine/services.ts";
+import { fail } from "../../kernel/errors.ts";
+import { MAX_FOLLOWED_SPONSORED } from "../../kernel/limits.ts";
+import { estimateGas, feeQuote } from "../../nodes/evm-calls.ts";
+import type { EvmNodes } from "../../nodes/pool.ts";
+import { INSTALLATION } from "../../signer/protocol.ts";
+import type { Reader, Transactor } from "../../storage/engine.ts";
+import { prepared, preparedWrite } from "../../storage/prepared.ts";
+import type { TxError } from "../sending/model.ts";
+import {
+  addSend,
+  digitsOf,
+  enqueueFollowing,
+  feesOf,
+  gasWithRoom,
+  greatestCost,
+  hasNonce,
+  type Plan,
+  plannedFees,
+  requireSend,
+  revertError,
+  type SentTransaction,
+  sendOf,
+  UNSENT,
+} from "../sending/store.ts";
+import { nativePrice, reserveCost } from "./gas-usage.ts";
+import { findSponsorKey, sponsorAddress } from "./sponsor-keys.ts";
+
+export { SponsoredPlan } from "../sending/store.ts";
+export { planDeployment } from "./deployment.ts";
+export { correctCost, hasRentPaid, nativePrice, raiseCost, reserveCost } from "./gas-usage.ts";
+export { sponsorAddress } from "./sponsor-keys.ts";
+
+/**
+ * Transactions of Ethereum chains that this installation pays for, with the guarantees of customers' own: nonces under the account's lock,
+ * replaced where they are stuck, followed over crashes, and never sent twice.
+ *
+ * An activity plans what is sent (`planSponsored`), so that policies see it; its `run` queues it in the transaction that stores the activity
+ * (`sponsorSend`), and `sponsoredOutcome` tells what became of it: to a query, or to the activity's `effect`.
+ */
+
+/** What is to be sent: addresses and data 0x hex, `value` in wei. */
+export interface SponsoredCall {
+  chain: EvmChain;
+  to: string;
+  value?: bigint;
+  data?: string;
+  /** Unless it is given, a call that would revert now is planned as one that fails, and is never sent. */
+  gasLimit?: bigint;
+}
+
+/** Who pays on Ethereum's chains; lowercase. */
+export const evmSponsor = async (read: Reader): Promise<string> => (await sponsorAddress(read, "eip155")).toLowerCase();
+
+export interface Sponsoring {
+  evm: EvmNodes;
+  /** By which its cost is counted. */
+  assets: AssetBook;
+  read: Reader;
+  organizationId: string;
+}
+
+/**
+ * Settles gas and fees of a transaction from the sponsor's account.
+ *
+ * @throws KeysteadError CHAIN_NOT_CONFIGURED, CHAIN_UNAVAILABLE
+ */
+export async function planSponsored(
+  { evm, assets, read, organizationId }: Sponsoring,
+  { chain, to, value = 0n, data = "0x", gasLimit }: SponsoredCall,
+): Promise<Plan> {
+  await evm.requireChain(chain);
+  const from = await evmSponsor(read);
+  const { fees, highest } = plannedFees({}, await feeQuote(evm, chain));
+  const call = { from, to: to.toLowerCase(), value, data: data.toLowerCase() };
+  const price = nativePrice(assets, chain);
+  const plan = {
+    ...call,
+    value: String(value),
+    caip2: chain,
+    fees: digitsOf(fees),
+    highest: digitsOf(highest),
+    ...(price === undefined ? {} : { nativePrice: price }),
+  };
+  if (gasLimit !== undefined) return { ...plan, gas: String(gasLimit) };
+  const estimate = await estimateGas(evm, chain, call);
+  if ("gas" in estimate) return { ...plan, gas: String(gasWithRoom(estimate.gas)) };
+  return { ...plan, gas: "0", revert: await revertError(read, organizationId, UNSENT, call.to, estimate.revert) };
+}
+
+export interface NewSponsoredSend {
+  organization: { id: string; parentId: string | null };
+  /** Of the transaction, as `get_send_transaction_status` takes it. */
+  id: string;
+  activityId: string;
+  /** What is paid for, for the signer's record of uses, such as `earn_deploy_wrapper`. */
+  purpose: string;
+  plan: Plan;
+  /** Whether it is for everybody, so that it does not count as the organization's. */
+  isShared?: boolean;
+  now: number;
+}
+
+/**
+ * Queues a transaction that the sponsor signs, sends and pays for, in the transaction that stores its activity. That must hold the
+ * organization's scope, as `run` does. The most that it can cost is counted against what the parent limits sponsoring to.
+ *
+ * @throws KeysteadError QUOTA_EXCEEDED, SPONSORING_DISABLED, GAS_PRICE_UNKNOWN, GAS_LIMIT_EXCEEDED
+ */
+export async function sponsorSend(
+  tx: Transactor,
+  { organization, purpose, plan, isShared = false, ...rest }: NewSponsoredSend,
+): Promise<void> {
+  const organizationId = organization.id;
+  const send = { ...rest, organizationId };
+  const { id, now } = send;
+  const { caip2, from: payer } = plan;
+  await addSend(tx, {
+    ...send,
+    caip2,
+    isSponsored: true,
+    // It is signed when its turn comes to take a nonce.
+    signedTransaction: Buffer.alloc(0),
+    transactionHash: "",
+    progress: { from: payer, ...(plan.execution ? { account: plan.execution.account } : {}) },
+    isShared,
+  });
+  const queue = plan.execution?.account ?? id;
+  await insertSponsored(tx, { organizationId, id, caip2, payer, purpose, plan: JSON.stringify(plan), queue, now });
+  if (!isShared) {
+    const cost = greatestCost(plan, feesOf(plan.highest));
+    await reserveCost(tx, { organization, sendId: id, caip2, greatestCost: cost, price: plan.nativePrice, now });
+  }
+  await enqueueFollowing(tx, { organizationId: INSTALLATION, caip2, from: payer }, now);
+}
+
+/** What became of a transaction; `hash` from when it was signed for the first time, the final one where a block has it. */
+export type SponsoredOutcome =
+  | { status: "PENDING"; hash?: string }
+  /** `error`: it is in a block and failed there. */
+  | { status: "INCLUDED"; hash: string; error?: TxError }
+  /** No block has it or will have it. */
+  | { status: "FAILED"; error: TxError };
+
+/** @throws KeysteadError RESOURCE_NOT_FOUND */
+export async function sponsoredOutcome(read: Reader, organizationId: string, id: string): Promise<SponsoredOutcome> {
+  const { status, transactionHash: hash, error } = await requireSend(read, organizationId, id);
+  switch (status) {
+    case "INCLUDED":
+      return { status, hash, ...(error ? { error } : {}) };
+    case "FAILED":
+      return { status, error: error ?? { message: "the transaction was not sent" } };
+    default:
+      return { status: "PENDING", ...(hash === "" ? {} : { hash }) };
+  }
+}
+
+/**
+ * Whether nothing can change a transaction's outcome any more: it was never sent, or enough blocks are on top of its own.
+ *
+ * @throws KeysteadError RESOURCE_NOT_FOUND
+ */
+export async function isSettled(read: Reader, organizationId: string, id: string): Promise<boolean> {
+  const send = await requireSend(read, organizationId, id);
+  if (send.status !== "INCLUDED") return send.status === "FAILED";
+  const { from } = send.progress as { from: string };
+  const owner = send.isSponsored ? INSTALLATION : organizationId;
+  return !(await hasNonce(read, { organizationId: owner, caip2: send.caip2 as EvmChain, from }, send));
+}
+
+/**
+ * An account's transactions that are to be followed now, whosever activities they are for: those on their way, and of each queue the
+ * oldest. Those that were never put off come first, then the oldest.
+ */
+export async function findOpenSponsored(read: Reader, caip2: string, payer: string): Promise<SentTransaction[]> {
+  const rows = await selectOpen(read, { caip2, payer });
+  return rows.map((row) => ({ ...sendOf(row), isAwaited: row.queued > 1 }));
+}
+
+/** The transaction that an account was last asked to pay for with this purpose. */
+export async function lastSponsored(
+  read: Reader,
+  { caip2, from: payer, purpose }: { caip2: string; from: string; purpose: string },
+): Promise<SentTransaction | undefined> {
+  const [row] = await selectLast(read, { caip2, payer, purpose });
+  return row && sendOf(row);
+}
+
+/** What is sent, and for what. */
+export async function sponsoredSend(
+  read: Reader,
+  { organizationId, id }: Pick<SentTransaction, "organizationId" | "id">,
+): Promise<{ plan: Plan; purpose: string }> {
+  const [row] = await selectSponsored(read, { organizationId, id });
+  if (!row) return fail("RESOURCE_NOT_FOUND", { kind: "sponsored transaction", id, organizationId });
+  return { plan: JSON.parse(row.plan) as Plan, purpose: row.purpose };
+}
+
+/** Lets others before a transaction whose turn has not come. */
+export const putOff = preparedWrite<{ organizationId: string; id: string; now: number }>()(
+  (db, { organizationId, id, now }) =>
+    db
+      .updateTable("sponsored_sends")
+      .set({ put_off_at: now })
+      .where("organization_id", "=", organizationId)
+      .where("id", "=", id)
+      .returning("id"),
+);
+
+/** Notes that there is nothing left to follow. */
+export const endSponsored = preparedWrite<{ organizationId: string; id: string; now: number }>()(
+  (db, { organizationId, id, now }) =>
+    db
+      .updateTable("sponsored_sends")
+      .set({ ended_at: now })
+      .where("organization_id", "=", organizationId)
+      .where("id", "=", id)
+      .returning("id"),
+);
+
+/**
+ * Signs a transaction from the sponsor's account.
+ *
+ * @param transaction as it is before it is signed
+ * @param signer that of the activity which it is for
+ */
+export async function signAsSponsor(
+  { read, signer }: { read: Reader; signer: AskedSigner<"signSponsorTransaction"> },
+  { organizationId, caip2, payer, purpose }: { organizationId: string; caip2: string; payer: string; purpose: string },
+  transaction: Uint8Array,
+): Promise<{ r: string; s: string; v: string }> {
+  const key = await findSponsorKey(read, caip2.startsWith("solana:") ? "solana" : "eip155", payer);
+  const { organizationKey: installationKey } = await serviceKeyOwner(read);
+  const { signature } = await signer.ask({
+    verb: "signSponsorTransaction",
+    organizationId,
+    installationKey,
+    key: { keyId: key.id, curve: key.curve, sealedKey: Buffer.from(key.sealedKey).toString("base64") },
+    transaction: Buffer.from(transaction).toString("base64"),
+    purpose,
+  });
+  return signature;
+}
+
+const insertSponsored = preparedWrite<{
+  organizationId: string;
+  id: string;
+  caip2: string;
+  payer: string;
+  purpose: string;
+  plan: string;
+  queue: string;
+  now: number;
+}>()((db, row) =>
+  db
+    .insertInto("sponsored_sends")
+    .values({
+      organization_id: row.organizationId,
+      id: row.id,
+      caip2: row.caip2,
+      payer: row.payer,
+      purpose: row.purpose,
+      plan: row.plan,
+      queue: row.queue,
+      put_off_at: 0,
+      ended_at: null,
+      created_at: row.now,
+    })
+    .returning("id"),
+);
+
+const selectOpen = prepared<{ caip2: string; payer: string }>()((db, { caip2, payer }) =>
+  db
+    .selectFrom((inner) =>
+      inner
+        .selectFrom("sponsored_sends")
+        .select(["organization_id", "id", "put_off_at"])
+        .select(({ fn }) => [
+          fn
+            .agg<number>("row_number")
+            .over((over) => over.partitionBy("queue").orderBy("created_at").orderBy("id"))
+            .as("place"),
+          fn
+            .countAll<number>()
+            .over((over) => over.partitionBy("queue"))
+            .as("queued"),
+        ])
+        .where("caip2", "=", caip2)
+        .where("payer", "=", payer)
+        .where("ended_at", "is", null)
+        .as("p"),
+    )
+    .innerJoin("send_transactions as s", (join) =>
+      join.onRef("s.organization_id", "=", "p.organization_id").onRef("s.id", "=", "p.id"),
+    )
+    .selectAll("s")
+    .select("p.queued")
+    .where((where) => where.or([where("p.place", "=", 1), where("s.status", "=", "BROADCASTING")]))
+    .orderBy((order) => order("s.status", "=", "BROADCASTING"), "desc")
+    .orderBy("p.put_off_at")
+    .orderBy("s.created_at")
+    .orderBy("s.id")
+    .limit(MAX_FOLLOWED_SPONSORED),
+);
+
+const selectLast = prepared<{ caip2: string; payer: string; purpose: string }>()((db, { caip2, payer, purpose }) =>
+  db
+    .selectFrom("sponsored_sends as p")
+    .innerJoin("send_transactions as s", (join) =>
+      join.onRef("s.organization_id", "=", "p.organization_id").onRef("s.id", "=", "p.id"),
+    )
+    .selectAll("s")
+    .where("p.caip2", "=", caip2)
+    .where("p.payer", "=", payer)
+    .where("p.purpose", "=", purpose)
+    .orderBy("p.created_at", "desc")
+    .limit(1),
+);
+
+const selectSponsored = prepared<{ organizationId: string; id: string }>()((db, { organizationId, id }) =>
+  db
+    .selectFrom("sponsored_sends")
+    .select(["plan", "purpose"])
+    .where("organization_id", "=", organizationId)
+    .where("id", "=", id),
+);

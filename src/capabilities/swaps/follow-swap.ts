@@ -1,0 +1,168 @@
+import { isDeepStrictEqual } from "node:util";
+import { Type } from "typebox";
+import { type AssetBook, tokenId } from "../../chains/evm/assets.ts";
+import { chainIdOf, type EvmChain, isEvmChain } from "../../chains/evm/networks.ts";
+import { findOrganization, rootIdOf } from "../../engine/identity/organizations.ts";
+import { type JobContext, type JobResult, job } from "../../engine/jobs/jobs.ts";
+import type { Organization } from "../../engine/operations.ts";
+import { fail } from "../../kernel/errors.ts";
+import { SWAP_REFUND_MS } from "../../kernel/limits.ts";
+import { transfersOf } from "../../nodes/evm-transfers.ts";
+import { SwapProblem, type SwapSettlement } from "../../providers/swaps/provider.ts";
+import { AWAY_PAUSE_MS, pauseUntilEnd, unlessAway as unlessNodeAway } from "../sending/store.ts";
+import { isSettled, type SponsoredOutcome, sponsoredOutcome } from "../sponsoring/store.ts";
+import type { Refund } from "./model.ts";
+import { asOfOrigin } from "./origin.ts";
+import { FOLLOW_SWAP, findSwap, noteSwap, type Swap } from "./store.ts";
+
+/**
+ * Waits for the end of a swap. What happens on the chain of the input is for the chain to say, and what happens on another one for the
+ * provider; it is asked until everything is known, and what it says later of an amount or a refund is added. What the chain says holds
+ * when nothing can take the transaction out of its block any more: until then it is looked at again.
+ */
+
+/** Where the operator names no provider any more. */
+const USUAL_PAUSE_MS = 5000;
+/** What is known in part is asked for less and less often, ... */
+const PART_OF_AGE = 1 / 10;
+/** ... but as often as this. */
+const RAREST_MS = 10 * 60 * 1000;
+
+export const followSwap = job({
+  name: FOLLOW_SWAP,
+  payload: Type.Object({ organizationId: Type.String(), id: Type.String() }),
+  needs: ["swaps", "evm", "assets"],
+  maxAttempts: Number.POSITIVE_INFINITY,
+  async run(context): Promise<JobResult> {
+    const { payload, database, clock, swaps } = context;
+    const { read } = database;
+    const swap = await findSwap(read, payload.organizationId, payload.id);
+    const organization = swap && (await findOrganization(read, swap.organizationId));
+    const age = clock() - (swap?.createdAt ?? 0);
+    if (!swap || !organization) return { next: { do: "finish" } };
+    if (swap.status !== "PENDING" && age > SWAP_REFUND_MS) return { next: { do: "finish" } };
+    // Before the outcome: what is settled when that is read is settled as it is read.
+    const isFinal = await isSettled(read, swap.organizationId, swap.sendId);
+    const outcome = await sponsoredOutcome(read, swap.organizationId, swap.sendId);
+    if (outcome.status === "PENDING") return { next: { do: "retry", inMs: pauseUntilEnd(age) } };
+    const current = asOfOrigin(swap, outcome);
+    const learned = await learn(context, { swap: current, organization, outcome, isFinal }).catch(unlessAway);
+    const { status, outputAmount, destinationHashes, refund, error } = { ...current, ...learned };
+    const known = { status, outputAmount, destinationHashes, refund, error };
+    const usual = learned ? (swaps?.terms.pollMs ?? USUAL_PAUSE_MS) : AWAY_PAUSE_MS;
+    const isOver = learned !== undefined && nothingIsLeft({ ...swap, ...known }, isFinal);
+    return {
+      next: isOver ? { do: "finish" } : { do: "retry", inMs: Math.min(RAREST_MS, Math.max(usual, age * PART_OF_AGE)) },
+      ...(isNew(swap, known) ? { record: (tx) => noteSwap(tx, swap, known, clock()) } : {}),
+    };
+  },
+});
+
+/** Whether nothing is left to be known, nor to be taken back. @param isFinal of the transaction of the input */
+function nothingIsLeft({ status, kind, outputAmount, error, refund }: Swap, isFinal: boolean): boolean {
+  if (status === "PENDING") return false;
+  if (error?.reason === "ORIGIN_TRANSACTION_FAILED") return isFinal;
+  if (status === "FAILED") return refund !== undefined;
+  return outputAmount !== undefined && (kind === "CROSS_CHAIN" || isFinal);
+}
+
+const isNew = (swap: Swap, known: Known): boolean =>
+  Object.entries(known).some(([name, value]) => !isDeepStrictEqual(value, swap[name as keyof Known]));
+
+/** Only a node or a provider that is away stands between a swap and what is known of it. */
+const unlessAway = (error: unknown): undefined => (error instanceof SwapProblem ? undefined : unlessNodeAway(error));
+
+type Known = Partial<Parameters<typeof noteSwap>[2]>;
+type Context = Pick<JobContext<unknown, "swaps" | "evm" | "assets">, "swaps" | "evm" | "assets">;
+interface Followed {
+  swap: Swap;
+  organization: Organization;
+  outcome: Exclude<SponsoredOutcome, { status: "PENDING" }>;
+  /** Whether the outcome cannot change any more. */
+  isFinal: boolean;
+}
+
+/** What is known of a swap beyond what is stored; nothing where that is all. */
+async function learn(context: Context, followed: Followed): Promise<Known> {
+  const { swap, outcome, isFinal } = followed;
+  if (outcome.status === "FAILED" || outcome.error) return {};
+  if (swap.kind === "CROSS_CHAIN") return learnFromProvider(context, followed);
+  // Read once when it is in a block, and once more when that block stays.
+  if (swap.outputAmount !== undefined && !isFinal) return {};
+  const asked = amountIn(context, followed, outcome.hash);
+  const outputAmount = await (swap.status === "PENDING" ? asked.catch(unlessAway) : asked);
+  return { status: "COMPLETED", ...(outputAmount === undefined ? {} : { outputAmount }) };
+}
+
+const chainIn = (caip19: string): EvmChain => caip19.slice(0, caip19.indexOf("/")) as EvmChain;
+
+const NO_RECEIPT = "no node shows the receipt of a transaction that is in a block";
+
+/** What came in of the output token in a transaction, less what went out; undefined where that cannot be told yet. */
+async function amountIn(context: Context, followed: Followed, hash: string): Promise<string | undefined> {
+  const { walletAddress, outputToken } = followed.swap;
+  const [, contract] = /\/erc20:(.*)$/.exec(outputToken) ?? [];
+  const token = contract?.toLowerCase() ?? null;
+  const of = token === null ? "native asset" : "tokens";
+  const transfers = await transfersOf(context.evm, chainIn(outputToken), hash, of);
+  if (transfers === "untold") return (await settlementOf(context, followed))?.outputAmount;
+  // What was read of an earlier block must not stand for one that nobody has read.
+  if (!transfers && followed.isFinal) fail("CHAIN_UNAVAILABLE", { chain: chainIn(outputToken), reason: NO_RECEIPT });
+  if (!transfers) return undefined;
+  let net = 0n;
+  for (const { token: moved, from, to, amount } of transfers) {
+    if (moved !== token) continue;
+    if (to === walletAddress) net += amount;
+    if (from === walletAddress) net -= amount;
+  }
+  return String(net);
+}
+
+const settlementOf = async (
+  { swaps }: Context,
+  { swap, organization }: Followed,
+): Promise<SwapSettlement | undefined> =>
+  swaps?.settlementOf(rootIdOf(organization), swap.providerRequestId, Number(chainIdOf(chainIn(swap.inputToken))));
+
+async function learnFromProvider(context: Context, followed: Followed): Promise<Known> {
+  const { swaps, assets } = context;
+  const { swap, organization } = followed;
+  if (!swaps) return {};
+  if (swap.status === "PENDING") {
+    const progress = await swaps.progressOf(rootIdOf(organization), swap.providerRequestId);
+    if (progress.status === "PENDING") return {};
+    const end: Known =
+      progress.status === "COMPLETED"
+        ? { status: "COMPLETED", destinationHashes: progress.hashes }
+        : { status: "FAILED", error: fillError(progress.reason) };
+    return { ...end, ...(await detailsOf(context, followed, progress.status).catch(unlessAway)) };
+  }
+  return detailsOf({ swaps, assets, evm: context.evm }, followed, swap.status);
+}
+
+const fillError = (reason: string | undefined) => ({
+  reason: "PROVIDER_FILL_FAILED" as const,
+  message: "the provider could not fill the swap on the chain of the output",
+  ...(reason === undefined ? {} : { providerReason: reason }),
+});
+
+/** The amount or the refund, as soon as the provider tells. */
+async function detailsOf(context: Context, followed: Followed, status: Swap["status"]): Promise<Known> {
+  const settlement = await settlementOf(context, followed);
+  if (status === "COMPLETED") {
+    const { outputAmount } = settlement ?? {};
+    return outputAmount === undefined ? {} : { outputAmount };
+  }
+  const refund = refundOf(context.assets, settlement?.refund);
+  return refund ? { refund } : {};
+}
+
+function refundOf(assets: AssetBook, refund: SwapSettlement["refund"]): Refund | undefined {
+  if (!refund) return undefined;
+  const chain = `eip155:${refund.chainId}`;
+  if (!isEvmChain(chain)) return undefined;
+  const asset = refund.token === null ? assets.assetOf(chain, null)?.caip19 : tokenId(chain, refund.token);
+  if (asset === undefined) return undefined;
+  const { amount, transactionHash } = refund;
+  return { asset, amount, ...(transactionHash === undefined ? {} : { txHash: transactionHash }) };
+}

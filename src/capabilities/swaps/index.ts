@@ -1,0 +1,16 @@
+import { capability } from "../../engine/capability.ts";
+import { claimSwapFees } from "./claim-swap-fees.ts";
+import { createSwapQuote } from "./create-swap-quote.ts";
+import { executeSwap } from "./execute-swap.ts";
+import { followSwap } from "./follow-swap.ts";
+import { getSwapStatus } from "./get-swap-status.ts";
+import { pruneSwapQuotes } from "./prune-quotes.ts";
+import { upsertSwapConfig } from "./upsert-swap-config.ts";
+
+/** Assets of wallets exchanged for others, by a provider outside that never has a say in what is signed. */
+export const swaps = capability({
+  title: "Swaps",
+  operations: [upsertSwapConfig, createSwapQuote, executeSwap, getSwapStatus, claimSwapFees],
+  jobs: [followSwap, pruneSwapQuotes],
+  erases: ["swap_configs", "swap_quotes", "swaps"],
+});

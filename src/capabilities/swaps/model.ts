@@ -1,0 +1,93 @@
+import { type Static, Type } from "typebox";
+import { type AssetBook, tokenId } from "../../chains/evm/assets.ts";
+import { type EvmChain, isEvmChain } from "../../chains/evm/networks.ts";
+import { fail } from "../../kernel/errors.ts";
+
+/** Words of the operations on swaps. */
+
+export const Token = Type.String({
+  maxLength: 255,
+  pattern:
+    "^[a-z0-9]{3,8}:[0-9A-Za-z]{1,32}/(slip44:[0-9]{1,10}|erc20:0x[0-9a-fA-F]{40}|token:[1-9A-HJ-NP-Za-km-z]{32,44})$",
+  description:
+    "the CAIP-19 identifier of an asset, such as eip155:8453/slip44:60 or eip155:8453/erc20:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+});
+
+export const Amount = Type.String({
+  pattern: "^[1-9][0-9]{0,77}$",
+  description: "an amount in the token's smallest units: digits, more than 0",
+});
+
+export const Nonce = Type.String({ pattern: "^(0|[1-9][0-9]{0,38})$", description: "a nonce in digits" });
+
+/** Zero to 10,000; how many of them are taken is another matter. */
+export const Bps = Type.String({
+  pattern: "^(0|[1-9][0-9]{0,3}|10000)$",
+  description: "basis points in digits, such as 50 for 0.5 %",
+});
+
+export const swapStatuses = ["PENDING", "COMPLETED", "FAILED"] as const;
+export const swapKinds = ["SAME_CHAIN", "CROSS_CHAIN"] as const;
+
+/** What wallets have, as requests name it. */
+export interface SwapToken {
+  chain: EvmChain;
+  /** The contract in lowercase; null for the chain's native asset. */
+  address: string | null;
+  /** As the API shows it. */
+  caip19: string;
+  isStable: boolean;
+}
+
+/**
+ * What an identifier names.
+ *
+ * @param chains between which this server swaps
+ * @throws KeysteadError FIELD_INVALID
+ */
+export function tokenOf(assets: AssetBook, chains: readonly EvmChain[], field: string, caip19: string): SwapToken {
+  const refuse = (reason: string): never => fail("FIELD_INVALID", { field: `parameters.${field}`, reason });
+  const [chain = "", asset = ""] = caip19.split("/");
+  const [namespace, reference = ""] = asset.split(":");
+  if (chain.startsWith("solana:")) {
+    return refuse("is on Solana, and this server swaps on Ethereum chains alone; name an asset of one");
+  }
+  if (!isEvmChain(chain) || !chains.includes(chain)) {
+    return refuse(`is on ${chain}, and this server swaps on ${chains.join(", ")} alone`);
+  }
+  if (namespace === "slip44") {
+    const native = assets.assetOf(chain, null);
+    if (native?.caip19 === caip19) return { chain, address: null, caip19, isStable: false };
+    return refuse(`is not the native asset of ${chain}, which is ${native?.caip19 ?? "none"}`);
+  }
+  if (namespace !== "erc20" || /^0x0{40}$/.test(reference)) return refuse(`names no token of ${chain}`);
+  const address = reference.toLowerCase();
+  const isStable = assets.assetOf(chain, address)?.isStable ?? false;
+  return { chain, address, caip19: tokenId(chain, address), isStable };
+}
+
+/** @throws KeysteadError FIELD_INVALID */
+export function requireWord(field: string, amount: string): void {
+  if (BigInt(amount) >= 1n << 256n)
+    fail("FIELD_INVALID", { field: `parameters.${field}`, reason: "must fit into 256 bits" });
+}
+
+export const Quote = Type.Object(
+  {
+    quoteId: Type.String(),
+    provider: Type.String(),
+    outputAmount: Type.String(),
+    minOutputAmount: Type.String(),
+    expiresAt: Type.String(),
+    slippageBps: Type.Optional(Type.String()),
+    clientFeeBps: Type.String(),
+    estimatedTimeSeconds: Type.Optional(Type.String()),
+  },
+  { $id: "SwapQuote" },
+);
+
+export const Refund = Type.Object(
+  { asset: Type.String(), amount: Type.String(), txHash: Type.Optional(Type.String()) },
+  { $id: "SwapRefund" },
+);
+export type Refund = Static<typeof Refund>;

@@ -1,0 +1,20 @@
+import type { EvmChain } from "../../chains/evm/networks.ts";
+import type { Services } from "../../engine/services.ts";
+import { fail } from "../../kernel/errors.ts";
+import type { SwapOffer } from "../../providers/swaps/provider.ts";
+
+/** What wallets may be made to call: the contracts that the operator names, and nothing else. */
+
+/** @throws KeysteadError SWAP_QUOTE_REFUSED */
+export function requireAllowed(
+  { provider, terms }: NonNullable<Services["swaps"]>,
+  chain: EvmChain,
+  { call, spender }: SwapOffer,
+): void {
+  const allowed = terms.contracts[chain] ?? [];
+  for (const contract of [call.to, ...(spender === null ? [] : [spender])]) {
+    if (allowed.includes(contract)) continue;
+    const reason = `${contract} is not among the contracts of ${chain} that the operator of this server names by \`swaps.contracts\``;
+    fail("SWAP_QUOTE_REFUSED", { provider, reason });
+  }
+}

@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { describe, it } from "node:test";
+import { combineShares, splitSecret } from "./secret-sharing.ts";
+
+interface Vectors {
+  valid: { secret: string; threshold: number; of: number; shares: string[] }[];
+  invalid: { why: string; shares: string[] }[];
+}
+
+const vectors = JSON.parse(
+  readFileSync(new URL("../../test/vectors/quorum-keys/shares.json", import.meta.url), "utf8"),
+) as Vectors;
+const bytes = (hex: string): Buffer => Buffer.from(hex, "hex");
+
+describe("sharing of secrets", () => {
+  it("makes the secret of shares that another implementation made", () => {
+    assert.ok(vectors.valid.length >= 10);
+    for (const { secret, threshold, of, shares } of vectors.valid) {
+      assert.equal(combineShares(shares.map(bytes))?.toString("hex"), secret, `${threshold} of ${of}`);
+    }
+  });
+
+  it("refuses what are no shares of one secret", () => {
+    assert.ok(vectors.invalid.length >= 5);
+    for (const { why, shares } of vectors.invalid) assert.equal(combineShares(shares.map(bytes)), undefined, why);
+  });
+
+  it("takes any of its shares, as many as it takes and no fewer", () => {
+    for (const [threshold, count] of [
+      [2, 2],
+      [2, 5],
+      [3, 5],
+      [26, 50],
+    ] as const) {
+      const secret = randomBytes(32);
+      const shares = splitSecret(secret, { threshold, shares: count });
+      assert.equal(shares.length, count);
+      assert.deepEqual(combineShares(shares.slice(0, threshold)), secret);
+      assert.deepEqual(combineShares(shares.slice(-threshold).reverse()), secret);
+      assert.deepEqual(combineShares(shares), secret);
+      assert.notDeepEqual(combineShares(shares.slice(1, threshold)), secret);
+    }
+  });
+
+  it("refuses a sharing that would give the secret to one, or to nobody", () => {
+    for (const [threshold, shares] of [
+      [1, 3],
+      [0, 3],
+      [4, 3],
+      [2, 256],
+    ] as const) {
+      assert.throws(() => splitSecret(randomBytes(32), { threshold, shares }));
+    }
+  });
+});

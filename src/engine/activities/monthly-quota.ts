@@ -1,0 +1,121 @@
+import { refuseOver } from "../../authority/quotas.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { lowestIdAt } from "../../kernel/ids.ts";
+import {
+  COUNTED_ACTIVITIES_AT_ONCE,
+  MAX_RATE_BUCKETS,
+  QUOTA_KEPT_MS,
+  SETTLED_ACTIVITY_MS,
+} from "../../kernel/limits.ts";
+import { recentlyUsed } from "../../kernel/recently-used.ts";
+import { sharedAnswer } from "../../kernel/shared-answer.ts";
+import type { Reader } from "../../storage/engine.ts";
+import { findQuotas } from "../authority/quotas.ts";
+
+/** What is known of an organization's month, for a moment. */
+interface Known {
+  quotas: Awaited<ReturnType<typeof findQuotas>>;
+  /** Those that are stored, and those that this server let in since. */
+  count: number;
+}
+
+/**
+ * Holds organizations to their activities a month. Activities are counted by their rows, without a counter that all of an
+ * organization's requests would have to wait for: the settled part of a month once, what came since each time, and both at most
+ * once in a while. So an organization may be over its quota by what it sends to several servers in that time.
+ */
+export class MonthlyQuota {
+  readonly #read: Reader;
+  readonly #clock: Clock;
+  readonly #months = recentlyUsed<() => Promise<Known>>({ entries: MAX_RATE_BUCKETS });
+
+  constructor(read: Reader, clock: Clock) {
+    this.#read = read;
+    this.#clock = clock;
+  }
+
+  /**
+   * Counts an activity that is about to be made; `isKnown` tells whether it was made already, and is asked only above the quota.
+   * Below it one that was made already counts as well, until the rows are counted anew.
+   *
+   * @throws KeysteadError QUOTA_EXCEEDED
+   */
+  async take(organizationId: string, isKnown: () => Promise<boolean>): Promise<void> {
+    const known = await this.#look(organizationId)();
+    const { quotas } = known;
+    const { activitiesPerMonth: limit } = quotas;
+    if (limit === null) return;
+    if (known.count >= limit && (await isKnown())) return;
+    refuseOver(quotas, "activitiesPerMonth", known.count + 1);
+    known.count++;
+  }
+
+  #look(organizationId: string): () => Promise<Known> {
+    const look = this.#months.get(organizationId) ?? this.#begin(organizationId);
+    this.#months.set(organizationId, look);
+    return look;
+  }
+
+  #begin(organizationId: string): () => Promise<Known> {
+    const month = new ActivitiesOfMonth(organizationId);
+    return sharedAnswer(async () => {
+      const quotas = await findQuotas(this.#read, organizationId);
+      if (quotas.activitiesPerMonth === null) return { quotas, count: 0 };
+      return { quotas, count: await month.count(this.#read, this.#clock()) };
+    }, QUOTA_KEPT_MS);
+  }
+}
+
+/** How many activities an organization has had since the month began, in UTC. */
+export class ActivitiesOfMonth {
+  readonly #organizationId: string;
+  /** Of the month that begins then: how many are settled, and the last of them. */
+  #settled = { begin: Number.NaN, count: 0, last: "" };
+
+  constructor(organizationId: string) {
+    this.#organizationId = organizationId;
+  }
+
+  async count(read: Reader, now: number): Promise<number> {
+    const begin = beginOfMonth(now);
+    if (this.#settled.begin !== begin) this.#settled = { begin, count: 0, last: lowestIdAt(begin) };
+    // Identifiers are in the order of time. One that was made a moment ago may be stored after another that was made later.
+    const settles = lowestIdAt(Math.max(begin, now - SETTLED_ACTIVITY_MS));
+    const { count, last } = this.#settled;
+    const settled = await this.#countAfter(read, last, settles);
+    this.#settled = { begin, count: count + settled.count, last: settled.last };
+    return this.#settled.count + (await this.#countAfter(read, settled.last)).count;
+  }
+
+  /** In pieces, so that none of them keeps the database for long. */
+  async #countAfter(read: Reader, after: string, before?: string): Promise<{ count: number; last: string }> {
+    let found = { count: 0, last: after };
+    for (;;) {
+      const piece = await this.#countPiece(read, found.last, before);
+      found = { count: found.count + piece.count, last: piece.last ?? found.last };
+      if (piece.count < COUNTED_ACTIVITIES_AT_ONCE) return found;
+    }
+  }
+
+  #countPiece(read: Reader, after: string, before: string | undefined) {
+    return read
+      .selectFrom((from) =>
+        from
+          .selectFrom("activities")
+          .select("id")
+          .where("organization_id", "=", this.#organizationId)
+          .where("id", ">", after)
+          .$if(before !== undefined, (rows) => rows.where("id", "<", before as string))
+          .orderBy("id")
+          .limit(COUNTED_ACTIVITIES_AT_ONCE)
+          .as("piece"),
+      )
+      .select((row) => [row.fn.countAll<number>().as("count"), row.fn.max("id").as("last")])
+      .executeTakeFirstOrThrow();
+  }
+}
+
+function beginOfMonth(now: number): number {
+  const date = new Date(now);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth());
+}

@@ -1,0 +1,118 @@
+import { fail, KeysteadError } from "../../kernel/errors.ts";
+import { newId } from "../../kernel/ids.ts";
+import type { Reader } from "../../storage/engine.ts";
+import { prepared } from "../../storage/prepared.ts";
+import type { Newcomer } from "../operations.ts";
+import { type ApiKeyHolder, apiKeyKind } from "./api-key-kind.ts";
+import type { AnyCredentialKind, CredentialLookup, Holder, Verifying } from "./credential-kind.ts";
+import type { Stamp } from "./credential-kinds.ts";
+import { allowlistOf } from "./holders.ts";
+import { findOrganization } from "./organizations.ts";
+import { type PasskeyHolder, passkeyKind } from "./passkey-kind.ts";
+
+/** Who the request says it comes from; throws whom the operation does not let in. */
+export type Meet = (read: Reader, organizationId: string) => Promise<Newcomer>;
+
+/**
+ * The stamp of a request by which somebody becomes a user. Its credential is looked for among those of the organization, as the
+ * request may have been carried out already, and then in the request itself; in either case the stamp is verified with it. A
+ * parent's credentials do not count: their holders are no users here.
+ */
+export function stampOfNewcomer(
+  { kind, decoded }: Stamp,
+  body: Uint8Array,
+  { oidc, meet }: Pick<Verifying, "oidc"> & { meet: Meet },
+): Stamp {
+  const ids = { userId: newId(), credentialId: newId() };
+  // Whom they are is told by the request, which stays as it is; whether they are let in is asked again where they become a user.
+  let met: Promise<Newcomer> | undefined;
+  const meetOnce: Meet = (read, organizationId) => {
+    met ??= meet(read, organizationId);
+    return met;
+  };
+  const find = async (read: Reader, lookup: CredentialLookup): Promise<Holder[]> => {
+    const known = await knownHolders({ kind, decoded }, body, read, lookup, oidc);
+    return known.length > 0 ? known : [await holderOfNewcomer(kind, read, lookup, meetOnce, ids)];
+  };
+  return { kind: { ...kind, find }, decoded };
+}
+
+/** The organization's own users who have the credential and made the stamp with it. */
+async function knownHolders(
+  { kind, decoded }: Stamp,
+  body: Uint8Array,
+  read: Reader,
+  lookup: CredentialLookup,
+  oidc: Verifying["oidc"],
+): Promise<Holder[]> {
+  const known: Holder[] = [];
+  for (const holder of await kind.find(read, lookup)) {
+    if (holder.actor.organizationId !== lookup.organizationId) continue;
+    try {
+      await kind.verify(decoded, body, holder, { oidc, organizationId: lookup.organizationId });
+      known.push(holder);
+    } catch (error) {
+      if (!(error instanceof KeysteadError)) throw error;
+    }
+  }
+  return known;
+}
+
+async function holderOfNewcomer(
+  kind: AnyCredentialKind,
+  read: Reader,
+  lookup: CredentialLookup,
+  meet: Meet,
+  ids: { userId: string; credentialId: string },
+): Promise<Holder> {
+  const { organizationId, key } = lookup;
+  const { userName, credential } = await meet(read, organizationId);
+  const organization = await findOrganization(read, organizationId);
+  if (!organization) return kind.refuseUnknown(lookup);
+  const isPasskey = "credentialId" in credential;
+  const registers = isPasskey ? passkeyKind : apiKeyKind;
+  if (registers.header !== kind.header || (isPasskey ? credential.credentialId : credential.publicKey) !== key) {
+    fail("CREDENTIAL_NOT_REGISTERED", { header: kind.header });
+  }
+  const holder: Holder = {
+    rank: 0,
+    hasActed: false,
+    isNewcomer: true,
+    organization,
+    allowlists: { ofOrganization: await findAllowlist(read, organizationId), ofKey: undefined },
+    actor: {
+      userId: ids.userId,
+      userName,
+      organizationId,
+      isRootQuorumMember: false,
+      hasMfaPolicies: false,
+      credential: { id: ids.credentialId, type: credential.type },
+    },
+  };
+  if (!isPasskey) {
+    const found: ApiKeyHolder = { ...holder, expiresAt: null };
+    return found;
+  }
+  const { publicKey, rpIdHash, allowedOrigins } = credential;
+  const found: PasskeyHolder = {
+    ...holder,
+    publicKey: Buffer.from(publicKey),
+    rpIdHash: Buffer.from(rpIdHash),
+    allowedOrigins,
+  };
+  return found;
+}
+
+async function findAllowlist(read: Reader, organizationId: string) {
+  const [row] = await selectAllowlist(read, { organizationId });
+  return row && allowlistOf(row.rules, row.on_evaluation_error);
+}
+
+const selectAllowlist = prepared<{ organizationId: string }>()((db, { organizationId }) =>
+  db
+    .selectFrom("ip_allowlists")
+    .select(["rules", "on_evaluation_error"])
+    .where("organization_id", "=", organizationId)
+    .where("id", "=", organizationId)
+    .where("enabled", "=", 1),
+);

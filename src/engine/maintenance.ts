@@ -1,0 +1,37 @@
+import { failForNow } from "../kernel/errors.ts";
+import type { Reader, Transactor } from "../storage/engine.ts";
+import type { Operator } from "./activities/operator-activities.ts";
+
+/** An operator's word that nothing is to be changed for a while, to all servers of a database. */
+export interface Maintenance {
+  /** Milliseconds. */
+  since: number;
+  reason?: string;
+  operator: Operator;
+}
+
+/** The row of `installation`. */
+const NAME = "maintenance";
+const RETRY_AFTER_SECONDS = 30;
+
+export async function findMaintenance(read: Reader): Promise<Maintenance | undefined> {
+  const row = await read.selectFrom("installation").select("value").where("name", "=", NAME).executeTakeFirst();
+  return row && (JSON.parse(row.value) as Maintenance);
+}
+
+/** Undefined ends it. */
+export async function storeMaintenance(tx: Transactor, maintenance: Maintenance | undefined): Promise<void> {
+  await tx.deleteFrom("installation").where("name", "=", NAME).execute();
+  if (!maintenance) return;
+  await tx
+    .insertInto("installation")
+    .values({ name: NAME, value: JSON.stringify(maintenance) })
+    .execute();
+}
+
+/** @throws KeysteadError MAINTENANCE */
+export function refuseDuring(maintenance: Maintenance | undefined): void {
+  if (maintenance) failForNow("MAINTENANCE", { reason: shownReason(maintenance) }, RETRY_AFTER_SECONDS);
+}
+
+export const shownReason = ({ reason }: Maintenance): string => (reason === undefined ? "" : ` (${reason})`);

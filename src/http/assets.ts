@@ -1,0 +1,49 @@
+import { readdir, readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { fail } from "../kernel/errors.ts";
+import type { Route } from "./listener.ts";
+import { type StaticFile, staticFile } from "./static-file.ts";
+
+/** Scripts, style sheets and images of pages that were built, by path. */
+export type Assets = ReadonlyMap<string, StaticFile>;
+
+const CONTENT_TYPES: Record<string, string> = {
+  js: "text/javascript; charset=utf-8",
+  css: "text/css; charset=utf-8",
+  svg: "image/svg+xml",
+};
+
+/** @param below the path under which they are served, with slashes around it */
+export async function loadAssets(folder: URL, below: string): Promise<Assets> {
+  const names = await readdir(fileURLToPath(folder));
+  const assets = await Promise.all(
+    names.flatMap((name) => {
+      const type = CONTENT_TYPES[name.split(".").at(-1) as string];
+      return type === undefined ? [] : [loadAsset(folder, below, name, type)];
+    }),
+  );
+  return new Map(assets);
+}
+
+/** Named after its content by the build, so that a browser may keep it for good. */
+async function loadAsset(
+  folder: URL,
+  below: string,
+  name: string,
+  type: string,
+): Promise<[path: string, file: StaticFile]> {
+  const file = await staticFile(await readFile(new URL(name, folder)), {
+    "content-type": type,
+    "cache-control": "public, max-age=31536000, immutable",
+    "cross-origin-resource-policy": "same-origin",
+  });
+  return [`${below}${name}`, file];
+}
+
+/** Serves them, and nothing else: a path is looked up, never joined. */
+export const assetsRoute = (below: string, assets: () => Promise<Assets>): Route => ({
+  method: "GET",
+  path: `${below}*`,
+  accept: (head) => async () =>
+    (await assets()).get(head.path)?.answer(head) ?? fail("ROUTE_NOT_FOUND", { method: "GET", path: `${below}*` }),
+});

@@ -1,0 +1,71 @@
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { type Assets, assetsRoute, loadAssets } from "./assets.ts";
+import type { Mount, RouteAnswer } from "./listener.ts";
+import { once } from "./once.ts";
+
+/** The console: one page and its assets, as `npm run build:console` leaves them. */
+
+/** Where the build is, in a clone as in a package. */
+const BUILT = new URL("../../console/dist/", import.meta.url);
+const PAGE = "index.html";
+const ASSETS = "/assets/";
+
+export const isConsoleBuilt = (folder: URL = BUILT): boolean => existsSync(new URL(PAGE, folder));
+
+/** Serves what stands in the folder when it is first asked for, and nothing else: a path is looked up, never joined. */
+export function consolePages(folder: URL = BUILT): Mount {
+  const built = once(() => loadConsole(folder));
+  return {
+    routes: [
+      { method: "GET", path: "/", accept: () => async () => pageOf((await built()).html) },
+      assetsRoute(ASSETS, async () => (await built()).assets),
+    ],
+  };
+}
+
+interface Console {
+  html: string;
+  assets: Assets;
+}
+
+const loadConsole = async (folder: URL): Promise<Console> => ({
+  html: await readFile(new URL(PAGE, folder), "utf8"),
+  assets: await loadAssets(new URL(`.${ASSETS}`, folder), ASSETS),
+});
+
+const NONCE_BYTES = 16;
+
+/** The page with a nonce of its own: style sheets that its scripts make are known by it. */
+function pageOf(html: string): RouteAnswer {
+  const nonce = randomBytes(NONCE_BYTES).toString("base64");
+  return {
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "cache-control": "no-cache",
+      "content-security-policy": contentSecurityPolicy(nonce),
+      "cross-origin-opener-policy": "same-origin",
+      "cross-origin-resource-policy": "same-origin",
+      "permissions-policy": PERMISSIONS,
+      "referrer-policy": "no-referrer",
+    },
+    body: html.replace('nonce=""', `nonce="${nonce}"`),
+  };
+}
+
+const PERMISSIONS =
+  "camera=(), geolocation=(), microphone=(), payment=(), usb=(), publickey-credentials-create=(self), publickey-credentials-get=(self)";
+
+/** Scripts are those of the build; requests go to this server; nothing may frame the page or send its forms away. */
+const contentSecurityPolicy = (nonce: string): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");

@@ -1,0 +1,100 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { fail } from "../kernel/errors.ts";
+import type { Mount, RequestHead, RouteAnswer } from "./listener.ts";
+import { once } from "./once.ts";
+import { type StaticFile, staticFile } from "./static-file.ts";
+
+/** The handbook: pages and their assets, as `npm run docs` leaves them. */
+
+const BUILT = new URL("../../handbook/dist/", import.meta.url);
+const BELOW = "/handbook/";
+const PAGE = ".html";
+/** Its names are those of their content, so that a browser may keep what is below for good. */
+const ASSETS = `${BELOW}assets/`;
+
+const CONTENT_TYPES: Record<string, string> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".png": "image/png",
+  ".svg": "image/svg+xml",
+};
+
+export const isHandbookBuilt = (folder: URL = BUILT): boolean => existsSync(new URL("index.html", folder));
+
+/** Serves what stands in the folder when it is first asked for, and nothing else: a path is looked up, never joined. */
+export function handbookPages(folder: URL = BUILT): Mount {
+  const files = once(() => filesIn(folder));
+  return {
+    routes: [
+      {
+        method: "GET",
+        path: BELOW.slice(0, -1),
+        accept: () => () => ({ status: 302, headers: { location: BELOW }, body: "" }),
+      },
+      {
+        method: "GET",
+        path: `${BELOW}*`,
+        accept: (head) => async () => answerTo(head, await files()),
+      },
+    ],
+  };
+}
+
+/** By path; each is read when it is first asked for. */
+type Files = ReadonlyMap<string, () => Promise<StaticFile>>;
+
+async function filesIn(folder: URL): Promise<Files> {
+  const root = fileURLToPath(folder);
+  const found = (await readdir(root, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+  return new Map(
+    found.flatMap(({ parentPath, name }): [string, () => Promise<StaticFile>][] => {
+      const type = CONTENT_TYPES[name.slice(name.lastIndexOf("."))];
+      if (type === undefined) return [];
+      const file = join(parentPath, name);
+      const path = `${BELOW}${file.slice(root.length)}`;
+      return [[path, once(async () => loaded(path, type, await readFile(file)))]];
+    }),
+  );
+}
+
+const loaded = (path: string, type: string, content: Buffer): Promise<StaticFile> =>
+  staticFile(content, {
+    "content-type": type,
+    "cache-control": path.startsWith(ASSETS) ? "public, max-age=31536000, immutable" : "no-cache",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    ...(type === CONTENT_TYPES[PAGE] ? { "content-security-policy": contentSecurityPolicy(content.toString()) } : {}),
+  });
+
+/** A page is asked for without its ending, and the first one of a folder by the folder. */
+async function answerTo(head: RequestHead, files: Files): Promise<RouteAnswer> {
+  const { path } = head;
+  const file = files.get(path) ?? files.get(path.endsWith("/") ? `${path}index${PAGE}` : `${path}${PAGE}`);
+  if (file) return (await file()).answer(head);
+  const missing = await files.get(`${BELOW}404${PAGE}`)?.();
+  if (missing && !path.startsWith(ASSETS)) return { ...missing.answer({ ...head, headers: {} }), status: 404 };
+  return fail("ROUTE_NOT_FOUND", { method: "GET", path: `${BELOW}*` });
+}
+
+/** Scripts are those of the build, and the short ones that stand in the page; requests go to this server alone. */
+function contentSecurityPolicy(html: string): string {
+  const inline = html.matchAll(/<script(?![^>]*\ssrc=)[^>]*>([\s\S]*?)<\/script>/g);
+  const hashes = [...inline].map(([, code]) => `'sha256-${digestOf(code as string)}'`);
+  return [
+    "default-src 'none'",
+    `script-src ${["'self'", ...new Set(hashes)].join(" ")}`,
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+}
+
+const digestOf = (code: string): string => createHash("sha256").update(code).digest("base64");

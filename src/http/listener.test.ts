@@ -1,0 +1,144 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { after, before, describe, it } from "node:test";
+import { failForNow } from "../kernel/errors.ts";
+import { MAX_BODY_BYTES, MAX_HELD_ANSWER_BYTES, MAX_SHARE_OF_ONE_ADDRESS } from "../kernel/limits.ts";
+import { createLogger } from "../kernel/log.ts";
+import { nextTurn } from "../kernel/next-turn.ts";
+import { createListener, createRoom, type Route, type RouteAnswer } from "./listener.ts";
+
+it("gives the room of an answer back though its client left before there was one", async () => {
+  const large = Buffer.alloc((MAX_HELD_ANSWER_BYTES * MAX_SHARE_OF_ONE_ADDRESS) / 2);
+  const listener = createListener({
+    log: createLogger("silent"),
+    trustedProxies: [],
+    room: createRoom({ maxConnections: 10, maxConnectionsPerAddress: 10 }, [], () => {}),
+    observer: { answered: () => {}, failed: () => {}, turnedAway: () => {} },
+  });
+  let arrival = Promise.withResolvers<() => boolean>();
+  let release = Promise.withResolvers<void>();
+  listener.mount({
+    routes: [
+      {
+        method: "GET",
+        path: "/large",
+        accept: (head) => async () => {
+          arrival.resolve(head.isWanted);
+          await release.promise;
+          return { body: large };
+        },
+      },
+    ],
+  });
+  const { port } = await listener.listen({ host: "127.0.0.1", port: 0 });
+  try {
+    for (let left = 0; left < 4; left++) {
+      arrival = Promise.withResolvers();
+      release = Promise.withResolvers();
+      const socket = connect(port, "127.0.0.1");
+      socket.write("GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n");
+      const isWanted = await arrival.promise;
+      socket.destroy();
+      await once(socket, "close");
+      // The server's end of it closes a moment later.
+      while (isWanted()) await nextTurn();
+      release.resolve();
+    }
+    const answer = await fetch(`http://127.0.0.1:${port}/large`);
+    assert.equal(answer.status, 200);
+    assert.equal((await answer.arrayBuffer()).byteLength, large.length);
+  } finally {
+    await listener.close();
+  }
+});
+
+describe("an operation that any web page may call", () => {
+  const told: string[] = [];
+  const observer = {
+    answered: (operation: string, status: number) => void told.push(`${operation} ${status}`),
+    failed: ({ operation, name }: { operation: string | undefined; name: string }) =>
+      void told.push(`${operation} ${name}`),
+    turnedAway: () => {},
+  };
+  const listener = createListener({
+    log: createLogger("silent"),
+    trustedProxies: [],
+    room: createRoom({ maxConnections: 10, maxConnectionsPerAddress: 10 }, [], () => {}),
+    observer,
+  });
+  const operation = (name: string, respond: (body: Buffer) => RouteAnswer): Route => ({
+    method: "POST",
+    path: `/public/${name}`,
+    operation: name,
+    accept({ path, headers, note }) {
+      note({ seen: path });
+      if (headers["x-refused"] !== undefined) failForNow("RATE_LIMITED", { reason: "before the body" }, 3);
+      return async (body) => respond(body);
+    },
+  });
+  const routes = [
+    operation("echo", (body) => ({ body: JSON.stringify({ body: body.toString(), é: "ü" }) })),
+    operation("bytes", () => ({ status: 201, headers: { "x-more": "of it" }, body: Buffer.from("[]") })),
+    operation("later", () => failForNow("RATE_LIMITED", { reason: "for now" }, 7)),
+    operation("broken", () => {
+      throw new Error("not to be told");
+    }),
+  ];
+  let base = "";
+  before(async () => {
+    listener.mount({ routes, anyOriginBelow: "/public/" });
+    const { port } = await listener.listen({ host: "127.0.0.1", port: 0 });
+    base = `http://127.0.0.1:${port}/public/`;
+  });
+  after(() => listener.close());
+
+  /** Status, headers, body, and what the observer was told. */
+  async function answerTo(name: string, init: RequestInit): Promise<unknown[]> {
+    told.length = 0;
+    const answer = await fetch(base + name, { method: "POST", ...init });
+    const { "x-request-id": id = "", date: _, ...headers } = Object.fromEntries(answer.headers);
+    const text = await answer.text();
+    assert.match(id, /^[0-9a-f-]{36}$/);
+    return [answer.status, headers, text.replaceAll(id, "the request"), [...told]];
+  }
+
+  it("is answered on the short way exactly as on the long one, which odd requests for it take", async () => {
+    const json = { "content-type": "application/json" };
+    const large = { headers: json, body: "x".repeat(MAX_BODY_BYTES + 1) };
+    const requests: [string, RequestInit][] = [
+      ["echo", { headers: json, body: '{"é":1}' }],
+      ["echo", { headers: json }],
+      ["echo", {}],
+      ["echo", { headers: { ...json, "x-refused": "1" }, body: "{}" }],
+      ["echo", large],
+      ["bytes", { body: "text" }],
+      ["later", { headers: json, body: "{}" }],
+      ["broken", { headers: json, body: "{}" }],
+    ];
+    for (const [name, init] of requests) {
+      const plain = await answerTo(name, init);
+      const [status] = plain as [number];
+      assert.ok([200, 201, 413, 429, 500].includes(status), `${name} ${status}`);
+      assert.deepEqual(plain, await answerTo(`${name}?`, init), name);
+    }
+    for (const type of ["application/json; charset=utf-8", "application/x-www-form-urlencoded"]) {
+      const init = { headers: { "content-type": type }, body: "{}" };
+      assert.deepEqual(await answerTo("echo", init), await answerTo("echo", { ...init, headers: json }), type);
+    }
+    const [status, , text] = (await answerTo("echo", { headers: { "content-type": "none" }, body: "{}" })) as [
+      number,
+      unknown,
+      string,
+    ];
+    assert.equal(status, 400);
+    assert.match(text, /no media type/);
+  });
+
+  it("tells its clients to go where they are sent away", async () => {
+    listener.sendAway();
+    const answer = await fetch(`${base}echo`, { method: "POST", body: "{}" });
+    assert.equal(answer.headers.get("connection"), "close");
+    assert.equal(answer.status, 200);
+  });
+});

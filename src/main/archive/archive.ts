@@ -1,0 +1,129 @@
+import { existsSync } from "node:fs";
+import type { FileHandle } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { type Archived, removeArchived } from "../../engine/activities/archived.ts";
+import { archiveKey } from "../../engine/keys/archive-key.ts";
+import { ensureServiceKeys } from "../../engine/keys/service-keys.ts";
+import { ARCHIVED_ACTIVITIES_AT_ONCE, MIN_ARCHIVE_AGE_MS } from "../../kernel/limits.ts";
+import { syncFolder } from "../../kernel/sync-folder.ts";
+import type { Signer } from "../../signer/client.ts";
+import type { Progress } from "../../storage/backup/write-file.ts";
+import type { Database } from "../../storage/database.ts";
+import { ArchiveProblem, type Manifest, type Seal } from "./format.ts";
+import { openArchive, readOpenArchive } from "./read.ts";
+import { archiveKeysOf, refuseForeign } from "./verify.ts";
+import { installationOf, writeArchive } from "./write.ts";
+
+export interface ArchiveOptions {
+  file: string;
+  /** Milliseconds. */
+  before: number;
+  now: number;
+  onProgress: Progress;
+}
+
+export interface ArchiveSummary {
+  file: string;
+  before: string;
+  activities: number;
+  sha256: string;
+  keyId: string;
+  /** Fewer than in the file where an earlier run removed the others, or an event of a webhook needs them. */
+  removed: number;
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/**
+ * Writes old activities to a file, reads it back, and removes from the database what stands in it. A run that was ended is begun again
+ * with the same words: of a file that is whole, what is in it is removed.
+ *
+ * @throws ArchiveProblem
+ */
+export async function archive(
+  store: { database: Database; signer: Signer },
+  { file, before, now, onProgress }: ArchiveOptions,
+): Promise<ArchiveSummary> {
+  if (before > now - MIN_ARCHIVE_AGE_MS) {
+    throw new ArchiveProblem(
+      `--before must be ${MIN_ARCHIVE_AGE_MS / DAY_MS} days ago or more: younger activities are in use`,
+    );
+  }
+  await ensureServiceKeys(store, [archiveKey], now);
+  if (!existsSync(file)) await writeArchive(store, { file, before, now });
+  // Open until the end: what is removed is what stands in the file that was found whole.
+  const handle = await openArchive(file);
+  try {
+    const seal = await requireOwn(store.database, { file, handle, before });
+    await keep(file, handle);
+    const removed = await remove(store.database, { file, handle, before, all: seal.activities, onProgress });
+    const { activities, sha256, keyId } = seal;
+    return { file, before: new Date(before).toISOString(), activities, sha256, keyId, removed };
+  } finally {
+    await handle.close();
+  }
+}
+
+interface Found {
+  file: string;
+  handle: FileHandle;
+  before: number;
+}
+
+/** An earlier run may have been ended, and a copy may have been made, before all of it was on the disk. */
+async function keep(file: string, handle: FileHandle): Promise<void> {
+  try {
+    // There, only who may write can ask for it.
+    if (process.platform !== "win32") await handle.sync();
+    syncFolder(dirname(resolve(file)));
+  } catch (error) {
+    throw new ArchiveProblem(`${file} could not be brought to the disk: ${(error as Error).message}`);
+  }
+}
+
+/** Nothing is removed because of a file that is damaged, or of another installation or another date. */
+async function requireOwn({ read }: Database, { file, handle, before }: Found): Promise<Seal> {
+  let manifest: Manifest | undefined;
+  let seal: Seal | undefined;
+  for await (const part of readOpenArchive(file, handle)) {
+    if ("manifest" in part) ({ manifest } = part);
+    else if ("seal" in part) ({ seal } = part);
+  }
+  const [begin, end] = [manifest as Manifest, seal as Seal];
+  if (begin.installationId !== (await installationOf(read))) {
+    throw new ArchiveProblem(`there is a file ${file} already: an archive of another installation; name another file`);
+  }
+  await refuseForeign(file, begin, end, await archiveKeysOf(read));
+  if (Date.parse(begin.before) === before) return end;
+  throw new ArchiveProblem(
+    `there is a file ${file} already: an archive of what was before ${begin.before}. Say --before ${begin.before} to remove from the database what is in it, or name another file`,
+  );
+}
+
+interface Removal extends Found {
+  all: number;
+  onProgress: Progress;
+}
+
+async function remove(database: Database, { file, handle, before, all, onProgress }: Removal): Promise<number> {
+  let organizationId = "";
+  let batch: Archived[] = [];
+  let [done, removed] = [0, 0];
+  const flush = async () => {
+    if (batch.length === 0) return;
+    const [owner, activities] = [organizationId, batch];
+    removed += await database.transact(owner, (tx) => removeArchived(tx, owner, activities, before));
+    done += batch.length;
+    batch = [];
+    onProgress(done, all);
+  };
+  for await (const part of readOpenArchive(file, handle)) {
+    if (!("archived" in part)) continue;
+    const { id, organization_id, updated_at: updatedAt } = part.archived.activity;
+    if (organization_id !== organizationId || batch.length >= ARCHIVED_ACTIVITIES_AT_ONCE) await flush();
+    organizationId = organization_id;
+    batch.push({ id, updatedAt });
+  }
+  await flush();
+  return removed;
+}

@@ -1,0 +1,278 @@
+import { createHash, randomBytes } from "node:crypto";
+import { closeSync, createWriteStream, linkSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createZstdCompress } from "node:zlib";
+import { neededByEvents } from "../../engine/activities/archived.ts";
+import type { ActivityRow, ActivityStatus } from "../../engine/activities/records.ts";
+import { archiveKey } from "../../engine/keys/archive-key.ts";
+import { currentServiceKey, publishedServiceKeys, signStatements } from "../../engine/keys/service-keys.ts";
+import { otpKey } from "../../engine/keys/verification-tokens.ts";
+import { lowestIdAt } from "../../kernel/ids.ts";
+import { ARCHIVED_ACTIVITIES_AT_ONCE } from "../../kernel/limits.ts";
+import { syncFolder } from "../../kernel/sync-folder.ts";
+import type { Signer } from "../../signer/client.ts";
+import { installationIdOf } from "../../storage/backup/manifest.ts";
+import type { Database } from "../../storage/database.ts";
+import type { Reader } from "../../storage/engine.ts";
+import { migrations } from "../../storage/migrations/index.ts";
+import { version } from "../version.ts";
+import {
+  ArchiveProblem,
+  FORMAT,
+  type Manifest,
+  type Seal,
+  type SharedName,
+  statementOf,
+  type UnderName,
+} from "./format.ts";
+
+export interface Store {
+  database: Database;
+  signer: Pick<Signer, "ask">;
+}
+
+const ORGANIZATIONS_AT_ONCE = 500;
+
+/** What nothing will become of any more. */
+const FINAL: readonly ActivityStatus[] = [
+  "ACTIVITY_STATUS_COMPLETED",
+  "ACTIVITY_STATUS_FAILED",
+  "ACTIVITY_STATUS_REJECTED",
+];
+
+/**
+ * Writes all activities that were submitted and ended before a time to a file that only its owner can read. It has its name once it
+ * is whole, signed and on the disk; a process that is killed leaves `<file>.<something>.partial`.
+ *
+ * @throws ArchiveProblem, where there is none of them too
+ */
+export async function writeArchive(
+  store: Store,
+  { file, before, now }: { file: string; before: number; now: number },
+): Promise<void> {
+  const partial = `${file}.${randomBytes(4).toString("hex")}.partial`;
+  const remove = () => rmSync(partial, { force: true });
+  process.once("exit", remove);
+  try {
+    writeFileSync(partial, "", { flag: "wx", mode: 0o600 });
+    const text = Readable.from(textOf(store, before, now), { objectMode: false });
+    await pipeline(text, createZstdCompress(), createWriteStream(partial, { flags: "r+", flush: true }));
+    publish(partial, file);
+    syncFolder(dirname(resolve(file)));
+  } catch (error) {
+    remove();
+    if (error instanceof ArchiveProblem) throw error;
+    throw new ArchiveProblem(`${file} could not be written: ${(error as Error).message}`);
+  } finally {
+    process.removeListener("exit", remove);
+  }
+}
+
+/** File systems without hard links answer so. */
+const NO_LINKS = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
+
+/** Gives it its name, never in the place of another file: rows may have been removed because of that one. */
+function publish(partial: string, file: string): void {
+  try {
+    try {
+      linkSync(partial, file);
+    } catch (error) {
+      if (!NO_LINKS.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
+      // Whoever makes the empty file may replace it.
+      closeSync(openSync(file, "wx", 0o600));
+      try {
+        renameSync(partial, file);
+      } catch (failure) {
+        rmSync(file);
+        throw failure;
+      }
+      return;
+    }
+    rmSync(partial);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    throw new ArchiveProblem(
+      `another archive command wrote ${file} meanwhile; run the same command again, and it removes what is in that file`,
+    );
+  }
+}
+
+async function* textOf(store: Store, before: number, now: number): AsyncGenerator<Buffer> {
+  const { read } = store.database;
+  const hash = createHash("sha256");
+  const rows = { vote: 0, authentication: 0, policyEvaluation: 0, appProof: 0, policyList: 0, bootProof: 0 };
+  let activities = 0;
+  const hashed = (line: object): Buffer => {
+    const bytes = Buffer.from(lineOf(line));
+    hash.update(bytes);
+    return bytes;
+  };
+  const manifest = await manifestOf(read, before, now);
+  yield hashed(manifest);
+  for await (const { name, row } of rowsOf(read, before)) {
+    if (name === "activity") activities++;
+    else rows[name]++;
+    yield hashed({ [name]: row });
+  }
+  if (activities === 0)
+    throw new ArchiveProblem("there is no activity to archive: none was submitted and ended before");
+  const sha256 = hash.digest("hex");
+  const key = await currentServiceKey(read, archiveKey);
+  const statement = statementOf(manifest, { activities, sha256 });
+  const [signature] = await signStatements({ read, signer: store.signer }, key, [{ says: "archive", ...statement }]);
+  const { id: keyId, publicKey } = key;
+  const sealed: Seal = { end: true, activities, rows, sha256, keyId, publicKey, signature: toHex(signature as Buffer) };
+  yield Buffer.from(lineOf(sealed));
+}
+
+const lineOf = (value: object): string => `${JSON.stringify(value)}\n`;
+const toHex = (bytes: Buffer): string => bytes.toString("hex");
+
+async function manifestOf(read: Reader, before: number, now: number): Promise<Manifest> {
+  const keys = await publishedServiceKeys(
+    read,
+    { ...otpKey, publishedAfterRetirementMs: Number.MAX_SAFE_INTEGER },
+    now,
+  );
+  return {
+    keystead: "archive",
+    format: FORMAT,
+    version,
+    schema: Object.keys(migrations).at(-1) as string,
+    installationId: await installationOf(read),
+    before: new Date(before).toISOString(),
+    writtenAt: new Date(now).toISOString(),
+    verificationKeys: keys.map(({ publicKey }) => publicKey),
+  };
+}
+
+/** As backups name it. */
+export async function installationOf(read: Reader): Promise<string> {
+  const rows = await read.selectFrom("installation").selectAll().execute();
+  const id = installationIdOf(new Map(rows.map(({ name, value }) => [name, value])));
+  if (id === null) throw new ArchiveProblem("the installation has no keys of its own yet; start the server once");
+  return id;
+}
+
+type NamedRow = { name: "activity" | UnderName | SharedName; row: object };
+
+/** Nothing changes of what has ended: no snapshot is held while it is read, a few at a time. */
+async function* rowsOf(read: Reader, before: number): AsyncGenerator<NamedRow> {
+  const below = lowestIdAt(before);
+  const told = { policyList: new Set<string>(), bootProof: new Set<string>() };
+  for await (const organizationId of organizationsOf(read)) {
+    told.policyList.clear();
+    let after = "";
+    for (;;) {
+      const page = await read
+        .selectFrom("activities")
+        .selectAll()
+        .where("organization_id", "=", organizationId)
+        .where("id", ">", after)
+        .where("id", "<", below)
+        .orderBy("id")
+        .limit(ARCHIVED_ACTIVITIES_AT_ONCE)
+        .execute();
+      const over = page.filter(
+        ({ status, updated_at }) => FINAL.some((final) => final === status) && updated_at < before,
+      );
+      const needed = await neededByEvents(
+        read,
+        over.map(({ id }) => id),
+      );
+      const ended = over.filter(({ id }) => !needed.has(id));
+      if (ended.length > 0) yield* withTheirs(read, organizationId, ended, told);
+      if (page.length < ARCHIVED_ACTIVITIES_AT_ONCE) break;
+      after = page.at(-1)?.id as string;
+    }
+  }
+}
+
+async function* organizationsOf(read: Reader): AsyncGenerator<string> {
+  let after = "";
+  for (;;) {
+    const page = await read
+      .selectFrom("organizations")
+      .select("id")
+      .where("id", ">", after)
+      .orderBy("id")
+      .limit(ORGANIZATIONS_AT_ONCE)
+      .execute();
+    for (const { id } of page) yield id;
+    if (page.length < ORGANIZATIONS_AT_ONCE) return;
+    after = page.at(-1)?.id as string;
+  }
+}
+
+async function* withTheirs(
+  read: Reader,
+  organizationId: string,
+  activities: readonly ActivityRow[],
+  told: { policyList: Set<string>; bootProof: Set<string> },
+): AsyncGenerator<NamedRow> {
+  const ids = activities.map(({ id }) => id);
+  const of = <Row extends { activity_id: string }>(rows: Row[], id: string) =>
+    rows.filter(({ activity_id }) => activity_id === id);
+  const rowsIn = (table: "votes" | "authentications" | "policy_evaluations" | "app_proofs") =>
+    read
+      .selectFrom(table)
+      .selectAll()
+      .where("organization_id", "=", organizationId)
+      .where("activity_id", "in", ids)
+      .execute();
+  const votes = await rowsIn("votes");
+  const authentications = await rowsIn("authentications");
+  const evaluations = (await rowsIn("policy_evaluations")) as { activity_id: string; evaluations: string }[];
+  const proofs = (await rowsIn("app_proofs")) as { activity_id: string; boot_proof_id: string }[];
+  yield* listsOf(read, organizationId, evaluations, told.policyList);
+  yield* bootsOf(read, proofs, told.bootProof);
+  for (const activity of activities) {
+    yield { name: "activity", row: activity };
+    for (const row of of(votes, activity.id)) yield { name: "vote", row };
+    for (const row of of(authentications, activity.id)) yield { name: "authentication", row };
+    for (const row of of(evaluations, activity.id)) yield { name: "policyEvaluation", row };
+    for (const row of of(proofs, activity.id)) yield { name: "appProof", row };
+  }
+}
+
+/** The lists of policies that outcomes are told of. */
+async function* listsOf(
+  read: Reader,
+  organizationId: string,
+  evaluations: readonly { evaluations: string }[],
+  told: Set<string>,
+): AsyncGenerator<NamedRow> {
+  const named = evaluations.map((row) => (JSON.parse(row.evaluations) as { list?: string }).list);
+  const ids = newOnes(named, told);
+  if (ids.length === 0) return;
+  const rows = await read
+    .selectFrom("policy_lists")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .where("id", "in", ids)
+    .execute();
+  for (const row of rows) yield { name: "policyList", row };
+}
+
+/** The signers that made the proofs; they are forgotten once nothing refers to them. */
+async function* bootsOf(
+  read: Reader,
+  proofs: readonly { boot_proof_id: string }[],
+  told: Set<string>,
+): AsyncGenerator<NamedRow> {
+  const ids = newOnes(
+    proofs.map((row) => row.boot_proof_id),
+    told,
+  );
+  if (ids.length === 0) return;
+  const rows = await read.selectFrom("boot_proofs").selectAll().where("id", "in", ids).execute();
+  for (const row of rows) yield { name: "bootProof", row };
+}
+
+function newOnes(ids: readonly (string | undefined)[], told: Set<string>): string[] {
+  const fresh = [...new Set(ids)].filter((id): id is string => id !== undefined && !told.has(id));
+  for (const id of fresh) told.add(id);
+  return fresh;
+}

@@ -1,0 +1,99 @@
+import type { ActivityChange, Ballot } from "../../engine/activities/ballot.ts";
+import { operatorOf } from "../../engine/activities/operator-activities.ts";
+import type { ActivityStatus } from "../../engine/activities/records.ts";
+import type { RefusedAuthentication } from "../../engine/request-audit.ts";
+import { newIdAt } from "../../kernel/ids.ts";
+import { MAX_AUDIT_KEY_LENGTH } from "../../kernel/limits.ts";
+
+/**
+ * What the lines of the audit stream say: identifiers, public keys, outcomes and addresses. Neither a body nor a part of one is
+ * among them, no text that a client wrote, and so no secret and no code.
+ */
+
+export const auditEvents = [
+  "activity",
+  "authentication_refused",
+  "authentications_left_out",
+  "activities_dropped",
+] as const;
+export type AuditEvent = (typeof auditEvents)[number];
+
+const outcomes: Record<ActivityStatus, string> = {
+  ACTIVITY_STATUS_CREATED: "pending",
+  ACTIVITY_STATUS_PENDING: "pending",
+  ACTIVITY_STATUS_COMPLETED: "completed",
+  ACTIVITY_STATUS_FAILED: "failed",
+  ACTIVITY_STATUS_CONSENSUS_NEEDED: "consensus_needed",
+  ACTIVITY_STATUS_AUTHENTICATORS_NEEDED: "authenticators_needed",
+  ACTIVITY_STATUS_REJECTED: "rejected",
+};
+
+/** A new status of an activity, and who brought it there. */
+export function lineOfChange(change: ActivityChange): string {
+  const { activity, organization, ballot, now } = change;
+  const { id, type, status, fingerprint, failure } = activity;
+  return line("activity", now, {
+    // What was denied is stored as rejected, with the reason beside it.
+    outcome: status === "ACTIVITY_STATUS_REJECTED" && failure ? "denied" : outcomes[status],
+    organizationId: activity.organizationId,
+    parentOrganizationId: organization.parentId ?? undefined,
+    activity: { id, type, status, fingerprint },
+    failureCode: failure?.code,
+    ...(ballot ? whoCast(ballot) : whoSubmitted(change)),
+  });
+}
+
+function whoCast({ principal, selection, remoteAddress }: NonNullable<ActivityChange["ballot"]>) {
+  const { actor, stampRecord } = principal;
+  return {
+    by: {
+      organizationId: actor.organizationId,
+      userId: actor.userId,
+      ...credentialOf({ ...stampRecord, credential: actor.credential }),
+    },
+    vote: selection === "VOTE_SELECTION_APPROVED" ? "approved" : "rejected",
+    clientAddress: remoteAddress,
+  };
+}
+
+/** Of what was ended without a request: whoever submitted it, or the operator who did it. */
+function whoSubmitted({ activity, votes }: ActivityChange) {
+  const operator = operatorOf(activity);
+  if (operator) return { by: { operator } };
+  const submission = votes.find(({ id }) => id === activity.id) ?? votes[0];
+  if (!submission) return {};
+  return { by: { userId: submission.userId, ...credentialOf(submission) } };
+}
+
+type Stamped = Ballot["principal"]["stampRecord"] & Pick<Ballot["principal"]["actor"], "credential">;
+
+const credentialOf = ({ publicKey, scheme, credential }: Pick<Stamped, "publicKey" | "scheme" | "credential">) => ({
+  credentialId: credential.id,
+  credentialType: credential.type,
+  stamp: scheme,
+  publicKey: publicKey.slice(0, MAX_AUDIT_KEY_LENGTH),
+});
+
+/** @param now milliseconds, as in all that follow */
+export function lineOfRefusal(refusal: RefusedAuthentication, now: number): string {
+  const { reason, operation, organizationId, remoteAddress: clientAddress } = refusal;
+  return line("authentication_refused", now, { reason, operation, organizationId: organizationId(), clientAddress });
+}
+
+/** Lines that there should have been. */
+export interface LeftOut {
+  count: number;
+  /** Milliseconds: the first and the last of them. */
+  from: number;
+  to: number;
+}
+
+export function lineOfLeftOut(event: AuditEvent, { count, from, to }: LeftOut): string {
+  return line(event, to, { count, from: textOf(from), to: textOf(to) });
+}
+
+/** Members that are undefined are left out. */
+const line = (event: AuditEvent, now: number, members: object): string =>
+  JSON.stringify({ id: newIdAt(now), time: textOf(now), event, ...members });
+
+const textOf = (milliseconds: number): string => new Date(milliseconds).toISOString();

@@ -1,0 +1,42 @@
+import type { Readiness } from "../../http/pages.ts";
+import type { Shipper } from "./shipper.ts";
+import type { AuditStream } from "./stream.ts";
+
+/**
+ * The same with how the audit sinks are. One that takes nothing is a warning; the server is not ready only while it refuses
+ * writes because of one.
+ */
+export const withAudit = (readiness: () => Promise<Readiness>, audit: AuditStream) => async (): Promise<Readiness> => {
+  const known = await readiness();
+  const { shippers, whenFull } = audit;
+  const warnings = Object.fromEntries(
+    shippers.flatMap((shipper) => {
+      const problem = problemOf(shipper);
+      return problem === undefined ? [] : [[`audit ${shipper.name}`, problem]];
+    }),
+  );
+  const blocking = whenFull === "block" ? shippers.find(({ isFull }) => isFull) : undefined;
+  const reason =
+    blocking &&
+    `${blocking.backlog} lines wait for the audit sink ${blocking.name}; reads work, and whatever changes something answers 503`;
+  return {
+    ...known,
+    ...(reason === undefined ? {} : { status: "not ready" as const, reasons: { ...known.reasons, audit: reason } }),
+    audit: Object.fromEntries(
+      shippers.map((shipper) => [shipper.name, { status: statusOf(shipper), backlog: shipper.backlog }]),
+    ),
+    ...(Object.keys(warnings).length === 0 ? {} : { warnings: { ...known.warnings, ...warnings } }),
+  };
+};
+
+const statusOf = ({ isFull, failing }: Shipper) => (isFull ? "full" : failing ? "failing" : "delivering");
+
+function problemOf({ failing, backlog, isFull, memory }: Shipper): string | undefined {
+  const dropped = memory.countOf("activities_dropped");
+  const parts = [
+    failing && `it ${failing.reason}, since ${new Date(failing.since).toISOString()}`,
+    failing || isFull ? `${backlog} lines wait` : undefined,
+    dropped > 0 ? `${dropped} lines of activities were dropped` : undefined,
+  ].filter((part) => part !== undefined);
+  return parts.length === 0 ? undefined : parts.join("; ");
+}

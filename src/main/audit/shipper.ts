@@ -1,0 +1,304 @@
+import { setTimeout as startTimer } from "node:timers";
+import { setTimeout } from "node:timers/promises";
+import { type BackOff, backOffMs } from "../../kernel/back-off.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import {
+  AUDIT_ATTEMPT_MS,
+  AUDIT_BATCH,
+  AUDIT_GATHER_MS,
+  AUDIT_LOOK_MS,
+  AUDIT_RETRY_MS,
+  AUDIT_STOP_MS,
+  LARGE_AUDIT_BACKLOG,
+  LARGE_AUDIT_BACKLOG_LOOK_MS,
+} from "../../kernel/limits.ts";
+import type { Logger } from "../../kernel/log.ts";
+import type { Database } from "../../storage/database.ts";
+import { Memory } from "./memory.ts";
+import { countLines, leaseSink, nextLines, removeLines } from "./queue.ts";
+import type { SinkName } from "./settings.ts";
+import { type Sink, SinkFailure } from "./sink.ts";
+
+export interface ShipperOptions {
+  name: SinkName;
+  sink: Sink;
+  database: Pick<Database, "read" | "transact">;
+  /** Of this server, among all on the database. */
+  owner: string;
+  /** For how long a server that died keeps others from going on. */
+  leaseMs: number;
+  maxBacklog: number;
+  clock: Clock;
+  log: Logger;
+}
+
+const BACK_OFF: BackOff = { firstMs: 250, longestMs: AUDIT_RETRY_MS, spread: 1 / 2 };
+/** How often the log is told of a sink that takes nothing. */
+const LOG_AGAIN_MS = 60_000;
+
+/**
+ * Takes lines to one sink: those of the database where this server has the lease on it, and those that it remembers itself. One
+ * batch after the other, so that lines stay in their order; a batch that fails is tried again until it is there.
+ */
+export class Shipper {
+  readonly name: SinkName;
+  readonly memory = new Memory();
+  readonly #options: ShipperOptions;
+  readonly #attemptMs: number;
+  /** Of its own, so that what waits for the lease holds up no activity that is committed without a scope. */
+  readonly #scope: string;
+  #leasedUntil = 0;
+  /** Another server had the lease: until then it is not asked for again. */
+  #elsewhereUntil = Number.NEGATIVE_INFINITY;
+  #backlog = 0;
+  #oldest: number | undefined;
+  #countedAt = Number.NEGATIVE_INFINITY;
+  #failing: { reason: string; since: number; attempts: number; notBefore: number } | undefined;
+  #loggedAt = Number.NEGATIVE_INFINITY;
+  #delivered = 0;
+  #failures = 0;
+  #dropped = 0;
+  #stopping = false;
+  #isWoken = false;
+  #wake: () => void = () => {};
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(options: ShipperOptions) {
+    this.name = options.name;
+    this.#options = options;
+    this.#scope = `audit ${options.name}`;
+    // So that an attempt is over before another server may take the sink.
+    this.#attemptMs = Math.min(AUDIT_ATTEMPT_MS, (options.leaseMs * 2) / 3);
+  }
+
+  /** Lines of the database that wait: counted now and then, and in between as far as this server knows. */
+  get backlog(): number {
+    return this.#backlog;
+  }
+
+  get isFull(): boolean {
+    return this.#backlog >= this.#options.maxBacklog;
+  }
+
+  /** For how long the line that waits longest has waited, in milliseconds. */
+  get lagMs(): number {
+    return this.#oldest === undefined ? 0 : Math.max(0, this.#options.clock() - this.#oldest);
+  }
+
+  /** Why the sink takes nothing, and since when in milliseconds. */
+  get failing(): { reason: string; since: number } | undefined {
+    return this.#failing;
+  }
+
+  get figures(): { delivered: number; failures: number; dropped: number } {
+    return { delivered: this.#delivered, failures: this.#failures, dropped: this.#dropped };
+  }
+
+  /** A line was committed. */
+  noteCommitted(): void {
+    this.#backlog++;
+    this.#oldest ??= this.#options.clock();
+    this.wake();
+  }
+
+  /** A line of an activity was committed that there is no room for. */
+  noteDropped(): void {
+    this.#dropped++;
+    this.memory.leaveOut("activities_dropped", this.#options.clock());
+  }
+
+  wake(): void {
+    this.#isWoken = true;
+    this.#wake();
+  }
+
+  /** Resolves once it is known how much waits. */
+  async start(): Promise<void> {
+    await this.#count();
+    this.#running = this.#run();
+  }
+
+  /** Makes one more attempt, for a moment; what is in the database goes on at the next start. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    this.wake();
+    const timer = new AbortController();
+    const late = setTimeout(AUDIT_STOP_MS, undefined, { signal: timer.signal }).catch(() => {});
+    await Promise.race([this.#running, late]);
+    timer.abort();
+    // It cuts off what is under way.
+    await this.#options.sink.close();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopping) {
+      this.#isWoken = false;
+      const isMore = await this.#round(this.#attemptMs);
+      if (!isMore) await this.#rest();
+    }
+    await this.#round(Math.min(AUDIT_STOP_MS / 2, this.#attemptMs));
+  }
+
+  /** Whether more waits that can be taken at once. */
+  async #round(timeoutMs: number): Promise<boolean> {
+    const { clock } = this.#options;
+    try {
+      if (this.#failing && clock() < this.#failing.notBefore) {
+        await this.#countNowAndThen();
+        return false;
+      }
+      await this.#deliverRemembered(timeoutMs);
+      return await this.#deliverStored(timeoutMs);
+    } catch (error) {
+      this.#noteFailure(error);
+      return false;
+    }
+  }
+
+  async #deliverRemembered(timeoutMs: number): Promise<void> {
+    if (this.memory.isEmpty) return;
+    const { lines, delivered } = this.memory.take();
+    await this.#deliver(lines, timeoutMs);
+    delivered();
+  }
+
+  async #deliverStored(timeoutMs: number): Promise<boolean> {
+    const { name, database, owner, leaseMs, clock } = this.#options;
+    if (clock() < this.#elsewhereUntil) return this.#leaveToOther();
+    const next = () => nextLines(database.read, { sink: name, limit: AUDIT_BATCH });
+    let lines = await next();
+    if (lines.length > 0 && clock() + timeoutMs > this.#leasedUntil) {
+      if (!(await this.#lease())) {
+        this.#elsewhereUntil = clock() + AUDIT_LOOK_MS;
+        return this.#leaveToOther();
+      }
+      // What was read before may have been delivered by another server.
+      lines = await next();
+    }
+    this.#oldest = lines[0]?.created_at;
+    if (lines.length < AUDIT_BATCH) this.#noteCount(lines.length);
+    else await this.#countNowAndThen();
+    if (lines.length === 0) {
+      if (this.memory.isEmpty) this.#failing = undefined;
+      return false;
+    }
+    try {
+      await this.#deliver(
+        lines.map(({ line }) => line),
+        timeoutMs,
+      );
+    } catch (error) {
+      await this.#giveLeaseBack();
+      throw error;
+    }
+    const until = clock() + leaseMs;
+    const isOurs = await database.transact(this.#scope, async (tx) => {
+      const leased = await leaseSink(tx, { sink: name, owner, until, now: clock() });
+      // Another server has begun to deliver them again.
+      if (leased) {
+        const seqs = lines.map(({ seq }) => seq);
+        await removeLines(tx, name, seqs);
+      }
+      return leased;
+    });
+    this.#leasedUntil = isOurs ? until : 0;
+    if (isOurs) this.#backlog = Math.max(0, this.#backlog - lines.length);
+    if (lines.length < AUDIT_BATCH && isOurs) this.#oldest = undefined;
+    return lines.length === AUDIT_BATCH;
+  }
+
+  /** Another server delivers them, whatever became of an attempt of this one. */
+  async #leaveToOther(): Promise<false> {
+    this.#failing = undefined;
+    await this.#countNowAndThen();
+    return false;
+  }
+
+  async #deliver(lines: readonly string[], timeoutMs: number): Promise<void> {
+    await this.#options.sink.deliver(lines, timeoutMs);
+    this.#delivered += lines.length;
+    if (!this.#failing) return;
+    const { name, clock, log } = this.#options;
+    log.info({ sink: name, seconds: (clock() - this.#failing.since) / 1000 }, "the audit sink takes lines again");
+    this.#failing = undefined;
+  }
+
+  async #lease(): Promise<boolean> {
+    const { name, database, owner, leaseMs, clock } = this.#options;
+    const until = clock() + leaseMs;
+    const isOurs = await database.transact(this.#scope, (tx) =>
+      leaseSink(tx, { sink: name, owner, until, now: clock() }),
+    );
+    this.#leasedUntil = isOurs ? until : 0;
+    return isOurs;
+  }
+
+  /** The sink may take lines from another server: the disk that is full may be this one's alone. */
+  async #giveLeaseBack(): Promise<void> {
+    const { name, database, owner, clock } = this.#options;
+    this.#leasedUntil = 0;
+    await database
+      .transact(this.#scope, (tx) => leaseSink(tx, { sink: name, owner, until: 0, now: clock() }))
+      // Then it ends by itself.
+      .catch(() => {});
+  }
+
+  #noteFailure(error: unknown): void {
+    const { name, clock, log } = this.#options;
+    const now = clock();
+    // A database that is away is told of elsewhere, and asked again at the next look.
+    if (!(error instanceof SinkFailure)) {
+      log.debug({ sink: name, reason: (error as Error).message }, "lines of the audit stream could not be read");
+      return;
+    }
+    this.#failures++;
+    const { since, attempts } = this.#failing ?? { since: now, attempts: 0 };
+    if (now - this.#loggedAt >= LOG_AGAIN_MS) {
+      log.warn({ sink: name, reason: error.message, backlog: this.#backlog }, "the audit sink takes no lines");
+      this.#loggedAt = now;
+    }
+    const notBefore = now + backOffMs(BACK_OFF, attempts);
+    this.#failing = { reason: error.message, since, attempts: attempts + 1, notBefore };
+  }
+
+  /** A large backlog takes long to count, and changes slowly as a part of itself. */
+  async #countNowAndThen(): Promise<void> {
+    const pauseMs = this.#backlog > LARGE_AUDIT_BACKLOG ? LARGE_AUDIT_BACKLOG_LOOK_MS : AUDIT_LOOK_MS;
+    if (this.#options.clock() - this.#countedAt >= pauseMs) await this.#count();
+  }
+
+  async #count(): Promise<void> {
+    const { name, database, maxBacklog } = this.#options;
+    const { count, oldest } = await countLines(database.read, name, maxBacklog + 1);
+    this.#oldest = oldest;
+    this.#noteCount(count);
+  }
+
+  #noteCount(count: number): void {
+    this.#backlog = count;
+    this.#countedAt = this.#options.clock();
+  }
+
+  /** Lets some lines come together, then waits for the next one, or for what others have stored. */
+  async #rest(): Promise<void> {
+    await this.#pause(AUDIT_GATHER_MS);
+    if (this.#stopping || (this.#isWoken && !this.#failing)) return;
+    await this.#pause(AUDIT_LOOK_MS - AUDIT_GATHER_MS, () => !this.#failing);
+  }
+
+  /** @param wakes whether a line ends it; a server that stops always does */
+  #pause(ms: number, wakes: () => boolean = () => false): Promise<void> {
+    return new Promise((resolve) => {
+      const end = () => {
+        clearTimeout(timer);
+        this.#wake = () => {};
+        resolve();
+      };
+      const timer = startTimer(end, ms);
+      this.#wake = () => {
+        if (this.#stopping || wakes()) end();
+      };
+    });
+  }
+}

@@ -1,0 +1,78 @@
+import { existsSync, realpathSync } from "node:fs";
+import { hostname } from "node:os";
+import { dirname, resolve } from "node:path";
+import { load } from "../../storage/backup/load.ts";
+import { openSnapshot } from "../../storage/backup/snapshot.ts";
+import type { Progress } from "../../storage/backup/write-file.ts";
+import { sqliteFileOf } from "../../storage/database.ts";
+import { FolderInUse, ServerLock } from "../../storage/server-lock.ts";
+import { StartProblem } from "../config.ts";
+import { lockFolder } from "../open.ts";
+
+export interface CopyOptions {
+  from: string;
+  to: string;
+  onProgress: Progress;
+  /** Told of what the operator should know; the copy goes on. */
+  warn: (text: string) => void;
+}
+
+export interface Copied {
+  schema: string;
+  rows: number;
+}
+
+/**
+ * Copies one state of a database into an empty place, of either engine. What is there afterwards was read back and held against
+ * what was copied. No server starts on a SQLite database of either meanwhile. One that is ended is started again.
+ *
+ * @throws StartProblem, BackupProblem
+ */
+export async function copyDatabase({ from, to, onProgress, warn }: CopyOptions): Promise<Copied> {
+  for (const [option, url] of [
+    ["--from", from],
+    ["--to", to],
+  ] as const) {
+    if (/^(sqlite:.+|postgres(ql)?:\/\/.+)$/.test(url)) continue;
+    throw new StartProblem(`${option} must be sqlite:<file> or postgres://…`);
+  }
+  const sourceLock = lockSource(from, warn);
+  let targetLock: ServerLock | undefined;
+  try {
+    // Of one folder, which is locked once, the database that is there already decides whether the copy goes on.
+    if (folderOf(from) === undefined || folderOf(from) !== folderOf(to))
+      targetLock = lockFolder({ databaseUrl: to }, "copy");
+    const snapshot = await openSnapshot(from);
+    try {
+      await load(to, { ...snapshot, pieces: snapshot.pieces }, onProgress);
+      const rows = Object.values(snapshot.counts).reduce((sum, count) => sum + count, 0);
+      return { schema: snapshot.schema, rows };
+    } finally {
+      await snapshot.close();
+    }
+  } finally {
+    targetLock?.release();
+    sourceLock?.release();
+  }
+}
+
+/** Where a SQLite database is, or is to be; undefined for PostgreSQL. */
+function folderOf(url: string): string | undefined {
+  const file = sqliteFileOf(url);
+  if (file === undefined) return undefined;
+  const folder = resolve(dirname(file));
+  return existsSync(folder) ? realpathSync(folder) : folder;
+}
+
+/** Keeps servers away from a SQLite database meanwhile. PostgreSQL does not tell who else is a server. */
+function lockSource(from: string, warn: (text: string) => void): ServerLock | undefined {
+  const file = sqliteFileOf(from);
+  if (file === undefined) return undefined;
+  try {
+    const since = new Date().toISOString();
+    return ServerLock.take(dirname(file), { command: "copy", pid: process.pid, host: hostname(), since });
+  } catch (error) {
+    if (error instanceof FolderInUse) warn("a server is running on it: what it writes from now on is not in the copy");
+    return undefined;
+  }
+}

@@ -1,0 +1,86 @@
+import { existsSync, mkdirSync } from "node:fs";
+import { load, refuseOccupied } from "../../storage/backup/load.ts";
+import { BackupProblem } from "../../storage/backup/problem.ts";
+import { type BackupFile, openBackup } from "../../storage/backup/read-file.ts";
+import type { Progress } from "../../storage/backup/write-file.ts";
+import { type Config, StartProblem } from "../config.ts";
+import { writeFileDurably } from "../credentials-file.ts";
+import { endOfRestore, restoreMarkerOf } from "../new-installation.ts";
+import { lockFolder } from "../open.ts";
+import { signerWithRootKey } from "./root-key.ts";
+
+export interface RestoreOptions {
+  file: string;
+  /** The text of an age identity file. */
+  identity: string | undefined;
+  /** Hex: what the backup must have, as it was printed when it was written. */
+  sha256: string | undefined;
+  onProgress: Progress;
+}
+
+/**
+ * Puts a backup into the empty place that the configuration names. The backup is read to its end, and the root key held against
+ * it where there is one, before anything is written.
+ *
+ * @throws StartProblem, BackupProblem
+ */
+export async function restore(
+  config: Config,
+  { file, identity, sha256, onProgress }: RestoreOptions,
+): Promise<BackupFile> {
+  await refuseOccupiedPlace(config);
+  const backup = await openBackup({ file, identity });
+  refuseOtherDigest(backup, sha256);
+  await refuseOtherRootKey(config, backup);
+  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  const lock = lockFolder(config, "restore");
+  try {
+    const begun = { file, since: new Date().toISOString() };
+    writeFileDurably(restoreMarkerOf(config), `${JSON.stringify(begun)}\n`, 0o600);
+    await load(config.databaseUrl, contentsOf(backup), onProgress);
+    endOfRestore(config);
+    return backup;
+  } catch (error) {
+    // Nothing was left there. A process that is killed leaves the marker to say so.
+    if (error instanceof BackupProblem) endOfRestore(config);
+    throw error;
+  } finally {
+    lock?.release();
+  }
+}
+
+export const contentsOf = ({ manifest, tables, pieces }: BackupFile): Parameters<typeof load>[1] => ({
+  schema: manifest.schema,
+  tables,
+  counts: manifest.tables,
+  pieces,
+});
+
+async function refuseOccupiedPlace(config: Config): Promise<void> {
+  try {
+    await refuseOccupied(config.databaseUrl);
+  } catch (error) {
+    const marker = restoreMarkerOf(config);
+    if (!(error instanceof BackupProblem) || !existsSync(marker)) throw error;
+    throw new StartProblem(
+      `${error.message}. A restore was begun here, as ${marker} says: if that was it, it is whole; start the server`,
+    );
+  }
+}
+
+export function refuseOtherDigest({ sha256 }: BackupFile, expected: string | undefined): void {
+  if (expected === undefined || expected.toLowerCase() === sha256) return;
+  throw new StartProblem(`the backup has the digest ${sha256}, not ${expected}: it is another one, or was altered`);
+}
+
+async function refuseOtherRootKey(config: Config, { manifest }: BackupFile): Promise<void> {
+  const { rootKeyFile } = config;
+  if (manifest.rootKeyId === null || !existsSync(rootKeyFile)) return;
+  const signer = await signerWithRootKey(config);
+  const { rootKeyId } = signer;
+  await signer.close();
+  if (rootKeyId === manifest.rootKeyId) return;
+  throw new StartProblem(
+    `the root key in ${rootKeyFile} is not the one that sealed the keys in this backup; nothing was written. Put the root key file that belongs to the backup there, or set KEYSTEAD_ROOT_KEY_FILE`,
+  );
+}

@@ -1,0 +1,215 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { Curve } from "../../crypto/curves.ts";
+import { parsePublicKey } from "../../crypto/public-keys.ts";
+import { verifySignature } from "../../crypto/verify-signature.ts";
+import { type SignerProcess, SignerRefused } from "../../signer/client.ts";
+import type { RehearsedItem } from "../../signer/protocol.ts";
+import { load } from "../../storage/backup/load.ts";
+import { openBackup } from "../../storage/backup/read-file.ts";
+import type { Progress } from "../../storage/backup/write-file.ts";
+import type { Config } from "../config.ts";
+import { contentsOf, refuseOtherDigest } from "./restore.ts";
+import { signerWithRootKey } from "./root-key.ts";
+import { organizationsOf, type SealedRow, sealedRowsOf } from "./sealed-rows.ts";
+
+export interface VerifyOptions {
+  file: string;
+  identity: string | undefined;
+  sha256: string | undefined;
+  rootKeyFile: string;
+  rootKeyPassphrase: Config["rootKeyPassphrase"];
+  /** Where it is restored to, and taken away from at the end. */
+  scratch: string | undefined;
+  onProgress: Progress;
+}
+
+export interface Report {
+  /** Whether all of it can be used again with this root key. */
+  ok: boolean;
+  takenAt: string;
+  installationId: string | null;
+  rootKeyId: string | null;
+  sha256: string;
+  /** Rows by table; the scratch database was read back, and its references hold. */
+  tables: Readonly<Record<string, number>>;
+  /** How many sealed values of each table were opened. */
+  opened: Record<string, number>;
+  /** By curve, whether a signature was made and verified; `no key` where the backup has none on it. */
+  signed: Record<Curve, "ok" | "no key" | "failed">;
+  /** The first of them. */
+  problems: string[];
+}
+
+const PROBLEMS_SHOWN = 50;
+const ITEMS_AT_ONCE = 50;
+
+/**
+ * The drill: restores a backup into a scratch place, opens everything sealed in it, holds public keys against it, and signs once on
+ * each curve.
+ *
+ * @throws StartProblem, BackupProblem for a backup or a root key that cannot be used at all
+ */
+export async function verifyBackup(options: VerifyOptions): Promise<Report> {
+  const backup = await openBackup(options);
+  refuseOtherDigest(backup, options.sha256);
+  const signer = await signerWithRootKey(options);
+  const folder = mkdtempSync(join(options.scratch ?? tmpdir(), "keystead-verify-"));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  process.once("exit", remove);
+  try {
+    const { takenAt, installationId, rootKeyId, tables } = backup.manifest;
+    const drill = new Drill(signer);
+    if (signer.rootKeyId !== rootKeyId) {
+      drill.problem(`the root key file holds ${signer.rootKeyId}, and the backup's keys are sealed with ${rootKeyId}`);
+    }
+    const file = join(folder, "keystead.db");
+    await load(`sqlite:${file}`, contentsOf(backup), options.onProgress);
+    await drill.run(file);
+    const { problems, opened, signed, count } = drill;
+    return {
+      ok: count === 0,
+      takenAt,
+      installationId,
+      rootKeyId,
+      sha256: backup.sha256,
+      tables,
+      opened,
+      signed,
+      problems,
+    };
+  } finally {
+    await signer.close();
+    process.removeListener("exit", remove);
+    remove();
+  }
+}
+
+class Drill {
+  readonly #signer: SignerProcess;
+  readonly problems: string[] = [];
+  count = 0;
+  readonly opened: Record<string, number> = {};
+  readonly signed: Report["signed"] = { CURVE_SECP256K1: "no key", CURVE_P256: "no key", CURVE_ED25519: "no key" };
+
+  constructor(signer: SignerProcess) {
+    this.#signer = signer;
+  }
+
+  problem(text: string): void {
+    this.count++;
+    if (this.problems.length < PROBLEMS_SHOWN) this.problems.push(text);
+  }
+
+  async run(file: string): Promise<void> {
+    const database = new DatabaseSync(file);
+    try {
+      for (const { id, organizationKey } of organizationsOf(database)) {
+        const owner = { organizationId: id, organizationKey };
+        const answered = await this.#rehearse(owner, []);
+        if (answered) this.#opened("organizations");
+      }
+      let batch: SealedRow[] = [];
+      for (const row of sealedRowsOf(database)) {
+        const [first] = batch;
+        const isFull = batch.length >= ITEMS_AT_ONCE || row.item.of === "wallet";
+        if (first && (isFull || first.organizationId !== row.organizationId || first.table !== row.table)) {
+          await this.#look(batch);
+          batch = [];
+        }
+        batch.push(row);
+      }
+      if (batch.length > 0) await this.#look(batch);
+    } finally {
+      database.close();
+    }
+  }
+
+  async #look(rows: readonly SealedRow[]): Promise<void> {
+    const { organizationId, organizationKey } = rows[0] as SealedRow;
+    const answered = await this.#rehearse({ organizationId, organizationKey }, rows);
+    for (const [index, row] of rows.entries()) {
+      const found = answered?.[index];
+      if (found) this.#judge(row, found);
+      const isOpen = found !== undefined && !("problem" in found);
+      for (const one of signersIn(row)) await this.#sign(one, isOpen);
+    }
+  }
+
+  /** One key on each curve signs, whatever kind it is of: the first that can. */
+  async #sign({ curve, row }: Signing, isOpen: boolean): Promise<void> {
+    if (this.signed[curve] === "ok") return;
+    this.signed[curve] = "failed";
+    const [found] = (isOpen && (await this.#rehearse(row, [row]))) || [];
+    if (!found || "problem" in found || !found.signature) return;
+    const { message, r, s } = found.signature;
+    if (await isSignedBy(curve, found.publicKeys[0] as string, message, r + s)) this.signed[curve] = "ok";
+    else this.problem(`a signature on ${curve} does not verify (${placeOf(row)})`);
+  }
+
+  async #rehearse(
+    owner: { organizationId: string; organizationKey: string },
+    rows: readonly SealedRow[],
+  ): Promise<RehearsedItem[] | undefined> {
+    try {
+      const items = rows.map(({ item }) => item);
+      return (await this.#signer.ask({ verb: "rehearse", ...owner, items })).items;
+    } catch (error) {
+      if (!(error instanceof SignerRefused)) throw error;
+      this.problem(error.message);
+      return undefined;
+    }
+  }
+
+  #judge(row: SealedRow, found: RehearsedItem): void {
+    if ("problem" in found) {
+      this.problem(`${found.problem} (${placeOf(row)})`);
+      return;
+    }
+    const { table, publicKeys, isMore } = row;
+    if (!isMore) this.#opened(table);
+    const same = publicKeys.every((key, index) =>
+      key.startsWith("04") ? compressedOf(key) === found.publicKeys[index] : key === found.publicKeys[index],
+    );
+    if (!same) this.problem(`a public key ${placeOf(row)} is not that of the sealed key`);
+  }
+
+  #opened(table: string): void {
+    this.opened[table] = (this.opened[table] ?? 0) + 1;
+  }
+}
+
+const placeOf = ({ table, organizationId }: SealedRow): string => `of ${table} in organization ${organizationId}`;
+
+/** A key that is asked for a signature. */
+interface Signing {
+  curve: Curve;
+  row: SealedRow;
+}
+
+/** A key itself; of a wallet, which signs with the first of the accounts that are named, one account on each curve. */
+function signersIn(row: SealedRow): Signing[] {
+  const { item } = row;
+  if (item.of === "secret") return [];
+  if (item.of === "key") return [{ curve: item.curve, row: { ...row, item: { ...item, sign: true } } }];
+  const accounts = new Map(item.accounts.map((account) => [account.curve, account]));
+  return [...accounts].map(([curve, account]) => ({
+    curve,
+    row: { ...row, item: { ...item, accounts: [account], sign: true } },
+  }));
+}
+
+/** An uncompressed point in hex; an Ed25519 key that begins with 04 has half the length. */
+const compressedOf = (point: string): string =>
+  point.length === 130 ? (Number.parseInt(point.slice(-1), 16) % 2 === 0 ? "02" : "03") + point.slice(2, 66) : point;
+
+async function isSignedBy(curve: Curve, publicKey: string, message: string, signature: string): Promise<boolean> {
+  const key = parsePublicKey(`API_KEY_${curve}`, publicKey);
+  const hash = curve === "CURVE_ED25519" ? null : "sha256";
+  return (
+    key !== undefined &&
+    verifySignature(hash, Buffer.from(message), { key, dsaEncoding: "ieee-p1363" }, Buffer.from(signature, "hex"))
+  );
+}

@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+const KEYSTEAD = fileURLToPath(new URL("../../bin/keystead.js", import.meta.url));
+
+/** Loaded before the command: tells at its end which modules it has loaded. */
+const RECORDER = `data:text/javascript,${encodeURIComponent(`
+  import { registerHooks } from "node:module";
+  import { writeFileSync } from "node:fs";
+  const loaded = [];
+  registerHooks({ load(url, context, next) { loaded.push(url); return next(url, context); } });
+  process.on("exit", () => writeFileSync(2, loaded.join("\\n")));
+`)}`;
+
+/** What a command loads: the packages of others, and the folders of ours. */
+async function loadedBy(...args: string[]): Promise<Set<string>> {
+  const { PATH } = process.env;
+  const ran = promisify(execFile)(process.execPath, ["--import", RECORDER, KEYSTEAD, ...args], {
+    env: { PATH, KEYSTEAD_ADMIN_PORT: "1" },
+  });
+  const { stderr } = await ran.catch((error: { stderr: string }) => error);
+  const names = stderr.split("\n").flatMap((url) => {
+    const found = /\/node_modules\/((?:@[^/]+\/)?[^/]+)|\/src\/([^/]+)/.exec(url);
+    return found?.[1] ?? found?.[2] ?? [];
+  });
+  assert.ok(names.includes("commander"), stderr);
+  return new Set(names);
+}
+
+test("the version is told without a module of the server, nor one that checks settings", async () => {
+  assert.deepEqual(await loadedBy("--version"), new Set(["commander", "main", "storage", "kernel"]));
+});
+
+test("a command that reads the settings loads neither a database nor what a server sends and encrypts with", async () => {
+  const loaded = await loadedBy("status");
+  assert.ok(loaded.has("typebox"), "the settings are read");
+  for (const name of ["kysely", "pg", "fastify", "prom-client", "nodemailer", "age-encryption", "capabilities"]) {
+    assert.ok(!loaded.has(name), `${name} is loaded`);
+  }
+});

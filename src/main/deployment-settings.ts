@@ -1,0 +1,73 @@
+import { mkdirSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { type Static, Type } from "typebox";
+
+/** What runs deployments, as the configuration file has it. */
+
+export const Tvc = Type.Object(
+  {
+    runner: Type.Optional(Type.Literal("local")),
+    domain: Type.Optional(
+      Type.String({ maxLength: 200, pattern: "^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$" }),
+    ),
+    qosVersions: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { minItems: 1, maxItems: 50 }),
+    ),
+    cleanUpAfterHours: Type.Optional(Type.Number({ minimum: 0, maximum: 24 * 365 })),
+    directory: Type.Optional(Type.String({ minLength: 1 })),
+    firstUid: Type.Optional(Type.Integer({ minimum: 1000, maximum: 2_000_000_000 })),
+  },
+  {
+    additionalProperties: false,
+    description:
+      'Deployments, in the file alone: {"runner": "local", "domain": "apps.example.com", "qosVersions": ["local-1"], "cleanUpAfterHours": 24, "directory": "/var/lib/keystead-programs", "firstUid": 61000}; without a runner nothing runs here.',
+  },
+);
+
+export interface DeploymentSettings {
+  runner: "local" | undefined;
+  domain: string;
+  /** The newest first. */
+  qosVersions: readonly [string, ...string[]];
+  cleanUpAfterMs: number;
+  /** Where programs and their working directories are. */
+  directory: string;
+  /** Undefined: programs run as the user that the server runs as, who is not root. */
+  firstUid: number | undefined;
+}
+
+const HOUR_MS = 60 * 60 * 1000;
+/** A range that Debian and systemd leave free. */
+const FIRST_UID = 60_800;
+const WORLD_SEARCHABLE = 0o001;
+
+/** `refuse` is told what is wrong with the setting. */
+export function deploymentSettingsOf(
+  given: Static<typeof Tvc>,
+  dataDir: string,
+  refuse: (problem: string) => never,
+): DeploymentSettings {
+  const isRoot = process.getuid?.() === 0;
+  if (given.firstUid !== undefined && !isRoot) refuse("`firstUid` takes a server that runs as root");
+  const [latest = "local-1", ...older] = given.qosVersions ?? [];
+  return {
+    runner: given.runner,
+    domain: given.domain ?? "tvc.localhost",
+    qosVersions: [latest, ...older],
+    // Databases keep whole milliseconds.
+    cleanUpAfterMs: Math.round((given.cleanUpAfterHours ?? 24) * HOUR_MS),
+    directory: resolve(given.directory ?? join(dataDir, "tvc")),
+    firstUid: isRoot ? (given.firstUid ?? FIRST_UID) : undefined,
+  };
+}
+
+/** Makes the directory, and tells which folder keeps other users from it; undefined where none does. */
+export function prepareDirectory({ directory, firstUid }: DeploymentSettings): string | undefined {
+  mkdirSync(directory, { recursive: true, mode: 0o711 });
+  mkdirSync(join(directory, "work"), { recursive: true, mode: 0o711 });
+  if (firstUid === undefined) return undefined;
+  for (let folder = directory; ; folder = dirname(folder)) {
+    if ((statSync(folder).mode & WORLD_SEARCHABLE) === 0) return folder;
+    if (folder === dirname(folder)) return undefined;
+  }
+}

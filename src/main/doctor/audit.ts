@@ -1,0 +1,138 @@
+import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import type { Clock } from "../../kernel/clock.ts";
+import { DOCTOR_STEP_MS, MAX_AUDIT_ANSWER_BYTES } from "../../kernel/limits.ts";
+import { sqliteFileOf } from "../../storage/database.ts";
+import { DatabaseFailure } from "../../storage/failure.ts";
+import { type Inspection, openInspection } from "../../storage/inspection.ts";
+import { clientFor } from "../audit/https-sink.ts";
+import {
+  type AuditSettings,
+  type FileSettings,
+  type HttpsSettings,
+  type SyslogSettings,
+  sinkNames,
+  sinkNamesOf,
+} from "../audit/settings.ts";
+import { sinkFailure } from "../audit/sink.ts";
+import { openStream } from "../audit/syslog-sink.ts";
+import type { Config } from "../config.ts";
+import { type Finding, fail, ok, warn } from "./finding.ts";
+
+/** Lines that wait for longer are late: the sink takes none, or no server runs. */
+const LATE_MS = 5 * 60_000;
+
+/** Whether each sink of the audit stream can be reached, and what waits for it. Nothing is sent to any. */
+export async function checkAudit({ audit, databaseUrl }: Config, clock: Clock): Promise<Finding[]> {
+  const waiting = await waitingIn(databaseUrl, audit);
+  const now = clock();
+  const findings = audit ? await Promise.all(sinkNamesOf(audit).map((name) => checkSink(name, audit))) : [];
+  for (const { sink, count, oldest } of waiting) {
+    const text = `${count} lines wait for it, the first since ${new Date(oldest).toISOString()}`;
+    const isKnown = audit && sinkNames.some((name) => name === sink && audit[name]);
+    if (!isKnown) {
+      findings.push(
+        warn(checkOf(sink), `${text}, and \`audit\` does not name it; set it again to have them delivered`),
+      );
+    } else if (now - oldest > LATE_MS) {
+      findings.push(warn(checkOf(sink), `${text}; is a server running, and does its log say why it takes none?`));
+    }
+  }
+  return findings.length > 0 ? findings : [ok("audit", "there is no audit stream; `audit` sets one up")];
+}
+
+const checkOf = (sink: string): string => `audit ${sink}`;
+
+interface Waiting {
+  sink: string;
+  count: number;
+  /** Milliseconds. */
+  oldest: number;
+}
+
+/** Nothing where the database does not tell, which is a finding of its own, or is of a version without lines. */
+async function waitingIn(databaseUrl: string, audit: AuditSettings | undefined): Promise<Waiting[]> {
+  let inspection: Inspection | undefined;
+  try {
+    if (isMissing(databaseUrl)) return [];
+    inspection = await openInspection(databaseUrl);
+    const limit = (audit?.maxBacklog ?? 0) + 1;
+    const found: Waiting[] = [];
+    for (const sink of sinkNames) {
+      const [row] = await inspection.all<{ count: number; oldest: number | null }>(
+        `select count(*) as count, min(created_at) as oldest
+           from (select created_at from audit_lines where sink = '${sink}' order by seq limit ${Math.max(limit, 10_000)}) as counted`,
+      );
+      if (row && row.oldest !== null) found.push({ sink, count: row.count, oldest: row.oldest });
+    }
+    return found;
+  } catch (error) {
+    if (error instanceof DatabaseFailure) return [];
+    throw error;
+  } finally {
+    await inspection?.close();
+  }
+}
+
+/** Opening a SQLite file that is not there would make it, and one in memory is another one. */
+function isMissing(databaseUrl: string): boolean {
+  const file = sqliteFileOf(databaseUrl);
+  return file === undefined ? databaseUrl.startsWith("sqlite:") : !existsSync(file);
+}
+
+async function checkSink(name: (typeof sinkNames)[number], { file, syslog, https }: AuditSettings): Promise<Finding> {
+  const check = checkOf(name);
+  if (name === "file" && file) return checkFile(check, file);
+  if (name === "syslog" && syslog) return checkSyslog(check, syslog);
+  return checkHttps(check, https as HttpsSettings);
+}
+
+function checkFile(check: string, { path, maxBytes, keep }: FileSettings): Finding {
+  let place = existsSync(path) ? path : dirname(path);
+  // The server makes the folders that are missing.
+  while (!existsSync(place)) place = dirname(place);
+  try {
+    accessSync(place, constants.W_OK);
+  } catch {
+    return fail(
+      check,
+      `${place} cannot be written by this user; give it to the user of the server, or set \`audit.file.path\``,
+    );
+  }
+  if (existsSync(path) && !statSync(path).isFile()) return fail(check, `${path} is no file; set \`audit.file.path\``);
+  const { bavail, bsize } = statfsSync(place);
+  const free = bavail * bsize;
+  const text = `lines go to ${path}`;
+  if (free >= maxBytes)
+    return ok(check, `${text}; it and up to ${keep} full ones take up to ${maxBytes * (keep + 1)} bytes`);
+  return warn(
+    check,
+    `${text}, and its disk has ${free} bytes left, less than one full file; make room, or lower \`maxBytes\``,
+  );
+}
+
+async function checkSyslog(check: string, { address }: SyslogSettings): Promise<Finding> {
+  const place = address.by === "unix" ? `unix:${address.path}` : `${address.by}://${address.host}:${address.port}`;
+  if (address.by === "udp") return ok(check, `lines go to ${place}; by UDP nobody says whether they arrive`);
+  try {
+    const channel = await openStream(address, AbortSignal.timeout(DOCTOR_STEP_MS));
+    channel.end();
+    return ok(check, `${place} takes connections`);
+  } catch (error) {
+    return fail(check, `${place} ${sinkFailure(error).message}; check \`audit.syslog.address\``);
+  }
+}
+
+async function checkHttps(check: string, { url }: HttpsSettings): Promise<Finding> {
+  const client = clientFor({ url });
+  const { host } = new URL(url);
+  try {
+    // What it says to this does not matter: it is there.
+    await client.request({ method: "HEAD", url, timeoutMs: DOCTOR_STEP_MS, maxResponseBytes: MAX_AUDIT_ANSWER_BYTES });
+    return ok(check, `${host} answers`);
+  } catch (error) {
+    return fail(check, `${host} is not reached: ${(error as Error).message}; check \`audit.https.url\``);
+  } finally {
+    await client.close();
+  }
+}

@@ -1,0 +1,20 @@
+import type { Clock } from "../../kernel/clock.ts";
+import { newestBackup } from "../backup/schedule.ts";
+import type { Config } from "../config.ts";
+import { type Finding, fail, ok, warn } from "./finding.ts";
+
+const CHECK = "backup";
+
+/** How old the newest scheduled backup is. One that is just being made, or was tried again, is late without being missed. */
+export function checkBackups({ backup }: Pick<Config, "backup">, clock: Clock): Finding {
+  if (!backup) return ok(CHECK, "none is scheduled; make them with keystead backup, or set `backup`");
+  const { every, directory } = backup;
+  const now = clock();
+  const newest = newestBackup(backup, now);
+  const remedy = `is the server running, does its log tell of a failed backup, and is there room in ${directory}?`;
+  if (newest === 0) return warn(CHECK, `there is none in ${directory} yet; ${remedy}`);
+  const ageMs = now - newest;
+  const text = `the newest is of ${new Date(newest).toISOString()}`;
+  if (ageMs > 2 * every * 1000) return fail(CHECK, `${text}, and there should be one every ${every} s; ${remedy}`);
+  return ok(CHECK, text);
+}

@@ -1,0 +1,97 @@
+import type { Clock } from "../../kernel/clock.ts";
+import { sqliteFileOf } from "../../storage/database.ts";
+import { DatabaseFailure } from "../../storage/failure.ts";
+import { type Inspection, openInspection } from "../../storage/inspection.ts";
+import { type Config, StartProblem } from "../config.ts";
+import { refuseEmptyDatabase, refuseMissingDatabase } from "../new-installation.ts";
+import { ROOT_KEY_ID } from "../open.ts";
+import { version } from "../version.ts";
+import { checkClock } from "./clock.ts";
+import { type Finding, fail, ok, warn } from "./finding.ts";
+import { checkPostgres } from "./postgres.ts";
+
+export interface DatabaseSeen {
+  findings: Finding[];
+  /** The root key that it remembers; `none yet` before the first start, `unknown` where it does not tell. */
+  rootKey: { id: string } | "none yet" | "unknown";
+}
+
+/** The database, whether it is there, and whether this version can work on it. */
+export async function checkDatabase(config: Config, clock: Clock): Promise<DatabaseSeen> {
+  const { databaseUrl } = config;
+  const file = sqliteFileOf(databaseUrl);
+  if (databaseUrl.startsWith("sqlite:")) {
+    if (file === undefined) {
+      const text = "it is in memory, and everything in it goes when the server stops; set DATABASE_URL to keep it";
+      return { findings: [warn("database", text)], rootKey: "none yet" };
+    }
+    const missing = missingProblem(config);
+    if (missing) return missing;
+  }
+  let inspection: Inspection | undefined;
+  try {
+    inspection = await openInspection(databaseUrl);
+    return await look(config, inspection, clock);
+  } catch (error) {
+    if (!(error instanceof DatabaseFailure)) throw error;
+    const text = `the database ${error.reason}; check DATABASE_URL and KEYSTEAD_DATA_DIR, and whether it runs`;
+    return { findings: [fail("database", text)], rootKey: "unknown" };
+  } finally {
+    await inspection?.close();
+  }
+}
+
+/** Opening a SQLite file that is not there would make it. */
+function missingProblem(config: Config): DatabaseSeen | undefined {
+  try {
+    refuseMissingDatabase(config, "refuse");
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof StartProblem)) throw error;
+    return emptyDatabase(config);
+  }
+}
+
+/** A first start may make an installation of it, unless something beside it says that one is lost. */
+function emptyDatabase(config: Config): DatabaseSeen {
+  try {
+    refuseEmptyDatabase(config, "begin");
+    const text = "the database is empty; the first start makes an installation";
+    return { findings: [warn("database", text)], rootKey: "none yet" };
+  } catch (error) {
+    if (!(error instanceof StartProblem)) throw error;
+    return { findings: [fail("database", error.message)], rootKey: "unknown" };
+  }
+}
+
+async function look(config: Config, inspection: Inspection, clock: Clock): Promise<DatabaseSeen> {
+  const { kind } = inspection;
+  const outside =
+    kind === "postgres"
+      ? [await checkClock(inspection, clock), ...(await checkPostgres(inspection, config.postgres))]
+      : [];
+  const state = await inspection.schemaState();
+  if (state.isEmpty) {
+    const { findings, rootKey } = emptyDatabase(config);
+    return { findings: [...findings, ...outside], rootKey };
+  }
+  const reached = ok("database", `${kind === "postgres" ? "PostgreSQL" : "SQLite"} answers`);
+  const rows = await inspection.all<{ value: string }>(`select value from installation where name = '${ROOT_KEY_ID}'`);
+  const id = rows[0]?.value;
+  return {
+    findings: [reached, schemaFinding(state), ...outside],
+    rootKey: id === undefined ? "none yet" : { id },
+  };
+}
+
+function schemaFinding({ unknown, pending }: { unknown: string[]; pending: string[] }): Finding {
+  if (unknown.length > 0) {
+    const text = `the database was brought up to a newer version of Keystead than ${version}: it has ${unknown.join(", ")}; start that version, or restore a backup from before the upgrade`;
+    return fail("schema", text);
+  }
+  if (pending.length > 0) {
+    const text = `the database is of an older version: ${pending.join(", ")} will run; back it up, then start the server once`;
+    return warn("schema", text);
+  }
+  return ok("schema", `that of version ${version}`);
+}

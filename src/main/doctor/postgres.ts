@@ -1,0 +1,158 @@
+import { connectionsOf } from "../../storage/database.ts";
+import type { Inspection } from "../../storage/inspection.ts";
+import type { PostgresSettings } from "../../storage/postgres-settings.ts";
+import { type Finding, fail, ok, warn } from "./finding.ts";
+
+/** The settings of a PostgreSQL server that decide whether acknowledged means durable, and whether long work is left in peace. */
+
+/** By their names, in the units in which PostgreSQL keeps them: times in milliseconds. Older versions have fewer. */
+type Settings = ReadonlyMap<string, string>;
+
+const names = [
+  "server_version",
+  "server_version_num",
+  "fsync",
+  "full_page_writes",
+  "synchronous_commit",
+  "default_transaction_read_only",
+  "max_connections",
+  "superuser_reserved_connections",
+  "reserved_connections",
+  "statement_timeout",
+  "lock_timeout",
+  "transaction_timeout",
+  "idle_session_timeout",
+];
+
+export async function checkPostgres(inspection: Inspection, ours: PostgresSettings): Promise<Finding[]> {
+  const rows = await inspection.all<{ name: string; setting: string }>(
+    "select name, setting from pg_settings where name = any($1)",
+    [names],
+  );
+  const settings: Settings = new Map(rows.map(({ name, setting }) => [name, setting]));
+  const checks = [checkVersion, checkFsync, checkFullPages, checkCommits, checkTimeouts];
+  return [
+    ...checks.map((check) => check(settings)),
+    checkEncryption(inspection),
+    await checkPooler(inspection, ours),
+    await checkWritable(inspection, settings),
+    await checkConnections(inspection, settings, connectionsOf(ours)),
+  ];
+}
+
+/** The oldest release that its makers still mend, and the oldest that has what is asked of it. */
+const MENDED = 140_000;
+const KNOWN = 120_000;
+
+function checkVersion(settings: Settings): Finding {
+  const check = "postgresql version";
+  const number = Number(settings.get("server_version_num"));
+  const shown = settings.get("server_version") ?? "unknown";
+  if (number >= MENDED) return ok(check, shown);
+  const text = `${shown} gets no corrections any more; upgrade to 14 or newer`;
+  return number >= KNOWN ? warn(check, text) : fail(check, text);
+}
+
+function checkFsync(settings: Settings): Finding {
+  const check = "postgresql fsync";
+  if (settings.get("fsync") === "on") return ok(check, "on");
+  return fail(check, "off: a power cut destroys the database; set fsync = on and restart PostgreSQL");
+}
+
+function checkFullPages(settings: Settings): Finding {
+  const check = "postgresql full_page_writes";
+  if (settings.get("full_page_writes") === "on") return ok(check, "on");
+  const text =
+    "off: a power cut can leave half-written pages; set full_page_writes = on unless the file system prevents it";
+  return warn(check, text);
+}
+
+function checkCommits(settings: Settings): Finding {
+  const check = "postgresql synchronous_commit";
+  const value = settings.get("synchronous_commit") ?? "unknown";
+  if (value !== "off") return ok(check, value);
+  const text =
+    "off: activities are acknowledged before they are on disk, and a crash loses them; set synchronous_commit = on for the server, the database and the role";
+  return fail(check, text);
+}
+
+/** A server's own connections have a statement time-out of their own; those of migrations and backups have none. */
+function checkTimeouts(settings: Settings): Finding {
+  const check = "postgresql time-outs";
+  const set = ["statement_timeout", "lock_timeout", "transaction_timeout", "idle_session_timeout"].filter(
+    (name) => Number(settings.get(name) ?? 0) > 0,
+  );
+  if (set.length === 0) return ok(check, "none that cuts off migrations, backups or idle connections");
+  const shown = set.map((name) => `${name} = ${settings.get(name)} ms`).join(", ");
+  const which = set.join(", ");
+  const text = `${shown}: long migrations and backups, waits for an organization and idle connections may be cut off; for the role of DATABASE_URL set to 0: ${which}`;
+  return warn(check, text);
+}
+
+async function checkWritable({ all }: Pick<Inspection, "all">, settings: Settings): Promise<Finding> {
+  const check = "postgresql writes";
+  const rows = await all<{ standby: boolean }>("select pg_is_in_recovery() as standby");
+  if (rows[0]?.standby) return fail(check, "it is a standby and takes no writes; let DATABASE_URL name the primary");
+  if (settings.get("default_transaction_read_only") === "off") return ok(check, "it takes writes");
+  return fail(check, "default_transaction_read_only is on; set it off for the server, the database and the role");
+}
+
+function checkEncryption({ encryption }: Inspection): Finding {
+  const check = "postgresql tls";
+  const remedy =
+    "set sslmode=verify-full in DATABASE_URL, and sslrootcert=<file> where its certificate is of an authority of yours";
+  switch (encryption) {
+    case "verified":
+      return ok(check, "its certificate is verified, and its name in it");
+    case "local":
+      return ok(check, "not encrypted, and on this machine");
+    case "nameless":
+      return warn(check, `its certificate is verified, and not the name in it; ${remedy}`);
+    case "unverified":
+      return warn(check, `encrypted, but whoever is in between can pass for the server; ${remedy}`);
+    case "none":
+      return warn(check, `not encrypted: what is in between reads and changes what it likes; ${remedy}`);
+  }
+}
+
+async function checkPooler({ isPooled }: Inspection, { prepared }: PostgresSettings): Promise<Finding> {
+  const check = "postgresql pooler";
+  const pooled = await isPooled();
+  if (!pooled) {
+    if (prepared) return ok(check, "none in between");
+    return warn(check, "none in between, and KEYSTEAD_POSTGRES_PREPARED=off costs time; take it out");
+  }
+  if (!prepared) return ok(check, "one is in between, and KEYSTEAD_POSTGRES_PREPARED is off");
+  const text =
+    "one is in between; if it gives each transaction another session (PgBouncer with pool_mode = transaction), set KEYSTEAD_POSTGRES_PREPARED=off";
+  return warn(check, text);
+}
+
+/** A negative limit of a role or a database is none. */
+const LIMITS = `select
+  (select rolconnlimit from pg_roles where rolname = current_user) as of_role,
+  (select datconnlimit from pg_database where datname = current_database()) as of_database,
+  (select count(*)::int from pg_stat_activity where coalesce(backend_type, 'client backend') = 'client backend' and usename is not null and application_name not like 'keystead%') as of_others`;
+
+async function checkConnections(
+  { all }: Pick<Inspection, "all">,
+  settings: Settings,
+  needed: number,
+): Promise<Finding> {
+  const check = "postgresql max_connections";
+  const [found] = await all<{ of_role: number; of_database: number; of_others: number }>(LIMITS);
+  const numberOf = (name: string) => Number(settings.get(name) ?? 0);
+  const open =
+    numberOf("max_connections") - numberOf("superuser_reserved_connections") - numberOf("reserved_connections");
+  const limits = [found?.of_role ?? -1, found?.of_database ?? -1].filter((limit) => limit >= 0);
+  const most = Math.min(open, ...limits);
+  const needs = `each server takes up to ${needed}`;
+  const remedy =
+    "raise max_connections, or the connection limits of the role and the database, or lower KEYSTEAD_POSTGRES_CONNECTIONS";
+  if (most < needed) return fail(check, `there is room for ${most} connections, and ${needs}; ${remedy}`);
+  const others = found?.of_others ?? 0;
+  if (open - others < needed) {
+    return warn(check, `there is room for ${most} connections, others hold ${others}, and ${needs}; ${remedy}`);
+  }
+  return ok(check, `room for ${most} connections; ${needs}`);
+}

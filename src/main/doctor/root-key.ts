@@ -1,0 +1,38 @@
+import { existsSync } from "node:fs";
+import { signerWithRootKey } from "../backup/root-key.ts";
+import { type Config, StartProblem } from "../config.ts";
+import type { DatabaseSeen } from "./database.ts";
+import { type Finding, fail, ok, warn } from "./finding.ts";
+
+const CHECK = "root key";
+
+/** Has a signer open the root key, and holds it against the one that the database remembers. None is ever made. */
+export async function checkRootKey(config: Config, known: DatabaseSeen["rootKey"]): Promise<Finding> {
+  const { rootKeyFile } = config;
+  if (known === "none yet" && !existsSync(rootKeyFile)) {
+    return warn(
+      CHECK,
+      `there is no ${rootKeyFile} yet; the first start makes it. Then keep a copy apart from the database`,
+    );
+  }
+  try {
+    const signer = await signerWithRootKey(config);
+    const id = signer.rootKeyId;
+    await signer.close();
+    return verdict(config, known, id);
+  } catch (error) {
+    if (error instanceof StartProblem) return fail(CHECK, error.message);
+    throw error;
+  }
+}
+
+function verdict({ rootKeyFile }: Config, known: DatabaseSeen["rootKey"], id: string | undefined): Finding {
+  if (known === "unknown") {
+    return warn(CHECK, `${rootKeyFile} opens; whether it is the database's, the database does not tell`);
+  }
+  if (known === "none yet" || known.id === id) return ok(CHECK, `${rootKeyFile} opens`);
+  return fail(
+    CHECK,
+    `the root key in ${rootKeyFile} is not the one that sealed the keys in this database; point KEYSTEAD_ROOT_KEY_FILE to the right file, or DATABASE_URL to the right database`,
+  );
+}

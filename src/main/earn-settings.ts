@@ -1,0 +1,59 @@
+import { type Static, Type } from "typebox";
+import { type EarnEntry, type EarnSettings, earnChains, earnProviders } from "../engine/services.ts";
+import { MAX_EARN_VAULTS } from "../kernel/limits.ts";
+
+/** Vaults to earn in, and what the service takes, as the configuration file has them; `keystead earn import` takes vaults of this shape too. */
+
+const VaultEntry = Type.Object(
+  {
+    vaultAddress: Type.String({ pattern: "^0x[0-9a-fA-F]{40}$" }),
+    chainCaip2: Type.Unsafe<(typeof earnChains)[number]>({ type: "string", enum: [...earnChains] }),
+    provider: Type.Unsafe<(typeof earnProviders)[number]>({ type: "string", enum: [...earnProviders] }),
+    name: Type.String({ minLength: 1, maxLength: 128 }),
+    curator: Type.String({ maxLength: 128 }),
+  },
+  { additionalProperties: false },
+);
+
+export const VaultEntries = Type.Array(VaultEntry, { maxItems: MAX_EARN_VAULTS });
+
+export const Earn = Type.Object(
+  {
+    serviceFeeBps: Type.Optional(Type.Integer({ minimum: 0, maximum: 5000 })),
+    serviceFeeWallet: Type.Optional(Type.String({ pattern: "^0x[0-9a-fA-F]{40}$" })),
+    vaults: Type.Optional(VaultEntries),
+  },
+  {
+    additionalProperties: false,
+    description: `The catalog of vaults to earn in, in the file alone: {"vaults": [{"vaultAddress": "0x…", "chainCaip2": "eip155:8453", "provider": "EARN_PROVIDER_MORPHO", "name": "…", "curator": "…"}]}, up to ${MAX_EARN_VAULTS}; "serviceFeeBps" (1000) is the service's part of what they earn, in basis points up to 5000, and "serviceFeeWallet" where it goes, the sponsor's account unless set.`,
+  },
+);
+
+const SERVICE_FEE_BPS = 1000;
+
+/** `refuse` is told what is wrong with the setting. */
+export function earnSettingsOf(
+  { serviceFeeBps = SERVICE_FEE_BPS, serviceFeeWallet, vaults = [] }: Static<typeof Earn>,
+  refuse: (problem: string) => never,
+): EarnSettings {
+  return {
+    serviceFeeBps,
+    serviceFeeWallet: serviceFeeWallet?.toLowerCase(),
+    vaults: vaultEntriesOf(vaults, (index, problem) => refuse(`\`vaults.${index}\` ${problem}`)),
+  };
+}
+
+/** With addresses in lowercase; `refuse` is told which entry is there twice. */
+export function vaultEntriesOf(
+  vaults: Static<typeof VaultEntries>,
+  refuse: (index: number, problem: string) => never,
+): EarnEntry[] {
+  const seen = new Set<string>();
+  return vaults.map((vault, index) => {
+    const vaultAddress = vault.vaultAddress.toLowerCase();
+    const name = `${vault.chainCaip2} ${vaultAddress}`;
+    if (seen.has(name)) refuse(index, `names the vault ${vaultAddress} of ${vault.chainCaip2} a second time`);
+    seen.add(name);
+    return { ...vault, vaultAddress };
+  });
+}

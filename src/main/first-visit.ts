@@ -1,0 +1,130 @@
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { Type } from "typebox";
+import { makeStamp, type StampingKey } from "../crypto/make-stamp.ts";
+import type { Engine } from "../engine/engine.ts";
+import { activityAt, submitOwn } from "../engine/own-activities.ts";
+import { matches } from "../engine/validate.ts";
+import type { Mount, RequestHead } from "../http/listener.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { fail } from "../kernel/errors.ts";
+import { type Cidr, isWithin, parseCidr, parseIpAddress } from "../kernel/ip-address.ts";
+import { parseJson } from "../kernel/json.ts";
+import { FIRST_VISIT_MS } from "../kernel/limits.ts";
+import type { Credentials } from "./credentials-file.ts";
+
+/**
+ * The link of the first start: whoever has it, on this machine and soon, makes one passkey for the root user. What it does is an
+ * ordinary activity, stamped with the key that this start made and left in the credentials file beside the link.
+ */
+export class FirstVisit {
+  readonly #engine: Engine;
+  readonly #clock: Clock;
+  #open: Open | undefined;
+
+  constructor({ engine, clock }: { engine: Engine; clock: Clock }) {
+    this.#engine = engine;
+    this.#clock = clock;
+  }
+
+  /** Gives the token of the link. */
+  open({ organizationId, userId, apiKey }: Credentials): string | undefined {
+    const { publicKey, privateKey } = apiKey;
+    if (privateKey === undefined) return undefined;
+    const token = randomBytes(TOKEN_BYTES).toString("base64url");
+    const until = this.#clock() + FIRST_VISIT_MS;
+    const open = { digest: sha256(token), until, organizationId, userId, key: { publicKey, privateKey } };
+    this.#open = open;
+    // The key is not kept for longer than it can serve.
+    setTimeout(() => {
+      if (this.#open === open) this.#open = undefined;
+    }, FIRST_VISIT_MS).unref();
+    return token;
+  }
+
+  get mount(): Mount {
+    return {
+      routes: [
+        {
+          method: "POST",
+          path: "/console/first-visit",
+          operation: "first_visit",
+          accept: (head) => {
+            refuseElsewhere(head);
+            return async (body) => ({ body: JSON.stringify(await this.#answer(head, body)) });
+          },
+        },
+      ],
+    };
+  }
+
+  async #answer(head: RequestHead, body: Buffer): Promise<{ organizationId: string }> {
+    const request = parseJson(body);
+    if (!matches(Request, request))
+      return fail("BODY_INVALID", { reason: "it must have a token and an authenticator" });
+    const { token, authenticator } = request as { token: string; authenticator: object };
+    const open = this.#take(token);
+    let activity: { activityId: string; result: unknown };
+    try {
+      activity = await this.#makePasskey(open, authenticator, head);
+    } catch (error) {
+      // Nothing was made by it: it may be tried again, as long as it is good.
+      if (open.until >= this.#clock()) this.#open = open;
+      throw error;
+    }
+    if (activity.result !== undefined) return { organizationId: open.organizationId };
+    const reason = `the passkey is added once the activity ${activity.activityId} has the approvals or credentials that it waits for`;
+    return fail("FIRST_VISIT_REFUSED", { reason });
+  }
+
+  /** Nobody else has it from then on. */
+  #take(token: string): Open {
+    const open = this.#open;
+    if (!open)
+      return fail("FIRST_VISIT_REFUSED", { reason: "it was used, or is too old, or the server was started anew" });
+    if (!timingSafeEqual(open.digest, sha256(token))) {
+      return fail("FIRST_VISIT_REFUSED", { reason: "it is not the one that the first start printed" });
+    }
+    this.#open = undefined;
+    if (open.until < this.#clock()) return fail("FIRST_VISIT_REFUSED", { reason: "its 15 minutes are over" });
+    return open;
+  }
+
+  #makePasskey({ key, organizationId, userId }: Open, authenticator: object, head: RequestHead) {
+    const operation = activityAt(this.#engine.registry, "create_authenticators");
+    const parameters = { userId, authenticators: [authenticator] };
+    const { remoteAddress, isWanted } = head;
+    return submitOwn(operation, { organizationId, parameters, now: this.#clock() }, (body) => {
+      const text = JSON.stringify(body);
+      const stamps = { "x-stamp": makeStamp(key, text) };
+      const run = this.#engine.accept(operation, { stamps, remoteAddress, onPrincipal: () => {}, isWanted });
+      return run(Buffer.from(text));
+    });
+  }
+}
+
+interface Open {
+  digest: Uint8Array;
+  /** Milliseconds. */
+  until: number;
+  organizationId: string;
+  userId: string;
+  key: StampingKey;
+}
+
+const TOKEN_BYTES = 32;
+const sha256 = (text: string): Uint8Array => createHash("sha256").update(text).digest();
+const Request = Type.Object({ token: Type.String({ maxLength: 100 }), authenticator: Type.Object({}) });
+
+const LOOPBACK = ["127.0.0.0/8", "::1/128"].map((text) => parseCidr(text) as Cidr);
+const LOOPBACK_HOST = /^(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?$/;
+
+/** From this machine alone: not through a proxy on it, and not by a page of another site or under another name (DNS rebinding). */
+function refuseElsewhere({ remoteAddress = "", headers }: RequestHead): void {
+  const address = parseIpAddress(remoteAddress);
+  const isNear = address !== undefined && LOOPBACK.some((cidr) => isWithin(address, cidr));
+  const isPassedOn = headers["x-forwarded-for"] !== undefined || headers.forwarded !== undefined;
+  const { host = "", origin } = headers;
+  const isOurs = LOOPBACK_HOST.test(host) && (origin === undefined || origin === `http://${host}`);
+  if (isNear && !isPassedOn && isOurs) return;
+  fail("FIRST_VISIT_REFUSED", { reason: "it works on the machine of the server alone, at http://localhost" });
+}

@@ -1,0 +1,63 @@
+import { readFileSync } from "node:fs";
+import { Compile } from "typebox/compile";
+import { importVaults } from "../capabilities/earn/index.ts";
+import type { EarnEntry } from "../engine/services.ts";
+import { createLogger } from "../kernel/log.ts";
+import { createNodeClient } from "../nodes/node-client.ts";
+import { createNodes } from "../nodes/pool.ts";
+import type { Database } from "../storage/database.ts";
+import { type Config, StartProblem } from "./config.ts";
+import { VaultEntries, vaultEntriesOf } from "./earn-settings.ts";
+
+/** `keystead earn import`: it works beside a server, which sees what was imported at once. */
+
+const entriesOf = Compile(VaultEntries);
+
+export interface ImportReport {
+  imported: number;
+  /** Of the catalog without the configuration's. */
+  vaults: number;
+}
+
+/** @throws StartProblem naming the file, or the entry that is no vault; nothing is stored then */
+export async function importEarnVaults(
+  { config, database }: { config: Config; database: Database },
+  file: string,
+): Promise<ImportReport> {
+  const entries = readEntries(file);
+  const outbound = createNodeClient();
+  const evm = createNodes({ chains: config.chains, outbound, log: createLogger("error") });
+  try {
+    const vaults = await importVaults(
+      { evm, read: database.read, transact: (run) => database.transact("earn catalog", run) },
+      entries,
+      Date.now(),
+      (index, problem) => {
+        throw new StartProblem(`nothing was imported of ${file}: vault ${index}, ${problem}`);
+      },
+    );
+    return { imported: entries.length, vaults };
+  } finally {
+    await outbound.close();
+  }
+}
+
+function readEntries(file: string): EarnEntry[] {
+  let content: unknown;
+  try {
+    content = JSON.parse(readFileSync(file, "utf8"));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new StartProblem(`${file} ${code ? `cannot be read (${code})` : "is not valid JSON"}`);
+  }
+  if (!entriesOf.Check(content)) {
+    const [problem] = entriesOf.Errors(content);
+    const place = problem?.instancePath ? ` at ${problem.instancePath}` : "";
+    throw new StartProblem(
+      `${file} must hold a list of vaults {vaultAddress, chainCaip2, provider, name, curator}:${place} ${problem?.message}`,
+    );
+  }
+  return vaultEntriesOf(content, (index, problem) => {
+    throw new StartProblem(`${file}: vault ${index} ${problem}`);
+  });
+}

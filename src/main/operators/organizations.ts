@@ -1,0 +1,88 @@
+import { type QuotaName, quotaNames } from "../../authority/quotas.ts";
+import { ALL } from "../../authority/state.ts";
+import { ActivitiesOfMonth } from "../../engine/activities/monthly-quota.ts";
+import { onAuthority } from "../../engine/authority/load.ts";
+import { countSubOrganizations, findQuotaSettings } from "../../engine/authority/quotas.ts";
+import { findRootQuorum, type Quorum } from "../../engine/decisions/root-quorum.ts";
+import { HIGHEST_SUB_ORGANIZATIONS } from "../../kernel/limits.ts";
+import type { Reader } from "../../storage/engine.ts";
+import { requireOrganization } from "./operator.ts";
+
+/** What operators see of organizations, without a stamp. */
+
+export interface ShownOrganization {
+  organizationId: string;
+  name: string;
+  parentId: string | null;
+  /** RFC 3339. */
+  createdAt: string;
+}
+
+export interface ShownQuota {
+  /** Null is any number. */
+  figure: number | null;
+  used: number;
+  /** Whether an operator set it for this organization. */
+  isOwn: boolean;
+}
+
+export interface OrganizationDetails extends ShownOrganization {
+  rootQuorum: Quorum;
+  quotas: Record<QuotaName, ShownQuota>;
+}
+
+/** Organizations without a parent, or those below one, the oldest first, from behind `after` on. */
+export async function listOrganizations(
+  read: Reader,
+  { parentId, after, limit }: { parentId: string | undefined; after: string | undefined; limit: number },
+): Promise<ShownOrganization[]> {
+  const rows = await read
+    .selectFrom("organizations")
+    .select(["id", "name", "parent_id", "created_at"])
+    .where("parent_id", parentId === undefined ? "is" : "=", parentId ?? null)
+    .where("deleted_at", "is", null)
+    .$if(after !== undefined, (organizations) => organizations.where("id", ">", after as string))
+    .orderBy("id")
+    .limit(limit)
+    .execute();
+  return rows.map(({ id, name, parent_id, created_at }) => ({
+    organizationId: id,
+    name,
+    parentId: parent_id,
+    createdAt: new Date(created_at).toISOString(),
+  }));
+}
+
+/** @throws StartProblem where there is no such organization */
+export async function showOrganization(
+  read: Reader,
+  organizationId: string,
+  now: number,
+): Promise<OrganizationDetails> {
+  const { name, parentId } = await requireOrganization(read, organizationId);
+  const [{ created_at: createdAt }, rootQuorum, quotas] = await Promise.all([
+    read.selectFrom("organizations").select("created_at").where("id", "=", organizationId).executeTakeFirstOrThrow(),
+    findRootQuorum(read, organizationId),
+    showQuotas(read, organizationId, now),
+  ]);
+  return { organizationId, name, parentId, createdAt: new Date(createdAt).toISOString(), rootQuorum, quotas };
+}
+
+async function showQuotas(read: Reader, organizationId: string, now: number): Promise<Record<QuotaName, ShownQuota>> {
+  const { usual, own } = await findQuotaSettings(read, organizationId);
+  const used: Record<QuotaName, number> = {
+    ...(await onAuthority(read, organizationId, (view) => ({
+      users: view.part("userCount", ALL),
+      privateKeys: view.part("privateKeyCount", ALL),
+      wallets: view.part("walletCount", ALL),
+      interfaceBytes: view.part("interfaceTotals", ALL).bytes,
+    }))),
+    subOrganizations: await countSubOrganizations(read, organizationId, HIGHEST_SUB_ORGANIZATIONS),
+    activitiesPerMonth: await new ActivitiesOfMonth(organizationId).count(read, now),
+  };
+  const entries = quotaNames.map((quota): [QuotaName, ShownQuota] => {
+    const figure = quota in own ? own[quota] : usual[quota];
+    return [quota, { figure: figure ?? null, used: used[quota], isOwn: quota in own }];
+  });
+  return Object.fromEntries(entries) as Record<QuotaName, ShownQuota>;
+}

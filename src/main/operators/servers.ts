@@ -1,0 +1,119 @@
+import { setTimeout } from "node:timers/promises";
+import { findMaintenance, type Maintenance, storeMaintenance } from "../../engine/maintenance.ts";
+import { SERVER_ALIVE_MS, SERVER_LOOK_MS, SERVER_TOLD_DEADLINE_MS } from "../../kernel/limits.ts";
+import type { Database } from "../../storage/database.ts";
+import type { Reader } from "../../storage/engine.ts";
+import { StartProblem } from "../config.ts";
+import type { ServerState } from "../presence.ts";
+import { requireLabel, thisOperator } from "./operator.ts";
+
+/** Servers that run on a database, and what operators tell them. */
+
+export interface ShownServer {
+  id: string;
+  host: string;
+  pid: number;
+  version: string;
+  url: string;
+  state: ServerState;
+  /** RFC 3339. */
+  startedAt: string;
+  lastSeenAt: string;
+  /** Whether it gave a sign of life lately; one that ended in good order is not in the list. */
+  isAlive: boolean;
+}
+
+const isInMaintenance = (state: ServerState) => state === "maintenance" || state === "draining in maintenance";
+const isDraining = (state: ServerState) => state === "draining" || state === "draining in maintenance";
+
+export async function listServers(read: Reader, now: number): Promise<ShownServer[]> {
+  const rows = await read.selectFrom("servers").selectAll().orderBy("id").execute();
+  return rows.map(({ id, host, pid, version, url, state, started_at, seen_at }) => ({
+    id,
+    host,
+    pid,
+    version,
+    url,
+    state,
+    startedAt: new Date(started_at).toISOString(),
+    lastSeenAt: new Date(seen_at).toISOString(),
+    isAlive: now - seen_at < SERVER_ALIVE_MS,
+  }));
+}
+
+export interface ToldServers {
+  maintenance: Maintenance | null;
+  /** Whether all servers that are alive go by it. */
+  isKnownToAll: boolean;
+  instances: ShownServer[];
+}
+
+/**
+ * Begins or ends a maintenance, and waits until the servers that are alive know it.
+ *
+ * @throws StartProblem
+ */
+export async function setMaintenance(
+  database: Database,
+  { isOn, reason }: { isOn: boolean; reason: string | undefined },
+): Promise<ToldServers> {
+  requireLabel("--reason", reason);
+  const maintenance = await database.transact("maintenance", async (tx) => {
+    const before = await findMaintenance(tx);
+    const since = before?.since ?? Date.now();
+    const after = isOn ? { since, ...(reason === undefined ? {} : { reason }), operator: thisOperator() } : undefined;
+    await storeMaintenance(tx, after);
+    return after;
+  });
+  const isTold = ({ state }: ShownServer) => isInMaintenance(state) === isOn;
+  const { isSo, instances } = await untilAlive(database.read, isTold);
+  return { maintenance: maintenance ?? null, isKnownToAll: isSo, instances };
+}
+
+/**
+ * Tells a server to drain, the one of this machine where none is named, and waits until it does.
+ *
+ * @throws StartProblem where there is no such server, or several on this machine
+ */
+export async function drainServer(database: Database, id: string | undefined): Promise<ShownServer> {
+  const alive = (await listServers(database.read, Date.now())).filter(({ isAlive }) => isAlive);
+  const { host } = thisOperator();
+  const found = alive.filter((server) => (id === undefined ? server.host === host : server.id === id));
+  const [server] = found;
+  if (!server) {
+    throw new StartProblem(
+      id === undefined
+        ? "no server of this machine runs on this database; keystead instances lists those of others"
+        : `there is no server ${id} that runs; keystead instances lists those that do`,
+    );
+  }
+  if (found.length > 1) {
+    throw new StartProblem(
+      `several servers of this machine run: name one of ${found.map((each) => each.id).join(", ")}`,
+    );
+  }
+  await database.transact(undefined, async (tx) => {
+    await tx.updateTable("servers").set({ is_draining: 1 }).where("id", "=", server.id).execute();
+  });
+  const { isSo, instances } = await untilAlive(
+    database.read,
+    ({ id: each, state }) => each !== server.id || isDraining(state),
+  );
+  const told = instances.find((each) => each.id === server.id);
+  if (!isSo || !told) throw new StartProblem(`server ${server.id} was told and has not said that it drains`);
+  return told;
+}
+
+/** Looks at the servers until those that are alive are so, or for as long as they may take to know. */
+async function untilAlive(
+  read: Reader,
+  is: (server: ShownServer) => boolean,
+): Promise<{ isSo: boolean; instances: ShownServer[] }> {
+  const deadline = performance.now() + SERVER_TOLD_DEADLINE_MS;
+  for (;;) {
+    const instances = await listServers(read, Date.now());
+    const isSo = instances.every((each) => !each.isAlive || is(each));
+    if (isSo || performance.now() > deadline) return { isSo, instances };
+    await setTimeout(SERVER_LOOK_MS / 2);
+  }
+}

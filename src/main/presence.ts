@@ -1,0 +1,141 @@
+import { hostname } from "node:os";
+import { findMaintenance, type Maintenance, shownReason } from "../engine/maintenance.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { newId } from "../kernel/ids.ts";
+import { SERVER_FORGOTTEN_MS, SERVER_LOOK_MS, SERVER_SIGN_MS } from "../kernel/limits.ts";
+import type { Logger } from "../kernel/log.ts";
+import type { Database } from "../storage/database.ts";
+import { version } from "./version.ts";
+
+export type ServerState = "serving" | "maintenance" | "draining" | "draining in maintenance";
+
+export interface PresenceOptions {
+  database: Pick<Database, "read" | "transact">;
+  clock: Clock;
+  log: Logger;
+  /** Called once, when an operator has told this server to drain. */
+  onDrain: () => void;
+}
+
+/**
+ * Says in the database that this server is there, and looks there for what operators tell the servers: that nothing is to be changed
+ * for a while, and that this one is to be left alone. While the database does not tell, what it told last holds.
+ */
+export class Presence {
+  readonly id = newId();
+  readonly #options: PresenceOptions;
+  #row: { url: string; startedAt: number } | undefined;
+  #maintenance: Maintenance | undefined;
+  #isDraining = false;
+  /** What was said last, and when. */
+  #said: { state: ServerState; at: number } | undefined;
+  #saying: Promise<void> | undefined;
+  #looking: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(options: PresenceOptions) {
+    this.#options = options;
+  }
+
+  get maintenance(): Maintenance | undefined {
+    return this.#maintenance;
+  }
+
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
+  /** What operators told before holds from the first request on. */
+  async begin(): Promise<void> {
+    await this.#look();
+  }
+
+  /** @param url where this server listens */
+  start(url: string): void {
+    this.#row = { url, startedAt: this.#options.clock() };
+    this.#go();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    await this.#looking;
+    await this.#saying;
+    await this.#options.database
+      .transact(undefined, async (tx) => {
+        await tx.deleteFrom("servers").where("id", "=", this.id).execute();
+      })
+      .catch(() => {});
+  }
+
+  #go(): void {
+    this.#looking = this.#look()
+      .catch(() => {})
+      .finally(() => {
+        this.#say();
+        if (!this.#isClosed) this.#timer = setTimeout(() => this.#go(), SERVER_LOOK_MS).unref();
+      });
+  }
+
+  async #look(): Promise<void> {
+    const { database, log, onDrain } = this.#options;
+    const [maintenance, own] = await Promise.all([
+      findMaintenance(database.read),
+      database.read.selectFrom("servers").select("is_draining").where("id", "=", this.id).executeTakeFirst(),
+    ]);
+    if (maintenance && !this.#maintenance) {
+      const { since, reason, operator } = maintenance;
+      log.warn({ since: new Date(since).toISOString(), reason, operator }, "maintenance: nothing is changed");
+    } else if (!maintenance && this.#maintenance) log.warn("the maintenance is over");
+    this.#maintenance = maintenance;
+    if (own?.is_draining !== 1 || this.#isDraining) return;
+    this.#isDraining = true;
+    log.warn("draining: this server is not ready any more, and answers what still comes");
+    onDrain();
+  }
+
+  get #state(): ServerState {
+    if (this.#isDraining) return this.#maintenance ? "draining in maintenance" : "draining";
+    return this.#maintenance ? "maintenance" : "serving";
+  }
+
+  /** In the background: a database that takes no writes may still be read. */
+  #say(): void {
+    const state = this.#state;
+    const now = this.#options.clock();
+    const isKnown = this.#said?.state === state && now - this.#said.at < SERVER_SIGN_MS;
+    if (isKnown || this.#saying || this.#isClosed) return;
+    this.#saying = this.#write(state, now)
+      .then(() => {
+        this.#said = { state, at: now };
+      })
+      .catch(() => {})
+      .finally(() => {
+        this.#saying = undefined;
+      });
+  }
+
+  async #write(state: ServerState, now: number): Promise<void> {
+    const row = this.#row;
+    if (!row) return;
+    const { url, startedAt } = row;
+    const about = { id: this.id, host: hostname(), pid: process.pid, version, url, started_at: startedAt };
+    await this.#options.database.transact(undefined, async (tx) => {
+      await tx
+        .insertInto("servers")
+        .values({ ...about, state, is_draining: 0, seen_at: now })
+        .onConflict((conflict) => conflict.column("id").doUpdateSet({ state, seen_at: now }))
+        .execute();
+      // Those that died did not say so.
+      await tx
+        .deleteFrom("servers")
+        .where("seen_at", "<", now - SERVER_FORGOTTEN_MS)
+        .execute();
+    });
+  }
+}
+
+/** What `/readyz` tells of a maintenance. */
+export const shownMaintenance = (maintenance: Maintenance): string =>
+  `since ${new Date(maintenance.since).toISOString()}${shownReason(maintenance)}; reads work, and whatever changes something answers 503`;

@@ -1,0 +1,26 @@
+import { type Static, Type } from "typebox";
+import { type QuotaName, type Quotas, quotaKinds, quotaNames, USUAL_QUOTAS } from "../authority/quotas.ts";
+
+/** What organizations may have unless an operator sets something else for one of them, as the configuration file has it. */
+
+const Figure = (name: QuotaName) => {
+  const { usual, highest } = quotaKinds[name];
+  const figure = Type.Integer({ minimum: 0, maximum: highest });
+  return Type.Optional(usual === null ? Type.Union([figure, Type.Null()]) : figure);
+};
+
+const figures = Object.fromEntries(quotaNames.map((name) => [name, Figure(name)])) as {
+  [Name in QuotaName]: ReturnType<typeof Figure>;
+};
+
+const shown = quotaNames.map((name) => {
+  const { usual, highest } = quotaKinds[name];
+  return `"${name}" (${usual ?? "any number, as null is"}; up to ${highest})`;
+});
+
+export const QuotaSetting = Type.Object(figures, {
+  additionalProperties: false,
+  description: `What each organization may have, in the file alone, unless keystead organizations quota sets it for one: ${shown.join(", ")}.`,
+});
+
+export const quotasOf = (given: Static<typeof QuotaSetting>): Quotas => ({ ...USUAL_QUOTAS, ...given });

@@ -1,0 +1,24 @@
+import { type Static, Type } from "typebox";
+import type { Retention } from "../engine/services.ts";
+import { DEFAULT_RETENTION_DAYS } from "../kernel/limits.ts";
+
+/** How long what was only on its way is kept, as the configuration file has it. */
+
+const Days = (least: number) => Type.Optional(Type.Integer({ minimum: least, maximum: 3650 }));
+
+export const RetentionSetting = Type.Object(
+  { webhookEvents: Days(1), mailEvents: Days(7) },
+  {
+    additionalProperties: false,
+    description: `Days that are kept, in the file alone: "webhookEvents", with their deliveries and attempts, and "mailEvents", from 7, with what is known of the mail; ${DEFAULT_RETENTION_DAYS} unless set, at most 3650.`,
+  },
+);
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+export function retentionOf({
+  webhookEvents = DEFAULT_RETENTION_DAYS,
+  mailEvents = DEFAULT_RETENTION_DAYS,
+}: Static<typeof RetentionSetting>): Retention {
+  return { webhookEventsMs: webhookEvents * DAY_MS, mailEventsMs: mailEvents * DAY_MS };
+}

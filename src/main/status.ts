@@ -1,0 +1,136 @@
+import { OutboundError } from "../delivery/outbound.ts";
+import type { Readiness } from "../http/pages.ts";
+import { MAX_COUNTED_JOBS, MAX_STATUS_BYTES, STATUS_DEADLINE_MS } from "../kernel/limits.ts";
+import { createNodeClient } from "../nodes/node-client.ts";
+import type { Config } from "./config.ts";
+import { urlOf } from "./listening.ts";
+
+/** `keystead status`: what the server of this machine tells at its admin port. */
+
+export type Status =
+  | { state: "none"; reason: string }
+  | {
+      state: "ready" | "not ready";
+      version: string | undefined;
+      uptimeSeconds: number | undefined;
+      /** By part; all of them are ready where it is empty. */
+      reasons: Record<string, string>;
+      warnings: Record<string, string>;
+      /** Since when nothing is changed, and why. */
+      maintenance: string | undefined;
+      /** The sinks of the audit stream. */
+      audit: NonNullable<Readiness["audit"]>;
+      /** Undefined where the database does not tell. */
+      jobs: { waiting: number | undefined; dead: number | undefined };
+    };
+
+/** As `systemctl status` has them, where it has any. */
+export const exitCodes: Readonly<Record<Status["state"], number>> = { ready: 0, "not ready": 2, none: 3 };
+
+export async function statusOf({ adminHost, adminPort }: Pick<Config, "adminHost" | "adminPort">): Promise<Status> {
+  if (adminPort === 0) {
+    return { state: "none", reason: "KEYSTEAD_ADMIN_PORT is 0: a server with these settings has no admin port to ask" };
+  }
+  const origin = urlOf(adminHost, adminPort);
+  const outbound = createNodeClient();
+  const get = async (path: string): Promise<string> => {
+    const { body } = await outbound.request({
+      method: "GET",
+      url: `${origin}${path}`,
+      timeoutMs: STATUS_DEADLINE_MS,
+      maxResponseBytes: MAX_STATUS_BYTES,
+    });
+    return body.toString();
+  };
+  try {
+    const [readyz, metrics] = await Promise.all([get("/readyz"), get("/metrics")]);
+    const readiness = readinessIn(readyz);
+    if (readiness) return statusFrom(readiness, metrics);
+    return {
+      state: "none",
+      reason: `something else than Keystead answers at ${origin}; check KEYSTEAD_ADMIN_HOST and KEYSTEAD_ADMIN_PORT`,
+    };
+  } catch (error) {
+    if (!(error instanceof OutboundError)) throw error;
+    const reason = `no server answers at ${origin} (${error.message}); start it with keystead serve, or give its settings to this command`;
+    return { state: "none", reason };
+  } finally {
+    await outbound.close();
+  }
+}
+
+function readinessIn(text: string): Readiness | undefined {
+  try {
+    const value = JSON.parse(text) as Partial<Readiness> | null;
+    const isOurs = value !== null && (value.status === "ready" || value.status === "not ready") && "signer" in value;
+    return isOurs ? (value as Readiness) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function statusFrom(
+  { status, reasons = {}, warnings = {}, maintenance, audit = {} }: Readiness,
+  metrics: string,
+): Status {
+  const startedAt = sampleIn(metrics, "keystead_process_start_time_seconds");
+  return {
+    state: status,
+    version: /^keystead_build_info\{version="([^"]{1,100})"\} 1$/m.exec(metrics)?.[1],
+    uptimeSeconds: startedAt === undefined ? undefined : Math.max(0, Math.floor(Date.now() / 1000 - startedAt)),
+    reasons,
+    warnings,
+    maintenance,
+    audit,
+    jobs: {
+      waiting: jobsIn(metrics, "waiting"),
+      dead: jobsIn(metrics, "dead"),
+    },
+  };
+}
+
+/** Of all kinds together; undefined where the database did not tell: some jobs come back for ever, and wait. */
+function jobsIn(metrics: string, state: string): number | undefined {
+  const samples = [...metrics.matchAll(/^keystead_jobs\{kind="[^"]{1,100}",state="(\w+)"\} (\d+)$/gm)];
+  if (samples.length === 0) return undefined;
+  return samples.reduce((sum, [, of, count]) => sum + (of === state ? Number(count) : 0), 0);
+}
+
+/** Of a sample in the text format of Prometheus. */
+function sampleIn(metrics: string, sample: string): number | undefined {
+  const line = metrics.split("\n").find((each) => each.startsWith(`${sample} `));
+  return line === undefined ? undefined : Number(line.slice(sample.length + 1));
+}
+
+export function describeStatus(status: Status): string {
+  if (status.state === "none") return `not running: ${status.reason}\n`;
+  const { state, version = "unknown", uptimeSeconds, reasons, warnings, maintenance, audit, jobs } = status;
+  const lines = [
+    ["state", state],
+    ["version", version],
+    ["uptime", uptimeSeconds === undefined ? "unknown" : duration(uptimeSeconds)],
+    ...(maintenance === undefined ? [] : [["maintenance", maintenance]]),
+    ...Object.entries(reasons),
+    ...Object.entries(warnings).map(([part, text]) => [`warning ${part}`, text]),
+    ...Object.entries(audit).map(([sink, { status, backlog }]) => [
+      `audit ${sink}`,
+      `${status}, ${backlog} lines wait`,
+    ]),
+    ["jobs", `${count(jobs.waiting)} waiting, ${count(jobs.dead)} dead`],
+  ];
+  return lines.map(([name, text]) => `${name}: ${text}\n`).join("");
+}
+
+const count = (jobs: number | undefined): string =>
+  jobs === undefined ? "an unknown number" : `${jobs}${jobs >= MAX_COUNTED_JOBS ? " or more" : ""}`;
+
+function duration(seconds: number): string {
+  const [days, hours, minutes] = [
+    Math.floor(seconds / 86_400),
+    Math.floor(seconds / 3600) % 24,
+    Math.floor(seconds / 60) % 60,
+  ];
+  if (days > 0) return `${days} d ${hours} h`;
+  if (hours > 0) return `${hours} h ${minutes} min`;
+  return minutes > 0 ? `${minutes} min ${seconds % 60} s` : `${seconds} s`;
+}

@@ -1,0 +1,100 @@
+import { type Static, Type } from "typebox";
+import { type EvmChain, evmChains, isEvmChain } from "../chains/evm/networks.ts";
+import type { OutboundClient } from "../delivery/outbound.ts";
+import type { Services, SwapTerms } from "../engine/services.ts";
+import { MAX_SWAP_FEE_BPS, SWAP_PROVIDER_TOTAL_MS } from "../kernel/limits.ts";
+import { relay } from "../providers/swaps/relay.ts";
+import { createSwaps } from "../providers/swaps/swaps.ts";
+import { isOfPrivateNetwork, operatorUrlProblem } from "./operator-url.ts";
+
+/** Who quotes swaps, on which terms, and what may be called for them, as the configuration file has it. */
+
+const Address = Type.String({ pattern: "^0x[0-9a-fA-F]{40}$" });
+const Bps = Type.Integer({ minimum: 0, maximum: MAX_SWAP_FEE_BPS });
+const closed = { additionalProperties: false };
+
+const TIMEOUT_MS = 10_000;
+const QUOTE_TTL_SECONDS = 60;
+const POLL_MS = 5000;
+const RELAY_URL = "https://api.relay.link";
+/** Where Relay swaps. */
+const CHAINS = [
+  ...(["eip155:1", "eip155:8453", "eip155:10", "eip155:42161", "eip155:137"] as const),
+  ...(["eip155:56", "eip155:143", "eip155:4217"] as const),
+] satisfies EvmChain[];
+
+export const SwapSetting = Type.Object(
+  {
+    provider: Type.Unsafe<"relay">({ type: "string", enum: ["relay"] }),
+    baseUrl: Type.Optional(Type.String({ maxLength: 2048 })),
+    apiKey: Type.Optional(Type.String({ minLength: 1, maxLength: 255, pattern: "^[\\x21-\\x7e]*$" })),
+    timeoutMs: Type.Optional(Type.Integer({ minimum: 100, maximum: SWAP_PROVIDER_TOTAL_MS })),
+    quoteTtlSeconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 3600 })),
+    pollMs: Type.Optional(Type.Integer({ minimum: 100, maximum: 60_000 })),
+    serviceFee: Type.Optional(
+      Type.Object(
+        { bps: Type.Optional(Bps), stableBps: Type.Optional(Bps), recipient: Type.Optional(Address) },
+        closed,
+      ),
+    ),
+    chains: Type.Optional(Type.Array(Type.String(), { maxItems: evmChains.length })),
+    contracts: Type.Optional(Type.Record(Type.String(), Type.Array(Address, { maxItems: 100 }))),
+  },
+  {
+    ...closed,
+    description: `Who quotes swaps, in the file alone: {"provider": "relay", "apiKey": "…", "contracts": {"eip155:8453": ["0x…"]}}, with the contracts that wallets may be made to call; "baseUrl" (${RELAY_URL}), "timeoutMs" (${TIMEOUT_MS}) of one request, "quoteTtlSeconds" (${QUOTE_TTL_SECONDS}), "pollMs" (${POLL_MS}), "serviceFee": {"bps": 0, "stableBps": 0, "recipient": "0x…"} in basis points of the input up to ${MAX_SWAP_FEE_BPS}, and "chains", all those that the provider serves unless set.`,
+  },
+);
+
+export interface SwapSettings {
+  baseUrl: string;
+  apiKey: string | undefined;
+  timeoutMs: number;
+  terms: SwapTerms;
+}
+
+/** Undefined where no provider is named; `refuse` is told what is wrong with the setting, without its key. */
+export function swapSettingsOf(
+  given: Static<typeof SwapSetting> | undefined,
+  apiKey: string | undefined,
+  allowPrivateNetworks: boolean,
+  refuse: (problem: string) => never,
+): SwapSettings | undefined {
+  if (!given) return undefined;
+  const { baseUrl = RELAY_URL, timeoutMs = TIMEOUT_MS, pollMs = POLL_MS } = given;
+  const problem = operatorUrlProblem(baseUrl, allowPrivateNetworks);
+  if (problem !== undefined) return refuse(`\`baseUrl\` ${problem}`);
+  const { search, hash, username } = new URL(baseUrl);
+  if (search || hash || username)
+    return refuse("`baseUrl` must be an origin, with a path where there is one, and no more");
+  const { bps = 0, stableBps = bps, recipient } = given.serviceFee ?? {};
+  if (recipient === undefined && bps + stableBps > 0) return refuse("`serviceFee.recipient` is missing");
+  const chainOf = (text: string, where: string): EvmChain =>
+    isEvmChain(text) ? text : refuse(`\`${where}\` names ${JSON.stringify(text)}, which is no chain to swap on`);
+  const contracts = Object.entries(given.contracts ?? {}).map(
+    ([chain, addresses]) => [chainOf(chain, "contracts"), addresses.map((address) => address.toLowerCase())] as const,
+  );
+  return {
+    baseUrl: baseUrl.replace(/\/+$/, ""),
+    apiKey: given.apiKey ?? apiKey,
+    timeoutMs,
+    terms: {
+      quoteLifetimeMs: (given.quoteTtlSeconds ?? QUOTE_TTL_SECONDS) * 1000,
+      pollMs,
+      serviceFee: { bps, stableBps, recipient: recipient?.toLowerCase() },
+      chains: given.chains?.map((chain) => chainOf(chain, "chains")) ?? CHAINS,
+      contracts: Object.fromEntries(contracts),
+    },
+  };
+}
+
+/** A provider on a private address is asked by the client for what the operator named, any other by the guarded one. */
+export function swapService(
+  settings: SwapSettings | undefined,
+  clients: { outbound: OutboundClient; toOwnNetwork: OutboundClient },
+): Services["swaps"] {
+  if (!settings) return undefined;
+  const { terms, ...endpoint } = settings;
+  const outbound = isOfPrivateNetwork(settings.baseUrl) ? clients.toOwnNetwork : clients.outbound;
+  return { ...createSwaps(relay, { ...endpoint, outbound }), terms };
+}

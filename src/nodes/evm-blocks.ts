@@ -1,0 +1,290 @@
+import type { EvmChain } from "../chains/evm/networks.ts";
+import { KeysteadError } from "../kernel/errors.ts";
+import { MAX_BLOCK_ANSWER_BYTES, MAX_BLOCK_CALLS } from "../kernel/limits.ts";
+import { pause } from "../kernel/turns.ts";
+import { internalTransfers, type Transfer } from "./evm-traces.ts";
+import {
+  addressIn,
+  hashIn,
+  hexOfNumber,
+  integerIn,
+  isList,
+  listIn,
+  type Members,
+  membersOf,
+  numberIn,
+} from "./hex-values.ts";
+import { AnswerTooLarge, resultOf } from "./json-rpc.ts";
+import type { EvmNodes } from "./pool.ts";
+
+/** What nodes say of blocks, held against itself: half a block is none. */
+
+export interface BlockHeader {
+  number: number;
+  /** 0x hex in lowercase, as all hashes and addresses here. */
+  hash: string;
+  parentHash: string;
+  /** Seconds. */
+  timestamp: number;
+}
+
+export interface BlockTransaction {
+  /** Its place in the block. */
+  index: number;
+  hash: string;
+  from: string;
+  /** Null where it made a contract. */
+  to: string | null;
+  /** Atomic units of the native asset, or of `feeToken`. */
+  fee: bigint;
+  /** The token that the fee was paid in; null for the native asset. */
+  feeToken: string | null;
+  /** Empty where it failed. */
+  transfers: Transfer[];
+}
+
+export interface Block extends BlockHeader {
+  transactions: BlockTransaction[];
+  /** Whether a node told what moved inside the transactions; undefined where none was asked. */
+  isTraced: boolean | undefined;
+}
+
+/** `Transfer(address,address,uint256)`. ERC-721 has a fourth topic. */
+const TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+/** Where they are asked for one by one. */
+const RECEIPTS_AT_ONCE = 2;
+/** Blocks have fewer transactions than places in a position. */
+const MAX_TRANSACTIONS = 1 << 20;
+
+/**
+ * The newest block.
+ *
+ * @throws KeysteadError CHAIN_UNAVAILABLE
+ */
+export async function latestHeader(evm: EvmNodes, chain: EvmChain): Promise<BlockHeader> {
+  return evm.call(chain, {
+    method: "eth_getBlockByNumber",
+    params: ["latest", false],
+    read: (answer) => headerIn(resultOf(answer)),
+  });
+}
+
+/**
+ * The block of a number; undefined where no node has it.
+ *
+ * @throws KeysteadError CHAIN_UNAVAILABLE
+ */
+export async function headerAt(evm: EvmNodes, chain: EvmChain, number: number): Promise<BlockHeader | undefined> {
+  const found = await evm.call(chain, {
+    method: "eth_getBlockByNumber",
+    params: [hexOfNumber(number), false],
+    read: (answer) => {
+      const result = resultOf(answer);
+      if (result === null) return "none";
+      const header = headerIn(result);
+      return header?.number === number ? header : undefined;
+    },
+  });
+  return found === "none" ? undefined : found;
+}
+
+/**
+ * The block of a number with what moved in it; undefined where no node has it. With `traces`, calls inside transactions count where
+ * a node traces them.
+ *
+ * @throws KeysteadError CHAIN_UNAVAILABLE, also for half a block; AnswerTooLarge
+ */
+export async function blockAt(
+  evm: EvmNodes,
+  chain: EvmChain,
+  number: number,
+  { traces }: { traces: boolean },
+): Promise<Block | undefined> {
+  const found = await evm.call(chain, {
+    method: "eth_getBlockByNumber",
+    params: [hexOfNumber(number), true],
+    maxAnswerBytes: MAX_BLOCK_ANSWER_BYTES,
+    read: (answer) => (resultOf(answer) === null ? "none" : sentIn(resultOf(answer), number)),
+  });
+  if (found === "none") return undefined;
+  if (found.sent.length === 0 && found.gasUsed === 0n)
+    return { ...found.header, transactions: [], isTraced: undefined };
+  const [receipts, traced] = await Promise.all([
+    receiptsOf(evm, chain, found),
+    traces ? tracesOf(evm, chain, found) : undefined,
+  ]);
+  const transactions: BlockTransaction[] = [];
+  for (const [index, sent] of found.sent.entries()) {
+    await pause();
+    const inside = traced?.get(sent.hash) ?? [];
+    transactions.push(transactionOf(index, sent, receipts[index] as Receipt, inside));
+  }
+  return { ...found.header, transactions, isTraced: traces ? traced !== undefined : undefined };
+}
+
+/** A transaction as it was sent. */
+interface Sent {
+  hash: string;
+  from: string;
+  to: string | null;
+  value: bigint;
+  gasPrice: bigint;
+}
+
+interface SentBlock {
+  header: BlockHeader;
+  gasUsed: bigint;
+  sent: Sent[];
+}
+
+/** What became of a transaction. */
+interface Receipt {
+  succeeded: boolean;
+  contractAddress: string | null;
+  fee: bigint;
+  feeToken: string | null;
+  tokenTransfers: Transfer[];
+}
+
+function transactionOf(index: number, sent: Sent, receipt: Receipt, inside: readonly Transfer[]): BlockTransaction {
+  const { hash, from, to, value } = sent;
+  const { succeeded, contractAddress, fee, feeToken, tokenTransfers } = receipt;
+  const receiver = to ?? contractAddress;
+  const own = value > 0n && receiver !== null ? [{ token: null, from, to: receiver, amount: value }] : [];
+  const transfers = succeeded ? [...own, ...inside, ...tokenTransfers] : [];
+  return { index, hash, from, to, fee, feeToken, transfers };
+}
+
+function headerIn(value: unknown): BlockHeader | undefined {
+  const block = membersOf(value);
+  const number = numberIn(block.number);
+  const timestamp = numberIn(block.timestamp);
+  const hash = hashIn(block.hash);
+  const parentHash = hashIn(block.parentHash);
+  if (number === undefined || timestamp === undefined || !hash || !parentHash) return undefined;
+  return { number, hash, parentHash, timestamp };
+}
+
+/** A block with its transactions, each in its place. */
+function sentIn(value: unknown, number: number): SentBlock | undefined {
+  const header = headerIn(value);
+  const { transactions, gasUsed: used } = membersOf(value);
+  const gasUsed = integerIn(used);
+  if (header?.number !== number || gasUsed === undefined || !isList(transactions)) return undefined;
+  if (transactions.length > MAX_TRANSACTIONS) return undefined;
+  const sent = listIn(transactions, (one, index) => {
+    const { blockHash, transactionIndex, hash: hashText, from: fromText, to: toText, value: valueText } = one;
+    const hash = hashIn(hashText);
+    const from = addressIn(fromText);
+    const to = toText === null || toText === undefined ? null : addressIn(toText);
+    const amount = valueText === undefined ? 0n : integerIn(valueText);
+    const isInPlace = hashIn(blockHash) === header.hash && numberIn(transactionIndex) === index;
+    if (!isInPlace || !hash || !from || to === undefined || amount === undefined) return undefined;
+    return { hash, from, to, value: amount, gasPrice: integerIn(one.gasPrice) ?? 0n };
+  });
+  return sent && { header, gasUsed, sent };
+}
+
+/** One for each transaction; together they used the gas that the block used. */
+async function receiptsOf(evm: EvmNodes, chain: EvmChain, block: SentBlock): Promise<Receipt[]> {
+  const receipts = await evm.call<Receipt[] | "too large">(chain, {
+    method: "eth_getBlockReceipts",
+    params: [hexOfNumber(block.header.number)],
+    maxAnswerBytes: MAX_BLOCK_ANSWER_BYTES,
+    readTooLarge: () => "too large",
+    read: (answer) => receiptsIn(resultOf(answer), block),
+  });
+  return receipts === "too large" ? receiptsOneByOne(evm, chain, block) : receipts;
+}
+
+/** For a block with so many logs that they do not fit into one answer: anybody can fill one who pays for it. */
+async function receiptsOneByOne(evm: EvmNodes, chain: EvmChain, { header, sent }: SentBlock): Promise<Receipt[]> {
+  const receipts: Receipt[] = [];
+  // Closed for all workers when one fails.
+  const left = (function* () {
+    yield* sent.entries();
+  })();
+  const worker = async () => {
+    for (const [index, one] of left) {
+      receipts[index] = await evm.call(chain, {
+        method: "eth_getTransactionReceipt",
+        params: [one.hash],
+        maxAnswerBytes: MAX_BLOCK_ANSWER_BYTES,
+        read: (answer) => {
+          const members = membersOf(resultOf(answer));
+          const isOurs = hashIn(members.blockHash) === header.hash && hashIn(members.transactionHash) === one.hash;
+          return isOurs ? receiptIn(members, one.gasPrice) : undefined;
+        },
+      });
+    }
+  };
+  await Promise.all(Array.from({ length: RECEIPTS_AT_ONCE }, worker));
+  return receipts;
+}
+
+function receiptsIn(result: unknown, { header, gasUsed, sent }: SentBlock): Receipt[] | undefined {
+  if (!isList(result) || result.length !== sent.length) return undefined;
+  let most = 0n;
+  const receipts = listIn(result, (one, index) => {
+    const { hash, gasPrice } = sent[index] as Sent;
+    if (hashIn(one.blockHash) !== header.hash || hashIn(one.transactionHash) !== hash) return undefined;
+    const cumulative = integerIn(one.cumulativeGasUsed);
+    if (cumulative === undefined) return undefined;
+    if (cumulative > most) most = cumulative;
+    return receiptIn(one, gasPrice);
+  });
+  return most === gasUsed ? receipts : undefined;
+}
+
+/** Gas prices of Tempo are in 10^-18 US dollars, and its tokens in 10^-6. */
+const ATTODOLLARS_PER_UNIT = 10n ** 12n;
+
+function receiptIn(one: Members, offeredGasPrice: bigint): Receipt | undefined {
+  const gas = integerIn(one.gasUsed);
+  const gasPrice = integerIn(one.effectiveGasPrice) ?? offeredGasPrice;
+  if (gas === undefined || !isList(one.logs)) return undefined;
+  const contractAddress = addressIn(one.contractAddress) ?? null;
+  const feeToken = addressIn(one.feeToken) ?? null;
+  const execution = gas * gasPrice;
+  // What rollups take for the data that they publish, and what blobs cost.
+  const more = (integerIn(one.l1Fee) ?? 0n) + (integerIn(one.blobGasUsed) ?? 0n) * (integerIn(one.blobGasPrice) ?? 0n);
+  const fee = feeToken === null ? execution + more : (execution + ATTODOLLARS_PER_UNIT - 1n) / ATTODOLLARS_PER_UNIT;
+  const tokenTransfers = one.logs.flatMap((log) => tokenTransferIn(membersOf(log)) ?? []);
+  return { succeeded: one.status !== "0x0", contractAddress, fee, feeToken, tokenTransfers };
+}
+
+/** What a token's log says; undefined for any other log, and for a transfer of nothing, which anybody can make of anybody. */
+export function tokenTransferIn({ address, topics, data }: Members): Transfer | undefined {
+  if (!isList(topics) || topics.length !== 3 || topics[0] !== TRANSFER_TOPIC) return undefined;
+  const token = addressIn(address);
+  const from = addressInTopic(topics[1]);
+  const to = addressInTopic(topics[2]);
+  const amount = typeof data === "string" && data.length === 66 ? integerIn(data) : undefined;
+  if (!token || !from || !to || !amount) return undefined;
+  return { token, from, to, amount };
+}
+
+function addressInTopic(topic: unknown): string | undefined {
+  const word = hashIn(topic);
+  return word?.startsWith(`0x${"0".repeat(24)}`) ? `0x${word.slice(26)}` : undefined;
+}
+
+/** Transfers of the native asset inside transactions, by the transaction's hash; undefined where no node traces the block. */
+async function tracesOf(
+  evm: EvmNodes,
+  chain: EvmChain,
+  { header }: SentBlock,
+): Promise<Map<string, Transfer[]> | undefined> {
+  try {
+    return await evm.call(chain, {
+      method: "debug_traceBlockByHash",
+      params: [header.hash, { tracer: "callTracer" }],
+      maxAnswerBytes: MAX_BLOCK_ANSWER_BYTES,
+      read: (answer) => internalTransfers(resultOf(answer), MAX_BLOCK_CALLS),
+    });
+  } catch (error) {
+    if (error instanceof AnswerTooLarge) return undefined;
+    if (error instanceof KeysteadError && error.code === "CHAIN_UNAVAILABLE") return undefined;
+    throw error;
+  }
+}

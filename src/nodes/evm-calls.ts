@@ -1,0 +1,280 @@
+import rehearsal from "../chains/evm/artifacts/Rehearsal.json" with { type: "json" };
+import { type ContractCall, callData, encodeCalls } from "../chains/evm/call-data.ts";
+import type { EvmChain } from "../chains/evm/networks.ts";
+import { KEPT_FEES_MS, MAX_BLOCK_ANSWER_BYTES, MAX_NODE_ANSWER_BYTES, MAX_REVERT_BYTES } from "../kernel/limits.ts";
+import { sharedAnswer } from "../kernel/shared-answer.ts";
+import { type RpcError, resultOf } from "./json-rpc.ts";
+import type { EvmNodes } from "./pool.ts";
+
+/**
+ * What nodes of Ethereum chains are asked about accounts, fees and transactions, and what their answers mean. An answer that is not of
+ * the shape that the call has is none, and another node is asked; all throw CHAIN_UNAVAILABLE where no node gives one.
+ */
+
+/** What transactions cost now, in wei for each unit of gas. */
+export interface FeeQuote {
+  baseFee: bigint;
+  /** What the node would add for the block's maker. */
+  tip: bigint;
+}
+
+/** A call as nodes take it; quantities are bigints here, addresses and data 0x hex. */
+export interface EvmCall {
+  from: string;
+  to: string;
+  value: bigint;
+  data: string;
+  gas?: bigint;
+}
+
+/** Why a call does not go through. `data` is what it reverted with, 0x hex, '0x' where the node does not say. */
+export interface Revert {
+  message: string;
+  data: string;
+}
+
+export interface Receipt {
+  blockNumber: number;
+  isSuccess: boolean;
+  /** In wei, with what rollups take beside; undefined where the node does not say. */
+  fee?: bigint;
+}
+
+/** EIP-1474 and what clients made of it: execution failed with data. */
+const REVERTED = 3;
+/** What other errors say of an execution that would fail; all else is the node's own trouble. */
+const FAILS =
+  /revert|insufficient (funds|balance)|gas required exceeds|out of gas|intrinsic gas|invalid opcode|execution/i;
+
+/** For a moment the same for all who ask: nobody has been authorized yet when an activity is planned. */
+const quotes = new WeakMap<EvmNodes, Map<EvmChain, () => Promise<FeeQuote>>>();
+
+export function feeQuote(nodes: EvmNodes, chain: EvmChain): Promise<FeeQuote> {
+  const ofChains = quotes.get(nodes) ?? new Map<EvmChain, () => Promise<FeeQuote>>();
+  quotes.set(nodes, ofChains);
+  const ofChain = ofChains.get(chain) ?? sharedAnswer(() => fetchQuote(nodes, chain), KEPT_FEES_MS);
+  ofChains.set(chain, ofChain);
+  return ofChain();
+}
+
+async function fetchQuote(nodes: EvmNodes, chain: EvmChain): Promise<FeeQuote> {
+  const baseFee = await nodes.call(chain, {
+    method: "eth_getBlockByNumber",
+    params: ["latest", false],
+    read: (answer) => quantityOf(memberOf(resultOf(answer), "baseFeePerGas")),
+  });
+  const tip = await nodes.call(chain, {
+    method: "eth_maxPriorityFeePerGas",
+    params: [],
+    read: (answer) => quantityOf(resultOf(answer)),
+  });
+  return { baseFee, tip };
+}
+
+/**
+ * The gas that a call takes on top of what is waiting for a block already, or why it would revert.
+ *
+ * @param codes by addresses: what is taken for their code
+ */
+export const estimateGas = (
+  nodes: EvmNodes,
+  chain: EvmChain,
+  call: EvmCall,
+  codes?: Readonly<Record<string, string>>,
+): Promise<{ gas: bigint } | { revert: Revert }> =>
+  nodes.call<{ gas: bigint } | { revert: Revert }>(chain, {
+    method: "eth_estimateGas",
+    params: [callObject(call), "pending", ...(codes ? [overrides(codes)] : [])],
+    ...runsContracts,
+    read: (answer) => {
+      if ("error" in answer) return revertIn(answer.error);
+      const gas = quantityOf(answer.result);
+      return gas === undefined ? undefined : { gas };
+    },
+  });
+
+/** Of no account: whoever calls has no part in it. */
+const NOBODY = `0x${"00".repeat(20)}`;
+const REHEARSE = callData("rehearse((address,bytes)[])");
+
+/**
+ * The gas that calls of an account take one after the other, or why one of them would revert: the node is told to take a contract that
+ * makes all of them for the account's code.
+ *
+ * @throws KeysteadError CHAIN_UNAVAILABLE where no node can be told that, too
+ */
+export const estimateRehearsed = (
+  nodes: EvmNodes,
+  chain: EvmChain,
+  account: string,
+  calls: readonly ContractCall[],
+): Promise<{ gas: bigint } | { revert: Revert }> =>
+  estimateGas(
+    nodes,
+    chain,
+    { from: NOBODY, to: account, value: 0n, data: `${REHEARSE}${encodeCalls(calls)}` },
+    { [account]: rehearsal.runtimeCode },
+  );
+
+/** Why a call reverts on top of a block, or undefined where it does not. */
+export const revertOf = (
+  nodes: EvmNodes,
+  chain: EvmChain,
+  call: EvmCall,
+  blockNumber: number,
+): Promise<Revert | undefined> =>
+  nodes
+    .call<{ revert?: Revert }>(chain, {
+      method: "eth_call",
+      params: [callObject(call), quantity(BigInt(blockNumber))],
+      ...runsContracts,
+      read: (answer) => ("error" in answer ? revertIn(answer.error) : {}),
+    })
+    .then(({ revert }) => revert);
+
+/** A contract may take long, and revert with more than anybody reads; neither is the node's fault. */
+const runsContracts = {
+  maxAnswerBytes: MAX_NODE_ANSWER_BYTES,
+  readTooLarge: () => ({ revert: { message: "execution reverted", data: "0x" } }),
+};
+
+function revertIn({ code, message, data }: RpcError): { revert: Revert } | undefined {
+  if (code !== REVERTED && !FAILS.test(message)) return undefined;
+  // Some clients wrap it.
+  const bytes = typeof data === "string" ? data : memberOf(data, "data");
+  const isHex = typeof bytes === "string" && /^0x([0-9a-f]{2})*$/i.test(bytes);
+  return { revert: { message, data: isHex ? bytes.slice(0, 2 + 2 * MAX_REVERT_BYTES).toLowerCase() : "0x" } };
+}
+
+/** How many transactions of an account the newest block's chain has: its next nonce; or as of a block, or with those that wait. */
+export const transactionCount = (
+  nodes: EvmNodes,
+  chain: EvmChain,
+  address: string,
+  at: "latest" | "pending" | number,
+): Promise<number> =>
+  nodes.call(chain, {
+    method: "eth_getTransactionCount",
+    params: [address, typeof at === "number" ? quantity(BigInt(at)) : at],
+    read: (answer) => numberOf(resultOf(answer)),
+  });
+
+export const newestBlock = (nodes: EvmNodes, chain: EvmChain): Promise<number> =>
+  nodes.call(chain, { method: "eth_blockNumber", params: [], read: (answer) => numberOf(resultOf(answer)) });
+
+/** Of a transaction that a block has; undefined where none has it. */
+export async function receiptOf(nodes: EvmNodes, chain: EvmChain, hash: string): Promise<Receipt | undefined> {
+  const { receipt } = await nodes.call<{ receipt?: Receipt | "large" }>(chain, {
+    method: "eth_getTransactionReceipt",
+    params: [hash],
+    maxAnswerBytes: MAX_BLOCK_ANSWER_BYTES,
+    readTooLarge: () => ({ receipt: "large" }),
+    read: (answer) => {
+      if (!("result" in answer)) return undefined;
+      if (answer.result === null) return {};
+      const blockNumber = numberOf(memberOf(answer.result, "blockNumber"));
+      const status = quantityOf(memberOf(answer.result, "status"));
+      const isOurs = String(memberOf(answer.result, "transactionHash")).toLowerCase() === hash;
+      if (blockNumber === undefined || status === undefined || !isOurs) return undefined;
+      const fee = feeIn(answer.result);
+      return { receipt: { blockNumber, isSuccess: status === 1n, ...(fee === undefined ? {} : { fee }) } };
+    },
+  });
+  if (receipt !== "large") return receipt;
+  // Logs make it so large, and what failed has none.
+  const blockNumber = await blockNumberOf(nodes, chain, hash);
+  return blockNumber === undefined ? undefined : { blockNumber, isSuccess: true };
+}
+
+function feeIn(receipt: unknown): bigint | undefined {
+  const gas = quantityOf(memberOf(receipt, "gasUsed"));
+  const price = quantityOf(memberOf(receipt, "effectiveGasPrice"));
+  if (gas === undefined || price === undefined) return undefined;
+  return gas * price + (quantityOf(memberOf(receipt, "l1Fee")) ?? 0n);
+}
+
+/** Of the block that has a transaction. */
+const blockNumberOf = (nodes: EvmNodes, chain: EvmChain, hash: string): Promise<number | undefined> =>
+  nodes
+    .call<{ blockNumber?: number }>(chain, {
+      method: "eth_getTransactionByHash",
+      params: [hash],
+      read: (answer) => {
+        if (!("result" in answer)) return undefined;
+        const blockNumber = numberOf(memberOf(answer.result, "blockNumber"));
+        return blockNumber === undefined ? {} : { blockNumber };
+      },
+    })
+    .then(({ blockNumber }) => blockNumber);
+
+/**
+ * The transaction of an account that took a nonce, found in its block: what only a lagging node or a receipt that is missing says is no
+ * proof. Undefined where the blocks between do not show it.
+ */
+export async function transactionWithNonce(
+  nodes: EvmNodes,
+  chain: EvmChain,
+  { address, nonce }: { address: string; nonce: number },
+  { from, to }: { from: number; to: number },
+): Promise<{ hash: string; blockNumber: number } | undefined> {
+  let [before, after] = [from, to];
+  if ((await transactionCount(nodes, chain, address, before)) > nonce) return undefined;
+  if ((await transactionCount(nodes, chain, address, after)) <= nonce) return undefined;
+  while (after - before > 1) {
+    const middle = Math.floor((before + after) / 2);
+    if ((await transactionCount(nodes, chain, address, middle)) > nonce) after = middle;
+    else before = middle;
+  }
+  const hash = await hashInBlock(nodes, chain, after, { address, nonce });
+  return hash === undefined ? undefined : { hash, blockNumber: after };
+}
+
+const hashInBlock = (
+  nodes: EvmNodes,
+  chain: EvmChain,
+  blockNumber: number,
+  { address, nonce }: { address: string; nonce: number },
+): Promise<string | undefined> =>
+  nodes
+    .call<{ hash?: string }>(chain, {
+      method: "eth_getBlockByNumber",
+      params: [quantity(BigInt(blockNumber)), true],
+      maxAnswerBytes: MAX_BLOCK_ANSWER_BYTES,
+      readTooLarge: () => ({}),
+      read: (answer) => {
+        const transactions = memberOf(resultOf(answer), "transactions");
+        if (!Array.isArray(transactions)) return undefined;
+        const found = transactions.find(
+          (one) =>
+            String(memberOf(one, "from")).toLowerCase() === address && numberOf(memberOf(one, "nonce")) === nonce,
+        );
+        const hash = memberOf(found, "hash");
+        return typeof hash === "string" ? { hash: hash.toLowerCase() } : {};
+      },
+    })
+    .then(({ hash }) => hash);
+
+const overrides = (codes: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(codes).map(([address, code]) => [address, { code }]));
+
+const callObject = ({ from, to, value, data, gas }: EvmCall) => ({
+  from,
+  to,
+  value: quantity(value),
+  data,
+  ...(gas === undefined ? {} : { gas: quantity(gas) }),
+});
+
+/** A quantity as Ethereum's JSON-RPC writes it. */
+const quantity = (value: bigint): string => `0x${value.toString(16)}`;
+
+const quantityOf = (value: unknown): bigint | undefined =>
+  typeof value === "string" && /^0x[0-9a-f]{1,64}$/i.test(value) ? BigInt(value) : undefined;
+
+function numberOf(value: unknown): number | undefined {
+  const read = quantityOf(value);
+  return read !== undefined && read <= Number.MAX_SAFE_INTEGER ? Number(read) : undefined;
+}
+
+const memberOf = (value: unknown, name: string): unknown =>
+  typeof value === "object" && value !== null ? (value as Record<string, unknown>)[name] : undefined;

@@ -1,0 +1,124 @@
+import type { EvmChain } from "../chains/evm/networks.ts";
+import type { SolanaChain } from "../chains/solana/networks.ts";
+import type { OutboundClient } from "../delivery/outbound.ts";
+import { type Clock, systemClock } from "../kernel/clock.ts";
+import { fail } from "../kernel/errors.ts";
+import type { Logger } from "../kernel/log.ts";
+import { ChainNode, type NodeStatus, type RpcCall } from "./chain-node.ts";
+import type { Chain } from "./families.ts";
+
+/** The nodes of one chain, as the operator names them. */
+export interface ChainSettings {
+  /** In the order in which they are tried. */
+  rpcUrls: readonly string[];
+  /** Milliseconds between two looks at the nodes; one that was heard of since the look before is not asked. */
+  pollMs: number;
+}
+
+export interface ChainHealth {
+  /** `ready` while one of its nodes is. */
+  status: NodeStatus;
+  nodes: { host: string; status: NodeStatus }[];
+}
+
+/** The chains of some families that this installation reaches. */
+export interface Nodes<Reached extends Chain> {
+  /**
+   * Refuses a chain that nothing can be done on: one without nodes, and one all of whose nodes serve another. A node that only
+   * does not answer may do so later.
+   *
+   * @throws KeysteadError CHAIN_NOT_CONFIGURED, CHAIN_UNAVAILABLE
+   */
+  requireChain(chain: Reached): Promise<void>;
+  /**
+   * The meaning of the first answer that has one, the nodes being asked in their order. Each call may reach several of them,
+   * so that it is one that does not matter twice.
+   *
+   * @throws KeysteadError CHAIN_UNAVAILABLE; AnswerTooLarge where the call has a bound of its own
+   */
+  call<T>(chain: Reached, call: RpcCall<T>): Promise<T>;
+  /** Of the chains that there are nodes for. Names hosts and nothing else of their URLs. */
+  health(): Record<string, ChainHealth>;
+}
+
+export type EvmNodes = Nodes<EvmChain>;
+export type SolanaNodes = Nodes<SolanaChain>;
+
+export interface NodesOptions {
+  chains: Partial<Record<Chain, ChainSettings>>;
+  outbound: Pick<OutboundClient, "request">;
+  log: Logger;
+  clock?: Clock;
+}
+
+/** `start` begins to look after the nodes, at once and whenever one was silent for long; `stop` ends that. */
+export function createNodes(options: NodesOptions): Nodes<Chain> & { start(): void; stop(): void } {
+  const { chains, outbound, log, clock = systemClock } = options;
+  const settings = Object.entries(chains) as [Chain, ChainSettings][];
+  const nodesOf = new Map(
+    settings.map(([chain, { rpcUrls }]) => [
+      chain,
+      rpcUrls.map((url) => new ChainNode(url, chain, { outbound, clock, log })),
+    ]),
+  );
+  const timers: NodeJS.Timeout[] = [];
+
+  return {
+    async requireChain(chain) {
+      const nodes = nodesOf.get(chain) ?? fail("CHAIN_NOT_CONFIGURED", { chain });
+      if (statusOf(nodes) === "unchecked") await oneIsReady(nodes);
+      const problems = nodes.map(({ problem }) => problem);
+      if (statusOf(nodes) === "wrong chain") failUnavailable(chain, problems);
+    },
+    async call(chain, call) {
+      const problems: string[] = [];
+      for (const node of nodesOf.get(chain) ?? []) {
+        const answered = await node.ask(call);
+        if ("meaning" in answered) return answered.meaning;
+        problems.push(answered.problem);
+      }
+      return failUnavailable(chain, problems);
+    },
+    health: () => Object.fromEntries([...nodesOf].map(([chain, nodes]) => [chain, healthOf(nodes)])),
+    start() {
+      for (const [chain, { pollMs }] of settings) {
+        const lookAfterAll = () => {
+          for (const node of nodesOf.get(chain) ?? []) {
+            node
+              .lookAfter(pollMs)
+              .catch((error: Error) => log.error({ err: error }, "a node could not be looked after"));
+          }
+        };
+        lookAfterAll();
+        timers.push(setInterval(lookAfterAll, pollMs).unref());
+      }
+    },
+    stop: () => timers.splice(0).forEach(clearInterval),
+  };
+}
+
+function failUnavailable(chain: Chain, problems: readonly string[]): never {
+  const reason = problems.length > 0 ? problems.join("; ") : "no node is configured for it any more";
+  fail("CHAIN_UNAVAILABLE", { chain, reason });
+}
+
+/** Resolves when one of them is ready or none will be. */
+async function oneIsReady(nodes: readonly ChainNode[]): Promise<void> {
+  const checks = nodes.map(async (node) => {
+    if (!(await node.check())) throw new Error(node.problem);
+  });
+  await Promise.any(checks).catch(() => undefined);
+}
+
+const healthOf = (nodes: readonly ChainNode[]): ChainHealth => ({
+  status: statusOf(nodes),
+  nodes: nodes.map(({ host, status }) => ({ host, status })),
+});
+
+/** The best that one of them is: a chain has a wrong chain's status only when all its nodes have. */
+function statusOf(nodes: readonly ChainNode[]): NodeStatus {
+  const best = (["ready", "unchecked", "unavailable"] as const).find((status) =>
+    nodes.some((node) => node.status === status),
+  );
+  return best ?? "wrong chain";
+}

@@ -1,0 +1,118 @@
+import { parseJsonObject } from "../../crypto/json-object.ts";
+import { createGate } from "../../delivery/gate.ts";
+import { type OutboundClient, OutboundError } from "../../delivery/outbound.ts";
+import { failForNow } from "../../kernel/errors.ts";
+import {
+  CAPTCHA_TIMEOUT_MS,
+  MAX_CAPTCHA_ANSWER_BYTES,
+  MAX_CAPTCHAS,
+  MAX_CAPTCHAS_OF_ONE_ORGANIZATION,
+  MAX_WAITING_CAPTCHAS,
+} from "../../kernel/limits.ts";
+import type { Logger } from "../../kernel/log.ts";
+
+/** Cloudflare Turnstile: whether a person solved the captcha that a page showed. */
+
+export interface Captcha {
+  /** What pages show it with; undefined where this server has none. */
+  siteKey: string | undefined;
+  /**
+   * Whether the token is good; each is for one time. While the provider gives no answer everybody passes: a captcha keeps robots
+   * away, and people must get in. That this server has too much to ask is no such outage: a flood must not switch captchas off.
+   *
+   * @throws KeysteadError RATE_LIMITED where too many of the organization wait
+   */
+  verify(token: string, asked: { organizationId: string; remoteAddress: string | undefined }): Promise<boolean>;
+}
+
+export interface TurnstileSettings {
+  /** Of `siteverify`, or an origin that has it in its usual place. */
+  url: string;
+  siteKey: string;
+  secret: string;
+}
+
+const PATH = "/turnstile/v0/siteverify";
+
+/** For a server without one. */
+export const noCaptcha: Captcha = { siteKey: undefined, verify: async () => true };
+
+export function createTurnstile(
+  { url, siteKey, secret }: TurnstileSettings,
+  outbound: Pick<OutboundClient, "request">,
+  log: Logger,
+): Captcha {
+  const endpoint = new URL(url).pathname === "/" ? new URL(PATH, url).href : url;
+  const inTurn = boundedTurns();
+
+  async function ask(token: string, remoteAddress: string | undefined): Promise<boolean> {
+    const remoteip = remoteAddress === undefined ? {} : { remoteip: remoteAddress };
+    const { status, body, truncated } = await outbound.request({
+      method: "POST",
+      url: endpoint,
+      headers: { "content-type": "application/x-www-form-urlencoded", accept: "application/json" },
+      body: new URLSearchParams({ secret, response: token, ...remoteip }).toString(),
+      timeoutMs: CAPTCHA_TIMEOUT_MS,
+      maxResponseBytes: MAX_CAPTCHA_ANSWER_BYTES,
+    });
+    if (status >= 500 || truncated) throw new NoAnswer(`it answered with the status ${status}`);
+    const { success, "error-codes": codes } = parseJsonObject(body, () => {
+      throw new NoAnswer("it answered with something that is not JSON");
+    });
+    const faults = faultsOfOurs(codes);
+    if (faults.length > 0)
+      log.error({ faults }, "the captcha's provider does not verify for this server; nobody passes");
+    return success === true;
+  }
+
+  return {
+    siteKey,
+    async verify(token, { organizationId, remoteAddress }) {
+      try {
+        return await inTurn(organizationId, () => ask(token, remoteAddress));
+      } catch (error) {
+        if (!(error instanceof NoAnswer) && !(error instanceof OutboundError)) throw error;
+        if (error instanceof OutboundError && error.waitedFor === "queue") return refuseExcess();
+        const reason = error.message;
+        if (error instanceof OutboundError && (error.kind === "url" || error.kind === "blocked")) {
+          log.error({ reason }, "the captcha's provider may not be asked; nobody passes");
+          return false;
+        }
+        log.warn({ reason }, "the captcha's provider gives no answer; everybody passes");
+        return true;
+      }
+    },
+  };
+}
+
+class NoAnswer extends Error {}
+
+const refuseExcess = (): never =>
+  failForNow("RATE_LIMITED", { reason: "too many captchas are being verified" }, CAPTCHA_TIMEOUT_MS / 1000);
+
+/** Runs what an organization asks for in its turn; who would wait behind too many, or too long, is refused. */
+function boundedTurns() {
+  const gate = createGate({ perKey: MAX_CAPTCHAS_OF_ONE_ORGANIZATION, total: MAX_CAPTCHAS });
+  const inside = new Map<string, number>();
+  return async <T>(key: string, fn: () => Promise<T>): Promise<T> => {
+    const count = inside.get(key) ?? 0;
+    if (count >= MAX_WAITING_CAPTCHAS) return refuseExcess();
+    inside.set(key, count + 1);
+    const latest = performance.now() + CAPTCHA_TIMEOUT_MS;
+    try {
+      return await gate.run(key, () => (performance.now() > latest ? refuseExcess() : fn()));
+    } finally {
+      const left = (inside.get(key) as number) - 1;
+      if (left === 0) inside.delete(key);
+      else inside.set(key, left);
+    }
+  };
+}
+
+/** What the provider finds wrong with a token is its bearer's; anything else is between it and this server. */
+const FAULTS_OF_TOKENS = ["missing-input-response", "invalid-input-response", "timeout-or-duplicate"];
+
+const faultsOfOurs = (codes: unknown): string[] =>
+  (Array.isArray(codes) ? codes : []).filter(
+    (code) => typeof code === "string" && /^[a-z-]{1,40}$/.test(code) && !FAULTS_OF_TOKENS.includes(code),
+  );

@@ -1,0 +1,367 @@
+import { Readable, Writable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createGunzip, createZstdDecompress } from "node:zlib";
+import { parseJsonOr } from "../../crypto/json-object.ts";
+import type { RegistryCredential } from "../../crypto/registry-credential.ts";
+import { createGate } from "../../delivery/gate.ts";
+import { type OutboundAnswer, type OutboundClient, OutboundError } from "../../delivery/outbound.ts";
+import {
+  IMAGE_TIMEOUT_MS,
+  MAX_IMAGE_LAYER_BYTES,
+  MAX_IMAGE_LAYERS,
+  MAX_IMAGE_MANIFEST_BYTES,
+  MAX_IMAGE_READS,
+  MAX_IMAGE_READS_OF_ONE_ORGANIZATION,
+  MAX_PROGRAM_BYTES,
+  MAX_UNPACKED_LAYER_BYTES,
+} from "../../kernel/limits.ts";
+import { pause } from "../../kernel/turns.ts";
+import { piecesOf, sha256InTurns } from "./digest.ts";
+import { type ImageReference, parseImageReference } from "./reference.ts";
+import { normalPath, type TarEntry, TarProblem, TarReader } from "./tar.ts";
+
+/**
+ * Images in registries that speak the OCI distribution API, version 1. Whatever is fetched is asked for by its digest and held
+ * against it; a tag serves to learn a digest once.
+ */
+
+/** Why an image cannot be used: its registry, or what it holds. The message may be shown. */
+export class ImageProblem extends Error {}
+
+export interface Images {
+  /**
+   * The digest of what a reference names now.
+   *
+   * @param credential for a registry that does not let everybody read the image
+   * @param rootId for whom: an organization with its sub-organizations has a bounded number of reads at a time
+   * @throws ImageProblem
+   */
+  resolve(reference: string, rootId: string, credential?: RegistryCredential): Promise<string>;
+  /**
+   * The content of one file of an image, as its upper layers leave it.
+   *
+   * @throws ImageProblem
+   */
+  readFile(
+    image: { reference: string; digest: string; path: string },
+    rootId: string,
+    credential?: RegistryCredential,
+  ): Promise<Buffer>;
+}
+
+export interface ImagesOptions {
+  outbound: Pick<OutboundClient, "request">;
+  /** Whether registries on the loopback network are asked by plain HTTP; development only. */
+  plainLoopback: boolean;
+}
+
+const MANIFESTS = [
+  "application/vnd.oci.image.index.v1+json",
+  "application/vnd.oci.image.manifest.v1+json",
+  "application/vnd.docker.distribution.manifest.list.v2+json",
+  "application/vnd.docker.distribution.manifest.v2+json",
+];
+const ARCHITECTURES: Record<string, string> = { x64: "amd64", arm64: "arm64" };
+const MAX_REDIRECTS = 3;
+
+export function createImages(options: ImagesOptions): Images {
+  const gate = createGate({ perKey: MAX_IMAGE_READS_OF_ONE_ORGANIZATION, total: MAX_IMAGE_READS });
+  return {
+    resolve: (text, rootId, credential) =>
+      gate.run(rootId, async () => {
+        const reference = parsed(text);
+        const session = new Session(reference, options, credential);
+        const { digest } = await session.manifest(reference.digest ?? reference.tag ?? "latest");
+        return digest;
+      }),
+    readFile: ({ reference: text, digest, path }, rootId, credential) =>
+      gate.run(rootId, () => fileOf(new Session(parsed(text), options, credential), digest, normalPath(path))),
+  };
+}
+
+function parsed(text: string): ImageReference {
+  const reference = parseImageReference(text);
+  if ("problem" in reference) throw new ImageProblem(`it ${reference.problem}`);
+  return reference;
+}
+
+interface Descriptor {
+  mediaType: string;
+  digest: string;
+  size: number;
+}
+
+async function fileOf(session: Session, imageDigest: string, path: string): Promise<Buffer> {
+  const layers = await layersOf(session, imageDigest);
+  if (layers.length > MAX_IMAGE_LAYERS) throw new ImageProblem(`it has more than ${MAX_IMAGE_LAYERS} layers`);
+  // The uppermost layer that says something about the file decides.
+  for (const layer of layers.toReversed()) {
+    const found = await findInLayer(session, layer, path);
+    if (found === "removed") break;
+    if (found) return found;
+  }
+  throw new ImageProblem(`it has no file /${path}`);
+}
+
+async function layersOf(session: Session, digest: string): Promise<Descriptor[]> {
+  const { document } = await session.manifest(digest);
+  if (!("manifests" in document)) return descriptorsIn(document.layers);
+  const wanted = ARCHITECTURES[process.arch];
+  const each = (document.manifests as { platform?: { os?: unknown; architecture?: unknown } }[] | undefined) ?? [];
+  const fitting = Array.isArray(each)
+    ? each.filter((one) => one?.platform?.os === "linux" && one.platform.architecture === wanted)
+    : [];
+  const [manifest] = descriptorsIn(fitting);
+  if (!manifest) throw new ImageProblem(`it is not built for linux/${wanted}`);
+  return descriptorsIn((await session.manifest(manifest.digest)).document.layers);
+}
+
+function descriptorsIn(value: unknown): Descriptor[] {
+  const isDescriptor = (each: Partial<Descriptor> | null): each is Descriptor =>
+    typeof each?.mediaType === "string" &&
+    typeof each.digest === "string" &&
+    /^sha256:[0-9a-f]{64}$/.test(each.digest) &&
+    Number.isSafeInteger(each.size) &&
+    (each.size as number) >= 0;
+  if (!Array.isArray(value) || !value.every(isDescriptor)) {
+    throw new ImageProblem("its manifest is not one of an OCI or Docker image");
+  }
+  return value;
+}
+
+const digestOf = async (bytes: Buffer): Promise<string> => `sha256:${await sha256InTurns(bytes)}`;
+
+/** What is asked of one repository, with the token that its registry gave. */
+class Session {
+  readonly #reference: ImageReference;
+  readonly #outbound: ImagesOptions["outbound"];
+  readonly #origin: string;
+  readonly #latest = performance.now() + IMAGE_TIMEOUT_MS;
+  readonly #credential: RegistryCredential | undefined;
+  /** What the registry is shown, and the server that it names for its tokens; never where it redirects outside itself. */
+  #authorization: string | undefined;
+
+  constructor(
+    reference: ImageReference,
+    { outbound, plainLoopback }: ImagesOptions,
+    credential: RegistryCredential | undefined,
+  ) {
+    this.#reference = reference;
+    this.#credential = credential;
+    this.#outbound = outbound;
+    const isPlain = plainLoopback && /^(localhost|127(\.[0-9]{1,3}){3}|\[::1\])(:[0-9]+)?$/.test(reference.registry);
+    this.#origin = new URL(`${isPlain ? "http" : "https"}://${reference.registry}`).origin;
+  }
+
+  /**
+   * How long may still be spent on the image.
+   *
+   * @throws ImageProblem
+   */
+  leftMs(): number {
+    const leftMs = Math.round(this.#latest - performance.now());
+    if (leftMs <= 0) throw new ImageProblem(`reading it took longer than ${IMAGE_TIMEOUT_MS / 1000} s`);
+    return leftMs;
+  }
+
+  async manifest(named: string): Promise<{ digest: string; document: Record<string, unknown> }> {
+    const accept = MANIFESTS.join(", ");
+    const { body } = await this.#read(`manifests/${named}`, MAX_IMAGE_MANIFEST_BYTES, accept);
+    const digest = await digestOf(body);
+    if (named.startsWith("sha256:") && digest !== named) {
+      throw new ImageProblem("the registry gave a manifest that does not have the digest it was asked for");
+    }
+    const document = parseJsonOr(body, () => {
+      throw new ImageProblem("the registry gave a manifest that is not JSON");
+    });
+    if (typeof document !== "object" || document === null || Array.isArray(document)) {
+      throw new ImageProblem("its manifest is not one of an OCI or Docker image");
+    }
+    return { digest, document: document as Record<string, unknown> };
+  }
+
+  async blob({ digest, size }: Descriptor): Promise<Buffer> {
+    if (size > MAX_IMAGE_LAYER_BYTES) {
+      throw new ImageProblem(`a layer of it has more than ${MAX_IMAGE_LAYER_BYTES} bytes`);
+    }
+    const { body } = await this.#read(`blobs/${digest}`, size, "*/*");
+    if ((await digestOf(body)) !== digest) {
+      throw new ImageProblem("the registry gave a layer that does not have the digest it was asked for");
+    }
+    return body;
+  }
+
+  async #read(what: string, maxBytes: number, accept: string): Promise<OutboundAnswer> {
+    const url = `${this.#origin}/v2/${this.#reference.repository}/${what}`;
+    let answer = await this.#get(url, maxBytes, accept);
+    if (answer.status === 401 && this.#authorization === undefined) {
+      this.#authorization = await this.#authorize(answer.headers["www-authenticate"] ?? "");
+      answer = await this.#get(url, maxBytes, accept);
+    }
+    if (answer.status === 401 || answer.status === 403) {
+      throw new ImageProblem(
+        this.#credential
+          ? "its registry does not let the owner of the pull secret read it"
+          : "its registry does not let everybody read it; encrypt a pull secret for it",
+      );
+    }
+    if (answer.status === 404) throw new ImageProblem(`its registry has no ${what.split("/")[0]} of that name for it`);
+    if (answer.status !== 200) throw new ImageProblem(`its registry answered with the status ${answer.status}`);
+    if (answer.truncated) throw new ImageProblem(`its registry answered with more than ${maxBytes} bytes`);
+    return answer;
+  }
+
+  /**
+   * Follows redirects: registries keep their blobs elsewhere. What shows who asks is for the registry alone, and a server elsewhere that
+   * wants to know who asks may not name who gives tokens: it would be shown the pull secret.
+   */
+  async #get(url: string, maxBytes: number, accept: string): Promise<OutboundAnswer> {
+    let at = url;
+    for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
+      const isRegistry = new URL(at).origin === new URL(url).origin;
+      const headers: Record<string, string> = { accept, "user-agent": "keystead-images/1" };
+      if (isRegistry && this.#authorization) headers.authorization = this.#authorization;
+      const answer = await this.#send(at, maxBytes, headers);
+      if (answer.status === 401 && !isRegistry) {
+        throw new ImageProblem("its registry redirects to a server that does not let everybody read it");
+      }
+      const { location } = answer.headers;
+      if (![301, 302, 303, 307, 308].includes(answer.status) || location === undefined) return answer;
+      at = this.#redirected(location, at);
+    }
+    throw new ImageProblem("its registry redirects too often");
+  }
+
+  /** Nobody who reads on the way may be sent to plain HTTP. */
+  #redirected(location: string, from: string): string {
+    const url = URL.canParse(location, from) ? new URL(location, from) : undefined;
+    if (url && (url.protocol === "https:" || url.origin === new URL(from).origin)) return url.href;
+    throw new ImageProblem("its registry redirects to something that is not https");
+  }
+
+  async #send(url: string, maxResponseBytes: number, headers: Record<string, string>): Promise<OutboundAnswer> {
+    const timeoutMs = this.leftMs();
+    try {
+      return await this.#outbound.request({ method: "GET", url, headers, timeoutMs, maxResponseBytes });
+    } catch (error) {
+      throw error instanceof OutboundError ? new ImageProblem(error.message) : error;
+    }
+  }
+
+  /** What the registry is to be shown: what it was given for that, or a token that it gives in turn; empty for nothing. */
+  async #authorize(challenge: string): Promise<string> {
+    const credential = this.#credential;
+    if (credential && "token" in credential) return `Bearer ${credential.token}`;
+    const basic =
+      credential && `Basic ${Buffer.from(`${credential.username}:${credential.password}`).toString("base64")}`;
+    if (/^basic\b/i.test(challenge)) return basic ?? "";
+    const token = await this.#token(challenge, basic);
+    return token === "" ? "" : `Bearer ${token}`;
+  }
+
+  /** What registries give for reading: to everybody what is public, and more to those they know. */
+  async #token(challenge: string, authorization: string | undefined): Promise<string> {
+    const fields = Object.fromEntries(
+      [...challenge.matchAll(/\b(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]),
+    );
+    if (!/^bearer /i.test(challenge) || !fields.realm || !URL.canParse(fields.realm)) return "";
+    const url = new URL(fields.realm);
+    if (url.protocol !== "https:" && url.origin !== this.#origin) return "";
+    if (fields.service) url.searchParams.set("service", fields.service);
+    url.searchParams.set("scope", fields.scope ?? `repository:${this.#reference.repository}:pull`);
+    const headers = { accept: "application/json", ...(authorization ? { authorization } : {}) };
+    const { status, body } = await this.#send(url.href, MAX_IMAGE_MANIFEST_BYTES, headers);
+    const answer = status === 200 ? parseJsonOr(body, () => undefined) : undefined;
+    const { token, access_token: accessToken } = (answer ?? {}) as { token?: unknown; access_token?: unknown };
+    const given = token ?? accessToken;
+    return typeof given === "string" && /^[\x21-\x7e]{1,16384}$/.test(given) ? given : "";
+  }
+}
+
+type Unpacker = () => NodeJS.ReadWriteStream | undefined;
+const UNPACKERS: [RegExp, Unpacker][] = [
+  [/(\+gzip|\.gzip)$/, createGunzip],
+  [/\+zstd$/, createZstdDecompress],
+  [/\.tar$/, () => undefined],
+];
+
+/** The file as this layer has it, "removed" if the layer takes it away, or undefined. */
+async function findInLayer(session: Session, layer: Descriptor, path: string): Promise<Buffer | "removed" | undefined> {
+  const { mediaType } = layer;
+  const unpacker = UNPACKERS.find(([pattern]) => pattern.test(mediaType))?.[1];
+  if (!unpacker)
+    throw new ImageProblem(`a layer of it is of the type ${mediaType.slice(0, 100)}, which is not known here`);
+  const blob = await session.blob(layer);
+  const search = new FileSearch(path);
+  const reader = new TarReader(
+    (entry) => search.wants(entry),
+    (_, content) => search.take(content),
+  );
+  let unpacked = 0;
+  const look = async (piece: Buffer) => {
+    await pause();
+    session.leftMs();
+    unpacked += piece.length;
+    if (unpacked > MAX_UNPACKED_LAYER_BYTES) {
+      throw new ImageProblem(`a layer of it has more than ${MAX_UNPACKED_LAYER_BYTES} bytes unpacked`);
+    }
+    reader.write(piece);
+  };
+  const sink = new Writable({
+    write(piece: Buffer, _, done) {
+      look(piece).then(() => done(), done);
+    },
+  });
+  try {
+    const unpack = unpacker();
+    const pieces = Readable.from(piecesOf(blob));
+    if (unpack) await pipeline(pieces, unpack, sink);
+    else await pipeline(pieces, sink);
+  } catch (error) {
+    if (error instanceof ImageProblem) throw error;
+    throw new ImageProblem(
+      `a layer of it cannot be unpacked${error instanceof TarProblem ? `: ${error.message}` : ""}`,
+    );
+  }
+  return search.found;
+}
+
+/** What a layer says about one file; symbolic links are not followed. */
+class FileSearch {
+  found: Buffer | "removed" | undefined;
+  readonly #path: string;
+  readonly #whiteouts: ReadonlySet<string>;
+
+  constructor(path: string) {
+    this.#path = path;
+    const parts = path.split("/");
+    // Of the file, and of every folder that it is in; an opaque folder hides what is below it.
+    this.#whiteouts = new Set(
+      parts.flatMap((part, index) => {
+        const parent = parts
+          .slice(0, index)
+          .map((each) => `${each}/`)
+          .join("");
+        return [`${parent}.wh.${part}`, ...(index > 0 ? [`${parent}.wh..wh..opq`] : [])];
+      }),
+    );
+  }
+
+  wants({ name, kind, size, target }: TarEntry): boolean {
+    if (this.#whiteouts.has(name)) this.found ??= "removed";
+    if (name !== this.#path) return false;
+    if (kind !== "file") {
+      throw new ImageProblem(
+        kind === "symlink" || kind === "link"
+          ? `/${name} in it is a link to ${target.slice(0, 200)}; name the program itself`
+          : `/${name} in it is not a file`,
+      );
+    }
+    if (size > MAX_PROGRAM_BYTES) throw new ImageProblem(`/${name} in it has more than ${MAX_PROGRAM_BYTES} bytes`);
+    return true;
+  }
+
+  take(content: Buffer): void {
+    this.found = content;
+  }
+}

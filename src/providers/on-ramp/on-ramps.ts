@@ -1,0 +1,94 @@
+import { createGate } from "../../delivery/gate.ts";
+import { type OutboundClient, OutboundError } from "../../delivery/outbound.ts";
+import {
+  MAX_ON_RAMP_ANSWER_BYTES,
+  MAX_ON_RAMP_CALLS,
+  MAX_ON_RAMP_CALLS_OF_ONE_ORGANIZATION,
+  MAX_RATE_BUCKETS,
+  ON_RAMP_REFRESHES,
+  ON_RAMP_TIMEOUT_MS,
+} from "../../kernel/limits.ts";
+import { TokenBuckets } from "../../kernel/token-buckets.ts";
+import { createCoinbase } from "./coinbase.ts";
+import { createMoonPay } from "./moonpay.ts";
+import type { OnRampProviderId } from "./offers.ts";
+import {
+  type Ask,
+  type OnRampAccount,
+  OnRampProblem,
+  type OnRampProvider,
+  type OnRampStatus,
+  type Purchase,
+} from "./provider.ts";
+
+/** Where a provider's API is, and the client that reaches it. */
+export interface OnRampEndpoint {
+  /** An origin. */
+  apiUrl: string;
+  outbound: Pick<OutboundClient, "request">;
+}
+
+/** Whose account at which provider. */
+export interface OnRampHolder {
+  provider: OnRampProviderId;
+  /** The parent whose account it is, or that of one of its sub-organizations: what is asked of providers counts as its own. */
+  rootId: string;
+  account: OnRampAccount;
+}
+
+export interface OnRamps {
+  /** @throws OnRampProblem, and whatever the account throws */
+  begin(holder: OnRampHolder, purchase: Purchase): Promise<{ url: string; signature?: string }>;
+  /** Seconds until a provider may be asked again for a purchase; 0 counts this time. */
+  takeRefresh(holder: OnRampHolder): number;
+  /** @throws OnRampProblem, and whatever the account throws */
+  statusOf(holder: OnRampHolder, transactionId: string): Promise<OnRampStatus>;
+}
+
+/**
+ * What is asked of the providers is bounded in time and size, and in number for each organization.
+ *
+ * @param elapsed milliseconds of a clock that never goes back
+ */
+export function createOnRamps(
+  endpoints: Record<OnRampProviderId, OnRampEndpoint>,
+  elapsed: () => number = () => performance.now(),
+): OnRamps {
+  const gate = createGate({ perKey: MAX_ON_RAMP_CALLS_OF_ONE_ORGANIZATION, total: MAX_ON_RAMP_CALLS });
+  const refreshes = new TokenBuckets(ON_RAMP_REFRESHES, MAX_RATE_BUCKETS, elapsed);
+  const providers: Record<OnRampProviderId, OnRampProvider> = {
+    FIAT_ON_RAMP_PROVIDER_COINBASE: createCoinbase(endpoints.FIAT_ON_RAMP_PROVIDER_COINBASE.apiUrl),
+    FIAT_ON_RAMP_PROVIDER_MOONPAY: createMoonPay(endpoints.FIAT_ON_RAMP_PROVIDER_MOONPAY.apiUrl),
+  };
+
+  const askFor = ({ provider, rootId }: OnRampHolder): Ask => {
+    const { outbound } = endpoints[provider];
+    return (request) => {
+      const latest = performance.now() + ON_RAMP_TIMEOUT_MS;
+      return gate.run(rootId, () => {
+        if (performance.now() > latest) throw new OnRampProblem("provider", "too many requests wait for it");
+        return send(outbound, request);
+      });
+    };
+  };
+
+  return {
+    begin: (holder, purchase) => providers[holder.provider].begin(purchase, holder.account, askFor(holder)),
+    takeRefresh: ({ rootId }) => refreshes.take(rootId, 1),
+    statusOf: (holder, transactionId) =>
+      providers[holder.provider].statusOf(transactionId, holder.account, askFor(holder)),
+  };
+}
+
+async function send(outbound: Pick<OutboundClient, "request">, request: Parameters<Ask>[0]): ReturnType<Ask> {
+  try {
+    return await outbound.request({
+      ...request,
+      headers: { ...request.headers, accept: "application/json", "user-agent": "keystead-on-ramp/1" },
+      timeoutMs: ON_RAMP_TIMEOUT_MS,
+      maxResponseBytes: MAX_ON_RAMP_ANSWER_BYTES,
+    });
+  } catch (error) {
+    throw error instanceof OutboundError ? new OnRampProblem("provider", error.message) : error;
+  }
+}

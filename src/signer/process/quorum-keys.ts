@@ -1,0 +1,67 @@
+import { createHash, randomBytes } from "node:crypto";
+import { parseP256Point } from "../../crypto/hpke.ts";
+import { type Provisioning, readProvisioning } from "../../crypto/manifests/provisioning.ts";
+import { QUORUM_SEED_BYTES, quorumPublicKeyOf, shareDigest } from "../../crypto/manifests/quorum-keys.ts";
+import { openQuorumEnvelope, sealQuorumEnvelope } from "../../crypto/quorum-encryption.ts";
+import { splitSecret } from "../../crypto/secret-sharing.ts";
+import { toHex, wipe } from "../../kernel/bytes.ts";
+import type { CreateQuorumKeyRequest, ReEncryptQuorumShareRequest, Responses } from "../protocol.ts";
+import { withSecret } from "./organization.ts";
+import { SigningRefused } from "./refused.ts";
+
+/** Nothing of the key stays here: each of its shares is one operator's. */
+export function createQuorumKey({
+  threshold,
+  operatorEncryptKeys,
+}: CreateQuorumKeyRequest): Responses["createQuorumKey"] {
+  const receivers = operatorEncryptKeys.map(pointOf);
+  const { seed, publicKey } = newSeed();
+  const shares = withSecret(seed, () => splitSecret(seed, { threshold, shares: receivers.length }));
+  try {
+    return {
+      publicKey,
+      shares: receivers.map((receiver, index) => {
+        const share = shares[index] as Buffer;
+        return { encryptedShare: toHex(sealQuorumEnvelope(receiver, share)), digest: shareDigest(share) };
+      }),
+    };
+  } finally {
+    wipe(...shares);
+  }
+}
+
+function newSeed(): { seed: Buffer; publicKey: string } {
+  for (;;) {
+    const seed = randomBytes(QUORUM_SEED_BYTES);
+    const publicKey = quorumPublicKeyOf(seed);
+    if (publicKey !== undefined) return { seed, publicKey };
+    wipe(seed);
+  }
+}
+
+/** What the installation stated for this deployment and these bytes of its manifest; undefined if it did not. */
+export function statedProvisioning(
+  {
+    deploymentId,
+    attestationDocB64,
+    manifestB64,
+  }: Pick<ReEncryptQuorumShareRequest, "deploymentId" | "attestationDocB64" | "manifestB64">,
+  publicKeys: readonly string[],
+): Provisioning | undefined {
+  const stated = readProvisioning(Buffer.from(attestationDocB64, "base64"), publicKeys);
+  const hash = createHash("sha256").update(Buffer.from(manifestB64, "base64")).digest("hex");
+  return stated?.deploymentId === deploymentId && stated.manifestHash === hash ? stated : undefined;
+}
+
+/** The envelope for somebody else, in hex; undefined where the share is not for this operator. */
+export function reEncryptedTo(target: string, secret: Uint8Array, encryptedShare: string): string | undefined {
+  const receiver = pointOf(target);
+  const share = openQuorumEnvelope(secret, Buffer.from(encryptedShare, "hex"));
+  return share && withSecret(share, () => toHex(sealQuorumEnvelope(receiver, share)));
+}
+
+function pointOf(hex: string): Buffer {
+  const point = parseP256Point(hex);
+  if (!point) throw new SigningRefused("what is encrypted to is no point of P-256");
+  return point;
+}

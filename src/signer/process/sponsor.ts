@@ -1,0 +1,24 @@
+import { feePayerOf } from "../../chains/solana/transaction.ts";
+import { hasAddress, type OpenKey } from "./keys.ts";
+import { SigningRefused } from "./refused.ts";
+import { type Signature, signPayload } from "./sign.ts";
+
+/** EIP-1559 and EIP-7702: both name their chain and what they cost at most. */
+const ETHEREUM_TYPES: readonly (number | undefined)[] = [2, 4];
+
+/**
+ * Signs a transaction that the installation pays for: of Ethereum its hash, of Solana the message itself, whose fee it pays. That it is one
+ * was seen before, with the activity that it is for (`sponsored-message.ts`).
+ *
+ * @throws SigningRefused for bytes that are no such transaction
+ */
+export function signSponsorTransaction(key: OpenKey, transaction: Uint8Array): Signature {
+  if (key.curve === "CURVE_SECP256K1") {
+    if (!ETHEREUM_TYPES.includes(transaction[0])) throw new SigningRefused("the sponsor signs types 2 and 4 alone");
+    return signPayload(key, "keccak256", transaction);
+  }
+  const address = feePayerOf(transaction);
+  if (!hasAddress(key, { format: "ADDRESS_FORMAT_SOLANA", address }))
+    throw new SigningRefused("the sponsor was asked to sign a message that somebody else pays for");
+  return signPayload(key, "none", transaction);
+}

@@ -1,0 +1,65 @@
+import { createHash } from "node:crypto";
+
+/** What backups and copies are made of: rows of tables, in forms that both engines have. */
+
+export type Value = string | number | null | Uint8Array;
+/** In the order of the table's columns. */
+export type Row = readonly Value[];
+
+export type ColumnType = "text" | "integer" | "bytes";
+export interface Column {
+  name: string;
+  type: ColumnType;
+}
+export interface Table {
+  name: string;
+  /** In the order of their names: the engines keep them in different ones. */
+  columns: readonly Column[];
+}
+
+/** Tables one after the other; each is begun, and then come its rows, in batches. */
+export type Piece = { table: Table } | { rows: readonly Row[] };
+
+/** A line of JSON without its end: a list, with bytes in base64. */
+export const encodeRow = (row: Row): string =>
+  JSON.stringify(row.map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value)));
+
+/** The row of a parsed line, undefined if it is none of this table. */
+export function decodeRow({ columns }: Table, parsed: unknown): Row | undefined {
+  if (!Array.isArray(parsed) || parsed.length !== columns.length) return undefined;
+  const row: Value[] = [];
+  for (const [index, { type }] of columns.entries()) {
+    const value = decodedValue(type, parsed[index]);
+    if (value === undefined) return undefined;
+    row.push(value);
+  }
+  return row;
+}
+
+function decodedValue(type: ColumnType, parsed: unknown): Value | undefined {
+  if (parsed === null) return null;
+  if (type === "integer") return Number.isSafeInteger(parsed) ? (parsed as number) : undefined;
+  if (typeof parsed !== "string") return undefined;
+  return type === "bytes" ? Buffer.from(parsed, "base64") : parsed;
+}
+
+const MODULUS = 1n << 256n;
+
+/**
+ * Rows in whatever order: how many, and the sum of their hashes. It tells a slip of a program or a disk, and is no proof against
+ * somebody who makes up rows.
+ */
+export class Tally {
+  count = 0;
+  #sum = 0n;
+
+  add(row: Row): void {
+    this.count++;
+    const hash = createHash("sha256").update(encodeRow(row)).digest("hex");
+    this.#sum = (this.#sum + BigInt(`0x${hash}`)) % MODULUS;
+  }
+
+  equals(other: Tally): boolean {
+    return this.count === other.count && this.#sum === other.#sum;
+  }
+}

@@ -1,0 +1,219 @@
+import { existsSync, statSync } from "node:fs";
+import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import { setImmediate } from "node:timers/promises";
+import pg from "pg";
+import { MIGRATIONS_TABLE, sqliteFileOf } from "../database.ts";
+import type { DatabaseKind } from "../engine.ts";
+import { migrations } from "../migrations/index.ts";
+import { connectToOne } from "../postgres-hosts.ts";
+import { postgresTypes } from "../postgres-pool.ts";
+import { OPENING_WAIT_MS } from "../sqlite.ts";
+import { BackupProblem } from "./problem.ts";
+import type { Piece, Row, Table, Value } from "./rows.ts";
+import { quoted, tablesAt } from "./tables.ts";
+
+/** One state of a whole database, whatever is written meanwhile. */
+export interface Snapshot {
+  readonly kind: DatabaseKind;
+  /** The last migration that has run. */
+  readonly schema: string;
+  /** Values of `installation` by their names. */
+  readonly installation: ReadonlyMap<string, string>;
+  readonly tables: readonly Table[];
+  /** Rows by table. */
+  readonly counts: Readonly<Record<string, number>>;
+  pieces(): AsyncGenerator<Piece>;
+  close(): Promise<void>;
+}
+
+/** Rows as a connection gives them: few at a time, so that little is in memory and nobody else is kept waiting. */
+export interface RowReader {
+  all(sql: string): Promise<Row[]>;
+  /** How many rows there are. */
+  count(table: Table): Promise<number>;
+  rowsOf(table: Table): AsyncGenerator<readonly Row[]>;
+}
+
+/**
+ * Begins a read transaction on a connection of its own: writers are not held up by it. It is held open until `close`, and what it
+ * could still see is kept meanwhile: the log of a SQLite database grows, and PostgreSQL removes no dead rows.
+ *
+ * @throws BackupProblem
+ */
+export async function openSnapshot(url: string): Promise<Snapshot> {
+  const file = sqliteFileOf(url);
+  if (file !== undefined) return sqliteSnapshot(file);
+  if (url.startsWith("sqlite:")) throw new BackupProblem("a database in memory can be neither backed up nor copied");
+  return postgresSnapshot(url);
+}
+
+async function sqliteSnapshot(file: string): Promise<Snapshot> {
+  // Opening it would make it.
+  if (!existsSync(file) || statSync(file).size === 0) throw new BackupProblem(`there is no database ${file}`);
+  const database = new DatabaseSync(file, { timeout: OPENING_WAIT_MS });
+  try {
+    database.exec("pragma query_only = on; begin");
+    return await snapshotOn("sqlite", sqliteReader(database), async () => database.close());
+  } catch (error) {
+    database.close();
+    throw asProblem(error);
+  }
+}
+
+async function postgresSnapshot(url: string): Promise<Snapshot> {
+  let client: pg.Client | undefined;
+  try {
+    client = await connectForLong(url);
+    const open = client;
+    await open.query(`begin isolation level repeatable read read only; ${IDLE_LIMIT}`);
+    return await snapshotOn("postgres", postgresReader(open), () => open.end());
+  } catch (error) {
+    await client?.end().catch(() => {});
+    throw asProblem(error);
+  }
+}
+
+/** A transaction that lost its process must not stay for ever. For the transaction alone: its session may be a pooler's. */
+export const IDLE_LIMIT = "set local idle_in_transaction_session_timeout = '10min'";
+
+/** One connection for long work: statements may take as long as they take. */
+export const connectForLong = (url: string): Promise<pg.Client> => connectToOne(url, openClient);
+
+function openClient(url: string): pg.Client {
+  const client = new pg.Client({
+    connectionString: url,
+    types: postgresTypes as pg.CustomTypesConfig,
+    connectionTimeoutMillis: 5000,
+    keepAlive: true,
+    application_name: "keystead backup",
+  });
+  // A connection that breaks fails the statement that is under way; without a listener it would end the process as well.
+  client.on("error", () => {});
+  return client;
+}
+
+async function snapshotOn(kind: DatabaseKind, reader: RowReader, close: () => Promise<void>): Promise<Snapshot> {
+  const schema = await schemaOf(kind, reader);
+  const tables = await tablesAt(schema);
+  const counts: Record<string, number> = {};
+  for (const table of tables) counts[table.name] = await reader.count(table);
+  const installation = await reader.all("select name, value from installation");
+  return {
+    kind,
+    schema,
+    installation: new Map(installation as unknown as [string, string][]),
+    tables,
+    counts,
+    pieces: () => piecesOf(reader, tables),
+    close,
+  };
+}
+
+/** @throws BackupProblem for a database that is no Keystead's, or one of a newer version */
+async function schemaOf(kind: DatabaseKind, reader: RowReader): Promise<string> {
+  const exists =
+    kind === "sqlite"
+      ? `select name from sqlite_master where type = 'table' and name = '${MIGRATIONS_TABLE}'`
+      : `select 1 where to_regclass('${MIGRATIONS_TABLE}') is not null`;
+  const found = await reader.all(exists);
+  const applied =
+    found.length === 0
+      ? []
+      : (await reader.all(`select name from ${MIGRATIONS_TABLE}`)).map(([name]) => name as string);
+  const unknown = applied.filter((name) => !Object.hasOwn(migrations, name));
+  if (unknown.length > 0) {
+    throw new BackupProblem(`the database is of a newer version of Keystead: it has ${unknown.sort().join(", ")}`);
+  }
+  const last = applied.sort().at(-1);
+  if (last === undefined) throw new BackupProblem("the database is empty");
+  return last;
+}
+
+export async function* piecesOf(reader: RowReader, tables: readonly Table[]): AsyncGenerator<Piece> {
+  for (const table of tables) {
+    yield { table };
+    for await (const rows of reader.rowsOf(table)) yield { rows };
+  }
+}
+
+const selectionOf = ({ name, columns }: Table): string =>
+  `select ${columns.map((column) => quoted(column.name)).join(", ")} from ${quoted(name)}`;
+
+const ROWS_AT_ONCE = 256;
+const COUNTED_AT_ONCE = 2000;
+/** A batch ends with the row that reaches this; a few rows of an organization may hold megabytes. */
+const BATCH_BYTES = 256 * 1024;
+
+export function sqliteReader(database: DatabaseSync): RowReader {
+  const prepare = (sql: string) => {
+    const statement = database.prepare(sql);
+    statement.setReturnArrays(true);
+    return statement;
+  };
+  return {
+    all: async (sql) => prepare(sql).all(...([] as SQLInputValue[])) as unknown as Row[],
+    async count({ name }) {
+      const portion = prepare(
+        `select count(*), max(id) from (select rowid as id from ${quoted(name)} where rowid > ? order by rowid limit ${COUNTED_AT_ONCE})`,
+      );
+      let count = 0;
+      for (let last = Number.MIN_SAFE_INTEGER; ; ) {
+        const [found, highest] = portion.get(last) as unknown as [number, number | null];
+        count += found;
+        if (found < COUNTED_AT_ONCE || highest === null) return count;
+        last = highest;
+        // In a server, requests have their turn.
+        await setImmediate();
+      }
+    },
+    async *rowsOf(table) {
+      let batch: Row[] = [];
+      let bytes = 0;
+      for (const row of prepare(selectionOf(table)).iterate() as unknown as Iterable<Row>) {
+        batch.push(row);
+        bytes += bytesOf(row);
+        if (batch.length < ROWS_AT_ONCE && bytes < BATCH_BYTES) continue;
+        yield batch;
+        [batch, bytes] = [[], 0];
+        // In a server, requests have their turn.
+        await setImmediate();
+      }
+      if (batch.length > 0) yield batch;
+    },
+  };
+}
+
+/** PostgreSQL is asked for a number of rows, not of bytes; fewer where there are large ones. */
+const FETCHED_ROWS = 32;
+const FETCHED_BYTES = 4 * 1024 * 1024;
+
+export function postgresReader(client: pg.Client): RowReader {
+  const all = async (text: string) => {
+    const { rows } = await client.query<Value[]>({ text, rowMode: "array" });
+    return rows as Row[];
+  };
+  return {
+    all,
+    count: async ({ name }) => (await all(`select count(*) from ${quoted(name)}`))[0]?.[0] as number,
+    async *rowsOf(table) {
+      await client.query(`declare backup_rows no scroll cursor for ${selectionOf(table)}`);
+      let largest = 1;
+      for (;;) {
+        const count = Math.max(1, Math.min(FETCHED_ROWS, Math.floor(FETCHED_BYTES / largest)));
+        const rows = await all(`fetch ${count} from backup_rows`);
+        if (rows.length === 0) break;
+        for (const row of rows) largest = Math.max(largest, bytesOf(row));
+        yield rows;
+      }
+      await client.query("close backup_rows");
+    },
+  };
+}
+
+/** About what the row takes in memory. */
+export const bytesOf = (row: Row): number =>
+  row.reduce<number>((sum, value) => sum + (typeof value === "number" || value === null ? 8 : value.length), 0);
+
+/** Trouble of the database, told as what it is. */
+export const asProblem = (error: unknown): BackupProblem =>
+  error instanceof BackupProblem ? error : new BackupProblem(`the database does not work: ${(error as Error).message}`);

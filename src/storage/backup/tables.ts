@@ -1,0 +1,47 @@
+import { DatabaseSync } from "node:sqlite";
+import { MIGRATIONS_TABLE, migrateConnection } from "../database.ts";
+import { migrations } from "../migrations/index.ts";
+import { SqliteConnection } from "../sqlite.ts";
+import { BackupProblem } from "./problem.ts";
+import type { ColumnType, Table } from "./rows.ts";
+
+/**
+ * The tables that there are once a migration has run, in the order of their names. What a backup or a database has is held
+ * against them: neither is asked what its tables are.
+ *
+ * @throws BackupProblem for a migration that this version does not have
+ */
+export async function tablesAt(migration: string): Promise<Table[]> {
+  if (!Object.hasOwn(migrations, migration)) {
+    throw new BackupProblem(`it is of a newer version of Keystead: this one does not know its schema ${migration}`);
+  }
+  const database = new DatabaseSync(":memory:");
+  try {
+    await migrateConnection("sqlite", new SqliteConnection(database), migration);
+    const names = database.prepare(
+      "select name from sqlite_master where type = 'table' and name not like 'sqlite_%' and name not in (?, ?) order by name",
+    );
+    const columns = database.prepare("select name, type from pragma_table_info(?) order by name");
+    return (names.all(...OWN_TABLES) as { name: string }[]).map(({ name }) => ({
+      name,
+      columns: (columns.all(name) as { name: string; type: string }[]).map((column) => ({
+        name: column.name,
+        type: typeOf(column.type),
+      })),
+    }));
+  } finally {
+    database.close();
+  }
+}
+
+/** Those of the migrator, which every database gets by being migrated. */
+const OWN_TABLES = [MIGRATIONS_TABLE, `${MIGRATIONS_TABLE}_lock`];
+
+function typeOf(sqliteType: string): ColumnType {
+  const name = sqliteType.toLowerCase();
+  if (name === "text") return "text";
+  return name === "blob" ? "bytes" : "integer";
+}
+
+/** An identifier as both engines take it; ours have no quotes. */
+export const quoted = (name: string): string => `"${name}"`;

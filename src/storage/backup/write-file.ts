@@ -1,0 +1,115 @@
+import { createHash, randomBytes } from "node:crypto";
+import { createWriteStream, existsSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createZstdCompress } from "node:zlib";
+import { syncFolder } from "../../kernel/sync-folder.ts";
+import { type Bytes, encryption } from "./encryption.ts";
+import { type End, type Manifest, manifestOf } from "./manifest.ts";
+import { BackupProblem } from "./problem.ts";
+import { encodeRow, type Piece } from "./rows.ts";
+import { openSnapshot, type Snapshot } from "./snapshot.ts";
+
+export interface BackupOptions {
+  /** The database. */
+  url: string;
+  /** There must be none yet. */
+  file: string;
+  version: string;
+  /** `age1…`; without one it is in clear. */
+  recipient?: string | undefined;
+  onProgress?: Progress | undefined;
+  /** Ends it, with nothing left. */
+  signal?: AbortSignal | undefined;
+}
+
+/** Told now and then how many rows are done, of how many. */
+export type Progress = (done: number, all: number) => void;
+
+export interface WrittenBackup {
+  manifest: Manifest;
+  /** Hex; see `End`. */
+  sha256: string;
+  bytes: number;
+}
+
+/**
+ * Writes one state of a database to a file that only its owner can read. It has its name once it is whole and on the disk;
+ * a process that is killed leaves `<file>.<something>.partial`.
+ *
+ * @throws BackupProblem
+ */
+export async function writeBackup({
+  url,
+  file,
+  version,
+  recipient,
+  onProgress,
+  signal,
+}: BackupOptions): Promise<WrittenBackup> {
+  if (existsSync(file)) throw new BackupProblem(`there is a file ${file} already`);
+  const encrypt = recipient === undefined ? undefined : encryption(recipient);
+  const partial = `${file}.${randomBytes(4).toString("hex")}.partial`;
+  const remove = () => rmSync(partial, { force: true });
+  process.once("exit", remove);
+  let snapshot: Snapshot | undefined;
+  try {
+    // Before anything that takes time: it tells others that a backup is under way.
+    writeFileSync(partial, "", { flag: "wx", mode: 0o600 });
+    snapshot = await openSnapshot(url);
+    const manifest = manifestOf(snapshot, { version, takenAt: new Date() });
+    const told: { sha256: string } = { sha256: "" };
+    const text = Readable.from(textOf(snapshot, manifest, told, onProgress), { objectMode: false });
+    const compress = createZstdCompress();
+    const target = createWriteStream(partial, { flags: "r+", flush: true });
+    const ended = signal === undefined ? {} : { signal };
+    await (encrypt
+      ? pipeline(text, compress, encrypt as (plain: Bytes) => Bytes, target, ended)
+      : pipeline(text, compress, target, ended));
+    renameSync(partial, file);
+    syncFolder(dirname(resolve(file)));
+    return { manifest, sha256: told.sha256, bytes: statSync(file).size };
+  } catch (error) {
+    remove();
+    if (error instanceof BackupProblem) throw error;
+    throw new BackupProblem(`${file} could not be written: ${(error as Error).message}`);
+  } finally {
+    process.removeListener("exit", remove);
+    await snapshot?.close();
+  }
+}
+
+async function* textOf(
+  snapshot: Snapshot,
+  manifest: Manifest,
+  told: { sha256: string },
+  onProgress: Progress = () => {},
+): AsyncGenerator<Buffer> {
+  const hash = createHash("sha256");
+  const hashed = (text: string): Buffer => {
+    const bytes = Buffer.from(text);
+    hash.update(bytes);
+    return bytes;
+  };
+  yield hashed(lineOf(manifest));
+  const all = Object.values(manifest.tables).reduce((sum, count) => sum + count, 0);
+  let done = 0;
+  for await (const piece of snapshot.pieces()) {
+    yield hashed(linesOf(piece));
+    if ("table" in piece) continue;
+    done += piece.rows.length;
+    onProgress(done, all);
+  }
+  told.sha256 = hash.digest("hex");
+  const end: End = { end: true, sha256: told.sha256 };
+  yield Buffer.from(lineOf(end));
+}
+
+const lineOf = (value: unknown): string => `${JSON.stringify(value)}\n`;
+
+function linesOf(piece: Piece): string {
+  if ("rows" in piece) return piece.rows.map((row) => `${encodeRow(row)}\n`).join("");
+  const { name, columns } = piece.table;
+  return lineOf({ table: name, columns: columns.map((column) => column.name) });
+}

@@ -1,0 +1,263 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import fc from "fast-check";
+import { engines, freshDatabaseUrl } from "../../test/support/server.ts";
+import { newId } from "../kernel/ids.ts";
+import { MAX_KEPT_ROWS } from "../kernel/limits.ts";
+import { Batch } from "./batch.ts";
+import { type Database, openDatabase } from "./database.ts";
+import type { Connection, Transactor } from "./engine.ts";
+import { DatabaseFailure } from "./failure.ts";
+import { laterInsert, prepared, preparedWrite } from "./prepared.ts";
+
+const words = laterInsert("installation", { name: "text", value: "text" });
+const lists = laterInsert("policy_lists", { organization_id: "text", id: "text", policy_ids: "text" });
+const word = (name: string) => ({ name, value: name });
+
+/** A connection that notes what it is asked and answers with a row that says how often. */
+function noted(rowsOf: (sql: string) => unknown[] = () => [{ asked: 0 }]) {
+  const calls: string[] = [];
+  const all = async (sql: string, parameters: readonly unknown[]) => {
+    calls.push(`${sql} ${JSON.stringify(parameters)}`);
+    const rows = rowsOf(sql);
+    if (rows.includes("failure")) throw new DatabaseFailure("bug", "in the way");
+    return rows;
+  };
+  return { calls, connection: { all } as unknown as Connection };
+}
+
+const read = (sql: string, ...parameters: unknown[]) => ({ sql, parameters, isRead: true });
+
+describe("a batch", () => {
+  it("asks once what is asked the same way, and gives everybody an array of their own", async () => {
+    const { calls, connection } = noted(() => [2, 1]);
+    const batch = new Batch(connection, "postgres", true);
+    const first = await batch.ask<number>(read("select a", "x", 1, null));
+    first.sort();
+    assert.deepEqual(await batch.ask(read("select a", "x", 1, null)), [2, 1]);
+    await batch.ask(read("select a", "x", "1", null));
+    assert.deepEqual(calls, ['select a ["x",1,null]', 'select a ["x","1",null]']);
+  });
+
+  it("asks again what may have been made untrue, and what was read by a function that was undone", async () => {
+    const { calls, connection } = noted();
+    const batch = new Batch(connection, "postgres", true);
+    const asksAgain = async (between: () => unknown) => {
+      await batch.ask(read("select 1 from users"));
+      await batch.ask(read("select 1 from tags"));
+      await between();
+      calls.length = 0;
+      await batch.ask(read("select 1 from users"));
+      await batch.ask(read("select 1 from tags"));
+      return calls.map((call) => call.split(" ")[3]);
+    };
+    assert.deepEqual(await asksAgain(() => {}), []);
+    assert.deepEqual(await asksAgain(() => batch.all('update "users" set name = $1', ["x"])), ["users"]);
+    assert.deepEqual(await asksAgain(() => batch.all("insert into tags values ($1)", ["x"])), ["tags"]);
+    // Others may go with it, and of what is not understood nothing is known.
+    assert.deepEqual(await asksAgain(() => batch.all("delete from tags", [])), ["users", "tags"]);
+    assert.deepEqual(await asksAgain(() => batch.all("with a as (select 1) select 2", [])), ["users", "tags"]);
+    assert.deepEqual(await asksAgain(() => batch.undone()), ["users", "tags"]);
+    assert.deepEqual(await asksAgain(() => batch.all("select 2", [])), []);
+  });
+
+  it("keeps no long answer, and none to what failed", async () => {
+    let rows: unknown[] = Array.from({ length: MAX_KEPT_ROWS + 1 }, () => ({}));
+    const { calls, connection } = noted(() => rows);
+    const batch = new Batch(connection, "postgres", true);
+    await batch.ask(read("select long"));
+    await batch.ask(read("select long"));
+    rows = ["failure"];
+    await assert.rejects(batch.ask(read("select failing")));
+    await assert.rejects(batch.ask(read("select failing")));
+    assert.equal(calls.length, 4);
+  });
+
+  it("writes rows together, before whatever may look for them", async () => {
+    const { calls, connection } = noted();
+    const batch = new Batch(connection, "postgres", true);
+    void batch.later(words, word("a"));
+    void batch.later(lists, { organization_id: "o", id: "l", policy_ids: "[]" });
+    void batch.later(words, word("b"));
+    await batch.ask(read("select 1 from users"));
+    const sees = (table: string, row: { name?: unknown }) => table === "installation" && row.name === "c";
+    await batch.ask({ ...read("select 1 from installation"), sees });
+    assert.equal(calls.length, 2);
+    calls.length = 0;
+    await batch.ask({ ...read("select 2 from installation"), sees: (_, { name }) => name === "b" });
+    assert.deepEqual(
+      calls.map((call) => call.replace(/ from unnest\([^)]*\)/, "")),
+      [
+        'insert into "installation" ("name", "value") select * [["a","b"],["a","b"]]',
+        'insert into "policy_lists" ("organization_id", "id", "policy_ids") select * [["o"],["l"],["[]"]]',
+        "select 2 from installation []",
+      ],
+    );
+    calls.length = 0;
+    await batch.writeRows();
+    assert.deepEqual(calls, []);
+  });
+
+  it("writes a row before those that refer to it, whichever was there first", async () => {
+    const { calls, connection } = noted();
+    const batch = new Batch(connection, "postgres", true);
+    const referring = laterInsert("policy_lists", { id: "text" });
+    const referred = laterInsert("installation", { name: "text" }, { referredToBy: ["policy_lists"] });
+    void batch.later(lists, { organization_id: "o", id: "l", policy_ids: "[]" });
+    void batch.later(referring, { id: "l" });
+    void batch.later(referred, { name: "a" });
+    await batch.writeRows();
+    assert.deepEqual(
+      calls.map((call) => /"(\w+)"/.exec(call)?.[1]),
+      ["installation", "policy_lists", "policy_lists"],
+    );
+  });
+
+  it("writes the rows of others again that were undone with the function that had them written", async () => {
+    const { calls, connection } = noted();
+    const batch = new Batch(connection, "postgres", true);
+    batch.begun();
+    void batch.later(words, word("a"));
+    batch.begun();
+    void batch.later(words, word("b"));
+    await batch.writeRows();
+    batch.undone();
+    calls.length = 0;
+    await batch.writeRows();
+    assert.match(calls[0] ?? "", /\[\["a"\],\["a"\]\]$/);
+  });
+
+  it("has the whole transaction tried again where a row cannot be written, whoever is told of it first", async () => {
+    const { connection } = noted((sql) => (sql.startsWith("insert") || sql.includes("users") ? ["failure"] : []));
+    const isRetry = (error: unknown) => error instanceof DatabaseFailure && error.kind === "retry";
+    const batch = new Batch(connection, "postgres", true);
+    void batch.later(words, word("a"));
+    await assert.rejects(batch.writeRows(), isRetry);
+    await assert.rejects(batch.all("select 1 from users", []), isRetry);
+    // The second time it is somebody's own error.
+    const again = new Batch(connection, "postgres", false);
+    await assert.rejects(again.later(words, word("a")), (error) => !isRetry(error));
+  });
+});
+
+/** What a function of a transaction does, by itself or to fail at its end. */
+type Step =
+  | { do: "add"; name: string }
+  | { do: "look"; name: string }
+  | { do: "change"; name: string; value: string }
+  | { do: "remove"; name: string };
+interface Work {
+  steps: Step[];
+  fails: boolean;
+}
+
+const name = fc.constantFrom("a", "b", "c", "d");
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({ do: fc.constant("add" as const), name }),
+  fc.record({ do: fc.constant("look" as const), name }),
+  fc.record({ do: fc.constant("change" as const), name, value: fc.constantFrom("x", "y", "z") }),
+  fc.record({ do: fc.constant("remove" as const), name }),
+);
+const works = fc.array(fc.record({ steps: fc.array(step, { maxLength: 6 }), fails: fc.boolean().map((not) => !not) }), {
+  maxLength: 12,
+});
+
+const find = prepared<{ name: string }>()(
+  (db, { name }) => db.selectFrom("installation").selectAll().where("name", "=", name),
+  (values) => (_, row) => row.name === values.name,
+);
+const change = preparedWrite<{ name: string; value: string }>()((db, { name, value }) =>
+  db.updateTable("installation").set({ value }).where("name", "=", name).returning("name"),
+);
+
+for (const engine of engines) {
+  describe(`functions that share a transaction (${engine})`, () => {
+    let folder: string;
+    let url: string;
+    let database: Database;
+    before(async () => {
+      folder = mkdtempSync(join(tmpdir(), "keystead-batch-"));
+      url = await freshDatabaseUrl(engine, folder);
+      database = openDatabase({ url });
+      await database.migrate();
+    });
+    after(async () => {
+      await database.close();
+      rmSync(folder, { recursive: true });
+    });
+
+    it("find what they would find one after the other, and leave the same", async () => {
+      await fc.assert(
+        fc.asyncProperty(works, async (given) => {
+          const scope = newId();
+          const at = (name: string) => `${scope} ${name}`;
+          const found = await Promise.allSettled(
+            given.map((work) => database.transact(scope, (tx) => carryOut(tx, work, at))),
+          );
+          const left = await database.read.selectFrom("installation").selectAll().where("name", ">", scope).execute();
+          const { answers, rows } = expected(given);
+          assert.deepEqual(
+            found.map((each) => (each.status === "fulfilled" ? each.value : "failed")),
+            answers,
+          );
+          const ours = left.filter(({ name }) => name.startsWith(scope));
+          assert.deepEqual(new Map(ours.map(({ name, value }) => [name.split(" ")[1], value])), rows);
+        }),
+        { numRuns: 60 },
+      );
+    });
+
+    it("are all there, or told of it, where a row of one is another's already", async () => {
+      const scope = newId();
+      const taken = word(`${scope} taken`);
+      const add = (row: { name: string; value: string }) => database.transact(scope, (tx) => tx.later(words, row));
+      await add(taken);
+      const names = ["one", "two", "three"].map((each) => `${scope} ${each}`);
+      const outcomes = await Promise.allSettled([...names.map((each) => add(word(each))), add(taken)]);
+      const fulfilled = outcomes.map(({ status }) => status === "fulfilled");
+      const [row] = await database.transact(scope, (tx) => find(tx, { name: names[0] as string }));
+      assert.equal(row !== undefined, fulfilled[0]);
+      assert.equal(fulfilled.at(-1), false);
+    });
+  });
+}
+
+async function carryOut(tx: Transactor, { steps, fails }: Work, at: (name: string) => string): Promise<string[]> {
+  const answers: string[] = [];
+  for (const step of steps) {
+    const name = at(step.name);
+    const [row] = await find(tx, { name });
+    if (step.do === "look") answers.push(row?.value ?? "nothing");
+    if (step.do === "add" && !row) await tx.later(words, { name, value: "new" });
+    if (step.do === "change") answers.push(`${(await change(tx, { name, value: step.value })).length} changed`);
+    if (step.do === "remove") await tx.deleteFrom("installation").where("name", "=", name).execute();
+  }
+  if (fails) throw new Error("failed");
+  return answers;
+}
+
+/** The same on a map. */
+function expected(given: readonly Work[]): { answers: (string[] | "failed")[]; rows: Map<string, string> } {
+  let rows = new Map<string, string>();
+  const answers = given.map(({ steps, fails }) => {
+    const own = new Map(rows);
+    const told: string[] = [];
+    for (const step of steps) {
+      const value = own.get(step.name);
+      if (step.do === "look") told.push(value ?? "nothing");
+      if (step.do === "add" && value === undefined) own.set(step.name, "new");
+      if (step.do === "change") {
+        told.push(`${value === undefined ? 0 : 1} changed`);
+        if (value !== undefined) own.set(step.name, step.value);
+      }
+      if (step.do === "remove") own.delete(step.name);
+    }
+    if (fails) return "failed" as const;
+    rows = own;
+    return told;
+  });
+  return { answers, rows };
+}

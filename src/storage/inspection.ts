@@ -1,0 +1,133 @@
+import { Socket } from "node:net";
+import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import type { ConnectionOptions } from "node:tls";
+import pg from "pg";
+import { INSPECTION_DEADLINE_MS } from "../kernel/limits.ts";
+import { MIGRATIONS_TABLE, type SchemaState, schemaState, sqliteFileOf } from "./database.ts";
+import type { DatabaseKind } from "./engine.ts";
+import { translate } from "./failure.ts";
+import { connectToOne } from "./postgres-hosts.ts";
+import { postgresTypes } from "./postgres-pool.ts";
+
+/**
+ * A look at a database that changes nothing in it, on a connection of its own and with none of the settings that a server asks for:
+ * what PostgreSQL shows is what its operator has set.
+ */
+export interface Inspection {
+  readonly kind: DatabaseKind;
+  /** @throws DatabaseFailure */
+  all<Row>(sql: string, parameters?: readonly unknown[]): Promise<Row[]>;
+  /** How far its tables are from those of this version. */
+  schemaState(): Promise<SchemaState>;
+  /** What keeps others from what is said to it. */
+  readonly encryption: Encryption;
+  /** Whether what answers hands on to a process of somebody else's choice. */
+  isPooled(): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** `nameless`: by a certificate in which the name of the host may be another. `local`: nothing, on this machine. */
+export type Encryption = "verified" | "nameless" | "unverified" | "local" | "none";
+
+/** The file of a SQLite database must be there; one in memory cannot be looked at. @throws DatabaseFailure */
+export async function openInspection(url: string): Promise<Inspection> {
+  const file = sqliteFileOf(url);
+  return file === undefined ? inspectPostgres(url) : inspectSqlite(file);
+}
+
+function inspectSqlite(file: string): Inspection {
+  try {
+    const database = new DatabaseSync(file, { timeout: INSPECTION_DEADLINE_MS });
+    const all = async <Row>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> => {
+      try {
+        return database.prepare(sql).all(...(parameters as SQLInputValue[])) as Row[];
+      } catch (error) {
+        throw translate(error);
+      }
+    };
+    database.exec("pragma query_only = on");
+    const close = async () => database.close();
+    return inspectionOn("sqlite", "select name from sqlite_master where type = 'table'", { all, close });
+  } catch (error) {
+    throw translate(error);
+  }
+}
+
+async function inspectPostgres(url: string): Promise<Inspection> {
+  // Theirs alone, so that one that hangs can be ended.
+  const sockets: Socket[] = [];
+  const close = async () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  const open = (connectionString: string) => {
+    const client = new pg.Client({
+      connectionString,
+      stream: () => {
+        const socket = new Socket();
+        sockets.push(socket);
+        return socket;
+      },
+      types: postgresTypes as pg.CustomTypesConfig,
+      connectionTimeoutMillis: INSPECTION_DEADLINE_MS,
+      query_timeout: INSPECTION_DEADLINE_MS,
+      application_name: "keystead doctor",
+    });
+    client.on("error", () => {});
+    return client;
+  };
+  try {
+    const client = await connectToOne(url, open);
+    const all = async <Row>(text: string, values: readonly unknown[] = []): Promise<Row[]> => {
+      try {
+        return (await client.query({ text, values: values as unknown[] })).rows as Row[];
+      } catch (error) {
+        throw translate(error);
+      }
+    };
+    const tables = `select name from unnest(array['installation', '${MIGRATIONS_TABLE}']) as name where to_regclass(name) is not null`;
+    return inspectionOn("postgres", tables, {
+      all,
+      close,
+      encryption: encryptionOf(client),
+      isPooled: async () => {
+        const [row] = await all<{ pid: number }>("select pg_backend_pid() as pid");
+        return row?.pid !== (client as pg.Client & { processID?: number }).processID;
+      },
+    });
+  } catch (error) {
+    await close();
+    throw translate(error);
+  }
+}
+
+/** The driver goes without TLS only where it is not asked for. */
+function encryptionOf({ ssl, host }: pg.Client): Encryption {
+  const options = ssl as boolean | ConnectionOptions;
+  if (options === false) {
+    const isLocal = host.startsWith("/") || host === "localhost" || host === "::1" || host.startsWith("127.");
+    return isLocal ? "local" : "none";
+  }
+  if (options === true) return "verified";
+  if (options.rejectUnauthorized === false) return "unverified";
+  return options.checkServerIdentity === undefined ? "verified" : "nameless";
+}
+
+function inspectionOn(
+  kind: DatabaseKind,
+  tablesSql: string,
+  { all, close, ...others }: Pick<Inspection, "all" | "close"> & Partial<Inspection>,
+): Inspection {
+  return {
+    kind,
+    all,
+    encryption: "local",
+    isPooled: async () => false,
+    ...others,
+    async schemaState() {
+      const tables = await all<{ name: string }>(tablesSql);
+      const names = tables.map(({ name }) => name);
+      return schemaState(names, () => all(`select name from ${MIGRATIONS_TABLE}`));
+    },
+    close,
+  };
+}

@@ -1,0 +1,9 @@
+import type { Kysely } from "kysely";
+import type { DatabaseKind } from "../engine.ts";
+
+/** What an invitation is accepted with, and until when. */
+export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
+  const integer = kind === "postgres" ? "bigint" : "integer";
+  await db.schema.alterTable("invitations").addColumn("token_hash", "text").execute();
+  await db.schema.alterTable("invitations").addColumn("expires_at", integer).execute();
+}

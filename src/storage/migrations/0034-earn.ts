@@ -1,0 +1,61 @@
+import type { Kysely } from "kysely";
+import type { DatabaseKind } from "../engine.ts";
+import { table } from "./table.ts";
+
+/** Vaults to earn in, wrappers over them, what was asked of these, and what people have there. */
+export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
+  await table(db, kind, "earn_vaults")
+    .text("caip2")
+    .text("vault_address")
+    .text("provider")
+    .text("name")
+    .text("curator")
+    .times()
+    .primaryKey("caip2", "vault_address")
+    .execute();
+  await table(db, kind, "earn_wrappers")
+    .text("organization_id")
+    .text("wrapper_address")
+    .text("splitter_address")
+    .text("caip2")
+    .text("vault_address")
+    .text("provider")
+    .text("name")
+    .text("curator")
+    .text("asset")
+    .integer("asset_decimals")
+    .integer("client_fee_bps")
+    .integer("service_fee_bps")
+    .text("client_fee_wallet")
+    .integer("deposits_disabled")
+    .text("deploy_request_id")
+    .times()
+    .primaryKey("organization_id", "wrapper_address")
+    .references(["organization_id"], "organizations", ["id"])
+    .execute();
+  await table(db, kind, "earn_requests")
+    .text("organization_id")
+    .text("id")
+    .text("kind")
+    .text("wrapper_address")
+    .text("wallet_address")
+    .text("amount")
+    .text("status")
+    .text("transaction_hash")
+    .optionalText("error")
+    .times()
+    .primaryKey("organization_id", "id")
+    .index("organization_id", "status", "wrapper_address")
+    .references(["organization_id"], "organizations", ["id"])
+    .execute();
+  await table(db, kind, "earn_positions")
+    .text("organization_id")
+    .text("wallet_address")
+    .text("wrapper_address")
+    .text("total_deposited")
+    .text("total_withdrawn")
+    .times()
+    .primaryKey("organization_id", "wallet_address", "wrapper_address")
+    .references(["organization_id"], "organizations", ["id"])
+    .execute();
+}

@@ -1,0 +1,117 @@
+import pg from "pg";
+import { isOutOfConnections, translate } from "./failure.ts";
+import { Places, type Use } from "./places.ts";
+import { clientOf, type PostgresHosts, refuseReadOnly } from "./postgres-hosts.ts";
+import type { PostgresSettings } from "./postgres-settings.ts";
+
+const INT8 = 20;
+/** Our 64-bit integers are milliseconds and counts, all below 2^53. */
+export const postgresTypes = {
+  getTypeParser: (oid: number, format?: "text" | "binary") =>
+    oid === INT8 ? Number : pg.types.getTypeParser(oid, format as "text"),
+};
+
+export const IDLE_TRANSACTION_MS = 60_000;
+
+interface PoolOptions {
+  hosts: PostgresHosts;
+  settings: PostgresSettings;
+  /** Told of connections that break while nobody uses them. */
+  onError: (error: Error) => void;
+}
+
+/** A few tries, as others may be refused at the same time. */
+const MAX_REFUSALS = 3;
+
+/** A number of connections to PostgreSQL. Who finds none free waits; who finds that PostgreSQL gives no more makes do with what there is. */
+export class PostgresPool {
+  readonly #hosts: PostgresHosts;
+  readonly #pool: pg.Pool;
+  readonly #places: Places;
+
+  constructor({ hosts, settings, onError }: PoolOptions) {
+    const { connections, connectTimeoutMs, waitMs, statementTimeoutMs, prepared } = settings;
+    this.#hosts = hosts;
+    this.#places = new Places(connections, waitMs);
+    const Client = clientOf(hosts);
+    this.#pool = new pg.Pool({
+      Client,
+      max: connections,
+      types: postgresTypes as pg.CustomTypesConfig,
+      connectionTimeoutMillis: connectTimeoutMs,
+      idleTimeoutMillis: 60_000,
+      keepAlive: true,
+      // What is asked on one connection is sent at once and answered in order.
+      pipeline: true,
+      application_name: "keystead",
+      // Also ends the wait for a server that hangs.
+      query_timeout: statementTimeoutMs,
+      // Settings of a session. A transaction that lost its server must not keep its locks.
+      ...(prepared
+        ? { statement_timeout: statementTimeoutMs, idle_in_transaction_session_timeout: IDLE_TRANSACTION_MS }
+        : {}),
+      onConnect: async (client) => {
+        if (hosts.needsPrimary) await refuseReadOnly(client);
+        hosts.noteServing((client as InstanceType<typeof Client>).url);
+      },
+    });
+    this.#pool.on("error", onError);
+    // The pool listens to idle connections alone, and one that breaks in use would end the process; its query tells of it.
+    this.#pool.on("connect", (client) => client.on("error", () => {}));
+  }
+
+  /** @throws DatabaseFailure, or KeysteadError where too much waits */
+  async take(use: Use): Promise<pg.PoolClient> {
+    for (let refusals = 0; ; refusals++) {
+      await this.#places.take(use);
+      try {
+        return await this.#connect();
+      } catch (error) {
+        const others = this.#pool.totalCount;
+        const canWait = isOutOfConnections(error as Error) && others > 0 && refusals < MAX_REFUSALS;
+        if (canWait) this.#places.shrinkTo(others);
+        this.#places.giveBack(use);
+        if (!canWait) throw translate(error);
+      }
+    }
+  }
+
+  giveBack(client: pg.PoolClient, use: Use, isBroken: boolean): void {
+    client.release(isBroken);
+    this.#places.giveBack(use);
+  }
+
+  /** Runs one statement, wherever there is room. */
+  async query(statement: pg.QueryConfig): Promise<pg.QueryResult> {
+    const client = await this.take("read");
+    let isBroken = true;
+    try {
+      const result = await client.query(statement);
+      isBroken = false;
+      return result;
+    } finally {
+      this.giveBack(client, "read", isBroken);
+    }
+  }
+
+  figures(): { inUse: number; idle: number; waiting: number } {
+    const { totalCount, idleCount: idle } = this.#pool;
+    return { inUse: totalCount - idle, idle, waiting: this.#places.waiting };
+  }
+
+  end(): Promise<void> {
+    return this.#pool.end();
+  }
+
+  async #connect(): Promise<pg.PoolClient> {
+    for (;;) {
+      const { next } = this.#hosts;
+      const client = await this.#pool.connect().catch((error: unknown) => {
+        if (!isOutOfConnections(error as Error)) this.#hosts.giveUp(next);
+        throw error;
+      });
+      if (!this.#hosts.isLeft((client as pg.PoolClient & { url: string }).url)) return client;
+      client.release(true);
+    }
+  }
+}

@@ -1,0 +1,44 @@
+/** The servers that one URL names, as `postgres://user@one:5432,two:5432/keys?target_session_attrs=read-write` does. */
+export interface NamedHosts {
+  /** A URL for each, without what the driver does not know. */
+  urls: readonly [string, ...string[]];
+  /** Whether only the one that takes writes will do. */
+  needsPrimary: boolean;
+}
+
+const MAX_HOSTS = 8;
+const PARTS =
+  /^(?<scheme>postgres(?:ql)?:\/\/)(?<login>[^/?#]*@)?(?<hosts>[^/?#]*)(?<path>[^?#]*)(?:\?(?<query>.*))?$/s;
+const ATTRIBUTE = "target_session_attrs=";
+
+/** @throws Error that says what is wrong with the URL, and never repeats it: it may hold a password */
+export function hostsIn(url: string): NamedHosts {
+  const { scheme, login = "", hosts = "", path, query = "" } = PARTS.exec(url)?.groups ?? {};
+  if (scheme === undefined) throw new Error("must be like postgres://user@host/database");
+  const names = hosts.split(",");
+  if (names.length > MAX_HOSTS) throw new Error(`names more than ${MAX_HOSTS} hosts`);
+  if (names.length > 1 && names.includes("")) throw new Error("names a host without a name between its commas");
+  const parameters = query.split("&").filter((parameter) => parameter !== "");
+  const wanted = parameters
+    .filter((parameter) => parameter.startsWith(ATTRIBUTE))
+    .at(-1)
+    ?.slice(ATTRIBUTE.length);
+  if (wanted !== undefined && !["any", "read-write", "primary"].includes(wanted)) {
+    throw new Error(`asks for a server that is no use: ${ATTRIBUTE}read-write, primary or any is what fits`);
+  }
+  const others = parameters.filter((parameter) => !parameter.startsWith(ATTRIBUTE));
+  const tail = `${path}${others.length === 0 ? "" : `?${others.join("&")}`}`;
+  const [first = "", ...rest] = names.map((name) => `${scheme}${login}${name}${tail}`);
+  // Of several servers one takes writes at most.
+  return { urls: [first, ...rest], needsPrimary: wanted === undefined ? rest.length > 0 : wanted !== "any" };
+}
+
+/** What is wrong with a URL of PostgreSQL, if anything. */
+export function hostsProblem(url: string): string | undefined {
+  try {
+    for (const one of hostsIn(url).urls) if (!URL.canParse(one)) return "cannot be read";
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}

@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import pg from "pg";
+import { createTestDatabase } from "../../test/support/postgres.ts";
+import { testPostgresUrl } from "../../test/support/server.ts";
+import { newId } from "../kernel/ids.ts";
+import { type Database, openDatabase } from "./database.ts";
+import { GrowingStatistics } from "./statistics.ts";
+
+const COMMITS = 100;
+const ROWS_IN_EACH = 50;
+
+describe("a PostgreSQL database that grows from nothing", () => {
+  let database: Database;
+  let client: pg.Client;
+  const organizationId = newId();
+
+  before(async () => {
+    const url = await createTestDatabase(testPostgresUrl(), `test_${newId().replaceAll("-", "")}`);
+    database = openDatabase({ url });
+    await database.migrate();
+    client = new pg.Client({ connectionString: url });
+    await client.connect();
+    const times = { created_at: 1, updated_at: 1 };
+    const organization = { id: organizationId, parent_id: null, name: "Grows", sealed_key: Buffer.alloc(1) };
+    await database.transact(undefined, (tx) =>
+      tx
+        .insertInto("organizations")
+        .values({ ...organization, ...times, quorum_threshold: 1 })
+        .execute(),
+    );
+  });
+  after(async () => {
+    await client.end();
+    await database.close();
+  });
+
+  it("looks fingerprints up by their own index, on connections that planned while it was empty", async () => {
+    const lookUp = "select * from activities where organization_id = $1 and fingerprint = $2";
+    await client.query(`prepare look_up (text, text) as ${lookUp}`);
+    const execute = `execute look_up ('${organizationId}', 'unknown')`;
+    // After five plans for the values alone comes one for all values, and stays.
+    for (let times = 0; times < 6; times++) await client.query(execute);
+    for (let commit = 1; commit < COMMITS; commit++) await addActivities();
+    // The statistics follow the commits, beside them.
+    while (!(await hasStatistics())) await new Promise(setImmediate);
+    const { rows } = await client.query(`explain ${execute}`);
+    assert.match(rows.map((row) => row["QUERY PLAN"]).join("\n"), /using activities_fingerprint_unique/);
+  });
+
+  const addActivities = () =>
+    database.transact(organizationId, async (tx) => {
+      const rows = Array.from({ length: ROWS_IN_EACH }, () => ({
+        id: newId(),
+        organization_id: organizationId,
+        type: "ACTIVITY_TYPE_CREATE_USER_TAG",
+        status: "ACTIVITY_STATUS_COMPLETED" as const,
+        fingerprint: newId(),
+        intent: "{}",
+        created_at: 1,
+        updated_at: 1,
+      }));
+      await tx.insertInto("activities").values(rows).execute();
+    });
+
+  async function hasStatistics(): Promise<boolean> {
+    const { rows } = await client.query("select reltuples from pg_class where relname = 'activities'");
+    return rows[0].reltuples > 0;
+  }
+});
+
+it("a database that is closed is done with the table that is under way, and begins no other", async () => {
+  const analyzed: string[] = [];
+  let isBegun = () => {};
+  const begun = new Promise<void>((resolve) => {
+    isBegun = resolve;
+  });
+  let goOn = () => {};
+  const held = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  const statistics = new GrowingStatistics({
+    all: async <Row>() => [{ name: "one" }, { name: "two" }] as Row[],
+    async exec(text) {
+      analyzed.push(text);
+      isBegun();
+      await held;
+    },
+  });
+  for (let commit = 0; commit < COMMITS; commit++) statistics.noteCommit();
+  await begun;
+  const ended = statistics.ended();
+  // Commits that were on their way count no more.
+  for (let commit = 0; commit < 10 * COMMITS; commit++) statistics.noteCommit();
+  goOn();
+  await ended;
+  await statistics.ended();
+  assert.deepEqual(analyzed, ["analyze one"]);
+});

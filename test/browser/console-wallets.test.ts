@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { recoverMessageAddress } from "viem";
+import { privateKeyToAddress } from "viem/accounts";
+import { noBrowser } from "../support/browser.ts";
+import { testNode } from "../support/chain.ts";
+import type { Json } from "../support/client.ts";
+import { assertAccessible, goTo, HOSTILE, openedPage, openStage, type Stage } from "../support/console.ts";
+import { engines } from "../support/server.ts";
+
+const ETHEREUM = {
+  curve: "CURVE_SECP256K1",
+  pathFormat: "PATH_FORMAT_BIP32",
+  path: "m/44'/60'/0'/0/0",
+  addressFormat: "ADDRESS_FORMAT_ETHEREUM",
+};
+
+/** Wallets and what they are for, in a real browser. */
+for (const engine of engines) {
+  describe(`wallets in the console (${engine})`, { skip: noBrowser }, () => {
+    let stage: Stage;
+    before(async () => {
+      stage = await openStage(engine);
+    });
+    after(() => stage.close());
+
+    it("makes a wallet and signs a message as its address, and takes no name for markup", () =>
+      stage.tell(async ({ page, root }) => {
+        await page.getByText("Nothing waits for you.").waitFor();
+        await page.getByRole("region", { name: "First steps" }).getByRole("link", { name: "Make a wallet" }).click();
+        await openedPage(page, "Wallets");
+        await page.getByText("There is no wallet yet.").waitFor();
+        await page.getByRole("button", { name: "New wallet" }).click();
+        await page.getByRole("textbox", { name: "Name" }).fill(HOSTILE);
+        await page.getByRole("button", { name: "Create wallet" }).click();
+        await page.getByText("The wallet is made.").waitFor();
+        await page.getByRole("link", { name: "Open it" }).click();
+        await openedPage(page, HOSTILE);
+        const { accounts } = await root.read("list_wallet_accounts");
+        const { address } = accounts.find((account: Json) => account.addressFormat === "ADDRESS_FORMAT_ETHEREUM");
+        await page.getByRole("button", { name: `Sign a message with ${address}` }).click();
+        await page.getByRole("textbox", { name: "Message" }).fill("hello, world ✓");
+        await page.getByRole("button", { name: "Sign", exact: true }).click();
+        await page.getByText("Signed:").waitFor();
+        const signature = await page.getByTitle(/^0x[0-9a-f]{130}$/).innerText();
+        const signer = await recoverMessageAddress({
+          message: "hello, world ✓",
+          signature: signature as `0x${string}`,
+        });
+        assert.equal(signer, address);
+        await page.keyboard.press("Escape");
+        await goTo(page, "Wallets");
+        await page.getByRole("link", { name: HOSTILE }).waitFor();
+        assert.equal(await page.locator("img, a[href*=evil]").count(), 0);
+        assert.equal(await page.title(), "Wallets · Keystead");
+      }));
+
+    it("shows a secret phrase for a minute, and imports it again", () =>
+      stage.tell(async ({ page, root }) => {
+        await page.clock.install();
+        const made = await root.result("create_wallet", { walletName: "Savings", accounts: [ETHEREUM] });
+        await page.goto(`${stage.url}/#/wallets/${made.walletId}`);
+        await page.getByRole("button", { name: "Export" }).click();
+        const dialog = page.getByRole("dialog");
+        await dialog.getByRole("textbox").fill("Savings");
+        await dialog.getByRole("button", { name: "Export the secret phrase" }).click();
+        const secret = dialog.getByLabel("Secret phrase");
+        const phrase = await secret.innerText();
+        assert.equal(phrase.split(" ").length, 12);
+        await page.clock.runFor(61_000);
+        await secret.waitFor({ state: "hidden" });
+        await page.keyboard.press("Escape");
+        await goTo(page, "Wallets");
+        await page.getByRole("button", { name: "Import a wallet" }).click();
+        await dialog.getByRole("textbox", { name: "Name" }).fill("Savings again");
+        await dialog.getByRole("textbox", { name: "Secret phrase" }).fill(`  ${phrase}\n`);
+        await dialog.getByRole("button", { name: "Import wallet" }).click();
+        await page.getByText("The wallet is imported.").waitFor();
+        await page.getByTitle(made.addresses[0]).waitFor();
+        assert.ok(!(await page.content()).includes(phrase));
+      }));
+
+    it("shows a private key for a minute, and imports it again as the same address", () =>
+      stage.tell(async ({ page, root }) => {
+        await page.clock.install();
+        const key = { curve: "CURVE_SECP256K1", addressFormats: ["ADDRESS_FORMAT_ETHEREUM"], privateKeyTags: [] };
+        const { privateKeys } = await root.result("create_private_keys", {
+          privateKeys: [{ ...key, privateKeyName: HOSTILE }],
+        });
+        const [{ address }] = privateKeys[0].addresses;
+        await goTo(page, "Private keys");
+        await page.getByRole("button", { name: `Export ${HOSTILE}` }).click();
+        const dialog = page.getByRole("dialog");
+        await dialog.getByRole("textbox").fill(HOSTILE);
+        await dialog.getByRole("button", { name: "Export the private key" }).click();
+        const secret = dialog.getByLabel("Private key");
+        const exported = await secret.innerText();
+        assert.match(exported, /^[0-9a-f]{64}$/);
+        assert.equal(privateKeyToAddress(`0x${exported}`), address);
+        await page.clock.runFor(61_000);
+        await secret.waitFor({ state: "hidden" });
+        await page.keyboard.press("Escape");
+        await root.result("delete_private_keys", {
+          privateKeyIds: [privateKeys[0].privateKeyId],
+          deleteWithoutExport: true,
+        });
+        await page.getByRole("button", { name: "Import a private key" }).click();
+        await dialog.getByRole("textbox", { name: "Name" }).fill("Savings again");
+        const typed = dialog.getByLabel("Private key", { exact: true });
+        await typed.fill("no key");
+        await dialog.getByText("This is not a private key of the curve.").waitFor();
+        await typed.fill(` 0x${exported} `);
+        await dialog.getByRole("combobox", { name: "Addresses" }).fill("Ethereum");
+        await page.getByRole("option", { name: "Ethereum" }).click();
+        await page.keyboard.press("Escape");
+        await dialog.getByRole("button", { name: "Import private key" }).click();
+        await page.getByText("The private key is imported.").waitFor();
+        await dialog.getByTitle(address).waitFor();
+        assert.ok(!(await page.content()).includes(exported));
+      }));
+
+    it("sends from an address, says in words what it asked for, and shows what became of it", () =>
+      stage.tell(async ({ page, root }) => {
+        const { addresses, walletId } = await root.result("create_wallet", {
+          walletName: "Spending",
+          accounts: [ETHEREUM],
+        });
+        await testNode().call("anvil_setBalance", addresses[0], "0xde0b6b3a7640000");
+        await goTo(page, "Wallets");
+        await page.goto(`${stage.url}/#/wallets/${walletId}`);
+        await page.getByRole("link", { name: `Open ${addresses[0]}` }).click();
+        await openedPage(page, "Address");
+        await page.getByRole("img", { name: `QR code of ${addresses[0]}` }).waitFor();
+        await page.getByRole("combobox", { name: "Chain" }).fill("Sepolia");
+        await page.getByRole("option", { name: "Ethereum Sepolia" }).click();
+        await page.getByRole("region", { name: "Balances" }).getByRole("row", { name: /ETH/ }).waitFor();
+        await assertAccessible(page, "Address");
+        await page.getByRole("button", { name: "Send" }).click();
+        const dialog = page.getByRole("dialog");
+        const to = "0x00000000000000000000000000000000000000aA";
+        await dialog.getByRole("textbox", { name: "To" }).fill(to);
+        await dialog.getByRole("textbox", { name: "Amount" }).fill("0.25");
+        await dialog.getByText("Sends 0.25 ETH").waitFor();
+        await dialog.getByRole("button", { name: "Send" }).click();
+        await dialog.getByText(/^Status: (included|confirmed|finalized)/).waitFor();
+        await page.keyboard.press("Escape");
+        await goTo(page, "Activities");
+        await page.getByRole("link", { name: "Ethereum send transaction" }).click();
+        await page.getByRole("list", { name: "In words" }).getByText("Sends 0.25 ETH to").waitFor();
+        await page.getByRole("list", { name: "In words" }).getByText("on Ethereum Sepolia").waitFor();
+      }));
+  });
+}

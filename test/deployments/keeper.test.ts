@@ -1,0 +1,298 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, afterEach, before, describe, it } from "node:test";
+import pg from "pg";
+import { Keeper } from "../../src/capabilities/deployments/index.ts";
+import { sealPullSecret } from "../../src/capabilities/deployments/pull-secrets.ts";
+import { generateReceiver } from "../../src/crypto/hpke.ts";
+import type { RegistryCredential } from "../../src/crypto/registry-credential.ts";
+import { newId } from "../../src/kernel/ids.ts";
+import { MAX_RUN_DEPLOYMENTS_OF_ONE_ORGANIZATION } from "../../src/kernel/limits.ts";
+import { createLogger } from "../../src/kernel/log.ts";
+import type { Program, Runner } from "../../src/runner/runner.ts";
+import type { Client, Json } from "../support/client.ts";
+import { addDeployment, approvalParams, newDeployment, newOperator, someProgram } from "../support/deployments.ts";
+import { registryOfTests } from "../support/registry.ts";
+import { engines, startTestServer, type TestServer } from "../support/server.ts";
+import { until } from "../support/until.ts";
+import { addSubOrganization, createWorld } from "../support/world.ts";
+
+const RENEWAL_MS = 6000;
+/** Longer than between two looks at programs that stay the same. */
+const FORGET_EVERY_MS = 61_000;
+
+/** Is told what to run, and runs nothing. */
+class RunnerOfTests implements Runner {
+  programs: readonly Program[] = [];
+  /** How often it was told. */
+  times = 0;
+
+  run(programs: readonly Program[]): void {
+    this.programs = programs;
+    this.times++;
+  }
+  replicasOf = () => undefined;
+  provisioningOf: Runner["provisioningOf"] = () => undefined;
+  logsOf = async () => [];
+  close = async () => {};
+}
+
+for (const engine of engines) {
+  describe(`the keeper of deployments (${engine})`, () => {
+    const alice = newOperator("alice");
+    const directory = mkdtempSync(join(tmpdir(), "keystead-keeper-"));
+    const keepers: Keeper[] = [];
+    /** For whom images were read. */
+    let readFor: string[] = [];
+    let aheadMs = 0;
+    /** Where the clock stands that only the tests move; undefined where it goes. */
+    let standsAt: number | undefined;
+    let server: TestServer;
+    before(async () => {
+      server = await startTestServer(engine);
+    });
+    afterEach(async () => {
+      for (const keeper of keepers.splice(0)) await keeper.close();
+      standsAt = undefined;
+      // Each test has the deployments that are wanted for itself.
+      await server.opened.database.transact(undefined, async (tx) => {
+        await tx.updateTable("tvc_deployments").set({ is_wanted: 0 }).execute();
+      });
+    });
+    after(async () => {
+      await server.close();
+      rmSync(directory, { recursive: true, force: true });
+    });
+
+    const start = (
+      runner = new RunnerOfTests(),
+      signer: ConstructorParameters<typeof Keeper>[0]["signer"] = server.opened.signer,
+      contentFor: (credential: RegistryCredential | undefined) => Buffer = () => someProgram,
+    ): RunnerOfTests => {
+      readFor = [];
+      const keeper = new Keeper({
+        database: server.opened.database,
+        runner,
+        images: {
+          resolve: () => Promise.reject(new Error("nothing is resolved here")),
+          readFile: async (_, rootId, credential) => {
+            readFor.push(rootId);
+            return contentFor(credential);
+          },
+        },
+        signer,
+        directory,
+        clock: () => (standsAt ?? Date.now()) + aheadMs,
+        log: createLogger("fatal"),
+      });
+      keepers.push(keeper);
+      keeper.start();
+      return runner;
+    };
+    const running = ({ programs }: RunnerOfTests) => programs.map(({ deploymentId }) => deploymentId).sort();
+    const approved = async (client: Client): Promise<Json> => {
+      const app = await newDeployment(client, [alice]);
+      await client.result("create_tvc_manifest_approvals", await approvalParams(client, app, [alice]));
+      return app;
+    };
+    const fresh = async (): Promise<Client> => (await createWorld(server)).root.client;
+    const leasesOf = (organizationIds: string[]) =>
+      server.opened.database.read
+        .selectFrom("tvc_runs")
+        .select(["deployment_id", "leased_until"])
+        .where("organization_id", "in", organizationIds)
+        .execute();
+    /** More of a deployment, as they are after their approval. */
+    const copy = ({ organizationId }: Client, { deploymentId }: Json, count: number) =>
+      server.opened.database.transact(organizationId, async (tx) => {
+        const row = await tx
+          .selectFrom("tvc_deployments")
+          .selectAll()
+          .where("organization_id", "=", organizationId)
+          .where("id", "=", deploymentId)
+          .executeTakeFirstOrThrow();
+        const rows = Array.from({ length: count }, () => ({ ...row, id: newId(), manifest_id: newId() }));
+        await tx.insertInto("tvc_deployments").values(rows).execute();
+      });
+
+    it("counts those of sub-organizations with their parent's", async () => {
+      const parent = await fresh();
+      const { client: sub } = await addSubOrganization(parent);
+      const stranger = await fresh();
+      const most = MAX_RUN_DEPLOYMENTS_OF_ONE_ORGANIZATION;
+      for (const client of [parent, sub]) await copy(client, await approved(client), most - 1);
+      const other = await approved(stranger);
+      const runner = start();
+      await until(() => running(runner).length > most && running(runner).includes(other.deploymentId), "all to run");
+      assert.equal((await leasesOf([parent.organizationId, sub.organizationId])).length, most);
+      assert.equal(running(runner).length, most + 1);
+      assert.ok(!readFor.includes(sub.organizationId));
+    });
+
+    it("keeps the program of what is deleted until that is cleaned up", async () => {
+      const client = await fresh();
+      const app = await approved(client);
+      const { deploymentId } = await addDeployment(client, app, [alice]);
+      standsAt = Date.now();
+      const runner = start();
+      const file = join(directory, "programs", createHash("sha256").update(someProgram).digest("hex"));
+      await until(() => running(runner).length === 2, "both to run");
+      await client.result("delete_tvc_app_and_deployments", { appId: app.appId });
+      const looked = async (what: () => boolean) => {
+        await until(what, "what is wanted to run");
+        // A look has ended when the next one has told the runner.
+        const { times } = runner;
+        await until(() => runner.times > times, "the next look");
+      };
+      await looked(() => running(runner).length === 0);
+      assert.ok(existsSync(file));
+      const ended = (id: string) =>
+        server.opened.database.transact(client.organizationId, async (tx) => {
+          await tx
+            .updateTable("tvc_deployments")
+            .set({ cleaned_up_at: Date.now() })
+            .where("organization_id", "=", client.organizationId)
+            .where("id", "=", id)
+            .execute();
+        });
+      await ended(app.deploymentId);
+      aheadMs += FORGET_EVERY_MS;
+      // The first of them may have begun before.
+      for (let looks = 0; looks < 2; looks++) await looked(() => true);
+      assert.ok(existsSync(file));
+      await ended(deploymentId);
+      await cleanUp(server);
+      // Who can restore what stays the same is asked once in a while, not at each look.
+      for (let looks = 0; looks < 3; looks++) await looked(() => true);
+      assert.ok(existsSync(file));
+      aheadMs += FORGET_EVERY_MS;
+      await until(() => !existsSync(file), "the program to go");
+    });
+
+    it("keeps a program that a pull secret was needed for from deployments without one", async () => {
+      const owner = await fresh();
+      const program = Buffer.from("#!/bin/sh\nexit 1\n");
+      const expectedPivotDigest = createHash("sha256").update(program).digest("hex");
+      const approvedOne = async (client: Client, sealed: string | null): Promise<Json> => {
+        const app = await newDeployment(client, [alice], { deployment: { expectedPivotDigest } });
+        await change(client, app, { sealed_pull_secret: sealed });
+        await client.result("create_tvc_manifest_approvals", await approvalParams(client, app, [alice]));
+        return app;
+      };
+      const change = ({ organizationId }: Client, { deploymentId }: Json, values: object) =>
+        server.opened.database.transact(organizationId, async (tx) => {
+          await tx
+            .updateTable("tvc_deployments")
+            .set(values)
+            .where("organization_id", "=", organizationId)
+            .where("id", "=", deploymentId)
+            .execute();
+        });
+      const credential = { username: "puller", password: "a password" };
+      const { database, signer } = server.opened;
+      const image = `${(await registryOfTests()).host}/team/app`;
+      const sealed = await sealPullSecret({ read: database.read, signer }, image, credential);
+      const app = await approvedOne(owner, sealed);
+      standsAt = Date.now();
+      const runner = start(undefined, undefined, (shown) => {
+        assert.deepEqual(shown, credential);
+        return program;
+      });
+      await until(() => running(runner).includes(app.deploymentId), "the program to be fetched");
+      const [{ file } = { file: "" }] = runner.programs;
+      const stranger = await fresh();
+      const other = await approvedOne(stranger, null);
+      const isRunning = () => running(runner).includes(other.deploymentId);
+      await until(() => isRunning() || readFor.includes(stranger.organizationId), "the other to be fetched");
+      const { times } = runner;
+      await until(() => runner.times > times + 1, "the next looks");
+      assert.ok(!isRunning());
+
+      // It stays as long as it can be restored, and goes then.
+      await owner.result("delete_tvc_app_and_deployments", { appId: app.appId });
+      await until(() => running(runner).length === 0, "it to end");
+      const afterAWhile = async () => {
+        aheadMs += FORGET_EVERY_MS;
+        const { times } = runner;
+        await until(() => runner.times > times + 1, "the next looks");
+      };
+      await afterAWhile();
+      assert.ok(existsSync(file));
+      await change(owner, app, { cleaned_up_at: Date.now() });
+      aheadMs += FORGET_EVERY_MS;
+      await until(() => !existsSync(file), "the program to go");
+    });
+
+    it("tells nobody of a key whose runner ended before that was written down", async () => {
+      const client = await fresh();
+      await approved(client);
+      const newKey = () => generateReceiver().publicKey.toString("hex");
+      const [first, second] = [newKey(), newKey()];
+      let current = first;
+      const runner = new RunnerOfTests();
+      runner.provisioningOf = () => ({ ephemeralPublicKey: current, isProvisioned: false, wrongShares: 0 });
+      const mayState = Promise.withResolvers<void>();
+      start(runner, {
+        ask: async (request, asker) => {
+          if (current === second) await mayState.promise;
+          const answer = await server.opened.signer.ask(request, asker);
+          current = second;
+          return answer;
+        },
+      });
+      const told = () =>
+        server.opened.database.read
+          .selectFrom("tvc_runs")
+          .select("provisioning")
+          .where("organization_id", "=", client.organizationId)
+          .executeTakeFirst();
+      try {
+        await until(async () => (await told()) !== undefined, "the lease");
+        assert.equal((await told())?.provisioning, null);
+      } finally {
+        mayState.resolve();
+      }
+      await until(async () => (await told())?.provisioning?.includes(second) ?? false, "the key of now");
+    });
+
+    if (engine === "postgres") {
+      it("renews the leases of others while one organization has much to do", async () => {
+        const busy = await fresh();
+        const idle = await fresh();
+        const ofBusy = await approved(busy);
+        const ofIdle = await approved(idle);
+        const runner = start();
+        await until(() => running(runner).length === 2, "both to run");
+        // As another server that writes for it does.
+        const elsewhere = new pg.Client({ connectionString: server.databaseUrl });
+        await elsewhere.connect();
+        try {
+          await elsewhere.query("select pg_advisory_lock(hashtextextended($1, 0))", [busy.organizationId]);
+          const [before] = await leasesOf([idle.organizationId]);
+          aheadMs += RENEWAL_MS;
+          const renewed = async () => {
+            const [lease] = await leasesOf([idle.organizationId]);
+            return (lease?.leased_until ?? 0) >= (before?.leased_until ?? 0) + RENEWAL_MS;
+          };
+          await until(renewed, "the other lease to be renewed");
+          // What cannot be said any longer is not so any longer.
+          aheadMs += 2 * RENEWAL_MS;
+          await until(() => running(runner).length === 1, "the lease of the busy one to end");
+          assert.deepEqual(running(runner), [ofIdle.deploymentId]);
+        } finally {
+          await elsewhere.end();
+        }
+        await until(() => running(runner).includes(ofBusy.deploymentId), "the busy one to run again");
+      });
+    }
+  });
+}
+
+/** Those of other tests that are deleted have the same program. */
+const cleanUp = ({ opened: { database } }: TestServer): Promise<void> =>
+  database.transact(undefined, async (tx) => {
+    await tx.updateTable("tvc_deployments").set({ cleaned_up_at: Date.now() }).where("is_wanted", "=", 0).execute();
+  });

@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { ActivitiesOfMonth, MonthlyQuota } from "../../src/engine/activities/monthly-quota.ts";
+import { storeQuota } from "../../src/engine/authority/quotas.ts";
+import { newId, newIdAt } from "../../src/kernel/ids.ts";
+import { COUNTED_ACTIVITIES_AT_ONCE } from "../../src/kernel/limits.ts";
+import { onEachEngine } from "../support/server.ts";
+import { until } from "../support/until.ts";
+
+onEachEngine("activities a month", (server) => {
+  const MAY = Date.UTC(2020, 4, 1);
+  const JUNE = Date.UTC(2020, 5, 1);
+  const SECOND = 1000;
+
+  const organization = async () => {
+    const id = newId();
+    const [sealed_key, quorum_threshold, created_at, updated_at] = [Buffer.alloc(1), 1, MAY, MAY];
+    const row = { id, parent_id: null, name: "Busy", sealed_key, quorum_threshold, created_at, updated_at };
+    await server().opened.database.transact(id, (tx) => tx.insertInto("organizations").values(row).execute());
+    return id;
+  };
+  /** Stores activities as they would have been at these times. */
+  const store = (organizationId: string, times: readonly number[]) =>
+    server().opened.database.transact(organizationId, async (tx) => {
+      for (let done = 0; done < times.length; done += 1000) {
+        const rows = times.slice(done, done + 1000).map((at) => ({
+          id: newIdAt(at),
+          organization_id: organizationId,
+          type: "ACTIVITY_TYPE_CREATE_USERS",
+          status: "ACTIVITY_STATUS_COMPLETED" as const,
+          fingerprint: newId(),
+          intent: "{}",
+          created_at: at,
+          updated_at: at,
+        }));
+        await tx.insertInto("activities").values(rows).execute();
+      }
+    });
+
+  it("are those since it began in UTC, however many and in whatever order they come to be stored", async () => {
+    const { read } = server().opened.database;
+    const id = await organization();
+    const month = new ActivitiesOfMonth(id);
+    await store(id, [MAY - 1, MAY, MAY + 1]);
+    assert.equal(await month.count(read, MAY + 60 * SECOND), 2);
+    // One that comes later has an earlier time than another that was counted already.
+    await store(id, [MAY + 59 * SECOND]);
+    assert.equal(await month.count(read, MAY + 60 * SECOND), 3);
+    await store(id, [MAY + 58 * SECOND]);
+    assert.equal(await month.count(read, MAY + 60 * SECOND), 4);
+    const many = Array.from({ length: COUNTED_ACTIVITIES_AT_ONCE }, (_, at) => MAY + 100 * SECOND + at);
+    await store(id, many);
+    assert.equal(await month.count(read, MAY + 3600 * SECOND), 4 + many.length);
+    assert.equal(await new ActivitiesOfMonth(id).count(read, MAY + 3600 * SECOND), 4 + many.length);
+    await store(id, [JUNE, JUNE + 1]);
+    assert.equal(await month.count(read, JUNE + 1), 2);
+  });
+
+  it("are refused above the quota, but for those that there are already, until the month ends", async () => {
+    const { database } = server().opened;
+    const id = await organization();
+    let now = MAY + 60 * SECOND;
+    const quota = new MonthlyQuota(database.read, () => now);
+    const isNew = async () => false;
+    await store(id, [MAY, MAY + 1]);
+    await database.transact(id, (tx) => storeQuota(tx, id, "activitiesPerMonth", 3, now));
+    await quota.take(id, () => assert.fail("there is room for it, known or not"));
+    // It may be counted anew before the next one.
+    await store(id, [MAY + 2]);
+    await assert.rejects(quota.take(id, isNew), { code: "QUOTA_EXCEEDED", httpStatus: 429 });
+    await quota.take(id, async () => true);
+    now = JUNE;
+    // What is known is kept for a moment.
+    const isTaken = () =>
+      quota.take(id, isNew).then(
+        () => true,
+        () => false,
+      );
+    await until(isTaken, "the new month to be counted");
+  });
+});

@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import axe from "axe-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { buildConsole } from "../../scripts/build-console.ts";
+import { isBuilt } from "../../scripts/console-sources.js";
+import { BROWSER_HANGS_AFTER_MS, startBrowser } from "./browser.ts";
+import { addUser, type Client } from "./client.ts";
+import { startTestServer, type TestEngine, type TestServer, type TestServerOptions } from "./server.ts";
+import { createWorld, type World } from "./world.ts";
+
+/** The console in a browser, watched for what it must never do. */
+
+/** Whichever test comes first builds it; several at once build it each, and all builds are the same. */
+export async function ensureConsole(): Promise<void> {
+  if (!isBuilt()) await buildConsole();
+}
+
+export interface Visit {
+  page: Page;
+  context: BrowserContext;
+  /** What was refused by the page's policy, asked of another host, or thrown where nobody caught it. */
+  faults: string[];
+}
+
+/** @param allowed an origin that the page may ask beside its own */
+export async function visit(browser: Browser, url: string, allowed?: string): Promise<Visit> {
+  const context = await browser.newContext({ reducedMotion: "reduce" });
+  context.setDefaultTimeout(BROWSER_HANGS_AFTER_MS);
+  const page = await context.newPage();
+  const faults: string[] = [];
+  const origins = [new URL(url).origin, ...(allowed === undefined ? [] : [allowed])];
+  await page.exposeBinding("tellViolation", (_source, text: string) => void faults.push(text));
+  await page.addInitScript(() => {
+    addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI, sourceFile }) => {
+      const { tellViolation } = globalThis as unknown as { tellViolation: (text: string) => void };
+      tellViolation(`${violatedDirective} refused ${blockedURI} of ${sourceFile}`);
+    });
+  });
+  page.on("pageerror", (error) => void faults.push(`not caught: ${error.message}`));
+  page.on("request", (request) => {
+    const target = request.url();
+    if (!origins.some((origin) => target.startsWith(`${origin}/`)) && !/^(data|blob):/.test(target))
+      faults.push(`asked ${target}`);
+  });
+  await page.goto(url);
+  return { page, context, faults };
+}
+
+/** A name that is a page of its own, if anybody lets it. */
+export const HOSTILE = `<img src=x onerror="document.title='taken'"><a href="https://evil.example">\u202egnirts`;
+
+/** What somebody sees in a browser of their own, and the organization that they belong to. */
+export interface Story extends Visit {
+  world: World;
+  /** The root user, whom the browser is signed in as unless said. */
+  root: Client;
+}
+
+/** What the stories of a file share: a browser and a server. None of them sees what another one did. */
+export interface Stage {
+  browser: Browser;
+  server: TestServer;
+  /** Where the console is: by name, as passkeys need one. */
+  url: string;
+  /** Tells a story in an organization of its own, by a visit of its own; the page must do nothing that its policy refuses. */
+  tell(story: (story: Story) => Promise<void>, options?: { isSignedOut?: boolean }): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function openStage(engine: TestEngine, options: TestServerOptions = {}): Promise<Stage> {
+  await ensureConsole();
+  const server = await startTestServer(engine, options);
+  const browser = await startBrowser();
+  const url = server.baseUrl.replace("127.0.0.1", "localhost");
+  return {
+    browser,
+    server,
+    url,
+    async tell(story, { isSignedOut = false } = {}) {
+      const world = await createWorld(server);
+      const visited = await visit(browser, url);
+      try {
+        if (!isSignedOut) await signInWithText(visited.page, credentialsOf(world.root.client));
+        await story({ ...visited, world, root: world.root.client });
+        assert.deepEqual(visited.faults, []);
+      } finally {
+        await visited.context.close();
+      }
+    },
+    async close() {
+      await browser.close();
+      await server.close();
+    },
+  };
+}
+
+/** What is pasted to sign in. */
+export const credentialsOf = ({ organizationId, key }: Client): object => ({ organizationId, apiKey: key });
+
+/** A wallet that a policy lets two people make together, one of whom asked for it. Resolves to the activity's id. */
+export async function activityThatWaits(root: Client): Promise<string> {
+  const { userId, client } = await addUser(root, "Grace");
+  await root.result("create_policy", {
+    policyName: "Two make wallets",
+    effect: "EFFECT_ALLOW",
+    condition: "activity.resource == 'WALLET' && activity.action == 'CREATE'",
+    consensus: `approvers.any(user, user.id == '${userId}') && approvers.count() >= 2`,
+    notes: "",
+  });
+  const { status, body } = await client.submit("create_wallet", { walletName: "Together", accounts: [] });
+  assert.equal(status, 200, JSON.stringify(body));
+  assert.equal(body.activity.status, "ACTIVITY_STATUS_CONSENSUS_NEEDED");
+  return body.activity.id;
+}
+
+/** The text of what a click has the browser save. */
+export async function savedBy(page: Page, click: () => Promise<void>): Promise<string> {
+  const download = page.waitForEvent("download");
+  await click();
+  const chunks: Buffer[] = [];
+  for await (const chunk of await (await download).createReadStream()) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+}
+
+export async function signInWithText(page: Page, credentials: object): Promise<void> {
+  await page.getByRole("textbox", { name: "Credentials" }).fill(JSON.stringify(credentials));
+  await page.getByRole("button", { name: "Sign in with an API key" }).click();
+  await signedIn(page);
+}
+
+/** Whichever page is shown then. */
+export const signedIn = (page: Page): Promise<void> => page.getByRole("button", { name: "Sign out" }).waitFor();
+
+/** Waits for the page with this heading. */
+export const openedPage = (page: Page, title: string): Promise<void> =>
+  page.getByRole("heading", { level: 1, name: title }).waitFor();
+
+export async function goTo(page: Page, label: string): Promise<void> {
+  await page
+    .getByRole("navigation", { name: "Pages" })
+    .getByRole("link", { name: new RegExp(`^${label}`) })
+    .click();
+  await openedPage(page, label);
+}
+
+interface AxeResults {
+  violations: { id: string; help: string; nodes: { html: string; failureSummary?: string }[] }[];
+}
+
+const WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+
+/** Holds the page as it is against WCAG 2.2 AA, as far as a program can tell; or against some rules of it. */
+export async function assertAccessible(page: Page, what: string, rules: readonly string[] = WCAG): Promise<void> {
+  // By the debugger, so that the page's own policy stays as it is.
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate((runOnly) => {
+    const { axe: ours } = globalThis as unknown as { axe: { run(options: object): Promise<AxeResults> } };
+    return ours.run({ runOnly });
+  }, rules);
+  const told = violations.map(
+    ({ id, help, nodes }) =>
+      `${id}: ${help}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join("; ")}`,
+  );
+  assert.deepEqual(told, [], what);
+}

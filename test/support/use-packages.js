@@ -1,0 +1,24 @@
+// Plain JavaScript: it is loaded by every process of a test, and nothing is to be done to it first.
+import { readFileSync } from "node:fs";
+import { registerHooks } from "node:module";
+
+// By the URL of an installed module, that of the one which stands in for it (packages.ts).
+const urls = JSON.parse(readFileSync(decodeURI(new URL(import.meta.url).search.slice(1)), "utf8"));
+const known = new Map();
+
+registerHooks({
+  resolve(specifier, context, next) {
+    const isOurs = !context.parentURL?.includes("/node_modules/");
+    // One of ours names a file, which none stands in for, or a package, which is found at the same place by all of ours.
+    if (isOurs && /^(\.|\/|node:|file:|data:)/.test(specifier)) return next(specifier, context);
+    if (!context.conditions.includes("import")) return next(specifier, context);
+    const found = isOurs ? known.get(specifier) : undefined;
+    if (found !== undefined) return found;
+    const resolved = next(specifier, context);
+    const url = urls[resolved.url];
+    if (url === undefined) return resolved;
+    const answer = { url, format: "module", shortCircuit: true };
+    if (isOurs) known.set(specifier, answer);
+    return answer;
+  },
+});
