@@ -47,6 +47,7 @@ import { up as auditLines } from "./0044-audit-lines.ts";
 import { up as quorumKeys } from "./0045-quorum-keys.ts";
 import { up as archivedActivities } from "./0046-archived-activities.ts";
 import { up as dailyCounts } from "./0047-daily-counts.ts";
+import { up as eventsByActivity } from "./0048-events-by-activity.ts";
 
 /** Append-only: a released migration is never edited. The name is what the database remembers. */
 export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: DatabaseKind) => Promise<void> }> = {
@@ -97,4 +98,5 @@ export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: Databa
   "0045-quorum-keys": { up: quorumKeys },
   "0046-archived-activities": { up: archivedActivities },
   "0047-daily-counts": { up: dailyCounts },
+  "0048-events-by-activity": { up: eventsByActivity },
 };
