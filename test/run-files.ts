@@ -63,7 +63,7 @@ function mixed(files: readonly string[]): string[] {
 }
 
 /** Ends what hangs; a loaded machine may take its time. */
-const HANGS_AFTER_MS = 3_600_000;
+const HANGS_AFTER_MS = 2_400_000;
 /** Two for each processor and one that waits; each has a server, and those share one PostgreSQL. */
 const concurrency = Math.min(3 * availableParallelism(), 12);
 /** How many files are named at the end with the time they took. */
@@ -91,12 +91,22 @@ process.once("exit", () => {
 });
 const { KEYSTEAD_TEST_PACKAGES: packages } = process.env;
 if (packages !== undefined) execArgv.unshift(packages);
+const failed = new Set<string>();
 run({ files, execArgv, concurrency, timeout: HANGS_AFTER_MS, signal: stop.signal })
-  .on("test:fail", () => {
+  .on("test:fail", ({ file }) => {
     process.exitCode = 1;
+    // Of a file that ended before its time; tests may be declared by what files share.
+    if (file !== undefined && files.includes(nameOf(file))) failed.add(nameOf(file));
   })
-  .on("test:summary", ({ file, duration_ms }) => {
-    if (file !== undefined) durations.push([file, duration_ms]);
+  .on("test:summary", ({ file, success, duration_ms }) => {
+    if (file === undefined) return;
+    durations.push([file, duration_ms]);
+    if (!success) failed.add(nameOf(file));
+  })
+  .on("end", () => {
+    // To test/run.ts, which may give them a second attempt.
+    process.send?.({ failed: [...failed] });
+    if (process.connected) process.disconnect();
   })
   .compose(spec)
   .pipe(process.stdout);

@@ -14,10 +14,12 @@ import { deploySwapWorld } from "./support/swap-world.ts";
 /**
  * `npm test`: brings a PostgreSQL server and nodes of Ethereum and Solana, and runs the tests on the one and on SQLite. `npm test -- <files>`
  * runs those alone; what begins with a dash goes to Node's test runner. `KEYSTEAD_LONG_TESTS=1` makes some of them longer, as
- * their own texts say.
+ * their own texts say. With `KEYSTEAD_TEST_ATTEMPTS=2` a few files that failed are run once more, in a world of their own
+ * (docs/adr/0123-a-second-attempt.md).
  */
 const pathOf = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
+const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 const MEMORY = "/dev/shm";
 const ENOUGH_BYTES = 4 * 1024 ** 3;
 
@@ -31,39 +33,75 @@ function temporaryParent(): string {
   }
 }
 
-const temporary = mkdtempSync(join(temporaryParent(), "keystead-tests-"));
-// PostgreSQL runs under another name where this runs as root.
-chmodSync(temporary, 0o755);
-const [postgres, node, earnNode, solana, packages] = await Promise.all([
-  startPostgres(),
-  startAnvil({ chainId: TEST_CHAIN_ID }),
-  startAnvil({ chainId: EARN_CHAIN_ID }),
-  startSolanaNode(),
-  packagesTogether(),
-]);
-const migrated = openDatabase({ url: await createTestDatabase(postgres.url, MIGRATED_DATABASE) });
-await migrated.migrate();
-await migrated.close();
+/** More that fail are no chance. */
+const MOST_RUN_AGAIN = 8;
 
-await deployEarnVault(earnNode);
-await deploySwapWorld(earnNode);
+interface Outcome {
+  status: number;
+  /** Names of the files with a test that failed; undefined where the run was stopped or said nothing. */
+  failed: string[] | undefined;
+}
 
-const runner = spawn(process.execPath, [pathOf("run-files.ts"), ...process.argv.slice(2)], {
-  stdio: "inherit",
-  env: {
-    ...process.env,
-    KEYSTEAD_TEST_PACKAGES: packages,
-    KEYSTEAD_TEST_POSTGRES_URL: postgres.url,
-    KEYSTEAD_TEST_NODE_URL: node.url,
-    KEYSTEAD_TEST_EARN_NODE_URL: earnNode.url,
-    KEYSTEAD_TEST_SOLANA_URL: solana.url,
-    // Where `keystead` keeps it too (bin/keystead.js): servers that tests start find what tests have compiled.
-    TMPDIR: temporary,
-    NODE_COMPILE_CACHE: pathOf("../node_modules/.cache/keystead"),
-  },
-});
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => runner.kill(signal));
-const status = await new Promise<number>((resolve) => runner.once("exit", (code) => resolve(code ?? 1)));
-await Promise.all([postgres.stop(), node.stop(), earnNode.stop(), solana.close()]);
-rmSync(temporary, { recursive: true, force: true });
+/** Brings what tests need, runs them and takes it away. */
+async function attempt(fileArguments: readonly string[]): Promise<Outcome> {
+  const temporary = mkdtempSync(join(temporaryParent(), "keystead-tests-"));
+  // PostgreSQL runs under another name where this runs as root.
+  chmodSync(temporary, 0o755);
+  const [postgres, node, earnNode, solana, packages] = await Promise.all([
+    startPostgres(),
+    startAnvil({ chainId: TEST_CHAIN_ID }),
+    startAnvil({ chainId: EARN_CHAIN_ID }),
+    startSolanaNode(),
+    packagesTogether(),
+  ]);
+  const migrated = openDatabase({ url: await createTestDatabase(postgres.url, MIGRATED_DATABASE) });
+  await migrated.migrate();
+  await migrated.close();
+
+  await deployEarnVault(earnNode);
+  await deploySwapWorld(earnNode);
+
+  const runner = spawn(process.execPath, [pathOf("run-files.ts"), ...fileArguments], {
+    stdio: ["inherit", "inherit", "inherit", "ipc"],
+    env: {
+      ...process.env,
+      KEYSTEAD_TEST_PACKAGES: packages,
+      KEYSTEAD_TEST_POSTGRES_URL: postgres.url,
+      KEYSTEAD_TEST_NODE_URL: node.url,
+      KEYSTEAD_TEST_EARN_NODE_URL: earnNode.url,
+      KEYSTEAD_TEST_SOLANA_URL: solana.url,
+      // Where `keystead` keeps it too (bin/keystead.js): servers that tests start find what tests have compiled.
+      TMPDIR: temporary,
+      NODE_COMPILE_CACHE: pathOf("../node_modules/.cache/keystead"),
+    },
+  });
+  let stopped = false;
+  const stop = (signal: NodeJS.Signals) => {
+    stopped = true;
+    runner.kill(signal);
+  };
+  for (const signal of SIGNALS) process.on(signal, stop);
+  let failed: string[] | undefined;
+  runner.on("message", (message: { failed: string[] }) => {
+    failed = message.failed;
+  });
+  const status = await new Promise<number>((resolve) => runner.once("exit", (code) => resolve(code ?? 1)));
+  for (const signal of SIGNALS) process.removeListener(signal, stop);
+  await Promise.all([postgres.stop(), node.stop(), earnNode.stop(), solana.close()]);
+  rmSync(temporary, { recursive: true, force: true });
+  return { status, failed: stopped ? undefined : failed };
+}
+
+const fileArguments = process.argv.slice(2);
+const options = fileArguments.filter((argument) => argument.startsWith("-"));
+const first = await attempt(fileArguments);
+let { status } = first;
+const again = first.failed ?? [];
+if (process.env.KEYSTEAD_TEST_ATTEMPTS === "2" && again.length > 0 && again.length <= MOST_RUN_AGAIN) {
+  const names = again.map((file) => `  ${file}`).join("\n");
+  process.stdout.write(`\nA second attempt, as each of these has a test that failed:\n${names}\n\n`);
+  ({ status } = await attempt([...options, ...again]));
+  const outcome = status === 0 ? "PASSED ONLY AT THE SECOND ATTEMPT" : "FAILED TWICE, or one of them";
+  process.stdout.write(`\n${outcome}; the first failures are above:\n${names}\n`);
+}
 process.exit(status);

@@ -33,6 +33,9 @@ export interface Anvil extends EvmNode {
   stop(): Promise<void>;
 }
 
+/** A node answers each call in less, on a machine with fifteen times as much to do as it can; under the limit of `fetch` itself. */
+const HANGS_AFTER_MS = 240_000;
+
 export async function startAnvil({ chainId = 31_337 } = {}): Promise<Anvil> {
   const folder = dirname(createRequire(import.meta.url).resolve("@foundry-rs/anvil-linux-amd64/package.json"));
   // It takes a port by itself and says which: one that is asked for could be somebody else's by then.
@@ -52,9 +55,11 @@ export async function startAnvil({ chainId = 31_337 } = {}): Promise<Anvil> {
   const exit = new Promise<void>((resolve) => node.once("close", () => resolve()));
   const killNow = () => node.kill("SIGKILL");
   process.once("exit", killNow);
-  const url = `http://${await addressFrom(node.stdout, exit)}`;
+  const found = nodeAt(`http://${await addressFrom(node.stdout, exit)}`);
+  // Or it writes a line about each call, and waits where nobody reads fast enough.
+  await found.call("anvil_setLoggingEnabled", false);
   return {
-    ...nodeAt(url),
+    ...found,
     pid: node.pid as number,
     stop: async () => {
       process.removeListener("exit", killNow);
@@ -82,14 +87,27 @@ export function nodeAt(url: string): EvmNode {
 }
 
 async function callNode(url: string, method: string, params: readonly unknown[]): Promise<unknown> {
-  const answer = await fetch(url, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
-  });
-  const { result, error } = (await answer.json()) as { result?: unknown; error?: { message: string } };
-  if (error) throw new Error(`${method}: ${error.message}`);
-  return result;
+  const signal = AbortSignal.timeout(HANGS_AFTER_MS);
+  try {
+    const answer = await fetch(url, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+      signal,
+    });
+    const { result, error } = (await answer.json()) as { result?: unknown; error?: { message: string } };
+    if (error) throw new Error(`${method}: ${error.message}`);
+    return result;
+  } catch (error) {
+    if (signal.aborted) endTheFile(`the node at ${url} has not answered ${method} for ${HANGS_AFTER_MS} ms`);
+    throw error;
+  }
+}
+
+/** Seen once: anvil hangs for good. Every test after it would wait its whole time in vain, and say nothing of why. */
+function endTheFile(reason: string): never {
+  process.stderr.write(`${reason}: no test that needs it can go on\n`);
+  process.exit(1);
 }
 
 /** Where the node listens, by its own word; it goes on talking afterwards, and nobody listens. */
