@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { p256 } from "@noble/curves/nist.js";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
+import { toDerSignature } from "@turnkey/crypto";
 import fc from "fast-check";
-import { encodeEcdsaDer, P256_ORDER, parseEcdsaDer, SECP256K1_ORDER } from "./ecdsa-der.ts";
+import { encodeEcdsaDer, P256_ORDER, parseEcdsaDer, parseFixedWidthEcdsaDer, SECP256K1_ORDER } from "./ecdsa-der.ts";
 
 const curves = [
   { name: "P-256", order: P256_ORDER, oracle: p256 },
@@ -62,6 +63,26 @@ suite("ECDSA signatures in DER", () => {
       );
     });
   }
+
+  test("scalars at their full width, as the published SDK writes those of wallets, are read where they may be, in [1, n-1]", () => {
+    let wide = 0;
+    fc.assert(
+      fc.property(scalar, scalar, (r, s) => {
+        const rs = Buffer.concat([r, s]);
+        const inRange = [r, s].every(
+          (part) => Buffer.compare(part, SECP256K1_ORDER) < 0 && part.some((byte) => byte > 0),
+        );
+        const sent = Buffer.from(toDerSignature(rs.toString("hex")), "hex");
+        assert.deepEqual(parseFixedWidthEcdsaDer(sent, SECP256K1_ORDER), inRange ? rs : undefined);
+        assert.deepEqual(parseFixedWidthEcdsaDer(encodeEcdsaDer(rs), SECP256K1_ORDER), inRange ? rs : undefined);
+        if (inRange && parseEcdsaDer(sent, SECP256K1_ORDER) === undefined) wide++;
+      }),
+      { numRuns: 1000 },
+    );
+    assert.ok(wide > 100);
+    const small = Buffer.from("300702020001020101", "hex");
+    assert.equal(parseFixedWidthEcdsaDer(small, SECP256K1_ORDER), undefined, "neither minimal nor of full width");
+  });
 
   test("only 64 bytes are encoded", () => {
     assert.throws(() => encodeEcdsaDer(Buffer.alloc(63)), RangeError);

@@ -17,30 +17,49 @@ export const SECP256K1_ORDER = Buffer.from("fffffffffffffffffffffffffffffffebaae
  * @returns 64 bytes r || s, or undefined
  */
 export function parseEcdsaDer(bytes: Uint8Array, order: bigint | Buffer): Buffer | undefined {
+  return parseSignature(bytes, order, false);
+}
+
+/**
+ * The same, and INTEGERs of 32 bytes that begin with zeros it could do without: `toDerSignature` of `@turnkey/crypto`, which wallets stamp
+ * with, writes scalars at their full width, so one signature in 256 is such.
+ */
+export function parseFixedWidthEcdsaDer(bytes: Uint8Array, order: Buffer): Buffer | undefined {
+  return parseSignature(bytes, order, true);
+}
+
+function parseSignature(bytes: Uint8Array, order: bigint | Buffer, mayBeWide: boolean): Buffer | undefined {
   if (bytes.length < SHORTEST || bytes.length > LONGEST) return undefined;
   if (bytes[0] !== SEQUENCE || bytes[1] !== bytes.length - 2) return undefined;
   const n = typeof order === "bigint" ? scalarBytes(order) : order;
   const rs = Buffer.alloc(2 * SCALAR_BYTES);
-  const endOfR = readScalar(bytes, 2, n, rs.subarray(0, SCALAR_BYTES));
+  const endOfR = readScalar(bytes, 2, n, rs.subarray(0, SCALAR_BYTES), mayBeWide);
   if (endOfR === undefined) return undefined;
-  return readScalar(bytes, endOfR, n, rs.subarray(SCALAR_BYTES)) === bytes.length ? rs : undefined;
+  return readScalar(bytes, endOfR, n, rs.subarray(SCALAR_BYTES), mayBeWide) === bytes.length ? rs : undefined;
 }
 
 /** Copies the INTEGER at `start` into `target`, right-aligned; the offset after it, or undefined. */
-function readScalar(bytes: Uint8Array, start: number, order: Buffer, target: Buffer): number | undefined {
+function readScalar(
+  bytes: Uint8Array,
+  start: number,
+  order: Buffer,
+  target: Buffer,
+  mayBeWide: boolean,
+): number | undefined {
   const length = bytes[start + 1] ?? 0;
   const first = start + 2;
   const end = first + length;
   if (bytes[start] !== INTEGER || length === 0 || length > SCALAR_BYTES + 1 || end > bytes.length) return undefined;
   const head = bytes[first] ?? 0;
   if (head >= 0x80) return undefined;
-  // A leading zero is only right before a set high bit. This refuses zero itself as well.
   const isPadded = head === 0;
-  if (isPadded && (length === 1 || (bytes[first + 1] ?? 0) < 0x80)) return undefined;
+  const isWide = mayBeWide && length === SCALAR_BYTES;
+  // A leading zero is otherwise only right before a set high bit. That refuses zero itself as well.
+  if (isPadded && !isWide && (length === 1 || (bytes[first + 1] ?? 0) < 0x80)) return undefined;
   const digits = bytes.subarray(isPadded ? first + 1 : first, end);
   if (digits.length > SCALAR_BYTES) return undefined;
   target.set(digits, SCALAR_BYTES - digits.length);
-  return Buffer.compare(target, order) < 0 ? end : undefined;
+  return Buffer.compare(target, order) < 0 && target.some((byte) => byte > 0) ? end : undefined;
 }
 
 /**

@@ -7,6 +7,7 @@ import { p256 } from "@noble/curves/nist.js";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import { ApiKeyStamper } from "@turnkey/api-key-stamper";
+import { toDerSignature } from "@turnkey/crypto";
 import fc from "fast-check";
 import { KeysteadError } from "../kernel/errors.ts";
 import { MAX_STAMP_BYTES } from "../kernel/limits.ts";
@@ -126,6 +127,27 @@ suite("stamps at the edges", () => {
     assert.ok(await verifyApiKeyStamp(stamp, body));
     const changed = Buffer.from(body).fill("B", 150_000, 150_001);
     assert.equal(await verifyApiKeyStamp(stamp, changed), false);
+  });
+
+  test("EIP-191: a stamp of the published wallet stamper whose signature begins with a zero", async () => {
+    const secret = Buffer.alloc(32, 7);
+    const publicKey = Buffer.from(secp256k1.getPublicKey(secret, true)).toString("hex");
+    const stampOf = (body: Buffer) => {
+      const digest = keccak_256(Buffer.concat([Buffer.from(`\x19Ethereum Signed Message:\n${body.length}`), body]));
+      const raw = Buffer.from(secp256k1.sign(digest, secret, { prehash: false }));
+      const scheme = "SIGNATURE_SCHEME_TK_API_SECP256K1_EIP191";
+      const stamp = { publicKey, scheme, signature: toDerSignature(raw.toString("hex")) };
+      return { raw, header: Buffer.from(JSON.stringify(stamp)).toString("base64url"), body, stamp };
+    };
+    const stamps = Array.from({ length: 20_000 }, (_, index) => index)
+      .values()
+      .map((index) => stampOf(Buffer.from(`{"n":${index}}`)));
+    const found = stamps.find(({ raw }) => raw[0] === 0 && (raw[1] ?? 0) < 0x80);
+    assert.ok(found);
+    assert.ok(await verifyApiKeyStamp(decodeApiKeyStamp(found.header), found.body));
+    const ofAnother = { ...found.stamp, scheme: "SIGNATURE_SCHEME_TK_API_SECP256K1" };
+    const header = Buffer.from(JSON.stringify(ofAnother)).toString("base64url");
+    assert.throws(() => decodeApiKeyStamp(header), isMalformed("strict DER"));
   });
 
   test("EIP-191: verifying leaves the stamp's signature as it was", async () => {

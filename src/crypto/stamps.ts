@@ -3,18 +3,21 @@ import { bytesFromBase64Url, bytesFromHex } from "../kernel/bytes.ts";
 import { fail } from "../kernel/errors.ts";
 import { MAX_STAMP_BYTES } from "../kernel/limits.ts";
 import { nextTurn } from "../kernel/next-turn.ts";
-import { P256_ORDER, parseEcdsaDer, SECP256K1_ORDER } from "./ecdsa-der.ts";
+import { P256_ORDER, parseEcdsaDer, parseFixedWidthEcdsaDer, SECP256K1_ORDER } from "./ecdsa-der.ts";
 import { parseJsonObject, stringField } from "./json-object.ts";
 import { type ApiKeyCurve, parsePublicKey } from "./public-keys.ts";
 import { secp256k1 } from "./secp256k1.ts";
 import { verifySignature } from "./verify-signature.ts";
+
+/** What wallets of Ethereum sign with: `personal_sign`. */
+const EIP191 = "SIGNATURE_SCHEME_TK_API_SECP256K1_EIP191";
 
 /** Signature schemes of the `X-Stamp` header, in the words of the wire. */
 export type ApiKeyScheme =
   | "SIGNATURE_SCHEME_TK_API_P256"
   | "SIGNATURE_SCHEME_TK_API_SECP256K1"
   | "SIGNATURE_SCHEME_TK_API_ED25519"
-  | "SIGNATURE_SCHEME_TK_API_SECP256K1_EIP191";
+  | typeof EIP191;
 
 /** A well-formed stamp whose signature is still to be verified. */
 export type ApiKeyStamp = {
@@ -24,7 +27,7 @@ export type ApiKeyStamp = {
   publicKey: string;
   /** 64 bytes: r || s, or R || S for Ed25519. */
   signature: Buffer;
-  /** Strict DER, or the same 64 bytes for Ed25519. */
+  /** DER, or the same 64 bytes for Ed25519. */
   signatureAsSent: Buffer;
 };
 
@@ -32,7 +35,7 @@ const CURVES: ReadonlyMap<string, ApiKeyCurve> = new Map<ApiKeyScheme, ApiKeyCur
   ["SIGNATURE_SCHEME_TK_API_P256", "API_KEY_CURVE_P256"],
   ["SIGNATURE_SCHEME_TK_API_SECP256K1", "API_KEY_CURVE_SECP256K1"],
   ["SIGNATURE_SCHEME_TK_API_ED25519", "API_KEY_CURVE_ED25519"],
-  ["SIGNATURE_SCHEME_TK_API_SECP256K1_EIP191", "API_KEY_CURVE_SECP256K1"],
+  [EIP191, "API_KEY_CURVE_SECP256K1"],
 ]);
 
 const KEY_FORMS: Record<ApiKeyCurve, string> = {
@@ -50,7 +53,7 @@ const KECCAK_CHUNK_BYTES = 64 * 1024;
 
 /**
  * Reads an `X-Stamp` header: unpadded base64url of the JSON object {publicKey, signature, scheme}; other fields are
- * ignored. The ECDSA schemes carry strict DER in hex, Ed25519 its 64 bytes in hex.
+ * ignored. The ECDSA schemes carry strict DER in hex (EIP-191 also with scalars at their full width), Ed25519 its 64 bytes in hex.
  *
  * @throws KeysteadError STAMP_MALFORMED
  */
@@ -67,7 +70,7 @@ export function decodeApiKeyStamp(header: string): ApiKeyStamp {
   if (!parsePublicKey(curve, publicKey)) return refuse(`\`publicKey\` must be ${KEY_FORMS[curve]}`);
   const signatureAsSent = bytesFromHex(signatureHex);
   if (!signatureAsSent) return refuse("`signature` is not hex");
-  const signature = decodeSignature(curve, signatureAsSent);
+  const signature = decodeSignature(scheme, curve, signatureAsSent);
   return { scheme: scheme as ApiKeyScheme, curve, publicKey: publicKey.toLowerCase(), signature, signatureAsSent };
 }
 
@@ -75,14 +78,15 @@ function refuse(reason: string): never {
   fail("STAMP_MALFORMED", { reason });
 }
 
-function decodeSignature(curve: ApiKeyCurve, bytes: Buffer): Buffer {
+function decodeSignature(scheme: string, curve: ApiKeyCurve, bytes: Buffer): Buffer {
   if (curve === "API_KEY_CURVE_ED25519") {
     return isEd25519Signature(bytes)
       ? bytes
       : refuse("`signature` must be 64 bytes R || S with S below the group order");
   }
   const order = curve === "API_KEY_CURVE_P256" ? P256_ORDER : SECP256K1_ORDER;
-  return parseEcdsaDer(bytes, order) ?? refuse("`signature` must be an ECDSA signature in strict DER");
+  const parse = scheme === EIP191 ? parseFixedWidthEcdsaDer : parseEcdsaDer;
+  return parse(bytes, order) ?? refuse("`signature` must be an ECDSA signature in strict DER");
 }
 
 /** RFC 8032 section 5.1.7: a signature with S >= L is another spelling of a valid one. */
@@ -103,7 +107,7 @@ function isEd25519Signature(bytes: Buffer): boolean {
  */
 export async function verifyApiKeyStamp(stamp: ApiKeyStamp, body: Uint8Array): Promise<boolean> {
   try {
-    if (stamp.scheme === "SIGNATURE_SCHEME_TK_API_SECP256K1_EIP191") return await verifyEip191(stamp, body);
+    if (stamp.scheme === EIP191) return await verifyEip191(stamp, body);
     const key = parsePublicKey(stamp.curve, stamp.publicKey);
     if (!key) return false;
     if (stamp.curve === "API_KEY_CURVE_ED25519") return await verifySignature(null, body, key, stamp.signature);
