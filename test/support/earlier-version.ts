@@ -39,7 +39,10 @@ function commitBefore(root: string, file: string): string | undefined {
   // One that is not committed yet is newer than all that is.
   if (gitOf(root, "ls-tree", "HEAD", "--", file).length === 0) return "HEAD";
   const how = ["-1", "--first-parent", "-m", "--no-renames", "--diff-filter=A", "--format=%H %P"];
-  const [added, parent] = gitOf(root, "log", ...how, "--", file).toString().trim().split(" ");
+  const [added, parent] = gitOf(root, "log", ...how, "--", file)
+    .toString()
+    .trim()
+    .split(" ");
   if (!added) throw new Error(`git does not tell which commit added ${file}`);
   return parent;
 }
