@@ -17,6 +17,8 @@ const FILES: Record<string, string> = {
   "404.html": "<title>Nothing here</title>",
   "guide/begin.html": PAGE,
   "guide/index.html": "<title>Guides</title>",
+  "guide/gone.html": "<title>Gone</title>",
+  "assets/gone.js": "",
   "assets/app.js": "globalThis.isHandbook = true;",
   "assets/chunks/search.js": "globalThis.hasSearch = true;",
   "built-from.txt": "0",
@@ -96,6 +98,20 @@ describe("the handbook as it is served", () => {
     for (const path of ["assets/none.js", "../secret", "%2e%2e/secret", "guide/../../secret.html", "built-from.txt"]) {
       assert.equal(await statusOf(`/handbook/${path}`), 404, path);
     }
+  });
+
+  it("says that a file is not there which was, until it is there again", async () => {
+    const gone = join(folder, "dist/guide/gone.html");
+    const asset = join(folder, "dist/assets/gone.js");
+    // What there is was listed by then.
+    await get("/handbook/");
+    rmSync(gone);
+    rmSync(asset);
+    const { status, text } = await get("/handbook/guide/gone");
+    assert.deepEqual([status, text], [404, FILES["404.html"]]);
+    assert.equal((await get("/handbook/assets/gone.js")).status, 404);
+    writeFileSync(gone, "<title>Back</title>");
+    assert.match((await get("/handbook/guide/gone")).text, /Back/);
   });
 
   it("is not served where it is not built", () => {

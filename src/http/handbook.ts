@@ -45,21 +45,26 @@ export function handbookPages(folder: URL = BUILT): Mount {
   };
 }
 
-/** By path; each is read when it is first asked for. */
-type Files = ReadonlyMap<string, () => Promise<StaticFile>>;
+/** By path; each is read when it is first asked for, and undefined where it is gone by then, as while the handbook is built anew. */
+type Files = ReadonlyMap<string, () => Promise<StaticFile | undefined>>;
 
 async function filesIn(folder: URL): Promise<Files> {
   const root = fileURLToPath(folder);
   const found = (await readdir(root, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
   return new Map(
-    found.flatMap(({ parentPath, name }): [string, () => Promise<StaticFile>][] => {
+    found.flatMap(({ parentPath, name }): [string, () => Promise<StaticFile | undefined>][] => {
       const type = CONTENT_TYPES[name.slice(name.lastIndexOf("."))];
       if (type === undefined) return [];
       const file = join(parentPath, name);
       const path = `${BELOW}${file.slice(root.length)}`;
-      return [[path, once(async () => loaded(path, type, await readFile(file)))]];
+      const load = once(async () => loaded(path, type, await readFile(file)));
+      return [[path, () => load().catch(undefinedIfGone)]];
     }),
   );
+}
+
+function undefinedIfGone(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== "ENOENT") throw error;
 }
 
 const loaded = (path: string, type: string, content: Buffer): Promise<StaticFile> =>
@@ -75,7 +80,8 @@ const loaded = (path: string, type: string, content: Buffer): Promise<StaticFile
 async function answerTo(head: RequestHead, files: Files): Promise<RouteAnswer> {
   const { path } = head;
   const file = files.get(path) ?? files.get(path.endsWith("/") ? `${path}index${PAGE}` : `${path}${PAGE}`);
-  if (file) return (await file()).answer(head);
+  const found = await file?.();
+  if (found) return found.answer(head);
   const missing = await files.get(`${BELOW}404${PAGE}`)?.();
   if (missing && !path.startsWith(ASSETS)) return { ...missing.answer({ ...head, headers: {} }), status: 404 };
   return fail("ROUTE_NOT_FOUND", { method: "GET", path: `${BELOW}*` });

@@ -27,8 +27,10 @@ export class Batch implements Connection {
   #rowsBefore: LaterRow[] = [];
   /** Settles when rows that were sent are written or lost. */
   #writing: Promise<unknown> = Promise.resolve();
-  /** Why rows could not be written; the transaction is lost with them. */
+  /** Why rows could not be written; the transaction is lost with them, unless that was undone. */
   #loss: unknown;
+  /** How often a function was undone. */
+  #undoings = 0;
 
   /** @param isLate whether rows may be written later than they are asked for */
   constructor(connection: Connection, kind: DatabaseKind, isLate: boolean) {
@@ -81,6 +83,8 @@ export class Batch implements Connection {
   /** The function that ran was undone, and so were the rows of others that were written meanwhile. */
   undone(): void {
     this.#rows = this.#rowsBefore;
+    this.#loss = undefined;
+    this.#undoings++;
     this.forgetAll();
   }
 
@@ -103,30 +107,36 @@ export class Batch implements Connection {
     const tables = [...Map.groupBy(rows, ({ into }) => into)].sort(
       ([one], [other]) => goesBefore(other, one) - goesBefore(one, other),
     );
-    const written = tables.map(([{ insert, columns }, some]) =>
-      this.#isLate
-        ? this.#connection.all(
-            insert.together,
-            columns.map((column) => some.map(({ row }) => row[column])),
-          )
-        : Promise.all(
-            some.map(({ row }) =>
-              this.#connection.all(
-                insert.one[this.#kind],
-                columns.map((column) => row[column]),
-              ),
-            ),
-          ),
+    const undoings = this.#undoings;
+    const written = tables.map(([into, some]) =>
+      this.#write(
+        into,
+        some.map(({ row }) => row),
+      ).catch((error: unknown) => {
+        const mayGo = this.#isLate ? isOfRows(error) : into.mayBeTaken && isTaken(error);
+        const failure = mayGo ? new DatabaseFailure("retry", error) : error;
+        // What was written for a function that was undone meanwhile is lost to nobody.
+        if (this.#isLate && undoings === this.#undoings) this.#loss ??= failure;
+        throw failure;
+      }),
     );
-    const all = Promise.all(written).catch((error: unknown) => {
-      const mayGo = this.#isLate ? isOfRows(error) : isTaken(error);
-      const failure = mayGo ? new DatabaseFailure("retry", error) : error;
-      if (this.#isLate) this.#loss ??= failure;
-      throw failure;
-    });
+    const all = Promise.all(written);
     // Whoever asks next is told, and the commit.
     this.#writing = Promise.allSettled([this.#writing, all]);
     return all;
+  }
+
+  #write({ insert, columns }: LaterInsert, rows: readonly StoredRow[]): Promise<unknown> {
+    if (this.#isLate) {
+      const values = columns.map((column) => rows.map((row) => row[column]));
+      return this.#connection.all(insert.together, values);
+    }
+    const insertOne = (row: StoredRow) =>
+      this.#connection.all(
+        insert.one[this.#kind],
+        columns.map((column) => row[column]),
+      );
+    return Promise.all(rows.map(insertOne));
   }
 
   /** What a statement may look for is written, and what it makes untrue is forgotten. */

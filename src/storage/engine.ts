@@ -27,6 +27,8 @@ export interface LaterInsert<Row extends StoredRow = StoredRow> {
   /** What a statement names that needs the rows to be there. */
   readonly neededBy: readonly string[];
   readonly columns: readonly (keyof Row & string)[];
+  /** Whether another transaction may have written the same row meanwhile. */
+  readonly mayBeTaken: boolean;
   readonly insert: { one: Readonly<Record<DatabaseKind, string>>; together: string };
 }
 
@@ -44,7 +46,7 @@ export interface Transactor extends Reader {
   readonly deleteFrom: Kysely<Schema>["deleteFrom"];
   /**
    * Stores a row that nothing stands in the way of, when it is looked for or at the end of the transaction. Where something does, the
-   * whole transaction is tried again.
+   * whole transaction is tried again; then it is the error of whoever stored it, unless the table is one whose rows may be taken.
    */
   later<Row extends StoredRow>(into: LaterInsert<Row>, row: Row): Promise<unknown>;
   /** The committed state of the same database. */

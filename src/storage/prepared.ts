@@ -100,13 +100,14 @@ interface ColumnTypes {
 const POSTGRES_TYPES = { text: "text", integer: "int8" } as const;
 
 /**
- * A table into which a transaction writes rows together, where it can: see `Transactor.later`. `columns` are those of its rows, and
- * `referredToBy` the tables whose rows cannot be there before them.
+ * A table into which a transaction writes rows together, where it can: see `Transactor.later`. `columns` are those of its rows,
+ * `referredToBy` the tables whose rows cannot be there before them, and `mayBeTaken` says that another transaction may have stored the same one
+ * meanwhile: whoever looks again finds it.
  */
 export function laterInsert<const Columns extends Readonly<Record<string, keyof ColumnTypes>>>(
   table: keyof Schema,
   columns: Columns,
-  { referredToBy = [] }: { referredToBy?: readonly (keyof Schema)[] } = {},
+  { referredToBy = [], mayBeTaken = false }: { referredToBy?: readonly (keyof Schema)[]; mayBeTaken?: boolean } = {},
 ): LaterInsert<{ readonly [Name in keyof Columns]: ColumnTypes[Columns[Name]] }> {
   const names = Object.keys(columns);
   const into = `insert into "${table}" (${names.map((name) => `"${name}"`).join(", ")})`;
@@ -115,6 +116,7 @@ export function laterInsert<const Columns extends Readonly<Record<string, keyof 
     table,
     neededBy: [table, ...referredToBy],
     columns: names,
+    mayBeTaken,
     insert: {
       one: {
         sqlite: `${into} values (${names.map(() => "?").join(", ")})`,

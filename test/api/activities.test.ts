@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { it } from "node:test";
 import { isDeepStrictEqual } from "node:util";
+import { DAY_MS, pruneCounts } from "../../src/capabilities/activities/count-by-day.ts";
 import { addUser, type Client, generateApiKey, type Json } from "../support/client.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { onEachEngine, startTestServer } from "../support/server.ts";
@@ -167,6 +168,32 @@ onEachEngine(
       assert.equal(get.headers.get("content-type"), "application/json");
     });
 
+    /** A piece that was counted while an organization was deleted leaves counts of it, for an hour. */
+    async function leavesNoCounts(deletedId: string): Promise<void> {
+      const { database } = server().opened;
+      const clock = () => Date.now() + clockAheadMs;
+      const left = {
+        day: Math.floor(clock() / DAY_MS),
+        source: "ACTIVITY",
+        type: "T",
+        outcome: "LEFT",
+        detail: "",
+      } as const;
+      const ids = [deletedId, server().credentials.organizationId];
+      await database.transact(undefined, (tx) =>
+        tx
+          .insertInto("daily_counts")
+          .values(ids.map((organization_id) => ({ organization_id, ...left, count: 1 })))
+          .execute(),
+      );
+      await pruneCounts.run({ database, clock } as never);
+      const found = database.read.selectFrom("daily_counts").select("organization_id").where("outcome", "=", "LEFT");
+      assert.deepEqual(
+        (await found.execute()).map((row) => row.organization_id),
+        ids.slice(1),
+      );
+    }
+
     it("are counted by day once they are over, each of them once", async () => {
       const world = await createWorld(server(), "subOrganizations");
       const { client } = world.root;
@@ -216,6 +243,7 @@ onEachEngine(
         assert.deepEqual((await client.query("get_activity_counts", { days: 91 })).status, 400);
         await client.result("delete_sub_organization", { deleteWithoutExport: true });
         assert.deepEqual((await countsOf(world.reader)).outcomes, {});
+        await leavesNoCounts(client.organizationId);
       } finally {
         await receiver.close();
       }

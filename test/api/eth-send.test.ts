@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it, mock } from "node:test";
+import { after, afterEach, before, describe, it, mock } from "node:test";
 import { encodeAbiParameters, encodeErrorResult, keccak256, parseAbi, parseTransaction } from "viem";
 import { addSend, moveSend, noteSent, replaceSigned, requireSend } from "../../src/capabilities/sending/store.ts";
 import { KeysteadError } from "../../src/kernel/errors.ts";
@@ -40,6 +40,12 @@ for (const engine of engines) {
       });
       ({ root } = server);
       from = await newAccount();
+    });
+    // A test that fails in its middle is not to have those after it fail.
+    afterEach(async () => {
+      front.passOnAll();
+      mock.restoreAll();
+      await node.call("evm_setAutomine", true);
     });
     after(async () => {
       await server.close();

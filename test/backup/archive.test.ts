@@ -4,7 +4,8 @@ import { basename, dirname, join } from "node:path";
 import { before, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import { removeArchived } from "../../src/engine/activities/archived.ts";
+import pg from "pg";
+import { archivedBefore, removeArchived } from "../../src/engine/activities/archived.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { archive as archiveTo } from "../../src/main/archive/archive.ts";
 import { readDate } from "../../src/main/archive/commands.ts";
@@ -15,6 +16,7 @@ import { createAuthenticator } from "../support/authenticator.ts";
 import { addUser, authenticatorParams, type Client, type Json } from "../support/client.ts";
 import { onEachEngine } from "../support/server.ts";
 import { runKeystead, settingsOf, temporaryFolder } from "../support/server-process.ts";
+import { until } from "../support/until.ts";
 import { createWorld } from "../support/world.ts";
 
 /** `keystead archive` and `keystead verify`, beside a server that runs. */
@@ -260,5 +262,49 @@ onEachEngine("an archive of activities", (server) => {
     const otherDate = new Date(Date.parse(date) - 1).toISOString();
     await assert.rejects(archiveHere(copy, otherDate), /an archive of what was before/);
     assert.equal((await recordOf(server().opened.database.read)).get("activity")?.length, 1);
+  });
+
+  it("notes the latest time, whichever of two archives is told of last", async () => {
+    const { database } = server().opened;
+    const [at, latest] = [Date.parse(date), Date.parse(date) + DAY_MS];
+    const updated = await database.read
+      .selectFrom("activities")
+      .select("updated_at")
+      .where("id", "=", open.id)
+      .execute();
+    const [{ updated_at: updatedAt } = { updated_at: 0 }] = updated;
+    const remove = () =>
+      database.transact(open.organizationId, (tx) =>
+        removeArchived(tx, open.organizationId, [{ id: open.id, updatedAt }], at + 1),
+      );
+    if (database.read.kind === "postgres") {
+      // It has not seen the time that another one is about to note.
+      const another = new pg.Client({ connectionString: server().databaseUrl });
+      await another.connect();
+      try {
+        await another.query("begin");
+        await another.query("update installation set value = $1 where name = 'activities_archived_before'", [
+          String(latest),
+        ]);
+        const removing = remove();
+        await until(async () => {
+          const { rows } = await another.query(
+            "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+          );
+          return rows.length > 0;
+        }, "the second to wait");
+        await another.query("commit");
+        assert.equal(await removing, 1);
+      } finally {
+        await another.end();
+      }
+    } else {
+      const value = String(latest);
+      await database.transact(undefined, (tx) =>
+        tx.updateTable("installation").set({ value }).where("name", "=", "activities_archived_before").execute(),
+      );
+      assert.equal(await remove(), 1);
+    }
+    assert.equal(await archivedBefore(database.read), latest);
   });
 });

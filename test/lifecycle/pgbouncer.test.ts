@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { after, before, describe, it } from "node:test";
 import { newId } from "../../src/kernel/ids.ts";
 import { openDatabase } from "../../src/storage/database.ts";
 import { DatabaseFailure } from "../../src/storage/failure.ts";
 import { PGBOUNCER, type PgBouncer, startPgBouncer } from "../support/pgbouncer.ts";
-import { createTestDatabase } from "../support/postgres.ts";
+import { createTestDatabase, unprivileged } from "../support/postgres.ts";
 import { testPostgresUrl } from "../support/server.ts";
 import {
   refusalOf,
@@ -38,6 +39,12 @@ describe("PgBouncer in transaction mode", { skip }, () => {
   after(async () => {
     await bouncer?.stop();
     await lenient?.stop();
+  });
+
+  it("runs here as nobody and in nobody's group, where the tests run as root", () => {
+    const shown = execFileSync("ps", ["-o", "uid=,gid=", "-p", String(bouncer.pid)], { encoding: "utf8" });
+    const { uid = process.getuid?.(), gid = process.getgid?.() } = unprivileged() ?? {};
+    assert.deepEqual(shown.trim().split(/\s+/).map(Number), [uid, gid]);
   });
 
   it("is noticed where it takes no settings of a session", async () => {

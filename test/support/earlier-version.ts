@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { readdirSync, symlinkSync } from "node:fs";
+import { existsSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { temporaryFolder } from "./server-process.ts";
@@ -9,42 +9,51 @@ const MIGRATIONS = "src/storage/migrations";
 /** Commits between merges that belong together may not run. */
 const MAX_CANDIDATES = 16;
 
-const git = (...args: string[]): Buffer =>
-  execFileSync("git", args, { cwd: ROOT, stdio: ["ignore", "pipe", "ignore"], maxBuffer: 1024 ** 3 });
+/** A clone may belong to another user than the one who runs its tests. */
+const gitOf = (root: string, ...args: string[]): Buffer =>
+  execFileSync("git", ["-c", "safe.directory=*", ...args], { cwd: root, stdio: "pipe", maxBuffer: 1024 ** 3 });
+
+const git = (...args: string[]): Buffer => gitOf(ROOT, ...args);
 
 /**
  * The commits before the newest migration came, the last one first: versions that have other tables. None where the history does not
- * reach so far back, as in a shallow clone or an archive.
+ * reach so far back, as in a shallow clone, or where there is none, as in an archive or without git.
+ *
+ * @param root of the project
+ * @throws what git says, where there is a history and it cannot be read
  */
-export function earlierVersions(): string[] {
-  const newest = readdirSync(join(ROOT, MIGRATIONS))
+export function earlierVersions(root: string = ROOT): string[] {
+  if (!existsSync(join(root, ".git")) || !hasGit()) return [];
+  const newest = readdirSync(join(root, MIGRATIONS))
     .filter((name) => /^\d{4}-/.test(name))
     .sort()
     .at(-1);
-  const file = `${MIGRATIONS}/${newest}`;
+  const last = commitBefore(root, `${MIGRATIONS}/${newest}`);
+  if (last === undefined) return [];
+  const versions = gitOf(root, "rev-list", "--first-parent", "-n", String(MAX_CANDIDATES), last).toString();
+  return versions.trim().split("\n");
+}
+
+/** Undefined where the history begins with the file. */
+function commitBefore(root: string, file: string): string | undefined {
+  // One that is not committed yet is newer than all that is.
+  if (gitOf(root, "ls-tree", "HEAD", "--", file).length === 0) return "HEAD";
+  const how = ["-1", "--first-parent", "-m", "--no-renames", "--diff-filter=A", "--format=%H %P"];
+  const [added, parent] = gitOf(root, "log", ...how, "--", file)
+    .toString()
+    .trim()
+    .split(" ");
+  if (!added) throw new Error(`git does not tell which commit added ${file}`);
+  return parent;
+}
+
+function hasGit(): boolean {
   try {
-    const additions = [
-      "log",
-      "-1",
-      "--format=%H",
-      "--first-parent",
-      "-m",
-      "--no-renames",
-      "--diff-filter=A",
-      "--",
-      file,
-    ];
-    // One that is not committed yet is newer than all that is.
-    const isCommitted = git("ls-tree", "HEAD", "--", file).length > 0;
-    const last = isCommitted
-      ? `${git(...additions)
-          .toString()
-          .trim()}^`
-      : "HEAD";
-    const versions = git("rev-list", "--first-parent", "-n", String(MAX_CANDIDATES), last).toString();
-    return versions.trim().split("\n");
-  } catch {
-    return [];
+    execFileSync("git", ["--version"], { stdio: "ignore" });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    throw error;
   }
 }
 

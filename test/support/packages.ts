@@ -1,5 +1,15 @@
 import { createHash } from "node:crypto";
-import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { findPackageJSON } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -31,22 +41,46 @@ export async function packagesTogether(): Promise<string> {
     .update(how)
     .update([process.version, ...imported].join())
     .digest("hex");
-  const parent = join(root, "node_modules/.cache/keystead-packages");
-  const folder = join(parent, digest.slice(0, 16));
-  if (!existsSync(folder)) {
-    mkdirSync(parent, { recursive: true });
-    const unfinished = mkdtempSync(join(parent, "unfinished-"));
-    await writePackages(imported, unfinished, folder);
-    try {
-      renameSync(unfinished, folder);
-    } catch {
-      // Another run was faster.
-      rmSync(unfinished, { recursive: true });
-    }
-  }
+  const folder = join(root, "node_modules/.cache/keystead-packages", digest.slice(0, 16));
+  await putInPlace(folder, (unfinished) => writePackages(imported, unfinished, folder));
+  return loadedBy(join(folder, "map.json"));
+}
+
+/** The option that has a Node process load what a map names in place of what is installed. */
+export function loadedBy(map: string): string {
   const hooks = new URL("use-packages.js", import.meta.url);
-  hooks.search = join(folder, "map.json");
+  hooks.search = encodeURIComponent(map);
   return `--import=${hooks.href}`;
+}
+
+/** No run takes so long to put packages together. */
+const LEFT_BEHIND_MS = 3_600_000;
+
+/** Has a folder written beside its place and moved there, unless there is one; others may do the same meanwhile. */
+export async function putInPlace(folder: string, write: (unfinished: string) => Promise<void>): Promise<void> {
+  if (existsSync(folder)) return;
+  const parent = dirname(folder);
+  mkdirSync(parent, { recursive: true });
+  removeLeftBehind(parent);
+  const unfinished = mkdtempSync(join(parent, "unfinished-"));
+  try {
+    await write(unfinished);
+    renameSync(unfinished, folder);
+  } catch (error) {
+    // Another run was faster.
+    if (!existsSync(folder)) throw error;
+  } finally {
+    rmSync(unfinished, { recursive: true, force: true });
+  }
+}
+
+/** By runs that were killed. */
+function removeLeftBehind(parent: string): void {
+  for (const name of globSync("unfinished-*", { cwd: parent })) {
+    const path = join(parent, name);
+    const begun = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Number.POSITIVE_INFINITY;
+    if (begun < Date.now() - LEFT_BEHIND_MS) rmSync(path, { recursive: true, force: true });
+  }
 }
 
 function importedPackages(): string[] {

@@ -1,14 +1,16 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { reservePort } from "./ports.ts";
+import { unprivileged } from "./postgres.ts";
 
 /** PgBouncer before a PostgreSQL server, in transaction mode. */
 export interface PgBouncer {
   /** `postgres://…` of a database behind it. */
   urlOf(database: string): string;
+  pid: number;
   stop(): Promise<void>;
 }
 
@@ -36,8 +38,8 @@ export async function startPgBouncer(
   const lines = Object.entries(all).map(([name, value]) => `${name} = ${value}`);
   const target = `* = host=${hostname} port=${ofPostgres} user=${username}`;
   writeFileSync(file, ["[databases]", target, "[pgbouncer]", ...lines, ""].join("\n"), { mode: 0o644 });
-  const asNobody = process.getuid?.() === 0 ? { uid: Number(execFileSync("id", ["-u", "nobody"])) } : {};
-  const bouncer = spawn(PGBOUNCER as string, ["-q", file], { ...asNobody, cwd: folder, stdio: "ignore" });
+  // With the groups of root it could read what only root's group can.
+  const bouncer = spawn(PGBOUNCER as string, ["-q", file], { ...unprivileged(), cwd: folder, stdio: "ignore" });
   const kill = () => bouncer.kill("SIGKILL");
   process.once("exit", kill);
   const urlOf = (database: string) => `postgres://${username}@127.0.0.1:${port}/${database}`;
@@ -54,7 +56,7 @@ export async function startPgBouncer(
     await stop();
     throw error;
   });
-  return { urlOf, stop };
+  return { urlOf, pid: bouncer.pid as number, stop };
 }
 
 async function untilAnswering(url: string, bouncer: ChildProcess): Promise<void> {

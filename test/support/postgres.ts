@@ -23,8 +23,8 @@ export interface TestPostgres {
   stop(): Promise<void>;
 }
 
-/** Names the identity under which PostgreSQL runs: it refuses root, and anybody can read the folder for temporary files. */
-function unprivileged(): { uid: number; gid: number } | undefined {
+/** Names the identity under which PostgreSQL and what is before it run: they refuse root, and anybody can read the folder for temporary files. */
+export function unprivileged(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const idOf = (flag: string) => Number(execFileSync("id", [flag, "nobody"], { encoding: "utf8" }));
   return { uid: idOf("-u"), gid: idOf("-g") };

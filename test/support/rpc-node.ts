@@ -26,6 +26,8 @@ export interface RpcNode {
   /** How it behaves to this method from now on; to all others where none is named. */
   when(method: string, behavior: Behavior): void;
   otherwise(behavior: Behavior): void;
+  /** Passes on what it was told something about too. */
+  passOnAll(): void;
   /** Resolves when so many calls of the method have come in. */
   waitFor(method: string, count?: number): Promise<void>;
   count(method: string): number;
@@ -76,6 +78,10 @@ export async function startRpcNode(behind?: { url: string }, path = "/"): Promis
     when: (method, behavior) => void behaviors.set(method, behavior),
     otherwise: (behavior) => {
       fallback = behavior;
+    },
+    passOnAll: () => {
+      behaviors.clear();
+      fallback = "pass on";
     },
     waitFor: (method, wanted = 1) => until(() => count(method) >= wanted, `${wanted} calls of ${method}`),
     count,

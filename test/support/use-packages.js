@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 
 // By the URL of an installed module, that of the one which stands in for it (packages.ts).
-const urls = JSON.parse(readFileSync(decodeURI(new URL(import.meta.url).search.slice(1)), "utf8"));
+const urls = JSON.parse(readFileSync(decodeURIComponent(new URL(import.meta.url).search.slice(1)), "utf8"));
 const known = new Map();
 
 registerHooks({

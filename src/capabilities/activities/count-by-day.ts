@@ -48,6 +48,7 @@ export const pruneCounts = reconciler({
   async run({ database, clock }) {
     const before = dayOf(clock()) - DAYS_COUNTED;
     await deleteInPortions(database, (tx, limit) => deleteSome(tx, before, limit));
+    await deleteInPortions(database, deleteOfDeleted);
   },
 });
 
@@ -212,4 +213,21 @@ async function deleteSome(tx: Transactor, before: number, limit: number): Promis
     await tx.deleteFrom("daily_counts").where("organization_id", "=", organization_id).where("day", "=", day).execute();
   }
   return old.length;
+}
+
+/** Of organizations that were deleted while a piece was counted that had to do with them. */
+async function deleteOfDeleted(tx: Transactor, limit: number): Promise<number> {
+  const deleted = await tx
+    .selectFrom("organizations as o")
+    .select("o.id")
+    .where("o.deleted_at", "is not", null)
+    .where(({ exists, selectFrom }) =>
+      exists(selectFrom("daily_counts as d").select("d.day").whereRef("d.organization_id", "=", "o.id")),
+    )
+    .limit(limit)
+    .execute();
+  if (deleted.length === 0) return 0;
+  const ids = deleted.map(({ id }) => id);
+  await tx.deleteFrom("daily_counts").where("organization_id", "in", ids).execute();
+  return deleted.length;
 }

@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 
@@ -58,12 +59,18 @@ export async function removeArchived(
   return ids.length;
 }
 
+/** Never an earlier time than is noted: of two archives at once, the one that is asked last may not be the younger one. */
 async function noteArchived(tx: Transactor, before: number): Promise<void> {
   if ((await archivedBefore(tx)) >= before) return;
   await tx
     .insertInto("installation")
     .values({ name: ARCHIVED_BEFORE, value: String(before) })
-    .onConflict((conflict) => conflict.column("name").doUpdateSet({ value: String(before) }))
+    .onConflict((conflict) =>
+      conflict
+        .column("name")
+        .doUpdateSet({ value: String(before) })
+        .where(sql<boolean>`cast(installation.value as bigint) < ${before}`),
+    )
     .execute();
 }
 

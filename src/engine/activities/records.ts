@@ -180,7 +180,7 @@ export const newActivities = laterInsert(
     created_at: "integer",
     updated_at: "integer",
   },
-  { referredToBy: ["app_proofs", "authentications", "policy_evaluations", "votes"] },
+  { referredToBy: ["app_proofs", "authentications", "policy_evaluations", "votes"], mayBeTaken: true },
 );
 
 export function rowOfActivity(activity: ActivityRecord) {
