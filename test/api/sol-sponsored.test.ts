@@ -15,7 +15,7 @@ import { feeOf } from "../../src/chains/solana/compute-budget.ts";
 import { parseTransaction } from "../../src/chains/solana/transaction.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { MAX_PLANNED_AT_ONCE, MAX_SPONSORED_FEE_LAMPORTS } from "../../src/kernel/limits.ts";
-import type { Client, Json } from "../support/client.ts";
+import { type Client, inTime, type Json } from "../support/client.ts";
 import { type RpcNode, type RpcReply, startRpcNode } from "../support/rpc-node.ts";
 import { engines, startTestServer, type TestServer } from "../support/server.ts";
 import { compiled, factsByLibrary, SYSTEM_PROGRAM, TOKEN_PROGRAM } from "../support/solana.ts";
@@ -661,8 +661,10 @@ for (const engine of engines) {
           assert.equal(status, 503, JSON.stringify(body));
           assert.match(body.message, /is not available: no node tries transactions out/);
         }
-        const { activity: done } = (await approve()).body;
-        assert.equal(done.status, "ACTIVITY_STATUS_COMPLETED", JSON.stringify(done));
+        const approval = world.client.submitBody("approve_activity", { fingerprint: activity.fingerprint });
+        const { body } = await inTime(() => world.client.post("/public/v1/submit/approve_activity", approval));
+        const { activity: done } = body;
+        assert.equal(done?.status, "ACTIVITY_STATUS_COMPLETED", JSON.stringify(body));
         const { sendTransactionStatusId } = done.result.solSendTransactionResultV2;
         assert.equal((await sendStatus(world.client, sendTransactionStatusId)).txStatus, "INCLUDED");
         assert.equal(await lamportsOf(node, account), accountRent());
@@ -693,7 +695,10 @@ for (const engine of engines) {
           inHand--;
           return PASS;
         });
-        const approving = waiting.map(({ fingerprint }) => world.client.submit("approve_activity", { fingerprint }));
+        const approving = waiting.map(({ fingerprint }) => {
+          const approval = world.client.submitBody("approve_activity", { fingerprint });
+          return inTime(() => world.client.post("/public/v1/submit/approve_activity", approval));
+        });
         await until(() => inHand === MAX_PLANNED_AT_ONCE, "as many as may be looked at");
         const id = await submit(theirs, [from, account], {}, other.root.client);
         release();
