@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Writable } from "node:stream";
 import type { CompiledQuery, QueryResult } from "kysely";
 import type pg from "pg";
 import type { Connection } from "./engine.ts";
@@ -7,12 +8,15 @@ import type { OutagePatience } from "./outage.ts";
 
 interface Queryable {
   query(statement: pg.QueryConfig): Promise<pg.QueryResult>;
+  /** Of a single connection: what it writes to. */
+  connection?: { stream: Writable };
 }
 
 /** Runs statements on the pool, each wherever there is room, or on one connection, in the order of asking. */
 export class PostgresConnection implements Connection {
   readonly #client: Queryable;
   readonly #prepared: boolean;
+  #isGathering = false;
 
   constructor(client: Queryable, prepared = false) {
     this.#client = client;
@@ -21,6 +25,7 @@ export class PostgresConnection implements Connection {
 
   /** Runs statements without parameters or rows: BEGIN, SAVEPOINT and the like. */
   async exec(sql: string): Promise<void> {
+    this.#gather();
     try {
       await this.#client.query({ text: sql });
     } catch (error) {
@@ -29,6 +34,7 @@ export class PostgresConnection implements Connection {
   }
 
   async all<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
+    this.#gather();
     const name = this.#prepared ? statementName(sql) : undefined;
     const statement = { text: sql, values: parameters as unknown[] };
     try {
@@ -40,6 +46,7 @@ export class PostgresConnection implements Connection {
   }
 
   async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
+    this.#gather();
     try {
       const result = await this.#client.query({ text: query.sql, values: query.parameters as unknown[] });
       return { rows: result.rows as Row[], numAffectedRows: BigInt(result.rowCount ?? 0) };
@@ -51,6 +58,18 @@ export class PostgresConnection implements Connection {
   // biome-ignore lint/correctness/useYield: nothing streams
   async *streamQuery<Row>(): AsyncIterableIterator<QueryResult<Row>> {
     throw new Error("streaming is not supported");
+  }
+
+  /** What is asked on one connection in the same turn leaves in one write: system calls were a quarter of what a stamped write cost. */
+  #gather(): void {
+    const stream = this.#client.connection?.stream;
+    if (this.#isGathering || stream === undefined) return;
+    this.#isGathering = true;
+    stream.cork();
+    process.nextTick(() => {
+      this.#isGathering = false;
+      stream.uncork();
+    });
   }
 }
 
