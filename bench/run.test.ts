@@ -90,6 +90,25 @@ test("people who sign in are a line for each way", async () => {
   assert.deepEqual(readdirSync(folder), []);
 });
 
+test("swaps are a line for quotes and one for executions", async () => {
+  const { code, out, err } = await bench(["swaps", "--json", "--seconds", "0.3", "--rounds", "1", "sqlite"]);
+  assert.equal(code, 0, err);
+  const lines = out
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  assert.deepEqual(
+    lines.map(({ scenario }) => scenario),
+    ["quotes", "executions"],
+  );
+  for (const line of lines) {
+    for (const figure of ["perSecond", "floor", "ratio", "p50Ms", "p99Ms"])
+      assert.ok(line[figure] > 0, JSON.stringify(line));
+    assert.ok(line.p50Ms <= line.p99Ms);
+  }
+  assert.deepEqual(readdirSync(folder), []);
+});
+
 test("an interrupt stops every process and removes the folders", { skip: process.platform !== "linux" }, async () => {
   let running: number[] = [];
   const { code } = await bench(["--seconds", "0.3", "--rounds", "100", "sqlite", "read"], (line, pid) => {

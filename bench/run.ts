@@ -14,6 +14,7 @@ import { benchSignin, lineOfSignin } from "./signin.ts";
 import { benchSigning, lineOfSigning } from "./signing.ts";
 import { benchSpark, lineOfSpark } from "./spark.ts";
 import { median } from "./statistics.ts";
+import { benchSwaps, lineOfSwaps } from "./swaps.ts";
 import { benchWebhooks, lineOf } from "./webhooks.ts";
 
 /**
@@ -21,7 +22,7 @@ import { benchWebhooks, lineOf } from "./webhooks.ts";
  * the medians count, because what else the machine does changes from second to second.
  */
 
-const groups = ["policies", "signin", "signing", "spark", "webhooks"] as const;
+const groups = ["policies", "signin", "signing", "spark", "swaps", "webhooks"] as const;
 type Group = (typeof groups)[number];
 
 const engineNames = ["sqlite", "postgres"] as const;
@@ -57,6 +58,7 @@ const USAGE = `usage: npm run bench -- [--json] [--seconds <n>] [--rounds <n>] [
        npm run bench -- signin [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [sqlite] [postgres]
        npm run bench -- signing [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [sqlite] [postgres]
        npm run bench -- spark [--json] [--seconds <n>] [--rounds <n>] [sqlite] [postgres]
+       npm run bench -- swaps [--json] [--seconds <n>] [--rounds <n>] [sqlite] [postgres]
        npm run bench -- webhooks [--json] [--rounds <n>] [sqlite] [postgres]`;
 
 function readOptions(): Options {
@@ -260,6 +262,10 @@ async function main(): Promise<void> {
   }
   if (options.group === "spark") {
     await benchSpark({ ...options, folder }, { report: (result) => print(lineOfSpark(result, json)), onStart });
+    return;
+  }
+  if (options.group === "swaps") {
+    await benchSwaps({ ...options, folder }, { report: (result) => print(lineOfSwaps(result, json)), onStart });
     return;
   }
   const reports: ScenarioReport[] = [];

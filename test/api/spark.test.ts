@@ -123,6 +123,30 @@ onEachEngine("Spark", (server) => {
     assert.equal(fields[8], undefined);
   }
 
+  it("signs a transfer's packages to the last byte: none can be changed that opens, or that the signature covers", async () => {
+    const { client, wallet } = await newOwner();
+    const operators = new Operators(2, 2);
+    const transfer = transferOf(operators.recipients, wallet.identityPublicKey, [newId()]);
+    const sent = await client.result("spark_prepare_transfer", { signWith: wallet.signWith, transfer });
+    const isSigned = (packages: Json[]): boolean =>
+      secp256k1.verify(
+        bytes(sent.transferUserSignature),
+        transferPayload(transfer.transferId, packages as typeof sent.operatorPackages),
+        bytes(wallet.identityPublicKey),
+        { prehash: false, format: "der" },
+      );
+    assert.ok(isSigned(sent.operatorPackages));
+    assert.equal(operators.openTweaks(sent.operatorPackages).length, 1);
+    const [whole, other] = sent.operatorPackages;
+    const { encryptedPackage } = whole;
+    assert.ok(encryptedPackage.length > 400);
+    for (let at = 1; at < encryptedPackage.length; at += 2) {
+      const changed = [{ ...whole, encryptedPackage: flipped(encryptedPackage, at) }, other];
+      assert.ok(!isSigned(changed), `byte ${(at - 1) / 2}`);
+      assert.throws(() => operators.openTweaks(changed), `byte ${(at - 1) / 2}`);
+    }
+  });
+
   it("makes adaptor signatures that the adaptor's secret completes", async () => {
     const { client, wallet } = await newOwner();
     const operators = new Operators(3, 5);

@@ -24,6 +24,10 @@ export interface RelayOfTests {
   accrue(receiver: string, amount: string): void;
   /** What was claimed: the permits' requests by the receiver. */
   claims: Map<string, string>;
+  /** What was paid out for them, by receiver, in the units of what accrued. */
+  paid: Map<string, bigint>;
+  /** The fees of a request that was quoted accrue, once: each in the input's units, as if one were worth one unit of USDC. */
+  accrueFor(requestId: string): void;
   /** What it answers to a wallet's requests for quotes from now on, in place of its own answer. */
   answer(user: string, reply: RequestListener | undefined): void;
 }
@@ -65,6 +69,8 @@ async function startRelay(): Promise<RelayOfTests> {
   const accrued = new Map<string, string>();
   const pending = new Map<string, { receiver: string; message: Hex }>();
   const claims = new Map<string, string>();
+  const paid = new Map<string, bigint>();
+  const fees = new Map<string, { receiver: string; amount: bigint }[]>();
   const last = new Map<string, string>();
 
   const quote = (body: Json): [number, Json] => {
@@ -74,7 +80,9 @@ async function startRelay(): Promise<RelayOfTests> {
     const mode = modes.get(user) ?? { mode: 0, other: NATIVE };
     modes.delete(user);
     const answer = quoteOf(body, mode);
-    last.set(user, answer.steps[0].requestId);
+    const { requestId } = answer.steps[0];
+    last.set(user, requestId);
+    fees.set(requestId, feesIn(body));
     const lie = lies.get(user);
     lies.delete(user);
     lie?.(answer, body);
@@ -111,6 +119,7 @@ async function startRelay(): Promise<RelayOfTests> {
       const signature = searchParams.get("signature") as Hex;
       const signer = await recoverMessageAddress({ message: { raw: claim.message }, signature });
       if (signer.toLowerCase() !== claim.receiver) return [401, { message: "not by the receiver" }];
+      paid.set(claim.receiver, (paid.get(claim.receiver) ?? 0n) + BigInt(accrued.get(claim.receiver) ?? 0));
       accrued.delete(claim.receiver);
       claims.set(claim.receiver, body.requestId);
       return [200, { message: "Permit accepted" }];
@@ -135,6 +144,13 @@ async function startRelay(): Promise<RelayOfTests> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
     claims,
+    paid,
+    accrueFor(requestId) {
+      for (const { receiver, amount } of fees.get(requestId) ?? []) {
+        accrued.set(receiver, String(BigInt(accrued.get(receiver) ?? 0) + amount));
+      }
+      fees.delete(requestId);
+    },
     lie: (user, change) => void lies.set(user.toLowerCase(), change),
     mode: (user, mode, other = NATIVE) => void modes.set(user.toLowerCase(), { mode, other }),
     lastRequestOf: (user) => last.get(user.toLowerCase()) ?? "",
@@ -158,11 +174,18 @@ function problemIn(body: Json): string | undefined {
   return undefined;
 }
 
+/** What each receiver takes of the input. */
+const feesIn = (body: Json): { receiver: string; amount: bigint }[] =>
+  (body.appFees ?? []).map(({ recipient, fee }: Json) => ({
+    receiver: recipient,
+    amount: (BigInt(body.amount) * BigInt(fee)) / 10_000n,
+  }));
+
 /** At one to one, less the fees; the least is what the slippage leaves. */
 function quoteOf(body: Json, { mode, other }: { mode: number; other: string }): Json {
   const { user, originCurrency, destinationCurrency, originChainId, destinationChainId } = body;
   const amount = BigInt(body.amount);
-  const taken = (body.appFees ?? []).reduce((sum: bigint, { fee }: Json) => sum + (amount * BigInt(fee)) / 10_000n, 0n);
+  const taken = feesIn(body).reduce((sum, fee) => sum + fee.amount, 0n);
   const output = amount - taken;
   const slippage = body.slippageTolerance ?? "100";
   const least = (output * (10_000n - BigInt(slippage))) / 10_000n;
