@@ -1,33 +1,17 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { after, before, describe, it } from "node:test";
 import type { Page } from "playwright-core";
 import { type App, createApp } from "../support/auth-proxy.ts";
 import { BROWSER_HANGS_AFTER_MS, noBrowser, startBrowser } from "../support/browser.ts";
 import type { Json } from "../support/client.ts";
+import { serveExample } from "../support/served-example.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { addAuthenticator } from "../support/virtual-authenticator.ts";
 
 /** The page of `examples/passkey/` in a real browser, with an authenticator that the browser simulates. */
 
 const SERVE = join(import.meta.dirname, "..", "..", "examples", "passkey", "serve.ts");
-
-/** Serves the page as its reader would; resolves to where. */
-async function servePage(service: string, configId: string): Promise<{ url: string; stop: () => Promise<unknown> }> {
-  const child = spawn(process.execPath, [SERVE, service, configId, "0"], { stdio: ["ignore", "pipe", "inherit"] });
-  const exited = once(child, "exit");
-  const stop = () => {
-    child.kill();
-    return exited;
-  };
-  const failed = exited.then(([code]) => Promise.reject(new Error(`${SERVE} ended with ${code}`)));
-  const [url] = (await Promise.race([once(createInterface({ input: child.stdout }), "line"), failed])) as [string];
-  failed.catch(() => {});
-  return { url, stop };
-}
 
 describe("passkeys in a real browser", { skip: noBrowser }, () => {
   let server: TestServer;
@@ -41,7 +25,7 @@ describe("passkeys in a real browser", { skip: noBrowser }, () => {
     server = await startTestServer("sqlite");
     ends.unshift(() => server.close());
     app = await createApp(server);
-    const served = await servePage(server.baseUrl, app.configId);
+    const served = await serveExample(SERVE, server.baseUrl, app.configId, "0");
     ends.unshift(served.stop);
     pageUrl = served.url;
     const browser = await startBrowser();
