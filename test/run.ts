@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { openDatabase } from "../src/storage/database.ts";
 import { EARN_CHAIN_ID, startAnvil, TEST_CHAIN_ID } from "./support/anvil.ts";
 import { deployEarnVault } from "./support/earn.ts";
+import { makeMigratedFile } from "./support/migrated-sqlite.ts";
 import { packagesTogether } from "./support/packages.ts";
 import { createTestDatabase, MIGRATED_DATABASE, startPostgres } from "./support/postgres.ts";
 import { startSolanaNode } from "./support/solana-node.ts";
@@ -67,6 +68,7 @@ async function attempt(fileArguments: readonly string[]): Promise<Outcome> {
       ...process.env,
       KEYSTEAD_TEST_PACKAGES: packages,
       KEYSTEAD_TEST_POSTGRES_URL: postgres.url,
+      KEYSTEAD_TEST_SQLITE_FILE: await makeMigratedFile(temporary),
       KEYSTEAD_TEST_NODE_URL: node.url,
       KEYSTEAD_TEST_EARN_NODE_URL: earnNode.url,
       KEYSTEAD_TEST_SOLANA_URL: solana.url,

@@ -2,12 +2,11 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { newId } from "../../src/kernel/ids.ts";
 import { openDatabase } from "../../src/storage/database.ts";
 import { addUser, type Client, type Json } from "../support/client.ts";
 import { reservePort } from "../support/ports.ts";
-import { createTestDatabase } from "../support/postgres.ts";
-import { engines, testPostgresUrl } from "../support/server.ts";
+import { MIGRATED_DATABASE } from "../support/postgres.ts";
+import { engines, freshDatabaseUrl } from "../support/server.ts";
 import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { until } from "../support/until.ts";
 
@@ -20,10 +19,7 @@ for (const engine of engines) {
   describe(`the audit stream of a server that is killed (${engine})`, () => {
     it("has every committed activity, in order, and at most the last lines again", async (t) => {
       const dataDir = temporaryFolder();
-      const databaseUrl =
-        engine === "sqlite"
-          ? `sqlite:${dataDir}/keystead.db`
-          : await createTestDatabase(testPostgresUrl(), `crash_${newId().replaceAll("-", "")}`);
+      const databaseUrl = await freshDatabaseUrl(engine, dataDir, MIGRATED_DATABASE);
       const path = join(dataDir, "audit.ndjson");
       const config = join(dataDir, "config.json");
       // Small files, so that the server is killed beside their changes.

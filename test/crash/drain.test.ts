@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { newId } from "../../src/kernel/ids.ts";
 import { openDatabase } from "../../src/storage/database.ts";
 import { type CrashReceiver, startCrashReceiver } from "../support/crash-receiver.ts";
-import { createTestDatabase } from "../support/postgres.ts";
-import { engines, testPostgresUrl } from "../support/server.ts";
+import { MIGRATED_DATABASE } from "../support/postgres.ts";
+import { engines, freshDatabaseUrl } from "../support/server.ts";
 import { type Exit, type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { until } from "../support/until.ts";
 import { addEndpoints, countPending, queueDeliveries } from "../support/webhook-queue.ts";
@@ -27,10 +26,7 @@ for (const engine of engines) {
   describe(`a long queue of webhooks (${engine})`, () => {
     it("drains after restarts, with none lost or skipped, in a bounded heap", async (t) => {
       const dataDir = temporaryFolder();
-      const databaseUrl =
-        engine === "sqlite"
-          ? `sqlite:${dataDir}/keystead.db`
-          : await createTestDatabase(testPostgresUrl(), `drain_${newId().replaceAll("-", "")}`);
+      const databaseUrl = await freshDatabaseUrl(engine, dataDir, MIGRATED_DATABASE);
       const start = () => startServerProcess({ dataDir, databaseUrl, settings });
       await (await start()).end("SIGTERM");
 

@@ -4,6 +4,7 @@ import { EARN_CHAIN, earnOfTests, testEarnNode, writeChains } from "../support/c
 import type { Json } from "../support/client.ts";
 import { earnEnded, earnTerms, giveAsset } from "../support/earn.ts";
 import { newEvmWallet } from "../support/evm-sender.ts";
+import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
 import { engines, freshDatabaseUrl } from "../support/server.ts";
 import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
@@ -39,7 +40,7 @@ for (const engine of engines) {
       });
 
     before(async () => {
-      databaseUrl = await freshDatabaseUrl(engine, folder);
+      databaseUrl = await freshDatabaseUrl(engine, folder, MIGRATED_DATABASE);
       front = await startRpcNode(testEarnNode());
       server = await start();
       const { root, baseUrl } = server;

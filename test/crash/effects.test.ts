@@ -2,15 +2,14 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
 import pg from "pg";
-import { newId } from "../../src/kernel/ids.ts";
 import { type Database, openDatabase } from "../../src/storage/database.ts";
 import { balanceOf, ended, TEST_CHAIN, testNode, writeChains } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
-import { createTestDatabase } from "../support/postgres.ts";
+import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
 import { newSender, type SignedTransfer } from "../support/sender.ts";
-import { engines, type TestEngine, testPostgresUrl } from "../support/server.ts";
+import { engines, freshDatabaseUrl, type TestEngine } from "../support/server.ts";
 import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { until } from "../support/until.ts";
 
@@ -52,7 +51,7 @@ for (const engine of engines) {
       });
 
     before(async () => {
-      databaseUrl = await newDatabaseUrl(engine, dataDir);
+      databaseUrl = await freshDatabaseUrl(engine, dataDir, MIGRATED_DATABASE);
       front = await startRpcNode(node);
       receiver = await startReceiver();
       server = await start();
@@ -257,9 +256,4 @@ async function holdSqlite(databaseUrl: string, { baseUrl }: ServerProcess): Prom
       holder.close();
     },
   };
-}
-
-async function newDatabaseUrl(engine: TestEngine, dataDir: string): Promise<string> {
-  if (engine === "sqlite") return `sqlite:${dataDir}/keystead.db`;
-  return createTestDatabase(testPostgresUrl(), `crash_${newId().replaceAll("-", "")}`);
 }

@@ -5,6 +5,7 @@ import { type Anvil, startAnvil, TEST_CHAIN_ID } from "../support/anvil.ts";
 import { balanceOf, TEST_CHAIN, writeChains } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
 import { includedHash, newAddress, newEvmWallet, sendStatus, transactionOf } from "../support/evm-sender.ts";
+import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
 import { engines, freshDatabaseUrl } from "../support/server.ts";
@@ -49,7 +50,7 @@ for (const engine of engines) {
       });
 
     before(async () => {
-      databaseUrl = await freshDatabaseUrl(engine, folders[0]);
+      databaseUrl = await freshDatabaseUrl(engine, folders[0], MIGRATED_DATABASE);
       node = await startAnvil({ chainId: TEST_CHAIN_ID });
       front = await startRpcNode(node);
       receiver = await startReceiver();

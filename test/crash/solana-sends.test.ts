@@ -3,6 +3,7 @@ import { after, afterEach, before, beforeEach, describe, it } from "node:test";
 import { type Database, openDatabase } from "../../src/storage/database.ts";
 import { writeChains } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
+import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
 import { engines, freshDatabaseUrl } from "../support/server.ts";
@@ -62,7 +63,7 @@ for (const engine of engines) {
       });
 
     before(async () => {
-      databaseUrl = await freshDatabaseUrl(engine, folders[0]);
+      databaseUrl = await freshDatabaseUrl(engine, folders[0], MIGRATED_DATABASE);
       node = await startSolanaNode();
       front = await startRpcNode(node);
       receiver = await startReceiver();

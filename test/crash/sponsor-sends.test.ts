@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
-import { newId } from "../../src/kernel/ids.ts";
 import { type Database, openDatabase } from "../../src/storage/database.ts";
 import { type Anvil, startAnvil, TEST_CHAIN_ID } from "../support/anvil.ts";
 import { balanceOf, TEST_CHAIN, writeChains } from "../support/chain.ts";
 import { includedHash, newAddress, transactionOf } from "../support/evm-sender.ts";
-import { createTestDatabase } from "../support/postgres.ts";
+import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
-import { engines, testPostgresUrl } from "../support/server.ts";
+import { engines, freshDatabaseUrl } from "../support/server.ts";
 import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { nodesFor, richSponsor, sponsored } from "../support/sponsor.ts";
 import { until } from "../support/until.ts";
@@ -42,10 +41,7 @@ for (const engine of engines) {
       });
 
     before(async () => {
-      databaseUrl =
-        engine === "sqlite"
-          ? `sqlite:${folder}/keystead.db`
-          : await createTestDatabase(testPostgresUrl(), `crash_${newId().replaceAll("-", "")}`);
+      databaseUrl = await freshDatabaseUrl(engine, folder, MIGRATED_DATABASE);
       node = await startAnvil({ chainId: TEST_CHAIN_ID });
       front = await startRpcNode(node);
       nodes = nodesFor(node.url);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
 import { EARN_CHAIN, testEarnNode, writeChains } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
+import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { relayOfTests, swapsOfTests } from "../support/relay.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
 import { engines, freshDatabaseUrl } from "../support/server.ts";
@@ -58,7 +59,7 @@ for (const engine of engines) {
       });
 
     before(async () => {
-      databaseUrl = await freshDatabaseUrl(engine, folder);
+      databaseUrl = await freshDatabaseUrl(engine, folder, MIGRATED_DATABASE);
       front = await startRpcNode(testEarnNode());
       server = await start();
     });

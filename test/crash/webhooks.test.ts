@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { newId } from "../../src/kernel/ids.ts";
 import { openDatabase } from "../../src/storage/database.ts";
 import type { Client } from "../support/client.ts";
 import { startCrashReceiver } from "../support/crash-receiver.ts";
 import { reservePort } from "../support/ports.ts";
-import { createTestDatabase } from "../support/postgres.ts";
-import { engines, testPostgresUrl } from "../support/server.ts";
+import { MIGRATED_DATABASE } from "../support/postgres.ts";
+import { engines, freshDatabaseUrl } from "../support/server.ts";
 import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { until } from "../support/until.ts";
 import { RENAMES } from "../support/webhooks.ts";
@@ -32,10 +31,7 @@ for (const engine of engines) {
   describe(`webhooks when everything is killed (${engine})`, () => {
     it("arrive for every committed activity and for no other", async (t) => {
       const dataDir = temporaryFolder();
-      const databaseUrl =
-        engine === "sqlite"
-          ? `sqlite:${dataDir}/keystead.db`
-          : await createTestDatabase(testPostgresUrl(), `crash_${newId().replaceAll("-", "")}`);
+      const databaseUrl = await freshDatabaseUrl(engine, dataDir, MIGRATED_DATABASE);
       const receiver = await startCrashReceiver();
       // The server's own also while it is not there.
       const port = String(await reservePort());

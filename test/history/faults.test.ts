@@ -5,6 +5,7 @@ import { type Anvil, startAnvil } from "../support/anvil.ts";
 import { writeChains } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
 import { countingSender, historiesOn, newWalletAddress, watching } from "../support/history.ts";
+import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
 import { engines, freshDatabaseUrl, startTestServer, type TestServer } from "../support/server.ts";
@@ -254,7 +255,7 @@ for (const engine of engines) {
       node = await startAnvil({ chainId: CHAIN_ID });
       sender = await countingSender(node, CHAIN_ID);
       receiver = await startReceiver();
-      databaseUrl = await freshDatabaseUrl(engine, dataDir);
+      databaseUrl = await freshDatabaseUrl(engine, dataDir, MIGRATED_DATABASE);
     });
     after(async () => {
       await receiver.close();

@@ -6,6 +6,7 @@ import { after, before, describe, it } from "node:test";
 import { newId } from "../../src/kernel/ids.ts";
 import type { Json } from "../support/client.ts";
 import { reservePort } from "../support/ports.ts";
+import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { engines, freshDatabaseUrl } from "../support/server.ts";
 import {
   runKeystead,
@@ -26,7 +27,7 @@ for (const engine of engines) {
     let databaseUrl: string;
     let settings: Record<string, string>;
     before(async () => {
-      databaseUrl = await freshDatabaseUrl(engine, dataDir);
+      databaseUrl = await freshDatabaseUrl(engine, dataDir, MIGRATED_DATABASE);
       settings = { KEYSTEAD_ADMIN_PORT: String(await reservePort()) };
       servers.push(await startServerProcess({ dataDir, databaseUrl, settings }));
       if (engine === "sqlite") return;

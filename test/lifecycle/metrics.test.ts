@@ -6,6 +6,7 @@ import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { addUser, generateApiKey } from "../support/client.ts";
 import { reservePort } from "../support/ports.ts";
+import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { engines, freshDatabaseUrl } from "../support/server.ts";
 import { startServerProcess, temporaryFolder } from "../support/server-process.ts";
@@ -42,7 +43,7 @@ for (const engine of engines) {
     const adminPort = await reservePort();
     const server = await startServerProcess({
       dataDir,
-      databaseUrl: await freshDatabaseUrl(engine, dataDir),
+      databaseUrl: await freshDatabaseUrl(engine, dataDir, MIGRATED_DATABASE),
       settings: {
         KEYSTEAD_CONFIG: config,
         KEYSTEAD_ADMIN_HOST: ADMIN_HOST,

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { newId } from "../../src/kernel/ids.ts";
 import { addUser, type Json } from "../support/client.ts";
+import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { engines, freshDatabaseUrl } from "../support/server.ts";
 import {
   runKeystead,
@@ -26,7 +27,7 @@ for (const engine of engines) {
     let server: ServerProcess;
     let organizationId: string;
     before(async () => {
-      databaseUrl = await freshDatabaseUrl(engine, dataDir);
+      databaseUrl = await freshDatabaseUrl(engine, dataDir, MIGRATED_DATABASE);
       writeFileSync(config, JSON.stringify({ quotas: { users: 3, subOrganizations: 5 } }));
       server = await startServerProcess({ dataDir, databaseUrl, settings });
       ({ organizationId } = server.root);

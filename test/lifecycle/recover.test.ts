@@ -7,6 +7,7 @@ import { newId } from "../../src/kernel/ids.ts";
 import { type Database, openDatabase } from "../../src/storage/database.ts";
 import { type Client, generateApiKey, type Json } from "../support/client.ts";
 import { type Dump, dumpDatabase } from "../support/database-dump.ts";
+import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { engines, freshDatabaseUrl } from "../support/server.ts";
 import {
@@ -33,7 +34,7 @@ for (const engine of engines) {
     let organizationId: string;
 
     before(async () => {
-      databaseUrl = await freshDatabaseUrl(engine, dataDir);
+      databaseUrl = await freshDatabaseUrl(engine, dataDir, MIGRATED_DATABASE);
       const settings = { KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true" };
       server = await startServerProcess({ dataDir, databaseUrl, settings });
       store = openDatabase({ url: databaseUrl });

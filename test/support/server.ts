@@ -15,6 +15,7 @@ import type { Credentials } from "../../src/main/credentials-file.ts";
 import { type RunningServer, serve } from "../../src/main/serve.ts";
 import { type Chains, chainsOfTests, earnOfTests, writeChains } from "./chain.ts";
 import { Client } from "./client.ts";
+import { copyMigratedFile } from "./migrated-sqlite.ts";
 import { oauth2ProviderOfTests } from "./oauth2-provider.ts";
 import { onRampProviderOfTests } from "./on-ramp-provider.ts";
 import { createTestDatabase, MIGRATED_DATABASE } from "./postgres.ts";
@@ -120,9 +121,17 @@ async function onRampOfTests(): Promise<object> {
   return { moonpay: { apiUrl }, coinbase: { apiUrl } };
 }
 
-/** A database that nobody has used, without tables; on SQLite a file in the folder. */
-export async function freshDatabaseUrl(engine: TestEngine, dataDir: string, copyOf?: string): Promise<string> {
-  if (engine === "sqlite") return `sqlite:${join(dataDir, "keystead.db")}`;
+/** A database that nobody has used, without tables or a copy of the one that has them; on SQLite a file in the folder. */
+export async function freshDatabaseUrl(
+  engine: TestEngine,
+  dataDir: string,
+  copyOf?: typeof MIGRATED_DATABASE,
+): Promise<string> {
+  if (engine === "sqlite") {
+    const file = join(dataDir, "keystead.db");
+    if (copyOf !== undefined) copyMigratedFile(file);
+    return `sqlite:${file}`;
+  }
   return createTestDatabase(testPostgresUrl(), `test_${newId().replaceAll("-", "")}`, copyOf);
 }
 
