@@ -692,3 +692,5 @@ export const TRACE_RETRY_MS = 30_000;
 export const MAX_TRACE_ANSWER_BYTES = 4096;
 /** Requests that are traced beyond the ratio because their clients trace them, of all clients together. */
 export const CONTINUED_TRACES = { perSecond: 10, burst: 100 };
+/** Bytes of a webhook's event that was stored compressed: far more than an activity can have. */
+export const MAX_WEBHOOK_EVENT_BYTES = 64 * 1024 * 1024;

@@ -7,6 +7,7 @@ import type { Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
 import { storedEvent } from "./event-body.ts";
 import { announceDisabledEndpoint } from "./events.ts";
+import { unpackBody } from "./packed-body.ts";
 import { DELIVER_WEBHOOK } from "./queue-delivery.ts";
 import { webhookKey } from "./signing-keys.ts";
 
@@ -75,7 +76,8 @@ interface Attempt {
 async function send(context: Context, delivery: Delivery, span: Span | undefined): Promise<Attempt> {
   const { timeoutMs } = context.webhookSchedule;
   const startedAt = context.clock();
-  const { body: stored, activity_body: ofActivity } = delivery;
+  const { activity_body: ofActivity } = delivery;
+  const stored = unpackBody(delivery.body);
   const body = ofActivity === null ? stored : storedEvent(ofActivity, stored);
   const signed = await signedHeaders(context, { delivery, body }, startedAt);
   const headers = span ? { ...signed, traceparent: span.traceparent } : signed;
