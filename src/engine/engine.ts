@@ -2,6 +2,7 @@ import { fingerprintOf } from "../crypto/fingerprint.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { fail, KeysteadError } from "../kernel/errors.ts";
 import { LARGE_JSON_BYTES, MAX_VOTE_BODY_BYTES } from "../kernel/limits.ts";
+import { inSpan } from "../kernel/spans.ts";
 import { OutOfBudget } from "../policy/budget.ts";
 import { askedBy, type Signer } from "../signer/client.ts";
 import type { Database } from "../storage/database.ts";
@@ -95,7 +96,8 @@ export function createEngine(options: EngineOptions): Engine {
     };
 
     async function answer(body: Buffer): Promise<Answer> {
-      const known = await identify(operation, { stamp, reach, remoteAddress, isExempt }, body);
+      const by = { stamp, reach, remoteAddress, isExempt };
+      const known = await inSpan("authenticate", () => identify(operation, by, body));
       onPrincipal(known.principal);
       const leave = await admission.enter(known.principal, body.length);
       let giveRoomBack = () => {};

@@ -30,6 +30,7 @@ import {
   SMALL_MESSAGE_BYTES,
 } from "../kernel/limits.ts";
 import type { Logger } from "../kernel/log.ts";
+import type { Span, Tracer } from "../kernel/spans.ts";
 import { ByteBudget } from "./byte-budget.ts";
 import { type ConnectionBounds, Connections } from "./connections.ts";
 import { allowOrigin, answerPreflight, isPreflight, OPEN_TO_ALL } from "./cors.ts";
@@ -135,6 +136,8 @@ export interface ListenerOptions {
   /** Whose requests are not for this service, by their headers, and who answers them. */
   elsewhere?: Elsewhere;
   observer: TrafficObserver;
+  /** Begins traces; there are none unless it is there. */
+  tracer?: Tracer | undefined;
 }
 
 /** Is told of what comes in; it must not throw. */
@@ -171,6 +174,7 @@ interface Pass {
   remoteAddress: string | undefined;
   request: IncomingMessage;
   response: ServerResponse;
+  span?: Span | undefined;
   /** Milliseconds of `performance.now()`: when its headers were there, then when all of it was. */
   start: number;
   respond: ReturnType<Route["accept"]>;
@@ -201,11 +205,13 @@ class HttpListener implements Listener {
   /** Operations that any web page may call, by their paths: they are the most of what comes, and do without Fastify. */
   readonly #operations = new Map<string, Route>();
   readonly #elsewhere: Elsewhere | undefined;
+  readonly #tracer: Tracer | undefined;
   readonly #app: FastifyInstance;
   #isSendingAway = false;
   #isDraining = false;
 
-  constructor({ log, trustedProxies, room, observer, elsewhere }: ListenerOptions) {
+  constructor({ log, trustedProxies, room, observer, elsewhere, tracer }: ListenerOptions) {
+    this.#tracer = tracer;
     this.#elsewhere = elsewhere;
     this.#log = log;
     // The line of a request holds nothing that a client wrote but an address that was parsed: there is nothing to redact.
@@ -374,6 +380,9 @@ class HttpListener implements Listener {
     const { id, request, remoteAddress } = pass;
     if (route.operation !== undefined) pass.operation = route.operation;
     const { headers, socket } = request;
+    if (this.#tracer && route.operation !== undefined) {
+      pass.span = this.#tracer.request(route.operation, joinedHeader(headers.traceparent));
+    }
     const note = (facts: Record<string, string>) => void Object.assign(pass.facts, facts);
     const isWanted = () => !socket.destroyed;
     pass.respond = route.accept({ id, path, headers, remoteAddress, isWanted, note });
@@ -392,7 +401,7 @@ class HttpListener implements Listener {
   async #answer(pass: Pass, sent: Buffer): Promise<RouteAnswer> {
     pass.start = performance.now();
     this.#connections.hasArrived(pass.request.socket);
-    const answer = await pass.respond(sent);
+    const answer = await (pass.span ? pass.span.run(() => pass.respond(sent)) : pass.respond(sent));
     if (!answer.isShared) holdUntilAnswered(pass, this.#answers, Buffer.byteLength(answer.body));
     return answer;
   }
@@ -429,7 +438,9 @@ class HttpListener implements Listener {
     return reply.code(status).send(body);
   }
 
-  #record({ id, operation, facts, start, remoteAddress, request }: Pass, status: number): void {
+  #record(pass: Pass, status: number): void {
+    const { id, operation, facts, start, remoteAddress, request } = pass;
+    endSpan(pass, status);
     const durationMs = performance.now() - start;
     const peerAddress = request.socket.remoteAddress;
     const line = {
@@ -499,6 +510,24 @@ function holdUntilAnswered(pass: Pass, budget: ByteBudget, bytes: number): void 
   const giveBack = budget.take(originOf(pass), bytes);
   if (pass.response.destroyed) giveBack();
   else pass.response.once("close", giveBack);
+}
+
+/** What is known of a request at its end; a fault of the client's is none of the span's, by the conventions of OpenTelemetry for servers. */
+function endSpan({ span, id, operation = "", facts, request }: Pass, status: number): void {
+  if (!span) return;
+  const { error, organizationId, userId, activityId } = facts;
+  span.note({
+    "http.request.method": request.method ?? "",
+    "http.response.status_code": status,
+    "keystead.operation": operation,
+    "keystead.request_id": id,
+    ...(organizationId === undefined ? {} : { "keystead.organization_id": organizationId }),
+    ...(userId === undefined ? {} : { "keystead.user_id": userId }),
+    ...(activityId === undefined ? {} : { "keystead.activity_id": activityId }),
+    ...(error === undefined ? {} : { "error.type": error }),
+  });
+  if (status >= 500) span.failed();
+  span.end();
 }
 
 function reasonOfBroken(code: string | undefined): Parameters<TrafficObserver["turnedAway"]>[0] {

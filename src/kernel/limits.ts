@@ -680,3 +680,17 @@ export const REFUSAL_LINES = { perSecond: 5, burst: 200 };
 export const MAX_REFUSALS_HELD = 1000;
 /** When clients may come back that were refused because of the audit stream. */
 export const AUDIT_BLOCKED_SECONDS = 5;
+/** Spans of traces that wait for the collector, how many go to it at a time, and how long they are gathered before they go. */
+export const MAX_TRACE_SPANS = 8192;
+export const TRACE_BATCH = 512;
+export const TRACE_GATHER_MS = 1000;
+/** How long one attempt may take, and the last ones of a server that stops; the longest pause after a failure. */
+export const TRACE_ATTEMPT_MS = 10_000;
+export const TRACE_STOP_MS = 1000;
+export const TRACE_RETRY_MS = 30_000;
+/** Bytes of a collector's answer. */
+export const MAX_TRACE_ANSWER_BYTES = 4096;
+/** Requests that are traced beyond the ratio because their clients trace them, of all clients together. */
+export const CONTINUED_TRACES = { perSecond: 10, burst: 100 };
+/** Bytes of a webhook's event that was stored compressed: far more than an activity can have. */
+export const MAX_WEBHOOK_EVENT_BYTES = 64 * 1024 * 1024;

@@ -25,6 +25,7 @@ import { QuotaSetting, quotasOf } from "./quota-settings.ts";
 import { RetentionSetting, retentionOf } from "./retention-settings.ts";
 import { StartProblem } from "./start-problem.ts";
 import { SwapSetting, type SwapSettings, swapSettingsOf } from "./swap-settings.ts";
+import { type TraceSettings, Traces, traceSettingsOf, tracesEnvironment } from "./traces/settings.ts";
 
 export { StartProblem };
 
@@ -169,6 +170,7 @@ export const Settings = Type.Object(
       description: "Bearer token that goes with the audit stream to `audit.https.url`.",
     }),
     earn: Earn,
+    ...Traces,
     onRamp: OnRamp,
     swaps: SwapSetting,
     relayApiKey: Type.String({
@@ -239,6 +241,7 @@ export const environment: Record<Exclude<Name, FileName>, string> = {
   frameOrigins: "KEYSTEAD_FRAME_ORIGINS",
   relayApiKey: "KEYSTEAD_RELAY_API_KEY",
   auditToken: "KEYSTEAD_AUDIT_TOKEN",
+  ...tracesEnvironment,
   recovery: "KEYSTEAD_RECOVERY",
   logLevel: "KEYSTEAD_LOG_LEVEL",
 };
@@ -253,6 +256,7 @@ export const secretSettings = [
   "turnstileSecret",
   "relayApiKey",
   "auditToken",
+  "otlpToken",
 ] as const;
 export const secretVariables = secretSettings.map((name) => environment[name]);
 /** Where a secret is in a file of its own, as systemd and container engines hand them over, a variable names the file. */
@@ -326,6 +330,7 @@ export interface Config {
   quotas: Quotas;
   retention: Retention;
   audit: AuditSettings | undefined;
+  traces: TraceSettings | undefined;
   earn: EarnSettings;
   onRamp: OnRampSettings;
   swaps: SwapSettings | undefined;
@@ -399,6 +404,9 @@ export function loadConfig(variables: NodeJS.ProcessEnv, configFile?: string): C
     backup: backupOf(settings.backup, databaseUrl),
     audit: auditSettingsOf(settings.audit, settings.auditToken, settings.allowPrivateNetworks ?? false, (problem) => {
       throw new StartProblem(`bad value for \`audit\`: ${problem}`);
+    }),
+    traces: traceSettingsOf(settings, settings.allowPrivateNetworks ?? false, (problem) => {
+      throw new StartProblem(`bad value for ${environment.otlpUrl} (\`otlpUrl\`): it ${problem}`);
     }),
     chains: chainsOf(settings.chains ?? {}, settings.allowPrivateNetworks ?? false, (problem) => {
       throw new StartProblem(`bad value for \`chains\`: ${problem}`);
@@ -531,6 +539,7 @@ function secretIn(file: string, variable: string): string {
 
 function fromText(name: Name, text: string): unknown {
   const { type, items } = Settings.properties[name] as { type: string; items?: { type: string } };
+  if (type === "number") return /^[0-9]+(\.[0-9]+)?$/.test(text) ? Number(text) : text;
   if (type === "integer") return /^[0-9]+$/.test(text) ? Number(text) : text;
   if (type === "array") {
     const parts = text.split(",").map((part) => part.trim());

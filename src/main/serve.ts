@@ -60,6 +60,7 @@ import { measureDatabase } from "./metrics/database.ts";
 import { measureJobs } from "./metrics/jobs.ts";
 import { createMetrics, measureTraffic } from "./metrics/metrics.ts";
 import { measureSigner } from "./metrics/signer.ts";
+import { measureTraces } from "./metrics/traces.ts";
 import { onRampService } from "./on-ramp-settings.ts";
 import { type Opened, openInstallation } from "./open.ts";
 import { isOfPrivateNetwork } from "./operator-url.ts";
@@ -67,6 +68,8 @@ import { Presence, shownMaintenance } from "./presence.ts";
 import { createReadiness, untilTold, withChains, withMaintenance, withSwaps } from "./readiness.ts";
 import { withSponsors } from "./sponsor-funds.ts";
 import { swapService } from "./swap-settings.ts";
+import { TraceExporter } from "./traces/exporter.ts";
+import { createTracer } from "./traces/tracer.ts";
 import { version } from "./version.ts";
 
 export interface ServeOptions {
@@ -168,6 +171,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     },
   };
   const backups = config.backup && new ScheduledBackups(config.backup, { url: config.databaseUrl, clock, log: logger });
+  const traces = config.traces && new TraceExporter(config.traces, logger);
+  const tracer = config.traces && traces && createTracer(config.traces, traces.add);
   const worker = new JobWorker({
     surroundings: { database, clock, log: logger },
     services,
@@ -179,6 +184,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       ...(backups ? [backups.job] : []),
     ],
     onRun: metrics.jobRan,
+    tracer,
     ...config.jobs,
   });
   const listeners: Listener[] = [];
@@ -202,6 +208,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     measureJobs(measured, database.read, clock);
     backups?.measure(measured);
     if (audit) measureAudit(measured, audit);
+    if (traces) measureTraces(measured, traces);
     const admission = new Admission(config.rates, options.elapsed);
     const refuseWrites = () => refuseDuring(presence.maintenance);
     const engine = createEngine({
@@ -215,7 +222,14 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     measureTraffic(measured, inFlight);
     const newListener = () => {
       const elsewhere = ingress ? { elsewhere: ingress } : {};
-      const made = createListener({ log: logger, trustedProxies, room, observer: metrics.traffic, ...elsewhere });
+      const made = createListener({
+        log: logger,
+        trustedProxies,
+        room,
+        observer: metrics.traffic,
+        tracer,
+        ...elsewhere,
+      });
       listeners.push(made);
       return made;
     };
@@ -335,6 +349,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
             presence,
             ...(backups ? [{ close: () => backups.stop() }] : []),
             ...(audit ? [{ close: () => audit.stop() }] : []),
+            ...(traces ? [traces] : []),
           ],
           nodes,
           opened,
@@ -348,6 +363,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     await worker.stop();
     await backups?.stop();
     await audit?.stop();
+    await traces?.close();
     nodes.stop();
     await Promise.all([outbound, nodeClient, messages.mailer, presence, ...apps].map((each) => each.close()));
     await signer.close();

@@ -10,6 +10,7 @@ import {
   MAX_SIGNER_WINDOW_COST,
 } from "../kernel/limits.ts";
 import type { Logger } from "../kernel/log.ts";
+import { inSpan } from "../kernel/spans.ts";
 import { costOf, secondsOf } from "./cost.ts";
 import { Exchange } from "./exchange.ts";
 import { FairQueue, type Queued } from "./fair-queue.ts";
@@ -91,6 +92,7 @@ interface Asked extends Queued {
   /** Milliseconds of `performance.now()`. */
   askedAt: number;
   occasion: Occasion | undefined;
+  traceId: string | undefined;
   isWanted: () => boolean;
   resolve: (response: never) => void;
   reject: (error: unknown) => void;
@@ -173,12 +175,16 @@ export class SignerProcess implements Signer {
     if (this.#state === "sealed") throw new KeysteadError("SIGNER_SEALED", {}, []);
     if (this.#state !== "ready") throw unavailable("it is being restarted");
     const { organizationId = organizationOf(request), occasion, isWanted = () => true } = asker;
-    return new Promise((resolve, reject) => {
-      const cost = costOf(request, occasion);
-      const askedAt = performance.now();
-      const asked = { request, askedAt, occasion, organizationId, cost, isWanted, resolve, reject };
-      if (this.#queue.add(asked)) this.#sendWhatMay();
-      else reject(this.#busyError(organizationId));
+    return inSpan(`signer ${request.verb}`, (span) => {
+      span?.note({ "keystead.verb": request.verb });
+      return new Promise<Responses[R["verb"]]>((resolve, reject) => {
+        const cost = costOf(request, occasion);
+        const askedAt = performance.now();
+        const { traceId } = span ?? {};
+        const asked = { request, askedAt, occasion, traceId, organizationId, cost, isWanted, resolve, reject };
+        if (this.#queue.add(asked)) this.#sendWhatMay();
+        else reject(this.#busyError(organizationId));
+      });
     });
   }
 
@@ -255,7 +261,7 @@ export class SignerProcess implements Signer {
       this.#sendWhatMay();
     };
     try {
-      (this.#exchange as Exchange).send(asked.request, onAnswer, asked.occasion);
+      (this.#exchange as Exchange).send(asked.request, onAnswer, asked);
     } catch (error) {
       this.#queue.returned(asked);
       asked.reject(error);

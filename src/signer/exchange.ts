@@ -28,9 +28,18 @@ export class Exchange {
   }
 
   /** @throws Error for a request over the limit of a frame */
-  send(request: SignerRequest, onAnswer: OnAnswer, occasion?: Occasion): void {
+  send(
+    request: SignerRequest,
+    onAnswer: OnAnswer,
+    { occasion, traceId }: { occasion?: Occasion | undefined; traceId?: string | undefined } = {},
+  ): void {
     const id = this.#nextId++;
-    this.#write({ id, request, ...(occasion === undefined ? {} : { occasion }) });
+    this.#write({
+      id,
+      request,
+      ...(occasion === undefined ? {} : { occasion }),
+      ...(traceId === undefined ? {} : { traceId }),
+    });
     this.#open.set(id, onAnswer);
     this.#heartbeat.start();
   }

@@ -802,8 +802,11 @@ export type SignerVerb = Exclude<SignerRequest["verb"], "open">;
 /** `fault` says which kind of trouble; its text holds no secret and may be logged and shown to an operator. */
 export type SignerFault = { kind: "sealed" | "refused" | "internal"; message: string };
 
-/** Every request has an id; the answers carry it and come in whichever order they are ready. */
-export type RequestFrame = { id: number; request: SignerRequest; occasion?: Occasion } | Ping;
+/**
+ * Every request has an id; the answers carry it and come in whichever order they are ready. `traceId` says in which trace a use of a
+ * key is told; a signer that does not know it answers all the same.
+ */
+export type RequestFrame = { id: number; request: SignerRequest; occasion?: Occasion; traceId?: string } | Ping;
 
 /** What became of a request; `ms` is how long the signer worked on it. */
 export type AnswerFrame = { id: number; ms: number } & ({ response: unknown } | { fault: SignerFault });

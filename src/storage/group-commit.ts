@@ -1,5 +1,6 @@
 import { fail, KeysteadError } from "../kernel/errors.ts";
 import { COMMIT_DEADLINE_MS } from "../kernel/limits.ts";
+import { inSpan, outsideSpans, type Span } from "../kernel/spans.ts";
 import type { Transactor } from "./engine.ts";
 import { DatabaseFailure, type FailureKind } from "./failure.ts";
 import { OutagePatience } from "./outage.ts";
@@ -101,6 +102,10 @@ export class GroupCommit {
   /** Runs `work` in a transaction and resolves after its durable commit. It may be run again after a serialization failure. */
   run<T>(scope: string | undefined, work: (tx: Transactor) => Promise<T>): Promise<T> {
     if (this.#closed) return Promise.reject(new KeysteadError("SHUTTING_DOWN", {}, []));
+    return inSpan("commit", (span) => this.#queue(scope, span ? withinSpan(span, work) : work));
+  }
+
+  #queue<T>(scope: string | undefined, work: (tx: Transactor) => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const item: Waiting = {
         scope,
@@ -159,14 +164,17 @@ export class GroupCommit {
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    setImmediate(() => {
-      this.#scheduled = false;
-      while (this.#openTransactions < this.#options.concurrency) {
-        const batch = this.#takeBatch();
-        if (batch.length === 0) break;
-        void this.#runInTransaction(batch);
-      }
-    });
+    // What is done for all who wait belongs to the trace of none.
+    outsideSpans(() => setImmediate(() => this.#begin()));
+  }
+
+  #begin(): void {
+    this.#scheduled = false;
+    while (this.#openTransactions < this.#options.concurrency) {
+      const batch = this.#takeBatch();
+      if (batch.length === 0) break;
+      void this.#runInTransaction(batch);
+    }
   }
 
   #takeBatch(): Waiting[] {
@@ -303,6 +311,15 @@ export class GroupCommit {
       end();
     }
   }
+}
+
+/** A function that runs in the transaction of many, in the span of whoever waits for it. */
+function withinSpan<T>(span: Span, work: (tx: Transactor) => Promise<T>): (tx: Transactor) => Promise<T> {
+  const askedAt = performance.now();
+  return (tx) => {
+    span.note({ "keystead.waited_ms": performance.now() - askedAt });
+    return span.run(() => work(tx));
+  };
 }
 
 /** A function failed after it wrote, and there is no savepoint before it. */

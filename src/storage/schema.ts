@@ -302,7 +302,7 @@ export interface Schema {
     /** Whose event it is; a parent's endpoints may receive it too. */
     organization_id: string;
     event_type: string;
-    /** As it is sent, but for what is read from the activity's body. */
+    /** As it is sent, but for what is read from the activity's body; it may be compressed (`src/capabilities/webhooks/packed-body.ts`). */
     body: string;
     /** The activity whose body belongs into it; null where it is whole. */
     activity_id: Generated<string | null>;

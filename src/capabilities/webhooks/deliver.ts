@@ -2,10 +2,12 @@ import { Type } from "typebox";
 import { type OutboundAnswer, OutboundError } from "../../delivery/outbound.ts";
 import { type JobContext, type JobResult, job } from "../../engine/jobs/jobs.ts";
 import { currentServiceKey, signStatements } from "../../engine/keys/service-keys.ts";
+import { inSpan, type Span } from "../../kernel/spans.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
 import { storedEvent } from "./event-body.ts";
 import { announceDisabledEndpoint } from "./events.ts";
+import { unpackBody } from "./packed-body.ts";
 import { DELIVER_WEBHOOK } from "./queue-delivery.ts";
 import { webhookKey } from "./signing-keys.ts";
 
@@ -56,7 +58,7 @@ async function deliver(context: Context): Promise<JobResult> {
     context.log.warn({ organizationId, deliveryId }, "a webhook was given up: the activity that it tells of is gone");
     return { next: { do: "finish" }, record: (tx) => end(tx, context, "FAILED") };
   }
-  const attempt = await send(context, delivery);
+  const attempt = await inSpan("webhook", (span) => send(context, delivery, span), "client");
   return outcomeOf(context, delivery, attempt, clock());
 }
 
@@ -71,12 +73,19 @@ interface Attempt {
   isFinal: boolean;
 }
 
-async function send(context: Context, delivery: Delivery): Promise<Attempt> {
+async function send(context: Context, delivery: Delivery, span: Span | undefined): Promise<Attempt> {
   const { timeoutMs } = context.webhookSchedule;
   const startedAt = context.clock();
-  const { body: stored, activity_body: ofActivity } = delivery;
+  const { activity_body: ofActivity } = delivery;
+  const stored = unpackBody(delivery.body);
   const body = ofActivity === null ? stored : storedEvent(ofActivity, stored);
-  const headers = await signedHeaders(context, { delivery, body }, startedAt);
+  const signed = await signedHeaders(context, { delivery, body }, startedAt);
+  const headers = span ? { ...signed, traceparent: span.traceparent } : signed;
+  span?.note({
+    "keystead.endpoint_id": delivery.endpoint_id,
+    "keystead.delivery_id": delivery.id,
+    "keystead.event_type": delivery.event_type,
+  });
   const began = performance.now();
   const took = () => Math.round(performance.now() - began);
   try {
@@ -89,9 +98,12 @@ async function send(context: Context, delivery: Delivery): Promise<Attempt> {
       maxResponseBytes: MAX_ANSWER_BYTES,
     });
     const { status } = answer;
+    span?.note({ "http.response.status_code": status });
+    if (status >= 300) span?.failed();
     return { startedAt, durationMs: took(), statusCode: status, error: null, isFinal: status >= 300 && status < 500 };
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error;
+    span?.failed(error.kind);
     const isFinal = error.kind === "url";
     return { startedAt, durationMs: took(), statusCode: null, error: `${error.kind}: ${error.message}`, isFinal };
   }

@@ -1,5 +1,6 @@
 import { fail, type KeysteadError } from "../../kernel/errors.ts";
 import { MAX_PREPARATIONS } from "../../kernel/limits.ts";
+import { inSpan } from "../../kernel/spans.ts";
 import { OutOfBudget } from "../../policy/budget.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { rememberPolicies } from "../decisions/policies.ts";
@@ -64,12 +65,13 @@ async function castBallot(
   engine: ActivityEngine,
   ballot: Ballot,
   fingerprint: string,
-  judge: Judge,
+  judgeUntraced: Judge,
   mayNeedPreparation: boolean,
 ): Promise<Recorded> {
   const { actor, organization } = ballot.principal;
   const { budget } = ballot;
   const { read } = engine.database;
+  const judge = traced(judgeUntraced);
   // The root quorum's members mostly need no policy.
   if (!actor.isRootQuorumMember) await rememberPolicies(read, organization.id, organization.policiesVersion);
   const find = (reader: Reader) => findActivityByFingerprint(reader, organization.id, fingerprint);
@@ -98,6 +100,16 @@ async function castBallot(
   }
   return outcome;
 }
+
+/** With a span for each time that it is decided. */
+const traced =
+  (judge: Judge): Judge =>
+  (...facts) =>
+    inSpan("decide", async (span) => {
+      const verdict = await judge(...facts);
+      span?.note({ "keystead.verdict": verdict.todo });
+      return verdict;
+    });
 
 async function answerOf(
   read: Reader,

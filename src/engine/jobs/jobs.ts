@@ -3,6 +3,7 @@ import type { BackOff } from "../../kernel/back-off.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { Logger } from "../../kernel/log.ts";
+import { currentSpan } from "../../kernel/spans.ts";
 import type { SignerVerb } from "../../signer/protocol.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
@@ -173,13 +174,28 @@ export async function enqueue(tx: Transactor, newJob: NewJob): Promise<void> {
     id: newId(),
     lane,
     kind,
-    payload: JSON.stringify(payload),
+    payload: JSON.stringify(withTrace(payload)),
     sealedSecret: secret === undefined ? null : JSON.stringify(secret),
     organizationId,
     key: key ?? null,
     runAt,
     now,
   });
+}
+
+/** The payload, with the trace that the job goes on with where what asks for it is traced. */
+function withTrace(payload: unknown): unknown {
+  const traceparent = currentSpan()?.traceparent;
+  return traceparent === undefined || payload === null ? payload : { ...(payload as object), traceparent };
+}
+
+/** Takes the trace out of a payload as it is stored. */
+export function traceOf(stored: unknown): { payload: unknown; traceparent: string | undefined } {
+  if (stored === null || typeof stored !== "object" || !("traceparent" in stored)) {
+    return { payload: stored, traceparent: undefined };
+  }
+  const { traceparent, ...payload } = stored;
+  return { payload, traceparent: typeof traceparent === "string" ? traceparent : undefined };
 }
 
 /** Puts a lane behind another gate, for when what its jobs wait for has changed. */

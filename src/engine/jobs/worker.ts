@@ -1,11 +1,20 @@
 import { backOffMs } from "../../kernel/back-off.ts";
 import { newId } from "../../kernel/ids.ts";
 import { JOB_STOP_DEADLINE_MS, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_HOST } from "../../kernel/limits.ts";
+import { outsideSpans, type Tracer } from "../../kernel/spans.ts";
 import type { Signer } from "../../signer/client.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
 import { type Services, servicesFor, signerFor } from "../services.ts";
-import { enqueue, JOB_BACK_OFF, type JobKind, type JobResult, type JobSurroundings, onNewJobs } from "./jobs.ts";
+import {
+  enqueue,
+  JOB_BACK_OFF,
+  type JobKind,
+  type JobResult,
+  type JobSurroundings,
+  onNewJobs,
+  traceOf,
+} from "./jobs.ts";
 import { openJobSecret, type SealedSecret } from "./sealed-secrets.ts";
 
 export interface JobWorkerOptions {
@@ -15,6 +24,8 @@ export interface JobWorkerOptions {
   kinds: readonly JobKind[];
   /** Told how each run of a job ended; it must not throw. */
   onRun?: (kind: string, outcome: RunOutcome) => void;
+  /** Begins traces; there are none unless it is there. */
+  tracer?: Tracer | undefined;
   /** How often to look for work that nobody announced. */
   pollMs?: number;
   /** Lanes at work at once in this process ... */
@@ -58,7 +69,7 @@ interface ActiveLane extends Lane {
  * time. Any number of processes on one database share the lanes without doubling the work.
  */
 export class JobWorker {
-  readonly #options: Required<JobWorkerOptions>;
+  readonly #options: Required<Omit<JobWorkerOptions, "tracer">> & Pick<JobWorkerOptions, "tracer">;
   readonly #kinds: Map<string, JobKind>;
   readonly #owner = newId();
   readonly #select: ReturnType<typeof selectionsOf>;
@@ -108,7 +119,8 @@ export class JobWorker {
       return;
     }
     clearTimeout(this.#timer);
-    this.#looking = this.#look().finally(() => {
+    // Whoever has announced work does none of it.
+    this.#looking = outsideSpans(() => this.#look()).finally(() => {
       this.#looking = undefined;
       if (this.#stopping) return;
       if (this.#lookAgain) {
@@ -228,7 +240,7 @@ export class JobWorker {
       for (const row of jobs.slice(0, remaining)) {
         if (this.#stopping) return 0;
         active.runningSince = clock();
-        const result = await this.#runJob(row);
+        const result = await this.#runTraced(row);
         this.#options.onRun(row.kind, outcomeOf(result));
         // A stopping server cuts its requests off; that is no fault of the job's.
         if (this.#stopping && result.next.do !== "finish") return 0;
@@ -240,12 +252,31 @@ export class JobWorker {
     return 0;
   }
 
+  /** What the run does is a part of the trace of whatever asked for it. */
+  async #runTraced(row: JobRow): Promise<JobResult> {
+    const { tracer } = this.#options;
+    if (!tracer) return this.#runJob(row);
+    const span = tracer.work(`job ${row.kind}`, traceOf(JSON.parse(row.payload)).traceparent);
+    if (!span) return this.#runJob(row);
+    const result = await span.run(() => this.#runJob(row));
+    span.note({
+      "keystead.job_kind": row.kind,
+      "keystead.job_id": row.id,
+      "keystead.attempt": row.attempts + 1,
+      "keystead.outcome": outcomeOf(result),
+      ...(row.organization_id === null ? {} : { "keystead.organization_id": row.organization_id }),
+    });
+    if (outcomeOf(result) !== "done") span.failed();
+    span.end();
+    return result;
+  }
+
   async #runJob(row: JobRow): Promise<JobResult> {
     const { surroundings, services, signer } = this.#options;
     const kind = this.#kinds.get(row.kind) as JobKind;
     const given = { ...servicesFor(services, kind.needs), signer: signerFor(signer, kind.asks, kind.name) };
     try {
-      const payload: unknown = JSON.parse(row.payload);
+      const { payload } = traceOf(JSON.parse(row.payload));
       const secret = await this.#openSecret(row);
       return await kind.run({ ...surroundings, ...given, payload, secret, attempts: row.attempts });
     } catch (error) {

@@ -46,6 +46,8 @@ export interface Use {
   named?: string;
   /** What the installation paid for in the activity's name. */
   purpose?: string;
+  /** Of the trace that the use is a part of; absent where nothing is traced. */
+  traceId?: string;
 }
 
 /** As an activity that begins a purchase names it. */

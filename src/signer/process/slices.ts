@@ -10,7 +10,7 @@ import {
   statementCost,
 } from "../cost.ts";
 
-import type { AccountReference, Occasion, Responses, SignerRequest } from "../protocol.ts";
+import type { AccountReference, Ping, RequestFrame, Responses, SignerRequest } from "../protocol.ts";
 import { useOf } from "./occasion.ts";
 import { claimTransfer, prepareTransfer } from "./spark.ts";
 import { type AnsweredRequest, answer, recordUse, sparkWalletOf } from "./verbs.ts";
@@ -44,17 +44,22 @@ type FrostShares = Exclude<Responses["signSparkFrost"], { problem: string }>;
 const SLICE_COST = 32;
 const ACCOUNTS_IN_A_SLICE = SLICE_COST / ACCOUNT_COST;
 
+type Asked = Omit<Exclude<RequestFrame, Ping>, "id">;
+
 /**
  * Answers a request if there is an occasion for it, and tells what was done.
  *
  * @throws what `useOf` and `answer` throw
  */
-export function* work(request: SignerRequest, occasion: Occasion | undefined): Work {
+export function* work({ request, occasion, traceId }: Asked): Work {
   const use = useOf(request, occasion);
   const answered = yield* inSlices(request);
-  if (use) recordUse(use);
+  if (use) recordUse(isTraceId(traceId) ? { ...use, traceId } : use);
   return answered;
 }
+
+/** Nothing that somebody wrote gets into the line of a use. */
+const isTraceId = (traceId: string | undefined): traceId is string => /^[0-9a-f]{32}$/.test(traceId ?? "");
 
 /** @throws what `answer` throws */
 export function* inSlices(request: SignerRequest): Work {
