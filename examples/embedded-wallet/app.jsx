@@ -89,7 +89,7 @@ function SignIn() {
   const submit = (task) => (event) => {
     event.preventDefault();
     const fields = new FormData(event.target);
-    run(() => task(fields));
+    void run(() => task(fields));
   };
 
   return (

@@ -139,11 +139,10 @@ suite("stamps at the edges", () => {
       const stamp = { publicKey, scheme, signature: toDerSignature(raw.toString("hex")) };
       return { raw, header: Buffer.from(JSON.stringify(stamp)).toString("base64url"), body, stamp };
     };
-    const stamps = Array.from({ length: 20_000 }, (_, index) => index)
-      .values()
-      .map((index) => stampOf(Buffer.from(`{"n":${index}}`)));
-    const found = stamps.find(({ raw }) => raw[0] === 0 && (raw[1] ?? 0) < 0x80);
-    assert.ok(found);
+    let count = 0;
+    let found = stampOf(Buffer.from("{}"));
+    // One in 512 begins with a zero that could be left out.
+    while (found.raw[0] !== 0 || (found.raw[1] ?? 0) >= 0x80) found = stampOf(Buffer.from(`{"n":${count++}}`));
     assert.ok(await verifyApiKeyStamp(decodeApiKeyStamp(found.header), found.body));
     const ofAnother = { ...found.stamp, scheme: "SIGNATURE_SCHEME_TK_API_SECP256K1" };
     const header = Buffer.from(JSON.stringify(ofAnother)).toString("base64url");
