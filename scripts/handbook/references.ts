@@ -11,6 +11,7 @@ import { measureDatabase } from "../../src/main/metrics/database.ts";
 import { measureJobs } from "../../src/main/metrics/jobs.ts";
 import { createMetrics, measureTraffic } from "../../src/main/metrics/metrics.ts";
 import { measureSigner } from "../../src/main/metrics/signer.ts";
+import { measureTraces } from "../../src/main/metrics/traces.ts";
 import { activityParams, keywords, namespaces } from "../../src/policy/schema.ts";
 import { type Type, typeName } from "../../src/policy/types.ts";
 import { remedyOf } from "./remedies.ts";
@@ -365,6 +366,7 @@ function metricsPage(): string {
     measureSigner(registry, nobody);
     measureJobs(registry, nobody, nobody);
     measureAudit(registry, { shippers: [], leftOut: 0 } as never);
+    measureTraces(registry, nobody);
     measureDatabase(registry, { databaseUrl, dataDir: "" }, { kind } as never, nobody);
     new ScheduledBackups(nobody, { url: "", clock: nobody, log: nobody }).measure(registry);
     return registry.getMetricsAsArray() as unknown as DescribedMetric[];

@@ -137,13 +137,16 @@ export function currentSpan(): Span | undefined {
 }
 
 /** Runs `work` in a span of its own, if there is one that it would belong to. */
-export async function inSpan<T>(
+export function inSpan<T>(
   name: string,
   work: (span: Span | undefined) => Promise<T>,
   kind: SpanKind = "internal",
 ): Promise<T> {
   const span = currentSpan()?.child(name, kind);
-  if (!span) return work(undefined);
+  return span ? runRecorded(span, work) : work(undefined);
+}
+
+async function runRecorded<T>(span: Span, work: (span: Span) => Promise<T>): Promise<T> {
   try {
     return await span.run(() => work(span));
   } catch (error) {

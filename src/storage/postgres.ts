@@ -60,7 +60,10 @@ export class PostgresConnection implements Connection {
     throw new Error("streaming is not supported");
   }
 
-  /** What is asked on one connection in the same turn leaves in one write: system calls were a quarter of what a stamped write cost. */
+  /**
+   * What is asked on one connection in the same turn leaves in one write. In a profile of stamped writes the system calls for each statement
+   * were 26 % of the server's time, and 13 % with this.
+   */
   #gather(): void {
     const stream = this.#client.connection?.stream;
     if (this.#isGathering || stream === undefined) return;

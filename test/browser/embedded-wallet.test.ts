@@ -59,8 +59,10 @@ describe("an embedded wallet on the wallet kit", { skip: noBrowser || notInstall
     assert.ok(await verifyMessage({ address, message: "hello", signature }));
 
     await page.getByRole("button", { name: "Export the wallet" }).click();
-    await page.getByRole("button", { name: "Export Wallet", exact: true }).click();
     const frame = page.frameLocator("#turnkey-default-iframe-element-id");
+    // The kit's button fails where its frame is not there yet; the last thing that is done with that one is to style it.
+    await frame.locator("[style*='font-size']").waitFor({ state: "attached" });
+    await page.getByRole("button", { name: "Export Wallet", exact: true }).click();
     await frame.getByText(/^([a-z]+ ){11,23}[a-z]+$/).waitFor();
     await page.getByRole("button", { name: "Done" }).click();
 
