@@ -45,7 +45,7 @@ const HPKE = 10;
 const PROOF = 6;
 const BYTES_IN_A_UNIT = 1024;
 
-const signatures: Record<Curve, number> = { CURVE_SECP256K1: 1, CURVE_P256: 6, CURVE_ED25519: 3 };
+const signatures: Record<Curve, number> = { CURVE_SECP256K1: 1, CURVE_P256: 3, CURVE_ED25519: 3 };
 const SCHNORR_SIGNATURE = 4;
 /** Deriving it from a seed, and its public key. */
 export const ACCOUNT_COST = 4;

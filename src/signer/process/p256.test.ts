@@ -51,7 +51,10 @@ test("finds every fault of a signature, its digest, its secret and its nonce", (
       secret: isValid(signature, digest, flip(secret, bit), point),
       "both secrets": isValid(signDigest(digest, flip(secret, bit)), digest, flip(secret, bit), point),
       point: isValid(signature, digest, secret, other),
-      nonce: isValid({ ...signature, noncePoint: other }, digest, secret, point),
+      "recovery bit": isValid({ ...signature, recoveryBit: signature.recoveryBit ^ 1 }, digest, secret, point),
+      "r of nothing": isValid({ ...signature, r: 0n }, digest, secret, point),
+      "s of nothing": isValid({ ...signature, s: 0n }, digest, secret, point),
+      "s beyond the order": isValid({ ...signature, s: s + ORDER }, digest, secret, point),
     };
     for (const [fault, found] of Object.entries(verdicts)) assert.equal(found, false, fault);
     assert.ok(isValid(signature, digest, secret, point));

@@ -1,11 +1,11 @@
-import { createECDH, createHmac, type ECDH, randomBytes } from "node:crypto";
+import { createECDH, type ECDH, hash, randomBytes } from "node:crypto";
 import { p256 } from "@noble/curves/nist.js";
 import { wipe } from "../../kernel/bytes.ts";
 
 /**
  * ECDSA on P-256 with the nonces of RFC 6979 and low s. OpenSSL would draw its own nonces and take no digest that is made
- * already, but it multiplies points ten times as fast as JavaScript: its ECDH does that here, and numbers are reckoned
- * modulo the order of the group beside it.
+ * already, but it multiplies points ten times as fast as JavaScript: its ECDH does that here, always of the fixed point G,
+ * and numbers are reckoned modulo the order of the group beside it.
  */
 
 const { Fn } = p256.Point;
@@ -17,8 +17,6 @@ export interface P256Signature {
   s: bigint;
   /** Bit 0: the nonce's point has an odd y; bit 1: its x is not below the order (SEC 1, section 4.1.6). */
   recoveryBit: number;
-  /** The nonce's point R, from which r comes, uncompressed. */
-  noncePoint: Uint8Array;
 }
 
 /** Signs a 32-byte digest; always the same for the same digest and secret. */
@@ -40,14 +38,18 @@ function signWithNonce(e: bigint, secret: Uint8Array, nonce: Uint8Array): P256Si
   const k = numberOf(nonce);
   if (!Fn.isValidNot0(k)) return undefined;
   const noncePoint = multiplyBase(createECDH("prime256v1"), nonce);
-  const x = numberOf(noncePoint.subarray(1, 1 + COORDINATE_BYTES));
-  const r = Fn.create(x);
+  const { r, bits } = readNoncePoint(noncePoint);
   const s = Fn.mul(blindedInverse(k), Fn.add(e, Fn.mul(r, numberOf(secret))));
   if (r === 0n || s === 0n) return undefined;
-  const isHigh = s > Fn.ORDER / 2n;
-  const yBit = (noncePoint.at(-1) ?? 0) & 1;
-  const recoveryBit = (isHigh ? yBit ^ 1 : yBit) | (x === r ? 0 : 2);
-  return { r, s: isHigh ? Fn.neg(s) : s, recoveryBit, noncePoint };
+  // The same signature with -s is one by -R, whose y is of the other parity.
+  return s > Fn.ORDER / 2n ? { r, s: Fn.neg(s), recoveryBit: bits ^ 1 } : { r, s, recoveryBit: bits };
+}
+
+/** What a signature says of the point R of its nonce: x modulo the order, and the bits that lead back to R. */
+function readNoncePoint(uncompressed: Uint8Array): { r: bigint; bits: number } {
+  const x = numberOf(uncompressed.subarray(1, 1 + COORDINATE_BYTES));
+  const r = Fn.create(x);
+  return { r, bits: ((uncompressed.at(-1) ?? 0) & 1) | (x === r ? 0 : 2) };
 }
 
 /** How long the inversion takes then tells nothing about the number. */
@@ -57,23 +59,25 @@ function blindedInverse(number: bigint): bigint {
 }
 
 /**
- * Whether a signature is one over the digest by the public key `point`. A signature is valid when R has x coordinate r and
- * sR = ±(eG + rQ). The right side is (e + rd)G, once dG is found to be Q: so the secret is checked in it as well.
+ * Whether a signature is one over the digest by the public key `point`, and its recovery bit leads back to that key. It is
+ * (SEC 1, section 4.1.4) when R = s⁻¹(eG + rQ) has x coordinate r. With the secret d at hand R is s⁻¹(e + rd)G, one
+ * multiplication of the fixed point G, once dG is found to be Q: so the secret is checked in it as well.
  */
 export function isValid(
-  { r, s, noncePoint }: P256Signature,
+  { r, s, recoveryBit }: P256Signature,
   digest: Uint8Array,
   secret: Uint8Array,
   point: Uint8Array,
 ): boolean {
+  if (!Fn.isValidNot0(r) || !Fn.isValidNot0(s)) return false;
   const pair = createECDH("prime256v1");
-  if (r !== Fn.create(numberOf(noncePoint.subarray(1, 1 + COORDINATE_BYTES)))) return false;
   if (!multiplyBase(pair, secret).equals(point)) return false;
-  const scalar = bytesOf(Fn.add(Fn.create(numberOf(digest)), Fn.mul(r, numberOf(secret))));
-  const right = multiplyBase(pair, scalar).subarray(1, 1 + COORDINATE_BYTES);
+  const nonce = Fn.mul(Fn.inv(s), Fn.add(Fn.create(numberOf(digest)), Fn.mul(r, numberOf(secret))));
+  if (nonce === 0n) return false;
+  const scalar = bytesOf(nonce);
+  const found = readNoncePoint(multiplyBase(pair, scalar));
   wipe(scalar);
-  pair.setPrivateKey(bytesOf(s));
-  return pair.computeSecret(noncePoint).equals(right);
+  return found.r === r && found.bits === recoveryBit;
 }
 
 /** The uncompressed point of a secret. */
@@ -90,17 +94,16 @@ function* nonces(digest: Uint8Array, secret: Uint8Array): Generator<Buffer> {
   let key: Buffer = Buffer.alloc(32);
   let value: Buffer = Buffer.alloc(32, 1);
   const stir = (...parts: Uint8Array[]) => {
-    const mac = createHmac("sha256", key).update(value);
-    for (const part of parts) mac.update(part);
+    const stirred = hmac(key, value, ...parts);
     wipe(key);
-    key = mac.digest();
-    value = createHmac("sha256", key).update(value).digest();
+    key = stirred;
+    value = hmac(key, value);
   };
   try {
     stir(Uint8Array.of(0), secret, reduced);
     stir(Uint8Array.of(1), secret, reduced);
     for (;;) {
-      value = createHmac("sha256", key).update(value).digest();
+      value = hmac(key, value);
       yield Buffer.from(value);
       stir(Uint8Array.of(0));
     }
@@ -108,6 +111,22 @@ function* nonces(digest: Uint8Array, secret: Uint8Array): Generator<Buffer> {
     wipe(key);
     wipe(value);
   }
+}
+
+const BLOCK_BYTES = 64;
+
+/** HMAC-SHA-256 (RFC 2104) with a key of 32 bytes: an object of `createHmac` takes five times as long as both of its hashes. */
+function hmac(key: Uint8Array, ...parts: Uint8Array[]): Buffer {
+  const inner = Buffer.concat([new Uint8Array(BLOCK_BYTES).fill(0x36), ...parts]);
+  const outer = Buffer.alloc(BLOCK_BYTES + 32, 0x5c);
+  key.forEach((byte, index) => {
+    inner[index] = 0x36 ^ byte;
+    outer[index] = 0x5c ^ byte;
+  });
+  hash("sha256", inner, "buffer").copy(outer, BLOCK_BYTES);
+  const mac = hash("sha256", outer, "buffer");
+  wipe(inner, outer);
+  return mac;
 }
 
 const numberOf = (bytes: Uint8Array): bigint => BigInt(`0x${Buffer.from(bytes).toString("hex")}`);
