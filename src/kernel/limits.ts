@@ -293,6 +293,9 @@ export const MAX_CURSOR_LENGTH = 256;
 /** Answers that one transaction keeps for those that ask the same in it, and the most rows of one. */
 export const MAX_KEPT_ANSWERS = 1000;
 export const MAX_KEPT_ROWS = 100;
+/** Answers about who may do what that a server on SQLite keeps until they change, and about how many bytes they take. */
+export const MAX_KEPT_READS = 20_000;
+export const MAX_KEPT_READ_BYTES = 16 * 1024 * 1024;
 /** How long a request may wait for its durable commit. */
 export const COMMIT_DEADLINE_MS = 15_000;
 /** How long work that an outage of the database cut off is tried again; after so long an outage everybody is told at once. */

@@ -59,6 +59,7 @@ describe("a batch", () => {
     assert.deepEqual(await asksAgain(() => batch.all("insert into tags values ($1)", ["x"])), ["tags"]);
     // Others may go with it, and of what is not understood nothing is known.
     assert.deepEqual(await asksAgain(() => batch.all("delete from tags", [])), ["users", "tags"]);
+    assert.deepEqual(await asksAgain(() => batch.all('delete from "jobs" where id = $1', ["x"])), []);
     assert.deepEqual(await asksAgain(() => batch.all("with a as (select 1) select 2", [])), ["users", "tags"]);
     assert.deepEqual(await asksAgain(() => batch.undone()), ["users", "tags"]);
     assert.deepEqual(await asksAgain(() => batch.all("select 2", [])), []);
@@ -193,7 +194,7 @@ const works = fc.array(fc.record({ steps: fc.array(step, { maxLength: 6 }), fail
 
 const find = prepared<{ name: string }>()(
   (db, { name }) => db.selectFrom("installation").selectAll().where("name", "=", name),
-  (values) => (_, row) => row.name === values.name,
+  { sees: (values) => (_, row) => row.name === values.name },
 );
 const change = preparedWrite<{ name: string; value: string }>()((db, { name, value }) =>
   db.updateTable("installation").set({ value }).where("name", "=", name).returning("name"),

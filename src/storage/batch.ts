@@ -2,6 +2,19 @@ import type { CompiledQuery, QueryResult } from "kysely";
 import { MAX_KEPT_ANSWERS, MAX_KEPT_ROWS } from "../kernel/limits.ts";
 import type { Connection, DatabaseKind, LaterInsert, Query, StoredRow } from "./engine.ts";
 import { DatabaseFailure, isTaken } from "./failure.ts";
+import type { KeptReads, Written } from "./kept-reads.ts";
+
+/** Rows of other tables go with those that are deleted of these. A test reads it from the tables. */
+export const TABLES_WITH_DEPENDANTS: ReadonlySet<string> = new Set([
+  "api_keys",
+  "private_keys",
+  "tags",
+  "users",
+  "wallets",
+  "webhook_deliveries",
+  "webhook_endpoints",
+  "webhook_events",
+]);
 
 interface LaterRow {
   into: LaterInsert;
@@ -31,17 +44,31 @@ export class Batch implements Connection {
   #loss: unknown;
   /** How often a function was undone. */
   #undoings = 0;
+  readonly #committed: KeptReads | undefined;
+  #written: Set<string> | "anything" = new Set();
 
-  /** @param isLate whether rows may be written later than they are asked for */
-  constructor(connection: Connection, kind: DatabaseKind, isLate: boolean) {
+  /**
+   * @param isLate whether rows may be written later than they are asked for
+   * @param committed answers from before the transaction, true of the tables that it did not write
+   */
+  constructor(connection: Connection, kind: DatabaseKind, isLate: boolean, committed?: KeptReads) {
     this.#connection = connection;
     this.#kind = kind;
     this.#isLate = isLate;
+    this.#committed = committed;
+  }
+
+  /** What it wrote so far, or tried to. */
+  get written(): Written {
+    return this.#written;
   }
 
   /** A statement that was compiled before, with what is known of it. */
-  ask<Row>({ sql, parameters, isRead, sees }: Query<Row>): Promise<Row[]> {
+  ask<Row>(query: Query<Row>): Promise<Row[]> {
+    const { sql, parameters, isRead, isLasting, sees } = query;
     if (!isRead) return this.all<Row>(sql, parameters);
+    const lasting = isLasting ? this.#committed?.find(query, this.#written) : undefined;
+    if (lasting) return Promise.resolve(lasting);
     this.#writeRowsFor(sql, sees);
     const key = keyOf(parameters);
     const kept = key === undefined ? undefined : this.#kept.get(sql)?.get(key);
@@ -70,7 +97,7 @@ export class Batch implements Connection {
    * row later than it is asked for.
    */
   later<Row extends StoredRow>(into: LaterInsert<Row>, row: Row): Promise<unknown> {
-    this.#forget(into.table);
+    this.#noteWritten(into.table);
     this.#rows.push({ into: into as unknown as LaterInsert, row });
     return this.#isLate ? Promise.resolve() : this.#sendRows();
   }
@@ -143,10 +170,20 @@ export class Batch implements Connection {
   #prepareFor(sql: string): void {
     this.#writeRowsFor(sql);
     if (/^\s*select\b/i.test(sql)) return;
-    const table = /^\s*(?:insert into|update)\s+"?(\w+)"?(?![\w".])/i.exec(sql)?.[1];
-    // Rows that are deleted may take others with them.
-    if (table === undefined) this.forgetAll();
-    else this.#forget(table);
+    const [, deletes, name] = /^\s*(?:insert into|update|(delete) from)\s+"?(\w+)"?(?![\w".])/i.exec(sql) ?? [];
+    if (name === undefined || (deletes && TABLES_WITH_DEPENDANTS.has(name))) this.#noteWritten(undefined);
+    else this.#noteWritten(name);
+  }
+
+  /** @param table undefined where any may have changed */
+  #noteWritten(table: string | undefined): void {
+    if (table === undefined) {
+      this.#written = "anything";
+      this.forgetAll();
+      return;
+    }
+    if (this.#written !== "anything") this.#written.add(table);
+    this.#forget(table);
   }
 
   #writeRowsFor(sql: string, sees: Query<unknown>["sees"] = () => true): void {

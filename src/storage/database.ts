@@ -15,10 +15,11 @@ import {
 import pg from "pg";
 import { HEALTH_DEADLINE_MS, SQLITE_LOCK_DEADLINE_MS } from "../kernel/limits.ts";
 import { Batch } from "./batch.ts";
-import type { Connection, DatabaseKind, LaterInsert, Reader, StoredRow, Transactor } from "./engine.ts";
+import type { Connection, DatabaseKind, LaterInsert, Query, Reader, StoredRow, Transactor } from "./engine.ts";
 import { DatabaseFailure, isLocked, translate } from "./failure.ts";
 import { type AfterCommit, type CommitObserver, GroupCommit, type OpenTransaction } from "./group-commit.ts";
 import { type Health, HealthCheck } from "./health.ts";
+import { KeptReads } from "./kept-reads.ts";
 import { migrations } from "./migrations/index.ts";
 import { OutagePatience } from "./outage.ts";
 import { transactionsOf } from "./places.ts";
@@ -166,6 +167,7 @@ interface SqliteConnections {
 
 function databaseOnSqlite(connections: SqliteConnections): Database {
   const { writer, reader, beforeUse, afterUse } = connections;
+  const kept = new KeptReads(() => writer.dataVersion());
   let open: Batch | undefined;
   const kysely = kyselyOn("sqlite", async () => open ?? writer);
   const takeReader = async () => {
@@ -173,27 +175,32 @@ function databaseOnSqlite(connections: SqliteConnections): Database {
     return reader;
   };
   const readKysely = kyselyOn("sqlite", takeReader, afterUse);
-  const all = async <Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]> => {
+  const using = async <T>(read: () => T | Promise<T>): Promise<T> => {
     const turn = beforeUse();
     if (turn) await turn;
     try {
-      return await reader.all<Row>(sql, parameters);
+      return await read();
     } finally {
       afterUse();
     }
   };
+  const all = <Row>(sql: string, parameters: readonly unknown[]) => using(() => reader.all<Row>(sql, parameters));
+  const askLasting = <Row>(query: Query<Row>): Row[] | Promise<Row[]> => {
+    kept.refresh();
+    return kept.find(query) ?? kept.ask(query, () => reader.all<Row>(query.sql, query.parameters));
+  };
   const read: Reader = {
     kind: "sqlite",
     selectFrom: readKysely.selectFrom.bind(readKysely) as Reader["selectFrom"],
-    all: (query) => all(query.sql, query.parameters),
+    all: (query) => (query.isLasting ? using(() => askLasting(query)) : all(query.sql, query.parameters)),
   };
   const commits: GroupCommit = new GroupCommit({
     concurrency: 1,
     scopes: "together",
     begin: () => {
       // One statement after the other is as fast as all of them together.
-      open = new Batch(writer, "sqlite", false);
-      return beginSqlite(connections, open, kysely, read);
+      open = new Batch(writer, "sqlite", false, kept);
+      return beginSqlite(connections, open, kept, kysely, read);
     },
     batchMs: SQLITE_BATCH_MS,
     onFailure: (failure) => check.noteFailedWrite(failure),
@@ -212,6 +219,7 @@ function databaseOnSqlite(connections: SqliteConnections): Database {
       try {
         return await migrate(kysely, "sqlite");
       } finally {
+        kept.forgetAll();
         writer.waitForLocks(0);
       }
     },
@@ -257,13 +265,16 @@ function createTurns(): Turns {
 async function beginSqlite(
   { writer: connection, beforeUse, afterCommit, afterUse }: SqliteConnections,
   batch: Batch,
+  kept: KeptReads,
   kysely: Kysely<Schema>,
   committed: Reader,
 ): Promise<OpenTransaction> {
   await beforeUse();
   try {
     await beginWhenFree(connection);
+    kept.refresh();
   } catch (error) {
+    if (connection.inTransaction) connection.exec("rollback");
     afterUse();
     throw error;
   }
@@ -287,7 +298,11 @@ async function beginSqlite(
       batch.undone();
     },
     commit: async () => {
-      connection.exec("commit");
+      try {
+        connection.exec("commit");
+      } finally {
+        kept.noteWritten(batch.written);
+      }
       giveBack();
       afterCommit();
     },

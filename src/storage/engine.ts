@@ -14,6 +14,8 @@ export interface Query<_Row = unknown> {
   readonly parameters: readonly unknown[];
   /** Whether it reads and does nothing else: within a transaction an equal one has the same answer until something is written. */
   readonly isRead?: boolean;
+  /** Whether it is asked with each request and its answer changes seldom; where that can be known, it is kept until it does. */
+  readonly isLasting?: boolean | undefined;
   /** Of rows that are still to be written, whether it would find one; any of a table that it names, unless said. */
   readonly sees?: ((table: string, row: StoredRow) => boolean) | undefined;
 }

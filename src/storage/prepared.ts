@@ -46,15 +46,17 @@ type Statement = { sql: string; bind: (values: Record<string, unknown>) => unkno
 /**
  * A statement that is built once for each kind of database and then only bound: building costs several times what running it does. `build`
  * gets a stand-in for each named parameter and must use them as plain values. `sees` says which rows that a transaction is still to write
- * it would find: any of a table that it names, unless said.
+ * it would find: any of a table that it names, unless said. `isLasting` asks that its answer be kept while it is known to be true (`KeptReads`): for
+ * what each request asks and few change.
  */
 export function prepared<Parameters extends Record<string, unknown>>() {
   return <Select extends Compilable<unknown>>(
     build: (db: Pick<Kysely<Schema>, "selectFrom">, parameters: Parameters) => Select,
-    sees?: (values: Parameters) => Query["sees"],
+    { sees, isLasting }: { sees?: (values: Parameters) => Query["sees"]; isLasting?: boolean } = {},
   ): ((reader: Reader, values: Parameters) => Promise<RowOf<Select>[]>) => {
     const statement = statementOf<RowOf<Select>>(build as Build);
-    return (reader, values) => reader.all({ ...statement(reader, values), isRead: true, sees: sees?.(values) });
+    return (reader, values) =>
+      reader.all({ ...statement(reader, values), isRead: true, isLasting, sees: sees?.(values) });
   };
 }
 

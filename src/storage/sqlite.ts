@@ -46,6 +46,16 @@ export class SqliteConnection implements Connection {
     return this.#written;
   }
 
+  /** Another one means that somebody else wrote to the file. */
+  dataVersion(): number {
+    try {
+      const [row] = this.#prepare("pragma data_version").all() as [{ data_version: number }];
+      return row.data_version;
+    } catch (error) {
+      throw translate(error);
+    }
+  }
+
   async all<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
     try {
       return this.#prepare(sql).all(...(parameters as SQLInputValue[])) as Row[];
@@ -99,7 +109,7 @@ export class SqliteConnection implements Connection {
     if (!known) {
       // Lists of different lengths make ever new texts; dropping all of them now and then keeps memory flat.
       if (this.#statements.size >= MAX_STATEMENTS) this.#statements.clear();
-      known = { statement: this.#database.prepare(sql), isRead: /^\s*select\b/i.test(sql) };
+      known = { statement: this.#database.prepare(sql), isRead: /^\s*(?:select|pragma data_version)\b/i.test(sql) };
       this.#statements.set(sql, known);
     }
     if (!known.isRead) this.#written++;

@@ -28,12 +28,14 @@ export interface SigningKey {
 
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
 
-const selectPrivateKeyById = prepared<{ organizationId: string; id: string }>()((db, { organizationId, id }) =>
-  db
-    .selectFrom("private_keys")
-    .select(["id", "curve", "public_key", "sealed_key"])
-    .where("organization_id", "=", organizationId)
-    .where("id", "=", id),
+const selectPrivateKeyById = prepared<{ organizationId: string; id: string }>()(
+  (db, { organizationId, id }) =>
+    db
+      .selectFrom("private_keys")
+      .select(["id", "curve", "public_key", "sealed_key"])
+      .where("organization_id", "=", organizationId)
+      .where("id", "=", id),
+  { isLasting: true },
 );
 const selectPrivateKeyByAddress = prepared<{ organizationId: string; lookup: string }>()(
   (db, { organizationId, lookup }) =>
@@ -45,6 +47,7 @@ const selectPrivateKeyByAddress = prepared<{ organizationId: string; lookup: str
       .select(["k.id", "k.curve", "k.public_key", "k.sealed_key", "a.format", "a.address"])
       .where("a.organization_id", "=", organizationId)
       .where("a.lookup", "=", lookup),
+  { isLasting: true },
 );
 const selectAccountByAddress = prepared<{ organizationId: string; lookup: string }>()(
   (db, { organizationId, lookup }) =>
@@ -65,6 +68,7 @@ const selectAccountByAddress = prepared<{ organizationId: string; lookup: string
       ])
       .where("a.organization_id", "=", organizationId)
       .where("a.lookup", "=", lookup),
+  { isLasting: true },
 );
 
 type PrivateKeyRow = Awaited<ReturnType<typeof selectPrivateKeyById>>[number];

@@ -113,7 +113,7 @@ const selectVotes = prepared<{ organizationId: string; activityId: string }>()(
       .select([...voteColumns, "revoked_at"])
       .where("organization_id", "=", organizationId)
       .where("activity_id", "=", activityId),
-  seesVotes,
+  { sees: seesVotes },
 );
 /** Of an open activity: what was deleted since takes votes back as long as nothing is decided. */
 const selectOpenVotes = prepared<{ organizationId: string; activityId: string }>()(
@@ -123,7 +123,7 @@ const selectOpenVotes = prepared<{ organizationId: string; activityId: string }>
       .select([...voteColumns, revokedAtOf("votes").as("revoked_at")])
       .where("organization_id", "=", organizationId)
       .where("activity_id", "=", activityId),
-  seesVotes,
+  { sees: seesVotes },
 );
 
 export async function findActivity(

@@ -59,19 +59,21 @@ async function findApiKeyHolders(read: Reader, lookup: CredentialLookup): Promis
   });
 }
 
-const selectApiKeyHolders = prepared<{ organizationId: string; key: string }>()((db, { organizationId, key }) =>
-  selectHolders(db, "api_keys as c")
-    .where("o.id", "=", organizationId)
-    .where("c.public_key", "=", key)
-    // A key's list counts only beside an enabled one of the organization; without that nothing is looked up.
-    .leftJoin("ip_allowlists as k", (join) =>
-      join.onRef("k.organization_id", "=", "a.organization_id").onRef("k.id", "=", "c.id"),
-    )
-    .select([
-      "c.credential_type",
-      "c.expires_at",
-      "c.session_profile_id",
-      "k.rules as key_rules",
-      "k.on_evaluation_error as key_on_evaluation_error",
-    ]),
+const selectApiKeyHolders = prepared<{ organizationId: string; key: string }>()(
+  (db, { organizationId, key }) =>
+    selectHolders(db, "api_keys as c")
+      .where("o.id", "=", organizationId)
+      .where("c.public_key", "=", key)
+      // A key's list counts only beside an enabled one of the organization; without that nothing is looked up.
+      .leftJoin("ip_allowlists as k", (join) =>
+        join.onRef("k.organization_id", "=", "a.organization_id").onRef("k.id", "=", "c.id"),
+      )
+      .select([
+        "c.credential_type",
+        "c.expires_at",
+        "c.session_profile_id",
+        "k.rules as key_rules",
+        "k.on_evaluation_error as key_on_evaluation_error",
+      ]),
+  { isLasting: true },
 );

@@ -52,20 +52,22 @@ async function findPasskeyHolders(read: Reader, lookup: CredentialLookup): Promi
   }));
 }
 
-const selectPasskeyHolders = prepared<{ organizationId: string; key: string }>()((db, { organizationId, key }) =>
-  selectHolders(db, "authenticators as c")
-    .where("o.id", "=", organizationId)
-    .where(sql.ref("c.credential_id"), "=", key)
-    // A parent's rule on origins holds for its sub-organizations.
-    .leftJoin("organization_features as f", (join) =>
-      join
-        .on((on) => on("f.organization_id", "=", on.fn.coalesce("o.parent_id", "o.id")))
-        .on("f.name", "=", "FEATURE_NAME_WEBAUTHN_ORIGINS"),
-    )
-    .select([
-      sql.ref<Uint8Array>("c.public_key").as("public_key"),
-      sql.ref<Uint8Array>("c.rp_id_hash").as("rp_id_hash"),
-      "f.name as origins_rule",
-      "f.value as allowed_origins",
-    ]),
+const selectPasskeyHolders = prepared<{ organizationId: string; key: string }>()(
+  (db, { organizationId, key }) =>
+    selectHolders(db, "authenticators as c")
+      .where("o.id", "=", organizationId)
+      .where(sql.ref("c.credential_id"), "=", key)
+      // A parent's rule on origins holds for its sub-organizations.
+      .leftJoin("organization_features as f", (join) =>
+        join
+          .on((on) => on("f.organization_id", "=", on.fn.coalesce("o.parent_id", "o.id")))
+          .on("f.name", "=", "FEATURE_NAME_WEBAUTHN_ORIGINS"),
+      )
+      .select([
+        sql.ref<Uint8Array>("c.public_key").as("public_key"),
+        sql.ref<Uint8Array>("c.rp_id_hash").as("rp_id_hash"),
+        "f.name as origins_rule",
+        "f.value as allowed_origins",
+      ]),
+  { isLasting: true },
 );

@@ -124,8 +124,10 @@ export type Authenticator = Static<typeof Authenticator>;
 
 type UserRef = { organizationId: string; userId: string };
 
-const findUser = prepared<UserRef>()((db, { organizationId, userId }) =>
-  db.selectFrom("users").selectAll().where("organization_id", "=", organizationId).where("id", "=", userId),
+const findUser = prepared<UserRef>()(
+  (db, { organizationId, userId }) =>
+    db.selectFrom("users").selectAll().where("organization_id", "=", organizationId).where("id", "=", userId),
+  { isLasting: true },
 );
 const findUserIds = prepared<{ organizationId: string }>()((db, { organizationId }) =>
   db.selectFrom("users").select("id").where("organization_id", "=", organizationId).orderBy("id"),
