@@ -574,6 +574,8 @@ export const ON_RAMP_REFRESHES = { perSecond: 10, burst: 100 } as const;
 export const MAX_BACKUP_LINE_BYTES = 64 * 1024 * 1024;
 /** How old activities are at least before they are archived: the figures of the present month and answers to late votes need them. */
 export const MIN_ARCHIVE_AGE_MS = 35 * 24 * 60 * 60 * 1000;
+/** How often an archive command says to PostgreSQL that it is still there, which would take its lock back after 10 minutes. */
+export const ARCHIVE_LOCK_BEAT_MS = 60_000;
 /** Activities that are read for an archive, or removed after it, at once. */
 export const ARCHIVED_ACTIVITIES_AT_ONCE = 50;
 /** Operators of one set ... */
