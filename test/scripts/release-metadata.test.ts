@@ -84,7 +84,7 @@ describe("the metadata of the package", () => {
         manifest: { ...manifest, ...changed },
         read: (path) => (path === "CHANGELOG.md" ? changelog : read(path)),
       });
-    assert.match(open({ repository: undefined }).join(), /^package\.json has no `repository`/);
+    assert.match(open({ repository: "" }).join(), /^package\.json has no `repository`/);
     assert.match(open({ repository: { type: "git" } }).join(), /^package\.json has no `repository`/);
     assert.match(open({ private: true }).join(), /^package\.json has `private/);
     for (const none of [
