@@ -16,6 +16,9 @@ export interface Target {
 
 export interface Product extends Target {
   subject: Subject;
+  /** What commands beside it need. */
+  folder: string;
+  databaseUrl: string;
   key: Client["key"];
 }
 
@@ -31,7 +34,7 @@ interface ProductOptions {
 
 const START_DEADLINE_MS = 30_000;
 const STOP_DEADLINE_MS = 15_000;
-const CLI = join(import.meta.dirname, "..", "bin", "keystead.js");
+export const CLI = join(import.meta.dirname, "..", "bin", "keystead.js");
 
 /** The real server, as an operator runs it: default settings but without rates, its log going to a file. */
 export async function startProduct({ folder, databaseUrl, profileFolder, settings }: ProductOptions): Promise<Product> {
@@ -58,7 +61,8 @@ export async function startProduct({ folder, databaseUrl, profileFolder, setting
     const { organizationId, userId, key } = credentialsIn(folder);
     const client = new Client(baseUrl, organizationId, key);
     const subject = { organizationId, userId, privateKeyId: await createSigningKey(client) };
-    return { pid: child.pid as number, port: Number(new URL(baseUrl).port), subject, key, stop };
+    const port = Number(new URL(baseUrl).port);
+    return { pid: child.pid as number, port, subject, key, folder, databaseUrl, stop };
   } catch (error) {
     await stop();
     throw new Error(`the server did not start; its log says:\n${logIn(folder)}`, { cause: error });

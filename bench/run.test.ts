@@ -90,6 +90,35 @@ test("people who sign in are a line for each way", async () => {
   assert.deepEqual(readdirSync(folder), []);
 });
 
+test("what operators switch on is a line for each, with a backup and a noisy tenant", async () => {
+  const args = ["operations", "--json", "--seconds", "0.2", "--rounds", "1", "--connections", "2", "--keys", "5"];
+  const { code, out, err } = await bench([...args, "sqlite"]);
+  assert.equal(code, 0, err);
+  const lines = out
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  assert.deepEqual(
+    lines.map(({ scenario, of, requests }) => [scenario, of, requests].filter(Boolean).join(" ")),
+    [
+      ...["limits", "traces", "audit", "together"].flatMap((of) => [`cost ${of} read`, `cost ${of} write`]),
+      "backup",
+      "noisy-tenant",
+    ],
+  );
+  for (const line of lines.slice(0, 8)) {
+    for (const figure of [line.ratio, line.cpuRatio, ...line.perSecond, ...line.cpuMs])
+      assert.ok(figure > 0, JSON.stringify(line));
+  }
+  const [backup, noise] = lines.slice(8);
+  assert.equal(backup.keys, 5);
+  for (const figure of ["bytes", "backupSeconds", "verifySeconds"])
+    assert.ok(backup[figure] > 0, JSON.stringify(backup));
+  for (const figure of [noise.p99Ratio, noise.noisyPerSecond, ...noise.p50Ms, ...noise.p99Ms])
+    assert.ok(figure > 0, JSON.stringify(noise));
+  assert.deepEqual(readdirSync(folder), []);
+});
+
 test("swaps are a line for quotes and one for executions", async () => {
   const { code, out, err } = await bench(["swaps", "--json", "--seconds", "0.3", "--rounds", "1", "sqlite"]);
   assert.equal(code, 0, err);

@@ -6,6 +6,7 @@ import { parseArgs } from "node:util";
 import pg from "pg";
 import { createTestDatabase, startPostgres } from "../test/support/postgres.ts";
 import { cpuSeconds, machineCpuSeconds } from "./cpu.ts";
+import { benchOperations, lineOfOperations } from "./operations.ts";
 import { benchPolicies, lineOfPolicies } from "./policies.ts";
 import { type Load, type Product, startFloor, startLoad, startProduct, type Target } from "./processes.ts";
 import { jsonLine, type Machine, type ScenarioReport, type Side, table } from "./report.ts";
@@ -22,7 +23,7 @@ import { benchWebhooks, lineOf } from "./webhooks.ts";
  * the medians count, because what else the machine does changes from second to second.
  */
 
-const groups = ["policies", "signin", "signing", "spark", "swaps", "webhooks"] as const;
+const groups = ["operations", "policies", "signin", "signing", "spark", "swaps", "webhooks"] as const;
 type Group = (typeof groups)[number];
 
 const engineNames = ["sqlite", "postgres"] as const;
@@ -48,12 +49,15 @@ interface Options {
   engines: readonly EngineName[];
   scenarios: readonly ScenarioName[];
   profileFolder: string | undefined;
+  /** In the backup of `operations`. */
+  keys: number;
   /** Another group of scenarios instead. */
   group: Group | undefined;
 }
 
 const USAGE = `usage: npm run bench -- [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [--profile <folder>]
                         [sqlite] [postgres] [read] [write] [sign]
+       npm run bench -- operations [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [--keys <n>] [sqlite] [postgres]
        npm run bench -- policies [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [sqlite] [postgres]
        npm run bench -- signin [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [sqlite] [postgres]
        npm run bench -- signing [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [sqlite] [postgres]
@@ -69,6 +73,7 @@ function readOptions(): Options {
       seconds: { type: "string", default: "3" },
       rounds: { type: "string", default: "3" },
       connections: { type: "string", default: "64" },
+      keys: { type: "string", default: "2000" },
       profile: { type: "string" },
     },
   });
@@ -84,6 +89,7 @@ function readOptions(): Options {
     seconds: numberIn("seconds", values.seconds, 0.1, 60),
     rounds: Math.floor(numberIn("rounds", values.rounds, 1, 100)),
     connections: Math.floor(numberIn("connections", values.connections, 1, 1000)),
+    keys: Math.floor(numberIn("keys", values.keys, 1, 1_000_000)),
     engines: chosen(engineNames),
     scenarios: chosen(scenarioNames),
     profileFolder: values.profile === undefined ? undefined : resolve(values.profile),
@@ -248,6 +254,11 @@ async function main(): Promise<void> {
   cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
   if (statfsSync(folder).type === TMPFS) progress(`${folder} lies in memory: no write in it is durable; set TMPDIR`);
   const onStart = (undo: () => unknown) => void cleanups.push(undo);
+  if (options.group === "operations") {
+    const report = (result: Parameters<typeof lineOfOperations>[0]) => print(lineOfOperations(result, json));
+    await benchOperations({ ...options, folder }, { report, onStart });
+    return;
+  }
   if (options.group === "policies") {
     await benchPolicies({ ...options, folder }, { report: (result) => print(lineOfPolicies(result, json)), onStart });
     return;

@@ -1,17 +1,24 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { createHash, createPublicKey, ECDH, verify } from "node:crypto";
+import { createPublicKey, ECDH, verify } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
+import { parseArgs, promisify } from "node:util";
+import { differences, filesIn, sha256Of, unpack } from "./packed-files.ts";
+import { type Manifest, metadataProblems, openPoints, type Packed } from "./release-metadata.ts";
 
 /**
- * `npm run check:package`: packs, installs the package in an empty folder as a user would, serves and signs from there. Npm
- * and npx run on the Node of this machine, and not on the one that npm scripts find first.
+ * `npm run check:package`: packs, looks at the metadata, installs the package in an empty folder as a user would, serves and signs from
+ * there. Npm and npx run on the Node of this machine, and not on the one that npm scripts find first.
+ *
+ * `npm run release:check` (`--release`) builds and packs a second time as well, which must give the same bytes. With `--publish` it also
+ * fails where something is left to whoever publishes; otherwise that is told at the end.
  */
+
+const { values: options } = parseArgs({ options: { release: { type: "boolean" }, publish: { type: "boolean" } } });
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
@@ -22,6 +29,8 @@ const env = {
   KEYSTEAD_PORT: "0",
   KEYSTEAD_ADMIN_PORT: "0",
 };
+/** Of what npm and a build print. */
+const MAX_OUTPUT = 64 * 1024 * 1024;
 const temporary = mkdtempSync(join(tmpdir(), "keystead-package-"));
 const folder = join(temporary, "empty");
 const installed = join(folder, "node_modules", "keystead");
@@ -30,15 +39,43 @@ const began = performance.now();
 const say = (what: string) =>
   void process.stdout.write(`${((performance.now() - began) / 1000).toFixed(1).padStart(6)} s  ${what}\n`);
 
+const run = promisify(execFile);
+const tarball = join(temporary, `keystead-${version}.tgz`);
+
+const pack = (into: string) => run("npm", ["pack", "--pack-destination", into], { cwd: root, maxBuffer: MAX_OUTPUT });
+
+/** The package as it was packed, with nothing wrong in its metadata. */
+function checkMetadata(): Packed {
+  const unpacked = unpack(tarball, join(temporary, "first"));
+  const read = (path: string) => readFileSync(join(unpacked, path), "utf8");
+  const manifest = JSON.parse(read("package.json")) as Manifest;
+  const packed = { manifest, files: new Set(filesIn(unpacked).keys()), read };
+  assert.deepEqual(metadataProblems(packed), [], "the package's metadata");
+  return packed;
+}
+
+/** Everything is built again, the handbook too, which a build leaves as it is where its sources did not change. */
+async function packAgain(): Promise<void> {
+  const again = join(temporary, "again");
+  mkdirSync(again);
+  await run("npm", ["run", "docs"], { cwd: root, maxBuffer: MAX_OUTPUT });
+  await pack(again);
+  const [one, other] = [tarball, join(again, `keystead-${version}.tgz`)].map((file) => readFileSync(file));
+  if (one?.equals(other as Buffer)) return;
+  const files = differences(
+    filesIn(join(temporary, "first", "package")),
+    filesIn(unpack(join(again, `keystead-${version}.tgz`), join(temporary, "second"))),
+  );
+  throw new Error(
+    `built twice, the package is not the same: ${files.slice(0, 20).join(", ") || "its files are; their modes, times or order are not"}`,
+  );
+}
+
 async function install(): Promise<void> {
-  const run = promisify(execFile);
-  await run("npm", ["pack", "--pack-destination", temporary], { cwd: root });
-  say("packed");
   mkdirSync(folder);
   // What the installation of this checkout has fetched already is taken from npm's cache.
-  const options = ["--prefer-offline", "--no-audit", "--no-fund"];
-  const tarball = join(temporary, `keystead-${version}.tgz`);
-  const { stderr } = await run("npm", ["install", ...options, tarball], { cwd: folder, env });
+  const quietly = ["--prefer-offline", "--no-audit", "--no-fund"];
+  const { stderr } = await run("npm", ["install", ...quietly, tarball], { cwd: folder, env });
   assert.doesNotMatch(stderr, /EBADENGINE/, "npm warns of no engine");
   say("installed in an empty folder");
 }
@@ -70,7 +107,7 @@ function serve(): Promise<Serving> {
 /** What `npx keystead call` prints. */
 async function call(operation: string, fields: object) {
   const args = ["keystead", "call", operation, JSON.stringify(fields)];
-  const { stdout, stderr } = await promisify(execFile)("npx", args, { cwd: folder, env });
+  const { stdout, stderr } = await run("npx", args, { cwd: folder, env });
   assert.doesNotMatch(stderr, /EBADENGINE/);
   return JSON.parse(stdout);
 }
@@ -134,7 +171,7 @@ async function checkCodeDigest(): Promise<void> {
   assert.ok(files.length > 20, `${files.length} files`);
   for (const { path, sha256 } of files) {
     const bytes = readFileSync(join(installed, "dist", path));
-    assert.equal(sha256, createHash("sha256").update(bytes).digest("hex"), path);
+    assert.equal(sha256, sha256Of(bytes), path);
   }
 }
 
@@ -161,8 +198,26 @@ async function stop({ npx, baseUrl }: Serving): Promise<void> {
   await assert.rejects(fetch(`${baseUrl}/healthz`));
 }
 
+/** What was proved, for whoever compares it with what is published, and what is left to do. */
+function tellRelease(packed: Packed): void {
+  const bytes = readFileSync(tarball);
+  process.stdout.write(`keystead-${version}.tgz: ${bytes.length} bytes, SHA-256 ${sha256Of(bytes)}\n`);
+  const open = openPoints(packed);
+  if (open.length === 0) return void process.stdout.write("Nothing is left before it can be published.\n");
+  process.stdout.write(`Left to the publisher:\n${open.map((point) => `  - ${point}\n`).join("")}`);
+  if (options.publish) process.exitCode = 1;
+}
+
 let serving: Serving | undefined;
 try {
+  await pack(temporary);
+  say("packed");
+  const packed = checkMetadata();
+  say("has sound metadata, and a bill of materials of this version");
+  if (options.release) {
+    await packAgain();
+    say("built and packed again, it is the same byte for byte");
+  }
   await install();
   serving = await serve();
   say("serves");
@@ -176,6 +231,7 @@ try {
   await stop(serving);
   serving = undefined;
   say("stopped");
+  if (options.release) tellRelease(packed);
 } finally {
   if (serving) process.kill(-(serving.npx.pid as number), "SIGKILL");
   rmSync(temporary, { recursive: true, force: true });

@@ -146,6 +146,8 @@ export const COUNTED_ACTIVITIES_AT_ONCE = 10_000;
 export const SETTLED_ACTIVITY_MS = 15_000;
 /** How many rows one transaction adds to the counts of a day, at most but for those of one millisecond. */
 export const COUNTED_ROWS_AT_ONCE = 1000;
+/** Among how many organizations at a time the deleted ones are looked for of which counts are left. */
+export const ORGANIZATIONS_LOOKED_AT_AT_ONCE = 500;
 /** For how many days counts are kept, and how many of them one answer tells. */
 export const DAYS_COUNTED = 400;
 export const MAX_DAYS_TOLD = 90;
@@ -323,6 +325,12 @@ export const STATUS_DEADLINE_MS = 5_000;
 export const MAX_STATUS_BYTES = 1024 * 1024;
 /** Jobs of one state that are counted for the metrics; there may be more. */
 export const MAX_COUNTED_JOBS = 10_000;
+/** Webhook endpoints that take nothing, counted for the metrics; there may be more. */
+export const MAX_COUNTED_ENDPOINTS = 10_000;
+/** What `keystead jobs lanes` and `keystead webhooks failing` print at most ... */
+export const MAX_LISTED_LANES = 1000;
+/** ... and of how many deliveries of each endpoint the last attempt is looked for. */
+export const FAILING_ENDPOINT_DELIVERIES = 20;
 /** How long writes count as failing after one that failed because of the database. */
 export const FAILED_WRITE_MS = 750;
 /** How long the signer may work on one request, and how long it may give no sign of life while it has one. */
@@ -569,6 +577,8 @@ export const ON_RAMP_REFRESHES = { perSecond: 10, burst: 100 } as const;
 export const MAX_BACKUP_LINE_BYTES = 64 * 1024 * 1024;
 /** How old activities are at least before they are archived: the figures of the present month and answers to late votes need them. */
 export const MIN_ARCHIVE_AGE_MS = 35 * 24 * 60 * 60 * 1000;
+/** How often an archive command says to PostgreSQL that it is still there, which would take its lock back after 10 minutes. */
+export const ARCHIVE_LOCK_BEAT_MS = 60_000;
 /** Activities that are read for an archive, or removed after it, at once. */
 export const ARCHIVED_ACTIVITIES_AT_ONCE = 50;
 /** Operators of one set ... */

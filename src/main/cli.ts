@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import { MAX_LISTED_LANES } from "../kernel/limits.ts";
 import { BackupProblem } from "../storage/backup/problem.ts";
 import type { Database } from "../storage/database.ts";
 import { addArchiveCommands } from "./archive/commands.ts";
@@ -100,6 +101,14 @@ withConfig(jobs.command("list").description("Jobs as JSON, the dead ones unless 
     printJson(found);
   });
 
+withConfig(jobs.command("lanes").description("The lanes in which most jobs wait, as JSON, the fullest first."))
+  .option("--limit <number>", "how many at most", "20")
+  .action(async ({ config: file, limit: text }: { config?: string; limit: string }) => {
+    const limit = readLimit(text);
+    const { listLanes } = await import("../engine/jobs/lanes.ts");
+    printJson(await withDatabase(await readConfig(file), ({ read }) => listLanes(read, limit, Date.now())));
+  });
+
 withConfig(jobs.command("retry").description("Set dead jobs back to the start: those named, or all of them."))
   .argument("[id...]", "identifiers of dead jobs")
   .option("--all", "every dead job")
@@ -111,6 +120,20 @@ withConfig(jobs.command("retry").description("Set dead jobs back to the start: t
       retryDeadJobs(database, all ? undefined : ids, Date.now()),
     );
     printJson({ retried });
+  });
+
+const webhooks = program.command("webhooks").description("Look at the deliveries of webhooks.");
+
+withConfig(
+  webhooks
+    .command("failing")
+    .description("Endpoints that take nothing, as JSON, the one that has failed for longest first."),
+)
+  .option("--limit <number>", "how many at most", "20")
+  .action(async ({ config: file, limit: text }: { config?: string; limit: string }) => {
+    const limit = readLimit(text);
+    const { listFailingEndpoints } = await import("../capabilities/webhooks/failing.ts");
+    printJson(await withDatabase(await readConfig(file), ({ read }) => listFailingEndpoints(read, limit)));
   });
 
 const allowlist = program.command("allowlist").description("For when an IP allowlist lets nobody in.");
@@ -222,6 +245,13 @@ withConfig(
     const { importEarnVaults } = await import("./import-earn-vaults.ts");
     printJson(await withDatabase(config, (database) => importEarnVaults({ config, database }, file)));
   });
+
+/** @throws StartProblem */
+function readLimit(text: string): number {
+  const limit = Number(text);
+  if (/^[0-9]{1,5}$/.test(text) && limit >= 1 && limit <= MAX_LISTED_LANES) return limit;
+  throw new StartProblem(`--limit must be a number from 1 to ${MAX_LISTED_LANES}`);
+}
 
 function readBlockNumber(option: string, text: string): number {
   if (/^[0-9]{1,12}$/.test(text)) return Number(text);

@@ -27,7 +27,7 @@ export class FolderInUse extends Error {
 }
 
 /**
- * One server for each folder with a SQLite database. The lock is SQLite's own exclusive one on an empty database beside it, so
+ * One server for each folder with a SQLite database, and beside it one archive command. The lock is SQLite's own exclusive one on an empty database beside it, so
  * that the system takes it back from a process that ends in whatever way. Who holds it stands in a file of its own: nobody else
  * can read a database that is locked, and this process must not open the locked file a second time.
  */
@@ -43,10 +43,10 @@ export class ServerLock {
   }
 
   /** @throws FolderInUse, or DatabaseFailure when there can be no lock at all */
-  static take(folder: string, holder: LockHolder): ServerLock {
-    const holderFile = join(folder, "server.lock.json");
+  static take(folder: string, holder: LockHolder, what: "server" | "archive" = "server"): ServerLock {
+    const holderFile = join(folder, `${what}.lock.json`);
     try {
-      const lock = new ServerLock(lockExclusively(join(folder, "server.lock")), holderFile, holder);
+      const lock = new ServerLock(lockExclusively(join(folder, `${what}.lock`)), holderFile, holder);
       lock.#tell();
       return lock;
     } catch (error) {

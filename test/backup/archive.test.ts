@@ -1,21 +1,24 @@
 import assert from "node:assert/strict";
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { before, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import pg from "pg";
-import { archivedBefore, removeArchived } from "../../src/engine/activities/archived.ts";
+import { archivedBefore, removeArchived, stillNeeded } from "../../src/engine/activities/archived.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { archive as archiveTo } from "../../src/main/archive/archive.ts";
 import { readDate } from "../../src/main/archive/commands.ts";
+import { ArchiveProblem } from "../../src/main/archive/format.ts";
+import { lockArchives } from "../../src/main/archive/lock.ts";
 import { archiveKeysOf, verifyArchive } from "../../src/main/archive/verify.ts";
 import { writeArchive } from "../../src/main/archive/write.ts";
 import type { Reader } from "../../src/storage/engine.ts";
 import { createAuthenticator } from "../support/authenticator.ts";
 import { addUser, authenticatorParams, type Client, type Json } from "../support/client.ts";
 import { onEachEngine } from "../support/server.ts";
-import { runKeystead, settingsOf, temporaryFolder } from "../support/server-process.ts";
+import { runKeystead, settingsOf, spawnKeystead, temporaryFolder } from "../support/server-process.ts";
 import { until } from "../support/until.ts";
 import { createWorld } from "../support/world.ts";
 
@@ -163,6 +166,82 @@ onEachEngine("an archive of activities", (server) => {
     assert.equal(removed, 0);
     await database.transact(owner, (tx) => tx.deleteFrom("webhook_events").where("id", "=", event.id).execute());
     assert.deepEqual(await recordOf(database.read), all);
+  });
+
+  it("leaves an activity whose transaction is on its way", async () => {
+    const { database } = server().opened;
+    const [id, owner] = [proved.id, proved.organizationId];
+    const [{ updated_at: updatedAt } = { updated_at: 0 }] = await database.read
+      .selectFrom("activities")
+      .select("updated_at")
+      .where("id", "=", id)
+      .execute();
+    const send = {
+      organization_id: owner,
+      id: newId(),
+      activity_id: id,
+      caip2: "eip155:1",
+      status: "BROADCASTING",
+      signed_transaction: Buffer.alloc(0),
+      transaction_hash: "0x00",
+      sponsored: 0,
+      error: null,
+      progress: null,
+      sent_at: null,
+      created_at: 1,
+      updated_at: 1,
+    } as const;
+    await database.transact(owner, (tx) => tx.insertInto("send_transactions").values(send).execute());
+    const removed = await database.transact(owner, (tx) =>
+      removeArchived(tx, owner, [{ id, updatedAt }], Date.parse(date)),
+    );
+    assert.equal(removed, 0);
+    const without = join(temporaryFolder(), "without.archive");
+    await writeArchive(server().opened, { file: without, before: Date.parse(date), now: Date.now() });
+    const archived = linesIn(without).flatMap(({ activity }) => activity?.id ?? []);
+    assert.equal(archived.length, (all.get("activity")?.length as number) - 2, "nor is the open one in it");
+    assert.ok(!archived.includes(id));
+    const ended = (status: "INCLUDED") =>
+      database.transact(owner, (tx) =>
+        tx.updateTable("send_transactions").set({ status }).where("id", "=", send.id).execute(),
+      );
+    await ended("INCLUDED");
+    assert.ok(!(await stillNeeded(database.read, owner, [id])).has(id));
+    await database.transact(owner, (tx) => tx.deleteFrom("send_transactions").where("id", "=", send.id).execute());
+    assert.deepEqual(await recordOf(database.read), all);
+  });
+
+  it("is made by one command at a time, and another one names it", async () => {
+    const held = join(temporaryFolder(), "held.archive");
+    const stopped = spawnKeystead(["archive", held, "--before", date], {
+      settings: settings({
+        NODE_OPTIONS: `--import=${later} --import=${KILLER}`,
+        KILL_AT_STEP: basename(held),
+        KILL_SIGNAL: "SIGSTOP",
+      }),
+    });
+    await until(() => existsSync(held), "its file to be there");
+    for (const target of [held, join(temporaryFolder(), "another.archive")]) {
+      const { code, stderr } = await archive(target, date);
+      assert.equal(code, 1);
+      assert.match(
+        stderr,
+        new RegExp(
+          `^keystead: another archive command works on this database \\(keystead archive, process ${stopped.pid} on ${hostname()}, since \\d{4}-\\d\\d-\\d\\dT[^)]*Z\\); run this one again`,
+        ),
+      );
+      assert.equal(existsSync(target), target === held);
+    }
+    assert.deepEqual(await recordOf(server().opened.database.read), all, "neither removed anything");
+    assert.equal((await stopped.end("SIGKILL")).signal, "SIGKILL");
+    // PostgreSQL hears of it a moment later.
+    await until(async () => {
+      const lock = await lockArchives(server().databaseUrl).catch((error: unknown) => {
+        assert.ok(error instanceof ArchiveProblem);
+      });
+      await lock?.release();
+      return lock !== undefined;
+    }, "the dead one's lock to be free");
   });
 
   it("loses nothing, wherever it is killed, and the same command finishes it", async () => {

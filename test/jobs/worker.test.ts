@@ -275,16 +275,35 @@ for (const engine of engines) {
         ["for the operator", "for the operator"],
       );
       const id = dead[0]?.id as string;
+      const lanes = async (...args: string[]) => {
+        const { code, stdout, stderr } = await runKeystead(["jobs", "lanes", ...args], settings);
+        assert.equal(code, 0, stderr);
+        const shown = JSON.parse(stdout) as { lane: string; waiting: number }[];
+        return shown.filter(({ lane }) => lane.startsWith("cli-"));
+      };
+      assert.deepEqual(await lanes(), [], "dead jobs wait for nobody");
       const one = await runKeystead(["jobs", "retry", id], settings);
       assert.deepEqual(JSON.parse(one.stdout), { retried: [id] });
       assert.deepEqual(
         (await list("--state", "waiting")).map((job) => job.id),
         [id],
       );
+      assert.deepEqual(
+        (await lanes("--limit", "1000")).map(({ waiting }) => waiting),
+        [1],
+      );
+      const failing = await runKeystead(["webhooks", "failing"], settings);
+      assert.deepEqual(JSON.parse(failing.stdout), []);
       const all = await runKeystead(["jobs", "retry", "--all"], settings);
       assert.ok(JSON.parse(all.stdout).retried.includes(dead[1]?.id));
       assert.deepEqual(await list(), []);
-      for (const args of [["retry"], ["retry", id, "--all"], ["list", "--state", "odd"], ["list", "--limit", "0"]]) {
+      for (const args of [
+        ["retry"],
+        ["retry", id, "--all"],
+        ["list", "--state", "odd"],
+        ["list", "--limit", "0"],
+        ["lanes", "--limit", "1001"],
+      ]) {
         const refused = await runKeystead(["jobs", ...args], settings);
         assert.equal(refused.code, 1, args.join(" "));
         assert.match(refused.stderr, /^keystead: /);

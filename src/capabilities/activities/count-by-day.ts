@@ -1,7 +1,13 @@
 import { sql } from "kysely";
 import { reconciler } from "../../engine/jobs/jobs.ts";
 import { deleteInPortions } from "../../engine/jobs/portions.ts";
-import { COUNTED_ROWS_AT_ONCE, DAYS_COUNTED, SETTLED_ACTIVITY_MS } from "../../kernel/limits.ts";
+import {
+  COUNTED_ROWS_AT_ONCE,
+  DAYS_COUNTED,
+  ORGANIZATIONS_LOOKED_AT_AT_ONCE,
+  SETTLED_ACTIVITY_MS,
+} from "../../kernel/limits.ts";
+import { nextTurn } from "../../kernel/next-turn.ts";
 import type { Database } from "../../storage/database.ts";
 import type { DatabaseKind, Reader, Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
@@ -48,7 +54,7 @@ export const pruneCounts = reconciler({
   async run({ database, clock }) {
     const before = dayOf(clock()) - DAYS_COUNTED;
     await deleteInPortions(database, (tx, limit) => deleteSome(tx, before, limit));
-    await deleteInPortions(database, deleteOfDeleted);
+    await deleteOfDeleted(database);
   },
 });
 
@@ -215,19 +221,37 @@ async function deleteSome(tx: Transactor, before: number, limit: number): Promis
   return old.length;
 }
 
-/** Of organizations that were deleted while a piece was counted that had to do with them. */
-async function deleteOfDeleted(tx: Transactor, limit: number): Promise<number> {
-  const deleted = await tx
-    .selectFrom("organizations as o")
-    .select("o.id")
-    .where("o.deleted_at", "is not", null)
-    .where(({ exists, selectFrom }) =>
-      exists(selectFrom("daily_counts as d").select("d.day").whereRef("d.organization_id", "=", "o.id")),
-    )
-    .limit(limit)
-    .execute();
-  if (deleted.length === 0) return 0;
-  const ids = deleted.map(({ id }) => id);
-  await tx.deleteFrom("daily_counts").where("organization_id", "in", ids).execute();
-  return deleted.length;
+/**
+ * Of organizations that were deleted while a piece was counted that had to do with them: they are looked for outside any transaction, and
+ * among so many organizations at a time, however many have been deleted.
+ */
+async function deleteOfDeleted(database: Pick<Database, "read" | "transact">): Promise<void> {
+  for (let after: string | undefined = ""; after !== undefined; ) {
+    const page: Looked[] = await selectLooked(database.read, { after });
+    for (const { id } of page.filter(({ left_over }) => left_over === 1)) {
+      await database.transact(undefined, (tx) =>
+        tx.deleteFrom("daily_counts").where("organization_id", "=", id).execute(),
+      );
+    }
+    after = page.length === ORGANIZATIONS_LOOKED_AT_AT_ONCE ? page.at(-1)?.id : undefined;
+    await nextTurn();
+  }
 }
+
+interface Looked {
+  id: string;
+  left_over: number;
+}
+
+const selectLooked = prepared<{ after: string }>()((db, { after }) =>
+  db
+    .selectFrom("organizations as o")
+    .select([
+      "o.id",
+      sql<number>`case when o.deleted_at is not null and exists (select 1 from daily_counts as d where d.organization_id = o.id)
+        then 1 else 0 end`.as("left_over"),
+    ])
+    .where("o.id", ">", after)
+    .orderBy("o.id")
+    .limit(sql.lit(ORGANIZATIONS_LOOKED_AT_AT_ONCE)),
+);

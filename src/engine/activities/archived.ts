@@ -19,16 +19,30 @@ export interface Archived {
   updatedAt: number;
 }
 
-/** Events of webhooks have their bodies from their activities, until they are pruned. */
-export async function neededByEvents(read: Reader, ids: readonly string[]): Promise<Set<string>> {
+/**
+ * Which of an organization's activities others still need. Events of webhooks have their bodies from them, until they are pruned; and a
+ * transaction that is on its way is signed anew by what was decided, under another hash, which is noted with the activity.
+ */
+export async function stillNeeded(read: Reader, organizationId: string, ids: readonly string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set();
-  const rows = await read.selectFrom("webhook_events").select("activity_id").where("activity_id", "in", ids).execute();
-  return new Set(rows.map(({ activity_id }) => activity_id as string));
+  const events = await read
+    .selectFrom("webhook_events")
+    .select("activity_id")
+    .where("activity_id", "in", ids)
+    .execute();
+  const sends = await read
+    .selectFrom("send_transactions")
+    .select("activity_id")
+    .where("organization_id", "=", organizationId)
+    .where("status", "in", ["INITIALIZED", "BROADCASTING"])
+    .where("activity_id", "in", ids)
+    .execute();
+  return new Set([...events, ...sends].map(({ activity_id }) => activity_id as string));
 }
 
 /**
  * Removes activities of an organization with all that stands under them. One that is not as the archive has it stays, and so does
- * one that an event still needs.
+ * one that is still needed.
  *
  * @param before as the archive has it, in milliseconds
  * @returns how many were removed
@@ -46,7 +60,7 @@ export async function removeArchived(
     .where("organization_id", "=", organizationId)
     .where("id", "in", [...archived.keys()])
     .execute();
-  const needed = await neededByEvents(tx, [...archived.keys()]);
+  const needed = await stillNeeded(tx, organizationId, [...archived.keys()]);
   const same = rows.filter((row) => row.updated_at === archived.get(row.id) && !needed.has(row.id));
   if (same.length === 0) return 0;
   const ids = same.map(({ id }) => id);

@@ -25,9 +25,15 @@ export function addArchiveCommands(
     .requiredOption("--before <date>", "those that were submitted and ended before: 2025-01-01, in UTC, or RFC 3339")
     .action(async (file: string, { config, before }: { config?: string; before: string }) => {
       const options = { file, before: readDate(before), now: Date.now() };
-      const { archive } = await import("./archive.ts");
-      await withInstallation(await readConfig(config), { command: "archive", ifEmpty: "refuse" }, async (opened) => {
-        printJson(await withProgress((onProgress) => archive(opened, { ...options, onProgress })));
+      const [{ archive }, { lockArchives }] = await Promise.all([import("./archive.ts"), import("./lock.ts")]);
+      const settings = await readConfig(config);
+      await withInstallation(settings, { command: "archive", ifEmpty: "refuse" }, async (opened) => {
+        const lock = await lockArchives(settings.databaseUrl);
+        try {
+          printJson(await withProgress((onProgress) => archive(opened, { ...options, onProgress })));
+        } finally {
+          await lock.release();
+        }
       });
     });
 

@@ -4,7 +4,7 @@ import { dirname, resolve } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createZstdCompress } from "node:zlib";
-import { neededByEvents } from "../../engine/activities/archived.ts";
+import { stillNeeded } from "../../engine/activities/archived.ts";
 import type { ActivityRow, ActivityStatus } from "../../engine/activities/records.ts";
 import { archiveKey } from "../../engine/keys/archive-key.ts";
 import { currentServiceKey, publishedServiceKeys, signStatements } from "../../engine/keys/service-keys.ts";
@@ -178,8 +178,9 @@ async function* rowsOf(read: Reader, before: number): AsyncGenerator<NamedRow> {
       const over = page.filter(
         ({ status, updated_at }) => FINAL.some((final) => final === status) && updated_at < before,
       );
-      const needed = await neededByEvents(
+      const needed = await stillNeeded(
         read,
+        organizationId,
         over.map(({ id }) => id),
       );
       const ended = over.filter(({ id }) => !needed.has(id));

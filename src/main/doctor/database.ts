@@ -9,6 +9,7 @@ import { version } from "../version.ts";
 import { checkClock } from "./clock.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
 import { checkPostgres } from "./postgres.ts";
+import { checkWebhooks } from "./webhooks.ts";
 
 export interface DatabaseSeen {
   findings: Finding[];
@@ -78,8 +79,10 @@ async function look(config: Config, inspection: Inspection, clock: Clock): Promi
   const reached = ok("database", `${kind === "postgres" ? "PostgreSQL" : "SQLite"} answers`);
   const rows = await inspection.all<{ value: string }>(`select value from installation where name = '${ROOT_KEY_ID}'`);
   const id = rows[0]?.value;
+  const isOfThisVersion = state.pending.length === 0 && state.unknown.length === 0;
+  const webhooks = isOfThisVersion ? [await checkWebhooks(inspection)] : [];
   return {
-    findings: [reached, schemaFinding(state), ...outside],
+    findings: [reached, schemaFinding(state), ...outside, ...webhooks],
     rootKey: id === undefined ? "none yet" : { id },
   };
 }

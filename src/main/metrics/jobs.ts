@@ -1,7 +1,9 @@
 import { Gauge, type Registry } from "prom-client";
+import { countFailingEndpoints } from "../../capabilities/webhooks/failing.ts";
 import { DELIVER_WEBHOOK } from "../../capabilities/webhooks/index.ts";
+import { countLanes, type LanesOfKind } from "../../engine/jobs/lanes.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import { MAX_COUNTED_JOBS } from "../../kernel/limits.ts";
+import { MAX_COUNTED_ENDPOINTS, MAX_COUNTED_JOBS } from "../../kernel/limits.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { inTime } from "../in-time.ts";
 import { gauge } from "./metrics.ts";
@@ -39,6 +41,44 @@ export function measureJobs(registry: Registry, read: Reader, clock: Clock): voi
   gauge(registry, "webhook_backlog", backlog, async () => {
     const jobs = await waiting();
     return jobs && (jobs.find(({ kind }) => kind === DELIVER_WEBHOOK)?.count ?? 0);
+  });
+  measureLanes(registry, read, clock);
+  measureEndpoints(registry, read, clock);
+}
+
+/** A lane has the name of an endpoint or an organization, and may be one of millions: by kind, then, and `keystead jobs lanes` names them. */
+function measureLanes(registry: Registry, read: Reader, clock: Clock): void {
+  const look = inTime(() => countLanes(read));
+  const byKind = (name: string, help: string, value: (lanes: LanesOfKind) => number) =>
+    new Gauge({
+      name: `keystead_${name}`,
+      help,
+      labelNames: ["kind"],
+      registers: [registry],
+      async collect() {
+        const found = await look();
+        this.reset();
+        for (const lanes of found ?? []) this.set({ kind: lanes.kind }, value(lanes));
+      },
+    });
+  byKind("job_lanes", "Lanes in which jobs of a kind wait.", ({ lanes }) => lanes);
+  byKind("job_lane_depth", "Jobs of a kind that wait in the fullest of their lanes.", ({ fullest }) => fullest);
+  byKind(
+    "job_due_seconds",
+    "For how long the job of a kind that waits longest has been due.",
+    ({ firstDue }) => Math.max(0, clock() - firstDue) / 1000,
+  );
+}
+
+/** By number: an endpoint's name would tell who its organization is. `keystead webhooks failing` names them. */
+function measureEndpoints(registry: Registry, read: Reader, clock: Clock): void {
+  const look = inTime(() => countFailingEndpoints(read));
+  const failing = `Active webhook endpoints whose last delivery failed, counted up to ${MAX_COUNTED_ENDPOINTS}.`;
+  gauge(registry, "webhook_endpoints_failing", failing, async () => (await look())?.count);
+  const since = "For how long the webhook endpoint that has failed for longest has taken nothing.";
+  gauge(registry, "webhook_endpoint_failing_seconds", since, async () => {
+    const found = await look();
+    return found && (found.since === null ? 0 : Math.max(0, clock() - found.since) / 1000);
   });
 }
 

@@ -318,9 +318,11 @@ async function raise(follower: Follower, one: SentTransaction): Promise<SentTran
     olderHashes: [one.transactionHash, ...signed.olderHashes],
   });
   const isOurs = await database.transact(laneOf(payload), async (tx) => {
+    // Of one that has come to its end meanwhile, the activity may be in an archive already: nothing is noted of it any more.
+    if (!(await replaceSigned(tx, one, { ...signedAs, progress }, now))) return false;
     await noteSend(tx, ownSendOf(one, signedAs));
     if (one.isSponsored) await raiseCost(tx, one, greatestCost(decided.plan, fees));
-    return replaceSigned(tx, one, { ...signedAs, progress }, now);
+    return true;
   });
   return isOurs ? { ...one, ...signedAs, progress } : undefined;
 }

@@ -1,0 +1,17 @@
+import { COUNT_FAILING_ENDPOINTS, type FailingEndpoints } from "../../capabilities/webhooks/failing.ts";
+import type { Inspection } from "../../storage/inspection.ts";
+import { type Finding, ok, warn } from "./finding.ts";
+
+const CHECK = "webhooks";
+
+/** Endpoints that take nothing. It is mostly their owners' trouble, but all of them at once are this network's. */
+export async function checkWebhooks(inspection: Pick<Inspection, "all">): Promise<Finding> {
+  const [found] = await inspection.all<FailingEndpoints>(COUNT_FAILING_ENDPOINTS);
+  const { count, since } = found as FailingEndpoints;
+  if (since === null) return ok(CHECK, "no endpoint is failing");
+  const who = count === 1 ? "1 endpoint takes nothing" : `${count} endpoints take nothing`;
+  return warn(
+    CHECK,
+    `${who}, the first since ${new Date(since).toISOString()}; keystead webhooks failing names them and says why. If it is all of them, look whether this machine reaches the network`,
+  );
+}
