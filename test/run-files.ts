@@ -91,6 +91,7 @@ process.once("exit", () => {
 });
 const { KEYSTEAD_TEST_PACKAGES: packages } = process.env;
 if (packages !== undefined) execArgv.unshift(packages);
+execArgv.unshift(`--import=${new URL("support/no-promise-hooks.js", import.meta.url).href}`);
 const failed = new Set<string>();
 run({ files, execArgv, concurrency, timeout: HANGS_AFTER_MS, signal: stop.signal })
   .on("test:fail", ({ file }) => {

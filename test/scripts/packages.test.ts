@@ -43,6 +43,15 @@ it("a module of CommonJS is the same one for `require` and for what was put toge
   assert.equal((await load(script, true)).value, true);
 });
 
+it("our own modules are found as Node finds them, and are there once", async () => {
+  const script = `
+    const here = await import("../support/until.ts");
+    const whole = await import(new URL("../support/until.ts", "file://" + process.cwd() + "/x.js").href);
+    const missing = await import("../support/there-is-none.ts").catch((error) => error.message);
+    return { same: here === whole, missing: /there-is-none\\.ts/.test(missing) };`;
+  assert.deepEqual((await load(script, true)).value, { same: true, missing: true });
+});
+
 describe("what is put together", () => {
   const temporary = () => mkdtempSync(join(tmpdir(), "keystead-packages-"));
 

@@ -39,7 +39,8 @@ export async function packagesTogether(): Promise<string> {
   const digest = createHash("sha256")
     .update(lock)
     .update(how)
-    .update([process.version, ...imported].join())
+    // The map names them by where they lie, which a copy of the whole folder does not change.
+    .update([process.version, root, ...imported].join())
     .digest("hex");
   const folder = join(root, "node_modules/.cache/keystead-packages", digest.slice(0, 16));
   await putInPlace(folder, (unfinished) => writePackages(imported, unfinished, folder));

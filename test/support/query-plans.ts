@@ -99,7 +99,7 @@ function planReader(
 ): PlanReader {
   const plans: QueryPlan[] = [];
   const explained = async <T>(sql: string, parameters: readonly unknown[], run: () => Promise<T>): Promise<T> => {
-    if (sql.startsWith("select")) plans.push(await explain(sql, parameters));
+    if (sql.trimStart().startsWith("select")) plans.push(await explain(sql, parameters));
     return run();
   };
   const explaining: Connection = {
