@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { encodeFunctionData, erc20Abi, recoverMessageAddress, serializeTransaction } from "viem";
+import { encodeFunctionData, erc20Abi, getAddress, recoverMessageAddress, serializeTransaction } from "viem";
 import { privateKeyToAddress } from "viem/accounts";
 import { noBrowser } from "../support/browser.ts";
 import { testNode, testSolana } from "../support/chain.ts";
@@ -184,9 +184,9 @@ for (const engine of engines) {
     it("says in words what a transaction would do that is to be signed", () =>
       stage.tell(async ({ page, root }) => {
         const { addresses } = await root.result("create_wallet", { walletName: "Signing", accounts: [ETHEREUM] });
-        const to = "0x00000000000000000000000000000000000000aA";
+        const to = getAddress("0x00000000000000000000000000000000000000aa");
         const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [to, 1234n] });
-        const common = { chainId: 8453, nonce: 7, gas: 60_000n, to: to as `0x${string}` };
+        const common = { chainId: 8453, nonce: 7, gas: 60_000n, to };
         const sign = async (transaction: object): Promise<string> => {
           const wire = serializeTransaction({ type: "eip1559", ...common, maxFeePerGas: 10n ** 9n, ...transaction });
           const { body } = await root.submit("sign_transaction", {

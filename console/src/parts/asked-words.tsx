@@ -2,7 +2,7 @@ import { List, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import type { ParametersOf } from "../api/api.ts";
 import { hexOf } from "../bytes.ts";
-import { readEvmTransaction } from "../chains/evm-transaction.ts";
+import { checksummed, readEvmTransaction } from "../chains/evm-transaction.ts";
 import {
   programName,
   readSolanaTransaction,
@@ -168,7 +168,7 @@ function OneCall({ to, value, data, caip2 }: { to: string; value: string; data: 
         (call ? <>{call.verb} </> : <>Calls a function that is not known here (selector {data.slice(0, 10)}) </>)}
       {call?.address !== undefined && (
         <>
-          <Copyable text={call.address} label="address" whole />{" "}
+          <Copyable text={checksummed(call.address.slice(2).toLowerCase())} label="address" whole />{" "}
         </>
       )}
       {call && <>({call.amount} of the token’s smallest unit) </>}
