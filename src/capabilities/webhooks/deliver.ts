@@ -52,8 +52,8 @@ async function deliver(context: Context): Promise<JobResult> {
   if (delivery === undefined || delivery.status === "DELIVERED" || delivery.status === "CANCELLED") {
     return { next: { do: "finish" } };
   }
-  const isWanted = delivery.subscriptions > 0 || delivery.event_type === TEST_EVENT;
-  if (delivery.is_active !== 1 || !isWanted) {
+  const isUnwanted = delivery.subscriptions === 0 && delivery.event_type !== TEST_EVENT;
+  if (delivery.is_active !== 1 || isUnwanted) {
     return { next: { do: "finish" }, record: (tx) => end(tx, context, "CANCELLED") };
   }
   if (delivery.activity_id !== null && delivery.activity_body === null) {
