@@ -7,6 +7,7 @@ import {
   lazyRouteComponent,
 } from "@tanstack/react-router";
 import { type ActivityFilter, isActivityType } from "./api/activities.ts";
+import { isId } from "./ids.ts";
 import { NotFound, Shell } from "./pages/shell.tsx";
 import { ProblemNote } from "./parts/problem-note.tsx";
 import { STATUS_WORDS } from "./parts/texts.tsx";
@@ -23,7 +24,8 @@ const overview = createRoute({
 const activities = createRoute({
   getParentRoute: () => root,
   path: "/activities",
-  validateSearch: ({ statuses, types, from, to }: Record<string, unknown>): Partial<ActivityFilter> => ({
+  validateSearch: ({ statuses, types, userId, from, to }: Record<string, unknown>): Partial<ActivityFilter> => ({
+    ...(typeof userId === "string" && isId(userId) ? { userId } : {}),
     ...(typeof from === "number" ? { from } : {}),
     ...(typeof to === "number" ? { to } : {}),
     ...(Array.isArray(statuses) ? { statuses: statuses.filter((each) => each in STATUS_WORDS) } : {}),

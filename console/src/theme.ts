@@ -23,6 +23,10 @@ export const theme = createTheme({
   defaultRadius: "md",
   cursorType: "pointer",
   respectReducedMotion: true,
+  components: {
+    // Its heading is no banner of the page.
+    Modal: { defaultProps: { attributes: { header: { role: "presentation" } } } },
+  },
 });
 
 export const cssVariables: CSSVariablesResolver = () => ({

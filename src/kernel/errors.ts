@@ -443,6 +443,11 @@ const table = {
     "user has exceeded maximum {kind}: at most {limit} per user",
     "RATE_LIMIT_EXCEEDED",
   ],
+  WEBHOOK_TESTED_TOO_SOON: [
+    RESOURCE_EXHAUSTED,
+    "this endpoint was sent a test event less than {seconds} seconds ago; wait and try again",
+    "RATE_LIMITED",
+  ],
   SIGNER_BUSY: [
     RESOURCE_EXHAUSTED,
     "too much of this organization's work waits for the signer; nothing was changed, send the request again in {retryAfterSeconds} seconds",

@@ -705,5 +705,11 @@ export const TRACE_RETRY_MS = 30_000;
 export const MAX_TRACE_ANSWER_BYTES = 4096;
 /** Requests that are traced beyond the ratio because their clients trace them, of all clients together. */
 export const CONTINUED_TRACES = { perSecond: 10, burst: 100 };
+/** Of how many activities of a user, from the cursor on, a list looks for those of a type or status. */
+export const MAX_USER_ACTIVITIES_LOOKED_THROUGH = 5000;
+
+/** How long after a test event an endpoint is sent no other one. */
+export const WEBHOOK_TEST_PAUSE_SECONDS = 5;
+
 /** Bytes of a webhook's event that was stored compressed: far more than an activity can have. */
 export const MAX_WEBHOOK_EVENT_BYTES = 64 * 1024 * 1024;

@@ -448,7 +448,8 @@ async function atMost(ms: number, work: Promise<unknown>, onLate: () => void): P
 }
 
 /** What a person at a terminal reads after a start. */
-export function banner({ baseUrl, consoleUrl, firstVisitUrl, isFirstStart }: RunningServer, config: Config): string {
+export function banner(server: RunningServer, config: Config): string {
+  const { baseUrl, consoleUrl, firstVisitUrl, isFirstStart } = server;
   const lines = [`Keystead ${version} serves ${baseUrl}`, ""];
   if (isFirstStart) lines.push("This first start made an organization, a root user and an API key.");
   if (firstVisitUrl !== undefined) {
@@ -460,6 +461,7 @@ export function banner({ baseUrl, consoleUrl, firstVisitUrl, isFirstStart }: Run
     "Try first:    npx keystead call whoami",
     ...(consoleUrl === undefined ? [] : [`Console:      ${consoleUrl}`]),
     `API docs:     ${baseUrl}/docs`,
+    ...(isHandbookBuilt() ? [`Handbook:     ${baseUrl}/handbook/`] : []),
     "",
   ].join("\n");
 }

@@ -286,6 +286,8 @@ export interface Schema {
     is_active: number;
     /** Since when no delivery has succeeded; null while they do. */
     failing_since: number | null;
+    /** When it was last sent a test event; null if never. */
+    tested_at: Generated<number | null>;
     created_at: number;
     updated_at: number;
   };

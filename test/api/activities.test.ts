@@ -3,6 +3,8 @@ import { createHash } from "node:crypto";
 import { it } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import { DAY_MS, pruneCounts } from "../../src/capabilities/activities/count-by-day.ts";
+import { newId } from "../../src/kernel/ids.ts";
+import { MAX_USER_ACTIVITIES_LOOKED_THROUGH } from "../../src/kernel/limits.ts";
 import { addUser, type Client, generateApiKey, type Json } from "../support/client.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { onEachEngine, startTestServer } from "../support/server.ts";
@@ -28,6 +30,20 @@ async function countsOf(client: Client): Promise<Record<string, Record<string, n
     ];
   });
   return Object.fromEntries(sums);
+}
+
+/** A wallet that somebody else asked for, and that the user named has to approve. */
+async function waitingFor(root: Client, userId: string): Promise<{ id: string; fingerprint: string }> {
+  const { client } = await addUser(root, "Asking");
+  await root.result("create_policy", {
+    policyName: `Two for ${userId}`,
+    effect: "EFFECT_ALLOW",
+    condition: "activity.type == 'ACTIVITY_TYPE_CREATE_WALLET'",
+    consensus: `approvers.any(user, user.id == '${userId}') && approvers.count() >= 2`,
+    notes: "",
+  });
+  const { body } = await client.submit("create_wallet", { walletName: `Of ${userId}`, accounts: [] });
+  return body.activity;
 }
 
 onEachEngine(
@@ -113,6 +129,90 @@ onEachEngine(
         assert.equal(answer.status, 400, JSON.stringify(bad));
         assert.match(answer.body.message, /paginationOptions/);
       }
+    });
+
+    it("are listed of one user, who submitted or voted on them, with the other filters and page by page", async () => {
+      const { root } = server();
+      const { userId, client } = await addUser(root, "Listed");
+      await root.result("create_policy", {
+        policyName: `Listed ${userId}`,
+        effect: "EFFECT_ALLOW",
+        condition: "activity.type == 'ACTIVITY_TYPE_CREATE_USER_TAG'",
+        consensus: `approvers.any(user, user.id == '${userId}')`,
+        notes: "",
+      });
+      const submitted: string[] = [];
+      for (let i = 0; i < 6; i++) {
+        const { body } = await client.submit("create_user_tag", { userTagName: `of ${userId} ${i}`, userIds: [] });
+        submitted.unshift(body.activity.id);
+        await root.result("create_user_tag", { userTagName: `beside ${userId} ${i}`, userIds: [] });
+      }
+      const denied = await client.submit("update_organization_name", { organizationName: "Denied" });
+      assert.equal(denied.status, 403);
+      const list = (request: object) => root.read("list_activities", { filterByUserId: userId, ...request });
+      const ids = async (request: object) => (await list(request)).activities.map(({ id }: Json) => id);
+      const all = await ids({ paginationOptions: { limit: "100" } });
+      assert.deepEqual(all.slice(1), submitted, "what was denied is the newest");
+      assert.deepEqual(await ids({ paginationOptions: { limit: "2" } }), all.slice(0, 2));
+      assert.deepEqual(await ids({ paginationOptions: { limit: "3", before: all[1] } }), all.slice(2, 5));
+      assert.deepEqual(await ids({ paginationOptions: { limit: "2", after: all[4] } }), all.slice(2, 4));
+      assert.deepEqual(await ids({ filterByStatus: ["ACTIVITY_STATUS_REJECTED"] }), all.slice(0, 1));
+      const tags = { filterByType: ["ACTIVITY_TYPE_CREATE_USER_TAG"], paginationOptions: { limit: "4" } };
+      assert.deepEqual(await list(tags).then(({ hasMore }) => hasMore), undefined);
+      assert.deepEqual(await ids(tags), submitted.slice(0, 4));
+      assert.deepEqual(await ids({ ...tags, filterByStatus: ["ACTIVITY_STATUS_FAILED"] }), []);
+      assert.equal((await root.query("list_activities", { filterByUserId: newId() })).status, 404);
+      assert.equal((await root.query("list_activities", { filterByUserId: "Listed" })).status, 400);
+      await client.result("create_user_tag", { userTagName: `voted on ${userId}`, userIds: [] });
+      const { fingerprint, id: waiting } = await waitingFor(root, userId);
+      await client.submit("approve_activity", { fingerprint });
+      assert.equal((await ids({}))[0], waiting);
+      await root.result("delete_users", { userIds: [userId] });
+      assert.equal((await ids({}))[0], waiting, "of a user who is gone too");
+      const { userId: silent } = await addUser(root, "Silent");
+      assert.deepEqual(await ids({ filterByUserId: silent }), []);
+    });
+
+    it("of one user are looked through up to a bound where other filters find few of them", async () => {
+      const { opened } = server();
+      // An organization of its own: no other test meets what is written here.
+      const root = (await createWorld(server())).root.client;
+      const { userId, client } = await addUser(root, "Busy");
+      await client.submit("update_organization_name", { organizationName: "Denied" });
+      const { activities } = await root.read("list_activities", { filterByUserId: userId });
+      const { organizationId } = root;
+      const of = { organization_id: organizationId };
+      const { read } = opened.database;
+      const activity = await read
+        .selectFrom("activities")
+        .selectAll()
+        .where("organization_id", "=", organizationId)
+        .where("id", "=", activities[0].id)
+        .executeTakeFirstOrThrow();
+      const vote = await read
+        .selectFrom("votes")
+        .selectAll()
+        .where("organization_id", "=", organizationId)
+        .where("activity_id", "=", activities[0].id)
+        .executeTakeFirstOrThrow();
+      const newer = Array.from({ length: MAX_USER_ACTIVITIES_LOOKED_THROUGH }, () => newId());
+      const insert = (some: readonly string[]) =>
+        opened.database.transact(organizationId, async (tx) => {
+          const rows = some.map((id) => ({ ...activity, ...of, id, fingerprint: id, body: null, type: "OTHER" }));
+          await tx.insertInto("activities").values(rows).execute();
+          const votes = some.map((id) => ({ ...vote, ...of, id, activity_id: id }));
+          await tx.insertInto("votes").values(votes).execute();
+        });
+      for (let from = 1; from < newer.length; from += 500) await insert(newer.slice(from, from + 500));
+      const filter = {
+        filterByUserId: userId,
+        filterByStatus: [activities[0].status],
+        filterByType: [activities[0].type],
+      };
+      const found = await root.read("list_activities", filter);
+      assert.deepEqual([found.activities.map(({ id }: Json) => id), found.hasMore], [[activities[0].id], undefined]);
+      await insert(newer.slice(0, 1));
+      assert.deepEqual(await root.read("list_activities", filter), { activities: [], hasMore: true });
     });
 
     it("write their times as text, and as objects for the published SDKs", async () => {

@@ -72,6 +72,7 @@ const [listInvitations, upsertGasUsageConfig, ...otherExtensions] = [
   "get_auth_proxy_config",
   "list_webhook_deliveries",
   "redeliver_webhook",
+  "test_webhook_endpoint",
   "get_activity_counts",
 ] as const;
 const sdks = [

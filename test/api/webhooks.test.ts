@@ -23,8 +23,10 @@ for (const engine of engines) {
     let server: TestServer;
     let root: Client;
     let receiver: Receiver;
+    /** Milliseconds at which the server's clock stands still; it runs where there are none. */
+    let stillAt: number | undefined;
     before(async () => {
-      server = await startTestServer(engine, { settings });
+      server = await startTestServer(engine, { settings, clock: () => stillAt ?? Date.now() });
       root = server.root;
       receiver = await startReceiver();
     });
@@ -33,6 +35,7 @@ for (const engine of engines) {
       await receiver.close();
     });
     afterEach(async () => {
+      stillAt = undefined;
       const { webhookEndpoints } = await root.read("list_webhook_endpoints");
       for (const { endpointId } of webhookEndpoints) await root.result("delete_webhook_endpoint", { endpointId });
       receiver.received.length = 0;
@@ -148,6 +151,52 @@ for (const engine of engines) {
       );
       const again = receiver.received.filter(({ headers }) => ids.has(headers["x-turnkey-event-id"]));
       assert.equal(again.length, 4);
+    });
+
+    it("send a test event to one endpoint, whatever it is subscribed to, signed and logged as any other", async () => {
+      const endpointId = await createEndpoint([]);
+      await createEndpoint([], `${receiver.url}/other`);
+      const { deliveryId } = await root.result("test_webhook_endpoint", { endpointId });
+      const [{ headers, body, path }] = (await receiver.waitFor(1)) as [Json];
+      assert.equal(path, "/");
+      assert.equal(headers["x-turnkey-event-type"], "WEBHOOK_ENDPOINT_TEST");
+      const { type, organizationId, msg } = JSON.parse(body);
+      assert.deepEqual([type, organizationId], ["webhooks:endpoint_test", root.organizationId]);
+      assert.deepEqual([msg.endpointId, msg.url, msg.name], [endpointId, receiver.url, "hook"]);
+      const wellKnown = (await (await fetch(`${server.baseUrl}/.well-known/keystead.json`)).json()) as Json;
+      const verificationKeys = wellKnown.serviceKeys.webhook;
+      const checked = { headers, body, verificationKeys, maxTimestampAgeMs: 60_000 };
+      assert.equal(verifyTurnkeyWebhookSignature(checked as never).ok, true);
+      await until(async () => (await deliveriesOf(endpointId))[0].status === "DELIVERED");
+      const deliveries = await deliveriesOf(endpointId);
+      assert.deepEqual(
+        deliveries.map((one) => [one.deliveryId, one.eventType, one.attempts.length]),
+        [[deliveryId, "WEBHOOK_ENDPOINT_TEST", 1]],
+      );
+      assert.equal(receiver.received.length, 1);
+    });
+
+    it("send no test event soon after another one, nor to an endpoint that is off or not there", async () => {
+      const endpointId = await createEndpoint([]);
+      stillAt = Date.now();
+      const atOnce = await Promise.all([1, 2].map(() => root.submit("test_webhook_endpoint", { endpointId })));
+      assert.deepEqual(atOnce.map(({ status }) => status).sort(), [200, 429]);
+      const refused = await root.submit("test_webhook_endpoint", { endpointId });
+      assert.equal(refused.status, 429);
+      assert.match(refused.body.message, /less than 5 seconds ago/);
+      assert.equal((await deliveriesOf(endpointId)).length, 1);
+      stillAt += 5000;
+      await root.result("test_webhook_endpoint", { endpointId });
+      assert.equal((await deliveriesOf(endpointId)).length, 2);
+      const { client } = await addUser(root, "stranger");
+      const other = await createEndpoint([]);
+      assert.equal((await client.submit("test_webhook_endpoint", { endpointId: other })).status, 403);
+      await root.result("update_webhook_endpoint", { endpointId: other, isActive: false });
+      const off = await root.submit("test_webhook_endpoint", { endpointId: other });
+      assert.equal(off.status, 400);
+      assert.match(off.body.message, /parameters\.endpointId` .*switched off/);
+      assert.equal((await root.submit("test_webhook_endpoint", { endpointId: newId() })).status, 404);
+      assert.deepEqual(await deliveriesOf(other), []);
     });
 
     it("take 3xx and 4xx as final and follow no redirect", async () => {

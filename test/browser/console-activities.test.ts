@@ -107,7 +107,7 @@ for (const engine of engines) {
         await pages.getByText(/[0-9]+ or more wait for you/).waitFor();
       }));
 
-    it("filters by status, type, time and name, and keeps the filter in its address", () =>
+    it("filters by status, type, time and user, and keeps the filter in its address", () =>
       stage.tell(async ({ page, root, world }) => {
         await world.user.client.submit("create_user_tag", { userTagName: "denied", userIds: [] });
         await root.result("create_user_tag", { userTagName: "done", userIds: [] });
@@ -121,9 +121,16 @@ for (const engine of engines) {
         await rows.first().waitFor();
         assert.deepEqual(await rows.allInnerTexts(), ["Create user tag"]);
         assert.match(page.url(), /statuses/);
-        await page.getByRole("textbox", { name: "By" }).fill("root user");
-        await page.getByText("0 of the 1 that were read").waitFor();
-        await page.getByRole("textbox", { name: "By" }).fill("");
+        const by = page.getByRole("combobox", { name: "By" });
+        const { user } = await root.read("get_user", { userId: world.user.userId });
+        await by.fill("Root");
+        await page.getByRole("option", { name: "Root user" }).click();
+        await page.getByText("No activity is of this kind.").waitFor();
+        assert.match(page.url(), /userId/);
+        await by.fill(user.userName);
+        await page.getByRole("option", { name: user.userName, exact: true }).click();
+        await rows.first().waitFor();
+        assert.deepEqual(await rows.allInnerTexts(), ["Create user tag"]);
         await page.getByLabel("From").fill("2100-01-01T00:00");
         await page.getByText("No activity is of this kind.").waitFor();
         await page.getByLabel("From").fill("2020-01-01T00:00");

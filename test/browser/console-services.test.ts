@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { noBrowser } from "../support/browser.ts";
 import {
@@ -59,6 +60,11 @@ describe("services in the console", { skip: noBrowser }, () => {
           .getByRole("row", { name: /activity updates delivered 1, the last: answered 200/ })
           .first()
           .waitFor();
+        await ledger.getByRole("button", { name: "Send a test" }).click();
+        await ledger.getByText("A test event is on its way.").waitFor();
+        await ledger.getByRole("row", { name: /webhook endpoint test delivered 1, the last: answered 200/ }).waitFor();
+        assert.ok(receiver.received.some(({ body }) => JSON.parse(body).type === "webhooks:endpoint_test"));
+        await assertAccessible(page, "Webhooks with a test");
         await ledger.getByRole("button", { name: "Send again" }).first().click();
         await ledger
           .getByRole("row", { name: /2, the last: answered 200/ })

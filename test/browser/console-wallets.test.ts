@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { recoverMessageAddress } from "viem";
+import { encodeFunctionData, erc20Abi, getAddress, recoverMessageAddress, serializeTransaction } from "viem";
 import { privateKeyToAddress } from "viem/accounts";
 import { noBrowser } from "../support/browser.ts";
-import { testNode } from "../support/chain.ts";
+import { testNode, testSolana } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
 import { assertAccessible, goTo, HOSTILE, openedPage, openStage, type Stage } from "../support/console.ts";
 import { engines } from "../support/server.ts";
+import { lamportsOf, newSolanaWallet, newStranger, SOL } from "../support/solana-sender.ts";
 
 const ETHEREUM = {
   curve: "CURVE_SECP256K1",
@@ -148,6 +149,63 @@ for (const engine of engines) {
         await page.getByRole("link", { name: "Ethereum send transaction" }).click();
         await page.getByRole("list", { name: "In words" }).getByText("Sends 0.25 ETH to").waitFor();
         await page.getByRole("list", { name: "In words" }).getByText("on Ethereum Sepolia").waitFor();
+      }));
+
+    it("sends SOL, says in words what it asked for, and shows what became of it", () =>
+      stage.tell(async ({ page, root }) => {
+        const { walletId, addresses } = await newSolanaWallet(root, testSolana());
+        const [from = ""] = addresses;
+        await page.goto(`${stage.url}/#/wallets/${walletId}`);
+        await page.getByRole("link", { name: `Open ${from}` }).click();
+        await openedPage(page, "Address");
+        await page.getByRole("combobox", { name: "Chain" }).fill("Devnet");
+        await page.getByRole("option", { name: "Solana Devnet" }).click();
+        await page.getByRole("button", { name: "Send" }).click();
+        const dialog = page.getByRole("dialog");
+        const to = newStranger().address;
+        await dialog.getByRole("textbox", { name: "To" }).fill("0x00000000000000000000000000000000000000aA");
+        await dialog.getByText("An address is 32 bytes in base58.").waitFor();
+        await dialog.getByRole("textbox", { name: "To" }).fill(to);
+        await dialog.getByRole("textbox", { name: "Amount in SOL" }).fill("0.25");
+        await dialog.getByText("Sends 0.25 SOL").waitFor();
+        await assertAccessible(page, "Sending SOL");
+        await dialog.getByRole("button", { name: "Send" }).click();
+        await dialog.getByText(/^Status: (included|confirmed|finalized)/).waitFor();
+        assert.equal(await lamportsOf(testSolana(), to), SOL / 4n);
+        await page.keyboard.press("Escape");
+        await goTo(page, "Activities");
+        await page.getByRole("link", { name: "Solana send transaction" }).click();
+        const words = page.getByRole("list", { name: "In words" });
+        await words.getByText("Sends 0.25 SOL to").waitFor();
+        await words.getByTitle(to).waitFor();
+        await words.getByText("on Solana Devnet").waitFor();
+      }));
+
+    it("says in words what a transaction would do that is to be signed", () =>
+      stage.tell(async ({ page, root }) => {
+        const { addresses } = await root.result("create_wallet", { walletName: "Signing", accounts: [ETHEREUM] });
+        const to = getAddress("0x00000000000000000000000000000000000000aa");
+        const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [to, 1234n] });
+        const common = { chainId: 8453, nonce: 7, gas: 60_000n, to };
+        const sign = async (transaction: object): Promise<string> => {
+          const wire = serializeTransaction({ type: "eip1559", ...common, maxFeePerGas: 10n ** 9n, ...transaction });
+          const { body } = await root.submit("sign_transaction", {
+            signWith: addresses[0],
+            unsignedTransaction: wire.slice(2),
+            type: "TRANSACTION_TYPE_ETHEREUM",
+          });
+          return body.activity.id;
+        };
+        const words = page.getByRole("list", { name: "In words" });
+        await page.goto(`${stage.url}/#/activities/${await sign({ value: 5n * 10n ** 17n })}`);
+        await words.getByText("Sends 0.5 ETH to").waitFor();
+        await words.getByText("on Base.").waitFor();
+        await words.getByText("Pays a fee of 0.00006 ETH at most. Its nonce is 7.").waitFor();
+        await words.getByTitle(to).waitFor();
+        await page.goto(`${stage.url}/#/activities/${await sign({ data })}`);
+        await words.getByText("Transfers a token to").waitFor();
+        await words.getByText("(1234 of the token’s smallest unit)").waitFor();
+        await assertAccessible(page, "An activity in words");
       }));
   });
 }

@@ -20,6 +20,8 @@ import { addAuthenticator } from "../support/virtual-authenticator.ts";
 
 /** The console in a real browser, against a whole service: who is let in, and what stands around every page. */
 
+const ETHEREUM_PATH = "m/44'/60'/0'/0/0";
+
 describe("the console", { skip: noBrowser }, () => {
   let stage: Stage;
   before(async () => {
@@ -239,6 +241,48 @@ describe("the console", { skip: noBrowser }, () => {
       await page.unroute("**/query/list_policies");
       await dialog.getByRole("button", { name: "Try again" }).click();
       await dialog.getByText("Nothing is called that.").waitFor();
+    }));
+
+  it("makes a wallet by the form of its operation, which says by field what is wrong and keeps in step with the JSON", () =>
+    stage.tell(async ({ page, root }) => {
+      await goTo(page, "API");
+      await page.getByRole("combobox", { name: "Operation" }).fill("create_wallet");
+      await page.getByRole("option", { name: "create_wallet", exact: true }).click();
+      const form = page.getByRole("region", { name: "Form" });
+      await form.getByRole("button", { name: "Begin empty" }).click();
+      const name = form.getByRole("textbox", { name: "walletName" });
+      await form.getByText("This is required.").waitFor();
+      await name.fill("Of a form");
+      await form.getByText("This is required.").waitFor({ state: "hidden" });
+      await form.getByRole("button", { name: "Add mnemonicLength" }).click();
+      const length = form.getByRole("textbox", { name: "mnemonicLength" });
+      await length.fill("twelve");
+      await form.getByText("This must be a whole number.").waitFor();
+      await length.fill("24");
+      await form.getByRole("button", { name: "Add to accounts" }).click();
+      const account = form.getByRole("group", { name: "accounts 1" });
+      await account.getByRole("textbox", { name: "path" }).fill(ETHEREUM_PATH);
+      await account.getByRole("combobox", { name: "addressFormat" }).fill("ADDRESS_FORMAT_ETHEREUM");
+      await page.getByRole("option", { name: "ADDRESS_FORMAT_ETHEREUM", exact: true }).click();
+      await assertAccessible(page, "API");
+      const json = page.getByRole("textbox", { name: "Parameters" });
+      const typed = await json.inputValue();
+      await json.fill("{");
+      await form.getByText("What is typed as JSON is no object.").waitFor();
+      await json.fill(typed.replace("Of a form", "Of a form & JSON"));
+      assert.equal(await name.inputValue(), "Of a form & JSON");
+      await page.getByRole("button", { name: "Submit" }).click();
+      await page.getByLabel("Answer").getByText("ACTIVITY_STATUS_COMPLETED").waitFor();
+      const { wallets } = await root.read("list_wallets");
+      assert.deepEqual(
+        wallets.map(({ walletName }: Json) => walletName),
+        ["Of a form & JSON"],
+      );
+      const { accounts } = await root.read("list_wallet_accounts");
+      assert.deepEqual(
+        accounts.map(({ path, addressFormat }: Json) => [path, addressFormat]),
+        [[ETHEREUM_PATH, "ADDRESS_FORMAT_ETHEREUM"]],
+      );
     }));
 
   it("sends any request of the API, from the example of its documentation", () =>

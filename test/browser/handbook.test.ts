@@ -6,7 +6,7 @@ import { handbookPages } from "../../src/http/handbook.ts";
 import { createListener, createRoom, type Listener } from "../../src/http/listener.ts";
 import { createLogger } from "../../src/kernel/log.ts";
 import { noBrowser, startBrowser } from "../support/browser.ts";
-import { assertAccessible, visit } from "../support/console.ts";
+import { assertAccessible, openStage, visit } from "../support/console.ts";
 
 /** The handbook as it is built, in a browser: nothing of it may be refused by its own policy, or come from another host. */
 
@@ -63,5 +63,17 @@ describe("the handbook", { skip: noBrowser }, () => {
     await assertAccessible(page, "a guide");
     assert.deepEqual(faults, []);
     await context.close();
+  });
+
+  it("is a link away from the console", async () => {
+    const stage = await openStage("sqlite");
+    try {
+      await stage.tell(async ({ page }) => {
+        await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Handbook" }).click();
+        await page.getByRole("heading", { level: 1, name: "The handbook" }).waitFor();
+      });
+    } finally {
+      await stage.close();
+    }
   });
 });

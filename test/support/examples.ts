@@ -574,6 +574,7 @@ export const examples: Record<string, Example> = {
     filterByStatus: ["ACTIVITY_STATUS_COMPLETED"],
     paginationOptions: { limit: "10", before: (await completedActivity(world)).id },
     filterByType: ["ACTIVITY_TYPE_CREATE_USERS_V4"],
+    filterByUserId: world.root.userId,
   }),
   get_activity_counts: async () => ({ days: 7 }),
   approve_activity: async (world) => ({ fingerprint: await fingerprintOfWaiting(world) }),
@@ -768,6 +769,7 @@ export const examples: Record<string, Example> = {
     paginationOptions: { limit: "10", before: newIdAt(Date.now() + 60_000) },
   }),
   redeliver_webhook: async (world) => ({ deliveryId: await failedDelivery(world) }),
+  test_webhook_endpoint: async (world) => ({ endpointId: await newEndpoint(world) }),
 };
 
 /** Parameters of the older versions of activities, by activity type. */

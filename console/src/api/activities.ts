@@ -24,6 +24,8 @@ export const isActivityType = (text: unknown): text is ActivityType =>
 export interface ActivityFilter {
   statuses: ActivityStatus[];
   types: ActivityType[];
+  /** Who submitted it or voted on it. */
+  userId?: string | undefined;
   /** Milliseconds; the minute that begins there is the first of the list. */
   from?: number | undefined;
   /** Milliseconds; the minute that begins there is the last of the list. */
@@ -63,25 +65,32 @@ interface ActivityPage {
   activities: ShownActivity[];
   /** Where the next page begins; undefined of the last one. */
   next: string | undefined;
+  /** Whether the server looked through as many as it does at once, and found none. */
+  isCut: boolean;
 }
 
 /** Newest first, page by page. What is new is asked for every few seconds; older pages stay as they were read. */
-export function useActivities({ statuses, types, from, to }: ActivityFilter) {
+export function useActivities({ statuses, types, userId: ofUser, from, to }: ActivityFilter) {
   const { api, organizationId, userId } = useSession();
   const queries = useQueryClient();
-  const queryKey = [organizationId, userId, "activities", statuses, types, from, to];
+  const queryKey = [organizationId, userId, "activities", statuses, types, ofUser, from, to];
   const newest = to === undefined ? "" : idFrom(to + MINUTE_MS);
   const oldest = from === undefined ? "" : idFrom(from);
   const readPage = async (before: string): Promise<ActivityPage> => {
     const { activities, hasMore } = await api.query("list_activities", {
       filterByStatus: statuses,
       filterByType: types,
+      ...(ofUser === undefined ? {} : { filterByUserId: ofUser }),
       paginationOptions: { limit: String(PAGE_SIZE), ...(before === "" ? {} : { before }) },
     });
     const wanted = activities.filter(({ id }) => id >= oldest);
     // A page may be shorter because its activities are large; it says so.
     const isLast = wanted.length < activities.length || (activities.length < PAGE_SIZE && !hasMore);
-    return { activities: wanted, next: isLast ? undefined : activities.at(-1)?.id };
+    return {
+      activities: wanted,
+      next: isLast ? undefined : activities.at(-1)?.id,
+      isCut: hasMore === true && activities.length === 0,
+    };
   };
   const list = useInfiniteQuery({
     queryKey,
@@ -112,11 +121,15 @@ function withNewest({ pages, pageParams }: PagedActivities, newest: ActivityPage
   const last = newest.activities.at(-1)?.id ?? "";
   const [known = ""] = pages.flatMap(({ activities }) => activities.map(({ id }) => id));
   if (newest.next === undefined || last > known) return { pages: [newest], pageParams: pageParams.slice(0, 1) };
-  const [first, ...older] = pages.map(({ activities, next }) => ({
+  const [first, ...older] = pages.map(({ activities, ...page }) => ({
+    ...page,
     activities: activities.filter(({ id }) => id < last),
-    next,
   }));
-  const begun = { activities: [...newest.activities, ...(first?.activities ?? [])], next: first?.next };
+  const begun = {
+    activities: [...newest.activities, ...(first?.activities ?? [])],
+    next: first?.next,
+    isCut: first?.isCut ?? false,
+  };
   return { pages: [begun, ...older], pageParams };
 }
 

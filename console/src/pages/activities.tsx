@@ -1,12 +1,13 @@
-import { Button, Group, MultiSelect, Text, TextInput } from "@mantine/core";
+import { Group, MultiSelect, Select } from "@mantine/core";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { useState } from "react";
-import { type ActivityFilter, type ActivityType, submitterOf, useActivities } from "../api/activities.ts";
+import { type ActivityFilter, type ActivityType, useActivities } from "../api/activities.ts";
 import type { ActivityStatus } from "../api/api.ts";
+import { useAnswer } from "../api/hooks.ts";
 import { ACTIVITY_TYPES } from "../api/operations.gen.ts";
 import { ActivityTable } from "../parts/activity-table.tsx";
 import { Answered } from "../parts/answered.tsx";
 import { MomentField } from "../parts/moment-field.tsx";
+import { More } from "../parts/more.tsx";
 import { Page } from "../parts/page.tsx";
 import { STATUS_WORDS, typeWords } from "../parts/texts.tsx";
 
@@ -14,13 +15,12 @@ const STATUS_OPTIONS = Object.entries(STATUS_WORDS).map(([value, label]) => ({ v
 const TYPE_OPTIONS = Object.values(ACTIVITY_TYPES).map((value) => ({ value, label: typeWords(value) }));
 
 export function Activities() {
-  const { statuses = [], types = [], from, to } = useSearch({ from: "/activities" });
+  const { statuses = [], types = [], userId, from, to } = useSearch({ from: "/activities" });
   const navigate = useNavigate({ from: "/activities" });
   const filter = (part: Partial<ActivityFilter>) =>
     void navigate({ search: (before) => ({ ...before, ...part }), replace: true });
-  const [by, setBy] = useState("");
-  const list = useActivities({ statuses, types, from, to });
-  const isFiltered = statuses.length + types.length > 0 || from !== undefined || to !== undefined;
+  const list = useActivities({ statuses, types, userId, from, to });
+  const isFiltered = statuses.length + types.length > 0 || [userId, from, to].some((each) => each !== undefined);
   return (
     <Page title="Activities">
       <Group align="flex-end">
@@ -44,40 +44,46 @@ export function Activities() {
         />
         <MomentField label="From" value={from} onChange={(moment) => filter({ from: moment })} />
         <MomentField label="To" value={to} onChange={(moment) => filter({ to: moment })} />
-        <TextInput
-          label="By"
-          placeholder="A name, of those that are shown"
-          value={by}
-          onChange={(event) => setBy(event.currentTarget.value)}
-        />
+        <ByUser userId={userId} onChange={(chosen) => filter({ userId: chosen })} />
       </Group>
       <Answered to={list}>
-        {({ pages }) => {
-          const read = pages.flatMap(({ activities }) => activities);
-          const shown = read.filter((each) => submitterOf(each).toLowerCase().includes(by.trim().toLowerCase()));
-          return (
-            <>
-              <ActivityTable
-                activities={shown}
-                caption="Activities"
-                empty={isFiltered || by !== "" ? "No activity is of this kind." : "Nothing has happened yet."}
-              />
-              {by.trim() !== "" && (
-                <Text size="sm" role="status">
-                  {shown.length} of the {read.length} that were read{list.hasNextPage && "; there are older ones"}.
-                </Text>
-              )}
-            </>
-          );
-        }}
+        {({ pages }) => (
+          <ActivityTable
+            activities={pages.flatMap(({ activities }) => activities)}
+            caption="Activities"
+            empty={emptyWords(isFiltered, pages.at(-1)?.isCut === true)}
+          />
+        )}
       </Answered>
-      {list.hasNextPage && (
-        <Group>
-          <Button variant="default" loading={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
-            Show older ones
-          </Button>
-        </Group>
-      )}
+      <More list={list} label="Show older ones" />
     </Page>
+  );
+}
+
+function emptyWords(isFiltered: boolean, isCut: boolean): string {
+  if (isCut) return "None of this kind is among the newest of this user that the server looks through at once.";
+  return isFiltered ? "No activity is of this kind." : "Nothing has happened yet.";
+}
+
+const MAX_USERS_DRAWN = 50;
+
+/** Whose activities are listed; of a user who is gone, or is not read yet, the id is shown. */
+function ByUser({ userId, onChange }: { userId: string | undefined; onChange: (userId: string | undefined) => void }) {
+  const { data } = useAnswer("list_users", {});
+  const users = (data?.users ?? []).map((user) => ({ value: user.userId, label: user.userName }));
+  const isGone = userId !== undefined && users.every(({ value }) => value !== userId);
+  return (
+    <Select
+      label="By"
+      placeholder="Anybody"
+      description="Who submitted it or voted on it"
+      data={isGone ? [...users, { value: userId, label: userId }] : users}
+      value={userId ?? null}
+      onChange={(chosen) => onChange(chosen ?? undefined)}
+      searchable
+      clearable
+      limit={MAX_USERS_DRAWN}
+      miw={220}
+    />
   );
 }

@@ -14,7 +14,7 @@ import { Section } from "../parts/section.tsx";
 import { TableRow } from "../parts/table-row.tsx";
 import { Copyable, Name, When } from "../parts/texts.tsx";
 import { useSession } from "../session/context.tsx";
-import { type SendingChain, SendNative } from "./send-native.tsx";
+import { type EvmChain, SendEvm, SendSolana, type SolanaChain } from "./send-native.tsx";
 
 type BalanceChain = RequestOf<"get_wallet_address_balances">["caip2"];
 type EthHistoryChain = RequestOf<"list_eth_transaction_history">["caip2"];
@@ -53,7 +53,7 @@ export function AddressPage() {
   return (
     <Page
       title="Address"
-      actions={account.isSuccess && isEvm && !isTempo(caip2) && <Button onClick={() => setSending(true)}>Send</Button>}
+      actions={account.isSuccess && !isTempo(caip2) && <Button onClick={() => setSending(true)}>Send</Button>}
     >
       <Section title="Receive">
         <Answered to={account}>
@@ -79,7 +79,10 @@ export function AddressPage() {
       />
       <Balances address={address} caip2={caip2 as BalanceChain} />
       {(!isEvm || EVM_WITH_HISTORY.has(caip2)) && <History address={address} caip2={caip2} isEvm={isEvm} />}
-      {isSending && <SendNative from={address} caip2={caip2 as SendingChain} onClose={() => setSending(false)} />}
+      {isSending && isEvm && <SendEvm from={address} caip2={caip2 as EvmChain} onClose={() => setSending(false)} />}
+      {isSending && !isEvm && (
+        <SendSolana from={address} caip2={caip2 as SolanaChain} onClose={() => setSending(false)} />
+      )}
     </Page>
   );
 }

@@ -1,29 +1,33 @@
-import { Button, Card, Code, Group, Select, Stack, Text, Title } from "@mantine/core";
+import { Button, Card, Code, Group, Select, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
+import { type Components, choicesOf, type JsonObject, type Schema, startOf } from "../api/json-schema.ts";
 import { readJson } from "../api/read-json.ts";
 import { Answered } from "../parts/answered.tsx";
 import { JsonField, jsonObjectOf } from "../parts/json-field.tsx";
 import { Page } from "../parts/page.tsx";
 import { ProblemNote } from "../parts/problem-note.tsx";
+import { SchemaForm } from "../parts/schema-form.tsx";
+import { Section } from "../parts/section.tsx";
 import { Copyable, CopyText } from "../parts/texts.tsx";
 import { useSession } from "../session/context.tsx";
 
 /** The part of the OpenAPI document that is looked at here. */
 interface OpenApi {
   paths: Record<string, { post: Documented }>;
+  components: { schemas: Components };
 }
 
 interface Documented {
   operationId: string;
   summary: string;
   description: string;
-  requestBody: { content: { "application/json": { example?: Record<string, unknown> } } };
+  requestBody: { content: { "application/json": { schema: Schema; example?: JsonObject } } };
 }
 
 const PUBLIC = /^\/public\/v1\/(query|submit)\//;
 
-/** Any operation, with the example of its documentation to begin with, stamped and sent. */
+/** Any operation, as a form made from its schema, with the example of its documentation to begin with; stamped and sent. */
 export function Explorer() {
   const [path, setPath] = useState<string>("/public/v1/query/whoami");
   const document = useQuery({
@@ -34,7 +38,7 @@ export function Explorer() {
   return (
     <Page title="API">
       <Answered to={document}>
-        {({ paths }) => (
+        {({ paths, components }) => (
           <>
             <Select
               label="Operation"
@@ -47,7 +51,9 @@ export function Explorer() {
               allowDeselect={false}
               limit={400}
             />
-            {paths[path] && <Operation key={path} path={path} documented={paths[path].post} />}
+            {paths[path] && (
+              <Operation key={path} path={path} documented={paths[path].post} components={components.schemas} />
+            )}
           </>
         )}
       </Answered>
@@ -57,37 +63,107 @@ export function Explorer() {
 
 const isQuery = (path: string): boolean => path.startsWith("/public/v1/query/");
 
-/** What is typed: fields of a query, or parameters of an activity; the rest is added when it is sent. */
-function exampleOf(path: string, { requestBody }: Documented): string {
-  const { example = {} } = requestBody.content["application/json"];
-  const { organizationId: _, ...fields } = example;
-  return JSON.stringify(isQuery(path) ? fields : (example.parameters ?? {}), null, 2);
+/** One version of a request. */
+interface Version {
+  /** The activity's type; empty of a query. */
+  type: string;
+  /** Of what is typed: fields of a query, or parameters of an activity; the rest is added when it is sent. */
+  schema: Schema;
 }
 
-function Operation({ path, documented }: { path: string; documented: Documented }) {
+/** The newest first. */
+function versionsOf(path: string, { requestBody }: Documented): Version[] {
+  const { schema } = requestBody.content["application/json"];
+  if (isQuery(path)) {
+    const { organizationId: _, ...properties } = schema.properties ?? {};
+    const required = schema.required?.filter((name) => name !== "organizationId") ?? [];
+    return [{ type: "", schema: { ...schema, properties, required } }];
+  }
+  return (schema.anyOf ?? [schema]).map(({ properties = {} }) => ({
+    type: choicesOf(properties.type ?? {})[0] ?? "",
+    schema: properties.parameters ?? {},
+  }));
+}
+
+/** What is typed, of the documentation's example. */
+function exampleOf(path: string, { requestBody }: Documented): unknown {
+  const { example = {} } = requestBody.content["application/json"];
+  const { organizationId: _, ...fields } = example;
+  return isQuery(path) ? fields : (example.parameters ?? {});
+}
+
+const written = (value: unknown): string => JSON.stringify(value, null, 2);
+
+interface OperationProps {
+  path: string;
+  documented: Documented;
+  components: Components;
+}
+
+function Operation({ path, documented, components }: OperationProps) {
   const { api, organizationId } = useSession();
   const queries = useQueryClient();
-  const body = (given: Record<string, unknown>, time: string): string =>
+  const versions = versionsOf(path, documented);
+  const [type, setType] = useState(
+    () => (documented.requestBody.content["application/json"].example?.type as string) ?? versions[0]?.type ?? "",
+  );
+  const schema = versions.find((version) => version.type === type)?.schema ?? {};
+  // The text is what counts: the form shows what it says, and writes it anew.
+  const [text, setText] = useState(() => written(exampleOf(path, documented)));
+  const fields = jsonObjectOf(text);
+  const body = (given: JsonObject, time: string): string =>
     isQuery(path)
       ? JSON.stringify({ organizationId, ...given })
-      : `{"type":${JSON.stringify(type ?? "")},"timestampMs":${time},"organizationId":${JSON.stringify(organizationId)},"parameters":${JSON.stringify(given)}}`;
-  const [text, setText] = useState(() => exampleOf(path, documented));
-  const fields = jsonObjectOf(text);
-  const type = documented.requestBody.content["application/json"].example?.type as string | undefined;
+      : `{"type":${JSON.stringify(type)},"timestampMs":${time},"organizationId":${JSON.stringify(organizationId)},"parameters":${JSON.stringify(given)}}`;
   const call = useMutation({
-    mutationFn: () =>
-      api.call(path, isQuery(path) ? { fields: fields ?? {} } : { type: type ?? "", parameters: fields ?? {} }),
+    mutationFn: () => api.call(path, isQuery(path) ? { fields: fields ?? {} } : { type, parameters: fields ?? {} }),
     onSettled: () => void (isQuery(path) || queries.invalidateQueries()),
   });
   return (
     <Stack>
       <Text>{documented.description}</Text>
-      <JsonField
-        label={isQuery(path) ? "Fields" : "Parameters"}
-        description="From the documentation's example; the organization, and an activity's type and time, are added."
-        value={text}
-        onChange={setText}
-      />
+      {versions.length > 1 && (
+        <Select
+          label="Version"
+          data={versions.map((version) => version.type)}
+          value={type}
+          onChange={(chosen) => chosen !== null && setType(chosen)}
+          allowDeselect={false}
+        />
+      )}
+      <SimpleGrid cols={{ base: 1, lg: 2 }}>
+        <Section
+          title="Form"
+          add={
+            <Group gap="xs">
+              <Button variant="default" size="compact-sm" onClick={() => setText(written(startOf(schema, components)))}>
+                Begin empty
+              </Button>
+              <Button variant="default" size="compact-sm" onClick={() => setText(written(exampleOf(path, documented)))}>
+                Begin with the example
+              </Button>
+            </Group>
+          }
+        >
+          {fields ? (
+            <SchemaForm
+              key={type}
+              schema={schema}
+              components={components}
+              value={fields}
+              onChange={(value) => setText(written(value))}
+            />
+          ) : (
+            <Text role="status">What is typed as JSON is no object. The form goes on when it is one.</Text>
+          )}
+        </Section>
+        <JsonField
+          label={isQuery(path) ? "Fields" : "Parameters"}
+          description="The same as JSON; the organization, and an activity's type and time, are added."
+          value={text}
+          onChange={setText}
+        />
+      </SimpleGrid>
       <Group>
         <Button loading={call.isPending} disabled={fields === undefined} onClick={() => call.mutate()}>
           {isQuery(path) ? "Ask" : "Submit"}

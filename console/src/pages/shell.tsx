@@ -10,6 +10,7 @@ import {
   useMantineColorScheme,
 } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import { useEffect } from "react";
 import { useWaitingForMe, type Waiting } from "../api/activities.ts";
@@ -102,6 +103,13 @@ function Header({ isOpen, toggle }: { isOpen: boolean; toggle: () => void }) {
 function Navigation({ pathname }: { pathname: string }) {
   const waiting = useWaitingForMe();
   const waits = waitingWords(waiting.data);
+  // A server from a clone may not have built it.
+  const hasHandbook = useQuery({
+    queryKey: ["handbook"],
+    queryFn: async () => (await fetch("/handbook/")).ok,
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
+  });
   return (
     <Stack gap={2}>
       {PAGES.map(({ to, label }) => {
@@ -120,6 +128,14 @@ function Navigation({ pathname }: { pathname: string }) {
           />
         );
       })}
+      {hasHandbook.data === true && (
+        <NavLink
+          component="a"
+          href="/handbook/"
+          label="Handbook"
+          style={{ borderRadius: "var(--mantine-radius-md)" }}
+        />
+      )}
     </Stack>
   );
 }

@@ -3,7 +3,7 @@ import { useState } from "react";
 import type { ParametersOf, Schemas } from "../api/api.ts";
 import { useAnswer, useSubmit } from "../api/hooks.ts";
 import { Answered } from "../parts/answered.tsx";
-import { DeleteDialog, FormDialog } from "../parts/dialogs.tsx";
+import { DeleteDialog, FormDialog, NotYet } from "../parts/dialogs.tsx";
 import { NameField } from "../parts/name-field.tsx";
 import { Page } from "../parts/page.tsx";
 import { ProblemNote } from "../parts/problem-note.tsx";
@@ -45,6 +45,8 @@ function EndpointCard({ endpoint }: { endpoint: Endpoint }) {
   const [isDeleting, setDeleting] = useState(false);
   const update = useSubmit("update_webhook_endpoint");
   const remove = useSubmit("delete_webhook_endpoint");
+  const test = useSubmit("test_webhook_endpoint");
+  const sendTest = () => test.mutate({ endpointId }, { onSuccess: () => setDeliveries(true) });
   return (
     <Card withBorder component="section" aria-label={name}>
       <Stack gap="sm">
@@ -63,7 +65,17 @@ function EndpointCard({ endpoint }: { endpoint: Endpoint }) {
             : `Told of ${subscriptions.map(({ eventType }) => eventWords(eventType)).join(", ")}.`}
         </Text>
         {update.isError && <ProblemNote error={update.error} />}
+        {test.isError && <ProblemNote error={test.error} />}
+        {test.data &&
+          (test.data.result === undefined ? (
+            <NotYet activity={test.data} />
+          ) : (
+            <Text role="status">A test event is on its way. What becomes of it stands under Deliveries.</Text>
+          ))}
         <Group>
+          <Button size="xs" variant="default" disabled={!isActive} loading={test.isPending} onClick={sendTest}>
+            Send a test
+          </Button>
           <Button
             size="xs"
             variant="default"

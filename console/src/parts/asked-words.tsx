@@ -1,9 +1,16 @@
 import { List, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import type { ParametersOf } from "../api/api.ts";
+import { hexOf } from "../bytes.ts";
+import { checksummed, readEvmTransaction } from "../chains/evm-transaction.ts";
+import {
+  programName,
+  readSolanaTransaction,
+  type SolanaInstruction,
+  transferOf,
+} from "../chains/solana-transaction.ts";
 import { amountWords } from "./amounts.ts";
 import { CHAIN_NAMES, nativeOf } from "./chains.ts";
-
 import { callWords } from "./known-calls.ts";
 import { Copyable } from "./texts.tsx";
 
@@ -27,15 +34,124 @@ interface Sentence {
 
 type Sending = ParametersOf<"eth_send_transaction">;
 
+const isOf = (type: string, path: string): boolean => new RegExp(`^ACTIVITY_TYPE_${path}(_V[0-9]+)?$`).test(type);
+
 function sentencesOf(type: string, intent: Record<string, unknown>): Sentence[] {
-  if (!/^ACTIVITY_TYPE_ETH_SEND_TRANSACTION(_V[0-9]+)?$/.test(type)) return [];
+  if (isOf(type, "ETH_SEND_TRANSACTION")) return callSentences(intent as Partial<Sending>);
+  const { unsignedTransaction, type: chain, caip2 } = intent;
+  if (typeof unsignedTransaction !== "string") return [];
+  if (isOf(type, "SOL_SEND_TRANSACTION")) return solanaSentences(unsignedTransaction, String(caip2));
+  if (!isOf(type, "SIGN_TRANSACTION")) return [];
+  if (chain === "TRANSACTION_TYPE_ETHEREUM") return evmSentences(unsignedTransaction);
+  return chain === "TRANSACTION_TYPE_SOLANA" ? solanaSentences(unsignedTransaction, undefined) : [];
+}
+
+function callSentences(intent: Partial<Sending>): Sentence[] {
   // An older version has its one call's members beside the others.
-  const { caip2, calls = [intent as Sending["calls"][number]] } = intent as Partial<Sending>;
+  const { caip2, calls = [intent as Sending["calls"][number]] } = intent;
   return calls.map(({ to, value = "0", data = "0x" }, index) => ({
     key: String(index),
     words: <OneCall to={to} value={value} data={data} caip2={caip2 ?? ""} />,
   }));
 }
+
+const UNREAD: Sentence[] = [
+  {
+    key: "unread",
+    words: "The transaction could not be read here. Its bytes stand below; do not approve what you cannot read.",
+  },
+];
+
+function evmSentences(hex: string): Sentence[] {
+  const read = readEvmTransaction(hex);
+  if (!read) return UNREAD;
+  const { to, value, data, chainId, gasLimit, gasPrice, nonce } = read;
+  // A legacy transaction may name no chain, and is then good on all of them.
+  const caip2 = chainId === undefined ? "any chain" : `eip155:${chainId}`;
+  const fee = amountWords((BigInt(gasLimit) * BigInt(gasPrice)).toString(), nativeOf(caip2));
+  return [
+    {
+      key: "call",
+      words:
+        to === undefined ? (
+          <Text component="span">
+            Makes a contract with {amountWords(value, nativeOf(caip2))} on {CHAIN_NAMES[caip2] ?? caip2}.
+          </Text>
+        ) : (
+          <OneCall to={to} value={value} data={data} caip2={caip2} />
+        ),
+    },
+    { key: "fee", words: `Pays a fee of ${fee} at most. Its nonce is ${nonce}.` },
+  ];
+}
+
+/** More of them do not fit into a packet in practice; what is cut is said. */
+const MAX_INSTRUCTIONS_TOLD = 50;
+
+function solanaSentences(hex: string, caip2: string | undefined): Sentence[] {
+  const read = readSolanaTransaction(hex);
+  if (!read) return UNREAD;
+  const { instructions, feePayer } = read;
+  const told = instructions.slice(0, MAX_INSTRUCTIONS_TOLD).map((instruction, index) => ({
+    key: String(index),
+    words: <OneInstruction instruction={instruction} />,
+  }));
+  const left = instructions.length - told.length;
+  return [
+    ...told,
+    ...(left > 0 ? [{ key: "left", words: `Does ${left} more things that are not told here.` }] : []),
+    {
+      key: "fee",
+      words: (
+        <Text component="span">
+          The fee is paid by <Copyable text={feePayer} label="address" whole />
+          {caip2 === undefined ? "." : <> on {CHAIN_NAMES[caip2] ?? caip2}.</>}
+        </Text>
+      ),
+    },
+  ];
+}
+
+/** Which account a table supplies stands on the chain. */
+const AddressOf = ({ address }: { address: string | undefined }) =>
+  address === undefined ? "an address of a lookup table" : <Copyable text={address} label="address" whole />;
+
+function OneInstruction({ instruction }: { instruction: SolanaInstruction }) {
+  const transfer = transferOf(instruction);
+  if (!transfer) {
+    const { program, accounts, data } = instruction;
+    return (
+      <Text component="span">
+        Calls the program {programName(program) ?? "that is not known here"}{" "}
+        <Copyable text={program} label="program" whole /> with {accounts.length} accounts and {data.length} bytes
+        {data.length > 0 && `: ${hexOf(data.subarray(0, MAX_BYTES_TOLD))}${data.length > MAX_BYTES_TOLD ? "…" : ""}`}.
+      </Text>
+    );
+  }
+  const { amount, to, token } = transfer;
+  return (
+    <Text component="span">
+      {token ? (
+        <>
+          Transfers {amount} of the smallest unit of a token
+          {token.mint !== undefined && (
+            <>
+              {" "}
+              (<Copyable text={token.mint} label="mint" whole />)
+            </>
+          )}
+        </>
+      ) : (
+        <>
+          Sends <b>{amountWords(amount, nativeOf("solana:"))}</b>
+        </>
+      )}{" "}
+      to <AddressOf address={to} />.
+    </Text>
+  );
+}
+
+const MAX_BYTES_TOLD = 32;
 
 function OneCall({ to, value, data, caip2 }: { to: string; value: string; data: string; caip2: string }) {
   const call = callWords(data);
@@ -52,7 +168,7 @@ function OneCall({ to, value, data, caip2 }: { to: string; value: string; data: 
         (call ? <>{call.verb} </> : <>Calls a function that is not known here (selector {data.slice(0, 10)}) </>)}
       {call?.address !== undefined && (
         <>
-          <Copyable text={call.address} label="address" whole />{" "}
+          <Copyable text={checksummed(call.address.slice(2).toLowerCase())} label="address" whole />{" "}
         </>
       )}
       {call && <>({call.amount} of the token’s smallest unit) </>}

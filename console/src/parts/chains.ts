@@ -37,5 +37,8 @@ const SYMBOLS: Record<string, string> = {
   "eip155:42431": "of the native unit",
 };
 
-/** What fees are paid in on an Ethereum chain. */
-export const nativeOf = (caip2: string): Unit => ({ symbol: SYMBOLS[caip2] ?? "ETH", decimals: ETHER_DECIMALS });
+const SOL: Unit = { symbol: "SOL", decimals: 9 };
+
+/** What fees are paid in on a chain. */
+export const nativeOf = (caip2: string): Unit =>
+  caip2.startsWith("solana:") ? SOL : { symbol: SYMBOLS[caip2] ?? "ETH", decimals: ETHER_DECIMALS };

@@ -8,23 +8,28 @@ import { Id, List, OneOf, Pagination } from "../../engine/fields.ts";
 import { newestFirst, pageOf } from "../../engine/paging.ts";
 import { MAX_PAGE_BYTES } from "../../kernel/limits.ts";
 import { mapInTurns } from "../../kernel/turns.ts";
-import { findIdsOnPage } from "./store.ts";
+import { findIdsOfUser, findIdsOnPage, requireUserOrVotes } from "./store.ts";
 import { viewFor } from "./view.ts";
 
 export const listActivities = query({
   path: "list_activities",
-  summary: "Activities of the organization, newest first.",
+  summary:
+    "Activities of the organization, newest first. `filterByUserId`, an extension of this server, finds those that a user submitted or voted on.",
   needs: ["registry"],
   request: Type.Object({
     organizationId: Id,
     filterByStatus: Type.Optional(List(OneOf(activityStatuses))),
     paginationOptions: Type.Optional(Pagination),
     filterByType: Type.Optional(List(ActivityType)),
+    filterByUserId: Type.Optional(Id),
   }),
   response: Type.Object({
     activities: Type.Array(AnyActivity),
     hasMore: Type.Optional(
-      Type.Boolean({ description: "True where the page is shorter than asked for because its activities are large." }),
+      Type.Boolean({
+        description:
+          "True where the page is shorter than asked for because its activities are large, or because as many of a user's were looked through as one request may.",
+      }),
     ),
   }),
   async run(context) {
@@ -32,8 +37,14 @@ export const listActivities = query({
     const { filterByStatus = [], filterByType = [] } = request;
     const page = pageOf(request.paginationOptions);
     const filter = { organizationId: organization.id, types: filterByType, statuses: filterByStatus };
-    const ids = await findIdsOnPage(read, filter, page);
-    if (ids.length === 0) return { activities: [] };
+    const { filterByUserId: userId } = request;
+    const { ids, isCut } = userId
+      ? await findIdsOfUser(read, { ...filter, userId }, page)
+      : { ids: await findIdsOnPage(read, filter, page), isCut: false };
+    if (ids.length === 0) {
+      if (userId) await requireUserOrVotes(read, organization.id, userId);
+      return { activities: [], ...(isCut ? { hasMore: true } : {}) };
+    }
     // What they take is known before any of them is read.
     const found = await read
       .selectFrom("activities")
@@ -70,7 +81,7 @@ export const listActivities = query({
     const activities = withinBytes(views, (view) => sizeOf(view) + bytesOfVoters(view));
     return {
       activities: newestFirst(activities, page),
-      ...(activities.length < found.length ? { hasMore: true } : {}),
+      ...(isCut || activities.length < found.length ? { hasMore: true } : {}),
     };
   },
 });

@@ -1,8 +1,11 @@
-import { type RawBuilder, sql } from "kysely";
+import { type Kysely, type RawBuilder, sql } from "kysely";
 import type { ActivityStatus } from "../../engine/activities/records.ts";
 import type { Page } from "../../engine/paging.ts";
+import { fail } from "../../kernel/errors.ts";
+import { MAX_USER_ACTIVITIES_LOOKED_THROUGH } from "../../kernel/limits.ts";
 import type { DatabaseKind, Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
+import type { Schema } from "../../storage/schema.ts";
 
 /** Which of an organization's activities are on a page. */
 
@@ -125,3 +128,85 @@ const matching = {
   sqlite: { asc: selectMatching("sqlite", "asc"), desc: selectMatching("sqlite", "desc") },
   postgres: { asc: selectMatching("postgres", "asc"), desc: selectMatching("postgres", "desc") },
 };
+
+/**
+ * The same of the activities that a user submitted or voted on. With other filters so many of them are looked through from the cursor on and
+ * no more; `isCut` says that there are others behind these.
+ */
+export async function findIdsOfUser(
+  read: Reader,
+  { organizationId, types, statuses, userId }: ActivityFilter & { userId: string },
+  { limit, before = ABOVE_ALL, after }: Page,
+): Promise<{ ids: string[]; isCut: boolean }> {
+  const order = after === undefined ? "desc" : "asc";
+  const isAny = types.length === 0 && statuses.length === 0;
+  const list = (items: readonly string[]) => (read.kind === "postgres" ? items : JSON.stringify(items));
+  const range = { organizationId, userId, below: before, above: after ?? BELOW_ALL };
+  const walked = isAny ? limit : MAX_USER_ACTIVITIES_LOOKED_THROUGH;
+  const filter = { types: list(types), statuses: list(statuses) };
+  const found = await ofUser[read.kind][order](read, { ...range, ...filter, walked, limit });
+  const ids = found.map(({ id }) => id);
+  if (isAny || ids.length === limit) return { ids, isCut: false };
+  return { ids, isCut: (await beyondWalk[order](read, { ...range, walked })).length > 0 };
+}
+
+type Walk = { organizationId: string; userId: string; below: string; above: string; walked: number };
+
+const walk = (order: "asc" | "desc", db: Pick<Kysely<Schema>, "selectFrom">, of: Omit<Walk, "walked">) =>
+  db
+    .selectFrom("votes")
+    .select("activity_id as id")
+    .where("organization_id", "=", of.organizationId)
+    .where("user_id", "=", of.userId)
+    .where("activity_id", "<", of.below)
+    .where("activity_id", ">", of.above)
+    .orderBy("activity_id", order);
+
+const selectOfUser = (database: DatabaseKind, order: "asc" | "desc") =>
+  prepared<Walk & Pick<Filtered, "types" | "statuses" | "limit">>()(
+    (db, { organizationId, userId, below, above, types, statuses, walked, limit }) =>
+      db
+        .selectFrom(walk(order, db, { organizationId, userId, below, above }).limit(walked).as("near"))
+        .innerJoin("activities as a", (join) =>
+          join.on("a.organization_id", "=", organizationId).onRef("a.id", "=", "near.id"),
+        )
+        .select("near.id as id")
+        .where(isOneOf[database]("a.type", types))
+        .where(isOneOf[database]("a.status", statuses))
+        .orderBy("near.id", order)
+        .limit(limit),
+  );
+
+const ofUser = {
+  sqlite: { asc: selectOfUser("sqlite", "asc"), desc: selectOfUser("sqlite", "desc") },
+  postgres: { asc: selectOfUser("postgres", "asc"), desc: selectOfUser("postgres", "desc") },
+};
+
+const selectBeyond = (order: "asc" | "desc") =>
+  prepared<Walk>()((db, { organizationId, userId, below, above, walked }) =>
+    walk(order, db, { organizationId, userId, below, above }).offset(walked).limit(1),
+  );
+
+const beyondWalk = { asc: selectBeyond("asc"), desc: selectBeyond("desc") };
+
+/** Somebody whom the organization has, or had. @throws KeysteadError RESOURCE_NOT_FOUND */
+export async function requireUserOrVotes(read: Reader, organizationId: string, id: string): Promise<void> {
+  const of = { organizationId, id };
+  if ((await selectUser(read, of)).length > 0 || (await selectVote(read, of)).length > 0) return;
+  fail("RESOURCE_NOT_FOUND", { kind: "user", id, organizationId });
+}
+
+type UserOf = { organizationId: string; id: string };
+
+const selectUser = prepared<UserOf>()((db, { organizationId, id }) =>
+  db.selectFrom("users").select("id").where("organization_id", "=", organizationId).where("id", "=", id),
+);
+
+const selectVote = prepared<UserOf>()((db, { organizationId, id }) =>
+  db
+    .selectFrom("votes")
+    .select("activity_id as id")
+    .where("organization_id", "=", organizationId)
+    .where("user_id", "=", id)
+    .limit(1),
+);

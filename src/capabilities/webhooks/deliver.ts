@@ -7,6 +7,7 @@ import type { Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
 import { storedEvent } from "./event-body.ts";
 import { announceDisabledEndpoint } from "./events.ts";
+import { TEST_EVENT } from "./model.ts";
 import { unpackBody } from "./packed-body.ts";
 import { DELIVER_WEBHOOK } from "./queue-delivery.ts";
 import { webhookKey } from "./signing-keys.ts";
@@ -51,7 +52,8 @@ async function deliver(context: Context): Promise<JobResult> {
   if (delivery === undefined || delivery.status === "DELIVERED" || delivery.status === "CANCELLED") {
     return { next: { do: "finish" } };
   }
-  if (delivery.is_active !== 1 || delivery.subscriptions === 0) {
+  const isUnwanted = delivery.subscriptions === 0 && delivery.event_type !== TEST_EVENT;
+  if (delivery.is_active !== 1 || isUnwanted) {
     return { next: { do: "finish" }, record: (tx) => end(tx, context, "CANCELLED") };
   }
   if (delivery.activity_id !== null && delivery.activity_body === null) {

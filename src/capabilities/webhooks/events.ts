@@ -8,7 +8,15 @@ import type { Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
 import type { Schema } from "../../storage/schema.ts";
 import { eventToStore } from "./event-body.ts";
-import { type EventFacts, type EventType, type Filters, matchesFilters, parseFilters } from "./model.ts";
+import {
+  type EventFacts,
+  type EventType,
+  type Filters,
+  matchesFilters,
+  parseFilters,
+  type SentEventType,
+  TEST_EVENT,
+} from "./model.ts";
 import { enqueueDelivery } from "./queue-delivery.ts";
 
 /** What happened, turned into deliveries in the transaction in which it happens. */
@@ -45,6 +53,23 @@ export async function announceDisabledEndpoint(
   const msg = { endpointId, url, name, isActive: false, timestamp: Math.floor(now / 1000) };
   const body = JSON.stringify({ type: "webhooks:endpoint_disabled", organizationId, msg });
   await addDeliveries(tx, { organizationId, eventType, body, activityId: null, now }, receivers);
+}
+
+/**
+ * Sends a test event to one endpoint, which says of itself that it is one.
+ *
+ * @returns the delivery's id
+ */
+export async function sendTest(
+  tx: Transactor,
+  endpoint: EventReceiver & { name: string; now: number },
+): Promise<string | undefined> {
+  const { organizationId, endpointId, url, name, now } = endpoint;
+  const msg = { endpointId, url, name, timestamp: Math.floor(now / 1000) };
+  const body = JSON.stringify({ type: "webhooks:endpoint_test", organizationId, msg });
+  const event = { organizationId, eventType: TEST_EVENT, body, activityId: null, now } as const;
+  const [deliveryId] = await addDeliveries(tx, event, [endpoint]);
+  return deliveryId;
 }
 
 /** What happened to a thing of an organization, for the endpoints of the organization and of its parent. */
@@ -108,13 +133,14 @@ function filtersOf(json: string): Filters {
   return filters;
 }
 
-/** Stores an event with one queued delivery for each receiver. */
+/** Stores an event with one queued delivery for each receiver; resolves to the ids of these, in the receivers' order. */
 export async function addDeliveries(
   tx: Transactor,
-  event: { organizationId: string; eventType: EventType; body: string; activityId: string | null; now: number },
+  event: { organizationId: string; eventType: SentEventType; body: string; activityId: string | null; now: number },
   receivers: readonly EventReceiver[],
-): Promise<void> {
-  if (receivers.length === 0) return;
+): Promise<string[]> {
+  if (receivers.length === 0) return [];
+  const deliveryIds: string[] = [];
   const eventId = newId();
   await insertEvent(tx, { ...event, id: eventId });
   for (const { endpointId, organizationId, url } of receivers) {
@@ -122,7 +148,9 @@ export async function addDeliveries(
     const { now } = event;
     await insertDelivery(tx, { organizationId, id: deliveryId, endpointId, eventId, now });
     await enqueueDelivery(tx, { organizationId, deliveryId, endpointId, url, now });
+    deliveryIds.push(deliveryId);
   }
+  return deliveryIds;
 }
 
 interface Listening extends Record<string, unknown> {

@@ -7,6 +7,7 @@ import { listWebhookEndpoints } from "./list-webhook-endpoints.ts";
 import { pruneWebhookEvents } from "./prune.ts";
 import { redeliverWebhook } from "./redeliver-webhook.ts";
 import { webhookKey } from "./signing-keys.ts";
+import { testWebhookEndpoint } from "./test-webhook-endpoint.ts";
 import { updateWebhookEndpoint } from "./update-webhook-endpoint.ts";
 
 export { announceActivity } from "./events.ts";
@@ -22,6 +23,7 @@ export const webhooks = capability({
     listWebhookEndpoints,
     listWebhookDeliveries,
     redeliverWebhook,
+    testWebhookEndpoint,
   ],
   jobs: [deliverWebhook, pruneWebhookEvents],
   events: ["ACTIVITY_UPDATES", "WEBHOOK_ENDPOINT_UPDATES"],

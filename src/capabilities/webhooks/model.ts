@@ -14,6 +14,10 @@ export const eventTypes = [
 ] as const;
 export type EventType = (typeof eventTypes)[number];
 
+/** Ours: sent to one endpoint because somebody asked for it, whatever that is subscribed to; nobody subscribes to it. */
+export const TEST_EVENT = "WEBHOOK_ENDPOINT_TEST";
+export type SentEventType = EventType | typeof TEST_EVENT;
+
 /** Only the organization that pays for these, the parent, may subscribe to them. */
 export const billingScopedEventTypes: readonly EventType[] = [
   "BALANCE_CONFIRMED_UPDATES",

@@ -49,6 +49,8 @@ import { up as archivedActivities } from "./0046-archived-activities.ts";
 import { up as dailyCounts } from "./0047-daily-counts.ts";
 import { up as eventsByActivity } from "./0048-events-by-activity.ts";
 import { up as failingEndpoints } from "./0049-failing-endpoints.ts";
+import { up as webhookTests } from "./0050-webhook-tests.ts";
+import { up as activitiesByUser } from "./0051-activities-by-user.ts";
 
 /** Append-only: a released migration is never edited. The name is what the database remembers. */
 export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: DatabaseKind) => Promise<void> }> = {
@@ -101,4 +103,6 @@ export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: Databa
   "0047-daily-counts": { up: dailyCounts },
   "0048-events-by-activity": { up: eventsByActivity },
   "0049-failing-endpoints": { up: failingEndpoints },
+  "0050-webhook-tests": { up: webhookTests },
+  "0051-activities-by-user": { up: activitiesByUser },
 };

@@ -1,0 +1,306 @@
+import { Button, Checkbox, Fieldset, Group, JsonInput, Select, Stack, Text, Textarea, TextInput } from "@mantine/core";
+import { useState } from "react";
+import {
+  type Components,
+  canShow,
+  choicesOf,
+  fits,
+  isObject,
+  kindOf,
+  MAX_FORM_DEPTH,
+  MAX_FORM_ITEMS,
+  memberOf,
+  numberTyped,
+  problemOfValue,
+  resolved,
+  type Schema,
+  startOf,
+  variantName,
+  variantsOf,
+  withMember,
+} from "../api/json-schema.ts";
+
+/** A form for a value of any schema. The value is the caller's: whoever changes it elsewhere changes what the form shows. */
+
+interface FieldProps {
+  label: string;
+  schema: Schema;
+  components: Components;
+  /** Undefined where it is not there. */
+  value: unknown;
+  onChange: (value: unknown) => void;
+  depth: number;
+}
+
+/** The fields of an object's members, without anything around them. */
+export function SchemaForm(props: Omit<FieldProps, "label" | "depth">) {
+  const schema = resolved(props.schema, props.components);
+  const kind = kindOf(schema);
+  if (kind === "object") return <Members {...props} schema={schema} depth={0} />;
+  return <Field {...props} schema={schema} label="Parameters" depth={0} />;
+}
+
+function Field(props: FieldProps) {
+  const schema = resolved(props.schema, props.components);
+  const field = { ...props, schema };
+  if (props.depth > MAX_FORM_DEPTH || !canShow(schema, props.value)) return <JsonPart {...field} />;
+  switch (kindOf(schema)) {
+    case "choice":
+      return <Choice {...field} />;
+    case "variants":
+      return <Variants {...field} />;
+    case "text":
+      return <TextField {...field} />;
+    case "number":
+      return <NumberField {...field} />;
+    case "boolean":
+      return <BooleanField {...field} />;
+    case "list":
+      return <Items {...field} />;
+    case "object":
+      return (
+        <Fieldset legend={props.label}>
+          <Members {...field} />
+        </Fieldset>
+      );
+    case "json":
+      return <JsonPart {...field} />;
+  }
+}
+
+const problemIn = ({ schema, value, components }: FieldProps): string | undefined =>
+  problemOfValue(schema, value, components);
+
+/** Where a description completes "must be …", it is what is said when it is not. */
+const helpOf = ({ description, pattern }: Schema): string | undefined =>
+  pattern === undefined ? description : description && `Must be ${description}.`;
+
+const LONG_TEXT = 500;
+
+function TextField(props: FieldProps) {
+  const { label, schema, value = "", onChange } = props;
+  const shared = {
+    label,
+    description: helpOf(schema),
+    value: String(value),
+    error: problemIn(props),
+    autoComplete: "off",
+    spellCheck: false,
+  };
+  return (schema.maxLength ?? 0) > LONG_TEXT ? (
+    <Textarea {...shared} onChange={(event) => onChange(event.currentTarget.value)} autosize minRows={1} maxRows={8} />
+  ) : (
+    <TextInput {...shared} onChange={(event) => onChange(event.currentTarget.value)} />
+  );
+}
+
+function NumberField(props: FieldProps) {
+  const { label, schema, value = "", onChange } = props;
+  return (
+    <TextInput
+      label={label}
+      description={schema.description}
+      value={String(value)}
+      error={problemIn(props)}
+      onChange={(event) => onChange(numberTyped(event.currentTarget.value))}
+      inputMode="decimal"
+      autoComplete="off"
+    />
+  );
+}
+
+function BooleanField({ label, schema, value, onChange }: FieldProps) {
+  return (
+    <Checkbox
+      label={label}
+      description={schema.description}
+      checked={value === true}
+      onChange={(event) => onChange(event.currentTarget.checked)}
+    />
+  );
+}
+
+const MAX_CHOICES_DRAWN = 300;
+
+function Choice(props: FieldProps) {
+  const { label, schema, value, onChange } = props;
+  const choices = choicesOf(schema);
+  return (
+    <Select
+      label={label}
+      description={schema.description}
+      data={[...new Set(choices)]}
+      value={choices.includes(value as string) ? (value as string) : null}
+      error={problemIn(props)}
+      onChange={(chosen) => chosen !== null && onChange(chosen)}
+      allowDeselect={false}
+      searchable
+      limit={MAX_CHOICES_DRAWN}
+    />
+  );
+}
+
+/** One of several schemas: that which was chosen, unless the value is plainly of another one. */
+function Variants(props: FieldProps) {
+  const { label, schema, value, components, onChange, depth } = props;
+  const variants = variantsOf(schema);
+  const [wanted, setWanted] = useState(0);
+  const fitting = variants.findIndex((variant) => fits(variant, value, components, depth));
+  const isWanted = fitting < 0 || fits(variants[wanted] ?? {}, value, components, depth);
+  const chosen = isWanted ? wanted : fitting;
+  const options = variants.map((variant, index) => ({ value: String(index), label: variantName(variant, components) }));
+  return (
+    <Stack gap="sm">
+      <Select
+        label={`${label}: one of`}
+        data={options}
+        value={String(chosen)}
+        onChange={(index) => {
+          const variant = variants[Number(index)];
+          if (index === null || !variant) return;
+          setWanted(Number(index));
+          onChange(startOf(variant, components, depth));
+        }}
+        allowDeselect={false}
+      />
+      <Field {...props} schema={variants[chosen] ?? {}} depth={depth + 1} />
+    </Stack>
+  );
+}
+
+function Items(props: FieldProps) {
+  const { label, schema, value, components, onChange, depth } = props;
+  const items = Array.isArray(value) ? (value as unknown[]) : [];
+  const { items: ofItem = {}, maxItems = Number.POSITIVE_INFINITY } = schema;
+  const problem = problemIn(props);
+  const begun = () => startOf(ofItem, components, depth + 1);
+  return (
+    <Fieldset legend={label}>
+      <Stack gap="sm">
+        {schema.description !== undefined && <Text size="sm">{schema.description}</Text>}
+        {items.slice(0, MAX_FORM_ITEMS).map((item, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: items are told apart by their place alone
+          <Stack key={index} gap={4}>
+            <Field
+              label={`${label} ${index + 1}`}
+              schema={ofItem}
+              components={components}
+              value={item}
+              onChange={(changed) => onChange(items.with(index, changed))}
+              depth={depth + 1}
+            />
+            <Taken
+              label={`Remove ${label} ${index + 1}`}
+              onClick={() => onChange(items.filter((_, each) => each !== index))}
+            />
+          </Stack>
+        ))}
+        {items.length > MAX_FORM_ITEMS && (
+          <Text size="sm">{items.length - MAX_FORM_ITEMS} more of them stand in the JSON.</Text>
+        )}
+        {problem !== undefined && <Wrong>{problem}</Wrong>}
+        {items.length < Math.min(maxItems, MAX_FORM_ITEMS) && (
+          <Group>
+            <Added label={`Add to ${label}`} onClick={() => onChange([...items, begun()])} />
+          </Group>
+        )}
+      </Stack>
+    </Fieldset>
+  );
+}
+
+function Members({ schema, value, components, onChange, depth }: Omit<FieldProps, "label">) {
+  const { properties = {}, required = [] } = schema;
+  const members = isObject(value) ? value : {};
+  const entries = Object.entries(properties);
+  const absent = entries.filter(([name]) => !required.includes(name) && memberOf(members, name) === undefined);
+  const problem = problemOfValue(schema, members, components);
+  return (
+    <Stack gap="sm">
+      {entries
+        .filter((entry) => !absent.includes(entry))
+        .map(([name, member]) => (
+          <Stack key={name} gap={4}>
+            <Field
+              label={name}
+              schema={member}
+              components={components}
+              value={memberOf(members, name)}
+              onChange={(changed) => onChange(withMember(members, name, changed))}
+              depth={depth + 1}
+            />
+            {!required.includes(name) && (
+              <Taken label={`Remove ${name}`} onClick={() => onChange(withMember(members, name, undefined))} />
+            )}
+          </Stack>
+        ))}
+      {problem !== undefined && <Wrong>{problem}</Wrong>}
+      {absent.length > 0 && (
+        <Group gap="xs">
+          {absent.map(([name, member]) => (
+            <Added
+              key={name}
+              label={`Add ${name}`}
+              onClick={() => onChange(withMember(members, name, startOf(member, components, depth + 1)))}
+            />
+          ))}
+        </Group>
+      )}
+    </Stack>
+  );
+}
+
+/** A part that has no form: nested too deeply, of any shape, or not of the shape that it should have. */
+function JsonPart({ label, schema, components, value, onChange }: FieldProps) {
+  const written = value === undefined ? "" : JSON.stringify(value, null, 2);
+  const [typed, setTyped] = useState(written);
+  const text = isWritten(typed, value) ? typed : written;
+  return (
+    <JsonInput
+      label={`${label}, as JSON`}
+      description={schema.description}
+      value={text}
+      error={problemOfValue(schema, value, components)}
+      onChange={(changed) => {
+        setTyped(changed);
+        try {
+          onChange(JSON.parse(changed));
+        } catch {
+          // It is not JSON yet; what was typed before stays the value.
+        }
+      }}
+      validationError="This is not JSON."
+      autosize
+      minRows={2}
+      maxRows={12}
+      spellCheck={false}
+    />
+  );
+}
+
+/** Whether a text is the value, or is none yet and on its way to be one. */
+function isWritten(text: string, value: unknown): boolean {
+  try {
+    return JSON.stringify(JSON.parse(text)) === JSON.stringify(value);
+  } catch {
+    return true;
+  }
+}
+
+const Wrong = ({ children }: { children: string }) => (
+  <Text size="sm" c="var(--mantine-color-error)">
+    {children}
+  </Text>
+);
+
+const Added = ({ label, onClick }: { label: string; onClick: () => void }) => (
+  <Button size="compact-sm" variant="default" onClick={onClick}>
+    {label}
+  </Button>
+);
+
+const Taken = ({ label, onClick }: { label: string; onClick: () => void }) => (
+  <Group justify="flex-end">
+    <Added label={label} onClick={onClick} />
+  </Group>
+);
