@@ -81,9 +81,12 @@ const selectByFingerprint = prepared<{ organizationId: string; fingerprint: stri
       .selectAll()
       .where("organization_id", "=", organizationId)
       .where("fingerprint", "=", fingerprint),
-  ({ organizationId, fingerprint }) =>
-    (table, row) =>
-      table === "activities" && row.organization_id === organizationId && row.fingerprint === fingerprint,
+  {
+    sees:
+      ({ organizationId, fingerprint }) =>
+      (table, row) =>
+        table === "activities" && row.organization_id === organizationId && row.fingerprint === fingerprint,
+  },
 );
 /** All but what tells whether a vote was taken back. */
 const voteColumns = [
