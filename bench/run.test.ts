@@ -138,6 +138,28 @@ test("swaps are a line for quotes and one for executions", async () => {
   assert.deepEqual(readdirSync(folder), []);
 });
 
+test("chains are a line for sends on each kind, and one of the watcher for each number of addresses", async () => {
+  const args = ["chains", "--json", "--seconds", "0.3", "--rounds", "1", "--addresses", "10", "sqlite"];
+  const { code, out, err } = await bench(args);
+  assert.equal(code, 0, err);
+  const lines = out
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  assert.deepEqual(
+    lines.map(({ scenario, addresses }) => [scenario, addresses]),
+    [
+      ["ethereum-sends", undefined],
+      ["solana-sends", undefined],
+      ["watcher", 10],
+    ],
+  );
+  for (const line of lines) {
+    assert.ok((line.perSecond ?? line.blocksPerSecond) > 0 && line.floor > 0 && line.ratio > 0, JSON.stringify(line));
+  }
+  assert.deepEqual(readdirSync(folder), []);
+});
+
 test("an interrupt stops every process and removes the folders", { skip: process.platform !== "linux" }, async () => {
   let running: number[] = [];
   const { code } = await bench(["--seconds", "0.3", "--rounds", "100", "sqlite", "read"], (line, pid) => {

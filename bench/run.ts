@@ -5,11 +5,13 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import pg from "pg";
 import { createTestDatabase, startPostgres } from "../test/support/postgres.ts";
+import { benchChains, lineOfChains } from "./chains.ts";
 import { cpuSeconds, machineCpuSeconds } from "./cpu.ts";
 import { benchOperations, lineOfOperations } from "./operations.ts";
 import { benchPolicies, lineOfPolicies } from "./policies.ts";
 import { type Load, type Product, startFloor, startLoad, startProduct, type Target } from "./processes.ts";
 import { jsonLine, type Machine, type ScenarioReport, type Side, table } from "./report.ts";
+import type { BenchHooks } from "./rounds.ts";
 import { type ScenarioName, scenarioNames } from "./scenarios.ts";
 import { benchSignin, lineOfSignin } from "./signin.ts";
 import { benchSigning, lineOfSigning } from "./signing.ts";
@@ -23,7 +25,7 @@ import { benchWebhooks, lineOf } from "./webhooks.ts";
  * the medians count, because what else the machine does changes from second to second.
  */
 
-const groups = ["operations", "policies", "signin", "signing", "spark", "swaps", "webhooks"] as const;
+const groups = ["chains", "operations", "policies", "signin", "signing", "spark", "swaps", "webhooks"] as const;
 type Group = (typeof groups)[number];
 
 const engineNames = ["sqlite", "postgres"] as const;
@@ -49,6 +51,8 @@ interface Options {
   engines: readonly EngineName[];
   scenarios: readonly ScenarioName[];
   profileFolder: string | undefined;
+  /** The most that the watcher of `chains` looks for. */
+  addresses: number;
   /** In the backup of `operations`. */
   keys: number;
   /** Another group of scenarios instead. */
@@ -57,6 +61,7 @@ interface Options {
 
 const USAGE = `usage: npm run bench -- [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [--profile <folder>]
                         [sqlite] [postgres] [read] [write] [sign]
+       npm run bench -- chains [--json] [--seconds <n>] [--rounds <n>] [--addresses <n>] [sqlite] [postgres]
        npm run bench -- operations [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [--keys <n>] [sqlite] [postgres]
        npm run bench -- policies [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [sqlite] [postgres]
        npm run bench -- signin [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [sqlite] [postgres]
@@ -73,6 +78,7 @@ function readOptions(): Options {
       seconds: { type: "string", default: "3" },
       rounds: { type: "string", default: "3" },
       connections: { type: "string", default: "64" },
+      addresses: { type: "string", default: "1000000" },
       keys: { type: "string", default: "2000" },
       profile: { type: "string" },
     },
@@ -89,6 +95,7 @@ function readOptions(): Options {
     seconds: numberIn("seconds", values.seconds, 0.1, 60),
     rounds: Math.floor(numberIn("rounds", values.rounds, 1, 100)),
     connections: Math.floor(numberIn("connections", values.connections, 1, 1000)),
+    addresses: Math.floor(numberIn("addresses", values.addresses, 10, 1_000_000)),
     keys: Math.floor(numberIn("keys", values.keys, 1, 1_000_000)),
     engines: chosen(engineNames),
     scenarios: chosen(scenarioNames),
@@ -240,43 +247,40 @@ function sideOf(rounds: readonly Round[]): Side {
   };
 }
 
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
+
+/** Runs a group, and prints each result as it comes. */
+type RunGroup = (options: Options & { folder: string }) => Promise<void>;
+
+function group<Result>(
+  bench: (options: Options & { folder: string }, hooks: BenchHooks<Result>) => Promise<void>,
+  lineOf: (result: Result, json: boolean) => string,
+): RunGroup {
+  const onStart = (undo: () => unknown) => void cleanups.push(undo);
+  return (options) => bench(options, { report: (result) => print(lineOf(result, options.json)), onStart });
+}
+
+const runGroup: Record<Group, RunGroup> = {
+  chains: group(benchChains, lineOfChains),
+  operations: group(benchOperations, lineOfOperations),
+  policies: group(benchPolicies, lineOfPolicies),
+  signin: group(benchSignin, lineOfSignin),
+  signing: group(benchSigning, lineOfSigning),
+  spark: group(benchSpark, lineOfSpark),
+  swaps: group(benchSwaps, lineOfSwaps),
+  webhooks: (options) => benchWebhooks(options, (result) => print(lineOf(result, options.json))),
+};
+
 const TMPFS = 0x01021994;
 
 async function main(): Promise<void> {
   const options = readOptions();
-  const { engines, rounds, json } = options;
-  const print = (line: string) => void process.stdout.write(`${line}\n`);
-  if (options.group === "webhooks") {
-    await benchWebhooks({ engines, rounds }, (result) => print(lineOf(result, json)));
-    return;
-  }
+  const { engines, json } = options;
   const folder = mkdtempSync(join(tmpdir(), "keystead-bench-"));
   cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
   if (statfsSync(folder).type === TMPFS) progress(`${folder} lies in memory: no write in it is durable; set TMPDIR`);
-  const onStart = (undo: () => unknown) => void cleanups.push(undo);
-  if (options.group === "operations") {
-    const report = (result: Parameters<typeof lineOfOperations>[0]) => print(lineOfOperations(result, json));
-    await benchOperations({ ...options, folder }, { report, onStart });
-    return;
-  }
-  if (options.group === "policies") {
-    await benchPolicies({ ...options, folder }, { report: (result) => print(lineOfPolicies(result, json)), onStart });
-    return;
-  }
-  if (options.group === "signin") {
-    await benchSignin({ ...options, folder }, { report: (result) => print(lineOfSignin(result, json)), onStart });
-    return;
-  }
-  if (options.group === "signing") {
-    await benchSigning({ ...options, folder }, { report: (result) => print(lineOfSigning(result, json)), onStart });
-    return;
-  }
-  if (options.group === "spark") {
-    await benchSpark({ ...options, folder }, { report: (result) => print(lineOfSpark(result, json)), onStart });
-    return;
-  }
-  if (options.group === "swaps") {
-    await benchSwaps({ ...options, folder }, { report: (result) => print(lineOfSwaps(result, json)), onStart });
+  if (options.group !== undefined) {
+    await runGroup[options.group]({ ...options, folder });
     return;
   }
   const reports: ScenarioReport[] = [];
