@@ -268,7 +268,7 @@ const runGroup: Record<Group, RunGroup> = {
   signing: group(benchSigning, lineOfSigning),
   spark: group(benchSpark, lineOfSpark),
   swaps: group(benchSwaps, lineOfSwaps),
-  webhooks: (options) => benchWebhooks(options, (result) => print(lineOf(result, options.json))),
+  webhooks: async (options) => void (await benchWebhooks(options, (result) => print(lineOf(result, options.json)))),
 };
 
 const TMPFS = 0x01021994;

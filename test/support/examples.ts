@@ -14,6 +14,7 @@ import { requestOf } from "../../src/http/openapi.ts";
 import { newId, newIdAt } from "../../src/kernel/ids.ts";
 import type { Chain } from "../../src/nodes/families.ts";
 import { nonceOfPublicKey } from "../../src/providers/oidc/nonce.ts";
+import type { Transactor } from "../../src/storage/engine.ts";
 import { createAuthenticator } from "./authenticator.ts";
 import { clientBundle, envelopeData, exportTarget } from "./bundles.ts";
 import { EARN_ASSET, EARN_CHAIN, TEST_CHAIN, testNode, testSolana } from "./chain.ts";
@@ -769,7 +770,7 @@ export const examples: Record<string, Example> = {
     paginationOptions: { limit: "10", before: newIdAt(Date.now() + 60_000) },
   }),
   redeliver_webhook: async (world) => ({ deliveryId: await failedDelivery(world) }),
-  test_webhook_endpoint: async (world) => ({ endpointId: await newEndpoint(world) }),
+  test_webhook_endpoint: async (world) => ({ endpointId: await leasedEndpoint(world) }),
 };
 
 /** Parameters of the older versions of activities, by activity type. */
@@ -1378,7 +1379,22 @@ async function newEndpoint({ root }: World): Promise<string> {
   return (await root.client.result("create_webhook_endpoint", endpoint)).endpointId;
 }
 
-/** A delivery whose lane belongs to another process for good: what is queued for it stays as it is. */
+/** The endpoint's lane belongs to another process for good: what is queued in it stays as it is. */
+async function leaseElsewhere(tx: Transactor, endpointId: string): Promise<void> {
+  const lease = { leased_until: Number.MAX_SAFE_INTEGER, owner: "another process" };
+  await tx
+    .insertInto("job_lanes")
+    .values({ lane: `webhook:${endpointId}`, gate: "nowhere", ...lease })
+    .execute();
+}
+
+async function leasedEndpoint(world: World): Promise<string> {
+  const endpointId = await newEndpoint(world);
+  await world.server.opened.database.transact(world.organizationId, (tx) => leaseElsewhere(tx, endpointId));
+  return endpointId;
+}
+
+/** A delivery of an endpoint whose lane is taken. */
 async function failedDelivery({ server, organizationId }: World): Promise<string> {
   const [endpoint_id, event_id, id] = [newId(), newId(), newId()];
   const times = { created_at: 0, updated_at: 0 };
@@ -1391,11 +1407,7 @@ async function failedDelivery({ server, organizationId }: World): Promise<string
       .execute();
     const event = { id: event_id, organization_id, event_type: "ACTIVITY_UPDATES", body: "{}", created_at: 0 };
     await tx.insertInto("webhook_events").values(event).execute();
-    const lease = { leased_until: Number.MAX_SAFE_INTEGER, owner: "another process" };
-    await tx
-      .insertInto("job_lanes")
-      .values({ lane: `webhook:${endpoint_id}`, gate: "nowhere", ...lease })
-      .execute();
+    await leaseElsewhere(tx, endpoint_id);
     const delivery = { id, organization_id, endpoint_id, event_id, status: "FAILED" as const, attempts: 0 };
     await tx
       .insertInto("webhook_deliveries")
