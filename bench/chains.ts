@@ -10,9 +10,10 @@ import { type SolanaNode, startSolanaNode } from "../test/support/solana-node.ts
 import { TEST_CLUSTER } from "../test/support/solana-rpc.ts";
 import { latestBlockhash, newSolanaWallet, newStranger, SOL, unsignedTransfer } from "../test/support/solana-sender.ts";
 import { until } from "../test/support/until.ts";
+import { against, type Pace, paceOf, timed } from "./lanes.ts";
 import type { Product } from "./processes.ts";
 import { type BenchHooks, type RoundOptions, startServer } from "./rounds.ts";
-import { median, percentile } from "./statistics.ts";
+import { median } from "./statistics.ts";
 
 /**
  * What a server does on chains: sends from the request to the status INCLUDED, several wallets at a time, against the node that is sent the
@@ -105,50 +106,14 @@ async function measureSends(
   { rounds, seconds }: RoundOptions,
   { report }: BenchHooks<ChainsBenchResult>,
 ): Promise<void> {
-  const done: Round[] = [];
-  const floors: Round[] = [];
-  for (let round = 0; round < rounds; round++) {
-    floors.push(await measure(floor, seconds));
-    done.push(await measure(send, seconds));
-  }
-  const middle = (of: Round[], pick: (round: Round) => number) => Number(median(of.map(pick)).toFixed(1));
-  const perSecond = middle(done, (round) => round.perSecond);
-  const floorPace = middle(floors, (round) => round.perSecond);
-  report({
-    engine,
-    scenario,
-    perSecond,
-    p50Ms: middle(done, ({ p50Ms }) => p50Ms),
-    p99Ms: middle(done, ({ p99Ms }) => p99Ms),
-    floor: floorPace,
-    ratio: Number((perSecond / floorPace).toFixed(4)),
-  });
-}
-
-interface Round {
-  perSecond: number;
-  p50Ms: number;
-  p99Ms: number;
-}
-
-/** One after the other in each lane, all lanes at once; the first of each is not counted. */
-async function measure(send: Send, seconds: number): Promise<Round> {
   const lanes = Array.from({ length: WALLETS }, (_, lane) => lane);
-  await Promise.all(lanes.map(send));
-  const times: number[] = [];
-  const start = performance.now();
-  await Promise.all(
-    lanes.map(async (lane) => {
-      do {
-        const began = performance.now();
-        await send(lane);
-        times.push(performance.now() - began);
-      } while (performance.now() - start < seconds * 1000);
-    }),
-  );
-  const took = performance.now() - start;
-  const sorted = Float64Array.from(times).sort();
-  return { perSecond: (times.length * 1000) / took, p50Ms: percentile(sorted, 0.5), p99Ms: percentile(sorted, 0.99) };
+  const done: Pace[] = [];
+  const floors: Pace[] = [];
+  for (let round = 0; round < rounds; round++) {
+    floors.push(await paceOf(lanes, (lane) => timed(() => floor(lane)), seconds));
+    done.push(await paceOf(lanes, (lane) => timed(() => send(lane)), seconds));
+  }
+  report({ engine, scenario, ...against(done, floors) });
 }
 
 async function include(client: Client, path: string, parameters: object): Promise<void> {
@@ -304,8 +269,8 @@ async function paceOfReading({ call }: EvmNode, first: number, last: number): Pr
 export function lineOfChains(result: ChainsBenchResult, json: boolean): string {
   if (json) return JSON.stringify(result);
   const { engine, scenario, floor, ratio } = result;
-  const against = `${ratio} of the floor's ${floor}/s`;
+  const compared = `${ratio} of the floor's ${floor}/s`;
   if (scenario === "watcher")
-    return `${engine} watcher, ${result.addresses} addresses: ${result.blocksPerSecond} blocks/s, ${against}`;
-  return `${engine} ${scenario} ${result.perSecond}/s, ${against}; p50 ${result.p50Ms} ms, p99 ${result.p99Ms} ms`;
+    return `${engine} watcher, ${result.addresses} addresses: ${result.blocksPerSecond} blocks/s, ${compared}`;
+  return `${engine} ${scenario} ${result.perSecond}/s, ${compared}; p50 ${result.p50Ms} ms, p99 ${result.p99Ms} ms`;
 }

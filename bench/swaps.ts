@@ -12,8 +12,8 @@ import {
   SWAP_OUTPUT,
   swapEnded,
 } from "../test/support/swap-world.ts";
+import { against, type Pace, paceOf, timed, type Work } from "./lanes.ts";
 import { type BenchHooks, type RoundOptions, startServer } from "./rounds.ts";
-import { median, percentile } from "./statistics.ts";
 
 /**
  * Swaps of ether for a token through the server, with a provider and a node on this machine: quotes, and executions from the request to
@@ -31,9 +31,6 @@ export interface SwapsBenchResult {
   floor: number;
   ratio: number;
 }
-
-/** Resolves to how long what counts of it took; milliseconds. */
-type Work = (wallet: string) => Promise<number>;
 
 /** As many as the server asks the provider for at a time; each has a wallet of its own. */
 const WALLETS = 8;
@@ -62,57 +59,34 @@ export async function benchSwaps(options: RoundOptions, hooks: BenchHooks<SwapsB
     } as const;
     for (const wallet of wallets) await node.call("anvil_impersonateAccount", wallet);
     for (const [scenario, { work, floor }] of Object.entries(works) as [SwapsBenchResult["scenario"], Side][]) {
-      const rounds: Round[] = [];
-      const floors: Round[] = [];
+      const rounds: Pace[] = [];
+      const floors: Pace[] = [];
       for (let round = 0; round < options.rounds; round++) {
         // The floor's transactions take nonces behind the server's back, so that each has wallets of its own.
-        floors.push(await measure(floor, wallets.slice(WALLETS / 2), options.seconds));
-        rounds.push(await measure(work, wallets.slice(0, WALLETS / 2), options.seconds));
+        floors.push(await paceOf(wallets.slice(WALLETS / 2), floor, options.seconds));
+        rounds.push(await paceOf(wallets.slice(0, WALLETS / 2), work, options.seconds));
       }
-      const middle = (of: Round[], pick: (round: Round) => number) => Number(median(of.map(pick)).toFixed(1));
-      const pace = ({ perSecond }: Round) => perSecond;
-      const [perSecond, floorPace] = [middle(rounds, pace), middle(floors, pace)];
-      hooks.report({
-        engine,
-        scenario,
-        perSecond,
-        p50Ms: middle(rounds, ({ p50Ms }) => p50Ms),
-        p99Ms: middle(rounds, ({ p99Ms }) => p99Ms),
-        floor: floorPace,
-        ratio: Number((perSecond / floorPace).toFixed(4)),
-      });
+      hooks.report({ engine, scenario, ...against(rounds, floors) });
     }
     await stop();
   }
 }
 
 interface Side {
-  work: Work;
-  floor: Work;
+  work: Work<string>;
+  floor: Work<string>;
 }
-
-interface Round {
-  perSecond: number;
-  p50Ms: number;
-  p99Ms: number;
-}
-
-const timed = async (act: () => Promise<unknown>): Promise<number> => {
-  const start = performance.now();
-  await act();
-  return performance.now() - start;
-};
 
 const paramsOf = (wallet: string) => quoteParams(wallet, { inputToken: NATIVE_ASSET, inputAmount: INPUT_AMOUNT });
 
 const quote =
-  (client: Client): Work =>
+  (client: Client): Work<string> =>
   (wallet) =>
     timed(() => client.result("create_swap_quote", paramsOf(wallet)));
 
 /** Each is waited for, so that not more are on their way than an organization may have. */
 const execute =
-  (client: Client): Work =>
+  (client: Client): Work<string> =>
   async (wallet) => {
     const request = await quoted(client, paramsOf(wallet));
     let swapRequestId = "";
@@ -125,12 +99,12 @@ const execute =
   };
 
 const quoteOfProvider =
-  (url: string): Work =>
+  (url: string): Work<string> =>
   (wallet) =>
     timed(() => offerOf(url, wallet));
 
 const sendBare =
-  (node: EvmNode, url: string): Work =>
+  (node: EvmNode, url: string): Work<string> =>
   async (wallet) => {
     const { steps } = await offerOf(url, wallet);
     const [{ items }] = steps;
@@ -159,27 +133,6 @@ async function offerOf(url: string, user: string): Promise<Json> {
   });
   if (answer.status !== 200) throw new Error(`the provider answered ${answer.status}`);
   return (await answer.json()) as Json;
-}
-
-/** One after the other for each wallet, all wallets at once; the first of each is not counted. */
-async function measure(work: Work, wallets: readonly string[], seconds: number): Promise<Round> {
-  await Promise.all(wallets.map(work));
-  const times: number[] = [];
-  const start = performance.now();
-  const isOver = () => performance.now() - start >= seconds * 1000;
-  await Promise.all(
-    wallets.map(async (wallet) => {
-      do times.push(await work(wallet));
-      while (!isOver());
-    }),
-  );
-  const took = performance.now() - start;
-  const sorted = Float64Array.from(times).sort();
-  return {
-    perSecond: (times.length * 1000) / took,
-    p50Ms: percentile(sorted, 0.5),
-    p99Ms: percentile(sorted, 0.99),
-  };
 }
 
 export function lineOfSwaps(result: SwapsBenchResult, json: boolean): string {
