@@ -116,6 +116,16 @@ for (const engine of engines) {
           .executeTakeFirstOrThrow();
         const rows = Array.from({ length: count }, () => ({ ...row, id: newId(), manifest_id: newId() }));
         await tx.insertInto("tvc_deployments").values(rows).execute();
+        const approvals = await tx
+          .selectFrom("tvc_manifest_approvals")
+          .selectAll()
+          .where("organization_id", "=", organizationId)
+          .where("deployment_id", "=", deploymentId)
+          .execute();
+        await tx
+          .insertInto("tvc_manifest_approvals")
+          .values(rows.flatMap(({ id }) => approvals.map((each) => ({ ...each, id: newId(), deployment_id: id }))))
+          .execute();
       });
 
     it("counts those of sub-organizations with their parent's", async () => {
@@ -224,6 +234,83 @@ for (const engine of engines) {
       await change(owner, app, { cleaned_up_at: Date.now() });
       aheadMs += FORGET_EVERY_MS;
       await until(() => !existsSync(file), "the program to go");
+    });
+
+    it("runs nothing but what the stored manifest's approvals are for", async () => {
+      const client = await fresh();
+      const of = { organization_id: client.organizationId };
+      const change = (table: "tvc_deployments" | "tvc_manifest_approvals", id: object, values: object) =>
+        server.opened.database.transact(client.organizationId, async (tx) => {
+          await tx
+            .updateTable(table)
+            .set(values)
+            .where((eb) => eb.and({ ...of, ...id }))
+            .execute();
+        });
+      const forgedDigest = createHash("sha256").update("another program").digest("hex");
+      const edits: [RegExp, (app: Json) => Promise<void>][] = [
+        [
+          /program's digest in the database/,
+          ({ deploymentId: id }) => change("tvc_deployments", { id }, { pivot_digest: forgedDigest }),
+        ],
+        [
+          /list of arguments in the database/,
+          ({ deploymentId: id }) => change("tvc_deployments", { id }, { pivot_args: '["--greeting","bye"]' }),
+        ],
+        [
+          /valid approvals of 0 members of the manifest set, and takes 1/,
+          ({ deploymentId: deployment_id }) =>
+            server.opened.database.transact(client.organizationId, async (tx) => {
+              await tx
+                .deleteFrom("tvc_manifest_approvals")
+                .where((eb) => eb.and({ ...of, deployment_id }))
+                .execute();
+            }),
+        ],
+        [
+          /valid approvals of 0 members/,
+          ({ deploymentId: deployment_id }) =>
+            change("tvc_manifest_approvals", { deployment_id }, { signature: "11".repeat(64) }),
+        ],
+      ];
+      const edited = await Promise.all(edits.map(() => approved(client)));
+      for (const [index, [, edit]] of edits.entries()) await edit(edited[index] as Json);
+      const { deploymentId: restored } = edited[2] as Json;
+      const honest = await approved(client);
+      const runner = start();
+      const looks = async () => {
+        const { times } = runner;
+        await until(() => runner.times > times + 1, "the next looks");
+      };
+      await until(() => running(runner).includes(honest.deploymentId), "the unedited one to run");
+      await looks();
+      assert.deepEqual(running(runner), [honest.deploymentId]);
+      assert.deepEqual(runner.programs[0]?.args, ["--greeting", "hello"]);
+      // What is refused takes no lease, and its state says why.
+      assert.equal((await leasesOf([client.organizationId])).length, 1);
+      const reasonOf = async ({ appId }: Json): Promise<string | undefined> =>
+        (await client.read("get_app_status", { appId })).appStatus.deployments[0].refusalReason;
+      for (const [index, [pattern]] of edits.entries()) {
+        assert.match((await reasonOf(edited[index] as Json)) ?? "", pattern);
+      }
+      assert.equal(await reasonOf(honest), undefined);
+
+      // A deployment that was deleted and is restored goes the same way.
+      const wanted = (is_wanted: number) => change("tvc_deployments", { id: restored }, { is_wanted });
+      await change("tvc_deployments", { id: restored }, { deleted_at: Date.now() });
+      await wanted(0);
+      await looks();
+      await client.result("restore_tvc_deployment", { deploymentId: restored });
+      await looks();
+      assert.deepEqual(running(runner), [honest.deploymentId]);
+      assert.match((await reasonOf(edited[2] as Json)) ?? "", /valid approvals of 0 members/);
+
+      // One that runs is ended when its row is changed, and runs again when that is undone.
+      const id = honest.deploymentId;
+      await change("tvc_deployments", { id }, { pivot_args: "[]" });
+      await until(() => running(runner).length === 0, "the edited one to end");
+      await change("tvc_deployments", { id }, { pivot_args: '["--greeting","hello"]' });
+      await until(() => running(runner).includes(id), "it to run again");
     });
 
     it("tells nobody of a key whose runner ended before that was written down", async () => {

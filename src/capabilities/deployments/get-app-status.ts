@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { query } from "../../engine/declare.ts";
 import { Id, OneOf, Timestamp, timestampOf } from "../../engine/fields.ts";
+import { judgeStored } from "./approved-program.ts";
 import { provisioningStates } from "./model.ts";
 import { provisioningStateOf } from "./provisioning.ts";
 import { findOpenDeployments, findRuns, requireApp } from "./store.ts";
@@ -11,6 +12,12 @@ const DeploymentStatus = Type.Object({
   desiredReplicas: Type.Integer(),
   lastUpdatedTime: Timestamp,
   provisioningState: Type.Optional(OneOf(provisioningStates)),
+  refusalReason: Type.Optional(
+    Type.String({
+      description:
+        "why it is not run although it was approved: what is stored is not what its manifest's operators signed",
+    }),
+  ),
 });
 
 export const getAppStatus = query({
@@ -35,18 +42,27 @@ export const getAppStatus = query({
       current.map(({ id }) => id),
       now,
     );
+    // What is ready was looked at by the server that runs it.
+    const idle = current.filter(({ id, is_wanted }) => is_wanted === 1 && (runs.get(id)?.readyReplicas ?? 0) === 0);
+    const refusals = new Map<string, string>();
+    for (const { id } of idle) {
+      const { refusal } = await judgeStored(read, organization.id, id);
+      if (refusal !== undefined) refusals.set(id, refusal);
+    }
     return {
       appStatus: {
         appId,
         deployments: current.map((row) => {
           const run = runs.get(row.id);
           const provisioningState = provisioningStateOf(app, run);
+          const refusalReason = refusals.get(row.id);
           return {
             deploymentId: row.id,
             readyReplicas: run?.readyReplicas ?? 0,
             desiredReplicas: row.replicas,
             lastUpdatedTime: timestampOf(Math.max(run?.since ?? 0, row.updated_at)),
             ...(provisioningState ? { provisioningState } : {}),
+            ...(refusalReason === undefined ? {} : { refusalReason }),
           };
         }),
         targetedDeploymentId: app.live_deployment_id ?? "",

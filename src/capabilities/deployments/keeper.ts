@@ -17,6 +17,7 @@ import { sha256InTurns } from "../../providers/oci/digest.ts";
 import { ImageProblem, type Images } from "../../providers/oci/registry.ts";
 import type { AwaitedQuorumKey, Program, Runner } from "../../runner/runner.ts";
 import type { Database } from "../../storage/database.ts";
+import { type ApprovedProgram, type Judged, judgeStored } from "./approved-program.ts";
 import { sharesFor, stateProvisioning } from "./provisioning.ts";
 import { unsealPullSecret } from "./pull-secrets.ts";
 import type { DeploymentRow } from "./store.ts";
@@ -43,6 +44,8 @@ const RENEW_MS = 5000;
 const FORGET_EVERY_MS = 60_000;
 /** How long a program rests that could not be fetched. */
 const FETCH_PAUSE_MS = 15_000;
+/** When a deployment is looked at again that was refused. */
+const JUDGE_AGAIN_MS = 15_000;
 
 /** What it takes to run a deployment; its manifest, which may be long, is not looked at again and again. */
 const WHAT_RUNS = [
@@ -54,6 +57,7 @@ const WHAT_RUNS = [
   "d.pivot_path",
   "d.pivot_args",
   "d.pivot_digest",
+  "d.debug_mode",
   "d.replicas",
   "d.health_check_type",
   "d.health_check_port",
@@ -71,6 +75,7 @@ interface Wanted
     | "pivot_path"
     | "pivot_args"
     | "pivot_digest"
+    | "debug_mode"
     | "replicas"
     | "health_check_type"
     | "health_check_port"
@@ -85,6 +90,20 @@ interface Wanted
   runner_id: string | null;
   leased_until: number | null;
 }
+
+/** One whose manifest was found to be approved, with what that says. */
+type Approved = Wanted & { program: ApprovedProgram };
+
+/** What came of the look at the manifest of a deployment. */
+interface Judgement {
+  judged: Judged;
+  /** The columns as they were then. */
+  columns: string;
+  at: number;
+}
+
+/** All that is held against the manifest, or says where the program is from: once it is another, the manifest is looked at again. */
+const columnsOf = ({ runner_id, leased_until, ...columns }: Wanted): string => JSON.stringify(columns);
 
 /** The organization with whose bounds it runs. */
 const rootOf = ({ organization_id: id, parent_id: parentId }: Wanted): string => rootIdOf({ id, parentId });
@@ -125,6 +144,8 @@ export class Keeper {
   readonly #options: KeeperOptions;
   readonly #id = newId();
   readonly #told = new Map<string, Told>();
+  /** By deployment that is wanted. */
+  readonly #judgements = new Map<string, Judgement>();
   readonly #restsUntil = new Map<string, number>();
   readonly #stated = new Map<string, Stated>();
   readonly #wrongShares = new Map<string, number>();
@@ -170,9 +191,11 @@ export class Keeper {
     const { database, runner, clock } = this.#options;
     const wanted = await findWanted(database.read);
     const now = clock();
-    const chosen = this.#choose(wanted, now);
+    const chosen = await this.#approvedOf(this.#choose(wanted, now), now);
     for (const row of chosen) this.#renew(row, now);
     const ids = new Set(chosen.map(({ id }) => id));
+    const wantedIds = new Set(wanted.map(({ id }) => id));
+    for (const id of this.#judgements.keys()) if (!wantedIds.has(id)) this.#judgements.delete(id);
     for (const known of [this.#told, this.#stated, this.#wrongShares]) {
       for (const id of known.keys()) if (!ids.has(id)) known.delete(id);
     }
@@ -194,11 +217,48 @@ export class Keeper {
       ofRoot.set(rootOf(row), before + 1);
       return before < MAX_RUN_DEPLOYMENTS_OF_ONE_ORGANIZATION;
     };
-    return wanted
-      .filter(isFree)
-      .sort((a, b) => (a.id < b.id ? -1 : 1))
-      .filter(isWithin)
-      .slice(0, MAX_RUN_DEPLOYMENTS);
+    return (
+      wanted
+        .filter(isFree)
+        // What was refused takes nobody's place.
+        .filter((row) => this.#judgementOf(row, now)?.judged.refusal === undefined)
+        .sort((a, b) => (a.id < b.id ? -1 : 1))
+        .filter(isWithin)
+        .slice(0, MAX_RUN_DEPLOYMENTS)
+    );
+  }
+
+  /** What is known of its manifest, where that holds: it was approved, or refused not long ago, and nothing was changed since. */
+  #judgementOf(row: Wanted, now: number): Judgement | undefined {
+    const known = this.#judgements.get(row.id);
+    if (known?.columns !== columnsOf(row)) return undefined;
+    return known.judged.program || now - known.at < JUDGE_AGAIN_MS ? known : undefined;
+  }
+
+  /** Those of them whose manifests are approved; of the others it is said once why they do not run. */
+  async #approvedOf(rows: readonly Wanted[], now: number): Promise<Approved[]> {
+    const approved: Approved[] = [];
+    for (const row of rows) {
+      const { judged } = this.#judgementOf(row, now) ?? (await this.#judge(row, now));
+      if (judged.program) approved.push({ ...row, program: judged.program });
+    }
+    return approved;
+  }
+
+  async #judge(row: Wanted, now: number): Promise<Judgement> {
+    const { database, log } = this.#options;
+    const { organization_id: organizationId, id } = row;
+    const judgement = {
+      judged: await judgeStored(database.read, organizationId, id),
+      columns: columnsOf(row),
+      at: now,
+    };
+    const { refusal: reason } = judgement.judged;
+    if (reason !== undefined && reason !== this.#judgements.get(id)?.judged.refusal) {
+      log.warn({ organizationId, deploymentId: id, reason }, "a deployment is not run, as it is not what was approved");
+    }
+    this.#judgements.set(id, judgement);
+    return judgement;
   }
 
   /** Says in the background that this server runs it and how it goes, where that is not known or not for long any more. */
@@ -322,7 +382,7 @@ export class Keeper {
   }
 
   /** Fetches a program in the background, so that a slow registry keeps no other deployment waiting for its lease. */
-  #fetch(row: Wanted): void {
+  #fetch(row: Approved): void {
     const { id } = row;
     const name = fileNameOf(row);
     const { clock, log } = this.#options;
@@ -337,13 +397,13 @@ export class Keeper {
     this.#fetching.set(name, fetched);
   }
 
-  async #store(row: Wanted): Promise<void> {
+  async #store(row: Approved): Promise<void> {
     const { images } = this.#options;
     const image = { reference: row.image_url, digest: row.image_digest, path: row.pivot_path };
     const program = await images.readFile(image, rootOf(row), await this.#credentialFor(row));
     const digest = await sha256InTurns(program);
-    if (digest !== row.pivot_digest) {
-      throw new ImageProblem(`its program has the digest ${digest}, and ${row.pivot_digest} was approved`);
+    if (digest !== row.program.digest) {
+      throw new ImageProblem(`its program has the digest ${digest}, and ${row.program.digest} was approved`);
     }
     const file = this.#fileOf(row);
     await mkdir(this.#programs, { recursive: true, mode: 0o711 });
@@ -385,31 +445,33 @@ export class Keeper {
     return join(this.#options.directory, "programs");
   }
 
-  #fileOf(row: Wanted): string {
+  #fileOf(row: Approved): string {
     return join(this.#programs, fileNameOf(row));
   }
 
-  async #programOf(row: Wanted): Promise<Program> {
+  async #programOf(row: Approved): Promise<Program> {
+    const { digest, args, healthCheckPort, publicIngressPort } = row.program;
     const quorumKey = await this.#quorumKeyOf(row);
     return {
       ...(quorumKey ? { quorumKey } : {}),
       deploymentId: row.id,
       file: this.#fileOf(row),
-      digest: row.pivot_digest,
-      args: JSON.parse(row.pivot_args) as string[],
+      digest,
+      args,
       replicas: row.replicas,
       healthCheck: {
         kind: row.health_check_type === "TVC_HEALTH_CHECK_TYPE_GRPC" ? "grpc" : "http",
-        port: row.health_check_port,
+        port: healthCheckPort,
       },
-      publicIngressPort: row.public_ingress_port,
+      publicIngressPort,
     };
   }
 
   /** With what was handed in, until the runner has made the key of it. */
-  async #quorumKeyOf(row: Wanted): Promise<AwaitedQuorumKey | undefined> {
-    const { quorum_key_id, quorum_public_key: publicKey, quorum_threshold: threshold } = row;
-    if (quorum_key_id === null || publicKey === null || threshold === null) return undefined;
+  async #quorumKeyOf(row: Approved): Promise<AwaitedQuorumKey | undefined> {
+    const { quorum_key_id } = row;
+    const { quorumPublicKey: publicKey, shareThreshold: threshold } = row.program;
+    if (quorum_key_id === null) return undefined;
     const { database, runner } = this.#options;
     const provisioning = runner.provisioningOf(row.id);
     const isAwaiting = provisioning !== undefined && !provisioning.isProvisioned;

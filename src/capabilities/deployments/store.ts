@@ -67,7 +67,10 @@ export async function findDeployments(read: Reader, organizationId: string, appI
 }
 
 /** Of one that is not cleaned up, without its manifest. */
-export type OpenDeployment = Pick<DeploymentRow, "organization_id" | "id" | "replicas" | "deleted_at" | "updated_at">;
+export type OpenDeployment = Pick<
+  DeploymentRow,
+  "organization_id" | "id" | "replicas" | "deleted_at" | "is_wanted" | "updated_at"
+>;
 
 /** All deployments of an app that are not cleaned up, the newest first: those that something can still be done with. */
 export async function findOpenDeployments(
@@ -77,7 +80,7 @@ export async function findOpenDeployments(
 ): Promise<OpenDeployment[]> {
   const rows = await read
     .selectFrom("tvc_deployments")
-    .select(["organization_id", "id", "replicas", "deleted_at", "updated_at"])
+    .select(["organization_id", "id", "replicas", "deleted_at", "is_wanted", "updated_at"])
     .where("organization_id", "=", organizationId)
     .where("app_id", "=", appId)
     .where("cleaned_up_at", "is", null)
