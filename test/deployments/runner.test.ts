@@ -233,6 +233,57 @@ for (const engine of engines) {
       await ready(first, 1);
     });
 
+    it("runs no row that was edited by hand, and its state says why", async () => {
+      const edited = await deploy("edited");
+      await ready(edited, 1);
+      const { organizationId } = client;
+      const { deploymentId } = edited;
+      const { database } = server.opened;
+      const change = (values: object) =>
+        database.transact(organizationId, async (tx) => {
+          await tx
+            .updateTable("tvc_deployments")
+            .set(values)
+            .where("organization_id", "=", organizationId)
+            .where("id", "=", deploymentId)
+            .execute();
+        });
+      const refusedFor = (pattern: RegExp) =>
+        until(async () => {
+          const { readyReplicas, refusalReason = "" } = await statusOf(edited);
+          return readyReplicas === 0 && pattern.test(refusalReason);
+        }, `${pattern} to be the reason`);
+      const stored = await database.read
+        .selectFrom("tvc_deployments")
+        .select(["pivot_args", "pivot_digest"])
+        .where("organization_id", "=", organizationId)
+        .where("id", "=", deploymentId)
+        .executeTakeFirstOrThrow();
+      const edits: [object, RegExp][] = [
+        [{ pivot_args: '["--leave"]' }, /list of arguments/],
+        [{ pivot_digest: "0".repeat(64) }, /program's digest/],
+      ];
+      for (const [values, pattern] of edits) {
+        await change(values);
+        await refusedFor(pattern);
+        await change(stored);
+        await ready(edited, 1);
+        assert.equal("refusalReason" in (await statusOf(edited)), false);
+      }
+      await client.result("delete_tvc_deployment", { deploymentId });
+      await database.transact(organizationId, async (tx) => {
+        await tx
+          .deleteFrom("tvc_manifest_approvals")
+          .where("organization_id", "=", organizationId)
+          .where("deployment_id", "=", deploymentId)
+          .execute();
+      });
+      await change({ pivot_args: "[]" });
+      await client.result("restore_tvc_deployment", { deploymentId });
+      await refusedFor(/valid approvals of 0 members of the manifest set, and takes 1/);
+      await client.result("delete_tvc_deployment", { deploymentId });
+    });
+
     it("ends with the server, and so do its programs", async () => {
       const { pid } = (await ask("/")).body;
       await server.close();

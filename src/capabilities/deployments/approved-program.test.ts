@@ -74,7 +74,6 @@ describe("what a deployment runs", () => {
         healthCheckPort: 8081,
         quorumPublicKey: mallory.publicKey,
         shareThreshold: 2,
-        manifestHash: manifestHash(manifest).toString("hex"),
       },
     });
   });

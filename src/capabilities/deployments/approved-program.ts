@@ -1,5 +1,5 @@
 import { judgeApprovals } from "../../crypto/manifests/approvals.ts";
-import { type Manifest, manifestHash, parseManifest } from "../../crypto/manifests/manifest.ts";
+import { type Manifest, parseManifest } from "../../crypto/manifests/manifest.ts";
 import { MAX_SHOWN_MANIFEST_DIGITS, MAX_TVC_OPERATORS_OF_SET, MAX_TVC_REPLICAS } from "../../kernel/limits.ts";
 import type { Reader } from "../../storage/engine.ts";
 import type { DeploymentRow } from "./store.ts";
@@ -20,8 +20,6 @@ export interface ApprovedProgram {
   quorumPublicKey: string;
   /** How many shares it takes. */
   shareThreshold: number;
-  /** Of the manifest that was approved, hex. */
-  manifestHash: string;
 }
 
 /** A program that may run, or in plain words why it may not. */
@@ -92,7 +90,6 @@ export function judgeDeployment(row: ClaimedDeployment, approvals: readonly Give
       healthCheckPort,
       quorumPublicKey: namespace.quorumKey,
       shareThreshold: shareSet.threshold,
-      manifestHash: manifestHash(manifest).toString("hex"),
     },
   };
 }
