@@ -34,22 +34,19 @@ function bench(args: string[], onProgress: (line: string, pid: number) => void =
   return new Promise((resolve) => child.once("close", (code) => resolve({ code, out, err })));
 }
 
-test("each scenario is a line of JSON, and nothing stays behind", async () => {
-  const { code, out, err } = await bench([
-    "--json",
-    "--seconds",
-    "0.3",
-    "--rounds",
-    "1",
-    "--connections",
-    "4",
-    "sqlite",
-  ]);
+/** What it prints as JSON, once it has ended well and left nothing behind. */
+async function resultsOf(...args: string[]) {
+  const { code, out, err } = await bench([...args, "--json", "sqlite"]);
   assert.equal(code, 0, err);
-  const lines = out
+  assert.deepEqual(readdirSync(folder), []);
+  return out
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line));
+}
+
+test("each scenario is a line of JSON, and nothing stays behind", async () => {
+  const lines = await resultsOf("--seconds", "0.3", "--rounds", "1", "--connections", "4");
   assert.deepEqual(
     lines.map(({ engine, scenario }) => `${engine} ${scenario}`),
     ["sqlite read", "sqlite write", "sqlite sign"],
@@ -60,26 +57,10 @@ test("each scenario is a line of JSON, and nothing stays behind", async () => {
       assert.ok(line[figure] > 0, JSON.stringify(line));
     assert.ok(line.p50Ms <= line.p99Ms);
   }
-  assert.deepEqual(readdirSync(folder), []);
 });
 
 test("people who sign in are a line for each way", async () => {
-  const { code, out, err } = await bench([
-    "signin",
-    "--json",
-    "--seconds",
-    "0.3",
-    "--rounds",
-    "1",
-    "--connections",
-    "2",
-    "sqlite",
-  ]);
-  assert.equal(code, 0, err);
-  const lines = out
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line));
+  const lines = await resultsOf("signin", "--seconds", "0.3", "--rounds", "1", "--connections", "2");
   assert.deepEqual(
     lines.map(({ flow }) => flow),
     ["otp_login", "signup_v2", "stamp_login"],
@@ -87,17 +68,11 @@ test("people who sign in are a line for each way", async () => {
   for (const line of lines) {
     for (const figure of ["perSecond", "p50Ms", "p99Ms", "cpuMs"]) assert.ok(line[figure] > 0, JSON.stringify(line));
   }
-  assert.deepEqual(readdirSync(folder), []);
 });
 
 test("what operators switch on is a line for each, with a backup and a noisy tenant", async () => {
-  const args = ["operations", "--json", "--seconds", "0.2", "--rounds", "1", "--connections", "2", "--keys", "5"];
-  const { code, out, err } = await bench([...args, "sqlite"]);
-  assert.equal(code, 0, err);
-  const lines = out
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line));
+  const args = ["operations", "--seconds", "0.2", "--rounds", "1", "--connections", "2", "--keys", "5"];
+  const lines = await resultsOf(...args);
   assert.deepEqual(
     lines.map(({ scenario, of, requests }) => [scenario, of, requests].filter(Boolean).join(" ")),
     [
@@ -116,16 +91,10 @@ test("what operators switch on is a line for each, with a backup and a noisy ten
     assert.ok(backup[figure] > 0, JSON.stringify(backup));
   for (const figure of [noise.p99Ratio, noise.noisyPerSecond, ...noise.p50Ms, ...noise.p99Ms])
     assert.ok(figure > 0, JSON.stringify(noise));
-  assert.deepEqual(readdirSync(folder), []);
 });
 
 test("swaps are a line for quotes and one for executions", async () => {
-  const { code, out, err } = await bench(["swaps", "--json", "--seconds", "0.3", "--rounds", "1", "sqlite"]);
-  assert.equal(code, 0, err);
-  const lines = out
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line));
+  const lines = await resultsOf("swaps", "--seconds", "0.3", "--rounds", "1");
   assert.deepEqual(
     lines.map(({ scenario }) => scenario),
     ["quotes", "executions"],
@@ -135,17 +104,10 @@ test("swaps are a line for quotes and one for executions", async () => {
       assert.ok(line[figure] > 0, JSON.stringify(line));
     assert.ok(line.p50Ms <= line.p99Ms);
   }
-  assert.deepEqual(readdirSync(folder), []);
 });
 
 test("chains are a line for sends on each kind, and one of the watcher for each number of addresses", async () => {
-  const args = ["chains", "--json", "--seconds", "0.3", "--rounds", "1", "--addresses", "10", "sqlite"];
-  const { code, out, err } = await bench(args);
-  assert.equal(code, 0, err);
-  const lines = out
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line));
+  const lines = await resultsOf("chains", "--seconds", "0.3", "--rounds", "1", "--addresses", "10");
   assert.deepEqual(
     lines.map(({ scenario, addresses }) => [scenario, addresses]),
     [
@@ -157,7 +119,6 @@ test("chains are a line for sends on each kind, and one of the watcher for each 
   for (const line of lines) {
     assert.ok((line.perSecond ?? line.blocksPerSecond) > 0 && line.floor > 0 && line.ratio > 0, JSON.stringify(line));
   }
-  assert.deepEqual(readdirSync(folder), []);
 });
 
 test("an interrupt stops every process and removes the folders", { skip: process.platform !== "linux" }, async () => {

@@ -595,6 +595,8 @@ export const MAX_TVC_DEPLOYMENTS = 50;
 export const MAX_LISTED_TVC_DEPLOYMENTS = 200;
 /** Replicas of one deployment; each has an address of its own on the loopback network. */
 export const MAX_TVC_REPLICAS = 10;
+/** Deployments of which a server remembers whether their manifests are approved. */
+export const MAX_REMEMBERED_JUDGEMENTS = 1000;
 /** Arguments of a program, and characters of each. */
 export const MAX_PIVOT_ARGS = 100;
 export const MAX_PIVOT_ARG_LENGTH = 1024;

@@ -2,7 +2,7 @@ import type { CompiledQuery, QueryResult } from "kysely";
 import { MAX_KEPT_ANSWERS, MAX_KEPT_ROWS } from "../kernel/limits.ts";
 import type { Connection, DatabaseKind, LaterInsert, Query, StoredRow } from "./engine.ts";
 import { DatabaseFailure, isTaken } from "./failure.ts";
-import type { KeptReads, Written } from "./kept-reads.ts";
+import { type KeptReads, keyOf, type Written } from "./kept-reads.ts";
 
 /** Rows of other tables go with those that are deleted of these. A test reads it from the tables. */
 export const TABLES_WITH_DEPENDANTS: ReadonlySet<string> = new Set([
@@ -227,9 +227,3 @@ export class Batch implements Connection {
 }
 
 const isOfRows = (error: unknown): boolean => error instanceof DatabaseFailure && error.kind === "bug";
-
-/** Undefined where parameters are not told apart by their text. */
-function keyOf(parameters: readonly unknown[]): string | undefined {
-  const isPlain = parameters.every((each) => each === null || typeof each === "string" || typeof each === "number");
-  return isPlain ? JSON.stringify(parameters) : undefined;
-}

@@ -52,7 +52,7 @@ export class KeptReads {
    * @param written by the transaction that asks, which sees its own rows
    */
   find<Row>(query: Query<Row>, written: Written = NOTHING): Row[] | undefined {
-    const key = keyOf(query);
+    const key = keyOfQuery(query);
     const kept = key === undefined ? undefined : this.#answers.get(key);
     if (!kept) return undefined;
     const { words, since } = this.#statementOf(query.sql);
@@ -67,7 +67,7 @@ export class KeptReads {
     this.#statementOf(query.sql);
     const at = this.#now;
     const rows = await all();
-    const key = keyOf(query);
+    const key = keyOfQuery(query);
     if (key === undefined || rows.length > MAX_KEPT_ROWS) return rows;
     this.#answers.set(key, { rows: rows.map((row) => Object.freeze(row)), at });
     return rows.slice();
@@ -103,15 +103,15 @@ function touches(written: Written, words: ReadonlySet<string>): boolean {
   return false;
 }
 
-/** Undefined where the parameters are not told apart by their text. */
-function keyOf({ sql, parameters }: Query): string | undefined {
-  let key = sql;
-  for (const each of parameters) {
-    if (typeof each === "string") key += `\0s${each.length}:${each}`;
-    else if (typeof each === "number" || each === null) key += `\0${each}`;
-    else return undefined;
-  }
-  return key;
+/** Tells parameters apart; undefined where their text does not. */
+export function keyOf(parameters: readonly unknown[]): string | undefined {
+  const isPlain = parameters.every((each) => each === null || typeof each === "string" || typeof each === "number");
+  return isPlain ? JSON.stringify(parameters) : undefined;
+}
+
+function keyOfQuery({ sql, parameters }: Query): string | undefined {
+  const key = keyOf(parameters);
+  return key && `${sql} ${key}`;
 }
 
 /** About, in memory. */

@@ -27,9 +27,10 @@ export class FolderInUse extends Error {
 }
 
 /**
- * One server for each folder with a SQLite database, and beside it one archive command. The lock is SQLite's own exclusive one on an empty database beside it, so
- * that the system takes it back from a process that ends in whatever way. Who holds it stands in a file of its own: nobody else
- * can read a database that is locked, and this process must not open the locked file a second time.
+ * One server for each folder with a SQLite database, and beside it one archive command. The lock is SQLite's own exclusive one
+ * on an empty database in that folder, so that the system takes it back from a process that ends in whatever way. Who holds it
+ * stands in a file of its own: nobody else can read a database that is locked, and this process must not open the locked file a
+ * second time.
  */
 export class ServerLock {
   readonly #database: DatabaseSync;

@@ -5,7 +5,8 @@ import pg from "pg";
 
 /**
  * Loaded before Keystead (`NODE_OPTIONS=--import=…`): the process kills itself after the durable step that KILL_AT_STEP numbers,
- * or names by the beginning of a file's name; with KILL_SIGNAL it sends itself another signal than SIGKILL. Steps are files that come into place or go, and commits, in either engine.
+ * or names by the beginning of a file's name; with KILL_SIGNAL it sends itself another signal than SIGKILL. Steps are files that
+ * come into place or go, and commits, in either engine.
  */
 
 const { KILL_AT_STEP: killAt = "", KILL_SIGNAL: signal = "SIGKILL" } = process.env;

@@ -3,7 +3,7 @@ import asyncHooks from "node:async_hooks";
 
 /*
  * Node's test runner follows each promise of the process from its making to its end, servers and clients among it, so that an error
- * which nobody caught fails the test that it came from. That is a sixth of what files cost that send many requests. Without it such an
+ * which nobody caught fails the test that it came from. That is an eighth and more of what files cost that send many requests. Without it such an
  * error may fail the file instead, as it does after the end of a test (test/scripts/promise-hooks.test.ts). Suites and
  * tests, timers and sockets are followed as ever.
  */

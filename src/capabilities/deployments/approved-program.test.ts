@@ -3,7 +3,7 @@ import { createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node
 import { describe, it } from "node:test";
 import { type Manifest, manifestHash, manifestJson } from "../../crypto/manifests/manifest.ts";
 import { MAX_SHOWN_MANIFEST_DIGITS } from "../../kernel/limits.ts";
-import { type ClaimedDeployment, type GivenApproval, judgeDeployment } from "./approved-program.ts";
+import { type ClaimedDeployment, type GivenApproval, judgeDeployment, judgeOnce } from "./approved-program.ts";
 
 const pointOf = (key: KeyObject): string => {
   const { x = "", y = "" } = createPublicKey(key).export({ format: "jwk" });
@@ -65,6 +65,21 @@ const judgeOther = (other: Manifest, changes: Partial<ClaimedDeployment> = {}) =
   ]);
 
 describe("what a deployment runs", () => {
+  it("is worked out once, until anything that counts is another", async () => {
+    const first = await judgeOnce(row, both, "queue");
+    assert.equal(await judgeOnce({ ...row }, both.slice(), "queue"), first);
+    const others = [
+      await judgeOnce({ ...row, replicas: 2 }, both, "queue"),
+      await judgeOnce(row, both.slice(1), "queue"),
+      await judgeOnce(row, [...both.slice(1), { ...approvalOf(alice), signature: "00".repeat(64) }], "queue"),
+    ];
+    assert.ok(!others.includes(first));
+    assert.deepEqual(
+      others.map(({ program }) => program !== undefined),
+      [true, false, false],
+    );
+  });
+
   it("is what its approved manifest says", () => {
     assert.deepEqual(judgeDeployment(row, both), {
       program: {

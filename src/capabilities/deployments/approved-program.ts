@@ -1,6 +1,14 @@
+import { hash } from "node:crypto";
 import { judgeApprovals } from "../../crypto/manifests/approvals.ts";
 import { type Manifest, parseManifest } from "../../crypto/manifests/manifest.ts";
-import { MAX_SHOWN_MANIFEST_DIGITS, MAX_TVC_OPERATORS_OF_SET, MAX_TVC_REPLICAS } from "../../kernel/limits.ts";
+import {
+  MAX_REMEMBERED_JUDGEMENTS,
+  MAX_SHOWN_MANIFEST_DIGITS,
+  MAX_TVC_OPERATORS_OF_SET,
+  MAX_TVC_REPLICAS,
+} from "../../kernel/limits.ts";
+import { recentlyUsed } from "../../kernel/recently-used.ts";
+import { pause } from "../../kernel/turns.ts";
 import type { Reader } from "../../storage/engine.ts";
 import type { DeploymentRow } from "./store.ts";
 
@@ -128,6 +136,29 @@ function differenceOf(
   return undefined;
 }
 
+/** By the digest of all that was looked at. */
+const remembered = recentlyUsed<Judged>({ entries: MAX_REMEMBERED_JUDGEMENTS });
+
+/**
+ * The same, which is worked out once: an app's status may be asked for all the time, and 50 signatures take 14 ms. Each that is new takes a
+ * turn.
+ *
+ * @param queue whose turn it is
+ */
+export async function judgeOnce(
+  row: ClaimedDeployment,
+  approvals: readonly GivenApproval[],
+  queue: string,
+): Promise<Judged> {
+  const key = hash("sha256", JSON.stringify([row, approvals]), "base64");
+  const known = remembered.get(key);
+  if (known) return known;
+  await pause(queue);
+  const judged = judgeDeployment(row, approvals);
+  remembered.set(key, judged);
+  return judged;
+}
+
 /** The same of a deployment as it stands in the database. */
 export async function judgeStored(read: Reader, organizationId: string, id: string): Promise<Judged> {
   const row = await read
@@ -155,5 +186,5 @@ export async function judgeStored(read: Reader, organizationId: string, id: stri
     .where("m.deployment_id", "=", id)
     .limit(MAX_TVC_OPERATORS_OF_SET)
     .execute();
-  return judgeDeployment(row, approvals);
+  return judgeOnce(row, approvals, organizationId);
 }

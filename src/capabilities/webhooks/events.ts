@@ -63,13 +63,12 @@ export async function announceDisabledEndpoint(
 export async function sendTest(
   tx: Transactor,
   endpoint: EventReceiver & { name: string; now: number },
-): Promise<string | undefined> {
+): Promise<string> {
   const { organizationId, endpointId, url, name, now } = endpoint;
   const msg = { endpointId, url, name, timestamp: Math.floor(now / 1000) };
   const body = JSON.stringify({ type: "webhooks:endpoint_test", organizationId, msg });
-  const event = { organizationId, eventType: TEST_EVENT, body, activityId: null, now } as const;
-  const [deliveryId] = await addDeliveries(tx, event, [endpoint]);
-  return deliveryId;
+  const eventId = await addEvent(tx, { organizationId, eventType: TEST_EVENT, body, activityId: null, now });
+  return addDelivery(tx, { eventId, now }, endpoint);
 }
 
 /** What happened to a thing of an organization, for the endpoints of the organization and of its parent. */
@@ -133,24 +132,37 @@ function filtersOf(json: string): Filters {
   return filters;
 }
 
-/** Stores an event with one queued delivery for each receiver; resolves to the ids of these, in the receivers' order. */
-export async function addDeliveries(
+interface Event {
+  organizationId: string;
+  eventType: SentEventType;
+  body: string;
+  activityId: string | null;
+  now: number;
+}
+
+/** Stores an event with one queued delivery for each receiver. */
+export async function addDeliveries(tx: Transactor, event: Event, receivers: readonly EventReceiver[]): Promise<void> {
+  if (receivers.length === 0) return;
+  const eventId = await addEvent(tx, event);
+  for (const receiver of receivers) await addDelivery(tx, { eventId, now: event.now }, receiver);
+}
+
+async function addEvent(tx: Transactor, event: Event): Promise<string> {
+  const id = newId();
+  await insertEvent(tx, { ...event, id });
+  return id;
+}
+
+/** @returns the delivery's id */
+async function addDelivery(
   tx: Transactor,
-  event: { organizationId: string; eventType: SentEventType; body: string; activityId: string | null; now: number },
-  receivers: readonly EventReceiver[],
-): Promise<string[]> {
-  if (receivers.length === 0) return [];
-  const deliveryIds: string[] = [];
-  const eventId = newId();
-  await insertEvent(tx, { ...event, id: eventId });
-  for (const { endpointId, organizationId, url } of receivers) {
-    const deliveryId = newId();
-    const { now } = event;
-    await insertDelivery(tx, { organizationId, id: deliveryId, endpointId, eventId, now });
-    await enqueueDelivery(tx, { organizationId, deliveryId, endpointId, url, now });
-    deliveryIds.push(deliveryId);
-  }
-  return deliveryIds;
+  { eventId, now }: { eventId: string; now: number },
+  { endpointId, organizationId, url }: EventReceiver,
+): Promise<string> {
+  const deliveryId = newId();
+  await insertDelivery(tx, { organizationId, id: deliveryId, endpointId, eventId, now });
+  await enqueueDelivery(tx, { organizationId, deliveryId, endpointId, url, now });
+  return deliveryId;
 }
 
 interface Listening extends Record<string, unknown> {

@@ -32,7 +32,6 @@ export const testWebhookEndpoint = activity({
       .executeTakeFirst();
     if (numUpdatedRows === 0n) fail("WEBHOOK_TESTED_TOO_SOON", { seconds: WEBHOOK_TEST_PAUSE_SECONDS });
     const { url, name } = endpoint;
-    const deliveryId = (await sendTest(tx, { organizationId, endpointId, url, name, now })) as string;
-    return { deliveryId };
+    return { deliveryId: await sendTest(tx, { organizationId, endpointId, url, name, now }) };
   },
 });
