@@ -29,6 +29,7 @@ import { IDLE_TRANSACTION_MS, PostgresPool, postgresTypes } from "./postgres-poo
 import { POSTGRES_DEFAULTS, type PostgresSettings } from "./postgres-settings.ts";
 import { preparedWrite } from "./prepared.ts";
 import type { Schema } from "./schema.ts";
+import { SharedReads } from "./shared-reads.ts";
 import { OPENING_WAIT_MS, openSqlite, type SqliteConnection } from "./sqlite.ts";
 import { SqliteFiles } from "./sqlite-files.ts";
 import { GrowingStatistics } from "./statistics.ts";
@@ -348,11 +349,12 @@ function postgresDatabase(
   const pool = new PostgresPool({ hosts, settings, onError });
   const patience = new OutagePatience();
   const reads = new PatientReads(new PostgresConnection(pool, prepared), patience);
+  const shared = new SharedReads(({ sql, parameters }) => reads.all(sql, parameters));
   const kysely = kyselyOn("postgres", async () => reads);
   const read: Reader = {
     kind: "postgres",
     selectFrom: kysely.selectFrom.bind(kysely) as Reader["selectFrom"],
-    all: (query) => reads.all(query.sql, query.parameters),
+    all: (query) => (query.isLasting ? shared.ask(query) : reads.all(query.sql, query.parameters)),
   };
   const commits: GroupCommit = new GroupCommit({
     concurrency: transactionsOf(settings.connections),

@@ -109,7 +109,8 @@ export function keyOf(parameters: readonly unknown[]): string | undefined {
   return isPlain ? JSON.stringify(parameters) : undefined;
 }
 
-function keyOfQuery({ sql, parameters }: Query): string | undefined {
+/** The same for a statement with its parameters. */
+export function keyOfQuery({ sql, parameters }: Query): string | undefined {
   const key = keyOf(parameters);
   return key && `${sql} ${key}`;
 }
