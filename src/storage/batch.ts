@@ -1,7 +1,8 @@
 import type { CompiledQuery, QueryResult } from "kysely";
 import { MAX_KEPT_ANSWERS, MAX_KEPT_ROWS } from "../kernel/limits.ts";
-import type { Connection, DatabaseKind, LaterInsert, Query, StoredRow } from "./engine.ts";
+import type { Connection, DatabaseKind, LaterInsert, Query, Reader, StoredRow } from "./engine.ts";
 import { DatabaseFailure, isTaken } from "./failure.ts";
+import { type Asked, asked, type Rows, sendTogether } from "./gathered.ts";
 import { type KeptReads, keyOf, type Written } from "./kept-reads.ts";
 
 /** Rows of other tables go with those that are deleted of these. A test reads it from the tables. */
@@ -15,6 +16,11 @@ export const TABLES_WITH_DEPENDANTS: ReadonlySet<string> = new Set([
   "webhook_endpoints",
   "webhook_events",
 ]);
+
+interface Kept {
+  rows: Promise<Rows>;
+  sees: NonNullable<Query["sees"]>;
+}
 
 interface LaterRow {
   into: LaterInsert;
@@ -33,7 +39,9 @@ export class Batch implements Connection {
   readonly #kind: DatabaseKind;
   readonly #isLate: boolean;
   /** Answers by statement and parameters. */
-  readonly #kept = new Map<string, Map<string, Promise<readonly unknown[]>>>();
+  readonly #kept = new Map<string, Map<string, Kept>>();
+  /** What is asked ahead, to be sent together. */
+  #ahead: Asked[] | undefined;
   #keptCount = 0;
   #rows: LaterRow[] = [];
   /** Those that waited when the function that runs now was begun. */
@@ -45,17 +53,32 @@ export class Batch implements Connection {
   /** How often a function was undone. */
   #undoings = 0;
   readonly #committed: KeptReads | undefined;
+  /** Called before something is written. */
+  readonly #beforeWrite: () => void;
+  #hasFailed = false;
   #written: Set<string> | "anything" = new Set();
 
   /**
    * @param isLate whether rows may be written later than they are asked for
    * @param committed answers from before the transaction, true of the tables that it did not write
+   * @param beforeWrite is called before each statement that may write
    */
-  constructor(connection: Connection, kind: DatabaseKind, isLate: boolean, committed?: KeptReads) {
+  constructor(
+    connection: Connection,
+    kind: DatabaseKind,
+    isLate: boolean,
+    { committed, beforeWrite = () => {} }: { committed?: KeptReads; beforeWrite?: () => void } = {},
+  ) {
     this.#connection = connection;
     this.#kind = kind;
     this.#isLate = isLate;
     this.#committed = committed;
+    this.#beforeWrite = beforeWrite;
+  }
+
+  /** Whether a statement failed and was not undone since: PostgreSQL takes no other before that. */
+  get hasFailed(): boolean {
+    return this.#hasFailed;
   }
 
   /** What it wrote so far, or tried to. */
@@ -65,17 +88,37 @@ export class Batch implements Connection {
 
   /** A statement that was compiled before, with what is known of it. */
   ask<Row>(query: Query<Row>): Promise<Row[]> {
-    const { sql, parameters, isRead, isLasting, sees } = query;
+    const { sql, parameters, isRead, isLasting, sees = () => true } = query;
     if (!isRead) return this.all<Row>(sql, parameters);
     const lasting = isLasting ? this.#committed?.find(query, this.#written) : undefined;
     if (lasting) return Promise.resolve(lasting);
     this.#writeRowsFor(sql, sees);
     const key = keyOf(parameters);
     const kept = key === undefined ? undefined : this.#kept.get(sql)?.get(key);
-    const asked = (kept as Promise<readonly Row[]> | undefined) ?? this.#connection.all<Row>(sql, parameters);
-    if (key !== undefined && !kept) this.#keep(sql, key, asked);
+    const rows = (kept?.rows as Promise<readonly Row[]> | undefined) ?? this.#read<Row>(query);
+    if (key !== undefined && !kept) this.#keep(sql, key, { rows, sees });
     // An array for each: whoever asks may put it in order.
-    return this.#unlessLost(asked.then((rows) => rows.slice()));
+    return this.#unlessLost(rows.then((all) => all.slice()));
+  }
+
+  /**
+   * Asks for what functions are about to ask for: all of it leaves at once, and its answers are kept.
+   *
+   * @param prefetch asks before it returns
+   */
+  askAhead(prefetch: (all: Reader["all"]) => void): void {
+    const asked: Asked[] = [];
+    this.#ahead = asked;
+    prefetch((query) => this.ask(query));
+    this.#ahead = undefined;
+    sendTogether(asked, (sql, parameters) => this.#connection.all(sql, parameters));
+  }
+
+  #read<Row>(query: Query<Row>): Promise<readonly Row[]> {
+    if (!this.#ahead) return this.#connection.all<Row>(query.sql, query.parameters);
+    const waiting = asked(query);
+    this.#ahead.push(waiting);
+    return waiting.promise as Promise<readonly Row[]>;
   }
 
   all<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
@@ -97,7 +140,7 @@ export class Batch implements Connection {
    * row later than it is asked for.
    */
   later<Row extends StoredRow>(into: LaterInsert<Row>, row: Row): Promise<unknown> {
-    this.#noteWritten(into.table);
+    this.#noteWritten(into.table, (sees) => sees(into.table, row));
     this.#rows.push({ into: into as unknown as LaterInsert, row });
     return this.#isLate ? Promise.resolve() : this.#sendRows();
   }
@@ -107,10 +150,16 @@ export class Batch implements Connection {
     this.#rowsBefore = this.#rows.slice();
   }
 
+  /** The function that ran has failed before anything was written: its own later rows are dropped. */
+  dropped(): void {
+    this.#rows = this.#rowsBefore;
+  }
+
   /** The function that ran was undone, and so were the rows of others that were written meanwhile. */
   undone(): void {
-    this.#rows = this.#rowsBefore;
+    this.dropped();
     this.#loss = undefined;
+    this.#hasFailed = false;
     this.#undoings++;
     this.forgetAll();
   }
@@ -127,6 +176,7 @@ export class Batch implements Connection {
   }
 
   #sendRows(): Promise<unknown> {
+    this.#beforeWrite();
     const rows = this.#rows;
     this.#rows = [];
     // A row goes before those that refer to it.
@@ -170,20 +220,24 @@ export class Batch implements Connection {
   #prepareFor(sql: string): void {
     this.#writeRowsFor(sql);
     if (/^\s*select\b/i.test(sql)) return;
+    this.#beforeWrite();
     const [, deletes, name] = /^\s*(?:insert into|update|(delete) from)\s+"?(\w+)"?(?![\w".])/i.exec(sql) ?? [];
     if (name === undefined || (deletes && TABLES_WITH_DEPENDANTS.has(name))) this.#noteWritten(undefined);
     else this.#noteWritten(name);
   }
 
-  /** @param table undefined where any may have changed */
-  #noteWritten(table: string | undefined): void {
+  /**
+   * @param table undefined where any may have changed
+   * @param isSeen by whoever has these eyes
+   */
+  #noteWritten(table: string | undefined, isSeen: (sees: Kept["sees"]) => boolean = () => true): void {
     if (table === undefined) {
       this.#written = "anything";
       this.forgetAll();
       return;
     }
     if (this.#written !== "anything") this.#written.add(table);
-    this.#forget(table);
+    this.#forget(table, isSeen);
   }
 
   #writeRowsFor(sql: string, sees: Query<unknown>["sees"] = () => true): void {
@@ -194,23 +248,28 @@ export class Batch implements Connection {
   }
 
   /** Whatever names the table may depend on it. */
-  #forget(table: string): void {
+  #forget(table: string, isSeen: (sees: Kept["sees"]) => boolean): void {
     for (const [sql, answers] of this.#kept) {
       if (!sql.includes(table)) continue;
-      this.#keptCount -= answers.size;
-      this.#kept.delete(sql);
+      for (const [key, { sees }] of answers) {
+        if (!isSeen(sees)) continue;
+        answers.delete(key);
+        this.#keptCount--;
+      }
     }
   }
 
-  #keep(sql: string, key: string, asked: Promise<readonly unknown[]>): void {
+  #keep(sql: string, key: string, kept: Kept): void {
     if (this.#keptCount >= MAX_KEPT_ANSWERS) return;
-    const answers = this.#kept.get(sql) ?? new Map<string, Promise<readonly unknown[]>>();
-    this.#kept.set(sql, answers.set(key, asked));
+    const answers = this.#kept.get(sql) ?? new Map<string, Kept>();
+    this.#kept.set(sql, answers.set(key, kept));
     this.#keptCount++;
     const drop = () => {
-      if (answers.delete(key) && this.#kept.get(sql) === answers) this.#keptCount--;
+      if (this.#kept.get(sql) !== answers || answers.get(key) !== kept) return;
+      answers.delete(key);
+      this.#keptCount--;
     };
-    asked.then((rows) => {
+    kept.rows.then((rows) => {
       if (rows.length > MAX_KEPT_ROWS) drop();
     }, drop);
   }
@@ -220,6 +279,7 @@ export class Batch implements Connection {
     try {
       return await asked;
     } catch (error) {
+      this.#hasFailed = true;
       await this.#writing;
       throw this.#loss ?? error;
     }

@@ -17,7 +17,14 @@ import { HEALTH_DEADLINE_MS, SQLITE_LOCK_DEADLINE_MS } from "../kernel/limits.ts
 import { Batch } from "./batch.ts";
 import type { Connection, DatabaseKind, LaterInsert, Query, Reader, StoredRow, Transactor } from "./engine.ts";
 import { DatabaseFailure, isLocked, translate } from "./failure.ts";
-import { type AfterCommit, type CommitObserver, GroupCommit, type OpenTransaction } from "./group-commit.ts";
+import {
+  type AfterCommit,
+  type CommitObserver,
+  GroupCommit,
+  HalfDone,
+  type OpenTransaction,
+  type Prefetch,
+} from "./group-commit.ts";
 import { type Health, HealthCheck } from "./health.ts";
 import { KeptReads } from "./kept-reads.ts";
 import { migrations } from "./migrations/index.ts";
@@ -40,9 +47,10 @@ export interface Database {
   readonly read: Reader;
   /**
    * Runs `work` in a transaction and resolves once its commit is durable. All work of one scope (an organization's id) is
-   * serial, in every process; work without a scope relies on constraints alone. `work` may be run more than once.
+   * serial, in every process; work without a scope relies on constraints alone. `work` may be run more than once. `ahead` asks for what
+   * `work` will ask for, so that it is there by then where asking takes time.
    */
-  transact<T>(scope: string | undefined, work: (tx: Transactor) => Promise<T>): Promise<T>;
+  transact<T>(scope: string | undefined, work: (tx: Transactor) => Promise<T>, ahead?: Prefetch): Promise<T>;
   /** Brings the tables up to this version, under a lock. Resolves to the names of the migrations it ran. */
   migrate(): Promise<string[]>;
   /** How far its tables are from those of this version, asked without creating anything. */
@@ -200,7 +208,7 @@ function databaseOnSqlite(connections: SqliteConnections): Database {
     scopes: "together",
     begin: () => {
       // One statement after the other is as fast as all of them together.
-      open = new Batch(writer, "sqlite", false, kept);
+      open = new Batch(writer, "sqlite", false, { committed: kept });
       return beginSqlite(connections, open, kept, kysely, read);
     },
     batchMs: SQLITE_BATCH_MS,
@@ -349,17 +357,17 @@ function postgresDatabase(
   const pool = new PostgresPool({ hosts, settings, onError });
   const patience = new OutagePatience();
   const reads = new PatientReads(new PostgresConnection(pool, prepared), patience);
-  const shared = new SharedReads(({ sql, parameters }) => reads.all(sql, parameters));
+  const shared = new SharedReads((sql, parameters) => reads.all(sql, parameters));
   const kysely = kyselyOn("postgres", async () => reads);
   const read: Reader = {
     kind: "postgres",
     selectFrom: kysely.selectFrom.bind(kysely) as Reader["selectFrom"],
-    all: (query) => (query.isLasting ? shared.ask(query) : reads.all(query.sql, query.parameters)),
+    all: (query) => (query.isLasting || query.together ? shared.ask(query) : reads.all(query.sql, query.parameters)),
   };
   const commits: GroupCommit = new GroupCommit({
     concurrency: transactionsOf(settings.connections),
     scopes: "exclusive",
-    begin: (scope, isAgain) => beginPostgres(pool, settings, { scope, isAgain }, read),
+    begin: (scope, isAgain, ahead) => beginPostgres(pool, settings, { scope, isAgain, ahead }, read),
     onFailure: (failure) => check.noteFailedWrite(failure),
     observer,
   });
@@ -384,8 +392,8 @@ function postgresDatabase(
   return {
     kind: "postgres",
     read,
-    transact: async (scope, work) => {
-      const value = await commits.run(scope, work);
+    transact: async (scope, work, ahead) => {
+      const value = await commits.run(scope, work, ahead);
       statistics.noteCommit();
       return value;
     },
@@ -458,7 +466,7 @@ async function poolerBefore(pool: PostgresPool): Promise<Pooler> {
 async function beginPostgres(
   pool: PostgresPool,
   { prepared, statementTimeoutMs }: PostgresSettings,
-  { scope, isAgain }: { scope: string | undefined; isAgain: boolean },
+  { scope, isAgain, ahead: prefetches }: { scope: string | undefined; isAgain: boolean; ahead: readonly Prefetch[] },
   committed: Reader,
 ): Promise<OpenTransaction> {
   const client = await pool.take("transaction");
@@ -469,19 +477,6 @@ async function beginPostgres(
   };
   const connection = new PostgresConnection(client, prepared);
   const exec = (sql: string) => connection.exec(sql);
-  // What was lost may have been by a row of others, which is theirs to tell.
-  const batch = new Batch(connection, "postgres", !isAgain);
-  const kysely = kyselyOn("postgres", async () => batch);
-  const begin = prepared ? "begin" : `begin; ${timeoutsOf(statementTimeoutMs)}`;
-  try {
-    const begun = exec(begin);
-    // Other processes wait here for the organization, as functions of this one wait in GroupCommit.
-    const locked = scope === undefined ? [] : connection.all(LOCK_SCOPE, [scope]);
-    await Promise.all([begun, locked]);
-  } catch (error) {
-    giveBack(true);
-    throw error;
-  }
   // Savepoints are sent with whatever comes after them, which fails with them; nothing waits for their answers but the end.
   let ahead: Promise<unknown> = Promise.resolve();
   let toRelease = "";
@@ -490,17 +485,58 @@ async function beginPostgres(
     toRelease = "";
     return release;
   };
+  /** The function that runs has none yet: it has written nothing. */
+  let needsSavepoint = false;
+  let hasSavepoint = false;
+  const makeSavepoint = () => {
+    if (!needsSavepoint) return;
+    needsSavepoint = false;
+    hasSavepoint = true;
+    ahead = Promise.all([ahead, exec(`${takeRelease()}savepoint one`)]);
+    // Whoever waits for it is told; nobody may yet.
+    ahead.catch(() => {});
+  };
+  // What was lost may have been by a row of others, which is theirs to tell.
+  const batch = new Batch(connection, "postgres", !isAgain, { beforeWrite: makeSavepoint });
+  const kysely = kyselyOn("postgres", async () => batch);
+  const begin = prepared ? "begin" : `begin; ${timeoutsOf(statementTimeoutMs)}`;
+  try {
+    const begun = exec(begin);
+    // Other processes wait here for the organization, as functions of this one wait in GroupCommit.
+    const locked = scope === undefined ? [] : connection.all(LOCK_SCOPE, [scope]);
+    // What was lost may have been by one of these.
+    if (!isAgain)
+      batch.askAhead((all) => {
+        const reader: Reader = {
+          kind: "postgres",
+          selectFrom: kysely.selectFrom.bind(kysely) as Reader["selectFrom"],
+          all,
+        };
+        for (const prefetch of prefetches) prefetch(reader).catch(() => {});
+      });
+    await Promise.all([begun, locked]);
+  } catch (error) {
+    giveBack(true);
+    throw error;
+  }
   return {
-    savepoint: async () => {
+    savepoint: async (isAtOnce) => {
       batch.begun();
-      ahead = Promise.all([ahead, exec(`${takeRelease()}savepoint one`)]);
-      // Whoever waits for it is told; nobody may yet.
-      ahead.catch(() => {});
+      needsSavepoint = true;
+      if (isAtOnce) makeSavepoint();
     },
     release: async () => {
-      toRelease = "release one; ";
+      if (hasSavepoint) toRelease = "release one; ";
+      needsSavepoint = hasSavepoint = false;
     },
     rollbackToSavepoint: async () => {
+      needsSavepoint = false;
+      if (!hasSavepoint) {
+        // Without a savepoint there is no way back from what PostgreSQL refused.
+        if (batch.hasFailed) throw new HalfDone();
+        return batch.dropped();
+      }
+      hasSavepoint = false;
       const undone = exec("rollback to one; release one");
       batch.undone();
       await Promise.all([ahead, undone]);

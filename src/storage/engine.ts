@@ -16,6 +16,11 @@ export interface Query<_Row = unknown> {
   readonly isRead?: boolean;
   /** Whether it is asked with each request and its answer changes seldom; where that can be known, it is kept until it does. */
   readonly isLasting?: boolean | undefined;
+  /**
+   * The same for several at once, in PostgreSQL: it takes a list of each parameter and answers one row at most for each place in the lists,
+   * which `asked_as` tells, from 1.
+   */
+  readonly together?: string | undefined;
   /** Of rows that are still to be written, whether it would find one; any of a table that it names, unless said. */
   readonly sees?: ((table: string, row: StoredRow) => boolean) | undefined;
 }

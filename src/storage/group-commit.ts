@@ -1,7 +1,7 @@
 import { fail, KeysteadError } from "../kernel/errors.ts";
 import { COMMIT_DEADLINE_MS } from "../kernel/limits.ts";
 import { inSpan, outsideSpans, type Span } from "../kernel/spans.ts";
-import type { Transactor } from "./engine.ts";
+import type { Reader, Transactor } from "./engine.ts";
 import { DatabaseFailure, type FailureKind } from "./failure.ts";
 import { OutagePatience } from "./outage.ts";
 
@@ -20,8 +20,10 @@ export interface OpenTransaction {
    * absent each function has its savepoint.
    */
   written?(): number;
-  savepoint(): Promise<void>;
+  /** @param isAtOnce whether it is made even if the function will have written nothing */
+  savepoint(isAtOnce: boolean): Promise<void>;
   release(): Promise<void>;
+  /** @throws HalfDone where there is none to go back to */
   rollbackToSavepoint(): Promise<void>;
   commit(): Promise<void>;
   /** Ends the transaction without its writes and gives the connection back; never throws. `reason` is what went wrong. */
@@ -30,9 +32,13 @@ export interface OpenTransaction {
   transactor(): { tx: Transactor; afterCommit: readonly AfterCommit[]; end: () => void };
 }
 
+/** Asks, before it returns, for what a function is going to ask for; nobody hears its answer or its error. */
+export type Prefetch = (read: Reader) => Promise<unknown>;
+
 interface Waiting {
   scope: string | undefined;
   work: (tx: Transactor) => Promise<unknown>;
+  ahead: Prefetch | undefined;
   settle: (outcome: Outcome) => void;
   /** By the clock of the options. */
   deadline: number;
@@ -54,8 +60,8 @@ interface GroupCommitOptions {
   /** How many transactions may be open at once. */
   concurrency: number;
   scopes: "exclusive" | "together";
-  /** `isAgain` of a transaction that was lost before. */
-  begin: (scope: string | undefined, isAgain: boolean) => Promise<OpenTransaction>;
+  /** `isAgain` of a transaction that was lost before; `ahead` of the functions that will run in it. */
+  begin: (scope: string | undefined, isAgain: boolean, ahead: readonly Prefetch[]) => Promise<OpenTransaction>;
   /** After so long a batch begins nothing more; what it has not begun is in the next one. */
   batchMs?: number;
   /** Told of whole transactions that were given up because of the database. */
@@ -100,16 +106,17 @@ export class GroupCommit {
   }
 
   /** Runs `work` in a transaction and resolves after its durable commit. It may be run again after a serialization failure. */
-  run<T>(scope: string | undefined, work: (tx: Transactor) => Promise<T>): Promise<T> {
+  run<T>(scope: string | undefined, work: (tx: Transactor) => Promise<T>, ahead?: Prefetch): Promise<T> {
     if (this.#closed) return Promise.reject(new KeysteadError("SHUTTING_DOWN", {}, []));
-    return inSpan("commit", (span) => this.#queue(scope, span ? withinSpan(span, work) : work));
+    return inSpan("commit", (span) => this.#queue(scope, span ? withinSpan(span, work) : work, ahead));
   }
 
-  #queue<T>(scope: string | undefined, work: (tx: Transactor) => Promise<T>): Promise<T> {
+  #queue<T>(scope: string | undefined, work: (tx: Transactor) => Promise<T>, ahead: Prefetch | undefined): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const item: Waiting = {
         scope,
         work,
+        ahead,
         deadline: this.#now() + COMMIT_DEADLINE_MS,
         giveUp: undefined,
         settle: (outcome) => {
@@ -260,20 +267,22 @@ export class GroupCommit {
     const { observer } = this.#options;
     const begunAt = performance.now();
     const secondsSince = () => (performance.now() - begunAt) / 1000;
-    const transaction = await this.#options.begin(scope, isAgain).catch((error: unknown) => {
+    const prefetches = batch.map(({ ahead }) => ahead).filter((ahead) => ahead !== undefined);
+    const transaction = await this.#options.begin(scope, isAgain, prefetches).catch((error: unknown) => {
       this.#tellFailed(error);
       throw error;
     });
     if (scope !== undefined) observer?.locked(secondsSince());
-    const isCareful = transaction.written === undefined || this.#careful > 0;
-    if (this.#careful > 0) this.#careful--;
+    const wasHalfDone = this.#careful > 0;
+    const isCareful = transaction.written === undefined || wasHalfDone;
+    if (wasHalfDone) this.#careful--;
     const outcomes: [Waiting, Outcome][] = [];
     let committing = false;
     try {
       const end = performance.now() + (this.#options.batchMs ?? Number.POSITIVE_INFINITY);
       for (const item of batch) {
         if (outcomes.length > 0 && performance.now() >= end) break;
-        outcomes.push([item, await this.#runOne(transaction, item, isCareful)]);
+        outcomes.push([item, await this.#runOne(transaction, item, isCareful, wasHalfDone)]);
       }
       committing = true;
       await transaction.commit();
@@ -290,9 +299,9 @@ export class GroupCommit {
     this.#options.observer?.failed(error instanceof DatabaseFailure ? error.kind : "bug");
   }
 
-  async #runOne(transaction: OpenTransaction, item: Waiting, isCareful: boolean): Promise<Outcome> {
+  async #runOne(transaction: OpenTransaction, item: Waiting, isCareful: boolean, isAtOnce: boolean): Promise<Outcome> {
     if (item.deadline <= this.#now()) return { error: deadlineError() };
-    if (isCareful) await transaction.savepoint();
+    if (isCareful) await transaction.savepoint(isAtOnce);
     const writtenBefore = transaction.written?.();
     const { tx, afterCommit, end } = transaction.transactor();
     try {
@@ -322,8 +331,8 @@ function withinSpan<T>(span: Span, work: (tx: Transactor) => Promise<T>): (tx: T
   };
 }
 
-/** A function failed after it wrote, and there is no savepoint before it. */
-class HalfDone extends DatabaseFailure {
+/** A function failed, and there is no savepoint before what it did. */
+export class HalfDone extends DatabaseFailure {
   constructor() {
     super("retry", "a function that had written failed");
   }

@@ -5,11 +5,12 @@ import {
   PostgresAdapter,
   PostgresIntrospector,
   PostgresQueryCompiler,
+  type Selectable,
   SqliteAdapter,
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from "kysely";
-import type { DatabaseKind, LaterInsert, Query, Reader, Transactor } from "./engine.ts";
+import type { DatabaseKind, LaterInsert, Query, Reader, StoredRow, Transactor } from "./engine.ts";
 import type { Schema } from "./schema.ts";
 
 /** Stands where a parameter will be; never reaches a database. */
@@ -60,7 +61,43 @@ export function prepared<Parameters extends Record<string, unknown>>() {
   };
 }
 
-/** The same for a statement that writes; it asks for a transaction. */
+/**
+ * Finds the row of a table by texts that are unique together. For what several look for at the same time PostgreSQL is asked once.
+ *
+ * @param by the columns, by the names of the parameters
+ */
+export function uniqueRow<Table extends keyof Schema & string, Name extends string>(
+  table: Table,
+  by: Readonly<Record<Name, keyof Schema[Table] & string>>,
+): (reader: Reader, values: Readonly<Record<Name, string>>) => Promise<Selectable<Schema[Table]> | undefined> {
+  const names = Object.keys(by) as Name[];
+  const columns = Object.values<string>(by);
+  const list = (of: (column: string, index: number) => string, separator = ", ") => columns.map(of).join(separator);
+  const from = `select * from "${table}" where`;
+  const sql: Record<DatabaseKind, string> = {
+    sqlite: `${from} ${list((column) => `"${column}" = ?`, " and ")}`,
+    postgres: `${from} ${list((column, index) => `"${column}" = $${index + 1}`, " and ")}`,
+  };
+  // The limit has it look for one after the other by the index, whatever it takes the table for.
+  const together = `select "k"."asked_as", "r".* from unnest(${list((_, index) => `$${index + 1}::text[]`)}) with ordinality as "k" (${list(
+    (column) => `"${column}"`,
+  )}, "asked_as") cross join lateral (${from} ${list((column) => `"${table}"."${column}" = "k"."${column}"`, " and ")} limit 1) as "r"`;
+  return async (reader, values) => {
+    const parameters = names.map((name) => values[name]);
+    const sees = (written: string, row: StoredRow) =>
+      written === table && columns.every((column, index) => row[column] === parameters[index]);
+    const [row] = await reader.all<Selectable<Schema[Table]>>({
+      sql: sql[reader.kind],
+      parameters,
+      isRead: true,
+      together,
+      sees,
+    });
+    return row;
+  };
+}
+
+/** What `prepared` is, for a statement that writes; it asks for a transaction. */
 export function preparedWrite<Parameters extends Record<string, unknown>>() {
   return <Write extends Compilable<unknown>>(
     build: (db: Kysely<Schema>, parameters: Parameters) => Write,

@@ -1,7 +1,7 @@
 import type { ErrorDetail, KeysteadError } from "../../kernel/errors.ts";
 import { MAX_ATTESTATIONS, VOTE_LIFETIME_MS } from "../../kernel/limits.ts";
 import type { Reader, StoredRow } from "../../storage/engine.ts";
-import { laterInsert, prepared, preparedWrite } from "../../storage/prepared.ts";
+import { laterInsert, prepared, preparedWrite, uniqueRow } from "../../storage/prepared.ts";
 import { revokedAtOf } from "../identity/revocations.ts";
 import type { CredentialRef, ShownCredential } from "../operations.ts";
 import { oldestFirst } from "../paging.ts";
@@ -74,20 +74,7 @@ export type VoteRow = Awaited<ReturnType<typeof selectVotes>>[number];
 const selectById = prepared<{ organizationId: string; id: string }>()((db, { organizationId, id }) =>
   db.selectFrom("activities").selectAll().where("organization_id", "=", organizationId).where("id", "=", id),
 );
-const selectByFingerprint = prepared<{ organizationId: string; fingerprint: string }>()(
-  (db, { organizationId, fingerprint }) =>
-    db
-      .selectFrom("activities")
-      .selectAll()
-      .where("organization_id", "=", organizationId)
-      .where("fingerprint", "=", fingerprint),
-  {
-    sees:
-      ({ organizationId, fingerprint }) =>
-      (table, row) =>
-        table === "activities" && row.organization_id === organizationId && row.fingerprint === fingerprint,
-  },
-);
+const findByFingerprint = uniqueRow("activities", { organizationId: "organization_id", fingerprint: "fingerprint" });
 /** All but what tells whether a vote was taken back. */
 const voteColumns = [
   "id",
@@ -143,7 +130,7 @@ export async function findActivityByFingerprint(
   organizationId: string,
   fingerprint: string,
 ): Promise<ActivityRecord | undefined> {
-  const [row] = await selectByFingerprint(read, { organizationId, fingerprint });
+  const row = await findByFingerprint(read, { organizationId, fingerprint });
   return row && activityOfRow(row);
 }
 

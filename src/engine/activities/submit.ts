@@ -2,7 +2,8 @@ import { fail, type KeysteadError } from "../../kernel/errors.ts";
 import { MAX_PREPARATIONS } from "../../kernel/limits.ts";
 import { inSpan } from "../../kernel/spans.ts";
 import { OutOfBudget } from "../../policy/budget.ts";
-import type { Reader } from "../../storage/engine.ts";
+import type { Reader, Transactor } from "../../storage/engine.ts";
+import type { Prefetch } from "../../storage/group-commit.ts";
 import { rememberPolicies } from "../decisions/policies.ts";
 import type { Submission } from "../envelope.ts";
 import { reload } from "../identity/authenticate.ts";
@@ -77,26 +78,30 @@ async function castBallot(
   const find = (reader: Reader) => findActivityByFingerprint(reader, organization.id, fingerprint);
   // The stamp was looked up a moment ago; the verdict that counts looks it up again.
   const judgeBeforehand = async () => judge(read, ballot.principal, await find(read), budget);
-  const judgeInTransaction = async (tx: Reader) => {
-    const [current, existing] = await Promise.all([reload(tx, ballot.principal, ballot.now), find(tx)]);
-    return judge(tx, current, existing, budget.inTransaction());
+  const factsOfNow = (tx: Reader) => Promise.all([reload(tx, ballot.principal, ballot.now), find(tx)]);
+  const inTransaction: JudgeInTransaction = {
+    ahead: factsOfNow,
+    judge: async (tx) => {
+      const [current, existing] = await factsOfNow(tx);
+      return judge(tx, current, existing, budget.inTransaction());
+    },
   };
   const prepareFor = (verdict: Verdict) => prepareIfStillNeeded(engine, verdict, judgeBeforehand, ballot);
 
   let preparation = mayNeedPreparation ? await prepareFor(await judgeBeforehand()) : undefined;
   let outcome: Awaited<ReturnType<typeof tryToRecord>>;
   try {
-    outcome = await tryToRecord(engine, ballot, judgeInTransaction, preparation);
+    outcome = await tryToRecord(engine, ballot, inTransaction, preparation);
   } catch (error) {
     if (!(error instanceof OutOfBudget)) throw error;
     // Much of the work may have been to compile policies that just came or were long not used; that is not done twice.
     await judgeBeforehand();
-    outcome = await tryToRecord(engine, ballot, judgeInTransaction, preparation);
+    outcome = await tryToRecord(engine, ballot, inTransaction, preparation);
   }
   for (let tries = 1; "unprepared" in outcome; tries++) {
     if (tries > MAX_PREPARATIONS) fail("DEADLINE_EXCEEDED", { limit: `${MAX_PREPARATIONS} attempts` });
     preparation = await prepareFor(outcome.unprepared);
-    outcome = await tryToRecord(engine, ballot, judgeInTransaction, preparation);
+    outcome = await tryToRecord(engine, ballot, inTransaction, preparation);
   }
   return outcome;
 }
@@ -138,16 +143,23 @@ async function prepareIfStillNeeded(
   }
 }
 
+/** Comes to the verdict that counts; `ahead` asks for its facts. */
+interface JudgeInTransaction {
+  judge: (tx: Reader) => Promise<Verdict>;
+  ahead: Prefetch;
+}
+
 async function tryToRecord(
   engine: ActivityEngine,
   ballot: Ballot,
-  judge: (tx: Reader) => Promise<Verdict>,
+  { judge, ahead }: JudgeInTransaction,
   preparation: Preparation | undefined,
 ): Promise<Recorded | { unprepared: Verdict }> {
   const { id } = ballot.principal.organization;
   let verdict: Verdict | undefined;
   try {
-    return await engine.database.transact(preparation?.unordered ? undefined : id, async (tx) => {
+    const scope = preparation?.unordered ? undefined : id;
+    const record = async (tx: Transactor) => {
       verdict = await judge(tx);
       // A body that was new at first sight may have become a vote since, and votes are serial.
       const isVote = verdict.todo !== "answer" && !verdict.target.isNew;
@@ -157,7 +169,8 @@ async function tryToRecord(
       }
       if (verdict.todo === "execute" && preparation?.error) throw preparation.error;
       return recordVerdict(engine, tx, verdict, ballot, preparation);
-    });
+    };
+    return await engine.database.transact(scope, record, ahead);
   } catch (error) {
     if (verdict?.todo !== "execute" || verdict.target.isNew || !isLasting(error)) throw error;
     return failVotedActivity(engine, ballot, judge, error);

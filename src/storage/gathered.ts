@@ -1,0 +1,49 @@
+import type { Query } from "./engine.ts";
+
+export type Rows = readonly unknown[];
+
+/** A statement that somebody waits for. */
+export interface Asked extends PromiseWithResolvers<Rows> {
+  readonly query: Query;
+}
+
+export const asked = (query: Query): Asked => ({ ...Promise.withResolvers<Rows>(), query });
+
+/** Sends statements; of those that look for one row each in the same way, one for all. */
+export function sendTogether(
+  waiting: Iterable<Asked>,
+  send: (sql: string, parameters: unknown[]) => Promise<Rows>,
+): void {
+  for (const [together, some] of Map.groupBy(waiting, ({ query }) => query.together)) {
+    if (together === undefined || some.length === 1) for (const each of some) sendAlone(each, send);
+    else sendAsOne(together, some, send);
+  }
+}
+
+function sendAlone(
+  { query, resolve, reject }: Asked,
+  send: (sql: string, parameters: unknown[]) => Promise<Rows>,
+): void {
+  send(query.sql, query.parameters as unknown[]).then(resolve, reject);
+}
+
+function sendAsOne(
+  together: string,
+  some: readonly Asked[],
+  send: (sql: string, parameters: unknown[]) => Promise<Rows>,
+): void {
+  const lists = (some[0]?.query.parameters ?? []).map((_, index) => some.map(({ query }) => query.parameters[index]));
+  send(together, lists).then(
+    (rows) => {
+      const found = new Map<number, unknown>();
+      for (const { asked_as, ...row } of rows as { asked_as: number }[]) found.set(asked_as, row);
+      for (const [index, { resolve }] of some.entries()) {
+        const row = found.get(index + 1);
+        resolve(row === undefined ? [] : [row]);
+      }
+    },
+    (error: unknown) => {
+      for (const { reject } of some) reject(error);
+    },
+  );
+}
