@@ -295,6 +295,8 @@ export const MAX_CURSOR_LENGTH = 256;
 /** Answers that one transaction keeps for those that ask the same in it, and the most rows of one. */
 export const MAX_KEPT_ANSWERS = 1000;
 export const MAX_KEPT_ROWS = 100;
+/** Of these, how many are asked anew at once when a statement makes them untrue. */
+export const MAX_ASKED_ANEW = 8;
 /** Answers about who may do what that a server on SQLite keeps until they change, and about how many bytes they take. */
 export const MAX_KEPT_READS = 20_000;
 export const MAX_KEPT_READ_BYTES = 16 * 1024 * 1024;

@@ -120,9 +120,9 @@ describe("a batch", () => {
   it("writes the rows of others again that were undone with the function that had them written", async () => {
     const { calls, connection } = noted();
     const batch = new Batch(connection, "postgres", true);
-    batch.begun();
+    batch.begun({ isLast: false });
     void batch.later(words, word("a"));
-    batch.begun();
+    batch.begun({ isLast: false });
     void batch.later(words, word("b"));
     await batch.writeRows();
     batch.undone();
@@ -159,7 +159,7 @@ describe("a batch", () => {
     const isOwn = (error: unknown) => error instanceof DatabaseFailure && error.kind === "bug";
     for (const isOver of [true, false]) {
       const batch = new Batch(connection, "postgres", true);
-      batch.begun();
+      batch.begun({ isLast: false });
       void batch.later(words, word("a"));
       const written = assert.rejects(batch.writeRows());
       if (isOver) await written;

@@ -1,5 +1,5 @@
 import type { CompiledQuery, QueryResult } from "kysely";
-import { MAX_KEPT_ANSWERS, MAX_KEPT_ROWS } from "../kernel/limits.ts";
+import { MAX_ASKED_ANEW, MAX_KEPT_ANSWERS, MAX_KEPT_ROWS } from "../kernel/limits.ts";
 import type { Connection, DatabaseKind, LaterInsert, Query, Reader, StoredRow } from "./engine.ts";
 import { DatabaseFailure, isTaken } from "./failure.ts";
 import { type Asked, asked, type Rows, sendTogether } from "./gathered.ts";
@@ -18,8 +18,12 @@ export const TABLES_WITH_DEPENDANTS: ReadonlySet<string> = new Set([
 ]);
 
 interface Kept {
-  rows: Promise<Rows>;
-  sees: NonNullable<Query["sees"]>;
+  query: Query;
+  /** Undefined where it is not known any more. */
+  rows: Promise<Rows> | undefined;
+  /** By how many functions, and which one was the last. */
+  askedBy: number;
+  lastAskedBy: number;
 }
 
 interface LaterRow {
@@ -40,6 +44,11 @@ export class Batch implements Connection {
   readonly #isLate: boolean;
   /** Answers by statement and parameters. */
   readonly #kept = new Map<string, Map<string, Kept>>();
+  /** What everybody asks and a statement made untrue that is about to be sent. */
+  #stale: Kept[] = [];
+  /** Counts functions. */
+  #function = 0;
+  #isLastFunction = false;
   /** What is asked ahead, to be sent together. */
   #ahead: Asked[] | undefined;
   #keptCount = 0;
@@ -88,15 +97,15 @@ export class Batch implements Connection {
 
   /** A statement that was compiled before, with what is known of it. */
   ask<Row>(query: Query<Row>): Promise<Row[]> {
-    const { sql, parameters, isRead, isLasting, sees = () => true } = query;
+    const { sql, parameters, isRead, isLasting } = query;
     if (!isRead) return this.all<Row>(sql, parameters);
     const lasting = isLasting ? this.#committed?.find(query, this.#written) : undefined;
     if (lasting) return Promise.resolve(lasting);
-    this.#writeRowsFor(sql, sees);
-    const key = keyOf(parameters);
-    const kept = key === undefined ? undefined : this.#kept.get(sql)?.get(key);
+    this.#writeRowsFor(sql, query.sees);
+    const kept = this.#keptOf(query);
+    if (kept) noteAsker(kept, this.#function);
     const rows = (kept?.rows as Promise<readonly Row[]> | undefined) ?? this.#read<Row>(query);
-    if (key !== undefined && !kept) this.#keep(sql, key, { rows, sees });
+    if (kept && !kept.rows) this.#keep(kept, rows);
     // An array for each: whoever asks may put it in order.
     return this.#unlessLost(rows.then((all) => all.slice()));
   }
@@ -123,12 +132,16 @@ export class Batch implements Connection {
 
   all<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
     this.#prepareFor(sql);
-    return this.#unlessLost(this.#connection.all<Row>(sql, parameters));
+    const rows = this.#connection.all<Row>(sql, parameters);
+    this.#askAnew();
+    return this.#unlessLost(rows);
   }
 
   executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
     this.#prepareFor(query.sql);
-    return this.#unlessLost(this.#connection.executeQuery<Row>(query));
+    const result = this.#connection.executeQuery<Row>(query);
+    this.#askAnew();
+    return this.#unlessLost(result);
   }
 
   streamQuery<Row>(query: CompiledQuery, chunkSize: number): AsyncIterableIterator<QueryResult<Row>> {
@@ -140,13 +153,15 @@ export class Batch implements Connection {
    * row later than it is asked for.
    */
   later<Row extends StoredRow>(into: LaterInsert<Row>, row: Row): Promise<unknown> {
-    this.#noteWritten(into.table, (sees) => sees(into.table, row));
+    this.#noteWritten(into.table, row);
     this.#rows.push({ into: into as unknown as LaterInsert, row });
     return this.#isLate ? Promise.resolve() : this.#sendRows();
   }
 
   /** Another function begins. */
-  begun(): void {
+  begun({ isLast }: { isLast: boolean }): void {
+    this.#function++;
+    this.#isLastFunction = isLast;
     this.#rowsBefore = this.#rows.slice();
   }
 
@@ -228,16 +243,16 @@ export class Batch implements Connection {
 
   /**
    * @param table undefined where any may have changed
-   * @param isSeen by whoever has these eyes
+   * @param row where it is no more than this one, which is new
    */
-  #noteWritten(table: string | undefined, isSeen: (sees: Kept["sees"]) => boolean = () => true): void {
+  #noteWritten(table: string | undefined, row?: StoredRow): void {
     if (table === undefined) {
       this.#written = "anything";
       this.forgetAll();
       return;
     }
     if (this.#written !== "anything") this.#written.add(table);
-    this.#forget(table, isSeen);
+    this.#forget(table, row);
   }
 
   #writeRowsFor(sql: string, sees: Query<unknown>["sees"] = () => true): void {
@@ -248,29 +263,51 @@ export class Batch implements Connection {
   }
 
   /** Whatever names the table may depend on it. */
-  #forget(table: string, isSeen: (sees: Kept["sees"]) => boolean): void {
+  #forget(table: string, row: StoredRow | undefined): void {
     for (const [sql, answers] of this.#kept) {
       if (!sql.includes(table)) continue;
-      for (const [key, { sees }] of answers) {
-        if (!isSeen(sees)) continue;
-        answers.delete(key);
-        this.#keptCount--;
+      for (const kept of answers.values()) {
+        if (kept.rows === undefined || (row && kept.query.sees?.(table, row) === false)) continue;
+        kept.rows = undefined;
+        if (!row && kept.askedBy > 1) this.#stale.push(kept);
       }
     }
   }
 
-  #keep(sql: string, key: string, kept: Kept): void {
-    if (this.#keptCount >= MAX_KEPT_ANSWERS) return;
-    const answers = this.#kept.get(sql) ?? new Map<string, Kept>();
-    this.#kept.set(sql, answers.set(key, kept));
+  /**
+   * What each function asks, the next one will ask as well. So it leaves with the statement that made it untrue, and is there by then: of
+   * a hundred changes by one user, each would otherwise wait for who the user is.
+   */
+  #askAnew(): void {
+    const stale = this.#stale;
+    this.#stale = [];
+    if (!this.#isLate || this.#isLastFunction || stale.length > MAX_ASKED_ANEW) return;
+    for (const kept of stale) {
+      const { sql, parameters } = kept.query;
+      this.#keep(kept, this.#connection.all(sql, parameters));
+    }
+  }
+
+  /** Undefined where it cannot be kept. */
+  #keptOf(query: Query): Kept | undefined {
+    const key = keyOf(query.parameters);
+    if (key === undefined) return undefined;
+    const answers = this.#kept.get(query.sql) ?? new Map<string, Kept>();
+    const known = answers.get(key);
+    if (known || this.#keptCount >= MAX_KEPT_ANSWERS) return known;
+    const kept: Kept = { query, rows: undefined, askedBy: 0, lastAskedBy: 0 };
+    this.#kept.set(query.sql, answers.set(key, kept));
     this.#keptCount++;
+    return kept;
+  }
+
+  #keep(kept: Kept, rows: Promise<Rows>): void {
+    kept.rows = rows;
     const drop = () => {
-      if (this.#kept.get(sql) !== answers || answers.get(key) !== kept) return;
-      answers.delete(key);
-      this.#keptCount--;
+      if (kept.rows === rows) kept.rows = undefined;
     };
-    kept.rows.then((rows) => {
-      if (rows.length > MAX_KEPT_ROWS) drop();
+    rows.then((all) => {
+      if (all.length > MAX_KEPT_ROWS) drop();
     }, drop);
   }
 
@@ -284,6 +321,12 @@ export class Batch implements Connection {
       throw this.#loss ?? error;
     }
   }
+}
+
+function noteAsker(kept: Kept, asker: number): void {
+  if (kept.lastAskedBy === asker) return;
+  kept.lastAskedBy = asker;
+  kept.askedBy++;
 }
 
 const isOfRows = (error: unknown): boolean => error instanceof DatabaseFailure && error.kind === "bug";

@@ -296,8 +296,8 @@ async function beginSqlite(
   return {
     // SQLite ends the transaction by itself after some failures; what is done then is nowhere kept.
     written: () => (connection.inTransaction ? connection.written : Number.NaN),
-    savepoint: async () => {
-      batch.begun();
+    savepoint: async (next) => {
+      batch.begun(next);
       connection.exec("savepoint one");
     },
     release: async () => connection.exec("release one"),
@@ -520,8 +520,8 @@ async function beginPostgres(
     throw error;
   }
   return {
-    savepoint: async (isAtOnce) => {
-      batch.begun();
+    savepoint: async ({ isAtOnce, isLast }) => {
+      batch.begun({ isLast });
       needsSavepoint = true;
       if (isAtOnce) makeSavepoint();
     },

@@ -20,8 +20,8 @@ export interface OpenTransaction {
    * absent each function has its savepoint.
    */
   written?(): number;
-  /** @param isAtOnce whether it is made even if the function will have written nothing */
-  savepoint(isAtOnce: boolean): Promise<void>;
+  /** `isAtOnce`: it is made even if the function will have written nothing. `isLast`: no other function comes after it. */
+  savepoint(next: { isAtOnce: boolean; isLast: boolean }): Promise<void>;
   release(): Promise<void>;
   /** @throws HalfDone where there is none to go back to */
   rollbackToSavepoint(): Promise<void>;
@@ -282,7 +282,8 @@ export class GroupCommit {
       const end = performance.now() + (this.#options.batchMs ?? Number.POSITIVE_INFINITY);
       for (const item of batch) {
         if (outcomes.length > 0 && performance.now() >= end) break;
-        outcomes.push([item, await this.#runOne(transaction, item, isCareful, wasHalfDone)]);
+        const next = { isCareful, isAtOnce: wasHalfDone, isLast: item === batch.at(-1) };
+        outcomes.push([item, await this.#runOne(transaction, item, next)]);
       }
       committing = true;
       await transaction.commit();
@@ -299,9 +300,13 @@ export class GroupCommit {
     this.#options.observer?.failed(error instanceof DatabaseFailure ? error.kind : "bug");
   }
 
-  async #runOne(transaction: OpenTransaction, item: Waiting, isCareful: boolean, isAtOnce: boolean): Promise<Outcome> {
+  async #runOne(
+    transaction: OpenTransaction,
+    item: Waiting,
+    { isCareful, ...next }: { isCareful: boolean; isAtOnce: boolean; isLast: boolean },
+  ): Promise<Outcome> {
     if (item.deadline <= this.#now()) return { error: deadlineError() };
-    if (isCareful) await transaction.savepoint(isAtOnce);
+    if (isCareful) await transaction.savepoint(next);
     const writtenBefore = transaction.written?.();
     const { tx, afterCommit, end } = transaction.transactor();
     try {
