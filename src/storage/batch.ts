@@ -255,11 +255,15 @@ export class Batch implements Connection {
     this.#forget(table, row);
   }
 
-  #writeRowsFor(sql: string, sees: Query<unknown>["sees"] = () => true): void {
-    const isNeeded = ({ into, row }: LaterRow) =>
-      into.neededBy.some((name) => sql.includes(name)) && sees(into.table, row);
-    if (!this.#rows.some(isNeeded)) return;
-    void this.#sendRows();
+  #writeRowsFor(sql: string, sees: Query["sees"] = () => true): void {
+    // Of many rows of a few tables: which of those the statement names is looked for once for each table.
+    const isNamed = new Map<LaterInsert, boolean>();
+    const isNeeded = ({ into, row }: LaterRow) => {
+      const named = isNamed.get(into) ?? into.neededBy.some((name) => sql.includes(name));
+      isNamed.set(into, named);
+      return named && sees(into.table, row);
+    };
+    if (this.#rows.some(isNeeded)) void this.#sendRows();
   }
 
   /** Whatever names the table may depend on it. */
