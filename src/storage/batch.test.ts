@@ -6,12 +6,13 @@ import { after, before, describe, it } from "node:test";
 import fc from "fast-check";
 import { engines, freshDatabaseUrl } from "../../test/support/server.ts";
 import { newId } from "../kernel/ids.ts";
-import { MAX_KEPT_ROWS } from "../kernel/limits.ts";
+import { MAX_ASKED_ANEW, MAX_KEPT_ROWS } from "../kernel/limits.ts";
 import { Batch } from "./batch.ts";
 import { type Database, openDatabase } from "./database.ts";
-import type { Connection, Transactor } from "./engine.ts";
+import type { Connection, Reader, Transactor } from "./engine.ts";
 import { DatabaseFailure } from "./failure.ts";
-import { laterInsert, prepared, preparedWrite } from "./prepared.ts";
+import type { Prefetch } from "./group-commit.ts";
+import { laterInsert, preparedWrite, uniqueRow } from "./prepared.ts";
 
 const words = laterInsert("installation", { name: "text", value: "text" });
 const lists = laterInsert("policy_lists", { organization_id: "text", id: "text", policy_ids: "text" });
@@ -63,6 +64,69 @@ describe("a batch", () => {
     assert.deepEqual(await asksAgain(() => batch.all("with a as (select 1) select 2", [])), ["users", "tags"]);
     assert.deepEqual(await asksAgain(() => batch.undone()), ["users", "tags"]);
     assert.deepEqual(await asksAgain(() => batch.all("select 2", [])), []);
+  });
+
+  it("keeps an answer that a new row does not touch", async () => {
+    const { calls, connection } = noted();
+    const batch = new Batch(connection, "postgres", true);
+    const sees = (own: string) => (_: string, row: { name?: unknown }) => row.name === own;
+    const look = (own: string) => batch.ask({ ...read("select 1 from installation", own), sees: sees(own) });
+    await look("a");
+    await look("b");
+    void batch.later(words, word("b"));
+    calls.length = 0;
+    await look("a");
+    assert.deepEqual(calls, []);
+    await look("b");
+    assert.equal(calls.length, 2, "the row and the question");
+  });
+
+  it("sends what is asked ahead at once, what looks for a row each as one, and keeps the answers", async () => {
+    const { calls, connection } = noted((sql) => (sql === "many" ? [{ asked_as: 2, name: "y" }] : [{ asked: 0 }]));
+    const batch = new Batch(connection, "postgres", true);
+    const unique = (own: string) => ({ ...read("one", own), together: "many" });
+    batch.askAhead((all) => {
+      for (const own of ["x", "y", "x"]) {
+        void all(unique(own));
+        void all(read("select 1 from users", "u"));
+      }
+      assert.deepEqual(calls, []);
+    });
+    assert.deepEqual(calls.toSorted(), ['many [["x","y"]]', 'select 1 from users ["u"]']);
+    assert.deepEqual(await Promise.all(["x", "y"].map((own) => batch.ask(unique(own)))), [[], [{ name: "y" }]]);
+    await batch.ask(read("select 1 from users", "u"));
+    assert.equal(calls.length, 2);
+  });
+
+  it("asks what every function asks anew with what made it untrue, as long as another one comes", async () => {
+    const { calls, connection } = noted();
+    const batch = new Batch(connection, "postgres", true);
+    const runFunction = async (isLast: boolean) => {
+      calls.length = 0;
+      batch.begun({ isLast });
+      await batch.ask(read("select 1 from users", "same"));
+      await batch.ask(read("select 1 from users", `of function ${isLast}`));
+      await batch.all('update "users" set name = $1', ["x"]);
+      return calls.map((call) => call.split(" ").slice(-1)[0]);
+    };
+    const [asked, own, written] = ['["same"]', 'false"]', '["x"]'];
+    assert.deepEqual(await runFunction(false), [asked, own, written]);
+    // The second function shows that it is asked by each.
+    assert.deepEqual((await runFunction(false)).slice(0, 3), [asked, own, written]);
+    assert.equal(calls.length, 5, "both were asked twice by now");
+    assert.deepEqual(await runFunction(true), ['true"]', written]);
+  });
+
+  it("asks nothing anew where much was made untrue", async () => {
+    const { calls, connection } = noted();
+    const batch = new Batch(connection, "postgres", true);
+    for (let asker = 0; asker < 2; asker++) {
+      batch.begun({ isLast: false });
+      for (let index = 0; index <= MAX_ASKED_ANEW; index++) await batch.ask(read("select 1 from users", index));
+    }
+    calls.length = 0;
+    await batch.all('update "users" set name = $1', ["x"]);
+    assert.equal(calls.length, 1);
   });
 
   it("keeps no long answer, and none to what failed", async () => {
@@ -192,10 +256,11 @@ const works = fc.array(fc.record({ steps: fc.array(step, { maxLength: 6 }), fail
   maxLength: 12,
 });
 
-const find = prepared<{ name: string }>()(
-  (db, { name }) => db.selectFrom("installation").selectAll().where("name", "=", name),
-  { sees: (values) => (_, row) => row.name === values.name },
-);
+const findRow = uniqueRow("installation", { name: "name" });
+const find = async (read: Reader, values: { name: string }) => {
+  const row = await findRow(read, values);
+  return row ? [row] : [];
+};
 const change = preparedWrite<{ name: string; value: string }>()((db, { name, value }) =>
   db.updateTable("installation").set({ value }).where("name", "=", name).returning("name"),
 );
@@ -222,7 +287,7 @@ for (const engine of engines) {
           const scope = newId();
           const at = (name: string) => `${scope} ${name}`;
           const found = await Promise.allSettled(
-            given.map((work) => database.transact(scope, (tx) => carryOut(tx, work, at))),
+            given.map((work) => database.transact(scope, (tx) => carryOut(tx, work, at), aheadOf(work, at))),
           );
           const left = await database.read.selectFrom("installation").selectAll().where("name", ">", scope).execute();
           const { answers, rows } = expected(given);
@@ -235,6 +300,37 @@ for (const engine of engines) {
         }),
         { numRuns: 60 },
       );
+    });
+
+    it("fail alone, whether they had written, had read, or were refused by the database at a look", async () => {
+      const scope = newId();
+      const at = (name: string) => `${scope} ${name}`;
+      const refused = (tx: Transactor) =>
+        tx.all({ sql: "select no_such_column from tags", parameters: [], isRead: true });
+      const fail = () => Promise.reject(new Error("failed"));
+      const before: ((tx: Transactor) => Promise<unknown>)[] = [
+        async () => {},
+        (tx) => find(tx, { name: at("a") }),
+        (tx) => tx.later(words, word(at("lost"))),
+        (tx) =>
+          tx
+            .insertInto("installation")
+            .values(word(at("lost")))
+            .execute(),
+      ];
+      const failing = before.flatMap((first) =>
+        [refused, fail].map((then) => (tx: Transactor) => first(tx).then(() => then(tx))),
+      );
+      const add = (name: string) => (tx: Transactor) => tx.later(words, word(at(name)));
+      const functions = failing.flatMap((each, index) => [add(`kept ${index}`), each]);
+      const outcomes = await Promise.allSettled(functions.map((each) => database.transact(scope, each)));
+      assert.deepEqual(
+        outcomes.map(({ status }) => status),
+        failing.flatMap(() => ["fulfilled", "rejected"]),
+      );
+      const left = await database.read.selectFrom("installation").select("name").where("name", ">", scope).execute();
+      const ours = left.map(({ name }) => name).filter((name) => name.startsWith(scope));
+      assert.deepEqual(ours.sort(), failing.map((_, index) => at(`kept ${index}`)).sort());
     });
 
     it("are all there but the one whose row is another's already", async () => {
@@ -251,6 +347,11 @@ for (const engine of engines) {
     });
   });
 }
+
+/** Everything that it will look for. */
+const aheadOf = ({ steps }: Work, at: (name: string) => string): Prefetch => {
+  return (read) => Promise.all(steps.map(({ name }) => find(read, { name: at(name) })));
+};
 
 async function carryOut(tx: Transactor, { steps, fails }: Work, at: (name: string) => string): Promise<string[]> {
   const answers: string[] = [];

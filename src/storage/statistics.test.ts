@@ -5,6 +5,8 @@ import { createTestDatabase } from "../../test/support/postgres.ts";
 import { testPostgresUrl } from "../../test/support/server.ts";
 import { newId } from "../kernel/ids.ts";
 import { type Database, openDatabase } from "./database.ts";
+import type { Query, Reader } from "./engine.ts";
+import { uniqueRow } from "./prepared.ts";
 import { GrowingStatistics } from "./statistics.ts";
 
 const COMMITS = 100;
@@ -36,17 +38,36 @@ describe("a PostgreSQL database that grows from nothing", () => {
   });
 
   it("looks fingerprints up by their own index, on connections that planned while it was empty", async () => {
-    const lookUp = "select * from activities where organization_id = $1 and fingerprint = $2";
-    await client.query(`prepare look_up (text, text) as ${lookUp}`);
-    const execute = `execute look_up ('${organizationId}', 'unknown')`;
+    const { one, many } = await lookUps();
+    await client.query(`prepare look_up (text, text) as ${one}`);
+    await client.query(`prepare look_up_many (text[], text[]) as ${many}`);
+    const executes = [
+      `execute look_up ('${organizationId}', 'unknown')`,
+      `execute look_up_many (array['${organizationId}', '${organizationId}'], array['unknown', 'unknown too'])`,
+    ];
     // After five plans for the values alone comes one for all values, and stays.
-    for (let times = 0; times < 6; times++) await client.query(execute);
+    for (let times = 0; times < 6; times++) for (const execute of executes) await client.query(execute);
     for (let commit = 1; commit < COMMITS; commit++) await addActivities();
     // The statistics follow the commits, beside them.
     while (!(await hasStatistics())) await new Promise(setImmediate);
-    const { rows } = await client.query(`explain ${execute}`);
-    assert.match(rows.map((row) => row["QUERY PLAN"]).join("\n"), /using activities_fingerprint_unique/);
+    for (const execute of executes) {
+      const { rows } = await client.query(`explain ${execute}`);
+      assert.match(rows.map((row) => row["QUERY PLAN"]).join("\n"), /using activities_fingerprint_unique/);
+    }
   });
+
+  /** The statements of the look-up, for one and for several. */
+  const lookUps = async () => {
+    const asked: Query[] = [];
+    const all = async (query: Query) => {
+      asked.push(query);
+      return [];
+    };
+    const find = uniqueRow("activities", { organizationId: "organization_id", fingerprint: "fingerprint" });
+    await find({ kind: "postgres", all } as unknown as Reader, { organizationId, fingerprint: "unknown" });
+    const [{ sql: one, together: many }] = asked as [Query];
+    return { one, many };
+  };
 
   const addActivities = () =>
     database.transact(organizationId, async (tx) => {
