@@ -488,6 +488,7 @@ async function beginPostgres(
   /** The function that runs has none yet: it has written nothing. */
   let needsSavepoint = false;
   let hasSavepoint = false;
+  let isAtOnce = false;
   const makeSavepoint = () => {
     if (!needsSavepoint) return;
     needsSavepoint = false;
@@ -520,9 +521,10 @@ async function beginPostgres(
     throw error;
   }
   return {
-    savepoint: async ({ isAtOnce, isLast }) => {
-      batch.begun({ isLast });
+    savepoint: async (next) => {
+      batch.begun(next);
       needsSavepoint = true;
+      isAtOnce = next.isAtOnce;
       if (isAtOnce) makeSavepoint();
     },
     release: async () => {
@@ -537,18 +539,24 @@ async function beginPostgres(
         return batch.dropped();
       }
       hasSavepoint = false;
+      // Something that an earlier function did not wait for was refused before it: nothing since can be undone by itself.
+      const refusal = isAtOnce ? undefined : await refusalOf(ahead);
+      if (refusal) throw new HalfDone(refusal);
       const undone = exec("rollback to one; release one");
       batch.undone();
       await Promise.all([ahead, undone]);
     },
     commit: async () => {
-      // A transaction that is broken already is rolled back by its commit without an error; its release tells.
       const written = batch.writeRows();
       const committed = exec(`${takeRelease()}commit`);
-      const all = [written, ahead, committed];
-      await Promise.allSettled(all);
+      await Promise.allSettled([written, ahead, committed]);
       // The first that failed tells why, the others only that something did.
-      for (const each of all) await each;
+      await written;
+      // Where something was refused that nobody had to wait for, a commit ends the transaction without its writes, and that is no error.
+      const refusal = (await refusalOf(ahead)) ?? (await refusalOf(committed));
+      if (refusal) throw new HalfDone(refusal);
+      await ahead;
+      if ((await committed) !== "COMMIT") throw new HalfDone();
       giveBack(false);
     },
     rollback: async (reason) => {
@@ -564,6 +572,13 @@ async function beginPostgres(
     transactor: () => transactorOn("postgres", batch, kysely, committed),
   };
 }
+
+/** Why the database refused it; nothing where it was done, or failed in another way. */
+const refusalOf = (asked: Promise<unknown>): Promise<DatabaseFailure | undefined> =>
+  asked.then(
+    () => undefined,
+    (error) => (error instanceof DatabaseFailure && error.kind === "bug" ? error : undefined),
+  );
 
 function transactorOn(
   kind: DatabaseKind,

@@ -5,11 +5,12 @@ import { KeysteadError } from "../kernel/errors.ts";
 import { COMMIT_DEADLINE_MS } from "../kernel/limits.ts";
 import type { Transactor } from "./engine.ts";
 import { DatabaseFailure } from "./failure.ts";
-import { GroupCommit, type OpenTransaction } from "./group-commit.ts";
+import { GroupCommit, HalfDone, type OpenTransaction } from "./group-commit.ts";
 
 /** A database of words: what was asked of it, in order, and what it shall fail at. */
 class Recorder {
   readonly calls: string[] = [];
+  readonly savepoints: { isAtOnce: boolean; isLast: boolean }[] = [];
   /** Per transaction, in the order of beginning. */
   readonly scopes: (string | undefined)[] = [];
   failCommit: (() => unknown) | undefined;
@@ -30,7 +31,10 @@ class Recorder {
     const note = (call: string) => async () => void this.calls.push(call);
     return {
       ...(this.writes === undefined ? {} : { written: () => this.writes as number }),
-      savepoint: note("savepoint"),
+      savepoint: async (next) => {
+        this.savepoints.push(next);
+        this.calls.push("savepoint");
+      },
       release: note("release"),
       rollbackToSavepoint: async () => {
         this.onUndo?.();
@@ -300,6 +304,19 @@ describe("group commit", () => {
     });
     assert.equal(value, 2);
     assert.ok(!database.calls.includes("rollback to savepoint"), "the whole transaction is lost");
+  });
+
+  it("runs again with savepoints what was half done at its commit, and not for ever", async () => {
+    const database = new Recorder();
+    database.failCommit = () => new HalfDone();
+    await assert.rejects(
+      exclusive(database).run("a", async () => {}),
+      HalfDone,
+    );
+    assert.deepEqual(
+      database.savepoints.map(({ isAtOnce }) => isAtOnce),
+      [false, ...Array.from({ length: 5 }, () => true)],
+    );
   });
 
   it("gives up after five tries, with the failure", async () => {

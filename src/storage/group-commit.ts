@@ -247,14 +247,19 @@ export class GroupCommit {
   }
 
   async #attemptOften(scope: string | undefined, batch: Waiting[]): Promise<[Waiting, Outcome][]> {
+    let wasHalfDone = false;
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#attempt(scope, batch, attempt > 1);
       } catch (error) {
         if (error instanceof HalfDone) {
           this.#careful = CAREFUL_TRANSACTIONS;
-          attempt--;
-          continue;
+          // With savepoints it hardly happens again.
+          if (!wasHalfDone) {
+            wasHalfDone = true;
+            attempt--;
+            continue;
+          }
         }
         const retry = error instanceof DatabaseFailure && error.kind === "retry" && attempt < MAX_TRIES;
         if (!retry) throw error;
@@ -338,8 +343,8 @@ function withinSpan<T>(span: Span, work: (tx: Transactor) => Promise<T>): (tx: T
 
 /** A function failed, and there is no savepoint before what it did. */
 export class HalfDone extends DatabaseFailure {
-  constructor() {
-    super("retry", "a function that had written failed");
+  constructor(cause: unknown = "a function that had written failed") {
+    super("retry", cause);
   }
 }
 

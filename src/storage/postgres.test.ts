@@ -4,6 +4,7 @@ import { createTestDatabase } from "../../test/support/postgres.ts";
 import { testPostgresUrl } from "../../test/support/server.ts";
 import { newId } from "../kernel/ids.ts";
 import { type Database, openDatabase } from "./database.ts";
+import type { Reader } from "./engine.ts";
 
 describe("a transaction on PostgreSQL", () => {
   let database: Database;
@@ -53,5 +54,48 @@ describe("a transaction on PostgreSQL", () => {
     assert.deepEqual(rows, []);
     await new Promise(setImmediate);
     assert.deepEqual(warnings, []);
+  });
+});
+
+describe("what is asked of PostgreSQL at the same time", () => {
+  let database: Database;
+  before(async () => {
+    database = openDatabase({
+      url: await createTestDatabase(testPostgresUrl(), `test_${newId().replaceAll("-", "")}`),
+    });
+    await database.transact(undefined, (tx) => tx.all({ sql: "create sequence asked", parameters: [] }));
+  });
+  after(() => database.close());
+
+  /** Each time that it is asked it has another answer. */
+  const query = { sql: "select nextval('asked') as times, $1 as by", parameters: ["x"], isRead: true };
+
+  it("is asked once outside transactions, where it is asked with every request", async () => {
+    const ask = async () => {
+      const askers = Array.from({ length: 20 }, () =>
+        database.read.all<{ times: number }>({ ...query, isLasting: true }),
+      );
+      return new Set((await Promise.all(askers)).map(([row]) => row?.times));
+    };
+    const [first, second] = [await ask(), await ask()];
+    assert.deepEqual([first.size, second.size], [1, 1]);
+    assert.notDeepEqual(first, second, "nothing is kept");
+  });
+
+  it("is asked before the functions that need it, and once", async () => {
+    const seen: unknown[] = [];
+    const ahead = (read: Reader) => read.all(query);
+    const look = async (tx: Reader) => void seen.push((await tx.all<{ times: number }>(query))[0]?.times);
+    const [before] = await database.read.all<{ times: number }>(query);
+    await Promise.all([1, 2, 3].map(() => database.transact("scope", look, ahead)));
+    const next = (before?.times ?? 0) + 1;
+    assert.deepEqual(seen, [next, next, next]);
+  });
+
+  it("is no error of a function that it was asked ahead of and in vain", async () => {
+    const refused = (read: Reader) =>
+      read.all({ sql: "select no_such_column from asked", parameters: [], isRead: true });
+    const done = [1, 2].map((value) => database.transact("scope", async () => value, refused));
+    assert.deepEqual(await Promise.all(done), [1, 2]);
   });
 });

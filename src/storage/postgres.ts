@@ -23,11 +23,13 @@ export class PostgresConnection implements Connection {
     this.#prepared = prepared;
   }
 
-  /** Runs statements without parameters or rows: BEGIN, SAVEPOINT and the like. */
-  async exec(sql: string): Promise<void> {
+  /** Runs statements without parameters or rows: BEGIN, SAVEPOINT and the like. Resolves to what the last of them is said to have done. */
+  async exec(sql: string): Promise<string> {
     this.#gather();
     try {
-      await this.#client.query({ text: sql });
+      // Of several statements there are several results.
+      const results = [await this.#client.query({ text: sql })].flat();
+      return results.at(-1)?.command ?? "";
     } catch (error) {
       throw translate(error);
     }

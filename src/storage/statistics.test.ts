@@ -106,6 +106,7 @@ it("a database that is closed is done with the table that is under way, and begi
       analyzed.push(text);
       isBegun();
       await held;
+      return "ANALYZE";
     },
   });
   for (let commit = 0; commit < COMMITS; commit++) statistics.noteCommit();
