@@ -1,18 +1,19 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { base58 } from "@scure/base";
-import { AccountRole, type Address, type Instruction, lamports } from "@solana/kit";
+import { AccountRole, type Address, getProgramDerivedAddress, type Instruction, lamports } from "@solana/kit";
 import { testEarnNode } from "../support/chain.ts";
 import { addUser, type Client, type Json } from "../support/client.ts";
 import { newEvmWallet } from "../support/evm-sender.ts";
 import { relayOfTests, type SolanaInstructions, swapsOfTests } from "../support/relay.ts";
 import { engines, startTestServer, type TestServer } from "../support/server.ts";
-import { addressOf, SYSTEM_PROGRAM } from "../support/solana.ts";
+import { addressOf, SYSTEM_PROGRAM, TOKEN_PROGRAM } from "../support/solana.ts";
 import { type SolanaNode, startSolanaNode } from "../support/solana-node.ts";
 import { ROUTER, ROUTER_PROGRAM, throughRouter, VAULT } from "../support/solana-router.ts";
 import { lamportsOf, latestBlockhash, newSolanaWallet, newStranger, SOL, transfer } from "../support/solana-sender.ts";
 import {
   approveTokens,
+  closeTokenAccount,
   moveTokens,
   newMint,
   newTokenAccount,
@@ -26,6 +27,8 @@ const GENESIS = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d";
 const CHAIN = `solana:${GENESIS.slice(0, 32)}`;
 const NATIVE = `${CHAIN}/slip44:501`;
 const LOOKUP_TABLES = "AddressLookupTab1e1111111111111111111111111" as Address;
+const ASSOCIATED = "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL" as Address;
+const WRAPPED = "So11111111111111111111111111111111111111112" as Address;
 const AMOUNT = 1_000_000n;
 const STRANGER = addressOf(0x77);
 
@@ -43,7 +46,7 @@ for (const engine of engines) {
 
     before(async () => {
       node = await startSolanaNode({ genesis: GENESIS });
-      node.svm.addProgram(ROUTER, ROUTER_PROGRAM);
+      node.svm.withNativeMints().addProgram(ROUTER, ROUTER_PROGRAM);
       server = await startTestServer(engine, {
         chains: { [CHAIN]: { rpcUrls: [node.url], pollMs: 1000 } },
         swaps: await swapsOfTests({ contracts: { [CHAIN]: [ROUTER] } }),
@@ -136,6 +139,36 @@ for (const engine of engines) {
       const paid = await gains(() => execute(paramsOf(token(input), NATIVE)));
       assert.equal(paid.status.outputAmount, String(AMOUNT - 5000n), JSON.stringify(paid.status));
       assert.deepEqual([paid.lamports, paid.input, paid.output], [AMOUNT - 10_000n, 1n - AMOUNT, 0n]);
+    });
+
+    it("make an account for the token that comes in, and wrap SOL for a moment", async () => {
+      const fresh = newMint(node, STRANGER);
+      const from = newTokenAccount(node, { mint: fresh, owner: VAULT, amount: 10n ** 12n });
+      const account = await associated(wallet, fresh);
+      const wrapped = await associated(wallet, WRAPPED);
+      await offer(({ input: taken, output: brought }) => [
+        makeAssociated(wallet, fresh, account),
+        makeAssociated(wallet, WRAPPED, wrapped),
+        transfer(wallet, wrapped, taken),
+        { programAddress: TOKEN_PROGRAM, accounts: [writable(wrapped)], data: Uint8Array.of(17) },
+        closeTokenAccount(wrapped, wallet, wallet),
+        payLamports(taken),
+        throughRouter(moveTokens(from, account, VAULT, brought)),
+      ]);
+      const moved = await gains(() => execute(paramsOf(NATIVE, token(fresh))));
+      assert.equal(moved.status.outputAmount, String(AMOUNT), JSON.stringify(moved.status));
+      assert.equal(tokensIn(node, account), AMOUNT);
+      const rent = node.svm.minimumBalanceForRentExemption(165n);
+      assert.equal(moved.lamports, -AMOUNT - rent - 5000n);
+      // What is left wrapped is not what was asked for.
+      await offer(({ input: taken, output: brought }) => [
+        makeAssociated(wallet, WRAPPED, wrapped),
+        transfer(wallet, wrapped, 1n),
+        { programAddress: TOKEN_PROGRAM, accounts: [writable(wrapped)], data: Uint8Array.of(17) },
+        payLamports(taken),
+        throughRouter(moveTokens(from, account, VAULT, brought)),
+      ]);
+      assert.match((await execute(paramsOf(NATIVE, token(fresh)))).error.message, /wrapped SOL/);
     });
 
     it("go through lookup tables, which the node is asked for", async () => {
@@ -298,6 +331,23 @@ for (const engine of engines) {
       await refused(...quote({ inputAmount: String(2n ** 64n) }), /64 bits/);
       const { addresses } = await newEvmWallet(client, testEarnNode());
       await refused(...quote({ signWith: addresses[0] }), /no address on Solana/);
+    });
+
+    const writable = (address: Address) => ({ address, role: AccountRole.WRITABLE });
+    const readonly = (address: Address) => ({ address, role: AccountRole.READONLY });
+    const associated = async (owner: Address, mint: Address): Promise<Address> => {
+      const seeds = [owner, TOKEN_PROGRAM, mint].map((address) => base58.decode(address));
+      return (await getProgramDerivedAddress({ programAddress: ASSOCIATED, seeds }))[0];
+    };
+    /** Whether there is one already or not. */
+    const makeAssociated = (owner: Address, mint: Address, account: Address): Instruction => ({
+      programAddress: ASSOCIATED,
+      accounts: [
+        { address: owner, role: AccountRole.WRITABLE_SIGNER },
+        writable(account),
+        ...[owner, mint, SYSTEM_PROGRAM, TOKEN_PROGRAM].map(readonly),
+      ],
+      data: Uint8Array.of(1),
     });
 
     type Amounts = { input: bigint; output: bigint };
