@@ -21,6 +21,8 @@ export interface QuoteTerms {
   outputAmount: string;
   minOutputAmount: string;
   random: string;
+  /** On Solana: the one message that is signed for it, in hex, with zeros for a blockhash. */
+  message?: string;
 }
 
 export const quoteIdOf = (terms: string): string => `${PREFIX}${createHash("sha256").update(terms).digest("hex")}`;

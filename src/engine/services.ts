@@ -1,6 +1,6 @@
 import type { AssetBook } from "../chains/evm/assets.ts";
 import type { EvmChain } from "../chains/evm/networks.ts";
-import type { SolanaChain } from "../chains/solana/networks.ts";
+import { type SolanaChain, solanaChains } from "../chains/solana/networks.ts";
 import type { OutboundClient } from "../delivery/outbound.ts";
 import type { OutboundPolicy } from "../delivery/url-rules.ts";
 import type { EvmNodes, SolanaNodes } from "../nodes/pool.ts";
@@ -88,6 +88,10 @@ export interface DeploymentHost {
   cleanUpAfterMs: number;
 }
 
+/** The chains that swaps can be on: those of Ethereum, and the main cluster of Solana. */
+export type SwapChain = EvmChain | typeof swapCluster;
+export const swapCluster = solanaChains[0];
+
 /** What the operator settles of swaps. */
 export interface SwapTerms {
   /** How long a quote is good. */
@@ -97,9 +101,9 @@ export interface SwapTerms {
   /** What the service takes of the input; of nothing where nobody receives it. */
   serviceFee: { bps: number; stableBps: number; recipient: string | undefined };
   /** Between which swaps are quoted. */
-  chains: readonly EvmChain[];
-  /** The contracts that wallets may be made to call, in lowercase. */
-  contracts: Readonly<Partial<Record<EvmChain, readonly string[]>>>;
+  chains: readonly SwapChain[];
+  /** The contracts that wallets may be made to call, in lowercase; on Solana the programs. */
+  contracts: Readonly<Partial<Record<SwapChain, readonly string[]>>>;
 }
 
 /** The chains that vaults to earn in can be on ... */

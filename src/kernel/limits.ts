@@ -671,6 +671,13 @@ export const MAX_SWAP_FEE_BPS = 500;
 export const MAX_SWAP_QUOTES = 1000;
 /** How long a swap that failed is asked about, as its refund may be told late. */
 export const SWAP_REFUND_MS = 24 * 60 * 60 * 1000;
+/** Of a swap on Solana: accounts that it may write to, and instructions of an offer ... */
+export const MAX_SWAP_WRITABLE_ACCOUNTS = 64;
+export const MAX_SWAP_INSTRUCTIONS = 64;
+/** ... bytes of an account in which the wallet is looked for ... */
+export const MAX_SWAP_ACCOUNT_BYTES = 1024;
+/** ... and lamports that the wallet may be made to pay for its place in a block. */
+export const MAX_SWAP_LAMPORTS_OF_FEES = 10_000_000n;
 /** Logs of one simulated swap that are looked at. */
 export const MAX_SWAP_LOGS = 1000;
 /** Lines of the audit stream that may wait for one sink, unless set ... */

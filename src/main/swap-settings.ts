@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
-import { type EvmChain, evmChains, isEvmChain } from "../chains/evm/networks.ts";
+import { evmChains, isEvmChain } from "../chains/evm/networks.ts";
 import type { OutboundClient } from "../delivery/outbound.ts";
-import type { Services, SwapTerms } from "../engine/services.ts";
+import { type Services, type SwapChain, type SwapTerms, swapCluster } from "../engine/services.ts";
 import { MAX_SWAP_FEE_BPS, SWAP_PROVIDER_TOTAL_MS } from "../kernel/limits.ts";
 import { relay } from "../providers/swaps/relay.ts";
 import { createSwaps } from "../providers/swaps/swaps.ts";
@@ -10,6 +10,8 @@ import { isOfPrivateNetwork, operatorUrlProblem } from "./operator-url.ts";
 /** Who quotes swaps, on which terms, and what may be called for them, as the configuration file has it. */
 
 const Address = Type.String({ pattern: "^0x[0-9a-fA-F]{40}$" });
+/** A contract of an Ethereum chain, or a program of Solana. */
+const Contract = Type.String({ pattern: "^(0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$" });
 const Bps = Type.Integer({ minimum: 0, maximum: MAX_SWAP_FEE_BPS });
 const closed = { additionalProperties: false };
 
@@ -21,7 +23,8 @@ const RELAY_URL = "https://api.relay.link";
 const CHAINS = [
   ...(["eip155:1", "eip155:8453", "eip155:10", "eip155:42161", "eip155:137"] as const),
   ...(["eip155:56", "eip155:143", "eip155:4217"] as const),
-] satisfies EvmChain[];
+  swapCluster,
+] satisfies SwapChain[];
 
 export const SwapSetting = Type.Object(
   {
@@ -37,8 +40,8 @@ export const SwapSetting = Type.Object(
         closed,
       ),
     ),
-    chains: Type.Optional(Type.Array(Type.String(), { maxItems: evmChains.length })),
-    contracts: Type.Optional(Type.Record(Type.String(), Type.Array(Address, { maxItems: 100 }))),
+    chains: Type.Optional(Type.Array(Type.String(), { maxItems: evmChains.length + 1 })),
+    contracts: Type.Optional(Type.Record(Type.String(), Type.Array(Contract, { maxItems: 100 }))),
   },
   {
     ...closed,
@@ -69,11 +72,14 @@ export function swapSettingsOf(
     return refuse("`baseUrl` must be an origin, with a path where there is one, and no more");
   const { bps = 0, stableBps = bps, recipient } = given.serviceFee ?? {};
   if (recipient === undefined && bps + stableBps > 0) return refuse("`serviceFee.recipient` is missing");
-  const chainOf = (text: string, where: string): EvmChain =>
-    isEvmChain(text) ? text : refuse(`\`${where}\` names ${JSON.stringify(text)}, which is no chain to swap on`);
-  const contracts = Object.entries(given.contracts ?? {}).map(
-    ([chain, addresses]) => [chainOf(chain, "contracts"), addresses.map((address) => address.toLowerCase())] as const,
-  );
+  const chainOf = (text: string, where: string): SwapChain =>
+    isEvmChain(text) || text === swapCluster
+      ? text
+      : refuse(`\`${where}\` names ${JSON.stringify(text)}, which is no chain to swap on`);
+  const contracts = Object.entries(given.contracts ?? {}).map(([name, addresses]) => {
+    const chain = chainOf(name, "contracts");
+    return [chain, addresses.map((address) => contractOn(chain, address, refuse))] as const;
+  });
   return {
     baseUrl: baseUrl.replace(/\/+$/, ""),
     apiKey: given.apiKey ?? apiKey,
@@ -86,6 +92,16 @@ export function swapSettingsOf(
       contracts: Object.fromEntries(contracts),
     },
   };
+}
+
+/** As it is compared: a contract in lowercase, a program as it is. */
+function contractOn(chain: SwapChain, address: string, refuse: (problem: string) => never): string {
+  if (address.startsWith("0x") === (chain === swapCluster)) {
+    return refuse(
+      `\`contracts.${chain}\` names ${address}, which is no ${chain === swapCluster ? "program" : "contract"} there`,
+    );
+  }
+  return chain === swapCluster ? address : address.toLowerCase();
 }
 
 /** A provider on a private address is asked by the client for what the operator named, any other by the guarded one. */

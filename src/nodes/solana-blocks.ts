@@ -104,6 +104,52 @@ export async function solanaBlockAt(
   return { ...raw.header, transactions };
 }
 
+/** What became of a wallet in a transaction that succeeded. */
+export interface SolanaGains {
+  /** The wallet's own beside the fee, and those that its token accounts hold: their rent, and SOL that is wrapped. */
+  lamports: bigint;
+  /** By mint. */
+  tokens: ReadonlyMap<string, bigint>;
+}
+
+/** Undefined where no node shows the transaction, or it failed. */
+export async function gainsIn(
+  nodes: SolanaNodes,
+  chain: SolanaChain,
+  { signature, wallet }: { signature: string; wallet: string },
+): Promise<SolanaGains | undefined> {
+  const options = { ...CONFIRMED, encoding: "json", maxSupportedTransactionVersion: 0 };
+  const found = await nodes.call<ReadTransaction | "none">(chain, {
+    method: "getTransaction",
+    params: [signature, options],
+    maxAnswerBytes: MAX_BLOCK_ANSWER_BYTES,
+    read: (answer) => {
+      const result = resultOf(answer);
+      if (result === null) return "none";
+      const read = transactionIn(membersOf(result));
+      return read?.signature === signature ? read : undefined;
+    },
+  });
+  return found === "none" || found.failed ? undefined : gainsOf(found, wallet);
+}
+
+function gainsOf({ accounts, fee, before, after, tokensBefore, tokensAfter }: ReadTransaction, wallet: string) {
+  const own = new Set([wallet]);
+  const tokens = new Map<string, bigint>();
+  const count = ({ address, mint, owner, amount }: TokenAccount, sign: bigint): void => {
+    if (owner !== wallet) return;
+    own.add(address);
+    tokens.set(mint, (tokens.get(mint) ?? 0n) + sign * amount);
+  };
+  for (const one of tokensBefore) count(one, -1n);
+  for (const one of tokensAfter) count(one, 1n);
+  let lamports = accounts[0]?.key === wallet ? fee : 0n;
+  for (const [index, { key }] of accounts.entries()) {
+    if (own.has(key)) lamports += (after[index] as bigint) - (before[index] as bigint);
+  }
+  return { lamports, tokens };
+}
+
 type Details = "none" | "accounts" | "full";
 interface RawBlock {
   header: SolanaHeader;

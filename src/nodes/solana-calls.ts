@@ -138,7 +138,7 @@ export function tryUnsigned(
         if ("error" in answer) return {};
         const value = valueIn(answer);
         if (!isObject(value)) return undefined;
-        return CANNOT_TELL.includes(nameOf(value.err)) ? {} : { trial: trialIn(value, shown.length) };
+        return cannotTell(value.err) ? {} : { trial: trialIn(value, shown.length) };
       },
     })
     .then(({ trial }) => trial);
@@ -225,9 +225,18 @@ export const recentUnitPrices = (
 
 function failureIn(value: unknown): { failure?: SolanaFailure } {
   const error = memberOf(value, "err") ?? null;
-  if (!isObject(value) || error === null || CANNOT_TELL.includes(nameOf(error))) return {};
-  return { failure: { source: "simulation", ...detailsOf(value) } };
+  if (!isObject(value) || error === null || cannotTell(error)) return {};
+  return { failure: failureOf(value) };
 }
+
+/** Whether the error of a simulation says nothing of what the transaction does. */
+export const cannotTell = (error: unknown): boolean => CANNOT_TELL.includes(nameOf(error));
+
+/** What a simulation says that failed. */
+export const failureOf = (value: Record<string, unknown>): SolanaFailure => ({
+  source: "simulation",
+  ...detailsOf(value),
+});
 
 /** Where the chain has each transaction, by its signature in base58; undefined where it does not have it. As of a slot. */
 export async function signatureStatuses(

@@ -226,7 +226,7 @@ onEachEngine("swaps", (server) => {
       for (const [more, field, why] of [
         [{ inputToken: "eip155:11155111/slip44:60" }, "inputToken", /is on eip155:11155111, and this server swaps on/],
         [{ inputToken: "eip155:8453/slip44:966" }, "inputToken", /is not the native asset of eip155:8453/],
-        [{ outputToken: solana }, "outputToken", /is on Solana/],
+        [{ outputToken: solana }, "outputToken", /not swapped with Ethereum/],
         [{ outputToken: `eip155:8453/erc20:0x${"00".repeat(20)}` }, "outputToken", /names no token/],
         [{ outputToken: assetOf(SWAP_INPUT.toLowerCase()) }, "outputToken", /is the asset that is swapped/],
         [{ inputAmount: "0" }, "inputAmount", /must be an amount/],

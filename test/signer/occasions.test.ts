@@ -4,7 +4,7 @@ import { after, before, describe, it } from "node:test";
 import type { Address } from "@solana/kit";
 import { encryptOauth2ClientSecret, encryptOnRampSecret } from "@turnkey/crypto";
 import { asSponsored } from "../../src/chains/solana/sponsored.ts";
-import { messageOf, parseTransaction } from "../../src/chains/solana/transaction.ts";
+import { messageOf, parseTransaction, serializeMessage } from "../../src/chains/solana/transaction.ts";
 import { deriveAddress } from "../../src/crypto/addresses.ts";
 import { parseCredentialBundle, sealBundle } from "../../src/crypto/bundles.ts";
 import { parseP256Point } from "../../src/crypto/hpke.ts";
@@ -195,6 +195,35 @@ describe("what the signer is asked for", () => {
     await refused(sign(key), swap(termsFor({})), why);
     const elsewhere = { ...activity({ quoteId: quoteIdOf(termsFor({})) }), plan: { terms: termsFor({}) } };
     await refused(sign(account), elsewhere, why);
+  });
+
+  it("signs for a quote that has a message that message alone, with any blockhash", async () => {
+    const address = account.address?.address as string;
+    const type = "ACTIVITY_TYPE_EXECUTE_SWAP_V2";
+    const parts = { version: 0, header: [1, 0, 1], keys: [1, 2].map(addressOf), lookups: [] } as const;
+    const messageAt = (blockhash: string, data = 7) =>
+      serializeMessage({ ...parts, blockhash, instructions: [{ program: 1, accounts: [0], data: Buffer.of(data) }] });
+    const message = messageAt(addressOf(0)).toString("hex");
+    const terms = JSON.stringify({
+      organizationId: test.owner.organizationId,
+      signWith: address.toLowerCase(),
+      message,
+    });
+    const swap = { ...activity({ quoteId: quoteIdOf(terms) }, type), plan: { terms } };
+    const asked = (...payloads: Uint8Array[]): SignRequest => ({
+      ...sign(account),
+      hash: "none",
+      payloads: payloads.map((payload) => Buffer.from(payload).toString("base64")),
+    });
+    const other = /another message than that of the swap/;
+    const [named, changed] = [messageAt(addressOf(9)), messageAt(addressOf(9), 8)];
+    await refused(asked(changed), swap, other);
+    await refused(asked(named, named), swap, other);
+    await refused(asked(named.subarray(1)), swap, other);
+    await refused(asked(), swap, other);
+    await refused({ ...asked(named), hash: "keccak256" }, swap, other);
+    // What is left to say against it is that this key is not of Ed25519.
+    await refused(asked(named), swap, /^(?!.*another message)/);
   });
 
   it("signs for a claim of swap fees one message of 32 bytes with the receiver's key, and nothing else", async () => {

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
+import { type Instruction, isSignerRole, isWritableRole } from "@solana/kit";
 import { encodeFunctionData, type Hex, recoverMessageAddress } from "viem";
 import type { Json } from "./client.ts";
 import { SWAP_ROUTER, swapRouterAbi } from "./swap-world.ts";
@@ -16,6 +17,8 @@ export interface RelayOfTests {
   lie(user: string, change: (answer: Json, body: Json) => void): void;
   /** The router's mode of the next quote for a wallet, as `SwapRouter` has it. */
   mode(user: string, mode: number, other?: string): void;
+  /** The instructions that a wallet of Solana is offered, and the lookup tables with them. */
+  offer(user: string, build: (body: Json, amounts: SolanaAmounts) => SolanaInstructions): void;
   /** What it called the last quote for a wallet. */
   lastRequestOf(user: string): string;
   /** What it knows of a request from now on. */
@@ -32,8 +35,19 @@ export interface RelayOfTests {
   answer(user: string, reply: RequestListener | undefined): void;
 }
 
+export interface SolanaAmounts {
+  input: bigint;
+  output: bigint;
+}
+export interface SolanaInstructions {
+  instructions: readonly Instruction[];
+  tables?: readonly string[];
+}
+
 export const RELAY_KEY = "relay-key-of-tests";
 const NATIVE = `0x${"00".repeat(20)}`;
+/** Its number for Solana. */
+const SOLANA = 792_703_809;
 const BASE_USDC = "0x833589fCD6EDB6E08f4c7C32D4f71b54bdA02913";
 const QUOTE_FIELDS = new Set(
   "user recipient originChainId destinationChainId originCurrency destinationCurrency amount tradeType slippageTolerance refundTo appFees ttl usePermit explicitDeposit depositFeePayer includeComputeUnitLimit referrer".split(
@@ -64,6 +78,7 @@ async function startRelay(): Promise<RelayOfTests> {
   const requests: RelayOfTests["requests"] = [];
   const lies = new Map<string, (answer: Json, body: Json) => void>();
   const modes = new Map<string, { mode: number; other: string }>();
+  const offers = new Map<string, Parameters<RelayOfTests["offer"]>[1]>();
   const replies = new Map<string, RequestListener>();
   const known = new Map<string, { status: Json; details: Json }>();
   const accrued = new Map<string, string>();
@@ -79,7 +94,7 @@ async function startRelay(): Promise<RelayOfTests> {
     const user = body.user.toLowerCase();
     const mode = modes.get(user) ?? { mode: 0, other: NATIVE };
     modes.delete(user);
-    const answer = quoteOf(body, mode);
+    const answer = body.originChainId === SOLANA ? solanaQuoteOf(body, offers.get(user)) : quoteOf(body, mode);
     const { requestId } = answer.steps[0];
     last.set(user, requestId);
     fees.set(requestId, feesIn(body));
@@ -153,6 +168,7 @@ async function startRelay(): Promise<RelayOfTests> {
     },
     lie: (user, change) => void lies.set(user.toLowerCase(), change),
     mode: (user, mode, other = NATIVE) => void modes.set(user.toLowerCase(), { mode, other }),
+    offer: (user, build) => void offers.set(user.toLowerCase(), build),
     lastRequestOf: (user) => last.get(user.toLowerCase()) ?? "",
     tell: (requestId, status, details) => void known.set(requestId, { status, details }),
     accrue: (receiver, amount) => void accrued.set(receiver.toLowerCase(), amount),
@@ -167,6 +183,8 @@ function problemIn(body: Json): string | undefined {
   const unknown = Object.keys(body).find((name) => !QUOTE_FIELDS.has(name));
   if (unknown !== undefined) return `${unknown} is unknown`;
   if (body.tradeType !== "EXACT_INPUT" || body.usePermit !== false) return "tradeType or usePermit";
+  const isSolana = body.originChainId === SOLANA;
+  if (isSolana && (body.destinationChainId !== SOLANA || body.includeComputeUnitLimit !== true)) return "chains";
   if (!body.refundTo || body.recipient !== body.user || body.refundTo !== body.user) return "refundTo or recipient";
   for (const { recipient, fee } of body.appFees ?? []) {
     if (!/^0x[0-9a-f]{40}$/.test(recipient) || !/^[0-9]{1,4}$/.test(fee)) return "appFees";
@@ -180,6 +198,46 @@ const feesIn = (body: Json): { receiver: string; amount: bigint }[] =>
     receiver: recipient,
     amount: (BigInt(body.amount) * BigInt(fee)) / 10_000n,
   }));
+
+/** The same on Solana: one step, whose transaction is a list of instructions. */
+function solanaQuoteOf(body: Json, build: Parameters<RelayOfTests["offer"]>[1] | undefined): Json {
+  const input = BigInt(body.amount);
+  const output = input - feesIn(body).reduce((sum, { amount }) => sum + amount, 0n);
+  const slippage = body.slippageTolerance ?? "100";
+  const least = (output * (10_000n - BigInt(slippage))) / 10_000n;
+  const { instructions, tables = [] } = build?.(body, { input, output }) ?? { instructions: [] };
+  const data = {
+    instructions: instructions.map(({ programAddress, accounts = [], data: bytes = new Uint8Array() }) => ({
+      keys: accounts.map(({ address, role }) => ({
+        pubkey: address,
+        isSigner: isSignerRole(role),
+        isWritable: isWritableRole(role),
+      })),
+      programId: programAddress,
+      data: Buffer.from(bytes).toString("hex"),
+    })),
+    addressLookupTableAddresses: tables,
+  };
+  const money = (address: string, value: bigint, minimum = value) => ({
+    currency: { chainId: SOLANA, address, symbol: "T", decimals: 6 },
+    amount: String(value),
+    minimumAmount: String(minimum),
+  });
+  const requestId = `0x${randomBytes(32).toString("hex")}`;
+  return {
+    steps: [{ id: "swap", kind: "transaction", requestId, items: [{ status: "incomplete", data }] }],
+    fees: {},
+    details: {
+      operation: "swap",
+      sender: body.user,
+      recipient: body.user,
+      currencyIn: money(body.originCurrency, input),
+      currencyOut: money(body.destinationCurrency, output, least),
+      slippageTolerance: { total: slippage },
+      timeEstimate: 2,
+    },
+  };
+}
 
 /** At one to one, less the fees; the least is what the slippage leaves. */
 function quoteOf(body: Json, { mode, other }: { mode: number; other: string }): Json {

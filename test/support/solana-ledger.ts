@@ -71,6 +71,15 @@ export class SolanaLedger {
     return [...this.#blocks.keys()].filter((slot) => slot >= Math.max(from, this.#firstSlot) && slot <= to);
   }
 
+  /** A transaction as `getTransaction` shows it, of a block that is no newer than this. */
+  transaction(signature: string, newest: number): Json | null {
+    for (const { slot, timeMs, transactions } of this.#blocks.values()) {
+      const found = transactions.find((one) => one.signature === signature);
+      if (found) return slot > newest ? null : { slot, blockTime: Math.floor(timeMs / 1000), ...found.full };
+    }
+    return null;
+  }
+
   block(slot: number, newest: number, options: Json): { result: Json } | { fault: { code: number; message: string } } {
     if (slot < this.#firstSlot) return { fault: missing.forgotten(slot, this.firstSlot) };
     if (slot > newest) return { fault: missing.notYet(slot) };

@@ -105,10 +105,14 @@ export async function startSolanaNode({ genesis = TEST_GENESIS, standsStill = fa
       accounts: addresses ? addresses.map((address) => shownAfter(after, address)) : null,
     };
   };
-  const shown = (account: { data: ArrayLike<number>; lamports: bigint; programAddress: Address } | undefined) =>
+  type Shown = { data: ArrayLike<number>; lamports: bigint; programAddress: Address };
+  const shown = (account: Shown | undefined, { offset = 0, length = account?.data.length ?? 0 } = {}) =>
     account
       ? {
-          data: ["", "base64"],
+          data: [
+            Buffer.from(Uint8Array.from(account.data).subarray(offset, offset + length)).toString("base64"),
+            "base64",
+          ],
           executable: false,
           lamports: Number(account.lamports),
           owner: account.programAddress,
@@ -203,6 +207,8 @@ export async function startSolanaNode({ genesis = TEST_GENESIS, standsStill = fa
       if ("fault" in shown) throw new RpcFault(shown.fault.code, shown.fault.message);
       return shown.result;
     },
+    getTransaction: ([signature, options]) =>
+      ledger.transaction(String(signature), slotAt((options as Json | undefined)?.commitment)),
     getBlocks: ([from, to, options]) =>
       ledger.slots(Number(from), Math.min(Number(to), slotAt((options as Json | undefined)?.commitment))),
     getBlocksWithLimit: ([from, limit, options]) =>
@@ -236,12 +242,13 @@ export async function startSolanaNode({ genesis = TEST_GENESIS, standsStill = fa
         })),
       );
     },
-    getMultipleAccounts: ([addresses]) =>
+    getMultipleAccounts: ([addresses, options]) =>
       inContext(
         newestSlot(),
         (addresses as Address[]).map((address) => {
           const account = svm.getAccount(address);
-          return shown(account.exists ? account : undefined);
+          const { dataSlice } = (options ?? {}) as { dataSlice?: { offset: number; length: number } };
+          return shown(account.exists ? account : undefined, dataSlice);
         }),
       ),
     getRecentPrioritizationFees: () => [{ slot: newestSlot(), prioritizationFee: 0 }],

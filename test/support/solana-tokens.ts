@@ -62,6 +62,23 @@ export const moveTokens = (from: Address, to: Address, owner: Address, amount: b
 export const makeTokens = (mint: Address, to: Address, authority: Address, amount: bigint): Instruction =>
   instruction([writable(mint), writable(to), signing(authority)], [7, ...u64(amount)]);
 
+/** Lets somebody else take so many. */
+export const approveTokens = (account: Address, delegate: Address, owner: Address, amount: bigint): Instruction =>
+  instruction(
+    [writable(account), { address: delegate, role: AccountRole.READONLY }, signing(owner)],
+    [4, ...u64(amount)],
+  );
+
+/** Gives the account itself to somebody else (2), or the right to close it (3). */
+export const passTokenAccount = (account: Address, owner: Address, to: Address, right: 2 | 3): Instruction =>
+  instruction([writable(account), signing(owner)], [6, right, 1, ...bytesOf(to)]);
+
+/** How many tokens an account holds. */
+export const tokensIn = ({ svm }: SolanaNode, account: Address): bigint => {
+  const found = svm.getAccount(account);
+  return found.exists ? Buffer.from(found.data).readBigUInt64LE(64) : 0n;
+};
+
 /** Its rent goes to the wallet named. */
 export const closeTokenAccount = (account: Address, to: Address, owner: Address): Instruction =>
   instruction([writable(account), writable(to), signing(owner)], [9]);

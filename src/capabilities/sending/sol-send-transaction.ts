@@ -1,4 +1,3 @@
-import { base58 } from "@scure/base";
 import { type Static, Type } from "typebox";
 import {
   canonicalSolanaChain,
@@ -35,6 +34,7 @@ import {
   NO_BLOCKHASH,
   parseUnsigned,
   requireOtherSignatures,
+  signatureOf,
   solanaAddressOf,
   TRANSACTION_FIELD,
   wantedBlockhash,
@@ -255,6 +255,3 @@ async function insertOwnSignature(
   const { r = "", s = "" } = signature ?? {};
   return insertSignature(transaction, solanaAddressOf(key), Buffer.from(r + s, "hex"));
 }
-
-/** The first signature, by which the chain knows the transaction, in base58. */
-const signatureOf = (wire: Uint8Array): string => base58.encode(wire.subarray(1, 65));

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { ExpressionBuilder } from "kysely";
+import type { SolanaChain } from "../../chains/solana/networks.ts";
 import { refuseExcess } from "../../engine/quotas.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_OPEN_SENDS } from "../../kernel/limits.ts";
@@ -10,6 +11,9 @@ import { announceEvent } from "../webhooks/store.ts";
 import { enqueueFollowing } from "./evm/queue.ts";
 import type { Plan } from "./evm/transaction.ts";
 import { openStatuses, type SendStatus, type TxError } from "./model.ts";
+import { refuseRepeated } from "./solana/blockhash.ts";
+import { enqueueFollowing as enqueueOnSolana } from "./solana/queue.ts";
+import { signatureOf } from "./solana/unsponsored.ts";
 
 /** For transactions of other capabilities, and those that the installation pays for. */
 export { AWAY_PAUSE_MS, pauseUntilEnd, unlessAway } from "./awaiting.ts";
@@ -31,6 +35,8 @@ export {
   UNSENT,
 } from "./evm/transaction.ts";
 export { listInTurn, planInTurn } from "./planning.ts";
+export { chooseBlockhash } from "./solana/blockhash.ts";
+export { NO_BLOCKHASH, solanaAddressOf, wantedBlockhash } from "./solana/unsponsored.ts";
 
 /** Signed transactions on their way, as rows: whoever follows a chain moves them on, and each move is told in the same transaction. */
 
@@ -102,6 +108,47 @@ export async function queueOwn(
   const unsigned = { signedTransaction: Buffer.alloc(0), transactionHash: "" };
   await addSend(tx, { ...send, ...unsigned, caip2, progress: { from, ...progress } });
   await enqueueFollowing(tx, { organizationId: send.organizationId, caip2, from }, send.now);
+}
+
+/** A transaction that an account of Solana itself signs and pays for. */
+export interface OwnSolanaSend {
+  organization: { id: string; parentId: string | null };
+  /** As `get_send_transaction_status` takes it. */
+  id: string;
+  activityId: string;
+  caip2: SolanaChain;
+  now: number;
+}
+
+/**
+ * Queues one that is signed. The transaction must hold the organization's scope, as for `addSend`.
+ *
+ * @param signed the wire transaction
+ * @throws KeysteadError SEND_REPEATED where the organization has sent the very same before; QUOTA_EXCEEDED
+ */
+export async function queueSigned(
+  tx: Transactor,
+  { organization, id, activityId, caip2, now }: OwnSolanaSend,
+  signed: Uint8Array,
+): Promise<void> {
+  const organizationId = organization.id;
+  const transactionHash = signatureOf(signed);
+  const isFirst = await noteSend(tx, { organizationId, caip2, transactionHash, activityId, isSponsored: false });
+  if (!isFirst) refuseRepeated(caip2, { isTransient: false });
+  await addSend(tx, { organizationId, id, activityId, caip2, signedTransaction: signed, transactionHash, now });
+  await enqueueOnSolana(tx, { organizationId, caip2 }, now);
+}
+
+/** Stores one that is never signed nor sent, and why. */
+export async function storeUnsent(
+  tx: Transactor,
+  { organization, id, activityId, caip2, now }: OwnSolanaSend,
+  error: TxError,
+): Promise<void> {
+  const organizationId = organization.id;
+  const unsigned = { signedTransaction: Buffer.alloc(0), transactionHash: "" };
+  await addSend(tx, { organizationId, id, activityId, caip2, ...unsigned, now });
+  await moveSend(tx, organization, await requireSend(tx, organizationId, id), { to: "FAILED", error }, now);
 }
 
 /** @throws KeysteadError RESOURCE_NOT_FOUND */

@@ -166,6 +166,8 @@ export async function sponsoredOutcome(read: Reader, organizationId: string, id:
 export async function isSettled(read: Reader, organizationId: string, id: string): Promise<boolean> {
   const send = await requireSend(read, organizationId, id);
   if (send.status !== "INCLUDED") return send.status === "FAILED";
+  // It is followed until two thirds of the stake have voted for its block, and no further.
+  if (send.caip2.startsWith("solana:")) return true;
   const { from } = send.progress as { from: string };
   const owner = send.isSponsored ? INSTALLATION : organizationId;
   return !(await hasNonce(read, { organizationId: owner, caip2: send.caip2 as EvmChain, from }, send));

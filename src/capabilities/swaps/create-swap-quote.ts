@@ -1,23 +1,27 @@
 import { randomBytes } from "node:crypto";
 import { type Static, Type } from "typebox";
-import { chainIdOf, type EvmChain } from "../../chains/evm/networks.ts";
+import type { EvmChain } from "../../chains/evm/networks.ts";
 import { type QuoteTerms, quoteIdOf } from "../../crypto/swap-quotes.ts";
 import { activity, type PrepareContext } from "../../engine/declare.ts";
 import { Strict } from "../../engine/fields.ts";
 import { rootIdOf } from "../../engine/identity/organizations.ts";
-import type { Services, SwapTerms } from "../../engine/services.ts";
+import type { Organization } from "../../engine/operations.ts";
+import { type Services, type SwapChain, type SwapTerms, swapCluster } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
+import type { SwapOffer } from "../../providers/swaps/provider.ts";
 import type { Reader } from "../../storage/engine.ts";
+import { planInTurn } from "../sending/store.ts";
 import { findSigningKey, signingKeyFacts } from "../signing/store.ts";
 import { Amount, Bps, Quote, requireWord, type SwapToken, Token, tokenOf } from "./model.ts";
+import { messageOfOffer, requireForm } from "./solana/message.ts";
 import { addQuote, asking, findConfig, requireSwaps, type StoredQuote } from "./store.ts";
-import { requireAllowed } from "./swap.ts";
+import { refuseOffer, requireAllowed } from "./swap.ts";
 
 const Intent = Strict({
   signWith: Type.String({
     maxLength: 128,
     pattern: "^(0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$",
-    description: "the address of the wallet that swaps: 0x and 40 hex digits",
+    description: "the address of the wallet that swaps: 0x and 40 hex digits, or of Solana in base58",
   }),
   inputToken: Token,
   outputToken: Token,
@@ -30,13 +34,13 @@ export const createSwapQuote = activity({
   path: "create_swap_quote",
   summary:
     "Have the swap provider quote one asset of a wallet for another; what it offers is checked, and can be executed once until it expires. Amounts are net of all fees.",
-  needs: ["swaps", "evm", "assets"],
+  needs: ["swaps", "evm", "solana", "assets"],
   intent: Intent,
   result: Type.Object({ quotes: Type.Array(Quote) }),
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "SIGN" }),
   check(intent, { swaps, assets }) {
-    pairOf(intent, requireSwaps(swaps).terms.chains, assets);
-    requireWord("inputAmount", intent.inputAmount);
+    const { input } = pairOf(intent, requireSwaps(swaps).terms.chains, assets);
+    requireWord("inputAmount", intent.inputAmount, input);
   },
   policyFacts: ({ intent, read, organization }) => signingKeyFacts(read, organization.id, intent.signWith),
   // Nobody is bound by a quote that is not executed, so that it may be taken in vain and taken again.
@@ -49,34 +53,35 @@ export const createSwapQuote = activity({
 
 function pairOf(
   { inputToken, outputToken }: Intent,
-  chains: readonly EvmChain[],
+  chains: readonly SwapChain[],
   assets: Services["assets"],
 ): { input: SwapToken; output: SwapToken } {
   const input = tokenOf(assets, chains, "inputToken", inputToken);
   const output = tokenOf(assets, chains, "outputToken", outputToken);
-  if (input.caip19 !== output.caip19) return { input, output };
-  return fail("FIELD_INVALID", {
-    field: "parameters.outputToken",
-    reason: "is the asset that is swapped; name another",
-  });
+  const refuse = (reason: string): never => fail("FIELD_INVALID", { field: "parameters.outputToken", reason });
+  if (input.caip19 === output.caip19) return refuse("is the asset that is swapped; name another");
+  if ((input.chain === swapCluster) !== (output.chain === swapCluster)) {
+    return refuse("is not on the same side: Solana is not swapped with Ethereum chains yet");
+  }
+  return { input, output };
 }
 
-type Context = PrepareContext<Intent, never, undefined, "swaps" | "evm" | "assets">;
+type Context = PrepareContext<Intent, never, undefined, "swaps" | "evm" | "solana" | "assets">;
 
-async function takeQuote({ intent, read, organization, swaps: configured, evm, assets, now }: Context) {
+async function takeQuote({ intent, read, organization, swaps: configured, evm, solana, assets, now }: Context) {
   const swaps = requireSwaps(configured);
   const { terms: settled, provider } = swaps;
   const { input, output } = pairOf(intent, settled.chains, assets);
-  const user = await walletOf(read, organization.id, intent.signWith);
-  await evm.requireChain(input.chain);
+  const user = await walletOf(read, organization.id, intent.signWith, input.chain);
+  await (input.chain === swapCluster ? solana.requireChain(input.chain) : evm.requireChain(input.chain));
   const rootId = rootIdOf(organization);
   const isStable = input.isStable && output.isStable;
   const { clientFeeBps, fees } = await feesOf(read, rootId, settled.serviceFee, isStable);
   const { inputAmount, slippageBps } = intent;
   const offer = await asking(swaps, () =>
     swaps.offer(rootId, {
-      originChainId: Number(chainIdOf(input.chain)),
-      destinationChainId: Number(chainIdOf(output.chain)),
+      originChain: input.chain,
+      destinationChain: output.chain,
       user,
       inputToken: input.address,
       outputToken: output.address,
@@ -85,7 +90,7 @@ async function takeQuote({ intent, read, organization, swaps: configured, evm, a
       fees,
     }),
   );
-  requireAllowed(swaps, input.chain, offer);
+  const message = await checkedOffer(swaps, solana, { input, user, organization, offer });
   const { outputAmount, minOutputAmount, seconds } = offer;
   const agreed: QuoteTerms = {
     organizationId: organization.id,
@@ -96,6 +101,7 @@ async function takeQuote({ intent, read, organization, swaps: configured, evm, a
     outputAmount,
     minOutputAmount,
     random: randomBytes(16).toString("hex"),
+    ...(message === undefined ? {} : { message }),
   };
   const terms = JSON.stringify(agreed);
   const expiresAt = now + settled.quoteLifetimeMs;
@@ -120,13 +126,42 @@ async function takeQuote({ intent, read, organization, swaps: configured, evm, a
   return { quote, shown };
 }
 
-/** The address of a key that pays on Ethereum chains, in lowercase. @throws KeysteadError SIGNING_RESOURCE_NOT_FOUND, FIELD_INVALID */
-async function walletOf(read: Reader, organizationId: string, signWith: string): Promise<string> {
+/**
+ * Refuses an offer that is not to be signed.
+ *
+ * @returns on Solana the message that is, in hex
+ * @throws KeysteadError SWAP_QUOTE_REFUSED, CHAIN_UNAVAILABLE
+ */
+async function checkedOffer(
+  swaps: NonNullable<Services["swaps"]>,
+  solana: Services["solana"],
+  {
+    input,
+    user,
+    organization,
+    offer,
+  }: { input: SwapToken; user: string; organization: Organization; offer: SwapOffer },
+): Promise<string | undefined> {
+  if (!("instructions" in offer)) {
+    requireAllowed(swaps, input.chain as EvmChain, offer);
+    return undefined;
+  }
+  const refuse = refuseOffer(swaps);
+  const chain = swapCluster;
+  const message = await planInTurn(organization, () => messageOfOffer(solana, chain, user, offer, refuse));
+  requireForm(message, user, swaps.terms.contracts[chain] ?? [], refuse);
+  return message.toString("hex");
+}
+
+/** The address of a key that pays on a chain; of Ethereum in lowercase. @throws KeysteadError SIGNING_RESOURCE_NOT_FOUND, FIELD_INVALID */
+async function walletOf(read: Reader, organizationId: string, signWith: string, chain: SwapChain): Promise<string> {
   const { address } = await findSigningKey(read, organizationId, signWith);
-  if (address?.format === "ADDRESS_FORMAT_ETHEREUM") return address.address.toLowerCase();
+  const [format, name] =
+    chain === swapCluster ? ["ADDRESS_FORMAT_SOLANA", "Solana"] : ["ADDRESS_FORMAT_ETHEREUM", "Ethereum chains"];
+  if (address?.format === format) return chain === swapCluster ? address.address : address.address.toLowerCase();
   return fail("FIELD_INVALID", {
     field: "parameters.signWith",
-    reason: "is no address on Ethereum chains, on which alone this server swaps",
+    reason: `is no address on ${name}, where the input token is`,
   });
 }
 

@@ -1,26 +1,36 @@
 import { type Static, Type } from "typebox";
 import { delegateIn } from "../../chains/evm/gas-station.ts";
+import type { EvmChain } from "../../chains/evm/networks.ts";
 import { QUOTE_ID, type QuoteTerms, termsOfQuote } from "../../crypto/swap-quotes.ts";
-import { activity, type PlanContext, type RunContext } from "../../engine/declare.ts";
+import { activity, type PlanContext, type PrepareContext, type RunContext } from "../../engine/declare.ts";
 import { Strict } from "../../engine/fields.ts";
+import { type Services, swapCluster } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_NONCE } from "../../kernel/limits.ts";
 import { codeAt } from "../../nodes/evm-state.ts";
+import type { EvmOffer } from "../../providers/swaps/provider.ts";
+import type { Transactor } from "../../storage/engine.ts";
 import {
+  NO_BLOCKHASH,
   planBatch,
   planCall,
   planExecution,
   planInTurn,
   queueOwn,
+  queueSigned,
   SponsoredPlan,
+  storeUnsent,
   type WantedCalls,
+  wantedBlockhash,
 } from "../sending/store.ts";
-import { signingKeyFacts } from "../signing/store.ts";
+import { solanaTransactionFacts } from "../signing/model.ts";
+import { requireSameKey, signingKeyFacts } from "../signing/store.ts";
 import { planSponsored, sponsorSend } from "../sponsoring/store.ts";
 import { callsOf, faultOf } from "./calls.ts";
 import { Amount, Nonce, type SwapToken, Token, tokenOf } from "./model.ts";
+import { planOnSolana, SolanaPart, signOnSolana, swapTransaction } from "./solana/execute.ts";
 import { addSwap, requireQuote, requireSwaps, type StoredQuote } from "./store.ts";
-import { requireAllowed } from "./swap.ts";
+import { refuseOffer, requireAllowed } from "./swap.ts";
 
 const Intent = Strict({
   quoteId: Type.String({ pattern: QUOTE_ID, description: "the id of a quote, as create_swap_quote answers it" }),
@@ -38,7 +48,9 @@ type Intent = Static<typeof Intent>;
 
 /** What is sent, in the one place where whoever follows transactions looks for it, and the quote that it is for. */
 const Plan = Type.Object({
-  transactions: Type.Array(SponsoredPlan, { minItems: 1, maxItems: 1 }),
+  transactions: Type.Array(SponsoredPlan, { maxItems: 1 }),
+  /** In its place on Solana. */
+  solana: Type.Optional(SolanaPart),
   /** By which the signer knows whose quote it is. */
   terms: Type.String(),
   expiresAt: Type.Integer(),
@@ -53,8 +65,9 @@ const refuse = (member: string, reason: string): never =>
 export const executeSwap = activity({
   path: "execute_swap",
   summary:
-    "Execute a swap quote, once and as it was quoted: one transaction is built, simulated, signed and sent, which leaves nothing allowed of the input token; with `sponsor` this service pays for it.",
-  needs: ["swaps", "evm", "assets", "gasStations"],
+    "Execute a swap quote, once and as it was quoted: one transaction is built, simulated, signed and sent, which leaves nothing allowed of the input token; with `sponsor` this service pays for it, on Ethereum chains.",
+  needs: ["swaps", "evm", "solana", "assets", "gasStations"],
+  asks: ["sign"],
   version: 2,
   intent: Intent,
   result: Type.Object({
@@ -63,7 +76,14 @@ export const executeSwap = activity({
     quoteId: Type.Optional(Type.String()),
   }),
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "SIGN" }),
-  check({ recentBlockhash, sponsor, evmNonce, gasStationNonce }) {
+  check({ inputToken, recentBlockhash, sponsor, evmNonce, gasStationNonce }) {
+    if (inputToken.startsWith("solana:")) {
+      if (sponsor) refuse("sponsor", "must be false: swaps on Solana are paid for by the wallet");
+      if (evmNonce !== undefined) refuse("evmNonce", "is for swaps on Ethereum chains; leave it out");
+      if (gasStationNonce !== undefined) refuse("gasStationNonce", "is for swaps on Ethereum chains; leave it out");
+      wantedBlockhash({ recentBlockhash: NO_BLOCKHASH }, recentBlockhash);
+      return;
+    }
     if (recentBlockhash !== undefined) refuse("recentBlockhash", "is for swaps on Solana; leave it out");
     if (sponsor && evmNonce !== undefined) refuse("evmNonce", "is for swaps that the wallet pays for; leave it out");
     if (evmNonce !== undefined && BigInt(evmNonce) > BigInt(MAX_NONCE))
@@ -72,13 +92,28 @@ export const executeSwap = activity({
       refuse("gasStationNonce", "must fit into 64 bits");
   },
   plan: { schema: Plan, make: planSwap },
-  policyFacts: ({ plan, intent, read, organization }) =>
-    signingKeyFacts(read, organization.id, termsOfQuote(intent.quoteId, plan.terms)?.signWith ?? ""),
+  async policyFacts({ plan, intent, read, organization }) {
+    const terms = plannedTerms(intent, plan);
+    const keyFacts = await signingKeyFacts(read, organization.id, terms.signWith);
+    if (!plan.solana) return keyFacts;
+    const transaction = swapTransaction(terms, plan.solana);
+    return Object.assign(keyFacts, await solanaTransactionFacts(read, organization.id, transaction));
+  },
+  // On Ethereum chains it is signed when its turn comes to take a nonce.
+  async prepare(context: PrepareContext<Intent, "sign", Plan>) {
+    const { solana } = context.plan;
+    if (!solana || solana.fault) return undefined;
+    return signOnSolana(context, plannedTerms(context.intent, context.plan), solana);
+  },
   run: queueSwap,
 });
 
-async function planSwap(context: PlanContext<Intent, "swaps" | "evm" | "assets" | "gasStations">): Promise<Plan> {
-  const { intent, read, organization, swaps: configured, evm, assets, gasStations, now } = context;
+const plannedTerms = ({ quoteId }: Intent, { terms }: Plan): QuoteTerms => termsOfQuote(quoteId, terms) as QuoteTerms;
+
+type Planning = PlanContext<Intent, "swaps" | "evm" | "solana" | "assets" | "gasStations">;
+
+async function planSwap(context: Planning): Promise<Plan> {
+  const { intent, read, organization, swaps: configured, assets, now } = context;
   const swaps = requireSwaps(configured);
   const quote = await requireQuote(read, organization.id, intent.quoteId);
   const { offer, expiresAt, provider } = quote;
@@ -86,25 +121,54 @@ async function planSwap(context: PlanContext<Intent, "swaps" | "evm" | "assets" 
   requireCurrent(quote.id, expiresAt, now);
   const input = tokenOf(assets, swaps.terms.chains, "inputToken", terms.inputToken);
   const output = tokenOf(assets, swaps.terms.chains, "outputToken", terms.outputToken);
-  requireAllowed(swaps, input.chain, offer);
+  const planned = { terms: quote.terms, expiresAt, provider, providerRequestId: offer.requestId };
+  if ("instructions" in offer) {
+    return { ...planned, transactions: [], solana: await planSolanaSwap(context, swaps, terms, { input, output }) };
+  }
+  return { ...planned, transactions: [await planEvmSwap(context, swaps, terms, { input, output, offer })] };
+}
+
+async function planSolanaSwap(
+  { solana, organization, intent: { recentBlockhash } }: Planning,
+  swaps: NonNullable<Services["swaps"]>,
+  terms: QuoteTerms,
+  { input, output }: { input: SwapToken; output: SwapToken },
+) {
+  await solana.requireChain(swapCluster);
+  const tokens = { input: input.address, output: output.address };
+  const programs = swaps.terms.contracts[swapCluster] ?? [];
+  return planInTurn(organization, () =>
+    planOnSolana(solana, terms, tokens, programs, recentBlockhash, refuseOffer(swaps)),
+  );
+}
+
+async function planEvmSwap(
+  context: Planning,
+  swaps: NonNullable<Services["swaps"]>,
+  terms: QuoteTerms,
+  { input, output, offer }: { input: SwapToken; output: SwapToken; offer: EvmOffer },
+): Promise<Plan["transactions"][number]> {
+  const { intent, read, organization, evm, assets, gasStations } = context;
+  const chain = input.chain as EvmChain;
+  requireAllowed(swaps, chain, offer);
   requireNonces(intent, input);
-  await evm.requireChain(input.chain);
-  const station = gasStations.of(input.chain);
+  await evm.requireChain(chain);
+  const station = gasStations.of(chain);
   const through = { evm, assets, read, organizationId: organization.id, station };
   const swap = {
-    chain: input.chain,
+    chain,
     wallet: terms.signWith,
     inputToken: input.address,
     inputAmount: BigInt(terms.inputAmount),
     call: offer.call,
     spender: offer.spender,
-    output: input.chain === output.chain ? { token: output.address, least: BigInt(terms.minOutputAmount) } : undefined,
+    output: chain === output.chain ? { token: output.address, least: BigInt(terms.minOutputAmount) } : undefined,
   };
-  const planned = await planInTurn(organization, async () => {
+  return planInTurn(organization, async () => {
     const calls = await callsOf(evm, swap);
     const fault = await faultOf(through, swap, calls);
     const wanted: WantedCalls = {
-      caip2: input.chain,
+      caip2: chain,
       account: terms.signWith,
       calls,
       // What would not be the swap is not estimated: it is never sent.
@@ -116,8 +180,6 @@ async function planSwap(context: PlanContext<Intent, "swaps" | "evm" | "assets" 
       ? await planExecution(through, wanted, (call) => planSponsored(through, call))
       : await (calls.length > 1 ? planBatch(through, wanted) : planCall(through, wanted));
   });
-  const providerRequestId = offer.requestId;
-  return { transactions: [planned], terms: quote.terms, expiresAt, provider, providerRequestId };
 }
 
 /** The terms of a quote, of which nothing is restated otherwise. @throws KeysteadError FIELD_INVALID */
@@ -125,8 +187,8 @@ function requireTerms({ id, terms: text }: StoredQuote, intent: Intent): QuoteTe
   const terms = termsOfQuote(id, text);
   if (!terms) throw new Error(`the quote ${id} is not of its terms`);
   const restated = [
-    ["inputToken", intent.inputToken.toLowerCase(), terms.inputToken.toLowerCase()],
-    ["outputToken", intent.outputToken.toLowerCase(), terms.outputToken.toLowerCase()],
+    ["inputToken", spelled(intent.inputToken), spelled(terms.inputToken)],
+    ["outputToken", spelled(intent.outputToken), spelled(terms.outputToken)],
     ["inputAmount", intent.inputAmount, terms.inputAmount],
     ["quotedOutputAmount", intent.quotedOutputAmount, terms.outputAmount],
     ["minOutputAmount", intent.minOutputAmount, terms.minOutputAmount],
@@ -137,6 +199,9 @@ function requireTerms({ id, terms: text }: StoredQuote, intent: Intent): QuoteTe
   }
   return terms;
 }
+
+/** Letters of either case are the same in addresses of Ethereum, and not in those of Solana. */
+const spelled = (caip19: string): string => (caip19.startsWith("solana:") ? caip19 : caip19.toLowerCase());
 
 function requireCurrent(quoteId: string, expiresAt: number, now: number): void {
   if (now >= expiresAt) fail("SWAP_QUOTE_EXPIRED", { quoteId });
@@ -150,31 +215,45 @@ function requireNonces({ sponsor, gasStationNonce }: Intent, input: SwapToken): 
 
 /** The caller's own; a wallet that takes on the gas station's code first gets its nonce when its turn comes. */
 async function nonceOf(
-  { intent: { evmNonce: nonce }, evm }: PlanContext<Intent, "swaps" | "evm" | "assets" | "gasStations">,
+  { intent: { evmNonce: nonce }, evm }: Planning,
   { chain, address }: SwapToken,
   { signWith }: QuoteTerms,
   station: string,
 ): Promise<{ nonce?: string }> {
   if (nonce === undefined) return {};
-  if (address === null || delegateIn(await codeAt(evm, chain, signWith)) === station) return { nonce };
+  if (address === null || delegateIn(await codeAt(evm, chain as EvmChain, signWith)) === station) return { nonce };
   return {};
+}
+
+type Prepared = Awaited<ReturnType<typeof signOnSolana>> | undefined;
+
+async function sendOnSolana(
+  tx: Transactor,
+  send: Parameters<typeof queueSigned>[1],
+  { solana, prepared, signWith }: { solana: NonNullable<Plan["solana"]>; prepared: Prepared; signWith: string },
+): Promise<void> {
+  if (solana.fault) return storeUnsent(tx, send, solana.fault);
+  if (!prepared) throw new Error("a swap on Solana is not signed");
+  await requireSameKey(tx, send.organization.id, signWith, prepared.key);
+  return queueSigned(tx, send, prepared.signed);
 }
 
 async function queueSwap({
   intent,
-  plan: { transactions, terms: text, expiresAt, provider, providerRequestId },
+  plan,
+  prepared,
   tx,
   organization,
   activityId,
   fingerprint,
   id,
   now,
-}: RunContext<Intent, unknown, Plan>) {
+}: RunContext<Intent, Prepared, Plan>) {
+  const { transactions, solana, expiresAt, provider, providerRequestId } = plan;
   const { quoteId } = intent;
   // It may have waited for approval.
   requireCurrent(quoteId, expiresAt, now);
-  const [plan] = transactions as [SponsoredPlan];
-  const terms = termsOfQuote(quoteId, text) as QuoteTerms;
+  const terms = plannedTerms(intent, plan);
   const organizationId = organization.id;
   const sendId = id("sendTransaction");
   const { signWith: walletAddress, inputToken, outputToken, inputAmount } = terms;
@@ -197,7 +276,16 @@ async function queueSwap({
     now,
   );
   const send = { id: sendId, activityId, now };
-  if (plan.execution) await sponsorSend(tx, { ...send, organization, purpose: "execute_swap", plan });
-  else await queueOwn(tx, plan, { ...send, organizationId });
+  if (solana) {
+    await sendOnSolana(
+      tx,
+      { ...send, organization, caip2: swapCluster },
+      { solana, prepared, signWith: walletAddress },
+    );
+  } else {
+    const [planned] = transactions as [Plan["transactions"][number]];
+    if (planned.execution) await sponsorSend(tx, { ...send, organization, purpose: "execute_swap", plan: planned });
+    else await queueOwn(tx, planned, { ...send, organizationId });
+  }
   return { swapRequestId: fingerprint, provider, quoteId };
 }

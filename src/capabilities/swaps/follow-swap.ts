@@ -5,9 +5,11 @@ import { chainIdOf, type EvmChain, isEvmChain } from "../../chains/evm/networks.
 import { findOrganization, rootIdOf } from "../../engine/identity/organizations.ts";
 import { type JobContext, type JobResult, job } from "../../engine/jobs/jobs.ts";
 import type { Organization } from "../../engine/operations.ts";
+import { swapCluster } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
 import { SWAP_REFUND_MS } from "../../kernel/limits.ts";
 import { transfersOf } from "../../nodes/evm-transfers.ts";
+import { gainsIn } from "../../nodes/solana-blocks.ts";
 import { SwapProblem, type SwapSettlement } from "../../providers/swaps/provider.ts";
 import { AWAY_PAUSE_MS, pauseUntilEnd, unlessAway as unlessNodeAway } from "../sending/store.ts";
 import { isSettled, type SponsoredOutcome, sponsoredOutcome } from "../sponsoring/store.ts";
@@ -31,7 +33,7 @@ const RAREST_MS = 10 * 60 * 1000;
 export const followSwap = job({
   name: FOLLOW_SWAP,
   payload: Type.Object({ organizationId: Type.String(), id: Type.String() }),
-  needs: ["swaps", "evm", "assets"],
+  needs: ["swaps", "evm", "solana", "assets"],
   maxAttempts: Number.POSITIVE_INFINITY,
   async run(context): Promise<JobResult> {
     const { payload, database, clock, swaps } = context;
@@ -73,7 +75,8 @@ const isNew = (swap: Swap, known: Known): boolean =>
 const unlessAway = (error: unknown): undefined => (error instanceof SwapProblem ? undefined : unlessNodeAway(error));
 
 type Known = Partial<Parameters<typeof noteSwap>[2]>;
-type Context = Pick<JobContext<unknown, "swaps" | "evm" | "assets">, "swaps" | "evm" | "assets">;
+type Needs = "swaps" | "evm" | "solana" | "assets";
+type Context = Pick<JobContext<unknown, Needs>, Needs>;
 interface Followed {
   swap: Swap;
   organization: Organization;
@@ -101,6 +104,7 @@ const NO_RECEIPT = "no node shows the receipt of a transaction that is in a bloc
 /** What came in of the output token in a transaction, less what went out; undefined where that cannot be told yet. */
 async function amountIn(context: Context, followed: Followed, hash: string): Promise<string | undefined> {
   const { walletAddress, outputToken } = followed.swap;
+  if (outputToken.startsWith("solana:")) return amountOnSolana(context, followed, hash);
   const [, contract] = /\/erc20:(.*)$/.exec(outputToken) ?? [];
   const token = contract?.toLowerCase() ?? null;
   const of = token === null ? "native asset" : "tokens";
@@ -118,6 +122,19 @@ async function amountIn(context: Context, followed: Followed, hash: string): Pro
   return String(net);
 }
 
+/** The same on Solana, from the balances before and after it. */
+async function amountOnSolana(
+  { solana }: Context,
+  { swap: { walletAddress: wallet, outputToken }, isFinal }: Followed,
+  signature: string,
+): Promise<string | undefined> {
+  const gains = await gainsIn(solana, swapCluster, { signature, wallet });
+  if (!gains && isFinal) fail("CHAIN_UNAVAILABLE", { chain: swapCluster, reason: NO_RECEIPT });
+  if (!gains) return undefined;
+  const [, mint] = /\/token:(.*)$/.exec(outputToken) ?? [];
+  return String(mint === undefined ? gains.lamports : (gains.tokens.get(mint) ?? 0n));
+}
+
 const settlementOf = async (
   { swaps }: Context,
   { swap, organization }: Followed,
@@ -125,7 +142,7 @@ const settlementOf = async (
   swaps?.settlementOf(rootIdOf(organization), swap.providerRequestId, Number(chainIdOf(chainIn(swap.inputToken))));
 
 async function learnFromProvider(context: Context, followed: Followed): Promise<Known> {
-  const { swaps, assets } = context;
+  const { swaps } = context;
   const { swap, organization } = followed;
   if (!swaps) return {};
   if (swap.status === "PENDING") {
@@ -137,7 +154,7 @@ async function learnFromProvider(context: Context, followed: Followed): Promise<
         : { status: "FAILED", error: fillError(progress.reason) };
     return { ...end, ...(await detailsOf(context, followed, progress.status).catch(unlessAway)) };
   }
-  return detailsOf({ swaps, assets, evm: context.evm }, followed, swap.status);
+  return detailsOf(context, followed, swap.status);
 }
 
 const fillError = (reason: string | undefined) => ({

@@ -1,6 +1,10 @@
+import { base58 } from "@scure/base";
 import { type Static, Type } from "typebox";
 import { type AssetBook, tokenId } from "../../chains/evm/assets.ts";
-import { type EvmChain, isEvmChain } from "../../chains/evm/networks.ts";
+import { isEvmChain } from "../../chains/evm/networks.ts";
+import { SOL } from "../../chains/solana/assets.ts";
+import { isHash } from "../../chains/solana/networks.ts";
+import { type SwapChain, swapCluster } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
 
 /** Words of the operations on swaps. */
@@ -31,8 +35,8 @@ export const swapKinds = ["SAME_CHAIN", "CROSS_CHAIN"] as const;
 
 /** What wallets have, as requests name it. */
 export interface SwapToken {
-  chain: EvmChain;
-  /** The contract in lowercase; null for the chain's native asset. */
+  chain: SwapChain;
+  /** The contract in lowercase, or the mint; null for the chain's native asset. */
   address: string | null;
   /** As the API shows it. */
   caip19: string;
@@ -45,20 +49,24 @@ export interface SwapToken {
  * @param chains between which this server swaps
  * @throws KeysteadError FIELD_INVALID
  */
-export function tokenOf(assets: AssetBook, chains: readonly EvmChain[], field: string, caip19: string): SwapToken {
+export function tokenOf(assets: AssetBook, chains: readonly SwapChain[], field: string, caip19: string): SwapToken {
   const refuse = (reason: string): never => fail("FIELD_INVALID", { field: `parameters.${field}`, reason });
   const [chain = "", asset = ""] = caip19.split("/");
   const [namespace, reference = ""] = asset.split(":");
-  if (chain.startsWith("solana:")) {
-    return refuse("is on Solana, and this server swaps on Ethereum chains alone; name an asset of one");
-  }
-  if (!isEvmChain(chain) || !chains.includes(chain)) {
-    return refuse(`is on ${chain}, and this server swaps on ${chains.join(", ")} alone`);
-  }
+  const isSwapped = (isEvmChain(chain) || chain === swapCluster) && chains.includes(chain);
+  if (!isSwapped) return refuse(`is on ${chain}, and this server swaps on ${chains.join(", ")} alone`);
   if (namespace === "slip44") {
     const native = assets.assetOf(chain, null);
     if (native?.caip19 === caip19) return { chain, address: null, caip19, isStable: false };
     return refuse(`is not the native asset of ${chain}, which is ${native?.caip19 ?? "none"}`);
+  }
+  if (chain === swapCluster) {
+    if (namespace !== "token" || !isMint(reference)) return refuse(`names no token of ${chain}`);
+    if (reference === WRAPPED_SOL) {
+      return refuse(`is wrapped SOL, which nobody needs to hold; name ${chain}/slip44:${SOL.coinType} for SOL`);
+    }
+    const isStable = assets.assetOf(chain, reference)?.isStable ?? false;
+    return { chain, address: reference, caip19, isStable };
   }
   if (namespace !== "erc20" || /^0x0{40}$/.test(reference)) return refuse(`names no token of ${chain}`);
   const address = reference.toLowerCase();
@@ -66,10 +74,15 @@ export function tokenOf(assets: AssetBook, chains: readonly EvmChain[], field: s
   return { chain, address, caip19: tokenId(chain, address), isStable };
 }
 
-/** @throws KeysteadError FIELD_INVALID */
-export function requireWord(field: string, amount: string): void {
-  if (BigInt(amount) >= 1n << 256n)
-    fail("FIELD_INVALID", { field: `parameters.${field}`, reason: "must fit into 256 bits" });
+/** SOL as a token; whoever swaps SOL names the native asset. */
+export const WRAPPED_SOL = "So11111111111111111111111111111111111111112";
+const isMint = (text: string): boolean => isHash(text) && base58.decode(text).length === 32;
+
+/** Amounts of Ethereum are words, and those of Solana have 64 bits. @throws KeysteadError FIELD_INVALID */
+export function requireWord(field: string, amount: string, { chain }: SwapToken): void {
+  const bits = chain === swapCluster ? 64 : 256;
+  if (BigInt(amount) >= 1n << BigInt(bits))
+    fail("FIELD_INVALID", { field: `parameters.${field}`, reason: `must fit into ${bits} bits` });
 }
 
 export const Quote = Type.Object(

@@ -1,7 +1,7 @@
 import type { EvmChain } from "../../chains/evm/networks.ts";
 import type { Services } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
-import type { SwapOffer } from "../../providers/swaps/provider.ts";
+import type { EvmOffer } from "../../providers/swaps/provider.ts";
 
 /** What wallets may be made to call: the contracts that the operator names, and nothing else. */
 
@@ -9,7 +9,7 @@ import type { SwapOffer } from "../../providers/swaps/provider.ts";
 export function requireAllowed(
   { provider, terms }: NonNullable<Services["swaps"]>,
   chain: EvmChain,
-  { call, spender }: SwapOffer,
+  { call, spender }: EvmOffer,
 ): void {
   const allowed = terms.contracts[chain] ?? [];
   for (const contract of [call.to, ...(spender === null ? [] : [spender])]) {
@@ -18,3 +18,9 @@ export function requireAllowed(
     fail("SWAP_QUOTE_REFUSED", { provider, reason });
   }
 }
+
+/** Says why what a provider offers is not to be signed. */
+export const refuseOffer =
+  ({ provider }: NonNullable<Services["swaps"]>) =>
+  (reason: string): never =>
+    fail("SWAP_QUOTE_REFUSED", { provider, reason });

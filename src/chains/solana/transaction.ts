@@ -264,6 +264,17 @@ function compactU16(value: number): Buffer {
   return Buffer.from([...bytes, rest]);
 }
 
+/**
+ * The transaction of a message, with empty signatures.
+ *
+ * @throws KeysteadError as `parseTransaction` does
+ */
+export function transactionOfMessage(message: Uint8Array, field: string): SolanaTransaction {
+  const required = (message[0] === VERSION_FLAG ? message[1] : message[0]) ?? 0;
+  const signatures = Array.from({ length: required }, () => Buffer.alloc(SIGNATURE_LENGTH));
+  return parseTransaction(wireOf({ signatures, message }), field);
+}
+
 /** The same transaction with another blockhash, 32 bytes; signatures stay as they were given, and cover it no more. */
 export function withBlockhash(transaction: SolanaTransaction, blockhash: Uint8Array): SolanaTransaction {
   const { field, version, accounts, signatures, message } = transaction;
@@ -273,6 +284,15 @@ export function withBlockhash(transaction: SolanaTransaction, blockhash: Uint8Ar
   const changed = Buffer.from(message);
   changed.set(blockhash, place);
   return parseTransaction(wireOf({ signatures, message: changed }), field);
+}
+
+/** Whether two messages, of which the second was parsed before, differ in nothing but their blockhashes. */
+export function isSameButBlockhash(message: Uint8Array, parsed: Uint8Array): boolean {
+  const place = keysAt(parsed[0] === VERSION_FLAG ? 0 : "legacy");
+  const start = place + KEY_LENGTH * (parsed[place - 1] ?? 0);
+  const [end, one, other] = [start + KEY_LENGTH, Buffer.from(message), Buffer.from(parsed)];
+  if (one.length !== other.length) return false;
+  return one.subarray(0, start).equals(other.subarray(0, start)) && one.subarray(end).equals(other.subarray(end));
 }
 
 /** The wire transaction; so few signatures fit into one that their number is one byte. */

@@ -1,16 +1,16 @@
 import { parseJsonObject } from "../../crypto/json-object.ts";
 import type { OutboundAnswer, OutboundRequest } from "../../delivery/outbound.ts";
 
-/** What every provider of swaps is asked, what it answers, and how it is known to have refused. Addresses are lowercase. */
+/** What every provider of swaps is asked, what it answers, and how it is known to have refused. Addresses of Ethereum are lowercase. */
 
 /** What somebody wants to swap. */
 export interface SwapOrder {
-  /** Chain ids (EIP-155). */
-  originChainId: number;
-  destinationChainId: number;
+  /** CAIP-2. */
+  originChain: string;
+  destinationChain: string;
   /** Who pays, and who gets it all: the output, and what is given back. */
   user: string;
-  /** Contracts; null for the chain's native asset. */
+  /** Contracts, or mints; null for the chain's native asset. */
   inputToken: string | null;
   outputToken: string | null;
   /** Digits, in the smallest units. */
@@ -20,13 +20,28 @@ export interface SwapOrder {
   fees: readonly { recipient: string; bps: number }[];
 }
 
-/** What a provider would have the user call, in the one form that is ever signed. */
-export interface SwapOffer {
-  /** The provider's own, by which it is asked what became of it. */
-  requestId: string;
+/** What a provider would have the user call, in the one form that is ever signed ... */
+export interface EvmOffer {
   call: { to: string; data: string; value: string };
   /** Who takes the input token; null for the native asset. */
   spender: string | null;
+}
+
+/** ... and what it would have a wallet of Solana sign. Addresses in base58, data in hex. */
+export interface SolanaOffer {
+  instructions: readonly {
+    program: string;
+    accounts: readonly { key: string; signer: boolean; writable: boolean }[];
+    data: string;
+  }[];
+  lookupTables: readonly string[];
+}
+
+export type SwapOffer = OfferedAmounts & (EvmOffer | SolanaOffer);
+
+export interface OfferedAmounts {
+  /** The provider's own, by which it is asked what became of it. */
+  requestId: string;
   /** Net of all fees. */
   outputAmount: string;
   minOutputAmount: string;

@@ -1,8 +1,11 @@
+import { base58 } from "@scure/base";
 import type { OutboundAnswer } from "../../delivery/outbound.ts";
-import { MAX_SWAP_CALL_BYTES } from "../../kernel/limits.ts";
+import { MAX_SOLANA_TRANSACTION_BYTES, MAX_SWAP_CALL_BYTES, MAX_SWAP_INSTRUCTIONS } from "../../kernel/limits.ts";
 import {
   type ClaimOrder,
+  type EvmOffer,
   objectOf,
+  type SolanaOffer,
   type SwapOffer,
   type SwapOrder,
   SwapProblem,
@@ -15,8 +18,18 @@ import {
 
 type Members = Record<string, unknown>;
 
-/** Its word for the native asset of an Ethereum chain. */
+/** Its words for the native asset of an Ethereum chain and for SOL, and its number for the main cluster of Solana. */
 const NATIVE = `0x${"00".repeat(20)}`;
+const SOL = "1".repeat(32);
+const SOLANA = 792_703_809;
+const isOnSolana = (chain: string): boolean => chain.startsWith("solana:");
+const nativeOf = (chain: string): string => (isOnSolana(chain) ? SOL : NATIVE);
+const idOf = (chain: string): number => (isOnSolana(chain) ? SOLANA : Number(chain.slice(chain.indexOf(":") + 1)));
+/** An address of a chain as it is compared. */
+const addressOn = (chain: string, value: unknown): string | undefined =>
+  isOnSolana(chain) ? keyIn(value) : addressIn(value);
+/** An instruction names accounts by single bytes. */
+const MAX_ACCOUNTS = 255;
 /** Fees of apps accrue in USDC on Base. */
 const FEE_CHAIN = 8453;
 const APPROVE = "0x095ea7b3";
@@ -36,13 +49,14 @@ export const relay: SwapProvider = {
         recipient: user,
         // Without it nothing is ever given back.
         refundTo: user,
-        originChainId: order.originChainId,
-        destinationChainId: order.destinationChainId,
-        originCurrency: order.inputToken ?? NATIVE,
-        destinationCurrency: order.outputToken ?? NATIVE,
+        originChainId: idOf(order.originChain),
+        destinationChainId: idOf(order.destinationChain),
+        originCurrency: order.inputToken ?? nativeOf(order.originChain),
+        destinationCurrency: order.outputToken ?? nativeOf(order.destinationChain),
         amount: inputAmount,
         tradeType: "EXACT_INPUT",
         usePermit: false,
+        ...(isOnSolana(order.originChain) ? { includeComputeUnitLimit: true } : {}),
         ...(slippageBps === undefined ? {} : { slippageTolerance: slippageBps }),
         ...(fees.length === 0 ? {} : { appFees: fees.map(({ recipient, bps }) => ({ recipient, fee: String(bps) })) }),
       },
@@ -148,11 +162,11 @@ function offerIn(answer: Members, order: SwapOrder): SwapOffer {
   const details = membersOf(answer.details);
   const currencyIn = membersOf(details.currencyIn);
   const currencyOut = membersOf(details.currencyOut);
-  requireCurrency(currencyIn, order.originChainId, order.inputToken, "input token");
-  requireCurrency(currencyOut, order.destinationChainId, order.outputToken, "output token");
+  requireCurrency(currencyIn, order.originChain, order.inputToken, "input token");
+  requireCurrency(currencyOut, order.destinationChain, order.outputToken, "output token");
   if (digitsIn(currencyIn.amount) !== order.inputAmount) refuse("it is for another amount of the input token");
   for (const whose of ["sender", "recipient"] as const) {
-    if (addressIn(details[whose]) !== order.user) refuse(`its ${whose} is another than the wallet`);
+    if (addressOn(order.originChain, details[whose]) !== order.user) refuse(`its ${whose} is another than the wallet`);
   }
   const outputAmount = digitsIn(currencyOut.amount) ?? refuse("it names no output");
   const minOutputAmount = digitsIn(currencyOut.minimumAmount) ?? refuse("it names no least output");
@@ -161,7 +175,7 @@ function offerIn(answer: Members, order: SwapOrder): SwapOffer {
   const slippageBps = total ?? order.slippageBps;
   const seconds = secondsIn(details.timeEstimate);
   return {
-    ...stepsIn(listOf(answer.steps), order),
+    ...(isOnSolana(order.originChain) ? instructionsIn(listOf(answer.steps)) : stepsIn(listOf(answer.steps), order)),
     outputAmount,
     minOutputAmount,
     ...(slippageBps === undefined ? {} : { slippageBps }),
@@ -169,10 +183,10 @@ function offerIn(answer: Members, order: SwapOrder): SwapOffer {
   };
 }
 
-function requireCurrency({ currency }: Members, chainId: number, token: string | null, what: string): void {
-  const { chainId: chain, address } = membersOf(currency);
-  if (chain !== chainId) refuse(`its ${what} is on another chain`);
-  if (addressIn(address) !== (token ?? NATIVE)) refuse(`its ${what} is another one`);
+function requireCurrency({ currency }: Members, chain: string, token: string | null, what: string): void {
+  const { chainId, address } = membersOf(currency);
+  if (chainId !== idOf(chain)) refuse(`its ${what} is on another chain`);
+  if (addressOn(chain, address) !== (token ?? nativeOf(chain))) refuse(`its ${what} is another one`);
 }
 
 function requireFloor(output: bigint, least: bigint, slippageBps: string | undefined): void {
@@ -184,7 +198,7 @@ function requireFloor(output: bigint, least: bigint, slippageBps: string | undef
 }
 
 /** An approval where there is one, and the one call that it is for. */
-function stepsIn(steps: Members[], order: SwapOrder): Pick<SwapOffer, "requestId" | "call" | "spender"> {
+function stepsIn(steps: Members[], order: SwapOrder): EvmOffer & { requestId: string } {
   const main = steps.at(-1) ?? refuse("it has no steps");
   const [approval, ...others] = steps.slice(0, -1);
   if (others.length > 0) refuse(`it has ${steps.length} steps, and not one or two`);
@@ -202,13 +216,50 @@ function stepsIn(steps: Members[], order: SwapOrder): Pick<SwapOffer, "requestId
   return { requestId, call, spender };
 }
 
-function callIn(step: Members, order: SwapOrder): SwapOffer["call"] {
+/** The instructions of the one transaction that a swap on Solana is. */
+function instructionsIn(steps: Members[]): SolanaOffer & { requestId: string } {
+  const [step, ...others] = steps;
+  if (!step || others.length > 0) return refuse(`it has ${steps.length} steps, and not one`);
+  if (step.id !== "swap" && step.id !== "deposit") refuse(`its step is ${shown(step.id)}, and no swap or deposit`);
+  const requestId = textIn(step.requestId) ?? refuse("it has no id");
+  const data = membersOf(itemIn(step).data);
+  const tables = data.addressLookupTableAddresses ?? [];
+  if (!Array.isArray(tables) || tables.length > MAX_SWAP_INSTRUCTIONS) return refuse("it has no list of lookup tables");
+  const lookupTables = tables.map((key) => keyIn(key) ?? refuse("it names a lookup table by no address"));
+  if (new Set(lookupTables).size < lookupTables.length) refuse("it names a lookup table twice");
+  const { instructions } = data;
+  if (!Array.isArray(instructions) || instructions.length === 0) return refuse("it has no instructions");
+  if (instructions.length > MAX_SWAP_INSTRUCTIONS)
+    return refuse(`it has more than ${MAX_SWAP_INSTRUCTIONS} instructions`);
+  return { requestId, lookupTables, instructions: listOf(instructions).map(instructionIn) };
+}
+
+function instructionIn({ keys, programId, data }: Members): SolanaOffer["instructions"][number] {
+  const isHex = typeof data === "string" && /^([0-9a-fA-F]{2})*$/.test(data);
+  if (!isHex || data.length > 2 * MAX_SOLANA_TRANSACTION_BYTES)
+    return refuse("an instruction has no data, or too much");
+  if (!Array.isArray(keys) || keys.length > MAX_ACCOUNTS) return refuse("an instruction has no list of accounts");
+  const accounts = listOf(keys).map(({ pubkey, isSigner, isWritable }) => {
+    const key = keyIn(pubkey) ?? refuse("an instruction names an account by no address");
+    if (typeof isSigner !== "boolean" || typeof isWritable !== "boolean") return refuse("an account has no rights");
+    return { key, signer: isSigner, writable: isWritable };
+  });
+  const program = keyIn(programId) ?? refuse("an instruction is of no program");
+  return { program, accounts, data: data.toLowerCase() };
+}
+
+function itemIn(step: Members): Members {
   const items = listOf(step.items);
   const [item] = items;
   if (step.kind !== "transaction") refuse(`its step ${shown(step.id)} is no transaction`);
   if (!item || items.length !== 1) return refuse(`its step ${shown(step.id)} has ${items.length} items, and not one`);
+  return item;
+}
+
+function callIn(step: Members, order: SwapOrder): EvmOffer["call"] {
+  const item = itemIn(step);
   const { from, to, data = "0x", value = "0", chainId } = membersOf(item.data);
-  if (chainId !== order.originChainId) refuse(`its step ${shown(step.id)} is for another chain`);
+  if (chainId !== idOf(order.originChain)) refuse(`its step ${shown(step.id)} is for another chain`);
   if (addressIn(from) !== order.user) refuse(`its step ${shown(step.id)} is from another account`);
   const isHex = typeof data === "string" && /^0x([0-9a-fA-F]{2})*$/.test(data);
   if (!isHex || data.length > 2 * MAX_SWAP_CALL_BYTES + 2) return refuse(`its step ${shown(step.id)} has no call data`);
@@ -220,7 +271,7 @@ function callIn(step: Members, order: SwapOrder): SwapOffer["call"] {
 }
 
 /** Whom an approval is for; it is written anew, so that it is for this amount and no more. */
-function spenderIn({ to, data, value }: SwapOffer["call"], order: SwapOrder, target: string): string {
+function spenderIn({ to, data, value }: EvmOffer["call"], order: SwapOrder, target: string): string {
   if (to !== order.inputToken) refuse("its approval is of another token");
   if (value !== "0") refuse("its approval takes along an amount of the native asset");
   if (data === "0x") return target;
@@ -284,6 +335,11 @@ const textIn = (value: unknown): string | undefined =>
   typeof value === "string" && /^[0-9A-Za-z_-]{1,128}$/.test(value) ? value : undefined;
 const addressIn = (value: unknown): string | undefined =>
   typeof value === "string" && /^0x[0-9a-fA-F]{40}$/.test(value) ? value.toLowerCase() : undefined;
+/** 32 bytes in base58, in the one spelling that they have. */
+const keyIn = (value: unknown): string | undefined => {
+  if (typeof value !== "string" || !/^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(value)) return undefined;
+  return base58.decode(value).length === 32 ? value : undefined;
+};
 const hashIn = (value: unknown): string | undefined =>
   typeof value === "string" && /^0x[0-9a-fA-F]{64}$/.test(value) ? value.toLowerCase() : undefined;
 const hashesIn = (value: unknown): string[] =>

@@ -1,3 +1,4 @@
+import { isSameButBlockhash } from "../../chains/solana/transaction.ts";
 import { normalizeAddress } from "../../crypto/addresses.ts";
 import { fingerprintOf } from "../../crypto/fingerprint.ts";
 import { isMessageOf32 } from "../../crypto/personal-messages.ts";
@@ -197,12 +198,23 @@ function namedBySwap(request: WorkRequest, { type, organizationId, parameters }:
   if (type === SWAP_TYPE) {
     const { quoteId } = (parameters ?? {}) as { quoteId?: unknown };
     const terms = termsOfQuote(quoteId, planned.terms);
+    if (terms?.message !== undefined) refuseOtherSwap(request, terms.message);
     return terms?.organizationId === organizationId ? nameIn([terms.signWith], namesOfKey(request)) : undefined;
   }
   const [payload, ...others] = request.payloads;
   const isOneMessage = others.length === 0 && isMessageOf32(Buffer.from(payload ?? "", "base64"));
   const isClaim = type === CLAIM_TYPE && request.hash === "keccak256" && isOneMessage;
   return isClaim ? nameIn([planned.receiver], namesOfKey(request)) : undefined;
+}
+
+/** A quote on Solana has the message that is signed for it; only its blockhash is still to come. */
+function refuseOtherSwap({ hash, payloads }: Extract<WorkRequest, { verb: "sign" }>, message: string): void {
+  const [payload = "", ...others] = payloads;
+  const isSame =
+    hash === "none" &&
+    others.length === 0 &&
+    isSameButBlockhash(Buffer.from(payload, "base64"), Buffer.from(message, "hex"));
+  if (!isSame) throw new SigningRefused("the signature is asked for another message than that of the swap's quote");
 }
 
 type SparkVerb = Extract<WorkVerb, `${string}Spark${string}`>;

@@ -5,7 +5,7 @@ import {
   parseTransaction,
   requiredSigners,
   type SolanaTransaction,
-  wireOf,
+  transactionOfMessage,
 } from "../../chains/solana/transaction.ts";
 import { KeysteadError } from "../../kernel/errors.ts";
 import { MAX_SPONSORED_FEE_LAMPORTS, MAX_SPONSORED_RENT_LAMPORTS } from "../../kernel/limits.ts";
@@ -21,11 +21,7 @@ const TYPES: readonly string[] = ["ACTIVITY_TYPE_SOL_SEND_TRANSACTION", "ACTIVIT
 
 /** @throws SigningRefused for bytes that are no message */
 function parseMessage(message: Uint8Array): SolanaTransaction {
-  const required = (message[0] === 0x80 ? message[1] : message[0]) ?? 0;
-  const signatures = Array.from({ length: required }, () => Buffer.alloc(64));
-  return orRefused("the sponsor signs messages of Solana alone", () =>
-    parseTransaction(wireOf({ signatures, message }), "transaction"),
-  );
+  return orRefused("the sponsor signs messages of Solana alone", () => transactionOfMessage(message, "transaction"));
 }
 
 /** @throws SigningRefused where the message is not what becomes of the activity's transaction */

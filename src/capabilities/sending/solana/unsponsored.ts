@@ -34,7 +34,10 @@ export function parseUnsigned(hex: string): SolanaTransaction {
 }
 
 /** The blockhash that a request asks for, in base58: its own, or that of its transaction; undefined where it leaves it open. */
-export function wantedBlockhash(transaction: SolanaTransaction, recentBlockhash = ""): string | undefined {
+export function wantedBlockhash(
+  transaction: Pick<SolanaTransaction, "recentBlockhash">,
+  recentBlockhash = "",
+): string | undefined {
   const wanted = recentBlockhash === "" ? transaction.recentBlockhash : recentBlockhash;
   if (blockhashBytes(wanted)?.length !== BLOCKHASH_LENGTH) {
     fail("FIELD_INVALID", { field: "parameters.recentBlockhash", reason: "must be a blockhash: 32 bytes in base58" });
@@ -116,3 +119,6 @@ const ed25519Key = (address: string) =>
     key: { kty: "OKP", crv: "Ed25519", x: Buffer.from(base58.decode(address)).toString("base64url") },
     format: "jwk",
   });
+
+/** The first signature, by which the chain knows the transaction, in base58. */
+export const signatureOf = (wire: Uint8Array): string => base58.encode(wire.subarray(1, 65));

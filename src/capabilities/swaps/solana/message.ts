@@ -1,0 +1,120 @@
+import { LOOKUP_TABLE_LENGTH, lookupTableAddresses } from "../../../chains/solana/account-data.ts";
+import { compileMessage, type LookupTable } from "../../../chains/solana/compile.ts";
+import { COMPUTE_BUDGET_PROGRAM, feeOf } from "../../../chains/solana/compute-budget.ts";
+import type { SolanaChain } from "../../../chains/solana/networks.ts";
+import {
+  type CompiledInstruction,
+  requiredSigners,
+  type SolanaTransaction,
+  transactionOfMessage,
+} from "../../../chains/solana/transaction.ts";
+import { SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from "../../../chains/solana/transfers.ts";
+import { KeysteadError } from "../../../kernel/errors.ts";
+import { MAX_SWAP_LAMPORTS_OF_FEES, MAX_SWAP_WRITABLE_ACCOUNTS } from "../../../kernel/limits.ts";
+import type { SolanaNodes } from "../../../nodes/pool.ts";
+import { accountsNow } from "../../../nodes/solana-accounts.ts";
+import type { SolanaOffer } from "../../../providers/swaps/provider.ts";
+import { NO_BLOCKHASH } from "../../sending/store.ts";
+
+/** The one message that a wallet signs for a swap on Solana: made of what the provider offers, and looked at instruction by instruction. */
+
+/** Says in the provider's stead why its offer is not to be signed. */
+export type Refuse = (reason: string) => never;
+
+/**
+ * The message of an offer, with zeros for a blockhash.
+ *
+ * @throws KeysteadError CHAIN_UNAVAILABLE, and what `refuse` throws
+ */
+export async function messageOfOffer(
+  nodes: SolanaNodes,
+  chain: SolanaChain,
+  wallet: string,
+  { instructions, lookupTables }: SolanaOffer,
+  refuse: Refuse,
+): Promise<Buffer> {
+  const found =
+    lookupTables.length === 0 ? [] : await accountsNow(nodes, chain, [...lookupTables], LOOKUP_TABLE_LENGTH);
+  const tables = lookupTables.map((key, index): LookupTable => {
+    const account = found[index];
+    const addresses = account ? lookupTableAddresses(account.program, account.data) : undefined;
+    return addresses ? { key, addresses } : refuse(`${key} is no lookup table that is in use`);
+  });
+  const named = instructions.map(({ data, ...rest }) => ({ ...rest, data: Buffer.from(data, "hex") }));
+  try {
+    return compileMessage(wallet, named, tables, NO_BLOCKHASH);
+  } catch (error) {
+    // A number that does not fit where it stands: more accounts than a message can name.
+    return error instanceof RangeError || error instanceof TypeError
+      ? refuse("it makes no message")
+      : Promise.reject(error);
+  }
+}
+
+const ASSOCIATED_TOKEN_PROGRAM = "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL";
+
+/** What an instruction of everybody's programs may do, by the first byte of its data. None of these gives anybody a right for later. */
+const COMMON: Readonly<Record<string, (data: Buffer) => boolean>> = {
+  [COMPUTE_BUDGET_PROGRAM]: () => true,
+  // Makes an account of the owner's, whether there is one already or not.
+  [ASSOCIATED_TOKEN_PROGRAM]: (data) => data.length === 0 || data[0] === 0 || data[0] === 1,
+  // Moves lamports, or makes an account with a seed, as for SOL that is wrapped for a moment.
+  [SYSTEM_PROGRAM]: (data) => data.length >= 4 && [2, 3].includes(data.readUInt32LE()),
+  [TOKEN_PROGRAM]: isTokenStep,
+  [TOKEN_2022_PROGRAM]: isTokenStep,
+};
+
+/** Sets an account up, moves tokens, closes an account, or counts SOL that was wrapped. */
+function isTokenStep(data: Buffer): boolean {
+  return [1, 16, 18, 3, 12, 9, 17].includes(data[0] ?? -1);
+}
+
+/**
+ * The transaction of a message, unsigned, if it has the form that is ever signed: the wallet alone signs and pays for it, each instruction
+ * is of a program that the operator names or one of those that everybody uses, and it costs no more than a transaction may.
+ */
+export function requireForm(
+  message: Uint8Array,
+  wallet: string,
+  programs: readonly string[],
+  refuse: Refuse,
+): SolanaTransaction {
+  const transaction = parsed(message, refuse);
+  const { accounts, instructions } = transaction;
+  const [payer, ...others] = requiredSigners(transaction);
+  if (payer !== wallet || others.length > 0) refuse("it wants another signature than the wallet's");
+  for (const instruction of instructions) requireProgram(instruction, programs, refuse);
+  if (!instructions.some(({ program }) => programs.includes(program.key))) {
+    refuse("it has no instruction of a program that the operator of this server names by `swaps.contracts`");
+  }
+  if (accounts.filter(({ writable }) => writable).length > MAX_SWAP_WRITABLE_ACCOUNTS) {
+    refuse(`it writes to more than ${MAX_SWAP_WRITABLE_ACCOUNTS} accounts`);
+  }
+  if (orRefuse(() => feeOf(transaction), refuse) > MAX_SWAP_LAMPORTS_OF_FEES) {
+    refuse(`it would pay more than ${MAX_SWAP_LAMPORTS_OF_FEES} lamports of fees`);
+  }
+  return transaction;
+}
+
+function requireProgram({ program, data }: CompiledInstruction, programs: readonly string[], refuse: Refuse): void {
+  if (programs.includes(program.key)) return;
+  const isStep = COMMON[program.key];
+  if (!isStep) {
+    refuse(
+      `${program.key} is not among the programs of Solana that the operator of this server names by \`swaps.contracts\``,
+    );
+  }
+  if (!isStep(data)) refuse(`an instruction of ${program.key} does something that no swap needs`);
+}
+
+const parsed = (message: Uint8Array, refuse: Refuse): SolanaTransaction =>
+  orRefuse(() => transactionOfMessage(message, "message"), refuse);
+
+function orRefuse<T>(read: () => T, refuse: Refuse): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof KeysteadError) return refuse(`it is no transaction that a block takes: ${error.message}`);
+    throw error;
+  }
+}

@@ -1,0 +1,168 @@
+import { base58 } from "@scure/base";
+import {
+  LOOKUP_TABLE_LENGTH,
+  lookupTableAddresses,
+  type TokenHolding,
+  tokenHolding,
+} from "../../../chains/solana/account-data.ts";
+import { feeOf } from "../../../chains/solana/compute-budget.ts";
+import type { SolanaChain } from "../../../chains/solana/networks.ts";
+import { ADDRESS_TABLE_LOOKUP, type SolanaTransaction, wireOf } from "../../../chains/solana/transaction.ts";
+import { SYSTEM_PROGRAM } from "../../../chains/solana/transfers.ts";
+import { fail } from "../../../kernel/errors.ts";
+import { MAX_SWAP_ACCOUNT_BYTES } from "../../../kernel/limits.ts";
+import type { SolanaNodes } from "../../../nodes/pool.ts";
+import { type Account, accountsNow, rehearse } from "../../../nodes/solana-accounts.ts";
+import type { TxError } from "../../sending/model.ts";
+import { WRAPPED_SOL } from "../model.ts";
+
+/** What a swap on Solana would do to what is the wallet's, on the chain as it is now. */
+
+/** What was agreed on. */
+export interface SolanaSwap {
+  chain: SolanaChain;
+  wallet: string;
+  /** Mints; null for SOL. */
+  input: { token: string | null; amount: bigint };
+  output: { token: string | null; least: bigint };
+  /** Programs that the operator names: what they keep of the wallet's is theirs to change. */
+  programs: readonly string[];
+}
+
+/**
+ * Why a transaction would not be the swap that was agreed on; undefined where it would. It must go through, bring the least output, take
+ * nothing but the input, the fee and the rent of the wallet's own token accounts, and leave nobody else a right to anything.
+ *
+ * @throws KeysteadError CHAIN_UNAVAILABLE
+ */
+export async function faultOnSolana(
+  nodes: SolanaNodes,
+  swap: SolanaSwap,
+  transaction: SolanaTransaction,
+): Promise<TxError | undefined> {
+  const { chain, wallet } = swap;
+  const written = await writtenAccounts(nodes, chain, transaction);
+  const now = await accountsNow(nodes, chain, written, MAX_SWAP_ACCOUNT_BYTES);
+  const before = new Map(written.map((key, index) => [key, now[index] ?? null]));
+  const watched = written.filter((key) => isWatched(swap, key, before.get(key) ?? null));
+  const outcome = await rehearse(nodes, chain, wireOf(transaction), watched);
+  const failed = (message: string, more: Partial<TxError> = {}): TxError => ({
+    message: `the swap was not sent: ${message}`,
+    ...more,
+  });
+  if ("failure" in outcome) {
+    const { failure } = outcome;
+    return failed(`it would fail${failure.transactionErrorJson ? `: ${failure.transactionErrorJson}` : ""}`, {
+      solana: failure,
+    });
+  }
+  const pairs = watched.map(
+    (key, index): Change => ({
+      key,
+      was: before.get(key) ?? null,
+      is: outcome.accounts[index] ?? null,
+    }),
+  );
+  const problem = pairs.map((one) => rightGiven(wallet, one)).find((one) => one !== undefined);
+  const fault = problem ?? balanceProblem(swap, pairs, feeOf(transaction));
+  return fault === undefined ? undefined : failed(fault);
+}
+
+interface Change {
+  key: string;
+  was: Account | null;
+  is: Account | null;
+}
+
+/** The accounts that a transaction may change, also those that lookup tables supply. */
+async function writtenAccounts(
+  nodes: SolanaNodes,
+  chain: SolanaChain,
+  { accounts, lookups }: SolanaTransaction,
+): Promise<string[]> {
+  const keys = lookups.map(({ tableKey }) => tableKey);
+  const found = keys.length === 0 ? [] : await accountsNow(nodes, chain, keys, LOOKUP_TABLE_LENGTH);
+  const tables = new Map(
+    keys.map((key, index) => {
+      const table = found[index];
+      return [key, (table && lookupTableAddresses(table.program, table.data)) ?? []] as const;
+    }),
+  );
+  const written = accounts
+    .filter(({ writable }) => writable)
+    .map(({ key, lookup }) => {
+      const address = key === ADDRESS_TABLE_LOOKUP ? tables.get(lookup?.tableKey ?? "")?.[lookup?.index ?? 0] : key;
+      return (
+        address ?? fail("CHAIN_UNAVAILABLE", { chain, reason: `no node shows the lookup table ${lookup?.tableKey}` })
+      );
+    });
+  return [...new Set(written)];
+}
+
+/** The wallet, what is or may become a token account of it, and whatever else names it, but for what is a named program's own. */
+function isWatched({ wallet, programs }: SolanaSwap, key: string, account: Account | null): boolean {
+  if (key === wallet || account === null) return true;
+  const holding = tokenHolding(account.program, account.data);
+  if (holding) return holding.owner === wallet;
+  return !programs.includes(account.program) && account.data.includes(Buffer.from(base58.decode(wallet)));
+}
+
+const holdingIn = (account: Account | null): TokenHolding | undefined =>
+  account ? tokenHolding(account.program, account.data) : undefined;
+
+/** What somebody else could do afterwards with what is the wallet's. */
+function rightGiven(wallet: string, { key, was, is }: Change): string | undefined {
+  if (key === wallet) {
+    const isPlain = is !== null && is.program === SYSTEM_PROGRAM && is.data.length === 0;
+    return isPlain ? undefined : "it would give the wallet's account itself to a program, or empty it";
+  }
+  const [before, after] = [holdingIn(was), holdingIn(is)];
+  if (before?.owner === wallet && after && after.owner !== wallet) return `it would give the token account ${key} away`;
+  if (after?.owner === wallet) {
+    const isWider =
+      after.delegate !== null && (after.delegate !== before?.delegate || after.delegated > before.delegated);
+    if (isWider) return `it would allow ${after.delegate} to take of the token account ${key}`;
+    if (after.closeAuthority !== null && after.closeAuthority !== before?.closeAuthority) {
+      return `it would allow ${after.closeAuthority} to close the token account ${key}`;
+    }
+  }
+  if (was === null || before) return undefined;
+  const isSame = is !== null && is.program === was.program && is.lamports === was.lamports;
+  return isSame && is.data.subarray(0, was.data.length).equals(was.data)
+    ? undefined
+    : `it would change ${key}, which names the wallet`;
+}
+
+/** Rent and wrapped SOL are the wallet's lamports too: they are in accounts that it may close. */
+function balanceProblem(swap: SolanaSwap, pairs: readonly Change[], fee: bigint): string | undefined {
+  const { wallet, input, output } = swap;
+  const gains = new Map<string | null, bigint>();
+  const add = (token: string | null, amount: bigint): void => void gains.set(token, (gains.get(token) ?? 0n) + amount);
+  const count = (key: string, account: Account | null, sign: bigint): void => {
+    if (!account) return;
+    const holding = holdingIn(account);
+    if (key !== wallet && holding?.owner !== wallet) return;
+    add(null, sign * account.lamports);
+    if (holding) add(holding.mint, sign * holding.amount);
+  };
+  for (const { key, was, is } of pairs) {
+    count(key, was, -1n);
+    count(key, is, 1n);
+  }
+  const gainOf = (token: string | null): bigint => gains.get(token) ?? 0n;
+  // A trial takes the fee, as a block does.
+  const lamports = gainOf(null) + fee;
+  const spent = input.token === null ? -lamports : -gainOf(input.token);
+  if (spent > input.amount) return "it would take more than the amount that is swapped";
+  if (input.token !== null && lamports < 0n) return "it would take SOL along";
+  const gain = output.token === null ? lamports : gainOf(output.token);
+  if (gain < output.least) {
+    return `it would bring ${gain} of the output token, and at least ${output.least} were agreed on`;
+  }
+  if (gainOf(WRAPPED_SOL) > 0n) return "it would leave wrapped SOL, which nobody asked for";
+  for (const [token, amount] of gains) {
+    const isOther = token !== null && token !== input.token && token !== WRAPPED_SOL;
+    if (isOther && amount < 0n) return `it would take of ${token} too`;
+  }
+  return undefined;
+}

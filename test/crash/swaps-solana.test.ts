@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { Address } from "@solana/kit";
+import { writeChains } from "../support/chain.ts";
+import type { Json } from "../support/client.ts";
+import { MIGRATED_DATABASE } from "../support/postgres.ts";
+import { relayOfTests, swapsOfTests } from "../support/relay.ts";
+import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
+import { engines, freshDatabaseUrl } from "../support/server.ts";
+import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
+import { addressOf } from "../support/solana.ts";
+import { type SolanaNode, startSolanaNode } from "../support/solana-node.ts";
+import { ROUTER, ROUTER_PROGRAM, throughRouter, VAULT } from "../support/solana-router.ts";
+import { lamportsOf, newSolanaWallet, transfer } from "../support/solana-sender.ts";
+import { moveTokens, newMint, newTokenAccount, tokensIn } from "../support/solana-tokens.ts";
+import { quoted, swapEnded } from "../support/swap-world.ts";
+import { until } from "../support/until.ts";
+
+/** A swap on Solana whose server is killed after it was signed and before a node has it: one swap, and its end. */
+
+const GENESIS = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d";
+const CHAIN = `solana:${GENESIS.slice(0, 32)}`;
+const AMOUNT = 1_000_000n;
+const TIMEOUT_MS = 600_000;
+
+for (const engine of engines) {
+  describe(`a swap on Solana whose server is killed (${engine})`, () => {
+    const folder = temporaryFolder();
+    let databaseUrl: string;
+    let node: SolanaNode;
+    let front: RpcNode;
+    let server: ServerProcess;
+
+    const start = async () =>
+      startServerProcess({
+        dataDir: folder,
+        databaseUrl,
+        credentialsFrom: folder,
+        settings: {
+          KEYSTEAD_ROOT_KEY_FILE: `${folder}/root.key`,
+          KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true",
+          KEYSTEAD_JOB_LEASE_SECONDS: "2",
+          KEYSTEAD_LOG_LEVEL: "error",
+          KEYSTEAD_CONFIG: writeChains(
+            folder,
+            { [CHAIN]: { rpcUrls: [front.url] } },
+            { swaps: await swapsOfTests({ contracts: { [CHAIN]: [ROUTER] } }) },
+          ),
+        },
+      });
+
+    before(async () => {
+      databaseUrl = await freshDatabaseUrl(engine, folder, MIGRATED_DATABASE);
+      node = await startSolanaNode({ genesis: GENESIS });
+      node.svm.addProgram(ROUTER, ROUTER_PROGRAM);
+      front = await startRpcNode(node);
+      server = await start();
+    });
+    after(async () => {
+      await server.end("SIGKILL");
+      await Promise.all([front.close(), node.close()]);
+    });
+
+    it("between its signature and the node", { timeout: TIMEOUT_MS }, async () => {
+      const mint = newMint(node, addressOf(0x77));
+      const { addresses } = await newSolanaWallet(server.root, node);
+      const [wallet] = addresses as [Address];
+      const from = newTokenAccount(node, { mint, owner: VAULT, amount: 10n ** 12n });
+      const own = newTokenAccount(node, { mint, owner: wallet });
+      (await relayOfTests()).offer(wallet, (_, { input, output }) => ({
+        instructions: [
+          throughRouter(transfer(wallet, VAULT, input)),
+          throughRouter(moveTokens(from, own, VAULT, output)),
+        ],
+      }));
+      await node.call("requestAirdrop", VAULT, 10_000_000);
+      const was = await lamportsOf(node, wallet);
+      const request = await quoted(server.root, {
+        signWith: wallet,
+        inputToken: `${CHAIN}/slip44:501`,
+        outputToken: `${CHAIN}/token:${mint}`,
+        inputAmount: String(AMOUNT),
+      });
+      front.when("sendTransaction", "hang");
+      const { swapRequestId } = await server.root.result("execute_swap", request);
+      const sent = () => front.calls.filter(({ method }) => method === "sendTransaction");
+      await until(() => sent().length > 0, "it to be sent");
+      await server.end("SIGKILL");
+      front.when("sendTransaction", "pass on");
+      server = await start();
+      const status: Json = await swapEnded(server.root, swapRequestId);
+      assert.deepEqual([status.status, status.outputAmount], ["COMPLETED", String(AMOUNT)], JSON.stringify(status));
+      assert.equal(new Set(sent().map(({ params }) => String(params[0]))).size, 1, "the same bytes each time");
+      assert.equal(tokensIn(node, own), AMOUNT, "the chain has it once");
+      assert.equal(await lamportsOf(node, wallet), was - AMOUNT - 5000n);
+      const again = await server.root.submit("execute_swap", request);
+      assert.equal(again.body.turnkeyErrorCode, "SWAP_QUOTE_ALREADY_USED");
+    });
+  });
+}
