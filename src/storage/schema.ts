@@ -922,6 +922,8 @@ export interface Schema {
     /** Empty until there is one. */
     transaction_hash: string;
     error: string | null;
+    /** What it changed in the totals of its position, as JSON; null where that is nothing. */
+    booked: string | null;
     created_at: number;
     updated_at: number;
   };

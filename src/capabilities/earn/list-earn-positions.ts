@@ -6,7 +6,7 @@ import type { EvmNodes } from "../../nodes/pool.ts";
 import { listInTurn } from "../sending/store.ts";
 import { questions, shownAddress } from "./contracts.ts";
 import { caip19Of, EarnAddress, Provider, shownAmount } from "./model.ts";
-import { findTotals, findWrappers, type Wrapper } from "./store.ts";
+import { findTotals, findWrappers, shownTotals, type Wrapper } from "./store.ts";
 
 const PositionItem = Type.Object(
   {
@@ -49,7 +49,7 @@ export const listEarnPositions = query({
     const positions = wrappers.flatMap((wrapper) => {
       const current = values.get(wrapper.wrapperAddress);
       if (current === undefined) return [];
-      const { totalDeposited = 0n, totalWithdrawn = 0n } = totals.get(wrapper.wrapperAddress) ?? {};
+      const { totalDeposited, totalWithdrawn } = shownTotals(totals.get(wrapper.wrapperAddress));
       const display = { currentValue: current, totalDeposited, totalWithdrawn };
       return [
         {

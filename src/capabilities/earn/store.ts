@@ -44,7 +44,15 @@ export interface EarnRequest {
   status: Schema["earn_requests"]["status"];
   transactionHash: string;
   error: string | undefined;
+  /** What it changed in the totals of its position. */
+  booked: Booking | undefined;
   createdAt: number;
+}
+
+/** A change of totals, of the asset; either may be negative. */
+export interface Booking {
+  deposited: bigint;
+  withdrawn: bigint;
 }
 
 /** Those of an organization, or of the parent whose wrappers it uses; the oldest first. */
@@ -160,7 +168,7 @@ export const setDepositsDisabled = preparedWrite<WrapperKey & { depositsDisabled
 export async function addRequest(
   tx: Transactor,
   chain: EvmChain,
-  request: Omit<EarnRequest, "transactionHash" | "error" | "createdAt" | "status"> &
+  request: Omit<EarnRequest, "transactionHash" | "error" | "booked" | "createdAt" | "status"> &
     Partial<Pick<EarnRequest, "status">>,
   now: number,
 ): Promise<void> {
@@ -242,15 +250,69 @@ export async function lastClaim(
   return row && requestOf(row);
 }
 
-/** How a request ended. Resolves to whether this call has ended it. */
+/** How a request ended, which a reorganization may change. */
+export type RequestEnd =
+  | { status: "COMPLETED"; transactionHash: string }
+  | { status: "FAILED"; transactionHash: string; error: string };
+
+/**
+ * Notes how a request ended. Resolves to whether this call has, which it has not where the request is not as it was read any more.
+ *
+ * @param booked what that changed in totals
+ */
 export async function endRequest(
   tx: Transactor,
-  { organizationId, id }: Pick<EarnRequest, "organizationId" | "id">,
-  end: { status: "COMPLETED"; transactionHash: string } | { status: "FAILED"; transactionHash: string; error: string },
+  { organizationId, id, ...read }: EarnRequest,
+  end: RequestEnd,
+  booked: Booking | undefined,
   now: number,
 ): Promise<boolean> {
   const error = end.status === "FAILED" ? end.error : null;
-  return (await updateRequest(tx, { organizationId, id, ...end, error, now })).length > 0;
+  const was = { readStatus: read.status, readHash: read.transactionHash };
+  const row = { organizationId, id, ...was, ...end, error, booked: bookingToStore(booked), now };
+  return (await updateRequest(tx, row)).length > 0;
+}
+
+/** The first withdrawal of everything from the same position after a request, of those that are completed. */
+export async function findNextOfAll(read: Reader, request: EarnRequest): Promise<EarnRequest | undefined> {
+  const { organizationId, wrapperAddress, walletAddress, createdAt } = request;
+  const rows = await read
+    .selectFrom("earn_requests")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .where("wrapper_address", "=", wrapperAddress)
+    .where("wallet_address", "=", walletAddress)
+    .where("kind", "=", "WITHDRAW")
+    .where("amount", "=", "MAX")
+    .where("status", "=", "COMPLETED")
+    .where("created_at", ">", createdAt)
+    .orderBy("created_at")
+    .limit(1)
+    .execute();
+  return rows.map(requestOf)[0];
+}
+
+/** Sets what a request changed in totals. */
+export async function noteBooking(
+  tx: Transactor,
+  { organizationId, id }: Pick<EarnRequest, "organizationId" | "id">,
+  booked: Booking,
+): Promise<void> {
+  await tx
+    .updateTable("earn_requests")
+    .set({ booked: bookingToStore(booked) })
+    .where("organization_id", "=", organizationId)
+    .where("id", "=", id)
+    .execute();
+}
+
+const bookingToStore = (booked: Booking | undefined): string | null =>
+  booked ? JSON.stringify([String(booked.deposited), String(booked.withdrawn)]) : null;
+
+function bookingOf(stored: string | null): Booking | undefined {
+  if (stored === null) return undefined;
+  const [deposited, withdrawn] = JSON.parse(stored) as [string, string];
+  return { deposited: BigInt(deposited), withdrawn: BigInt(withdrawn) };
 }
 
 /** What a wallet put into a wrapper and took out of it. */
@@ -279,6 +341,13 @@ export async function findTotals(
       },
     ]),
   );
+}
+
+/** Totals as the API shows them. While requests are put right one after the other that a reorganization changed, they may be negative. */
+export function shownTotals(totals: Totals | undefined): Pick<Totals, "totalDeposited" | "totalWithdrawn"> {
+  const { totalDeposited = 0n, totalWithdrawn = 0n } = totals ?? {};
+  const atLeastNothing = (amount: bigint) => (amount < 0n ? 0n : amount);
+  return { totalDeposited: atLeastNothing(totalDeposited), totalWithdrawn: atLeastNothing(totalWithdrawn) };
 }
 
 /** Sets a position's totals. */
@@ -329,6 +398,7 @@ const requestOf = (row: Schema["earn_requests"]): EarnRequest => ({
   status: row.status,
   transactionHash: row.transaction_hash,
   error: row.error ?? undefined,
+  booked: bookingOf(row.booked),
   createdAt: row.created_at,
 });
 
@@ -364,17 +434,27 @@ const selectLastClaim = prepared<WrapperKey>()((db, { organizationId, wrapperAdd
 const updateRequest = preparedWrite<{
   organizationId: string;
   id: string;
+  readStatus: EarnRequest["status"];
+  readHash: string;
   status: "COMPLETED" | "FAILED";
   transactionHash: string;
   error: string | null;
+  booked: string | null;
   now: number;
 }>()((db, row) =>
   db
     .updateTable("earn_requests")
-    .set({ status: row.status, transaction_hash: row.transactionHash, error: row.error, updated_at: row.now })
+    .set({
+      status: row.status,
+      transaction_hash: row.transactionHash,
+      error: row.error,
+      booked: row.booked,
+      updated_at: row.now,
+    })
     .where("organization_id", "=", row.organizationId)
     .where("id", "=", row.id)
-    .where("status", "=", "PENDING")
+    .where("status", "=", row.readStatus)
+    .where("transaction_hash", "=", row.readHash)
     .returning("id"),
 );
 
