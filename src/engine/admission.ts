@@ -11,11 +11,15 @@ import {
   MAX_READ_BYTES,
   MAX_READ_BYTES_OF_ONE_ORGANIZATION,
   MAX_REQUESTS_OF_ONE_ORGANIZATION,
+  OTHERS_REMEMBERED_MS,
   RATE_BURST_SECONDS,
+  REQUESTS_THAT_NEVER_WAIT,
+  SHARED_REQUEST_COUNTED_MS,
   SMALL_MESSAGE_BYTES,
 } from "../kernel/limits.ts";
 import { Places } from "../kernel/places.ts";
 import { type RecentlyUsed, recentlyUsed } from "../kernel/recently-used.ts";
+import { SharedPlaces } from "../kernel/shared-places.ts";
 import { TokenBuckets } from "../kernel/token-buckets.ts";
 import { turn } from "../kernel/turns.ts";
 import type { Principal } from "./identity/authenticate.ts";
@@ -31,7 +35,8 @@ export interface Rates {
 /**
  * How much of the server each of its clients may take. Requests are counted when it is known whose they are: those of an
  * organization and of a credential, and those that fail to authenticate by the address they come from. Large ones count for
- * more. Of one organization so many are worked on at a time. All of it is counted by each server for itself.
+ * more. Of one organization so many are worked on at a time, fewer while others send too: what is in hand already is before whatever
+ * they send. All of it is counted by each server for itself.
  */
 export class Admission {
   readonly #rates: Rates;
@@ -39,17 +44,30 @@ export class Admission {
   readonly #credentials: TokenBuckets;
   readonly #failures: TokenBuckets;
   readonly #identifying = new Places(MAX_IDENTIFICATIONS_OF_ONE_SENDER);
-  readonly #working = new Places(MAX_REQUESTS_OF_ONE_ORGANIZATION);
+  readonly #working: SharedPlaces;
   readonly #reading = new ByteRoom({ inAll: MAX_READ_BYTES, ofOneKey: MAX_READ_BYTES_OF_ONE_ORGANIZATION });
   readonly #denials: { ofOrganizations: TokenBuckets; ofUsers: TokenBuckets };
   /** Credentials that were verified lately: strangers who fail at the same address do not lock them out. */
   readonly #verified: RecentlyUsed<true> = recentlyUsed({ entries: MAX_RATE_BUCKETS });
 
-  /** @param now milliseconds of a clock that never goes back */
-  constructor(rates: Rates, now: () => number = () => performance.now()) {
+  /**
+   * @param sharedRequests how many are worked on at a time while several organizations send
+   * @param now milliseconds of a clock that never goes back
+   */
+  constructor(rates: Rates, sharedRequests: number, now: () => number = () => performance.now()) {
     const buckets = (perSecond: number) =>
       new TokenBuckets({ perSecond, burst: perSecond * RATE_BURST_SECONDS }, MAX_RATE_BUCKETS, now);
     this.#rates = rates;
+    this.#working = new SharedPlaces(
+      {
+        atMost: MAX_REQUESTS_OF_ONE_ORGANIZATION,
+        together: sharedRequests,
+        always: REQUESTS_THAT_NEVER_WAIT,
+        countedMs: SHARED_REQUEST_COUNTED_MS,
+        rememberedMs: OTHERS_REMEMBERED_MS,
+      },
+      now,
+    );
     this.#denials = {
       ofOrganizations: new TokenBuckets(perSecondOf(DENIALS_OF_ONE_ORGANIZATION), MAX_RATE_BUCKETS, now),
       ofUsers: new TokenBuckets(perSecondOf(DENIALS_OF_ONE_USER), MAX_RATE_BUCKETS, now),

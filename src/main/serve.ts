@@ -209,7 +209,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     backups?.measure(measured);
     if (audit) measureAudit(measured, audit);
     if (traces) measureTraces(measured, traces);
-    const admission = new Admission(config.rates, options.elapsed);
+    const admission = new Admission(config.rates, config.sharedRequests, options.elapsed);
     const refuseWrites = () => refuseDuring(presence.maintenance);
     const engine = createEngine({
       ...{ registry, database, signer, clock, observer, services, admission },

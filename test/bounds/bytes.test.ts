@@ -348,7 +348,7 @@ async function statusOf(localAddress: string, client: Client, path: string, body
 describe("denials that are stored", () => {
   it("are bounded for a user, and for all of an organization together", () => {
     let now = 0;
-    const admission = new Admission({ organization: 0, credential: 0, failures: 0 }, () => now);
+    const admission = new Admission({ organization: 0, credential: 0, failures: 0 }, 8, () => now);
     const denied = (userId: string) => {
       try {
         admission.countDenial("organization", userId);

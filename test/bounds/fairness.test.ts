@@ -11,6 +11,12 @@ const MANY = 1000;
 /** What is under way and what goes into the next commits; in the order of arrival it would be nearly all. */
 const MOST_AHEAD = MANY / 2;
 
+/** Requests that a busy organization has on their way all the time, beside so many of another, one after the other. */
+const ON_THEIR_WAY = 64;
+const ONE_AFTER_THE_OTHER = 21;
+/** Of the busy one's while one is answered, as a rule: in turns by the request alone it would be nearly all that are on their way. */
+const MOST_MEANWHILE = ON_THEIR_WAY / 2;
+
 for (const engine of engines) {
   describe(`beside a busy organization (${engine})`, () => {
     let server: TestServer;
@@ -72,5 +78,32 @@ for (const engine of engines) {
         assert.ok(ahead < MOST_AHEAD, `${ahead} of ${MANY} were answered first`);
       });
     }
+
+    it("each of a series of writes finds little before it", async (t) => {
+      const [busy, bystander] = await Promise.all([createWorld(server), createWorld(server)]);
+      const renaming = ({ root: { client }, user }: World, userName: string) =>
+        prepared(client, "/public/v1/submit/update_user_name", rename(client, user.userId, userName));
+      const own = Array.from({ length: ONE_AFTER_THE_OTHER }, (_, index) => renaming(bystander, `quiet ${index}`));
+      let answered = 0;
+      let isOver = false;
+      const floods = Array.from({ length: ON_THEIR_WAY }, async (_, flood) => {
+        for (let index = 0; !isOver; index++) {
+          assert.equal(await renaming(busy, `busy ${flood} ${index}`)(), 200);
+          answered++;
+        }
+      });
+      const meanwhile: number[] = [];
+      for (const send of own) {
+        const before = answered;
+        assert.equal(await send(), 200);
+        meanwhile.push(answered - before);
+      }
+      isOver = true;
+      await Promise.all(floods);
+      meanwhile.sort((a, b) => a - b);
+      const usual = meanwhile[Math.floor(meanwhile.length / 2)] as number;
+      t.diagnostic(`of ${ON_THEIR_WAY}, ${usual} were answered meanwhile (${meanwhile.join(", ")})`);
+      assert.ok(usual < MOST_MEANWHILE, `${usual} were answered meanwhile`);
+    });
   });
 }

@@ -72,7 +72,7 @@ for (const engineName of engines) {
           statuses.set(id, [...(statuses.get(id) ?? []), status.replace("ACTIVITY_STATUS_", "")]);
         },
       };
-      const admission = new Admission({ organization: 0, credential: 0, failures: 0 });
+      const admission = new Admission({ organization: 0, credential: 0, failures: 0 }, 8);
       // Nothing here needs a service or asks the signer.
       const services = { registry } as never;
       engine = createEngine({
