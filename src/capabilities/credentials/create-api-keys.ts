@@ -21,7 +21,7 @@ export const createApiKeys = activity({
     },
   },
   subject: ({ userId }) => ({ governedBy: "policies", resource: "CREDENTIAL", action: "CREATE", ownerId: userId }),
-  check: ({ apiKeys }) => checkApiKeys(apiKeys, "parameters.apiKeys"),
+  check: ({ apiKeys }, { organizationId }) => checkApiKeys(apiKeys, "parameters.apiKeys", organizationId),
   change: ({ view, id, intent: { userId, apiKeys }, now }) =>
     changesOn(view, (draft) => {
       requireUsers(draft, [userId]);

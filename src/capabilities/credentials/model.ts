@@ -21,6 +21,7 @@ import {
   MAX_OIDC_TOKEN_LENGTH,
   MAX_OIDC_TOKENS,
 } from "../../kernel/limits.ts";
+import { pause } from "../../kernel/turns.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { isOwnApp, shownEmailOf } from "../auth-proxy/model.ts";
 import { findSettings } from "../auth-proxy/store.ts";
@@ -120,10 +121,16 @@ const credentialTypeOfCurve: Record<ApiKeyCurve, CredentialType> = {
   API_KEY_CURVE_ED25519: "CREDENTIAL_TYPE_API_KEY_ED25519",
 };
 
-/** @throws KeysteadError FIELD_INVALID naming the first key that is not a public key of its curve */
-export function checkApiKeys(apiKeys: readonly ApiKeyParams[], field: string): void {
+/**
+ * A request may bring a thousand keys, and each takes about as long as verifying a signature.
+ *
+ * @param queue whose turns it takes
+ * @throws KeysteadError FIELD_INVALID naming the first key that is not a public key of its curve
+ */
+export async function checkApiKeys(apiKeys: readonly ApiKeyParams[], field: string, queue: string): Promise<void> {
   const seen = new Set<string>();
   for (const [index, { curveType, publicKey }] of apiKeys.entries()) {
+    await pause(queue);
     const normalized = normalizePublicKey(curveType, publicKey);
     const at = `${field}.${index}.publicKey`;
     if (!normalized) fail("FIELD_INVALID", { field: at, reason: publicKeyForm(curveType) });

@@ -35,12 +35,12 @@ export const acceptInvitation = activity({
   }),
   result: Type.Object({ invitationId: Type.String(), userId: Type.String() }),
   subject: () => ({ governedBy: "nobody", resource: "INVITATION", action: "UPDATE" }),
-  check({ apiKeys = [], authenticators = [] }) {
+  async check({ apiKeys = [], authenticators = [] }, { organizationId }) {
     if (apiKeys.length + authenticators.length !== 1) {
       const reason = "must have one credential in `apiKeys` or `authenticators`, the one that stamps the request";
       fail("FIELD_INVALID", { field: "parameters", reason });
     }
-    checkApiKeys(apiKeys, "parameters.apiKeys");
+    await checkApiKeys(apiKeys, "parameters.apiKeys", organizationId);
   },
   async newcomer({ intent, read, organizationId, now }): Promise<Newcomer> {
     const { invitationId: id, token, apiKeys = [], authenticators = [] } = intent;

@@ -81,11 +81,11 @@ export const createSubOrganization = activity({
     7: { intent: intents[7], upgrade: upgradeFromSeventh, result: older("createSubOrganizationResultV7") },
   },
   subject: () => ({ governedBy: "policies", resource: "ORGANIZATION", action: "CREATE" }),
-  check(intent: Intent) {
+  async check(intent: Intent, { organizationId }) {
     const { rootUsers, rootQuorumThreshold, privateKeys = [] } = intent;
     checkRootQuorum(rootQuorumThreshold, rootUsers.length, "parameters.rootQuorumThreshold");
     for (const [index, { apiKeys }] of rootUsers.entries()) {
-      checkApiKeys(apiKeys, `parameters.rootUsers.${index}.apiKeys`);
+      await checkApiKeys(apiKeys, `parameters.rootUsers.${index}.apiKeys`, organizationId);
     }
     checkProvidersOfNewUsers(rootUsers, "parameters.rootUsers");
     checkAddressFormats(privateKeys);

@@ -20,9 +20,9 @@ export const createApiOnlyUsers = activity({
   intent: Strict({ apiOnlyUsers: SomeOf(ApiOnlyUserParams, MAX_USERS) }),
   result: Type.Object({ userIds: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "USER", action: "CREATE" }),
-  check({ apiOnlyUsers }) {
+  async check({ apiOnlyUsers }, { organizationId }) {
     for (const [index, { apiKeys }] of apiOnlyUsers.entries()) {
-      checkApiKeys(apiKeys.map(upgradeApiKey), `parameters.apiOnlyUsers.${index}.apiKeys`);
+      await checkApiKeys(apiKeys.map(upgradeApiKey), `parameters.apiOnlyUsers.${index}.apiKeys`, organizationId);
     }
   },
   change: ({ view, id, intent: { apiOnlyUsers }, now }) =>

@@ -102,8 +102,10 @@ export const createUsers = activity({
     3: { intent: IntentV3, upgrade: (intent: Static<typeof IntentV3>) => intent },
   },
   subject: () => ({ governedBy: "policies", resource: "USER", action: "CREATE" }),
-  check({ users }) {
-    for (const [index, { apiKeys }] of users.entries()) checkApiKeys(apiKeys, `parameters.users.${index}.apiKeys`);
+  async check({ users }, { organizationId }) {
+    for (const [index, { apiKeys }] of users.entries()) {
+      await checkApiKeys(apiKeys, `parameters.users.${index}.apiKeys`, organizationId);
+    }
     checkProvidersOfNewUsers(users, "parameters.users");
   },
   needs: ["oidc"],

@@ -4,6 +4,8 @@ import type { Change } from "../../authority/changes.ts";
 import { expiryOf } from "../../authority/rules/credentials.ts";
 import type { Contact, ContactType, TagType } from "../../authority/state.ts";
 import { changesOn, type Draft } from "../../authority/view.ts";
+import { nextTurn } from "../../kernel/next-turn.ts";
+import { isHeld } from "../../kernel/turns.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { DatabaseFailure } from "../../storage/failure.ts";
 import { preparedWrite } from "../../storage/prepared.ts";
@@ -16,6 +18,8 @@ import { onAuthority, onNewAuthority } from "./load.ts";
 export async function project(tx: Transactor, organizationId: string, changes: readonly Change[]): Promise<void> {
   const touched = new Map<string, number>();
   for (const change of changes) {
+    // On SQLite nothing else has the event loop go round. No turn is waited for: others wait for this transaction.
+    if (isHeld()) await nextTurn();
     await projectOne(tx, organizationId, change);
     for (const { userId, now } of touchedBy(change)) touched.set(userId, now);
   }
