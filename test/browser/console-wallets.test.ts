@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { encodeFunctionData, erc20Abi, getAddress, recoverMessageAddress, serializeTransaction } from "viem";
+import {
+  encodeFunctionData,
+  erc20Abi,
+  getAddress,
+  recoverMessageAddress,
+  serializeTransaction,
+  toPrefixedMessage,
+} from "viem";
 import { privateKeyToAddress } from "viem/accounts";
 import { noBrowser } from "../support/browser.ts";
 import { testNode, testSolana } from "../support/chain.ts";
@@ -206,6 +213,55 @@ for (const engine of engines) {
         await words.getByText("Transfers a token to").waitFor();
         await words.getByText("(1234 of the token’s smallest unit)").waitFor();
         await assertAccessible(page, "An activity in words");
+      }));
+
+    it("says in words what a payload is that is to be signed", () =>
+      stage.tell(async ({ page, root }) => {
+        const { addresses } = await root.result("create_wallet", { walletName: "Signing", accounts: [ETHEREUM] });
+        const show = async (payload: string, encoding: string, hashFunction = "NO_OP"): Promise<void> => {
+          const { body } = await root.submit("sign_raw_payload", {
+            signWith: addresses[0],
+            payload,
+            encoding: `PAYLOAD_ENCODING_${encoding}`,
+            hashFunction: `HASH_FUNCTION_${hashFunction}`,
+          });
+          await page.goto(`${stage.url}/#/activities/${body.activity.id}`);
+        };
+        const words = page.getByRole("list", { name: "In words" });
+        const message = `Sign in as ${HOSTILE}\nand more`;
+        await show(toPrefixedMessage(message), "HEXADECIMAL", "KECCAK256");
+        await words.getByText("Signs as a personal message of an Ethereum wallet the text:").waitFor();
+        assert.equal(await words.getByLabel("Text to be signed").innerText(), message);
+        await assertAccessible(page, "A message in words");
+        await show("x".repeat(3000), "TEXT_UTF8", "SHA256");
+        await words.getByText("… and 1000 more characters").waitFor();
+        const verifyingContract = getAddress("0x00000000000000000000000000000000000000aa");
+        const typedData = {
+          types: { Order: [{ name: "amounts", type: "uint256[]" }] },
+          primaryType: "Order",
+          domain: { name: HOSTILE, chainId: 8453, verifyingContract },
+          message: { amounts: ["0x10", "2"], note: "that nobody signs" },
+        };
+        await show(JSON.stringify(typedData), "EIP712");
+        await words.getByText("Signs typed data (EIP-712): Order").waitFor();
+        await words.getByText("Domain, chainId: 8453 (Base)").waitFor();
+        await words.getByText(`Domain, verifyingContract: ${verifyingContract}`).waitFor();
+        await words.getByText("amounts[0]: 16").waitFor();
+        assert.ok(!(await words.innerText()).includes("that nobody signs"));
+        await assertAccessible(page, "Typed data in words");
+        await show("ab".repeat(32), "HEXADECIMAL");
+        await words.getByText("Signs a hash.").waitFor();
+        const to = getAddress("0x00000000000000000000000000000000000000bb");
+        const wire = serializeTransaction({
+          type: "eip1559",
+          chainId: 1,
+          nonce: 1,
+          gas: 21_000n,
+          to,
+          value: 10n ** 18n,
+        });
+        await show(wire, "HEXADECIMAL", "KECCAK256");
+        await words.getByText("Sends 1 ETH to").waitFor();
       }));
   });
 }

@@ -1,5 +1,4 @@
 import { List, Text } from "@mantine/core";
-import type { ReactNode } from "react";
 import type { ParametersOf } from "../api/api.ts";
 import { hexOf } from "../bytes.ts";
 import { checksummed, readEvmTransaction } from "../chains/evm-transaction.ts";
@@ -12,6 +11,7 @@ import {
 import { amountWords } from "./amounts.ts";
 import { CHAIN_NAMES, nativeOf } from "./chains.ts";
 import { callWords } from "./known-calls.ts";
+import { payloadSentences, type Sentence } from "./payload-words.tsx";
 import { Copyable } from "./texts.tsx";
 
 /** What an activity would do, in a sentence for each thing, where these are known for its type; nothing for the others. */
@@ -27,23 +27,42 @@ export function AskedWords({ type, intent }: { type: string; intent: Record<stri
   );
 }
 
-interface Sentence {
-  key: string;
-  words: ReactNode;
-}
-
 type Sending = ParametersOf<"eth_send_transaction">;
 
 const isOf = (type: string, path: string): boolean => new RegExp(`^ACTIVITY_TYPE_${path}(_V[0-9]+)?$`).test(type);
 
 function sentencesOf(type: string, intent: Record<string, unknown>): Sentence[] {
   if (isOf(type, "ETH_SEND_TRANSACTION")) return callSentences(intent as Partial<Sending>);
+  if (isOf(type, "SIGN_RAW_PAYLOADS?")) return signingSentences(intent);
   const { unsignedTransaction, type: chain, caip2 } = intent;
   if (typeof unsignedTransaction !== "string") return [];
   if (isOf(type, "SOL_SEND_TRANSACTION")) return solanaSentences(unsignedTransaction, String(caip2));
   if (!isOf(type, "SIGN_TRANSACTION")) return [];
   if (chain === "TRANSACTION_TYPE_ETHEREUM") return evmSentences(unsignedTransaction);
   return chain === "TRANSACTION_TYPE_SOLANA" ? solanaSentences(unsignedTransaction, undefined) : [];
+}
+
+/** How many payloads of one activity are told. */
+const MAX_PAYLOADS_TOLD = 10;
+
+function signingSentences({
+  payload,
+  payloads = [payload],
+  encoding,
+  hashFunction,
+}: Record<string, unknown>): Sentence[] {
+  const texts = (payloads as unknown[]).filter((each) => typeof each === "string");
+  const told = texts.slice(0, MAX_PAYLOADS_TOLD).flatMap((text, index) => {
+    const isHashed = encoding === "PAYLOAD_ENCODING_HEXADECIMAL" && hashFunction === "HASH_FUNCTION_KECCAK256";
+    // A signature to these bytes is a signature to the transaction, whoever asks for it as a payload.
+    const sentences =
+      isHashed && readEvmTransaction(text)
+        ? evmSentences(text)
+        : payloadSentences({ payload: text, encoding, hashFunction });
+    return sentences.map(({ key, words }) => ({ key: `${index} ${key}`, words }));
+  });
+  const left = texts.length - MAX_PAYLOADS_TOLD;
+  return left > 0 ? [...told, { key: "left", words: `Signs ${left} more payloads that are not told here.` }] : told;
 }
 
 function callSentences(intent: Partial<Sending>): Sentence[] {
