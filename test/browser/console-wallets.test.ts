@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import * as btc from "@scure/btc-signer";
 import {
   encodeFunctionData,
   erc20Abi,
@@ -213,6 +214,48 @@ for (const engine of engines) {
         await words.getByText("Transfers a token to").waitFor();
         await words.getByText("(1234 of the token’s smallest unit)").waitFor();
         await assertAccessible(page, "An activity in words");
+      }));
+
+    it("says in words whom a Bitcoin transaction pays that is to be signed, and its fee", () =>
+      stage.tell(async ({ page, root }) => {
+        const format = { ...ETHEREUM, path: "m/84'/1'/0'/0/0", addressFormat: "ADDRESS_FORMAT_BITCOIN_TESTNET_P2WPKH" };
+        const { addresses } = await root.result("create_wallet", { walletName: "Bitcoin", accounts: [format] });
+        const [from = ""] = addresses;
+        const { accounts } = await root.read("list_wallet_accounts");
+        const { script = new Uint8Array() } = btc.p2wpkh(Buffer.from(accounts[0].publicKey, "hex"), btc.TEST_NETWORK);
+        const to = "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx";
+        const show = async (
+          paid: readonly { address?: string; script?: Uint8Array; amount: bigint }[],
+        ): Promise<void> => {
+          const transaction = new btc.Transaction({ allowUnknownOutputs: true });
+          transaction.addInput({ txid: "11".repeat(32), index: 0, witnessUtxo: { script, amount: 100_000_000n } });
+          for (const { address, script, amount } of paid)
+            if (address === undefined) transaction.addOutput({ script: script as Uint8Array, amount });
+            else transaction.addOutputAddress(address, amount, btc.TEST_NETWORK);
+          const { status, body } = await root.submit("sign_transaction", {
+            signWith: from,
+            unsignedTransaction: Buffer.from(transaction.toPSBT(0)).toString("hex"),
+            type: "TRANSACTION_TYPE_BITCOIN",
+          });
+          assert.equal(status, 200, JSON.stringify(body));
+          await page.goto(`${stage.url}/#/activities/${body.activity.id}`);
+        };
+        const words = page.getByRole("list", { name: "In words" });
+        await show([
+          { address: to, amount: 60_000_000n },
+          { script: Buffer.from("6a0568656c6c6f", "hex"), amount: 0n },
+          { address: from, amount: 39_990_000n },
+        ]);
+        await words.getByText("Sends 0.6 tBTC to").waitFor();
+        await words.getByTitle(to).waitFor();
+        await words.getByText("Sends 0 tBTC to a script without an address: 6a0568656c6c6f.").waitFor();
+        await words.getByTitle(from).waitFor();
+        await words
+          .getByText("Spends 1 input. Pays a fee of 0.0001 tBTC, if the inputs have the amounts that it states.")
+          .waitFor();
+        await assertAccessible(page, "A Bitcoin transaction in words");
+        await show(Array.from({ length: 53 }, () => ({ address: to, amount: 100_000n })));
+        await words.getByText("Sends 0.003 tBTC to 3 more outputs that are not told here.").waitFor();
       }));
 
     it("says in words what a payload is that is to be signed", () =>

@@ -1,6 +1,7 @@
 import { List, Text } from "@mantine/core";
 import type { ParametersOf } from "../api/api.ts";
 import { hexOf } from "../bytes.ts";
+import { addressOf, type BitcoinOutput, networkOf, readPsbt } from "../chains/bitcoin-transaction.ts";
 import { checksummed, readEvmTransaction } from "../chains/evm-transaction.ts";
 import {
   programName,
@@ -9,7 +10,7 @@ import {
   transferOf,
 } from "../chains/solana-transaction.ts";
 import { amountWords } from "./amounts.ts";
-import { CHAIN_NAMES, nativeOf } from "./chains.ts";
+import { bitcoinUnit, CHAIN_NAMES, nativeOf, type Unit } from "./chains.ts";
 import { callWords } from "./known-calls.ts";
 import { payloadSentences, type Sentence } from "./payload-words.tsx";
 import { Copyable } from "./texts.tsx";
@@ -38,6 +39,7 @@ function sentencesOf(type: string, intent: Record<string, unknown>): Sentence[] 
   if (typeof unsignedTransaction !== "string") return [];
   if (isOf(type, "SOL_SEND_TRANSACTION")) return solanaSentences(unsignedTransaction, String(caip2));
   if (!isOf(type, "SIGN_TRANSACTION")) return [];
+  if (chain === "TRANSACTION_TYPE_BITCOIN") return bitcoinSentences(unsignedTransaction, String(intent.signWith));
   if (chain === "TRANSACTION_TYPE_ETHEREUM") return evmSentences(unsignedTransaction);
   return chain === "TRANSACTION_TYPE_SOLANA" ? solanaSentences(unsignedTransaction, undefined) : [];
 }
@@ -102,6 +104,58 @@ function evmSentences(hex: string): Sentence[] {
     },
     { key: "fee", words: `Pays a fee of ${fee} at most. Its nonce is ${nonce}.` },
   ];
+}
+
+/** How many outputs are told; what the others get is told together. */
+const MAX_OUTPUTS_TOLD = 50;
+
+function bitcoinSentences(hex: string, signWith: string): Sentence[] {
+  const read = readPsbt(hex);
+  if (!read) return UNREAD;
+  const { inputs, outputs, fee, isProved } = read;
+  const network = networkOf(signWith);
+  const unit = bitcoinUnit(network !== undefined && network !== "MAINNET");
+  const words = (amount: bigint) => amountWords(amount.toString(), unit);
+  const others = outputs.slice(MAX_OUTPUTS_TOLD);
+  const left = others.reduce((sum, { amount }) => sum + amount, 0n);
+  return [
+    ...outputs.slice(0, MAX_OUTPUTS_TOLD).map((output, index) => ({
+      key: String(index),
+      words: <OneOutput output={output} address={addressOf(output, network ?? "MAINNET")} unit={unit} />,
+    })),
+    ...(others.length > 0
+      ? [{ key: "left", words: `Sends ${words(left)} to ${others.length} more outputs that are not told here.` }]
+      : []),
+    {
+      key: "fee",
+      words: `Spends ${inputs} ${inputs === 1 ? "input" : "inputs"}. ${
+        fee === undefined
+          ? "The fee is not known: the amount of an input is missing."
+          : `Pays a fee of ${words(fee)}${isProved ? "" : ", if the inputs have the amounts that it states"}.`
+      }`,
+    },
+    ...(network === undefined
+      ? [{ key: "network", words: "Addresses are written as on the main network; the key does not tell which it is." }]
+      : []),
+  ];
+}
+
+function OneOutput({ output, address, unit }: { output: BitcoinOutput; address: string | undefined; unit: Unit }) {
+  const { amount, script } = output;
+  return (
+    <Text component="span" className="name">
+      Sends <b>{amountWords(amount.toString(), unit)}</b> to{" "}
+      {address === undefined ? (
+        <>
+          a script without an address: {script.slice(0, 2 * MAX_BYTES_TOLD)}
+          {script.length > 2 * MAX_BYTES_TOLD && "…"}
+        </>
+      ) : (
+        <Copyable text={address} label="address" whole />
+      )}
+      .
+    </Text>
+  );
 }
 
 /** More of them do not fit into a packet in practice; what is cut is said. */
