@@ -354,6 +354,12 @@ describe("the console", { skip: noBrowser }, () => {
         path: ETHEREUM_PATH,
         addressFormat: "ADDRESS_FORMAT_ETHEREUM",
       };
+      const odd = { ...account, curve: "CURVE_ED25519" };
+      await choose("create_wallet", { walletName: "Odd", accounts: [odd] });
+      await submit.click();
+      const format = form.getByRole("combobox", { name: "addressFormat" });
+      await refusedAt(format, "`parameters.accounts.0.addressFormat` ");
+      assert.equal(await format.getAttribute("aria-expanded"), "false", "the choices would cover what is wrong");
       await choose("create_wallet", { walletName: "Twice", accounts: [account, account] });
       await submit.click();
       await refusedAt(form.getByRole("group", { name: "accounts 2" }), "`parameters.accounts.1` is there twice");
