@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
+import { sha256 } from "@noble/hashes/sha2.js";
+import { createBase58check } from "@scure/base";
 import * as btc from "@scure/btc-signer";
 import {
   encodeFunctionData,
@@ -23,6 +26,11 @@ const ETHEREUM = {
   path: "m/44'/60'/0'/0/0",
   addressFormat: "ADDRESS_FORMAT_ETHEREUM",
 };
+
+const base58check = createBase58check(sha256);
+const tronVectors: { name: string; rawData: string }[] = JSON.parse(
+  readFileSync(new URL("../vectors/tron-transactions/valid.json", import.meta.url), "utf8"),
+).cases;
 
 /** Wallets and what they are for, in a real browser. */
 for (const engine of engines) {
@@ -256,6 +264,38 @@ for (const engine of engines) {
         await assertAccessible(page, "A Bitcoin transaction in words");
         await show(Array.from({ length: 53 }, () => ({ address: to, amount: 100_000n })));
         await words.getByText("Sends 0.003 tBTC to 3 more outputs that are not told here.").waitFor();
+      }));
+
+    it("says in words what a Tron transaction would do that is to be signed", () =>
+      stage.tell(async ({ page, root }) => {
+        const format = { ...ETHEREUM, path: "m/44'/195'/0'/0/0", addressFormat: "ADDRESS_FORMAT_TRON" };
+        const { addresses } = await root.result("create_wallet", { walletName: "Tron", accounts: [format] });
+        const [owner = ""] = addresses;
+        const show = async (name: string): Promise<void> => {
+          const { rawData } = tronVectors.find((each) => each.name === name) ?? assert.fail(name);
+          // The owner of a contract is the 21 bytes behind 0a15.
+          const ours = Buffer.from(base58check.decode(owner)).toString("hex");
+          const { status, body } = await root.submit("sign_transaction", {
+            signWith: owner,
+            unsignedTransaction: rawData.replace(/0a1541[0-9a-f]{40}/, `0a15${ours}`),
+            type: "TRANSACTION_TYPE_TRON",
+          });
+          assert.equal(status, 200, JSON.stringify(body));
+          await page.goto(`${stage.url}/#/activities/${body.activity.id}`);
+        };
+        const words = page.getByRole("list", { name: "In words" });
+        await show("TransferContract: 1000000 sun");
+        await words.getByText("Sends 1 TRX to").waitFor();
+        await words.getByTitle(owner).waitFor();
+        await words.getByTitle("TEGohFQcLwnFSUr4oHeF6PBYV3w8YaeAwY").waitFor();
+        await show("TriggerSmartContract: transfer");
+        await words.getByText("Transfers a token to").waitFor();
+        await words.getByText("(255 of the token’s smallest unit)").waitFor();
+        await words.getByText("burns 100 TRX at most for calling contracts").waitFor();
+        await words.getByTitle("TEGohFQcLwnFSUr4oHeF6PBYV3w8YaeAwY").waitFor();
+        await assertAccessible(page, "A Tron transaction in words");
+        await show("WithdrawBalanceContract");
+        await words.getByText("Does what is not told in words here: WithdrawBalanceContract.").waitFor();
       }));
 
     it("says in words what a payload is that is to be signed", () =>

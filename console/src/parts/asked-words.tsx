@@ -9,11 +9,12 @@ import {
   type SolanaInstruction,
   transferOf,
 } from "../chains/solana-transaction.ts";
+import { readTronTransaction, type TronTransaction, tronAddressOf } from "../chains/tron-transaction.ts";
 import { amountWords } from "./amounts.ts";
-import { bitcoinUnit, CHAIN_NAMES, nativeOf, type Unit } from "./chains.ts";
+import { bitcoinUnit, CHAIN_NAMES, nativeOf, TRX, type Unit } from "./chains.ts";
 import { callWords } from "./known-calls.ts";
 import { payloadSentences, type Sentence } from "./payload-words.tsx";
-import { Copyable } from "./texts.tsx";
+import { Copyable, Name } from "./texts.tsx";
 
 /** What an activity would do, in a sentence for each thing, where these are known for its type; nothing for the others. */
 export function AskedWords({ type, intent }: { type: string; intent: Record<string, unknown> }) {
@@ -40,6 +41,7 @@ function sentencesOf(type: string, intent: Record<string, unknown>): Sentence[] 
   if (isOf(type, "SOL_SEND_TRANSACTION")) return solanaSentences(unsignedTransaction, String(caip2));
   if (!isOf(type, "SIGN_TRANSACTION")) return [];
   if (chain === "TRANSACTION_TYPE_BITCOIN") return bitcoinSentences(unsignedTransaction, String(intent.signWith));
+  if (chain === "TRANSACTION_TYPE_TRON") return tronSentences(unsignedTransaction);
   if (chain === "TRANSACTION_TYPE_ETHEREUM") return evmSentences(unsignedTransaction);
   return chain === "TRANSACTION_TYPE_SOLANA" ? solanaSentences(unsignedTransaction, undefined) : [];
 }
@@ -154,6 +156,71 @@ function OneOutput({ output, address, unit }: { output: BitcoinOutput; address: 
         <Copyable text={address} label="address" whole />
       )}
       .
+    </Text>
+  );
+}
+
+function tronSentences(hex: string): Sentence[] {
+  const read = readTronTransaction(hex);
+  if (!read) return UNREAD;
+  const { owner, permission, feeLimit, memo } = read;
+  return [
+    { key: "contract", words: <OneTronContract of={read} /> },
+    ...(memo.length > 0 ? [{ key: "memo", words: `Has a memo of ${memo.length} bytes.` }] : []),
+    {
+      key: "owner",
+      words: (
+        <Text component="span">
+          It is of the account <Copyable text={owner} label="address" whole />
+          {permission !== "0" && `, by its permission ${permission}`}, and burns{" "}
+          {feeLimit === "0" ? "no TRX that it names" : `${amountWords(feeLimit, TRX)} at most`} for calling contracts.
+        </Text>
+      ),
+    },
+  ];
+}
+
+function OneTronContract({ of: { kind, transfer, call } }: { of: TronTransaction }) {
+  if (transfer) {
+    return (
+      <Text component="span">
+        {transfer.token === undefined ? (
+          <>
+            Sends <b>{amountWords(transfer.amount, TRX)}</b>
+          </>
+        ) : (
+          <>
+            Transfers {transfer.amount} of the smallest unit of the token <Name>{transfer.token}</Name>
+          </>
+        )}{" "}
+        to <Copyable text={transfer.to} label="address" whole /> on Tron.
+      </Text>
+    );
+  }
+  if (!call) {
+    return (
+      <Text component="span">Does what is not told in words here: {kind}. Do not approve what you cannot read.</Text>
+    );
+  }
+  const { contract, value, data, tokenValue, token } = call;
+  const known = callWords(data);
+  return (
+    <Text component="span">
+      {value !== "0" && (
+        <>
+          Sends <b>{amountWords(value, TRX)}</b> along.{" "}
+        </>
+      )}
+      {tokenValue !== "0" && `Sends ${tokenValue} of the smallest unit of the token ${token} along. `}
+      {known ? (
+        <>
+          {known.verb} <Copyable text={tronAddressOf(known.address)} label="address" whole /> ({known.amount} of the
+          token’s smallest unit){" "}
+        </>
+      ) : (
+        `Calls a function that is not known here (selector ${data.slice(0, 10)}) `
+      )}
+      at the contract <Copyable text={contract} label="address" whole /> on Tron.
     </Text>
   );
 }
