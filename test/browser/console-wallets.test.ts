@@ -1,6 +1,17 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
-import { encodeFunctionData, erc20Abi, getAddress, recoverMessageAddress, serializeTransaction } from "viem";
+import { sha256 } from "@noble/hashes/sha2.js";
+import { createBase58check } from "@scure/base";
+import * as btc from "@scure/btc-signer";
+import {
+  encodeFunctionData,
+  erc20Abi,
+  getAddress,
+  recoverMessageAddress,
+  serializeTransaction,
+  toPrefixedMessage,
+} from "viem";
 import { privateKeyToAddress } from "viem/accounts";
 import { noBrowser } from "../support/browser.ts";
 import { testNode, testSolana } from "../support/chain.ts";
@@ -15,6 +26,11 @@ const ETHEREUM = {
   path: "m/44'/60'/0'/0/0",
   addressFormat: "ADDRESS_FORMAT_ETHEREUM",
 };
+
+const base58check = createBase58check(sha256);
+const tronVectors: { name: string; rawData: string }[] = JSON.parse(
+  readFileSync(new URL("../vectors/tron-transactions/valid.json", import.meta.url), "utf8"),
+).cases;
 
 /** Wallets and what they are for, in a real browser. */
 for (const engine of engines) {
@@ -206,6 +222,129 @@ for (const engine of engines) {
         await words.getByText("Transfers a token to").waitFor();
         await words.getByText("(1234 of the token’s smallest unit)").waitFor();
         await assertAccessible(page, "An activity in words");
+      }));
+
+    it("says in words whom a Bitcoin transaction pays that is to be signed, and its fee", () =>
+      stage.tell(async ({ page, root }) => {
+        const format = { ...ETHEREUM, path: "m/84'/1'/0'/0/0", addressFormat: "ADDRESS_FORMAT_BITCOIN_TESTNET_P2WPKH" };
+        const { addresses } = await root.result("create_wallet", { walletName: "Bitcoin", accounts: [format] });
+        const [from = ""] = addresses;
+        const { accounts } = await root.read("list_wallet_accounts");
+        const { script = new Uint8Array() } = btc.p2wpkh(Buffer.from(accounts[0].publicKey, "hex"), btc.TEST_NETWORK);
+        const to = "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx";
+        const show = async (
+          paid: readonly { address?: string; script?: Uint8Array; amount: bigint }[],
+        ): Promise<void> => {
+          const transaction = new btc.Transaction({ allowUnknownOutputs: true });
+          transaction.addInput({ txid: "11".repeat(32), index: 0, witnessUtxo: { script, amount: 100_000_000n } });
+          for (const { address, script, amount } of paid)
+            if (address === undefined) transaction.addOutput({ script: script as Uint8Array, amount });
+            else transaction.addOutputAddress(address, amount, btc.TEST_NETWORK);
+          const { status, body } = await root.submit("sign_transaction", {
+            signWith: from,
+            unsignedTransaction: Buffer.from(transaction.toPSBT(0)).toString("hex"),
+            type: "TRANSACTION_TYPE_BITCOIN",
+          });
+          assert.equal(status, 200, JSON.stringify(body));
+          await page.goto(`${stage.url}/#/activities/${body.activity.id}`);
+        };
+        const words = page.getByRole("list", { name: "In words" });
+        await show([
+          { address: to, amount: 60_000_000n },
+          { script: Buffer.from("6a0568656c6c6f", "hex"), amount: 0n },
+          { address: from, amount: 39_990_000n },
+        ]);
+        await words.getByText("Sends 0.6 tBTC to").waitFor();
+        await words.getByTitle(to).waitFor();
+        await words.getByText("Sends 0 tBTC to a script without an address: 6a0568656c6c6f.").waitFor();
+        await words.getByTitle(from).waitFor();
+        await words
+          .getByText("Spends 1 input. Pays a fee of 0.0001 tBTC, if the inputs have the amounts that it states.")
+          .waitFor();
+        await assertAccessible(page, "A Bitcoin transaction in words");
+        await show(Array.from({ length: 53 }, () => ({ address: to, amount: 100_000n })));
+        await words.getByText("Sends 0.003 tBTC to 3 more outputs that are not told here.").waitFor();
+      }));
+
+    it("says in words what a Tron transaction would do that is to be signed", () =>
+      stage.tell(async ({ page, root }) => {
+        const format = { ...ETHEREUM, path: "m/44'/195'/0'/0/0", addressFormat: "ADDRESS_FORMAT_TRON" };
+        const { addresses } = await root.result("create_wallet", { walletName: "Tron", accounts: [format] });
+        const [owner = ""] = addresses;
+        const show = async (name: string): Promise<void> => {
+          const { rawData } = tronVectors.find((each) => each.name === name) ?? assert.fail(name);
+          // The owner of a contract is the 21 bytes behind 0a15.
+          const ours = Buffer.from(base58check.decode(owner)).toString("hex");
+          const { status, body } = await root.submit("sign_transaction", {
+            signWith: owner,
+            unsignedTransaction: rawData.replace(/0a1541[0-9a-f]{40}/, `0a15${ours}`),
+            type: "TRANSACTION_TYPE_TRON",
+          });
+          assert.equal(status, 200, JSON.stringify(body));
+          await page.goto(`${stage.url}/#/activities/${body.activity.id}`);
+        };
+        const words = page.getByRole("list", { name: "In words" });
+        await show("TransferContract: 1000000 sun");
+        await words.getByText("Sends 1 TRX to").waitFor();
+        await words.getByTitle(owner).waitFor();
+        await words.getByTitle("TEGohFQcLwnFSUr4oHeF6PBYV3w8YaeAwY").waitFor();
+        await show("TriggerSmartContract: transfer");
+        await words.getByText("Transfers a token to").waitFor();
+        await words.getByText("(255 of the token’s smallest unit)").waitFor();
+        await words.getByText("burns 100 TRX at most for calling contracts").waitFor();
+        await words.getByTitle("TEGohFQcLwnFSUr4oHeF6PBYV3w8YaeAwY").waitFor();
+        await assertAccessible(page, "A Tron transaction in words");
+        await show("WithdrawBalanceContract");
+        await words.getByText("Does what is not told in words here: WithdrawBalanceContract.").waitFor();
+      }));
+
+    it("says in words what a payload is that is to be signed", () =>
+      stage.tell(async ({ page, root }) => {
+        const { addresses } = await root.result("create_wallet", { walletName: "Signing", accounts: [ETHEREUM] });
+        const show = async (payload: string, encoding: string, hashFunction = "NO_OP"): Promise<void> => {
+          const { body } = await root.submit("sign_raw_payload", {
+            signWith: addresses[0],
+            payload,
+            encoding: `PAYLOAD_ENCODING_${encoding}`,
+            hashFunction: `HASH_FUNCTION_${hashFunction}`,
+          });
+          await page.goto(`${stage.url}/#/activities/${body.activity.id}`);
+        };
+        const words = page.getByRole("list", { name: "In words" });
+        const message = `Sign in as ${HOSTILE}\nand more`;
+        await show(toPrefixedMessage(message), "HEXADECIMAL", "KECCAK256");
+        await words.getByText("Signs as a personal message of an Ethereum wallet the text:").waitFor();
+        assert.equal(await words.getByLabel("Text to be signed").innerText(), message);
+        await assertAccessible(page, "A message in words");
+        await show("x".repeat(3000), "TEXT_UTF8", "SHA256");
+        await words.getByText("… and 1000 more characters").waitFor();
+        const verifyingContract = getAddress("0x00000000000000000000000000000000000000aa");
+        const typedData = {
+          types: { Order: [{ name: "amounts", type: "uint256[]" }] },
+          primaryType: "Order",
+          domain: { name: HOSTILE, chainId: 8453, verifyingContract },
+          message: { amounts: ["0x10", "2"], note: "that nobody signs" },
+        };
+        await show(JSON.stringify(typedData), "EIP712");
+        await words.getByText("Signs typed data (EIP-712): Order").waitFor();
+        await words.getByText("Domain, chainId: 8453 (Base)").waitFor();
+        await words.getByText(`Domain, verifyingContract: ${verifyingContract}`).waitFor();
+        await words.getByText("amounts[0]: 16").waitFor();
+        assert.ok(!(await words.innerText()).includes("that nobody signs"));
+        await assertAccessible(page, "Typed data in words");
+        await show("ab".repeat(32), "HEXADECIMAL");
+        await words.getByText("Signs a hash.").waitFor();
+        const to = getAddress("0x00000000000000000000000000000000000000bb");
+        const wire = serializeTransaction({
+          type: "eip1559",
+          chainId: 1,
+          nonce: 1,
+          gas: 21_000n,
+          to,
+          value: 10n ** 18n,
+        });
+        await show(wire, "HEXADECIMAL", "KECCAK256");
+        await words.getByText("Sends 1 ETH to").waitFor();
       }));
   });
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import type { Locator } from "playwright-core";
 import { noBrowser, startBrowser } from "../support/browser.ts";
 import { addUser, type Client, generateApiKey, type Json } from "../support/client.ts";
 import {
@@ -21,6 +22,15 @@ import { addAuthenticator } from "../support/virtual-authenticator.ts";
 /** The console in a real browser, against a whole service: who is let in, and what stands around every page. */
 
 const ETHEREUM_PATH = "m/44'/60'/0'/0/0";
+
+/** The text that describes a field to those who do not see where it stands. */
+const described = (field: Locator): Promise<string> =>
+  field.evaluate((element) =>
+    (element.getAttribute("aria-describedby") ?? "")
+      .split(" ")
+      .map((id) => document.getElementById(id)?.textContent ?? "")
+      .join(" "),
+  );
 
 describe("the console", { skip: noBrowser }, () => {
   let stage: Stage;
@@ -283,6 +293,86 @@ describe("the console", { skip: noBrowser }, () => {
         accounts.map(({ path, addressFormat }: Json) => [path, addressFormat]),
         [[ETHEREUM_PATH, "ADDRESS_FORMAT_ETHEREUM"]],
       );
+    }));
+
+  it("says at the field what the server refuses of it, until it is changed, and in a note what no field of the form is", () =>
+    stage.tell(async ({ page, root }) => {
+      await goTo(page, "API");
+      const form = page.getByRole("region", { name: "Form" });
+      const json = page.getByRole("textbox", { name: "Parameters" });
+      const submit = page.getByRole("button", { name: "Submit" });
+      const note = page.getByRole("main").getByRole("alert");
+      const choose = async (operation: string, parameters: Json) => {
+        await page.getByRole("combobox", { name: "Operation" }).fill(operation);
+        await page.getByRole("option", { name: operation, exact: true }).click();
+        await json.fill(JSON.stringify(parameters));
+      };
+      const refusedAt = async (field: Locator, reason: string) => {
+        await field.and(page.locator(":focus")).waitFor();
+        assert.match(await described(field), new RegExp(reason));
+        assert.equal(await note.count(), 0);
+        await assertAccessible(page, reason);
+      };
+      const isRight = (field: Locator) => field.and(page.locator(":not([aria-invalid])")).waitFor();
+
+      await choose("create_wallet", { walletName: "Odd", accounts: [], mnemonicLength: 13 });
+      await submit.click();
+      const length = form.getByRole("textbox", { name: "mnemonicLength" });
+      await refusedAt(length, "`parameters.mnemonicLength` must be");
+      assert.equal(await length.getAttribute("aria-invalid"), "true");
+      await length.fill("12");
+      await isRight(length);
+      assert.equal(await note.count(), 0);
+
+      const user = (userName: string, publicKey: string) => ({
+        userName,
+        apiKeys: [{ apiKeyName: "Key", publicKey, curveType: "API_KEY_CURVE_P256" }],
+        authenticators: [],
+        oauthProviders: [],
+        userTags: [],
+      });
+      const ofNoKey = `02${"ff".repeat(32)}`;
+      const { publicKey } = generateApiKey();
+      await choose("create_users", { users: [user("Ada", publicKey), user("Grace", ofNoKey)] });
+      await submit.click();
+      const second = form.getByRole("group", { name: "users 2", exact: true });
+      const key = second.getByRole("textbox", { name: "publicKey" });
+      await refusedAt(key, "`parameters.users.1.apiKeys.0.publicKey` must be a compressed public key");
+      assert.equal(await key.getAttribute("aria-invalid"), "true");
+      const first = form.getByRole("group", { name: "users 1", exact: true });
+      await isRight(first.getByRole("textbox", { name: "publicKey" }));
+      await key.fill(generateApiKey().publicKey);
+      await isRight(key);
+      await submit.click();
+      await page.getByLabel("Answer").getByText("ACTIVITY_STATUS_COMPLETED").waitFor();
+      const { users } = await root.read("list_users");
+      assert.ok(users.some(({ userName }: Json) => userName === "Grace"));
+
+      const account = {
+        curve: "CURVE_SECP256K1",
+        pathFormat: "PATH_FORMAT_BIP32",
+        path: ETHEREUM_PATH,
+        addressFormat: "ADDRESS_FORMAT_ETHEREUM",
+      };
+      const odd = { ...account, curve: "CURVE_ED25519" };
+      await choose("create_wallet", { walletName: "Odd", accounts: [odd] });
+      await submit.click();
+      const format = form.getByRole("combobox", { name: "addressFormat" });
+      await refusedAt(format, "`parameters.accounts.0.addressFormat` ");
+      assert.equal(await format.getAttribute("aria-expanded"), "false", "the choices would cover what is wrong");
+      await choose("create_wallet", { walletName: "Twice", accounts: [account, account] });
+      await submit.click();
+      await refusedAt(form.getByRole("group", { name: "accounts 2" }), "`parameters.accounts.1` is there twice");
+      await form.getByRole("button", { name: "Remove accounts 1" }).click();
+      await form.getByText("is there twice").waitFor({ state: "hidden" });
+
+      await choose("create_wallet", { walletName: "Odd", accounts: [], colour: "red" });
+      await submit.click();
+      await note.getByText("`parameters.colour` is not a known field").waitFor();
+      const entries = Array.from({ length: 60 }, (_, index) => ({ ...account, path: `m/44'/60'/0'/0/${index}` }));
+      await choose("create_wallet", { walletName: "Many", accounts: entries.with(55, { ...account, path: "none" }) });
+      await submit.click();
+      await note.getByText("`parameters.accounts.55.path`").waitFor();
     }));
 
   it("sends any request of the API, from the example of its documentation", () =>

@@ -12,6 +12,45 @@ export interface ApiError extends Error {
 export const isApiError = (error: unknown): error is ApiError =>
   error instanceof Error && error.name === "TurnkeyRequestError" && "code" in error;
 
+/** What the server has against one field of a request. */
+export interface Violation {
+  /** Where it is in the body: members and places in lists, with dots between them, as `parameters.users.1.userName`. */
+  field: string;
+  description: string;
+}
+
+const BAD_REQUEST = "type.googleapis.com/google.rpc.BadRequest";
+/** How many violations of one answer are looked at. */
+const MAX_VIOLATIONS = 20;
+
+/** The fields that an answer names, by its details and not by its words; none of what is no answer. */
+export function violationsIn(error: unknown): readonly Violation[] {
+  if (!isApiError(error) || !Array.isArray(error.details)) return [];
+  return error.details
+    .filter((detail) => detail?.["@type"] === BAD_REQUEST)
+    .flatMap(({ fieldViolations }) => (Array.isArray(fieldViolations) ? (fieldViolations as unknown[]) : []))
+    .filter(isViolation)
+    .slice(0, MAX_VIOLATIONS);
+}
+
+function isViolation(value: unknown): value is Violation {
+  const { field, description } = (value ?? {}) as Partial<Record<keyof Violation, unknown>>;
+  return typeof field === "string" && field !== "" && typeof description === "string" && description !== "";
+}
+
+/** What stands at a violation's field, of the body that was refused; undefined where nothing does. */
+export function valueAt(body: unknown, { field }: Violation): unknown {
+  return field
+    .split(".")
+    .reduce<unknown>(
+      (value, step) =>
+        typeof value === "object" && value !== null && Object.hasOwn(value, step)
+          ? (value as Record<string, unknown>)[step]
+          : undefined,
+      body,
+    );
+}
+
 /** Whether the server turns away more than it can do. */
 export const isExhausted = (code: number): boolean => code === GRPC_RESOURCE_EXHAUSTED;
 

@@ -1,13 +1,14 @@
 import { Button, Card, Code, Group, Select, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { useLayoutEffect, useRef, useState } from "react";
+import { valueAt, violationsIn } from "../api/api-error.ts";
 import { type Components, choicesOf, type JsonObject, type Schema, startOf } from "../api/json-schema.ts";
 import { readJson } from "../api/read-json.ts";
 import { Answered } from "../parts/answered.tsx";
 import { JsonField, jsonObjectOf } from "../parts/json-field.tsx";
 import { Page } from "../parts/page.tsx";
 import { ProblemNote } from "../parts/problem-note.tsx";
-import { SchemaForm } from "../parts/schema-form.tsx";
+import { type Refusal, SchemaForm, shownRefusals } from "../parts/schema-form.tsx";
 import { Section } from "../parts/section.tsx";
 import { Copyable, CopyText } from "../parts/texts.tsx";
 import { useSession } from "../session/context.tsx";
@@ -94,6 +95,14 @@ function exampleOf(path: string, { requestBody }: Documented): unknown {
 
 const written = (value: unknown): string => JSON.stringify(value, null, 2);
 
+/** What the server's answer has against fields of the body that it was sent. */
+const refusalsOf = (error: unknown, body: unknown): Refusal[] =>
+  violationsIn(error).map((violation) => ({
+    path: violation.field,
+    value: valueAt(body, violation),
+    reason: violation.description,
+  }));
+
 interface OperationProps {
   path: string;
   documented: Documented;
@@ -116,9 +125,20 @@ function Operation({ path, documented, components }: OperationProps) {
       ? JSON.stringify({ organizationId, ...given })
       : `{"type":${JSON.stringify(type)},"timestampMs":${time},"organizationId":${JSON.stringify(organizationId)},"parameters":${JSON.stringify(given)}}`;
   const call = useMutation({
-    mutationFn: () => api.call(path, isQuery(path) ? { fields: fields ?? {} } : { type, parameters: fields ?? {} }),
+    mutationFn: (given: JsonObject) => api.call(path, isQuery(path) ? { fields: given } : { type, parameters: given }),
     onSettled: () => void (isQuery(path) || queries.invalidateQueries()),
   });
+  const refused = refusalsOf(call.error, isQuery(path) ? call.variables : { parameters: call.variables });
+  const form = useRef<HTMLDivElement>(null);
+  const [shownAtFields, setShownAtFields] = useState<unknown>();
+  // Once for each answer: what is changed later takes the error away from its field, and nothing brings the focus back.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what was refused follows from the error
+  useLayoutEffect(() => {
+    const shown = form.current && call.error ? shownRefusals(form.current) : [];
+    shown[0]?.element.focus();
+    const isWhole = refused.length > 0 && refused.every((each) => shown.some(({ path }) => path === each.path));
+    setShownAtFields(isWhole ? call.error : undefined);
+  }, [call.error]);
   return (
     <Stack>
       <Text>{documented.description}</Text>
@@ -146,13 +166,17 @@ function Operation({ path, documented, components }: OperationProps) {
           }
         >
           {fields ? (
-            <SchemaForm
-              key={type}
-              schema={schema}
-              components={components}
-              value={fields}
-              onChange={(value) => setText(written(value))}
-            />
+            <div ref={form}>
+              <SchemaForm
+                key={type}
+                schema={schema}
+                components={components}
+                value={fields}
+                onChange={(value) => setText(written(value))}
+                path={isQuery(path) ? "" : "parameters"}
+                refused={refused}
+              />
+            </div>
           ) : (
             <Text role="status">What is typed as JSON is no object. The form goes on when it is one.</Text>
           )}
@@ -165,12 +189,12 @@ function Operation({ path, documented, components }: OperationProps) {
         />
       </SimpleGrid>
       <Group>
-        <Button loading={call.isPending} disabled={fields === undefined} onClick={() => call.mutate()}>
+        <Button loading={call.isPending} disabled={fields === undefined} onClick={() => call.mutate(fields ?? {})}>
           {isQuery(path) ? "Ask" : "Submit"}
         </Button>
         {!isQuery(path) && <Text size="sm">This is an activity: what it says is done.</Text>}
       </Group>
-      {call.isError && <ProblemNote error={call.error} />}
+      {call.isError && call.error !== shownAtFields && <ProblemNote error={call.error} />}
       {call.isSuccess && (
         <Card withBorder role="status">
           <Title order={2} size="h4">

@@ -1,7 +1,7 @@
 import { List, Text } from "@mantine/core";
-import type { ReactNode } from "react";
 import type { ParametersOf } from "../api/api.ts";
 import { hexOf } from "../bytes.ts";
+import { addressOf, type BitcoinOutput, networkOf, readPsbt } from "../chains/bitcoin-transaction.ts";
 import { checksummed, readEvmTransaction } from "../chains/evm-transaction.ts";
 import {
   programName,
@@ -9,10 +9,12 @@ import {
   type SolanaInstruction,
   transferOf,
 } from "../chains/solana-transaction.ts";
+import { readTronTransaction, type TronTransaction, tronAddressOf } from "../chains/tron-transaction.ts";
 import { amountWords } from "./amounts.ts";
-import { CHAIN_NAMES, nativeOf } from "./chains.ts";
+import { bitcoinUnit, CHAIN_NAMES, nativeOf, TRX, type Unit } from "./chains.ts";
 import { callWords } from "./known-calls.ts";
-import { Copyable } from "./texts.tsx";
+import { payloadSentences, type Sentence } from "./payload-words.tsx";
+import { Copyable, Name } from "./texts.tsx";
 
 /** What an activity would do, in a sentence for each thing, where these are known for its type; nothing for the others. */
 export function AskedWords({ type, intent }: { type: string; intent: Record<string, unknown> }) {
@@ -27,23 +29,44 @@ export function AskedWords({ type, intent }: { type: string; intent: Record<stri
   );
 }
 
-interface Sentence {
-  key: string;
-  words: ReactNode;
-}
-
 type Sending = ParametersOf<"eth_send_transaction">;
 
 const isOf = (type: string, path: string): boolean => new RegExp(`^ACTIVITY_TYPE_${path}(_V[0-9]+)?$`).test(type);
 
 function sentencesOf(type: string, intent: Record<string, unknown>): Sentence[] {
   if (isOf(type, "ETH_SEND_TRANSACTION")) return callSentences(intent as Partial<Sending>);
+  if (isOf(type, "SIGN_RAW_PAYLOADS?")) return signingSentences(intent);
   const { unsignedTransaction, type: chain, caip2 } = intent;
   if (typeof unsignedTransaction !== "string") return [];
   if (isOf(type, "SOL_SEND_TRANSACTION")) return solanaSentences(unsignedTransaction, String(caip2));
   if (!isOf(type, "SIGN_TRANSACTION")) return [];
+  if (chain === "TRANSACTION_TYPE_BITCOIN") return bitcoinSentences(unsignedTransaction, String(intent.signWith));
+  if (chain === "TRANSACTION_TYPE_TRON") return tronSentences(unsignedTransaction);
   if (chain === "TRANSACTION_TYPE_ETHEREUM") return evmSentences(unsignedTransaction);
   return chain === "TRANSACTION_TYPE_SOLANA" ? solanaSentences(unsignedTransaction, undefined) : [];
+}
+
+/** How many payloads of one activity are told. */
+const MAX_PAYLOADS_TOLD = 10;
+
+function signingSentences({
+  payload,
+  payloads = [payload],
+  encoding,
+  hashFunction,
+}: Record<string, unknown>): Sentence[] {
+  const texts = (payloads as unknown[]).filter((each) => typeof each === "string");
+  const told = texts.slice(0, MAX_PAYLOADS_TOLD).flatMap((text, index) => {
+    const isHashed = encoding === "PAYLOAD_ENCODING_HEXADECIMAL" && hashFunction === "HASH_FUNCTION_KECCAK256";
+    // A signature to these bytes is a signature to the transaction, whoever asks for it as a payload.
+    const sentences =
+      isHashed && readEvmTransaction(text)
+        ? evmSentences(text)
+        : payloadSentences({ payload: text, encoding, hashFunction });
+    return sentences.map(({ key, words }) => ({ key: `${index} ${key}`, words }));
+  });
+  const left = texts.length - MAX_PAYLOADS_TOLD;
+  return left > 0 ? [...told, { key: "left", words: `Signs ${left} more payloads that are not told here.` }] : told;
 }
 
 function callSentences(intent: Partial<Sending>): Sentence[] {
@@ -83,6 +106,123 @@ function evmSentences(hex: string): Sentence[] {
     },
     { key: "fee", words: `Pays a fee of ${fee} at most. Its nonce is ${nonce}.` },
   ];
+}
+
+/** How many outputs are told; what the others get is told together. */
+const MAX_OUTPUTS_TOLD = 50;
+
+function bitcoinSentences(hex: string, signWith: string): Sentence[] {
+  const read = readPsbt(hex);
+  if (!read) return UNREAD;
+  const { inputs, outputs, fee, isProved } = read;
+  const network = networkOf(signWith);
+  const unit = bitcoinUnit(network !== undefined && network !== "MAINNET");
+  const words = (amount: bigint) => amountWords(amount.toString(), unit);
+  const others = outputs.slice(MAX_OUTPUTS_TOLD);
+  const left = others.reduce((sum, { amount }) => sum + amount, 0n);
+  return [
+    ...outputs.slice(0, MAX_OUTPUTS_TOLD).map((output, index) => ({
+      key: String(index),
+      words: <OneOutput output={output} address={addressOf(output, network ?? "MAINNET")} unit={unit} />,
+    })),
+    ...(others.length > 0
+      ? [{ key: "left", words: `Sends ${words(left)} to ${others.length} more outputs that are not told here.` }]
+      : []),
+    {
+      key: "fee",
+      words: `Spends ${inputs} ${inputs === 1 ? "input" : "inputs"}. ${
+        fee === undefined
+          ? "The fee is not known: the amount of an input is missing."
+          : `Pays a fee of ${words(fee)}${isProved ? "" : ", if the inputs have the amounts that it states"}.`
+      }`,
+    },
+    ...(network === undefined
+      ? [{ key: "network", words: "Addresses are written as on the main network; the key does not tell which it is." }]
+      : []),
+  ];
+}
+
+function OneOutput({ output, address, unit }: { output: BitcoinOutput; address: string | undefined; unit: Unit }) {
+  const { amount, script } = output;
+  return (
+    <Text component="span" className="name">
+      Sends <b>{amountWords(amount.toString(), unit)}</b> to{" "}
+      {address === undefined ? (
+        <>
+          a script without an address: {script.slice(0, 2 * MAX_BYTES_TOLD)}
+          {script.length > 2 * MAX_BYTES_TOLD && "…"}
+        </>
+      ) : (
+        <Copyable text={address} label="address" whole />
+      )}
+      .
+    </Text>
+  );
+}
+
+function tronSentences(hex: string): Sentence[] {
+  const read = readTronTransaction(hex);
+  if (!read) return UNREAD;
+  const { owner, permission, feeLimit, memo } = read;
+  return [
+    { key: "contract", words: <OneTronContract of={read} /> },
+    ...(memo.length > 0 ? [{ key: "memo", words: `Has a memo of ${memo.length} bytes.` }] : []),
+    {
+      key: "owner",
+      words: (
+        <Text component="span">
+          It is of the account <Copyable text={owner} label="address" whole />
+          {permission !== "0" && `, by its permission ${permission}`}, and burns{" "}
+          {feeLimit === "0" ? "no TRX that it names" : `${amountWords(feeLimit, TRX)} at most`} for calling contracts.
+        </Text>
+      ),
+    },
+  ];
+}
+
+function OneTronContract({ of: { kind, transfer, call } }: { of: TronTransaction }) {
+  if (transfer) {
+    return (
+      <Text component="span">
+        {transfer.token === undefined ? (
+          <>
+            Sends <b>{amountWords(transfer.amount, TRX)}</b>
+          </>
+        ) : (
+          <>
+            Transfers {transfer.amount} of the smallest unit of the token <Name>{transfer.token}</Name>
+          </>
+        )}{" "}
+        to <Copyable text={transfer.to} label="address" whole /> on Tron.
+      </Text>
+    );
+  }
+  if (!call) {
+    return (
+      <Text component="span">Does what is not told in words here: {kind}. Do not approve what you cannot read.</Text>
+    );
+  }
+  const { contract, value, data, tokenValue, token } = call;
+  const known = callWords(data);
+  return (
+    <Text component="span">
+      {value !== "0" && (
+        <>
+          Sends <b>{amountWords(value, TRX)}</b> along.{" "}
+        </>
+      )}
+      {tokenValue !== "0" && `Sends ${tokenValue} of the smallest unit of the token ${token} along. `}
+      {known ? (
+        <>
+          {known.verb} <Copyable text={tronAddressOf(known.address)} label="address" whole /> ({known.amount} of the
+          token’s smallest unit){" "}
+        </>
+      ) : (
+        `Calls a function that is not known here (selector ${data.slice(0, 10)}) `
+      )}
+      at the contract <Copyable text={contract} label="address" whole /> on Tron.
+    </Text>
+  );
 }
 
 /** More of them do not fit into a packet in practice; what is cut is said. */

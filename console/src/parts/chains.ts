@@ -39,6 +39,13 @@ const SYMBOLS: Record<string, string> = {
 
 const SOL: Unit = { symbol: "SOL", decimals: 9 };
 
+const BITCOIN_DECIMALS = 8;
+
+/** Of Bitcoin's main network, or of one for tests, whose coins are worth nothing. */
+export const bitcoinUnit = (isTest: boolean): Unit => ({ symbol: isTest ? "tBTC" : "BTC", decimals: BITCOIN_DECIMALS });
+
+export const TRX: Unit = { symbol: "TRX", decimals: 6 };
+
 /** What fees are paid in on a chain. */
 export const nativeOf = (caip2: string): Unit =>
   caip2.startsWith("solana:") ? SOL : { symbol: SYMBOLS[caip2] ?? "ETH", decimals: ETHER_DECIMALS };

@@ -1,5 +1,5 @@
 import { Button, Checkbox, Fieldset, Group, JsonInput, Select, Stack, Text, Textarea, TextInput } from "@mantine/core";
-import { useState } from "react";
+import { type ReactNode, useId, useState } from "react";
 import {
   type Components,
   canShow,
@@ -30,6 +30,39 @@ interface FieldProps {
   value: unknown;
   onChange: (value: unknown) => void;
   depth: number;
+  /** Where the value is in the body that is sent, as errors name it; empty of the body itself. */
+  path: string;
+  /** What the server refused, each shown at its field for as long as the same value stands there. */
+  refused: readonly Refusal[];
+}
+
+export interface Refusal {
+  path: string;
+  /** What stood there; undefined where nothing did. */
+  value: unknown;
+  reason: string;
+}
+
+/** The path of a refusal, at whatever shows it: whoever has it shown can find what is to have the focus. */
+const REFUSED = "data-refused";
+
+/** What of a form shows a refusal, from the top; without what is hidden itself. */
+export const shownRefusals = (form: HTMLElement): { path: string; element: HTMLElement }[] =>
+  [...form.querySelectorAll<HTMLElement>(`[${REFUSED}]`)]
+    .filter((element) => element.checkVisibility())
+    .map((element) => ({ path: element.getAttribute(REFUSED) ?? "", element }));
+
+const within = (path: string, step: string | number): string => (path === "" ? String(step) : `${path}.${step}`);
+
+function refusalOf({ path, value, refused }: Pick<FieldProps, "path" | "value" | "refused">): string | undefined {
+  const isHere = (each: Refusal) => each.path === path && JSON.stringify(each.value) === JSON.stringify(value);
+  return refused.find(isHere)?.reason;
+}
+
+/** Of an input: what is wrong with it, by the server's answer or else by the schema. */
+function faultsOf(props: FieldProps): { error: string | undefined; [REFUSED]: string | undefined } {
+  const refusal = refusalOf(props);
+  return { error: refusal ?? problemIn(props), [REFUSED]: refusal === undefined ? undefined : props.path };
 }
 
 /** The fields of an object's members, without anything around them. */
@@ -59,9 +92,9 @@ function Field(props: FieldProps) {
       return <Items {...field} />;
     case "object":
       return (
-        <Fieldset legend={props.label}>
+        <Together {...field}>
           <Members {...field} />
-        </Fieldset>
+        </Together>
       );
     case "json":
       return <JsonPart {...field} />;
@@ -83,7 +116,7 @@ function TextField(props: FieldProps) {
     label,
     description: helpOf(schema),
     value: String(value),
-    error: problemIn(props),
+    ...faultsOf(props),
     autoComplete: "off",
     spellCheck: false,
   };
@@ -101,7 +134,7 @@ function NumberField(props: FieldProps) {
       label={label}
       description={schema.description}
       value={String(value)}
-      error={problemIn(props)}
+      {...faultsOf(props)}
       onChange={(event) => onChange(numberTyped(event.currentTarget.value))}
       inputMode="decimal"
       autoComplete="off"
@@ -109,12 +142,17 @@ function NumberField(props: FieldProps) {
   );
 }
 
-function BooleanField({ label, schema, value, onChange }: FieldProps) {
+function BooleanField(props: FieldProps) {
+  const { label, schema, value, onChange } = props;
+  const refusal = refusalOf(props);
   return (
     <Checkbox
       label={label}
       description={schema.description}
       checked={value === true}
+      error={refusal}
+      aria-invalid={refusal !== undefined || undefined}
+      {...{ [REFUSED]: refusal === undefined ? undefined : props.path }}
       onChange={(event) => onChange(event.currentTarget.checked)}
     />
   );
@@ -131,7 +169,9 @@ function Choice(props: FieldProps) {
       description={schema.description}
       data={[...new Set(choices)]}
       value={choices.includes(value as string) ? (value as string) : null}
-      error={problemIn(props)}
+      {...faultsOf(props)}
+      // With the focus that an error brings, the choices would cover what it says.
+      openOnFocus={refusalOf(props) === undefined}
       onChange={(chosen) => chosen !== null && onChange(chosen)}
       allowDeselect={false}
       searchable
@@ -169,13 +209,13 @@ function Variants(props: FieldProps) {
 }
 
 function Items(props: FieldProps) {
-  const { label, schema, value, components, onChange, depth } = props;
+  const { label, schema, value, components, onChange, depth, path, refused } = props;
   const items = Array.isArray(value) ? (value as unknown[]) : [];
   const { items: ofItem = {}, maxItems = Number.POSITIVE_INFINITY } = schema;
   const problem = problemIn(props);
   const begun = () => startOf(ofItem, components, depth + 1);
   return (
-    <Fieldset legend={label}>
+    <Together {...props}>
       <Stack gap="sm">
         {schema.description !== undefined && <Text size="sm">{schema.description}</Text>}
         {items.slice(0, MAX_FORM_ITEMS).map((item, index) => (
@@ -188,6 +228,8 @@ function Items(props: FieldProps) {
               value={item}
               onChange={(changed) => onChange(items.with(index, changed))}
               depth={depth + 1}
+              path={within(path, index)}
+              refused={refused}
             />
             <Taken
               label={`Remove ${label} ${index + 1}`}
@@ -205,11 +247,25 @@ function Items(props: FieldProps) {
           </Group>
         )}
       </Stack>
+    </Together>
+  );
+}
+
+/** Fields that are one value together, with what was refused of that value as a whole. */
+function Together({ children, ...props }: FieldProps & { children: ReactNode }) {
+  const refusal = refusalOf(props);
+  const id = useId();
+  const isRefused = refusal !== undefined;
+  const shown = { tabIndex: -1, "aria-describedby": id, [REFUSED]: props.path };
+  return (
+    <Fieldset legend={props.label} {...(isRefused ? shown : {})}>
+      {isRefused && <Wrong id={id}>{refusal}</Wrong>}
+      {children}
     </Fieldset>
   );
 }
 
-function Members({ schema, value, components, onChange, depth }: Omit<FieldProps, "label">) {
+function Members({ schema, value, components, onChange, depth, path, refused }: Omit<FieldProps, "label">) {
   const { properties = {}, required = [] } = schema;
   const members = isObject(value) ? value : {};
   const entries = Object.entries(properties);
@@ -228,6 +284,8 @@ function Members({ schema, value, components, onChange, depth }: Omit<FieldProps
               value={memberOf(members, name)}
               onChange={(changed) => onChange(withMember(members, name, changed))}
               depth={depth + 1}
+              path={within(path, name)}
+              refused={refused}
             />
             {!required.includes(name) && (
               <Taken label={`Remove ${name}`} onClick={() => onChange(withMember(members, name, undefined))} />
@@ -251,7 +309,8 @@ function Members({ schema, value, components, onChange, depth }: Omit<FieldProps
 }
 
 /** A part that has no form: nested too deeply, of any shape, or not of the shape that it should have. */
-function JsonPart({ label, schema, components, value, onChange }: FieldProps) {
+function JsonPart(props: FieldProps) {
+  const { label, schema, value, onChange } = props;
   const written = value === undefined ? "" : JSON.stringify(value, null, 2);
   const [typed, setTyped] = useState(written);
   const text = isWritten(typed, value) ? typed : written;
@@ -260,7 +319,7 @@ function JsonPart({ label, schema, components, value, onChange }: FieldProps) {
       label={`${label}, as JSON`}
       description={schema.description}
       value={text}
-      error={problemOfValue(schema, value, components)}
+      {...faultsOf(props)}
       onChange={(changed) => {
         setTyped(changed);
         try {
@@ -287,8 +346,8 @@ function isWritten(text: string, value: unknown): boolean {
   }
 }
 
-const Wrong = ({ children }: { children: string }) => (
-  <Text size="sm" c="var(--mantine-color-error)">
+const Wrong = ({ id, children }: { id?: string; children: string }) => (
+  <Text id={id} size="sm" c="var(--mantine-color-error)">
     {children}
   </Text>
 );
