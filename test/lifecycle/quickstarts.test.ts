@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, it } from "node:test";
 import { promisify } from "node:util";
@@ -9,6 +10,7 @@ import { keccak256, recoverAddress, toBytes, verifyMessage } from "viem";
 import type { Json } from "../support/client.ts";
 import { examplesIn, runExample } from "../support/guide.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
+import { temporaryFolder } from "../support/server-process.ts";
 
 /** The quickstarts of the guide, run as they stand there. */
 
@@ -41,8 +43,7 @@ async function quickstart(heading: string, given: object, answers: string): Prom
 
 it("makes a wallet and signs by the server SDK", async () => {
   const { ethereumAddress, r, s, v, walletId } = first;
-  const signature = `0x${r}${s}${v === "00" ? "1b" : "1c"}` as const;
-  assert.equal(await recoverAddress({ hash: keccak256(toBytes("hello")), signature }), ethereumAddress);
+  assert.equal(await signerOf({ r, s, v }), ethereumAddress);
   assert.equal((await server.root.read("get_wallet", { walletId })).wallet.walletName, "First wallet");
 });
 
@@ -61,12 +62,47 @@ it("signs for Solana", async () => {
   assert.ok((transaction as Transaction).verifySignatures());
 });
 
-const isThere = (command: string) => spawnSync(command, ["version"]).error === undefined;
-const skip = !["curl", "openssl"].every(isThere) && "curl or openssl is not installed";
+/** What is not installed of these, in words. */
+function without(...commands: string[]): string | false {
+  const missing = commands.filter((command) => spawnSync(command, ["--version"]).error !== undefined);
+  return missing.length > 0 && `${missing.join(" and ")} not installed`;
+}
 
-it("asks by curl", { skip }, async () => {
+const run = promisify(execFile);
+/** Without what the machine says of proxies. */
+const env = { ...process.env, no_proxy: "*" };
+
+it("asks by curl", { skip: without("curl", "openssl") }, async () => {
   const [script = ""] = examples("curl", "bash");
-  const env = { ...process.env, no_proxy: "*" };
-  const { stdout } = await promisify(execFile)("bash", ["-euc", here(script)], { env });
+  const { stdout } = await run("bash", ["-euc", here(script)], { env });
   assert.equal(JSON.parse(stdout).organizationId, server.credentials.organizationId);
+});
+
+const signatureOf = ({ r, s, v }: Json) => `0x${r}${s}${v === "00" ? "1b" : "1c"}` as const;
+const signerOf = (parts: Json) => recoverAddress({ hash: keccak256(toBytes("hello")), signature: signatureOf(parts) });
+
+/** A file of the reader's, in a folder of its own. */
+function written(name: string, [code = ""]: string[]): { folder: string; file: string } {
+  const folder = temporaryFolder();
+  const file = join(folder, name);
+  writeFileSync(file, here(code));
+  return { folder, file };
+}
+
+it("signs by Go", { skip: without("go") }, async () => {
+  const { folder, file } = written("main.go", examples("Go", "go"));
+  // Nothing but the standard library, which the machine's cache keeps compiled: it takes half a minute.
+  const options = { env: { ...env, CGO_ENABLED: "0", GOPROXY: "off" }, cwd: folder };
+  const { stdout } = await run("go", ["run", file, first.ethereumAddress], options);
+  const [r, s, v] = stdout.trim().split(" ");
+  assert.equal(await signerOf({ r, s, v }), first.ethereumAddress);
+});
+
+it("signs by Rust", { skip: without("rustc", "openssl", "curl") }, async () => {
+  const { folder, file } = written("main.rs", examples("Rust", "rust"));
+  const options = { env: { ...env, TMPDIR: folder }, cwd: folder };
+  await run("rustc", ["--edition", "2021", file], options);
+  const { stdout } = await run(join(folder, "main"), [first.ethereumAddress], options);
+  const { activity } = JSON.parse(stdout);
+  assert.equal(await signerOf(activity.result.signRawPayloadResult), first.ethereumAddress);
 });
