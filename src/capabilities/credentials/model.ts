@@ -122,7 +122,8 @@ const credentialTypeOfCurve: Record<ApiKeyCurve, CredentialType> = {
 };
 
 /**
- * A request may bring a thousand keys, and each takes about as long as verifying a signature.
+ * A request may bring a thousand keys, and each takes about as long as verifying a signature. Whoever has many lists of them pauses
+ * between these; one key takes no turn, so that an invitation is not accepted by the same request meanwhile.
  *
  * @param queue whose turns it takes
  * @throws KeysteadError FIELD_INVALID naming the first key that is not a public key of its curve
@@ -130,7 +131,7 @@ const credentialTypeOfCurve: Record<ApiKeyCurve, CredentialType> = {
 export async function checkApiKeys(apiKeys: readonly ApiKeyParams[], field: string, queue: string): Promise<void> {
   const seen = new Set<string>();
   for (const [index, { curveType, publicKey }] of apiKeys.entries()) {
-    await pause(queue);
+    if (index > 0) await pause(queue);
     const normalized = normalizePublicKey(curveType, publicKey);
     const at = `${field}.${index}.publicKey`;
     if (!normalized) fail("FIELD_INVALID", { field: at, reason: publicKeyForm(curveType) });

@@ -9,6 +9,7 @@ import { activity, type PrepareContext } from "../../engine/declare.ts";
 import { noteMadeWith } from "../../engine/identity/seniority.ts";
 import { useToken } from "../../engine/keys/verification-tokens.ts";
 import { newId } from "../../kernel/ids.ts";
+import { pause } from "../../kernel/turns.ts";
 import {
   checkApiKeys,
   checkProvidersOfNewUsers,
@@ -85,6 +86,7 @@ export const createSubOrganization = activity({
     const { rootUsers, rootQuorumThreshold, privateKeys = [] } = intent;
     checkRootQuorum(rootQuorumThreshold, rootUsers.length, "parameters.rootQuorumThreshold");
     for (const [index, { apiKeys }] of rootUsers.entries()) {
+      await pause(organizationId);
       await checkApiKeys(apiKeys, `parameters.rootUsers.${index}.apiKeys`, organizationId);
     }
     checkProvidersOfNewUsers(rootUsers, "parameters.rootUsers");

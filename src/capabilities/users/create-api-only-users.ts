@@ -4,6 +4,7 @@ import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Email, Ids, Label, List, SomeOf, Strict } from "../../engine/fields.ts";
 import { MAX_USERS } from "../../kernel/limits.ts";
+import { pause } from "../../kernel/turns.ts";
 import { ApiKeyParamsV1, checkApiKeys, upgradeApiKey } from "../credentials/model.ts";
 import { newUser } from "./model.ts";
 
@@ -22,6 +23,7 @@ export const createApiOnlyUsers = activity({
   subject: () => ({ governedBy: "policies", resource: "USER", action: "CREATE" }),
   async check({ apiOnlyUsers }, { organizationId }) {
     for (const [index, { apiKeys }] of apiOnlyUsers.entries()) {
+      await pause(organizationId);
       await checkApiKeys(apiKeys.map(upgradeApiKey), `parameters.apiOnlyUsers.${index}.apiKeys`, organizationId);
     }
   },

@@ -4,6 +4,7 @@ import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Email, Ids, Label, List, OneOf, PhoneNumber, SomeOf, Strict } from "../../engine/fields.ts";
 import { MAX_USERS } from "../../kernel/limits.ts";
+import { pause } from "../../kernel/turns.ts";
 import {
   ApiKeyParams,
   ApiKeyParamsV1,
@@ -104,6 +105,7 @@ export const createUsers = activity({
   subject: () => ({ governedBy: "policies", resource: "USER", action: "CREATE" }),
   async check({ users }, { organizationId }) {
     for (const [index, { apiKeys }] of users.entries()) {
+      await pause(organizationId);
       await checkApiKeys(apiKeys, `parameters.users.${index}.apiKeys`, organizationId);
     }
     checkProvidersOfNewUsers(users, "parameters.users");
