@@ -474,6 +474,8 @@ export const MAX_PLANNED_AT_ONCE = 4;
 export const MAX_WAITING_PLANS = 256;
 /** How long fees that a node told serve all who ask for them. */
 export const KEPT_FEES_MS = 1000;
+/** How long the number of the newest block that a node told serves all who follow transactions of that chain. */
+export const KEPT_NEWEST_BLOCK_MS = 25;
 /** Wei: no more than this is paid for a unit of gas unless the request says so, whatever a node says. */
 export const MAX_FEE_PER_GAS = 100_000n * 1_000_000_000n;
 /** The largest nonce that is taken; JSON and the databases hold it exactly, and no account will ever get there. */

@@ -30,11 +30,17 @@ const SAYS_NOTHING = /time(d)? ?out|temporarily|try again/i;
  * Gives a transaction to a chain; any number of times has the effect of one. It is looked for before, so that what is known
  * is not sent again, and after a refusal, which may come of its having been sent before: a nonce that it has used itself.
  *
+ * @param isNew whether no node can have it yet, so that it need not be looked for before
  * @throws KeysteadError CHAIN_UNAVAILABLE; whether a node has taken it is then not known
  */
-export async function broadcast(evm: EvmNodes, chain: EvmChain, transaction: Broadcast): Promise<BroadcastOutcome> {
+export async function broadcast(
+  evm: EvmNodes,
+  chain: EvmChain,
+  transaction: Broadcast,
+  { isNew = false } = {},
+): Promise<BroadcastOutcome> {
   const { signedTransaction, transactionHash } = transaction;
-  if (await isKnown(evm, chain, transactionHash)) return { isKnown: true };
+  if (!isNew && (await isKnown(evm, chain, transactionHash))) return { isKnown: true };
   let isInDoubt = false;
   const onDoubt = () => {
     isInDoubt = true;

@@ -1,7 +1,13 @@
 import rehearsal from "../chains/evm/artifacts/Rehearsal.json" with { type: "json" };
 import { type ContractCall, callData, encodeCalls } from "../chains/evm/call-data.ts";
 import type { EvmChain } from "../chains/evm/networks.ts";
-import { KEPT_FEES_MS, MAX_BLOCK_ANSWER_BYTES, MAX_NODE_ANSWER_BYTES, MAX_REVERT_BYTES } from "../kernel/limits.ts";
+import {
+  KEPT_FEES_MS,
+  KEPT_NEWEST_BLOCK_MS,
+  MAX_BLOCK_ANSWER_BYTES,
+  MAX_NODE_ANSWER_BYTES,
+  MAX_REVERT_BYTES,
+} from "../kernel/limits.ts";
 import { sharedAnswer } from "../kernel/shared-answer.ts";
 import { type RpcError, resultOf } from "./json-rpc.ts";
 import type { EvmNodes } from "./pool.ts";
@@ -47,27 +53,33 @@ const FAILS =
   /revert|insufficient (funds|balance)|gas required exceeds|out of gas|intrinsic gas|invalid opcode|execution/i;
 
 /** For a moment the same for all who ask: nobody has been authorized yet when an activity is planned. */
-const quotes = new WeakMap<EvmNodes, Map<EvmChain, () => Promise<FeeQuote>>>();
+export const feeQuote = askedOnce(fetchQuote, KEPT_FEES_MS);
 
-export function feeQuote(nodes: EvmNodes, chain: EvmChain): Promise<FeeQuote> {
-  const ofChains = quotes.get(nodes) ?? new Map<EvmChain, () => Promise<FeeQuote>>();
-  quotes.set(nodes, ofChains);
-  const ofChain = ofChains.get(chain) ?? sharedAnswer(() => fetchQuote(nodes, chain), KEPT_FEES_MS);
-  ofChains.set(chain, ofChain);
-  return ofChain();
+/** An answer about a chain that serves all who ask for it meanwhile and for so many milliseconds, of each pool of nodes. */
+function askedOnce<T>(ask: (nodes: EvmNodes, chain: EvmChain) => Promise<T>, keptMs: number) {
+  const answers = new WeakMap<EvmNodes, Map<EvmChain, () => Promise<T>>>();
+  return (nodes: EvmNodes, chain: EvmChain): Promise<T> => {
+    const ofChains = answers.get(nodes) ?? new Map<EvmChain, () => Promise<T>>();
+    answers.set(nodes, ofChains);
+    const ofChain = ofChains.get(chain) ?? sharedAnswer(() => ask(nodes, chain), keptMs);
+    ofChains.set(chain, ofChain);
+    return ofChain();
+  };
 }
 
 async function fetchQuote(nodes: EvmNodes, chain: EvmChain): Promise<FeeQuote> {
-  const baseFee = await nodes.call(chain, {
-    method: "eth_getBlockByNumber",
-    params: ["latest", false],
-    read: (answer) => quantityOf(memberOf(resultOf(answer), "baseFeePerGas")),
-  });
-  const tip = await nodes.call(chain, {
-    method: "eth_maxPriorityFeePerGas",
-    params: [],
-    read: (answer) => quantityOf(resultOf(answer)),
-  });
+  const [baseFee, tip] = await Promise.all([
+    nodes.call(chain, {
+      method: "eth_getBlockByNumber",
+      params: ["latest", false],
+      read: (answer) => quantityOf(memberOf(resultOf(answer), "baseFeePerGas")),
+    }),
+    nodes.call(chain, {
+      method: "eth_maxPriorityFeePerGas",
+      params: [],
+      read: (answer) => quantityOf(resultOf(answer)),
+    }),
+  ]);
   return { baseFee, tip };
 }
 
@@ -161,6 +173,9 @@ export const transactionCount = (
 
 export const newestBlock = (nodes: EvmNodes, chain: EvmChain): Promise<number> =>
   nodes.call(chain, { method: "eth_blockNumber", params: [], read: (answer) => numberOf(resultOf(answer)) });
+
+/** The same for all who follow transactions: what it tells may be some milliseconds old. */
+export const recentBlock = askedOnce(newestBlock, KEPT_NEWEST_BLOCK_MS);
 
 /** Of a transaction that a block has; undefined where none has it. */
 export async function receiptOf(nodes: EvmNodes, chain: EvmChain, hash: string): Promise<Receipt | undefined> {

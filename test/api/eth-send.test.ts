@@ -72,6 +72,10 @@ for (const engine of engines) {
       const mined = await transactionOf(node, status.eth.txHash);
       assert.equal(BigInt(mined.gas), 21_000n);
       assert.equal(BigInt(mined.nonce), 0n);
+      const lookedFor = front.calls.filter(
+        ({ method, params }) => method === "eth_getTransactionByHash" && params[0] === status.eth.txHash,
+      );
+      assert.deepEqual(lookedFor, [], "nobody is asked whether they know what was only just signed");
     });
 
     it("takes the first version, and what the caller names as it is", async () => {
@@ -115,6 +119,61 @@ for (const engine of engines) {
       const nonces = taken.map(({ nonce }) => Number(nonce)).sort((one, other) => one - other);
       assert.deepEqual(nonces, [...nonces.keys()], "every nonce once, and none left out");
       for (const to of targets) assert.equal(await balanceOf(node, to), 1n);
+    });
+
+    it("sends a hundred of a few wallets at once, with strangers between, each once and without a gap", async () => {
+      const accounts = (await newEvmWallet(root, node, 4)).addresses;
+      const targets = Array.from({ length: 100 }, newAddress);
+      const accountOf = (index: number) => accounts[index % accounts.length] as string;
+      let strangers: Promise<string>[] = [];
+      const before = front.calls.length;
+      const ids = await Promise.all(
+        targets.map(async (to, index) => {
+          const parameters = { ...transferTo(to), from: accountOf(index) };
+          const { sendTransactionStatusId: id } = await root.resultOfMany(PATH, parameters);
+          // Whoever holds an exported key takes whatever nonce is free just then.
+          if (index % 25 >= 21) strangers = [...strangers, strangersTransfer(node, accountOf(index))];
+          return id as string;
+        }),
+      );
+      const hashes: string[] = [];
+      for (const id of ids) hashes.push(await includedHash(root, id, node));
+      assert.equal(new Set(hashes).size, targets.length, "each has a transaction of its own");
+      const sent = await Promise.all(hashes.map((hash) => transactionOf(node, hash)));
+      assert.deepEqual(
+        sent.map(({ to }) => to),
+        targets,
+        "and the one that was asked for",
+      );
+      const all = [
+        ...sent,
+        ...(await Promise.all((await Promise.all(strangers)).map((hash) => transactionOf(node, hash)))),
+      ];
+      for (const account of accounts) {
+        const count = Number(await node.call("eth_getTransactionCount", account, "latest"));
+        assert.equal(Number(await node.call("eth_getTransactionCount", account, "pending")), count, "nothing waits");
+        const nonces = all
+          .filter(({ from: payer }) => payer === account.toLowerCase())
+          .map(({ nonce }) => Number(nonce));
+        assert.deepEqual(
+          nonces.sort((one, other) => one - other),
+          Array.from({ length: count }, (_, nonce) => nonce),
+          "every nonce once, and nobody's but those",
+        );
+      }
+      for (const to of targets) assert.equal(await balanceOf(node, to), 1n);
+      // What the nodes were given: bytes that one send went with are no other's, and of those that went with several, one got in.
+      const raw = front.calls
+        .slice(before)
+        .flatMap(({ method, params }) => (method === "eth_sendRawTransaction" ? [params[0] as string] : []));
+      const payments = new Map(
+        raw.map((bytes) => [keccak256(bytes as `0x${string}`), parseTransaction(bytes as never)]),
+      );
+      const included = new Set(hashes);
+      for (const [hash, { to }] of payments) {
+        assert.ok(targets.includes(to as string));
+        if (!included.has(hash)) assert.equal(await node.call("eth_getTransactionReceipt", hash), null);
+      }
     });
 
     it("gives a transaction the next nonce where a stranger took its own just before", async () => {

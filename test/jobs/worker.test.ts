@@ -140,6 +140,21 @@ for (const engine of engines) {
       assert.deepEqual(ran, [1]);
     });
 
+    it("run again when they wanted to, however rarely work is looked for that nobody announced", async () => {
+      const isThird = barrier();
+      const { name, kind, ran } = counting(() => {
+        if (ran.length < 3) return { next: { do: "retry", inMs: 300 } };
+        isThird.resolve();
+        return FINISH;
+      });
+      await add(name, 1, { lane: name, runAt: Date.now(), now: Date.now() });
+      const surroundings = { database, clock: Date.now, log: createLogger("silent") };
+      const worker = await start([kind], { surroundings, pollMs: 3_600_000 });
+      await isThird.promise;
+      await until(isOver(name));
+      await worker.stop();
+    });
+
     it("of one lane run one at a time in the order of their time", async () => {
       let running = 0;
       const { name, kind, ran } = counting(async () => {

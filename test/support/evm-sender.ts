@@ -61,6 +61,7 @@ export async function revertingContract({ call }: EvmNode): Promise<string> {
 export interface MinedTransaction {
   hash: string;
   nonce: string;
+  from: string;
   to: string;
   value: string;
   gas: string;

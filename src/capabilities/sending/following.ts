@@ -1,5 +1,6 @@
 import type { JobContext, JobResult } from "../../engine/jobs/jobs.ts";
 import { KeysteadError } from "../../kernel/errors.ts";
+import { MAX_CONNECTIONS_PER_HOST } from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { SentTransaction } from "./store.ts";
 
@@ -31,10 +32,12 @@ interface Following<One extends Open> {
   context: Pick<JobContext<object>, "payload" | "database" | "clock" | "log">;
   /** By which the job is told from others. */
   lane: string;
-  /** One look at the chain, which moves on what can be moved. */
-  look: () => Promise<void>;
+  /** One look at the chain, which moves on what can be moved. Resolves to whether there is more that can be moved at once. */
+  look: () => Promise<boolean>;
   /** Those that are still to be followed, as far as the pause depends on them. */
   openOf: (read: Reader) => Promise<readonly One[]>;
+  /** Since when one is on its way, where that is not since it was asked for; milliseconds. */
+  since?: (one: One) => number;
   /** Milliseconds until the next look; `youngestMs` is for how long the youngest has been on its way. */
   pauseAfter: (left: readonly One[], youngestMs: number) => number;
   enqueue: (tx: Transactor, now: number) => Promise<void>;
@@ -46,11 +49,13 @@ export async function followOnce<One extends Open>({
   lane,
   look,
   openOf,
+  since = ({ createdAt }) => createdAt,
   pauseAfter,
   enqueue,
 }: Following<One>): Promise<JobResult> {
+  let goesOn = false;
   try {
-    await look();
+    goesOn = await look();
     failing.delete(lane);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
@@ -63,8 +68,8 @@ export async function followOnce<One extends Open>({
   }
   const left = await openOf(database.read);
   if (left.length > 0) {
-    const youngest = Math.max(...left.map(({ createdAt }) => createdAt));
-    return { next: { do: "retry", inMs: pauseAfter(left, clock() - youngest) } };
+    const youngest = Math.max(...left.map(since));
+    return { next: { do: "retry", inMs: goesOn ? 0 : pauseAfter(left, clock() - youngest) } };
   }
   return {
     next: { do: "finish" },
@@ -73,4 +78,17 @@ export async function followOnce<One extends Open>({
       if ((await openOf(tx)).length > 0) await enqueue(tx, clock());
     },
   };
+}
+
+/** Does it with all of them, as many at a time as there are connections to a node; what fails is added to `problems`, and keeps none of the others. */
+export async function severalAtATime<T>(
+  problems: unknown[],
+  all: readonly T[],
+  act: (one: T) => Promise<void>,
+): Promise<void> {
+  const left = all.values();
+  const worker = async () => {
+    for (const one of left) await act(one).catch((error: unknown) => problems.push(error));
+  };
+  await Promise.all(Array.from({ length: Math.min(all.length, MAX_CONNECTIONS_PER_HOST) }, worker));
 }

@@ -50,6 +50,8 @@ const LONGEST_RUN_MS = 5 * 60_000;
 /** A lane is handed back now and then, so that busy ones do not starve the others. */
 const MAX_JOBS_PER_LEASE = 100;
 const JOBS_AT_ONCE = 20;
+/** Jobs that run again within so many milliseconds of each other share one look: there are no more timers than such steps between two looks. */
+const SOONER_STEP_MS = 10;
 /** How long a lane rests after trouble that is no job's own. */
 const INTERRUPTION_PAUSE_MS = 2000;
 
@@ -75,6 +77,8 @@ export class JobWorker {
   readonly #select: ReturnType<typeof selectionsOf>;
   readonly #active = new Map<string, ActiveLane>();
   #timer: NodeJS.Timeout | undefined;
+  /** Looks before the next one that is due anyway, by their step. */
+  readonly #sooner = new Map<number, NodeJS.Timeout>();
   #renewal: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
   #lookAgain = false;
@@ -132,6 +136,20 @@ export class JobWorker {
     });
   }
 
+  /** Looks when a job that ran here is to run again, where that is before the next look: it knows by itself, and need not find out. */
+  #lookIn(ms: number): void {
+    if (this.#stopping || ms >= this.#options.pollMs) return;
+    const now = performance.now();
+    // A millisecond more: timers may be early by a part of one.
+    const step = Math.ceil((now + ms + 1) / SOONER_STEP_MS);
+    if (this.#sooner.has(step)) return;
+    const look = () => {
+      this.#sooner.delete(step);
+      this.wake();
+    };
+    this.#sooner.set(step, setTimeout(look, step * SOONER_STEP_MS - now));
+  }
+
   /**
    * Takes no further jobs and resolves when the running ones have ended, or at a deadline; what they could not finish stays
    * for others.
@@ -140,6 +158,7 @@ export class JobWorker {
     this.#stopping = true;
     this.#stopListening();
     clearTimeout(this.#timer);
+    for (const timer of this.#sooner.values()) clearTimeout(timer);
     const { surroundings, stopDeadlineMs } = this.#options;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => {
@@ -246,6 +265,7 @@ export class JobWorker {
         if (this.#stopping && result.next.do !== "finish") return 0;
         if (result.next.do === "pause") return result.next.inMs;
         await this.#record(row, result);
+        if (result.next.do === "retry") this.#lookIn(result.next.inMs);
         remaining--;
       }
     }

@@ -12,6 +12,7 @@ import {
   newestBlock,
   type Receipt,
   receiptOf,
+  recentBlock,
   transactionCount,
   transactionWithNonce,
 } from "../../../nodes/evm-calls.ts";
@@ -30,7 +31,7 @@ import {
   raiseCost,
   sponsorSend,
 } from "../../sponsoring/store.ts";
-import { followOnce, pauseFor } from "../following.ts";
+import { followOnce, pauseFor, severalAtATime } from "../following.ts";
 import type { TxError } from "../model.ts";
 import {
   findOpenSends,
@@ -67,8 +68,10 @@ import { digitsOf, type Fees, feesOf, greatestCost, type Plan, plannedFees, rais
  * transaction with that nonce, found there.
  */
 
-/** Between two looks at the chain at least. */
-const SHORTEST_PAUSE_MS = 300;
+/** Between two looks at the chain at least, ... */
+const SHORTEST_PAUSE_MS = 50;
+/** ... and at most while one of them waits for what others do. */
+const TURN_PAUSE_MS = 300;
 /** A transaction that no block has yet is given to a node again after this long ... */
 const RESEND_MS = 3000;
 /** ... so many of them in one look: the first are the ones that the others wait for. */
@@ -118,6 +121,8 @@ export interface Signed {
   turn?: { at: number; block: number };
   /** The newest block when the nonce was taken. */
   takenAtBlock: number;
+  /** Since when it has this nonce; milliseconds. Of rows of earlier versions absent. */
+  signedAt?: number;
   /** Whether a node may have it. It is from before it is given to one for the first time; a clear refusal takes that back. */
   mayBeOut: boolean;
   /** Refusals of the nodes that never had it, and the last one's words. */
@@ -137,6 +142,8 @@ export const followEvmSends = job({
       lane: laneOf(context.payload),
       look: () => look(context),
       openOf: (read) => openOf(read, context.payload),
+      // However long it has waited for its turn: nobody has looked for it before.
+      since: (one) => signedOf(one)?.signedAt ?? one.createdAt,
       pauseAfter,
       enqueue: (tx, now) => enqueueFollowing(tx, context.payload, now),
     }),
@@ -144,8 +151,9 @@ export const followEvmSends = job({
 
 function pauseAfter(left: readonly SentTransaction[], youngestMs: number): number {
   if (left.some((one) => (signedOf(one)?.refusals ?? 0) > 0)) return REFUSED_PAUSE_MS;
-  if (left.some((one) => signedOf(one) === undefined || one.isAwaited === true)) return SHORTEST_PAUSE_MS;
-  return pauseFor(youngestMs, SHORTEST_PAUSE_MS);
+  const usual = pauseFor(youngestMs, SHORTEST_PAUSE_MS);
+  const isTurnAwaited = left.some((one) => signedOf(one) === undefined || one.isAwaited === true);
+  return isTurnAwaited ? Math.min(usual, TURN_PAUSE_MS) : usual;
 }
 
 const openOf = async (read: Reader, { organizationId, caip2, from }: Followed) =>
@@ -169,29 +177,50 @@ interface Account {
   count: number;
 }
 
-async function look(context: Context): Promise<void> {
+async function look(context: Context): Promise<boolean> {
   const { payload, database, evm } = context;
   const { caip2, from } = payload;
   const open = await openOf(database.read, payload);
-  if (open.length === 0) return;
+  if (open.length === 0) return false;
   const follower: Follower = { ...context, read: database.read };
-  const newest = await newestBlock(evm, caip2);
-  const account = { newest, count: await transactionCount(evm, caip2, from, "latest") };
+  const unsigned = open.filter((one) => signedOf(one) === undefined);
+  const countAt = (at: "latest" | "pending") => transactionCount(evm, caip2, from, at);
+  const [newest, count, waitingCount] = await Promise.all([
+    recentBlock(evm, caip2),
+    countAt("latest"),
+    unsigned.length > 0 ? countAt("pending") : 0,
+  ]);
+  const account = { newest, count };
   const signed = open.filter((one) => signedOf(one) !== undefined);
   signed.sort((one, other) => requireSigned(one).nonce - requireSigned(other).nonce);
-  const unsigned = open.filter((one) => signedOf(one) === undefined);
-  const waiting: SentTransaction[] = [];
-  for (const one of signed) {
-    const hasEnded = requireSigned(one).nonce < account.count && (await settlePassed(follower, one, account));
-    if (!hasEnded) waiting.push(one);
-  }
+  const waiting = await settleAll(follower, signed, account);
   const inSight = await keepInSight(follower, waiting, account);
   // What nodes may not have comes first: nothing gets a later nonce before that is settled.
   for (const [place, one] of inSight.entries()) {
     if (place >= RESENT_AT_ONCE && requireSigned(one).mayBeOut) continue;
-    if ((await pushOn(follower, one, account)) !== "taken in") return;
+    if ((await pushOn(follower, one, account)) !== "taken in") return false;
   }
-  await signAll(follower, unsigned, { ...account, busy: new Set(waiting.map(accountOf)) });
+  if (unsigned.length === 0) return false;
+  // A block may have come between the two counts.
+  const pending = Math.max(waitingCount, count);
+  return signAll(follower, unsigned, { ...account, pending, busy: new Set(waiting.map(accountOf)) });
+}
+
+/** Ends those whose nonce a block has; resolves to the others, in their order. */
+async function settleAll(
+  follower: Follower,
+  signed: readonly SentTransaction[],
+  account: Account,
+): Promise<SentTransaction[]> {
+  const ended = new Set<SentTransaction>();
+  const problems: unknown[] = [];
+  const passed = signed.filter((one) => requireSigned(one).nonce < account.count);
+  await severalAtATime(problems, passed, async (one) => {
+    if (await settlePassed(follower, one, account)) ended.add(one);
+  });
+  const [problem] = problems;
+  if (problem !== undefined) throw problem;
+  return signed.filter((one) => !ended.has(one));
 }
 
 /**
@@ -357,15 +386,17 @@ async function remember(follower: Follower, one: SentTransaction, signed: Signed
  * @param isNew whether it was stored just now, so that no node can have it
  */
 async function give(follower: Follower, given: SentTransaction, { isNew = false } = {}): Promise<Given> {
-  const { evm, payload } = follower;
+  const { evm, payload, clock } = follower;
   const { refusal: _, ...signed } = requireSigned(given);
   const neverOut = isNew || !signed.mayBeOut;
   // Stored before a node has it: whoever comes after a crash must not take it for refused.
   const one = signed.mayBeOut ? given : await remember(follower, given, { ...signed, mayBeOut: true });
   const { transactionHash } = one;
   const signedTransaction = `0x${Buffer.from(one.signedTransaction).toString("hex")}`;
-  const outcome = await broadcast(evm, payload.caip2, { signedTransaction, transactionHash });
+  const outcome = await broadcast(evm, payload.caip2, { signedTransaction, transactionHash }, { isNew });
   if (outcome.isKnown || outcome.isInDoubt || !neverOut) {
+    // As it was stored: there is nothing to add.
+    if (isNew && clock() - (one.sentAt ?? 0) < RESEND_MS) return "taken in";
     // Whatever nodes say of one that may have been out before: another of them may have it.
     await remember(follower, one, { ...signed, mayBeOut: true, refusals: 0 });
     return "taken in";
@@ -398,51 +429,60 @@ async function settleRefused(follower: Follower, one: SentTransaction): Promise<
 const accountOf = ({ progress }: SentTransaction): string | undefined => (progress as Progress).account;
 
 type Situation = Account & {
+  /** Its transactions in blocks and those that wait for one. */
+  pending: number;
   /** Accounts whose calls the sponsor pays for and has on their way: the next ones wait. */
   busy: Set<string | undefined>;
 };
 
-/** Gives each transaction its nonce, its signature, and to the nodes, in the order of the requests. */
-async function signAll(follower: Follower, unsigned: readonly SentTransaction[], account: Situation): Promise<void> {
+/**
+ * Gives each transaction its nonce, its signature, and to the nodes, in the order of the requests. Resolves to whether there are more
+ * than are signed in one look.
+ */
+async function signAll(follower: Follower, unsigned: readonly SentTransaction[], account: Situation): Promise<boolean> {
   const { payload, database, clock } = follower;
-  if (unsigned.length === 0) return;
   const later: SentTransaction[] = [];
-  await signInTurn(follower, unsigned, account, later);
-  if (later.length < PUT_OFF_AT_ONCE) return;
+  const areMore = await signInTurn(follower, unsigned, account, later);
+  if (later.length < PUT_OFF_AT_ONCE) return areMore;
   const now = clock();
   await database.transact(laneOf(payload), async (tx) => {
     for (const { organizationId, id } of later) await putOff(tx, { organizationId, id, now });
   });
+  return areMore;
 }
 
-/** @param later gets those that the sponsor pays for and whose turn has not come */
+/**
+ * Resolves to whether the bound of one look ended it.
+ *
+ * @param later gets those that the sponsor pays for and whose turn has not come
+ */
 async function signInTurn(
   follower: Follower,
   unsigned: readonly SentTransaction[],
   account: Situation,
   later: SentTransaction[],
-): Promise<void> {
-  const { evm, payload, read } = follower;
+): Promise<boolean> {
+  const { payload, read } = follower;
+  const { pending } = account;
   const taken = await takenNonces(read, payload);
   const authorized = await authorizedNonces(read, payload);
-  const pending = await transactionCount(evm, payload.caip2, payload.from, "pending");
   let signed = 0;
   let isFilling = false;
   for (const one of unsigned) {
-    if (signed >= SIGNED_AT_ONCE) return;
-    if (isFilling && !hasGap(pending, taken)) return;
+    if (signed >= SIGNED_AT_ONCE) return true;
+    if (isFilling && !hasGap(pending, taken)) return false;
     const ofAccount = accountOf(one);
     if (ofAccount !== undefined && account.busy.has(ofAccount)) continue;
-    const stored = await signOne(follower, one, { ...account, taken, authorized, pending });
+    const stored = await signOne(follower, one, { ...account, taken, authorized });
     if (stored === "later" && one.isSponsored) {
       // What comes after it of its account is behind it.
       account.busy.add(ofAccount);
       later.push(one);
-      if (later.length >= PUT_OFF_AT_ONCE) return;
+      if (later.length >= PUT_OFF_AT_ONCE) return false;
       continue;
     }
     // What comes after it is behind it, but for what fills the gap that it waits for.
-    if (stored === "later") return;
+    if (stored === "later") return false;
     isFilling ||= stored === "behind a gap";
     if (!stored || stored === "behind a gap") continue;
     signed++;
@@ -454,8 +494,9 @@ async function signInTurn(
     }
     if (ofAccount !== undefined) account.busy.add(ofAccount);
     // One that was refused has its turn again before any other gets a nonce.
-    if ((await give(follower, stored, { isNew: true })) !== "taken in") return;
+    if ((await give(follower, stored, { isNew: true })) !== "taken in") return false;
   }
+  return false;
 }
 
 /** Something is before it; or what keeps it is a nonce that nobody has, which those after it may take. */
@@ -467,7 +508,7 @@ async function signOne(
   one: SentTransaction,
   { newest, ...nonces }: Account & Nonces,
 ): Promise<SentTransaction | NotYet | undefined> {
-  const { read } = follower;
+  const { read, clock } = follower;
   const { count, pending, taken } = nonces;
   try {
     const decided = await decidedOn(read, one);
@@ -497,6 +538,7 @@ async function signOne(
       fees: digitsOf(fees),
       olderHashes: [],
       takenAtBlock: newest,
+      signedAt: clock(),
       mayBeOut: true,
       refusals: 0,
     };

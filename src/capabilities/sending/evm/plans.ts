@@ -58,7 +58,13 @@ export async function planCall(
 ): Promise<Plan> {
   const [only] = calls;
   const sent = { from: account, ...(only as PlannedCall) };
-  const { fees, highest } = plannedFees(own, await feeQuote(evm, caip2));
+  const isTried = !fault && gasLimit === undefined;
+  // At the same time: neither needs the other's answer.
+  const [quote, estimate] = await Promise.all([
+    feeQuote(evm, caip2),
+    isTried ? estimateGas(evm, caip2, { ...sent, value: BigInt(sent.value) }) : undefined,
+  ]);
+  const { fees, highest } = plannedFees(own, quote);
   const common = {
     caip2,
     ...sent,
@@ -67,8 +73,7 @@ export async function planCall(
     highest: digitsOf(highest),
   };
   if (fault) return { ...common, gas: "0", revert: fault };
-  if (gasLimit !== undefined) return { ...common, gas: gasLimit };
-  const estimate = await estimateGas(evm, caip2, { ...sent, value: BigInt(sent.value) });
+  if (!estimate) return { ...common, gas: gasLimit ?? "0" };
   if ("gas" in estimate) return { ...common, gas: String(gasWithRoom(estimate.gas)) };
   const revert = await revertError(read, organizationId, UNSENT, sent.to, estimate.revert);
   return { ...common, gas: "0", revert };

@@ -5,7 +5,7 @@ import { type JobResult, job } from "../../../engine/jobs/jobs.ts";
 import { KeysteadError } from "../../../kernel/errors.ts";
 import { SETTLED_BLOCKS } from "../../../kernel/limits.ts";
 import { broadcast } from "../../../nodes/evm-broadcast.ts";
-import { newestBlock, receiptOf } from "../../../nodes/evm-calls.ts";
+import { receiptOf, recentBlock } from "../../../nodes/evm-calls.ts";
 import type { EvmNodes } from "../../../nodes/pool.ts";
 import { INSTALLATION } from "../../../signer/protocol.ts";
 import type { Reader } from "../../../storage/engine.ts";
@@ -69,7 +69,7 @@ async function look(
   { olderHashes }: Pick<Signed, "olderHashes">,
 ): Promise<Found> {
   const caip2 = one.caip2 as EvmChain;
-  const newest = await newestBlock(evm, caip2);
+  const newest = await recentBlock(evm, caip2);
   // Of the same transaction with other fees a block may have the one or the other.
   const bytes = bytesOf(one);
   for (const transactionHash of new Set([one.transactionHash, bytes.transactionHash, ...olderHashes])) {

@@ -6,7 +6,6 @@ import { OneOf } from "../../../engine/fields.ts";
 import { findOrganization } from "../../../engine/identity/organizations.ts";
 import { type JobContext, job } from "../../../engine/jobs/jobs.ts";
 import type { Organization } from "../../../engine/operations.ts";
-import { MAX_CONNECTIONS_PER_HOST } from "../../../kernel/limits.ts";
 import {
   executionFailure,
   type SolanaFailure,
@@ -16,7 +15,7 @@ import {
   tooOldSince,
 } from "../../../nodes/solana-calls.ts";
 import { correctCost } from "../../sponsoring/store.ts";
-import { followOnce, pauseFor } from "../following.ts";
+import { followOnce, pauseFor, severalAtATime } from "../following.ts";
 import type { TxError } from "../model.ts";
 import { findOpenSends, type Move, moveSend, noteSent, openTimes, type SentTransaction } from "../store.ts";
 import { enqueueFollowing, FOLLOW_SOLANA_SENDS, laneOf } from "./queue.ts";
@@ -66,12 +65,12 @@ export const followSolanaSends = job({
 });
 
 /** One look at the chain. What cannot be done with one transaction keeps none of the others; the first problem is thrown at the end. */
-async function look(context: Context): Promise<void> {
+async function look(context: Context): Promise<boolean> {
   const { payload, database, clock } = context;
   const { organizationId, caip2 } = payload;
   const organization = await findOrganization(database.read, organizationId);
   const open = await findOpenSends(database.read, organizationId, caip2);
-  if (!organization || open.length === 0) return;
+  if (!organization || open.length === 0) return false;
   const follower: Follower = { ...context, organization, problems: [] };
   const { slot, waiting } = await settleFound(follower, open);
   const admitted = await tryOut(follower, waiting.filter(isFresh), slot);
@@ -80,6 +79,7 @@ async function look(context: Context): Promise<void> {
   await giveToNodes(follower, [...admitted, ...still]);
   const [problem] = follower.problems;
   if (problem !== undefined) throw problem;
+  return false;
 }
 
 type Follower = Context & {
@@ -125,7 +125,7 @@ async function tryOut(follower: Follower, fresh: readonly SentTransaction[], slo
   const moves: Moves = [];
   const admitted: SentTransaction[] = [];
   const now = follower.clock();
-  await severalAtATime(follower, fresh, async (one) => {
+  await severalAtATime(follower.problems, fresh, async (one) => {
     const { slot: knownAt = slot, failure } = await simulate(solana, payload.caip2, one.signedTransaction);
     if (failure) {
       moves.push([one, { to: "FAILED", error: txError("the transaction was not sent, as it would fail", failure) }]);
@@ -145,7 +145,7 @@ async function settleTooOld(follower: Follower, sent: readonly SentTransaction[]
   const old = new Set<SentTransaction>();
   let newestFinal = 0;
   const groups = [...Map.groupBy(sent, blockhashOf)];
-  await severalAtATime(follower, groups, async ([blockhash, those]) => {
+  await severalAtATime(follower.problems, groups, async ([blockhash, those]) => {
     const knownAt = Math.max(...those.map((one) => progressOf(one).knownAt));
     const final = await tooOldSince(solana, payload.caip2, { blockhash, knownAt });
     if (final === undefined) return;
@@ -176,7 +176,7 @@ function tooOldError(one: SentTransaction): TxError {
 async function giveToNodes(follower: Follower, all: readonly SentTransaction[]): Promise<void> {
   const { solana, payload, database, clock } = follower;
   const given: { one: SentTransaction; progress: Progress }[] = [];
-  await severalAtATime(follower, all, async (one) => {
+  await severalAtATime(follower.problems, all, async (one) => {
     const { signedTransaction: signed, transactionHash: signature } = one;
     const { refusal } = await send(solana, payload.caip2, { signed, signature });
     given.push({ one, progress: { knownAt: progressOf(one).knownAt, ...(refusal ? { refusal } : {}) } });
@@ -219,16 +219,4 @@ const blockhashOf = ({ signedTransaction }: SentTransaction): string =>
 function txError(text: string, solana: SolanaFailure): TxError {
   const cause = solana.rpcMessage ?? solana.transactionErrorJson;
   return { message: cause === undefined ? text : `${text}: ${cause}`, solana };
-}
-
-async function severalAtATime<T>(
-  { problems }: Follower,
-  all: readonly T[],
-  act: (one: T) => Promise<void>,
-): Promise<void> {
-  const left = all.values();
-  const worker = async () => {
-    for (const one of left) await act(one).catch((error: unknown) => problems.push(error));
-  };
-  await Promise.all(Array.from({ length: Math.min(all.length, MAX_CONNECTIONS_PER_HOST) }, worker));
 }
