@@ -312,7 +312,8 @@ for (const engine of engines) {
         const plain = await send({ from, calls: [{ to: next, value: "1" }] });
         // What comes after it has been looked at.
         await front.waitFor("eth_blockNumber", front.count("eth_blockNumber") + 6);
-        const fee = `0x${(1000n * 10n ** 9n).toString(16)}`;
+        // However dear it was when the fees were asked for: a node takes another one with the nonce for more alone.
+        const fee = `0x${(2n * BigInt((await signedOf(root, batch)).fees.maxFeePerGas)).toString(16)}`;
         await node.call("anvil_impersonateAccount", from);
         const transfer = { from, to: newAddress(), value: "0x1", nonce: "0x0" };
         await node.call("eth_sendTransaction", { ...transfer, maxFeePerGas: fee, maxPriorityFeePerGas: fee });
