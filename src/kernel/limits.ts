@@ -659,6 +659,8 @@ export const INGRESS_TIMEOUT_MS = 60_000;
 export const MAX_EARN_VAULTS = 100;
 /** ... and wrappers of an organization over them; each was deployed at the service's expense. */
 export const MAX_EARN_WRAPPERS = 100;
+/** How long what shares of vaults were worth is kept. */
+export const EARN_PRICES_KEPT_MS = 31 * 86_400_000;
 /** How long the link of the first start makes a passkey for the root user. */
 export const FIRST_VISIT_MS = 15 * 60_000;
 /** How long everything that one request has asked of a swap provider may take: tries, and pauses between them. */

@@ -886,6 +886,16 @@ export interface Schema {
     created_at: number;
     updated_at: number;
   };
+  /** What one whole share of a vault was worth. */
+  earn_share_prices: {
+    caip2: string;
+    vault_address: string;
+    /** Seconds. */
+    block_timestamp: number;
+    block_number: number;
+    /** Of the asset, in digits. */
+    assets_per_share: string;
+  };
   /** Wrappers that organizations have over vaults. */
   earn_wrappers: {
     organization_id: string;

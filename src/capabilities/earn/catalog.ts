@@ -91,7 +91,7 @@ export async function checkVaults(evm: EvmNodes, chain: EvmChain, entries: reado
 }
 
 /** Far above any token's; a wrapper has six more than its vault. */
-const MAX_DECIMALS = 77n;
+export const MAX_DECIMALS = 77n;
 
 async function decimalsOf(
   evm: EvmNodes,

@@ -12,6 +12,7 @@ import { getEarnWithdrawStatus } from "./get-earn-withdraw-status.ts";
 import { listEarnEnabledVaults } from "./list-earn-enabled-vaults.ts";
 import { listEarnPositions } from "./list-earn-positions.ts";
 import { listEarnVaults } from "./list-earn-vaults.ts";
+import { sampleEarnSharePrices } from "./share-prices.ts";
 
 export { importVaults } from "./catalog.ts";
 
@@ -32,6 +33,6 @@ export const earn = capability({
     claimEarnFees,
     getClaimEarnFeesStatus,
   ],
-  jobs: [followEarnRequest],
+  jobs: [followEarnRequest, sampleEarnSharePrices],
   erases: ["earn_positions", "earn_requests", "earn_wrappers"],
 });

@@ -6,6 +6,7 @@ import type { EvmNodes } from "../../nodes/pool.ts";
 import { listInTurn } from "../sending/store.ts";
 import { questions, shownAddress } from "./contracts.ts";
 import { AssetId, caip19Of, Display, Provider, shownAmount } from "./model.ts";
+import { shownYield, yieldOf } from "./share-prices.ts";
 import { findDeployments, findWrappers, type Wrapper } from "./store.ts";
 
 const EnabledVaultItem = Type.Object(
@@ -17,6 +18,9 @@ const EnabledVaultItem = Type.Object(
     /** What the wrapper holds, of the asset, in its smallest units. */
     totalDeposited: Type.String(),
     display: Display,
+    /** Of a year, as fractions: the vault's, and what both fees leave of it; absent until there are prices a day apart. */
+    apyPct: Type.Optional(Type.String()),
+    netApyPct: Type.Optional(Type.String()),
     clientFeeBps: Type.String(),
     depositsDisabled: Type.Boolean(),
     name: Type.String(),
@@ -56,6 +60,8 @@ export const listEarnEnabledVaults = query({
     for (const wrapper of wrappers) {
       const { total, claimable } = holdings.get(wrapper) ?? { total: 0n, claimable: 0n };
       const deployment = deployments.get(wrapper.deployRequestId);
+      const rate = await yieldOf(read, wrapper.chain, wrapper.vaultAddress);
+      const kept = 1 - (wrapper.clientFeeBps + wrapper.serviceFeeBps) / 10_000;
       enabledVaults.push({
         vaultAddress: shownAddress(wrapper.vaultAddress),
         wrapperAddress: shownAddress(wrapper.wrapperAddress),
@@ -63,6 +69,7 @@ export const listEarnEnabledVaults = query({
         caip19: caip19Of(wrapper.asset),
         totalDeposited: String(total),
         display: shownAmount(assets, wrapper.asset, total),
+        ...(rate === undefined ? {} : { apyPct: shownYield(rate), netApyPct: shownYield(rate * kept) }),
         clientFeeBps: String(wrapper.clientFeeBps),
         depositsDisabled: wrapper.depositsDisabled,
         name: wrapper.name,

@@ -7,6 +7,7 @@ import { listInTurn } from "../sending/store.ts";
 import { catalogOf, checkVaults, type Vault } from "./catalog.ts";
 import { shownAddress } from "./contracts.ts";
 import { AssetId, caip19Of, Display, Provider, shownAmount } from "./model.ts";
+import { shownYield, yieldOf } from "./share-prices.ts";
 import { findDeployments, findWrappers } from "./store.ts";
 
 const VaultItem = Type.Object(
@@ -16,6 +17,8 @@ const VaultItem = Type.Object(
     caip19: Type.String(),
     /** Of the asset, in its smallest units. */
     tvl: Type.String(),
+    /** Gross, of a year, as a fraction; absent until there are prices a day apart. */
+    apyPct: Type.Optional(Type.String()),
     enabled: Type.Boolean(),
     display: Display,
     name: Type.String(),
@@ -55,6 +58,11 @@ export const listEarnVaults = query({
     const start = before === undefined ? (after ?? -1) + 1 : Math.max(0, before - page.limit);
     const shown = vaults.slice(start, Math.min(end, start + page.limit));
     const enabled = await enabledVaults();
+    const yields = new Map<Vault, number>();
+    for (const vault of shown) {
+      const rate = await yieldOf(read, vault.chainCaip2, vault.vaultAddress);
+      if (rate !== undefined) yields.set(vault, rate);
+    }
     const last = start + shown.length - 1;
     return {
       vaults: shown.map((vault) => ({
@@ -62,6 +70,7 @@ export const listEarnVaults = query({
         provider: vault.provider,
         caip19: caip19Of(vault.asset),
         tvl: String(vault.totalAssets),
+        ...(yields.has(vault) ? { apyPct: shownYield(yields.get(vault) as number) } : {}),
         enabled: enabled.has(vault.vaultAddress),
         display: shownAmount(assets, vault.asset, vault.totalAssets),
         name: vault.name,

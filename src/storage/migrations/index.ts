@@ -52,6 +52,7 @@ import { up as failingEndpoints } from "./0049-failing-endpoints.ts";
 import { up as webhookTests } from "./0050-webhook-tests.ts";
 import { up as activitiesByUser } from "./0051-activities-by-user.ts";
 import { up as earnBookings } from "./0052-earn-bookings.ts";
+import { up as earnSharePrices } from "./0053-earn-share-prices.ts";
 
 /** Append-only: a released migration is never edited. The name is what the database remembers. */
 export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: DatabaseKind) => Promise<void> }> = {
@@ -107,4 +108,5 @@ export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: Databa
   "0050-webhook-tests": { up: webhookTests },
   "0051-activities-by-user": { up: activitiesByUser },
   "0052-earn-bookings": { up: earnBookings },
+  "0053-earn-share-prices": { up: earnSharePrices },
 };

@@ -1,0 +1,161 @@
+import type { EvmChain } from "../../chains/evm/networks.ts";
+import { reconciler } from "../../engine/jobs/jobs.ts";
+import { deleteInPortions } from "../../engine/jobs/portions.ts";
+import { type EarnEntry, earnChains } from "../../engine/services.ts";
+import { KeysteadError } from "../../kernel/errors.ts";
+import { EARN_PRICES_KEPT_MS } from "../../kernel/limits.ts";
+import { latestHeader } from "../../nodes/evm-blocks.ts";
+import { readContracts, wordIn } from "../../nodes/evm-reads.ts";
+import { hexOfNumber } from "../../nodes/hex-values.ts";
+import type { EvmNodes } from "../../nodes/pool.ts";
+import type { Reader } from "../../storage/engine.ts";
+import type { Schema } from "../../storage/schema.ts";
+import { catalogOf, MAX_DECIMALS } from "./catalog.ts";
+import { questions } from "./contracts.ts";
+
+/** What shares of vaults were worth at times, and the yearly yield that this comes to. */
+
+const HOUR_MS = 3_600_000;
+const HOUR = 3600;
+const DAY = 24 * HOUR;
+const YEAR = 365 * DAY;
+const WINDOW = 7 * DAY;
+/** Clocks of chains go before ours by less; what is later is no time of a block. */
+const EARLY_SECONDS = HOUR;
+/** Of yields, as a fraction: 10,000 percent. */
+const HIGHEST_YIELD = 100;
+const PRECISION = 10n ** 15n;
+
+interface Price {
+  /** Of the block, in seconds. */
+  at: number;
+  blockNumber: number;
+  /** Of one whole share, in the asset's smallest units. */
+  assets: bigint;
+}
+
+/** Notes once an hour what a share of each vault is worth. */
+export const sampleEarnSharePrices = reconciler({
+  name: "sample_earn_share_prices",
+  everyMs: HOUR_MS,
+  needs: ["evm", "earn"],
+  async run({ database, evm, earn, clock }) {
+    const entries = await catalogOf(database.read, earn);
+    for (const chain of earnChains) {
+      const vaults = entries.filter((one) => one.chainCaip2 === chain);
+      if (vaults.length === 0) continue;
+      const prices = await pricesOf(evm, chain, vaults).catch((error: unknown) => {
+        // The others' prices do not wait for a chain that is away.
+        if (error instanceof KeysteadError) return new Map<string, Price>();
+        throw error;
+      });
+      for (const [vault, price] of prices) {
+        if (price.at > clock() / 1000 + EARLY_SECONDS) continue;
+        await database.transact(undefined, async (tx) => {
+          const newest = await findNewest(tx, chain, vault);
+          if (newest && newest.at >= price.at) return;
+          await tx
+            .insertInto("earn_share_prices")
+            .values({
+              caip2: chain,
+              vault_address: vault,
+              block_timestamp: price.at,
+              block_number: price.blockNumber,
+              assets_per_share: String(price.assets),
+            })
+            .onConflict((conflict) => conflict.doNothing())
+            .execute();
+        });
+      }
+    }
+    const before = Math.floor((clock() - EARN_PRICES_KEPT_MS) / 1000);
+    await deleteInPortions(database, async (tx, limit) => {
+      const old = await tx
+        .selectFrom("earn_share_prices")
+        .select(["caip2", "vault_address", "block_timestamp"])
+        .where("block_timestamp", "<", before)
+        .limit(limit)
+        .execute();
+      for (const row of old) {
+        await tx
+          .deleteFrom("earn_share_prices")
+          .where("caip2", "=", row.caip2)
+          .where("vault_address", "=", row.vault_address)
+          .where("block_timestamp", "=", row.block_timestamp)
+          .execute();
+      }
+      return old.length;
+    });
+    return undefined;
+  },
+});
+
+async function pricesOf(evm: EvmNodes, chain: EvmChain, vaults: readonly EarnEntry[]): Promise<Map<string, Price>> {
+  await evm.requireChain(chain);
+  const { number: blockNumber, timestamp: at } = await latestHeader(evm, chain);
+  const block = hexOfNumber(blockNumber);
+  const decimals = await readContracts(
+    evm,
+    chain,
+    vaults.map((one) => questions.decimals(one.vaultAddress)),
+    block,
+  );
+  const asked = vaults.flatMap(({ vaultAddress }, index) => {
+    const count = wordIn(decimals[index]);
+    return count === undefined || count > MAX_DECIMALS ? [] : [{ vaultAddress, share: 10n ** count }];
+  });
+  const answers = await readContracts(
+    evm,
+    chain,
+    asked.map((one) => questions.convertToAssets(one.vaultAddress, one.share)),
+    block,
+  );
+  const prices = new Map<string, Price>();
+  for (const [index, { vaultAddress }] of asked.entries()) {
+    const assets = wordIn(answers[index]);
+    if (assets !== undefined && assets > 0n) prices.set(vaultAddress, { at, blockNumber, assets });
+  }
+  return prices;
+}
+
+/**
+ * The gross yearly yield of a vault, a fraction; undefined until there are prices a day apart, and for what is beyond belief.
+ *
+ * @param vault lowercase
+ */
+export async function yieldOf(read: Reader, chain: EvmChain, vault: string): Promise<number | undefined> {
+  const newest = await findNewest(read, chain, vault);
+  if (!newest) return undefined;
+  const rows = await pricesFrom(read, chain, vault)
+    .where("block_timestamp", ">=", newest.at - WINDOW)
+    .orderBy("block_timestamp")
+    .limit(1)
+    .execute();
+  const oldest = rows.map(priceOf)[0];
+  if (!oldest || newest.at - oldest.at < DAY) return undefined;
+  // Before any division: what grew so much is beyond belief over any time, and its quotient is no number to count with.
+  if (newest.assets > oldest.assets * BigInt(HIGHEST_YIELD + 1)) return undefined;
+  const growth = Number((newest.assets * PRECISION) / oldest.assets) / Number(PRECISION);
+  const rate = growth ** (YEAR / (newest.at - oldest.at)) - 1;
+  return rate <= HIGHEST_YIELD ? rate : undefined;
+}
+
+/** As answers show it: a fraction with six digits behind the point. */
+export function shownYield(rate: number): string {
+  const shown = rate.toFixed(6);
+  return shown === "-0.000000" ? "0.000000" : shown;
+}
+
+const pricesFrom = (read: Reader, chain: EvmChain, vault: string) =>
+  read.selectFrom("earn_share_prices").selectAll().where("caip2", "=", chain).where("vault_address", "=", vault);
+
+async function findNewest(read: Reader, chain: EvmChain, vault: string): Promise<Price | undefined> {
+  const rows = await pricesFrom(read, chain, vault).orderBy("block_timestamp", "desc").limit(1).execute();
+  return rows.map(priceOf)[0];
+}
+
+const priceOf = (row: Schema["earn_share_prices"]): Price => ({
+  at: row.block_timestamp,
+  blockNumber: row.block_number,
+  assets: BigInt(row.assets_per_share),
+});
