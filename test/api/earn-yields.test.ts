@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { TurnkeyApiTypes } from "@turnkey/sdk-server";
-import { sampleEarnSharePrices } from "../../src/capabilities/earn/share-prices.ts";
+import { netYield, sampleEarnSharePrices, shownYield, yieldOf } from "../../src/capabilities/earn/share-prices.ts";
+import type { EvmChain } from "../../src/chains/evm/networks.ts";
 import { type Anvil, EARN_CHAIN_ID, startAnvil } from "../support/anvil.ts";
 import { EARN_CHAIN, earnEntry } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
@@ -113,6 +114,16 @@ for (const engine of engines) {
       assert.ok(Math.abs(Number(apy) - expected) < 2e-6, `${apy} is not ${expected}`);
       assert.equal(ofWrapper, apy);
       assert.ok(Math.abs(Number(net) - expected * 0.7) < 2e-6, `${net} is not 70 percent of ${expected}`);
+    });
+
+    it("are not told of values that nobody has added to for a day, nor are fees taken of a loss", async () => {
+      const vault = { chain: EARN_CHAIN as EvmChain, address: world.vault.address.toLowerCase() };
+      const newest = (await samples()).at(-1)?.block_timestamp as number;
+      const { read } = server.opened.database;
+      assert.ok((await yieldOf(read, vault, (newest + 24 * HOUR) * 1000)) as number);
+      assert.equal(await yieldOf(read, vault, (newest + 24 * HOUR + 1) * 1000), undefined);
+      assert.equal(shownYield(netYield(0.1, 3000)), "0.070000");
+      assert.equal(shownYield(netYield(-0.1, 3000)), "-0.100000");
     });
 
     it("ignore a block that is not later, and one ahead of time; nothing beyond belief is told", async () => {

@@ -6,7 +6,7 @@ import type { EvmNodes } from "../../nodes/pool.ts";
 import { listInTurn } from "../sending/store.ts";
 import { questions, shownAddress } from "./contracts.ts";
 import { AssetId, caip19Of, Display, Provider, shownAmount } from "./model.ts";
-import { shownYield, yieldOf } from "./share-prices.ts";
+import { netYield, shownYield, yieldOf } from "./share-prices.ts";
 import { findDeployments, findWrappers, type Wrapper } from "./store.ts";
 
 const EnabledVaultItem = Type.Object(
@@ -47,7 +47,7 @@ export const listEarnEnabledVaults = query({
     caip19: Type.Optional(AssetId),
   }),
   response: Type.Object({ enabledVaults: Type.Array(EnabledVaultItem) }),
-  async run({ request: { provider, caip19 }, read, organization, evm, assets }) {
+  async run({ request: { provider, caip19 }, read, organization, evm, assets, now }) {
     const wrappers = (await findWrappers(read, organization)).filter(
       (one) =>
         (provider === undefined || one.provider === provider) &&
@@ -60,8 +60,8 @@ export const listEarnEnabledVaults = query({
     for (const wrapper of wrappers) {
       const { total, claimable } = holdings.get(wrapper) ?? { total: 0n, claimable: 0n };
       const deployment = deployments.get(wrapper.deployRequestId);
-      const rate = await yieldOf(read, wrapper.chain, wrapper.vaultAddress);
-      const kept = 1 - (wrapper.clientFeeBps + wrapper.serviceFeeBps) / 10_000;
+      const rate = await yieldOf(read, { chain: wrapper.chain, address: wrapper.vaultAddress }, now);
+      const feeBps = wrapper.clientFeeBps + wrapper.serviceFeeBps;
       enabledVaults.push({
         vaultAddress: shownAddress(wrapper.vaultAddress),
         wrapperAddress: shownAddress(wrapper.wrapperAddress),
@@ -69,7 +69,7 @@ export const listEarnEnabledVaults = query({
         caip19: caip19Of(wrapper.asset),
         totalDeposited: String(total),
         display: shownAmount(assets, wrapper.asset, total),
-        ...(rate === undefined ? {} : { apyPct: shownYield(rate), netApyPct: shownYield(rate * kept) }),
+        ...(rate === undefined ? {} : { apyPct: shownYield(rate), netApyPct: shownYield(netYield(rate, feeBps)) }),
         clientFeeBps: String(wrapper.clientFeeBps),
         depositsDisabled: wrapper.depositsDisabled,
         name: wrapper.name,

@@ -39,7 +39,7 @@ export const listEarnVaults = query({
     paginationOptions: Type.Optional(CursorPagination),
   }),
   response: Type.Object({ vaults: Type.Array(VaultItem), pageInfo: PageInfo }),
-  async run({ request, read, organization, evm, assets, earn }) {
+  async run({ request, read, organization, evm, assets, earn, now }) {
     const { provider } = request;
     const caip19 = request.caip19.toLowerCase();
     const list = ["earn vaults", organization.id, caip19, provider ?? ""];
@@ -60,7 +60,7 @@ export const listEarnVaults = query({
     const enabled = await enabledVaults();
     const yields = new Map<Vault, number>();
     for (const vault of shown) {
-      const rate = await yieldOf(read, vault.chainCaip2, vault.vaultAddress);
+      const rate = await yieldOf(read, { chain: vault.chainCaip2, address: vault.vaultAddress }, now);
       if (rate !== undefined) yields.set(vault, rate);
     }
     const last = start + shown.length - 1;

@@ -9,6 +9,7 @@ import { readContracts, wordIn } from "../../nodes/evm-reads.ts";
 import { hexOfNumber } from "../../nodes/hex-values.ts";
 import type { EvmNodes } from "../../nodes/pool.ts";
 import type { Reader } from "../../storage/engine.ts";
+import { prepared } from "../../storage/prepared.ts";
 import type { Schema } from "../../storage/schema.ts";
 import { catalogOf, MAX_DECIMALS } from "./catalog.ts";
 import { questions } from "./contracts.ts";
@@ -39,20 +40,21 @@ export const sampleEarnSharePrices = reconciler({
   name: "sample_earn_share_prices",
   everyMs: HOUR_MS,
   needs: ["evm", "earn"],
-  async run({ database, evm, earn, clock }) {
+  async run({ database, evm, earn, clock, log }) {
     const entries = await catalogOf(database.read, earn);
     for (const chain of earnChains) {
       const vaults = entries.filter((one) => one.chainCaip2 === chain);
       if (vaults.length === 0) continue;
       const prices = await pricesOf(evm, chain, vaults).catch((error: unknown) => {
         // The others' prices do not wait for a chain that is away.
-        if (error instanceof KeysteadError) return new Map<string, Price>();
-        throw error;
+        if (!(error instanceof KeysteadError)) throw error;
+        log.warn({ chain, reason: error.message }, "what shares of vaults are worth could not be read");
+        return new Map<string, Price>();
       });
       for (const [vault, price] of prices) {
         if (price.at > clock() / 1000 + EARLY_SECONDS) continue;
         await database.transact(undefined, async (tx) => {
-          const newest = await findNewest(tx, chain, vault);
+          const newest = await findNewest(tx, { chain, address: vault });
           if (newest && newest.at >= price.at) return;
           await tx
             .insertInto("earn_share_prices")
@@ -119,20 +121,19 @@ async function pricesOf(evm: EvmNodes, chain: EvmChain, vaults: readonly EarnEnt
 }
 
 /**
- * The gross yearly yield of a vault, a fraction; undefined until there are prices a day apart, and for what is beyond belief.
+ * The gross yearly yield of a vault, a fraction; undefined until there are prices a day apart, where the newest is older than a day, and for
+ * what is beyond belief.
  *
  * @param vault lowercase
+ * @param now milliseconds
  */
-export async function yieldOf(read: Reader, chain: EvmChain, vault: string): Promise<number | undefined> {
-  const newest = await findNewest(read, chain, vault);
-  if (!newest) return undefined;
-  const rows = await pricesFrom(read, chain, vault)
-    .where("block_timestamp", ">=", newest.at - WINDOW)
-    .orderBy("block_timestamp")
-    .limit(1)
-    .execute();
-  const oldest = rows.map(priceOf)[0];
-  if (!oldest || newest.at - oldest.at < DAY) return undefined;
+export async function yieldOf(read: Reader, vault: PricedVault, now: number): Promise<number | undefined> {
+  const newest = await findNewest(read, vault);
+  if (!newest || newest.at < now / 1000 - DAY) return undefined;
+  const [row] = await selectOldest(read, { ...vault, since: newest.at - WINDOW });
+  if (!row) return undefined;
+  const oldest = priceOf(row);
+  if (newest.at - oldest.at < DAY) return undefined;
   // Before any division: what grew so much is beyond belief over any time, and its quotient is no number to count with.
   if (newest.assets > oldest.assets * BigInt(HIGHEST_YIELD + 1)) return undefined;
   const growth = Number((newest.assets * PRECISION) / oldest.assets) / Number(PRECISION);
@@ -146,12 +147,35 @@ export function shownYield(rate: number): string {
   return shown === "-0.000000" ? "0.000000" : shown;
 }
 
-const pricesFrom = (read: Reader, chain: EvmChain, vault: string) =>
-  read.selectFrom("earn_share_prices").selectAll().where("caip2", "=", chain).where("vault_address", "=", vault);
+/** What fees leave of it; of a loss nobody takes any. */
+export const netYield = (rate: number, feeBps: number): number => (rate > 0 ? rate * (1 - feeBps / 10_000) : rate);
 
-async function findNewest(read: Reader, chain: EvmChain, vault: string): Promise<Price | undefined> {
-  const rows = await pricesFrom(read, chain, vault).orderBy("block_timestamp", "desc").limit(1).execute();
-  return rows.map(priceOf)[0];
+type PricedVault = { chain: EvmChain; address: string };
+
+const selectNewest = prepared<PricedVault>()((db, { chain, address }) =>
+  db
+    .selectFrom("earn_share_prices")
+    .selectAll()
+    .where("caip2", "=", chain)
+    .where("vault_address", "=", address)
+    .orderBy("block_timestamp", "desc")
+    .limit(1),
+);
+
+const selectOldest = prepared<PricedVault & { since: number }>()((db, { chain, address, since }) =>
+  db
+    .selectFrom("earn_share_prices")
+    .selectAll()
+    .where("caip2", "=", chain)
+    .where("vault_address", "=", address)
+    .where("block_timestamp", ">=", since)
+    .orderBy("block_timestamp")
+    .limit(1),
+);
+
+async function findNewest(read: Reader, vault: PricedVault): Promise<Price | undefined> {
+  const [row] = await selectNewest(read, vault);
+  return row && priceOf(row);
 }
 
 const priceOf = (row: Schema["earn_share_prices"]): Price => ({
