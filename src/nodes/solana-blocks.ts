@@ -106,7 +106,10 @@ export async function solanaBlockAt(
 
 /** What became of a wallet in a transaction that succeeded. */
 export interface SolanaGains {
-  /** The wallet's own beside the fee, and those that its token accounts hold: their rent, and SOL that is wrapped. */
+  /**
+   * The wallet's own beside the fee, and those that its token accounts hold: their rent, and SOL that is wrapped. What somebody else who
+   * pays the fee gave beside it, which is rent, is not among them.
+   */
   lamports: bigint;
   /** By mint. */
   tokens: ReadonlyMap<string, bigint>;
@@ -143,7 +146,8 @@ function gainsOf({ accounts, fee, before, after, tokensBefore, tokensAfter }: Re
   };
   for (const one of tokensBefore) count(one, -1n);
   for (const one of tokensAfter) count(one, 1n);
-  let lamports = accounts[0]?.key === wallet ? fee : 0n;
+  const paid = (before[0] ?? 0n) - (after[0] ?? 0n);
+  let lamports = accounts[0]?.key === wallet ? fee : fee - paid;
   for (const [index, { key }] of accounts.entries()) {
     if (own.has(key)) lamports += (after[index] as bigint) - (before[index] as bigint);
   }

@@ -315,7 +315,6 @@ for (const engine of engines) {
         assert.match(body.message, why);
       };
       const request = await quoted(client, paramsOf(token(input), token(output)));
-      await refused("execute_swap", { ...request, sponsor: true }, /sponsor.*must be false/);
       await refused("execute_swap", { ...request, evmNonce: "1" }, /evmNonce/);
       await refused("execute_swap", { ...request, gasStationNonce: "1" }, /gasStationNonce/);
       await refused("execute_swap", { ...request, recentBlockhash: "abc" }, /recentBlockhash/);

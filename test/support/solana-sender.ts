@@ -27,11 +27,12 @@ export function newStranger() {
   };
 }
 
-/** A wallet of the client's organization with so many Solana accounts, each with 10 SOL. */
+/** A wallet of the client's organization with so many Solana accounts, each with so many lamports. */
 export async function newSolanaWallet(
   client: Client,
   node: SolanaRpc,
   count = 1,
+  amount = 10n * SOL,
 ): Promise<{ walletId: string; addresses: Address[] }> {
   const wallet = await client.result("create_wallet", {
     walletName: `Solana ${randomBytes(8).toString("hex")}`,
@@ -42,7 +43,7 @@ export async function newSolanaWallet(
       addressFormat: "ADDRESS_FORMAT_SOLANA",
     })),
   });
-  for (const address of wallet.addresses) await node.call("requestAirdrop", address, Number(10n * SOL));
+  if (amount > 0n) for (const address of wallet.addresses) await node.call("requestAirdrop", address, Number(amount));
   return wallet;
 }
 

@@ -36,6 +36,7 @@ export {
 } from "./evm/transaction.ts";
 export { listInTurn, planInTurn } from "./planning.ts";
 export { chooseBlockhash } from "./solana/blockhash.ts";
+export { additionsOf, planAdditions, requireSameRent, SponsoredPart } from "./solana/sponsored.ts";
 export { NO_BLOCKHASH, solanaAddressOf, wantedBlockhash } from "./solana/unsponsored.ts";
 
 /** Signed transactions on their way, as rows: whoever follows a chain moves them on, and each move is told in the same transaction. */
@@ -110,13 +111,15 @@ export async function queueOwn(
   await enqueueFollowing(tx, { organizationId: send.organizationId, caip2, from }, send.now);
 }
 
-/** A transaction that an account of Solana itself signs and pays for. */
-export interface OwnSolanaSend {
+/** A transaction of Solana for another capability. */
+export interface SolanaSend {
   organization: { id: string; parentId: string | null };
   /** As `get_send_transaction_status` takes it. */
   id: string;
   activityId: string;
   caip2: SolanaChain;
+  /** Whether the installation pays for it: then its cost is to be counted beside. */
+  isSponsored: boolean;
   now: number;
 }
 
@@ -128,26 +131,27 @@ export interface OwnSolanaSend {
  */
 export async function queueSigned(
   tx: Transactor,
-  { organization, id, activityId, caip2, now }: OwnSolanaSend,
+  { organization, id, activityId, caip2, isSponsored, now }: SolanaSend,
   signed: Uint8Array,
 ): Promise<void> {
   const organizationId = organization.id;
   const transactionHash = signatureOf(signed);
-  const isFirst = await noteSend(tx, { organizationId, caip2, transactionHash, activityId, isSponsored: false });
+  const isFirst = await noteSend(tx, { organizationId, caip2, transactionHash, activityId, isSponsored });
   if (!isFirst) refuseRepeated(caip2, { isTransient: false });
-  await addSend(tx, { organizationId, id, activityId, caip2, signedTransaction: signed, transactionHash, now });
+  const send = { organizationId, id, activityId, caip2, isSponsored, now };
+  await addSend(tx, { ...send, signedTransaction: signed, transactionHash });
   await enqueueOnSolana(tx, { organizationId, caip2 }, now);
 }
 
 /** Stores one that is never signed nor sent, and why. */
 export async function storeUnsent(
   tx: Transactor,
-  { organization, id, activityId, caip2, now }: OwnSolanaSend,
+  { organization, id, activityId, caip2, isSponsored, now }: SolanaSend,
   error: TxError,
 ): Promise<void> {
   const organizationId = organization.id;
   const unsigned = { signedTransaction: Buffer.alloc(0), transactionHash: "" };
-  await addSend(tx, { organizationId, id, activityId, caip2, ...unsigned, now });
+  await addSend(tx, { organizationId, id, activityId, caip2, isSponsored, ...unsigned, now });
   await moveSend(tx, organization, await requireSend(tx, organizationId, id), { to: "FAILED", error }, now);
 }
 

@@ -12,8 +12,9 @@ import type { SwapOffer } from "../../providers/swaps/provider.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { planInTurn } from "../sending/store.ts";
 import { findSigningKey, signingKeyFacts } from "../signing/store.ts";
+import { sponsorAddress } from "../sponsoring/store.ts";
 import { Amount, Bps, Quote, requireWord, type SwapToken, Token, tokenOf } from "./model.ts";
-import { messageOfOffer, requireForm } from "./solana/message.ts";
+import { messageOfOffer, requireForm, requireNotNamed } from "./solana/message.ts";
 import { addQuote, asking, findConfig, requireSwaps, type StoredQuote } from "./store.ts";
 import { refuseOffer, requireAllowed } from "./swap.ts";
 
@@ -90,7 +91,7 @@ async function takeQuote({ intent, read, organization, swaps: configured, evm, s
       fees,
     }),
   );
-  const message = await checkedOffer(swaps, solana, { input, user, organization, offer });
+  const message = await checkedOffer(swaps, { read, solana }, { input, user, organization, offer });
   const { outputAmount, minOutputAmount, seconds } = offer;
   const agreed: QuoteTerms = {
     organizationId: organization.id,
@@ -134,7 +135,7 @@ async function takeQuote({ intent, read, organization, swaps: configured, evm, s
  */
 async function checkedOffer(
   swaps: NonNullable<Services["swaps"]>,
-  solana: Services["solana"],
+  { read, solana }: { read: Reader; solana: Services["solana"] },
   {
     input,
     user,
@@ -148,6 +149,7 @@ async function checkedOffer(
   }
   const refuse = refuseOffer(swaps);
   const chain = swapCluster;
+  requireNotNamed(offer, await sponsorAddress(read, "solana"), refuse);
   const message = await planInTurn(organization, () => messageOfOffer(solana, chain, user, offer, refuse));
   requireForm(message, user, swaps.terms.contracts[chain] ?? [], refuse);
   return message.toString("hex");

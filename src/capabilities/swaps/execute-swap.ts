@@ -9,7 +9,6 @@ import { fail } from "../../kernel/errors.ts";
 import { MAX_NONCE } from "../../kernel/limits.ts";
 import { codeAt } from "../../nodes/evm-state.ts";
 import type { EvmOffer } from "../../providers/swaps/provider.ts";
-import type { Transactor } from "../../storage/engine.ts";
 import {
   NO_BLOCKHASH,
   planBatch,
@@ -17,18 +16,24 @@ import {
   planExecution,
   planInTurn,
   queueOwn,
-  queueSigned,
   SponsoredPlan,
-  storeUnsent,
   type WantedCalls,
   wantedBlockhash,
 } from "../sending/store.ts";
 import { solanaTransactionFacts } from "../signing/model.ts";
-import { requireSameKey, signingKeyFacts } from "../signing/store.ts";
-import { planSponsored, sponsorSend } from "../sponsoring/store.ts";
+import { signingKeyFacts } from "../signing/store.ts";
+import { hasRentPaid, nativePrice, planSponsored, sponsorAddress, sponsorSend } from "../sponsoring/store.ts";
 import { callsOf, faultOf } from "./calls.ts";
 import { Amount, Nonce, type SwapToken, Token, tokenOf } from "./model.ts";
-import { planOnSolana, SolanaPart, signOnSolana, swapTransaction } from "./solana/execute.ts";
+import {
+  planOnSolana,
+  type SignedSwap,
+  SolanaPart,
+  type SwapSponsor,
+  sendOnSolana,
+  signOnSolana,
+  swapTransaction,
+} from "./solana/execute.ts";
 import { addSwap, requireQuote, requireSwaps, type StoredQuote } from "./store.ts";
 import { refuseOffer, requireAllowed } from "./swap.ts";
 
@@ -65,9 +70,9 @@ const refuse = (member: string, reason: string): never =>
 export const executeSwap = activity({
   path: "execute_swap",
   summary:
-    "Execute a swap quote, once and as it was quoted: one transaction is built, simulated, signed and sent, which leaves nothing allowed of the input token; with `sponsor` this service pays for it, on Ethereum chains.",
-  needs: ["swaps", "evm", "solana", "assets", "gasStations"],
-  asks: ["sign"],
+    "Execute a swap quote, once and as it was quoted: one transaction is built, simulated, signed and sent, which leaves nothing allowed of the input token; with `sponsor` this service pays for it.",
+  needs: ["swaps", "evm", "solana", "assets", "gasStations", "rentPaid"],
+  asks: ["sign", "signSponsorTransaction"],
   version: 2,
   intent: Intent,
   result: Type.Object({
@@ -78,7 +83,6 @@ export const executeSwap = activity({
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "SIGN" }),
   check({ inputToken, recentBlockhash, sponsor, evmNonce, gasStationNonce }) {
     if (inputToken.startsWith("solana:")) {
-      if (sponsor) refuse("sponsor", "must be false: swaps on Solana are paid for by the wallet");
       if (evmNonce !== undefined) refuse("evmNonce", "is for swaps on Ethereum chains; leave it out");
       if (gasStationNonce !== undefined) refuse("gasStationNonce", "is for swaps on Ethereum chains; leave it out");
       wantedBlockhash({ recentBlockhash: NO_BLOCKHASH }, recentBlockhash);
@@ -100,7 +104,7 @@ export const executeSwap = activity({
     return Object.assign(keyFacts, await solanaTransactionFacts(read, organization.id, transaction));
   },
   // On Ethereum chains it is signed when its turn comes to take a nonce.
-  async prepare(context: PrepareContext<Intent, "sign", Plan>) {
+  async prepare(context: PrepareContext<Intent, "sign" | "signSponsorTransaction", Plan, "solana">) {
     const { solana } = context.plan;
     if (!solana || solana.fault) return undefined;
     return signOnSolana(context, plannedTerms(context.intent, context.plan), solana);
@@ -110,7 +114,7 @@ export const executeSwap = activity({
 
 const plannedTerms = ({ quoteId }: Intent, { terms }: Plan): QuoteTerms => termsOfQuote(quoteId, terms) as QuoteTerms;
 
-type Planning = PlanContext<Intent, "swaps" | "evm" | "solana" | "assets" | "gasStations">;
+type Planning = PlanContext<Intent, "swaps" | "evm" | "solana" | "assets" | "gasStations" | "rentPaid">;
 
 async function planSwap(context: Planning): Promise<Plan> {
   const { intent, read, organization, swaps: configured, assets, now } = context;
@@ -129,17 +133,27 @@ async function planSwap(context: Planning): Promise<Plan> {
 }
 
 async function planSolanaSwap(
-  { solana, organization, intent: { recentBlockhash } }: Planning,
+  context: Planning,
   swaps: NonNullable<Services["swaps"]>,
   terms: QuoteTerms,
   { input, output }: { input: SwapToken; output: SwapToken },
 ) {
+  const { solana, organization, intent } = context;
   await solana.requireChain(swapCluster);
+  const sponsor = intent.sponsor ? await solanaSponsor(context) : undefined;
   const tokens = { input: input.address, output: output.address };
   const programs = swaps.terms.contracts[swapCluster] ?? [];
-  return planInTurn(organization, () =>
-    planOnSolana(solana, terms, tokens, programs, recentBlockhash, refuseOffer(swaps)),
-  );
+  const wanted = { terms, tokens, programs, named: intent.recentBlockhash, sponsor };
+  return planInTurn(organization, () => planOnSolana(solana, wanted, refuseOffer(swaps)));
+}
+
+async function solanaSponsor({ read, organization, assets, rentPaid }: Planning): Promise<SwapSponsor> {
+  const price = nativePrice(assets, swapCluster);
+  return {
+    payer: await sponsorAddress(read, "solana"),
+    paysRent: rentPaid.on(swapCluster) && (await hasRentPaid(read, organization)),
+    ...(price === undefined ? {} : { nativePrice: price }),
+  };
 }
 
 async function planEvmSwap(
@@ -225,19 +239,6 @@ async function nonceOf(
   return {};
 }
 
-type Prepared = Awaited<ReturnType<typeof signOnSolana>> | undefined;
-
-async function sendOnSolana(
-  tx: Transactor,
-  send: Parameters<typeof queueSigned>[1],
-  { solana, prepared, signWith }: { solana: NonNullable<Plan["solana"]>; prepared: Prepared; signWith: string },
-): Promise<void> {
-  if (solana.fault) return storeUnsent(tx, send, solana.fault);
-  if (!prepared) throw new Error("a swap on Solana is not signed");
-  await requireSameKey(tx, send.organization.id, signWith, prepared.key);
-  return queueSigned(tx, send, prepared.signed);
-}
-
 async function queueSwap({
   intent,
   plan,
@@ -248,7 +249,7 @@ async function queueSwap({
   fingerprint,
   id,
   now,
-}: RunContext<Intent, Prepared, Plan>) {
+}: RunContext<Intent, SignedSwap | undefined, Plan>) {
   const { transactions, solana, expiresAt, provider, providerRequestId } = plan;
   const { quoteId } = intent;
   // It may have waited for approval.
@@ -277,11 +278,7 @@ async function queueSwap({
   );
   const send = { id: sendId, activityId, now };
   if (solana) {
-    await sendOnSolana(
-      tx,
-      { ...send, organization, caip2: swapCluster },
-      { solana, prepared, signWith: walletAddress },
-    );
+    await sendOnSolana(tx, { ...send, organization }, terms, solana, prepared);
   } else {
     const [planned] = transactions as [Plan["transactions"][number]];
     if (planned.execution) await sponsorSend(tx, { ...send, organization, purpose: "execute_swap", plan: planned });

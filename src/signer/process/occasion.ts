@@ -15,7 +15,7 @@ import {
   type StampAuthProxyBodyRequest,
 } from "../protocol.ts";
 import { SigningRefused } from "./refused.ts";
-import { refuseOtherMessage } from "./sponsored-message.ts";
+import { type Paid, refuseOtherMessage, SWAP_TYPE } from "./sponsored-message.ts";
 
 /**
  * What is done with the keys of organizations is done for an activity. The request must be for the organization that the
@@ -177,7 +177,7 @@ export function useOf(request: SignerRequest, occasion: Occasion | undefined): U
   if (isSpark(request)) refuseOtherSparkWork(request, body);
   if (isQuorumWork(request)) refuseOtherQuorumWork(request, body);
   if (request.verb === "signSponsorTransaction" && request.key.curve === "CURVE_ED25519") {
-    refuseOtherMessage(Buffer.from(request.transaction, "base64"), body);
+    refuseOtherMessage(Buffer.from(request.transaction, "base64"), { ...body, plan: occasion.plan });
   }
   if (namesOf[verb] === nothing) return use;
   const parameters = isSpark(request) ? signWithOf(body) : body.parameters;
@@ -186,19 +186,19 @@ export function useOf(request: SignerRequest, occasion: Occasion | undefined): U
   return { ...use, named };
 }
 
-const SWAP_TYPE = "ACTIVITY_TYPE_EXECUTE_SWAP_V2";
 const CLAIM_TYPE = "ACTIVITY_TYPE_CLAIM_SWAP_FEES";
 /**
  * What a body of swaps names without saying it: whoever names a quote names its account, by the hash of its terms; whoever claims fees,
  * the account that the plan says receives them, which signs one message of 32 bytes and nothing else.
  */
-function namedBySwap(request: WorkRequest, { type, organizationId, parameters }: Body, { plan }: Occasion) {
+function namedBySwap(request: WorkRequest, body: Body, { plan }: Occasion) {
   if (request.verb !== "sign") return undefined;
+  const { type, organizationId, parameters } = body;
   const planned = (plan ?? {}) as { terms?: unknown; receiver?: unknown };
   if (type === SWAP_TYPE) {
     const { quoteId } = (parameters ?? {}) as { quoteId?: unknown };
     const terms = termsOfQuote(quoteId, planned.terms);
-    if (terms?.message !== undefined) refuseOtherSwap(request, terms.message);
+    if (terms?.message !== undefined) refuseOtherSwap(request, terms.message, { ...body, plan });
     return terms?.organizationId === organizationId ? nameIn([terms.signWith], namesOfKey(request)) : undefined;
   }
   const [payload, ...others] = request.payloads;
@@ -207,13 +207,21 @@ function namedBySwap(request: WorkRequest, { type, organizationId, parameters }:
   return isClaim ? nameIn([planned.receiver], namesOfKey(request)) : undefined;
 }
 
-/** A quote on Solana has the message that is signed for it; only its blockhash is still to come. */
-function refuseOtherSwap({ hash, payloads }: Extract<WorkRequest, { verb: "sign" }>, message: string): void {
+/** A quote on Solana has the message that is signed for it; only its blockhash is still to come, and a payer where the body asks for one. */
+function refuseOtherSwap(
+  { hash, payloads }: Extract<WorkRequest, { verb: "sign" }>,
+  message: string,
+  paid: Paid,
+): void {
   const [payload = "", ...others] = payloads;
-  const isSame =
-    hash === "none" &&
-    others.length === 0 &&
-    isSameButBlockhash(Buffer.from(payload, "base64"), Buffer.from(message, "hex"));
+  const signed = Buffer.from(payload, "base64");
+  const isOne = hash === "none" && others.length === 0;
+  const isSponsored = (paid.parameters as { sponsor?: unknown }).sponsor === true;
+  if (isOne && isSponsored) {
+    refuseOtherMessage(signed, paid);
+    return;
+  }
+  const isSame = isOne && isSameButBlockhash(signed, Buffer.from(message, "hex"));
   if (!isSame) throw new SigningRefused("the signature is asked for another message than that of the swap's quote");
 }
 

@@ -7,37 +7,59 @@ import {
   type SolanaTransaction,
   transactionOfMessage,
 } from "../../chains/solana/transaction.ts";
+import { termsOfQuote } from "../../crypto/swap-quotes.ts";
 import { KeysteadError } from "../../kernel/errors.ts";
 import { MAX_SPONSORED_FEE_LAMPORTS, MAX_SPONSORED_RENT_LAMPORTS } from "../../kernel/limits.ts";
 import { SigningRefused } from "./refused.ts";
 
 /**
- * A message of Solana for which the installation pays: it must be the transaction of an activity that asks for that, byte for byte, with a
- * payer and what may be added, within the bounds of what one may cost. What follows from the message alone is looked at with the key
- * (`sponsor.ts`): who pays.
+ * A message of Solana for which the installation pays: it must be the transaction of an activity that asks for that, or that of the quote
+ * which it names, byte for byte, with a payer and what may be added, within the bounds of what one may cost. What follows from the message
+ * alone is looked at with the key (`sponsor.ts`): who pays.
  */
 
-const TYPES: readonly string[] = ["ACTIVITY_TYPE_SOL_SEND_TRANSACTION", "ACTIVITY_TYPE_SOL_SEND_TRANSACTION_V2"];
+const SEND_TYPES: readonly string[] = ["ACTIVITY_TYPE_SOL_SEND_TRANSACTION", "ACTIVITY_TYPE_SOL_SEND_TRANSACTION_V2"];
+export const SWAP_TYPE = "ACTIVITY_TYPE_EXECUTE_SWAP_V2";
+
+/** An activity that has a transaction paid for: what its body says, and its plan, which is believed as far as the body vouches for it. */
+export interface Paid {
+  type: string;
+  organizationId: string;
+  parameters: unknown;
+  plan: unknown;
+}
 
 /** @throws SigningRefused for bytes that are no message */
 function parseMessage(message: Uint8Array): SolanaTransaction {
   return orRefused("the sponsor signs messages of Solana alone", () => transactionOfMessage(message, "transaction"));
 }
 
-/** @throws SigningRefused where the message is not what becomes of the activity's transaction */
-export function refuseOtherMessage(
-  message: Uint8Array,
-  { type, parameters }: { type: string; parameters: unknown },
-): void {
-  const { unsignedTransaction, recentBlockhash, sponsor } = (parameters ?? {}) as Record<string, unknown>;
-  if (!TYPES.includes(type) || sponsor !== true || typeof unsignedTransaction !== "string") {
-    throw new SigningRefused("the sponsor was asked for an activity that has nothing of Solana sponsored");
+/** The transaction that an activity wants paid for; undefined where it wants none. */
+function givenIn({ type, organizationId, parameters, plan }: Paid): (() => SolanaTransaction) | undefined {
+  const { unsignedTransaction, quoteId, sponsor } = (parameters ?? {}) as Record<string, unknown>;
+  if (sponsor !== true) return undefined;
+  if (SEND_TYPES.includes(type) && typeof unsignedTransaction === "string") {
+    return () => {
+      const hex = hexOfEither(unsignedTransaction, "unsignedTransaction").replace(/^0x/i, "");
+      return parseTransaction(Buffer.from(hex, "hex"), "unsignedTransaction");
+    };
   }
+  if (type !== SWAP_TYPE) return undefined;
+  const terms = termsOfQuote(quoteId, ((plan ?? {}) as { terms?: unknown }).terms);
+  const { message } = terms ?? {};
+  if (terms?.organizationId !== organizationId || message === undefined) return undefined;
+  return () => transactionOfMessage(Buffer.from(message, "hex"), "message");
+}
+
+/** @throws SigningRefused where the message is not what becomes of the activity's transaction */
+export function refuseOtherMessage(message: Uint8Array, paid: Paid): void {
+  const givenOf = givenIn(paid);
+  if (!givenOf) throw new SigningRefused("the sponsor was asked for an activity that has nothing of Solana sponsored");
+  const { recentBlockhash } = paid.parameters as { recentBlockhash?: unknown };
   const signed = parseMessage(message);
   const why = "the sponsor was asked to sign another message than the activity's";
   const expected = orRefused(why, () => {
-    const hex = hexOfEither(unsignedTransaction, "unsignedTransaction").replace(/^0x/i, "");
-    const given = parseTransaction(Buffer.from(hex, "hex"), "unsignedTransaction");
+    const given = givenOf();
     const [payer = ""] = requiredSigners(signed);
     return asSponsored(given, payer, signed.recentBlockhash, additionsIn(signed, given));
   });

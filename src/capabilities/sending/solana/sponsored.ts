@@ -13,7 +13,7 @@ import {
 import type { SolanaNodes } from "../../../nodes/pool.ts";
 import { recentUnitPrices, tryUnsigned } from "../../../nodes/solana-calls.ts";
 import { rentGrants } from "./rent.ts";
-import { NO_BLOCKHASH, TRANSACTION_FIELD } from "./unsponsored.ts";
+import { NO_BLOCKHASH } from "./unsponsored.ts";
 
 /** A transaction that this installation pays for: what is added to it, and what that may cost. */
 
@@ -107,7 +107,7 @@ export async function requireSameRent(
     });
   if (isSame) return;
   const reason = "creates other accounts than when it was asked for, whose rent is another; ask for it again";
-  fail("TRANSACTION_INVALID", { field: TRANSACTION_FIELD, reason });
+  fail("TRANSACTION_INVALID", { field: given.field, reason });
 }
 
 /** @throws KeysteadError TRANSACTION_INVALID */
@@ -115,7 +115,7 @@ function requireAffordable(sponsored: SolanaTransaction): void {
   const { fee, grants } = costOfSponsored(sponsored);
   const refuse = (what: string, most: bigint, remedy: string): never => {
     const reason = `${what}, and this service pays at most ${most} for one transaction; ${remedy}`;
-    return fail("TRANSACTION_INVALID", { field: TRANSACTION_FIELD, reason });
+    return fail("TRANSACTION_INVALID", { field: sponsored.field, reason });
   };
   if (fee > MAX_SPONSORED_FEE_LAMPORTS) {
     const remedy = "lower its compute unit price or limit, or leave `sponsor` out";

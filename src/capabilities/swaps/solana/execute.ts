@@ -1,8 +1,10 @@
 import { base58 } from "@scure/base";
 import { type Static, Type } from "typebox";
+import { asSponsored, costOfSponsored } from "../../../chains/solana/sponsored.ts";
 import {
   insertSignature,
   messageOf,
+  parseTransaction,
   type SolanaTransaction,
   transactionOfMessage,
   withBlockhash,
@@ -10,24 +12,48 @@ import {
 import type { QuoteTerms } from "../../../crypto/swap-quotes.ts";
 import type { PrepareContext } from "../../../engine/declare.ts";
 import { swapCluster } from "../../../engine/services.ts";
-import { fail } from "../../../kernel/errors.ts";
+import { fail, KeysteadError } from "../../../kernel/errors.ts";
 import type { SolanaNodes } from "../../../nodes/pool.ts";
+import type { Transactor } from "../../../storage/engine.ts";
 import { TxError } from "../../sending/model.ts";
-import { chooseBlockhash, NO_BLOCKHASH, solanaAddressOf, wantedBlockhash } from "../../sending/store.ts";
+import {
+  additionsOf,
+  chooseBlockhash,
+  NO_BLOCKHASH,
+  planAdditions,
+  planInTurn,
+  queueSigned,
+  requireSameRent,
+  type SolanaSend,
+  SponsoredPart,
+  solanaAddressOf,
+  storeUnsent,
+  wantedBlockhash,
+} from "../../sending/store.ts";
 import { askSigner } from "../../signing/model.ts";
-import { findSigningKey, type SigningKey } from "../../signing/store.ts";
+import { findSigningKey, requireSameKey, type SigningKey } from "../../signing/store.ts";
+import { reserveCost, signAsSponsor } from "../../sponsoring/store.ts";
 import { type Refuse, requireForm } from "./message.ts";
 import { faultOnSolana } from "./trial.ts";
 
-/** A swap on Solana from its quote to its signature: the quote's message gets a blockhash, is tried out and signed, and stays as it is. */
+/**
+ * A swap on Solana from its quote to its signature: the quote's message gets a blockhash, and where the service pays a payer and what else
+ * sponsoring adds; it is tried out and signed, and stays as it is.
+ */
 
 export const SolanaPart = Type.Object({
   /** In base58. */
   recentBlockhash: Type.String(),
   /** Why it is never signed. */
   fault: Type.Optional(TxError),
+  /** Where the service pays. */
+  sponsored: Type.Optional(SponsoredPart),
 });
 type SolanaPart = Static<typeof SolanaPart>;
+
+/** What the service's own part of a transaction is called, for the record of uses of its key. */
+const PURPOSE = "execute_swap";
+const FIELD = "message";
 
 /** Terms of quotes on Solana have a message. */
 const messageIn = ({ message }: QuoteTerms): Buffer => {
@@ -35,25 +61,42 @@ const messageIn = ({ message }: QuoteTerms): Buffer => {
   return Buffer.from(message, "hex");
 };
 
-/** The transaction of a quote as it is signed, with an empty signature. */
-export const swapTransaction = (terms: QuoteTerms, { recentBlockhash }: SolanaPart): SolanaTransaction =>
-  withBlockhash(transactionOfMessage(messageIn(terms), "message"), base58.decode(recentBlockhash));
+/** The transaction of a quote as it is signed, with empty signatures. */
+export function swapTransaction(terms: QuoteTerms, { recentBlockhash, sponsored }: SolanaPart): SolanaTransaction {
+  const quoted = transactionOfMessage(messageIn(terms), FIELD);
+  return sponsored
+    ? asSponsored(quoted, sponsored.payer, recentBlockhash, additionsOf(sponsored))
+    : withBlockhash(quoted, base58.decode(recentBlockhash));
+}
 
-/**
- * @param named the blockhash of the request
- * @throws KeysteadError FIELD_INVALID, SEND_REPEATED, CHAIN_UNAVAILABLE, and what `refuse` throws
- */
+/** Who pays in the wallet's place. */
+export interface SwapSponsor extends Pick<SponsoredPart, "payer" | "nativePrice"> {
+  /** Whether the rent of accounts that are created is paid as well. */
+  paysRent: boolean;
+}
+
+export interface WantedSwap {
+  terms: QuoteTerms;
+  /** Mints; null for SOL. */
+  tokens: { input: string | null; output: string | null };
+  /** Those that the operator names. */
+  programs: readonly string[];
+  /** The blockhash of the request. */
+  named: string | undefined;
+  /** Undefined where the wallet pays. */
+  sponsor: SwapSponsor | undefined;
+}
+
+/** @throws KeysteadError FIELD_INVALID, SEND_REPEATED, CHAIN_UNAVAILABLE, and what `refuse` throws */
 export async function planOnSolana(
   nodes: SolanaNodes,
-  terms: QuoteTerms,
-  tokens: { input: string | null; output: string | null },
-  programs: readonly string[],
-  named: string | undefined,
+  { terms, tokens, programs, named, sponsor }: WantedSwap,
   refuse: Refuse,
 ): Promise<SolanaPart> {
   const chain = swapCluster;
-  const message = messageIn(terms);
-  const transaction = requireForm(message, terms.signWith, programs, refuse);
+  const quoted = requireForm(messageIn(terms), terms.signWith, programs, refuse);
+  const sponsored = sponsor && (await planSponsoring(nodes, quoted, sponsor, refuse));
+  const transaction = swapTransaction(terms, { recentBlockhash: NO_BLOCKHASH, ...(sponsored ? { sponsored } : {}) });
   const swap = {
     chain,
     wallet: terms.signWith,
@@ -63,22 +106,92 @@ export async function planOnSolana(
   };
   const wanted = wantedBlockhash({ recentBlockhash: NO_BLOCKHASH }, named);
   const fault = await faultOnSolana(nodes, swap, transaction);
-  const recentBlockhash = wanted ?? (await chooseBlockhash(nodes, chain, message));
-  return { recentBlockhash, ...(fault ? { fault } : {}) };
+  const recentBlockhash = wanted ?? (await chooseBlockhash(nodes, chain, messageOf(transaction)));
+  return { recentBlockhash, ...(fault ? { fault } : {}), ...(sponsored ? { sponsored } : {}) };
 }
 
+/** What a provider offers that cannot be paid for is no fault of the request, and may be executed at the wallet's cost. */
+async function planSponsoring(
+  solana: SolanaNodes,
+  quoted: SolanaTransaction,
+  { paysRent, ...sponsor }: SwapSponsor,
+  refuse: Refuse,
+): Promise<SponsoredPart> {
+  try {
+    const additions = await planAdditions({ solana, caip2: swapCluster, payer: sponsor.payer, paysRent }, quoted);
+    return { ...sponsor, ...additions };
+  } catch (error) {
+    if (!(error instanceof KeysteadError) || error.code !== "TRANSACTION_INVALID") throw error;
+    return refuse(`this service does not pay for it: ${error.message}`);
+  }
+}
+
+type Signing = PrepareContext<unknown, "sign" | "signSponsorTransaction", unknown, "solana">;
+
 /** The signed wire transaction, and whose signature it has. */
-export async function signOnSolana(
-  context: PrepareContext<unknown, "sign", unknown>,
-  terms: QuoteTerms,
-  part: SolanaPart,
-): Promise<{ key: SigningKey; signed: Buffer }> {
+export interface SignedSwap {
+  key: SigningKey;
+  signed: Buffer;
+}
+
+/** @throws KeysteadError SIGNING_RESOURCE_NOT_FOUND; TRANSACTION_INVALID where rent is another than was planned; CHAIN_UNAVAILABLE */
+export async function signOnSolana(context: Signing, terms: QuoteTerms, part: SolanaPart): Promise<SignedSwap> {
   const { read, organization } = context;
   const key = await findSigningKey(read, organization.id, terms.signWith);
   // What was decided on is that this one signs; a key that has taken its name since does not.
   if (key.curve !== "CURVE_ED25519" || solanaAddressOf(key) !== terms.signWith) fail("SIGNING_RESOURCE_NOT_FOUND", {});
-  const transaction = swapTransaction(terms, part);
+  const transaction = await preparedBySponsor(context, terms, part);
   const [signature] = await askSigner(context, key, { hash: "none", payloads: [messageOf(transaction)] });
   const { r = "", s = "" } = signature ?? {};
   return { key, signed: insertSignature(transaction, terms.signWith, Buffer.from(r + s, "hex")) };
+}
+
+/** With the sponsor's signature where it pays, and its grants looked at again. */
+async function preparedBySponsor(
+  { read, signer, organization, solana }: Signing,
+  terms: QuoteTerms,
+  part: SolanaPart,
+): Promise<SolanaTransaction> {
+  const transaction = swapTransaction(terms, part);
+  const { sponsored } = part;
+  if (!sponsored) return transaction;
+  const caip2 = swapCluster;
+  if (sponsored.grants.length > 0) {
+    const quoted = transactionOfMessage(messageIn(terms), FIELD);
+    await planInTurn(organization, () => requireSameRent({ solana, caip2 }, quoted, sponsored));
+  }
+  const { payer } = sponsored;
+  const asked = { organizationId: organization.id, caip2, payer, purpose: PURPOSE };
+  const { r, s } = await signAsSponsor({ read, signer }, asked, messageOf(transaction));
+  return parseTransaction(insertSignature(transaction, payer, Buffer.from(r + s, "hex")), FIELD);
+}
+
+/**
+ * Queues a swap's transaction, or stores why it is none. What the service pays at most is counted; nothing of what is never sent, though
+ * that is refused as well where nothing is sponsored.
+ *
+ * @throws KeysteadError SEND_REPEATED, QUOTA_EXCEEDED, SPONSORING_DISABLED, GAS_PRICE_UNKNOWN, GAS_LIMIT_EXCEEDED
+ */
+export async function sendOnSolana(
+  tx: Transactor,
+  send: Omit<SolanaSend, "caip2" | "isSponsored">,
+  { signWith }: QuoteTerms,
+  { fault, sponsored }: SolanaPart,
+  prepared: SignedSwap | undefined,
+): Promise<void> {
+  const { organization, now } = send;
+  const caip2 = swapCluster;
+  const queued = { ...send, caip2, isSponsored: sponsored !== undefined };
+  let greatestCost = 0n;
+  if (fault) {
+    await storeUnsent(tx, queued, fault);
+  } else {
+    if (!prepared) throw new Error("a swap on Solana is not signed");
+    await requireSameKey(tx, organization.id, signWith, prepared.key);
+    await queueSigned(tx, queued, prepared.signed);
+    const { fee, grants } = costOfSponsored(parseTransaction(prepared.signed, FIELD));
+    greatestCost = fee + grants;
+  }
+  if (!sponsored) return;
+  await reserveCost(tx, { organization, sendId: send.id, caip2, greatestCost, price: sponsored.nativePrice, now });
 }

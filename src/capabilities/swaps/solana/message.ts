@@ -22,6 +22,17 @@ import { NO_BLOCKHASH } from "../../sending/store.ts";
 export type Refuse = (reason: string) => never;
 
 /**
+ * Refuses an offer that names the account which may come to pay for it, in any role: no instruction can then do anything with what is in
+ * it, nor can a program that it calls.
+ */
+export function requireNotNamed({ instructions }: SolanaOffer, sponsor: string, refuse: Refuse): void {
+  const isNamed = instructions.some(
+    ({ program, accounts }) => program === sponsor || accounts.some(({ key }) => key === sponsor),
+  );
+  if (isNamed) refuse(`it names the sponsor ${sponsor}, which can be the fee payer and nothing else`);
+}
+
+/**
  * The message of an offer, with zeros for a blockhash.
  *
  * @throws KeysteadError CHAIN_UNAVAILABLE, and what `refuse` throws

@@ -5,9 +5,14 @@ import {
   type TokenHolding,
   tokenHolding,
 } from "../../../chains/solana/account-data.ts";
-import { feeOf } from "../../../chains/solana/compute-budget.ts";
 import type { SolanaChain } from "../../../chains/solana/networks.ts";
-import { ADDRESS_TABLE_LOOKUP, type SolanaTransaction, wireOf } from "../../../chains/solana/transaction.ts";
+import { costOfSponsored } from "../../../chains/solana/sponsored.ts";
+import {
+  ADDRESS_TABLE_LOOKUP,
+  requiredSigners,
+  type SolanaTransaction,
+  wireOf,
+} from "../../../chains/solana/transaction.ts";
 import { SYSTEM_PROGRAM } from "../../../chains/solana/transfers.ts";
 import { fail } from "../../../kernel/errors.ts";
 import { MAX_SWAP_ACCOUNT_BYTES } from "../../../kernel/limits.ts";
@@ -31,7 +36,8 @@ export interface SolanaSwap {
 
 /**
  * Why a transaction would not be the swap that was agreed on; undefined where it would. It must go through, bring the least output, take
- * nothing but the input, the fee and the rent of the wallet's own token accounts, and leave nobody else a right to anything.
+ * nothing but the input, the fee and the rent of the wallet's own token accounts, and leave nobody else a right to anything. Where
+ * somebody else pays, the wallet pays no fee, and what it is granted for rent is no output.
  *
  * @throws KeysteadError CHAIN_UNAVAILABLE
  */
@@ -64,7 +70,7 @@ export async function faultOnSolana(
     }),
   );
   const problem = pairs.map((one) => rightGiven(wallet, one)).find((one) => one !== undefined);
-  const fault = problem ?? balanceProblem(swap, pairs, feeOf(transaction));
+  const fault = problem ?? balanceProblem(swap, pairs, givenAside(wallet, transaction));
   return fault === undefined ? undefined : failed(fault);
 }
 
@@ -113,8 +119,9 @@ const holdingIn = (account: Account | null): TokenHolding | undefined =>
 /** What somebody else could do afterwards with what is the wallet's. */
 function rightGiven(wallet: string, { key, was, is }: Change): string | undefined {
   if (key === wallet) {
-    const isPlain = is !== null && is.program === SYSTEM_PROGRAM && is.data.length === 0;
-    return isPlain ? undefined : "it would give the wallet's account itself to a program, or empty it";
+    // What has no lamports left is nobody's; whether they may go is for the balances to say.
+    const isPlain = is === null || (is.program === SYSTEM_PROGRAM && is.data.length === 0);
+    return isPlain ? undefined : "it would give the wallet's account itself to a program";
   }
   const [before, after] = [holdingIn(was), holdingIn(is)];
   if (before?.owner === wallet && after && after.owner !== wallet) return `it would give the token account ${key} away`;
@@ -133,8 +140,15 @@ function rightGiven(wallet: string, { key, was, is }: Change): string | undefine
     : `it would change ${key}, which names the wallet`;
 }
 
+/** Lamports that a transaction gives to the wallet, less those that it takes from it, beside what it does: grants of rent, or the fee. */
+function givenAside(wallet: string, transaction: SolanaTransaction): bigint {
+  const [payer] = requiredSigners(transaction);
+  const { fee, grants } = costOfSponsored(transaction);
+  return payer === wallet ? -fee : grants;
+}
+
 /** Rent and wrapped SOL are the wallet's lamports too: they are in accounts that it may close. */
-function balanceProblem(swap: SolanaSwap, pairs: readonly Change[], fee: bigint): string | undefined {
+function balanceProblem(swap: SolanaSwap, pairs: readonly Change[], aside: bigint): string | undefined {
   const { wallet, input, output } = swap;
   const gains = new Map<string | null, bigint>();
   const add = (token: string | null, amount: bigint): void => void gains.set(token, (gains.get(token) ?? 0n) + amount);
@@ -151,7 +165,7 @@ function balanceProblem(swap: SolanaSwap, pairs: readonly Change[], fee: bigint)
   }
   const gainOf = (token: string | null): bigint => gains.get(token) ?? 0n;
   // A trial takes the fee, as a block does.
-  const lamports = gainOf(null) + fee;
+  const lamports = gainOf(null) - aside;
   const spent = input.token === null ? -lamports : -gainOf(input.token);
   if (spent > input.amount) return "it would take more than the amount that is swapped";
   if (input.token !== null && lamports < 0n) return "it would take SOL along";

@@ -1,0 +1,416 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { base58 } from "@scure/base";
+import { AccountRole, type Address, getProgramDerivedAddress, type Instruction, lamports } from "@solana/kit";
+import { addUser, type Client, type Json } from "../support/client.ts";
+import { relayOfTests, type SolanaInstructions, swapsOfTests } from "../support/relay.ts";
+import { engines, startTestServer, type TestServer } from "../support/server.ts";
+import { addressOf, SYSTEM_PROGRAM, TOKEN_PROGRAM } from "../support/solana.ts";
+import { type SolanaNode, startSolanaNode } from "../support/solana-node.ts";
+import { ROUTER, ROUTER_PROGRAM, throughRouter, VAULT } from "../support/solana-router.ts";
+import { lamportsOf, latestBlockhash, newSolanaWallet, newStranger, SOL, transfer } from "../support/solana-sender.ts";
+import { moveTokens, newMint, newTokenAccount, tokensIn } from "../support/solana-tokens.ts";
+import { sponsorsOf } from "../support/sponsor.ts";
+import { quoted, swapEnded } from "../support/swap-world.ts";
+import { createWorld } from "../support/world.ts";
+
+const GENESIS = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d";
+const CHAIN = `solana:${GENESIS.slice(0, 32)}`;
+const NATIVE = `${CHAIN}/slip44:501`;
+const COMPUTE_BUDGET = "ComputeBudget111111111111111111111111111111" as Address;
+const LOOKUP_TABLES = "AddressLookupTab1e1111111111111111111111111" as Address;
+const ASSOCIATED = "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL" as Address;
+const AMOUNT = 1_000_000n;
+const STRANGER = addressOf(0x77);
+/** US dollars for one SOL. */
+const PRICE = 200n;
+const microsOf = (amount: bigint): bigint => (amount * PRICE * 10n ** 6n + SOL - 1n) / SOL;
+
+type Amounts = { input: bigint; output: bigint };
+type Build = (amounts: Amounts) => Instruction[] | SolanaInstructions;
+
+/** A wallet of an organization, and accounts of its tokens. */
+interface Swapper {
+  client: Client;
+  wallet: Address;
+  own: { input: Address; output: Address };
+}
+
+for (const engine of engines) {
+  describe(`swaps on Solana that the service pays for (${engine})`, () => {
+    let node: SolanaNode;
+    let server: TestServer;
+    let sponsor: Address;
+    let input: Address;
+    let output: Address;
+    let vaults: { input: Address; output: Address };
+
+    const startServer = async (more: object = {}): Promise<TestServer> => {
+      const started = await startTestServer(engine, {
+        chains: { [CHAIN]: { rpcUrls: [node.url], pollMs: 1000, ...more } },
+        prices: { [NATIVE]: `${PRICE}.00` },
+        swaps: await swapsOfTests({ contracts: { [CHAIN]: [ROUTER] } }),
+      });
+      await node.call("requestAirdrop", (await sponsorsOf(started.baseUrl)).solana, Number(100n * SOL));
+      return started;
+    };
+
+    before(async () => {
+      node = await startSolanaNode({ genesis: GENESIS });
+      node.svm.addProgram(ROUTER, ROUTER_PROGRAM);
+      server = await startServer();
+      sponsor = (await sponsorsOf(server.baseUrl)).solana as Address;
+      [input, output] = [newMint(node, STRANGER), newMint(node, STRANGER)];
+      vaults = {
+        input: newTokenAccount(node, { mint: input, owner: VAULT }),
+        output: newTokenAccount(node, { mint: output, owner: VAULT, amount: 10n ** 15n }),
+      };
+      await node.call("requestAirdrop", VAULT, Number(1000n * SOL));
+    });
+    after(async () => {
+      await server.close();
+      await node.close();
+    });
+
+    /** One with so many lamports, and tokens. */
+    const newSwapper = async (amount = 0n, at = server): Promise<Swapper> => {
+      const { client } = (await createWorld(at)).root;
+      const [wallet] = (await newSolanaWallet(client, node, 1, amount)).addresses as [Address];
+      const own = {
+        input: newTokenAccount(node, { mint: input, owner: wallet, amount: 10n ** 12n }),
+        output: newTokenAccount(node, { mint: output, owner: wallet }),
+      };
+      return { client, wallet, own };
+    };
+    const token = (mint: Address) => `${CHAIN}/token:${mint}`;
+    const paramsOf = ({ wallet }: Swapper, inputToken = token(input), outputToken = token(output)) => ({
+      signWith: wallet as string,
+      inputToken,
+      outputToken,
+      inputAmount: String(AMOUNT),
+    });
+    const offer = async ({ wallet }: Swapper, build: Build) =>
+      (await relayOfTests()).offer(wallet, (_, amounts) => {
+        const built = build(amounts);
+        return "instructions" in built ? built : { instructions: built };
+      });
+    const pay = ({ wallet, own }: Swapper, amount: bigint) =>
+      throughRouter(moveTokens(own.input, vaults.input, wallet, amount));
+    const bring = ({ own }: Swapper, amount: bigint) =>
+      throughRouter(moveTokens(vaults.output, own.output, VAULT, amount));
+    const payLamports = ({ wallet }: Swapper, amount: bigint) => throughRouter(transfer(wallet, VAULT, amount));
+    const bringLamports = ({ wallet }: Swapper, amount: bigint) => throughRouter(transfer(VAULT, wallet, amount));
+    const honest =
+      (of: Swapper) =>
+      (amounts: Amounts): Instruction[] => [pay(of, amounts.input), bring(of, amounts.output)];
+    const execute = async (
+      { client }: Swapper,
+      params: ReturnType<typeof paramsOf>,
+      more: object = {},
+    ): Promise<Json> => {
+      const { swapRequestId } = await client.result(
+        "execute_swap",
+        await quoted(client, params, { sponsor: true, ...more }),
+      );
+      return swapEnded(client, swapRequestId);
+    };
+    const refused = async ({ client }: Swapper, path: string, params: object, message: RegExp, wanted = 400) => {
+      const { status, body } = await client.submit(path, params);
+      assert.equal(status, wanted, JSON.stringify(body));
+      assert.match(body.message, message);
+    };
+    const usedMicros = async ({ client }: Swapper): Promise<bigint> => {
+      const [whole = "", rest = ""] = (await client.read("get_gas_usage")).usageUsd.split(".");
+      return BigInt(whole + rest.padEnd(6, "0"));
+    };
+    /** What it cost the sponsor. */
+    const costing = async (act: () => Promise<unknown>, payer = sponsor): Promise<bigint> => {
+      const was = await lamportsOf(node, payer);
+      await act();
+      return was - (await lamportsOf(node, payer));
+    };
+    const shownBy = async (signature: string): Promise<Json> =>
+      (await node.call("getTransaction", signature, { commitment: "confirmed" })) as Json;
+
+    it("need no SOL of the wallet, cost the sponsor the fee, and are counted for what they cost", async () => {
+      const swapper = await newSwapper();
+      await offer(swapper, honest(swapper));
+      let status: Json = {};
+      const cost = await costing(async () => {
+        status = await execute(swapper, paramsOf(swapper));
+      });
+      assert.deepEqual([status.status, status.outputAmount], ["COMPLETED", String(AMOUNT)], JSON.stringify(status));
+      assert.equal(await lamportsOf(node, swapper.wallet), 0n);
+      assert.equal(tokensIn(node, swapper.own.input), 10n ** 12n - AMOUNT);
+      assert.equal(tokensIn(node, swapper.own.output), AMOUNT);
+      const { transaction, meta } = await shownBy(status.originTxHash);
+      const { accountKeys, header } = transaction.message;
+      assert.deepEqual(accountKeys.slice(0, header.numRequiredSignatures), [sponsor, swapper.wallet]);
+      assert.equal(cost, BigInt(meta.fee));
+      assert.ok(cost >= 10_000n && cost < 12_000n, `two signatures and little beside, not ${cost}`);
+      assert.equal(await usedMicros(swapper), microsOf(cost));
+    });
+
+    it("take the caller's blockhash, and bring SOL to a wallet that has none", async () => {
+      const swapper = await newSwapper();
+      await offer(swapper, (of) => [pay(swapper, of.input), bringLamports(swapper, of.output)]);
+      const recentBlockhash = await latestBlockhash(node);
+      const status = await execute(swapper, paramsOf(swapper, token(input), NATIVE), { recentBlockhash });
+      assert.equal(status.outputAmount, String(AMOUNT), JSON.stringify(status));
+      assert.equal(await lamportsOf(node, swapper.wallet), AMOUNT);
+      assert.equal((await shownBy(status.originTxHash)).transaction.message.recentBlockhash, recentBlockhash);
+    });
+
+    it("take all the SOL that a wallet has where that is the input, and no more", async () => {
+      const swapper = await newSwapper(AMOUNT);
+      await offer(swapper, (of) => [payLamports(swapper, of.input), bring(swapper, of.output)]);
+      const status = await execute(swapper, paramsOf(swapper, NATIVE));
+      assert.equal(status.outputAmount, String(AMOUNT), JSON.stringify(status));
+      assert.equal(await lamportsOf(node, swapper.wallet), 0n);
+      const richer = await newSwapper(2n * SOL);
+      await offer(richer, (of) => [payLamports(richer, of.input + 1n), bring(richer, of.output)]);
+      assert.match((await execute(richer, paramsOf(richer, NATIVE))).error.message, /take more than the amount/);
+    });
+
+    it("go through lookup tables", async () => {
+      const swapper = await newSwapper();
+      const table = putTable([vaults.input, vaults.output, VAULT]);
+      await offer(swapper, (of) => ({ instructions: honest(swapper)(of), tables: [table] }));
+      const status = await execute(swapper, paramsOf(swapper));
+      assert.equal(status.outputAmount, String(AMOUNT), JSON.stringify(status));
+      const { loadedAddresses } = (await shownBy(status.originTxHash)).meta;
+      assert.deepEqual(loadedAddresses.writable.toSorted(), [vaults.input, vaults.output].toSorted());
+    });
+
+    it("show policies what will be signed: the sponsor, the budget and the blockhash", async () => {
+      const swapper = await newSwapper();
+      const user = await addUser(swapper.client, "swapper");
+      const policy = (policyName: string, condition: string) =>
+        swapper.client.result("create_policy", {
+          policyName,
+          effect: "EFFECT_ALLOW",
+          consensus: `approvers.any(user, user.id == '${user.userId}')`,
+          condition,
+          notes: "",
+        });
+      await offer(swapper, honest(swapper));
+      await policy("quotes", "activity.kind == 'CREATE_SWAP_QUOTE'");
+      const recentBlockhash = await latestBlockhash(node);
+      await policy(
+        "sponsored",
+        `activity.kind == 'EXECUTE_SWAP' && solana.tx.account_keys[0] == '${sponsor}' && solana.tx.instructions.count() == 4 && solana.tx.recent_blockhash == '${recentBlockhash}'`,
+      );
+      const request = await quoted(user.client, paramsOf(swapper), { recentBlockhash });
+      const unsponsored = await user.client.submit("execute_swap", request);
+      assert.equal(unsponsored.status, 403, JSON.stringify(unsponsored.body));
+      const status = await execute({ ...swapper, client: user.client }, paramsOf(swapper), { recentBlockhash });
+      assert.equal(status.outputAmount, String(AMOUNT), JSON.stringify(status));
+    });
+
+    it("are never signed where they would not be the swap, and cost nobody anything then", async () => {
+      const swapper = await newSwapper(SOL);
+      const { wallet } = swapper;
+      const right = honest(swapper);
+      const lies: [Build, RegExp][] = [
+        [(of) => [pay(swapper, of.input + 1n), bring(swapper, of.output)], /take more than the amount/],
+        [(of) => [pay(swapper, of.input), bring(swapper, of.output - 10_001n)], /bring 989999 .* at least 990000/],
+        [(of) => [...right(of), payLamports(swapper, 1n)], /take SOL along/],
+        [(of) => [...right(of), throughRouter(assign(wallet, ROUTER))], /account itself/],
+        [
+          (of) => [pay(swapper, of.input), throughRouter(moveTokens(vaults.output, vaults.input, VAULT, 1n))],
+          /would fail/,
+        ],
+      ];
+      const cost = await costing(async () => {
+        for (const [build, why] of lies) {
+          await offer(swapper, build);
+          const { status, originTxHash, error } = await execute(swapper, paramsOf(swapper));
+          assert.deepEqual([status, originTxHash], ["FAILED", undefined], JSON.stringify(error));
+          assert.match(error.message, why);
+        }
+      });
+      assert.equal(cost, 0n);
+      assert.equal(await lamportsOf(node, wallet), SOL);
+      assert.equal(tokensIn(node, swapper.own.input), 10n ** 12n);
+      assert.equal(await usedMicros(swapper), 0n);
+    });
+
+    it("are refused as quotes where a provider names the sponsor, in whichever role, whoever is to pay", async () => {
+      const swapper = await newSwapper(SOL);
+      const [router] = honest(swapper)({ input: 1n, output: 1n }) as [Instruction];
+      const naming = (role: AccountRole): Instruction => ({
+        ...router,
+        accounts: [...(router.accounts ?? []), { address: sponsor, role }],
+      });
+      const table = putTable([sponsor]);
+      const thefts: Build[] = [
+        (of) => [...honest(swapper)(of), transfer(sponsor, swapper.wallet, SOL)],
+        (of) => [...honest(swapper)(of), throughRouter(transfer(sponsor, swapper.wallet, SOL))],
+        ...[0, 1, 2, 3].map((role): Build => (of) => [...honest(swapper)(of), naming(role)]),
+        (of) => [...honest(swapper)(of), { programAddress: sponsor, accounts: [], data: new Uint8Array(1) }],
+        (of) => ({ instructions: [...honest(swapper)(of), naming(AccountRole.WRITABLE)], tables: [table] }),
+      ];
+      for (const build of thefts) {
+        await offer(swapper, build);
+        await refused(swapper, "create_swap_quote", paramsOf(swapper), /names the sponsor \w+, which can be the fee/);
+      }
+    });
+
+    it("are refused where they cost more than is paid for one, and the quote is not spent", async () => {
+      const swapper = await newSwapper(SOL);
+      await offer(swapper, (of) => [...budget(1_400_000, 7_138_571n), ...honest(swapper)(of)]);
+      const request = await quoted(swapper.client, paramsOf(swapper), { sponsor: true });
+      await refused(
+        swapper,
+        "execute_swap",
+        request,
+        /nothing of it is signed: this service does not pay for it: .*fee of 10004000 lamports.* at most 10000000/,
+      );
+      const { swapRequestId } = await swapper.client.result("execute_swap", { ...request, sponsor: false });
+      assert.equal((await swapEnded(swapper.client, swapRequestId)).status, "COMPLETED");
+      assert.equal(await lamportsOf(node, swapper.wallet), SOL - 9_999_000n);
+    });
+
+    it("are held to the parent's limits, and refused where it has turned sponsoring off", async () => {
+      const swapper = await newSwapper();
+      const { client } = swapper;
+      await offer(swapper, (of) => [...budget(300_000, 1n), ...honest(swapper)(of)]);
+      const one = microsOf(10_001n);
+      const limit = `0.${String(one + one / 2n).padStart(6, "0")}`;
+      const config = { orgWindowLimitUsd: limit, subOrgWindowLimitUsd: "0", windowDurationMinutes: "60" };
+      await client.result("upsert_gas_usage_config", config);
+      assert.equal((await execute(swapper, paramsOf(swapper))).status, "COMPLETED");
+      const request = await quoted(client, paramsOf(swapper), { sponsor: true });
+      await refused(swapper, "execute_swap", request, /no more than [\d.]+ US dollars/, 429);
+      await client.result("upsert_gas_usage_config", { ...config, orgWindowLimitUsd: "0", enabled: false });
+      await refused(swapper, "execute_swap", request, /has turned sponsoring off/);
+      assert.equal(tokensIn(node, swapper.own.output), AMOUNT, "nothing of these was sent");
+      await client.result("upsert_gas_usage_config", { ...config, orgWindowLimitUsd: "0" });
+      const { swapRequestId } = await client.result("execute_swap", request);
+      assert.equal((await swapEnded(client, swapRequestId)).status, "COMPLETED");
+    });
+
+    it("tell two swaps of the same apart, and refuse to send one transaction for both", async () => {
+      const swapper = await newSwapper();
+      const { client } = swapper;
+      await offer(swapper, (of) => [...budget(300_000, 1n), ...honest(swapper)(of)]);
+      const [first, second] = [await execute(swapper, paramsOf(swapper)), await execute(swapper, paramsOf(swapper))];
+      assert.notEqual(first.originTxHash, second.originTxHash);
+      assert.equal(tokensIn(node, swapper.own.output), 2n * AMOUNT);
+      const recentBlockhash = await latestBlockhash(node);
+      await execute(swapper, paramsOf(swapper), { recentBlockhash });
+      const used = await usedMicros(swapper);
+      const again = await client.submit(
+        "execute_swap",
+        await quoted(client, paramsOf(swapper), { sponsor: true, recentBlockhash }),
+      );
+      assert.equal(again.body.turnkeyErrorCode, "SEND_REPEATED", JSON.stringify(again.body));
+      assert.equal(await usedMicros(swapper), used);
+      assert.equal(tokensIn(node, swapper.own.output), 3n * AMOUNT);
+    });
+
+    describe("with `sponsorRent`", () => {
+      let paying: TestServer;
+      let payer: Address;
+      before(async () => {
+        paying = await startServer({ sponsorRent: true });
+        payer = (await sponsorsOf(paying.baseUrl)).solana as Address;
+      });
+      after(() => paying.close());
+      const rent = () => node.svm.minimumBalanceForRentExemption(165n);
+
+      it("make an account for the token that comes in, which the wallet could not pay for", async () => {
+        const swapper = await newSwapper(0n, paying);
+        const fresh = newMint(node, STRANGER);
+        const from = newTokenAccount(node, { mint: fresh, owner: VAULT, amount: 10n ** 12n });
+        const account = await associated(swapper.wallet, fresh);
+        await offer(swapper, (of) => [
+          makeAssociated(swapper.wallet, swapper.wallet, fresh, account),
+          pay(swapper, of.input),
+          throughRouter(moveTokens(from, account, VAULT, of.output)),
+        ]);
+        let status: Json = {};
+        const cost = await costing(async () => {
+          status = await execute(swapper, paramsOf(swapper, token(input), token(fresh)));
+        }, payer);
+        assert.equal(status.outputAmount, String(AMOUNT), JSON.stringify(status));
+        assert.equal(await lamportsOf(node, swapper.wallet), 0n);
+        assert.equal(await lamportsOf(node, account), rent());
+        assert.equal(cost, BigInt((await shownBy(status.originTxHash)).meta.fee) + rent());
+        assert.equal(await usedMicros(swapper), microsOf(cost));
+      });
+
+      it("count no rent as what came in", async () => {
+        const swapper = await newSwapper(0n, paying);
+        const fresh = newMint(node, STRANGER);
+        const account = await associated(swapper.wallet, fresh);
+        const making = makeAssociated(swapper.wallet, swapper.wallet, fresh, account);
+        await offer(swapper, (of) => [making, pay(swapper, of.input), bringLamports(swapper, of.output - 10_001n)]);
+        const params = paramsOf(swapper, token(input), NATIVE);
+        assert.match((await execute(swapper, params)).error.message, /bring 989999 .* at least 990000/);
+        await offer(swapper, (of) => [making, pay(swapper, of.input), bringLamports(swapper, of.output)]);
+        const status = await execute(swapper, params);
+        assert.equal(status.outputAmount, String(AMOUNT), JSON.stringify(status));
+        assert.equal(await lamportsOf(node, account), rent());
+        assert.equal(await lamportsOf(node, swapper.wallet), AMOUNT);
+      });
+
+      it("give nobody else what is meant for the wallet's rent", async () => {
+        const swapper = await newSwapper(0n, paying);
+        const theirs = await associated(STRANGER, output);
+        await offer(swapper, (of) => [
+          makeAssociated(swapper.wallet, STRANGER, output, theirs),
+          ...honest(swapper)(of),
+        ]);
+        const cost = await costing(async () => {
+          assert.match((await execute(swapper, paramsOf(swapper))).error.message, /take SOL along/);
+        }, payer);
+        assert.equal(cost, 0n);
+        assert.equal(await lamportsOf(node, theirs), 0n);
+      });
+    });
+
+    const associated = async (owner: Address, mint: Address): Promise<Address> => {
+      const seeds = [owner, TOKEN_PROGRAM, mint].map((address) => base58.decode(address));
+      return (await getProgramDerivedAddress({ programAddress: ASSOCIATED, seeds }))[0];
+    };
+
+    /** A lookup table that holds these. */
+    function putTable(addresses: Address[]): Address {
+      const data = Buffer.alloc(56 + 32 * addresses.length);
+      data.writeUInt32LE(1, 0);
+      data.writeBigUInt64LE(2n ** 64n - 1n, 4);
+      data.set(Buffer.concat(addresses.map((address) => base58.decode(address))), 56);
+      const address = newStranger().address;
+      const rent = node.svm.minimumBalanceForRentExemption(BigInt(data.length));
+      const account = { address, data, executable: false, lamports: lamports(rent), programAddress: LOOKUP_TABLES };
+      node.svm.setAccount({ ...account, space: BigInt(data.length) });
+      return address;
+    }
+  });
+}
+
+/** Whether there is one already or not. */
+const makeAssociated = (from: Address, owner: Address, mint: Address, account: Address): Instruction => ({
+  programAddress: ASSOCIATED,
+  accounts: [
+    { address: from, role: AccountRole.WRITABLE_SIGNER },
+    { address: account, role: AccountRole.WRITABLE },
+    ...[owner, mint, SYSTEM_PROGRAM, TOKEN_PROGRAM].map((address) => ({ address, role: AccountRole.READONLY })),
+  ],
+  data: Uint8Array.of(1),
+});
+
+const assign = (account: Address, program: Address): Instruction => ({
+  programAddress: SYSTEM_PROGRAM,
+  accounts: [{ address: account, role: AccountRole.WRITABLE_SIGNER }],
+  data: Uint8Array.from([1, 0, 0, 0, ...base58.decode(program)]),
+});
+
+/** Units, and millionths of a lamport for each. */
+function budget(limit: number, price: bigint): Instruction[] {
+  const [limiting, pricing] = [Buffer.alloc(5, 2), Buffer.alloc(9, 3)];
+  limiting.writeUInt32LE(limit, 1);
+  pricing.writeBigUInt64LE(price, 1);
+  return [limiting, pricing].map((data) => ({ programAddress: COMPUTE_BUDGET, data: Uint8Array.from(data) }));
+}
