@@ -11,12 +11,13 @@ import { type ServerProcess, startServerProcess, temporaryFolder } from "../supp
 import { addressOf } from "../support/solana.ts";
 import { type SolanaNode, startSolanaNode } from "../support/solana-node.ts";
 import { ROUTER, ROUTER_PROGRAM, throughRouter, VAULT } from "../support/solana-router.ts";
-import { lamportsOf, newSolanaWallet, transfer } from "../support/solana-sender.ts";
+import { lamportsOf, newSolanaWallet, SOL, transfer } from "../support/solana-sender.ts";
 import { moveTokens, newMint, newTokenAccount, tokensIn } from "../support/solana-tokens.ts";
+import { sponsorsOf } from "../support/sponsor.ts";
 import { quoted, swapEnded } from "../support/swap-world.ts";
 import { until } from "../support/until.ts";
 
-/** A swap on Solana whose server is killed after it was signed and before a node has it: one swap, and its end. */
+/** A swap on Solana whose server is killed after it was signed and before a node has it: one swap, and its end, whoever pays. */
 
 const GENESIS = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d";
 const CHAIN = `solana:${GENESIS.slice(0, 32)}`;
@@ -61,40 +62,55 @@ for (const engine of engines) {
       await Promise.all([front.close(), node.close()]);
     });
 
-    it("between its signature and the node", { timeout: TIMEOUT_MS }, async () => {
-      const mint = newMint(node, addressOf(0x77));
-      const { addresses } = await newSolanaWallet(server.root, node);
-      const [wallet] = addresses as [Address];
-      const from = newTokenAccount(node, { mint, owner: VAULT, amount: 10n ** 12n });
-      const own = newTokenAccount(node, { mint, owner: wallet });
-      (await relayOfTests()).offer(wallet, (_, { input, output }) => ({
-        instructions: [
-          throughRouter(transfer(wallet, VAULT, input)),
-          throughRouter(moveTokens(from, own, VAULT, output)),
-        ],
-      }));
-      await node.call("requestAirdrop", VAULT, 10_000_000);
-      const was = await lamportsOf(node, wallet);
-      const request = await quoted(server.root, {
-        signWith: wallet,
-        inputToken: `${CHAIN}/slip44:501`,
-        outputToken: `${CHAIN}/token:${mint}`,
-        inputAmount: String(AMOUNT),
+    for (const sponsor of [false, true]) {
+      it(`between its signature and the node, ${sponsor ? "with `sponsor`" : "at its own cost"}`, {
+        timeout: TIMEOUT_MS,
+      }, async () => {
+        const mint = newMint(node, addressOf(0x77));
+        const { addresses } = await newSolanaWallet(server.root, node);
+        const [wallet] = addresses as [Address];
+        const from = newTokenAccount(node, { mint, owner: VAULT, amount: 10n ** 12n });
+        const own = newTokenAccount(node, { mint, owner: wallet });
+        (await relayOfTests()).offer(wallet, (_, { input, output }) => ({
+          instructions: [
+            throughRouter(transfer(wallet, VAULT, input)),
+            throughRouter(moveTokens(from, own, VAULT, output)),
+          ],
+        }));
+        await node.call("requestAirdrop", VAULT, 10_000_000);
+        const was = await lamportsOf(node, wallet);
+        const request = await quoted(
+          server.root,
+          {
+            signWith: wallet,
+            inputToken: `${CHAIN}/slip44:501`,
+            outputToken: `${CHAIN}/token:${mint}`,
+            inputAmount: String(AMOUNT),
+          },
+          { sponsor },
+        );
+        const payer = sponsor ? (await sponsorsOf(server.baseUrl)).solana : wallet;
+        if (sponsor) await node.call("requestAirdrop", payer, Number(SOL));
+        const wasPaid = await lamportsOf(node, payer);
+        const earlier = front.count("sendTransaction");
+        front.when("sendTransaction", "hang");
+        const { swapRequestId } = await server.root.result("execute_swap", request);
+        const sent = () => front.calls.filter(({ method }) => method === "sendTransaction").slice(earlier);
+        await until(() => sent().length > 0, "it to be sent");
+        await server.end("SIGKILL");
+        front.when("sendTransaction", "pass on");
+        server = await start();
+        const status: Json = await swapEnded(server.root, swapRequestId);
+        assert.deepEqual([status.status, status.outputAmount], ["COMPLETED", String(AMOUNT)], JSON.stringify(status));
+        assert.equal(new Set(sent().map(({ params }) => String(params[0]))).size, 1, "the same bytes each time");
+        assert.equal(tokensIn(node, own), AMOUNT, "the chain has it once");
+        const { fee } = ((await node.call("getTransaction", status.originTxHash, { commitment: "confirmed" })) as Json)
+          .meta;
+        assert.equal(await lamportsOf(node, wallet), was - AMOUNT - (sponsor ? 0n : BigInt(fee)));
+        assert.equal(wasPaid - (await lamportsOf(node, payer)), BigInt(fee) + (sponsor ? 0n : AMOUNT), "paid once");
+        const again = await server.root.submit("execute_swap", request);
+        assert.equal(again.body.turnkeyErrorCode, "SWAP_QUOTE_ALREADY_USED");
       });
-      front.when("sendTransaction", "hang");
-      const { swapRequestId } = await server.root.result("execute_swap", request);
-      const sent = () => front.calls.filter(({ method }) => method === "sendTransaction");
-      await until(() => sent().length > 0, "it to be sent");
-      await server.end("SIGKILL");
-      front.when("sendTransaction", "pass on");
-      server = await start();
-      const status: Json = await swapEnded(server.root, swapRequestId);
-      assert.deepEqual([status.status, status.outputAmount], ["COMPLETED", String(AMOUNT)], JSON.stringify(status));
-      assert.equal(new Set(sent().map(({ params }) => String(params[0]))).size, 1, "the same bytes each time");
-      assert.equal(tokensIn(node, own), AMOUNT, "the chain has it once");
-      assert.equal(await lamportsOf(node, wallet), was - AMOUNT - 5000n);
-      const again = await server.root.submit("execute_swap", request);
-      assert.equal(again.body.turnkeyErrorCode, "SWAP_QUOTE_ALREADY_USED");
-    });
+    }
   });
 }

@@ -4,7 +4,12 @@ import { after, before, describe, it } from "node:test";
 import type { Address } from "@solana/kit";
 import { encryptOauth2ClientSecret, encryptOnRampSecret } from "@turnkey/crypto";
 import { asSponsored } from "../../src/chains/solana/sponsored.ts";
-import { messageOf, parseTransaction, serializeMessage } from "../../src/chains/solana/transaction.ts";
+import {
+  messageOf,
+  parseTransaction,
+  serializeMessage,
+  transactionOfMessage,
+} from "../../src/chains/solana/transaction.ts";
 import { deriveAddress } from "../../src/crypto/addresses.ts";
 import { parseCredentialBundle, sealBundle } from "../../src/crypto/bundles.ts";
 import { parseP256Point } from "../../src/crypto/hpke.ts";
@@ -224,6 +229,17 @@ describe("what the signer is asked for", () => {
     await refused({ ...asked(named), hash: "keccak256" }, swap, other);
     // What is left to say against it is that this key is not of Ed25519.
     await refused(asked(named), swap, /^(?!.*another message)/);
+    // With a payer where the body asks for one, and nowhere else; all that may come with it is what pays.
+    const sponsoredSwap = { ...activity({ quoteId: quoteIdOf(terms), sponsor: true }, type), plan: { terms } };
+    const quoted = transactionOfMessage(named, "message");
+    const sponsored = messageOf(asSponsored(quoted, addressOf(5), addressOf(9), { unitPrice: 1n, grants: [] }));
+    const another = transactionOfMessage(changed, "message");
+    const changedToo = messageOf(asSponsored(another, addressOf(5), addressOf(9), { unitPrice: 1n, grants: [] }));
+    await refused(asked(sponsored), swap, other);
+    await refused(asked(named), sponsoredSwap, /another message/);
+    await refused(asked(changedToo), sponsoredSwap, /another message/);
+    await refused(asked(sponsored, sponsored), sponsoredSwap, other);
+    await refused(asked(sponsored), sponsoredSwap, /^(?!.*another message)/);
   });
 
   it("signs for a claim of swap fees one message of 32 bytes with the receiver's key, and nothing else", async () => {
@@ -401,7 +417,19 @@ describe("what the signer is asked for", () => {
     const sends = (parameters: object = {}, type = v2) =>
       activity({ sponsor: true, unsignedTransaction: hex, ...parameters }, type);
     const message = messageOf(sponsored());
+    const terms = JSON.stringify({
+      organizationId: owner.organizationId,
+      signWith: from,
+      message: Buffer.from(messageOf(given)).toString("hex"),
+    });
+    const swaps = (parameters: object = {}, planned = terms): Occasion => ({
+      ...activity({ sponsor: true, quoteId: quoteIdOf(terms), ...parameters }, "ACTIVITY_TYPE_EXECUTE_SWAP_V2"),
+      plan: { terms: planned },
+    });
+    const elsewhere = JSON.stringify({ ...JSON.parse(terms), organizationId: "other" });
     for (const occasion of [
+      swaps(),
+      swaps({ recentBlockhash: blockhash }),
       sends(),
       sends({ unsignedTransaction: `0x${hex.toUpperCase()}`, recentBlockhash: blockhash }),
       sends({ unsignedTransaction: wire.toString("base64") }, v1),
@@ -418,6 +446,12 @@ describe("what the signer is asked for", () => {
       [message, sends({ sponsor: false }), /has nothing of Solana sponsored/],
       [message, sends({}, "ACTIVITY_TYPE_SIGN_TRANSACTION_V2"), /has nothing of Solana sponsored/],
       [message, activity({}), /has nothing of Solana sponsored/],
+      [message, swaps({ sponsor: false }), /has nothing of Solana sponsored/],
+      [message, swaps({}, `${terms} `), /has nothing of Solana sponsored/],
+      [message, swaps({ quoteId: quoteIdOf(elsewhere) }, elsewhere), /has nothing of Solana sponsored/],
+      [message, swaps({ recentBlockhash: addressOf(5) }), /another blockhash than the activity's/],
+      [messageOf(given), swaps(), other],
+      [messageOf(sponsored({ grants: [{ to: from, lamports: 10n ** 9n }] })), swaps(), /asked to pay \d+ and 10{9} /],
       [message, sends({ recentBlockhash: addressOf(5) }), /another blockhash than the activity's/],
       // What the server would have to have made of it.
       [messageOf(given), sends(), other],
