@@ -358,6 +358,41 @@ for (const engine of engines) {
         assert.equal(await lamportsOf(node, swapper.wallet), AMOUNT);
       });
 
+      it("are granted nothing for an account that somebody else makes before the last approval", async () => {
+        const swapper = await newSwapper(0n, paying);
+        const { client, wallet } = swapper;
+        const user = await addUser(client, "swapper");
+        const allow = (policyName: string, condition: string, consensus: string) =>
+          client.result("create_policy", { policyName, effect: "EFFECT_ALLOW", consensus, condition, notes: "" });
+        await allow("quotes", "activity.kind == 'CREATE_SWAP_QUOTE'", "true");
+        await allow("swaps", "activity.kind == 'EXECUTE_SWAP'", "approvers.count() == 2");
+        const fresh = newMint(node, STRANGER);
+        const from = newTokenAccount(node, { mint: fresh, owner: VAULT, amount: 10n ** 12n });
+        const account = await associated(wallet, fresh);
+        await offer(swapper, (of) => [
+          makeAssociated(wallet, wallet, fresh, account),
+          pay(swapper, of.input),
+          throughRouter(moveTokens(from, account, VAULT, of.output)),
+        ]);
+        const params = paramsOf(swapper, token(input), token(fresh));
+        const request = await quoted(user.client, params, { sponsor: true });
+        const { activity } = (await user.client.submit("execute_swap", request)).body;
+        assert.equal(activity.status, "ACTIVITY_STATUS_CONSENSUS_NEEDED", JSON.stringify(activity));
+        const made = node.svm.getAccount(newTokenAccount(node, { mint: fresh, owner: wallet }));
+        assert.ok(made.exists);
+        node.svm.setAccount({ ...made, address: account });
+        const cost = await costing(async () => {
+          await client.submit("approve_activity", { fingerprint: activity.fingerprint });
+        }, payer);
+        const { activity: failed } = await client.read("get_activity", { activityId: activity.id });
+        assert.equal(failed.status, "ACTIVITY_STATUS_FAILED");
+        assert.match(JSON.stringify(failed.failure), /creates other accounts than when it was asked for/);
+        assert.equal(cost, 0n);
+        const status = await execute(swapper, params);
+        assert.equal(status.outputAmount, String(AMOUNT), JSON.stringify(status));
+        assert.equal(await lamportsOf(node, wallet), 0n);
+      });
+
       it("give nobody else what is meant for the wallet's rent", async () => {
         const swapper = await newSwapper(0n, paying);
         const theirs = await associated(STRANGER, output);
