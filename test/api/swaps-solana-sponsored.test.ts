@@ -287,6 +287,9 @@ for (const engine of engines) {
       await refused(swapper, "execute_swap", request, /no more than [\d.]+ US dollars/, 429);
       await client.result("upsert_gas_usage_config", { ...config, orgWindowLimitUsd: "0", enabled: false });
       await refused(swapper, "execute_swap", request, /has turned sponsoring off/);
+      await offer(swapper, (of) => [pay(swapper, of.input)]);
+      const faulty = await quoted(client, paramsOf(swapper), { sponsor: true });
+      await refused(swapper, "execute_swap", faulty, /has turned sponsoring off/);
       assert.equal(tokensIn(node, swapper.own.output), AMOUNT, "nothing of these was sent");
       await client.result("upsert_gas_usage_config", { ...config, orgWindowLimitUsd: "0", enabled: true });
       const { swapRequestId } = await client.result("execute_swap", request);

@@ -170,6 +170,16 @@ export async function gasUsage(
   return { windowMinutes, limitUsd, usageUsd: shownUsd(await usageOf(read, id, windowMinutes, now)) };
 }
 
+/**
+ * Refuses what is to be sponsored where the parent has turned that off, before anything is made for it. Whoever counts its cost looks again.
+ *
+ * @throws KeysteadError SPONSORING_DISABLED
+ */
+export async function requireSponsoring(read: Reader, { id, parentId }: Payer): Promise<void> {
+  const { isEnabled } = (await findConfig(read, parentId ?? id)) ?? UNLIMITED;
+  if (!isEnabled) fail("SPONSORING_DISABLED", { organizationId: parentId ?? id });
+}
+
 /** Whether an organization, by its parent's configuration, has the rent paid of accounts that it creates on Solana. */
 export async function hasRentPaid(read: Reader, { id, parentId }: Payer): Promise<boolean> {
   return ((await findConfig(read, parentId ?? id)) ?? UNLIMITED).paysRent;

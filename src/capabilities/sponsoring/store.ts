@@ -31,7 +31,7 @@ import { findSponsorKey, sponsorAddress } from "./sponsor-keys.ts";
 
 export { SponsoredPlan } from "../sending/store.ts";
 export { planDeployment } from "./deployment.ts";
-export { correctCost, hasRentPaid, nativePrice, raiseCost, reserveCost } from "./gas-usage.ts";
+export { correctCost, hasRentPaid, nativePrice, raiseCost, requireSponsoring, reserveCost } from "./gas-usage.ts";
 export { sponsorAddress } from "./sponsor-keys.ts";
 
 /**

@@ -22,7 +22,14 @@ import {
 } from "../sending/store.ts";
 import { solanaTransactionFacts } from "../signing/model.ts";
 import { signingKeyFacts } from "../signing/store.ts";
-import { hasRentPaid, nativePrice, planSponsored, sponsorAddress, sponsorSend } from "../sponsoring/store.ts";
+import {
+  hasRentPaid,
+  nativePrice,
+  planSponsored,
+  requireSponsoring,
+  sponsorAddress,
+  sponsorSend,
+} from "../sponsoring/store.ts";
 import { callsOf, faultOf } from "./calls.ts";
 import { Amount, Nonce, type SwapToken, Token, tokenOf } from "./model.ts";
 import {
@@ -148,6 +155,7 @@ async function planSolanaSwap(
 }
 
 async function solanaSponsor({ read, organization, assets, rentPaid }: Planning): Promise<SwapSponsor> {
+  await requireSponsoring(read, organization);
   const price = nativePrice(assets, swapCluster);
   return {
     payer: await sponsorAddress(read, "solana"),

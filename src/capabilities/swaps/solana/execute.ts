@@ -167,8 +167,7 @@ async function preparedBySponsor(
 }
 
 /**
- * Queues a swap's transaction, or stores why it is none. What the service pays at most is counted; nothing of what is never sent, though
- * that is refused as well where nothing is sponsored.
+ * Queues a swap's transaction, or stores why it is none. What the service pays at most for one that is sent is counted.
  *
  * @throws KeysteadError SEND_REPEATED, QUOTA_EXCEEDED, SPONSORING_DISABLED, GAS_PRICE_UNKNOWN, GAS_LIMIT_EXCEEDED
  */
@@ -182,16 +181,12 @@ export async function sendOnSolana(
   const { organization, now } = send;
   const caip2 = swapCluster;
   const queued = { ...send, caip2, isSponsored: sponsored !== undefined };
-  let greatestCost = 0n;
-  if (fault) {
-    await storeUnsent(tx, queued, fault);
-  } else {
-    if (!prepared) throw new Error("a swap on Solana is not signed");
-    await requireSameKey(tx, organization.id, signWith, prepared.key);
-    await queueSigned(tx, queued, prepared.signed);
-    const { fee, grants } = costOfSponsored(parseTransaction(prepared.signed, FIELD));
-    greatestCost = fee + grants;
-  }
+  if (fault) return storeUnsent(tx, queued, fault);
+  if (!prepared) throw new Error("a swap on Solana is not signed");
+  await requireSameKey(tx, organization.id, signWith, prepared.key);
+  await queueSigned(tx, queued, prepared.signed);
   if (!sponsored) return;
-  await reserveCost(tx, { organization, sendId: send.id, caip2, greatestCost, price: sponsored.nativePrice, now });
+  const { fee, grants } = costOfSponsored(parseTransaction(prepared.signed, FIELD));
+  const price = sponsored.nativePrice;
+  await reserveCost(tx, { organization, sendId: send.id, caip2, greatestCost: fee + grants, price, now });
 }
