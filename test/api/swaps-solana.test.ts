@@ -7,16 +7,19 @@ import { addUser, type Client, type Json } from "../support/client.ts";
 import { newEvmWallet } from "../support/evm-sender.ts";
 import { relayOfTests, type SolanaInstructions, swapsOfTests } from "../support/relay.ts";
 import { engines, startTestServer, type TestServer } from "../support/server.ts";
-import { addressOf, SYSTEM_PROGRAM, TOKEN_PROGRAM } from "../support/solana.ts";
+import { addressOf, SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from "../support/solana.ts";
 import { type SolanaNode, startSolanaNode } from "../support/solana-node.ts";
 import { ROUTER, ROUTER_PROGRAM, throughRouter, VAULT } from "../support/solana-router.ts";
 import { lamportsOf, latestBlockhash, newSolanaWallet, newStranger, SOL, transfer } from "../support/solana-sender.ts";
 import {
   approveTokens,
   closeTokenAccount,
+  moveCheckedTokens,
   moveTokens,
   newMint,
+  newMint2022,
   newTokenAccount,
+  newTokenAccount2022,
   passTokenAccount,
   tokensIn,
 } from "../support/solana-tokens.ts";
@@ -169,6 +172,55 @@ for (const engine of engines) {
         throughRouter(moveTokens(from, account, VAULT, brought)),
       ]);
       assert.match((await execute(paramsOf(NATIVE, token(fresh)))).error.message, /wrapped SOL/);
+    });
+
+    it("exchange tokens of Token-2022, in both directions", async () => {
+      const mint = newMint2022(node, STRANGER);
+      const mine = newTokenAccount2022(node, { mint, owner: wallet });
+      const theirs = newTokenAccount2022(node, { mint, owner: VAULT, amount: 10n ** 12n });
+      const move = (from: Address, to: Address, owner: Address, amount: bigint) =>
+        throughRouter(moveCheckedTokens(TOKEN_2022_PROGRAM, { from, to, mint, owner }, amount));
+      await offer((of) => [payTokens(of.input), move(theirs, mine, VAULT, of.output)]);
+      const bought = await execute(paramsOf(token(input), token(mint)));
+      assert.equal(bought.outputAmount, String(AMOUNT), JSON.stringify(bought));
+      assert.equal(tokensIn(node, mine), AMOUNT);
+      await offer((of) => [move(mine, theirs, wallet, of.input), bringTokens(of.output)]);
+      const moved = await gains(() => execute(paramsOf(token(mint), token(output))));
+      assert.equal(moved.status.outputAmount, String(AMOUNT), JSON.stringify(moved.status));
+      assert.deepEqual([moved.lamports, moved.output, tokensIn(node, mine)], [-5000n, AMOUNT, 0n]);
+      // What the wallet has of it is watched as that of any token.
+      await offer((of) => [payTokens(of.input), move(theirs, mine, VAULT, of.output)]);
+      await execute(paramsOf(token(input), token(mint)));
+      const approval = { ...approveTokens(mine, STRANGER, wallet, 1n), programAddress: TOKEN_2022_PROGRAM };
+      await offer((of) => [payTokens(of.input), bringTokens(of.output), throughRouter(approval)]);
+      assert.match((await execute(paramsOf(token(input), token(output)))).error.message, /would allow \w+ to take/);
+      await offer((of) => [payTokens(of.input), bringTokens(of.output), move(mine, theirs, wallet, 1n)]);
+      assert.match((await execute(paramsOf(token(input), token(output)))).error.message, /take of \w+ too/);
+    });
+
+    it("count of a token with transfer fees what comes in, and refuse what is less than was agreed on", async () => {
+      // The offers' least is 99 %.
+      for (const [feeBps, amount] of [
+        [100, AMOUNT - 10_000n],
+        [101, undefined],
+      ] as const) {
+        const mint = newMint2022(node, STRANGER, feeBps);
+        const mine = newTokenAccount2022(node, { mint, owner: wallet }, true);
+        const theirs = newTokenAccount2022(node, { mint, owner: VAULT, amount: 10n ** 12n }, true);
+        await offer((of) => [
+          payTokens(of.input),
+          throughRouter(
+            moveCheckedTokens(TOKEN_2022_PROGRAM, { from: theirs, to: mine, mint, owner: VAULT }, of.output),
+          ),
+        ]);
+        const { status, input: paid } = await gains(() => execute(paramsOf(token(input), token(mint))));
+        assert.equal(status.outputAmount, amount === undefined ? undefined : String(amount), JSON.stringify(status));
+        assert.equal(tokensIn(node, mine), amount ?? 0n);
+        if (amount !== undefined) continue;
+        assert.equal(status.status, "FAILED");
+        assert.match(status.error.message, /bring 989900 .* at least 990000/);
+        assert.deepEqual([status.originTxHash, paid], [undefined, 0n], "it is never sent");
+      }
     });
 
     it("go through lookup tables, which the node is asked for", async () => {

@@ -1,16 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { base58 } from "@scure/base";
 import { AccountRole, type Address, getU64Encoder, type Instruction, lamports } from "@solana/kit";
-import { TOKEN_PROGRAM } from "./solana.ts";
+import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from "./solana.ts";
 import type { SolanaNode } from "./solana-node.ts";
 
-/** Tokens of the Token program on a node of tests, as its instructions would leave them. */
+/** Tokens of the Token program and of Token-2022 on a node of tests, as their instructions would leave them. */
 
 const newAddress = (): Address => base58.encode(randomBytes(32)) as Address;
 const bytesOf = (address: Address): Uint8Array => base58.decode(address);
 const u64 = (amount: bigint): Uint8Array => Uint8Array.from(getU64Encoder().encode(amount));
 
-function put({ svm }: SolanaNode, data: Buffer): Address {
+function put({ svm }: SolanaNode, data: Buffer, program = TOKEN_PROGRAM): Address {
   const address = newAddress();
   const rent = svm.minimumBalanceForRentExemption(BigInt(data.length));
   svm.setAccount({
@@ -18,34 +18,78 @@ function put({ svm }: SolanaNode, data: Buffer): Address {
     data,
     executable: false,
     lamports: lamports(rent),
-    programAddress: TOKEN_PROGRAM,
+    programAddress: program,
     space: BigInt(data.length),
   });
   return address;
 }
 
+/** What stands behind mints and accounts with extensions, from here on: which of them it is, then a type, a length and the data of each. */
+const EXTENSIONS = 165;
+const [MINT, ACCOUNT] = [1, 2];
+const [TRANSFER_FEE_CONFIG, TRANSFER_FEE_AMOUNT] = [1, 2];
+
+function extended(base: Buffer, kind: number, type: number, data: Buffer): Buffer {
+  const head = Buffer.alloc(5, kind);
+  head.writeUInt16LE(type, 1);
+  head.writeUInt16LE(data.length, 3);
+  return Buffer.concat([base, Buffer.alloc(EXTENSIONS - base.length), head, data]);
+}
+
 /** A token of which this authority can make as many as it likes. */
-export function newMint(node: SolanaNode, authority: Address, decimals = 6): Address {
+export const newMint = (node: SolanaNode, authority: Address, decimals = 6): Address =>
+  put(node, mintData(authority, decimals));
+
+/**
+ * A token of Token-2022.
+ *
+ * @param feeBps the part of each transfer that is withheld from whom it goes to, in basis points; for a mint without fees undefined
+ */
+export function newMint2022(node: SolanaNode, authority: Address, feeBps?: number): Address {
+  const data = mintData(authority, 6);
+  if (feeBps === undefined) return put(node, data, TOKEN_2022_PROGRAM);
+  // Two authorities, none here; what is withheld; the fee of before, and that which is in force since an epoch.
+  const config = Buffer.alloc(108);
+  for (const at of [72, 90]) {
+    config.writeBigUInt64LE(2n ** 64n - 1n, at + 8);
+    config.writeUInt16LE(feeBps, at + 16);
+  }
+  return put(node, extended(data, MINT, TRANSFER_FEE_CONFIG, config), TOKEN_2022_PROGRAM);
+}
+
+function mintData(authority: Address, decimals: number): Buffer {
   const data = Buffer.alloc(82);
   data.writeUInt32LE(1, 0);
   data.set(bytesOf(authority), 4);
   data.writeBigUInt64LE(10n ** 15n, 36);
   data.writeUInt8(decimals, 44);
   data.writeUInt8(1, 45);
-  return put(node, data);
+  return data;
 }
 
 /** An account of this owner with so many tokens. */
-export function newTokenAccount(
-  node: SolanaNode,
-  { mint, owner, amount = 0n }: { mint: Address; owner: Address; amount?: bigint },
-): Address {
+export const newTokenAccount = (node: SolanaNode, holding: Holding): Address => put(node, holdingData(holding));
+
+/** The same of Token-2022. @param hasFees whether transfers to it are charged */
+export function newTokenAccount2022(node: SolanaNode, holding: Holding, hasFees = false): Address {
+  const data = holdingData(holding);
+  const kept = hasFees ? extended(data, ACCOUNT, TRANSFER_FEE_AMOUNT, Buffer.alloc(8)) : data;
+  return put(node, kept, TOKEN_2022_PROGRAM);
+}
+
+interface Holding {
+  mint: Address;
+  owner: Address;
+  amount?: bigint;
+}
+
+function holdingData({ mint, owner, amount = 0n }: Holding): Buffer {
   const data = Buffer.alloc(165);
   data.set(bytesOf(mint), 0);
   data.set(bytesOf(owner), 32);
   data.writeBigUInt64LE(amount, 64);
   data.writeUInt8(1, 108);
-  return put(node, data);
+  return data;
 }
 
 const writable = (address: Address) => ({ address, role: AccountRole.WRITABLE });
@@ -58,6 +102,17 @@ const instruction = (accounts: Instruction["accounts"], data: number[]): Instruc
 
 export const moveTokens = (from: Address, to: Address, owner: Address, amount: bigint): Instruction =>
   instruction([writable(from), writable(to), signing(owner)], [3, ...u64(amount)]);
+
+/** Of either program, with its mint and 6 decimals: what is withheld of it comes out of what is moved. */
+export const moveCheckedTokens = (
+  program: Address,
+  { from, to, mint, owner }: { from: Address; to: Address; mint: Address; owner: Address },
+  amount: bigint,
+): Instruction => ({
+  programAddress: program,
+  accounts: [writable(from), { address: mint, role: AccountRole.READONLY }, writable(to), signing(owner)],
+  data: Uint8Array.from([12, ...u64(amount), 6]),
+});
 
 export const makeTokens = (mint: Address, to: Address, authority: Address, amount: bigint): Instruction =>
   instruction([writable(mint), writable(to), signing(authority)], [7, ...u64(amount)]);
