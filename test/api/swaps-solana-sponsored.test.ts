@@ -5,11 +5,19 @@ import { AccountRole, type Address, getProgramDerivedAddress, type Instruction, 
 import { addUser, type Client, type Json } from "../support/client.ts";
 import { relayOfTests, type SolanaInstructions, swapsOfTests } from "../support/relay.ts";
 import { engines, startTestServer, type TestServer } from "../support/server.ts";
-import { addressOf, SYSTEM_PROGRAM, TOKEN_PROGRAM } from "../support/solana.ts";
+import { addressOf, SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from "../support/solana.ts";
 import { type SolanaNode, startSolanaNode } from "../support/solana-node.ts";
 import { ROUTER, ROUTER_PROGRAM, throughRouter, VAULT } from "../support/solana-router.ts";
 import { lamportsOf, latestBlockhash, newSolanaWallet, newStranger, SOL, transfer } from "../support/solana-sender.ts";
-import { moveTokens, newMint, newTokenAccount, tokensIn } from "../support/solana-tokens.ts";
+import {
+  moveCheckedTokens,
+  moveTokens,
+  newMint,
+  newMint2022,
+  newTokenAccount,
+  newTokenAccount2022,
+  tokensIn,
+} from "../support/solana-tokens.ts";
 import { sponsorsOf } from "../support/sponsor.ts";
 import { quoted, swapEnded } from "../support/swap-world.ts";
 import { createWorld } from "../support/world.ts";
@@ -346,6 +354,32 @@ for (const engine of engines) {
         assert.equal(await usedMicros(swapper), microsOf(cost));
       });
 
+      it("make one of Token-2022, whose rent is that of its extensions", async () => {
+        for (const [feeBps, amount] of [
+          [undefined, AMOUNT],
+          [100, AMOUNT - 10_000n],
+        ] as const) {
+          const swapper = await newSwapper(0n, paying);
+          const mint = newMint2022(node, STRANGER, feeBps);
+          const from = newTokenAccount2022(node, { mint, owner: VAULT, amount: 10n ** 12n }, feeBps !== undefined);
+          const to = await associated(swapper.wallet, mint, TOKEN_2022_PROGRAM);
+          await offer(swapper, (of) => [
+            makeAssociated(swapper.wallet, swapper.wallet, mint, to, TOKEN_2022_PROGRAM),
+            pay(swapper, of.input),
+            throughRouter(moveCheckedTokens(TOKEN_2022_PROGRAM, { from, to, mint, owner: VAULT }, of.output)),
+          ]);
+          let status: Json = {};
+          const cost = await costing(async () => {
+            status = await execute(swapper, paramsOf(swapper, token(input), token(mint)));
+          }, payer);
+          assert.equal(status.outputAmount, String(amount), JSON.stringify(status));
+          assert.equal(await lamportsOf(node, swapper.wallet), 0n);
+          const granted = cost - BigInt((await shownBy(status.originTxHash)).meta.fee);
+          assert.equal(granted, await lamportsOf(node, to));
+          assert.ok(granted > rent(), "it is larger than one without extensions");
+        }
+      });
+
       it("count no rent as what came in", async () => {
         const swapper = await newSwapper(0n, paying);
         const fresh = newMint(node, STRANGER);
@@ -411,8 +445,8 @@ for (const engine of engines) {
       });
     });
 
-    const associated = async (owner: Address, mint: Address): Promise<Address> => {
-      const seeds = [owner, TOKEN_PROGRAM, mint].map((address) => base58.decode(address));
+    const associated = async (owner: Address, mint: Address, program = TOKEN_PROGRAM): Promise<Address> => {
+      const seeds = [owner, program, mint].map((address) => base58.decode(address));
       return (await getProgramDerivedAddress({ programAddress: ASSOCIATED, seeds }))[0];
     };
 
@@ -432,12 +466,18 @@ for (const engine of engines) {
 }
 
 /** Whether there is one already or not. */
-const makeAssociated = (from: Address, owner: Address, mint: Address, account: Address): Instruction => ({
+const makeAssociated = (
+  from: Address,
+  owner: Address,
+  mint: Address,
+  account: Address,
+  program = TOKEN_PROGRAM,
+): Instruction => ({
   programAddress: ASSOCIATED,
   accounts: [
     { address: from, role: AccountRole.WRITABLE_SIGNER },
     { address: account, role: AccountRole.WRITABLE },
-    ...[owner, mint, SYSTEM_PROGRAM, TOKEN_PROGRAM].map((address) => ({ address, role: AccountRole.READONLY })),
+    ...[owner, mint, SYSTEM_PROGRAM, program].map((address) => ({ address, role: AccountRole.READONLY })),
   ],
   data: Uint8Array.of(1),
 });
