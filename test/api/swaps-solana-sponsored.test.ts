@@ -53,13 +53,14 @@ for (const engine of engines) {
     let output: Address;
     let vaults: { input: Address; output: Address };
 
-    const startServer = async (more: object = {}): Promise<TestServer> => {
+    /** With so many lamports of the sponsor's. */
+    const startServer = async (more: object = {}, funds = 100n * SOL): Promise<TestServer> => {
       const started = await startTestServer(engine, {
         chains: { [CHAIN]: { rpcUrls: [node.url], pollMs: 1000, ...more } },
         prices: { [NATIVE]: `${PRICE}.00` },
         swaps: await swapsOfTests({ contracts: { [CHAIN]: [ROUTER] } }),
       });
-      await node.call("requestAirdrop", (await sponsorsOf(started.baseUrl)).solana, Number(100n * SOL));
+      if (funds > 0n) await node.call("requestAirdrop", (await sponsorsOf(started.baseUrl)).solana, Number(funds));
       return started;
     };
 
@@ -302,6 +303,23 @@ for (const engine of engines) {
       await client.result("upsert_gas_usage_config", { ...config, orgWindowLimitUsd: "0", enabled: true });
       const { swapRequestId } = await client.result("execute_swap", request);
       assert.equal((await swapEnded(client, swapRequestId)).status, "COMPLETED");
+    });
+
+    it("are never sent while the sponsor cannot pay, at nobody's cost", async () => {
+      const poor = await startServer({}, 0n);
+      try {
+        const swapper = await newSwapper(SOL, poor);
+        await offer(swapper, honest(swapper));
+        const { status, originTxHash, error } = await execute(swapper, paramsOf(swapper));
+        assert.deepEqual([status, originTxHash], ["FAILED", undefined], JSON.stringify(error));
+        assert.match(error.message, /it would fail: /);
+        assert.equal(await usedMicros(swapper), 0n);
+        await node.call("requestAirdrop", (await sponsorsOf(poor.baseUrl)).solana, Number(SOL));
+        assert.equal((await execute(swapper, paramsOf(swapper))).status, "COMPLETED");
+        assert.equal(await lamportsOf(node, swapper.wallet), SOL);
+      } finally {
+        await poor.close();
+      }
     });
 
     it("tell two swaps of the same apart, and refuse to send one transaction for both", async () => {
