@@ -10,6 +10,7 @@ import { newId } from "../../src/kernel/ids.ts";
 import { type Anvil, EARN_CHAIN_ID, startAnvil } from "../support/anvil.ts";
 import { EARN_CHAIN, earnEntry } from "../support/chain.ts";
 import { addUser, type Client, type Json } from "../support/client.ts";
+import { assertSameDump, dumpDatabase } from "../support/database-dump.ts";
 import { type Contract, contractAt, deployContract } from "../support/deployed-contracts.ts";
 import { type EarnWorld, earnEnded, newEarnWorld } from "../support/earn.ts";
 import { newAddress, newEvmWallet } from "../support/evm-sender.ts";
@@ -301,9 +302,10 @@ for (const engine of engines) {
     });
 
     it("refuses bad terms with the reason, and neither deploys nor stores anything", async () => {
-      const dump = async () =>
-        (await server.opened.database.read.selectFrom("earn_wrappers").select("wrapper_address").execute()).length;
-      const before = [await dump(), await node.call("eth_getTransactionCount", sponsor, "latest")];
+      const { database } = server.opened;
+      const paid = () => database.read.selectFrom("sponsored_sends").select("id").orderBy("id").execute();
+      const sent = () => node.call("eth_getTransactionCount", sponsor, "pending");
+      const [before, ...beside] = [await dumpDatabase(database, [root.organizationId]), await paid(), await sent()];
       for (const clientFeeBps of ["4001", "-1", "1e3", "0x10", `1${"0".repeat(30)}`, "", " 1", "1.5", "01"]) {
         await rejected("earn_deploy_wrapper", termsOf({ clientFeeBps }), /clientFeeBps/);
       }
@@ -317,9 +319,12 @@ for (const engine of engines) {
         [{ vaultAddress: "0x1234" }, /vaultAddress/],
         [{ clientFeeWallet: newAddress() }, /clientFeeWallet/],
         [{ clientFeeWallet: `0x${"00".repeat(20)}` }, /clientFeeWallet/],
+        [{ clientFeeBps: 2000 }, /clientFeeBps/],
+        [{ serviceFeeBps: "0" }, /serviceFeeBps/],
       ];
       for (const [more, reason] of cases) await rejected("earn_deploy_wrapper", termsOf(more), reason);
-      assert.deepEqual([await dump(), await node.call("eth_getTransactionCount", sponsor, "latest")], before);
+      assertSameDump(before, await dumpDatabase(database, [root.organizationId]), "bad terms");
+      assert.deepEqual([await paid(), await sent()], beside);
     });
 
     it("keeps the transactions of one request together, and has a gate for each chain", async () => {
@@ -495,15 +500,21 @@ for (const engine of engines) {
       await rejected("claim_earn_fees", { wrapperAddress: newAddress() }, /EARN_SETUP_REQUIRED/);
       const { wrapperAddress } = await deployed();
       const there = { wrapperAddress, ...common };
-      await rejected("earn_deposit", { ...there, assets: "0" }, /assets/);
-      await rejected("earn_deposit", { ...there, assets: "1e3" }, /assets/);
+      for (const amount of ["", "0", "-1", "1e3", "0x10", "1.5", " 1", "01", "9".repeat(79)]) {
+        await rejected("earn_deposit", { ...there, assets: amount }, /`parameters\.assets` must be/);
+        await rejected("earn_withdraw", { ...there, amountValue: amount }, /`parameters\.amountValue` must be/);
+      }
       await rejected("earn_deposit", { ...there, assets: "9".repeat(78) }, /256 bits/);
-      await rejected("earn_deposit", { ...there, assets: String(1001n * UNIT) }, /is more than the 1000000000/);
+      await rejected("earn_withdraw", { ...there, amountValue: "9".repeat(78) }, /256 bits/);
+      for (const assets of [String(1001n * UNIT), `1${"0".repeat(30)}`]) {
+        await rejected("earn_deposit", { ...there, assets }, /is more than the 1000000000/);
+      }
       await rejected("earn_deposit", { ...there, assets: "1", chainCaip2: "eip155:1" }, /is not the wrapper's chain/);
       await rejected("earn_withdraw", { ...there, amountValue: "max" }, /amountValue/);
       const stranger = { ...there, signWith: newAddress(), assets: "1" };
       const { status } = await root.submit("earn_deposit", stranger);
       assert.ok(status >= 400 && status < 500);
+      assert.deepEqual(await positions(root, depositor), []);
     });
 
     it("sends nothing where the deposit would revert, and says why", async () => {
