@@ -20,6 +20,7 @@ import { until } from "../support/until.ts";
 import { createWorld } from "../support/world.ts";
 
 const MINUTE_MS = 60 * 1000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
 const UNKNOWN = "00000000-0000-7000-8000-000000000000";
 
 /** Expects a refusal that names this, and that the database is as before for reads of the app. */
@@ -67,8 +68,24 @@ onEachEngine("deployments", (server) => {
     const [ofAlice, ofBob] = both.approvals as [Json, Json];
     const { manifestId } = app;
     const hash = await hashOf(client, app.deploymentId);
-    const asAlice = { operatorId: ofAlice.operatorId, signature: mallory.approve(hash) };
-    await refused(client, approve, { manifestId, approvals: [asAlice] }, /approvals\.0\.signature.*did not sign/);
+    const another = Buffer.alloc(hash.length, 7);
+    for (const signature of [mallory.approve(hash), alice.approve(another), bob.approve(hash), "0".repeat(128)]) {
+      const asAlice = { operatorId: ofAlice.operatorId, signature };
+      await refused(client, approve, { manifestId, approvals: [asAlice] }, /approvals\.0\.signature.*did not sign/);
+    }
+    for (const signature of ["", ofAlice.signature.slice(2), `${ofAlice.signature}00`, `0x${ofAlice.signature}`]) {
+      const asAlice = { operatorId: ofAlice.operatorId, signature };
+      await refused(client, approve, { manifestId, approvals: [asAlice] }, /approvals\.0\.signature.*r \|\| s/);
+    }
+    const elsewhere = await newDeployment(await fresh(), [alice]);
+    for (const operatorId of [UNKNOWN, elsewhere.manifestSetOperatorIds[0]]) {
+      const approvals = [{ operatorId, signature: ofAlice.signature }];
+      await refused(client, approve, { manifestId, approvals }, /operator/, 404);
+    }
+    const beside = { manifestId, approvals: [ofAlice, { ...ofBob, signature: mallory.approve(hash) }] };
+    await refused(client, approve, beside, /approvals\.1\.signature.*did not sign/);
+    const { tvcDeployment: untouched } = await client.read("get_tvc_deployment", { deploymentId: app.deploymentId });
+    assert.deepEqual(untouched.manifestApprovals, []);
     const stranger = { operatorId: app.shareSetOperatorIds[0], signature: ofAlice.signature };
     await refused(
       client,
@@ -259,6 +276,16 @@ onEachEngine("deployments", (server) => {
     const { deploymentId } = app;
     await refused(client, "delete_tvc_deployment", { deploymentId }, /is the live one/);
     await client.result("delete_tvc_app_and_deployments", { appId: app.appId });
+    const { read } = server().opened.database;
+    const jobs = await read
+      .selectFrom("jobs")
+      .select(["run_at", "payload"])
+      .where("kind", "=", "clean_up_tvc_deployment")
+      .where("organization_id", "=", client.organizationId)
+      .execute();
+    // Unless the configuration says otherwise.
+    const afterMs = jobs.map(({ run_at, payload }) => run_at - JSON.parse(payload).deletedAt);
+    assert.deepEqual(afterMs, [DAY_MS, DAY_MS]);
     for (const id of [deploymentId, second.deploymentId]) {
       const { tvcDeployment } = await client.read("get_tvc_deployment", { deploymentId: id });
       assert.equal(tvcDeployment.delete, true);

@@ -476,7 +476,7 @@ for (const engine of engines) {
       assert.equal((await deposit(root, { wrapperAddress, signWith: depositor, assets })).status, "COMPLETED");
       await world.token.write(world.maker, "mint", world.vault.address, 100n * UNIT);
       const { userId, client } = await addUser(root);
-      await root.result("create_policy", {
+      const { policyId } = await root.result("create_policy", {
         policyName: newId(),
         effect: "EFFECT_ALLOW",
         consensus: `approvers.any(user, user.id == '${userId}') && approvers.count() >= 2`,
@@ -489,6 +489,42 @@ for (const engine of engines) {
       const late = await root.submit("approve_activity", { fingerprint: activity.fingerprint });
       assert.match(JSON.stringify(late.body), /has paid its fees since this claim was asked for/);
       assert.equal(await node.call("eth_getTransactionCount", sponsor, "pending"), nonce, "nothing was sent");
+      await root.result("delete_policy", { policyId });
+    });
+
+    it("is decided on by policies, as the calls that a wallet makes", async () => {
+      const { wrapperAddress } = await deployed({ clientFeeBps: "900" });
+      const [mine, other] = [await newDepositor(), await newDepositor()];
+      const { userId, client } = await addUser(root);
+      const allow = (condition: string) =>
+        root.submit("create_policy", {
+          policyName: newId(),
+          effect: "EFFECT_ALLOW",
+          consensus: `approvers.any(user, user.id == '${userId}')`,
+          condition,
+          notes: "",
+        });
+      for (const name of ["vault_address", "client_fee_bps", "assets", "amount_value"]) {
+        const { status, body } = await allow(`activity.params.${name} == '1'`);
+        assert.equal(status, 400, JSON.stringify(body));
+        assert.match(body.message, new RegExp(`field does not exist: ${name}`));
+      }
+      const asked = async (path: string, signWith: string, more: object) => {
+        const parameters = { wrapperAddress, chainCaip2: EARN_CHAIN, signWith, ...more };
+        return (await client.submit(path, parameters)).status;
+      };
+      const assets = { assets: String(10n * UNIT) };
+      // It is an approval and a deposit, to two contracts.
+      await allow(`activity.kind == 'EARN_DEPOSIT' && eth.tx.to == '${wrapperAddress}'`);
+      assert.equal(await asked("earn_deposit", mine, assets), 403);
+      const here = `eth.tx.chain_id == ${EARN_CHAIN_ID} && wallet_account.address == '${mine}'`;
+      await allow(`activity.kind == 'EARN_DEPOSIT' && ${here}`);
+      assert.equal(await asked("earn_deposit", mine, assets), 200);
+      assert.equal(await asked("earn_deposit", other, assets), 403);
+      await until(async () => (await positions(root, mine)).length === 1, "the deposit");
+      await allow(`activity.kind == 'EARN_WITHDRAW' && ${here} && eth.tx.to == '${wrapperAddress}'`);
+      assert.equal(await asked("earn_withdraw", mine, { amountValue: "MAX" }), 200);
+      assert.equal((await client.submit("earn_deploy_wrapper", termsOf())).status, 403);
     });
 
     it("says what is missing before anything can be deposited", async () => {
