@@ -327,6 +327,23 @@ for (const engine of engines) {
       assert.deepEqual([await paid(), await sent()], beside);
     });
 
+    it("leaves the client no more than what the service leaves of the half that both may take", async () => {
+      const dearer = await startTestServer(engine, {
+        chains: { [EARN_CHAIN]: { rpcUrls: [node.url] } },
+        settings: { KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true" },
+        earn: { serviceFeeBps: 1500, vaults: [earnEntry(world.vault.address)] },
+      });
+      try {
+        const terms = (clientFeeBps: string) => termsOf({ clientFeeBps, clientFeeWallet: newAddress() });
+        const reason = /at most 3500 basis points: the service takes 1500, and both at most 5000/;
+        for (const fee of ["3501", "4000"]) await rejected("earn_deploy_wrapper", terms(fee), reason, dearer.root);
+        // What is wrong with this one is its wallet alone.
+        await rejected("earn_deploy_wrapper", terms("3500"), /clientFeeWallet/, dearer.root);
+      } finally {
+        await dearer.close();
+      }
+    });
+
     it("keeps the transactions of one request together, and has a gate for each chain", async () => {
       const { database } = server.opened;
       const { organizationId } = root;
