@@ -932,7 +932,10 @@ export interface Schema {
     /** Empty until there is one. */
     transaction_hash: string;
     error: string | null;
-    /** What it changed in the totals of its position, as JSON; null where that is nothing. */
+    /**
+     * What it changed in the totals of its position, as JSON, with the block as of which it was read what a withdrawal of everything left;
+     * null where that is nothing, or is in what was read with such a one.
+     */
     booked: string | null;
     created_at: number;
     updated_at: number;

@@ -207,8 +207,10 @@ for (const engine of engines) {
         await world.root.client.read("list_activities"),
       ]);
       assert.ok(!shown.includes(secret));
-      const { emailEvents } = await world.root.client.read("list_email_events", { email: invited.email });
-      assert.ok(emailEvents.some(({ eventType }: Json) => eventType === "Send"));
+      await until(async () => {
+        const { emailEvents } = await world.root.client.read("list_email_events", { email: invited.email });
+        return emailEvents.some(({ eventType }: Json) => eventType === "Send");
+      }, "the mail's event");
     });
 
     it("answers the same body by the same key with the same activity", async () => {

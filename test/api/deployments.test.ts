@@ -20,6 +20,7 @@ import { until } from "../support/until.ts";
 import { createWorld } from "../support/world.ts";
 
 const MINUTE_MS = 60 * 1000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
 const UNKNOWN = "00000000-0000-7000-8000-000000000000";
 
 /** Expects a refusal that names this, and that the database is as before for reads of the app. */
@@ -67,8 +68,24 @@ onEachEngine("deployments", (server) => {
     const [ofAlice, ofBob] = both.approvals as [Json, Json];
     const { manifestId } = app;
     const hash = await hashOf(client, app.deploymentId);
-    const asAlice = { operatorId: ofAlice.operatorId, signature: mallory.approve(hash) };
-    await refused(client, approve, { manifestId, approvals: [asAlice] }, /approvals\.0\.signature.*did not sign/);
+    const another = Buffer.alloc(hash.length, 7);
+    for (const signature of [mallory.approve(hash), alice.approve(another), bob.approve(hash), "0".repeat(128)]) {
+      const asAlice = { operatorId: ofAlice.operatorId, signature };
+      await refused(client, approve, { manifestId, approvals: [asAlice] }, /approvals\.0\.signature.*did not sign/);
+    }
+    for (const signature of ["", ofAlice.signature.slice(2), `${ofAlice.signature}00`, `0x${ofAlice.signature}`]) {
+      const asAlice = { operatorId: ofAlice.operatorId, signature };
+      await refused(client, approve, { manifestId, approvals: [asAlice] }, /approvals\.0\.signature.*r \|\| s/);
+    }
+    const elsewhere = await newDeployment(await fresh(), [alice]);
+    for (const operatorId of [UNKNOWN, elsewhere.manifestSetOperatorIds[0]]) {
+      const approvals = [{ operatorId, signature: ofAlice.signature }];
+      await refused(client, approve, { manifestId, approvals }, /operator/, 404);
+    }
+    const beside = { manifestId, approvals: [ofAlice, { ...ofBob, signature: mallory.approve(hash) }] };
+    await refused(client, approve, beside, /approvals\.1\.signature.*did not sign/);
+    const { tvcDeployment: untouched } = await client.read("get_tvc_deployment", { deploymentId: app.deploymentId });
+    assert.deepEqual(untouched.manifestApprovals, []);
     const stranger = { operatorId: app.shareSetOperatorIds[0], signature: ofAlice.signature };
     await refused(
       client,
@@ -120,9 +137,16 @@ onEachEngine("deployments", (server) => {
     const params = appParams([alice, bob]);
     const withSet = (change: object) => ({ ...params, manifestSetParams: { ...params.manifestSetParams, ...change } });
     const create = "create_tvc_app";
-    await refused(client, create, withSet({ threshold: 3 }), /manifestSetParams\.threshold.*more than the 2 operators/);
-    await refused(client, create, withSet({ threshold: 0 }), /threshold/);
-    await refused(client, create, withSet({ threshold: 1e30 }), /threshold/);
+    for (const set of ["manifestSetParams", "shareSetParams"] as const) {
+      const withThreshold = (threshold: unknown) => ({ ...params, [set]: { ...params[set], threshold } });
+      const field = `parameters\\.${set}\\.threshold`;
+      for (const threshold of [3, 50]) {
+        await refused(client, create, withThreshold(threshold), new RegExp(`${field}.*more than the 2 operators`));
+      }
+      for (const threshold of [0, -1, 1.5, 51, 2 ** 31, 2 ** 32, 2 ** 53, 1e30, "2", "1e3", null]) {
+        await refused(client, create, withThreshold(threshold), new RegExp(field));
+      }
+    }
     await refused(client, create, withSet({ newOperators: [] }), /1 to 50 operators/);
     const [operator] = params.manifestSetParams.newOperators;
     await refused(client, create, withSet({ newOperators: [operator, operator] }), /same signing key twice/);
@@ -140,6 +164,7 @@ onEachEngine("deployments", (server) => {
     await refused(client, create, without, /both missing/);
     await refused(client, create, { ...without, manifestSetId: UNKNOWN }, /operator set/, 404);
     assert.deepEqual((await client.read("list_tvc_operators")).tvcOperators, []);
+    assert.deepEqual((await client.read("list_tvc_apps")).tvcApps, []);
 
     const first = await client.result(create, params);
     const again = await client.result(create, { ...params, name: "another" });
@@ -175,9 +200,32 @@ onEachEngine("deployments", (server) => {
       "registry.example.com/app@",
       "/app",
       "a".repeat(600),
+      `registry.example.com/app@sha512:${"0".repeat(128)}`,
+      `registry.example.com/app@sha256:${"0".repeat(63)}`,
+      `registry.example.com/app@sha256:${"0".repeat(64)}@sha256:${"0".repeat(64)}`,
+      `registry.example.com/app:${"t".repeat(129)}`,
+      "registry.example.com/app:.1",
+      "registry.example.com/app:1:2",
+      "registry.example.com",
+      "registry.example.com/",
+      "registry.example.com/team//app",
+      "registry.example.com/app/",
+      "registry.example.com/-app",
+      "registry.example.com/%2e%2e/app",
+      "registry.example.com/app?a=b",
+      "registry.example.com/app#b",
+      "registry.example.com/app\n",
+      "registry.example.com/\u00e4pp",
+      "user:password@registry.example.com/app",
+      "-registry.example.com/app",
+      "registry..example.com/app",
+      "file:///usr/local/bin/app",
     ];
     for (const pivotContainerImageUrl of references) {
       await refused(client, create, { ...params, pivotContainerImageUrl }, /pivotContainerImageUrl/);
+      const looked = await client.query("validate_tvc_image", { pivotContainerImageUrl });
+      assert.equal(looked.status, 400, pivotContainerImageUrl);
+      assert.match(looked.body.message, /pivotContainerImageUrl/);
     }
     const missing = `${host}/team/app@sha256:${"0".repeat(64)}`;
     await refused(client, create, { ...params, pivotContainerImageUrl: missing }, /no manifests of that name/);
@@ -217,14 +265,6 @@ onEachEngine("deployments", (server) => {
     registry.answer("/looked/up/", (_, response) => response.writeHead(401).end());
     assert.match((await validate(image.byTag)).body.message, /encrypt a pull secret for it/);
     registry.answer("/looked/up/", undefined);
-    for (const malformed of [
-      "registry.example.com/X",
-      "registry.example.com:99999/app",
-      "256.1.1.1/app",
-      "[:::]/app",
-    ]) {
-      assert.equal((await validate(malformed)).status, 400, malformed);
-    }
   });
 
   it("keep the live one, and end with their app for good", async () => {
@@ -236,6 +276,16 @@ onEachEngine("deployments", (server) => {
     const { deploymentId } = app;
     await refused(client, "delete_tvc_deployment", { deploymentId }, /is the live one/);
     await client.result("delete_tvc_app_and_deployments", { appId: app.appId });
+    const { read } = server().opened.database;
+    const jobs = await read
+      .selectFrom("jobs")
+      .select(["run_at", "payload"])
+      .where("kind", "=", "clean_up_tvc_deployment")
+      .where("organization_id", "=", client.organizationId)
+      .execute();
+    // Unless the configuration says otherwise.
+    const afterMs = jobs.map(({ run_at, payload }) => run_at - JSON.parse(payload).deletedAt);
+    assert.deepEqual(afterMs, [DAY_MS, DAY_MS]);
     for (const id of [deploymentId, second.deploymentId]) {
       const { tvcDeployment } = await client.read("get_tvc_deployment", { deploymentId: id });
       assert.equal(tvcDeployment.delete, true);

@@ -4,9 +4,10 @@ import { encodeFunctionData } from "viem";
 import { type Anvil, EARN_CHAIN_ID, startAnvil } from "../support/anvil.ts";
 import { EARN_CHAIN, earnEntry } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
-import { type Contract, deployContract } from "../support/deployed-contracts.ts";
+import { type Contract, contractAt, deployContract } from "../support/deployed-contracts.ts";
 import { type EarnWorld, earnEnded, newEarnWorld } from "../support/earn.ts";
 import { newEvmWallet } from "../support/evm-sender.ts";
+import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
 import { engines, startTestServer, type TestServer } from "../support/server.ts";
 import { richSponsor } from "../support/sponsor.ts";
 import { until } from "../support/until.ts";
@@ -25,30 +26,34 @@ const PLAY = {
 for (const engine of engines) {
   describe(`earn on a chain that is reorganized (${engine})`, () => {
     let node: Anvil;
+    let front: RpcNode;
     let server: TestServer;
     let world: EarnWorld;
     let vault: Contract;
     let wrapperAddress: string;
+    let terms: { vaultAddress: string; chainCaip2: string; clientFeeBps: string; clientFeeWallet: string };
 
     before(async () => {
       node = await startAnvil({ chainId: EARN_CHAIN_ID });
+      front = await startRpcNode(node);
       world = await newEarnWorld(node);
       vault = await deployContract(node, world.maker, "HostileVault", world.token.address);
       server = await startTestServer(engine, {
-        chains: { [EARN_CHAIN]: { rpcUrls: [node.url] } },
+        chains: { [EARN_CHAIN]: { rpcUrls: [front.url] } },
         settings: { KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true" },
         prices: { [`${EARN_CHAIN}/erc20:${world.token.address}`]: "1.00" },
         earn: { serviceFeeBps: 1000, vaults: [earnEntry(vault.address)] },
       });
       await richSponsor(server.baseUrl, node);
       const clientFeeWallet = (await newEvmWallet(server.root, node)).addresses[0] as string;
-      const terms = { vaultAddress: vault.address, chainCaip2: EARN_CHAIN, clientFeeBps: "0", clientFeeWallet };
+      terms = { vaultAddress: vault.address, chainCaip2: EARN_CHAIN, clientFeeBps: "0", clientFeeWallet };
       const { deployRequestId, ...addresses } = await server.root.result("earn_deploy_wrapper", terms);
       await earnEnded(server.root, "get_earn_deploy_status", { deployRequestId });
       ({ wrapperAddress } = addresses);
     });
     after(async () => {
       await server.close();
+      await front.close();
       await node.stop();
     });
 
@@ -78,11 +83,16 @@ for (const engine of engines) {
       signed: string;
       depth: () => Promise<number>;
     }
-    /** A request that is completed. */
-    async function made(kind: keyof typeof kinds, signWith: string, more: object): Promise<Made> {
-      const names = kinds[kind];
+    type Kind = keyof typeof kinds;
+    async function asked(kind: Kind, signWith: string, more: object): Promise<string> {
       const parameters = { wrapperAddress, signWith, chainCaip2: EARN_CHAIN, ...more };
-      const { [names.id]: id } = await server.root.result(names.path, parameters);
+      return (await server.root.result(kinds[kind].path, parameters))[kinds[kind].id];
+    }
+    /** A request that is completed. */
+    const made = async (kind: Kind, signWith: string, more: object): Promise<Made> =>
+      completed(kind, await asked(kind, signWith, more));
+    async function completed(kind: Kind, id: string): Promise<Made> {
+      const names = kinds[kind];
       const ended = await earnEnded(server.root, names.status, { [names.id]: id });
       assert.equal(ended.status, "COMPLETED", JSON.stringify(ended));
       const { signed_transaction: bytes } = await server.opened.database.read
@@ -99,6 +109,19 @@ for (const engine of engines) {
           return Number(await node.call("eth_blockNumber")) - Number(blockNumber) + 1;
         },
       };
+    }
+    /** Signed, what comes before the last transaction of a request. */
+    async function approvalOf(id: string): Promise<string> {
+      const { read } = server.opened.database;
+      const rows = await read
+        .selectFrom("send_transactions as last")
+        .innerJoin("send_transactions as first", "first.activity_id", "last.activity_id")
+        .select("first.signed_transaction")
+        .where("last.id", "=", id)
+        .where("first.id", "!=", id)
+        .execute();
+      assert.equal(rows.length, 1);
+      return `0x${Buffer.from(rows[0]?.signed_transaction ?? []).toString("hex")}`;
     }
     const refusal = () => ({
       from: world.maker,
@@ -151,6 +174,116 @@ for (const engine of engines) {
       await node.call("anvil_reorg", await all.depth(), [[all.signed, 0]]);
       await until(async () => (await all.status()) === "COMPLETED", "the withdrawal to be there again");
       assert.deepEqual(await booked(depositor), [["0", "0"]]);
+    });
+
+    /** What is sent meanwhile is in one block. */
+    async function inOneBlock(send: () => Promise<void>): Promise<void> {
+      await node.call("evm_setAutomine", false);
+      try {
+        await send();
+        await node.call("evm_mine");
+      } finally {
+        await node.call("evm_setAutomine", true);
+      }
+    }
+    async function sentBy(account: string, count: number, send: () => Promise<unknown>): Promise<void> {
+      const before = Number(await node.call("eth_getTransactionCount", account, "latest"));
+      await send();
+      const nonce = async () => Number(await node.call("eth_getTransactionCount", account, "pending"));
+      await until(async () => (await nonce()) === before + count, `${count} transactions to wait for a block`);
+    }
+    const comesTo = (walletAddress: string, deposited: bigint) =>
+      until(async () => {
+        const [row] = await booked(walletAddress);
+        // A vault rounds in its own favour.
+        return row?.[1] === "0" && [0n, 1n, 2n].includes(deposited - BigInt(row[0] ?? -1));
+      }, `${deposited} to be booked as deposited`);
+
+    it("books anew what a withdrawal of everything left, where its transaction stays and its block is another", async () => {
+      const depositor = await newDepositor();
+      await made("deposit", depositor, { assets: units(100n) });
+      const wrapper = contractAt(node, "MorphoFeeWrapper", wrapperAddress);
+      await world.token.write(world.maker, "mint", world.maker, 20n * UNIT);
+      await world.token.write(world.maker, "approve", wrapperAddress, 20n * UNIT);
+      let id = "";
+      await inOneBlock(async () => {
+        await sentBy(depositor, 1, async () => {
+          id = await asked("withdraw", depositor, { amountValue: "MAX" });
+        });
+        const data = wrapper.data("deposit", 20n * UNIT, depositor);
+        const gift = { from: world.maker, to: wrapperAddress, data, gas: "0xf4240" };
+        await sentBy(world.maker, 1, () => node.call("eth_sendTransaction", gift));
+      });
+      const all = await completed("withdraw", id);
+      await comesTo(depositor, 20n * UNIT);
+      await node.call("anvil_reorg", await all.depth(), [[all.signed, 0]]);
+      await comesTo(depositor, 0n);
+      assert.equal(await all.status(), "COMPLETED");
+      await made("deposit", depositor, { assets: units(5n) });
+      assert.deepEqual(await totals(depositor), [[units(5n), "0"]]);
+    });
+
+    it("has a deposit that was read with what a withdrawal of everything left wherever it is then, and not where it failed", async () => {
+      const depositor = await newDepositor();
+      await made("deposit", depositor, { assets: units(100n) });
+      const ids = { all: "", more: "" };
+      await inOneBlock(async () => {
+        await sentBy(depositor, 1, async () => {
+          ids.all = await asked("withdraw", depositor, { amountValue: "MAX" });
+        });
+        await sentBy(depositor, 3, async () => {
+          ids.more = await asked("deposit", depositor, { assets: units(20n) });
+        });
+      });
+      const all = await completed("withdraw", ids.all);
+      const more = await completed("deposit", ids.more);
+      await comesTo(depositor, 20n * UNIT);
+      const approval = await approvalOf(ids.more);
+      await node.call("anvil_reorg", await all.depth(), [
+        [all.signed, 0],
+        [approval, 0],
+        [refusal(), 0],
+        [more.signed, 0],
+      ]);
+      await until(async () => (await more.status()) === "FAILED", "the deposit to have failed");
+      await comesTo(depositor, 0n);
+      await node.call("evm_mine");
+      await node.call("anvil_reorg", await all.depth(), [
+        [all.signed, 0],
+        [approval, 0],
+        [more.signed, 1],
+      ]);
+      await until(async () => (await more.status()) === "COMPLETED", "the deposit to be there again");
+      await comesTo(depositor, 20n * UNIT);
+    });
+
+    it("writes down once that a wrapper is there, where somebody else's deployment made it and its own failed", async () => {
+      const held = "eth_blockNumber";
+      front.when(held, { error: { code: -32_603, message: "away" } });
+      const wanted = await server.root.result("earn_deploy_wrapper", { ...terms, clientFeeBps: "1" });
+      const { deployRequestId: id } = wanted;
+      const { read } = server.opened.database;
+      const { plan } = await read
+        .selectFrom("sponsored_sends")
+        .select("plan")
+        .where("id", "=", id)
+        .executeTakeFirstOrThrow();
+      const { to, data } = JSON.parse(plan) as Json;
+      await sentBy(world.maker, 1, () => node.call("eth_sendTransaction", { from: world.maker, to, data }));
+      front.when(held, "pass on");
+      const status = await earnEnded(server.root, "get_earn_deploy_status", { deployRequestId: id });
+      assert.equal(status.status, "COMPLETED", JSON.stringify(status));
+      const receipt = (await node.call("eth_getTransactionReceipt", status.deployTxHash)) as Json;
+      assert.equal(receipt.status, "0x0");
+      const row = () => read.selectFrom("earn_requests").selectAll().where("id", "=", id).executeTakeFirstOrThrow();
+      const looks = () =>
+        front.calls.filter(
+          ({ method, params: [address] }) =>
+            method === "eth_getCode" && String(address).toLowerCase() === wanted.wrapperAddress.toLowerCase(),
+        ).length;
+      const [before, seen] = [await row(), looks()];
+      await until(() => looks() > seen + 2, "more looks");
+      assert.deepEqual(await row(), before);
     });
 
     it("looks no more once enough blocks are on top", async () => {

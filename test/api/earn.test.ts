@@ -10,6 +10,7 @@ import { newId } from "../../src/kernel/ids.ts";
 import { type Anvil, EARN_CHAIN_ID, startAnvil } from "../support/anvil.ts";
 import { EARN_CHAIN, earnEntry } from "../support/chain.ts";
 import { addUser, type Client, type Json } from "../support/client.ts";
+import { assertSameDump, dumpDatabase } from "../support/database-dump.ts";
 import { type Contract, contractAt, deployContract } from "../support/deployed-contracts.ts";
 import { type EarnWorld, earnEnded, newEarnWorld } from "../support/earn.ts";
 import { newAddress, newEvmWallet } from "../support/evm-sender.ts";
@@ -301,9 +302,10 @@ for (const engine of engines) {
     });
 
     it("refuses bad terms with the reason, and neither deploys nor stores anything", async () => {
-      const dump = async () =>
-        (await server.opened.database.read.selectFrom("earn_wrappers").select("wrapper_address").execute()).length;
-      const before = [await dump(), await node.call("eth_getTransactionCount", sponsor, "latest")];
+      const { database } = server.opened;
+      const paid = () => database.read.selectFrom("sponsored_sends").select("id").orderBy("id").execute();
+      const sent = () => node.call("eth_getTransactionCount", sponsor, "pending");
+      const [before, ...beside] = [await dumpDatabase(database, [root.organizationId]), await paid(), await sent()];
       for (const clientFeeBps of ["4001", "-1", "1e3", "0x10", `1${"0".repeat(30)}`, "", " 1", "1.5", "01"]) {
         await rejected("earn_deploy_wrapper", termsOf({ clientFeeBps }), /clientFeeBps/);
       }
@@ -317,9 +319,29 @@ for (const engine of engines) {
         [{ vaultAddress: "0x1234" }, /vaultAddress/],
         [{ clientFeeWallet: newAddress() }, /clientFeeWallet/],
         [{ clientFeeWallet: `0x${"00".repeat(20)}` }, /clientFeeWallet/],
+        [{ clientFeeBps: 2000 }, /clientFeeBps/],
+        [{ serviceFeeBps: "0" }, /serviceFeeBps/],
       ];
       for (const [more, reason] of cases) await rejected("earn_deploy_wrapper", termsOf(more), reason);
-      assert.deepEqual([await dump(), await node.call("eth_getTransactionCount", sponsor, "latest")], before);
+      assertSameDump(before, await dumpDatabase(database, [root.organizationId]), "bad terms");
+      assert.deepEqual([await paid(), await sent()], beside);
+    });
+
+    it("leaves the client no more than what the service leaves of the half that both may take", async () => {
+      const dearer = await startTestServer(engine, {
+        chains: { [EARN_CHAIN]: { rpcUrls: [node.url] } },
+        settings: { KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true" },
+        earn: { serviceFeeBps: 1500, vaults: [earnEntry(world.vault.address)] },
+      });
+      try {
+        const terms = (clientFeeBps: string) => termsOf({ clientFeeBps, clientFeeWallet: newAddress() });
+        const reason = /at most 3500 basis points: the service takes 1500, and both at most 5000/;
+        for (const fee of ["3501", "4000"]) await rejected("earn_deploy_wrapper", terms(fee), reason, dearer.root);
+        // What is wrong with this one is its wallet alone.
+        await rejected("earn_deploy_wrapper", terms("3500"), /clientFeeWallet/, dearer.root);
+      } finally {
+        await dearer.close();
+      }
     });
 
     it("keeps the transactions of one request together, and has a gate for each chain", async () => {
@@ -471,7 +493,7 @@ for (const engine of engines) {
       assert.equal((await deposit(root, { wrapperAddress, signWith: depositor, assets })).status, "COMPLETED");
       await world.token.write(world.maker, "mint", world.vault.address, 100n * UNIT);
       const { userId, client } = await addUser(root);
-      await root.result("create_policy", {
+      const { policyId } = await root.result("create_policy", {
         policyName: newId(),
         effect: "EFFECT_ALLOW",
         consensus: `approvers.any(user, user.id == '${userId}') && approvers.count() >= 2`,
@@ -484,6 +506,42 @@ for (const engine of engines) {
       const late = await root.submit("approve_activity", { fingerprint: activity.fingerprint });
       assert.match(JSON.stringify(late.body), /has paid its fees since this claim was asked for/);
       assert.equal(await node.call("eth_getTransactionCount", sponsor, "pending"), nonce, "nothing was sent");
+      await root.result("delete_policy", { policyId });
+    });
+
+    it("is decided on by policies, as the calls that a wallet makes", async () => {
+      const { wrapperAddress } = await deployed({ clientFeeBps: "900" });
+      const [mine, other] = [await newDepositor(), await newDepositor()];
+      const { userId, client } = await addUser(root);
+      const allow = (condition: string) =>
+        root.submit("create_policy", {
+          policyName: newId(),
+          effect: "EFFECT_ALLOW",
+          consensus: `approvers.any(user, user.id == '${userId}')`,
+          condition,
+          notes: "",
+        });
+      for (const name of ["vault_address", "client_fee_bps", "assets", "amount_value"]) {
+        const { status, body } = await allow(`activity.params.${name} == '1'`);
+        assert.equal(status, 400, JSON.stringify(body));
+        assert.match(body.message, new RegExp(`field does not exist: ${name}`));
+      }
+      const asked = async (path: string, signWith: string, more: object) => {
+        const parameters = { wrapperAddress, chainCaip2: EARN_CHAIN, signWith, ...more };
+        return (await client.submit(path, parameters)).status;
+      };
+      const assets = { assets: String(10n * UNIT) };
+      // It is an approval and a deposit, to two contracts.
+      await allow(`activity.kind == 'EARN_DEPOSIT' && eth.tx.to == '${wrapperAddress}'`);
+      assert.equal(await asked("earn_deposit", mine, assets), 403);
+      const here = `eth.tx.chain_id == ${EARN_CHAIN_ID} && wallet_account.address == '${mine}'`;
+      await allow(`activity.kind == 'EARN_DEPOSIT' && ${here}`);
+      assert.equal(await asked("earn_deposit", mine, assets), 200);
+      assert.equal(await asked("earn_deposit", other, assets), 403);
+      await until(async () => (await positions(root, mine)).length === 1, "the deposit");
+      await allow(`activity.kind == 'EARN_WITHDRAW' && ${here} && eth.tx.to == '${wrapperAddress}'`);
+      assert.equal(await asked("earn_withdraw", mine, { amountValue: "MAX" }), 200);
+      assert.equal((await client.submit("earn_deploy_wrapper", termsOf())).status, 403);
     });
 
     it("says what is missing before anything can be deposited", async () => {
@@ -495,15 +553,21 @@ for (const engine of engines) {
       await rejected("claim_earn_fees", { wrapperAddress: newAddress() }, /EARN_SETUP_REQUIRED/);
       const { wrapperAddress } = await deployed();
       const there = { wrapperAddress, ...common };
-      await rejected("earn_deposit", { ...there, assets: "0" }, /assets/);
-      await rejected("earn_deposit", { ...there, assets: "1e3" }, /assets/);
+      for (const amount of ["", "0", "-1", "1e3", "0x10", "1.5", " 1", "01", "9".repeat(79)]) {
+        await rejected("earn_deposit", { ...there, assets: amount }, /`parameters\.assets` must be/);
+        await rejected("earn_withdraw", { ...there, amountValue: amount }, /`parameters\.amountValue` must be/);
+      }
       await rejected("earn_deposit", { ...there, assets: "9".repeat(78) }, /256 bits/);
-      await rejected("earn_deposit", { ...there, assets: String(1001n * UNIT) }, /is more than the 1000000000/);
+      await rejected("earn_withdraw", { ...there, amountValue: "9".repeat(78) }, /256 bits/);
+      for (const assets of [String(1001n * UNIT), `1${"0".repeat(30)}`]) {
+        await rejected("earn_deposit", { ...there, assets }, /is more than the 1000000000/);
+      }
       await rejected("earn_deposit", { ...there, assets: "1", chainCaip2: "eip155:1" }, /is not the wrapper's chain/);
       await rejected("earn_withdraw", { ...there, amountValue: "max" }, /amountValue/);
       const stranger = { ...there, signWith: newAddress(), assets: "1" };
       const { status } = await root.submit("earn_deposit", stranger);
       assert.ok(status >= 400 && status < 500);
+      assert.deepEqual(await positions(root, depositor), []);
     });
 
     it("sends nothing where the deposit would revert, and says why", async () => {

@@ -181,9 +181,14 @@ onEachEngine("fiat on-ramp credentials", (server) => {
 
     const { fiatOnRampCredentialId } = await client.result("create_fiat_on_ramp_credential", moonPay);
     const { sandboxMode: _, ...rest } = coinbase;
-    const update = { fiatOnrampCredentialId: fiatOnRampCredentialId, ...rest, encryptedPrivateApiKey: noKeys[1] };
-    assert.equal((await client.submit("update_fiat_on_ramp_credential", update)).status, 400);
-    assert.equal((await credentialsOf(client))[0].publishableApiKey, moonPay.publishableApiKey);
+    const [stored] = await credentialsOf(client);
+    for (const encryptedPrivateApiKey of [...notOurs, ...noKeys, ""]) {
+      const update = { fiatOnrampCredentialId: fiatOnRampCredentialId, ...rest, encryptedPrivateApiKey };
+      const answer = await client.submit("update_fiat_on_ramp_credential", update);
+      assert.equal(answer.status, 400, JSON.stringify(answer.body));
+      assert.match(answer.body.message, /encryptedPrivateApiKey/);
+    }
+    assert.deepEqual(await credentialsOf(client), [stored]);
   });
 
   it("are nobody else's", async () => {

@@ -89,6 +89,7 @@ const otherTables = [
   "earn_vaults",
   "earn_wrappers",
   "earn_requests",
+  "earn_share_prices",
   "earn_positions",
   "daily_counts",
   "counted_sources",

@@ -86,7 +86,34 @@ it("verifies an envelope v1 with its exact hash, and fails where something is mi
   await assert.rejects(verify(file), ({ code, stdout }: { code: number; stdout: string }) => {
     return code === 1 && JSON.parse(stdout).approvals.reached === false;
   });
-  writeFileSync(file, JSON.stringify({ ...envelope, extra: 1 }));
-  await assert.rejects(verify(file), /is no manifest: `envelope\.extra` is not known/);
+  const { manifest } = envelope;
+  const edited = JSON.stringify({
+    ...envelope,
+    manifest: { ...manifest, namespace: { ...manifest.namespace, nonce: 1 } },
+  });
+  writeFileSync(file, edited);
+  await assert.rejects(verify(file), ({ code, stdout }: { code: number; stdout: string }) => {
+    const { hash, approvals } = JSON.parse(stdout);
+    return code === 1 && hash !== verified.hash && approvals.approvals[0].verdict === "invalid signature";
+  });
+  const text = readFileSync(vectors, "utf8");
+  const refused: [string, RegExp][] = [
+    [JSON.stringify({ ...envelope, extra: 1 }), /is no manifest: `envelope\.extra` is not known/],
+    [JSON.stringify({ ...envelope, manifest: { ...manifest, extra: 1 } }), /`manifest\.extra` is not known/],
+    [
+      JSON.stringify({ ...envelope, manifest: { ...manifest, pivot: { ...manifest.pivot, env: {} } } }),
+      /`manifest\.pivot\.env` is not known/,
+    ],
+    [text.replace('"nonce"', '"nonce": 1, "nonce"'), /is no manifest: .*nonce/],
+    [
+      text.replace('"manifestSetApprovals"', '"manifestSetApprovals": [], "manifestSetApprovals"'),
+      /is no manifest: .*manifestSetApprovals/,
+    ],
+    [`${text}{}`, /is no manifest: .*not valid JSON/],
+  ];
+  for (const [content, reason] of refused) {
+    writeFileSync(file, content);
+    await assert.rejects(verify(file), reason);
+  }
   await assert.rejects(verify(join(folder.folder, "nothing.json")), /cannot be read \(ENOENT\)/);
 });

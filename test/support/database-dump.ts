@@ -24,20 +24,22 @@ const volatileTables: readonly string[] = [
   ...["daily_counts", "counted_sources"],
   // What is earned is booked when a block has it.
   "earn_positions",
+  // What shares are worth is looked up once an hour, for the first time soon after the start.
+  "earn_share_prices",
   // Chains are followed all the time.
   ...["followed_chains", "followed_blocks", "eth_history", "own_transactions"],
 ];
 /** So do the jobs that send messages, those that follow transactions, and the one that counts. */
 const isVolatile = (table: string, line: string): boolean =>
   table === "jobs" &&
-  /"(send_(mail|sms)|follow_solana_sends|follow_evm_sends|settle_evm_send|watch_chain:[^"]*|follow_earn_request|follow_swap|count_by_day)"/.test(
+  /"(send_(mail|sms)|follow_solana_sends|follow_evm_sends|settle_evm_send|watch_chain:[^"]*|follow_earn_request|sample_earn_share_prices|follow_swap|count_by_day)"/.test(
     line,
   );
 /** That a credential was used for the first time is noted after the answer to a query. */
 const volatileColumns: readonly string[] = ["seniority"];
 /** What becomes of a request to earn or to swap is told when its transactions are in a block. */
 const ofRequests: Readonly<Record<string, readonly string[]>> = {
-  earn_requests: ["status", "transaction_hash", "error", "updated_at"],
+  earn_requests: ["status", "transaction_hash", "error", "booked", "updated_at"],
   swaps: ["status", "output_amount", "error", "updated_at"],
 };
 const volatileColumnsOf = (table: string): readonly string[] => [...volatileColumns, ...(ofRequests[table] ?? [])];

@@ -2,6 +2,7 @@ import { Type } from "typebox";
 import { findOrganization } from "../../engine/identity/organizations.ts";
 import { type JobResult, job } from "../../engine/jobs/jobs.ts";
 import { fail } from "../../kernel/errors.ts";
+import { headerAt } from "../../nodes/evm-blocks.ts";
 import { newestBlock, receiptOf } from "../../nodes/evm-calls.ts";
 import { readContracts, wordIn } from "../../nodes/evm-reads.ts";
 import { codeAt } from "../../nodes/evm-state.ts";
@@ -11,14 +12,17 @@ import { AWAY_PAUSE_MS, pauseUntilEnd, unlessAway } from "../sending/store.ts";
 import { isSettled, type SponsoredOutcome, sponsoredOutcome } from "../sponsoring/store.ts";
 import { questions } from "./contracts.ts";
 import {
+  type BlockRead,
+  type BookedRequest,
   type Booking,
   type EarnRequest,
   endRequest,
   FOLLOW_EARN_REQUEST,
-  findNextOfAll,
+  findBookedAfter,
   findRequest,
   findTotals,
   findWrapper,
+  lastReadBefore,
   noteBooking,
   type RequestEnd,
   storeTotals,
@@ -51,12 +55,32 @@ export const followEarnRequest = job({
     const again = { do: "retry", inMs: pauseUntilEnd(clock() - request.createdAt) } as const;
     if (outcome.status === "PENDING") return { next: again };
     const next = isFinal ? ({ do: "finish" } as const) : again;
-    if (isKnown(request, outcome)) return { next };
-    const end = await endOf(evm, wrapper, request, outcome).catch(unlessAway);
+    const end = await newEndOf({ read, evm }, wrapper, request, outcome).catch(unlessAway);
     if (!end) return { next: { do: "retry", inMs: AWAY_PAUSE_MS } };
+    if (end === "known") return { next };
     return { next, record: (tx) => noteEnd(tx, request, end, clock()) };
   },
 });
+
+interface Looking {
+  read: Reader;
+  evm: EvmNodes;
+}
+
+/** What a request came to, where that or what it changed in totals is not stored as it is now. */
+async function newEndOf(
+  looking: Looking,
+  wrapper: Wrapper,
+  request: EarnRequest,
+  outcome: Ended,
+): Promise<End | "known"> {
+  if (isKnown(request, outcome) && (await isCounted(looking, wrapper, request))) return "known";
+  const found = await endOf(looking.evm, wrapper, request, outcome);
+  return isStored(request, found.end) && !found.counting ? "known" : found;
+}
+
+const isStored = (request: EarnRequest, end: RequestEnd): boolean =>
+  request.status === end.status && request.transactionHash === end.transactionHash;
 
 /** Whether a request ended as its transaction did. A deployment that failed may be completed all the same. */
 const isKnown = (request: EarnRequest, outcome: Ended): boolean =>
@@ -65,40 +89,122 @@ const isKnown = (request: EarnRequest, outcome: Ended): boolean =>
 const isSuccess = ({ status, error }: Ended): boolean => status === "INCLUDED" && error === undefined;
 const hashOf = (outcome: Ended): string => ("hash" in outcome ? outcome.hash : "");
 
+/**
+ * Whether totals are what they are by a request that ended as it is stored. After a reorganization a withdrawal of everything may have
+ * left something else, and what was read with it may have come in after it.
+ */
+async function isCounted({ read, evm }: Looking, { chain }: Wrapper, request: EarnRequest): Promise<boolean> {
+  const { status, kind, booked, transactionHash } = request;
+  if (status !== "COMPLETED" || (kind !== "DEPOSIT" && kind !== "WITHDRAW")) return true;
+  if (booked?.readAt) {
+    if ((await findBookedAfter(read, request)).some(isOfAll)) return true;
+    const block = await headerAt(evm, chain, booked.readAt.number);
+    return block === undefined || block.hash === booked.readAt.hash;
+  }
+  if (booked) return true;
+  const { readAtBlock } = await totalsOf(read, request);
+  const receipt = await receiptOf(evm, chain, transactionHash);
+  return receipt === undefined || receipt.blockNumber <= readAtBlock;
+}
+
+const isOfAll = ({ amount }: EarnRequest): boolean => amount === "MAX";
+
 interface End {
   end: RequestEnd;
-  /** What the totals of its position become; undefined where they count it already. */
-  book?: (before: Totals) => Totals | undefined;
+  /** By what totals change; undefined where the request is in no totals. */
+  counting?: Counting;
 }
 
-async function noteEnd(tx: Transactor, request: EarnRequest, { end, book }: End, now: number): Promise<void> {
-  const [was, is] = [request.status === "COMPLETED", end.status === "COMPLETED"];
+interface Counting {
+  /** Where its transaction is. */
+  blockNumber: number;
+  /** What a withdrawal of everything left, in the asset, and where that was read. */
+  rest?: { left: bigint; readAt: BlockRead };
+}
+
+async function noteEnd(tx: Transactor, seen: EarnRequest, { end, counting }: End, now: number): Promise<void> {
+  // What it changed in totals may have been put right since it was read.
+  const current = await findRequest(tx, seen.organizationId, seen.id);
+  const request = { ...seen, booked: current?.booked };
+  const change = counting && (await changeBy(tx, request, counting));
+  if (!change && isStored(request, end)) return;
+  const isThere = end.status === "COMPLETED";
+  const booked = isThere ? (change?.booked ?? request.booked) : undefined;
+  if (!(await endRequest(tx, request, end, booked, now))) return;
+  if (change) {
+    for (const one of change.read) await noteBooking(tx, one, undefined);
+    await storeTotals(tx, request, change.totals, now);
+  } else if (!isThere && request.status === "COMPLETED" && request.booked) {
+    await takeBack(tx, request, request.booked, now);
+  }
+}
+
+interface Change {
+  /** What they become. */
+  totals: Totals;
+  /** What of that is the request's. */
+  booked: Booking;
+  /** Whose changes were read with what is left, and have none of their own any more. */
+  read: readonly BookedRequest[];
+}
+
+/** What a completed request changes in totals; undefined where they count it already. */
+async function changeBy(
+  tx: Transactor,
+  request: EarnRequest,
+  { blockNumber, rest }: Counting,
+): Promise<Change | undefined> {
   const before = await totalsOf(tx, request);
-  const after = is && !was ? book?.(before) : undefined;
-  const booked = is && was ? request.booked : after && differenceOf(before, after);
-  const isOurs = await endRequest(tx, request, end, booked, now);
-  if (isOurs && after) await storeTotals(tx, request, after, now);
-  if (isOurs && was && !is && request.booked) await takeBack(tx, request, request.booked, now);
+  if (rest) return changeByRest(tx, request, rest, before);
+  // What was read there or later counts it already.
+  if (request.booked || blockNumber <= before.readAtBlock) return undefined;
+  const amount = BigInt(request.amount);
+  const booked = request.kind === "DEPOSIT" ? bookingOf(amount, 0n) : bookingOf(0n, amount);
+  return { totals: { ...before, ...totalsWith(before, booked) }, booked, read: [] };
 }
 
-const differenceOf = (before: Totals, after: Totals): Booking => ({
-  deposited: after.totalDeposited - before.totalDeposited,
-  withdrawn: after.totalWithdrawn - before.totalWithdrawn,
+/** What came in while all was going out begins a position of its own. */
+async function changeByRest(
+  tx: Transactor,
+  request: EarnRequest,
+  { left, readAt }: NonNullable<Counting["rest"]>,
+  before: Totals,
+): Promise<Change | undefined> {
+  const later = await findBookedAfter(tx, request);
+  // Another one after it has what was left since; or one before it read what this one left.
+  if (later.some(isOfAll) || (!request.booked && before.readAtBlock > readAt.number)) return undefined;
+  // Without what it changed before, and what is in what is left now.
+  let had = request.booked ? totalsWith(before, minus(request.booked)) : before;
+  for (const { booked } of later) had = totalsWith(had, minus(booked));
+  return {
+    totals: { totalDeposited: left, totalWithdrawn: 0n, readAtBlock: readAt.number },
+    booked: { ...bookingOf(left - had.totalDeposited, -had.totalWithdrawn), readAt },
+    read: later,
+  };
+}
+
+type Sums = Pick<Totals, "totalDeposited" | "totalWithdrawn">;
+
+const bookingOf = (deposited: bigint, withdrawn: bigint): Booking => ({ deposited, withdrawn });
+const minus = ({ deposited, withdrawn }: Booking): Booking => bookingOf(-deposited, -withdrawn);
+const totalsWith = ({ totalDeposited, totalWithdrawn }: Sums, { deposited, withdrawn }: Booking): Sums => ({
+  totalDeposited: totalDeposited + deposited,
+  totalWithdrawn: totalWithdrawn + withdrawn,
 });
 
 /** Of a request that came to nothing after all. A withdrawal of everything after it began anew with what was left, whatever had come in by then. */
-async function takeBack(tx: Transactor, request: EarnRequest, { deposited, withdrawn }: Booking, now: number) {
-  const later = await findNextOfAll(tx, request);
-  if (later?.booked) {
-    const booked = { deposited: later.booked.deposited + deposited, withdrawn: later.booked.withdrawn + withdrawn };
-    return noteBooking(tx, later, booked);
+async function takeBack(tx: Transactor, request: EarnRequest, booked: Booking, now: number) {
+  const next = (await findBookedAfter(tx, request)).find(isOfAll);
+  if (next) {
+    const deposited = next.booked.deposited + booked.deposited;
+    const withdrawn = next.booked.withdrawn + booked.withdrawn;
+    return noteBooking(tx, next, { ...next.booked, deposited, withdrawn });
   }
-  const { totalDeposited, totalWithdrawn, readAtBlock } = await totalsOf(tx, request);
+  const { readAtBlock, ...before } = await totalsOf(tx, request);
   const totals = {
-    totalDeposited: totalDeposited - deposited,
-    totalWithdrawn: totalWithdrawn - withdrawn,
+    ...totalsWith(before, minus(booked)),
     // What was read for it is not in them any more.
-    readAtBlock: request.amount === "MAX" ? 0 : readAtBlock,
+    readAtBlock: isOfAll(request) ? await lastReadBefore(tx, request) : readAtBlock,
   };
   return storeTotals(tx, request, totals, now);
 }
@@ -117,24 +223,17 @@ async function endOf(evm: EvmNodes, wrapper: Wrapper, request: EarnRequest, outc
   // Taken out again by a reorganization, or a node is behind.
   if (!receipt) return fail("CHAIN_UNAVAILABLE", { chain: wrapper.chain, reason: "no node shows the block" });
   const { blockNumber } = receipt;
-  if (request.amount !== "MAX") return { end, book: (before) => withAmount(before, request, blockNumber) };
-  // What came in while all was going out begins a position of its own. A node that is behind knows only what was there before: whoever
-  // has the withdrawal's own block is asked for that.
-  const readAtBlock = Math.max(await newestBlock(evm, wrapper.chain), blockNumber);
-  const left = await valueLeft(evm, wrapper, request.walletAddress, readAtBlock);
-  const totals = { totalDeposited: left, totalWithdrawn: 0n, readAtBlock };
-  return { end, book: (before) => (before.readAtBlock < readAtBlock ? totals : undefined) };
+  if (!isOfAll(request)) return { end, counting: { blockNumber } };
+  // A node that is behind knows only what was there before: whoever has the withdrawal's own block is asked for that.
+  const number = Math.max(await newestBlock(evm, wrapper.chain), blockNumber, request.booked?.readAt?.number ?? 0);
+  // Its hash first: where the block is another by the time of the reading, the next look sees that.
+  const block = await headerAt(evm, wrapper.chain, number);
+  if (!block) return fail("CHAIN_UNAVAILABLE", { chain: wrapper.chain, reason: "no node shows the newest block" });
+  const left = await valueLeft(evm, wrapper, request.walletAddress, number);
+  return { end, counting: { blockNumber, rest: { left, readAt: { number, hash: block.hash } } } };
 }
 
 type Ended = Exclude<SponsoredOutcome, { status: "PENDING" }>;
-
-/** @param blockNumber where it is: what was read there or later counts it already */
-function withAmount(before: Totals, { kind, amount }: EarnRequest, blockNumber: number): Totals | undefined {
-  if (blockNumber <= before.readAtBlock) return undefined;
-  return kind === "DEPOSIT"
-    ? { ...before, totalDeposited: before.totalDeposited + BigInt(amount) }
-    : { ...before, totalWithdrawn: before.totalWithdrawn + BigInt(amount) };
-}
 
 async function totalsOf(read: Reader, { organizationId, walletAddress, wrapperAddress }: EarnRequest): Promise<Totals> {
   const totals = await findTotals(read, organizationId, walletAddress);

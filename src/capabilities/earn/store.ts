@@ -53,6 +53,13 @@ export interface EarnRequest {
 export interface Booking {
   deposited: bigint;
   withdrawn: bigint;
+  /** Of a withdrawal of everything: the block as of which it was read what was left. */
+  readAt?: BlockRead;
+}
+
+export interface BlockRead {
+  number: number;
+  hash: string;
 }
 
 /** Those of an organization, or of the parent whose wrappers it uses; the oldest first. */
@@ -273,30 +280,47 @@ export async function endRequest(
   return (await updateRequest(tx, row)).length > 0;
 }
 
-/** The first withdrawal of everything from the same position after a request, of those that are completed. */
-export async function findNextOfAll(read: Reader, request: EarnRequest): Promise<EarnRequest | undefined> {
-  const { organizationId, wrapperAddress, walletAddress, createdAt } = request;
-  const rows = await read
+/** A request that changed the totals of its position. */
+export type BookedRequest = EarnRequest & { booked: Booking };
+
+/** Those of the same position that were asked for after a request and changed its totals; the oldest first. */
+export async function findBookedAfter(read: Reader, request: EarnRequest): Promise<BookedRequest[]> {
+  const rows = await selectBooked(read, request)
+    .where("created_at", ">", request.createdAt)
+    .orderBy("created_at")
+    .execute();
+  return rows.map(requestOf).filter(isBooked);
+}
+
+/** The block as of which it was last read what is left of a position, by a withdrawal of everything before a request; 0 for none. */
+export async function lastReadBefore(read: Reader, request: EarnRequest): Promise<number> {
+  const rows = await selectBooked(read, request)
+    .where("created_at", "<", request.createdAt)
+    .where("amount", "=", "MAX")
+    .orderBy("created_at", "desc")
+    .limit(1)
+    .execute();
+  return rows.map(requestOf)[0]?.booked?.readAt?.number ?? 0;
+}
+
+const isBooked = (request: EarnRequest): request is BookedRequest => request.booked !== undefined;
+
+const selectBooked = (read: Reader, { organizationId, wrapperAddress, walletAddress }: EarnRequest) =>
+  read
     .selectFrom("earn_requests")
     .selectAll()
     .where("organization_id", "=", organizationId)
     .where("wrapper_address", "=", wrapperAddress)
     .where("wallet_address", "=", walletAddress)
-    .where("kind", "=", "WITHDRAW")
-    .where("amount", "=", "MAX")
+    .where("kind", "in", ["DEPOSIT", "WITHDRAW"])
     .where("status", "=", "COMPLETED")
-    .where("created_at", ">", createdAt)
-    .orderBy("created_at")
-    .limit(1)
-    .execute();
-  return rows.map(requestOf)[0];
-}
+    .where("booked", "is not", null);
 
-/** Sets what a request changed in totals. */
+/** Sets what a request changed in totals; undefined for nothing. */
 export async function noteBooking(
   tx: Transactor,
   { organizationId, id }: Pick<EarnRequest, "organizationId" | "id">,
-  booked: Booking,
+  booked: Booking | undefined,
 ): Promise<void> {
   await tx
     .updateTable("earn_requests")
@@ -306,13 +330,17 @@ export async function noteBooking(
     .execute();
 }
 
-const bookingToStore = (booked: Booking | undefined): string | null =>
-  booked ? JSON.stringify([String(booked.deposited), String(booked.withdrawn)]) : null;
+function bookingToStore(booked: Booking | undefined): string | null {
+  if (!booked) return null;
+  const { deposited, withdrawn, readAt } = booked;
+  return JSON.stringify([String(deposited), String(withdrawn), ...(readAt ? [readAt.number, readAt.hash] : [])]);
+}
 
 function bookingOf(stored: string | null): Booking | undefined {
   if (stored === null) return undefined;
-  const [deposited, withdrawn] = JSON.parse(stored) as [string, string];
-  return { deposited: BigInt(deposited), withdrawn: BigInt(withdrawn) };
+  const [deposited, withdrawn, number, hash] = JSON.parse(stored) as [string, string, number?, string?];
+  const readAt = number !== undefined && hash !== undefined ? { readAt: { number, hash } } : {};
+  return { deposited: BigInt(deposited), withdrawn: BigInt(withdrawn), ...readAt };
 }
 
 /** What a wallet put into a wrapper and took out of it. */
