@@ -64,10 +64,12 @@ const SIZES = [10, 10_000, 1_000_000];
 const ADDED_AT_ONCE = 50_000;
 const SENT_POLL_MS = 100;
 /** So rarely does the watcher look for new blocks that it finds many. */
-const WATCHED_POLL_MS = 5000;
-const BLOCKS = 640;
+const WATCHED_POLL_MS = 6000;
+/** Made in less than that. */
+const BLOCKS = 320;
 /** With fewer left when the watcher is seen to look, it looked while they were made, and others are made. */
-const FEWEST_BLOCKS = 320;
+const FEWEST_BLOCKS = 160;
+const TRIES = 5;
 const SENDERS = 4;
 /** As the watcher reads them. */
 const BLOCKS_AT_ONCE = 3;
@@ -249,11 +251,12 @@ interface Followed {
 }
 
 async function followOnce(watcher: Watcher): Promise<Followed> {
-  for (;;) {
+  for (let attempt = 0; attempt < TRIES; attempt++) {
     const { first, last } = await mine(watcher.node, watcher.senders, watcher.ours);
     const followed = await paceOfWatcher(watcher, last);
     if (followed) return { ...followed, floor: await paceOfReading(watcher.node, first, last) };
   }
+  throw new Error(`the watcher takes ${BLOCKS} blocks as fast as they are made: there is nothing to measure`);
 }
 
 /** The medians of one watcher's rounds; ratios are those of each round. */
