@@ -26,22 +26,29 @@ export interface BenchHooks<Result> {
   onStart: OnStart;
 }
 
+export interface Started extends Product {
+  /** Of PostgreSQL. */
+  databasePid: number | undefined;
+}
+
 /** A server with an empty database of that name. */
 export async function startServer(
   engine: DatabaseKind,
   name: string,
   { folder, profileFolder, settings = {} }: RoundOptions & { settings?: Record<string, string> },
   onStart: OnStart,
-): Promise<Product> {
+): Promise<Started> {
   let databaseUrl = `sqlite:${join(folder, `${name}.db`)}`;
+  let databasePid: number | undefined;
   if (engine === "postgres") {
     const postgres = await startPostgres({ durable: true });
     onStart(() => postgres.stop());
+    databasePid = postgres.pid;
     databaseUrl = await createTestDatabase(postgres.url, name);
   }
   const product = await startProduct({ folder: join(folder, engine), databaseUrl, profileFolder, settings });
   onStart(() => product.stop());
-  return product;
+  return { ...product, databasePid };
 }
 
 export interface Round {

@@ -119,6 +119,9 @@ test("chains are a line for sends on each kind, and one of the watcher for each 
   for (const line of lines) {
     assert.ok((line.perSecond ?? line.blocksPerSecond) > 0 && line.floor > 0 && line.ratio > 0, JSON.stringify(line));
   }
+  const [watcher] = lines.filter(({ scenario }) => scenario === "watcher");
+  assert.ok(watcher?.cpuMs > 0, JSON.stringify(watcher));
+  assert.deepEqual([watcher?.paceToFewest, watcher?.cpuToFewest], [1, 1]);
 });
 
 test("an interrupt stops every process and removes the folders", { skip: process.platform !== "linux" }, async () => {

@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, describe, it } from "node:test";
+import type { SeenBlock } from "../../src/capabilities/history/entries.ts";
+import { entriesIn } from "../../src/capabilities/history/follow.ts";
 import { positionOf } from "../../src/capabilities/history/position.ts";
 import { findEntries, findPlaces, type HistoryOf } from "../../src/capabilities/history/store.ts";
 import { isAnythingDue } from "../../src/capabilities/history/telling.ts";
 import { hasAccountsOf, ownersOfAddresses } from "../../src/capabilities/wallets/store.ts";
+import { createAssetBook } from "../../src/chains/evm/assets.ts";
 import type { Transactor } from "../../src/storage/engine.ts";
 import { newWalletAddress } from "../support/history.ts";
 import { addAddresses, addHistory } from "../support/many-addresses.ts";
@@ -15,11 +18,25 @@ import { createWorld } from "../support/world.ts";
 /** What the watcher asks for each block, and a page of a history, cost the same however many addresses there are. */
 
 const ADDRESSES = 100_000;
+const FEW_ADDRESSES = 10;
 const ENTRIES = 50_000;
 const CAIP2 = "eip155:1";
 /** As many as a large block names. */
 const IN_BLOCK = 1000;
 const PAGE = 100;
+
+const randomAddress = () => `0x${randomBytes(20).toString("hex")}`;
+
+function blockPaying(address: string, payments: number): SeenBlock {
+  const transactions = Array.from({ length: payments }, (_, index) => {
+    const [from, to] = [randomAddress(), index === 0 ? address : randomAddress()];
+    return {
+      ...{ index, hash: `0x${randomBytes(32).toString("hex")}`, from, to, fee: 1n, feeToken: null },
+      transfers: [{ token: null, from, to, amount: 1n }],
+    };
+  });
+  return { number: 1, hash: "0xb1", timestamp: 1, transactions };
+}
 
 for (const engine of engines) {
   describe(`a hundred thousand watched addresses (${engine})`, () => {
@@ -27,6 +44,7 @@ for (const engine of engines) {
     let plans: PlanReader | undefined;
     let of: HistoryOf;
     let inBlock: string[];
+    let withFew: string[];
     const middle = positionOf(ENTRIES / 2, 0);
 
     before(async () => {
@@ -35,10 +53,12 @@ for (const engine of engines) {
       const walletId = (await root.client.result("create_wallet", { walletName: "Full", accounts: [] })).walletId;
       const address = (await newWalletAddress(root.client)).toLowerCase();
       of = { organizationId, caip2: CAIP2, address };
+      await addAddresses(server.databaseUrl, { organizationId, walletId }, FEW_ADDRESSES, 1);
+      withFew = await statementsFor(of, IN_BLOCK);
       await addAddresses(server.databaseUrl, { organizationId, walletId }, ADDRESSES);
       await addHistory(server.databaseUrl, of, ENTRIES);
       await addHistory(server.databaseUrl, { organizationId, caip2: CAIP2 }, ENTRIES);
-      const strangers = Array.from({ length: IN_BLOCK - 1 }, () => `0x${randomBytes(20).toString("hex")}`);
+      const strangers = Array.from({ length: IN_BLOCK - 1 }, randomAddress);
       inBlock = [...strangers, address];
       // A minute after tables grew PostgreSQL takes the statistics itself.
       if (engine === "postgres") await analyze(server.databaseUrl);
@@ -47,6 +67,33 @@ for (const engine of engines) {
     after(async () => {
       await plans?.close();
       await server.close();
+    });
+
+    /** What the watcher asks for a block with this many payments, one of them to the address. */
+    const statementsFor = async ({ address, organizationId }: HistoryOf, payments: number): Promise<string[]> => {
+      const reader = await openPlanReader(server.databaseUrl);
+      try {
+        const asked = await reader.plansOf(async (tx) => {
+          const found = await entriesIn(
+            { read: tx, assets: createAssetBook({}, {}) },
+            CAIP2,
+            blockPaying(address, payments),
+          );
+          assert.deepEqual(
+            found.map((entry) => [entry.address, entry.organizationId]),
+            [[address, organizationId]],
+          );
+        });
+        return asked.map(({ sql }) => sql);
+      } finally {
+        await reader.close();
+      }
+    };
+
+    it("are looked for in a block by the one statement that ten are looked for by", async () => {
+      assert.equal(withFew.length, 1);
+      assert.deepEqual(await statementsFor(of, IN_BLOCK), withFew);
+      assert.deepEqual(await statementsFor(of, 1), withFew);
     });
 
     const page = (places: { before?: number; after?: number }) => async (tx: Transactor) => {

@@ -33,10 +33,15 @@ export async function openPlanReader(url: string): Promise<PlanReader> {
 }
 
 /** Has PostgreSQL take its statistics now. */
-export async function analyze(url: string): Promise<void> {
+export const analyze = (url: string): Promise<void> => tellPostgres(url, "analyze");
+
+/** Has PostgreSQL take its statistics now, and see to what was written. */
+export const vacuum = (url: string): Promise<void> => tellPostgres(url, "vacuum analyze", "checkpoint");
+
+async function tellPostgres(url: string, ...commands: string[]): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  await client.query("analyze");
+  for (const command of commands) await client.query(command);
   await client.end();
 }
 
