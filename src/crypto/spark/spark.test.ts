@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { schnorr, secp256k1 } from "@noble/curves/secp256k1.js";
+import { assertPayloads, assertShare } from "../../../test/support/spark-cases.ts";
 import { deriveSecret } from "../hd-keys.ts";
 import { parsePath } from "../hd-path.ts";
 import { mnemonicSeed } from "../mnemonics.ts";
@@ -11,7 +12,7 @@ import { open, seal } from "./ecies.ts";
 import { type FrostSigning, frostShare, SoleSigner, shareWith, USER_ID } from "./frost.ts";
 import { hashToScalar, negated, pointOf, pointSum, smallScalar } from "./group.ts";
 import { leafIndex, type SparkDerivation, sparkAccount, sparkPath } from "./keys.ts";
-import { claimDigest, leafTweakEntry, transferDigest } from "./messages.ts";
+import { leafTweakEntry } from "./messages.ts";
 import { randomScalar, withShares } from "./shares.ts";
 
 const read = (name: string) =>
@@ -77,20 +78,7 @@ describe("shares of FROST signatures", () => {
     assert.ok(cases.length > 300);
     const kinds = new Set<string>();
     for (const one of cases) {
-      const nonces = { hiding: bytes(one.hidingNonce), binding: bytes(one.bindingNonce) };
-      const signing: FrostSigning = {
-        message: bytes(one.message),
-        verifyingKey: bytes(one.verifyingKey),
-        commitments: one.operatorCommitments.map((each: Record<"id" | "hiding" | "binding", string>) => ({
-          id: bytes(each.id),
-          hiding: bytes(each.hiding),
-          binding: bytes(each.binding),
-        })),
-        ...(one.adaptorPublicKey ? { adaptor: bytes(one.adaptorPublicKey) } : {}),
-      };
-      const secret = bytes(one.secret);
-      assert.equal(hex(shareWith(secret, nonces, signing).share), one.share);
-      assert.equal(hex(secret), one.secret, "the secret is left as it was");
+      assertShare(one);
       // Whether the share counts the secret and the nonces negatively tells the parities of V, Q and R.
       const V = secp256k1.Point.fromHex(one.verifyingKey);
       const tweak = Fn.create(BigInt(`0x${hex(schnorr.utils.taggedHash("TapTweak", schnorr.utils.pointToBytes(V)))}`));
@@ -272,12 +260,7 @@ function interpolated(shares: readonly (readonly [number, Uint8Array])[]): bigin
 describe("messages of Spark", () => {
   it("hash as the published SDK hashes them", () => {
     for (const one of [published.payloads, ...read("payloads").cases]) {
-      const packages = one.packages.map((each: { operatorId: string; bytes: string }) => [
-        each.operatorId,
-        bytes(each.bytes),
-      ]);
-      assert.equal(hex(transferDigest(one.transferId, packages)), one.transfer);
-      assert.equal(hex(claimDigest(one.transferId, packages)), one.claim);
+      assertPayloads(one);
     }
   });
 
