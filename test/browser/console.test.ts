@@ -318,7 +318,7 @@ describe("the console", { skip: noBrowser }, () => {
       await choose("create_wallet", { walletName: "Odd", accounts: [], mnemonicLength: 13 });
       await submit.click();
       const length = form.getByRole("textbox", { name: "mnemonicLength" });
-      await refusedAt(length, "`parameters.mnemonicLength` must be");
+      await refusedAt(length, "This must be");
       assert.equal(await length.getAttribute("aria-invalid"), "true");
       await length.fill("12");
       await isRight(length);
@@ -337,7 +337,7 @@ describe("the console", { skip: noBrowser }, () => {
       await submit.click();
       const second = form.getByRole("group", { name: "users 2", exact: true });
       const key = second.getByRole("textbox", { name: "publicKey" });
-      await refusedAt(key, "`parameters.users.1.apiKeys.0.publicKey` must be a compressed public key");
+      await refusedAt(key, "This must be a compressed public key");
       assert.equal(await key.getAttribute("aria-invalid"), "true");
       const first = form.getByRole("group", { name: "users 1", exact: true });
       await isRight(first.getByRole("textbox", { name: "publicKey" }));
@@ -358,11 +358,11 @@ describe("the console", { skip: noBrowser }, () => {
       await choose("create_wallet", { walletName: "Odd", accounts: [odd] });
       await submit.click();
       const format = form.getByRole("combobox", { name: "addressFormat" });
-      await refusedAt(format, "`parameters.accounts.0.addressFormat` ");
+      await refusedAt(format, "This ");
       assert.equal(await format.getAttribute("aria-expanded"), "false", "the choices would cover what is wrong");
       await choose("create_wallet", { walletName: "Twice", accounts: [account, account] });
       await submit.click();
-      await refusedAt(form.getByRole("group", { name: "accounts 2" }), "`parameters.accounts.1` is there twice");
+      await refusedAt(form.getByRole("group", { name: "accounts 2" }), "This is there twice");
       await form.getByRole("button", { name: "Remove accounts 1" }).click();
       await form.getByText("is there twice").waitFor({ state: "hidden" });
 

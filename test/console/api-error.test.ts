@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { TurnkeyRequestError } from "@turnkey/http";
 import { Type } from "typebox";
-import { valueAt, violationsIn } from "../../console/src/api/api-error.ts";
+import { valueAt, violationsIn, wordsAtField } from "../../console/src/api/api-error.ts";
 import { validate } from "../../src/engine/validate.ts";
 import { renderError } from "../../src/http/render-error.ts";
 import { fail } from "../../src/kernel/errors.ts";
@@ -35,6 +35,18 @@ describe("fields that an answer of the server names", () => {
       answered(() => fail("FIELD_INVALID", { field: "parameters.x", reason: "is odd" })),
     );
     assert.equal(violation?.description, "invalid request body: `parameters.x` is odd");
+  });
+
+  it("are told at the field itself without its name, as the server words what is wrong and what is missing", () => {
+    const words = (throwing: () => void) => violationsIn(answered(throwing)).map(wordsAtField);
+    const oddly = () => fail("FIELD_INVALID", { field: "parameters.x", reason: "is odd" });
+    assert.deepEqual(words(oddly), ["This is odd"]);
+    assert.deepEqual(
+      words(() => validate(Users, { users: [{}] }, "parameters")),
+      ["This is missing"],
+    );
+    const others = "parameters.y: not `parameters.x`";
+    assert.equal(wordsAtField({ field: "parameters.x", description: others }), others);
   });
 
   it("are none where the answer names none in its details, whatever its words are", () => {

@@ -38,6 +38,13 @@ function isViolation(value: unknown): value is Violation {
   return typeof field === "string" && field !== "" && typeof description === "string" && description !== "";
 }
 
+/** A violation's words as they are read at the field itself, which they need not name. */
+export function wordsAtField({ field, description }: Violation): string {
+  const [of, missing] = [`invalid request body: \`${field}\` `, `invalid request body: missing field \`${field}\``];
+  if (description === missing) return "This is missing";
+  return description.startsWith(of) ? `This ${description.slice(of.length)}` : description;
+}
+
 /** What stands at a violation's field, of the body that was refused; undefined where nothing does. */
 export function valueAt(body: unknown, { field }: Violation): unknown {
   return field

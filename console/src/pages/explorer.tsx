@@ -1,7 +1,7 @@
 import { Button, Card, Code, Group, Select, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useLayoutEffect, useRef, useState } from "react";
-import { valueAt, violationsIn } from "../api/api-error.ts";
+import { valueAt, violationsIn, wordsAtField } from "../api/api-error.ts";
 import { type Components, choicesOf, type JsonObject, type Schema, startOf } from "../api/json-schema.ts";
 import { readJson } from "../api/read-json.ts";
 import { Answered } from "../parts/answered.tsx";
@@ -100,7 +100,7 @@ const refusalsOf = (error: unknown, body: unknown): Refusal[] =>
   violationsIn(error).map((violation) => ({
     path: violation.field,
     value: valueAt(body, violation),
-    reason: violation.description,
+    reason: wordsAtField(violation),
   }));
 
 interface OperationProps {
