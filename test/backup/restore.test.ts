@@ -307,7 +307,7 @@ for (const engine of engines) {
       const middle = Math.floor(whole.length / 2);
       flipped[middle] = (flipped[middle] as number) ^ 1;
       // What a flipped bit makes of the compressed text is another thing each time.
-      await refused(flipped, /damaged or cut off|altered|fits no table|it is no backup of Keystead/);
+      await refused(flipped, /cannot be used: (it|tables) /);
       await refused(compressed(lines.slice(0, -1).join("\n").concat("\n")), /it is cut off: its end is missing/);
       await refused(compressed(text.slice(0, -20)), /it is cut off in the middle of a line/);
       await refused(compressed(`${text}[]\n`), /it goes on after its end/);
