@@ -34,8 +34,9 @@ withNewInstallation(withConfig(program.command("serve").description("Run the ser
     const config = await readConfig(file);
     const { banner, serve } = await import("./serve.ts");
     const server = await serve({ config, newInstallation });
-    process.stdout.write(`${banner(server, config)}\n`);
+    // Whoever reads that it serves may tell it to stop at once.
     stopOnSignals(server.close);
+    process.stdout.write(`${banner(server, config)}\n`);
   },
 );
 
