@@ -1,16 +1,7 @@
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
 import { after, afterEach, before, describe, it } from "node:test";
 import { base58 } from "@scure/base";
-import {
-  AccountRole,
-  type Address,
-  createAddressWithSeed,
-  getAddressEncoder,
-  getProgramDerivedAddress,
-  type Instruction,
-  lamports,
-} from "@solana/kit";
+import { AccountRole, type Address, createAddressWithSeed, type Instruction } from "@solana/kit";
 import { feeOf } from "../../src/chains/solana/compute-budget.ts";
 import { parseTransaction } from "../../src/chains/solana/transaction.ts";
 import { newId } from "../../src/kernel/ids.ts";
@@ -20,6 +11,7 @@ import { type RpcNode, type RpcReply, startRpcNode } from "../support/rpc-node.t
 import { engines, startTestServer, type TestServer } from "../support/server.ts";
 import { compiled, factsByLibrary, SYSTEM_PROGRAM, TOKEN_PROGRAM } from "../support/solana.ts";
 import { type SolanaNode, startSolanaNode } from "../support/solana-node.ts";
+import { associated, makeAssociated, putLookupTable } from "../support/solana-programs.ts";
 import { TEST_CLUSTER } from "../support/solana-rpc.ts";
 import {
   lamportsOf,
@@ -215,7 +207,7 @@ for (const engine of engines) {
 
     it("takes accounts from lookup tables, and none through which the sponsor would lose anything", async () => {
       const to = newStranger().address;
-      const table = newLookupTable([newStranger().address, to, sponsor]);
+      const table = putLookupTable(node, [newStranger().address, to, sponsor]);
       const from = await newAccount(2n * SOL);
       const through = (addressIndex: number, address: Address): Buffer => {
         const [payer] = transfer(from, to, SOL).accounts ?? [];
@@ -533,15 +525,15 @@ for (const engine of engines) {
       it("pays for accounts that programs create, and not for those that are there", async () => {
         const from = await newAccount(0n, client);
         const mint = newMint(node, from);
-        const account = await associatedAccount(from, mint);
-        assert.equal(await granted([createAssociated(from, account, from, mint)]), accountRent());
+        const account = await associated(from, mint);
+        assert.equal(await granted([makeAssociated(from, from, mint, account)]), accountRent());
         assert.equal(await lamportsOf(node, account), accountRent());
-        assert.equal(await granted([createAssociated(from, account, from, mint)]), 0n);
+        assert.equal(await granted([makeAssociated(from, from, mint, account)]), 0n);
         // Part of what it needs is there.
         const other = newMint(node, from);
-        const second = await associatedAccount(from, other);
+        const second = await associated(from, other);
         await node.call("requestAirdrop", second, 1_000_000);
-        assert.equal(await granted([createAssociated(from, second, from, other)]), accountRent() - 1_000_000n);
+        assert.equal(await granted([makeAssociated(from, from, other, second)]), accountRent() - 1_000_000n);
       });
 
       it("asks for the exemption of each size once", async () => {
@@ -549,7 +541,7 @@ for (const engine of engines) {
         const created = [];
         for (let index = 0; index < 3; index++) {
           const mint = newMint(node, from);
-          created.push(createAssociated(from, await associatedAccount(from, mint), from, mint));
+          created.push(makeAssociated(from, from, mint, await associated(from, mint)));
         }
         const asked = front.count("getMinimumBalanceForRentExemption");
         assert.equal(await granted(created), 3n * accountRent());
@@ -564,7 +556,7 @@ for (const engine of engines) {
         const from = await newAccount(0n, client);
         const seed = "stake";
         const account = await createAddressWithSeed({ baseAddress: from, programAddress: TOKEN_PROGRAM, seed });
-        const table = newLookupTable([newStranger().address, account]);
+        const table = putLookupTable(node, [newStranger().address, account]);
         const create = createAccountWithSeed(from, account, { seed, amount: accountRent(), space: 165 });
         const [payer] = create.accounts ?? [];
         const looked = { address: account, addressIndex: 1, lookupTableAddress: table, role: WRITABLE } as const;
@@ -596,8 +588,8 @@ for (const engine of engines) {
       it("pays for nothing that is closed again, moved about, or given to a wallet", async () => {
         const from = await newAccount(SOL, client);
         const mint = newMint(node, from);
-        const account = await associatedAccount(from, mint);
-        const closed = [createAssociated(from, account, from, mint), closeTokenAccount(account, from, from)];
+        const account = await associated(from, mint);
+        const closed = [makeAssociated(from, from, mint, account), closeTokenAccount(account, from, from)];
         assert.equal(await granted(closed), 0n);
         assert.equal(await granted([transfer(from, newStranger().address, SOL / 10n)]), 0n);
       });
@@ -628,14 +620,11 @@ for (const engine of engines) {
         await allow(world.client, "true", "approvers.count() == 2");
         const from = await newAccount(0n, world.client);
         const mint = newMint(node, from);
-        const account = await associatedAccount(from, mint);
-        const wire = built([createAssociated(from, account, from, mint)]);
+        const account = await associated(from, mint);
+        const wire = built([makeAssociated(from, from, mint, account)]);
         const { activity } = (await user.client.submit(PATH, parametersOf(wire, [from]))).body;
         assert.equal(activity.status, "ACTIVITY_STATUS_CONSENSUS_NEEDED", JSON.stringify(activity));
-        assert.equal(
-          await granted([createAssociated(await newAccount(0n, client), account, from, mint)]),
-          accountRent(),
-        );
+        assert.equal(await granted([makeAssociated(await newAccount(0n, client), from, mint, account)]), accountRent());
         await world.client.submit("approve_activity", { fingerprint: activity.fingerprint });
         const { activity: failed } = await world.client.read("get_activity", { activityId: activity.id });
         assert.equal(failed.status, "ACTIVITY_STATUS_FAILED");
@@ -748,51 +737,11 @@ for (const engine of engines) {
     const allow = (client: Client, condition: string, consensus?: string) =>
       policy(client, "EFFECT_ALLOW", condition, consensus);
     const deny = (client: Client, condition: string) => policy(client, "EFFECT_DENY", condition);
-
-    /** A table that holds these addresses, as its program would have made it long ago. */
-    function newLookupTable(addresses: Address[]): Address {
-      const address = base58.encode(randomBytes(32)) as Address;
-      const data = Buffer.alloc(56 + 32 * addresses.length);
-      data.writeUInt32LE(1, 0);
-      data.writeBigUInt64LE(2n ** 64n - 1n, 4);
-      for (const [index, each] of addresses.entries()) data.set(base58.decode(each), 56 + 32 * index);
-      node.svm.setAccount({
-        address,
-        data,
-        executable: false,
-        lamports: lamports(node.svm.minimumBalanceForRentExemption(BigInt(data.length))),
-        programAddress: "AddressLookupTab1e1111111111111111111111111" as Address,
-        space: BigInt(data.length),
-      });
-      return address;
-    }
   });
 }
 
 const signersIn = (instructions: Instruction[]): Address[] =>
   instructions.flatMap(({ accounts = [] }) => accounts.flatMap(({ address, role }) => (role >= 2 ? [address] : [])));
-
-const ASSOCIATED = "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL" as Address;
-const bytesOf = getAddressEncoder();
-
-async function associatedAccount(owner: Address, mint: Address): Promise<Address> {
-  const seeds = [owner, TOKEN_PROGRAM, mint].map((address) => bytesOf.encode(address));
-  return (await getProgramDerivedAddress({ programAddress: ASSOCIATED, seeds }))[0];
-}
-
-/** Of the Associated Token Account program: unless it is there. */
-const createAssociated = (from: Address, account: Address, owner: Address, mint: Address): Instruction => ({
-  programAddress: ASSOCIATED,
-  accounts: [
-    { address: from, role: WRITABLE_SIGNER },
-    { address: account, role: WRITABLE },
-    { address: owner, role: READONLY },
-    { address: mint, role: READONLY },
-    { address: SYSTEM_PROGRAM, role: READONLY },
-    { address: TOKEN_PROGRAM, role: READONLY },
-  ],
-  data: Uint8Array.of(1),
-});
 
 function unitLimit(units: number): Instruction {
   const data = Buffer.alloc(5, 2);

@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { base58 } from "@scure/base";
-import { AccountRole, type Address, getProgramDerivedAddress, type Instruction, lamports } from "@solana/kit";
+import { AccountRole, type Address, type Instruction } from "@solana/kit";
 import { addUser, type Client, type Json } from "../support/client.ts";
-import { relayOfTests, type SolanaInstructions, swapsOfTests } from "../support/relay.ts";
+import { swapsOfTests } from "../support/relay.ts";
 import { engines, startTestServer, type TestServer } from "../support/server.ts";
-import { addressOf, SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from "../support/solana.ts";
+import { addressOf, TOKEN_2022_PROGRAM } from "../support/solana.ts";
 import { type SolanaNode, startSolanaNode } from "../support/solana-node.ts";
+import { assign, associated, makeAssociated, putLookupTable } from "../support/solana-programs.ts";
 import { ROUTER, ROUTER_PROGRAM, throughRouter, VAULT } from "../support/solana-router.ts";
-import { lamportsOf, latestBlockhash, newSolanaWallet, newStranger, SOL, transfer } from "../support/solana-sender.ts";
+import { lamportsOf, latestBlockhash, newSolanaWallet, SOL, transfer } from "../support/solana-sender.ts";
+import { offerOnSolana, SWAP_CLUSTER, SWAP_GENESIS, type SwapAmounts } from "../support/solana-swaps.ts";
 import {
   moveCheckedTokens,
   moveTokens,
@@ -22,20 +23,15 @@ import { sponsorsOf } from "../support/sponsor.ts";
 import { quoted, swapEnded } from "../support/swap-world.ts";
 import { createWorld } from "../support/world.ts";
 
-const GENESIS = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d";
-const CHAIN = `solana:${GENESIS.slice(0, 32)}`;
-const NATIVE = `${CHAIN}/slip44:501`;
+const NATIVE = `${SWAP_CLUSTER}/slip44:501`;
 const COMPUTE_BUDGET = "ComputeBudget111111111111111111111111111111" as Address;
-const LOOKUP_TABLES = "AddressLookupTab1e1111111111111111111111111" as Address;
-const ASSOCIATED = "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL" as Address;
 const AMOUNT = 1_000_000n;
 const STRANGER = addressOf(0x77);
 /** US dollars for one SOL. */
 const PRICE = 200n;
 const microsOf = (amount: bigint): bigint => (amount * PRICE * 10n ** 6n + SOL - 1n) / SOL;
 
-type Amounts = { input: bigint; output: bigint };
-type Build = (amounts: Amounts) => Instruction[] | SolanaInstructions;
+type Build = Parameters<typeof offerOnSolana>[1];
 
 /** A wallet of an organization, and accounts of its tokens. */
 interface Swapper {
@@ -56,16 +52,16 @@ for (const engine of engines) {
     /** With so many lamports of the sponsor's. */
     const startServer = async (more: object = {}, funds = 100n * SOL): Promise<TestServer> => {
       const started = await startTestServer(engine, {
-        chains: { [CHAIN]: { rpcUrls: [node.url], pollMs: 1000, ...more } },
+        chains: { [SWAP_CLUSTER]: { rpcUrls: [node.url], pollMs: 1000, ...more } },
         prices: { [NATIVE]: `${PRICE}.00` },
-        swaps: await swapsOfTests({ contracts: { [CHAIN]: [ROUTER] } }),
+        swaps: await swapsOfTests({ contracts: { [SWAP_CLUSTER]: [ROUTER] } }),
       });
       if (funds > 0n) await node.call("requestAirdrop", (await sponsorsOf(started.baseUrl)).solana, Number(funds));
       return started;
     };
 
     before(async () => {
-      node = await startSolanaNode({ genesis: GENESIS });
+      node = await startSolanaNode({ genesis: SWAP_GENESIS });
       node.svm.addProgram(ROUTER, ROUTER_PROGRAM);
       server = await startServer();
       sponsor = (await sponsorsOf(server.baseUrl)).solana as Address;
@@ -91,18 +87,14 @@ for (const engine of engines) {
       };
       return { client, wallet, own };
     };
-    const token = (mint: Address) => `${CHAIN}/token:${mint}`;
+    const token = (mint: Address) => `${SWAP_CLUSTER}/token:${mint}`;
     const paramsOf = ({ wallet }: Swapper, inputToken = token(input), outputToken = token(output)) => ({
       signWith: wallet as string,
       inputToken,
       outputToken,
       inputAmount: String(AMOUNT),
     });
-    const offer = async ({ wallet }: Swapper, build: Build) =>
-      (await relayOfTests()).offer(wallet, (_, amounts) => {
-        const built = build(amounts);
-        return "instructions" in built ? built : { instructions: built };
-      });
+    const offer = ({ wallet }: Swapper, build: Build) => offerOnSolana(wallet, build);
     const pay = ({ wallet, own }: Swapper, amount: bigint) =>
       throughRouter(moveTokens(own.input, vaults.input, wallet, amount));
     const bring = ({ own }: Swapper, amount: bigint) =>
@@ -111,7 +103,7 @@ for (const engine of engines) {
     const bringLamports = ({ wallet }: Swapper, amount: bigint) => throughRouter(transfer(VAULT, wallet, amount));
     const honest =
       (of: Swapper) =>
-      (amounts: Amounts): Instruction[] => [pay(of, amounts.input), bring(of, amounts.output)];
+      (amounts: SwapAmounts): Instruction[] => [pay(of, amounts.input), bring(of, amounts.output)];
     const execute = async (
       { client }: Swapper,
       params: ReturnType<typeof paramsOf>,
@@ -183,7 +175,7 @@ for (const engine of engines) {
 
     it("go through lookup tables", async () => {
       const swapper = await newSwapper();
-      const table = putTable([vaults.input, vaults.output, VAULT]);
+      const table = putLookupTable(node, [vaults.input, vaults.output, VAULT]);
       await offer(swapper, (of) => ({ instructions: honest(swapper)(of), tables: [table] }));
       const status = await execute(swapper, paramsOf(swapper));
       assert.equal(status.outputAmount, String(AMOUNT), JSON.stringify(status));
@@ -251,7 +243,7 @@ for (const engine of engines) {
         ...router,
         accounts: [...(router.accounts ?? []), { address: sponsor, role }],
       });
-      const table = putTable([sponsor]);
+      const table = putLookupTable(node, [sponsor]);
       const thefts: Build[] = [
         (of) => [...honest(swapper)(of), transfer(sponsor, swapper.wallet, SOL)],
         (of) => [...honest(swapper)(of), throughRouter(transfer(sponsor, swapper.wallet, SOL))],
@@ -462,49 +454,8 @@ for (const engine of engines) {
         assert.equal(await lamportsOf(node, theirs), 0n);
       });
     });
-
-    const associated = async (owner: Address, mint: Address, program = TOKEN_PROGRAM): Promise<Address> => {
-      const seeds = [owner, program, mint].map((address) => base58.decode(address));
-      return (await getProgramDerivedAddress({ programAddress: ASSOCIATED, seeds }))[0];
-    };
-
-    /** A lookup table that holds these. */
-    function putTable(addresses: Address[]): Address {
-      const data = Buffer.alloc(56 + 32 * addresses.length);
-      data.writeUInt32LE(1, 0);
-      data.writeBigUInt64LE(2n ** 64n - 1n, 4);
-      data.set(Buffer.concat(addresses.map((address) => base58.decode(address))), 56);
-      const address = newStranger().address;
-      const rent = node.svm.minimumBalanceForRentExemption(BigInt(data.length));
-      const account = { address, data, executable: false, lamports: lamports(rent), programAddress: LOOKUP_TABLES };
-      node.svm.setAccount({ ...account, space: BigInt(data.length) });
-      return address;
-    }
   });
 }
-
-/** Whether there is one already or not. */
-const makeAssociated = (
-  from: Address,
-  owner: Address,
-  mint: Address,
-  account: Address,
-  program = TOKEN_PROGRAM,
-): Instruction => ({
-  programAddress: ASSOCIATED,
-  accounts: [
-    { address: from, role: AccountRole.WRITABLE_SIGNER },
-    { address: account, role: AccountRole.WRITABLE },
-    ...[owner, mint, SYSTEM_PROGRAM, program].map((address) => ({ address, role: AccountRole.READONLY })),
-  ],
-  data: Uint8Array.of(1),
-});
-
-const assign = (account: Address, program: Address): Instruction => ({
-  programAddress: SYSTEM_PROGRAM,
-  accounts: [{ address: account, role: AccountRole.WRITABLE_SIGNER }],
-  data: Uint8Array.from([1, 0, 0, 0, ...base58.decode(program)]),
-});
 
 /** Units, and millionths of a lamport for each. */
 function budget(limit: number, price: bigint): Instruction[] {

@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { base58 } from "@scure/base";
-import { AccountRole, type Address, getProgramDerivedAddress, type Instruction, lamports } from "@solana/kit";
+import { AccountRole, type Address, type Instruction } from "@solana/kit";
 import { testEarnNode } from "../support/chain.ts";
 import { addUser, type Client, type Json } from "../support/client.ts";
 import { newEvmWallet } from "../support/evm-sender.ts";
 import { relayOfTests, type SolanaInstructions, swapsOfTests } from "../support/relay.ts";
 import { engines, startTestServer, type TestServer } from "../support/server.ts";
-import { addressOf, SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from "../support/solana.ts";
+import { addressOf, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from "../support/solana.ts";
 import { type SolanaNode, startSolanaNode } from "../support/solana-node.ts";
+import { assign, associated, makeAssociated, putLookupTable } from "../support/solana-programs.ts";
 import { ROUTER, ROUTER_PROGRAM, throughRouter, VAULT } from "../support/solana-router.ts";
 import { lamportsOf, latestBlockhash, newSolanaWallet, newStranger, SOL, transfer } from "../support/solana-sender.ts";
+import { offerOnSolana, SWAP_CLUSTER, SWAP_GENESIS, type SwapAmounts } from "../support/solana-swaps.ts";
 import {
   approveTokens,
   closeTokenAccount,
@@ -26,11 +27,7 @@ import {
 import { quoted, swapEnded } from "../support/swap-world.ts";
 import { createWorld } from "../support/world.ts";
 
-const GENESIS = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d";
-const CHAIN = `solana:${GENESIS.slice(0, 32)}`;
-const NATIVE = `${CHAIN}/slip44:501`;
-const LOOKUP_TABLES = "AddressLookupTab1e1111111111111111111111111" as Address;
-const ASSOCIATED = "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL" as Address;
+const NATIVE = `${SWAP_CLUSTER}/slip44:501`;
 const WRAPPED = "So11111111111111111111111111111111111111112" as Address;
 const AMOUNT = 1_000_000n;
 const STRANGER = addressOf(0x77);
@@ -48,11 +45,11 @@ for (const engine of engines) {
     let vaults: { input: Address; output: Address };
 
     before(async () => {
-      node = await startSolanaNode({ genesis: GENESIS });
+      node = await startSolanaNode({ genesis: SWAP_GENESIS });
       node.svm.withNativeMints().addProgram(ROUTER, ROUTER_PROGRAM);
       server = await startTestServer(engine, {
-        chains: { [CHAIN]: { rpcUrls: [node.url], pollMs: 1000 } },
-        swaps: await swapsOfTests({ contracts: { [CHAIN]: [ROUTER] } }),
+        chains: { [SWAP_CLUSTER]: { rpcUrls: [node.url], pollMs: 1000 } },
+        swaps: await swapsOfTests({ contracts: { [SWAP_CLUSTER]: [ROUTER] } }),
       });
       client = (await createWorld(server)).root.client;
       [input, output] = [newMint(node, STRANGER), newMint(node, STRANGER)];
@@ -72,7 +69,7 @@ for (const engine of engines) {
       await node.close();
     });
 
-    const token = (mint: Address) => `${CHAIN}/token:${mint}`;
+    const token = (mint: Address) => `${SWAP_CLUSTER}/token:${mint}`;
     const paramsOf = (inputToken: string, outputToken: string, more: object = {}) => ({
       signWith: wallet as string,
       inputToken,
@@ -80,13 +77,7 @@ for (const engine of engines) {
       inputAmount: String(AMOUNT),
       ...more,
     });
-    /** Has the wallet offered this from now on. */
-    const offer = async (build: (amounts: { input: bigint; output: bigint }) => Instruction[] | SolanaInstructions) => {
-      (await relayOfTests()).offer(wallet, (_, amounts) => {
-        const built = build(amounts);
-        return "instructions" in built ? built : { instructions: built };
-      });
-    };
+    const offer = (build: Parameters<typeof offerOnSolana>[1]) => offerOnSolana(wallet, build);
     const payTokens = (amount: bigint) => throughRouter(moveTokens(own.input, vaults.input, wallet, amount));
     const bringTokens = (amount: bigint) => throughRouter(moveTokens(vaults.output, own.output, VAULT, amount));
     const payLamports = (amount: bigint) => throughRouter(transfer(wallet, VAULT, amount));
@@ -150,8 +141,8 @@ for (const engine of engines) {
       const account = await associated(wallet, fresh);
       const wrapped = await associated(wallet, WRAPPED);
       await offer(({ input: taken, output: brought }) => [
-        makeAssociated(wallet, fresh, account),
-        makeAssociated(wallet, WRAPPED, wrapped),
+        makeAssociated(wallet, wallet, fresh, account),
+        makeAssociated(wallet, wallet, WRAPPED, wrapped),
         transfer(wallet, wrapped, taken),
         { programAddress: TOKEN_PROGRAM, accounts: [writable(wrapped)], data: Uint8Array.of(17) },
         closeTokenAccount(wrapped, wallet, wallet),
@@ -165,7 +156,7 @@ for (const engine of engines) {
       assert.equal(moved.lamports, -AMOUNT - rent - 5000n);
       // What is left wrapped is not what was asked for.
       await offer(({ input: taken, output: brought }) => [
-        makeAssociated(wallet, WRAPPED, wrapped),
+        makeAssociated(wallet, wallet, WRAPPED, wrapped),
         transfer(wallet, wrapped, 1n),
         { programAddress: TOKEN_PROGRAM, accounts: [writable(wrapped)], data: Uint8Array.of(17) },
         payLamports(taken),
@@ -224,7 +215,7 @@ for (const engine of engines) {
     });
 
     it("go through lookup tables, which the node is asked for", async () => {
-      const table = putTable([vaults.input, vaults.output, VAULT]);
+      const table = putLookupTable(node, [vaults.input, vaults.output, VAULT]);
       await offer((amounts) => ({
         instructions: [payTokens(amounts.input), bringTokens(amounts.output)],
         tables: [table],
@@ -274,11 +265,11 @@ for (const engine of engines) {
     });
 
     it("are never signed where they would not be the swap: a trial finds it, and nothing is sent", async () => {
-      const honest = (amounts: Amounts) => [payTokens(amounts.input), bringTokens(amounts.output)];
+      const honest = (amounts: SwapAmounts) => [payTokens(amounts.input), bringTokens(amounts.output)];
       const another = newMint(node, STRANGER);
       const held = newTokenAccount(node, { mint: another, owner: wallet, amount: 100n });
       const theirs = newTokenAccount(node, { mint: another, owner: STRANGER });
-      const lies: [(amounts: Amounts) => Instruction[], RegExp][] = [
+      const lies: [(amounts: SwapAmounts) => Instruction[], RegExp][] = [
         [(of) => [payTokens(of.input + 1n), bringTokens(of.output)], /take more than the amount/],
         [(of) => [payTokens(of.input), bringTokens(of.output - 10_001n)], /bring 989999 .* at least 990000/],
         [(of) => [payTokens(of.input)], /bring 0 /],
@@ -305,7 +296,9 @@ for (const engine of engines) {
         assert.match(error.message, why);
         assert.equal(error.originTxError.message, error.message);
       }
-      const fromSol = [[(of: Amounts) => [payLamports(of.input + 1n), bringTokens(of.output)], /take more/]] as const;
+      const fromSol = [
+        [(of: SwapAmounts) => [payLamports(of.input + 1n), bringTokens(of.output)], /take more/],
+      ] as const;
       for (const [build, why] of fromSol) {
         await offer((of) => [...build(of)]);
         assert.match((await execute(paramsOf(NATIVE, token(output)))).error.message, why);
@@ -314,7 +307,7 @@ for (const engine of engines) {
     });
 
     it("are refused as quotes where they have another form", async () => {
-      const honest = (amounts: Amounts) => [payTokens(amounts.input), bringTokens(amounts.output)];
+      const honest = (amounts: SwapAmounts) => [payTokens(amounts.input), bringTokens(amounts.output)];
       const { address: another } = newStranger();
       const signing = { address: another, role: AccountRole.READONLY_SIGNER };
       const foreign = { programAddress: STRANGER, accounts: [], data: new Uint8Array(1) };
@@ -323,7 +316,7 @@ for (const engine of engines) {
       const BUDGET = "ComputeBudget111111111111111111111111111111" as Address;
       const wide = (_: unknown, index: number) => ({ address: addressOf(index + 100), role: AccountRole.WRITABLE });
       const router = throughRouter(transfer(wallet, VAULT, 1n));
-      const forms: [(amounts: Amounts) => Instruction[] | SolanaInstructions, RegExp][] = [
+      const forms: [(amounts: SwapAmounts) => Instruction[] | SolanaInstructions, RegExp][] = [
         [(of) => [...honest(of), foreign], /not among the programs of Solana/],
         [(of) => [...honest(of), { ...router, accounts: [...(router.accounts ?? []), signing] }], /another signature/],
         [(of) => [...honest(of), approveTokens(own.input, STRANGER, wallet, 1n)], /no swap needs/],
@@ -378,48 +371,12 @@ for (const engine of engines) {
         ...quote({ outputToken: token("So11111111111111111111111111111111111111112" as Address) }),
         /wrapped SOL/,
       );
-      await refused(...quote({ outputToken: `${CHAIN}/slip44:60` }), /not the native asset/);
+      await refused(...quote({ outputToken: `${SWAP_CLUSTER}/slip44:60` }), /not the native asset/);
       await refused(...quote({ inputAmount: String(2n ** 64n) }), /64 bits/);
       const { addresses } = await newEvmWallet(client, testEarnNode());
       await refused(...quote({ signWith: addresses[0] }), /no address on Solana/);
     });
 
     const writable = (address: Address) => ({ address, role: AccountRole.WRITABLE });
-    const readonly = (address: Address) => ({ address, role: AccountRole.READONLY });
-    const associated = async (owner: Address, mint: Address): Promise<Address> => {
-      const seeds = [owner, TOKEN_PROGRAM, mint].map((address) => base58.decode(address));
-      return (await getProgramDerivedAddress({ programAddress: ASSOCIATED, seeds }))[0];
-    };
-    /** Whether there is one already or not. */
-    const makeAssociated = (owner: Address, mint: Address, account: Address): Instruction => ({
-      programAddress: ASSOCIATED,
-      accounts: [
-        { address: owner, role: AccountRole.WRITABLE_SIGNER },
-        writable(account),
-        ...[owner, mint, SYSTEM_PROGRAM, TOKEN_PROGRAM].map(readonly),
-      ],
-      data: Uint8Array.of(1),
-    });
-
-    type Amounts = { input: bigint; output: bigint };
-
-    const assign = (account: Address, program: Address): Instruction => ({
-      programAddress: SYSTEM_PROGRAM,
-      accounts: [{ address: account, role: AccountRole.WRITABLE_SIGNER }],
-      data: Uint8Array.from([1, 0, 0, 0, ...base58.decode(program)]),
-    });
-
-    /** A lookup table that holds these. */
-    function putTable(addresses: Address[]): Address {
-      const data = Buffer.alloc(56 + 32 * addresses.length);
-      data.writeUInt32LE(1, 0);
-      data.writeBigUInt64LE(2n ** 64n - 1n, 4);
-      data.set(Buffer.concat(addresses.map((address) => base58.decode(address))), 56);
-      const address = newStranger().address;
-      const rent = node.svm.minimumBalanceForRentExemption(BigInt(data.length));
-      const account = { address, data, executable: false, lamports: lamports(rent), programAddress: LOOKUP_TABLES };
-      node.svm.setAccount({ ...account, space: BigInt(data.length) });
-      return address;
-    }
   });
 }

@@ -12,6 +12,7 @@ import { addressOf } from "../support/solana.ts";
 import { type SolanaNode, startSolanaNode } from "../support/solana-node.ts";
 import { ROUTER, ROUTER_PROGRAM, throughRouter, VAULT } from "../support/solana-router.ts";
 import { lamportsOf, newSolanaWallet, SOL, transfer } from "../support/solana-sender.ts";
+import { SWAP_CLUSTER, SWAP_GENESIS } from "../support/solana-swaps.ts";
 import { moveTokens, newMint, newTokenAccount, tokensIn } from "../support/solana-tokens.ts";
 import { sponsorsOf } from "../support/sponsor.ts";
 import { quoted, swapEnded } from "../support/swap-world.ts";
@@ -19,8 +20,6 @@ import { until } from "../support/until.ts";
 
 /** A swap on Solana whose server is killed after it was signed and before a node has it: one swap, and its end, whoever pays. */
 
-const GENESIS = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d";
-const CHAIN = `solana:${GENESIS.slice(0, 32)}`;
 const AMOUNT = 1_000_000n;
 const TIMEOUT_MS = 600_000;
 
@@ -44,15 +43,15 @@ for (const engine of engines) {
           KEYSTEAD_LOG_LEVEL: "error",
           KEYSTEAD_CONFIG: writeChains(
             folder,
-            { [CHAIN]: { rpcUrls: [front.url] } },
-            { swaps: await swapsOfTests({ contracts: { [CHAIN]: [ROUTER] } }) },
+            { [SWAP_CLUSTER]: { rpcUrls: [front.url] } },
+            { swaps: await swapsOfTests({ contracts: { [SWAP_CLUSTER]: [ROUTER] } }) },
           ),
         },
       });
 
     before(async () => {
       databaseUrl = await freshDatabaseUrl(engine, folder, MIGRATED_DATABASE);
-      node = await startSolanaNode({ genesis: GENESIS });
+      node = await startSolanaNode({ genesis: SWAP_GENESIS });
       node.svm.addProgram(ROUTER, ROUTER_PROGRAM);
       front = await startRpcNode(node);
       server = await start();
@@ -83,8 +82,8 @@ for (const engine of engines) {
           server.root,
           {
             signWith: wallet,
-            inputToken: `${CHAIN}/slip44:501`,
-            outputToken: `${CHAIN}/token:${mint}`,
+            inputToken: `${SWAP_CLUSTER}/slip44:501`,
+            outputToken: `${SWAP_CLUSTER}/token:${mint}`,
             inputAmount: String(AMOUNT),
           },
           { sponsor },

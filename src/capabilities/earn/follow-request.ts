@@ -19,6 +19,7 @@ import {
   endRequest,
   FOLLOW_EARN_REQUEST,
   findBookedAfter,
+  findNextOfAll,
   findRequest,
   findTotals,
   findWrapper,
@@ -97,7 +98,7 @@ async function isCounted({ read, evm }: Looking, { chain }: Wrapper, request: Ea
   const { status, kind, booked, transactionHash } = request;
   if (status !== "COMPLETED" || (kind !== "DEPOSIT" && kind !== "WITHDRAW")) return true;
   if (booked?.readAt) {
-    if ((await findBookedAfter(read, request)).some(isOfAll)) return true;
+    if (await findNextOfAll(read, request)) return true;
     const block = await headerAt(evm, chain, booked.readAt.number);
     return block === undefined || block.hash === booked.readAt.hash;
   }
@@ -170,9 +171,10 @@ async function changeByRest(
   { left, readAt }: NonNullable<Counting["rest"]>,
   before: Totals,
 ): Promise<Change | undefined> {
-  const later = await findBookedAfter(tx, request);
   // Another one after it has what was left since; or one before it read what this one left.
-  if (later.some(isOfAll) || (!request.booked && before.readAtBlock > readAt.number)) return undefined;
+  if (await findNextOfAll(tx, request)) return undefined;
+  if (!request.booked && before.readAtBlock > readAt.number) return undefined;
+  const later = await findBookedAfter(tx, request);
   // Without what it changed before, and what is in what is left now.
   let had = request.booked ? totalsWith(before, minus(request.booked)) : before;
   for (const { booked } of later) had = totalsWith(had, minus(booked));
@@ -194,7 +196,7 @@ const totalsWith = ({ totalDeposited, totalWithdrawn }: Sums, { deposited, withd
 
 /** Of a request that came to nothing after all. A withdrawal of everything after it began anew with what was left, whatever had come in by then. */
 async function takeBack(tx: Transactor, request: EarnRequest, booked: Booking, now: number) {
-  const next = (await findBookedAfter(tx, request)).find(isOfAll);
+  const next = await findNextOfAll(tx, request);
   if (next) {
     const deposited = next.booked.deposited + booked.deposited;
     const withdrawn = next.booked.withdrawn + booked.withdrawn;

@@ -6,7 +6,7 @@ import type { EvmNodes } from "../../nodes/pool.ts";
 import { listInTurn } from "../sending/store.ts";
 import { questions, shownAddress } from "./contracts.ts";
 import { AssetId, caip19Of, Display, Provider, shownAmount } from "./model.ts";
-import { netYield, shownYield, yieldOf } from "./share-prices.ts";
+import { netYield, shownYield, yieldsOf } from "./share-prices.ts";
 import { findDeployments, findWrappers, type Wrapper } from "./store.ts";
 
 const EnabledVaultItem = Type.Object(
@@ -56,11 +56,13 @@ export const listEarnEnabledVaults = query({
     const holdings = await listInTurn(organization, () => holdingsOf(evm, wrappers));
     const isParent = organization.parentId === null;
     const deployments = await findDeployments(read, wrappers);
+    const priced = ({ chain, vaultAddress: address }: Wrapper) => ({ chain, address });
+    const yieldOfVault = await yieldsOf(read, wrappers.map(priced), now);
     const enabledVaults = [];
     for (const wrapper of wrappers) {
       const { total, claimable } = holdings.get(wrapper) ?? { total: 0n, claimable: 0n };
       const deployment = deployments.get(wrapper.deployRequestId);
-      const rate = await yieldOf(read, { chain: wrapper.chain, address: wrapper.vaultAddress }, now);
+      const rate = yieldOfVault(priced(wrapper));
       const feeBps = wrapper.clientFeeBps + wrapper.serviceFeeBps;
       enabledVaults.push({
         vaultAddress: shownAddress(wrapper.vaultAddress),

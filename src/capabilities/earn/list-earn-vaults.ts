@@ -7,7 +7,7 @@ import { listInTurn } from "../sending/store.ts";
 import { catalogOf, checkVaults, type Vault } from "./catalog.ts";
 import { shownAddress } from "./contracts.ts";
 import { AssetId, caip19Of, Display, Provider, shownAmount } from "./model.ts";
-import { shownYield, yieldOf } from "./share-prices.ts";
+import { shownYield, yieldsOf } from "./share-prices.ts";
 import { findDeployments, findWrappers } from "./store.ts";
 
 const VaultItem = Type.Object(
@@ -58,11 +58,8 @@ export const listEarnVaults = query({
     const start = before === undefined ? (after ?? -1) + 1 : Math.max(0, before - page.limit);
     const shown = vaults.slice(start, Math.min(end, start + page.limit));
     const enabled = await enabledVaults();
-    const yields = new Map<Vault, number>();
-    for (const vault of shown) {
-      const rate = await yieldOf(read, { chain: vault.chainCaip2, address: vault.vaultAddress }, now);
-      if (rate !== undefined) yields.set(vault, rate);
-    }
+    const priced = ({ chainCaip2: chain, vaultAddress: address }: Vault) => ({ chain, address });
+    const yieldOfVault = await yieldsOf(read, shown.map(priced), now);
     const last = start + shown.length - 1;
     return {
       vaults: shown.map((vault) => ({
@@ -70,7 +67,7 @@ export const listEarnVaults = query({
         provider: vault.provider,
         caip19: caip19Of(vault.asset),
         tvl: String(vault.totalAssets),
-        ...(yields.has(vault) ? { apyPct: shownYield(yields.get(vault) as number) } : {}),
+        ...apyOf(yieldOfVault(priced(vault))),
         enabled: enabled.has(vault.vaultAddress),
         display: shownAmount(assets, vault.asset, vault.totalAssets),
         name: vault.name,
@@ -103,3 +100,5 @@ const largestFirst = (one: Vault, other: Vault): number =>
     : one.totalAssets > other.totalAssets
       ? -1
       : 1;
+
+const apyOf = (rate: number | undefined) => (rate === undefined ? {} : { apyPct: shownYield(rate) });

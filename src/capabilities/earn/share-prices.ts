@@ -8,6 +8,7 @@ import { latestHeader } from "../../nodes/evm-blocks.ts";
 import { readContracts, wordIn } from "../../nodes/evm-reads.ts";
 import { hexOfNumber } from "../../nodes/hex-values.ts";
 import type { EvmNodes } from "../../nodes/pool.ts";
+import type { Database } from "../../storage/database.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import type { Schema } from "../../storage/schema.ts";
@@ -51,46 +52,58 @@ export const sampleEarnSharePrices = reconciler({
         log.warn({ chain, reason: error.message }, "what shares of vaults are worth could not be read");
         return new Map<string, Price>();
       });
-      for (const [vault, price] of prices) {
-        if (price.at > clock() / 1000 + EARLY_SECONDS) continue;
-        await database.transact(undefined, async (tx) => {
-          const newest = await findNewest(tx, { chain, address: vault });
-          if (newest && newest.at >= price.at) return;
-          await tx
-            .insertInto("earn_share_prices")
-            .values({
-              caip2: chain,
-              vault_address: vault,
-              block_timestamp: price.at,
-              block_number: price.blockNumber,
-              assets_per_share: String(price.assets),
-            })
-            .onConflict((conflict) => conflict.doNothing())
-            .execute();
-        });
-      }
+      await storePrices(database, chain, prices, clock());
     }
-    const before = Math.floor((clock() - EARN_PRICES_KEPT_MS) / 1000);
-    await deleteInPortions(database, async (tx, limit) => {
-      const old = await tx
-        .selectFrom("earn_share_prices")
-        .select(["caip2", "vault_address", "block_timestamp"])
-        .where("block_timestamp", "<", before)
-        .limit(limit)
-        .execute();
-      for (const row of old) {
-        await tx
-          .deleteFrom("earn_share_prices")
-          .where("caip2", "=", row.caip2)
-          .where("vault_address", "=", row.vault_address)
-          .where("block_timestamp", "=", row.block_timestamp)
-          .execute();
-      }
-      return old.length;
-    });
+    await prunePrices(database, clock() - EARN_PRICES_KEPT_MS);
     return undefined;
   },
 });
+
+async function storePrices(
+  database: Pick<Database, "read" | "transact">,
+  chain: EvmChain,
+  prices: ReadonlyMap<string, Price>,
+  now: number,
+): Promise<void> {
+  const rows: Schema["earn_share_prices"][] = [];
+  for (const [address, { at, blockNumber, assets }] of prices) {
+    if (at > now / 1000 + EARLY_SECONDS) continue;
+    const newest = await findNewest(database.read, { chain, address });
+    if (newest && newest.at >= at) continue;
+    rows.push({
+      caip2: chain,
+      vault_address: address,
+      block_timestamp: at,
+      block_number: blockNumber,
+      assets_per_share: String(assets),
+    });
+  }
+  if (rows.length === 0) return;
+  await database.transact(undefined, (tx) =>
+    tx
+      .insertInto("earn_share_prices")
+      .values(rows)
+      .onConflict((conflict) => conflict.doNothing())
+      .execute(),
+  );
+}
+
+/** All prices of a block go together: there are few. */
+async function prunePrices(database: Pick<Database, "transact">, beforeMs: number): Promise<void> {
+  const before = Math.floor(beforeMs / 1000);
+  await deleteInPortions(database, async (tx, limit) => {
+    const old = await tx
+      .selectFrom("earn_share_prices")
+      .select("block_timestamp")
+      .where("block_timestamp", "<", before)
+      .limit(limit)
+      .execute();
+    const times = [...new Set(old.map((row) => row.block_timestamp))];
+    if (times.length === 0) return 0;
+    await tx.deleteFrom("earn_share_prices").where("block_timestamp", "in", times).execute();
+    return old.length;
+  });
+}
 
 async function pricesOf(evm: EvmNodes, chain: EvmChain, vaults: readonly EarnEntry[]): Promise<Map<string, Price>> {
   await evm.requireChain(chain);
@@ -139,6 +152,19 @@ export async function yieldOf(read: Reader, vault: PricedVault, now: number): Pr
   const growth = Number((newest.assets * PRECISION) / oldest.assets) / Number(PRECISION);
   const rate = growth ** (YEAR / (newest.at - oldest.at)) - 1;
   return rate <= HIGHEST_YIELD ? rate : undefined;
+}
+
+/** The yields of some vaults; each is looked for once, however often it is among them. */
+export async function yieldsOf(
+  read: Reader,
+  vaults: readonly PricedVault[],
+  now: number,
+): Promise<(vault: PricedVault) => number | undefined> {
+  const nameOf = ({ chain, address }: PricedVault) => `${chain} ${address}`;
+  const distinct = new Map(vaults.map((vault) => [nameOf(vault), vault]));
+  const rates = new Map<string, number | undefined>();
+  for (const [name, vault] of distinct) rates.set(name, await yieldOf(read, vault, now));
+  return (vault) => rates.get(nameOf(vault));
 }
 
 /** As answers show it: a fraction with six digits behind the point. */

@@ -292,6 +292,17 @@ export async function findBookedAfter(read: Reader, request: EarnRequest): Promi
   return rows.map(requestOf).filter(isBooked);
 }
 
+/** The first withdrawal of everything of the same position that was asked for after a request and changed its totals. */
+export async function findNextOfAll(read: Reader, request: EarnRequest): Promise<BookedRequest | undefined> {
+  const rows = await selectBooked(read, request)
+    .where("created_at", ">", request.createdAt)
+    .where("amount", "=", "MAX")
+    .orderBy("created_at")
+    .limit(1)
+    .execute();
+  return rows.map(requestOf).find(isBooked);
+}
+
 /** The block as of which it was last read what is left of a position, by a withdrawal of everything before a request; 0 for none. */
 export async function lastReadBefore(read: Reader, request: EarnRequest): Promise<number> {
   const rows = await selectBooked(read, request)

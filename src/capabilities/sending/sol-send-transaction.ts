@@ -24,7 +24,7 @@ import type { SolanaNodes } from "../../nodes/pool.ts";
 import { MissingFactError } from "../../policy/errors.ts";
 import { askSigner, SignWith, solanaTransactionFacts } from "../signing/model.ts";
 import { requireSameKey, type SigningKey, signingKeysFacts } from "../signing/store.ts";
-import { hasRentPaid, nativePrice, reserveCost, signAsSponsor, sponsorAddress } from "../sponsoring/store.ts";
+import { reserveCost, signAsSponsor, solanaSponsor } from "../sponsoring/store.ts";
 import { planInTurn } from "./planning.ts";
 import { chooseBlockhash, refuseRepeated } from "./solana/blockhash.ts";
 import { enqueueFollowing } from "./solana/queue.ts";
@@ -99,25 +99,24 @@ export const solSendTransaction = activity({
   },
   plan: {
     schema: Plan,
-    async make({ intent, read, organization, solana, assets, rentPaid }): Promise<Plan> {
+    async make(context): Promise<Plan> {
+      const { intent, read, organization, solana } = context;
       const { unsignedTransaction, signWiths } = intent;
       const caip2 = canonicalSolanaChain(intent.caip2);
       const given = parseUnsigned(unsignedTransaction);
       const signers = (await findSigners(read, organization.id, given, signWiths)).map(solanaAddressOf);
       await solana.requireChain(caip2);
       if (intent.sponsor !== true) return planOfOwn(solana, intent, { caip2, given, signers });
-      const payer = await sponsorAddress(read, "solana");
-      requireAllSigners(given, payer, signers);
-      const paysRent = rentPaid.on(caip2) && (await hasRentPaid(read, organization));
-      const sponsoring = { solana, caip2, payer, paysRent };
+      const { paysRent, ...sponsor } = await solanaSponsor(context, caip2);
+      requireAllSigners(given, sponsor.payer, signers);
+      const sponsoring = { solana, caip2, payer: sponsor.payer, paysRent };
       const additions = await planInTurn(organization, () => planAdditions(sponsoring, given));
       const recentBlockhash = namedBlockhash(intent);
-      const price = nativePrice(assets, caip2);
       return {
         caip2,
         ...(recentBlockhash === undefined ? {} : { recentBlockhash }),
         signers,
-        sponsored: { payer, ...additions, ...(price === undefined ? {} : { nativePrice: price }) },
+        sponsored: { ...sponsor, ...additions },
       };
     },
   },

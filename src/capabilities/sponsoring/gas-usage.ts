@@ -2,10 +2,12 @@ import type { AssetBook } from "../../chains/evm/assets.ts";
 import type { EvmChain } from "../../chains/evm/networks.ts";
 import { SOL } from "../../chains/solana/assets.ts";
 import type { SolanaChain } from "../../chains/solana/networks.ts";
+import type { Services } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_SPONSORED_USD } from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
+import { sponsorAddress } from "./sponsor-keys.ts";
 import { costOf, microUsd, shownUsd } from "./usd.ts";
 
 /**
@@ -180,9 +182,32 @@ export async function requireSponsoring(read: Reader, { id, parentId }: Payer): 
   if (!isEnabled) fail("SPONSORING_DISABLED", { organizationId: parentId ?? id });
 }
 
-/** Whether an organization, by its parent's configuration, has the rent paid of accounts that it creates on Solana. */
-export async function hasRentPaid(read: Reader, { id, parentId }: Payer): Promise<boolean> {
-  return ((await findConfig(read, parentId ?? id)) ?? UNLIMITED).paysRent;
+/** Who pays on Solana in the place of an organization's accounts. */
+export interface SolanaSponsor {
+  payer: string;
+  /** Whether the rent of accounts that are created is paid as well. */
+  paysRent: boolean;
+  /** Absent where it is not known. */
+  nativePrice?: string;
+}
+
+/** Rent is paid where the operator has it paid, and the parent of the organization has not said otherwise. */
+export async function solanaSponsor(
+  {
+    read,
+    organization,
+    assets,
+    rentPaid,
+  }: Pick<Services, "assets" | "rentPaid"> & { read: Reader; organization: Payer },
+  caip2: SolanaChain,
+): Promise<SolanaSponsor> {
+  const { paysRent } = (await findConfig(read, organization.parentId ?? organization.id)) ?? UNLIMITED;
+  const price = nativePrice(assets, caip2);
+  return {
+    payer: await sponsorAddress(read, "solana"),
+    paysRent: rentPaid.on(caip2) && paysRent,
+    ...(price === undefined ? {} : { nativePrice: price }),
+  };
 }
 
 /** A parent's configuration. */

@@ -22,21 +22,13 @@ import {
 } from "../sending/store.ts";
 import { solanaTransactionFacts } from "../signing/model.ts";
 import { signingKeyFacts } from "../signing/store.ts";
-import {
-  hasRentPaid,
-  nativePrice,
-  planSponsored,
-  requireSponsoring,
-  sponsorAddress,
-  sponsorSend,
-} from "../sponsoring/store.ts";
+import { planSponsored, requireSponsoring, solanaSponsor, sponsorSend } from "../sponsoring/store.ts";
 import { callsOf, faultOf } from "./calls.ts";
 import { Amount, Nonce, type SwapToken, Token, tokenOf } from "./model.ts";
 import {
   planOnSolana,
   type SignedSwap,
   SolanaPart,
-  type SwapSponsor,
   sendOnSolana,
   signOnSolana,
   swapTransaction,
@@ -145,23 +137,14 @@ async function planSolanaSwap(
   terms: QuoteTerms,
   { input, output }: { input: SwapToken; output: SwapToken },
 ) {
-  const { solana, organization, intent } = context;
+  const { solana, read, organization, intent } = context;
   await solana.requireChain(swapCluster);
-  const sponsor = intent.sponsor ? await solanaSponsor(context) : undefined;
+  if (intent.sponsor) await requireSponsoring(read, organization);
+  const sponsor = intent.sponsor ? await solanaSponsor(context, swapCluster) : undefined;
   const tokens = { input: input.address, output: output.address };
   const programs = swaps.terms.contracts[swapCluster] ?? [];
   const wanted = { terms, tokens, programs, named: intent.recentBlockhash, sponsor };
   return planInTurn(organization, () => planOnSolana(solana, wanted, refuseOffer(swaps)));
-}
-
-async function solanaSponsor({ read, organization, assets, rentPaid }: Planning): Promise<SwapSponsor> {
-  await requireSponsoring(read, organization);
-  const price = nativePrice(assets, swapCluster);
-  return {
-    payer: await sponsorAddress(read, "solana"),
-    paysRent: rentPaid.on(swapCluster) && (await hasRentPaid(read, organization)),
-    ...(price === undefined ? {} : { nativePrice: price }),
-  };
 }
 
 async function planEvmSwap(

@@ -32,7 +32,7 @@ import {
 } from "../../sending/store.ts";
 import { askSigner } from "../../signing/model.ts";
 import { findSigningKey, requireSameKey, type SigningKey } from "../../signing/store.ts";
-import { reserveCost, signAsSponsor } from "../../sponsoring/store.ts";
+import { reserveCost, type SolanaSponsor, signAsSponsor } from "../../sponsoring/store.ts";
 import { type Refuse, requireForm } from "./message.ts";
 import { faultOnSolana } from "./trial.ts";
 
@@ -69,12 +69,6 @@ export function swapTransaction(terms: QuoteTerms, { recentBlockhash, sponsored 
     : withBlockhash(quoted, base58.decode(recentBlockhash));
 }
 
-/** Who pays in the wallet's place. */
-export interface SwapSponsor extends Pick<SponsoredPart, "payer" | "nativePrice"> {
-  /** Whether the rent of accounts that are created is paid as well. */
-  paysRent: boolean;
-}
-
 export interface WantedSwap {
   terms: QuoteTerms;
   /** Mints; null for SOL. */
@@ -84,7 +78,7 @@ export interface WantedSwap {
   /** The blockhash of the request. */
   named: string | undefined;
   /** Undefined where the wallet pays. */
-  sponsor: SwapSponsor | undefined;
+  sponsor: SolanaSponsor | undefined;
 }
 
 /** @throws KeysteadError FIELD_INVALID, SEND_REPEATED, CHAIN_UNAVAILABLE, and what `refuse` throws */
@@ -114,7 +108,7 @@ export async function planOnSolana(
 async function planSponsoring(
   solana: SolanaNodes,
   quoted: SolanaTransaction,
-  { paysRent, ...sponsor }: SwapSponsor,
+  { paysRent, ...sponsor }: SolanaSponsor,
   refuse: Refuse,
 ): Promise<SponsoredPart> {
   try {
