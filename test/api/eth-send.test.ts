@@ -12,6 +12,7 @@ import {
   includedHash,
   newAddress,
   newEvmWallet,
+  notReplaced,
   revertingContract,
   sendStatus,
   strangersTransfer,
@@ -113,9 +114,10 @@ for (const engine of engines) {
       );
       const hashes: string[] = [];
       for (const id of ids) hashes.push(await includedHash(root, id, node));
-      const taken = await Promise.all(
-        [...hashes, ...(await Promise.all(strangers))].map((hash) => transactionOf(node, hash)),
-      );
+      const taken = [
+        ...(await Promise.all(hashes.map((hash) => transactionOf(node, hash)))),
+        ...(await notReplaced(node, await Promise.all(strangers))),
+      ];
       const nonces = taken.map(({ nonce }) => Number(nonce)).sort((one, other) => one - other);
       assert.deepEqual(nonces, [...nonces.keys()], "every nonce once, and none left out");
       for (const to of targets) assert.equal(await balanceOf(node, to), 1n);
@@ -145,10 +147,7 @@ for (const engine of engines) {
         targets,
         "and the one that was asked for",
       );
-      const all = [
-        ...sent,
-        ...(await Promise.all((await Promise.all(strangers)).map((hash) => transactionOf(node, hash)))),
-      ];
+      const all = [...sent, ...(await notReplaced(node, await Promise.all(strangers)))];
       for (const account of accounts) {
         const count = Number(await node.call("eth_getTransactionCount", account, "latest"));
         assert.equal(Number(await node.call("eth_getTransactionCount", account, "pending")), count, "nothing waits");

@@ -73,6 +73,12 @@ export interface MinedTransaction {
 export const transactionOf = async ({ call }: EvmNode, hash: string): Promise<MinedTransaction> =>
   (await call("eth_getTransactionByHash", hash)) as MinedTransaction;
 
+/** Those that the node still knows: while no block has a transaction, one of the same nonce that pays more takes its place. */
+export async function notReplaced(node: EvmNode, hashes: string[]): Promise<MinedTransaction[]> {
+  const known = await Promise.all(hashes.map((hash) => transactionOf(node, hash)));
+  return known.filter((transaction) => transaction !== null);
+}
+
 /**
  * The hash of a transaction that is in a block.
  *
