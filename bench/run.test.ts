@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -103,6 +103,24 @@ test("swaps are a line for quotes and one for executions", async () => {
     for (const figure of ["perSecond", "floor", "ratio", "p50Ms", "p99Ms"])
       assert.ok(line[figure] > 0, JSON.stringify(line));
     assert.ok(line.p50Ms <= line.p99Ms);
+  }
+});
+
+test("Spark is a line for shares in each size of batch and for transfers, and the published WebAssembly makes shares beside it", async () => {
+  const lines = await resultsOf("spark", "--seconds", "0.1", "--rounds", "1");
+  assert.deepEqual(
+    lines.map(({ scenario, batch, operators }) => `${scenario} ${batch} ${operators}`),
+    [
+      ...["shares 1 3", "shares 30 3", "shares 300 3"],
+      ...["transfer 1 3", "transfer 1 10", "transfer 100 3", "transfer 100 10"],
+    ],
+  );
+  const isInstalled = existsSync(join(import.meta.dirname, "../test/vectors/generate/spark/node_modules"));
+  for (const line of lines) {
+    for (const figure of ["perSecond", "p50Ms", "p99Ms"]) assert.ok(line[figure] > 0, JSON.stringify(line));
+    const isCompared = isInstalled && line.scenario === "shares";
+    assert.equal("ratio" in line, isCompared);
+    if (isCompared) assert.ok(line.floor > 0 && line.ratio > 0, JSON.stringify(line));
   }
 });
 

@@ -394,7 +394,7 @@ const table = {
   ],
   SPONSORING_DISABLED: [
     INVALID_ARGUMENT,
-    "organization {organizationId} has turned sponsoring off; turn it on by `enabled` of upsert_gas_usage_config, or leave `sponsor` out",
+    "organization {organizationId} has turned sponsoring off; turn it on by `enabled` of upsert_gas_usage_config, or set `sponsor` to false",
     "REQUEST_INVALID",
   ],
   GAS_PRICE_UNKNOWN: [

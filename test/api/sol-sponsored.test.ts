@@ -427,8 +427,13 @@ for (const engine of engines) {
           assert.equal((await sendStatus(client, sendTransactionStatusId)).txStatus, "INCLUDED");
         }
         await client.result("upsert_gas_usage_config", { ...config, orgWindowLimitUsd: "0", enabled: false });
-        const off = await client.submit(PATH, parametersOf(wires[5] as Buffer, [accounts[5] as string]));
-        assert.match(off.body.message, /has turned sponsoring off/);
+        const from = accounts[5] as Address;
+        const dear = [unitLimit(1_400_000), unitPrice(2n ** 63n), transfer(from, newStranger().address, SOL)];
+        // Before anything is made of it, so that nothing else is said of one that costs too much.
+        for (const wire of [wires[5] as Buffer, built(dear, { payer: from })]) {
+          const off = await client.submit(PATH, parametersOf(wire, [from]));
+          assert.match(off.body.message, /has turned sponsoring off; .* set `sponsor` to false/);
+        }
       });
     });
 

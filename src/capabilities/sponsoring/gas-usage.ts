@@ -172,16 +172,6 @@ export async function gasUsage(
   return { windowMinutes, limitUsd, usageUsd: shownUsd(await usageOf(read, id, windowMinutes, now)) };
 }
 
-/**
- * Refuses what is to be sponsored where the parent has turned that off, before anything is made for it. Whoever counts its cost looks again.
- *
- * @throws KeysteadError SPONSORING_DISABLED
- */
-export async function requireSponsoring(read: Reader, { id, parentId }: Payer): Promise<void> {
-  const { isEnabled } = (await findConfig(read, parentId ?? id)) ?? UNLIMITED;
-  if (!isEnabled) fail("SPONSORING_DISABLED", { organizationId: parentId ?? id });
-}
-
 /** Who pays on Solana in the place of an organization's accounts. */
 export interface SolanaSponsor {
   payer: string;
@@ -191,7 +181,12 @@ export interface SolanaSponsor {
   nativePrice?: string;
 }
 
-/** Rent is paid where the operator has it paid, and the parent of the organization has not said otherwise. */
+/**
+ * Rent is paid where the operator has it paid, and the parent of the organization has not said otherwise. What is to be sponsored where the
+ * parent has turned that off is refused before anything is made for it; whoever counts its cost looks again.
+ *
+ * @throws KeysteadError SPONSORING_DISABLED
+ */
 export async function solanaSponsor(
   {
     read,
@@ -201,7 +196,9 @@ export async function solanaSponsor(
   }: Pick<Services, "assets" | "rentPaid"> & { read: Reader; organization: Payer },
   caip2: SolanaChain,
 ): Promise<SolanaSponsor> {
-  const { paysRent } = (await findConfig(read, organization.parentId ?? organization.id)) ?? UNLIMITED;
+  const parentId = organization.parentId ?? organization.id;
+  const { isEnabled, paysRent } = (await findConfig(read, parentId)) ?? UNLIMITED;
+  if (!isEnabled) fail("SPONSORING_DISABLED", { organizationId: parentId });
   const price = nativePrice(assets, caip2);
   return {
     payer: await sponsorAddress(read, "solana"),

@@ -31,14 +31,7 @@ import { findSponsorKey, sponsorAddress } from "./sponsor-keys.ts";
 
 export { SponsoredPlan } from "../sending/store.ts";
 export { planDeployment } from "./deployment.ts";
-export {
-  correctCost,
-  raiseCost,
-  requireSponsoring,
-  reserveCost,
-  type SolanaSponsor,
-  solanaSponsor,
-} from "./gas-usage.ts";
+export { correctCost, raiseCost, reserveCost, type SolanaSponsor, solanaSponsor } from "./gas-usage.ts";
 export { sponsorAddress } from "./sponsor-keys.ts";
 
 /**

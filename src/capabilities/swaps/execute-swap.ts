@@ -22,7 +22,7 @@ import {
 } from "../sending/store.ts";
 import { solanaTransactionFacts } from "../signing/model.ts";
 import { signingKeyFacts } from "../signing/store.ts";
-import { planSponsored, requireSponsoring, solanaSponsor, sponsorSend } from "../sponsoring/store.ts";
+import { planSponsored, solanaSponsor, sponsorSend } from "../sponsoring/store.ts";
 import { callsOf, faultOf } from "./calls.ts";
 import { Amount, Nonce, type SwapToken, Token, tokenOf } from "./model.ts";
 import {
@@ -137,9 +137,8 @@ async function planSolanaSwap(
   terms: QuoteTerms,
   { input, output }: { input: SwapToken; output: SwapToken },
 ) {
-  const { solana, read, organization, intent } = context;
+  const { solana, organization, intent } = context;
   await solana.requireChain(swapCluster);
-  if (intent.sponsor) await requireSponsoring(read, organization);
   const sponsor = intent.sponsor ? await solanaSponsor(context, swapCluster) : undefined;
   const tokens = { input: input.address, output: output.address };
   const programs = swaps.terms.contracts[swapCluster] ?? [];

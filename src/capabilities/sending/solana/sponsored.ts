@@ -118,7 +118,7 @@ function requireAffordable(sponsored: SolanaTransaction): void {
     return fail("TRANSACTION_INVALID", { field: sponsored.field, reason });
   };
   if (fee > MAX_SPONSORED_FEE_LAMPORTS) {
-    const remedy = "lower its compute unit price or limit, or leave `sponsor` out";
+    const remedy = "lower its compute unit price or limit, or set `sponsor` to false";
     refuse(`costs a fee of ${fee} lamports`, MAX_SPONSORED_FEE_LAMPORTS, remedy);
   }
   if (grants > MAX_SPONSORED_RENT_LAMPORTS) {

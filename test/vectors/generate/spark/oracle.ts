@@ -26,7 +26,17 @@ const sum = (...points: Uint8Array[]): Uint8Array =>
 
 const frost = getSparkFrost();
 
-export async function shareCase(draw: Draw, operators: number, withAdaptor: boolean): Promise<object> {
+interface ShareInputs {
+  secret: Uint8Array;
+  publicKey: Uint8Array;
+  verifyingKey: Uint8Array;
+  message: Uint8Array;
+  nonce: { hiding: Uint8Array; binding: Uint8Array };
+  commitments: { id: string; hiding: Uint8Array; binding: Uint8Array }[];
+  adaptor: Uint8Array | undefined;
+}
+
+function shareInputs(draw: Draw, operators: number, withAdaptor: boolean): ShareInputs {
   const commitment = () => ({ hiding: publicKeyOf(draw()), binding: publicKeyOf(draw()) });
   const [secret, group, message] = [draw(), draw(), draw()];
   const publicKey = publicKeyOf(secret);
@@ -37,7 +47,11 @@ export async function shareCase(draw: Draw, operators: number, withAdaptor: bool
   );
   const commitments = ids.map((id) => ({ id: hex(id), ...commitment() }));
   const adaptor = withAdaptor ? publicKeyOf(draw()) : undefined;
-  const share = await frost.signFrost({
+  return { secret, publicKey, verifyingKey, message, nonce, commitments, adaptor };
+}
+
+const shareOf = ({ secret, publicKey, verifyingKey, message, nonce, commitments, adaptor }: ShareInputs) =>
+  frost.signFrost({
     message,
     keyPackage: { secretKey: secret, publicKey, verifyingKey },
     nonce,
@@ -45,6 +59,19 @@ export async function shareCase(draw: Draw, operators: number, withAdaptor: bool
     statechainCommitments: Object.fromEntries(commitments.map(({ id, hiding, binding }) => [id, { hiding, binding }])),
     adaptorPubKey: adaptor,
   });
+
+/** So many shares, each of inputs of its own, that are made anew at each call of what it returns. */
+export function sharesOf(draw: Draw, count: number, operators: number): () => Promise<void> {
+  const inputs = Array.from({ length: count }, () => shareInputs(draw, operators, false));
+  return async () => {
+    for (const each of inputs) await shareOf(each);
+  };
+}
+
+export async function shareCase(draw: Draw, operators: number, withAdaptor: boolean): Promise<object> {
+  const inputs = shareInputs(draw, operators, withAdaptor);
+  const { secret, nonce, message, verifyingKey, commitments, adaptor } = inputs;
+  const share = await shareOf(inputs);
   return {
     secret: hex(secret),
     hidingNonce: hex(nonce.hiding),
