@@ -28,9 +28,10 @@ const ETHEREUM = {
 };
 
 const base58check = createBase58check(sha256);
-const tronVectors: { name: string; rawData: string }[] = JSON.parse(
-  readFileSync(new URL("../vectors/tron-transactions/valid.json", import.meta.url), "utf8"),
-).cases;
+const vectorsOf = <Case>(chain: string): Case[] =>
+  JSON.parse(readFileSync(new URL(`../vectors/${chain}-transactions/valid.json`, import.meta.url), "utf8")).cases;
+const tronVectors = vectorsOf<{ name: string; rawData: string }>("tron");
+const tempoVectors = vectorsOf<{ name: string; unsigned: string }>("tempo");
 
 /** Wallets and what they are for, in a real browser. */
 for (const engine of engines) {
@@ -345,6 +346,23 @@ for (const engine of engines) {
         });
         await show(wire, "HEXADECIMAL", "KECCAK256");
         await words.getByText("Sends 1 ETH to").waitFor();
+        await show(JSON.stringify({ address: to, chainId: 8453, nonce: 7 }), "EIP7702_AUTHORIZATION");
+        await words.getByText("Gives the account the code of the contract").waitFor();
+        await words.getByText("on Base (EIP-7702)").waitFor();
+        await words.getByText("Counts where the account’s nonce is 7.").waitFor();
+        await assertAccessible(page, "An authorization in words");
+        await show(JSON.stringify({ address: `0x${"00".repeat(20)}`, chainId: 0, nonce: 1 }), "EIP7702_AUTHORIZATION");
+        await words.getByText("Takes back the code that the account was given on every chain (EIP-7702).").waitFor();
+        const { body } = await root.submit("sign_transaction", {
+          signWith: addresses[0],
+          unsignedTransaction: tempoVectors[0]?.unsigned,
+          type: "TRANSACTION_TYPE_TEMPO",
+        });
+        await page.goto(`${stage.url}/#/activities/${body.activity.id}`);
+        await words.getByText("Transfers a token to").waitFor();
+        await words.getByText("Takes 60000 units of gas at most").waitFor();
+        await words.getByText("paid in the token").waitFor();
+        await assertAccessible(page, "A Tempo transaction in words");
       }));
   });
 }

@@ -2,7 +2,17 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { checksumAddress, parseTransaction as parseWithViem, serializeTransaction } from "viem";
+import {
+  checksumAddress,
+  concat,
+  hexToBytes,
+  keccak256,
+  numberToHex,
+  parseTransaction as parseWithViem,
+  serializeTransaction,
+  toRlp,
+} from "viem";
+import { authorizationIn, readAuthorization } from "../../console/src/chains/authorization.ts";
 import { checksummed, readEvmTransaction } from "../../console/src/chains/evm-transaction.ts";
 import {
   isSolanaAddress,
@@ -11,7 +21,10 @@ import {
   solTransfer,
   transferOf,
 } from "../../console/src/chains/solana-transaction.ts";
+import { readTempoTransaction } from "../../console/src/chains/tempo-transaction.ts";
+import { parseAuthorization } from "../../src/chains/evm/authorization.ts";
 import { parseTransaction } from "../../src/chains/solana/transaction.ts";
+import { parseUnsignedTempoTransaction } from "../../src/chains/tempo/transaction.ts";
 
 interface Vectors {
   cases: { name: string; unsigned: string; transaction: string }[];
@@ -21,6 +34,102 @@ const vectors = (chain: string): Vectors["cases"] =>
 
 const address = fc.uint8Array({ minLength: 20, maxLength: 20 }).map((bytes) => Buffer.from(bytes).toString("hex"));
 const amount = fc.bigInt({ min: 0n, max: 2n ** 128n });
+
+describe("EIP-7702 authorizations in the console", () => {
+  const cases = (name: string): { name: string; data?: unknown; text?: string; hash: string }[] =>
+    JSON.parse(readFileSync(new URL(`../vectors/eip7702/${name}.json`, import.meta.url), "utf8")).cases;
+
+  it("are read as the server reads them, of every vector, and in the bytes that are hashed for them", () => {
+    const valid = cases("valid");
+    assert.ok(valid.length >= 5);
+    for (const { name, data, hash } of valid) {
+      const json = JSON.stringify(data);
+      const read = readAuthorization(json);
+      const { address: contract, chainId, nonce } = parseAuthorization(json, "payload");
+      const expected = { address: checksumAddress(contract as never), chainId: String(chainId), nonce: String(nonce) };
+      assert.deepEqual(read, expected, name);
+      const fields = [numberToHex(chainId), contract, numberToHex(nonce)].map((each) => (each === "0x0" ? "0x" : each));
+      const bytes = concat([
+        "0x05",
+        toRlp(fields.map((each) => (each.length % 2 ? `0x0${each.slice(2)}` : each)) as never),
+      ]);
+      assert.equal(keccak256(bytes), hash, name);
+      assert.deepEqual(authorizationIn(hexToBytes(bytes)), expected, name);
+      assert.equal(authorizationIn(hexToBytes(`${bytes}00`)), undefined);
+    }
+  });
+
+  it("of any other text or bytes are not read, and nothing is thrown", () => {
+    for (const { name, data, text = JSON.stringify(data) } of cases("invalid")) {
+      const read = readAuthorization(text);
+      // A key that stands twice is the server's to refuse, which never stores it.
+      if (!/twice/.test(name)) assert.equal(read, undefined, name);
+    }
+    for (const text of ["null", "1", "[]", "{}", " ".repeat(2000)])
+      assert.equal(readAuthorization(text), undefined, text);
+    fc.assert(fc.property(fc.json(), (text) => void readAuthorization(text)));
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => void authorizationIn(Uint8Array.of(5, ...bytes))),
+    );
+  });
+});
+
+describe("Tempo transactions in the console", () => {
+  const cases = vectors("tempo") as (Vectors["cases"][number] & { signed: string })[];
+
+  it("are read as the server reads them, of every vector", () => {
+    assert.ok(cases.length >= 5);
+    for (const { name, unsigned } of cases) {
+      const read = readTempoTransaction(unsigned);
+      const of = parseUnsignedTempoTransaction(Buffer.from(unsigned, "hex"), "unsignedTransaction");
+      assert.deepEqual(
+        read,
+        {
+          chainId: String(of.chainId),
+          calls: of.calls.map(({ to, value, input }) => ({
+            to: to === "" ? undefined : checksumAddress(to as never),
+            value: String(value),
+            data: input,
+          })),
+          gasPrice: String(of.maxFeePerGas),
+          gasLimit: String(of.gas),
+          nonceKey: String(of.nonceKey),
+          nonce: String(of.nonce),
+          validBefore: String(of.validBefore),
+          validAfter: String(of.validAfter),
+          feeToken: of.feeToken === "" ? undefined : checksumAddress(of.feeToken as never),
+          hasFeePayer: of.feePayerSignature !== "0x",
+          authorizations: of.authorizationList.length,
+          permitsKey: of.keyAuthorization !== undefined,
+        },
+        name,
+      );
+      assert.equal(readEvmTransaction(unsigned), undefined, name);
+    }
+    assert.ok(cases.some(({ unsigned }) => readTempoTransaction(unsigned)?.permitsKey));
+    assert.ok(cases.some(({ unsigned }) => readTempoTransaction(unsigned)?.hasFeePayer));
+  });
+
+  it("that are signed, cut or changed are not read as others, and nothing is thrown", () => {
+    const [{ unsigned, signed } = { unsigned: "", signed: "" }] = cases;
+    assert.equal(readTempoTransaction(signed), undefined);
+    assert.equal(readTempoTransaction(`${unsigned}00`), undefined);
+    assert.equal(readTempoTransaction(unsigned.slice(0, -2)), undefined);
+    assert.equal(readTempoTransaction("76".repeat(128 * 1024 + 1)), undefined);
+    fc.assert(
+      fc.property(fc.nat(unsigned.length / 2 - 1), fc.nat(255), (at, byte) => {
+        const bytes = Buffer.from(unsigned, "hex");
+        bytes[at] = byte;
+        readTempoTransaction(bytes.toString("hex"));
+      }),
+    );
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+        readTempoTransaction(`76${Buffer.from(bytes).toString("hex")}`);
+      }),
+    );
+  });
+});
 
 describe("Ethereum transactions in the console", () => {
   it("are read as viem reads them, of every vector", () => {
@@ -33,6 +142,8 @@ describe("Ethereum transactions in the console", () => {
       assert.equal(read.to, to ? checksumAddress(to) : undefined, name);
       assert.deepEqual([read.value, read.data, read.nonce], [String(value), data, String(nonce)], name);
       assert.deepEqual([read.chainId, read.gasLimit], [chainId?.toString(), String(gas)], name);
+      const { authorizationList = [] } = parseWithViem(`0x${unsigned}`) as { authorizationList?: readonly unknown[] };
+      assert.equal(read.authorizations, authorizationList.length, name);
     }
   });
 

@@ -1,5 +1,6 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bech32, bech32m, createBase58check } from "@scure/base";
+import { MAX_PSBT_BYTES, MAX_PSBT_INPUTS, MAX_PSBT_RECORDS } from "../../../src/kernel/limits.ts";
 import { bytesOfHex, hexOf } from "../bytes.ts";
 
 /** Bitcoin transactions to be signed, as PSBTs, read before somebody approves them. Nothing is decided by what stands here. */
@@ -23,10 +24,6 @@ export interface BitcoinTransaction {
   isProved: boolean;
 }
 
-/** As the server takes it. */
-const MAX_BYTES = 1024 * 1024;
-const MAX_INPUTS = 1000;
-const MAX_RECORDS = 20_000;
 /** All bitcoin there will ever be, in satoshis. */
 const MAX_MONEY = 2_100_000_000_000_000n;
 
@@ -91,7 +88,7 @@ class Reader {
 /** Undefined of whatever is not a PSBT of version 0 (BIP-174) from its first byte to its last. */
 export function readPsbt(hex: string): BitcoinTransaction | undefined {
   const digits = hex.replace(/^0x/i, "");
-  if (digits.length > 2 * MAX_BYTES) return undefined;
+  if (digits.length > 2 * MAX_PSBT_BYTES) return undefined;
   const bytes = bytesOfHex(digits);
   if (!bytes) return undefined;
   try {
@@ -104,13 +101,13 @@ export function readPsbt(hex: string): BitcoinTransaction | undefined {
 
 function psbtOf(reader: Reader): BitcoinTransaction {
   if (hexOf(reader.take(MAGIC.length / 2)) !== MAGIC) throw new NotAPsbt();
-  const left = { records: MAX_RECORDS };
+  const left = { records: MAX_PSBT_RECORDS };
   const global = mapOf(reader, left);
   const unsigned = global.get(UNSIGNED_TRANSACTION);
   const version = global.get(VERSION);
   if (!unsigned || version?.some((byte) => byte !== 0)) throw new NotAPsbt();
   const { outpoints, outputs } = transactionOf(unsigned, false);
-  if (outpoints.length > MAX_INPUTS) throw new NotAPsbt();
+  if (outpoints.length > MAX_PSBT_INPUTS) throw new NotAPsbt();
   const spent = outpoints.map((outpoint) => spentOf(outpoint, mapOf(reader, left)));
   for (const _ of outputs) mapOf(reader, left);
   if (!reader.isAtEnd) throw new NotAPsbt();

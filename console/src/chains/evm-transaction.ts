@@ -1,5 +1,7 @@
 import { keccak_256 } from "@noble/hashes/sha3.js";
+import { MAX_EVM_TRANSACTION_BYTES } from "../../../src/kernel/limits.ts";
 import { bytesOfHex, hexOf } from "../bytes.ts";
+import { bytesIn, type Item, integerOf, isEmpty, itemsIn, listOf, NotRlp, unlessNotRlp } from "./rlp.ts";
 
 /** Unsigned Ethereum transactions, to be read before somebody approves them. Nothing is decided by what stands here. */
 
@@ -18,15 +20,14 @@ export interface EvmTransaction {
   value: string;
   /** As hex with prefix. */
   data: string;
+  /** How many authorizations of accounts (EIP-7702) it carries; they were signed before. */
+  authorizations: number;
 }
 
-/** As the server takes it: 128 KiB. */
-const MAX_BYTES = 128 * 1024;
-const MAX_DEPTH = 6;
-const MAX_ITEMS = 20_000;
 const ADDRESS_BYTES = 20;
-const MAX_INTEGER_BYTES = 32;
 
+/** The type whose last field is a list of authorizations. */
+const SET_CODE = 4;
 /** The fields of each kind, in order, up to those that are not told. */
 const LEGACY = ["nonce", "gasPrice", "gasLimit", "to", "value", "data"] as const;
 const TYPED = {
@@ -36,21 +37,13 @@ const TYPED = {
   4: { fields: ["chainId", "nonce", "tip", "gasPrice", "gasLimit", "to", "value", "data"], length: 10 },
 } as const;
 
-/** Thrown inside alone: the bytes are no transaction. */
-class NotRlp extends Error {}
-
 /** Undefined of whatever is not an unsigned transaction from its first byte to its last. */
 export function readEvmTransaction(hex: string): EvmTransaction | undefined {
   const digits = hex.replace(/^0x/i, "");
-  if (digits.length > 2 * MAX_BYTES) return undefined;
+  if (digits.length > 2 * MAX_EVM_TRANSACTION_BYTES) return undefined;
   const bytes = bytesOfHex(digits);
   if (!bytes) return undefined;
-  try {
-    return transactionOf(bytes);
-  } catch (error) {
-    if (error instanceof NotRlp) return undefined;
-    throw error;
-  }
+  return unlessNotRlp(() => transactionOf(bytes));
 }
 
 function transactionOf(bytes: Uint8Array): EvmTransaction | undefined {
@@ -58,7 +51,9 @@ function transactionOf(bytes: Uint8Array): EvmTransaction | undefined {
   if (isTyped(first)) {
     const { fields, length } = TYPED[first];
     const items = listOf(bytes.subarray(1));
-    return items.length === length ? readFields(first, fields, items) : undefined;
+    if (items.length !== length) return undefined;
+    const authorizations = first === SET_CODE ? itemsIn(items[length - 1]).length : 0;
+    return { ...readFields(first, fields, items), authorizations };
   }
   const items = listOf(bytes);
   if (items.length === LEGACY.length) return readFields(0, LEGACY, items);
@@ -72,7 +67,7 @@ function transactionOf(bytes: Uint8Array): EvmTransaction | undefined {
 const isTyped = (type: number): type is keyof typeof TYPED => type in TYPED;
 
 function readFields(type: EvmTransaction["type"], names: readonly string[], items: readonly Item[]): EvmTransaction {
-  const field = (name: string) => textOf(items[names.indexOf(name)]);
+  const field = (name: string) => bytesIn(items[names.indexOf(name)]);
   return {
     type,
     chainId: names.includes("chainId") ? integerOf(field("chainId")) : undefined,
@@ -82,24 +77,12 @@ function readFields(type: EvmTransaction["type"], names: readonly string[], item
     to: addressOf(field("to")),
     value: integerOf(field("value")),
     data: `0x${hexOf(field("data"))}`,
+    authorizations: 0,
   };
 }
 
-type Item = Uint8Array | Item[];
-
-const isEmpty = (item: Item | undefined): boolean => item instanceof Uint8Array && item.length === 0;
-
-function textOf(item: Item | undefined): Uint8Array {
-  if (!(item instanceof Uint8Array)) throw new NotRlp();
-  return item;
-}
-
-function integerOf(bytes: Uint8Array): string {
-  if (bytes.length > MAX_INTEGER_BYTES || bytes[0] === 0) throw new NotRlp();
-  return bytes.length === 0 ? "0" : BigInt(`0x${hexOf(bytes)}`).toString();
-}
-
-function addressOf(bytes: Uint8Array): string | undefined {
+/** With its checksum; undefined of no bytes. */
+export function addressOf(bytes: Uint8Array): string | undefined {
   if (bytes.length === 0) return undefined;
   if (bytes.length !== ADDRESS_BYTES) throw new NotRlp();
   return checksummed(hexOf(bytes));
@@ -114,54 +97,4 @@ export function checksummed(digits: string): string {
     Number.parseInt(hash[index] ?? "0", 16) >= UPPER_FROM ? digit.toUpperCase() : digit,
   );
   return `0x${letters.join("")}`;
-}
-
-/** One list of RLP, all the bytes of it. */
-function listOf(bytes: Uint8Array): Item[] {
-  const left = { items: MAX_ITEMS };
-  const { item, end } = readItem(bytes, 0, 0, left);
-  if (end !== bytes.length || !Array.isArray(item)) throw new NotRlp();
-  return item;
-}
-
-const SHORT_TEXT = 0x80;
-const LONG_TEXT = 0xb7;
-const SHORT_LIST = 0xc0;
-const LONG_LIST = 0xf7;
-const SHORT_LENGTH = 55;
-
-/** The Yellow Paper's appendix B, each value in its shortest form. */
-function readItem(bytes: Uint8Array, at: number, depth: number, left: { items: number }): { item: Item; end: number } {
-  const first = bytes[at];
-  if (first === undefined || depth > MAX_DEPTH || left.items-- <= 0) throw new NotRlp();
-  if (first < SHORT_TEXT) return { item: bytes.subarray(at, at + 1), end: at + 1 };
-  const isList = first >= SHORT_LIST;
-  const [short, long] = isList ? [SHORT_LIST, LONG_LIST] : [SHORT_TEXT, LONG_TEXT];
-  const { start, length } =
-    first <= long ? { start: at + 1, length: first - short } : longLength(bytes, at, first - long);
-  const end = start + length;
-  if (end > bytes.length) throw new NotRlp();
-  if (!isList) {
-    if (length === 1 && (bytes[start] as number) < SHORT_TEXT) throw new NotRlp();
-    return { item: bytes.subarray(start, end), end };
-  }
-  const items: Item[] = [];
-  const within = bytes.subarray(0, end);
-  for (let next = start; next < end; ) {
-    const read = readItem(within, next, depth + 1, left);
-    items.push(read.item);
-    next = read.end;
-  }
-  return { item: items, end };
-}
-
-/** More would be longer than any transaction. */
-const MAX_LENGTH_BYTES = 4;
-
-function longLength(bytes: Uint8Array, at: number, count: number): { start: number; length: number } {
-  const start = at + 1 + count;
-  if (count > MAX_LENGTH_BYTES || start > bytes.length || bytes[at + 1] === 0) throw new NotRlp();
-  const length = Number.parseInt(hexOf(bytes.subarray(at + 1, start)), 16);
-  if (length <= SHORT_LENGTH) throw new NotRlp();
-  return { start, length };
 }

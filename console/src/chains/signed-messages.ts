@@ -1,3 +1,4 @@
+import { MAX_TYPED_DATA_LENGTH } from "../../../src/kernel/limits.ts";
 import { checksummed } from "./evm-transaction.ts";
 
 /** Messages to be signed, to be read before somebody approves them. Nothing is decided by what stands here. */
@@ -46,8 +47,6 @@ export interface TypedData {
   isCut: boolean;
 }
 
-/** As the server takes it. */
-const MAX_LENGTH = 65_536;
 const MAX_MEMBERS = 100;
 /** Structs and lists inside one another. */
 const MAX_DEPTH = 64;
@@ -74,7 +73,7 @@ class NotTypedData extends Error {}
 
 /** Undefined of whatever is not the JSON of EIP-712 typed data. */
 export function readTypedData(json: string): TypedData | undefined {
-  if (json.length > MAX_LENGTH) return undefined;
+  if (json.length > MAX_TYPED_DATA_LENGTH) return undefined;
   try {
     return typedDataOf(objectOf(JSON.parse(json)));
   } catch (error) {

@@ -1,4 +1,5 @@
 import { base58 } from "@scure/base";
+import { MAX_SOLANA_TRANSACTION_BYTES } from "../../../src/kernel/limits.ts";
 import { bytesOfHex, hexOf } from "../bytes.ts";
 
 /** Unsigned Solana transactions: read before somebody approves them, and made to send SOL. Nothing is decided by what is read here. */
@@ -17,8 +18,6 @@ export interface SolanaMessage {
   instructions: SolanaInstruction[];
 }
 
-/** A packet holds one of these, with its signatures. */
-const MAX_BYTES = 1232;
 const SIGNATURE_BYTES = 64;
 const KEY_BYTES = 32;
 const VERSION_FLAG = 0x80;
@@ -71,7 +70,7 @@ class Reader {
 
 /** Undefined of whatever is not a transaction, legacy or version 0, from its first byte to its last. */
 export function readSolanaTransaction(hex: string): SolanaMessage | undefined {
-  if (hex.length > 2 * MAX_BYTES) return undefined;
+  if (hex.length > 2 * MAX_SOLANA_TRANSACTION_BYTES) return undefined;
   const bytes = bytesOfHex(hex);
   if (!bytes) return undefined;
   try {

@@ -1,5 +1,6 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { createBase58check } from "@scure/base";
+import { MAX_TRON_BYTES } from "../../../src/kernel/limits.ts";
 import { bytesOfHex, hexOf } from "../bytes.ts";
 
 /** Tron transactions to be signed, read before somebody approves them. Nothing is decided by what stands here. */
@@ -21,8 +22,6 @@ export interface TronTransaction {
   call?: { contract: string; value: string; data: string; tokenValue: string; token: string };
 }
 
-/** As the server takes it. */
-const MAX_BYTES = 512_000;
 /** Of one message; more is none of those that are read here. */
 const MAX_FIELDS = 1000;
 const MAX_VARINT_BYTES = 10;
@@ -51,7 +50,7 @@ class NotATransaction extends Error {}
 /** The `raw_data` of a transaction; undefined of whatever is none with one contract. */
 export function readTronTransaction(hex: string): TronTransaction | undefined {
   const digits = hex.replace(/^0x/i, "");
-  if (digits.length > 2 * MAX_BYTES) return undefined;
+  if (digits.length > 2 * MAX_TRON_BYTES) return undefined;
   const bytes = bytesOfHex(digits);
   if (!bytes) return undefined;
   try {

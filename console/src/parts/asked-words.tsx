@@ -9,6 +9,7 @@ import {
   type SolanaInstruction,
   transferOf,
 } from "../chains/solana-transaction.ts";
+import { readTempoTransaction, type TempoTransaction } from "../chains/tempo-transaction.ts";
 import { readTronTransaction, type TronTransaction, tronAddressOf } from "../chains/tron-transaction.ts";
 import { amountWords } from "./amounts.ts";
 import { bitcoinUnit, CHAIN_NAMES, nativeOf, TRX, type Unit } from "./chains.ts";
@@ -42,6 +43,7 @@ function sentencesOf(type: string, intent: Record<string, unknown>): Sentence[] 
   if (!isOf(type, "SIGN_TRANSACTION")) return [];
   if (chain === "TRANSACTION_TYPE_BITCOIN") return bitcoinSentences(unsignedTransaction, String(intent.signWith));
   if (chain === "TRANSACTION_TYPE_TRON") return tronSentences(unsignedTransaction);
+  if (chain === "TRANSACTION_TYPE_TEMPO") return tempoSentences(unsignedTransaction);
   if (chain === "TRANSACTION_TYPE_ETHEREUM") return evmSentences(unsignedTransaction);
   return chain === "TRANSACTION_TYPE_SOLANA" ? solanaSentences(unsignedTransaction, undefined) : [];
 }
@@ -60,13 +62,18 @@ function signingSentences({
     const isHashed = encoding === "PAYLOAD_ENCODING_HEXADECIMAL" && hashFunction === "HASH_FUNCTION_KECCAK256";
     // A signature to these bytes is a signature to the transaction, whoever asks for it as a payload.
     const sentences =
-      isHashed && readEvmTransaction(text)
-        ? evmSentences(text)
-        : payloadSentences({ payload: text, encoding, hashFunction });
+      (isHashed ? transactionSentences(text) : undefined) ??
+      payloadSentences({ payload: text, encoding, hashFunction });
     return sentences.map(({ key, words }) => ({ key: `${index} ${key}`, words }));
   });
   const left = texts.length - MAX_PAYLOADS_TOLD;
   return left > 0 ? [...told, { key: "left", words: `Signs ${left} more payloads that are not told here.` }] : told;
+}
+
+/** Undefined of what is none that is hashed as it stands. */
+function transactionSentences(hex: string): Sentence[] | undefined {
+  if (readEvmTransaction(hex)) return evmSentences(hex);
+  return readTempoTransaction(hex) ? tempoSentences(hex) : undefined;
 }
 
 function callSentences(intent: Partial<Sending>): Sentence[] {
@@ -88,24 +95,74 @@ const UNREAD: Sentence[] = [
 function evmSentences(hex: string): Sentence[] {
   const read = readEvmTransaction(hex);
   if (!read) return UNREAD;
-  const { to, value, data, chainId, gasLimit, gasPrice, nonce } = read;
+  const { to, value, data, chainId, gasLimit, gasPrice, nonce, authorizations } = read;
   // A legacy transaction may name no chain, and is then good on all of them.
   const caip2 = chainId === undefined ? "any chain" : `eip155:${chainId}`;
   const fee = amountWords((BigInt(gasLimit) * BigInt(gasPrice)).toString(), nativeOf(caip2));
   return [
-    {
-      key: "call",
-      words:
-        to === undefined ? (
-          <Text component="span">
-            Makes a contract with {amountWords(value, nativeOf(caip2))} on {CHAIN_NAMES[caip2] ?? caip2}.
-          </Text>
-        ) : (
-          <OneCall to={to} value={value} data={data} caip2={caip2} />
-        ),
-    },
+    { key: "call", words: <OneCall to={to} value={value} data={data} caip2={caip2} /> },
+    ...authorizationsCarried(authorizations),
     { key: "fee", words: `Pays a fee of ${fee} at most. Its nonce is ${nonce}.` },
   ];
+}
+
+const authorizationsCarried = (count: number): Sentence[] =>
+  count === 0
+    ? []
+    : [
+        {
+          key: "authorizations",
+          words: `Carries ${count} ${count === 1 ? "authorization" : "authorizations"} by which accounts get the code of contracts (EIP-7702); they were signed before.`,
+        },
+      ];
+
+/** How many calls are told. */
+const MAX_CALLS_TOLD = 50;
+
+function tempoSentences(hex: string): Sentence[] {
+  const read = readTempoTransaction(hex);
+  if (!read) return UNREAD;
+  const { calls, chainId, authorizations, permitsKey, nonce, nonceKey } = read;
+  const left = calls.length - MAX_CALLS_TOLD;
+  return [
+    ...calls.slice(0, MAX_CALLS_TOLD).map((call, index) => ({
+      key: String(index),
+      words: <OneCall {...call} caip2={`eip155:${chainId}`} />,
+    })),
+    ...(left > 0 ? [{ key: "left", words: `Makes ${left} more calls that are not told here.` }] : []),
+    ...authorizationsCarried(authorizations),
+    ...(permitsKey
+      ? [{ key: "key", words: "Carries a permission for another key to sign for the account; it was signed before." }]
+      : []),
+    { key: "fee", words: <TempoFee of={read} /> },
+    { key: "nonce", words: `Its nonce is ${nonce}${nonceKey === "0" ? "" : `, of those under the key ${nonceKey}`}.` },
+    ...boundSentence("after", read.validAfter),
+    ...boundSentence("before", read.validBefore),
+  ];
+}
+
+const TempoFee = ({ of: { gasLimit, gasPrice, feeToken, hasFeePayer } }: { of: TempoTransaction }) => (
+  <Text component="span">
+    Takes {gasLimit} units of gas at most, for {gasPrice} each at most, paid{" "}
+    {hasFeePayer && "by somebody else who is to sign for it"}
+    {!hasFeePayer && feeToken === undefined && "in the token that the account has chosen for fees"}
+    {!hasFeePayer && feeToken !== undefined && (
+      <>
+        in the token <Copyable text={feeToken} label="address" whole />
+      </>
+    )}
+    .
+  </Text>
+);
+
+/** The last second that a date has in the browser. */
+const MAX_SECONDS = 8_640_000_000_000n;
+
+function boundSentence(side: "after" | "before", seconds: string): Sentence[] {
+  if (seconds === "0") return [];
+  const isDate = BigInt(seconds) <= MAX_SECONDS;
+  const moment = isDate ? new Date(Number(seconds) * 1000).toLocaleString() : `${seconds} seconds since 1970`;
+  return [{ key: side, words: `Is good ${side} ${moment}.` }];
 }
 
 /** How many outputs are told; what the others get is told together. */
@@ -293,9 +350,25 @@ function OneInstruction({ instruction }: { instruction: SolanaInstruction }) {
 
 const MAX_BYTES_TOLD = 32;
 
-function OneCall({ to, value, data, caip2 }: { to: string; value: string; data: string; caip2: string }) {
+interface Called {
+  /** Undefined where it makes a contract. */
+  to: string | undefined;
+  value: string;
+  data: string;
+  caip2: string;
+}
+
+function OneCall({ to, value, data, caip2 }: Called) {
   const call = callWords(data);
   const native = nativeOf(caip2);
+  const where = CHAIN_NAMES[caip2] ?? caip2;
+  if (to === undefined) {
+    return (
+      <Text component="span">
+        Makes a contract with {amountWords(value, native)} on {where}.
+      </Text>
+    );
+  }
   const isPlain = data === "0x" || data === "";
   return (
     <Text component="span">
@@ -313,7 +386,7 @@ function OneCall({ to, value, data, caip2 }: { to: string; value: string; data: 
       )}
       {call && <>({call.amount} of the token’s smallest unit) </>}
       {!isPlain && "at the contract "}
-      <Copyable text={to} label="address" whole /> on {CHAIN_NAMES[caip2] ?? caip2}.
+      <Copyable text={to} label="address" whole /> on {where}.
     </Text>
   );
 }

@@ -1,9 +1,10 @@
 import { Code, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import { bytesOfHex, hexOf } from "../bytes.ts";
+import { type Authorization, authorizationIn, readAuthorization } from "../chains/authorization.ts";
 import { personalMessageIn, readTypedData, type TypedMember, textOf } from "../chains/signed-messages.ts";
 import { CHAIN_NAMES } from "./chains.ts";
-import { Name } from "./texts.tsx";
+import { Copyable, Name } from "./texts.tsx";
 
 /** What a raw payload is that is to be signed, in a sentence for each thing. */
 
@@ -23,6 +24,7 @@ export interface RawPayload {
 
 export function payloadSentences({ payload, encoding, hashFunction }: RawPayload): Sentence[] {
   if (encoding === "PAYLOAD_ENCODING_EIP712") return typedDataSentences(payload);
+  if (encoding === "PAYLOAD_ENCODING_EIP7702_AUTHORIZATION") return authorizationSentences(readAuthorization(payload));
   if (encoding === "PAYLOAD_ENCODING_TEXT_UTF8") return [{ key: "text", words: <OneText text={payload} /> }];
   if (encoding !== "PAYLOAD_ENCODING_HEXADECIMAL") return [];
   const bytes = bytesOfHex(payload.replace(/^0x/i, ""));
@@ -31,7 +33,10 @@ export function payloadSentences({ payload, encoding, hashFunction }: RawPayload
     const words = "Signs a hash. What it is the hash of is not known here; do not approve what you cannot read.";
     return [{ key: "hash", words }];
   }
-  const message = hashFunction === "HASH_FUNCTION_KECCAK256" ? personalMessageIn(bytes) : undefined;
+  const isHashed = hashFunction === "HASH_FUNCTION_KECCAK256";
+  const authorization = isHashed ? authorizationIn(bytes) : undefined;
+  if (authorization) return authorizationSentences(authorization);
+  const message = isHashed ? personalMessageIn(bytes) : undefined;
   if (!message) return [{ key: "bytes", words: <Bytes what="Signs" bytes={bytes} /> }];
   const text = textOf(message);
   const what = "Signs as a personal message of an Ethereum wallet";
@@ -74,6 +79,32 @@ const Bytes = ({ what, bytes }: { what: string; bytes: Uint8Array }) => (
     {bytes.length > MAX_BYTES_TOLD && "…"}
   </Text>
 );
+
+const NO_CODE = `0x${"0".repeat(40)}`;
+const EVERY_CHAIN = "0";
+
+function authorizationSentences(authorization: Authorization | undefined): Sentence[] {
+  if (!authorization) {
+    const words = "The authorization could not be read here. It stands below; do not approve what you cannot read.";
+    return [{ key: "unread", words }];
+  }
+  const { address, chainId, nonce } = authorization;
+  const caip2 = `eip155:${chainId}`;
+  const where = chainId === EVERY_CHAIN ? "every chain" : (CHAIN_NAMES[caip2] ?? caip2);
+  const words =
+    address === NO_CODE ? (
+      `Takes back the code that the account was given on ${where} (EIP-7702).`
+    ) : (
+      <Text component="span">
+        Gives the account the code of the contract <Copyable text={address} label="address" whole /> on {where}{" "}
+        (EIP-7702). From then on that code decides who may move what the account holds.
+      </Text>
+    );
+  return [
+    { key: "code", words },
+    { key: "nonce", words: `Counts where the account’s nonce is ${nonce}.` },
+  ];
+}
 
 function typedDataSentences(json: string): Sentence[] {
   const read = readTypedData(json);
