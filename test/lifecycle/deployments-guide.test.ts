@@ -7,6 +7,7 @@ import { after, before, it } from "node:test";
 import { promisify } from "node:util";
 import { Turnkey } from "@turnkey/sdk-server";
 import { newOperator, PROGRAM_PATH } from "../support/deployments.ts";
+import { examplesIn, runExample } from "../support/guide.ts";
 import { reservePort, usersOfTests } from "../support/ports.ts";
 import { httpProgram, programFolder, requestAs } from "../support/program.ts";
 import { pushImage } from "../support/registry.ts";
@@ -14,9 +15,9 @@ import { startTestServer, type TestServer } from "../support/server.ts";
 
 /** The example of the guide, run as it stands there with the published client, and its command. */
 
-const guide = readFileSync(new URL("../../docs/guide/deployments.md", import.meta.url), "utf8");
-const [, example = ""] = /```js\n([\s\S]*?)```/.exec(guide) ?? [];
-const [, command = ""] = /```sh\nnpx keystead (.*)\n```/.exec(guide) ?? [];
+const [example = ""] = examplesIn("deployments")("From the program to an answer");
+const [, command = ""] =
+  /^npx keystead (.*)\n$/.exec(examplesIn("deployments")("What is checked, and by whom", "sh")[0] ?? "") ?? [];
 const keystead = new URL("../../bin/keystead.js", import.meta.url).pathname;
 const vectors = new URL("../vectors/manifests/v1-envelope.json", import.meta.url).pathname;
 
@@ -55,13 +56,7 @@ it("deploys a program, has it approved, and calls it", async () => {
     port: await reservePort(),
     get: (host: string, path: string) => requestAs(server.baseUrl, host, path),
   };
-  const AsyncFunction = (async () => {}).constructor as new (
-    ...parts: string[]
-  ) => (
-    ...values: unknown[]
-  ) => Promise<{ answer: { status: number; body: { name: string; args: string[] } }; manifest: Buffer }>;
-  const run = new AsyncFunction(...Object.keys(given), `${example}\nreturn { answer, manifest };`);
-  const { answer, manifest } = await run(...Object.values(given));
+  const { answer, manifest } = await runExample(example, given, "answer, manifest");
   assert.equal(answer.status, 201);
   assert.deepEqual([answer.body.name, answer.body.args], ["greeter", ["--greeting", "hello"]]);
 

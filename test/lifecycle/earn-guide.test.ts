@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { after, before, it } from "node:test";
 import { type Anvil, EARN_CHAIN_ID, startAnvil } from "../support/anvil.ts";
 import { EARN_CHAIN, earnEntry } from "../support/chain.ts";
 import type { Client, Json } from "../support/client.ts";
 import { type EarnWorld, newEarnWorld } from "../support/earn.ts";
 import { newEvmWallet } from "../support/evm-sender.ts";
+import { examplesIn, runExample } from "../support/guide.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { richSponsor } from "../support/sponsor.ts";
 import { until } from "../support/until.ts";
@@ -13,8 +13,7 @@ import { addSubOrganization } from "../support/world.ts";
 
 /** The example of the guide, run as it stands there. */
 
-const guide = readFileSync(new URL("../../docs/guide/earn.md", import.meta.url), "utf8");
-const [, example = ""] = /```js\n([\s\S]*?)```/.exec(guide) ?? [];
+const [example = ""] = examplesIn("earn")("From the vault to the fee");
 
 let node: Anvil;
 let world: EarnWorld;
@@ -68,11 +67,8 @@ it("deploys, deposits, earns, withdraws and claims", async () => {
       assert.equal(status.status, "COMPLETED", JSON.stringify(status));
     },
   };
-  const AsyncFunction = (async () => {}).constructor as new (
-    ...parts: string[]
-  ) => (...values: unknown[]) => Promise<Json[]>;
-  const run = new AsyncFunction(...Object.keys(given), `${example}\nreturn positions;`);
-  const [position] = await run(...Object.values(given));
+  const { positions } = await runExample(example, given, "positions");
+  const [position] = positions;
   // Of 100 earned: 20 for the client, 10 for the service.
   const within = (actual: bigint, expected: bigint) => assert.ok(actual <= expected && actual >= expected - 4n);
   within(BigInt(position.currentValue), 670_000_000n);

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { after, before, it } from "node:test";
 import { encryptOnRampSecret } from "@turnkey/crypto";
+import { examplesIn, runExample } from "../support/guide.ts";
 import { onRampProviderOfTests } from "../support/on-ramp-provider.ts";
 import { apiClientOf } from "../support/sdk.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
@@ -10,8 +10,7 @@ import { addSubOrganization } from "../support/world.ts";
 
 /** The example of the guide, run as it stands there with the published clients. */
 
-const guide = readFileSync(new URL("../../docs/guide/on-ramp.md", import.meta.url), "utf8");
-const [, example = ""] = /```js\n([\s\S]*?)```/.exec(guide) ?? [];
+const [example = ""] = examplesIn("on-ramp")("From the account to the purchase");
 
 let server: TestServer;
 before(async () => {
@@ -39,11 +38,8 @@ it("buys with the account of the parent, for a wallet of a sub-organization", as
     },
     encryptOnRampSecret,
   };
-  const AsyncFunction = (async () => {}).constructor as new (
-    ...parts: string[]
-  ) => (...values: unknown[]) => Promise<string>;
-  const run = new AsyncFunction(...Object.keys(given), `${example}\nreturn transactionStatus;`);
-  assert.equal(await run(...Object.values(given)), "COMPLETED");
+  const { transactionStatus } = await runExample(example, given, "transactionStatus");
+  assert.equal(transactionStatus, "COMPLETED");
   assert.match(opened[0] ?? "", /^https:\/\/pay-sandbox\.coinbase\.com\//);
   assert.deepEqual(provider.sessions.at(-1)?.body.addresses, [{ address: walletAddress, blockchains: ["base"] }]);
 });

@@ -1,16 +1,15 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { after, before, it } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { Turnkey } from "@turnkey/sdk-server";
 import { testSolana } from "../support/chain.ts";
+import { examplesIn, runExample } from "../support/guide.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { lamportsOf, newSolanaWallet, SOL, unsignedTransfer } from "../support/solana-sender.ts";
 
 /** The example of the guide, run as it stands there with the published client. */
 
-const guide = readFileSync(new URL("../../docs/guide/sending.md", import.meta.url), "utf8");
-const [, example = ""] = /```js\n([\s\S]*?)```/.exec(guide) ?? [];
+const [example = ""] = examplesIn("sending")("`sol_send_transaction`");
 
 let server: TestServer;
 before(async () => {
@@ -38,10 +37,7 @@ it("sends a transaction and waits for its end", async () => {
       shown = signature;
     },
   };
-  const AsyncFunction = (async () => {}).constructor as new (
-    ...parts: string[]
-  ) => (...values: unknown[]) => Promise<void>;
-  await new AsyncFunction(...Object.keys(given), example)(...Object.values(given));
+  await runExample(example, given);
   assert.match(shown, /^[1-9A-HJ-NP-Za-km-z]{80,90}$/);
   assert.equal(await lamportsOf(testSolana(), to), SOL);
 });

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { after, before, it } from "node:test";
 import { newId } from "../../src/kernel/ids.ts";
 import { addUser, type Json } from "../support/client.ts";
+import { examplesIn, runExample } from "../support/guide.ts";
 import { apiClientOf } from "../support/sdk.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import {
@@ -19,9 +19,8 @@ import { addSubOrganization } from "../support/world.ts";
 
 /** The examples of the guide, run as they stand there with the published client and a set of operators. */
 
-const guide = readFileSync(new URL("../../docs/guide/spark.md", import.meta.url), "utf8");
-const [, example = ""] = /```js\n([\s\S]*?)```/.exec(guide) ?? [];
-const policies = [...guide.matchAll(/```text\n([\s\S]*?)\n```/g)].map(([, text]) => text as string);
+const [example = ""] = examplesIn("spark")("A wallet, and a payment");
+const policies = examplesIn("spark")("Policies", "text").map((text) => text.trimEnd());
 
 let server: TestServer;
 before(async () => {
@@ -65,10 +64,7 @@ it("pays from one wallet to another", async () => {
       isComplete = signing?.isSigned(share) === true;
     },
   };
-  const AsyncFunction = (async () => {}).constructor as new (
-    ...parts: string[]
-  ) => (...values: unknown[]) => Promise<void>;
-  await new AsyncFunction(...Object.keys(given), example)(...Object.values(given));
+  await runExample(example, given);
   assert.ok(isComplete);
 });
 

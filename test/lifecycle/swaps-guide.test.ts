@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { after, before, it } from "node:test";
 import { testEarnNode } from "../support/chain.ts";
 import type { Client, Json } from "../support/client.ts";
+import { examplesIn, runExample } from "../support/guide.ts";
 import { relayOfTests } from "../support/relay.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { richSponsor } from "../support/sponsor.ts";
@@ -12,8 +12,7 @@ import { addSubOrganization } from "../support/world.ts";
 
 /** The example of the guide, run as it stands there. */
 
-const guide = readFileSync(new URL("../../docs/guide/swaps.md", import.meta.url), "utf8");
-const [, example = ""] = /```js\n([\s\S]*?)```/.exec(guide) ?? [];
+const [example = ""] = examplesIn("swaps")("From the quote to the asset");
 
 let server: TestServer;
 before(async () => {
@@ -57,11 +56,7 @@ it("quotes, executes, and claims the fees", async () => {
       return status;
     },
   };
-  const AsyncFunction = (async () => {}).constructor as new (
-    ...parts: string[]
-  ) => (...values: unknown[]) => Promise<Json>;
-  const run = new AsyncFunction(...Object.keys(given), `${example}\nreturn { swap, requestId };`);
-  const { swap, requestId } = await run(...Object.values(given));
+  const { swap, requestId } = await runExample(example, given, "swap, requestId");
   assert.equal(swap.outputAmount, "997500", "of a million, less the fee");
   assert.equal(await tokenBalance(SWAP_OUTPUT, walletAddress), 997_500n);
   assert.equal(await tokenBalance(SWAP_INPUT, walletAddress), 0n);
