@@ -7,6 +7,7 @@ import { type AppPage, startAppPage } from "../support/app-page.ts";
 import { noBrowser, startBrowser } from "../support/browser.ts";
 import type { Json } from "../support/client.ts";
 import { ensureConsole, visit } from "../support/console.ts";
+import { evmSignature } from "../support/evm-signature.ts";
 import { onEachEngine } from "../support/server.ts";
 import { addAuthenticator } from "../support/virtual-authenticator.ts";
 import { createWorld } from "../support/world.ts";
@@ -109,14 +110,13 @@ describe("the published browser SDK", { skip: noBrowser }, () => {
       const [address] = made.addresses;
       const message = "hello";
       const prefixed = `\x19Ethereum Signed Message:\n${message.length}${message}`;
-      const { r, s, v } = await ask("key", "signRawPayload", {
+      const signed = await ask("key", "signRawPayload", {
         signWith: address,
         payload: prefixed,
         encoding: "PAYLOAD_ENCODING_TEXT_UTF8",
         hashFunction: "HASH_FUNCTION_KECCAK256",
       });
-      const signature = `0x${r}${s}${(27 + Number(v)).toString(16)}` as const;
-      assert.ok(await verifyMessage({ address, message, signature }));
+      assert.ok(await verifyMessage({ address, message, signature: evmSignature(signed) }));
       const byPasskey = await ask("passkey", "createWallet", { walletName: "By hand", accounts: [] });
       assert.equal(byPasskey.activity.votes[0].scheme, "SIGNATURE_SCHEME_TK_WEBAUTHN");
       await ask("key", "refreshSession");

@@ -8,6 +8,7 @@ import type { Transaction } from "@solana/web3.js";
 import { verifyMessage as verifyByEthers } from "ethers";
 import { keccak256, recoverAddress, toBytes, verifyMessage } from "viem";
 import type { Json } from "../support/client.ts";
+import { evmSignature } from "../support/evm-signature.ts";
 import { examplesIn, runExample } from "../support/guide.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { temporaryFolder } from "../support/server-process.ts";
@@ -78,8 +79,7 @@ it("asks by curl", { skip: without("curl", "openssl") }, async () => {
   assert.equal(JSON.parse(stdout).organizationId, server.credentials.organizationId);
 });
 
-const signatureOf = ({ r, s, v }: Json) => `0x${r}${s}${v === "00" ? "1b" : "1c"}` as const;
-const signerOf = (parts: Json) => recoverAddress({ hash: keccak256(toBytes("hello")), signature: signatureOf(parts) });
+const signerOf = (parts: Json) => recoverAddress({ hash: keccak256(toBytes("hello")), signature: evmSignature(parts) });
 
 /** A file of the reader's, in a folder of its own. */
 function written(name: string, [code = ""]: string[]): { folder: string; file: string } {
