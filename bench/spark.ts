@@ -1,11 +1,11 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { DatabaseKind } from "../src/storage/engine.ts";
 import { Client } from "../test/support/client.ts";
 import { leafIdsOf, newSparkWallet, Operators, type TestSparkWallet, transferOf } from "../test/support/spark.ts";
+import { noSparkPackage, sparkPackage } from "../test/support/spark-published.ts";
 import { against, type Pace, paceOf, timed } from "./lanes.ts";
 import { type BenchHooks, type RoundOptions, startServer } from "./rounds.ts";
 
@@ -32,11 +32,6 @@ export interface SparkBenchResult {
 }
 
 const SHARE_OPERATORS = 3;
-const BATCHES = [1, 30, 300];
-
-/** The published WebAssembly, in a process of its own. */
-const PACKAGE = "test/vectors/generate/spark";
-const place = new URL(`../${PACKAGE}/`, import.meta.url);
 
 export async function benchSpark(options: RoundOptions, hooks: BenchHooks<SparkBenchResult>): Promise<void> {
   const floor = startFloor(hooks.onStart);
@@ -44,7 +39,7 @@ export async function benchSpark(options: RoundOptions, hooks: BenchHooks<SparkB
     const { port, subject, key } = await startServer(engine, "spark", options, hooks.onStart);
     const client = new Client(`http://127.0.0.1:${port}`, subject.organizationId, key);
     const wallet = await newSparkWallet(client);
-    for (const batch of BATCHES) {
+    for (const batch of [1, 30, 300]) {
       const measured = await measure(options, batch, sharesOf(client, wallet, batch), floor);
       hooks.report({ engine, scenario: "shares", batch, operators: SHARE_OPERATORS, ...measured });
     }
@@ -70,19 +65,18 @@ function transferTo(client: Client, wallet: TestSparkWallet, leaves: number, cou
   return () => client.result("spark_prepare_transfer", { signWith: wallet.signWith, transfer });
 }
 
-/** Resolves to how many batches a second it makes, for so long. */
+/** Makes batches of shares for so many seconds; resolves to its pace in batches. */
 type Floor = (batch: number, seconds: number) => Promise<Pace>;
 
-/** Undefined, and said so, where the package is not installed. */
+/** The published WebAssembly in a process of its own. Undefined, and said so, where its package is not installed. */
 function startFloor(onStart: BenchHooks<never>["onStart"]): Floor | undefined {
-  if (!existsSync(new URL("node_modules/", place))) {
-    const command = `npm ci --ignore-scripts --prefix ${PACKAGE}`;
-    process.stderr.write(`The published WebAssembly is not installed, so nothing is compared with it: ${command}\n`);
+  if (noSparkPackage) {
+    process.stderr.write(`Nothing is compared with the published WebAssembly: ${noSparkPackage}\n`);
     return undefined;
   }
-  // What the published package has to say besides is no part of its answers.
-  const stdio = ["pipe", "pipe", "ignore"] as const;
-  const child = spawn(process.execPath, [fileURLToPath(new URL("pace.ts", place))], { stdio: [...stdio] });
+  const script = fileURLToPath(new URL("pace.ts", sparkPackage));
+  // The SDK speaks of itself on standard error.
+  const child = spawn(process.execPath, [script], { stdio: ["pipe", "pipe", "ignore"] });
   const ended = new Promise((resolve) => child.once("close", resolve));
   onStart(async () => {
     child.kill();
@@ -114,7 +108,7 @@ async function measure(
   return floor ? { ...pace, floor: floorPerSecond, ratio } : pace;
 }
 
-/** What is in batches is told of each in them. */
+/** From batches a second to shares or leaves a second. */
 const ofEach = (pace: Pace, batch: number): Pace => ({ ...pace, perSecond: pace.perSecond * batch });
 
 export function lineOfSpark(result: SparkBenchResult, json: boolean): string {

@@ -25,6 +25,7 @@ import { readTempoTransaction } from "../../console/src/chains/tempo-transaction
 import { parseAuthorization } from "../../src/chains/evm/authorization.ts";
 import { parseTransaction } from "../../src/chains/solana/transaction.ts";
 import { parseUnsignedTempoTransaction } from "../../src/chains/tempo/transaction.ts";
+import { readWithOtherBytes } from "../support/changed-bytes.ts";
 
 interface Vectors {
   cases: { name: string; unsigned: string; transaction: string }[];
@@ -116,13 +117,7 @@ describe("Tempo transactions in the console", () => {
     assert.equal(readTempoTransaction(`${unsigned}00`), undefined);
     assert.equal(readTempoTransaction(unsigned.slice(0, -2)), undefined);
     assert.equal(readTempoTransaction("76".repeat(128 * 1024 + 1)), undefined);
-    fc.assert(
-      fc.property(fc.nat(unsigned.length / 2 - 1), fc.nat(255), (at, byte) => {
-        const bytes = Buffer.from(unsigned, "hex");
-        bytes[at] = byte;
-        readTempoTransaction(bytes.toString("hex"));
-      }),
-    );
+    readWithOtherBytes(readTempoTransaction, unsigned);
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         readTempoTransaction(`76${Buffer.from(bytes).toString("hex")}`);
@@ -179,13 +174,7 @@ describe("Ethereum transactions in the console", () => {
       }),
     );
     const [{ unsigned } = { unsigned: "" }] = vectors("evm");
-    fc.assert(
-      fc.property(fc.nat(unsigned.length / 2 - 1), fc.nat(255), (at, byte) => {
-        const bytes = Buffer.from(unsigned, "hex");
-        bytes[at] = byte;
-        readEvmTransaction(bytes.toString("hex"));
-      }),
-    );
+    readWithOtherBytes(readEvmTransaction, unsigned);
   });
 
   it("that are too large or nested too deeply are not read", () => {

@@ -1,29 +1,23 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { newId } from "../../src/kernel/ids.ts";
 import { assertPayloads, assertShare, type PayloadCase, type ShareCase } from "../support/spark-cases.ts";
+import { noSparkPackage, sparkPackage } from "../support/spark-published.ts";
 
 /** Ours beside the published SDK of Spark, its WebAssembly among it, on inputs that are others at each run. */
-
-const FOLDER = "test/vectors/generate/spark";
-const place = new URL("../vectors/generate/spark/", import.meta.url);
-const notInstalled =
-  !existsSync(new URL("node_modules/", place)) &&
-  `${FOLDER} is not installed: npm ci --ignore-scripts --prefix ${FOLDER}`;
 
 interface Printed {
   frost: ShareCase[];
   payloads: PayloadCase[];
 }
 
-describe("the published SDK of Spark", { skip: notInstalled }, () => {
+describe("the published SDK of Spark", { skip: noSparkPackage }, () => {
   it("makes the same shares and hashes of the same inputs", async () => {
     const seed = newId();
-    const script = fileURLToPath(new URL("print.ts", place));
+    const script = fileURLToPath(new URL("print.ts", sparkPackage));
     // The SDK speaks of itself on standard error.
     const { stdout } = await promisify(execFile)(process.execPath, [script, seed], { maxBuffer: 2 ** 24 });
     const { frost, payloads } = JSON.parse(stdout) as Printed;

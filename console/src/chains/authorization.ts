@@ -1,6 +1,7 @@
 import { MAX_PAYLOAD_LENGTH } from "../../../src/kernel/limits.ts";
-import { addressOf, checksummed } from "./evm-transaction.ts";
+import { addressOf } from "./evm-transaction.ts";
 import { bytesIn, integerOf, listOf, NotRlp, unlessNotRlp } from "./rlp.ts";
+import { writtenAddress, writtenInteger } from "./written-values.ts";
 
 /** Authorizations of EIP-7702, by which a contract's code becomes that of an account. Nothing is decided by what stands here. */
 
@@ -12,9 +13,6 @@ export interface Authorization {
   nonce: string;
 }
 
-const ADDRESS = /^0x[0-9a-f]{40}$/i;
-const INTEGER = /^(0|[1-9][0-9]{0,77}|0x[0-9a-f]{1,64})$/i;
-
 /** Undefined of whatever is not the JSON that the server takes. */
 export function readAuthorization(json: string): Authorization | undefined {
   if (json.length > MAX_PAYLOAD_LENGTH) return undefined;
@@ -25,18 +23,16 @@ export function readAuthorization(json: string): Authorization | undefined {
     return undefined;
   }
   const { address, chainId, nonce } = (value ?? {}) as Record<string, unknown>;
-  const [chain, count] = [integerIn(chainId, 256), integerIn(nonce, 64)];
-  const isAddress = typeof address === "string" && ADDRESS.test(address);
-  if (!isAddress || chain === undefined || count === undefined) return undefined;
-  return { address: checksummed(address.slice(2).toLowerCase()), chainId: chain, nonce: count };
+  const contract = writtenAddress(address);
+  const [chain, count] = [unsignedIn(chainId, 256), unsignedIn(nonce, 64)];
+  if (contract === undefined || chain === undefined || count === undefined) return undefined;
+  return { address: contract, chainId: chain, nonce: count };
 }
 
 /** In decimals; undefined of what is no integer from 0 on of so many bits. */
-function integerIn(value: unknown, bits: number): string | undefined {
-  const isWritten = typeof value === "string" && INTEGER.test(value);
-  if (!isWritten && !Number.isSafeInteger(value)) return undefined;
-  const integer = BigInt(value as string | number);
-  return BigInt.asUintN(bits, integer) === integer ? integer.toString() : undefined;
+function unsignedIn(value: unknown, bits: number): string | undefined {
+  const integer = writtenInteger(value);
+  return integer !== undefined && BigInt.asUintN(bits, integer) === integer ? integer.toString() : undefined;
 }
 
 const MAGIC = 0x05;

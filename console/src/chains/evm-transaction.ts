@@ -51,9 +51,7 @@ function transactionOf(bytes: Uint8Array): EvmTransaction | undefined {
   if (isTyped(first)) {
     const { fields, length } = TYPED[first];
     const items = listOf(bytes.subarray(1));
-    if (items.length !== length) return undefined;
-    const authorizations = first === SET_CODE ? itemsIn(items[length - 1]).length : 0;
-    return { ...readFields(first, fields, items), authorizations };
+    return items.length === length ? readFields(first, fields, items) : undefined;
   }
   const items = listOf(bytes);
   if (items.length === LEGACY.length) return readFields(0, LEGACY, items);
@@ -77,7 +75,7 @@ function readFields(type: EvmTransaction["type"], names: readonly string[], item
     to: addressOf(field("to")),
     value: integerOf(field("value")),
     data: `0x${hexOf(field("data"))}`,
-    authorizations: 0,
+    authorizations: type === SET_CODE ? itemsIn(items.at(-1)).length : 0,
   };
 }
 

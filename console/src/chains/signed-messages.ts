@@ -1,5 +1,5 @@
 import { MAX_TYPED_DATA_LENGTH } from "../../../src/kernel/limits.ts";
-import { checksummed } from "./evm-transaction.ts";
+import { writtenAddress, writtenInteger } from "./written-values.ts";
 
 /** Messages to be signed, to be read before somebody approves them. Nothing is decided by what stands here. */
 
@@ -153,18 +153,15 @@ function membersOf(types: Types, type: string, value: unknown, path: string, lef
 }
 
 const INTEGER = /^u?int[0-9]+$/;
-const WRITTEN_INTEGER = /^(0|-?[1-9][0-9]{0,77}|0x[0-9a-f]{1,64})$/i;
-const ADDRESS = /^0x[0-9a-f]{40}$/i;
 
 function elementaryOf(type: string, value: unknown): string {
-  if (INTEGER.test(type)) {
-    const isWritten = Number.isSafeInteger(value) || (typeof value === "string" && WRITTEN_INTEGER.test(value));
-    if (!isWritten) throw new NotTypedData();
-    return BigInt(value as string | number).toString();
-  }
-  if (type === "bool" && typeof value === "boolean") return String(value);
-  if (typeof value !== "string" || !/^(string|address|bytes([0-9]+)?)$/.test(type)) throw new NotTypedData();
-  if (type !== "address") return value;
-  if (!ADDRESS.test(value)) throw new NotTypedData();
-  return checksummed(value.slice(2).toLowerCase());
+  const told = INTEGER.test(type) ? writtenInteger(value)?.toString() : textOfElementary(type, value);
+  if (told === undefined) throw new NotTypedData();
+  return told;
+}
+
+function textOfElementary(type: string, value: unknown): string | undefined {
+  if (type === "bool") return typeof value === "boolean" ? String(value) : undefined;
+  if (type === "address") return writtenAddress(value);
+  return typeof value === "string" && /^(string|bytes([0-9]+)?)$/.test(type) ? value : undefined;
 }

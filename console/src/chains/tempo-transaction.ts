@@ -1,7 +1,7 @@
 import { MAX_EVM_TRANSACTION_BYTES } from "../../../src/kernel/limits.ts";
 import { bytesOfHex, hexOf } from "../bytes.ts";
 import { addressOf } from "./evm-transaction.ts";
-import { bytesIn, type Item, integerOf, itemsIn, listOf, unlessNotRlp } from "./rlp.ts";
+import { bytesIn, type Item, integerOf, itemsIn, listOf, NotRlp, unlessNotRlp } from "./rlp.ts";
 
 /** Unsigned Tempo transactions, to be read before somebody approves them. Nothing is decided by what stands here. */
 
@@ -36,7 +36,6 @@ export interface TempoCall {
 
 const TYPE = 0x76;
 const MEMBERS = 13;
-const CALL_MEMBERS = 3;
 
 /** Undefined of whatever is not an unsigned Tempo transaction from its first byte to its last. */
 export function readTempoTransaction(hex: string): TempoTransaction | undefined {
@@ -49,28 +48,26 @@ export function readTempoTransaction(hex: string): TempoTransaction | undefined 
 function transactionOf(items: Item[]): TempoTransaction | undefined {
   const permitsKey = items.length === MEMBERS + 1 && Array.isArray(items[MEMBERS]);
   if (items.length !== MEMBERS && !permitsKey) return undefined;
-  const integer = (at: number) => integerOf(bytesIn(items[at]));
-  const calls = itemsIn(items[4]).map(callOf);
-  if (calls.some((call) => call === undefined)) return undefined;
+  const [chainId, , gasPrice, gasLimit, calls, , nonceKey, ...rest] = items;
+  const [nonce, validBefore, validAfter, feeToken, feePayer, authorizations] = rest;
   return {
-    chainId: integer(0),
-    calls: calls as TempoCall[],
-    gasPrice: integer(2),
-    gasLimit: integer(3),
-    nonceKey: integer(6),
-    nonce: integer(7),
-    validBefore: integer(8),
-    validAfter: integer(9),
-    feeToken: addressOf(bytesIn(items[10])),
-    hasFeePayer: bytesIn(items[11]).length > 0,
-    authorizations: itemsIn(items[12]).length,
+    chainId: integerOf(bytesIn(chainId)),
+    calls: itemsIn(calls).map(callOf),
+    gasPrice: integerOf(bytesIn(gasPrice)),
+    gasLimit: integerOf(bytesIn(gasLimit)),
+    nonceKey: integerOf(bytesIn(nonceKey)),
+    nonce: integerOf(bytesIn(nonce)),
+    validBefore: integerOf(bytesIn(validBefore)),
+    validAfter: integerOf(bytesIn(validAfter)),
+    feeToken: addressOf(bytesIn(feeToken)),
+    hasFeePayer: bytesIn(feePayer).length > 0,
+    authorizations: itemsIn(authorizations).length,
     permitsKey,
   };
 }
 
-function callOf(item: Item): TempoCall | undefined {
-  const parts = itemsIn(item);
-  if (parts.length !== CALL_MEMBERS) return undefined;
-  const [to, value, data] = parts.map(bytesIn) as [Uint8Array, Uint8Array, Uint8Array];
-  return { to: addressOf(to), value: integerOf(value), data: `0x${hexOf(data)}` };
+function callOf(item: Item): TempoCall {
+  const [to, value, data, ...more] = itemsIn(item);
+  if (more.length > 0) throw new NotRlp();
+  return { to: addressOf(bytesIn(to)), value: integerOf(bytesIn(value)), data: `0x${hexOf(bytesIn(data))}` };
 }

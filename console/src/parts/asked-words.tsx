@@ -1,4 +1,5 @@
 import { List, Text } from "@mantine/core";
+import type { ReactNode } from "react";
 import type { ParametersOf } from "../api/api.ts";
 import { hexOf } from "../bytes.ts";
 import { addressOf, type BitcoinOutput, networkOf, readPsbt } from "../chains/bitcoin-transaction.ts";
@@ -43,8 +44,8 @@ function sentencesOf(type: string, intent: Record<string, unknown>): Sentence[] 
   if (!isOf(type, "SIGN_TRANSACTION")) return [];
   if (chain === "TRANSACTION_TYPE_BITCOIN") return bitcoinSentences(unsignedTransaction, String(intent.signWith));
   if (chain === "TRANSACTION_TYPE_TRON") return tronSentences(unsignedTransaction);
-  if (chain === "TRANSACTION_TYPE_TEMPO") return tempoSentences(unsignedTransaction);
-  if (chain === "TRANSACTION_TYPE_ETHEREUM") return evmSentences(unsignedTransaction);
+  if (chain === "TRANSACTION_TYPE_TEMPO") return tempoSentences(unsignedTransaction) ?? UNREAD;
+  if (chain === "TRANSACTION_TYPE_ETHEREUM") return evmSentences(unsignedTransaction) ?? UNREAD;
   return chain === "TRANSACTION_TYPE_SOLANA" ? solanaSentences(unsignedTransaction, undefined) : [];
 }
 
@@ -62,18 +63,12 @@ function signingSentences({
     const isHashed = encoding === "PAYLOAD_ENCODING_HEXADECIMAL" && hashFunction === "HASH_FUNCTION_KECCAK256";
     // A signature to these bytes is a signature to the transaction, whoever asks for it as a payload.
     const sentences =
-      (isHashed ? transactionSentences(text) : undefined) ??
+      (isHashed ? (evmSentences(text) ?? tempoSentences(text)) : undefined) ??
       payloadSentences({ payload: text, encoding, hashFunction });
     return sentences.map(({ key, words }) => ({ key: `${index} ${key}`, words }));
   });
   const left = texts.length - MAX_PAYLOADS_TOLD;
   return left > 0 ? [...told, { key: "left", words: `Signs ${left} more payloads that are not told here.` }] : told;
-}
-
-/** Undefined of what is none that is hashed as it stands. */
-function transactionSentences(hex: string): Sentence[] | undefined {
-  if (readEvmTransaction(hex)) return evmSentences(hex);
-  return readTempoTransaction(hex) ? tempoSentences(hex) : undefined;
 }
 
 function callSentences(intent: Partial<Sending>): Sentence[] {
@@ -92,9 +87,25 @@ const UNREAD: Sentence[] = [
   },
 ];
 
-function evmSentences(hex: string): Sentence[] {
+/** So much of a list is told; what is left out is said. */
+const MAX_TOLD = 50;
+
+function toldOf<Each>(
+  all: readonly Each[],
+  words: (each: Each) => ReactNode,
+  left: (others: readonly Each[]) => string,
+): Sentence[] {
+  const others = all.slice(MAX_TOLD);
+  return [
+    ...all.slice(0, MAX_TOLD).map((each, index) => ({ key: String(index), words: words(each) })),
+    ...(others.length > 0 ? [{ key: "left", words: left(others) }] : []),
+  ];
+}
+
+/** Undefined of what is no such transaction. */
+function evmSentences(hex: string): Sentence[] | undefined {
   const read = readEvmTransaction(hex);
-  if (!read) return UNREAD;
+  if (!read) return undefined;
   const { to, value, data, chainId, gasLimit, gasPrice, nonce, authorizations } = read;
   // A legacy transaction may name no chain, and is then good on all of them.
   const caip2 = chainId === undefined ? "any chain" : `eip155:${chainId}`;
@@ -116,20 +127,17 @@ const authorizationsCarried = (count: number): Sentence[] =>
         },
       ];
 
-/** How many calls are told. */
-const MAX_CALLS_TOLD = 50;
-
-function tempoSentences(hex: string): Sentence[] {
+/** Undefined of what is no such transaction. */
+function tempoSentences(hex: string): Sentence[] | undefined {
   const read = readTempoTransaction(hex);
-  if (!read) return UNREAD;
+  if (!read) return undefined;
   const { calls, chainId, authorizations, permitsKey, nonce, nonceKey } = read;
-  const left = calls.length - MAX_CALLS_TOLD;
   return [
-    ...calls.slice(0, MAX_CALLS_TOLD).map((call, index) => ({
-      key: String(index),
-      words: <OneCall {...call} caip2={`eip155:${chainId}`} />,
-    })),
-    ...(left > 0 ? [{ key: "left", words: `Makes ${left} more calls that are not told here.` }] : []),
+    ...toldOf(
+      calls,
+      (call) => <OneCall {...call} caip2={`eip155:${chainId}`} />,
+      ({ length }) => `Makes ${length} more calls that are not told here.`,
+    ),
     ...authorizationsCarried(authorizations),
     ...(permitsKey
       ? [{ key: "key", words: "Carries a permission for another key to sign for the account; it was signed before." }]
@@ -155,7 +163,7 @@ const TempoFee = ({ of: { gasLimit, gasPrice, feeToken, hasFeePayer } }: { of: T
   </Text>
 );
 
-/** The last second that a date has in the browser. */
+/** Dates of a browser end there. */
 const MAX_SECONDS = 8_640_000_000_000n;
 
 function boundSentence(side: "after" | "before", seconds: string): Sentence[] {
@@ -165,9 +173,6 @@ function boundSentence(side: "after" | "before", seconds: string): Sentence[] {
   return [{ key: side, words: `Is good ${side} ${moment}.` }];
 }
 
-/** How many outputs are told; what the others get is told together. */
-const MAX_OUTPUTS_TOLD = 50;
-
 function bitcoinSentences(hex: string, signWith: string): Sentence[] {
   const read = readPsbt(hex);
   if (!read) return UNREAD;
@@ -175,16 +180,13 @@ function bitcoinSentences(hex: string, signWith: string): Sentence[] {
   const network = networkOf(signWith);
   const unit = bitcoinUnit(network !== undefined && network !== "MAINNET");
   const words = (amount: bigint) => amountWords(amount.toString(), unit);
-  const others = outputs.slice(MAX_OUTPUTS_TOLD);
-  const left = others.reduce((sum, { amount }) => sum + amount, 0n);
+  const sumOf = (some: readonly BitcoinOutput[]) => some.reduce((sum, { amount }) => sum + amount, 0n);
   return [
-    ...outputs.slice(0, MAX_OUTPUTS_TOLD).map((output, index) => ({
-      key: String(index),
-      words: <OneOutput output={output} address={addressOf(output, network ?? "MAINNET")} unit={unit} />,
-    })),
-    ...(others.length > 0
-      ? [{ key: "left", words: `Sends ${words(left)} to ${others.length} more outputs that are not told here.` }]
-      : []),
+    ...toldOf(
+      outputs,
+      (output) => <OneOutput output={output} address={addressOf(output, network ?? "MAINNET")} unit={unit} />,
+      (others) => `Sends ${words(sumOf(others))} to ${others.length} more outputs that are not told here.`,
+    ),
     {
       key: "fee",
       words: `Spends ${inputs} ${inputs === 1 ? "input" : "inputs"}. ${
@@ -282,21 +284,16 @@ function OneTronContract({ of: { kind, transfer, call } }: { of: TronTransaction
   );
 }
 
-/** More of them do not fit into a packet in practice; what is cut is said. */
-const MAX_INSTRUCTIONS_TOLD = 50;
-
 function solanaSentences(hex: string, caip2: string | undefined): Sentence[] {
   const read = readSolanaTransaction(hex);
   if (!read) return UNREAD;
   const { instructions, feePayer } = read;
-  const told = instructions.slice(0, MAX_INSTRUCTIONS_TOLD).map((instruction, index) => ({
-    key: String(index),
-    words: <OneInstruction instruction={instruction} />,
-  }));
-  const left = instructions.length - told.length;
   return [
-    ...told,
-    ...(left > 0 ? [{ key: "left", words: `Does ${left} more things that are not told here.` }] : []),
+    ...toldOf(
+      instructions,
+      (instruction) => <OneInstruction instruction={instruction} />,
+      ({ length }) => `Does ${length} more things that are not told here.`,
+    ),
     {
       key: "fee",
       words: (
