@@ -15,6 +15,7 @@ import {
   notReplaced,
   revertingContract,
   sendStatus,
+  strangersMinedTransfer,
   strangersTransfer,
   transactionOf,
 } from "../support/evm-sender.ts";
@@ -180,7 +181,7 @@ for (const engine of engines) {
       let stranger: Promise<string> | undefined;
       front.when("eth_sendRawTransaction", async () => {
         // One alone: others that are on their way are given to the node again meanwhile.
-        stranger ??= strangersTransfer(node, account);
+        stranger ??= strangersMinedTransfer(node, account);
         await stranger;
         return "pass on" as const;
       });
@@ -428,7 +429,7 @@ for (const engine of engines) {
       let stranger: Promise<string> | undefined;
       front.when("eth_getTransactionCount", ({ params }) => (isOfBlock(params[1]) ? missing : "pass on"));
       front.when("eth_sendRawTransaction", async () => {
-        stranger ??= strangersTransfer(node, account);
+        stranger ??= strangersMinedTransfer(node, account);
         await stranger;
         return "pass on" as const;
       });

@@ -12,6 +12,7 @@ import {
   giveEther,
   includedHash,
   newAddress,
+  notReplaced,
   revertingContract,
   sendStatus,
   strangersTransfer,
@@ -93,7 +94,7 @@ for (const engine of engines) {
       const stranger = await strangersTransfer(node, sponsor);
       const hashes = [stranger];
       for (const id of ids) hashes.push(await includedHash(server.root, id, node));
-      const taken = await Promise.all(hashes.map((hash) => transactionOf(node, hash)));
+      const taken = await notReplaced(node, hashes);
       const nonces = taken.map(({ nonce }) => Number(nonce) - first).sort((one, other) => one - other);
       assert.deepEqual(nonces, [...nonces.keys()], "every nonce once, and none left out");
       for (const to of targets) assert.equal(await balanceOf(node, to), 1n);

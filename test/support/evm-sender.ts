@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { EvmNode } from "./anvil.ts";
 import type { Client, Json } from "./client.ts";
 import { sendStatus } from "./solana-sender.ts";
+import { until } from "./until.ts";
 
 export { sendStatus };
 
@@ -37,6 +38,13 @@ export async function strangersTransfer({ call }: EvmNode, from: string): Promis
   await call("anvil_impersonateAccount", from);
   const transfer = { from, to: newAddress(), value: "0x1" };
   return whereFree(async () => (await call("eth_sendTransaction", transfer)) as string);
+}
+
+/** The same, until a block has it: only then is another with its nonce refused, while it waits one that pays more takes its place. */
+export async function strangersMinedTransfer(node: EvmNode, from: string): Promise<string> {
+  const hash = await strangersTransfer(node, from);
+  await until(async () => (await transactionOf(node, hash)).blockNumber !== null, "a block to have the stranger's");
+  return hash;
 }
 
 /** Sends from an account that others send from at the same time: where one has taken the nonce meanwhile, the next is taken. */
