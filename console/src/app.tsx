@@ -1,9 +1,9 @@
-import { Center, Loader } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { SignIn } from "./pages/sign-in.tsx";
 import { leaveWelcome, Welcome, welcomeToken } from "./pages/welcome.tsx";
+import { Loading } from "./parts/loading.tsx";
 import { router } from "./router.tsx";
 import { SessionProvider } from "./session/context.tsx";
 import { resumeSession, type Session, signOut } from "./session/session.ts";
@@ -20,13 +20,7 @@ export function App() {
       .then(setSession, () => undefined)
       .finally(() => setResuming(false));
   }, []);
-  if (isResuming) {
-    return (
-      <Center mih="100vh">
-        <Loader aria-label="Loading" />
-      </Center>
-    );
-  }
+  if (isResuming) return <Loading fillsWindow />;
   const leaveWelcomePage = () => {
     leaveWelcome();
     setToken(undefined);

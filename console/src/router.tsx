@@ -1,4 +1,3 @@
-import { Center, Loader } from "@mantine/core";
 import {
   createHashHistory,
   createRootRoute,
@@ -9,6 +8,7 @@ import {
 import { type ActivityFilter, isActivityType } from "./api/activities.ts";
 import { isId } from "./ids.ts";
 import { NotFound, Shell } from "./pages/shell.tsx";
+import { Loading } from "./parts/loading.tsx";
 import { ProblemNote } from "./parts/problem-note.tsx";
 import { STATUS_WORDS } from "./parts/texts.tsx";
 
@@ -145,11 +145,7 @@ export const router = createRouter({
     explorer,
   ]),
   history: createHashHistory(),
-  defaultPendingComponent: () => (
-    <Center p="xl">
-      <Loader aria-label="Loading" />
-    </Center>
-  ),
+  defaultPendingComponent: () => <Loading />,
   defaultErrorComponent: ({ error, reset }) => <ProblemNote error={error} retry={reset} />,
 });
 

@@ -52,7 +52,12 @@ for (const engine of engines) {
         await page.getByRole("textbox", { name: "Name" }).fill(HOSTILE);
         await page.getByRole("button", { name: "Create wallet" }).click();
         await page.getByText("The wallet is made.").waitFor();
-        await page.getByRole("link", { name: "Open it" }).click();
+        await page.keyboard.press("Escape");
+        await goTo(page, "Overview");
+        const firstSteps = page.getByRole("region", { name: "First steps" });
+        await firstSteps.getByText("A wallet is made.").waitFor();
+        await assertAccessible(page, "Overview with first steps");
+        await firstSteps.getByRole("link", { name: "Open it" }).click();
         await openedPage(page, HOSTILE);
         const { accounts } = await root.read("list_wallet_accounts");
         const { address } = accounts.find((account: Json) => account.addressFormat === "ADDRESS_FORMAT_ETHEREUM");
@@ -67,6 +72,9 @@ for (const engine of engines) {
         });
         assert.equal(signer, address);
         await page.keyboard.press("Escape");
+        await goTo(page, "Overview");
+        await page.getByRole("cell", { name: "Sign raw payload" }).waitFor();
+        assert.equal(await firstSteps.count(), 0);
         await goTo(page, "Wallets");
         await page.getByRole("link", { name: HOSTILE }).waitFor();
         assert.equal(await page.locator("img, a[href*=evil]").count(), 0);

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useActivities, useWaitingForMe, WAITING_STATUSES } from "../api/activities.ts";
 import { LIVE, useAnswer } from "../api/hooks.ts";
+import { ACTIVITY_TYPES } from "../api/operations.gen.ts";
 import { ActivityTable } from "../parts/activity-table.tsx";
 import { Answered } from "../parts/answered.tsx";
 import { Page } from "../parts/page.tsx";
@@ -93,10 +94,24 @@ function Untold({ count, hasMore }: { count: number; hasMore: boolean }) {
   );
 }
 
-/** For who has just begun: until there is a wallet. */
+const SIGNED = {
+  filterByType: [
+    ACTIVITY_TYPES.sign_raw_payload,
+    ACTIVITY_TYPES.sign_raw_payloads,
+    ACTIVITY_TYPES.sign_transaction,
+    ACTIVITY_TYPES.eth_send_transaction,
+    ACTIVITY_TYPES.sol_send_transaction,
+  ],
+  paginationOptions: { limit: "1" },
+};
+
+/** For who has just begun: until something was signed, or there is more than a first wallet. */
 function FirstSteps() {
   const { wallets } = useAnswer("list_wallets", {}).data ?? {};
-  if (wallets?.length !== 0) return null;
+  const isFirst = wallets !== undefined && wallets.length <= 1;
+  const { activities } = useAnswer("list_activities", SIGNED, { enabled: isFirst }).data ?? {};
+  if (!isFirst || activities?.length !== 0) return null;
+  const [wallet] = wallets;
   return (
     <Card withBorder component="section" aria-label="First steps">
       <Stack gap="xs">
@@ -105,9 +120,24 @@ function FirstSteps() {
         </Title>
         <List type="ordered">
           <List.Item>
-            <Link to="/wallets">Make a wallet</Link>: one secret phrase, with accounts on any chain.
+            {wallet === undefined ? (
+              <>
+                <Link to="/wallets">Make a wallet</Link>: one secret phrase, with accounts on any chain.
+              </>
+            ) : (
+              "A wallet is made."
+            )}
           </List.Item>
-          <List.Item>Open it, and sign a message with one of its accounts.</List.Item>
+          <List.Item>
+            {wallet === undefined ? (
+              "Open it"
+            ) : (
+              <Link to="/wallets/$walletId" params={{ walletId: wallet.walletId }}>
+                Open it
+              </Link>
+            )}
+            , and sign a message with one of its accounts.
+          </List.Item>
           <List.Item>
             See both under <Link to="/activities">Activities</Link>, with who asked for them and why they were allowed.
           </List.Item>

@@ -38,7 +38,7 @@ const PAGES = [
 export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure();
   const { pathname } = useLocation();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another page closes the menu of a small screen
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another page closes the menu of a small screen, however it is come by
   useEffect(close, [pathname]);
   return (
     <AppShell
@@ -52,8 +52,8 @@ export function Shell() {
       <AppShell.Header>
         <Header isOpen={isOpen} toggle={toggle} />
       </AppShell.Header>
-      <AppShell.Navbar p="sm" aria-label="Pages">
-        <Navigation pathname={pathname} />
+      <AppShell.Navbar p="sm" aria-label="Pages" data-closed={!isOpen || undefined}>
+        <Navigation pathname={pathname} close={close} />
       </AppShell.Navbar>
       <AppShell.Main id="main" tabIndex={-1}>
         <Outlet />
@@ -74,7 +74,9 @@ function Header({ isOpen, toggle }: { isOpen: boolean; toggle: () => void }) {
     <Group h="100%" px="md" justify="space-between" wrap="nowrap">
       <Group wrap="nowrap" gap="sm" miw={0}>
         <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Pages" aria-expanded={isOpen} />
-        <Text fw={700}>Keystead</Text>
+        <Text fw={700} visibleFrom="xs">
+          Keystead
+        </Text>
         <Text c="dimmed" truncate visibleFrom="xs">
           <Name>{session.organizationName}</Name>
         </Text>
@@ -100,7 +102,8 @@ function Header({ isOpen, toggle }: { isOpen: boolean; toggle: () => void }) {
   );
 }
 
-function Navigation({ pathname }: { pathname: string }) {
+/** @param close the menu of a small screen, as a link to the page that is shown already leads nowhere else */
+function Navigation({ pathname, close }: { pathname: string; close: () => void }) {
   const waiting = useWaitingForMe();
   const waits = waitingWords(waiting.data);
   // A server from a clone may not have built it.
@@ -121,6 +124,7 @@ function Navigation({ pathname }: { pathname: string }) {
             to={to}
             label={label}
             active={isHere}
+            onClick={close}
             {...(isHere ? { "aria-current": "page" as const } : {})}
             {...(to === "/activities" && waits !== undefined ? { description: waits } : {})}
             variant="filled"

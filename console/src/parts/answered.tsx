@@ -1,6 +1,6 @@
-import { Center, Loader } from "@mantine/core";
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
+import { Loading } from "./loading.tsx";
 import { ProblemNote } from "./problem-note.tsx";
 
 /** What is shown of an answer, once it is there; until then that it is on its way, or what went wrong. */
@@ -20,9 +20,5 @@ export function Answered<Value>({
     );
   }
   if (to.isError) return <ProblemNote error={to.error} retry={() => void to.refetch()} />;
-  return (
-    <Center p="xl">
-      <Loader aria-label="Loading" />
-    </Center>
-  );
+  return <Loading />;
 }

@@ -10,7 +10,7 @@ import {
   useReactTable,
 } from "@tanstack/react-table";
 import { type ReactNode, useState } from "react";
-import { ScrollTable } from "./scroll-table.tsx";
+import { Heading, ScrollTable } from "./scroll-table.tsx";
 
 const PAGE_ROWS = 50;
 
@@ -89,7 +89,7 @@ const ORDERS = { asc: "ascending", desc: "descending" } as const;
 function SortedHeader<Row>({ header }: { header: Header<Row, unknown> }) {
   const { column } = header;
   const text = flexRender(column.columnDef.header, header.getContext());
-  if (!column.getCanSort()) return <Table.Th>{text}</Table.Th>;
+  if (!column.getCanSort()) return <Heading name={text ?? ""} />;
   const sorted = column.getIsSorted();
   return (
     <Table.Th aria-sort={sorted ? ORDERS[sorted] : "none"}>

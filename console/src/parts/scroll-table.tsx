@@ -26,6 +26,6 @@ export const ScrollTable = ({ caption, head, minWidth = 560, children }: ScrollT
   </section>
 );
 
-const Heading = ({ name }: { name: string }) => (
+export const Heading = ({ name }: { name: ReactNode }) => (
   <Table.Th>{name === "" ? <span className="skip">Actions</span> : name}</Table.Th>
 );
