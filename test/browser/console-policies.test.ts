@@ -78,6 +78,27 @@ for (const engine of engines) {
         assert.equal((await save()).notes, "");
       }));
 
+    it("warns before a change that leaves nobody but the root quorum", () =>
+      stage.tell(async ({ page, root }) => {
+        const { policyId } = await root.result("create_policy", policy);
+        await goTo(page, "Policies");
+        await page.getByRole("link", { name: policy.policyName }).click();
+        await openedPage(page, policy.policyName);
+        const warning = page.getByRole("status").filter({ hasText: "No policy is left then that allows anything" });
+        await page.getByRole("button", { name: "Delete", exact: true }).click();
+        await page.getByRole("dialog").getByText("No policy is left then that allows anything").waitFor();
+        await page.keyboard.press("Escape");
+        await page.getByRole("combobox", { name: "Effect" }).click();
+        await page.getByRole("option", { name: "Deny what matches; this is final" }).click();
+        await warning.waitFor();
+        await page.getByRole("textbox", { name: "Condition" }).fill("");
+        await page.getByRole("textbox", { name: "Consensus" }).fill("");
+        await page.getByRole("status").filter({ hasText: "This denies everything" }).waitFor();
+        await page.getByRole("button", { name: "Save policy" }).click();
+        await page.getByText("Saved.").waitFor();
+        assert.equal((await root.read("get_policy", { policyId })).policy.effect, "EFFECT_DENY");
+      }));
+
     it("asks for the name of what it deletes", () =>
       stage.tell(async ({ page, root }) => {
         await root.result("create_policy", policy);

@@ -74,6 +74,10 @@ for (const engine of engines) {
             .getByRole("row", { name: /2, the last: answered 200/ })
             .first()
             .waitFor();
+          const { endpointId } = await root.result("create_webhook_endpoint", { name: "Unused", url: receiver.url });
+          await root.result("update_webhook_endpoint", { endpointId, isActive: false });
+          await goTo(page, "Overview");
+          await page.getByText("1 active, 1 off").waitFor();
         } finally {
           await receiver.close();
         }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { after, before, describe, it, mock } from "node:test";
+import { KeysteadError } from "../../src/kernel/errors.ts";
 import { noBrowser, startBrowser } from "../support/browser.ts";
 import { addUser, type Client, generateApiKey, type Json } from "../support/client.ts";
 import {
@@ -122,6 +123,29 @@ for (const engine of engines) {
         await page.unroute("**/public/**");
         await page.getByRole("button", { name: "Try again" }).click();
         await page.getByText("There is no private key yet.").waitFor();
+      }));
+
+    it("says so when the signer is down", () =>
+      stage.tell(async ({ page, root }) => {
+        const { signer } = stage.server.opened;
+        const down = mock.method(signer, "ask", async () => {
+          throw new KeysteadError("SIGNER_UNAVAILABLE", { reason: "it was stopped" }, []);
+        });
+        try {
+          await goTo(page, "Wallets");
+          await page.getByRole("button", { name: "New wallet" }).click();
+          await page.getByRole("textbox", { name: "Name" }).fill("By nobody");
+          await page.getByRole("button", { name: "Create wallet" }).click();
+          const note = page
+            .getByRole("alert")
+            .filter({ hasText: "Whoever runs the server finds the reason in its log" });
+          await note.waitFor();
+        } finally {
+          down.mock.restore();
+        }
+        assert.deepEqual((await root.read("list_wallets")).wallets, []);
+        await page.getByRole("button", { name: "Create wallet" }).click();
+        await page.getByText("The wallet is made.").waitFor();
       }));
 
     it("asks once more for what the answer of was lost, and does nothing twice", () =>

@@ -171,10 +171,38 @@ function Health() {
         </Title>
         {readiness.isError && <ProblemNote error={readiness.error} retry={() => void readiness.refetch()} />}
         {readiness.data && <Parts readiness={readiness.data} />}
+        <WebhookHealth />
       </Stack>
     </Card>
   );
 }
+
+/** Where endpoints are: how many are told, and whether some of today's deliveries have failed for good. */
+function WebhookHealth() {
+  const { webhookEndpoints = [] } = useAnswer("list_webhook_endpoints", {}, { live: true }).data ?? {};
+  const { webhookDeliveries = [], lastDay } = useAnswer("get_activity_counts", {}, { live: true }).data ?? {};
+  if (webhookEndpoints.length === 0) return null;
+  const off = webhookEndpoints.filter(({ isActive }) => !isActive).length;
+  const ofToday = webhookDeliveries.filter(({ day, name }) => day === lastDay && name === "FAILED");
+  const failed = ofToday.reduce((sum, { count }) => sum + count, 0);
+  const words = [
+    `${webhookEndpoints.length - off} active`,
+    ...(off > 0 ? [`${off} off`] : []),
+    ...(failed > 0 ? [`${failed} failed today`] : []),
+  ];
+  return (
+    <Row name="Webhooks" color={failed > 0 ? "red" : off > 0 ? "gray" : "teal"}>
+      {words.join(", ")}
+    </Row>
+  );
+}
+
+const Row = ({ name, color, children }: { name: string; color: string; children: string }) => (
+  <Group justify="space-between">
+    <span className="name">{name}</span>
+    <Mark color={color}>{children}</Mark>
+  </Group>
+);
 
 function Parts({
   readiness: { database, signer, chains = {}, warnings = {}, reasons = {} },
@@ -185,10 +213,9 @@ function Parts({
   return (
     <>
       {Object.entries(parts).map(([name, status]) => (
-        <Group key={name} justify="space-between">
-          <span className="name">{name}</span>
-          <Mark color={status === "ready" || status === "up" ? "teal" : "red"}>{status}</Mark>
-        </Group>
+        <Row key={name} name={name} color={status === "ready" || status === "up" ? "teal" : "red"}>
+          {status}
+        </Row>
       ))}
       {[...Object.values(reasons), ...Object.values(warnings)].map((text) => (
         <Text key={text} size="sm" role="status">

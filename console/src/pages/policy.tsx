@@ -9,6 +9,7 @@ import { Page } from "../parts/page.tsx";
 import { ProblemNote } from "../parts/problem-note.tsx";
 import { ExpressionField } from "../policy/expression-field.tsx";
 import { errorIn } from "../policy/language.ts";
+import { lockOut } from "../policy/lock-out.ts";
 
 type Policy = Schemas["Policy"];
 type Draft = Pick<Policy, "policyName" | "effect" | "condition" | "consensus" | "notes"> & { time: string };
@@ -37,6 +38,7 @@ function NewPolicy() {
       <Editor
         initial={EMPTY}
         act="Create policy"
+        policyId={undefined}
         submit={({ time, ...draft }) => create.mutate({ ...draft, ...(time === "" ? {} : { time }) })}
         state={create}
       />
@@ -65,6 +67,7 @@ function StoredPolicy({ policyId }: { policyId: string }) {
           <Editor
             initial={draftOf(policy)}
             act="Save policy"
+            policyId={policyId}
             submit={(draft, opened, onSaved) =>
               update.mutate(
                 { policyId, ...changesOf(draft, opened) },
@@ -93,9 +96,19 @@ function changesOf(draft: Draft, opened: Draft): Omit<ParametersOf<"update_polic
   };
 }
 
+/** Why nobody could act any more if this were the policy, or if there were none; undefined where somebody could, or while it is not known. */
+function useLockOut(policyId: string | undefined, changed: Draft | undefined): string | undefined {
+  const { policies } = useAnswer("list_policies", {}).data ?? {};
+  if (!policies) return undefined;
+  const others = policies.filter((policy) => policy.policyId !== policyId).map(draftOf);
+  return lockOut(policies.map(draftOf), changed ? [...others, changed] : others);
+}
+
 interface EditorProps {
   initial: Draft;
   act: string;
+  /** Of the policy that is stored already. */
+  policyId: string | undefined;
   /** Given what is to be, and what was when the editor opened or saved it last. */
   submit: (draft: Draft, opened: Draft, onSaved: () => void) => void;
   state: Pick<ReturnType<typeof useSubmit<"create_policy" | "update_policy">>, "data" | "error" | "isPending">;
@@ -106,13 +119,14 @@ const EFFECTS = [
   { value: "EFFECT_DENY", label: "Deny what matches; this is final" },
 ];
 
-function Editor({ initial, act, submit, state }: EditorProps) {
+function Editor({ initial, act, policyId, submit, state }: EditorProps) {
   const [opened, setOpened] = useState(initial);
   const [draft, setDraft] = useState(initial);
   const change = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }));
   const isSound =
     draft.policyName.trim() !== "" &&
     (["condition", "consensus", "time"] as const).every((scope) => errorIn(draft[scope], scope) === undefined);
+  const loss = useLockOut(policyId, draft);
   const isSame = (Object.keys(draft) as (keyof Draft)[]).every((member) => draft[member] === opened[member]);
   const onSubmit = (event: SyntheticEvent) => {
     event.preventDefault();
@@ -163,6 +177,11 @@ function Editor({ initial, act, submit, state }: EditorProps) {
           autosize
           minRows={2}
         />
+        {loss !== undefined && !isSame && (
+          <Text role="status" fw={600}>
+            {loss}
+          </Text>
+        )}
         {state.error && <ProblemNote error={state.error} />}
         {state.data && <Saved activity={state.data} />}
         <Group>
@@ -211,11 +230,12 @@ function Saved({ activity }: { activity: NonNullable<EditorProps["state"]["data"
 function DeletePolicy({ policy: { policyId, policyName }, onClose }: { policy: Policy; onClose: () => void }) {
   const navigate = useNavigate();
   const remove = useSubmit("delete_policy");
+  const loss = useLockOut(policyId, undefined);
   return (
     <DeleteDialog
       kind="policy"
       name={policyName}
-      warning="What it allowed is allowed no more, and what it denied may be allowed by others. It can be made anew, under another id."
+      warning={`What it allowed is allowed no more, and what it denied may be allowed by others. It can be made anew, under another id. ${loss ?? ""}`}
       mutation={remove}
       parameters={{ policyId }}
       onClose={onClose}
