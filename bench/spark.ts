@@ -36,7 +36,7 @@ const SHARE_OPERATORS = 3;
 export async function benchSpark(options: RoundOptions, hooks: BenchHooks<SparkBenchResult>): Promise<void> {
   const floor = startFloor(hooks.onStart);
   for (const engine of options.engines) {
-    const { port, subject, key } = await startServer(engine, "spark", options, hooks.onStart);
+    const { port, subject, key, stop } = await startServer(engine, "spark", options, hooks.onStart);
     const client = new Client(`http://127.0.0.1:${port}`, subject.organizationId, key);
     const wallet = await newSparkWallet(client);
     for (const batch of [1, 30, 300]) {
@@ -49,6 +49,7 @@ export async function benchSpark(options: RoundOptions, hooks: BenchHooks<SparkB
         hooks.report({ engine, scenario: "transfer", batch, operators, ...measured });
       }
     }
+    await stop();
   }
 }
 
