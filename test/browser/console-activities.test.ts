@@ -1,171 +1,160 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
-import { noBrowser } from "../support/browser.ts";
+import { it } from "node:test";
 import { addUser, type Json } from "../support/client.ts";
 import {
   activityThatWaits,
   credentialsOf,
   goTo,
   openedPage,
-  openStage,
-  type Stage,
   signInWithText,
+  storiesOnEachEngine,
 } from "../support/console.ts";
 import { heavyCondition } from "../support/heavy-policies.ts";
-import { engines } from "../support/server.ts";
 
 /** What happened and what waits, seen and decided on in a real browser. */
-for (const engine of engines) {
-  describe(`activities in the console (${engine})`, { skip: noBrowser }, () => {
-    let stage: Stage;
-    before(async () => {
-      stage = await openStage(engine);
-    });
-    after(() => stage.close());
+storiesOnEachEngine("activities in the console", (stage) => {
+  it("shows what was signed in words", () =>
+    stage.tell(async ({ page, root }) => {
+      const key = { privateKeyName: "key", curve: "CURVE_SECP256K1", privateKeyTags: [], addressFormats: [] };
+      const { privateKeys } = await root.result("create_private_keys", { privateKeys: [key] });
+      await root.result("sign_raw_payload", {
+        signWith: privateKeys[0].privateKeyId,
+        payload: Buffer.from("hello, world ✓").toString("hex"),
+        encoding: "PAYLOAD_ENCODING_HEXADECIMAL",
+        hashFunction: "HASH_FUNCTION_SHA256",
+      });
+      await goTo(page, "Activities");
+      await page.getByRole("link", { name: "Sign raw payload" }).click();
+      await openedPage(page, "Sign raw payload");
+      await page.getByText("hello, world ✓").waitFor();
+      await page.getByRole("cell", { name: /^API key / }).waitFor();
+      await page.getByText("Completed").waitFor();
+    }));
 
-    it("shows what was signed in words", () =>
-      stage.tell(async ({ page, root }) => {
-        const key = { privateKeyName: "key", curve: "CURVE_SECP256K1", privateKeyTags: [], addressFormats: [] };
-        const { privateKeys } = await root.result("create_private_keys", { privateKeys: [key] });
-        await root.result("sign_raw_payload", {
+  it("approves what waits, by the very bytes that it showed", () =>
+    stage.tell(async ({ page, root }) => {
+      const activityId = await activityThatWaits(root);
+      await goTo(page, "Activities");
+      await goTo(page, "Overview");
+      await page.getByRole("region", { name: "Waits for you" }).getByRole("link", { name: "Create wallet" }).click();
+      await page.getByText("Your approval counts").waitFor();
+      await page.getByText(/Still needed: 1 approval/).waitFor();
+      await page.getByRole("button", { name: "Approve" }).click();
+      const shown = await page.getByLabel("What is stamped").innerText();
+      await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
+      await page.getByText("Completed").waitFor();
+      const { activity } = await root.read("get_activity", { activityId });
+      assert.equal(activity.status, "ACTIVITY_STATUS_COMPLETED");
+      assert.deepEqual(
+        activity.votes.map(({ message }: Json) => message).filter((message: string) => message === shown),
+        [shown],
+      );
+    }));
+
+  it("explains a denial by each policy", () =>
+    stage.tell(async ({ page, root }) => {
+      await activityThatWaits(root);
+      const { client } = await addUser(root, "Nobody");
+      const denied = await client.submit("create_user_tag", { userTagName: "Not theirs", userIds: [] });
+      assert.equal(denied.status, 403);
+      await goTo(page, "Activities");
+      await page
+        .getByRole("row", { name: /Create user tag Rejected Nobody/ })
+        .getByRole("link")
+        .click();
+      await page.getByText("Why it was not done").waitFor();
+      await page.getByText(/You don't have sufficient permissions/).waitFor();
+      await page.getByText(/The condition does not hold/).waitFor();
+    }));
+
+  it("counts as untold what the server cannot tell of many that wait", () =>
+    stage.tell(async ({ page, root, world }) => {
+      const key = { privateKeyName: "key", curve: "CURVE_SECP256K1", privateKeyTags: [], addressFormats: [] };
+      const { privateKeys } = await root.result("create_private_keys", { privateKeys: [key] });
+      await root.result("create_policies", {
+        policies: Array.from({ length: 4 }, (_, index) => ({
+          policyName: `heavy ${index}`,
+          effect: "EFFECT_ALLOW",
+          condition: heavyCondition,
+          consensus: `approvers.any(u, u.id == '${world.user.userId}') && approvers.count() >= 2 && ${index} >= 0`,
+          notes: "",
+        })),
+      });
+      const other = await addUser(root, "Other");
+      for (let index = 0; index < 40; index++) {
+        const { status } = await world.user.client.submit("sign_raw_payload", {
           signWith: privateKeys[0].privateKeyId,
-          payload: Buffer.from("hello, world ✓").toString("hex"),
+          payload: "00",
           encoding: "PAYLOAD_ENCODING_HEXADECIMAL",
           hashFunction: "HASH_FUNCTION_SHA256",
         });
-        await goTo(page, "Activities");
-        await page.getByRole("link", { name: "Sign raw payload" }).click();
-        await openedPage(page, "Sign raw payload");
-        await page.getByText("hello, world ✓").waitFor();
-        await page.getByRole("cell", { name: /^API key / }).waitFor();
-        await page.getByText("Completed").waitFor();
-      }));
+        assert.equal(status, 200);
+      }
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await signInWithText(page, credentialsOf(other.client));
+      await page.getByText(/Of [0-9]+ more that wait, your policies take too much work/).waitFor();
+      const pages = page.getByRole("navigation", { name: "Pages" });
+      await pages.getByText(/[0-9]+ or more wait for you/).waitFor();
+    }));
 
-    it("approves what waits, by the very bytes that it showed", () =>
-      stage.tell(async ({ page, root }) => {
-        const activityId = await activityThatWaits(root);
-        await goTo(page, "Activities");
-        await goTo(page, "Overview");
-        await page.getByRole("region", { name: "Waits for you" }).getByRole("link", { name: "Create wallet" }).click();
-        await page.getByText("Your approval counts").waitFor();
-        await page.getByText(/Still needed: 1 approval/).waitFor();
-        await page.getByRole("button", { name: "Approve" }).click();
-        const shown = await page.getByLabel("What is stamped").innerText();
-        await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
-        await page.getByText("Completed").waitFor();
-        const { activity } = await root.read("get_activity", { activityId });
-        assert.equal(activity.status, "ACTIVITY_STATUS_COMPLETED");
-        assert.deepEqual(
-          activity.votes.map(({ message }: Json) => message).filter((message: string) => message === shown),
-          [shown],
-        );
-      }));
+  it("filters by status, type, time and user, and keeps the filter in its address", () =>
+    stage.tell(async ({ page, root, world }) => {
+      await world.user.client.submit("create_user_tag", { userTagName: "denied", userIds: [] });
+      await root.result("create_user_tag", { userTagName: "done", userIds: [] });
+      await goTo(page, "Activities");
+      const rows = page.getByRole("table").getByRole("link");
+      await page.getByRole("cell", { name: "Completed" }).first().waitFor();
+      await page.getByRole("combobox", { name: "Status" }).press("ArrowDown");
+      await page.getByRole("option", { name: "Rejected" }).click();
+      await page.keyboard.press("Escape");
+      await page.getByRole("cell", { name: "Completed" }).first().waitFor({ state: "hidden" });
+      await rows.first().waitFor();
+      assert.deepEqual(await rows.allInnerTexts(), ["Create user tag"]);
+      assert.match(page.url(), /statuses/);
+      const by = page.getByRole("combobox", { name: "By" });
+      const { user } = await root.read("get_user", { userId: world.user.userId });
+      await by.fill("Root");
+      await page.getByRole("option", { name: "Root user" }).click();
+      await page.getByText("No activity is of this kind.").waitFor();
+      assert.match(page.url(), /userId/);
+      await by.fill(user.userName);
+      await page.getByRole("option", { name: user.userName, exact: true }).click();
+      await rows.first().waitFor();
+      assert.deepEqual(await rows.allInnerTexts(), ["Create user tag"]);
+      await page.getByLabel("From").fill("2100-01-01T00:00");
+      await page.getByText("No activity is of this kind.").waitFor();
+      await page.getByLabel("From").fill("2020-01-01T00:00");
+      await rows.first().waitFor();
+      await page.getByLabel("To", { exact: true }).fill("2020-01-02T00:00");
+      await page.getByText("No activity is of this kind.").waitFor();
+    }));
 
-    it("explains a denial by each policy", () =>
-      stage.tell(async ({ page, root }) => {
-        await activityThatWaits(root);
-        const { client } = await addUser(root, "Nobody");
-        const denied = await client.submit("create_user_tag", { userTagName: "Not theirs", userIds: [] });
-        assert.equal(denied.status, 403);
-        await goTo(page, "Activities");
-        await page
-          .getByRole("row", { name: /Create user tag Rejected Nobody/ })
-          .getByRole("link")
-          .click();
-        await page.getByText("Why it was not done").waitFor();
-        await page.getByText(/You don't have sufficient permissions/).waitFor();
-        await page.getByText(/The condition does not hold/).waitFor();
-      }));
-
-    it("counts as untold what the server cannot tell of many that wait", () =>
-      stage.tell(async ({ page, root, world }) => {
-        const key = { privateKeyName: "key", curve: "CURVE_SECP256K1", privateKeyTags: [], addressFormats: [] };
-        const { privateKeys } = await root.result("create_private_keys", { privateKeys: [key] });
-        await root.result("create_policies", {
-          policies: Array.from({ length: 4 }, (_, index) => ({
-            policyName: `heavy ${index}`,
-            effect: "EFFECT_ALLOW",
-            condition: heavyCondition,
-            consensus: `approvers.any(u, u.id == '${world.user.userId}') && approvers.count() >= 2 && ${index} >= 0`,
-            notes: "",
-          })),
-        });
-        const other = await addUser(root, "Other");
-        for (let index = 0; index < 40; index++) {
-          const { status } = await world.user.client.submit("sign_raw_payload", {
-            signWith: privateKeys[0].privateKeyId,
-            payload: "00",
-            encoding: "PAYLOAD_ENCODING_HEXADECIMAL",
-            hashFunction: "HASH_FUNCTION_SHA256",
-          });
-          assert.equal(status, 200);
-        }
-        await page.getByRole("button", { name: "Sign out" }).click();
-        await signInWithText(page, credentialsOf(other.client));
-        await page.getByText(/Of [0-9]+ more that wait, your policies take too much work/).waitFor();
-        const pages = page.getByRole("navigation", { name: "Pages" });
-        await pages.getByText(/[0-9]+ or more wait for you/).waitFor();
-      }));
-
-    it("filters by status, type, time and user, and keeps the filter in its address", () =>
-      stage.tell(async ({ page, root, world }) => {
-        await world.user.client.submit("create_user_tag", { userTagName: "denied", userIds: [] });
-        await root.result("create_user_tag", { userTagName: "done", userIds: [] });
+  it("shows what is new by itself, without reading older pages again", () =>
+    stage.tell(
+      async ({ page, root }) => {
+        const tag = (index: number) => root.result("create_user_tag", { userTagName: `tag ${index}`, userIds: [] });
+        for (let index = 0; index < 30; index++) await tag(index);
+        // Only now: a page that was open meanwhile would know more than the newest page of the list.
+        await signInWithText(page, credentialsOf(root));
         await goTo(page, "Activities");
         const rows = page.getByRole("table").getByRole("link");
-        await page.getByRole("cell", { name: "Completed" }).first().waitFor();
-        await page.getByRole("combobox", { name: "Status" }).press("ArrowDown");
-        await page.getByRole("option", { name: "Rejected" }).click();
-        await page.keyboard.press("Escape");
-        await page.getByRole("cell", { name: "Completed" }).first().waitFor({ state: "hidden" });
-        await rows.first().waitFor();
-        assert.deepEqual(await rows.allInnerTexts(), ["Create user tag"]);
-        assert.match(page.url(), /statuses/);
-        const by = page.getByRole("combobox", { name: "By" });
-        const { user } = await root.read("get_user", { userId: world.user.userId });
-        await by.fill("Root");
-        await page.getByRole("option", { name: "Root user" }).click();
-        await page.getByText("No activity is of this kind.").waitFor();
-        assert.match(page.url(), /userId/);
-        await by.fill(user.userName);
-        await page.getByRole("option", { name: user.userName, exact: true }).click();
-        await rows.first().waitFor();
-        assert.deepEqual(await rows.allInnerTexts(), ["Create user tag"]);
-        await page.getByLabel("From").fill("2100-01-01T00:00");
-        await page.getByText("No activity is of this kind.").waitFor();
-        await page.getByLabel("From").fill("2020-01-01T00:00");
-        await rows.first().waitFor();
-        await page.getByLabel("To", { exact: true }).fill("2020-01-02T00:00");
-        await page.getByText("No activity is of this kind.").waitFor();
-      }));
-
-    it("shows what is new by itself, without reading older pages again", () =>
-      stage.tell(
-        async ({ page, root }) => {
-          const tag = (index: number) => root.result("create_user_tag", { userTagName: `tag ${index}`, userIds: [] });
-          for (let index = 0; index < 30; index++) await tag(index);
-          // Only now: a page that was open meanwhile would know more than the newest page of the list.
-          await signInWithText(page, credentialsOf(root));
-          await goTo(page, "Activities");
-          const rows = page.getByRole("table").getByRole("link");
-          await rows.nth(24).waitFor();
-          assert.equal(await rows.count(), 25);
-          await page.getByRole("button", { name: "Show older ones" }).click();
-          await rows.nth(30).waitFor();
-          const all = await rows.count();
-          const asked: string[] = [];
-          page.on("request", (request) => {
-            if (request.url().endsWith("/list_activities")) asked.push(request.postData() ?? "");
-          });
-          await root.result("create_private_key_tag", { privateKeyTagName: "new", privateKeyIds: [] });
-          await page.getByRole("link", { name: "Create private key tag" }).waitFor();
-          assert.equal(await rows.count(), all + 1);
-          assert.deepEqual(
-            asked.filter((body) => JSON.parse(body).paginationOptions.before !== undefined),
-            [],
-          );
-        },
-        { isSignedOut: true },
-      ));
-  });
-}
+        await rows.nth(24).waitFor();
+        assert.equal(await rows.count(), 25);
+        await page.getByRole("button", { name: "Show older ones" }).click();
+        await rows.nth(30).waitFor();
+        const all = await rows.count();
+        const asked: string[] = [];
+        page.on("request", (request) => {
+          if (request.url().endsWith("/list_activities")) asked.push(request.postData() ?? "");
+        });
+        await root.result("create_private_key_tag", { privateKeyTagName: "new", privateKeyIds: [] });
+        await page.getByRole("link", { name: "Create private key tag" }).waitFor();
+        assert.equal(await rows.count(), all + 1);
+        assert.deepEqual(
+          asked.filter((body) => JSON.parse(body).paginationOptions.before !== undefined),
+          [],
+        );
+      },
+      { isSignedOut: true },
+    ));
+});

@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
-import { noBrowser } from "../support/browser.ts";
-import { assertAccessible, goTo, HOSTILE, openedPage, openStage, type Stage, type Story } from "../support/console.ts";
-import { engines } from "../support/server.ts";
+import { it } from "node:test";
+import { assertAccessible, goTo, HOSTILE, openedPage, type Story, storiesOnEachEngine } from "../support/console.ts";
 
 /** The pages of the console as they are seen, by everybody and on a phone, in a real browser. */
 const ETHEREUM_ACCOUNT = {
@@ -12,82 +10,74 @@ const ETHEREUM_ACCOUNT = {
   addressFormat: "ADDRESS_FORMAT_ETHEREUM",
 };
 
-for (const engine of engines) {
-  describe(`the looks of the console (${engine})`, { skip: noBrowser }, () => {
-    let stage: Stage;
-    before(async () => {
-      stage = await openStage(engine);
-    });
-    after(() => stage.close());
-
-    /** Goes to each page and to one of each kind that they lead to, by the menu; `look` holds what is shown against what it promises. */
-    const throughPages = async (
-      { page, root }: Story,
-      { goBy, look }: { goBy: (label: string) => Promise<void>; look: (what: string) => Promise<void> },
-    ) => {
-      await root.result("create_wallet", { walletName: HOSTILE, accounts: [ETHEREUM_ACCOUNT] });
-      const shown = async (what: string) => {
-        await page.getByLabel("Loading").first().waitFor({ state: "hidden" });
-        await look(what);
-      };
-      const links = page.getByRole("navigation", { name: "Pages", includeHidden: true }).locator("a");
-      const labels = await links.evaluateAll((all) => all.map(({ textContent }) => textContent ?? ""));
-      for (const label of labels.filter((each) => each !== "Handbook")) {
-        await goBy(label);
-        await shown(label);
-      }
-      const further = [
-        { from: "Wallets", link: HOSTILE, title: HOSTILE },
-        { from: "Users", link: "Root user", title: "Root user" },
-        { from: "Activities", link: "Create wallet", title: "Create wallet" },
-        { from: "Policies", link: "New policy", title: "New policy" },
-      ];
-      for (const { from, link, title } of further) {
-        await goBy(from);
-        await page.getByRole("main").getByRole("link", { name: link }).first().click();
-        await openedPage(page, title);
-        await shown(`one of ${from}`);
-      }
+storiesOnEachEngine("the looks of the console", (stage) => {
+  /** Goes to each page and to one of each kind that they lead to, by the menu; `look` holds what is shown against what it promises. */
+  const throughPages = async (
+    { page, root }: Story,
+    { goBy, look }: { goBy: (label: string) => Promise<void>; look: (what: string) => Promise<void> },
+  ) => {
+    await root.result("create_wallet", { walletName: HOSTILE, accounts: [ETHEREUM_ACCOUNT] });
+    const shown = async (what: string) => {
+      await page.getByLabel("Loading").first().waitFor({ state: "hidden" });
+      await look(what);
     };
-
-    // Of the dark one, what its colours can break.
-    const schemes = { light: undefined, dark: ["color-contrast"] };
-    for (const [scheme, rules] of Object.entries(schemes) as ["light" | "dark", string[] | undefined][]) {
-      it(`can be read by everybody (${scheme})`, () =>
-        stage.tell(async (story) => {
-          const { page } = story;
-          await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
-          await throughPages(story, {
-            goBy: (label) => goTo(page, label),
-            look: (what) => assertAccessible(page, `${what}, ${scheme}`, rules),
-          });
-        }));
+    const links = page.getByRole("navigation", { name: "Pages", includeHidden: true }).locator("a");
+    const labels = await links.evaluateAll((all) => all.map(({ textContent }) => textContent ?? ""));
+    for (const label of labels.filter((each) => each !== "Handbook")) {
+      await goBy(label);
+      await shown(label);
     }
+    const further = [
+      { from: "Wallets", link: HOSTILE, title: HOSTILE },
+      { from: "Users", link: "Root user", title: "Root user" },
+      { from: "Activities", link: "Create wallet", title: "Create wallet" },
+      { from: "Policies", link: "New policy", title: "New policy" },
+    ];
+    for (const { from, link, title } of further) {
+      await goBy(from);
+      await page.getByRole("main").getByRole("link", { name: link }).first().click();
+      await openedPage(page, title);
+      await shown(`one of ${from}`);
+    }
+  };
 
-    it("is used on a phone", () =>
+  // Of the dark one, what its colours can break.
+  const schemes = { light: undefined, dark: ["color-contrast"] };
+  for (const [scheme, rules] of Object.entries(schemes) as ["light" | "dark", string[] | undefined][]) {
+    it(`can be read by everybody (${scheme})`, () =>
       stage.tell(async (story) => {
         const { page } = story;
-        await page.setViewportSize({ width: 360, height: 740 });
-        const menu = page.getByRole("button", { name: "Pages" });
-        const link = page.getByRole("navigation", { name: "Pages" }).getByRole("link").first();
-        await link.waitFor({ state: "hidden" });
-        await menu.click();
-        await link.waitFor();
-        await assertAccessible(page, "the menu on a phone");
-        await menu.click();
+        await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
         await throughPages(story, {
-          async goBy(label) {
-            await menu.click();
-            await goTo(page, label);
-            // Whichever page it leads to, the one that is shown already among them.
-            await link.waitFor({ state: "hidden" });
-          },
-          async look(what) {
-            const beside = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-            assert.ok(beside <= 0, `${what} is wider than the screen by ${beside} px`);
-            await assertAccessible(page, `${what} on a phone`);
-          },
+          goBy: (label) => goTo(page, label),
+          look: (what) => assertAccessible(page, `${what}, ${scheme}`, rules),
         });
       }));
-  });
-}
+  }
+
+  it("is used on a phone", () =>
+    stage.tell(async (story) => {
+      const { page } = story;
+      await page.setViewportSize({ width: 360, height: 740 });
+      const menu = page.getByRole("button", { name: "Pages" });
+      const link = page.getByRole("navigation", { name: "Pages" }).getByRole("link").first();
+      await link.waitFor({ state: "hidden" });
+      await menu.click();
+      await link.waitFor();
+      await assertAccessible(page, "the menu on a phone");
+      await menu.click();
+      await throughPages(story, {
+        async goBy(label) {
+          await menu.click();
+          await goTo(page, label);
+          // Whichever page it leads to, the one that is shown already among them.
+          await link.waitFor({ state: "hidden" });
+        },
+        async look(what) {
+          const beside = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+          assert.ok(beside <= 0, `${what} is wider than the screen by ${beside} px`);
+          await assertAccessible(page, `${what} on a phone`);
+        },
+      });
+    }));
+});

@@ -1,122 +1,112 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
-import { noBrowser } from "../support/browser.ts";
+import { it } from "node:test";
 import { addUser, type Json } from "../support/client.ts";
-import { assertAccessible, goTo, HOSTILE, openedPage, openStage, type Stage, savedBy } from "../support/console.ts";
-import { engines } from "../support/server.ts";
+import { assertAccessible, goTo, HOSTILE, openedPage, savedBy, storiesOnEachEngine } from "../support/console.ts";
 import { addSubOrganization } from "../support/world.ts";
 
 /** Users and who they are to the organization, in a real browser. */
-for (const engine of engines) {
-  describe(`people in the console (${engine})`, { skip: noBrowser }, () => {
-    let stage: Stage;
-    before(async () => {
-      stage = await openStage(engine);
-    });
-    after(() => stage.close());
+storiesOnEachEngine("people in the console", (stage) => {
+  it("makes a user whose key never leaves the browser but into a file", () =>
+    stage.tell(async ({ page, root }) => {
+      await goTo(page, "Users");
+      await page.getByRole("button", { name: "New user" }).click();
+      await page.getByRole("textbox", { name: "Name" }).fill("Ada");
+      await page.getByRole("button", { name: "Create user" }).click();
+      const save = page.getByRole("button", { name: "Save credentials.json" });
+      const credentials = JSON.parse(await savedBy(page, () => save.click()));
+      const ada = root.with({ key: credentials.apiKey });
+      assert.equal((await ada.read("whoami")).username, "Ada");
+    }));
 
-    it("makes a user whose key never leaves the browser but into a file", () =>
-      stage.tell(async ({ page, root }) => {
-        await goTo(page, "Users");
-        await page.getByRole("button", { name: "New user" }).click();
-        await page.getByRole("textbox", { name: "Name" }).fill("Ada");
-        await page.getByRole("button", { name: "Create user" }).click();
-        const save = page.getByRole("button", { name: "Save credentials.json" });
-        const credentials = JSON.parse(await savedBy(page, () => save.click()));
-        const ada = root.with({ key: credentials.apiKey });
-        assert.equal((await ada.read("whoami")).username, "Ada");
-      }));
+  it("gives users tags, and changes who has them", () =>
+    stage.tell(async ({ page, root }) => {
+      const { userId } = await addUser(root, "Ada");
+      const tagsOfAda = async () => (await root.read("get_user", { userId })).user.userTags;
+      await goTo(page, "Organization");
+      await page.getByRole("button", { name: "New tag" }).click();
+      await page.getByRole("textbox", { name: "Name" }).fill(HOSTILE);
+      await page.getByRole("combobox", { name: "Users" }).fill("Ada");
+      await page.getByRole("option", { name: "Ada" }).click();
+      await page.keyboard.press("Escape");
+      await page.getByRole("button", { name: "Create tag" }).click();
+      await page.getByRole("cell", { name: HOSTILE, exact: true }).waitFor();
+      assert.equal((await tagsOfAda()).length, 1);
+      await assertAccessible(page, "Organization");
+      await page.getByRole("button", { name: `Change ${HOSTILE}` }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByRole("textbox", { name: "Name" }).fill("Engineers");
+      await dialog.getByRole("combobox", { name: "Users" }).click();
+      await page.getByRole("option", { name: "Ada" }).click();
+      await page.keyboard.press("Escape");
+      await dialog.getByRole("button", { name: "Save tag" }).click();
+      await page.getByRole("cell", { name: "Engineers", exact: true }).waitFor();
+      assert.deepEqual(await tagsOfAda(), []);
+      await page.getByRole("button", { name: "Delete Engineers" }).click();
+      await dialog.getByRole("textbox").fill("Engineers");
+      await dialog.getByRole("button", { name: "Delete tag" }).click();
+      await page.getByText("There is no tag yet.").waitFor();
+    }));
 
-    it("gives users tags, and changes who has them", () =>
-      stage.tell(async ({ page, root }) => {
-        const { userId } = await addUser(root, "Ada");
-        const tagsOfAda = async () => (await root.read("get_user", { userId })).user.userTags;
-        await goTo(page, "Organization");
-        await page.getByRole("button", { name: "New tag" }).click();
-        await page.getByRole("textbox", { name: "Name" }).fill(HOSTILE);
-        await page.getByRole("combobox", { name: "Users" }).fill("Ada");
-        await page.getByRole("option", { name: "Ada" }).click();
-        await page.keyboard.press("Escape");
-        await page.getByRole("button", { name: "Create tag" }).click();
-        await page.getByRole("cell", { name: HOSTILE, exact: true }).waitFor();
-        assert.equal((await tagsOfAda()).length, 1);
-        await assertAccessible(page, "Organization");
-        await page.getByRole("button", { name: `Change ${HOSTILE}` }).click();
-        const dialog = page.getByRole("dialog");
-        await dialog.getByRole("textbox", { name: "Name" }).fill("Engineers");
-        await dialog.getByRole("combobox", { name: "Users" }).click();
-        await page.getByRole("option", { name: "Ada" }).click();
-        await page.keyboard.press("Escape");
-        await dialog.getByRole("button", { name: "Save tag" }).click();
-        await page.getByRole("cell", { name: "Engineers", exact: true }).waitFor();
-        assert.deepEqual(await tagsOfAda(), []);
-        await page.getByRole("button", { name: "Delete Engineers" }).click();
-        await dialog.getByRole("textbox").fill("Engineers");
-        await dialog.getByRole("button", { name: "Delete tag" }).click();
-        await page.getByText("There is no tag yet.").waitFor();
-      }));
+  it("changes the root quorum, and says who decides", () =>
+    stage.tell(async ({ page, root }) => {
+      const { userId } = await addUser(root, "Ada");
+      await goTo(page, "Organization");
+      const quorum = page.getByRole("region", { name: "Root quorum" });
+      await quorum.getByText("1 of these decide on anything").waitFor();
+      await quorum.getByRole("button", { name: "Change" }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByRole("combobox", { name: "Members" }).fill("Ada");
+      await page.getByRole("option", { name: "Ada" }).click();
+      await page.keyboard.press("Escape");
+      await dialog.getByRole("textbox", { name: "Needed approvals" }).fill("2");
+      await dialog.getByRole("button", { name: "Change the root quorum" }).click();
+      await quorum.getByText("2 of these decide on anything").waitFor();
+      const { organizationData } = await root.read("get_organization");
+      assert.ok(organizationData.rootQuorum.userIds.includes(userId));
+    }));
 
-    it("changes the root quorum, and says who decides", () =>
-      stage.tell(async ({ page, root }) => {
-        const { userId } = await addUser(root, "Ada");
-        await goTo(page, "Organization");
-        const quorum = page.getByRole("region", { name: "Root quorum" });
-        await quorum.getByText("1 of these decide on anything").waitFor();
-        await quorum.getByRole("button", { name: "Change" }).click();
-        const dialog = page.getByRole("dialog");
-        await dialog.getByRole("combobox", { name: "Members" }).fill("Ada");
-        await page.getByRole("option", { name: "Ada" }).click();
-        await page.keyboard.press("Escape");
-        await dialog.getByRole("textbox", { name: "Needed approvals" }).fill("2");
-        await dialog.getByRole("button", { name: "Change the root quorum" }).click();
-        await quorum.getByText("2 of these decide on anything").waitFor();
-        const { organizationData } = await root.read("get_organization");
-        assert.ok(organizationData.rootQuorum.userIds.includes(userId));
-      }));
+  it("invites somebody, and takes it back", () =>
+    stage.tell(async ({ page, root }) => {
+      await goTo(page, "Organization");
+      await page.getByRole("button", { name: "Invite somebody" }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByRole("textbox", { name: "Name" }).fill("Grace");
+      await dialog.getByRole("textbox", { name: "E-mail" }).fill("grace@example.com");
+      await dialog.getByRole("button", { name: "Send the invitation" }).click();
+      await page.getByRole("row", { name: /Grace grace@example.com created/ }).waitFor();
+      await page.getByRole("button", { name: "Revoke the invitation of Grace" }).click();
+      await dialog.getByRole("textbox").fill("Grace");
+      await dialog.getByRole("button", { name: "Delete invitation" }).click();
+      await page.getByRole("button", { name: "Revoke the invitation of Grace" }).waitFor({ state: "hidden" });
+      const { invitations } = await root.read("list_invitations");
+      assert.deepEqual(
+        invitations.filter(({ status }: Json) => status === "INVITATION_STATUS_CREATED"),
+        [],
+      );
+    }));
 
-    it("invites somebody, and takes it back", () =>
-      stage.tell(async ({ page, root }) => {
-        await goTo(page, "Organization");
-        await page.getByRole("button", { name: "Invite somebody" }).click();
-        const dialog = page.getByRole("dialog");
-        await dialog.getByRole("textbox", { name: "Name" }).fill("Grace");
-        await dialog.getByRole("textbox", { name: "E-mail" }).fill("grace@example.com");
-        await dialog.getByRole("button", { name: "Send the invitation" }).click();
-        await page.getByRole("row", { name: /Grace grace@example.com created/ }).waitFor();
-        await page.getByRole("button", { name: "Revoke the invitation of Grace" }).click();
-        await dialog.getByRole("textbox").fill("Grace");
-        await dialog.getByRole("button", { name: "Delete invitation" }).click();
-        await page.getByRole("button", { name: "Revoke the invitation of Grace" }).waitFor({ state: "hidden" });
-        const { invitations } = await root.read("list_invitations");
-        assert.deepEqual(
-          invitations.filter(({ status }: Json) => status === "INVITATION_STATUS_CREATED"),
-          [],
-        );
-      }));
-
-    it("finds sub-organizations by what is in them, a page at a time, and reads in one", () =>
-      stage.tell(async ({ page, root }) => {
-        const made: string[] = [];
-        for (let index = 0; index < 52; index++) {
-          const { client } = await addSubOrganization(root, { subOrganizationName: `Shop ${index}` });
-          made.push(client.organizationId);
-        }
-        await goTo(page, "Sub-organizations");
-        const links = page.getByRole("table").getByRole("link");
-        await links.nth(49).waitFor();
-        assert.equal(await links.count(), 50);
-        await page.getByRole("button", { name: "Show older ones" }).click();
-        await links.nth(51).waitFor();
-        await page.getByRole("textbox", { name: "Which is exactly" }).fill("Shop 7");
-        await page.getByRole("button", { name: "Search", exact: true }).last().click();
-        await links.nth(1).waitFor({ state: "hidden" });
-        await links.first().waitFor();
-        assert.deepEqual(await links.allInnerTexts(), [made[7]]);
-        await links.first().click();
-        await openedPage(page, "Shop 7");
-        await page.getByRole("region", { name: "Users" }).getByRole("cell", { name: "Root user" }).waitFor();
-        await page.getByText("There is no wallet.").waitFor();
-        await assertAccessible(page, "Sub-organization");
-      }));
-  });
-}
+  it("finds sub-organizations by what is in them, a page at a time, and reads in one", () =>
+    stage.tell(async ({ page, root }) => {
+      const made: string[] = [];
+      for (let index = 0; index < 52; index++) {
+        const { client } = await addSubOrganization(root, { subOrganizationName: `Shop ${index}` });
+        made.push(client.organizationId);
+      }
+      await goTo(page, "Sub-organizations");
+      const links = page.getByRole("table").getByRole("link");
+      await links.nth(49).waitFor();
+      assert.equal(await links.count(), 50);
+      await page.getByRole("button", { name: "Show older ones" }).click();
+      await links.nth(51).waitFor();
+      await page.getByRole("textbox", { name: "Which is exactly" }).fill("Shop 7");
+      await page.getByRole("button", { name: "Search", exact: true }).last().click();
+      await links.nth(1).waitFor({ state: "hidden" });
+      await links.first().waitFor();
+      assert.deepEqual(await links.allInnerTexts(), [made[7]]);
+      await links.first().click();
+      await openedPage(page, "Shop 7");
+      await page.getByRole("region", { name: "Users" }).getByRole("cell", { name: "Root user" }).waitFor();
+      await page.getByText("There is no wallet.").waitFor();
+      await assertAccessible(page, "Sub-organization");
+    }));
+});

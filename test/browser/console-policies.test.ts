@@ -1,118 +1,108 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
-import { noBrowser } from "../support/browser.ts";
+import { it } from "node:test";
 import { addUser, type Json } from "../support/client.ts";
-import { goTo, openedPage, openStage, type Stage } from "../support/console.ts";
-import { engines } from "../support/server.ts";
+import { goTo, openedPage, storiesOnEachEngine } from "../support/console.ts";
 
 /** Policies written, tried and taken away in a real browser. */
-for (const engine of engines) {
-  describe(`policies in the console (${engine})`, { skip: noBrowser }, () => {
-    let stage: Stage;
-    before(async () => {
-      stage = await openStage(engine);
-    });
-    after(() => stage.close());
+storiesOnEachEngine("policies in the console", (stage) => {
+  const policy = {
+    policyName: "Wallets by Ada",
+    effect: "EFFECT_ALLOW",
+    condition: "activity.resource == 'WALLET'",
+    consensus: "approvers.count() >= 1",
+    notes: "",
+  };
 
-    const policy = {
-      policyName: "Wallets by Ada",
-      effect: "EFFECT_ALLOW",
-      condition: "activity.resource == 'WALLET'",
-      consensus: "approvers.count() >= 1",
-      notes: "",
-    };
+  it("writes a policy, marks its errors where they are, and tries it", () =>
+    stage.tell(async ({ page, root }) => {
+      await addUser(root, "Ada");
+      await goTo(page, "Policies");
+      await page.getByRole("link", { name: "New policy" }).click();
+      await page.getByRole("textbox", { name: "Name" }).fill("Wallets by Ada");
+      const condition = page.getByRole("textbox", { name: "Condition" });
+      await condition.click();
+      await condition.pressSequentially("activity.resorce == 'WALLET'");
+      await page.locator(".cm-lintRange-error").filter({ hasText: "resorce" }).waitFor();
+      assert.ok(await page.getByRole("button", { name: "Create policy" }).isDisabled());
+      await condition.fill("activity.resource=='WALLET'");
+      await page.getByRole("textbox", { name: "Consensus" }).fill("approvers.count() >= 1");
+      await page.getByRole("button", { name: "Format" }).first().click();
+      await page.getByText("activity.resource == 'WALLET'", { exact: true }).waitFor();
+      await page.getByRole("button", { name: "Create policy" }).click();
+      await page.getByText("Saved.").waitFor();
+      const { policies } = await root.read("list_policies");
+      assert.deepEqual(
+        policies.map(({ policyName, condition: stored, consensus }: Json) => [policyName, stored, consensus]),
+        [[policy.policyName, policy.condition, policy.consensus]],
+      );
+      await page.getByRole("link", { name: "Try what it does" }).click();
+      await openedPage(page, "Simulate");
+      await page.getByRole("combobox", { name: "Type", exact: true }).click();
+      await page.getByRole("option", { name: "Create wallet", exact: true }).click();
+      await page.getByRole("textbox", { name: "Parameters" }).fill('{"walletName": "Savings", "accounts": []}');
+      await page.getByRole("combobox", { name: "Approved by" }).click();
+      await page.getByRole("option", { name: "Ada" }).click();
+      await page.keyboard.press("Backspace");
+      await page.keyboard.press("Escape");
+      await page.getByRole("button", { name: "Simulate" }).click();
+      const outcome = page.getByRole("status", { name: "Outcome" });
+      await outcome.getByText("Allowed").waitFor();
+    }));
 
-    it("writes a policy, marks its errors where they are, and tries it", () =>
-      stage.tell(async ({ page, root }) => {
-        await addUser(root, "Ada");
-        await goTo(page, "Policies");
-        await page.getByRole("link", { name: "New policy" }).click();
-        await page.getByRole("textbox", { name: "Name" }).fill("Wallets by Ada");
-        const condition = page.getByRole("textbox", { name: "Condition" });
-        await condition.click();
-        await condition.pressSequentially("activity.resorce == 'WALLET'");
-        await page.locator(".cm-lintRange-error").filter({ hasText: "resorce" }).waitFor();
-        assert.ok(await page.getByRole("button", { name: "Create policy" }).isDisabled());
-        await condition.fill("activity.resource=='WALLET'");
-        await page.getByRole("textbox", { name: "Consensus" }).fill("approvers.count() >= 1");
-        await page.getByRole("button", { name: "Format" }).first().click();
-        await page.getByText("activity.resource == 'WALLET'", { exact: true }).waitFor();
-        await page.getByRole("button", { name: "Create policy" }).click();
-        await page.getByText("Saved.").waitFor();
-        const { policies } = await root.read("list_policies");
-        assert.deepEqual(
-          policies.map(({ policyName, condition: stored, consensus }: Json) => [policyName, stored, consensus]),
-          [[policy.policyName, policy.condition, policy.consensus]],
-        );
-        await page.getByRole("link", { name: "Try what it does" }).click();
-        await openedPage(page, "Simulate");
-        await page.getByRole("combobox", { name: "Type", exact: true }).click();
-        await page.getByRole("option", { name: "Create wallet", exact: true }).click();
-        await page.getByRole("textbox", { name: "Parameters" }).fill('{"walletName": "Savings", "accounts": []}');
-        await page.getByRole("combobox", { name: "Approved by" }).click();
-        await page.getByRole("option", { name: "Ada" }).click();
-        await page.keyboard.press("Backspace");
-        await page.keyboard.press("Escape");
-        await page.getByRole("button", { name: "Simulate" }).click();
-        const outcome = page.getByRole("status", { name: "Outcome" });
-        await outcome.getByText("Allowed").waitFor();
-      }));
-
-    it("saves what was changed here, and leaves what others changed meanwhile", () =>
-      stage.tell(async ({ page, root }) => {
-        const { policyId } = await root.result("create_policy", policy);
-        await goTo(page, "Policies");
-        await page.getByRole("link", { name: policy.policyName }).click();
-        await page.getByText("Nothing is changed.").waitFor();
-        await root.result("update_policy", { policyId, policyConsensus: "approvers.count() >= 3" });
-        const notes = page.getByRole("textbox", { name: "Notes" });
-        const save = async () => {
-          await page.getByRole("button", { name: "Save policy" }).click();
-          await page.getByText("Nothing is changed.").waitFor();
-          return (await root.read("get_policy", { policyId })).policy;
-        };
-        await notes.fill("as agreed");
-        const saved = await save();
-        assert.deepEqual([saved.notes, saved.consensus], ["as agreed", "approvers.count() >= 3"]);
-        await notes.fill("");
-        assert.equal((await save()).notes, "");
-      }));
-
-    it("warns before a change that leaves nobody but the root quorum", () =>
-      stage.tell(async ({ page, root }) => {
-        const { policyId } = await root.result("create_policy", policy);
-        await goTo(page, "Policies");
-        await page.getByRole("link", { name: policy.policyName }).click();
-        await openedPage(page, policy.policyName);
-        const warning = page.getByRole("status").filter({ hasText: "No policy is left then that allows anything" });
-        await page.getByRole("button", { name: "Delete", exact: true }).click();
-        await page.getByRole("dialog").getByText("No policy is left then that allows anything").waitFor();
-        await page.keyboard.press("Escape");
-        await page.getByRole("combobox", { name: "Effect" }).click();
-        await page.getByRole("option", { name: "Deny what matches; this is final" }).click();
-        await warning.waitFor();
-        await page.getByRole("textbox", { name: "Condition" }).fill("");
-        await page.getByRole("textbox", { name: "Consensus" }).fill("");
-        await page.getByRole("status").filter({ hasText: "This denies everything" }).waitFor();
+  it("saves what was changed here, and leaves what others changed meanwhile", () =>
+    stage.tell(async ({ page, root }) => {
+      const { policyId } = await root.result("create_policy", policy);
+      await goTo(page, "Policies");
+      await page.getByRole("link", { name: policy.policyName }).click();
+      await page.getByText("Nothing is changed.").waitFor();
+      await root.result("update_policy", { policyId, policyConsensus: "approvers.count() >= 3" });
+      const notes = page.getByRole("textbox", { name: "Notes" });
+      const save = async () => {
         await page.getByRole("button", { name: "Save policy" }).click();
-        await page.getByText("Saved.").waitFor();
-        assert.equal((await root.read("get_policy", { policyId })).policy.effect, "EFFECT_DENY");
-      }));
+        await page.getByText("Nothing is changed.").waitFor();
+        return (await root.read("get_policy", { policyId })).policy;
+      };
+      await notes.fill("as agreed");
+      const saved = await save();
+      assert.deepEqual([saved.notes, saved.consensus], ["as agreed", "approvers.count() >= 3"]);
+      await notes.fill("");
+      assert.equal((await save()).notes, "");
+    }));
 
-    it("asks for the name of what it deletes", () =>
-      stage.tell(async ({ page, root }) => {
-        await root.result("create_policy", policy);
-        await goTo(page, "Policies");
-        await page.getByRole("link", { name: "Wallets by Ada" }).click();
-        await page.getByRole("button", { name: "Delete" }).click();
-        const dialog = page.getByRole("dialog");
-        await dialog.getByRole("textbox").fill("Wallets by Eve");
-        assert.ok(await dialog.getByRole("button", { name: "Delete policy" }).isDisabled());
-        await dialog.getByRole("textbox").fill("Wallets by Ada");
-        await dialog.getByRole("button", { name: "Delete policy" }).click();
-        await dialog.waitFor({ state: "hidden" });
-        await openedPage(page, "Policies");
-        assert.deepEqual((await root.read("list_policies")).policies, []);
-      }));
-  });
-}
+  it("warns before a change that leaves nobody but the root quorum", () =>
+    stage.tell(async ({ page, root }) => {
+      const { policyId } = await root.result("create_policy", policy);
+      await goTo(page, "Policies");
+      await page.getByRole("link", { name: policy.policyName }).click();
+      await openedPage(page, policy.policyName);
+      const warning = page.getByRole("status").filter({ hasText: "No policy is left then that allows anything" });
+      await page.getByRole("button", { name: "Delete", exact: true }).click();
+      await page.getByRole("dialog").getByText("No policy is left then that allows anything").waitFor();
+      await page.keyboard.press("Escape");
+      await page.getByRole("combobox", { name: "Effect" }).click();
+      await page.getByRole("option", { name: "Deny what matches; this is final" }).click();
+      await warning.waitFor();
+      await page.getByRole("textbox", { name: "Condition" }).fill("");
+      await page.getByRole("textbox", { name: "Consensus" }).fill("");
+      await page.getByRole("status").filter({ hasText: "This denies everything" }).waitFor();
+      await page.getByRole("button", { name: "Save policy" }).click();
+      await page.getByText("Saved.").waitFor();
+      assert.equal((await root.read("get_policy", { policyId })).policy.effect, "EFFECT_DENY");
+    }));
+
+  it("asks for the name of what it deletes", () =>
+    stage.tell(async ({ page, root }) => {
+      await root.result("create_policy", policy);
+      await goTo(page, "Policies");
+      await page.getByRole("link", { name: "Wallets by Ada" }).click();
+      await page.getByRole("button", { name: "Delete" }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByRole("textbox").fill("Wallets by Eve");
+      assert.ok(await dialog.getByRole("button", { name: "Delete policy" }).isDisabled());
+      await dialog.getByRole("textbox").fill("Wallets by Ada");
+      await dialog.getByRole("button", { name: "Delete policy" }).click();
+      await dialog.waitFor({ state: "hidden" });
+      await openedPage(page, "Policies");
+      assert.deepEqual((await root.read("list_policies")).policies, []);
+    }));
+});

@@ -1,29 +1,22 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
-import { noBrowser } from "../support/browser.ts";
+import { it } from "node:test";
 import {
   assertAccessible,
   credentialsOf,
   goTo,
   openedPage,
-  openStage,
-  type Stage,
   signInWithText,
+  storiesOnEachEngine,
 } from "../support/console.ts";
 import { startReceiver } from "../support/receiver.ts";
-import { engines } from "../support/server.ts";
 import { until } from "../support/until.ts";
 
-/** What the organization tells others, and what it lets them do, in a real browser. */
-for (const engine of engines) {
-  describe(`services in the console (${engine})`, { skip: noBrowser }, () => {
-    let stage: Stage;
-    let clockAheadMs = 0;
-    before(async () => {
-      stage = await openStage(engine, { clock: () => Date.now() + clockAheadMs });
-    });
-    after(() => stage.close());
+let clockAheadMs = 0;
 
+/** What the organization tells others, and what it lets them do, in a real browser. */
+storiesOnEachEngine(
+  "services in the console",
+  (stage) => {
     it("shows how people sign in, and what products there are", () =>
       stage.tell(async ({ page, root }) => {
         await goTo(page, "Sign-in");
@@ -97,5 +90,6 @@ for (const engine of engines) {
         await charts.getByRole("row", { name: /^[0-9]{4}-[0-9]{2}-[0-9]{2} [1-9]/ }).waitFor();
         await assertAccessible(page, "Overview with charts");
       }));
-  });
-}
+  },
+  { clock: () => Date.now() + clockAheadMs },
+);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it, mock } from "node:test";
+import { before, describe, it, mock } from "node:test";
 import { KeysteadError } from "../../src/kernel/errors.ts";
 import { noBrowser, startBrowser } from "../support/browser.ts";
 import { addUser, type Client, generateApiKey, type Json } from "../support/client.ts";
@@ -9,11 +9,10 @@ import {
   ensureConsole,
   goTo,
   openedPage,
-  openStage,
-  type Stage,
   savedBy,
   signedIn,
   signInWithText,
+  storiesOnEachEngine,
   visit,
 } from "../support/console.ts";
 import { engines, startTestServer } from "../support/server.ts";
@@ -21,283 +20,273 @@ import { addAuthenticator } from "../support/virtual-authenticator.ts";
 
 /** The console in a real browser, against a whole service: who is let in, and what stands around every page. */
 
-for (const engine of engines) {
-  describe(`the console (${engine})`, { skip: noBrowser }, () => {
-    let stage: Stage;
-    before(async () => {
-      stage = await openStage(engine);
-    });
-    after(() => stage.close());
+storiesOnEachEngine("the console", (stage) => {
+  const apiKeysOf = async (root: Client): Promise<Json[]> => {
+    const { userId } = await root.read("whoami");
+    return (await root.read("get_user", { userId })).user.apiKeys;
+  };
 
-    const apiKeysOf = async (root: Client): Promise<Json[]> => {
-      const { userId } = await root.read("whoami");
-      return (await root.read("get_user", { userId })).user.apiKeys;
-    };
+  it("says what is wrong with a text that is none, and with a key that nobody knows", () =>
+    stage.tell(
+      async ({ page, root }) => {
+        const credentials = page.getByRole("textbox", { name: "Credentials" });
+        const signIn = page.getByRole("button", { name: "Sign in with an API key" });
+        await credentials.fill("not JSON");
+        await signIn.click();
+        await page.getByRole("alert").filter({ hasText: "This is not JSON" }).waitFor();
+        const { publicKey, privateKey } = generateApiKey();
+        await credentials.fill(JSON.stringify({ ...credentialsOf(root), apiKey: { publicKey, privateKey } }));
+        await signIn.click();
+        await page.getByRole("alert").filter({ hasText: "could not find public key" }).waitFor();
+      },
+      { isSignedOut: true },
+    ));
 
-    it("says what is wrong with a text that is none, and with a key that nobody knows", () =>
-      stage.tell(
-        async ({ page, root }) => {
-          const credentials = page.getByRole("textbox", { name: "Credentials" });
-          const signIn = page.getByRole("button", { name: "Sign in with an API key" });
-          await credentials.fill("not JSON");
-          await signIn.click();
-          await page.getByRole("alert").filter({ hasText: "This is not JSON" }).waitFor();
-          const { publicKey, privateKey } = generateApiKey();
-          await credentials.fill(JSON.stringify({ ...credentialsOf(root), apiKey: { publicKey, privateKey } }));
-          await signIn.click();
-          await page.getByRole("alert").filter({ hasText: "could not find public key" }).waitFor();
-        },
-        { isSignedOut: true },
-      ));
+  it("makes a passkey, and signs in with it for as long as nobody signs out", () =>
+    stage.tell(async ({ page, context, root }) => {
+      await addAuthenticator(page);
+      await goTo(page, "Users");
+      await page.getByRole("link", { name: "Root user" }).click();
+      await page.getByRole("button", { name: "Add a passkey" }).click();
+      await page.getByRole("textbox", { name: "Name" }).fill("This machine");
+      await page.getByRole("button", { name: "Make the passkey" }).click();
+      await page.getByText("The passkey is added.").waitFor();
+      await page.keyboard.press("Escape");
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await page.getByRole("button", { name: "Sign in with a passkey" }).click();
+      await signedIn(page);
+      assert.equal((await apiKeysOf(root)).length, 2);
+      await page.reload();
+      await signedIn(page);
+      // Another tab goes on with the same login; it ends for both, and a login made since is this tab's alone.
+      const other = await context.newPage();
+      await other.goto(stage.url);
+      await signedIn(other);
+      const gone = page.waitForResponse((answer) => answer.url().endsWith("/delete_api_keys"));
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await (await gone).finished();
+      assert.equal((await apiKeysOf(root)).length, 1);
+      await page.reload();
+      await page.getByRole("button", { name: "Sign in with a passkey" }).click();
+      await signedIn(page);
+      await goTo(other, "Private keys");
+      await other.getByRole("button", { name: "Sign in again" }).click();
+      await other.getByRole("button", { name: "Sign in with a passkey" }).waitFor();
+      await other.close();
+      await page.reload();
+      await signedIn(page);
+      assert.equal((await apiKeysOf(root)).length, 2);
+    }));
 
-    it("makes a passkey, and signs in with it for as long as nobody signs out", () =>
-      stage.tell(async ({ page, context, root }) => {
-        await addAuthenticator(page);
-        await goTo(page, "Users");
-        await page.getByRole("link", { name: "Root user" }).click();
-        await page.getByRole("button", { name: "Add a passkey" }).click();
-        await page.getByRole("textbox", { name: "Name" }).fill("This machine");
-        await page.getByRole("button", { name: "Make the passkey" }).click();
-        await page.getByText("The passkey is added.").waitFor();
-        await page.keyboard.press("Escape");
-        await page.getByRole("button", { name: "Sign out" }).click();
-        await page.getByRole("button", { name: "Sign in with a passkey" }).click();
-        await signedIn(page);
-        assert.equal((await apiKeysOf(root)).length, 2);
-        await page.reload();
-        await signedIn(page);
-        // Another tab goes on with the same login; it ends for both, and a login made since is this tab's alone.
-        const other = await context.newPage();
-        await other.goto(stage.url);
-        await signedIn(other);
-        const gone = page.waitForResponse((answer) => answer.url().endsWith("/delete_api_keys"));
-        await page.getByRole("button", { name: "Sign out" }).click();
-        await (await gone).finished();
-        assert.equal((await apiKeysOf(root)).length, 1);
-        await page.reload();
-        await page.getByRole("button", { name: "Sign in with a passkey" }).click();
-        await signedIn(page);
-        await goTo(other, "Private keys");
-        await other.getByRole("button", { name: "Sign in again" }).click();
-        await other.getByRole("button", { name: "Sign in with a passkey" }).waitFor();
-        await other.close();
-        await page.reload();
-        await signedIn(page);
-        assert.equal((await apiKeysOf(root)).length, 2);
-      }));
+  it("keeps an API key for no longer than the page is open", () =>
+    stage.tell(async ({ page, root }) => {
+      const kept = await page.evaluate(() =>
+        JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]),
+      );
+      assert.ok(!kept.includes(root.key.privateKey));
+      await page.reload();
+      await page.getByRole("button", { name: "Sign in with an API key" }).waitFor();
+    }));
 
-    it("keeps an API key for no longer than the page is open", () =>
-      stage.tell(async ({ page, root }) => {
-        const kept = await page.evaluate(() =>
-          JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]),
-        );
-        assert.ok(!kept.includes(root.key.privateKey));
-        await page.reload();
-        await page.getByRole("button", { name: "Sign in with an API key" }).waitFor();
-      }));
-
-    it("asks who it is again when the credential is gone, and asks the server no more", () =>
-      stage.tell(
-        async ({ page, root }) => {
-          const { userId, client } = await addUser(root, "Leaving");
-          await page.clock.install();
-          await signInWithText(page, credentialsOf(client));
-          await root.result("delete_users", { userIds: [userId] });
-          await goTo(page, "Private keys");
-          await page.getByRole("alert").filter({ hasText: "could not find public key" }).waitFor();
-          let asked = 0;
-          page.on("request", () => asked++);
-          await page.clock.runFor(120_000);
-          assert.ok(asked <= 1, `asked ${asked} times with a key that was refused`);
-          await page.getByRole("button", { name: "Sign in again" }).click();
-          await page.getByRole("button", { name: "Sign in with an API key" }).waitFor();
-        },
-        { isSignedOut: true },
-      ));
-
-    it("says so when the server is gone", () =>
-      stage.tell(async ({ page }) => {
-        await page.route("**/public/**", (route) => route.abort());
+  it("asks who it is again when the credential is gone, and asks the server no more", () =>
+    stage.tell(
+      async ({ page, root }) => {
+        const { userId, client } = await addUser(root, "Leaving");
+        await page.clock.install();
+        await signInWithText(page, credentialsOf(client));
+        await root.result("delete_users", { userIds: [userId] });
         await goTo(page, "Private keys");
-        await page.getByRole("alert").filter({ hasText: "The server does not answer." }).waitFor();
-        await page.unroute("**/public/**");
-        await page.getByRole("button", { name: "Try again" }).click();
-        await page.getByText("There is no private key yet.").waitFor();
-      }));
+        await page.getByRole("alert").filter({ hasText: "could not find public key" }).waitFor();
+        let asked = 0;
+        page.on("request", () => asked++);
+        await page.clock.runFor(120_000);
+        assert.ok(asked <= 1, `asked ${asked} times with a key that was refused`);
+        await page.getByRole("button", { name: "Sign in again" }).click();
+        await page.getByRole("button", { name: "Sign in with an API key" }).waitFor();
+      },
+      { isSignedOut: true },
+    ));
 
-    it("says so when the signer is down", () =>
-      stage.tell(async ({ page, root }) => {
-        const { signer } = stage.server.opened;
-        const down = mock.method(signer, "ask", async () => {
-          throw new KeysteadError("SIGNER_UNAVAILABLE", { reason: "it was stopped" }, []);
-        });
-        try {
-          await goTo(page, "Wallets");
-          await page.getByRole("button", { name: "New wallet" }).click();
-          await page.getByRole("textbox", { name: "Name" }).fill("By nobody");
-          await page.getByRole("button", { name: "Create wallet" }).click();
-          const note = page
-            .getByRole("alert")
-            .filter({ hasText: "Whoever runs the server finds the reason in its log" });
-          await note.waitFor();
-        } finally {
-          down.mock.restore();
-        }
-        assert.deepEqual((await root.read("list_wallets")).wallets, []);
+  it("says so when the server is gone", () =>
+    stage.tell(async ({ page }) => {
+      await page.route("**/public/**", (route) => route.abort());
+      await goTo(page, "Private keys");
+      await page.getByRole("alert").filter({ hasText: "The server does not answer." }).waitFor();
+      await page.unroute("**/public/**");
+      await page.getByRole("button", { name: "Try again" }).click();
+      await page.getByText("There is no private key yet.").waitFor();
+    }));
+
+  it("says so when the signer is down", () =>
+    stage.tell(async ({ page, root }) => {
+      const { signer } = stage.server.opened;
+      const down = mock.method(signer, "ask", async () => {
+        throw new KeysteadError("SIGNER_UNAVAILABLE", { reason: "it was stopped" }, []);
+      });
+      try {
+        await goTo(page, "Wallets");
+        await page.getByRole("button", { name: "New wallet" }).click();
+        await page.getByRole("textbox", { name: "Name" }).fill("By nobody");
         await page.getByRole("button", { name: "Create wallet" }).click();
-        await page.getByText("The wallet is made.").waitFor();
-      }));
+        const note = page.getByRole("alert").filter({ hasText: "Whoever runs the server finds the reason in its log" });
+        await note.waitFor();
+      } finally {
+        down.mock.restore();
+      }
+      assert.deepEqual((await root.read("list_wallets")).wallets, []);
+      await page.getByRole("button", { name: "Create wallet" }).click();
+      await page.getByText("The wallet is made.").waitFor();
+    }));
 
-    it("asks once more for what the answer of was lost, and does nothing twice", () =>
-      stage.tell(async ({ page, root }) => {
-        const create = async (name: string) => {
-          await page.getByRole("button", { name: "New user" }).click();
-          await page.getByRole("textbox", { name: "Name" }).fill(name);
-          await page.getByRole("button", { name: "Create user" }).click();
-        };
-        const namesOf = async () => (await root.read("list_users")).users.map(({ userName }: Json) => userName);
-        /** The server does what it is asked, and its answer is lost. */
-        const loseAnswers = (times: number) =>
-          page.route(
-            "**/submit/create_users",
-            async (route) => {
-              await route.fetch();
-              await route.abort();
-            },
-            { times },
-          );
-        await goTo(page, "Users");
-        await loseAnswers(1);
-        await create("Once");
-        await page.getByText("Once is a user now.").waitFor();
-        // A key that nobody has elsewhere is not lost by a key or a click beside the dialog.
-        await page.keyboard.press("Escape");
-        await page.getByRole("button", { name: "Save credentials.json" }).waitFor();
-        await page.getByRole("button", { name: "Close" }).last().click();
-        await loseAnswers(2);
-        await create("Twice");
-        await page.getByRole("alert").filter({ hasText: "It is not known whether this was done" }).waitFor();
-        // The key may be one that is in use.
-        await page.getByRole("button", { name: "Save credentials.json" }).waitFor();
-        await page.getByRole("button", { name: "Create user" }).click();
-        await page.getByText("Twice is a user now.").waitFor();
-        await page.getByRole("button", { name: "Close" }).last().click();
-        // A server that restarts turns the second request away, and the third: neither says anything of the first.
-        const unavailable = { code: 14, message: "restarting", details: [], turnkeyErrorCode: "" };
-        await page.route("**/submit/create_users", (route) => route.fulfill({ status: 503, json: unavailable }), {
-          times: 2,
-        });
-        await loseAnswers(1);
-        await create("Thrice");
-        const isUnknown = page.getByRole("alert").filter({ hasText: "It is not known whether this was done" });
-        await isUnknown.waitFor();
-        const turnedAway = page.waitForResponse((response) => response.status() === 503);
-        await page.getByRole("button", { name: "Create user" }).click();
-        await turnedAway;
-        await page.getByRole("button", { name: "Create user" }).click();
-        await page.getByText("Thrice is a user now.").waitFor();
-        const names = await namesOf();
-        assert.deepEqual(
-          ["Once", "Twice", "Thrice"].map((sought) => names.filter((name: string) => name === sought).length),
-          [1, 1, 1],
-        );
-      }));
-
-    it("offers the key of a user who waits for approvals, as nobody has it later", () =>
-      stage.tell(async ({ page, world, root }) => {
-        const second = await world.quorumOfTwo();
-        await goTo(page, "Users");
+  it("asks once more for what the answer of was lost, and does nothing twice", () =>
+    stage.tell(async ({ page, root }) => {
+      const create = async (name: string) => {
         await page.getByRole("button", { name: "New user" }).click();
-        await page.getByRole("textbox", { name: "Name" }).fill("Later");
+        await page.getByRole("textbox", { name: "Name" }).fill(name);
         await page.getByRole("button", { name: "Create user" }).click();
-        await page.getByText("It waits for others to approve it.").waitFor();
-        const save = page.getByRole("button", { name: "Save credentials.json" });
-        const { apiKey } = JSON.parse(await savedBy(page, () => save.click()));
-        const { activities } = await second.client.read("list_activities");
-        const { status } = await second.client.submit("approve_activity", { fingerprint: activities[0].fingerprint });
-        assert.equal(status, 200);
-        const { username, userId } = await root.with({ key: apiKey }).read("whoami");
-        assert.equal(username, "Later");
-        await page.goto(`${stage.url}/#/users/${userId}`);
-        await openedPage(page, "Later");
-        await page.getByRole("button", { name: "Add an API key" }).click();
-        await page.getByRole("textbox", { name: "Name" }).fill("second key");
-        await page.getByRole("button", { name: "Add API key", exact: true }).click();
-        await page.getByText("It waits for others to approve it.").waitFor();
-        assert.equal(JSON.parse(await savedBy(page, () => save.click())).userId, userId);
-      }));
+      };
+      const namesOf = async () => (await root.read("list_users")).users.map(({ userName }: Json) => userName);
+      /** The server does what it is asked, and its answer is lost. */
+      const loseAnswers = (times: number) =>
+        page.route(
+          "**/submit/create_users",
+          async (route) => {
+            await route.fetch();
+            await route.abort();
+          },
+          { times },
+        );
+      await goTo(page, "Users");
+      await loseAnswers(1);
+      await create("Once");
+      await page.getByText("Once is a user now.").waitFor();
+      // A key that nobody has elsewhere is not lost by a key or a click beside the dialog.
+      await page.keyboard.press("Escape");
+      await page.getByRole("button", { name: "Save credentials.json" }).waitFor();
+      await page.getByRole("button", { name: "Close" }).last().click();
+      await loseAnswers(2);
+      await create("Twice");
+      await page.getByRole("alert").filter({ hasText: "It is not known whether this was done" }).waitFor();
+      // The key may be one that is in use.
+      await page.getByRole("button", { name: "Save credentials.json" }).waitFor();
+      await page.getByRole("button", { name: "Create user" }).click();
+      await page.getByText("Twice is a user now.").waitFor();
+      await page.getByRole("button", { name: "Close" }).last().click();
+      // A server that restarts turns the second request away, and the third: neither says anything of the first.
+      const unavailable = { code: 14, message: "restarting", details: [], turnkeyErrorCode: "" };
+      await page.route("**/submit/create_users", (route) => route.fulfill({ status: 503, json: unavailable }), {
+        times: 2,
+      });
+      await loseAnswers(1);
+      await create("Thrice");
+      const isUnknown = page.getByRole("alert").filter({ hasText: "It is not known whether this was done" });
+      await isUnknown.waitFor();
+      const turnedAway = page.waitForResponse((response) => response.status() === 503);
+      await page.getByRole("button", { name: "Create user" }).click();
+      await turnedAway;
+      await page.getByRole("button", { name: "Create user" }).click();
+      await page.getByText("Thrice is a user now.").waitFor();
+      const names = await namesOf();
+      assert.deepEqual(
+        ["Once", "Twice", "Thrice"].map((sought) => names.filter((name: string) => name === sought).length),
+        [1, 1, 1],
+      );
+    }));
 
-    it("finds anything by one key", () =>
-      stage.tell(async ({ page, root }) => {
-        const dialog = page.getByRole("dialog", { name: "Search" });
-        const search = async (text: string) => {
-          await page.keyboard.press("Control+k");
-          await dialog.getByRole("textbox").fill(text);
-        };
-        await search("no such thing");
-        await dialog.getByText("Nothing is called that.").waitFor();
-        await dialog.getByRole("textbox").fill(root.key.publicKey);
-        await dialog.getByRole("link", { name: "Root user" }).waitFor();
-        await page.keyboard.press("Enter");
-        await openedPage(page, "Root user");
-        const { activities } = await root.read("list_activities");
-        await search(activities[0].id);
-        await dialog.getByRole("link").waitFor();
-        await page.keyboard.press("Enter");
-        await page.getByRole("heading", { name: "Votes" }).waitFor();
-      }));
+  it("offers the key of a user who waits for approvals, as nobody has it later", () =>
+    stage.tell(async ({ page, world, root }) => {
+      const second = await world.quorumOfTwo();
+      await goTo(page, "Users");
+      await page.getByRole("button", { name: "New user" }).click();
+      await page.getByRole("textbox", { name: "Name" }).fill("Later");
+      await page.getByRole("button", { name: "Create user" }).click();
+      await page.getByText("It waits for others to approve it.").waitFor();
+      const save = page.getByRole("button", { name: "Save credentials.json" });
+      const { apiKey } = JSON.parse(await savedBy(page, () => save.click()));
+      const { activities } = await second.client.read("list_activities");
+      const { status } = await second.client.submit("approve_activity", { fingerprint: activities[0].fingerprint });
+      assert.equal(status, 200);
+      const { username, userId } = await root.with({ key: apiKey }).read("whoami");
+      assert.equal(username, "Later");
+      await page.goto(`${stage.url}/#/users/${userId}`);
+      await openedPage(page, "Later");
+      await page.getByRole("button", { name: "Add an API key" }).click();
+      await page.getByRole("textbox", { name: "Name" }).fill("second key");
+      await page.getByRole("button", { name: "Add API key", exact: true }).click();
+      await page.getByText("It waits for others to approve it.").waitFor();
+      assert.equal(JSON.parse(await savedBy(page, () => save.click())).userId, userId);
+    }));
 
-    it("says that a search found nothing only where it has looked everywhere", () =>
-      stage.tell(async ({ page }) => {
-        const looked = Promise.withResolvers<void>();
-        await page.route("**/query/list_policies", async (route) => {
-          await looked.promise;
-          await route.abort();
-        });
+  it("finds anything by one key", () =>
+    stage.tell(async ({ page, root }) => {
+      const dialog = page.getByRole("dialog", { name: "Search" });
+      const search = async (text: string) => {
         await page.keyboard.press("Control+k");
-        const dialog = page.getByRole("dialog", { name: "Search" });
-        await dialog.getByRole("textbox").fill("no such thing");
-        await dialog.getByText("Looking").waitFor();
-        looked.resolve();
-        await dialog.getByRole("alert").filter({ hasText: "The server does not answer." }).waitFor();
-        await dialog.getByText("Nothing was found in what could be read.").waitFor();
-        await page.unroute("**/query/list_policies");
-        await dialog.getByRole("button", { name: "Try again" }).click();
-        await dialog.getByText("Nothing is called that.").waitFor();
-      }));
+        await dialog.getByRole("textbox").fill(text);
+      };
+      await search("no such thing");
+      await dialog.getByText("Nothing is called that.").waitFor();
+      await dialog.getByRole("textbox").fill(root.key.publicKey);
+      await dialog.getByRole("link", { name: "Root user" }).waitFor();
+      await page.keyboard.press("Enter");
+      await openedPage(page, "Root user");
+      const { activities } = await root.read("list_activities");
+      await search(activities[0].id);
+      await dialog.getByRole("link").waitFor();
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { name: "Votes" }).waitFor();
+    }));
 
-    it("says so when its clock is wrong by an hour", () =>
-      stage.tell(
-        async ({ page, root }) => {
-          await page.clock.install({ time: Date.now() + 3_600_000 });
-          await signInWithText(page, credentialsOf(root));
-          await goTo(page, "Wallets");
-          await page.getByRole("button", { name: "New wallet" }).click();
-          await page.getByRole("textbox", { name: "Name" }).fill("An hour ahead");
-          await page.getByRole("button", { name: "Create wallet" }).click();
-          const note = page
-            .getByRole("alert")
-            .filter({ hasText: "The clock of this machine and that of the server differ." });
-          await note.getByText("Set this machine's clock, then try again.").waitFor();
-          assert.deepEqual((await root.read("list_wallets")).wallets, []);
-        },
-        { isSignedOut: true },
-      ));
+  it("says that a search found nothing only where it has looked everywhere", () =>
+    stage.tell(async ({ page }) => {
+      const looked = Promise.withResolvers<void>();
+      await page.route("**/query/list_policies", async (route) => {
+        await looked.promise;
+        await route.abort();
+      });
+      await page.keyboard.press("Control+k");
+      const dialog = page.getByRole("dialog", { name: "Search" });
+      await dialog.getByRole("textbox").fill("no such thing");
+      await dialog.getByText("Looking").waitFor();
+      looked.resolve();
+      await dialog.getByRole("alert").filter({ hasText: "The server does not answer." }).waitFor();
+      await dialog.getByText("Nothing was found in what could be read.").waitFor();
+      await page.unroute("**/query/list_policies");
+      await dialog.getByRole("button", { name: "Try again" }).click();
+      await dialog.getByText("Nothing is called that.").waitFor();
+    }));
 
-    it("says so when the passkey is refused, and lets in another way", () =>
-      stage.tell(
-        async ({ page, root }) => {
-          // One that has no passkey for this address.
-          await addAuthenticator(page);
-          await page.getByRole("textbox", { name: "Organization" }).fill(root.organizationId);
-          await page.getByRole("button", { name: "Sign in with a passkey" }).click();
-          await page.getByRole("alert").filter({ hasText: "The passkey was not used." }).waitFor();
-          await signInWithText(page, credentialsOf(root));
-        },
-        { isSignedOut: true },
-      ));
-  });
-}
+  it("says so when its clock is wrong by an hour", () =>
+    stage.tell(
+      async ({ page, root }) => {
+        await page.clock.install({ time: Date.now() + 3_600_000 });
+        await signInWithText(page, credentialsOf(root));
+        await goTo(page, "Wallets");
+        await page.getByRole("button", { name: "New wallet" }).click();
+        await page.getByRole("textbox", { name: "Name" }).fill("An hour ahead");
+        await page.getByRole("button", { name: "Create wallet" }).click();
+        const note = page
+          .getByRole("alert")
+          .filter({ hasText: "The clock of this machine and that of the server differ." });
+        await note.getByText("Set this machine's clock, then try again.").waitFor();
+        assert.deepEqual((await root.read("list_wallets")).wallets, []);
+      },
+      { isSignedOut: true },
+    ));
+
+  it("says so when the passkey is refused, and lets in another way", () =>
+    stage.tell(
+      async ({ page, root }) => {
+        // One that has no passkey for this address.
+        await addAuthenticator(page);
+        await page.getByRole("textbox", { name: "Organization" }).fill(root.organizationId);
+        await page.getByRole("button", { name: "Sign in with a passkey" }).click();
+        await page.getByRole("alert").filter({ hasText: "The passkey was not used." }).waitFor();
+        await signInWithText(page, credentialsOf(root));
+      },
+      { isSignedOut: true },
+    ));
+});
 
 for (const engine of engines) {
   describe(`the console of a first start (${engine})`, { skip: noBrowser }, () => {

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
+import { after, before, describe } from "node:test";
 import axe from "axe-core";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { buildConsole } from "../../scripts/build-console.ts";
 import { isBuilt } from "../../scripts/console-sources.js";
-import { BROWSER_HANGS_AFTER_MS, startBrowser } from "./browser.ts";
+import { BROWSER_HANGS_AFTER_MS, noBrowser, startBrowser } from "./browser.ts";
 import { addUser, type Client } from "./client.ts";
-import { startTestServer, type TestEngine, type TestServer, type TestServerOptions } from "./server.ts";
+import { engines, startTestServer, type TestEngine, type TestServer, type TestServerOptions } from "./server.ts";
 import { createWorld, type World } from "./world.ts";
 
 /** The console in a browser, watched for what it must never do. */
@@ -92,6 +93,35 @@ export async function openStage(engine: TestEngine, options: TestServerOptions =
       await server.close();
     },
   };
+}
+
+/** Stories on each engine, each with a stage of its own that is opened before the first and closed after the last. */
+export function storiesOnEachEngine(
+  about: string,
+  stories: (stage: Omit<Stage, "close">) => void,
+  options: TestServerOptions = {},
+): void {
+  for (const engine of engines) {
+    describe(`${about} (${engine})`, { skip: noBrowser }, () => {
+      let opened: Stage;
+      before(async () => {
+        opened = await openStage(engine, options);
+      });
+      after(() => opened.close());
+      stories({
+        tell: (...story) => opened.tell(...story),
+        get browser() {
+          return opened.browser;
+        },
+        get server() {
+          return opened.server;
+        },
+        get url() {
+          return opened.url;
+        },
+      });
+    });
+  }
 }
 
 /** What is pasted to sign in. */
