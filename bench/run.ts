@@ -6,6 +6,7 @@ import { parseArgs } from "node:util";
 import pg from "pg";
 import { createTestDatabase, startPostgres } from "../test/support/postgres.ts";
 import { benchChains, lineOfChains } from "./chains.ts";
+import { benchConsole, lineOfConsole } from "./console.ts";
 import { cpuSeconds, machineCpuSeconds } from "./cpu.ts";
 import { benchOperations, lineOfOperations } from "./operations.ts";
 import { benchPolicies, lineOfPolicies } from "./policies.ts";
@@ -25,7 +26,17 @@ import { benchWebhooks, lineOf } from "./webhooks.ts";
  * the medians count, because what else the machine does changes from second to second.
  */
 
-const groups = ["chains", "operations", "policies", "signin", "signing", "spark", "swaps", "webhooks"] as const;
+const groups = [
+  "chains",
+  "console",
+  "operations",
+  "policies",
+  "signin",
+  "signing",
+  "spark",
+  "swaps",
+  "webhooks",
+] as const;
 type Group = (typeof groups)[number];
 
 const engineNames = ["sqlite", "postgres"] as const;
@@ -53,6 +64,8 @@ interface Options {
   profileFolder: string | undefined;
   /** The most that the watcher of `chains` looks for. */
   addresses: number;
+  /** In the list that `console` looks at. */
+  activities: number;
   /** In the backup of `operations`. */
   keys: number;
   /** Another group of scenarios instead. */
@@ -62,6 +75,7 @@ interface Options {
 const USAGE = `usage: npm run bench -- [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [--profile <folder>]
                         [sqlite] [postgres] [read] [write] [sign]
        npm run bench -- chains [--json] [--seconds <n>] [--rounds <n>] [--addresses <n>] [sqlite] [postgres]
+       npm run bench -- console [--json] [--rounds <n>] [--activities <n>] [sqlite] [postgres]
        npm run bench -- operations [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [--keys <n>] [sqlite] [postgres]
        npm run bench -- policies [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [sqlite] [postgres]
        npm run bench -- signin [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [sqlite] [postgres]
@@ -79,6 +93,7 @@ function readOptions(): Options {
       rounds: { type: "string", default: "3" },
       connections: { type: "string", default: "64" },
       addresses: { type: "string", default: "1000000" },
+      activities: { type: "string", default: "10000" },
       keys: { type: "string", default: "2000" },
       profile: { type: "string" },
     },
@@ -96,6 +111,7 @@ function readOptions(): Options {
     rounds: Math.floor(numberIn("rounds", values.rounds, 1, 100)),
     connections: Math.floor(numberIn("connections", values.connections, 1, 1000)),
     addresses: Math.floor(numberIn("addresses", values.addresses, 10, 1_000_000)),
+    activities: Math.floor(numberIn("activities", values.activities, 1, 1_000_000)),
     keys: Math.floor(numberIn("keys", values.keys, 1, 1_000_000)),
     engines: chosen(engineNames),
     scenarios: chosen(scenarioNames),
@@ -262,6 +278,7 @@ function group<Result>(
 
 const runGroup: Record<Group, RunGroup> = {
   chains: group(benchChains, lineOfChains),
+  console: group(benchConsole, lineOfConsole),
   operations: group(benchOperations, lineOfOperations),
   policies: group(benchPolicies, lineOfPolicies),
   signin: group(benchSignin, lineOfSignin),

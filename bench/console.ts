@@ -1,0 +1,147 @@
+import type { Page } from "playwright-core";
+import { buildConsole } from "../scripts/build-console.ts";
+import { isBuilt } from "../scripts/console-sources.js";
+import type { DatabaseKind } from "../src/storage/engine.ts";
+import { noBrowser, startBrowser } from "../test/support/browser.ts";
+import { Client } from "../test/support/client.ts";
+import { credentialsOf, goTo, signInWithText } from "../test/support/console.ts";
+import { type BenchHooks, type RoundOptions, startServer } from "./rounds.ts";
+import { median } from "./statistics.ts";
+
+/**
+ * What somebody waits for who looks at the console in Chromium: until anything is seen, until a list of many activities is there, until each
+ * further page of it is, and for how long at most the page stands still while it is scrolled from end to end. No network lies between.
+ */
+
+const measureNames = ["first_paint", "signed_in", "list", "more", "scroll"] as const;
+
+export interface ConsoleBenchResult {
+  engine: DatabaseKind;
+  measure: (typeof measureNames)[number];
+  /** Of the list. */
+  activities: number;
+  /** Of the rounds: of `more` what the slowest page took, of `scroll` the longest time between two frames. */
+  ms: number;
+  worstMs: number;
+}
+
+const WRITERS = 64;
+/** Further pages of the list that are shown before it is scrolled. */
+const FURTHER_PAGES = 20;
+const SCROLL_STEPS = 200;
+
+export async function benchConsole(
+  options: RoundOptions & { activities: number },
+  hooks: BenchHooks<ConsoleBenchResult>,
+): Promise<void> {
+  if (noBrowser) throw new Error(noBrowser);
+  if (!isBuilt()) await buildConsole();
+  const { activities } = options;
+  for (const engine of options.engines) {
+    const { port, subject, key, stop } = await startServer(engine, "console", options, hooks.onStart);
+    const client = new Client(`http://127.0.0.1:${port}`, subject.organizationId, key);
+    await fill(client, activities);
+    const browser = await startBrowser();
+    hooks.onStart(() => browser.close());
+    const rounds: Record<ConsoleBenchResult["measure"], number>[] = [];
+    for (let round = 0; round < options.rounds; round++) {
+      const context = await browser.newContext();
+      rounds.push(await look(await context.newPage(), `http://localhost:${port}`, client));
+      await context.close();
+    }
+    for (const measure of measureNames) {
+      const taken = rounds.map((round) => round[measure]);
+      const [ms, worstMs] = [median(taken), Math.max(...taken)].map((each) => Math.round(each));
+      hooks.report({ engine, measure, activities, ms: ms as number, worstMs: worstMs as number });
+    }
+    await browser.close();
+    await stop();
+  }
+}
+
+/** Has so many activities in the organization. */
+async function fill(client: Client, activities: number): Promise<void> {
+  let made = 0;
+  const write = async () => {
+    while (made < activities) {
+      made++;
+      await client.result("update_organization_name", { organizationName: `Organization ${made}` });
+    }
+  };
+  await Promise.all(Array.from({ length: WRITERS }, write));
+}
+
+async function look(page: Page, url: string, client: Client): Promise<Record<ConsoleBenchResult["measure"], number>> {
+  await page.goto(url);
+  const firstPaint = await page.evaluate(
+    () =>
+      new Promise<number>((resolve) => {
+        const watch = new PerformanceObserver((list) => {
+          const paint = list.getEntriesByName("first-contentful-paint")[0];
+          if (paint) resolve(paint.startTime);
+        });
+        watch.observe({ type: "paint", buffered: true });
+      }),
+  );
+  const signedIn = await timed(() => signInWithText(page, credentialsOf(client)));
+  const rows = page.getByRole("main").locator("tbody tr");
+  const list = await timed(async () => {
+    await goTo(page, "Activities");
+    await rows.first().waitFor();
+  });
+  const pages: number[] = [];
+  for (let further = 0; further < FURTHER_PAGES; further++) {
+    const before = await rows.count();
+    const next = page.getByRole("button", { name: "Show older ones" });
+    if ((await next.count()) === 0) break;
+    pages.push(
+      await timed(async () => {
+        await next.click();
+        await rows.nth(before).waitFor();
+      }),
+    );
+  }
+  return {
+    first_paint: firstPaint,
+    signed_in: signedIn,
+    list,
+    more: Math.max(0, ...pages),
+    scroll: await scroll(page),
+  };
+}
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const begun = performance.now();
+  await work();
+  return performance.now() - begun;
+}
+
+/** Resolves to the longest time between two frames, in milliseconds. */
+const scroll = (page: Page): Promise<number> =>
+  page.evaluate(async (steps) => {
+    const frame = () => new Promise<number>((resolve) => requestAnimationFrame(resolve));
+    const height = document.documentElement.scrollHeight;
+    let longest = 0;
+    let last = await frame();
+    for (let step = 0; step <= steps; step++) {
+      scrollTo(0, (height * step) / steps);
+      const now = await frame();
+      longest = Math.max(longest, now - last);
+      last = now;
+    }
+    return longest;
+  }, SCROLL_STEPS);
+
+const WORDS: Record<ConsoleBenchResult["measure"], string> = {
+  first_paint: "until anything is seen",
+  signed_in: "from the credentials to the overview",
+  list: "until the newest activities are listed",
+  more: "until the slowest further page of them is",
+  scroll: "between two frames at most, scrolling all of them",
+};
+
+export function lineOfConsole(result: ConsoleBenchResult, json: boolean): string {
+  if (json) return JSON.stringify(result);
+  const { engine, measure, activities, ms, worstMs } = result;
+  return `${engine} ${ms} ms (at worst ${worstMs}) ${WORDS[measure]}; ${activities} activities`;
+}
