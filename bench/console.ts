@@ -13,14 +13,22 @@ import { median } from "./statistics.ts";
  * further page of it is, and for how long at most the page stands still while it is scrolled from end to end. No network lies between.
  */
 
-const measureNames = ["first_paint", "signed_in", "list", "more", "scroll"] as const;
+/** What is measured: of `more` the slowest page counts, of `scroll` the longest time between two frames. */
+const MEASURES = {
+  first_paint: "until anything is seen",
+  signed_in: "from the credentials to the overview",
+  list: "until the newest activities are listed",
+  more: "until the slowest further page of them is",
+  scroll: "between two frames at most, scrolling all of them",
+} as const;
+type Measure = keyof typeof MEASURES;
 
 export interface ConsoleBenchResult {
   engine: DatabaseKind;
-  measure: (typeof measureNames)[number];
+  measure: Measure;
   /** Of the list. */
   activities: number;
-  /** Of the rounds: of `more` what the slowest page took, of `scroll` the longest time between two frames. */
+  /** Of the middle round. */
   ms: number;
   worstMs: number;
 }
@@ -43,13 +51,13 @@ export async function benchConsole(
     await fill(client, activities);
     const browser = await startBrowser();
     hooks.onStart(() => browser.close());
-    const rounds: Record<ConsoleBenchResult["measure"], number>[] = [];
+    const rounds: Record<Measure, number>[] = [];
     for (let round = 0; round < options.rounds; round++) {
       const context = await browser.newContext();
       rounds.push(await look(await context.newPage(), `http://localhost:${port}`, client));
       await context.close();
     }
-    for (const measure of measureNames) {
+    for (const measure of Object.keys(MEASURES) as Measure[]) {
       const taken = rounds.map((round) => round[measure]);
       const [ms, worstMs] = [median(taken), Math.max(...taken)].map((each) => Math.round(each));
       hooks.report({ engine, measure, activities, ms: ms as number, worstMs: worstMs as number });
@@ -71,7 +79,7 @@ async function fill(client: Client, activities: number): Promise<void> {
   await Promise.all(Array.from({ length: WRITERS }, write));
 }
 
-async function look(page: Page, url: string, client: Client): Promise<Record<ConsoleBenchResult["measure"], number>> {
+async function look(page: Page, url: string, client: Client): Promise<Record<Measure, number>> {
   await page.goto(url);
   const firstPaint = await page.evaluate(
     () =>
@@ -132,16 +140,8 @@ const scroll = (page: Page): Promise<number> =>
     return longest;
   }, SCROLL_STEPS);
 
-const WORDS: Record<ConsoleBenchResult["measure"], string> = {
-  first_paint: "until anything is seen",
-  signed_in: "from the credentials to the overview",
-  list: "until the newest activities are listed",
-  more: "until the slowest further page of them is",
-  scroll: "between two frames at most, scrolling all of them",
-};
-
 export function lineOfConsole(result: ConsoleBenchResult, json: boolean): string {
   if (json) return JSON.stringify(result);
   const { engine, measure, activities, ms, worstMs } = result;
-  return `${engine} ${ms} ms (at worst ${worstMs}) ${WORDS[measure]}; ${activities} activities`;
+  return `${engine} ${ms} ms (at worst ${worstMs}) ${MEASURES[measure]}; ${activities} activities`;
 }

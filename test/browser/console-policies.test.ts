@@ -75,9 +75,9 @@ storiesOnEachEngine("policies in the console", (stage) => {
       await goTo(page, "Policies");
       await page.getByRole("link", { name: policy.policyName }).click();
       await openedPage(page, policy.policyName);
-      const warning = page.getByRole("status").filter({ hasText: "No policy is left then that allows anything" });
+      const warning = page.getByRole("status").filter({ hasText: "No remaining policy would allow anything" });
       await page.getByRole("button", { name: "Delete", exact: true }).click();
-      await page.getByRole("dialog").getByText("No policy is left then that allows anything").waitFor();
+      await page.getByRole("dialog").getByText("No remaining policy would allow anything").waitFor();
       await page.keyboard.press("Escape");
       await page.getByRole("combobox", { name: "Effect" }).click();
       await page.getByRole("option", { name: "Deny what matches; this is final" }).click();

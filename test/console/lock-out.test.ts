@@ -24,8 +24,8 @@ describe("a change that leaves nobody but the root quorum", () => {
   });
 
   it("is the loss of the last allowance", () => {
-    assert.match(lockOut([allowance, denial], [denial]) ?? "", /No policy is left/);
-    assert.match(lockOut([allowance], [denial]) ?? "", /No policy is left/);
+    assert.match(lockOut([allowance, denial], [denial]) ?? "", /No remaining policy/);
+    assert.match(lockOut([allowance], [denial]) ?? "", /No remaining policy/);
     assert.equal(lockOut([allowance, allowance], [allowance]), undefined);
   });
 

@@ -95,7 +95,7 @@ export async function openStage(engine: TestEngine, options: TestServerOptions =
   };
 }
 
-/** Stories on each engine, each with a stage of its own that is opened before the first and closed after the last. */
+/** The same stories on each engine, with one stage for all of them. */
 export function storiesOnEachEngine(
   about: string,
   stories: (stage: Omit<Stage, "close">) => void,

@@ -40,7 +40,7 @@ export async function strangersTransfer({ call }: EvmNode, from: string): Promis
   return whereFree(async () => (await call("eth_sendTransaction", transfer)) as string);
 }
 
-/** The same, until a block has it: only then is another with its nonce refused, while it waits one that pays more takes its place. */
+/** The same, resolved once a block has it. Only from then on is another with its nonce refused; before, one that pays more replaces it. */
 export async function strangersMinedTransfer(node: EvmNode, from: string): Promise<string> {
   const hash = await strangersTransfer(node, from);
   await until(async () => (await transactionOf(node, hash)).blockNumber !== null, "a block to have the stranger's");

@@ -96,7 +96,7 @@ function changesOf(draft: Draft, opened: Draft): Omit<ParametersOf<"update_polic
   };
 }
 
-/** Why nobody could act any more if this were the policy, or if there were none; undefined where somebody could, or while it is not known. */
+/** What to warn of if the stored policy became this, or was deleted; undefined where there is nothing to warn of, or it is not known yet. */
 function useLockOut(policyId: string | undefined, changed: Draft | undefined): string | undefined {
   const { policies } = useAnswer("list_policies", {}).data ?? {};
   if (!policies) return undefined;

@@ -38,7 +38,7 @@ const PAGES = [
 export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure();
   const { pathname } = useLocation();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another page closes the menu of a small screen, however it is come by
+  // biome-ignore lint/correctness/useExhaustiveDependencies: whatever leads to another page closes the menu of a small screen
   useEffect(close, [pathname]);
   return (
     <AppShell
@@ -102,7 +102,7 @@ function Header({ isOpen, toggle }: { isOpen: boolean; toggle: () => void }) {
   );
 }
 
-/** @param close the menu of a small screen, as a link to the page that is shown already leads nowhere else */
+/** @param close closes the menu of a small screen: a link to the page that is shown already leads to no other, which would */
 function Navigation({ pathname, close }: { pathname: string; close: () => void }) {
   const waiting = useWaitingForMe();
   const waits = waitingWords(waiting.data);

@@ -1,4 +1,4 @@
-/** What of a policy says whether somebody is left who may act. */
+/** The part of a policy that decides whether anybody but the root quorum can still act. */
 export interface Rule {
   effect: "EFFECT_ALLOW" | "EFFECT_DENY";
   condition: string;
@@ -12,13 +12,13 @@ const deniesAll = ({ effect, condition, consensus, time }: Rule): boolean =>
 const allows = ({ effect }: Rule): boolean => effect === "EFFECT_ALLOW";
 
 /**
- * Why nobody but the root quorum could do what policies decide on any more; undefined where the change leaves somebody who may. It is told of
- * what can be seen without asking who approves: a denial of everything, and the loss of the last allowance.
+ * What to warn of before a change that leaves only the root quorum able to act; undefined where somebody else still can. It looks at the policies
+ * alone, not at who would approve: it knows a denial of everything, and the loss of the last allowance.
  */
 export function lockOut(before: readonly Rule[], after: readonly Rule[]): string | undefined {
   if (after.some(deniesAll) && !before.some(deniesAll))
-    return "This denies everything, and no other policy can allow it again: whatever policies decide on, only the root quorum could still do, and take this back.";
+    return "This denies everything, and no other policy can override it: only the root quorum could still act, and undo it.";
   if (before.some(allows) && !after.some(allows))
-    return "No policy is left then that allows anything: whatever policies decide on, only the root quorum could still do.";
+    return "No remaining policy would allow anything: apart from managing their own credentials, users could no longer act; only the root quorum could.";
   return undefined;
 }
