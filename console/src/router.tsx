@@ -123,6 +123,8 @@ const explorer = createRoute({
 });
 
 export const router = createRouter({
+  // Whoever goes back to a list is where they were in it.
+  scrollRestoration: true,
   routeTree: root.addChildren([
     overview,
     activities,

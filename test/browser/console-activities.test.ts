@@ -6,6 +6,7 @@ import {
   credentialsOf,
   goTo,
   openedPage,
+  scrollThrough,
   signInWithText,
   storiesOnEachEngine,
 } from "../support/console.ts";
@@ -137,23 +138,48 @@ storiesOnEachEngine("activities in the console", (stage) => {
         // Only now: a page that was open meanwhile would know more than the newest page of the list.
         await signInWithText(page, credentialsOf(root));
         await goTo(page, "Activities");
-        const rows = page.getByRole("table").getByRole("link");
-        await rows.nth(24).waitFor();
-        assert.equal(await rows.count(), 25);
-        await page.getByRole("button", { name: "Show older ones" }).click();
-        await rows.nth(30).waitFor();
-        const all = await rows.count();
+        await page.getByRole("region", { name: "Activities, table" }).waitFor();
+        const all = await scrollThrough(page);
+        assert.ok(all > 30, `${all}`);
         const asked: string[] = [];
         page.on("request", (request) => {
           if (request.url().endsWith("/list_activities")) asked.push(request.postData() ?? "");
         });
         await root.result("create_private_key_tag", { privateKeyTagName: "new", privateKeyIds: [] });
+        await page.locator(`main table[aria-rowcount="${all + 2}"]`).waitFor();
+        await page.evaluate(() => scrollTo(0, 0));
         await page.getByRole("link", { name: "Create private key tag" }).waitFor();
-        assert.equal(await rows.count(), all + 1);
         assert.deepEqual(
           asked.filter((body) => JSON.parse(body).paginationOptions.before !== undefined),
           [],
         );
+      },
+      { isSignedOut: true },
+    ));
+
+  it("draws of a long list what is in view, and goes back to where somebody was in it", () =>
+    stage.tell(
+      async ({ page, root }) => {
+        const name = (index: number) => root.result("update_organization_name", { organizationName: `Name ${index}` });
+        for (let index = 0; index < 120; index++) await name(index);
+        await signInWithText(page, credentialsOf(root));
+        await goTo(page, "Activities");
+        await page.getByRole("region", { name: "Activities, table" }).waitFor();
+        const all = await scrollThrough(page);
+        assert.ok(all > 120, `${all}`);
+        await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
+        await page.locator(`main [aria-rowindex="${all + 1}"]`).waitFor();
+        const drawn = await page.locator("main [aria-rowindex]").count();
+        assert.ok(drawn < all / 2, `${drawn} of ${all}`);
+        await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight / 2));
+        const middle = page.locator(`main [aria-rowindex="${Math.round(all / 2)}"]`);
+        await middle.getByRole("link").click();
+        await openedPage(page, "Update organization name");
+        assert.equal(await page.evaluate(() => scrollY), 0);
+        await page.goBack();
+        await openedPage(page, "Activities");
+        await middle.waitFor();
+        assert.ok((await page.evaluate(() => scrollY)) > 1000);
       },
       { isSignedOut: true },
     ));

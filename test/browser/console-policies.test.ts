@@ -85,6 +85,14 @@ storiesOnEachEngine("policies in the console", (stage) => {
       await page.getByRole("textbox", { name: "Condition" }).fill("");
       await page.getByRole("textbox", { name: "Consensus" }).fill("");
       await page.getByRole("status").filter({ hasText: "This denies everything" }).waitFor();
+      await page.getByRole("combobox", { name: "Effect" }).click();
+      await page.getByRole("option", { name: "Allow what matches" }).click();
+      await page
+        .getByRole("status")
+        .filter({ hasText: "It allows every user of the organization everything" })
+        .waitFor();
+      await page.getByRole("combobox", { name: "Effect" }).click();
+      await page.getByRole("option", { name: "Deny what matches; this is final" }).click();
       await page.getByRole("button", { name: "Save policy" }).click();
       await page.getByText("Saved.").waitFor();
       assert.equal((await root.read("get_policy", { policyId })).policy.effect, "EFFECT_DENY");

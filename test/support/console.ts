@@ -193,3 +193,31 @@ export async function assertAccessible(page: Page, what: string, rules: readonly
   );
   assert.deepEqual(told, [], what);
 }
+
+const rowCount = (page: Page): Promise<number> =>
+  page.locator("main table").evaluate((table) => Number(table.getAttribute("aria-rowcount")));
+
+/** Whether the server has more of the one list of the page. */
+export const hasMoreRows = async (page: Page): Promise<boolean> => (await rowCount(page)) === -1;
+
+/** Scrolls to the end of what is listed. Resolves once there is more below, or the server has no more. */
+export async function scrollToNextPage(page: Page): Promise<void> {
+  const height = await page.evaluate(() => {
+    const { scrollHeight } = document.documentElement;
+    scrollTo(0, scrollHeight);
+    return scrollHeight;
+  });
+  await page.waitForFunction(
+    (before) =>
+      document.documentElement.scrollHeight > before ||
+      document.querySelector("main table")?.getAttribute("aria-rowcount") !== "-1",
+    height,
+    { polling: "raf" },
+  );
+}
+
+/** Scrolls until the server has no more. Resolves to how many rows there are, whether drawn or not. */
+export async function scrollThrough(page: Page): Promise<number> {
+  while (await hasMoreRows(page)) await scrollToNextPage(page);
+  return (await rowCount(page)) - 1;
+}

@@ -1,9 +1,10 @@
-import { type InfiniteData, useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type InfiniteData, useQuery, useQueryClient } from "@tanstack/react-query";
 import { idFrom } from "../ids.ts";
 import { useSession } from "../session/context.tsx";
 import type { ActivityStatus, Schemas, ShownActivity } from "./api.ts";
 import { LIVE } from "./hooks.ts";
 import { ACTIVITY_TYPES } from "./operations.gen.ts";
+import { usePagedQuery } from "./pages.ts";
 
 /** Lists of activities, paged by the server. */
 
@@ -61,7 +62,7 @@ export function useWaitingForMe() {
   });
 }
 
-interface ActivityPage {
+export interface ActivityPage {
   activities: ShownActivity[];
   /** Where the next page begins; undefined of the last one. */
   next: string | undefined;
@@ -92,7 +93,7 @@ export function useActivities({ statuses, types, userId: ofUser, from, to }: Act
       isCut: hasMore === true && activities.length === 0,
     };
   };
-  const list = useInfiniteQuery({
+  const list = usePagedQuery({
     queryKey,
     initialPageParam: newest,
     queryFn: ({ pageParam }) => readPage(pageParam),

@@ -1,6 +1,48 @@
-import { type InfiniteData, type UseInfiniteQueryResult, useInfiniteQuery } from "@tanstack/react-query";
+import {
+  type InfiniteData,
+  type UseInfiniteQueryResult,
+  useInfiniteQuery,
+  useQueryClient,
+} from "@tanstack/react-query";
+import { useEffect } from "react";
 import { useSession } from "../session/context.tsx";
 import type { Api } from "./api.ts";
+
+/** Lists that the server pages. */
+
+export type Paged<Page> = UseInfiniteQueryResult<InfiniteData<Page, string>>;
+
+interface PagedQuery<Page> {
+  /** The organization and the user who looks among it. */
+  queryKey: readonly unknown[];
+  initialPageParam: string;
+  queryFn: (context: { pageParam: string }) => Promise<Page>;
+  /** Where the next page begins; undefined after the last one. */
+  getNextPageParam: (page: Page) => string | undefined;
+}
+
+/** Pages of a list that are kept when it is left: they are read anew when somebody comes back to it. */
+const MAX_KEPT_PAGES = 8;
+
+/** A list, page by page, however the server names where the next one begins. */
+export function usePagedQuery<Page>(query: PagedQuery<Page>): Paged<Page> {
+  const queries = useQueryClient();
+  const { queryKey } = query;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the text stands for the key
+  useEffect(
+    () => () => {
+      const updatedAt = queries.getQueryState(queryKey)?.dataUpdatedAt;
+      // That pages are dropped makes none of the others newer.
+      queries.setQueryData<InfiniteData<Page>>(queryKey, firstPages, updatedAt === undefined ? {} : { updatedAt });
+    },
+    [queries, JSON.stringify(queryKey)],
+  );
+  // Nor is every page asked for again by whoever looked at another window.
+  return useInfiniteQuery({ ...query, refetchOnWindowFocus: false });
+}
+
+const firstPages = <Page>(list: InfiniteData<Page> | undefined): InfiniteData<Page> | undefined =>
+  list && { pages: list.pages.slice(0, MAX_KEPT_PAGES), pageParams: list.pageParams.slice(0, MAX_KEPT_PAGES) };
 
 const PAGE_SIZE = 50;
 
@@ -9,14 +51,14 @@ interface Pagination {
   before?: string;
 }
 
-/** A list that the server pages, newest first: `read` asks for one page, and `idOf` names the cursor of an item. */
+/** Newest first, in the usual way: `read` asks for one page, and `idOf` names the cursor of an item. */
 export function usePages<Item>(
   key: readonly unknown[],
   read: (api: Api, paginationOptions: Pagination) => Promise<readonly Item[]>,
   idOf: (item: Item) => string,
-): UseInfiniteQueryResult<InfiniteData<readonly Item[], string>> {
+): Paged<readonly Item[]> {
   const { api, organizationId, userId } = useSession();
-  return useInfiniteQuery({
+  return usePagedQuery({
     queryKey: [organizationId, userId, ...key],
     initialPageParam: "",
     queryFn: ({ pageParam: before }) => read(api, { limit: String(PAGE_SIZE), ...(before === "" ? {} : { before }) }),

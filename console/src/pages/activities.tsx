@@ -1,18 +1,20 @@
 import { Group, MultiSelect, Select } from "@mantine/core";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { type ActivityFilter, type ActivityType, useActivities } from "../api/activities.ts";
-import type { ActivityStatus } from "../api/api.ts";
+import { type ActivityFilter, type ActivityPage, type ActivityType, useActivities } from "../api/activities.ts";
+import type { ActivityStatus, ShownActivity } from "../api/api.ts";
 import { useAnswer } from "../api/hooks.ts";
 import { ACTIVITY_TYPES } from "../api/operations.gen.ts";
-import { ActivityTable } from "../parts/activity-table.tsx";
-import { Answered } from "../parts/answered.tsx";
+import { ACTIVITY_HEAD, cellsOfActivity } from "../parts/activity-table.tsx";
 import { MomentField } from "../parts/moment-field.tsx";
-import { More } from "../parts/more.tsx";
 import { Page } from "../parts/page.tsx";
+import { PagedTable } from "../parts/paged-table.tsx";
 import { STATUS_WORDS, typeWords } from "../parts/texts.tsx";
 
 const STATUS_OPTIONS = Object.entries(STATUS_WORDS).map(([value, label]) => ({ value, label }));
 const TYPE_OPTIONS = Object.values(ACTIVITY_TYPES).map((value) => ({ value, label: typeWords(value) }));
+
+const activitiesOf = ({ activities }: ActivityPage) => activities;
+const idOf = ({ id }: ShownActivity) => id;
 
 export function Activities() {
   const { statuses = [], types = [], userId, from, to } = useSearch({ from: "/activities" });
@@ -46,16 +48,16 @@ export function Activities() {
         <MomentField label="To" value={to} onChange={(moment) => filter({ to: moment })} />
         <ByUser userId={userId} onChange={(chosen) => filter({ userId: chosen })} />
       </Group>
-      <Answered to={list}>
-        {({ pages }) => (
-          <ActivityTable
-            activities={pages.flatMap(({ activities }) => activities)}
-            caption="Activities"
-            empty={emptyWords(isFiltered, pages.at(-1)?.isCut === true)}
-          />
-        )}
-      </Answered>
-      <More list={list} label="Show older ones" />
+      <PagedTable
+        list={list}
+        caption="Activities"
+        head={ACTIVITY_HEAD}
+        itemsOf={activitiesOf}
+        keyOf={idOf}
+        cellsOf={cellsOfActivity}
+        empty={(pages) => emptyWords(isFiltered, pages.at(-1)?.isCut === true)}
+        more="Show older ones"
+      />
     </Page>
   );
 }

@@ -1,13 +1,13 @@
 import { Button, Group, Select, Stack, Text } from "@mantine/core";
-import { useInfiniteQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import type { RequestOf, Schemas } from "../api/api.ts";
 import { useAnswer } from "../api/hooks.ts";
+import { usePagedQuery } from "../api/pages.ts";
 import { Answered } from "../parts/answered.tsx";
 import { CHAIN_NAMES } from "../parts/chains.ts";
-import { More } from "../parts/more.tsx";
 import { Page } from "../parts/page.tsx";
+import { type CellsOf, PagedTable } from "../parts/paged-table.tsx";
 import { QrImage } from "../parts/qr-image.tsx";
 import { ScrollTable } from "../parts/scroll-table.tsx";
 import { Section } from "../parts/section.tsx";
@@ -131,9 +131,16 @@ interface PastPage {
 
 const PAGE_SIZE = "25";
 
+const cellsOfPast: CellsOf<Past> = ({ hash, transfers, status, at }) => [
+  <Copyable key="hash" text={hash} label="transaction" />,
+  <Moved key="moved" transfers={transfers} />,
+  status.toLowerCase(),
+  <When key="when" at={at} />,
+];
+
 function History({ address, caip2, isEvm }: { address: string; caip2: string; isEvm: boolean }) {
   const { api, organizationId, userId } = useSession();
-  const list = useInfiniteQuery({
+  const list = usePagedQuery({
     queryKey: [organizationId, userId, "history", address, caip2],
     initialPageParam: "",
     queryFn: async ({ pageParam: after }): Promise<PastPage> => {
@@ -156,29 +163,16 @@ function History({ address, caip2, isEvm }: { address: string; caip2: string; is
   });
   return (
     <Section title="History">
-      <Answered to={list}>
-        {({ pages }) => {
-          const items = pages.flatMap((page) => page.items);
-          if (items.length === 0)
-            return <Text c="dimmed">Nothing has happened there as far as this server has seen.</Text>;
-          return (
-            <ScrollTable caption="History" head={["Transaction", "Moved", "Status", "When"]}>
-              {items.map((item) => (
-                <TableRow
-                  key={item.hash}
-                  cells={[
-                    <Copyable key="hash" text={item.hash} label="transaction" />,
-                    <Moved key="moved" transfers={item.transfers} />,
-                    item.status.toLowerCase(),
-                    <When key="when" at={item.at} />,
-                  ]}
-                />
-              ))}
-            </ScrollTable>
-          );
-        }}
-      </Answered>
-      <More list={list} label="Show older transactions" />
+      <PagedTable
+        list={list}
+        caption="History"
+        head={["Transaction", "Moved", "Status", "When"]}
+        itemsOf={({ items }) => items}
+        keyOf={({ hash }) => hash}
+        cellsOf={cellsOfPast}
+        empty="Nothing has happened there as far as this server has seen."
+        more="Show older transactions"
+      />
     </Section>
   );
 }

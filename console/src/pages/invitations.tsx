@@ -1,15 +1,12 @@
 import { Button, Text, TextInput } from "@mantine/core";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import type { Schemas } from "../api/api.ts";
 import { useSubmit } from "../api/hooks.ts";
 import { usePages } from "../api/pages.ts";
-import { Answered } from "../parts/answered.tsx";
 import { DeleteDialog, FormDialog } from "../parts/dialogs.tsx";
-import { More } from "../parts/more.tsx";
 import { NameField } from "../parts/name-field.tsx";
-import { ScrollTable } from "../parts/scroll-table.tsx";
+import { type CellsOf, PagedTable } from "../parts/paged-table.tsx";
 import { Section } from "../parts/section.tsx";
-import { TableRow } from "../parts/table-row.tsx";
 import { Mark, Name, When, wordsOf } from "../parts/texts.tsx";
 import { useSession } from "../session/context.tsx";
 
@@ -21,6 +18,28 @@ const COLORS: Record<Invitation["status"], string> = {
   INVITATION_STATUS_REVOKED: "gray",
 };
 
+const cellsWith =
+  (revoke: (invitation: Invitation) => void): CellsOf<Invitation> =>
+  (invitation) => [
+    <Name key="name">{invitation.receiverUserName}</Name>,
+    <Name key="email">{invitation.receiverUserEmail}</Name>,
+    <Mark key="status" color={COLORS[invitation.status]}>
+      {wordsOf(invitation.status, "INVITATION_STATUS_").toLowerCase()}
+    </Mark>,
+    <When key="sent" at={invitation.createdAt} />,
+    invitation.status === "INVITATION_STATUS_CREATED" && (
+      <Button
+        key="revoke"
+        size="compact-sm"
+        variant="default"
+        aria-label={`Revoke the invitation of ${invitation.receiverUserName}`}
+        onClick={() => revoke(invitation)}
+      >
+        Revoke
+      </Button>
+    ),
+  ];
+
 /** Whom the organization has invited by e-mail, page by page. */
 export function Invitations() {
   const [open, setOpen] = useState<"new" | Invitation>();
@@ -30,6 +49,7 @@ export function Invitations() {
     ({ invitationId }) => invitationId,
   );
   const close = () => setOpen(undefined);
+  const cellsOf = useMemo(() => cellsWith(setOpen), []);
   return (
     <Section
       title="Invitations"
@@ -39,41 +59,16 @@ export function Invitations() {
         </Button>
       }
     >
-      <Answered to={list}>
-        {({ pages }) =>
-          pages.flat().length === 0 ? (
-            <Text c="dimmed">Nobody has been invited yet.</Text>
-          ) : (
-            <ScrollTable caption="Invitations" head={["Name", "E-mail", "Status", "Sent", ""]}>
-              {pages.flat().map((invitation) => (
-                <TableRow
-                  key={invitation.invitationId}
-                  cells={[
-                    <Name key="name">{invitation.receiverUserName}</Name>,
-                    <Name key="email">{invitation.receiverUserEmail}</Name>,
-                    <Mark key="status" color={COLORS[invitation.status]}>
-                      {wordsOf(invitation.status, "INVITATION_STATUS_").toLowerCase()}
-                    </Mark>,
-                    <When key="sent" at={invitation.createdAt} />,
-                    invitation.status === "INVITATION_STATUS_CREATED" && (
-                      <Button
-                        key="revoke"
-                        size="compact-sm"
-                        variant="default"
-                        aria-label={`Revoke the invitation of ${invitation.receiverUserName}`}
-                        onClick={() => setOpen(invitation)}
-                      >
-                        Revoke
-                      </Button>
-                    ),
-                  ]}
-                />
-              ))}
-            </ScrollTable>
-          )
-        }
-      </Answered>
-      <More list={list} label="Show older invitations" />
+      <PagedTable
+        list={list}
+        caption="Invitations"
+        head={["Name", "E-mail", "Status", "Sent", ""]}
+        itemsOf={(invitations) => invitations}
+        keyOf={({ invitationId }) => invitationId}
+        cellsOf={cellsOf}
+        empty="Nobody has been invited yet."
+        more="Show older invitations"
+      />
       {open === "new" && <Invite onClose={close} />}
       {open !== undefined && open !== "new" && <Revoke invitation={open} onClose={close} />}
     </Section>

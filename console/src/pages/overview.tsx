@@ -109,7 +109,7 @@ const SIGNED = {
 function FirstSteps() {
   const { wallets } = useAnswer("list_wallets", {}).data ?? {};
   const isFirst = wallets !== undefined && wallets.length <= 1;
-  const { activities } = useAnswer("list_activities", SIGNED, { enabled: isFirst }).data ?? {};
+  const { activities } = useAnswer("list_activities", SIGNED, { enabled: isFirst, live: true }).data ?? {};
   if (!isFirst || activities?.length !== 0) return null;
   const [wallet] = wallets;
   return (

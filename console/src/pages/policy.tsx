@@ -1,6 +1,6 @@
 import { Button, Card, Group, List, Select, Stack, Text, Textarea, TextInput } from "@mantine/core";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
-import { type SyntheticEvent, useState } from "react";
+import { type SyntheticEvent, useDeferredValue, useMemo, useState } from "react";
 import type { ParametersOf, Schemas } from "../api/api.ts";
 import { useAnswer, useSubmit } from "../api/hooks.ts";
 import { Answered } from "../parts/answered.tsx";
@@ -10,6 +10,7 @@ import { ProblemNote } from "../parts/problem-note.tsx";
 import { ExpressionField } from "../policy/expression-field.tsx";
 import { errorIn } from "../policy/language.ts";
 import { lockOut } from "../policy/lock-out.ts";
+import { trapsIn } from "../policy/traps.ts";
 
 type Policy = Schemas["Policy"];
 type Draft = Pick<Policy, "policyName" | "effect" | "condition" | "consensus" | "notes"> & { time: string };
@@ -182,6 +183,7 @@ function Editor({ initial, act, policyId, submit, state }: EditorProps) {
             {loss}
           </Text>
         )}
+        {!(isSame && policyId === undefined) && <Traps of={draft} />}
         {state.error && <ProblemNote error={state.error} />}
         {state.data && <Saved activity={state.data} />}
         <Group>
@@ -199,30 +201,34 @@ function Editor({ initial, act, policyId, submit, state }: EditorProps) {
   );
 }
 
+/** What is valid, and may not do what its author thinks; told while it is typed. */
+function Traps({ of }: { of: Draft }) {
+  const { effect, condition, consensus } = useDeferredValue(of);
+  const traps = useMemo(() => trapsIn({ effect, condition, consensus }), [effect, condition, consensus]);
+  if (traps.length === 0) return null;
+  return (
+    <div role="status">
+      <Text fw={600}>It has known traps:</Text>
+      <List size="sm">
+        {traps.map((message) => (
+          <List.Item key={message}>{message}</List.Item>
+        ))}
+      </List>
+    </div>
+  );
+}
+
 function Saved({ activity }: { activity: NonNullable<EditorProps["state"]["data"]> }) {
-  const { warnings = [], policyId } = activity.result ?? {};
   return (
     <Card withBorder role="status">
-      <Stack gap="xs">
-        {policyId === undefined ? (
-          <NotYet activity={activity} />
-        ) : (
-          <Text>
-            Saved. <Link to="/policies/simulate">Try what it does</Link>, or go back to{" "}
-            <Link to="/policies">all policies</Link>.
-          </Text>
-        )}
-        {warnings.length > 0 && (
-          <>
-            <Text fw={600}>It has known traps:</Text>
-            <List size="sm">
-              {warnings.map(({ code, message }) => (
-                <List.Item key={code + message}>{message}</List.Item>
-              ))}
-            </List>
-          </>
-        )}
-      </Stack>
+      {activity.result === undefined ? (
+        <NotYet activity={activity} />
+      ) : (
+        <Text>
+          Saved. <Link to="/policies/simulate">Try what it does</Link>, or go back to{" "}
+          <Link to="/policies">all policies</Link>.
+        </Text>
+      )}
     </Card>
   );
 }

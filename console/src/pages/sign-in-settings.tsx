@@ -1,12 +1,13 @@
-import { Button, Group, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Group, Text, TextInput } from "@mantine/core";
 import { type SyntheticEvent, useState } from "react";
+import type { Schemas } from "../api/api.ts";
 import { useAnswer } from "../api/hooks.ts";
 import { usePages } from "../api/pages.ts";
 import { isNotFound } from "../api/problem.ts";
 import { Answered } from "../parts/answered.tsx";
 import { Facts } from "../parts/facts.tsx";
-import { More } from "../parts/more.tsx";
 import { Page } from "../parts/page.tsx";
+import { type CellsOf, PagedTable } from "../parts/paged-table.tsx";
 import { ScrollTable } from "../parts/scroll-table.tsx";
 import { Section } from "../parts/section.tsx";
 import { TableRow } from "../parts/table-row.tsx";
@@ -96,6 +97,13 @@ function EmailEvents() {
   );
 }
 
+const cellsOfEvent: CellsOf<Schemas["EmailEvent"]> = ({ eventType, fromAddress, details, timestamp }) => [
+  <Name key="event">{eventType}</Name>,
+  <Name key="from">{fromAddress}</Name>,
+  <Name key="why">{details.diagnosticCode ?? details.deliverySmtpResponse ?? ""}</Name>,
+  <When key="when" at={timestamp} />,
+];
+
 function EventsOf({ email }: { email: string }) {
   const list = usePages(
     ["email-events", email],
@@ -103,31 +111,15 @@ function EventsOf({ email }: { email: string }) {
     ({ id }) => id,
   );
   return (
-    <Stack gap="sm">
-      <Answered to={list}>
-        {({ pages }) =>
-          pages.flat().length === 0 ? (
-            <Text c="dimmed" role="status">
-              Nothing is known of mail to this address.
-            </Text>
-          ) : (
-            <ScrollTable caption="E-mail events" head={["Event", "From", "Why", "When"]}>
-              {pages.flat().map(({ id, eventType, fromAddress, details, timestamp }) => (
-                <TableRow
-                  key={id}
-                  cells={[
-                    <Name key="event">{eventType}</Name>,
-                    <Name key="from">{fromAddress}</Name>,
-                    <Name key="why">{details.diagnosticCode ?? details.deliverySmtpResponse ?? ""}</Name>,
-                    <When key="when" at={timestamp} />,
-                  ]}
-                />
-              ))}
-            </ScrollTable>
-          )
-        }
-      </Answered>
-      <More list={list} label="Show older events" />
-    </Stack>
+    <PagedTable
+      list={list}
+      caption="E-mail events"
+      head={["Event", "From", "Why", "When"]}
+      itemsOf={(events) => events}
+      keyOf={({ id }) => id}
+      cellsOf={cellsOfEvent}
+      empty="Nothing is known of mail to this address."
+      more="Show older events"
+    />
   );
 }

@@ -1,13 +1,10 @@
-import { Button, Group, Select, Text, TextInput } from "@mantine/core";
+import { Button, Group, Select, TextInput } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { type SyntheticEvent, useState } from "react";
 import type { RequestOf } from "../api/api.ts";
 import { usePages } from "../api/pages.ts";
-import { Answered } from "../parts/answered.tsx";
-import { More } from "../parts/more.tsx";
 import { Page } from "../parts/page.tsx";
-import { ScrollTable } from "../parts/scroll-table.tsx";
-import { TableRow } from "../parts/table-row.tsx";
+import { type CellsOf, PagedTable } from "../parts/paged-table.tsx";
 import { Copyable } from "../parts/texts.tsx";
 
 type Filter = NonNullable<RequestOf<"list_suborgs">["filterType"]>;
@@ -27,6 +24,13 @@ interface Sought {
   filterValue: string;
 }
 
+const cellsOf: CellsOf<string> = (id) => [
+  <Link key="link" to="/sub-organizations/$subOrganizationId" params={{ subOrganizationId: id }}>
+    {id}
+  </Link>,
+  <Copyable key="id" text={id} label="organization id" />,
+];
+
 /** All of them, newest first, or those with a certain user or credential: searched and paged by the server. */
 export function SubOrganizations() {
   const [sought, setSought] = useState<Sought>({ filterType: "", filterValue: "" });
@@ -40,32 +44,18 @@ export function SubOrganizations() {
   return (
     <Page title="Sub-organizations">
       <SearchForm onSearch={setSought} />
-      <Answered to={list}>
-        {({ pages }) =>
-          pages.flat().length === 0 ? (
-            <Text c="dimmed" role="status">
-              {sought.filterValue === ""
-                ? "There is no sub-organization yet."
-                : "No sub-organization has exactly that."}
-            </Text>
-          ) : (
-            <ScrollTable caption="Sub-organizations" head={["Sub-organization", "Id"]}>
-              {pages.flat().map((id) => (
-                <TableRow
-                  key={id}
-                  cells={[
-                    <Link key="link" to="/sub-organizations/$subOrganizationId" params={{ subOrganizationId: id }}>
-                      {id}
-                    </Link>,
-                    <Copyable key="id" text={id} label="organization id" />,
-                  ]}
-                />
-              ))}
-            </ScrollTable>
-          )
+      <PagedTable
+        list={list}
+        caption="Sub-organizations"
+        head={["Sub-organization", "Id"]}
+        itemsOf={(ids) => ids}
+        keyOf={(id) => id}
+        cellsOf={cellsOf}
+        empty={
+          sought.filterValue === "" ? "There is no sub-organization yet." : "No sub-organization has exactly that."
         }
-      </Answered>
-      <More list={list} label="Show older ones" />
+        more="Show older ones"
+      />
     </Page>
   );
 }

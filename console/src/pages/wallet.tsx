@@ -1,16 +1,17 @@
 import { Button, Group, Select, Stack, Text, TextInput } from "@mantine/core";
-import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { createColumnHelper } from "@tanstack/react-table";
 import { useMemo, useState } from "react";
 import type { Schemas } from "../api/api.ts";
 import { phraseOf } from "../api/bundles.ts";
 import { useAnswer, useSubmit } from "../api/hooks.ts";
+import { usePagedQuery } from "../api/pages.ts";
 import { type AddressFormat, accountAt, FORMAT_OPTIONS, formatWords, usualPath } from "../parts/address-formats.ts";
 import { Answered } from "../parts/answered.tsx";
 import { DataTable } from "../parts/data-table.tsx";
 import { DeleteDialog, FormDialog } from "../parts/dialogs.tsx";
 import { ExportSecret } from "../parts/export-secret.tsx";
+import { More } from "../parts/more.tsx";
 import { Page } from "../parts/page.tsx";
 import { type SigningKey, SignMessage } from "../parts/sign-message.tsx";
 import { Copyable, Name, When } from "../parts/texts.tsx";
@@ -71,13 +72,7 @@ export function Wallet() {
           />
         )}
       </Answered>
-      {accounts.hasNextPage && (
-        <Group>
-          <Button variant="default" loading={accounts.isFetchingNextPage} onClick={() => void accounts.fetchNextPage()}>
-            Show more accounts
-          </Button>
-        </Group>
-      )}
+      <More list={accounts} label="Show more accounts" />
       {open?.dialog === "sign" && <SignMessage signing={open.key} onClose={close} />}
       {open?.dialog === "add" && <AddAccount walletId={walletId} accounts={list} onClose={close} />}
       {open?.dialog === "export" && wallet && <ExportWallet wallet={wallet} onClose={close} />}
@@ -88,7 +83,7 @@ export function Wallet() {
 
 function useAccounts(walletId: string) {
   const { api, organizationId, userId } = useSession();
-  return useInfiniteQuery({
+  return usePagedQuery({
     queryKey: [organizationId, userId, "accounts", walletId],
     initialPageParam: "",
     queryFn: async ({ pageParam: after }) => {

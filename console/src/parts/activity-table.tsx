@@ -1,10 +1,23 @@
-import { Table, Text } from "@mantine/core";
+import { Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { submitterOf } from "../api/activities.ts";
 import type { ShownActivity } from "../api/api.ts";
+import type { CellsOf } from "./paged-table.tsx";
 import { ScrollTable } from "./scroll-table.tsx";
+import { TableRow } from "./table-row.tsx";
 import { Name, StatusMark, typeWords, When } from "./texts.tsx";
+
+export const ACTIVITY_HEAD = ["Activity", "Status", "By", "When"];
+
+export const cellsOfActivity: CellsOf<ShownActivity> = (activity) => [
+  <Link key="type" to="/activities/$activityId" params={{ activityId: activity.id }}>
+    {typeWords(activity.type)}
+  </Link>,
+  <StatusMark key="status" status={activity.status} />,
+  <Name key="by">{submitterOf(activity)}</Name>,
+  <When key="when" at={activity.createdAt} />,
+];
 
 interface ActivityTableProps {
   activities: readonly ShownActivity[];
@@ -12,27 +25,13 @@ interface ActivityTableProps {
   empty: ReactNode;
 }
 
+/** A few activities, all of which are shown. */
 export function ActivityTable({ activities, caption, empty }: ActivityTableProps) {
   if (activities.length === 0) return <Text c="dimmed">{empty}</Text>;
   return (
-    <ScrollTable caption={caption} head={["Activity", "Status", "By", "When"]}>
+    <ScrollTable caption={caption} head={ACTIVITY_HEAD}>
       {activities.map((activity) => (
-        <Table.Tr key={activity.id}>
-          <Table.Td>
-            <Link to="/activities/$activityId" params={{ activityId: activity.id }}>
-              {typeWords(activity.type)}
-            </Link>
-          </Table.Td>
-          <Table.Td>
-            <StatusMark status={activity.status} />
-          </Table.Td>
-          <Table.Td>
-            <Name>{submitterOf(activity)}</Name>
-          </Table.Td>
-          <Table.Td>
-            <When at={activity.createdAt} />
-          </Table.Td>
-        </Table.Tr>
+        <TableRow key={activity.id} cells={cellsOfActivity(activity)} />
       ))}
     </ScrollTable>
   );

@@ -6,7 +6,8 @@ export function Page({ title, actions, children }: { title: string; actions?: Re
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · Keystead`;
-    heading.current?.focus();
+    // Where the page is scrolled to is not the heading's affair: somebody may come back to the middle of a list.
+    heading.current?.focus({ preventScroll: true });
   }, [title]);
   return (
     <Stack gap="lg">

@@ -1,4 +1,5 @@
-import { Badge, Code, CopyButton, Group, Text, Tooltip, UnstyledButton } from "@mantine/core";
+import { Badge, Code, CopyButton, Group, Text, UnstyledButton } from "@mantine/core";
+import { useSyncExternalStore } from "react";
 import { type ActivityStatus, dateOf, type Schemas } from "../api/api.ts";
 
 /** Small pieces of text that stand in many places. */
@@ -40,8 +41,27 @@ const UNITS: [unit: Intl.RelativeTimeFormatUnit, ms: number][] = [
   ["minute", 60_000],
   ["second", 1000],
 ];
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
 const DAYS_TOLD = 30;
+
+/** Whoever shows how long ago something was looks again so often, all at once. */
+const TICK_MS = 1000;
+const watchers = new Set<() => void>();
+let clock: ReturnType<typeof setInterval> | undefined;
+
+function onTick(look: () => void): () => void {
+  watchers.add(look);
+  clock ??= setInterval(() => {
+    for (const each of watchers) each();
+  }, TICK_MS);
+  return () => {
+    watchers.delete(look);
+    if (watchers.size > 0) return;
+    clearInterval(clock);
+    clock = undefined;
+  };
+}
 
 function agoOf(date: Date): string {
   const past = date.getTime() - Date.now();
@@ -50,13 +70,14 @@ function agoOf(date: Date): string {
   return relative.format(Math.round(past / ms), unit);
 }
 
-/** How long ago; in the reader's zone when pointed at. */
+/** How long ago, which goes on by itself; in the reader's zone when pointed at. */
 export function When({ at }: { at: string | Schemas["Timestamp"] }) {
   const date = dateOf(at);
+  const ago = useSyncExternalStore(onTick, () => agoOf(date));
   return (
-    <Tooltip label={date.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" })}>
-      <time dateTime={date.toISOString()}>{agoOf(date)}</time>
-    </Tooltip>
+    <time dateTime={date.toISOString()} title={exact.format(date)}>
+      {ago}
+    </time>
   );
 }
 

@@ -1,0 +1,127 @@
+import { Stack, Text } from "@mantine/core";
+import type { InfiniteData, UseInfiniteQueryResult } from "@tanstack/react-query";
+import { useWindowVirtualizer, type VirtualItem } from "@tanstack/react-virtual";
+import { memo, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { Answered } from "./answered.tsx";
+import { More } from "./more.tsx";
+import { ScrollTable } from "./scroll-table.tsx";
+import { TableRow } from "./table-row.tsx";
+
+/** What one row shows, a cell for each heading. */
+export type CellsOf<Item> = (item: Item) => readonly ReactNode[];
+
+interface PagedTableProps<Page, Item> {
+  list: UseInfiniteQueryResult<InfiniteData<Page, unknown>>;
+  /** What the rows are, for those who hear the page. */
+  caption: string;
+  head: readonly string[];
+  itemsOf: (page: Page) => readonly Item[];
+  keyOf: (item: Item) => string;
+  /** The same function each time, where there may be many rows: a row is drawn again only when it changes. */
+  cellsOf: CellsOf<Item>;
+  /** Instead of a table without rows. */
+  empty: ReactNode | ((pages: readonly Page[]) => ReactNode);
+  /** What the button for the next page says. */
+  more: string;
+}
+
+/** A list that the server pages. The next page is asked for as the end of those that are here comes into view. */
+export function PagedTable<Page, Item>({ list, itemsOf, empty, more, ...table }: PagedTableProps<Page, Item>) {
+  return (
+    <Stack>
+      <Answered to={list}>
+        {({ pages }) => {
+          const items = pages.flatMap(itemsOf);
+          if (items.length > 0) return <Rows list={list} items={items} {...table} />;
+          return (
+            <Text c="dimmed" role="status">
+              {typeof empty === "function" ? empty(pages) : empty}
+            </Text>
+          );
+        }}
+      </Answered>
+      <More list={list} label={more} />
+    </Stack>
+  );
+}
+
+/** Pixels, until a row is drawn and measured. */
+const USUAL_ROW = 49;
+/** Rows that are drawn above and below those in view. */
+const DRAWN_AROUND = 15;
+/** The next page is asked for when so few rows are left below those in view. */
+const LEFT_BELOW = 10;
+
+interface RowsProps<Item> extends Pick<PagedTableProps<unknown, Item>, "caption" | "head" | "keyOf" | "cellsOf"> {
+  list: Pick<UseInfiniteQueryResult, "hasNextPage" | "isFetching" | "isError" | "fetchNextPage">;
+  items: readonly Item[];
+}
+
+/** Of however many rows, those in view and some around them are drawn; the others are room above and below. */
+function Rows<Item>({ list, items, caption, head, keyOf, cellsOf }: RowsProps<Item>) {
+  const { body, top } = useTop();
+  const rows = useWindowVirtualizer({
+    count: items.length,
+    estimateSize: () => USUAL_ROW,
+    getItemKey: (index) => keyOf(items[index] as Item),
+    overscan: DRAWN_AROUND,
+    scrollMargin: top,
+  });
+  const drawn = rows.getVirtualItems();
+  const lastInView = rows.range?.endIndex ?? 0;
+  const { hasNextPage, isFetching, isError, fetchNextPage } = list;
+  const isNearEnd = lastInView >= items.length - LEFT_BELOW;
+  // A page that brought nothing is not followed by another by itself, nor is one that failed: there is a button.
+  const isWanted = isNearEnd && hasNextPage && !isFetching && !isError;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once for each number of rows
+  useEffect(() => {
+    if (isWanted) void fetchNextPage();
+  }, [isWanted, items.length]);
+  const first = drawn[0];
+  const last = drawn.at(-1);
+  return (
+    <ScrollTable caption={caption} head={head} rowCount={hasNextPage ? -1 : items.length + 1} body={body}>
+      <Room height={first ? first.start - top : 0} cells={head.length} />
+      {drawn.map(({ key, index }: VirtualItem) => (
+        <Row
+          key={key}
+          item={items[index] as Item}
+          index={index}
+          cellsOf={cellsOf as CellsOf<unknown>}
+          measure={rows.measureElement}
+        />
+      ))}
+      <Room height={last ? rows.getTotalSize() - (last.end - top) : 0} cells={head.length} />
+    </ScrollTable>
+  );
+}
+
+/** How far below the beginning of the page the rows begin. */
+function useTop() {
+  const body = useRef<HTMLTableSectionElement>(null);
+  const [top, setTop] = useState(0);
+  // Each time: what stands above may have changed with whatever was drawn.
+  useLayoutEffect(() => {
+    if (body.current) setTop(Math.round(body.current.getBoundingClientRect().top + scrollY));
+  });
+  return { body, top };
+}
+
+const Room = ({ height, cells }: { height: number; cells: number }) =>
+  height > 0 && (
+    <tr aria-hidden>
+      <td colSpan={cells} style={{ height, padding: 0 }} />
+    </tr>
+  );
+
+interface RowProps {
+  item: unknown;
+  index: number;
+  cellsOf: CellsOf<unknown>;
+  measure: (row: Element | null) => void;
+}
+
+const Row = memo(({ item, index, cellsOf, measure }: RowProps) => (
+  // The row of headings is the first one.
+  <TableRow ref={measure} data-index={index} aria-rowindex={index + 2} cells={cellsOf(item)} />
+));

@@ -1,0 +1,20 @@
+import { Budget, OutOfBudget } from "../../../src/policy/budget.ts";
+import { createExpressionCache } from "../../../src/policy/cache.ts";
+import type { Policy } from "../../../src/policy/decision.ts";
+import { warningsOf } from "../../../src/policy/warnings.ts";
+
+/** Steps of the policy language's budget: some milliseconds. */
+const MAX_STEPS = 500_000;
+const MAX_EXPRESSIONS = 30;
+const expressions = createExpressionCache(MAX_EXPRESSIONS);
+
+/** What the server would warn of if this was made a policy, by its own rules; nothing while an expression has an error. */
+export function trapsIn(policy: Pick<Policy, "effect" | "condition" | "consensus">): string[] {
+  try {
+    return warningsOf(policy, expressions, new Budget(MAX_STEPS)).map(({ message }) => message);
+  } catch (error) {
+    // The server looks longer, and says so where that is not enough either.
+    if (error instanceof OutOfBudget) return [];
+    throw error;
+  }
+}
