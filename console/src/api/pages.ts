@@ -1,4 +1,5 @@
 import {
+  hashKey,
   type InfiniteData,
   type UseInfiniteQueryResult,
   useInfiniteQuery,
@@ -26,23 +27,25 @@ const MAX_KEPT_PAGES = 8;
 
 /** A list, page by page, however the server names where the next one begins. */
 export function usePagedQuery<Page>(query: PagedQuery<Page>): Paged<Page> {
-  const queries = useQueryClient();
-  const { queryKey } = query;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the text stands for the key
+  const kept = useQueryClient().getQueryCache();
+  const hash = hashKey(query.queryKey);
   useEffect(
     () => () => {
-      const updatedAt = queries.getQueryState(queryKey)?.dataUpdatedAt;
+      const left = kept.get<InfiniteData<Page>>(hash);
+      const { data, dataUpdatedAt: updatedAt } = left?.state ?? {};
       // That pages are dropped makes none of the others newer.
-      queries.setQueryData<InfiniteData<Page>>(queryKey, firstPages, updatedAt === undefined ? {} : { updatedAt });
+      if (data !== undefined && updatedAt !== undefined) left?.setData(firstPagesOf(data), { updatedAt, manual: true });
     },
-    [queries, JSON.stringify(queryKey)],
+    [kept, hash],
   );
-  // Nor is every page asked for again by whoever looked at another window.
+  // Whoever comes back from another window does not ask for every page anew.
   return useInfiniteQuery({ ...query, refetchOnWindowFocus: false });
 }
 
-const firstPages = <Page>(list: InfiniteData<Page> | undefined): InfiniteData<Page> | undefined =>
-  list && { pages: list.pages.slice(0, MAX_KEPT_PAGES), pageParams: list.pageParams.slice(0, MAX_KEPT_PAGES) };
+const firstPagesOf = <Page>({ pages, pageParams }: InfiniteData<Page>): InfiniteData<Page> => ({
+  pages: pages.slice(0, MAX_KEPT_PAGES),
+  pageParams: pageParams.slice(0, MAX_KEPT_PAGES),
+});
 
 const PAGE_SIZE = 50;
 

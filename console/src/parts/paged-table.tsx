@@ -70,13 +70,15 @@ function Rows<Item>({ list, items, caption, head, keyOf, cellsOf }: RowsProps<It
   const drawn = rows.getVirtualItems();
   const lastInView = rows.range?.endIndex ?? 0;
   const { hasNextPage, isFetching, isError, fetchNextPage } = list;
-  const isNearEnd = lastInView >= items.length - LEFT_BELOW;
-  // A page that brought nothing is not followed by another by itself, nor is one that failed: there is a button.
-  const isWanted = isNearEnd && hasNextPage && !isFetching && !isError;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once for each number of rows
+  const { length } = items;
+  const isWanted = lastInView >= length - LEFT_BELOW && hasNextPage && !isFetching && !isError;
+  // Once for as many rows: a page that failed, or brought none, is asked for again by the button alone.
+  const askedAt = useRef(0);
   useEffect(() => {
-    if (isWanted) void fetchNextPage();
-  }, [isWanted, items.length]);
+    if (!isWanted || askedAt.current === length) return;
+    askedAt.current = length;
+    void fetchNextPage();
+  }, [isWanted, length, fetchNextPage]);
   const first = drawn[0];
   const last = drawn.at(-1);
   return (

@@ -8,13 +8,14 @@ const MAX_STEPS = 500_000;
 const MAX_EXPRESSIONS = 30;
 const expressions = createExpressionCache(MAX_EXPRESSIONS);
 
-/** What the server would warn of if this was made a policy, by its own rules; nothing while an expression has an error. */
+const NOT_LOOKED_AT = "Whether there are traps in it is not told here: it is too long.";
+
+/** What the server would warn of if this was made a policy, by its own rules; nothing while the condition has an error. */
 export function trapsIn(policy: Pick<Policy, "effect" | "condition" | "consensus">): string[] {
   try {
     return warningsOf(policy, expressions, new Budget(MAX_STEPS)).map(({ message }) => message);
   } catch (error) {
-    // The server looks longer, and says so where that is not enough either.
-    if (error instanceof OutOfBudget) return [];
+    if (error instanceof OutOfBudget) return [NOT_LOOKED_AT];
     throw error;
   }
 }

@@ -6,7 +6,8 @@ import { signTransaction } from "./sign-transaction.ts";
 import { parseTransactionOf } from "./transactions.ts";
 
 const publicKey = Buffer.from(pointOf(smallScalar(7)));
-const unsignedTransaction = largePsbt(publicKey, { kind: "P2WPKH", inputs: 300 }).toString("hex");
+// So many that each request takes longer than one turn, however fast the machine is: those that fit in one are done as they came.
+const unsignedTransaction = largePsbt(publicKey, { kind: "P2WPKH", inputs: 1000 }).toString("hex");
 const type = "TRANSACTION_TYPE_BITCOIN";
 
 /** Has six requests of one organization and then one of another do something; who was done, in this order. */
