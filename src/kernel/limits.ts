@@ -303,6 +303,8 @@ export const MAX_KEPT_ANSWERS = 1000;
 export const MAX_KEPT_ROWS = 100;
 /** Of these, how many are asked anew at once when a statement makes them untrue. */
 export const MAX_ASKED_ANEW = 8;
+/** Parts of the state of authority that the functions of one transaction hand on to each other; beyond that they are loaded anew. */
+export const MAX_KNOWN_PARTS = 10_000;
 /** Answers about who may do what that a server on SQLite keeps until they change, and about how many bytes they take. */
 export const MAX_KEPT_READS = 20_000;
 export const MAX_KEPT_READ_BYTES = 16 * 1024 * 1024;

@@ -12,10 +12,17 @@ import { type Database, openDatabase } from "./database.ts";
 import type { Connection, Reader, Transactor } from "./engine.ts";
 import { DatabaseFailure } from "./failure.ts";
 import type { Prefetch } from "./group-commit.ts";
-import { laterInsert, preparedWrite, uniqueRow } from "./prepared.ts";
+import { laterInsert, laterUpdate, preparedWrite, uniqueRow } from "./prepared.ts";
 
 const words = laterInsert("installation", { name: "text", value: "text" });
 const lists = laterInsert("policy_lists", { organization_id: "text", id: "text", policy_ids: "text" });
+const values = laterUpdate("installation", {
+  by: { name: "text" },
+  given: { value: "text" },
+  set: { value: '"installation"."value" || "new"."value"' },
+  merged: (before, after) => ({ ...after, value: `${before.value}${after.value}` }),
+});
+const newUser = laterInsert("users", { id: "text" });
 const word = (name: string) => ({ name, value: name });
 
 /** A connection that notes what it is asked and answers with a row that says how often. */
@@ -166,6 +173,60 @@ describe("a batch", () => {
     assert.deepEqual(calls, []);
   });
 
+  it("writes what several changes to one row come to", async () => {
+    const { calls, connection } = noted();
+    const batch = new Batch(connection, "postgres", true);
+    for (const [name = "", value = ""] of ["ax", "by", "az"]) void batch.later(values, { name, value });
+    await batch.writeRows();
+    assert.equal(calls.length, 1);
+    assert.match(calls[0] ?? "", /^update "installation" set .* \[\["a","b"\],\["xz","y"\]\]$/);
+  });
+
+  it("keeps an answer that says nothing of a row that is changed later", async () => {
+    const { calls, connection } = noted(() => [{ name: "a" }]);
+    const batch = new Batch(connection, "postgres", true);
+    const sees = (_: string, row: { name?: unknown }, answer?: readonly unknown[]) =>
+      answer === undefined || (answer as { name: string }[]).some(({ name }) => name === row.name);
+    const look = () => batch.ask({ ...read("select 1 from installation"), sees });
+    await look();
+    void batch.later(values, { name: "b", value: "x" });
+    calls.length = 0;
+    await look();
+    assert.deepEqual(calls, []);
+    void batch.later(values, { name: "a", value: "x" });
+    await look();
+    assert.equal(calls.length, 2, "the rows and the question");
+  });
+
+  it("hands on what is known until its tables are written, a function is undone, or all is forgotten", async () => {
+    const of = { tables: new Set(["users"]), create: () => ({ facts: 0 }) };
+    const batch = new Batch(noted().connection, "postgres", true);
+    const survives = async (between: () => unknown) => {
+      batch.known(of).facts = 1;
+      await between();
+      return batch.known(of).facts === 1;
+    };
+    const write = () => batch.all('update "users" set name = $1', ["x"]);
+    assert.ok(await survives(() => batch.all('update "jobs" set kind = $1', ["x"])));
+    assert.ok(await survives(() => batch.begun({ isLast: false })));
+    assert.ok(await survives(() => batch.changing(of, write)));
+    assert.ok(!(await survives(write)));
+    assert.ok(!(await survives(() => batch.later(newUser, { id: "u" }))));
+    assert.ok(!(await survives(() => batch.all('delete from "tags"', []))));
+    assert.ok(!(await survives(() => batch.undone())));
+    assert.ok(!(await survives(() => batch.dropped())));
+    assert.ok(!(await survives(() => batch.forgetAll())));
+    const failing = () => batch.changing(of, () => Promise.reject(new Error("no"))).catch(() => {});
+    assert.ok(!(await survives(failing)));
+    // What goes on of a function that was given up tells nobody.
+    let finish = () => {};
+    const givenUp = batch.changing(of, () => new Promise<void>((resolve) => (finish = resolve)));
+    batch.undone();
+    finish();
+    await givenUp;
+    assert.equal(batch.known(of).facts, 0);
+  });
+
   it("writes a row before those that refer to it, whichever was there first", async () => {
     const { calls, connection } = noted();
     const batch = new Batch(connection, "postgres", true);
@@ -239,6 +300,7 @@ type Step =
   | { do: "add"; name: string }
   | { do: "look"; name: string }
   | { do: "change"; name: string; value: string }
+  | { do: "append"; name: string; value: string }
   | { do: "remove"; name: string };
 interface Work {
   steps: Step[];
@@ -250,6 +312,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant("add" as const), name }),
   fc.record({ do: fc.constant("look" as const), name }),
   fc.record({ do: fc.constant("change" as const), name, value: fc.constantFrom("x", "y", "z") }),
+  fc.record({ do: fc.constant("append" as const), name, value: fc.constantFrom("x", "y", "z") }),
   fc.record({ do: fc.constant("remove" as const), name }),
 );
 const works = fc.array(fc.record({ steps: fc.array(step, { maxLength: 6 }), fails: fc.boolean().map((not) => !not) }), {
@@ -379,6 +442,7 @@ async function carryOut(tx: Transactor, { steps, fails }: Work, at: (name: strin
     if (step.do === "look") answers.push(row?.value ?? "nothing");
     if (step.do === "add" && !row) await tx.later(words, { name, value: "new" });
     if (step.do === "change") answers.push(`${(await change(tx, { name, value: step.value })).length} changed`);
+    if (step.do === "append") await tx.later(values, { name, value: step.value });
     if (step.do === "remove") await tx.deleteFrom("installation").where("name", "=", name).execute();
   }
   if (fails) throw new Error("failed");
@@ -399,6 +463,7 @@ function expected(given: readonly Work[]): { answers: (string[] | "failed")[]; r
         told.push(`${value === undefined ? 0 : 1} changed`);
         if (value !== undefined) own.set(step.name, step.value);
       }
+      if (step.do === "append" && value !== undefined) own.set(step.name, value + step.value);
       if (step.do === "remove") own.delete(step.name);
     }
     if (fails) return "failed" as const;

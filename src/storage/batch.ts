@@ -1,6 +1,6 @@
 import type { CompiledQuery, QueryResult } from "kysely";
 import { MAX_ASKED_ANEW, MAX_KEPT_ANSWERS, MAX_KEPT_ROWS } from "../kernel/limits.ts";
-import type { Connection, DatabaseKind, LaterInsert, Query, Reader, StoredRow } from "./engine.ts";
+import type { Connection, DatabaseKind, Known, LaterWrite, Query, Reader, StoredRow } from "./engine.ts";
 import { DatabaseFailure, isTaken } from "./failure.ts";
 import { type Asked, asked, type Rows, sendTogether } from "./gathered.ts";
 import { type KeptReads, keyOf, type Written } from "./kept-reads.ts";
@@ -21,20 +21,23 @@ interface Kept {
   query: Query;
   /** Undefined where it is not known any more. */
   rows: Promise<Rows> | undefined;
+  /** Once it is there. */
+  answer: Rows | undefined;
   /** By how many functions, and which one was the last. */
   askedBy: number;
   lastAskedBy: number;
 }
 
 interface LaterRow {
-  into: LaterInsert;
+  into: LaterWrite;
   row: StoredRow;
 }
 
 /**
  * What the functions of one transaction share. All of them waited when it was begun, so an answer that one of them got serves the next,
- * until something is written that it may depend on: **kept answers**. And rows that hardly anybody looks for need not be there at once:
- * **later rows** are written together, before whatever may look for them and before the commit.
+ * until something is written that it may depend on: **kept answers**. Rows that hardly anybody looks for need not be there at once:
+ * **later rows** are written together, before whatever may look for them and before the commit. And what one function made of what it read
+ * is **known** to the next.
  *
  * Each call asks the connection before it returns: what is asked one after the other is done in that order.
  */
@@ -53,6 +56,8 @@ export class Batch implements Connection {
   #ahead: Asked[] | undefined;
   #keptCount = 0;
   #rows: LaterRow[] = [];
+  /** In which way they are written, by table. */
+  #waysOf = new Map<string, LaterWrite>();
   /** Those that waited when the function that runs now was begun. */
   #rowsBefore: LaterRow[] = [];
   /** Settles when rows that were sent are written or lost. */
@@ -65,6 +70,9 @@ export class Batch implements Connection {
   /** Called before something is written. */
   readonly #beforeWrite: () => void;
   #hasFailed = false;
+  readonly #known = new Map<Known<unknown>, unknown>();
+  /** Counts functions and what makes everything that is known worth nothing. */
+  #epoch = 0;
   #written: Set<string> | "anything" = new Set();
 
   /**
@@ -101,8 +109,9 @@ export class Batch implements Connection {
     if (!isRead) return this.all<Row>(sql, parameters);
     const lasting = isLasting ? this.#committed?.find(query, this.#written) : undefined;
     if (lasting) return Promise.resolve(lasting);
-    this.#writeRowsFor(sql, query.sees);
     const kept = this.#keptOf(query);
+    // An answer that is kept is one that no row changes which is still to be written.
+    if (!kept?.rows) this.#writeRowsFor(sql, query.sees);
     if (kept) noteAsker(kept, this.#function);
     const rows = (kept?.rows as Promise<readonly Row[]> | undefined) ?? this.#read<Row>(query);
     if (kept && !kept.rows) this.#keep(kept, rows);
@@ -152,14 +161,38 @@ export class Batch implements Connection {
    * Stores a row that nothing stands in the way of. Where something does after all, the transaction is lost and may be tried again with no
    * row later than it is asked for.
    */
-  later<Row extends StoredRow>(into: LaterInsert<Row>, row: Row): Promise<unknown> {
+  later<Row extends StoredRow>(into: LaterWrite<Row>, row: Row): Promise<unknown> {
+    const one = into as unknown as LaterWrite;
+    // What changes rows comes after what made them, and before what else changes them.
+    const before = this.#waysOf.get(into.table);
+    if (before && before !== one && (before.merge ?? one.merge)) void this.#sendRows();
+    this.#waysOf.set(into.table, one);
     this.#noteWritten(into.table, row);
-    this.#rows.push({ into: into as unknown as LaterInsert, row });
+    this.#rows.push({ into: one, row });
     return this.#isLate ? Promise.resolve() : this.#sendRows();
+  }
+
+  /** What functions know together: see `Transactor.known`. */
+  known<T>(of: Known<T>): T {
+    const known = (this.#known.get(of) as T | undefined) ?? of.create();
+    this.#known.set(of, known);
+    return known;
+  }
+
+  /** Writes what is known of: see `Transactor.changing`. */
+  async changing<T, R>(of: Known<T>, write: (known: T) => Promise<R>): Promise<R> {
+    const known = this.known(of);
+    this.#known.delete(of);
+    const epoch = this.#epoch;
+    const result = await write(known);
+    // Of a function that was given up meanwhile nothing is true.
+    if (epoch === this.#epoch) this.#known.set(of, known);
+    return result;
   }
 
   /** Another function begins. */
   begun({ isLast }: { isLast: boolean }): void {
+    this.#epoch++;
     this.#function++;
     this.#isLastFunction = isLast;
     this.#rowsBefore = this.#rows.slice();
@@ -168,6 +201,8 @@ export class Batch implements Connection {
   /** The function that ran has failed before anything was written: its own later rows are dropped. */
   dropped(): void {
     this.#rows = this.#rowsBefore;
+    this.#waysOf = new Map(this.#rows.map(({ into }) => [into.table, into]));
+    this.#forgetKnown();
   }
 
   /** The function that ran was undone, and so were the rows of others that were written meanwhile. */
@@ -184,18 +219,25 @@ export class Batch implements Connection {
     return this.#rows.length === 0 ? Promise.resolve() : this.#sendRows();
   }
 
-  /** Keeps no answer that was got before. */
+  /** Keeps no answer that was got before, and knows nothing. */
   forgetAll(): void {
     this.#kept.clear();
     this.#keptCount = 0;
+    this.#forgetKnown();
+  }
+
+  #forgetKnown(): void {
+    this.#known.clear();
+    this.#epoch++;
   }
 
   #sendRows(): Promise<unknown> {
     this.#beforeWrite();
     const rows = this.#rows;
     this.#rows = [];
+    this.#waysOf = new Map();
     // A row goes before those that refer to it.
-    const goesBefore = (one: LaterInsert, other: LaterInsert) => Number(one.neededBy.includes(other.table));
+    const goesBefore = (one: LaterWrite, other: LaterWrite) => Number(one.neededBy.includes(other.table));
     const tables = [...Map.groupBy(rows, ({ into }) => into)].sort(
       ([one], [other]) => goesBefore(other, one) - goesBefore(one, other),
     );
@@ -218,17 +260,18 @@ export class Batch implements Connection {
     return all;
   }
 
-  #write({ insert, columns }: LaterInsert, rows: readonly StoredRow[]): Promise<unknown> {
+  #write({ statements, columns, merge }: LaterWrite, rows: readonly StoredRow[]): Promise<unknown> {
     if (this.#isLate) {
-      const values = columns.map((column) => rows.map((row) => row[column]));
-      return this.#connection.all(insert.together, values);
+      const some = merge ? mergedRows(rows, merge) : rows;
+      const values = columns.map((column) => some.map((row) => row[column]));
+      return this.#connection.all(statements.together, values);
     }
-    const insertOne = (row: StoredRow) =>
+    const writeOne = (row: StoredRow) =>
       this.#connection.all(
-        insert.one[this.#kind],
+        statements.one[this.#kind],
         columns.map((column) => row[column]),
       );
-    return Promise.all(rows.map(insertOne));
+    return Promise.all(rows.map(writeOne));
   }
 
   /** What a statement may look for is written, and what it makes untrue is forgotten. */
@@ -252,12 +295,13 @@ export class Batch implements Connection {
       return;
     }
     if (this.#written !== "anything") this.#written.add(table);
+    for (const of of this.#known.keys()) if (of.tables.has(table)) this.#known.delete(of);
     this.#forget(table, row);
   }
 
   #writeRowsFor(sql: string, sees: Query["sees"] = () => true): void {
     // Of many rows of a few tables: which of those the statement names is looked for once for each table.
-    const isNamed = new Map<LaterInsert, boolean>();
+    const isNamed = new Map<LaterWrite, boolean>();
     const isNeeded = ({ into, row }: LaterRow) => {
       const named = isNamed.get(into) ?? into.neededBy.some((name) => sql.includes(name));
       isNamed.set(into, named);
@@ -271,8 +315,8 @@ export class Batch implements Connection {
     for (const [sql, answers] of this.#kept) {
       if (!sql.includes(table)) continue;
       for (const kept of answers.values()) {
-        if (kept.rows === undefined || (row && kept.query.sees?.(table, row) === false)) continue;
-        kept.rows = undefined;
+        if (kept.rows === undefined || (row && kept.query.sees?.(table, row, kept.answer) === false)) continue;
+        kept.rows = kept.answer = undefined;
         if (!row && kept.askedBy > 1) this.#stale.push(kept);
       }
     }
@@ -299,7 +343,7 @@ export class Batch implements Connection {
     const answers = this.#kept.get(query.sql) ?? new Map<string, Kept>();
     const known = answers.get(key);
     if (known || this.#keptCount >= MAX_KEPT_ANSWERS) return known;
-    const kept: Kept = { query, rows: undefined, askedBy: 0, lastAskedBy: 0 };
+    const kept: Kept = { query, rows: undefined, answer: undefined, askedBy: 0, lastAskedBy: 0 };
     this.#kept.set(query.sql, answers.set(key, kept));
     this.#keptCount++;
     return kept;
@@ -307,12 +351,12 @@ export class Batch implements Connection {
 
   #keep(kept: Kept, rows: Promise<Rows>): void {
     kept.rows = rows;
-    const drop = () => {
-      if (kept.rows === rows) kept.rows = undefined;
+    const settle = (answer?: Rows) => {
+      if (kept.rows !== rows) return;
+      kept.answer = answer;
+      if (answer === undefined || answer.length > MAX_KEPT_ROWS) kept.rows = kept.answer = undefined;
     };
-    rows.then((all) => {
-      if (all.length > MAX_KEPT_ROWS) drop();
-    }, drop);
+    rows.then(settle, () => settle());
   }
 
   /** After a failure PostgreSQL says of everything else only that there was one. */
@@ -325,6 +369,19 @@ export class Batch implements Connection {
       throw this.#loss ?? error;
     }
   }
+}
+
+/** One row for all changes to the same. */
+function mergedRows(
+  rows: readonly StoredRow[],
+  { keyOf, merged }: NonNullable<LaterWrite["merge"]>,
+): readonly StoredRow[] {
+  const byKey = new Map<string, StoredRow>();
+  for (const row of rows) {
+    const before = byKey.get(keyOf(row));
+    byKey.set(keyOf(row), before ? merged(before, row) : row);
+  }
+  return [...byKey.values()];
 }
 
 function noteAsker(kept: Kept, asker: number): void {

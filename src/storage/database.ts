@@ -15,7 +15,7 @@ import {
 import pg from "pg";
 import { HEALTH_DEADLINE_MS, SQLITE_LOCK_DEADLINE_MS } from "../kernel/limits.ts";
 import { Batch } from "./batch.ts";
-import type { Connection, DatabaseKind, LaterInsert, Query, Reader, StoredRow, Transactor } from "./engine.ts";
+import type { Connection, DatabaseKind, Known, LaterWrite, Query, Reader, StoredRow, Transactor } from "./engine.ts";
 import { DatabaseFailure, isLocked, translate } from "./failure.ts";
 import {
   type AfterCommit,
@@ -603,7 +603,11 @@ function transactorOn(
       if (!open) throw ended();
       return batch.ask(query);
     },
-    later: whileOpen((into: LaterInsert, row: StoredRow) => batch.later(into, row)) as Transactor["later"],
+    later: whileOpen((into: LaterWrite, row: StoredRow) => batch.later(into, row)) as Transactor["later"],
+    known: whileOpen((of: Known<unknown>) => batch.known(of)) as Transactor["known"],
+    changing: whileOpen((of: Known<unknown>, write: (known: unknown) => Promise<unknown>) =>
+      batch.changing(of, write),
+    ) as Transactor["changing"],
     committed,
     // Of SQLite there is one writer anyway.
     lock: whileOpen(async (scope: string) => {

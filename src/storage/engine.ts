@@ -21,22 +21,34 @@ export interface Query<_Row = unknown> {
    * which `asked_as` tells, from 1.
    */
   readonly together?: string | undefined;
-  /** Of rows that are still to be written, whether it would find one; any of a table that it names, unless said. */
-  readonly sees?: ((table: string, row: StoredRow) => boolean) | undefined;
+  /**
+   * Of rows that are still to be written, whether it would find one; any of a table that it names, unless said. Of a row that is only
+   * changed there are those columns that tell which it is, and new values. `answer` is what it found before, where that is known.
+   */
+  readonly sees?: ((table: string, row: StoredRow, answer?: readonly unknown[]) => boolean) | undefined;
 }
 
 /** A row by the names of its columns. */
 export type StoredRow = Readonly<Record<string, unknown>>;
 
-/** A table whose rows are written together; `laterInsert` makes one. */
-export interface LaterInsert<Row extends StoredRow = StoredRow> {
+/** A table whose rows are written together; `laterInsert` and `laterUpdate` make one. */
+export interface LaterWrite<Row extends StoredRow = StoredRow> {
   readonly table: string;
   /** What a statement names that needs the rows to be there. */
   readonly neededBy: readonly string[];
   readonly columns: readonly (keyof Row & string)[];
   /** Whether another transaction may have written the same row meanwhile. */
   readonly mayBeTaken: boolean;
-  readonly insert: { one: Readonly<Record<DatabaseKind, string>>; together: string };
+  readonly statements: { one: Readonly<Record<DatabaseKind, string>>; together: string };
+  /** Of changes to one row, which `keyOf` tells, what they come to; new rows are each another one. */
+  readonly merge?: { keyOf: (row: Row) => string; merged: (before: Row, after: Row) => Row } | undefined;
+}
+
+/** What the functions of a transaction know of some tables; it is told from others by its identity. */
+export interface Known<T> {
+  readonly tables: ReadonlySet<string>;
+  /** What is known at first. */
+  create(): T;
 }
 
 /** Reads committed state, or inside a transaction its own. */
@@ -52,10 +64,17 @@ export interface Transactor extends Reader {
   readonly updateTable: Kysely<Schema>["updateTable"];
   readonly deleteFrom: Kysely<Schema>["deleteFrom"];
   /**
-   * Stores a row that nothing stands in the way of, when it is looked for or at the end of the transaction. Where something does, the
-   * whole transaction is tried again; then it is the error of whoever stored it, unless the table is one whose rows may be taken.
+   * Stores or changes a row where nothing stands in the way of that, when it is looked for or at the end of the transaction. Where something
+   * does, the whole transaction is tried again; then it is the error of whoever stored it, unless the table is one whose rows may be taken.
    */
-  later<Row extends StoredRow>(into: LaterInsert<Row>, row: Row): Promise<unknown>;
+  later<Row extends StoredRow>(into: LaterWrite<Row>, row: Row): Promise<unknown>;
+  /**
+   * What its functions so far know together, for whoever asks to add to. It is forgotten when one of them is undone, when another scope is
+   * locked, and when one of the tables is written outside `changing`.
+   */
+  known<T>(of: Known<T>): T;
+  /** Writes the tables, and says in what is known what they are then. Where that fails everything is forgotten. */
+  changing<T, R>(of: Known<T>, write: (known: T) => Promise<R>): Promise<R>;
   /** The committed state of the same database. */
   readonly committed: Reader;
   /**

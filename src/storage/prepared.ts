@@ -10,7 +10,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from "kysely";
-import type { DatabaseKind, LaterInsert, Query, Reader, StoredRow, Transactor } from "./engine.ts";
+import type { DatabaseKind, LaterWrite, Query, Reader, StoredRow, Transactor } from "./engine.ts";
 import type { Schema } from "./schema.ts";
 
 /** Stands where a parameter will be; never reaches a database. */
@@ -84,8 +84,10 @@ export function uniqueRow<Table extends keyof Schema & string, Name extends stri
   )}, "asked_as") cross join lateral (${from} ${list((column) => `"${table}"."${column}" = "k"."${column}"`, " and ")} limit 1) as "r"`;
   return async (reader, values) => {
     const parameters = names.map((name) => values[name]);
+    const isSame = (column: string, index: number, row: StoredRow) =>
+      row[column] === undefined || row[column] === parameters[index];
     const sees = (written: string, row: StoredRow) =>
-      written === table && columns.every((column, index) => row[column] === parameters[index]);
+      written === table && columns.every((column, index) => isSame(column, index, row));
     const [row] = await reader.all<Selectable<Schema[Table]>>({
       sql: sql[reader.kind],
       parameters,
@@ -135,19 +137,22 @@ function compileStatement(kind: DatabaseKind, build: Build): Statement {
 interface ColumnTypes {
   text: string | null;
   integer: number | null;
+  bytes: Uint8Array;
 }
-const POSTGRES_TYPES = { text: "text", integer: "int8" } as const;
+const POSTGRES_TYPES = { text: "text", integer: "int8", bytes: "bytea" } as const;
+type Columns = Readonly<Record<string, keyof ColumnTypes>>;
+type RowIn<Of extends Columns> = { readonly [Name in keyof Of]: ColumnTypes[Of[Name]] };
 
 /**
  * A table into which a transaction writes rows together, where it can: see `Transactor.later`. `columns` are those of its rows,
  * `referredToBy` the tables whose rows cannot be there before them, and `mayBeTaken` says that another transaction may have stored the same one
  * meanwhile: whoever looks again finds it.
  */
-export function laterInsert<const Columns extends Readonly<Record<string, keyof ColumnTypes>>>(
+export function laterInsert<const Of extends Columns>(
   table: keyof Schema,
-  columns: Columns,
+  columns: Of,
   { referredToBy = [], mayBeTaken = false }: { referredToBy?: readonly (keyof Schema)[]; mayBeTaken?: boolean } = {},
-): LaterInsert<{ readonly [Name in keyof Columns]: ColumnTypes[Columns[Name]] }> {
+): LaterWrite<RowIn<Of>> {
   const names = Object.keys(columns);
   const into = `insert into "${table}" (${names.map((name) => `"${name}"`).join(", ")})`;
   const types = Object.values(columns).map((type) => POSTGRES_TYPES[type]);
@@ -156,7 +161,7 @@ export function laterInsert<const Columns extends Readonly<Record<string, keyof 
     neededBy: [table, ...referredToBy],
     columns: names,
     mayBeTaken,
-    insert: {
+    statements: {
       one: {
         sqlite: `${into} values (${names.map(() => "?").join(", ")})`,
         postgres: `${into} values (${names.map((_, index) => `$${index + 1}`).join(", ")})`,
@@ -165,3 +170,47 @@ export function laterInsert<const Columns extends Readonly<Record<string, keyof 
     },
   };
 }
+
+/**
+ * A table of which a transaction changes rows together, where it can: see `Transactor.later`. A row is found by the columns of `by`; `set` has the
+ * SQL of each column that changes, in which `"new"` is what is given and the table's own name the row as it is. `merged` says what two
+ * changes to one row come to.
+ */
+export function laterUpdate<const By extends Columns, const Given extends Columns>(
+  table: keyof Schema,
+  {
+    by,
+    given,
+    set,
+    merged,
+  }: { by: By; given: Given; set: Readonly<Record<string, string>>; merged: Merged<By & Given> },
+): LaterWrite<RowIn<By & Given>> {
+  const columns: Columns = { ...by, ...given };
+  const names = Object.keys(columns);
+  const types = Object.values(columns).map((type) => POSTGRES_TYPES[type]);
+  const keys = Object.keys(by);
+  const assignments = Object.entries(set).map(([column, value]) => `"${column}" = ${value}`);
+  const isMeant = keys.map((column) => `"${table}"."${column}" = "new"."${column}"`).join(" and ");
+  const update = (from: string) => `update "${table}" set ${assignments.join(", ")} from ${from} where ${isMeant}`;
+  const quoted = names.map((name) => `"${name}"`);
+  return {
+    table,
+    neededBy: [table],
+    columns: names,
+    mayBeTaken: false,
+    statements: {
+      one: {
+        sqlite: update(`(select ${quoted.map((name) => `? as ${name}`).join(", ")}) as "new"`),
+        postgres: update(
+          `(select ${quoted.map((name, index) => `$${index + 1}::${types[index]} as ${name}`).join(", ")}) as "new"`,
+        ),
+      },
+      together: update(
+        `unnest(${types.map((type, index) => `$${index + 1}::${type}[]`).join(", ")}) as "new" (${quoted.join(", ")})`,
+      ),
+    },
+    merge: { keyOf: (row: StoredRow) => JSON.stringify(keys.map((key) => row[key])), merged },
+  };
+}
+
+type Merged<Of extends Columns> = (before: RowIn<Of>, after: RowIn<Of>) => RowIn<Of>;

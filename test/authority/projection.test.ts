@@ -5,21 +5,25 @@ import { type Change, effectsOf } from "../../src/authority/changes.ts";
 import { keyOf, type PartRef } from "../../src/authority/state.ts";
 import { type LoadedParts, viewAfter, viewOf } from "../../src/authority/view.ts";
 import { operations } from "../../src/capabilities/index.ts";
+import { knownAuthority } from "../../src/engine/authority/known.ts";
 import { loadInto, onAuthority } from "../../src/engine/authority/load.ts";
 import { project } from "../../src/engine/authority/project.ts";
 import { conditionsWithin } from "../../src/engine/decisions/policies.ts";
+import { apiKeyKind } from "../../src/engine/identity/api-key-kind.ts";
 import type { ActivityOperation, Organization } from "../../src/engine/operations.ts";
 import { KeysteadError } from "../../src/kernel/errors.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { MAX_DECISION_STEPS } from "../../src/kernel/limits.ts";
 import { Budget } from "../../src/policy/budget.ts";
 import { type Database, openDatabase } from "../../src/storage/database.ts";
+import type { Reader, Transactor } from "../../src/storage/engine.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import { engines, testPostgresUrl } from "../support/server.ts";
 
 /**
  * Random sequences of operations: what the pure changes make of the state is what the tables say after the projector has
- * written them, part by part, and a refused operation leaves every part as it was.
+ * written them, part by part, and a refused operation leaves every part as it was. The same of what the functions of one transaction
+ * hand on to each other.
  */
 
 const UNKNOWN = "00000000-0000-7000-8000-000000000000";
@@ -456,7 +460,8 @@ for (const engine of engines) {
       return installation;
     }
 
-    async function carryOut(installation: Installation, request: Request, now: number): Promise<void> {
+    /** In a transaction of its own, and compared with its rows, unless one is given. */
+    async function carryOut(installation: Installation, request: Request, now: number, tx?: Transactor): Promise<void> {
       const { organizationId } = installation;
       const operation = operationNamed(request.path);
       assert.ok(operation.carryOut.by === "changes", request.path);
@@ -467,7 +472,7 @@ for (const engine of engines) {
       const prepared = installation.preparedFor(request);
       const shared = { intent, plan: undefined, prepared, organization: {} as Organization };
       const decide = () =>
-        onAuthority(database.read, organizationId, (view) => {
+        onAuthority(tx ?? database.read, organizationId, (view) => {
           const evaluate = conditionsWithin(new Budget(MAX_DECISION_STEPS));
           const changes = change({ ...shared, submitterId: "", now, view, parentView: view, evaluate, id });
           answer({ intent, prepared, changes, id, view: viewAfter(view, changes) });
@@ -481,8 +486,18 @@ for (const engine of engines) {
         throw error;
       }
       for (const { part } of changes.flatMap(effectsOf)) installation.touched.set(keyOf(part), part);
+      if (tx) await project(tx, organizationId, changes);
+      else await projectAndCompare(installation, request, changes);
+      noteMade(installation, request, { intent, prepared, ids });
+    }
+
+    async function projectAndCompare(
+      { organizationId, touched }: Installation,
+      request: Request,
+      changes: readonly Change[],
+    ): Promise<void> {
       // Those too that earlier operations touched: what a change fails to mention must show.
-      const parts = [...installation.touched.values()];
+      const parts = [...touched.values()];
       const foretold: LoadedParts = new Map();
       await loadInto(foretold, database.read, organizationId, parts);
       const expected = viewAfter(viewOf(organizationId, foretold), changes);
@@ -495,6 +510,13 @@ for (const engine of engines) {
         said.map(plain),
         JSON.stringify({ request, changes }),
       );
+    }
+
+    function noteMade(
+      installation: Installation,
+      request: Request,
+      { intent, prepared, ids }: { intent: object; prepared: unknown; ids: Map<string, string> },
+    ): void {
       if ("walletName" in request) ids.set("wallet", (prepared as { id: string }).id);
       if ("secrets" in request) for (const { id } of prepared as { id: string }[]) ids.set(id, id);
       if ("keys" in request) installation.keys.unshift(...(prepared as { id: string }[]).map((key) => key.id));
@@ -533,6 +555,59 @@ for (const engine of engines) {
         }),
         { numRuns: 30 },
       );
+    });
+
+    /** Who holds each of the keys that may have been made. */
+    const holdersOf = (read: Reader, { organizationId }: Installation) =>
+      Promise.all(
+        Array.from({ length: MAX_INDEX + 1 }, (_, place) =>
+          apiKeyKind.find(read, { organizationId, key: publicKeyAt(place), reach: "organization", now: 0 }),
+        ),
+      );
+
+    it("agree with what the functions of a transaction know of them", async () => {
+      const groups = fc.array(fc.array(requests, { minLength: 2, maxLength: 12, size: "max" }), {
+        minLength: 3,
+        maxLength: 6,
+      });
+      let compared = 0;
+      await fc.assert(
+        fc.asyncProperty(groups, async (sequence) => {
+          const installation = await install();
+          const { organizationId, touched } = installation;
+          for (let user = 0; user < USERS; user++) {
+            const own: Request = { path: "create_api_keys", user, apiKeys: [user], expires: false };
+            await carryOut(installation, own, 1);
+          }
+          for (const group of sequence) {
+            const known = await database.transact(organizationId, async (tx) => {
+              for (const [step, request] of group.entries()) {
+                await holdersOf(tx, installation);
+                await carryOut(installation, request, 1000 + step, tx);
+              }
+              const parts: LoadedParts = new Map(tx.known(knownAuthority).parts.get(organizationId));
+              return { parts, holders: await holdersOf(tx, installation) };
+            });
+            compared += known.parts.size;
+            const refs = [...touched.values()].filter((ref) => known.parts.has(keyOf(ref)));
+            const found: LoadedParts = new Map();
+            await loadInto(found, database.read, organizationId, refs);
+            for (const ref of refs)
+              assert.deepEqual(
+                plain(known.parts.get(keyOf(ref))),
+                plain(found.get(keyOf(ref))),
+                JSON.stringify([ref, group]),
+              );
+            assert.deepEqual(
+              plain(known.holders),
+              plain(await holdersOf(database.read, installation)),
+              JSON.stringify(group),
+            );
+          }
+        }),
+        { numRuns: 20 },
+      );
+      assert.ok(compared > 100, `${compared} parts`);
     });
   });
 }

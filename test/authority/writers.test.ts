@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { describe, it } from "node:test";
+import { AUTHORITY_TABLES } from "../../src/engine/authority/known.ts";
 
 /**
  * Who writes the tables that say who may do what: the projector, and whoever is named here with the reason. It is the source that
@@ -11,29 +12,7 @@ import { describe, it } from "node:test";
 const SOURCE = join(import.meta.dirname, "../../src");
 const PROJECTOR = "engine/authority/project.ts";
 
-const authorityTables = [
-  "organizations",
-  "organization_features",
-  "root_quorum_members",
-  "users",
-  "verified_contacts",
-  "api_keys",
-  "authenticators",
-  "oauth_providers",
-  "tags",
-  "user_tag_members",
-  "private_key_tag_members",
-  "policies",
-  "mfa_policies",
-  "session_profiles",
-  "ip_allowlists",
-  "invitations",
-  "smart_contract_interfaces",
-  "revocations",
-  "private_keys",
-  "wallets",
-  "secrets",
-];
+const authorityTables: readonly string[] = AUTHORITY_TABLES;
 
 /** Addresses and accounts, work that is to be done, what was asked for and shown, and the installation's own. */
 const otherTables = [
@@ -137,7 +116,7 @@ function filesIn(folder: string): string[] {
 function writesIn(source: string): string[] {
   const code = source.replace(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*$/gm, "");
   const built = code.matchAll(
-    /\.(?:insertInto|replaceInto|mergeInto|updateTable|deleteFrom)\(\s*("?)([\w.[\]]+)\1( as\b)?/g,
+    /\b(?:insertInto|replaceInto|mergeInto|updateTable|deleteFrom|laterInsert|laterUpdate)\(\s*("?)([\w.[\]]+)\1( as\b)?/g,
   );
   const spelled = code.matchAll(/\b(?:insert\s+into\s+"?(\w+)|delete\s+from\s+"?(\w+)|update\s+"?(\w+)"?\s+set\b)/gi);
   return [

@@ -21,6 +21,7 @@ import { prepared } from "../../storage/prepared.ts";
 import type { Schema } from "../../storage/schema.ts";
 import { findRootQuorum } from "../decisions/root-quorum.ts";
 import { oldestFirst } from "../paging.ts";
+import { partsKnownTo } from "./known.ts";
 import { findQuotas } from "./quotas.ts";
 
 /** The state of authority, read from the tables part by part, as rules ask for it. */
@@ -598,7 +599,7 @@ export const onNewAuthority = <T>(
 const MAX_ROUNDS = 50;
 
 /**
- * Runs `rules` on the organization's state, loading what they ask for. They may be run several times. `viewOn` is for what lies in
+ * Runs `rules` on the organization's state, loading what they ask for and the transaction does not know. They may be run several times. `viewOn` is for what lies in
  * another organization, as a parent's session profiles do.
  */
 export async function onAuthority<T>(
@@ -606,7 +607,7 @@ export async function onAuthority<T>(
   organizationId: string,
   rules: (view: AuthorityView, viewOn: (organizationId: string) => AuthorityView) => T,
 ): Promise<T> {
-  const loaded = new Map<string, LoadedParts>();
+  const loaded = partsKnownTo(read);
   const loadedOf = (id: string): LoadedParts => {
     const parts = loaded.get(id) ?? new Map();
     loaded.set(id, parts);

@@ -8,14 +8,22 @@ import { nextTurn } from "../../kernel/next-turn.ts";
 import { isHeld } from "../../kernel/turns.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { DatabaseFailure } from "../../storage/failure.ts";
-import { preparedWrite } from "../../storage/prepared.ts";
+import { laterInsert, laterUpdate, preparedWrite } from "../../storage/prepared.ts";
+import { applyChanges, isOfPolicies, knownAuthority } from "./known.ts";
 import { onAuthority, onNewAuthority } from "./load.ts";
 
 /**
  * Writes changes to the tables: the only code that writes a table of authority. It is the engine's, not the storage's, as
  * what a change means is not known below.
  */
-export async function project(tx: Transactor, organizationId: string, changes: readonly Change[]): Promise<void> {
+export function project(tx: Transactor, organizationId: string, changes: readonly Change[]): Promise<void> {
+  return tx.changing(knownAuthority, async (known) => {
+    await write(tx, organizationId, changes);
+    applyChanges(known, organizationId, changes);
+  });
+}
+
+async function write(tx: Transactor, organizationId: string, changes: readonly Change[]): Promise<void> {
   const touched = new Map<string, number>();
   for (const change of changes) {
     // On SQLite nothing else has the event loop go round. No turn is waited for: others wait for this transaction.
@@ -24,7 +32,7 @@ export async function project(tx: Transactor, organizationId: string, changes: r
     for (const { userId, now } of touchedBy(change)) touched.set(userId, now);
   }
   await touchUsers(tx, organizationId, touched);
-  if (changes.some(isOfPolicies)) await touchPolicies(tx, { organizationId });
+  if (changes.some(isOfPolicies)) await tx.later(changedPolicies, { id: organizationId, times: 1 });
 }
 
 /** Changes the organization as `rules` decide, in a transaction that does more than that. */
@@ -72,25 +80,73 @@ function touchedBy(change: Change): { userId: string; now: number }[] {
   }
 }
 
-const isOfPolicies = (change: Change): boolean =>
-  change.do === "addPolicies" || change.do === "changePolicy" || change.do === "removePolicies";
-
 /** Every process reads the organization's policies afresh with the next stamp. */
-const touchPolicies = preparedWrite<{ organizationId: string }>()((db, { organizationId }) =>
-  db
-    .updateTable("organizations")
-    .set((organization) => ({ policies_version: organization("policies_version", "+", 1) }))
-    .where("id", "=", organizationId),
+const changedPolicies = laterUpdate("organizations", {
+  by: { id: "text" },
+  given: { times: "integer" },
+  set: { policies_version: '"organizations"."policies_version" + "new"."times"' },
+  merged: (before, after) => ({ ...after, times: (before.times ?? 0) + (after.times ?? 0) }),
+});
+
+const newTags = laterInsert(
+  "tags",
+  { id: "text", organization_id: "text", type: "text", name: "text", created_at: "integer", updated_at: "integer" },
+  { referredToBy: ["user_tag_members", "private_key_tag_members"] },
+);
+
+const newApiKeys = laterInsert("api_keys", {
+  id: "text",
+  organization_id: "text",
+  user_id: "text",
+  name: "text",
+  credential_type: "text",
+  public_key: "text",
+  session_profile_id: "text",
+  expiration_seconds: "integer",
+  expires_at: "integer",
+  grade: "text",
+  created_at: "integer",
+  updated_at: "integer",
+});
+
+const newPolicies = laterInsert("policies", {
+  id: "text",
+  organization_id: "text",
+  name: "text",
+  effect: "text",
+  consensus: "text",
+  condition: "text",
+  time: "text",
+  notes: "text",
+  created_at: "integer",
+  updated_at: "integer",
+});
+
+const newPrivateKeys = laterInsert(
+  "private_keys",
+  {
+    id: "text",
+    organization_id: "text",
+    name: "text",
+    curve: "text",
+    public_key: "text",
+    sealed_key: "bytes",
+    exported: "integer",
+    imported: "integer",
+    created_at: "integer",
+    updated_at: "integer",
+  },
+  { referredToBy: ["private_key_addresses", "private_key_tag_members"] },
 );
 
 async function touchUsers(tx: Transactor, organizationId: string, touched: ReadonlyMap<string, number>): Promise<void> {
-  const unchanged = { name: null, email: null, phoneNumber: null };
+  const unchanged = { name: null, email: null, phone_number: null };
   for (const [now, users] of Map.groupBy(touched, ([, now]) => now)) {
     const ids = users.map(([userId]) => userId);
     const [userId] = ids;
-    // The common case, in a sign-in, is one user: its statement is built already.
+    // The common case, in a sign-in, is one user.
     if (ids.length === 1 && userId !== undefined) {
-      await updateUser(tx, { ...unchanged, organizationId, userId, now });
+      await tx.later(changedUsers, { ...changedUser(organizationId, userId, now), ...unchanged });
       continue;
     }
     await tx
@@ -104,29 +160,35 @@ async function touchUsers(tx: Transactor, organizationId: string, touched: Reado
 
 /** What is to go is set to an empty text, which no contact is. */
 const REMOVED = "";
-const withoutEmpty = (text: Expression<string | null>) => sql<string | null>`nullif(${text}, ${sql.lit(REMOVED)})`;
+const contactOf = (column: "email" | "phone_number") =>
+  `nullif(coalesce("new"."${column}", "users"."${column}"), '${REMOVED}')`;
 
 /** What is null stays as it is, what is empty goes. The version rises, so that nothing derived from the old state is used again. */
-const updateUser = preparedWrite<{
-  organizationId: string;
-  userId: string;
-  name: string | null;
-  email: string | null;
-  phoneNumber: string | null;
-  now: number;
-}>()((db, { organizationId, userId, name, email, phoneNumber, now }) =>
-  db
-    .updateTable("users")
-    .set((user) => ({
-      name: user.fn.coalesce(user.val(name), user.ref("name")),
-      email: withoutEmpty(user.fn.coalesce(user.val(email), user.ref("email"))),
-      phone_number: withoutEmpty(user.fn.coalesce(user.val(phoneNumber), user.ref("phone_number"))),
-      version: user("version", "+", 1),
-      updated_at: now,
-    }))
-    .where("organization_id", "=", organizationId)
-    .where("id", "=", userId),
-);
+const changedUsers = laterUpdate("users", {
+  by: { organization_id: "text", id: "text" },
+  given: { name: "text", email: "text", phone_number: "text", times: "integer", updated_at: "integer" },
+  set: {
+    name: 'coalesce("new"."name", "users"."name")',
+    email: contactOf("email"),
+    phone_number: contactOf("phone_number"),
+    version: '"users"."version" + "new"."times"',
+    updated_at: '"new"."updated_at"',
+  },
+  merged: (before, after) => ({
+    ...after,
+    name: after.name ?? before.name,
+    email: after.email ?? before.email,
+    phone_number: after.phone_number ?? before.phone_number,
+    times: (before.times ?? 0) + (after.times ?? 0),
+  }),
+});
+
+const changedUser = (organizationId: string, userId: string, now: number) => ({
+  organization_id: organizationId,
+  id: userId,
+  times: 1,
+  updated_at: now,
+});
 
 const contactToStore = (given: string | null | undefined): string | null =>
   given === undefined ? null : (given ?? REMOVED);
@@ -207,8 +269,8 @@ async function projectOne(tx: Transactor, organizationId: string, change: Change
   switch (change.do) {
     case "addTag": {
       const { id, type, name, createdAt, updatedAt } = change.tag;
-      const row = { id, organization_id: organizationId, type, name, created_at: createdAt, updated_at: updatedAt };
-      await tx.insertInto("tags").values(row).execute();
+      const times = { created_at: createdAt, updated_at: updatedAt };
+      await tx.later(newTags, { id, organization_id: organizationId, type, name, ...times });
       return;
     }
     case "changeTag": {
@@ -262,7 +324,8 @@ async function projectOne(tx: Transactor, organizationId: string, change: Change
     case "changeUser": {
       const { userId, name = null, now } = change;
       const [email, phoneNumber] = [contactToStore(change.email), contactToStore(change.phoneNumber)];
-      await updateUser(tx, { organizationId, userId, name, email, phoneNumber, now });
+      const given = { name, email, phone_number: phoneNumber };
+      await tx.later(changedUsers, { ...changedUser(organizationId, userId, now), ...given });
       return;
     }
     case "verifyContact": {
@@ -292,21 +355,21 @@ async function projectOne(tx: Transactor, organizationId: string, change: Change
       return takeVotesBack(tx, organizationId, [{ id: change.userId }], change.now);
     case "addApiKeys": {
       const { userId, apiKeys } = change;
-      const rows = apiKeys.map((key) => ({
-        id: key.id,
-        organization_id: organizationId,
-        user_id: userId,
-        name: key.name,
-        credential_type: key.type,
-        public_key: key.publicKey,
-        session_profile_id: key.sessionProfileId,
-        expiration_seconds: key.expirationSeconds,
-        expires_at: expiryOf(key),
-        grade: key.grade,
-        created_at: key.createdAt,
-        updated_at: key.createdAt,
-      }));
-      await tx.insertInto("api_keys").values(rows).execute();
+      for (const key of apiKeys)
+        await tx.later(newApiKeys, {
+          id: key.id,
+          organization_id: organizationId,
+          user_id: userId,
+          name: key.name,
+          credential_type: key.type,
+          public_key: key.publicKey,
+          session_profile_id: key.sessionProfileId,
+          expiration_seconds: key.expirationSeconds,
+          expires_at: expiryOf(key),
+          grade: key.grade,
+          created_at: key.createdAt,
+          updated_at: key.createdAt,
+        });
       return;
     }
     case "removeApiKeys":
@@ -389,13 +452,10 @@ async function projectOne(tx: Transactor, organizationId: string, change: Change
         .execute();
       return countMfaPolicies(tx, { organizationId, userId: change.userId, more: -1 });
     case "addPolicies": {
-      const rows = change.policies.map(({ createdAt, updatedAt, ...policy }) => ({
-        ...policy,
-        organization_id: organizationId,
-        created_at: createdAt,
-        updated_at: updatedAt,
-      }));
-      await tx.insertInto("policies").values(rows).execute();
+      for (const { createdAt, updatedAt, ...policy } of change.policies) {
+        const times = { created_at: createdAt, updated_at: updatedAt };
+        await tx.later(newPolicies, { ...policy, organization_id: organizationId, ...times });
+      }
       return;
     }
     case "changePolicy":
@@ -414,19 +474,19 @@ async function projectOne(tx: Transactor, organizationId: string, change: Change
         .execute();
       return;
     case "addPrivateKeys": {
-      const rows = change.privateKeys.map((key) => ({
-        id: key.id,
-        organization_id: organizationId,
-        name: key.name,
-        curve: key.curve,
-        public_key: key.publicKey,
-        sealed_key: key.sealedKey,
-        exported: key.exported ? 1 : 0,
-        imported: key.imported ? 1 : 0,
-        created_at: key.createdAt,
-        updated_at: key.updatedAt,
-      }));
-      await tx.insertInto("private_keys").values(rows).execute();
+      for (const key of change.privateKeys)
+        await tx.later(newPrivateKeys, {
+          id: key.id,
+          organization_id: organizationId,
+          name: key.name,
+          curve: key.curve,
+          public_key: key.publicKey,
+          sealed_key: key.sealedKey,
+          exported: key.exported ? 1 : 0,
+          imported: key.imported ? 1 : 0,
+          created_at: key.createdAt,
+          updated_at: key.updatedAt,
+        });
       return;
     }
     case "removePrivateKeys":

@@ -2,8 +2,9 @@ import { type ApiKeyStamp, decodeApiKeyStamp, verifyApiKeyStamp } from "../../cr
 import { fail } from "../../kernel/errors.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
+import { holdersKnownTo } from "../authority/known.ts";
 import { type CredentialLookup, credentialKind, type Holder } from "./credential-kind.ts";
-import { allowlistOf, findHolders, holderOf, selectHolders } from "./holders.ts";
+import { allowlistOf, findHolders, holderOf, isAboutHolders, selectHolders } from "./holders.ts";
 import { noteFirstUse } from "./seniority.ts";
 
 export interface ApiKeyHolder extends Holder {
@@ -50,7 +51,11 @@ function curveOfCredential(type: string): string {
   return "API_KEY_CURVE_P256";
 }
 
-async function findApiKeyHolders(read: Reader, lookup: CredentialLookup): Promise<ApiKeyHolder[]> {
+function findApiKeyHolders(read: Reader, lookup: CredentialLookup): Promise<readonly ApiKeyHolder[]> {
+  return holdersKnownTo(read, "api_keys", lookup, () => askForHolders(read, lookup));
+}
+
+async function askForHolders(read: Reader, lookup: CredentialLookup): Promise<ApiKeyHolder[]> {
   const rows = await findHolders(read, "api_keys", lookup, selectApiKeyHolders);
   return rows.map((row) => {
     const ofKey = allowlistOf(row.key_rules, row.key_on_evaluation_error);
@@ -75,5 +80,5 @@ const selectApiKeyHolders = prepared<{ organizationId: string; key: string }>()(
         "k.rules as key_rules",
         "k.on_evaluation_error as key_on_evaluation_error",
       ]),
-  { isLasting: true },
+  { isLasting: true, sees: () => isAboutHolders },
 );

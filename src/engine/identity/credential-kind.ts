@@ -62,7 +62,7 @@ export interface CredentialKind<Stamp = never, Found extends Holder = never> {
   decode(header: string): Stamp;
   keyOf(stamp: Stamp): string;
   /** Everybody who has it, in the order of their ranks: anybody may register what is somebody else's. */
-  find(read: Reader, lookup: CredentialLookup): Promise<Found[]>;
+  find(read: Reader, lookup: CredentialLookup): Promise<readonly Found[]>;
   /** @throws KeysteadError with a 401: nobody has it */
   refuseUnknown(lookup: CredentialLookup): never;
   /** @throws KeysteadError with a 401 unless the holder made the stamp over these bytes */

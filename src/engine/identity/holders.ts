@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import { MAX_HOLDERS } from "../../kernel/limits.ts";
-import type { Reader } from "../../storage/engine.ts";
+import type { Reader, StoredRow } from "../../storage/engine.ts";
 import type { Schema } from "../../storage/schema.ts";
 import type { CredentialLookup, Holder } from "./credential-kind.ts";
 import type { Allowlist } from "./ip-allowlists.ts";
@@ -92,6 +92,14 @@ export const selectParties = (db: Db) =>
       join.onRef("a.organization_id", "=", "o.id").onRef("a.id", "=", "o.id").on("a.enabled", "=", 1),
     )
     .select([...partyColumns]);
+
+/** Of rows that are to be written later: whether an answer about holders is another one with them. */
+export const isAboutHolders = (table: string, row: StoredRow, answer?: readonly unknown[]): boolean => {
+  if (table !== "users" || answer === undefined) return true;
+  const isSame = (holder: HolderRow) =>
+    holder.user_id === row.id && holder.actor_organization_id === row.organization_id;
+  return (answer as readonly HolderRow[]).some(isSame);
+};
 
 /** A row, and how strong its claim is among those that the same credential finds. */
 export type Ranked<Row> = Row & { rank: number };

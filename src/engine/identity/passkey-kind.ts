@@ -4,8 +4,9 @@ import { parseOrigins } from "../../crypto/webauthn-data.ts";
 import { fail } from "../../kernel/errors.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
+import { holdersKnownTo } from "../authority/known.ts";
 import { type CredentialLookup, credentialKind, type Holder } from "./credential-kind.ts";
-import { findHolders, holderOf, selectHolders } from "./holders.ts";
+import { findHolders, holderOf, isAboutHolders, selectHolders } from "./holders.ts";
 import { noteFirstUse } from "./seniority.ts";
 
 export interface PasskeyHolder extends Holder {
@@ -41,7 +42,11 @@ export const passkeyKind = credentialKind<WebAuthnStamp, PasskeyHolder>({
   }),
 });
 
-async function findPasskeyHolders(read: Reader, lookup: CredentialLookup): Promise<PasskeyHolder[]> {
+function findPasskeyHolders(read: Reader, lookup: CredentialLookup): Promise<readonly PasskeyHolder[]> {
+  return holdersKnownTo(read, "authenticators", lookup, () => askForHolders(read, lookup));
+}
+
+async function askForHolders(read: Reader, lookup: CredentialLookup): Promise<PasskeyHolder[]> {
   const rows = await findHolders(read, "authenticators", lookup, selectPasskeyHolders);
   return rows.map((row) => ({
     ...holderOf(row, { type: "CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR", sessionProfileId: null }),
@@ -69,5 +74,5 @@ const selectPasskeyHolders = prepared<{ organizationId: string; key: string }>()
         "f.name as origins_rule",
         "f.value as allowed_origins",
       ]),
-  { isLasting: true },
+  { isLasting: true, sees: () => isAboutHolders },
 );
