@@ -1,10 +1,11 @@
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { stamper } from "../src/crypto/make-stamp.ts";
 import { Client } from "../test/support/client.ts";
 import type { FloorOptions } from "./floor.ts";
 import type { LoadOptions, LoadReply, LoadRequest, LoadResult } from "./load.ts";
-import type { Subject } from "./scenarios.ts";
+import { type AnyScenario, type Subject, scenarios } from "./scenarios.ts";
 
 /** The processes of the benchmark. Whoever starts one stops it by its own handle. */
 
@@ -118,6 +119,26 @@ export async function startFloor(options: FloorOptions): Promise<Target> {
   });
   return { pid: child.pid as number, port, stop: () => stopChild(child) };
 }
+
+/** How long the product's answers to these are, by path. */
+export async function answerBytesOf(
+  { port, subject, key }: Pick<Product, "port" | "subject" | "key">,
+  names: readonly AnyScenario[],
+): Promise<Record<string, number>> {
+  const stamp = stamper(key);
+  const bytesOf = async (name: AnyScenario) => {
+    const { path, body } = scenarios[name];
+    const text = JSON.stringify(body(subject, FIRST_BODY));
+    const headers = { "content-type": "application/json", "x-stamp": stamp(text) };
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { method: "POST", headers, body: text });
+    if (!response.ok) throw new Error(`${path}: ${await response.text()}`);
+    return [path, (await response.arrayBuffer()).byteLength] as const;
+  };
+  return Object.fromEntries(await Promise.all(names.map(bytesOf)));
+}
+
+/** No other request has its timestamp: load.ts begins at 0. */
+const FIRST_BODY = 599_999;
 
 /** The client of load.ts. It does one thing at a time. */
 export interface Load {

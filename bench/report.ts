@@ -18,6 +18,8 @@ export interface ScenarioReport {
   scenario: string;
   product: Side;
   floor: Side;
+  /** The floor that older results were held against. */
+  bare: Side;
 }
 
 export interface Machine {
@@ -33,24 +35,27 @@ export interface Conditions extends Machine {
 }
 
 const round = (value: number, digits: number): number => Number(value.toFixed(digits));
-const ratioOf = ({ product, floor }: ScenarioReport): number => round(product.perSecond / floor.perSecond, 2);
+const ratioOf = (product: Side, floor: Side): number => round(product.perSecond / floor.perSecond, 2);
 
 /** One line for programs. */
 export function jsonLine(report: ScenarioReport): string {
-  const { engine, scenario, product, floor } = report;
+  const { engine, scenario, product, floor, bare } = report;
   return JSON.stringify({
     engine,
     scenario,
     perSecond: round(product.perSecond, 0),
     floor: round(floor.perSecond, 0),
-    ratio: ratioOf(report),
+    ratio: ratioOf(product, floor),
     p50Ms: round(product.p50Ms, 1),
     p99Ms: round(product.p99Ms, 1),
+    bareFloor: round(bare.perSecond, 0),
+    bareRatio: ratioOf(product, bare),
   });
 }
 
-const GROUPS = ["", "", "", "", "", "ms", "", "floor ms", "", "CPU", "", "floor CPU", "", "others"];
-const HEADS = "engine scenario req/s floor ratio p50 p99 p50 p99 server database server database cores".split(" ");
+const GROUPS = ["", "", "", "", "", "bare", "", "ms", "", "floor ms", "", "CPU", "", "floor CPU", "", "others"];
+const HEADS =
+  "engine scenario req/s floor ratio floor ratio p50 p99 p50 p99 server database server database cores".split(" ");
 
 /** For people. CPU is in seconds per 1,000 requests. */
 export function table(reports: readonly ScenarioReport[], conditions: Conditions): string {
@@ -66,14 +71,14 @@ export function table(reports: readonly ScenarioReport[], conditions: Conditions
     "",
     ...align([GROUPS, HEADS, ...reports.map(row)]),
   ];
-  if (reports.some(({ product, floor }) => product.ranOut || floor.ranOut)) {
+  if (reports.some(({ product, floor, bare }) => product.ranOut || floor.ranOut || bare.ranOut)) {
     lines.push("", "* the prepared requests ran out before the time was up in some rounds");
   }
   return `${lines.join("\n")}\n`;
 }
 
 function row(report: ScenarioReport): string[] {
-  const { engine, scenario, product, floor } = report;
+  const { engine, scenario, product, floor, bare } = report;
   const rate = ({ perSecond, ranOut }: Side) => `${perSecond.toFixed(0)}${ranOut ? "*" : ""}`;
   const latencies = ({ p50Ms, p99Ms }: Side) => [p50Ms.toFixed(1), p99Ms.toFixed(1)];
   const cpu = ({ serverCpu, databaseCpu }: Side) => [serverCpu.toFixed(2), databaseCpu?.toFixed(2) ?? "-"];
@@ -82,7 +87,9 @@ function row(report: ScenarioReport): string[] {
     scenario,
     rate(product),
     rate(floor),
-    ratioOf(report).toFixed(2),
+    ratioOf(product, floor).toFixed(2),
+    rate(bare),
+    ratioOf(product, bare).toFixed(2),
     ...latencies(product),
     ...latencies(floor),
     ...cpu(product),

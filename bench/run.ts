@@ -8,9 +8,18 @@ import { createTestDatabase, startPostgres } from "../test/support/postgres.ts";
 import { benchChains, lineOfChains } from "./chains.ts";
 import { benchConsole, lineOfConsole } from "./console.ts";
 import { cpuSeconds, machineCpuSeconds } from "./cpu.ts";
+import type { FloorKind } from "./floor.ts";
 import { benchOperations, lineOfOperations } from "./operations.ts";
 import { benchPolicies, lineOfPolicies } from "./policies.ts";
-import { type Load, type Product, startFloor, startLoad, startProduct, type Target } from "./processes.ts";
+import {
+  answerBytesOf,
+  type Load,
+  type Product,
+  startFloor,
+  startLoad,
+  startProduct,
+  type Target,
+} from "./processes.ts";
 import { jsonLine, type Machine, type ScenarioReport, type Side, table } from "./report.ts";
 import type { BenchHooks } from "./rounds.ts";
 import { type ScenarioName, scenarioNames } from "./scenarios.ts";
@@ -22,8 +31,8 @@ import { benchSwaps, lineOfSwaps } from "./swaps.ts";
 import { benchWebhooks, lineOf } from "./webhooks.ts";
 
 /**
- * `npm run bench`: the real server against a floor, on SQLite and PostgreSQL. Floor and server take turns in short rounds and
- * the medians count, because what else the machine does changes from second to second.
+ * `npm run bench`: the real server against two floors, on SQLite and PostgreSQL. They take turns in short rounds and the
+ * medians count, because what else the machine does changes from second to second.
  */
 
 const groups = [
@@ -136,18 +145,19 @@ async function cleanUp(): Promise<void> {
 
 const progress = (text: string): void => void process.stderr.write(`${text}\n`);
 
-/** The two servers of one engine. */
+/** The servers of one engine. */
 interface Contest {
   engine: EngineName;
   product: Product;
-  floor: Target;
+  floors: Record<FloorKind, Target>;
   /** The database's own process, where it has one. */
   databasePid: number | undefined;
 }
 
 async function startContest(engine: EngineName, folder: string, options: Options): Promise<Contest & Machine> {
   const { profileFolder } = options;
-  let urls = { product: `sqlite:${join(folder, "keystead.db")}`, floor: `sqlite:${join(folder, "floor.db")}` };
+  const sqlite = (name: string) => `sqlite:${join(folder, `${name}.db`)}`;
+  let urls = { product: sqlite("keystead"), records: sqlite("floor"), bare: sqlite("bare-floor") };
   let databasePid: number | undefined;
   let postgresVersion: string | undefined;
   if (engine === "postgres") {
@@ -157,14 +167,21 @@ async function startContest(engine: EngineName, folder: string, options: Options
     postgresVersion = await versionOf(postgres.url);
     urls = {
       product: await createTestDatabase(postgres.url, "keystead"),
-      floor: await createTestDatabase(postgres.url, "floor"),
+      records: await createTestDatabase(postgres.url, "floor"),
+      bare: await createTestDatabase(postgres.url, "bare_floor"),
     };
   }
   const product = await startProduct({ folder: join(folder, engine), databaseUrl: urls.product, profileFolder });
   cleanups.push(() => product.stop());
-  const floor = await startFloor({ url: urls.floor, publicKey: product.key.publicKey });
-  cleanups.push(() => floor.stop());
-  return { engine, product, floor, databasePid, postgresVersion };
+  const { publicKey } = product.key;
+  const answerBytes = await answerBytesOf(product, options.scenarios);
+  const floor = async (kind: FloorKind) => {
+    const target = await startFloor({ kind, url: urls[kind], publicKey, answerBytes });
+    cleanups.push(() => target.stop());
+    return target;
+  };
+  const floors = { records: await floor("records"), bare: await floor("bare") };
+  return { engine, product, floors, databasePid, postgresVersion };
 }
 
 async function versionOf(url: string): Promise<string> {
@@ -191,22 +208,24 @@ interface Round {
 }
 
 async function measure(contest: Contest, scenario: ScenarioName, options: Options): Promise<ScenarioReport> {
-  const { engine, product, floor } = contest;
+  const { engine, product, floors } = contest;
   const { connections, seconds, rounds } = options;
   const load = startLoad({ scenario, subject: product.subject, key: product.key, connections });
   cleanups.push(() => load.stop());
-  const done: { product: Round[]; floor: Round[] } = { product: [], floor: [] };
+  const done: Record<"product" | "floor" | "bare", Round[]> = { product: [], floor: [], bare: [] };
   for (let round = 1; round <= rounds; round++) {
-    const fastest = [...done.product, ...done.floor].map(({ perSecond }) => perSecond * HEADROOM);
+    const fastest = [...done.product, ...done.floor, ...done.bare].map(({ perSecond }) => perSecond * HEADROOM);
     const wanted = Math.max(FIRST_GUESS_PER_SECOND, ...fastest) * (seconds + warmUpSeconds(seconds));
     await load.prepare(Math.min(Math.ceil(wanted), MAX_PREPARED));
-    done.floor.push(await measureOnce(load, floor, contest.databasePid, seconds));
+    done.bare.push(await measureOnce(load, floors.bare, contest.databasePid, seconds));
+    done.floor.push(await measureOnce(load, floors.records, contest.databasePid, seconds));
     done.product.push(await measureOnce(load, product, contest.databasePid, seconds));
     const [ours, bare] = [done.product.at(-1), done.floor.at(-1)] as [Round, Round];
     progress(`${engine} ${scenario} ${round}/${rounds}: ${shortly(ours)}; floor ${shortly(bare)}`);
   }
   await load.stop();
-  return { engine, scenario, product: sideOf(done.product), floor: sideOf(done.floor) };
+  const [ours, floor, bare] = [done.product, done.floor, done.bare].map(sideOf) as [Side, Side, Side];
+  return { engine, scenario, product: ours, floor, bare };
 }
 
 const shortly = ({ perSecond, otherCores }: Round): string =>
