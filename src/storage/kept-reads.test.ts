@@ -61,6 +61,26 @@ describe("answers that outlive a transaction", () => {
     assert.equal(kept.find(query("select 1 from tags")), undefined);
   });
 
+  it("are asked for once by all who ask at the same time, unless the table was written since", async () => {
+    const { kept } = counted();
+    kept.refresh();
+    let asked = 0;
+    const ask = () => kept.ask(query("select 1 from tags"), async () => [{ asked: ++asked }]);
+    const together = [ask(), ask()];
+    kept.noteWritten(new Set(["tags"]));
+    together.push(ask(), ask());
+    kept.noteWritten(new Set(["users"]));
+    together.push(ask());
+    assert.deepEqual(
+      (await Promise.all(together)).flat(),
+      [1, 1, 2, 2, 2].map((value) => ({ asked: value })),
+    );
+    const failing = () => kept.ask(query("select 1 from users"), () => Promise.reject(new Error("gone")));
+    const outcomes = await Promise.allSettled([failing(), failing()]);
+    assert.ok(outcomes.every(({ status }) => status === "rejected"));
+    assert.deepEqual(await kept.ask(query("select 1 from users"), async () => [{ asked: 0 }]), [{ asked: 0 }]);
+  });
+
   it("are given to nobody who wrote one of the tables and has not committed it", async () => {
     const { kept, ask } = counted();
     await ask("select 1 from tags");

@@ -31,6 +31,8 @@ export class KeptReads {
     bytes: MAX_KEPT_READ_BYTES,
     sizeOf: ({ rows }, key) => key.length + bytesOf(rows),
   });
+  /** Answers that are on their way. */
+  readonly #open = new Map<string, { rows: Promise<readonly unknown[]>; at: number }>();
   #version: number | undefined;
   /** Counts what was written. */
   #now = 0;
@@ -61,16 +63,27 @@ export class KeptReads {
     return kept.rows.slice() as Row[];
   }
 
-  /** Asks and keeps the answer; what is committed while it is asked for is not missed. */
+  /**
+   * Asks and keeps the answer; what is committed while it is asked for is not missed. Requests that were committed together ask for the same
+   * in one turn, and are given one answer.
+   */
   async ask<Row>(query: Query<Row>, all: () => Promise<Row[]>): Promise<Row[]> {
     // Known from here on, so that what is written meanwhile counts.
-    this.#statementOf(query.sql);
-    const at = this.#now;
-    const rows = await all();
+    const { since } = this.#statementOf(query.sql);
     const key = keyOfQuery(query);
-    if (key === undefined || rows.length > MAX_KEPT_ROWS) return rows;
-    this.#answers.set(key, { rows: rows.map((row) => Object.freeze(row)), at });
-    return rows.slice();
+    if (key === undefined) return all();
+    const open = this.#open.get(key);
+    if (open && open.at >= since) return ((await open.rows) as Row[]).slice();
+    const asked = { rows: all(), at: this.#now };
+    this.#open.set(key, asked);
+    try {
+      const rows = await asked.rows;
+      if (rows.length <= MAX_KEPT_ROWS)
+        this.#answers.set(key, { rows: rows.map((row) => Object.freeze(row)), at: asked.at });
+      return rows.slice();
+    } finally {
+      if (this.#open.get(key) === asked) this.#open.delete(key);
+    }
   }
 
   /** What was committed, to be told before anything else is asked. */
