@@ -60,11 +60,25 @@ export const quotaNames = Object.keys(quotaKinds) as QuotaName[];
 
 export const USUAL_QUOTAS = Object.fromEntries(quotaNames.map((name) => [name, quotaKinds[name].usual])) as Quotas;
 
+/** How many of a thing there may be, whoever operates the server. */
+export interface FixedQuota {
+  /** The things, as the error names them. */
+  kind: string;
+  limit: number;
+  /** Whether each user has this quota, and not the organization as a whole. */
+  perUser?: true;
+}
+
+/** @throws KeysteadError QUOTA_EXCEEDED, or USER_QUOTA_EXCEEDED */
+export function refuseExcess(count: number, { kind, limit, perUser }: FixedQuota): void {
+  if (count > limit) fail(perUser ? "USER_QUOTA_EXCEEDED" : "QUOTA_EXCEEDED", { kind, limit });
+}
+
 /** @throws KeysteadError QUOTA_EXCEEDED that names the quota, its figure, and what can be done */
 export function refuseOver(quotas: Quotas, name: QuotaName, count: number): void {
   const limit = quotas[name];
-  if (limit === null || count <= limit) return;
+  if (limit === null) return;
   const { what, remedy } = quotaKinds[name];
   const kind = `${what}; ${remedy}, or ask the operator of this server to raise the quota \`${name}\``;
-  fail("QUOTA_EXCEEDED", { kind, limit });
+  refuseExcess(count, { kind, limit });
 }

@@ -1,16 +1,8 @@
-import { fail } from "../kernel/errors.ts";
+import { type FixedQuota, refuseExcess } from "../authority/quotas.ts";
 import type { Transactor } from "../storage/engine.ts";
 import type { OwnedTable } from "./operations.ts";
 
-/** How many of a thing there may be. */
-
-export interface Quota {
-  /** The things, as the error names them. */
-  kind: string;
-  limit: number;
-  /** Whether each user has this quota, and not the organization as a whole. */
-  perUser?: true;
-}
+/** How many rows of a thing there may be. */
 
 /** The rows that count against a quota: those in which every column has this value. */
 interface Counted {
@@ -25,7 +17,7 @@ interface Counted {
  */
 export async function enforceQuota(
   tx: Transactor,
-  { table, ...quota }: Quota & { table: OwnedTable },
+  { table, ...quota }: FixedQuota & { table: OwnedTable },
   counted: Counted,
 ): Promise<void> {
   // One of many tables of one shape; what is asked of them is told by the names of the columns.
@@ -35,9 +27,4 @@ export async function enforceQuota(
   }
   const { count } = await rows.executeTakeFirstOrThrow();
   refuseExcess(count, quota);
-}
-
-/** @throws KeysteadError QUOTA_EXCEEDED, or USER_QUOTA_EXCEEDED */
-export function refuseExcess(count: number, { kind, limit, perUser }: Quota): void {
-  if (count > limit) fail(perUser ? "USER_QUOTA_EXCEEDED" : "QUOTA_EXCEEDED", { kind, limit });
 }

@@ -83,7 +83,7 @@ export const MAX_OPERATOR_ID_LENGTH = 255;
 /** Bytes of a refund's signature. */
 export const MAX_REFUND_SIGNATURE_BYTES = 256;
 /** Bytes of all packages of one activity together: they grow with the leaves and with the square of the operators. */
-export const MAX_SPARK_PACKAGES_BYTES = 6 * 1024 * 1024;
+export const MAX_SPARK_PACKAGES_BYTES = 2 * 1024 * 1024;
 /** Struct types in one EIP-712 payload, the domain's included ... */
 export const MAX_TYPED_DATA_TYPES = 64;
 /** ... and characters of all their definitions together. A type's hash covers every type it refers to. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { parseManifest } from "../../src/crypto/manifests/manifest.ts";
 import { newId } from "../../src/kernel/ids.ts";
-import { MAX_LISTED_TVC_DEPLOYMENTS, MAX_TVC_DEPLOYMENTS } from "../../src/kernel/limits.ts";
+import { MAX_LISTED_TVC_DEPLOYMENTS, MAX_PAGE_BYTES, MAX_TVC_DEPLOYMENTS } from "../../src/kernel/limits.ts";
 import type { Client, Json } from "../support/client.ts";
 import {
   addDeployment,
@@ -295,6 +295,41 @@ onEachEngine("deployments", (server) => {
     assert.equal((await client.read("get_tvc_app", { tvcAppId: app.appId })).tvcApp.id, app.appId);
     await refused(client, "delete_tvc_app_and_deployments", { appId: app.appId }, /is deleted/);
     await refused(client, "create_tvc_deployment", await deploymentParams(app.appId, someProgram), /is deleted/);
+  });
+
+  it("are listed as far as one answer holds them, the newest first", async () => {
+    const client = await fresh();
+    const app = await newDeployment(client, [newOperator()]);
+    const { organizationId } = client;
+    const manifest = "x".repeat(MAX_PAGE_BYTES / 16);
+    const ids = Array.from({ length: 20 }, () => newId());
+    await server().opened.database.transact(organizationId, async (tx) => {
+      const row = await tx
+        .selectFrom("tvc_deployments")
+        .selectAll()
+        .where("organization_id", "=", organizationId)
+        .where("id", "=", app.deploymentId)
+        .executeTakeFirstOrThrow();
+      const copies = ids.map((id) => ({ ...row, id, manifest_id: newId(), manifest }));
+      await tx.insertInto("tvc_deployments").values(copies).execute();
+    });
+    const { tvcDeployments } = await client.read("list_tvc_app_deployments", { appId: app.appId });
+    const listed = tvcDeployments.map(({ id }: Json) => id);
+    assert.deepEqual(listed, ids.toReversed().slice(0, listed.length));
+    assert.ok(listed.length > 1 && listed.length < ids.length, String(listed.length));
+    assert.ok(JSON.stringify(tvcDeployments).length <= MAX_PAGE_BYTES);
+    await server().opened.database.transact(organizationId, (tx) =>
+      tx
+        .updateTable("tvc_deployments")
+        .set({ manifest: "x".repeat(MAX_PAGE_BYTES) })
+        .where("id", "=", ids.at(-1) as string)
+        .execute(),
+    );
+    const alone = (await client.read("list_tvc_app_deployments", { appId: app.appId })).tvcDeployments;
+    assert.deepEqual(
+      alone.map(({ id }: Json) => id),
+      ids.slice(-1),
+    );
   });
 
   it("are all there for the rules, however many newer ones there are", async () => {

@@ -1,7 +1,7 @@
 import { fail } from "../../kernel/errors.ts";
 import { type Contact, type ContactType, contactAt, contactOf } from "../state.ts";
 import type { AuthorityView, Draft } from "../view.ts";
-import type { NewOauthProvider } from "./credentials.ts";
+import { hasLastingCredential, type NewOauthProvider } from "./credentials.ts";
 
 /**
  * Contacts that users have shown to receive what is sent to. Whoever signs in without naming an organization is found by them
@@ -121,8 +121,5 @@ export function requireWithoutContact(view: AuthorityView, userId: string, type:
   const user = view.part("user", userId);
   const hasContact = Boolean(user?.email ?? user?.phoneNumber);
   const canSignIn = hasContact || view.part("oauthProviders", userId).length > 0;
-  const canSign =
-    view.part("authenticators", userId).length > 0 ||
-    view.part("apiKeys", userId).some(({ expirationSeconds }) => expirationSeconds === null);
-  if (!canSignIn && !canSign) fail("VALID_CREDENTIAL_MISSING", { user: userId });
+  if (!canSignIn && !hasLastingCredential(view, userId)) fail("VALID_CREDENTIAL_MISSING", { user: userId });
 }

@@ -1,6 +1,6 @@
 import { fail } from "../../kernel/errors.ts";
 import { MAX_SMART_CONTRACT_INTERFACES } from "../../kernel/limits.ts";
-import { refuseOver } from "../quotas.ts";
+import { refuseExcess, refuseOver } from "../quotas.ts";
 import { ALL, type ContractInterface, interfaceAt } from "../state.ts";
 import type { Draft } from "../view.ts";
 
@@ -20,9 +20,7 @@ export function addInterface(draft: Draft, contract: ContractInterface): void {
   }
   draft.apply({ do: "addInterface", contract });
   const { count, bytes } = draft.part("interfaceTotals", ALL);
-  if (count > MAX_SMART_CONTRACT_INTERFACES) {
-    fail("QUOTA_EXCEEDED", { kind: "smart contract interfaces", limit: MAX_SMART_CONTRACT_INTERFACES });
-  }
+  refuseExcess(count, { kind: "smart contract interfaces", limit: MAX_SMART_CONTRACT_INTERFACES });
   refuseOver(draft.part("quotas", ALL), "interfaceBytes", bytes);
 }
 

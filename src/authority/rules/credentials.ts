@@ -5,8 +5,9 @@ import {
   MAX_LASTING_API_KEYS_PER_USER,
   MAX_OAUTH_PROVIDERS_PER_USER,
 } from "../../kernel/limits.ts";
+import { refuseExcess } from "../quotas.ts";
 import { type ApiKey, type Authenticator, type OauthProvider, providerAt } from "../state.ts";
-import type { Draft } from "../view.ts";
+import type { AuthorityView, Draft } from "../view.ts";
 
 /** The credentials of one user, added under the rules that hold for all of them. */
 
@@ -49,20 +50,41 @@ export function addApiKeys(
   }
   draft.apply({ do: "addApiKeys", userId, apiKeys: apiKeys.map((key) => ({ ...key, createdAt: now })), now });
   const all = draft.part("apiKeys", userId);
-  const lasting = all.filter(({ expirationSeconds }) => expirationSeconds === null);
-  refuseExcess(lasting.length, "long-lived api keys", MAX_LASTING_API_KEYS_PER_USER);
-  const expiring = all.filter(({ expirationSeconds }) => expirationSeconds !== null);
+  refuseExcess(all.filter(isLasting).length, {
+    kind: "long-lived api keys",
+    limit: MAX_LASTING_API_KEYS_PER_USER,
+    perUser: true,
+  });
+  const expiring = all.filter((key) => !isLasting(key));
   const byUse = [...expiring.filter((key) => hasExpired(key, now)), ...expiring.filter((key) => !hasExpired(key, now))];
   const pushedOut = byUse.slice(0, Math.max(0, expiring.length - MAX_EXPIRING_API_KEYS_PER_USER));
   if (pushedOut.length > 0)
     draft.apply({ do: "removeApiKeys", userId, apiKeys: pushedOut, takesVotesBack: false, now });
 }
 
+/** Whether an API key is good until it is deleted. */
+export const isLasting = ({ expirationSeconds }: Pick<ApiKey, "expirationSeconds">): boolean =>
+  expirationSeconds === null;
+
 /** When an API key expires, in milliseconds; null for one that lasts. */
 export const expiryOf = ({ createdAt, expirationSeconds }: ApiKey): number | null =>
   expirationSeconds === null ? null : createdAt + expirationSeconds * 1000;
 
-const hasExpired = (key: ApiKey, now: number): boolean => (expiryOf(key) ?? Number.POSITIVE_INFINITY) <= now;
+export const hasExpired = (key: ApiKey, now: number): boolean => (expiryOf(key) ?? Number.POSITIVE_INFINITY) <= now;
+
+/** What a user signs with by themselves for as long as they have it. */
+interface OwnCredentials {
+  apiKeys: readonly Pick<ApiKey, "expirationSeconds">[];
+  authenticators: readonly unknown[];
+}
+
+/** Whether a credential among these lasts that its user signs with by themselves: a passkey, or an API key without expiry. */
+export const includesLasting = ({ apiKeys, authenticators }: OwnCredentials): boolean =>
+  authenticators.length > 0 || apiKeys.some(isLasting);
+
+/** The same of those that a user holds. Whoever is known to an issuer needs it, and somebody who brings its token. */
+export const hasLastingCredential = (view: AuthorityView, userId: string): boolean =>
+  includesLasting({ apiKeys: view.part("apiKeys", userId), authenticators: view.part("authenticators", userId) });
 
 /**
  * @throws KeysteadError RESOURCE_EXISTS or USER_QUOTA_EXCEEDED; `field` is where the passkeys stand in the request, or says so of
@@ -89,7 +111,8 @@ export function addAuthenticators(
   }
   const added = authenticators.map((authenticator) => ({ ...authenticator, createdAt: now }));
   draft.apply({ do: "addAuthenticators", userId, authenticators: added, now });
-  refuseExcess(draft.part("authenticators", userId).length, "authenticators", MAX_AUTHENTICATORS_PER_USER);
+  const count = draft.part("authenticators", userId).length;
+  refuseExcess(count, { kind: "authenticators", limit: MAX_AUTHENTICATORS_PER_USER, perUser: true });
 }
 
 /** Somebody at an issuer, as a request claims. */
@@ -135,14 +158,10 @@ export function addOauthProviders(
   const known = places.findIndex((at, index) => holders[index] !== undefined || places.indexOf(at) < index);
   const added = providers.map(({ verifiedEmail: _, isOwnApp: __, ...provider }) => ({ ...provider, createdAt: now }));
   const count = draft.part("oauthProviders", userId).length + added.length;
-  refuseExcess(count, "OAuth providers", MAX_OAUTH_PROVIDERS_PER_USER);
+  refuseExcess(count, { kind: "OAuth providers", limit: MAX_OAUTH_PROVIDERS_PER_USER, perUser: true });
   if (known >= 0) {
     const reason = "names an issuer, subject and audience that belong to a user of this organization already";
     fail("OAUTH_PROVIDER_EXISTS", { field: `${field}.${known}`, reason });
   }
   draft.apply({ do: "addOauthProviders", userId, oauthProviders: added, now });
-}
-
-function refuseExcess(count: number, kind: string, limit: number): void {
-  if (count > limit) fail("USER_QUOTA_EXCEEDED", { kind, limit });
 }

@@ -1,5 +1,6 @@
 import { fail } from "../../kernel/errors.ts";
 import { MAX_OPEN_INVITATIONS } from "../../kernel/limits.ts";
+import { refuseExcess } from "../quotas.ts";
 import { ALL, type OpenInvitation } from "../state.ts";
 import type { AuthorityView, Draft } from "../view.ts";
 import { requireTags } from "./tags.ts";
@@ -30,9 +31,7 @@ export function addInvitations(draft: Draft, invitations: readonly OpenInvitatio
 
 function refuseInvited(view: AuthorityView, invitations: readonly OpenInvitation[]): void {
   const open = view.part("openInvitations", ALL);
-  if (open.length + invitations.length > MAX_OPEN_INVITATIONS) {
-    fail("QUOTA_EXCEEDED", { kind: "open invitations", limit: MAX_OPEN_INVITATIONS });
-  }
+  refuseExcess(open.length + invitations.length, { kind: "open invitations", limit: MAX_OPEN_INVITATIONS });
   const invited = new Set(open.map(({ receiverEmail }) => receiverEmail.toLowerCase()));
   for (const [index, { receiverEmail }] of invitations.entries()) {
     const email = receiverEmail.toLowerCase();

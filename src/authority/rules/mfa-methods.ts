@@ -4,6 +4,7 @@ import type { PolicyError } from "../../policy/errors.ts";
 import { attestedTypes, contactCredential, otpFeatures } from "../attested.ts";
 import { ALL, type AuthenticationType, type Contact, contactOf, type MethodGroup } from "../state.ts";
 import type { AuthorityView } from "../view.ts";
+import { isLasting } from "./credentials.ts";
 import { canMeetAll } from "./mfa-groups.ts";
 
 /** Multi-factor authentication: what a credential shows, and when what was shown is enough. */
@@ -69,7 +70,7 @@ export function lastingMethodsOf(view: AuthorityView, userId: string): Authentic
   const isReached = ({ type }: Contact) =>
     view.part("isBelowParent", ALL) && view.part("features", ALL).some(({ name }) => name === otpFeatures[type]);
   const shown = [
-    ...view.part("apiKeys", userId).filter(({ expirationSeconds }) => expirationSeconds === null),
+    ...view.part("apiKeys", userId).filter(isLasting),
     ...view.part("oauthProviders", userId).map(({ id }) => ({ id, type: attestedTypes.OAUTH })),
     ...contacts.filter(isReached).map(contactCredential),
   ];

@@ -2,6 +2,7 @@ import { fail } from "../../kernel/errors.ts";
 import { MAX_MFA_POLICIES_PER_USER } from "../../kernel/limits.ts";
 import type { EvaluateCondition } from "../../policy/compile.ts";
 import type { MfaPolicyChange } from "../changes.ts";
+import { refuseExcess } from "../quotas.ts";
 import { ALL, type AuthenticationType, type MethodGroup, type MfaPolicy } from "../state.ts";
 import type { AuthorityView, Draft } from "../view.ts";
 import { DEFAULT_SESSION_PROFILE_ID } from "./mfa-methods.ts";
@@ -29,9 +30,8 @@ export function addMfaPolicy(
   requireUsers(draft, [userId]);
   requireMethods(draft, parentView, userId, policy.requiredMethods);
   draft.apply({ do: "addMfaPolicy", userId, policy: { ...policy, createdAt: now, updatedAt: now }, now });
-  if (draft.part("mfaPolicies", userId).length > MAX_MFA_POLICIES_PER_USER) {
-    fail("USER_QUOTA_EXCEEDED", { kind: "MFA policies", limit: MAX_MFA_POLICIES_PER_USER });
-  }
+  const count = draft.part("mfaPolicies", userId).length;
+  refuseExcess(count, { kind: "MFA policies", limit: MAX_MFA_POLICIES_PER_USER, perUser: true });
   refuseShortQuorum(draft, userId, evaluate);
 }
 

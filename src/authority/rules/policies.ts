@@ -1,6 +1,7 @@
 import { fail } from "../../kernel/errors.ts";
 import { MAX_POLICIES, MAX_POLICIES_LENGTH } from "../../kernel/limits.ts";
 import type { PolicyChange } from "../changes.ts";
+import { refuseExcess } from "../quotas.ts";
 import { ALL, type Policy } from "../state.ts";
 import type { Draft } from "../view.ts";
 import { refuseUnknown } from "./unknown.ts";
@@ -26,7 +27,7 @@ export function addPolicies(
   const added = policies.map((policy) => ({ ...policy, createdAt: now, updatedAt: now }));
   draft.apply({ do: "addPolicies", policies: added });
   const all = draft.part("policies", ALL);
-  if (all.length > MAX_POLICIES) fail("QUOTA_EXCEEDED", { kind: "policies", limit: MAX_POLICIES });
+  refuseExcess(all.length, { kind: "policies", limit: MAX_POLICIES });
   refuseLongTexts(all);
 }
 
@@ -69,7 +70,7 @@ const lengthOf = ({ consensus, condition, time }: Texts): number =>
  * @throws KeysteadError QUOTA_EXCEEDED
  */
 export function refuseLongTexts(policies: readonly Texts[]): void {
-  if (policies.reduce((sum, policy) => sum + lengthOf(policy), 0) <= MAX_POLICIES_LENGTH) return;
+  const length = policies.reduce((sum, policy) => sum + lengthOf(policy), 0);
   const kind = "characters in the expressions of its policies together";
-  fail("QUOTA_EXCEEDED", { kind, limit: MAX_POLICIES_LENGTH });
+  refuseExcess(length, { kind, limit: MAX_POLICIES_LENGTH });
 }

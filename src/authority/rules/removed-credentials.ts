@@ -3,8 +3,9 @@ import type { EvaluateCondition } from "../../policy/compile.ts";
 import type { Change } from "../changes.ts";
 import type { Parts } from "../state.ts";
 import type { AuthorityView, Draft } from "../view.ts";
+import { hasLastingCredential } from "./credentials.ts";
 import { canShow } from "./mfa-methods.ts";
-import { hasLastingCredential, refuseShortQuorum } from "./root-quorum.ts";
+import { refuseShortQuorum } from "./root-quorum.ts";
 import { refuseUnknown } from "./unknown.ts";
 import { requireUsers } from "./users.ts";
 

@@ -3,16 +3,9 @@ import type { EvaluateCondition } from "../../policy/compile.ts";
 import { otpFeatures } from "../attested.ts";
 import { ALL, type RootQuorum } from "../state.ts";
 import type { AuthorityView, Draft } from "../view.ts";
+import { hasLastingCredential } from "./credentials.ts";
 import { canRemoveMfa } from "./mfa-methods.ts";
 import { requireUsers } from "./users.ts";
-
-/**
- * Whether the user holds a credential that lasts and that they sign with by themselves: a passkey, or an API key without expiry.
- * Whoever is known to an issuer needs it, and somebody who brings its token.
- */
-export const hasLastingCredential = (view: AuthorityView, userId: string): boolean =>
-  view.part("apiKeys", userId).some(({ expirationSeconds }) => expirationSeconds === null) ||
-  view.part("authenticators", userId).length > 0;
 
 /**
  * Those of the users who can sign whenever they are asked: they have a lasting credential, and no MFA policy of theirs locks

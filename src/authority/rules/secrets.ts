@@ -1,5 +1,6 @@
 import { fail } from "../../kernel/errors.ts";
 import { MAX_SECRETS } from "../../kernel/limits.ts";
+import { refuseExcess } from "../quotas.ts";
 import { ALL, type SealedSecret } from "../state.ts";
 import type { Draft } from "../view.ts";
 import { refuseUnknown } from "./unknown.ts";
@@ -33,7 +34,7 @@ export function addSecrets(
     sealedSecret,
   }));
   draft.apply({ do: "addSecrets", secrets: added });
-  if (draft.part("secretCount", ALL) > MAX_SECRETS) fail("QUOTA_EXCEEDED", { kind: "secrets", limit: MAX_SECRETS });
+  refuseExcess(draft.part("secretCount", ALL), { kind: "secrets", limit: MAX_SECRETS });
 }
 
 /** @throws KeysteadError RESOURCE_NOT_FOUND naming the first secret that the organization does not have */

@@ -2,7 +2,7 @@ import { fail } from "../../kernel/errors.ts";
 import { attestedTypes } from "../attested.ts";
 import type { Grade } from "../state.ts";
 import type { AuthorityView, Draft } from "../view.ts";
-import { addApiKeys, expiryOf, type NewApiKey } from "./credentials.ts";
+import { addApiKeys, hasExpired, type NewApiKey } from "./credentials.ts";
 
 /**
  * Adds the key of a session. A user's own key of the same type gives way to a new session with it, and where it is asked for all
@@ -45,7 +45,7 @@ export function useUpKeys(
 ): void {
   const apiKeys = draft.part("apiKeys", userId).filter((key) => key.type === type);
   const used = apiKeys.find(({ id }) => id === keyId);
-  if (!used || (expiryOf(used) ?? now + 1) <= now) {
+  if (!used || hasExpired(used, now)) {
     fail("PERMISSION_DENIED", { reason: `The key ${keyId} that it was asked with has expired or is gone.` });
   }
   draft.apply({ do: "removeApiKeys", userId, apiKeys, takesVotesBack: false, now });

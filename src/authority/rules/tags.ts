@@ -1,6 +1,6 @@
-import { fail } from "../../kernel/errors.ts";
 import { MAX_TAGS } from "../../kernel/limits.ts";
 import type { Change } from "../changes.ts";
+import { refuseExcess } from "../quotas.ts";
 import type { PartKind, TagType } from "../state.ts";
 import type { AuthorityView, Draft } from "../view.ts";
 import { refuseUnknown } from "./unknown.ts";
@@ -33,9 +33,7 @@ export interface NewTag {
  * @throws KeysteadError QUOTA_EXCEEDED, or RESOURCE_NOT_FOUND naming the first member that is unknown
  */
 export function addTag(draft: Draft, { id, type, name, memberIds, now }: NewTag): void {
-  if (draft.tagCount(type) >= MAX_TAGS) {
-    fail("QUOTA_EXCEEDED", { kind: `${kinds[type].tagLabel}s`, limit: MAX_TAGS });
-  }
+  refuseExcess(draft.tagCount(type) + 1, { kind: `${kinds[type].tagLabel}s`, limit: MAX_TAGS });
   draft.apply({ do: "addTag", tag: { id, type, name, createdAt: now, updatedAt: now } });
   attachTag(draft, { tagId: id, type, memberIds, now });
 }

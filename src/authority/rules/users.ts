@@ -7,6 +7,7 @@ import {
   addApiKeys,
   addAuthenticators,
   addOauthProviders,
+  includesLasting,
   type NewApiKey,
   type NewAuthenticator,
   type NewOauthProvider,
@@ -70,7 +71,7 @@ export function addUser(draft: Draft, user: NewUser, now: number, field: string)
 
 /** A user needs a lasting credential, or what a sign-in finds them by: an email address, a phone number, or an OAuth provider. */
 function refuseUnreachable({ name, email, phoneNumber, apiKeys, authenticators, oauthProviders }: NewUser): void {
-  const canSign = authenticators.length > 0 || apiKeys.some(({ expirationSeconds }) => expirationSeconds === null);
+  const canSign = includesLasting({ apiKeys, authenticators });
   const canSignIn = email !== undefined || phoneNumber !== undefined || oauthProviders.length > 0;
   if (!canSign && !canSignIn) fail("VALID_CREDENTIAL_MISSING", { user: name });
 }

@@ -1,10 +1,10 @@
-import type { Selectable } from "kysely";
+import { type Selectable, sql } from "kysely";
 import { type Manifest, manifestJson } from "../../crypto/manifests/manifest.ts";
 import { timestampOf } from "../../engine/fields.ts";
 import { enqueue } from "../../engine/jobs/jobs.ts";
 import type { DeploymentHost } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
-import { MAX_LISTED_TVC_DEPLOYMENTS } from "../../kernel/limits.ts";
+import { MAX_LISTED_TVC_DEPLOYMENTS, MAX_PAGE_BYTES } from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { Schema } from "../../storage/schema.ts";
 import { CLEAN_UP_DEPLOYMENT } from "./clean-up.ts";
@@ -54,15 +54,56 @@ export async function requireDeployment(read: Reader, organizationId: string, id
   return row ?? fail("RESOURCE_NOT_FOUND", { kind: "TVC deployment", id, organizationId });
 }
 
-/** The newest deployments of an app, the newest first; for lists alone, as there may be others. */
-export async function findDeployments(read: Reader, organizationId: string, appId: string): Promise<DeploymentRow[]> {
+/**
+ * Those of the newest deployments of an app that a list shows, the newest first, with what each takes in it: as many as fit, and one in
+ * any case. The database tells without their being read.
+ */
+export async function findListed(
+  read: Reader,
+  organizationId: string,
+  app: AppRow,
+): Promise<{ id: string; bytes: number }[]> {
+  const sets = (await setsOf(read, organizationId, [app]))(app);
+  const rows = await read
+    .selectFrom("tvc_deployments as d")
+    .select(["d.id", sql<number | string>`octet_length(d.manifest) + octet_length(d.pivot_args)`.as("bytes")])
+    .select(({ selectFrom }) =>
+      selectFrom("tvc_manifest_approvals as a")
+        .select(({ fn }) => fn.countAll<number | string>().as("count"))
+        .whereRef("a.organization_id", "=", "d.organization_id")
+        .whereRef("a.deployment_id", "=", "d.id")
+        .as("approvals"),
+    )
+    .where("d.organization_id", "=", organizationId)
+    .where("d.app_id", "=", app.id)
+    .orderBy("d.id", "desc")
+    .limit(MAX_LISTED_TVC_DEPLOYMENTS)
+    .execute();
+  const sized = rows.map(({ id, bytes, approvals }) => ({
+    id,
+    // A manifest is shown in base64, with its sets, and each approval with its operator.
+    bytes: 2 * Number(bytes) + bytesOfSets(sets) + Number(approvals) * SHOWN_OPERATOR_BYTES,
+  }));
+  let total = 0;
+  return sized.filter(({ bytes }, index) => {
+    total += bytes;
+    return index === 0 || total <= MAX_PAGE_BYTES;
+  });
+}
+
+/** The deployments with these ids, the newest first. */
+export async function findDeployments(
+  read: Reader,
+  organizationId: string,
+  ids: readonly string[],
+): Promise<DeploymentRow[]> {
+  if (ids.length === 0) return [];
   return read
     .selectFrom("tvc_deployments")
     .selectAll()
     .where("organization_id", "=", organizationId)
-    .where("app_id", "=", appId)
+    .where("id", "in", [...ids])
     .orderBy("id", "desc")
-    .limit(MAX_LISTED_TVC_DEPLOYMENTS)
     .execute();
 }
 
@@ -298,6 +339,8 @@ export async function renderDeployments(
     organizationId,
     rows.map(({ id }) => id),
   );
+  const approvalsOf = Map.groupBy(approvals, ({ deployment_id }) => deployment_id);
+  const operators = new Map(sets.manifestSet.operators.map((operator) => [operator.id, operator]));
   return rows.map((row) => ({
     id: row.id,
     organizationId,
@@ -310,23 +353,21 @@ export async function renderDeployments(
       createdAt: timestampOf(row.created_at),
       updatedAt: timestampOf(row.created_at),
     },
-    manifestApprovals: approvals
-      .filter(({ deployment_id }) => deployment_id === row.id)
-      .flatMap((approval) => {
-        const operator = sets.manifestSet.operators.find(({ id }) => id === approval.operator_id);
-        return operator === undefined
-          ? []
-          : [
-              {
-                id: approval.id,
-                manifestId: row.manifest_id,
-                operator: renderOperator(operator),
-                approval: Buffer.from(approval.signature, "hex").toString("base64"),
-                createdAt: timestampOf(approval.created_at),
-                updatedAt: timestampOf(approval.updated_at),
-              },
-            ];
-      }),
+    manifestApprovals: (approvalsOf.get(row.id) ?? []).flatMap((approval) => {
+      const operator = operators.get(approval.operator_id);
+      return operator === undefined
+        ? []
+        : [
+            {
+              id: approval.id,
+              manifestId: row.manifest_id,
+              operator: renderOperator(operator),
+              approval: Buffer.from(approval.signature, "hex").toString("base64"),
+              createdAt: timestampOf(approval.created_at),
+              updatedAt: timestampOf(approval.updated_at),
+            },
+          ];
+    }),
     qosVersion: row.qos_version,
     pivotContainer: {
       containerUrl: row.image_url,

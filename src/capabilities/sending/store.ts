@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ExpressionBuilder } from "kysely";
+import { refuseExcess } from "../../authority/quotas.ts";
 import type { SolanaChain } from "../../chains/solana/networks.ts";
-import { refuseExcess } from "../../engine/quotas.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_OPEN_SENDS } from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";

@@ -1,5 +1,5 @@
 import { MAX_DECISION_STEPS, MAX_REQUEST_STEPS } from "../../kernel/limits.ts";
-import { isHeld, PIECE_MS, turn } from "../../kernel/turns.ts";
+import { isHeld, isWholePiece, turn } from "../../kernel/turns.ts";
 import { Budget } from "../../policy/budget.ts";
 
 /** What may be evaluated to decide: one for each request, passed to everything that evaluates for it. */
@@ -32,7 +32,7 @@ export class RequestBudget implements DecisionBudget {
   }
 
   async turn(): Promise<Budget> {
-    const isLong = performance.now() - this.#lastTurnMs >= PIECE_MS && isHeld();
+    const isLong = isWholePiece(performance.now() - this.#lastTurnMs) && isHeld();
     if (isLong || leftAtLastTurn - everybody.left >= STEPS_IN_A_ROUND) {
       await turn(this.#organizationId);
       leftAtLastTurn = everybody.left;
