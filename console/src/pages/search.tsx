@@ -14,18 +14,11 @@ export function Search() {
   useHotkeys([["mod+K", open]], []);
   return (
     <>
-      <Button
-        size="compact-sm"
-        variant="default"
-        onClick={open}
-        rightSection={
-          <Kbd size="xs" visibleFrom="sm">
-            Ctrl K
-          </Kbd>
-        }
-        flex="none"
-      >
+      <Button size="compact-sm" variant="default" onClick={open} flex="none">
         Search
+        <Kbd size="xs" visibleFrom="sm" ml="xs">
+          Ctrl K
+        </Kbd>
       </Button>
       {isOpen && <SearchDialog onClose={close} />}
     </>
