@@ -186,9 +186,10 @@ const Row = memo(({ item, itemKey, index, cellsOf, measure, setFocused }: RowPro
     aria-rowindex={index + 2}
     cells={cellsOf(item)}
     onFocus={() => setFocused(itemKey)}
-    onBlur={({ currentTarget }) => {
-      // It keeps the focus while somebody is in another window.
-      if (!currentTarget.contains(document.activeElement)) setFocused(undefined);
+    onBlur={({ currentTarget, relatedTarget }) => {
+      // A row that takes over must still be drawn when it does; and the focus is kept while somebody is in another window.
+      const isTakenOver = relatedTarget?.closest("[data-index]") != null;
+      if (!isTakenOver && !currentTarget.contains(document.activeElement)) setFocused(undefined);
     }}
   />
 ));
