@@ -98,7 +98,8 @@ function Rows<Item>({ list, items, caption, head, keyOf, cellsOf }: RowsProps<It
       (range: Range) => withRow(defaultRangeExtractor(range), focusedAt, range.count),
       [focusedAt],
     ),
-    getItemKey: (index) => keyOf(items[index] as Item),
+    // The same function as long as the rows are: for another one all of them are measured anew, with each step of scrolling.
+    getItemKey: useCallback((index: number) => keyOf(items[index] as Item), [items, keyOf]),
     overscan: DRAWN_AROUND,
     scrollMargin: top,
   });
