@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import { relative } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
+import { noBrowser } from "./support/browser.ts";
 
 /**
  * Runs test files with Node's test runner, several at a time and the longest first: nobody waits for one long file at the end. Those
@@ -91,6 +92,10 @@ process.once("exit", () => {
   const longest = durations.sort(([, a], [, b]) => b - a).slice(0, NAMED);
   const lines = longest.map(([file, ms]) => `${(ms / 1000).toFixed(1).padStart(7)} s  ${nameOf(file)}`);
   process.stdout.write(`\nThe longest files:\n${lines.join("\n")}\n`);
+});
+// After whatever else is told, so that nobody takes the run for a whole one.
+process.once("exit", () => {
+  if (noBrowser) process.stdout.write(`\nLeft out: what is tested in a browser. ${noBrowser}.\n`);
 });
 const { KEYSTEAD_TEST_PACKAGES: packages } = process.env;
 if (packages !== undefined) execArgv.unshift(packages);

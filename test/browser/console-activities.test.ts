@@ -55,7 +55,7 @@ storiesOnEachEngine("activities in the console", (stage) => {
   it("explains a denial by each policy", () =>
     stage.tell(async ({ page, root }) => {
       await activityThatWaits(root);
-      const { client } = await addUser(root, "Nobody");
+      const { client, userId } = await addUser(root, "Nobody");
       const denied = await client.submit("create_user_tag", { userTagName: "Not theirs", userIds: [] });
       assert.equal(denied.status, 403);
       await goTo(page, "Activities");
@@ -65,7 +65,12 @@ storiesOnEachEngine("activities in the console", (stage) => {
         .click();
       await page.getByText("Why it was not done").waitFor();
       await page.getByText(/You don't have sufficient permissions/).waitFor();
-      await page.getByText(/The condition does not hold/).waitFor();
+      const why = page.getByRole("region", { name: "Why it was not done" });
+      await why.getByRole("link", { name: "Two make wallets" }).waitFor();
+      await why.getByText(/The condition does not hold/).waitFor();
+      await page.getByRole("cell", { name: /^API key / }).waitFor();
+      await root.result("delete_users", { userIds: [userId] });
+      await page.getByRole("cell", { name: /^A login that is over, or a key that was deleted/ }).waitFor();
     }));
 
   it("counts as untold what the server cannot tell of many that wait", () =>
@@ -171,6 +176,21 @@ storiesOnEachEngine("activities in the console", (stage) => {
         await page.locator(`main [aria-rowindex="${all + 1}"]`).waitFor();
         const drawn = await page.locator("main [aria-rowindex]").count();
         assert.ok(drawn < all / 2, `${drawn} of ${all}`);
+        // The keyboard stays in a row that is out of view, and goes on from there.
+        const rowOfFocus = () =>
+          page.evaluate(() => document.activeElement?.closest("[aria-rowindex]")?.getAttribute("aria-rowindex"));
+        await page
+          .locator(`main [aria-rowindex="${all + 1}"]`)
+          .getByRole("link")
+          .focus();
+        await page.evaluate(() => scrollTo(0, 0));
+        await page.locator(`main [aria-rowindex="2"]`).waitFor();
+        assert.equal(await rowOfFocus(), String(all + 1));
+        await page.keyboard.press("Shift+Tab");
+        assert.equal(await rowOfFocus(), String(all));
+        await page.keyboard.press("Shift+Tab");
+        assert.equal(await rowOfFocus(), String(all - 1));
+        await page.getByText("Your browser's own search finds only the rows that are in view.").waitFor();
         await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight / 2));
         const middle = page.locator(`main [aria-rowindex="${Math.round(all / 2)}"]`);
         await middle.getByRole("link").click();

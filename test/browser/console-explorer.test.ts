@@ -154,11 +154,19 @@ storiesOnEachEngine("the explorer of the console", (stage) => {
       await page
         .getByText(`npx keystead call create_user_tag '{"userTagName":"it'\\''s typed","userIds":[]}'`)
         .waitFor();
-      const curl = await page.getByLabel("curl", { exact: true }).innerText();
-      const [, sent = ""] = /--data-binary '(.*)'$/s.exec(curl) ?? [];
-      const body = sent.replaceAll("'\\''", "'");
-      const answered = await root.post("/public/v1/submit/create_user_tag", body);
-      assert.equal(answered.body.activity.status, "ACTIVITY_STATUS_COMPLETED", JSON.stringify(answered.body));
+      const curl = page.getByLabel("curl", { exact: true });
+      await curl.getByText("x-stamp: $STAMP").waitFor();
+      await page.getByRole("button", { name: "Stamp it" }).click();
+      await page.getByText("It is stamped: whoever has this text can send it").waitFor();
+      // As a shell would read it.
+      const [url = "", ...options] = [...(await curl.innerText()).matchAll(/'((?:[^']|'\\'')*)'/g)].map(
+        ([, text = ""]) => text.replaceAll("'\\''", "'"),
+      );
+      const [contentType = "", stamp = "", body = ""] = options;
+      const headers = Object.fromEntries([contentType, stamp].map((header) => header.split(": ")));
+      const answered = await fetch(url, { method: "POST", headers, body });
+      const { activity } = (await answered.json()) as Json;
+      assert.equal(activity.status, "ACTIVITY_STATUS_COMPLETED");
       await page.getByLabel("TypeScript", { exact: true }).getByText("client.request").waitFor();
       await page.getByRole("textbox", { name: "Parameters" }).fill(`{"userTagName": "it's typed too", "userIds": []}`);
       await page.getByRole("button", { name: "Submit" }).click();

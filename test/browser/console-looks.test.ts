@@ -32,6 +32,7 @@ storiesOnEachEngine("the looks of the console", (stage) => {
       { from: "Users", link: "Root user", title: "Root user" },
       { from: "Activities", link: "Create wallet", title: "Create wallet" },
       { from: "Policies", link: "New policy", title: "New policy" },
+      { from: "Policies", link: "Simulate", title: "Simulate" },
     ];
     for (const { from, link, title } of further) {
       await goBy(from);
@@ -76,6 +77,17 @@ storiesOnEachEngine("the looks of the console", (stage) => {
         async look(what) {
           const beside = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
           assert.ok(beside <= 0, `${what} is wider than the screen by ${beside} px`);
+          // Nothing of a row lies where nobody sees it, and no word is broken for want of room.
+          const tables = page.getByRole("region", { name: /, table$/ });
+          for (const table of await tables.all()) {
+            const hidden = await table.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth);
+            assert.ok(hidden <= 0, `of a table, ${hidden} px are out of view: ${what}`);
+            assert.notEqual(await table.getByRole("row").count(), 0, `a table is one to those who hear it: ${what}`);
+          }
+          for (const copy of await page.getByRole("button", { name: /^Copy / }).all()) {
+            const lines = await copy.evaluate((button) => button.getClientRects()[0]?.height ?? 0);
+            assert.ok(lines < 24, `"Copy" is on one line: ${what}`);
+          }
           await assertAccessible(page, `${what} on a phone`);
         },
       });

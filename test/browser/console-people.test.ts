@@ -105,7 +105,7 @@ storiesOnEachEngine("people in the console", (stage) => {
       await page.getByRole("region", { name: "Sub-organizations, table" }).waitFor();
       assert.equal(await scrollThrough(page), made.length);
       await links.getByText(made[0] as string).waitFor();
-      await page.getByRole("textbox", { name: "Which is exactly" }).fill("Shop 7");
+      await page.getByRole("textbox", { name: "Exactly this" }).fill("Shop 7");
       await page.getByRole("button", { name: "Search", exact: true }).last().click();
       await links.nth(1).waitFor({ state: "hidden" });
       await links.first().waitFor();

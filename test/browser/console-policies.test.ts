@@ -112,5 +112,9 @@ storiesOnEachEngine("policies in the console", (stage) => {
       await dialog.waitFor({ state: "hidden" });
       await openedPage(page, "Policies");
       assert.deepEqual((await root.read("list_policies")).policies, []);
+      const told = page.getByRole("status").filter({ hasText: "The policy “Wallets by Ada” is deleted." });
+      await told.getByText("It can be made anew, under another id.").waitFor();
+      await goTo(page, "Users");
+      await told.waitFor({ state: "hidden" });
     }));
 });

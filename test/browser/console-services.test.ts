@@ -67,10 +67,17 @@ storiesOnEachEngine(
             .getByRole("row", { name: /2, the last: answered 200/ })
             .first()
             .waitFor();
+          await ledger.getByText("All attempts").first().click();
+          await ledger
+            .getByRole("listitem")
+            .filter({ hasText: /[0-9]+ ms: answered 200/ })
+            .nth(1)
+            .waitFor();
           const { endpointId } = await root.result("create_webhook_endpoint", { name: "Unused", url: receiver.url });
           await root.result("update_webhook_endpoint", { endpointId, isActive: false });
           await goTo(page, "Overview");
           await page.getByText("1 active, 1 off").waitFor();
+          await page.getByRole("main").getByText("Server", { exact: true }).waitFor();
         } finally {
           await receiver.close();
         }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { before, describe, it, mock } from "node:test";
-import { KeysteadError } from "../../src/kernel/errors.ts";
+import { renameSync } from "node:fs";
+import { before, describe, it } from "node:test";
 import { noBrowser, startBrowser } from "../support/browser.ts";
 import { addUser, type Client, generateApiKey, type Json } from "../support/client.ts";
 import {
@@ -16,7 +16,9 @@ import {
   visit,
 } from "../support/console.ts";
 import { engines, startTestServer } from "../support/server.ts";
+import { until } from "../support/until.ts";
 import { addAuthenticator } from "../support/virtual-authenticator.ts";
+import { addSubOrganization } from "../support/world.ts";
 
 /** The console in a real browser, against a whole service: who is let in, and what stands around every page. */
 
@@ -117,23 +119,29 @@ storiesOnEachEngine("the console", (stage) => {
       await page.getByText("There is no private key yet.").waitFor();
     }));
 
-  it("says so when the signer is down", () =>
+  it("says so when the signer is down, and goes on when it is back", () =>
     stage.tell(async ({ page, root }) => {
-      const { signer } = stage.server.opened;
-      const down = mock.method(signer, "ask", async () => {
-        throw new KeysteadError("SIGNER_UNAVAILABLE", { reason: "it was stopped" }, []);
-      });
+      const { dataDir, opened } = stage.server;
+      const { signer } = opened;
+      // Without its root key no other process takes the place of the one that is killed.
+      renameSync(`${dataDir}/root.key`, `${dataDir}/root.key.away`);
       try {
+        process.kill(signer.pid as number, "SIGKILL");
+        await until(() => signer.state === "failed");
+        const health = page.getByRole("main").getByText("the signer process is down");
+        await goTo(page, "Overview");
+        await health.waitFor();
         await goTo(page, "Wallets");
         await page.getByRole("button", { name: "New wallet" }).click();
         await page.getByRole("textbox", { name: "Name" }).fill("By nobody");
         await page.getByRole("button", { name: "Create wallet" }).click();
         const note = page.getByRole("alert").filter({ hasText: "Whoever runs the server finds the reason in its log" });
         await note.waitFor();
+        assert.deepEqual((await root.read("list_wallets")).wallets, []);
       } finally {
-        down.mock.restore();
+        renameSync(`${dataDir}/root.key.away`, `${dataDir}/root.key`);
+        await until(() => signer.state === "ready");
       }
-      assert.deepEqual((await root.read("list_wallets")).wallets, []);
       await page.getByRole("button", { name: "Create wallet" }).click();
       await page.getByText("The wallet is made.").waitFor();
     }));
@@ -219,6 +227,7 @@ storiesOnEachEngine("the console", (stage) => {
 
   it("finds anything by one key", () =>
     stage.tell(async ({ page, root }) => {
+      await root.result("create_user_tag", { userTagName: "Treasurers", userIds: [] });
       const dialog = page.getByRole("dialog", { name: "Search" });
       const search = async (text: string) => {
         await page.keyboard.press("Control+k");
@@ -235,7 +244,34 @@ storiesOnEachEngine("the console", (stage) => {
       await dialog.getByRole("link").waitFor();
       await page.keyboard.press("Enter");
       await page.getByRole("heading", { name: "Votes" }).waitFor();
+      const { client } = await addSubOrganization(root, { subOrganizationName: "Corner shop" });
+      for (const [text, name, title] of [
+        ["treasur", "Treasurers", "Organization"],
+        ["Corner shop", client.organizationId, "Corner shop"],
+        [client.organizationId, client.organizationId, "Corner shop"],
+      ] as const) {
+        await search(text);
+        await dialog.getByRole("link", { name, exact: true }).click();
+        await openedPage(page, title);
+      }
     }));
+
+  it("takes a credentials file that is dropped on the page", () =>
+    stage.tell(
+      async ({ page, root }) => {
+        const text = JSON.stringify(credentialsOf(root));
+        const files = await page.evaluateHandle((content) => {
+          const data = new DataTransfer();
+          data.items.add(new File([content], "credentials.json", { type: "application/json" }));
+          return data;
+        }, text);
+        const field = page.getByRole("textbox", { name: "Credentials" });
+        await field.dispatchEvent("dragover", { dataTransfer: files });
+        await field.dispatchEvent("drop", { dataTransfer: files });
+        await signedIn(page);
+      },
+      { isSignedOut: true },
+    ));
 
   it("says that a search found nothing only where it has looked everywhere", () =>
     stage.tell(async ({ page }) => {

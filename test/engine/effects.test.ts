@@ -68,6 +68,7 @@ for (const engineName of engines) {
       database = openDatabase({ url });
       await database.migrate();
       const observer = {
+        ahead: async () => {},
         onChange: async (_: unknown, { activity: { id, status } }: { activity: { id: string; status: string } }) => {
           statuses.set(id, [...(statuses.get(id) ?? []), status.replace("ACTIVITY_STATUS_", "")]);
         },

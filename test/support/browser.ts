@@ -1,8 +1,10 @@
 import { existsSync } from "node:fs";
 import { type Browser, chromium } from "playwright-core";
 
-/** Where distributions put it. */
-const PATHS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+/** Where distributions put it, unless it is said. */
+const { KEYSTEAD_TEST_CHROMIUM: said } = process.env;
+const PATHS =
+  said === undefined ? ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"] : [said];
 
 const executablePath = PATHS.find((path) => existsSync(path));
 

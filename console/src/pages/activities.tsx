@@ -1,5 +1,7 @@
-import { Group, MultiSelect, Select } from "@mantine/core";
+import { Button, Group, MultiSelect, Select, Stack } from "@mantine/core";
+import { useMediaQuery } from "@mantine/hooks";
 import { useNavigate, useSearch } from "@tanstack/react-router";
+import { type ReactNode, useState } from "react";
 import { type ActivityFilter, type ActivityPage, type ActivityType, useActivities } from "../api/activities.ts";
 import type { ActivityStatus, ShownActivity } from "../api/api.ts";
 import { useAnswer } from "../api/hooks.ts";
@@ -8,6 +10,7 @@ import { ACTIVITY_HEAD, cellsOfActivity } from "../parts/activity-table.tsx";
 import { MomentField } from "../parts/moment-field.tsx";
 import { Page } from "../parts/page.tsx";
 import { PagedTable } from "../parts/paged-table.tsx";
+import { isSmallScreen, SMALL_SCREEN } from "../parts/small-screen.ts";
 import { STATUS_WORDS, typeWords } from "../parts/texts.tsx";
 
 const STATUS_OPTIONS = Object.entries(STATUS_WORDS).map(([value, label]) => ({ value, label }));
@@ -25,14 +28,13 @@ export function Activities() {
   const isFiltered = statuses.length + types.length > 0 || [userId, from, to].some((each) => each !== undefined);
   return (
     <Page title="Activities">
-      <Group align="flex-end">
+      <Filters isFiltered={isFiltered}>
         <MultiSelect
           label="Status"
           data={STATUS_OPTIONS}
           value={statuses}
           onChange={(values) => filter({ statuses: values as ActivityStatus[] })}
           clearable
-          miw={220}
         />
         <MultiSelect
           label="Type"
@@ -42,12 +44,11 @@ export function Activities() {
           searchable
           clearable
           limit={200}
-          miw={220}
         />
         <MomentField label="From" value={from} onChange={(moment) => filter({ from: moment })} />
         <MomentField label="To" value={to} onChange={(moment) => filter({ to: moment })} />
         <ByUser userId={userId} onChange={(chosen) => filter({ userId: chosen })} />
-      </Group>
+      </Filters>
       <PagedTable
         list={list}
         caption="Activities"
@@ -57,8 +58,27 @@ export function Activities() {
         cellsOf={cellsOfActivity}
         empty={(pages) => emptyWords(isFiltered, pages.at(-1)?.isCut === true)}
         more="Show older ones"
+        finder="The filters above look through all of them."
       />
     </Page>
+  );
+}
+
+/** On a small screen they open when they are asked for, so that the list begins near the top. */
+function Filters({ isFiltered, children }: { isFiltered: boolean; children: ReactNode }) {
+  const isSmall = useMediaQuery(SMALL_SCREEN, isSmallScreen());
+  const [isOpen, setOpen] = useState(isFiltered);
+  return (
+    <Stack gap="sm">
+      {isSmall && (
+        <Group>
+          <Button variant="default" size="xs" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+            {isFiltered ? "Filter (set)" : "Filter"}
+          </Button>
+        </Group>
+      )}
+      {(!isSmall || isOpen) && <div className="filters">{children}</div>}
+    </Stack>
   );
 }
 
@@ -85,7 +105,6 @@ function ByUser({ userId, onChange }: { userId: string | undefined; onChange: (u
       searchable
       clearable
       limit={MAX_USERS_DRAWN}
-      miw={220}
     />
   );
 }

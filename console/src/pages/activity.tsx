@@ -1,4 +1,4 @@
-import { Button, Code, Group, List, Modal, Stack, Table, Text } from "@mantine/core";
+import { Button, Code, Group, List, Modal, Stack, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { useState } from "react";
@@ -12,9 +12,10 @@ import { Page } from "../parts/page.tsx";
 import { ProblemNote } from "../parts/problem-note.tsx";
 import { ScrollTable } from "../parts/scroll-table.tsx";
 import { Section } from "../parts/section.tsx";
-import { Copyable, Name, StatusMark, typeWords, When } from "../parts/texts.tsx";
+import { TableRow } from "../parts/table-row.tsx";
+import { Copyable, Moment, Name, StatusMark, typeWords, When } from "../parts/texts.tsx";
 import { useSession } from "../session/context.tsx";
-import { Evaluations } from "./evaluations.tsx";
+import { A_POLICY_THAT_IS_GONE, Evaluations, usePolicyNames } from "./evaluations.tsx";
 import { Shortfall } from "./shortfall.tsx";
 
 /** One activity: what it is about, who voted, what policies came to, and what is missing. */
@@ -42,7 +43,7 @@ function Shown({ activity }: { activity: ShownActivity }) {
         <Group>
           <StatusMark status={status} />
           <Text c="dimmed">
-            submitted <When at={createdAt} />, last changed <When at={updatedAt} />
+            Submitted <Moment at={createdAt} />, last changed <When at={updatedAt} />
           </Text>
         </Group>
         <Group gap="lg">
@@ -84,6 +85,7 @@ interface Explanation {
 
 /** Why it was denied or failed, in the server's own words. */
 function Failure({ failure: { message = "", details = [] } }: { failure: Schemas["Failure"] }) {
+  const names = usePolicyNames();
   const explained = (details as Explanation[]).find(({ explanations }) => explanations !== undefined);
   return (
     <Section title="Why it was not done">
@@ -94,7 +96,7 @@ function Failure({ failure: { message = "", details = [] } }: { failure: Schemas
           {explained?.explanations?.map(({ policyId, text }) => (
             <List.Item key={policyId} className="name">
               <Link to="/policies/$policyId" params={{ policyId }}>
-                Policy
+                <Name>{names.get(policyId) ?? A_POLICY_THAT_IS_GONE}</Name>
               </Link>
               : {text}
             </List.Item>
@@ -105,12 +107,22 @@ function Failure({ failure: { message = "", details = [] } }: { failure: Schemas
   );
 }
 
-/** By the public key that the stamp names. */
-function credentialOf({ user, publicKey }: Schemas["Vote"]): string {
+function selectionOf({ selection, revokedAt }: Schemas["Vote"]): string {
+  const word = selection === "VOTE_SELECTION_APPROVED" ? "Approved" : "Rejected";
+  return revokedAt ? `${word} (counts for nothing: its credential was deleted)` : word;
+}
+
+/** By the public key that the stamp names. A passkey's login votes with a key that ends with it. */
+function Credential({ of: { user, publicKey } }: { of: Schemas["Vote"] }) {
   const apiKey = user.apiKeys.find(({ credential }) => credential.publicKey === publicKey);
-  if (apiKey) return `API key ${apiKey.apiKeyName}`;
+  if (apiKey) return <Name>{`API key ${apiKey.apiKeyName}`}</Name>;
   const passkey = user.authenticators.find(({ credential }) => credential.publicKey === publicKey);
-  return passkey ? `Passkey ${passkey.authenticatorName}` : "A credential that is gone";
+  if (passkey) return <Name>{`Passkey ${passkey.authenticatorName}`}</Name>;
+  return (
+    <>
+      A login that is over, or a key that was deleted: <Copyable text={publicKey} label="public key" />
+    </>
+  );
 }
 
 function VoteTable({ votes }: { votes: readonly Schemas["Vote"][] }) {
@@ -118,23 +130,17 @@ function VoteTable({ votes }: { votes: readonly Schemas["Vote"][] }) {
   return (
     <ScrollTable caption="Votes" head={["Who", "Vote", "With", "When"]}>
       {votes.map((vote) => (
-        <Table.Tr key={vote.id}>
-          <Table.Td>
-            <Link to="/users/$userId" params={{ userId: vote.userId }}>
+        <TableRow
+          key={vote.id}
+          cells={[
+            <Link key="who" to="/users/$userId" params={{ userId: vote.userId }}>
               <Name>{vote.user.userName}</Name>
-            </Link>
-          </Table.Td>
-          <Table.Td>
-            {vote.selection === "VOTE_SELECTION_APPROVED" ? "Approved" : "Rejected"}
-            {vote.revokedAt && " (counts for nothing: its credential was deleted)"}
-          </Table.Td>
-          <Table.Td>
-            <Name>{credentialOf(vote)}</Name>
-          </Table.Td>
-          <Table.Td>
-            <When at={vote.createdAt} />
-          </Table.Td>
-        </Table.Tr>
+            </Link>,
+            selectionOf(vote),
+            <Credential key="with" of={vote} />,
+            <When key="when" at={vote.createdAt} />,
+          ]}
+        />
       ))}
     </ScrollTable>
   );

@@ -18,11 +18,18 @@ const SENTENCES: Record<Outcome, string> = {
   OUTCOME_TIME_INACTIVE: "was not active at that time",
 };
 
+export const A_POLICY_THAT_IS_GONE = "A policy that is gone";
+
+/** What the organization's policies are called, by their ids. */
+export function usePolicyNames(): ReadonlyMap<string, string> {
+  const { policies = [] } = useAnswer("list_policies", {}).data ?? {};
+  return new Map(policies.map(({ policyId, policyName }) => [policyId, policyName]));
+}
+
 /** What each policy came to when a vote was given, a sentence each. */
 export function Evaluations({ activity: { id, votes } }: { activity: ShownActivity }) {
   const recorded = useAnswer("get_policy_evaluations", { activityId: id });
-  const policies = useAnswer("list_policies", {});
-  const names = new Map(policies.data?.policies.map(({ policyId, policyName }) => [policyId, policyName]));
+  const names = usePolicyNames();
   const voters = new Map(votes.map((vote) => [vote.id, vote.user.userName]));
   return (
     <Answered to={recorded}>
@@ -63,7 +70,7 @@ function OfVote({ evaluated: { policyEvaluations }, voter, names }: OfVoteProps)
         {policyEvaluations.map(({ policyId = "", outcome }) => (
           <List.Item key={policyId}>
             <Link to="/policies/$policyId" params={{ policyId }}>
-              <Name>{names.get(policyId) ?? "A policy that is gone"}</Name>
+              <Name>{names.get(policyId) ?? A_POLICY_THAT_IS_GONE}</Name>
             </Link>{" "}
             {outcome === undefined ? "came to nothing" : SENTENCES[outcome]}.
           </List.Item>

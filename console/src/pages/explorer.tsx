@@ -210,7 +210,7 @@ function Operation({ path, documented, components }: OperationProps) {
   );
 }
 
-/** The same from elsewhere. What signs there is told by whoever runs it. */
+/** The same from elsewhere: by what signs there, or as it is stamped here. */
 function Elsewhere({ name, path, body, fields }: ElsewhereProps) {
   const call = `npx keystead call ${name} ${quoted(JSON.stringify(fields))}`;
   const typescript = [
@@ -221,11 +221,6 @@ function Elsewhere({ name, path, body, fields }: ElsewhereProps) {
     `const client = new TurnkeyClient({ baseUrl: ${JSON.stringify(location.origin)} }, stamper);`,
     `const answer = await client.request(${JSON.stringify(path)}, ${body(fields, "String(Date.now())")});`,
   ].join("\n");
-  const curl = [
-    "# STAMP is the X-Stamp header for exactly these bytes, and good for an hour from their time",
-    `curl ${quoted(location.origin + path)} -H 'content-type: application/json' -H "x-stamp: $STAMP" \\`,
-    `  --data-binary ${quoted(body(fields, JSON.stringify(String(Date.now()))))}`,
-  ].join("\n");
   return (
     <Card withBorder>
       <Stack gap="xs">
@@ -234,11 +229,47 @@ function Elsewhere({ name, path, body, fields }: ElsewhereProps) {
         </Title>
         <Copyable text={call} label="command" whole />
         <Snippet label="TypeScript" text={typescript} />
-        <Snippet label="curl" text={curl} />
+        <Curl key={body(fields, "")} path={path} bodyAt={(time) => body(fields, JSON.stringify(time))} />
       </Stack>
     </Card>
   );
 }
+
+/** The request with the stamp of whoever is signed in, once they ask for it: whoever has its text can send it for an hour. */
+function Curl({ path, bodyAt }: { path: string; bodyAt: (time: string) => string }) {
+  const { stamp } = useSession();
+  const stamping = useMutation({
+    mutationFn: async () => {
+      const body = bodyAt(String(Date.now()));
+      const { stampHeaderName, stampHeaderValue } = await stamp(body);
+      return curlOf(path, quoted(`${stampHeaderName.toLowerCase()}: ${stampHeaderValue}`), body);
+    },
+  });
+  return (
+    <>
+      <Snippet label="curl" text={stamping.data ?? curlOf(path, '"x-stamp: $STAMP"', bodyAt(String(Date.now())))} />
+      {stamping.isError && <ProblemNote error={stamping.error} />}
+      <Group>
+        <Button size="xs" variant="default" loading={stamping.isPending} onClick={() => stamping.mutate()}>
+          Stamp it
+        </Button>
+        <Text size="sm">
+          {stamping.data === undefined
+            ? "STAMP stands for the stamp of exactly these bytes. It can be made here, by your credential."
+            : "It is stamped: whoever has this text can send it, for an hour. Sent twice, it is the same request."}
+        </Text>
+      </Group>
+    </>
+  );
+}
+
+/** @param header for a shell, in quotes */
+const curlOf = (path: string, header: string, body: string): string =>
+  [
+    `curl ${quoted(location.origin + path)} -H 'content-type: application/json' \\`,
+    `  -H ${header} \\`,
+    `  --data-binary ${quoted(body)}`,
+  ].join("\n");
 
 interface ElsewhereProps {
   name: string;

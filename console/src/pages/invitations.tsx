@@ -119,7 +119,8 @@ function Revoke({ invitation, onClose }: { invitation: Invitation; onClose: () =
     <DeleteDialog
       kind="invitation"
       name={invitation.receiverUserName}
-      warning="Its link serves no more. They can be invited again, by another link."
+      warning="Its link serves no more."
+      undo="They can be invited again, by another link."
       mutation={remove}
       parameters={{ invitationId: invitation.invitationId }}
       onClose={onClose}

@@ -250,7 +250,10 @@ function DeleteKey({ privateKey, onClose }: { privateKey: PrivateKey; onClose: (
       warning={
         privateKey.exported
           ? "The key is destroyed here. Whoever has it from an export can still use it."
-          : "The key was never exported: what only it can move is lost for good. This cannot be undone."
+          : "The key was never exported: what only it can move is lost for good."
+      }
+      undo={
+        privateKey.exported ? "It can be had again by importing the key that was exported." : "This cannot be undone."
       }
       mutation={remove}
       parameters={{ privateKeyIds: [privateKey.privateKeyId], deleteWithoutExport: true }}

@@ -281,7 +281,8 @@ function DeleteTag({ tag: { tagId, tagName }, onClose }: OfTag) {
     <DeleteDialog
       kind="tag"
       name={tagName}
-      warning="Its users lose it, and policies that name it match them no more. Another tag of the same name has another id."
+      warning="Its users lose it, and policies that name it match them no more."
+      undo="It cannot be brought back: another tag of the same name has another id."
       mutation={remove}
       parameters={{ userTagIds: [tagId] }}
       onClose={onClose}

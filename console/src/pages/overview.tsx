@@ -209,7 +209,12 @@ function Parts({
 }: {
   readiness: Readiness;
 }) {
-  const parts = { Database: database, Signer: signer, ...mapStatus(chains) };
+  const parts = {
+    Server: reasons.server === undefined ? "ready" : "stopping",
+    Database: database,
+    Signer: signer,
+    ...mapStatus(chains),
+  };
   return (
     <>
       {Object.entries(parts).map(([name, status]) => (

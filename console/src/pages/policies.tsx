@@ -27,12 +27,12 @@ const columns = [
   column.accessor("condition", {
     header: "Condition",
     enableSorting: false,
-    cell: ({ getValue }) => <code className="name">{getValue() || "always"}</code>,
+    cell: ({ getValue }) => <code className="name clamped">{getValue() || "always"}</code>,
   }),
   column.accessor("consensus", {
     header: "Consensus",
     enableSorting: false,
-    cell: ({ getValue }) => <code className="name">{getValue() || "anybody"}</code>,
+    cell: ({ getValue }) => <code className="name clamped">{getValue() || "anybody"}</code>,
   }),
   column.accessor(({ updatedAt }) => dateOf(updatedAt).getTime(), {
     id: "changed",

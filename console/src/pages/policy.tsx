@@ -241,11 +241,12 @@ function DeletePolicy({ policy: { policyId, policyName }, onClose }: { policy: P
     <DeleteDialog
       kind="policy"
       name={policyName}
-      warning={`What it allowed is allowed no more, and what it denied may be allowed by others. It can be made anew, under another id. ${loss ?? ""}`}
+      warning={`What it allowed is allowed no more, and what it denied may be allowed by others. ${loss ?? ""}`}
+      undo="It can be made anew, under another id."
       mutation={remove}
       parameters={{ policyId }}
       onClose={onClose}
-      onDone={() => void navigate({ to: "/policies" })}
+      onDone={() => navigate({ to: "/policies" })}
     />
   );
 }

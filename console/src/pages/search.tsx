@@ -1,12 +1,14 @@
 import { Button, Kbd, Modal, Stack, Text, TextInput } from "@mantine/core";
-import { useDisclosure, useHotkeys } from "@mantine/hooks";
+import { useDebouncedValue, useDisclosure, useHotkeys } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, useState } from "react";
-import type { AnswerOf, ShownActivity } from "../api/api.ts";
+import type { AnswerOf, RequestOf, ShownActivity } from "../api/api.ts";
 import { useAnswer } from "../api/hooks.ts";
 import { isId } from "../ids.ts";
 import { ProblemNote } from "../parts/problem-note.tsx";
 import { Name, typeWords } from "../parts/texts.tsx";
+import { useSession } from "../session/context.tsx";
 
 /** One place to find anything by its name, e-mail, address or id: opened by a button, or Ctrl-K. */
 export function Search() {
@@ -14,18 +16,11 @@ export function Search() {
   useHotkeys([["mod+K", open]], []);
   return (
     <>
-      <Button
-        size="compact-sm"
-        variant="default"
-        onClick={open}
-        rightSection={
-          <Kbd size="xs" visibleFrom="sm">
-            Ctrl K
-          </Kbd>
-        }
-        flex="none"
-      >
+      <Button size="compact-sm" variant="default" onClick={open} flex="none">
         Search
+        <Kbd size="xs" visibleFrom="sm" ml="xs">
+          Ctrl K
+        </Kbd>
       </Button>
       {isOpen && <SearchDialog onClose={close} />}
     </>
@@ -37,7 +32,15 @@ interface Found {
   key: string;
   kind: string;
   name: string;
-  to: "/activities/$activityId" | "/users/$userId" | "/wallets/$walletId" | "/policies/$policyId" | "/keys";
+  to:
+    | "/activities/$activityId"
+    | "/users/$userId"
+    | "/wallets/$walletId"
+    | "/policies/$policyId"
+    | "/sub-organizations/$subOrganizationId"
+    | "/keys"
+    | "/organization"
+    | "/webhooks";
   params: Record<string, string>;
 }
 
@@ -60,7 +63,7 @@ function SearchDialog({ onClose }: { onClose: () => void }) {
       <Stack>
         <TextInput
           aria-label="Search for"
-          description="A name, an e-mail address, an id, or a key. Of accounts, the addresses of the first hundred."
+          description="A name, an e-mail address, an id, an address or a key. Of sub-organizations all of it; of accounts of wallets, the first hundred are looked through."
           value={text}
           onChange={(event) => setText(event.currentTarget.value)}
           onKeyDown={openFirst}
@@ -107,17 +110,65 @@ function useFound(text: string): Search {
     users: useAnswer("list_users", {}),
     keys: useAnswer("list_private_keys", {}),
     policies: useAnswer("list_policies", {}),
+    tags: useAnswer("list_user_tags", {}),
+    endpoints: useAnswer("list_webhook_endpoints", {}),
   };
+  const subOrganizations = useSubOrganizations(text);
   const activity = useAnswer("get_activity", { activityId: text }, { enabled: isId(text) });
   const lists = Object.values(answers);
   return {
-    found: text === "" ? [] : foundIn(text, answers, activity.data?.activity),
-    isPending: lists.some((list) => list.isPending) || activity.isFetching,
+    found: text === "" ? [] : [...foundIn(text, answers, activity.data?.activity), ...subOrganizations.found],
+    isPending: lists.some((list) => list.isPending) || activity.isFetching || subOrganizations.isPending,
     // That no activity has this id says nothing of other things.
     errors: lists.flatMap((list) => (list.error ? [list.error] : [])),
     retry: () => {
       for (const list of lists) if (list.isError) void list.refetch();
     },
+  };
+}
+
+const TYPING_MS = 300;
+const MAX_SUB_ORGANIZATIONS = "5";
+type Filter = NonNullable<RequestOf<"list_suborgs">["filterType"]>;
+
+/** By what such a text may be of a sub-organization. The server finds what is exactly that, among however many. */
+function filtersFor(text: string): Filter[] {
+  if (text.includes("@")) return ["EMAIL", "NAME", "USERNAME"];
+  if (/^0[23][0-9a-f]{64}$/i.test(text)) return ["PUBLIC_KEY"];
+  return /^[0-9a-z]{26,}$/i.test(text) ? ["WALLET_ACCOUNT_ADDRESS", "NAME"] : ["NAME", "USERNAME"];
+}
+
+/** Asked for once nobody types. An organization that can have none is told so by the server, and has found none. */
+function useSubOrganizations(text: string): { found: Found[]; isPending: boolean } {
+  const { api, organizationId, userId } = useSession();
+  const [sought] = useDebouncedValue(text, TYPING_MS);
+  const answer = useQuery({
+    queryKey: [organizationId, userId, "search", sought],
+    queryFn: async () => {
+      const byId = isId(sought)
+        ? [
+            api
+              .of(sought)
+              .query("get_organization", {})
+              .then(() => [sought.toLowerCase()]),
+          ]
+        : filtersFor(sought).map(async (filterType) => {
+            const paginationOptions = { limit: MAX_SUB_ORGANIZATIONS };
+            const request = { filterType, filterValue: sought, paginationOptions };
+            return (await api.query("list_suborgs", request)).organizationIds;
+          });
+      const settled = await Promise.allSettled(byId);
+      const ids = settled.flatMap((each) => (each.status === "fulfilled" ? each.value : []));
+      return [...new Set(ids)].filter((id) => id !== organizationId);
+    },
+    enabled: sought !== "",
+  });
+  const ids = sought === text ? (answer.data ?? []) : [];
+  return {
+    found: ids.map((id) =>
+      found("sub-organization", id, id, "/sub-organizations/$subOrganizationId", { subOrganizationId: id }),
+    ),
+    isPending: text !== "" && (sought !== text || answer.isPending),
   };
 }
 
@@ -127,6 +178,8 @@ interface Answers {
   users: { data: AnswerOf<"list_users"> | undefined };
   keys: { data: AnswerOf<"list_private_keys"> | undefined };
   policies: { data: AnswerOf<"list_policies"> | undefined };
+  tags: { data: AnswerOf<"list_user_tags"> | undefined };
+  endpoints: { data: AnswerOf<"list_webhook_endpoints"> | undefined };
 }
 
 function foundIn(text: string, answers: Answers, activity: ShownActivity | undefined): Found[] {
@@ -135,6 +188,8 @@ function foundIn(text: string, answers: Answers, activity: ShownActivity | undef
   const { users = [] } = answers.users.data ?? {};
   const { privateKeys = [] } = answers.keys.data ?? {};
   const { policies = [] } = answers.policies.data ?? {};
+  const { userTags = [] } = answers.tags.data ?? {};
+  const { webhookEndpoints = [] } = answers.endpoints.data ?? {};
   const sought = text.toLowerCase();
   const has = (...texts: (string | undefined)[]) => texts.some((each) => each?.toLowerCase().includes(sought));
   const all: Found[] = [
@@ -166,6 +221,12 @@ function foundIn(text: string, answers: Answers, activity: ShownActivity | undef
     ...policies
       .filter(({ policyId, policyName }) => has(policyId, policyName))
       .map(({ policyId, policyName }) => found("policy", policyId, policyName, "/policies/$policyId", { policyId })),
+    ...userTags
+      .filter(({ tagId, tagName }) => has(tagId, tagName))
+      .map(({ tagId, tagName }) => found("user tag", tagId, tagName, "/organization", {})),
+    ...webhookEndpoints
+      .filter(({ endpointId, name, url }) => has(endpointId, name, url))
+      .map(({ endpointId, name }) => found("webhook endpoint", endpointId, name, "/webhooks", {})),
   ];
   return all.slice(0, MAX_FOUND);
 }

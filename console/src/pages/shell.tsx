@@ -14,6 +14,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import { useEffect } from "react";
 import { useWaitingForMe, type Waiting } from "../api/activities.ts";
+import { Notices } from "../parts/notice.tsx";
 import { Page } from "../parts/page.tsx";
 import { Name } from "../parts/texts.tsx";
 import { useSigned } from "../session/context.tsx";
@@ -56,7 +57,9 @@ export function Shell() {
         <Navigation pathname={pathname} close={close} />
       </AppShell.Navbar>
       <AppShell.Main id="main" tabIndex={-1}>
-        <Outlet />
+        <Notices>
+          <Outlet />
+        </Notices>
       </AppShell.Main>
     </AppShell>
   );

@@ -11,6 +11,7 @@ import { Page } from "../parts/page.tsx";
 import { ProblemNote } from "../parts/problem-note.tsx";
 import { Mark, Name, typeWords } from "../parts/texts.tsx";
 import { useSession } from "../session/context.tsx";
+import { usePolicyNames } from "./evaluations.tsx";
 
 const TYPES: string[] = Object.values(ACTIVITY_TYPES);
 
@@ -122,8 +123,7 @@ function Outcome({
 }: {
   answer: AnswerOf<"simulate_policy">;
 }) {
-  const policies = useAnswer("list_policies", {});
-  const names = new Map(policies.data?.policies.map(({ policyId, policyName }) => [policyId, policyName]));
+  const names = usePolicyNames();
   const [color, words, sentence] = OUTCOMES[outcome];
   return (
     <Card withBorder role="status" aria-label="Outcome">

@@ -55,6 +55,7 @@ export function SubOrganizations() {
           sought.filterValue === "" ? "There is no sub-organization yet." : "No sub-organization has exactly that."
         }
         more="Show older ones"
+        finder="The search above looks through all of them."
       />
     </Page>
   );
@@ -71,14 +72,14 @@ function SearchForm({ onSearch }: { onSearch: (sought: Sought) => void }) {
     <form onSubmit={submit}>
       <Group align="flex-end">
         <Select
-          label="With this"
+          label="Search by"
           data={FILTERS}
           value={filterType}
           onChange={(value) => setType(value as Filter)}
           allowDeselect={false}
         />
         <TextInput
-          label="Which is exactly"
+          label="Exactly this"
           value={filterValue}
           onChange={(event) => setValue(event.currentTarget.value)}
           autoComplete="off"

@@ -1,8 +1,8 @@
-import { Button, Group, Stack, Table, Text, TextInput } from "@mantine/core";
+import { Button, Group, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate, useParams } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
-import type { Schemas } from "../api/api.ts";
+import { dateOf, type Schemas } from "../api/api.ts";
 import { useAnswer, useSubmit } from "../api/hooks.ts";
 import { Answered } from "../parts/answered.tsx";
 import { useNewApiKey } from "../parts/api-key.ts";
@@ -12,6 +12,7 @@ import { Page } from "../parts/page.tsx";
 import { SaveCredentials } from "../parts/save-credentials.tsx";
 import { ScrollTable } from "../parts/scroll-table.tsx";
 import { Section } from "../parts/section.tsx";
+import { TableRow } from "../parts/table-row.tsx";
 import { Copyable, Name, When, wordsOf } from "../parts/texts.tsx";
 import { useSession } from "../session/context.tsx";
 import { makePasskey, passkeyProblem } from "../session/passkey.ts";
@@ -112,7 +113,12 @@ function Shown({ user, open }: { user: UserRecord; open: (what: Open) => void })
             detail={
               <>
                 <Copyable text={credential.publicKey} label="public key" />
-                {expirationSeconds !== undefined && ` lasts ${expirationSeconds} s`}
+                {expirationSeconds !== undefined && (
+                  <>
+                    {" expires "}
+                    <When at={new Date(dateOf(createdAt).getTime() + Number(expirationSeconds) * 1000).toISOString()} />
+                  </>
+                )}
               </>
             }
             createdAt={createdAt}
@@ -151,20 +157,16 @@ interface RowProps {
 }
 
 const Row = ({ name, detail, createdAt, onDelete }: RowProps) => (
-  <Table.Tr>
-    <Table.Td>
-      <Name>{name}</Name>
-    </Table.Td>
-    <Table.Td>{detail}</Table.Td>
-    <Table.Td>
-      <When at={createdAt} />
-    </Table.Td>
-    <Table.Td>
-      <Button size="compact-sm" variant="default" onClick={onDelete} aria-label={`Delete ${name}`}>
+  <TableRow
+    cells={[
+      <Name key="name">{name}</Name>,
+      detail,
+      <When key="added" at={createdAt} />,
+      <Button key="delete" size="compact-sm" variant="default" onClick={onDelete} aria-label={`Delete ${name}`}>
         Delete
-      </Button>
-    </Table.Td>
-  </Table.Tr>
+      </Button>,
+    ]}
+  />
 );
 
 interface OfUser {
@@ -240,7 +242,8 @@ function DeleteKey({ user: { userId }, id, name, onClose }: OfUser & { id: strin
     <DeleteDialog
       kind="API key"
       name={name}
-      warning="What it stamps is refused from then on. It cannot come back; another key can be added."
+      warning="What it stamps is refused from then on."
+      undo="It cannot come back; another key can be added."
       mutation={remove}
       parameters={{ userId, apiKeyIds: [id] }}
       onClose={onClose}
@@ -255,6 +258,7 @@ function DeletePasskey({ user: { userId }, id, name, onClose }: OfUser & { id: s
       kind="passkey"
       name={name}
       warning="What it stamps is refused from then on. It stays on the device, where its owner can delete it."
+      undo="It cannot come back; another passkey can be added."
       mutation={remove}
       parameters={{ userId, authenticatorIds: [id] }}
       onClose={onClose}
@@ -269,11 +273,12 @@ function DeleteUser({ user: { userId, userName }, onClose }: OfUser) {
     <DeleteDialog
       kind="user"
       name={userName}
-      warning="Their credentials go with them, and votes they gave on what still waits count for nothing. This cannot be undone."
+      warning="Their credentials go with them, and votes they gave on what still waits count for nothing."
+      undo="This cannot be undone: a user of the same name has another id, and new credentials."
       mutation={remove}
       parameters={{ userIds: [userId] }}
       onClose={onClose}
-      onDone={() => void navigate({ to: "/users" })}
+      onDone={() => navigate({ to: "/users" })}
     />
   );
 }

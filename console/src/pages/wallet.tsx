@@ -105,7 +105,7 @@ const columnsWith = (sign: (key: SigningKey) => void) => [
     header: "Address",
     enableSorting: false,
     cell: ({ row: { original } }) => (
-      <Group gap="xs" wrap="nowrap">
+      <Group gap="xs">
         <Copyable text={original.address} label="address" />
         {WITH_NODES.includes(original.addressFormat) && (
           <Link
@@ -203,12 +203,15 @@ function DeleteWallet({ wallet, onClose }: { wallet: Schemas["Wallet"]; onClose:
       warning={
         wallet.exported
           ? "Its phrase is destroyed here. Whoever has it from an export can still use its addresses."
-          : "Its phrase was never exported: what is at its addresses is lost for good. This cannot be undone."
+          : "Its phrase was never exported: what is at its addresses is lost for good."
+      }
+      undo={
+        wallet.exported ? "It can be had again by importing the phrase that was exported." : "This cannot be undone."
       }
       mutation={remove}
       parameters={{ walletIds: [wallet.walletId], deleteWithoutExport: true }}
       onClose={onClose}
-      onDone={() => void navigate({ to: "/wallets" })}
+      onDone={() => navigate({ to: "/wallets" })}
     />
   );
 }

@@ -1,4 +1,4 @@
-import { Button, Card, Group, MultiSelect, Stack, Table, Text, TextInput, Title } from "@mantine/core";
+import { Button, Card, Group, List, MultiSelect, Stack, Text, TextInput, Title } from "@mantine/core";
 import { useState } from "react";
 import type { ParametersOf, Schemas } from "../api/api.ts";
 import { useAnswer, useSubmit } from "../api/hooks.ts";
@@ -8,6 +8,7 @@ import { NameField } from "../parts/name-field.tsx";
 import { Page } from "../parts/page.tsx";
 import { ProblemNote } from "../parts/problem-note.tsx";
 import { ScrollTable } from "../parts/scroll-table.tsx";
+import { TableRow } from "../parts/table-row.tsx";
 import { Mark, Name, When } from "../parts/texts.tsx";
 
 type Endpoint = Schemas["WebhookEndpoint"];
@@ -102,7 +103,8 @@ function EndpointCard({ endpoint }: { endpoint: Endpoint }) {
         <DeleteDialog
           kind="endpoint"
           name={name}
-          warning="It is told of nothing any more, and what was on its way to it is cancelled. It can be made anew, under another id."
+          warning="It is told of nothing any more, and what was on its way to it is cancelled."
+          undo="It can be made anew, under another id."
           mutation={remove}
           parameters={{ endpointId }}
           onClose={() => setDeleting(false)}
@@ -132,25 +134,27 @@ function Deliveries({ endpointId }: { endpointId: string }) {
             {again.isError && <ProblemNote error={again.error} />}
             <ScrollTable caption="Deliveries" head={["Event", "Status", "Attempts", "When", ""]}>
               {deliveries.map(({ deliveryId, eventType, status, attempts, createdAt }) => (
-                <Table.Tr key={deliveryId}>
-                  <Table.Td>{eventWords(eventType)}</Table.Td>
-                  <Table.Td>
-                    <Mark color={DELIVERY_COLORS[status]}>{status.toLowerCase()}</Mark>
-                  </Table.Td>
-                  <Table.Td>
-                    <Attempts attempts={attempts} />
-                  </Table.Td>
-                  <Table.Td>
-                    <When at={createdAt} />
-                  </Table.Td>
-                  <Table.Td>
-                    {status !== "PENDING" && (
-                      <Button size="compact-sm" variant="default" onClick={() => again.mutate({ deliveryId })}>
+                <TableRow
+                  key={deliveryId}
+                  cells={[
+                    eventWords(eventType),
+                    <Mark key="status" color={DELIVERY_COLORS[status]}>
+                      {status.toLowerCase()}
+                    </Mark>,
+                    <Attempts key="attempts" attempts={attempts} />,
+                    <When key="when" at={createdAt} />,
+                    status !== "PENDING" && (
+                      <Button
+                        key="again"
+                        size="compact-sm"
+                        variant="default"
+                        onClick={() => again.mutate({ deliveryId })}
+                      >
                         Send again
                       </Button>
-                    )}
-                  </Table.Td>
-                </Table.Tr>
+                    ),
+                  ]}
+                />
               ))}
             </ScrollTable>
           </>
@@ -160,17 +164,31 @@ function Deliveries({ endpointId }: { endpointId: string }) {
   );
 }
 
-/** What the latest attempt came to. */
+/** What the latest attempt came to, and the others when they are asked for. */
 function Attempts({ attempts }: { attempts: readonly Schemas["WebhookAttempt"][] }) {
   const last = attempts.at(-1);
   if (!last) return "none yet";
-  const outcome = last.error ?? `answered ${last.statusCode}`;
   return (
     <>
-      {attempts.length}, the last: <Name>{outcome}</Name>
+      {attempts.length}, the last: <Name>{outcomeOf(last)}</Name>
+      {attempts.length > 1 && (
+        <details>
+          <summary>All attempts</summary>
+          <List type="ordered" size="sm">
+            {attempts.map((attempt, index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: attempts are added at the end and never change
+              <List.Item key={index}>
+                <When at={attempt.startedAt} />, {attempt.durationMs} ms: <Name>{outcomeOf(attempt)}</Name>
+              </List.Item>
+            ))}
+          </List>
+        </details>
+      )}
     </>
   );
 }
+
+const outcomeOf = ({ error, statusCode }: Schemas["WebhookAttempt"]): string => error ?? `answered ${statusCode}`;
 
 /** `ACTIVITY_UPDATES` is "activity updates". */
 const eventWords = (eventType: string): string => eventType.toLowerCase().replaceAll("_", " ");

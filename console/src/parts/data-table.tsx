@@ -11,6 +11,7 @@ import {
 } from "@tanstack/react-table";
 import { type ReactNode, useState } from "react";
 import { Heading, ScrollTable } from "./scroll-table.tsx";
+import { TableRow } from "./table-row.tsx";
 
 const PAGE_ROWS = 50;
 
@@ -54,15 +55,17 @@ export function DataTable<Row>({ caption, rows, columns, empty }: DataTableProps
       )}
       <ScrollTable
         caption={caption}
-        head={table.getFlatHeaders().map((header) => <SortedHeader key={header.id} header={header} />)}
+        head={table.getFlatHeaders().map((header) => ({
+          name: nameOf(header),
+          cell: <SortedHeader key={header.id} header={header} />,
+        }))}
         minWidth={640}
       >
         {shown.map((row) => (
-          <Table.Tr key={row.id}>
-            {row.getVisibleCells().map((cell) => (
-              <Table.Td key={cell.id}>{flexRender(cell.column.columnDef.cell, cell.getContext())}</Table.Td>
-            ))}
-          </Table.Tr>
+          <TableRow
+            key={row.id}
+            cells={row.getVisibleCells().map((cell) => flexRender(cell.column.columnDef.cell, cell.getContext()))}
+          />
         ))}
       </ScrollTable>
       {shown.length === 0 && <Text c="dimmed">Nothing matches.</Text>}
@@ -86,15 +89,19 @@ export function DataTable<Row>({ caption, rows, columns, empty }: DataTableProps
 const ARROWS = { asc: " ↑", desc: " ↓" } as const;
 const ORDERS = { asc: "ascending", desc: "descending" } as const;
 
+/** The columns of this page name themselves by a text. */
+const nameOf = <Row,>({ column: { columnDef } }: Header<Row, unknown>): string =>
+  typeof columnDef.header === "string" ? columnDef.header : "";
+
 function SortedHeader<Row>({ header }: { header: Header<Row, unknown> }) {
   const { column } = header;
-  const text = flexRender(column.columnDef.header, header.getContext());
-  if (!column.getCanSort()) return <Heading name={text ?? ""} />;
+  const name = nameOf(header);
+  if (!column.getCanSort()) return <Heading name={name} />;
   const sorted = column.getIsSorted();
   return (
-    <Table.Th aria-sort={sorted ? ORDERS[sorted] : "none"}>
+    <Table.Th role="columnheader" aria-sort={sorted ? ORDERS[sorted] : "none"}>
       <UnstyledButton fw={700} fz="inherit" onClick={column.getToggleSortingHandler()}>
-        {text}
+        {name}
         <span aria-hidden>{sorted ? ARROWS[sorted] : ""}</span>
       </UnstyledButton>
     </Table.Th>

@@ -131,7 +131,7 @@ function Bars({ title, figures, series }: BarsProps) {
           </g>
         ))}
       </svg>
-      <Group justify="space-between" aria-hidden>
+      <Group justify="space-between" gap={4} wrap="nowrap" aria-hidden>
         <Text size="xs" c="dimmed">
           {first}
         </Text>

@@ -3,6 +3,7 @@ import type { UseMutationResult } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, type SyntheticEvent, useState } from "react";
 import { OutcomeUnknown, type SubmittedActivity } from "../api/api.ts";
+import { useTell } from "./notice.tsx";
 import { ProblemNote } from "./problem-note.tsx";
 
 interface FormDialogProps<Result, Parameters> {
@@ -122,19 +123,30 @@ interface DeleteDialogProps<Result, Parameters> {
   /** What is deleted, as its owner named it: to be typed. */
   name: string;
   kind: string;
-  /** What cannot be undone, and what can. */
-  warning: string;
+  /** What it does to others, and what is lost. */
+  warning: ReactNode;
+  /** What can be undone of it, and what cannot; said before, and once more when it is done. */
+  undo: string;
   mutation: UseMutationResult<SubmittedActivity<Result>, Error, Parameters>;
   parameters: Parameters;
   onClose: () => void;
   /** Where to go once it is gone; the dialog closes unless said. */
-  onDone?: () => void;
+  onDone?: () => void | Promise<void>;
 }
 
 /** Asks for the name of what is to be deleted. */
 export function DeleteDialog<Result, Parameters>(props: DeleteDialogProps<Result, Parameters>) {
-  const { name, kind, warning, mutation, parameters, onClose, onDone = onClose } = props;
+  const { name, kind, warning, undo, mutation, parameters, onClose, onDone = onClose } = props;
   const [typed, setTyped] = useState("");
+  const tell = useTell();
+  const finish = async () => {
+    await onDone();
+    tell(
+      <>
+        The {kind} “<bdi>{name}</bdi>” is deleted. {undo}
+      </>,
+    );
+  };
   return (
     <FormDialog
       title={`Delete ${kind}`}
@@ -144,9 +156,11 @@ export function DeleteDialog<Result, Parameters>(props: DeleteDialogProps<Result
       mutation={mutation}
       parameters={() => parameters}
       onClose={onClose}
-      onDone={onDone}
+      onDone={() => void finish()}
     >
-      <Text>{warning}</Text>
+      <Text>
+        {warning} {undo}
+      </Text>
       <TextInput
         label={
           <>

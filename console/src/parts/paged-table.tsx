@@ -1,10 +1,21 @@
 import { Stack, Text } from "@mantine/core";
 import type { InfiniteData, UseInfiniteQueryResult } from "@tanstack/react-query";
-import { useWindowVirtualizer, type VirtualItem } from "@tanstack/react-virtual";
-import { memo, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { defaultRangeExtractor, type Range, useWindowVirtualizer, type VirtualItem } from "@tanstack/react-virtual";
+import {
+  Fragment,
+  memo,
+  type ReactNode,
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
 import { Answered } from "./answered.tsx";
 import { More } from "./more.tsx";
 import { ScrollTable } from "./scroll-table.tsx";
+import { isSmallScreen } from "./small-screen.ts";
 import { TableRow } from "./table-row.tsx";
 
 /** What one row shows, a cell for each heading. */
@@ -23,16 +34,27 @@ interface PagedTableProps<Page, Item> {
   empty: ReactNode | ((pages: readonly Page[]) => ReactNode);
   /** What the button for the next page says. */
   more: string;
+  /** What looks through all of the list, where the page has that: the browser's own search finds what is drawn alone. */
+  finder?: string;
 }
 
 /** A list that the server pages. The next page is asked for as the end of those that are here comes into view. */
-export function PagedTable<Page, Item>({ list, itemsOf, empty, more, ...table }: PagedTableProps<Page, Item>) {
+export function PagedTable<Page, Item>({ list, itemsOf, empty, more, finder, ...table }: PagedTableProps<Page, Item>) {
   return (
     <Stack>
       <Answered to={list}>
         {({ pages }) => {
           const items = pages.flatMap(itemsOf);
-          if (items.length > 0) return <Rows list={list} items={items} {...table} />;
+          if (items.length > 0) {
+            return (
+              <>
+                {finder !== undefined && (list.hasNextPage || items.length > ALL_DRAWN) && (
+                  <FoundInBrowser finder={finder} />
+                )}
+                <Rows list={list} items={items} {...table} />
+              </>
+            );
+          }
           return (
             <Text c="dimmed" role="status">
               {typeof empty === "function" ? empty(pages) : empty}
@@ -45,10 +67,18 @@ export function PagedTable<Page, Item>({ list, itemsOf, empty, more, ...table }:
   );
 }
 
+const FoundInBrowser = ({ finder }: { finder: string }) => (
+  <Text size="sm" c="dimmed">
+    {finder} Your browser's own search finds only the rows that are in view.
+  </Text>
+);
+
 /** Pixels, until a row is drawn and measured. */
-const USUAL_ROW = 49;
+const USUAL_ROW = { wide: 49, small: 128 };
 /** Rows that are drawn above and below those in view. */
 const DRAWN_AROUND = 15;
+/** As many are drawn wherever somebody looks. */
+const ALL_DRAWN = 2 * DRAWN_AROUND;
 /** The next page is asked for when so few rows are left below those in view. */
 const LEFT_BELOW = 10;
 
@@ -60,10 +90,16 @@ interface RowsProps<Item> extends Pick<PagedTableProps<unknown, Item>, "caption"
 /** Of however many rows, those in view and some around them are drawn; the others are room above and below. */
 function Rows<Item>({ list, items, caption, head, keyOf, cellsOf }: RowsProps<Item>) {
   const { body, top } = useTop();
+  const { focusedAt, setFocused } = useFocusedRow(items, keyOf);
   const rows = useWindowVirtualizer({
     count: items.length,
-    estimateSize: () => USUAL_ROW,
-    getItemKey: (index) => keyOf(items[index] as Item),
+    estimateSize: () => (isSmallScreen() ? USUAL_ROW.small : USUAL_ROW.wide),
+    rangeExtractor: useCallback(
+      (range: Range) => withRow(defaultRangeExtractor(range), focusedAt, range.count),
+      [focusedAt],
+    ),
+    // The same function as long as the rows are: for another one all of them are measured anew, with each step of scrolling.
+    getItemKey: useCallback((index: number) => keyOf(items[index] as Item), [items, keyOf]),
     overscan: DRAWN_AROUND,
     scrollMargin: top,
   });
@@ -79,23 +115,41 @@ function Rows<Item>({ list, items, caption, head, keyOf, cellsOf }: RowsProps<It
     askedAt.current = length;
     void fetchNextPage();
   }, [isWanted, length, fetchNextPage]);
-  const first = drawn[0];
   const last = drawn.at(-1);
   return (
     <ScrollTable caption={caption} head={head} rowCount={hasNextPage ? -1 : items.length + 1} body={body}>
-      <Room height={first ? first.start - top : 0} cells={head.length} />
-      {drawn.map(({ key, index }: VirtualItem) => (
-        <Row
-          key={key}
-          item={items[index] as Item}
-          index={index}
-          cellsOf={cellsOf as CellsOf<unknown>}
-          measure={rows.measureElement}
-        />
+      {drawn.map(({ key, index, start }: VirtualItem, place) => (
+        <Fragment key={key}>
+          <Room height={start - (drawn[place - 1]?.end ?? top)} cells={head.length} />
+          <Row
+            item={items[index] as Item}
+            itemKey={key as string}
+            index={index}
+            cellsOf={cellsOf as CellsOf<unknown>}
+            measure={rows.measureElement}
+            setFocused={setFocused}
+          />
+        </Fragment>
       ))}
       <Room height={last ? rows.getTotalSize() - (last.end - top) : 0} cells={head.length} />
     </ScrollTable>
   );
+}
+
+/** The row that the keyboard's focus is in, by its key: what is new moves it. */
+function useFocusedRow<Item>(items: readonly Item[], keyOf: (item: Item) => string) {
+  const [focused, setFocused] = useState<string>();
+  const focusedAt = useMemo(
+    () => (focused === undefined ? -1 : items.findIndex((item) => keyOf(item) === focused)),
+    [focused, items, keyOf],
+  );
+  return { focusedAt, setFocused };
+}
+
+/** With that row and those beside it, though they are out of view: the focus stays, and goes on to its neighbours. */
+function withRow(inView: readonly number[], at: number, count: number): number[] {
+  const kept = at < 0 ? [] : [at - 1, at, at + 1].filter((index) => index >= 0 && index < count);
+  return [...new Set([...inView, ...kept])].sort((a, b) => a - b);
 }
 
 /** How far below the beginning of the page the rows begin. */
@@ -118,12 +172,25 @@ const Room = ({ height, cells }: { height: number; cells: number }) =>
 
 interface RowProps {
   item: unknown;
+  itemKey: string;
   index: number;
   cellsOf: CellsOf<unknown>;
   measure: (row: Element | null) => void;
+  setFocused: (key: string | undefined) => void;
 }
 
-const Row = memo(({ item, index, cellsOf, measure }: RowProps) => (
+const Row = memo(({ item, itemKey, index, cellsOf, measure, setFocused }: RowProps) => (
   // The row of headings is the first one.
-  <TableRow ref={measure} data-index={index} aria-rowindex={index + 2} cells={cellsOf(item)} />
+  <TableRow
+    ref={measure}
+    data-index={index}
+    aria-rowindex={index + 2}
+    cells={cellsOf(item)}
+    onFocus={() => setFocused(itemKey)}
+    onBlur={({ currentTarget, relatedTarget }) => {
+      // A row that takes over must still be drawn when it does; and the focus is kept while somebody is in another window.
+      const isTakenOver = relatedTarget?.closest("[data-index]") != null;
+      if (!isTakenOver && !currentTarget.contains(document.activeElement)) setFocused(undefined);
+    }}
+  />
 ));

@@ -16,8 +16,8 @@ const shortened = (text: string): string =>
 /** An identifier, a key or an address, with a button that copies all of it. */
 export function Copyable({ text, label, whole = false }: { text: string; label: string; whole?: boolean }) {
   return (
-    <Group gap={6} wrap="nowrap" component="span" display="inline-flex">
-      <Code className="name" title={text} color="transparent">
+    <Group gap={6} wrap="nowrap" component="span" display="inline-flex" maw="100%">
+      <Code className={whole ? "name" : "short"} title={text} color="transparent">
         {whole ? text : shortened(text)}
       </Code>
       <CopyText text={text} label={label} />
@@ -28,7 +28,7 @@ export function Copyable({ text, label, whole = false }: { text: string; label: 
 export const CopyText = ({ text, label }: { text: string; label: string }) => (
   <CopyButton value={text}>
     {({ copied, copy }) => (
-      <UnstyledButton onClick={copy} aria-label={`Copy ${label}`} fz="xs" td="underline">
+      <UnstyledButton onClick={copy} aria-label={`Copy ${label}`} fz="xs" td="underline" flex="none">
         {copied ? "Copied" : "Copy"}
       </UnstyledButton>
     )}
@@ -80,6 +80,15 @@ export function When({ at }: { at: string | Schemas["Timestamp"] }) {
     </time>
   );
 }
+
+const whole = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+
+/** When exactly, in the reader's zone, and how long ago that is: where there is room for both. */
+export const Moment = ({ at }: { at: string | Schemas["Timestamp"] }) => (
+  <>
+    {whole.format(dateOf(at))} (<When at={at} />)
+  </>
+);
 
 /** As the reader says them. */
 export const STATUS_WORDS: Record<ActivityStatus, string> = {

@@ -13,6 +13,13 @@ export interface Session {
   /** Of a key that was made here and is kept in this browser; without it the key was given as text, for this tab. */
   ownKey?: { publicKey: string /** Milliseconds. */; expiresAt: number };
   api: Api;
+  /** Stamps bytes that somebody sends from elsewhere. */
+  stamp: Stamper["stamp"];
+}
+
+/** The header that goes with exactly those bytes. */
+interface Stamper {
+  stamp(body: string): Promise<{ stampHeaderName: string; stampHeaderValue: string }>;
 }
 
 /** What the first start writes as `credentials.json`, as far as the console needs it. */
@@ -46,8 +53,6 @@ export function parseCredentials(text: string): Credentials {
 
 const publishedClient = () => import("../api/published-client.ts");
 
-type Stamper = { stamp(body: string): Promise<{ stampHeaderName: string; stampHeaderValue: string }> };
-
 async function sendWith(stamper: Stamper): Promise<Send> {
   const { TurnkeyClient } = await publishedClient();
   const client = new TurnkeyClient({ baseUrl: location.origin }, stamper);
@@ -55,7 +60,8 @@ async function sendWith(stamper: Stamper): Promise<Send> {
 }
 
 /** Asks who that is; so a credential that does not serve is found at once. */
-async function identify(organizationId: string, send: Send): Promise<Session> {
+async function identify(organizationId: string, stamper: Stamper): Promise<Session> {
+  const send = await sendWith(stamper);
   const who = await createApi(organizationId, send).query("whoami", {});
   return {
     organizationId: who.organizationId,
@@ -63,6 +69,7 @@ async function identify(organizationId: string, send: Send): Promise<Session> {
     userId: who.userId,
     userName: who.username,
     api: createApi(who.organizationId, send),
+    stamp: (body) => stamper.stamp(body),
   };
 }
 
@@ -70,7 +77,7 @@ async function identify(organizationId: string, send: Send): Promise<Session> {
 export async function signInWithKey({ organizationId, apiKey }: Credentials): Promise<Session> {
   const { ApiKeyStamper } = await publishedClient();
   const stamper = new ApiKeyStamper({ apiPublicKey: apiKey.publicKey, apiPrivateKey: apiKey.privateKey });
-  return identify(organizationId, await sendWith(stamper));
+  return identify(organizationId, stamper);
 }
 
 /**
@@ -91,7 +98,7 @@ export async function signInWithPasskey(organizationId: string): Promise<Session
     }
     const expiresAt = Date.now() + LOGIN_SECONDS * 1000;
     // Given with the parent's id, the organization is the one that the credential is of.
-    const session = await identify(organizationId, await sendWith(key));
+    const session = await identify(organizationId, key);
     remember({ organizationId: session.organizationId, expiresAt, publicKey });
     return { ...session, ownKey: { publicKey, expiresAt } };
   });
@@ -108,7 +115,7 @@ export async function resumeSession(): Promise<Session | undefined> {
     return undefined;
   }
   try {
-    return { ...(await identify(organizationId, await sendWith(key))), ownKey: { publicKey, expiresAt } };
+    return { ...(await identify(organizationId, key)), ownKey: { publicKey, expiresAt } };
   } catch (error) {
     // A server that does not answer has refused nothing.
     if (problemOf(error).isSignedOut) forget(publicKey);
