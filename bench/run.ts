@@ -8,7 +8,7 @@ import { createTestDatabase, startPostgres } from "../test/support/postgres.ts";
 import { benchChains, lineOfChains } from "./chains.ts";
 import { benchConsole, lineOfConsole } from "./console.ts";
 import { cpuSeconds, machineCpuSeconds } from "./cpu.ts";
-import { benchOperations, lineOfOperations } from "./operations.ts";
+import { benchOperations, lineOfOperations, operationsParts } from "./operations.ts";
 import { benchPolicies, lineOfPolicies } from "./policies.ts";
 import { type Load, type Product, startFloor, startLoad, startProduct, type Target } from "./processes.ts";
 import { jsonLine, type Machine, type ScenarioReport, type Side, table } from "./report.ts";
@@ -66,6 +66,8 @@ interface Options {
   addresses: number;
   /** In the list that `console` looks at. */
   activities: number;
+  /** Of `operations`. */
+  parts: readonly (typeof operationsParts)[number][];
   /** In the backup of `operations`. */
   keys: number;
   /** Another group of scenarios instead. */
@@ -77,6 +79,7 @@ const USAGE = `usage: npm run bench -- [--json] [--seconds <n>] [--rounds <n>] [
        npm run bench -- chains [--json] [--seconds <n>] [--rounds <n>] [--addresses <n>] [sqlite] [postgres]
        npm run bench -- console [--json] [--rounds <n>] [--activities <n>] [sqlite] [postgres]
        npm run bench -- operations [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [--keys <n>] [sqlite] [postgres]
+                        [cost] [backup] [noise]
        npm run bench -- policies [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [sqlite] [postgres]
        npm run bench -- signin [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [sqlite] [postgres]
        npm run bench -- signing [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [sqlite] [postgres]
@@ -98,7 +101,7 @@ function readOptions(): Options {
       profile: { type: "string" },
     },
   });
-  const words: readonly string[] = [...engineNames, ...scenarioNames, ...groups];
+  const words: readonly string[] = [...engineNames, ...scenarioNames, ...groups, ...operationsParts];
   const unknown = positionals.find((word) => !words.includes(word));
   if (unknown !== undefined) throw new Error(`${unknown} is neither an engine nor a scenario`);
   const chosen = <T extends string>(names: readonly T[]) => {
@@ -115,6 +118,7 @@ function readOptions(): Options {
     keys: Math.floor(numberIn("keys", values.keys, 1, 1_000_000)),
     engines: chosen(engineNames),
     scenarios: chosen(scenarioNames),
+    parts: chosen(operationsParts),
     profileFolder: values.profile === undefined ? undefined : resolve(values.profile),
     group: groups.find((name) => positionals.includes(name)),
   };
