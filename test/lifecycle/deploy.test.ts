@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -41,6 +41,21 @@ describe("what is there to deploy with", () => {
     assert.equal(pathOf(bin as string), KEYSTEAD);
     const [, major] = /^FROM node:(\d+)-/m.exec(textOf("deploy/container/Containerfile")) ?? [];
     assert.equal(major, process.versions.node.split(".")[0]);
+  });
+
+  it("tells in the guide which migrations build an index on a table that is there already", () => {
+    const guide = textOf("docs/guide/upgrading.md");
+    const folder = "src/storage/migrations";
+    // Those before it are of the time before several servers shared a database.
+    const numbered = readdirSync(pathOf(folder)).filter((name) => /^[0-9]{4}-/.test(name) && name >= "0046");
+    const tablesIn = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, table]) => table as string);
+    const building = numbered.filter((name) => {
+      const text = textOf(`${folder}/${name}`);
+      const made = tablesIn(text, /table\(db, kind, "(\w+)"/g);
+      return tablesIn(text, /\.on\("(\w+)"\)/g).some((table) => !made.includes(table));
+    });
+    assert.ok(building.length >= 4);
+    for (const name of building) assert.match(guide, new RegExp(`\\b${name.slice(0, 4)} on\\s`), name);
   });
 
   const chart = pathOf("deploy/helm/keystead");
