@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -10,7 +10,7 @@ import type { RehearsedItem } from "../../signer/protocol.ts";
 import { load } from "../../storage/backup/load.ts";
 import { openBackup } from "../../storage/backup/read-file.ts";
 import type { Progress } from "../../storage/backup/write-file.ts";
-import type { Config } from "../config.ts";
+import { type Config, StartProblem } from "../config.ts";
 import { contentsOf, refuseOtherDigest } from "./restore.ts";
 import { signerWithRootKey } from "./root-key.ts";
 import { organizationsOf, type SealedRow, sealedRowsOf } from "./sealed-rows.ts";
@@ -55,6 +55,12 @@ const REQUESTS_AT_ONCE = 4;
  * @throws StartProblem, BackupProblem for a backup or a root key that cannot be used at all
  */
 export async function verifyBackup(options: VerifyOptions): Promise<Report> {
+  const { rootKeyFile } = options;
+  if (!existsSync(rootKeyFile)) {
+    throw new StartProblem(
+      `the root key file ${rootKeyFile} is missing; name the one that belongs to the backup: on a server it is root.key in the data directory`,
+    );
+  }
   const backup = await openBackup(options);
   refuseOtherDigest(backup, options.sha256);
   const signer = await signerWithRootKey(options);
