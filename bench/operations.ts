@@ -269,7 +269,10 @@ async function run(args: readonly string[], settings: Record<string, string>): P
 function usedBy({ pid }: ChildProcess): { cpu: number; bytes: number } {
   try {
     const tree = processTree(pid as number);
-    return { cpu: cpuSeconds(pid as number), bytes: tree.reduce((sum, member) => sum + (residentBytes(member) || 0), 0) };
+    return {
+      cpu: cpuSeconds(pid as number),
+      bytes: tree.reduce((sum, member) => sum + (residentBytes(member) || 0), 0),
+    };
   } catch {
     return { cpu: 0, bytes: 0 };
   }

@@ -94,6 +94,31 @@ test("what operators switch on is a line for each, with a backup and a noisy ten
     assert.ok(figure > 0, JSON.stringify(noise));
 });
 
+test("years of activities are a line for each kind of request, and one for what they take", async () => {
+  const lines = await resultsOf(
+    "years",
+    "--seconds",
+    "0.2",
+    "--rounds",
+    "1",
+    "--connections",
+    "2",
+    "--activities",
+    "2000",
+  );
+  assert.deepEqual(
+    lines.map(({ scenario }) => scenario),
+    ["newest_page", "old_page", "old_activity", "read", "write", "sign", "size"],
+  );
+  for (const { p50Ms, p99Ms, cpuMs, cpuRatio } of lines.slice(0, -1))
+    for (const figure of [...p50Ms, ...p99Ms, ...cpuMs, cpuRatio]) assert.ok(figure > 0);
+  const { activities, bytes, bytesOfOne, startSeconds, residentMiB } = lines.at(-1);
+  assert.equal(activities, 2000);
+  // A thousand more than beside it.
+  assert.ok(bytes > 2000 * 500 && bytesOfOne > 500, `${bytes} bytes, ${bytesOfOne} for each`);
+  for (const figure of [...startSeconds, ...residentMiB]) assert.ok(figure > 0);
+});
+
 test("swaps are a line for quotes and one for executions", async () => {
   const lines = await resultsOf("swaps", "--seconds", "0.3", "--rounds", "1");
   assert.deepEqual(

@@ -20,6 +20,7 @@ import { benchSpark, lineOfSpark } from "./spark.ts";
 import { median } from "./statistics.ts";
 import { benchSwaps, lineOfSwaps } from "./swaps.ts";
 import { benchWebhooks, lineOf } from "./webhooks.ts";
+import { benchYears, lineOfYears } from "./years.ts";
 
 /**
  * `npm run bench`: the real server against a floor, on SQLite and PostgreSQL. Floor and server take turns in short rounds and
@@ -36,6 +37,7 @@ const groups = [
   "spark",
   "swaps",
   "webhooks",
+  "years",
 ] as const;
 type Group = (typeof groups)[number];
 
@@ -64,7 +66,7 @@ interface Options {
   profileFolder: string | undefined;
   /** The most that the watcher of `chains` looks for. */
   addresses: number;
-  /** In the list that `console` looks at. */
+  /** In the list that `console` looks at, or of `years`. */
   activities: number;
   /** Of `operations`. */
   parts: readonly (typeof operationsParts)[number][];
@@ -85,7 +87,8 @@ const USAGE = `usage: npm run bench -- [--json] [--seconds <n>] [--rounds <n>] [
        npm run bench -- signing [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [sqlite] [postgres]
        npm run bench -- spark [--json] [--seconds <n>] [--rounds <n>] [sqlite] [postgres]
        npm run bench -- swaps [--json] [--seconds <n>] [--rounds <n>] [sqlite] [postgres]
-       npm run bench -- webhooks [--json] [--rounds <n>] [sqlite] [postgres]`;
+       npm run bench -- webhooks [--json] [--rounds <n>] [sqlite] [postgres]
+       npm run bench -- years [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [--activities <n>] [sqlite] [postgres]`;
 
 function readOptions(): Options {
   const { values, positionals } = parseArgs({
@@ -114,7 +117,7 @@ function readOptions(): Options {
     rounds: Math.floor(numberIn("rounds", values.rounds, 1, 100)),
     connections: Math.floor(numberIn("connections", values.connections, 1, 1000)),
     addresses: Math.floor(numberIn("addresses", values.addresses, 10, 1_000_000)),
-    activities: Math.floor(numberIn("activities", values.activities, 1, 1_000_000)),
+    activities: Math.floor(numberIn("activities", values.activities, 1, 10_000_000)),
     keys: Math.floor(numberIn("keys", values.keys, 1, 1_000_000)),
     engines: chosen(engineNames),
     scenarios: chosen(scenarioNames),
@@ -289,6 +292,7 @@ const runGroup: Record<Group, RunGroup> = {
   signing: group(benchSigning, lineOfSigning),
   spark: group(benchSpark, lineOfSpark),
   swaps: group(benchSwaps, lineOfSwaps),
+  years: group(benchYears, lineOfYears),
   webhooks: async (options) => void (await benchWebhooks(options, (result) => print(lineOf(result, options.json)))),
 };
 

@@ -63,10 +63,7 @@ const deleteUpTo = preparedWrite<{ sink: SinkName; last: number }>()((db, { sink
   db.deleteFrom("audit_lines").where("sink", "=", sink).where("seq", "<=", last),
 );
 const deleteEach = preparedWrite<{ sink: SinkName; seqs: string }>()((db, { sink, seqs }) =>
-  db
-    .deleteFrom("audit_lines")
-    .where("sink", "=", sink)
-    .where(sql<boolean>`seq = any(${seqs}::bigint[])`),
+  db.deleteFrom("audit_lines").where("sink", "=", sink).where(sql<boolean>`seq = any(${seqs}::bigint[])`),
 );
 
 /**
