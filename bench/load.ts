@@ -162,7 +162,8 @@ function count(state: Run, sentAt: number): void {
     reply({ kind: "measuring" });
     return;
   }
-  if (now >= state.deadline) {
+  // On a machine that is busy enough the first answer comes after the time is up.
+  if (now >= state.deadline && state.latenciesMs.length > 0) {
     end(state, now);
     return;
   }

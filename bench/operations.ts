@@ -1,12 +1,13 @@
-import { execFile } from "node:child_process";
+import { type ChildProcess, execFile } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import type { DatabaseKind } from "../src/storage/engine.ts";
 import { Client, generateApiKey } from "../test/support/client.ts";
+import { residentBytes } from "../test/support/resident-bytes.ts";
+import { cpuSeconds, processTree } from "./cpu.ts";
 import { CLI, type Load, type Product, startLoad } from "./processes.ts";
 import { type BenchHooks, measureRound, type Round, type RoundOptions, startServer } from "./rounds.ts";
 import type { ScenarioName } from "./scenarios.ts";
@@ -17,7 +18,11 @@ import { median } from "./statistics.ts";
  * same without, in turns; a backup of many keys and its verification; and a quiet tenant beside a noisy one.
  */
 
+export const operationsParts = ["cost", "backup", "noise"] as const;
+type Part = (typeof operationsParts)[number];
+
 export interface OperationsOptions extends RoundOptions {
+  parts: readonly Part[];
   /** How many the backup holds. */
   keys: number;
 }
@@ -41,9 +46,8 @@ export type OperationsBenchResult =
       keys: number;
       bytes: number;
       /** Whole commands, their start included. */
-      backupSeconds: number;
-      verifySeconds: number;
-      keysVerifiedPerSecond: number;
+      backup: Command;
+      verify: Command;
     }
   | {
       engine: DatabaseKind;
@@ -56,6 +60,14 @@ export type OperationsBenchResult =
       noisyPerSecond: number;
     };
 
+/** What a command took, with the processes that it started. */
+interface Command {
+  seconds: number;
+  cpuSeconds: number;
+  /** The most of it in RAM. */
+  peakMiB: number;
+}
+
 const additions = ["limits", "traces", "audit", "together"] as const;
 type Addition = (typeof additions)[number];
 
@@ -65,10 +77,13 @@ export async function benchOperations(
 ): Promise<void> {
   const collector = await startCollector();
   hooks.onStart(() => collector.close());
-  for (const engine of options.engines) {
-    for (const of of additions) await measureCost(engine, of, collector.url, options, hooks);
-    hooks.report(await measureBackup(engine, options, hooks));
-    hooks.report(await measureNoise(engine, options, hooks));
+  const { engines, parts } = options;
+  for (const engine of engines) {
+    if (parts.includes("cost")) {
+      for (const of of additions) await measureCost(engine, of, collector.url, options, hooks);
+    }
+    if (parts.includes("backup")) hooks.report(await measureBackup(engine, options, hooks));
+    if (parts.includes("noise")) hooks.report(await measureNoise(engine, options, hooks));
   }
   collector.close();
 }
@@ -208,10 +223,10 @@ async function measureBackup(
   }
   const file = join(options.folder, `${engine}.backup`);
   const settings = { KEYSTEAD_DATA_DIR: product.folder, DATABASE_URL: product.databaseUrl };
-  const backupSeconds = await timed(["backup", file], settings);
+  const backup = await run(["backup", file], settings);
   const rootKey = join(product.folder, "root.key");
   const scratch = ["--scratch", options.folder];
-  const verifySeconds = await timed(["backup", "verify", file, "--root-key", rootKey, ...scratch], settings);
+  const verify = await run(["backup", "verify", file, "--root-key", rootKey, ...scratch], settings);
   const { size: bytes } = statSync(file);
   await product.stop();
   return {
@@ -219,18 +234,48 @@ async function measureBackup(
     scenario: "backup",
     keys: options.keys,
     bytes,
-    backupSeconds: rounded(backupSeconds, 2),
-    verifySeconds: rounded(verifySeconds, 2),
-    keysVerifiedPerSecond: Math.round(options.keys / verifySeconds),
+    backup,
+    verify,
   };
 }
 
-/** Seconds that a command takes. @throws where it fails */
-async function timed(args: readonly string[], settings: Record<string, string>): Promise<number> {
-  const { PATH, HOME } = process.env;
+const LOOKED_EVERY_MS = 50;
+const MIB = 1024 * 1024;
+
+/** @throws where it fails */
+async function run(args: readonly string[], settings: Record<string, string>): Promise<Command> {
+  const { PATH, HOME, NODE_OPTIONS } = process.env;
+  const env = { PATH, HOME, ...(NODE_OPTIONS ? { NODE_OPTIONS } : {}), ...settings };
   const began = performance.now();
-  await promisify(execFile)(process.execPath, [CLI, ...args], { env: { PATH, HOME, ...settings } });
-  return (performance.now() - began) / 1000;
+  let [cpu, peak] = [0, 0];
+  await new Promise<void>((resolve, reject) => {
+    const child = execFile(process.execPath, [CLI, ...args], { env }, (error) => {
+      clearInterval(timer);
+      if (error) reject(error);
+      else resolve();
+    });
+    const look = () => {
+      const now = usedBy(child);
+      cpu = Math.max(cpu, now.cpu);
+      peak = Math.max(peak, now.bytes);
+    };
+    const timer = setInterval(look, LOOKED_EVERY_MS);
+  });
+  const seconds = (performance.now() - began) / 1000;
+  return { seconds: rounded(seconds, 2), cpuSeconds: rounded(cpu, 2), peakMiB: Math.round(peak / MIB) };
+}
+
+/** Nothing once it has ended; of one that is ending no memory is told. */
+function usedBy({ pid }: ChildProcess): { cpu: number; bytes: number } {
+  try {
+    const tree = processTree(pid as number);
+    return {
+      cpu: cpuSeconds(pid as number),
+      bytes: tree.reduce((sum, member) => sum + (residentBytes(member) || 0), 0),
+    };
+  } catch {
+    return { cpu: 0, bytes: 0 };
+  }
 }
 
 /** A sub-organization with a root user of its own, which the server serves in turn with all others. */
@@ -314,8 +359,8 @@ export function lineOfOperations(result: OperationsBenchResult, json: boolean): 
       return `${engine} ${requests}s with ${of}: ${ratio} of those without (${perSecond[1]}/s to ${perSecond[0]}/s); CPU ${cpuRatio} (${cpuMs[1]} ms to ${cpuMs[0]} ms per 1,000)`;
     }
     case "backup": {
-      const { keys, bytes, backupSeconds, verifySeconds, keysVerifiedPerSecond } = result;
-      return `${engine} backup of ${keys} keys: ${backupSeconds} s, ${bytes} bytes; verified in ${verifySeconds} s, ${keysVerifiedPerSecond} keys/s`;
+      const { keys, bytes, backup, verify } = result;
+      return `${engine} backup of ${keys} keys: ${bytes} bytes, ${lineOfCommand(backup)}; verified: ${lineOfCommand(verify)}`;
     }
     default: {
       const { p50Ms, p99Ms, p99Ratio, noisyPerSecond } = result;
@@ -323,3 +368,6 @@ export function lineOfOperations(result: OperationsBenchResult, json: boolean): 
     }
   }
 }
+
+const lineOfCommand = ({ seconds, cpuSeconds: cpu, peakMiB }: Command): string =>
+  `${seconds} s, CPU ${cpu} s, at most ${peakMiB} MiB`;

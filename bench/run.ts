@@ -9,7 +9,7 @@ import { benchChains, lineOfChains } from "./chains.ts";
 import { benchConsole, lineOfConsole } from "./console.ts";
 import { cpuSeconds, machineCpuSeconds } from "./cpu.ts";
 import type { FloorKind } from "./floor.ts";
-import { benchOperations, lineOfOperations } from "./operations.ts";
+import { benchOperations, lineOfOperations, operationsParts } from "./operations.ts";
 import { benchPolicies, lineOfPolicies } from "./policies.ts";
 import {
   answerBytesOf,
@@ -29,6 +29,7 @@ import { benchSpark, lineOfSpark } from "./spark.ts";
 import { median } from "./statistics.ts";
 import { benchSwaps, lineOfSwaps } from "./swaps.ts";
 import { benchWebhooks, lineOf } from "./webhooks.ts";
+import { benchYears, lineOfYears } from "./years.ts";
 
 /**
  * `npm run bench`: the real server against two floors, on SQLite and PostgreSQL. They take turns in short rounds and the
@@ -45,6 +46,7 @@ const groups = [
   "spark",
   "swaps",
   "webhooks",
+  "years",
 ] as const;
 type Group = (typeof groups)[number];
 
@@ -73,8 +75,10 @@ interface Options {
   profileFolder: string | undefined;
   /** The most that the watcher of `chains` looks for. */
   addresses: number;
-  /** In the list that `console` looks at. */
+  /** In the list that `console` looks at, or of `years`. */
   activities: number;
+  /** Of `operations`. */
+  parts: readonly (typeof operationsParts)[number][];
   /** In the backup of `operations`. */
   keys: number;
   /** Another group of scenarios instead. */
@@ -86,12 +90,14 @@ const USAGE = `usage: npm run bench -- [--json] [--seconds <n>] [--rounds <n>] [
        npm run bench -- chains [--json] [--seconds <n>] [--rounds <n>] [--addresses <n>] [sqlite] [postgres]
        npm run bench -- console [--json] [--rounds <n>] [--activities <n>] [sqlite] [postgres]
        npm run bench -- operations [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [--keys <n>] [sqlite] [postgres]
+                        [cost] [backup] [noise]
        npm run bench -- policies [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [sqlite] [postgres]
        npm run bench -- signin [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [sqlite] [postgres]
        npm run bench -- signing [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [sqlite] [postgres]
        npm run bench -- spark [--json] [--seconds <n>] [--rounds <n>] [sqlite] [postgres]
        npm run bench -- swaps [--json] [--seconds <n>] [--rounds <n>] [sqlite] [postgres]
-       npm run bench -- webhooks [--json] [--rounds <n>] [sqlite] [postgres]`;
+       npm run bench -- webhooks [--json] [--rounds <n>] [sqlite] [postgres]
+       npm run bench -- years [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [--activities <n>] [sqlite] [postgres]`;
 
 function readOptions(): Options {
   const { values, positionals } = parseArgs({
@@ -107,7 +113,7 @@ function readOptions(): Options {
       profile: { type: "string" },
     },
   });
-  const words: readonly string[] = [...engineNames, ...scenarioNames, ...groups];
+  const words: readonly string[] = [...engineNames, ...scenarioNames, ...groups, ...operationsParts];
   const unknown = positionals.find((word) => !words.includes(word));
   if (unknown !== undefined) throw new Error(`${unknown} is neither an engine nor a scenario`);
   const chosen = <T extends string>(names: readonly T[]) => {
@@ -120,10 +126,11 @@ function readOptions(): Options {
     rounds: Math.floor(numberIn("rounds", values.rounds, 1, 100)),
     connections: Math.floor(numberIn("connections", values.connections, 1, 1000)),
     addresses: Math.floor(numberIn("addresses", values.addresses, 10, 1_000_000)),
-    activities: Math.floor(numberIn("activities", values.activities, 1, 1_000_000)),
+    activities: Math.floor(numberIn("activities", values.activities, 1, 10_000_000)),
     keys: Math.floor(numberIn("keys", values.keys, 1, 1_000_000)),
     engines: chosen(engineNames),
     scenarios: chosen(scenarioNames),
+    parts: chosen(operationsParts),
     profileFolder: values.profile === undefined ? undefined : resolve(values.profile),
     group: groups.find((name) => positionals.includes(name)),
   };
@@ -304,6 +311,7 @@ const runGroup: Record<Group, RunGroup> = {
   signing: group(benchSigning, lineOfSigning),
   spark: group(benchSpark, lineOfSpark),
   swaps: group(benchSwaps, lineOfSwaps),
+  years: group(benchYears, lineOfYears),
   webhooks: async (options) => void (await benchWebhooks(options, (result) => print(lineOf(result, options.json)))),
 };
 

@@ -32,6 +32,7 @@ export const parts: Record<string, readonly string[]> = {
     "guide/deploying",
     "guide/sizing",
     "guide/operating",
+    "guide/upgrading",
     "guide/backup",
     "guide/audit",
     "guide/limits",

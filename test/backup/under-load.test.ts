@@ -38,9 +38,10 @@ for (const engine of engines) {
   describe(`a backup of a busy server (${engine})`, () => {
     const dataDir = temporaryFolder();
     const file = join(temporaryFolder(), "busy.backup");
+    let databaseUrl: string;
 
     it("is one consistent state, with everything that was acknowledged before it", async () => {
-      const databaseUrl = await freshDatabaseUrl(engine, dataDir);
+      databaseUrl = await freshDatabaseUrl(engine, dataDir);
       const server = await startServerProcess({ dataDir, databaseUrl });
       const subjects = await createSubjects(server.root);
       const { privateKeyId } = subjects.signingKey;
@@ -103,6 +104,46 @@ for (const engine of engines) {
       });
     }
 
+    for (const target of engines.filter((each) => each !== engine)) {
+      it(`copied into ${target} and killed at random, is all there or not at all, and the same command finishes it`, async () => {
+        const source = { dataDir, databaseUrl };
+        const before = await activitiesIn(source);
+        const undisturbed = { dataDir: temporaryFolder(), databaseUrl: "" };
+        undisturbed.databaseUrl = await freshDatabaseUrl(target, undisturbed.dataDir);
+        const copied = await runKeystead(
+          ["copy", "--from", databaseUrl, "--to", undisturbed.databaseUrl],
+          settingsOf(source),
+        );
+        assert.equal(copied.code, 0, copied.stderr);
+        // Each engine has an order of its own.
+        const whole = await activitiesIn(undisturbed);
+        assert.equal(whole?.length, before?.length);
+        const random = seededRandom();
+        const moments: Moment[] = [
+          { step: "1" },
+          ...Array.from({ length: KILLS }, () => ({ progress: random.integer(1, 9) * 10 })),
+          ...Array.from({ length: KILLS }, () => ({ afterMs: random.integer(300, 2000) })),
+        ];
+        for (const moment of moments) {
+          const place = { dataDir: temporaryFolder(), databaseUrl: "" };
+          place.databaseUrl = await freshDatabaseUrl(target, place.dataDir);
+          const copy = ["copy", "--from", databaseUrl, "--to", place.databaseUrl];
+          await runAndKill(copy, settingsOf(source), moment);
+          const there = await activitiesIn(place);
+          if (there === undefined) {
+            const again = await runKeystead(copy, settingsOf(source));
+            assert.equal(again.code, 0, again.stderr);
+          }
+          assert.deepEqual(await activitiesIn(place), whole, JSON.stringify(moment));
+          assert.deepEqual(
+            readdirSync(place.dataDir).filter((name) => name.includes("restoring")),
+            [],
+          );
+        }
+        assert.deepEqual(await activitiesIn(source), before, "the source is as it was");
+      });
+    }
+
     /** One that is killed after its last commit or renaming, and before it says so. */
     async function startAfter(target: TestEngine, file: string): Promise<string> {
       const place = { dataDir: temporaryFolder(), databaseUrl: "" };
@@ -124,25 +165,28 @@ for (const engine of engines) {
 
 type Moment = { step: string } | { progress: number } | { afterMs: number };
 
-async function restoreAndKill(
-  place: { dataDir: string; databaseUrl: string },
-  file: string,
+const restoreAndKill = (place: { dataDir: string; databaseUrl: string }, file: string, moment: Moment): Promise<void> =>
+  runAndKill(["restore", file], settingsOf(place), moment);
+
+async function runAndKill(
+  command: readonly string[],
+  settings: ReturnType<typeof settingsOf>,
   moment: Moment,
 ): Promise<void> {
   const killer = "step" in moment ? { NODE_OPTIONS: `--import=${KILLER}`, KILL_AT_STEP: moment.step } : {};
-  const restoring = spawnKeystead(["restore", file], { settings: { ...settingsOf(place), ...killer } });
+  const running = spawnKeystead(command, { settings: { ...settings, ...killer } });
   let isOver = false;
-  void restoring.exited.then(() => {
+  void running.exited.then(() => {
     isOver = true;
   });
   if ("progress" in moment) {
-    const percent = () => Number(/(\d+) %,[^%]*$/.exec(restoring.stderr())?.[1] ?? 0);
-    await until(() => isOver || percent() >= moment.progress, "the restore to come so far");
+    const percent = () => Number(/(\d+) %,[^%]*$/.exec(running.stderr())?.[1] ?? 0);
+    await until(() => isOver || percent() >= moment.progress, "the command to come so far");
   } else if ("afterMs" in moment) {
-    await Promise.race([restoring.exited, setTimeout(moment.afterMs)]);
+    await Promise.race([running.exited, setTimeout(moment.afterMs)]);
   }
-  if ("step" in moment) assert.equal((await restoring.exited).signal, "SIGKILL", restoring.stderr());
-  else await restoring.end("SIGKILL");
+  if ("step" in moment) assert.equal((await running.exited).signal, "SIGKILL", running.stderr());
+  else await running.end("SIGKILL");
 }
 
 async function restoredWhole(target: TestEngine, file: string) {

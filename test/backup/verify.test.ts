@@ -156,7 +156,10 @@ describe("a backup that is verified", () => {
       /^the root key file holds [0-9a-f]{32}, and the backup's keys are sealed with [0-9a-f]{32}$/,
     );
     const missing = await run("backup", "verify", file, "--root-key", join(other, "none.key"));
-    assert.match(missing.stderr, /the root key file .*none\.key is missing/);
+    assert.match(
+      missing.stderr,
+      /the root key file .*none\.key is missing; name the one that belongs to the backup: on a server/,
+    );
   });
 
   it("is for its recipient alone when it is encrypted", async () => {

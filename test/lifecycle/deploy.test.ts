@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { loadConfig, StartProblem } from "../../src/main/config.ts";
+import type { Json } from "../support/client.ts";
+import { objectsIn, renderChart, type Setting } from "../support/helm-chart.ts";
 import { KEYSTEAD, temporaryFolder } from "../support/server-process.ts";
 
 const pathOf = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
@@ -41,6 +43,21 @@ describe("what is there to deploy with", () => {
     assert.equal(major, process.versions.node.split(".")[0]);
   });
 
+  it("tells in the guide which migrations build an index on a table that is there already", () => {
+    const guide = textOf("docs/guide/upgrading.md");
+    const folder = "src/storage/migrations";
+    // Those before it are of the time before several servers shared a database.
+    const numbered = readdirSync(pathOf(folder)).filter((name) => /^[0-9]{4}-/.test(name) && name >= "0046");
+    const tablesIn = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, table]) => table as string);
+    const building = numbered.filter((name) => {
+      const text = textOf(`${folder}/${name}`);
+      const made = tablesIn(text, /table\(db, kind, "(\w+)"/g);
+      return tablesIn(text, /\.on\("(\w+)"\)/g).some((table) => !made.includes(table));
+    });
+    assert.ok(building.length >= 4);
+    for (const name of building) assert.match(guide, new RegExp(`\\b${name.slice(0, 4)} on\\s`), name);
+  });
+
   const chart = pathOf("deploy/helm/keystead");
   it("is a chart of this version", () => {
     const { version } = JSON.parse(textOf("package.json")) as { version: string };
@@ -55,40 +72,129 @@ describe("what is there to deploy with", () => {
     .split(delimiter)
     .map((folder) => join(folder, "helm"))
     .find((path) => existsSync(path));
-  it("is a chart that Helm renders, and whose schema refuses what cannot work", {
-    skip: helm === undefined && "helm is not installed",
-  }, () => {
-    const home = temporaryFolder();
-    const run = (...args: string[]) =>
-      execFileSync(helm as string, args, { encoding: "utf8", stdio: "pipe", env: { HOME: home } });
-    const render = (...settings: string[]) =>
-      run("template", "keys", chart, ...settings.flatMap((setting) => ["--set", setting]));
-    assert.match(run("lint", "--strict", chart), /1 chart\(s\) linted, 0 chart\(s\) failed/);
-    const kindsIn = (text: string) => [...text.matchAll(/^kind: (\w+)$/gm)].map(([, kind]) => kind).sort();
+  const runHelm = (...args: string[]) =>
+    execFileSync(helm as string, args, { encoding: "utf8", stdio: "pipe", env: { HOME: temporaryFolder() } });
+  const renderByHelm = (settings: readonly Setting[]) =>
+    objectsIn("helm template", runHelm("template", "keys", chart, ...settings.flatMap((each) => ["--set", each])));
+
+  /** By the chart's own schema and templates, and where Helm is installed by Helm, which has to come to the same. */
+  function render(...settings: Setting[]): Json[] {
+    const objects = renderChart(chart, "keys", settings);
+    if (helm !== undefined) assert.deepEqual(inOrder(renderByHelm(settings)), inOrder(objects));
+    return objects;
+  }
+  const nameOf = ({ kind, metadata }: Json) => `${kind} ${metadata.name}`;
+  const inOrder = (objects: Json[]) => objects.toSorted((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
+  const namesOf = (objects: Json[]) => inOrder(objects).map(nameOf);
+
+  it("is a chart of one server with a volume, and of several with PostgreSQL", () => {
+    if (helm !== undefined)
+      assert.match(runHelm("lint", "--strict", chart), /1 chart\(s\) linted, 0 chart\(s\) failed/);
     const one = render();
-    assert.deepEqual(kindsIn(one), ["ConfigMap", "Deployment", "PersistentVolumeClaim", "Service", "Service"]);
-    assert.doesNotMatch(one, /_FILE|secretName|initContainers/);
-    assert.match(one, /type: Recreate/);
+    const apart = ["ConfigMap keys", "Deployment keys"];
+    const services = ["Service keys", "Service keys-admin"];
+    assert.deepEqual(namesOf(one), [...apart, "PersistentVolumeClaim keys", ...services]);
+    const alone = deploymentIn(one);
+    assert.deepEqual([alone.spec.replicas, alone.spec.strategy.type], [1, "Recreate"]);
+    assert.doesNotMatch(JSON.stringify(one), /_FILE|secretName|initContainers/);
+    holdTogether(one);
+
     const secrets = ["database", "rootKey", "passphrase"].map((name) => `secrets.${name}Secret=the-${name}`);
     const several = render("replicas=3", ...secrets, "settings.KEYSTEAD_PUBLIC_URL=https://keys.example.com");
-    assert.deepEqual(kindsIn(several), ["ConfigMap", "Deployment", "Service", "Service"]);
-    for (const name of ["the-database", "the-rootKey", "the-passphrase"]) {
-      assert.ok(several.includes(`secretName: "${name}"`), name);
+    assert.deepEqual(namesOf(several), [...apart, ...services]);
+    const shared = deploymentIn(several);
+    assert.deepEqual([shared.spec.replicas, shared.spec.strategy.type], [3, "RollingUpdate"]);
+    const { volumes, containers } = shared.spec.template.spec;
+    assert.deepEqual(volumes.flatMap(({ secret }: Json) => secret?.secretName ?? []).sort(), [
+      "the-database",
+      "the-passphrase",
+      "the-rootKey",
+    ]);
+    const environment = new Map(containers[0].env.map(({ name, value }: Json) => [name, value]));
+    assert.equal(environment.get("KEYSTEAD_PUBLIC_URL"), "https://keys.example.com");
+    assert.equal(environment.get("DATABASE_URL_FILE"), "/run/secrets/database/database-url");
+    holdTogether(several);
+  });
+
+  const deploymentIn = (objects: Json[]): Json => objects.find(({ kind }) => kind === "Deployment");
+
+  /** What one part of a release names, another one has. */
+  function holdTogether(objects: Json[]): void {
+    const named = namesOf(objects);
+    for (const object of objects) {
+      const { apiVersion, kind, metadata, spec, data, ...more } = object;
+      assert.ok(apiVersion && kind && (spec ?? data), nameOf(object));
+      const { name, labels, annotations, ...others } = metadata;
+      assert.deepEqual([more, others], [{}, {}], nameOf(object));
+      assert.equal(labels["app.kubernetes.io/instance"], "keys", name);
     }
-    assert.match(several, /name: KEYSTEAD_PUBLIC_URL, value: "https:\/\/keys\.example\.com"/);
-    assert.match(several, /type: RollingUpdate/);
+    const { spec } = deploymentIn(objects);
+    const { metadata, spec: pod } = spec.template;
+    const isSelected = (selector: Json) =>
+      Object.entries(selector).every(([label, value]) => metadata.labels[label] === value);
+    assert.ok(isSelected(spec.selector.matchLabels), "the deployment knows its pods");
+    const [container] = pod.containers;
+    const ports = container.ports.map(({ name }: Json) => name);
+    for (const service of objects.filter(({ kind }) => kind === "Service")) {
+      assert.ok(isSelected(service.spec.selector), nameOf(service));
+      for (const { targetPort } of service.spec.ports) assert.ok(ports.includes(targetPort), nameOf(service));
+    }
+    for (const probe of ["livenessProbe", "startupProbe", "readinessProbe"])
+      assert.ok(ports.includes(container[probe].httpGet.port), probe);
+
+    const all = [...(pod.initContainers ?? []), ...pod.containers];
+    const mounts = all.flatMap(({ volumeMounts }) => volumeMounts);
+    const distinct = (names: string[]) => [...new Set(names)].sort();
+    assert.deepEqual(distinct(mounts.map(({ name }) => name)), distinct(pod.volumes.map(({ name }: Json) => name)));
+    for (const { configMap, persistentVolumeClaim } of pod.volumes) {
+      if (configMap) assert.ok(named.includes(`ConfigMap ${configMap.name}`), configMap.name);
+      const claim = persistentVolumeClaim?.claimName;
+      if (claim) assert.ok(named.includes(`PersistentVolumeClaim ${claim}`), claim);
+    }
+    const settings = container.env.map(({ name }: Json) => name);
+    assert.deepEqual(settings.toSorted(), distinct(settings), "each setting once");
+    for (const { value } of container.env.filter(({ name }: Json) => /_FILE$|_CONFIG$/.test(name)))
+      assert.ok(
+        container.volumeMounts.some(({ mountPath }: Json) => value.startsWith(`${mountPath}/`)),
+        value,
+      );
+
+    assert.equal(pod.securityContext.runAsNonRoot, true);
+    for (const { name, securityContext } of all) {
+      const { allowPrivilegeEscalation, readOnlyRootFilesystem, capabilities } = securityContext;
+      assert.deepEqual(
+        [allowPrivilegeEscalation, readOnlyRootFilesystem, capabilities.drop],
+        [false, true, ["ALL"]],
+        name,
+      );
+    }
+    const delay = Number(container.env.find(({ name }: Json) => name === "KEYSTEAD_SHUTDOWN_DELAY_SECONDS").value);
+    assert.ok(pod.terminationGracePeriodSeconds >= delay + 15, "open requests and jobs have their time");
+  }
+
+  it("is a chart whose schema refuses what cannot work", () => {
     for (const [refused, setting] of [
-      [/secrets\.databaseSecret/, "replicas=2"],
-      [/settings/, "settings.KEYSTEAD_ROOT_KEY_PASSPHRASE=x"],
-      [/settings/, "settings.PATH=x"],
-      [/service\.type/, "service.type=Open"],
-      [/Additional property replica /, "replica=2"],
+      // Of this one the schema's `then` is told.
+      ["", "replicas=2"],
+      ["settings", "settings.KEYSTEAD_ROOT_KEY_PASSPHRASE=x"],
+      ["settings", "settings.PATH=x"],
+      ["service", "service.type=Open"],
+      ["replica", "replica=2"],
+      ["persistence", "persistence.size=much"],
     ] as const) {
       assert.throws(
-        () => render(setting),
-        ({ stderr }: { stderr: string }) => refused.test(stderr),
-        setting,
+        () => renderChart(chart, "keys", [setting]),
+        ({ message }: Error) => {
+          assert.match(message, /^the values do not fit the schema/);
+          assert.ok(message.includes(refused), message);
+          return true;
+        },
       );
+      if (helm !== undefined)
+        assert.throws(
+          () => renderByHelm([setting]),
+          ({ stderr }: { stderr: string }) => stderr.includes(refused),
+        );
     }
   });
 

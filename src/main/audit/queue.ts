@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Reader, Transactor } from "../../storage/engine.ts";
-import { prepared, preparedWrite } from "../../storage/prepared.ts";
+import { laterInsert, prepared, preparedWrite } from "../../storage/prepared.ts";
 import type { SinkName } from "./settings.ts";
 
 /**
@@ -8,13 +8,18 @@ import type { SinkName } from "./settings.ts";
  * there is what the sink does not have, so that a transaction that commits late is passed over by nobody.
  */
 
-export const addLine = preparedWrite<{ sink: SinkName; organizationId: string; line: string; now: number }>()(
-  (db, { sink, organizationId, line, now }) =>
-    db
-      .insertInto("audit_lines")
-      .values({ sink, organization_id: organizationId, line, created_at: now })
-      .returning("seq"),
-);
+/** They are looked for after the commit alone, so all lines of a transaction may be written together, in their order. */
+const newLines = laterInsert("audit_lines", {
+  sink: "text",
+  organization_id: "text",
+  line: "text",
+  created_at: "integer",
+});
+
+export const addLine = (
+  tx: Transactor,
+  { sink, organizationId, line, now }: { sink: SinkName; organizationId: string; line: string; now: number },
+): Promise<unknown> => tx.later(newLines, { sink, organization_id: organizationId, line, created_at: now });
 
 /** In the order in which they go to the sink. */
 export const nextLines = prepared<{ sink: SinkName; limit: number }>()((db, { sink, limit }) =>
@@ -45,30 +50,21 @@ const selectCount = prepared<{ sink: SinkName; limit: number }>()((db, { sink, l
     .select((count) => count.fn.countAll<number>().as("count")),
 );
 
-/** Those alone that were read: rows between them may have come since. */
+/**
+ * Those alone that were read. PostgreSQL may have committed rows with numbers between theirs since; SQLite, which writes one transaction after
+ * the other, has numbered later ones above all that are still there.
+ */
 export async function removeLines(tx: Transactor, sink: SinkName, seqs: readonly number[]): Promise<void> {
-  await deleteLines[tx.kind](tx, {
-    sink,
-    seqs: tx.kind === "postgres" ? `{${seqs.join(",")}}` : `[${seqs.join(",")}]`,
-  });
+  if (tx.kind === "sqlite") await deleteUpTo(tx, { sink, last: Math.max(...seqs) });
+  else await deleteEach(tx, { sink, seqs: `{${seqs.join(",")}}` });
 }
 
-const deleteLines = {
-  sqlite: preparedWrite<{ sink: SinkName; seqs: string }>()((db, { sink, seqs }) =>
-    db
-      .deleteFrom("audit_lines")
-      .where("sink", "=", sink)
-      .where(sql<boolean>`seq in (select value from json_each(${seqs}))`)
-      .returning("seq"),
-  ),
-  postgres: preparedWrite<{ sink: SinkName; seqs: string }>()((db, { sink, seqs }) =>
-    db
-      .deleteFrom("audit_lines")
-      .where("sink", "=", sink)
-      .where(sql<boolean>`seq = any(${seqs}::bigint[])`)
-      .returning("seq"),
-  ),
-};
+const deleteUpTo = preparedWrite<{ sink: SinkName; last: number }>()((db, { sink, last }) =>
+  db.deleteFrom("audit_lines").where("sink", "=", sink).where("seq", "<=", last),
+);
+const deleteEach = preparedWrite<{ sink: SinkName; seqs: string }>()((db, { sink, seqs }) =>
+  db.deleteFrom("audit_lines").where("sink", "=", sink).where(sql<boolean>`seq = any(${seqs}::bigint[])`),
+);
 
 /**
  * Has a server take lines to a sink until a time, in milliseconds; false where another one does. One server at a time does,

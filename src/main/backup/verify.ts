@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -10,7 +10,7 @@ import type { RehearsedItem } from "../../signer/protocol.ts";
 import { load } from "../../storage/backup/load.ts";
 import { openBackup } from "../../storage/backup/read-file.ts";
 import type { Progress } from "../../storage/backup/write-file.ts";
-import type { Config } from "../config.ts";
+import { type Config, StartProblem } from "../config.ts";
 import { contentsOf, refuseOtherDigest } from "./restore.ts";
 import { signerWithRootKey } from "./root-key.ts";
 import { organizationsOf, type SealedRow, sealedRowsOf } from "./sealed-rows.ts";
@@ -45,6 +45,8 @@ export interface Report {
 
 const PROBLEMS_SHOWN = 50;
 const ITEMS_AT_ONCE = 50;
+/** Requests that the signer has in hand: it works on one while the rows of the next ones are read. */
+const REQUESTS_AT_ONCE = 4;
 
 /**
  * The drill: restores a backup into a scratch place, opens everything sealed in it, holds public keys against it, and signs once on
@@ -53,6 +55,12 @@ const ITEMS_AT_ONCE = 50;
  * @throws StartProblem, BackupProblem for a backup or a root key that cannot be used at all
  */
 export async function verifyBackup(options: VerifyOptions): Promise<Report> {
+  const { rootKeyFile } = options;
+  if (!existsSync(rootKeyFile)) {
+    throw new StartProblem(
+      `the root key file ${rootKeyFile} is missing; name the one that belongs to the backup: on a server it is root.key in the data directory`,
+    );
+  }
   const backup = await openBackup(options);
   refuseOtherDigest(backup, options.sha256);
   const signer = await signerWithRootKey(options);
@@ -87,8 +95,14 @@ export async function verifyBackup(options: VerifyOptions): Promise<Report> {
   }
 }
 
+type Owner = Pick<SealedRow, "organizationId" | "organizationKey">;
+/** In the order of what was asked; undefined where the signer does not open the organization. */
+type Answered = readonly RehearsedItem[] | undefined;
+
 class Drill {
   readonly #signer: SignerProcess;
+  /** What becomes of what was asked, the first of it first. */
+  readonly #asked: (() => Promise<void>)[] = [];
   readonly problems: string[] = [];
   count = 0;
   readonly opened: Record<string, number> = {};
@@ -107,9 +121,9 @@ class Drill {
     const database = new DatabaseSync(file);
     try {
       for (const { id, organizationKey } of organizationsOf(database)) {
-        const owner = { organizationId: id, organizationKey };
-        const answered = await this.#rehearse(owner, []);
-        if (answered) this.#opened("organizations");
+        await this.#ask({ organizationId: id, organizationKey }, [], async (answered) => {
+          if (answered) this.#opened("organizations");
+        });
       }
       let batch: SealedRow[] = [];
       for (const row of sealedRowsOf(database)) {
@@ -122,27 +136,44 @@ class Drill {
         batch.push(row);
       }
       if (batch.length > 0) await this.#look(batch);
+      while (this.#asked.length > 0) await this.#asked.shift()?.();
     } finally {
       database.close();
     }
   }
 
-  async #look(rows: readonly SealedRow[]): Promise<void> {
-    const { organizationId, organizationKey } = rows[0] as SealedRow;
-    const answered = await this.#rehearse({ organizationId, organizationKey }, rows);
-    for (const [index, row] of rows.entries()) {
-      const found = answered?.[index];
-      if (found) this.#judge(row, found);
-      const isOpen = found !== undefined && !("problem" in found);
-      for (const one of signersIn(row)) await this.#sign(one, isOpen);
-    }
+  #look(rows: readonly SealedRow[]): Promise<void> {
+    return this.#ask(rows[0] as SealedRow, rows, async (answered) => {
+      for (const [index, row] of rows.entries()) {
+        const found = answered?.[index];
+        if (found) this.#judge(row, found);
+        const isOpen = found !== undefined && !("problem" in found);
+        for (const one of signersIn(row)) await this.#sign(one, isOpen);
+      }
+    });
+  }
+
+  /** Answers are looked at in the order in which they were asked for. */
+  async #ask(owner: Owner, rows: readonly SealedRow[], look: (answered: Answered) => Promise<void>): Promise<void> {
+    const answer = this.#rehearse(owner, rows);
+    // Whoever looks at it is told of its failure.
+    answer.catch(() => {});
+    this.#asked.push(async () => {
+      const answered = await answer;
+      if (answered instanceof SignerRefused) this.problem(answered.message);
+      await look(answered instanceof SignerRefused ? undefined : answered);
+    });
+    if (this.#asked.length >= REQUESTS_AT_ONCE) await this.#asked.shift()?.();
   }
 
   /** One key on each curve signs, whatever kind it is of: the first that can. */
   async #sign({ curve, row }: Signing, isOpen: boolean): Promise<void> {
     if (this.signed[curve] === "ok") return;
     this.signed[curve] = "failed";
-    const [found] = (isOpen && (await this.#rehearse(row, [row]))) || [];
+    if (!isOpen) return;
+    const answered = await this.#rehearse(row, [row]);
+    if (answered instanceof SignerRefused) return this.problem(answered.message);
+    const [found] = answered;
     if (!found || "problem" in found || !found.signature) return;
     const { message, r, s } = found.signature;
     if (await isSignedBy(curve, found.publicKeys[0] as string, message, r + s)) this.signed[curve] = "ok";
@@ -150,16 +181,15 @@ class Drill {
   }
 
   async #rehearse(
-    owner: { organizationId: string; organizationKey: string },
+    { organizationId, organizationKey }: Owner,
     rows: readonly SealedRow[],
-  ): Promise<RehearsedItem[] | undefined> {
+  ): Promise<RehearsedItem[] | SignerRefused> {
+    const items = rows.map(({ item }) => item);
     try {
-      const items = rows.map(({ item }) => item);
-      return (await this.#signer.ask({ verb: "rehearse", ...owner, items })).items;
+      return (await this.#signer.ask({ verb: "rehearse", organizationId, organizationKey, items })).items;
     } catch (error) {
-      if (!(error instanceof SignerRefused)) throw error;
-      this.problem(error.message);
-      return undefined;
+      if (error instanceof SignerRefused) return error;
+      throw error;
     }
   }
 

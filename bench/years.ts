@@ -1,0 +1,335 @@
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setImmediate } from "node:timers/promises";
+import pg from "pg";
+import type { DatabaseKind } from "../src/storage/engine.ts";
+import { Client } from "../test/support/client.ts";
+import { residentBytes } from "../test/support/resident-bytes.ts";
+import { cpuSeconds, processTree } from "./cpu.ts";
+import { type Product, startLoad, startProduct } from "./processes.ts";
+import { type BenchHooks, measureRound, type RoundOptions, startServer } from "./rounds.ts";
+import { type ScenarioName, scenarioNames } from "./scenarios.ts";
+import { median } from "./statistics.ts";
+
+/**
+ * What years of activities cost: room on the disk, the start, and requests, of a server with very many activities of one organization against
+ * one with a thousand, in turns. The activities are copies of real ones, spread over three years and written by the database itself.
+ */
+
+export interface YearsOptions extends RoundOptions {
+  activities: number;
+}
+
+/** What one client asks for, one after the other. */
+const looks = ["newest_page", "old_page", "old_activity"] as const;
+type Look = (typeof looks)[number];
+
+export type YearsBenchResult =
+  | {
+      engine: DatabaseKind;
+      scenario: "size";
+      activities: number;
+      bytes: number;
+      bytesOfOne: number;
+      /** From the command until the server is ready and has made a key. */
+      startSeconds: [few: number, many: number];
+      /** The server and the signer, at the end. */
+      residentMiB: [few: number, many: number];
+    }
+  | {
+      engine: DatabaseKind;
+      scenario: ScenarioName | Look;
+      activities: number;
+      p50Ms: [few: number, many: number];
+      p99Ms: [few: number, many: number];
+      /** Milliseconds of the server's and the signer's CPU per 1,000 requests. */
+      cpuMs: [few: number, many: number];
+      /** Of the CPU, many to few; the median of the rounds' pairs. */
+      cpuRatio: number;
+    };
+
+const MIB = 1024 * 1024;
+const COPIED_AT_ONCE = 100_000;
+const TEMPLATES = 16;
+const FEW = 1000;
+const YEARS_MS = 3 * 365 * 24 * 3600 * 1000;
+
+export async function benchYears(
+  options: YearsOptions,
+  { report, onStart }: BenchHooks<YearsBenchResult>,
+): Promise<void> {
+  const { activities } = options;
+  for (const engine of options.engines) {
+    const start = (name: string) =>
+      startServer(engine, name, { ...options, folder: join(options.folder, name) }, onStart);
+    const pair: [Product, Product] = [await start("few"), await start("many")];
+    for (const product of pair) await makeTemplates(product);
+    const startSeconds: number[] = [];
+    const bytes: number[] = [];
+    for (const side of [0, 1] as const) {
+      const { folder, databaseUrl, subject, stop } = pair[side];
+      await stop();
+      await copyActivities(databaseUrl, subject.organizationId, side === 0 ? FEW : activities);
+      bytes.push(await sizeOf(databaseUrl));
+      const began = performance.now();
+      pair[side] = await startProduct({ folder, databaseUrl, profileFolder: options.profileFolder });
+      startSeconds.push((performance.now() - began) / 1000);
+      onStart(() => pair[side].stop());
+    }
+    const [fewBytes = 0, manyBytes = 0] = bytes;
+    for (const look of looks) report(await measureLook(engine, look, pair, options));
+    for (const scenario of scenarioNames) report(await measureLoad(engine, scenario, pair, options, onStart));
+    report({
+      engine,
+      scenario: "size",
+      activities,
+      bytes: manyBytes,
+      bytesOfOne: Math.round((manyBytes - fewBytes) / Math.max(1, activities - FEW)),
+      startSeconds: both(startSeconds, 2),
+      residentMiB: both(pair.map(residentMiB), 0),
+    });
+    for (const { stop } of pair) await stop();
+  }
+}
+
+type Round = { p50Ms: number; p99Ms: number; cpuMs: number };
+const clientOf = ({ port, subject, key }: Product) =>
+  new Client(`http://127.0.0.1:${port}`, subject.organizationId, key);
+
+async function makeTemplates(product: Product): Promise<void> {
+  const client = clientOf(product);
+  const { userId, privateKeyId: signWith } = product.subject;
+  for (let index = 0; index < TEMPLATES / 2; index++) {
+    await client.result("update_user_name", { userId, userName: `User ${index}` });
+    await client.result("sign_raw_payload", {
+      signWith,
+      payload: index.toString(16).padStart(64, "0"),
+      encoding: "PAYLOAD_ENCODING_HEXADECIMAL",
+      hashFunction: "HASH_FUNCTION_NO_OP",
+    });
+  }
+}
+
+/** A connection for long statements, and the words in which the engines differ. */
+interface Filler {
+  run(sql: string): Promise<unknown>;
+  columnsOf(table: string): Promise<string[]>;
+  close(): Promise<void>;
+  hex(value: string, digits: number): string;
+  fingerprint: string;
+  /** A table `numbers` with the column `i`. */
+  numbers(from: number, to: number): string;
+}
+
+async function copyActivities(url: string, organizationId: string, count: number): Promise<void> {
+  const filler = url.startsWith("sqlite:") ? sqliteFiller(url.slice("sqlite:".length)) : await postgresFiller(url);
+  const { hex } = filler;
+  const newest = `from activities where organization_id = '${organizationId}' order by id desc limit ${TEMPLATES}`;
+  await filler.run(
+    `create temp table template as select row_number() over () - 1 as n, a.* from (select * ${newest}) a`,
+  );
+  await filler.run(
+    "create temp table ballot as select t.n, v.* from votes v join template t on t.organization_id = v.organization_id and t.id = v.activity_id",
+  );
+  const began = Date.now() - YEARS_MS;
+  const ms = `(${began} + i * ${Math.floor(YEARS_MS / count)})`;
+  const id = `${hex(`${ms} / 65536`, 8)} || '-' || ${hex(`${ms} % 65536`, 4)} || '-7' || ${hex("i / 4096 % 4096", 3)} || '-8' || ${hex("i % 4096", 3)} || '-' || ${hex("i", 12)}`;
+  const copies: [from: string, into: string, made: Record<string, string>][] = [
+    ["template", "activities", { id, fingerprint: filler.fingerprint, created_at: ms, updated_at: ms }],
+    ["ballot", "votes", { id, activity_id: id, created_at: ms }],
+  ];
+  for (let from = 0; from < count; from += COPIED_AT_ONCE) {
+    const numbers = filler.numbers(from, Math.min(count, from + COPIED_AT_ONCE));
+    for (const [source, table, made] of copies) {
+      const columns = await filler.columnsOf(table);
+      const values = columns.map((column) => made[column] ?? `s.${column}`).join(", ");
+      await filler.run(
+        `insert into ${table} (${columns.join(", ")}) select ${values} from ${numbers} cross join ${source} s where s.n = i % ${TEMPLATES}`,
+      );
+    }
+    // An interrupt has its turn.
+    await setImmediate();
+  }
+  await filler.close();
+}
+
+function sqliteFiller(file: string): Filler {
+  const database = new DatabaseSync(file, { enableForeignKeyConstraints: false });
+  // Nobody else has the file open; a server that opens it takes its own way of writing again.
+  database.exec(
+    "pragma journal_mode = off; pragma synchronous = off; pragma cache_size = -2000000; pragma temp_store = memory",
+  );
+  return {
+    run: async (sql) => database.exec(sql),
+    columnsOf: async (table) =>
+      database
+        .prepare(`select name from pragma_table_info('${table}')`)
+        .all()
+        .map(({ name }) => name as string),
+    async close() {
+      database.exec("analyze");
+      database.close();
+    },
+    hex: (value, digits) => `printf('%0${digits}x', ${value})`,
+    fingerprint: "'sha256:' || lower(hex(randomblob(32)))",
+    numbers: (from, to) =>
+      `(with recursive numbers(i) as (select ${from} union all select i + 1 from numbers where i < ${to - 1}) select i from numbers)`,
+  };
+}
+
+async function postgresFiller(url: string): Promise<Filler> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query("set synchronous_commit = off");
+  return {
+    run: (sql) => client.query(sql),
+    async columnsOf(table) {
+      const { rows } = await client.query<{ name: string }>(
+        "select column_name as name from information_schema.columns where table_schema = current_schema() and table_name = $1",
+        [table],
+      );
+      return rows.map(({ name }) => name);
+    },
+    async close() {
+      await client.query("vacuum analyze");
+      await client.end();
+    },
+    hex: (value, digits) => `lpad(to_hex(${value}), ${digits}, '0')`,
+    fingerprint: "'sha256:' || encode(sha256(i::text::bytea), 'hex')",
+    numbers: (from, to) => `generate_series(${from}::bigint, ${to - 1}) as numbers(i)`,
+  };
+}
+
+async function sizeOf(url: string): Promise<number> {
+  if (url.startsWith("sqlite:")) {
+    const file = url.slice("sqlite:".length);
+    return [file, `${file}-wal`].reduce((sum, each) => sum + (existsSync(each) ? statSync(each).size : 0), 0);
+  }
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const { rows } = await client.query("select pg_database_size(current_database()) as bytes");
+  await client.end();
+  return Number(rows[0].bytes);
+}
+
+async function measureLoad(
+  engine: DatabaseKind,
+  scenario: ScenarioName,
+  pair: readonly [Product, Product],
+  options: YearsOptions,
+  onStart: BenchHooks<YearsBenchResult>["onStart"],
+): Promise<YearsBenchResult> {
+  const { connections, rounds } = options;
+  const loads = pair.map(({ subject, key }) => startLoad({ scenario, subject, key, connections }));
+  for (const load of loads) onStart(() => load.stop());
+  const measured = await inTurns(rounds, (side) =>
+    measureRound(loads[side] as (typeof loads)[number], pair[side], options),
+  );
+  await Promise.all(loads.map((load) => load.stop()));
+  return resultOf(engine, scenario, options, measured);
+}
+
+const LOOKS_IN_A_ROUND = 100;
+const PAGE = 20;
+
+async function measureLook(
+  engine: DatabaseKind,
+  look: Look,
+  pair: readonly [Product, Product],
+  options: YearsOptions,
+): Promise<YearsBenchResult> {
+  const old = await Promise.all(pair.map(oldActivity));
+  const measured = await inTurns(options.rounds, async (side) => {
+    const product = pair[side];
+    const client = clientOf(product);
+    const ask = async () => {
+      if (look === "old_activity") return client.query("get_activity", { activityId: old[side] });
+      const from = look === "old_page" ? { after: old[side] } : {};
+      return client.query("list_activities", { paginationOptions: { limit: String(PAGE), ...from } });
+    };
+    await ask();
+    const times: number[] = [];
+    const before = cpuSeconds(product.pid);
+    for (let index = 0; index < LOOKS_IN_A_ROUND; index++) {
+      const began = performance.now();
+      const { status, body } = await ask();
+      if (status !== 200) throw new Error(`${look} was answered with ${status}: ${JSON.stringify(body)}`);
+      times.push(performance.now() - began);
+    }
+    const cpuMs = ((cpuSeconds(product.pid) - before) * 1e6) / LOOKS_IN_A_ROUND;
+    times.sort((one, other) => one - other);
+    const at = (share: number) => times[Math.min(times.length - 1, Math.floor(times.length * share))] as number;
+    return { p50Ms: at(0.5), p99Ms: at(0.99), cpuMs };
+  });
+  return resultOf(engine, look, options, measured);
+}
+
+/** The name of one that is half as old as the oldest, with as many before it as after it. */
+async function oldActivity({ databaseUrl, subject: { organizationId } }: Product): Promise<string> {
+  const half = (Date.now() - YEARS_MS / 2).toString(16).padStart(12, "0");
+  const from = `${half.slice(0, 8)}-${half.slice(8)}`;
+  const sql = `select id from activities where organization_id = '${organizationId}' and id > '${from}' order by id limit 1`;
+  if (databaseUrl.startsWith("sqlite:")) {
+    const database = new DatabaseSync(databaseUrl.slice("sqlite:".length), { readOnly: true });
+    const { id } = database.prepare(sql).get() as { id: string };
+    database.close();
+    return id;
+  }
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
+  const { rows } = await client.query(sql);
+  await client.end();
+  return rows[0].id;
+}
+
+/** Each round begins with the other one: what is measured second is measured on a warmer machine. */
+async function inTurns(rounds: number, measure: (side: 0 | 1) => Promise<Round>): Promise<[Round, Round][]> {
+  const pairs: [Round, Round][] = [];
+  for (let round = 0; round < rounds; round++) {
+    const [first, second] = round % 2 === 0 ? ([0, 1] as const) : ([1, 0] as const);
+    const pair: Round[] = [];
+    pair[first] = await measure(first);
+    pair[second] = await measure(second);
+    pairs.push(pair as [Round, Round]);
+  }
+  return pairs;
+}
+
+function resultOf(
+  engine: DatabaseKind,
+  scenario: ScenarioName | Look,
+  { activities }: YearsOptions,
+  pairs: readonly [Round, Round][],
+): YearsBenchResult {
+  const middle = (pick: (round: Round) => number, digits: number) =>
+    both([median(pairs.map(([few]) => pick(few))), median(pairs.map(([, many]) => pick(many)))], digits);
+  return {
+    engine,
+    scenario,
+    activities,
+    p50Ms: middle(({ p50Ms }) => p50Ms, 1),
+    p99Ms: middle(({ p99Ms }) => p99Ms, 1),
+    cpuMs: middle(({ cpuMs }) => cpuMs, 0),
+    cpuRatio: rounded(median(pairs.map(([few, many]) => many.cpuMs / few.cpuMs)), 2),
+  };
+}
+
+const residentMiB = ({ pid }: Product): number =>
+  processTree(pid).reduce((sum, member) => sum + (residentBytes(member) || 0), 0) / MIB;
+
+const both = (values: readonly number[], digits: number): [number, number] =>
+  values.map((value) => rounded(value, digits)) as [number, number];
+
+const rounded = (value: number, digits: number): number => Number(value.toFixed(digits));
+
+export function lineOfYears(result: YearsBenchResult, json: boolean): string {
+  if (json) return JSON.stringify(result);
+  const { engine, scenario, activities } = result;
+  if (scenario === "size") {
+    const { bytes, bytesOfOne, startSeconds, residentMiB: memory } = result;
+    return `${engine} with ${activities} activities: ${bytes} bytes, ${bytesOfOne} for each; start ${startSeconds[1]} s (${startSeconds[0]} s with a thousand), memory ${memory[1]} MiB (${memory[0]})`;
+  }
+  const { p50Ms, p99Ms, cpuMs, cpuRatio } = result;
+  return `${engine} ${scenario} with ${activities} activities: p50 ${p50Ms[1]} ms (${p50Ms[0]} with a thousand), p99 ${p99Ms[1]} ms (${p99Ms[0]}); CPU ${cpuRatio} (${cpuMs[1]} ms to ${cpuMs[0]} ms per 1,000)`;
+}
