@@ -64,16 +64,17 @@ export class Report {
   ofProcess(name: string, event: TestEvent): boolean {
     const { type, data } = event;
     if (isOfRun(event)) return false;
+    // Told of the process itself, even where a test has failed in it.
+    if (type === "test:complete" && data.nesting === 0 && !this.#files.has(data.name)) {
+      if (data.details.error) this.#exits.set(name, exitOf(data.details.error));
+      return false;
+    }
     const isEnd = type === "test:pass" || type === "test:fail";
     if (data.nesting !== 0 || !(isEnd || type === "test:start")) {
       this.#keep(name, { type, data: data.nesting > 0 ? { ...data, nesting: data.nesting - 1 } : data });
       return false;
     }
-    if (!this.#files.has(data.name)) {
-      if (type === "test:fail") this.#exits.set(name, exitOf(data.details.error));
-      return false;
-    }
-    if (!isEnd) return false;
+    if (!isEnd || !this.#files.has(data.name)) return false;
     this.#endOfSuite(name, event);
     return true;
   }

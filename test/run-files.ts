@@ -59,12 +59,14 @@ const ALONE = [
   "test/api/fair-signing",
   "test/signer/fairness",
   "src/kernel/turns",
-  // They have V8 show its garbage collector.
+  // They have V8 show its garbage collector, and measure memory.
   "test/api/smart-contract-interfaces",
   "src/kernel/memory-size",
-  // They pretend to be a browser.
+  // They pretend to be a browser, and import at their top what can only be imported after that.
   "test/api/core-sdk",
   "test/lifecycle/auth-proxy-guide",
+  // Vite changes the environment.
+  "test/browser/handbook",
   // It changes PATH.
   "test/scripts/earlier-version",
 ];
@@ -88,9 +90,9 @@ function mixed(files: readonly string[]): string[] {
 }
 
 /** Ends what hangs; a loaded machine may take its time. */
-const HANGS_AFTER_MS = 2_400_000;
+const HANGS_AFTER_MS = Number(process.env.KEYSTEAD_TEST_HANGS_AFTER_MS ?? 2_400_000);
 /** Two for each processor and one that waits; each has a server, and those share one PostgreSQL. */
-const concurrency = Math.min(3 * availableParallelism(), 12);
+const concurrency = Number(process.env.KEYSTEAD_TEST_AT_ONCE ?? Math.min(3 * availableParallelism(), 12));
 /** How many files are named at the end with the time they took. */
 const NAMED = 12;
 
