@@ -23,6 +23,9 @@ for (const event of ["uncaughtException", "unhandledRejection"]) {
   process.on(event, (error: unknown) => queue.noteError(name, error));
 }
 
+// Whoever is stopped takes along what tests have started: that hangs on the end of the process.
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
+
 // After an `await`, what is declared would belong to whatever was waited for.
 const outside = new AsyncResource("Outside of all tests");
 const suiteOf = (file: string) =>

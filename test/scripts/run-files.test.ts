@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -74,7 +75,7 @@ async function runFiles(folder: string, names: readonly string[], more: NodeJS.P
     failed = message.failed;
   });
   const exit = new Promise<number | null>((resolve) => child.once("exit", resolve));
-  const [status, output] = await Promise.all([exit, text(child.stdout)]);
+  const [status, output] = await Promise.all([exit, text(child.stdout as Readable)]);
   return { status, output, failed: failed?.map((file) => nameIn(file)).sort() };
 }
 
