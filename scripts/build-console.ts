@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
@@ -6,6 +6,7 @@ import react from "@vitejs/plugin-react";
 import { build } from "vite";
 import { writeConsoleOperations } from "./console-operations.ts";
 import { BUILT_FROM, digestOfSources, isBuilt } from "./console-sources.js";
+import { moveInto } from "./move-into.ts";
 
 /**
  * `npm run build:console`: the console as the server serves it, in `console/dist`. It is put in its place whole, so that several who
@@ -80,33 +81,6 @@ function initialBytes(built: string): number {
 }
 
 const remove = (folder: string): void => rmSync(folder, { recursive: true, force: true });
-
-/** Each try that finds something in its place was overtaken by somebody else who builds. */
-const MAX_TRIES = 20;
-
-/**
- * Puts a folder in a place, whole. A folder cannot be renamed over another one, so what is there is moved away first, and others may do
- * the same at once: where one of them has put the same there meanwhile, theirs stays, as a server may read it already.
- */
-export function moveInto(target: string, made: string, isThere: () => boolean): void {
-  const old = `${made}.old`;
-  for (let tries = 1; !isThere(); tries++) {
-    try {
-      renameSync(made, target);
-      return;
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (tries === MAX_TRIES || (code !== "ENOTEMPTY" && code !== "EEXIST")) throw error;
-    }
-    try {
-      renameSync(target, old);
-    } catch (error) {
-      // Somebody else moved it away first.
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    }
-    remove(old);
-  }
-}
 
 if (import.meta.main) {
   await buildConsole();

@@ -2,9 +2,9 @@ import { cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "vitepress";
-import { moveInto } from "./build-console.ts";
 import { BUILT_FROM, digestOf, isBuiltFrom } from "./console-sources.js";
 import { referencePages } from "./handbook/references.ts";
+import { moveInto } from "./move-into.ts";
 
 /**
  * `npm run docs`: the handbook as the server serves it, in `handbook/dist`. The Markdown of `docs/` is gathered in a folder of its own with

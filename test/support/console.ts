@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { after, before, describe } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import axe from "axe-core";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { buildConsole } from "../../scripts/build-console.ts";
 import { isBuilt } from "../../scripts/console-sources.js";
 import { BROWSER_HANGS_AFTER_MS, noBrowser, startBrowser } from "./browser.ts";
 import { addUser, type Client } from "./client.ts";
@@ -11,9 +13,14 @@ import { createWorld, type World } from "./world.ts";
 
 /** The console in a browser, watched for what it must never do. */
 
-/** Whichever test comes first builds it; several at once build it each, and all builds are the same. */
+const BUILD = fileURLToPath(new URL("../../scripts/build-console.ts", import.meta.url));
+
+/**
+ * Whichever test comes first builds it; several at once build it each, and all builds are the same. In a process of its own, as
+ * Vite changes the environment of its own.
+ */
 export async function ensureConsole(): Promise<void> {
-  if (!isBuilt()) await buildConsole();
+  if (!isBuilt()) await promisify(execFile)(process.execPath, [BUILD]);
 }
 
 export interface Visit {

@@ -57,8 +57,9 @@ export async function startRpcNode(behind?: { url: string }, path = "/"): Promis
         const reply = typeof behavior === "function" ? await behavior({ method, params }) : behavior;
         await send(response, reply === "pass on" ? await passOn(behind, method, params) : reply, id);
       } catch (error) {
-        // At the end of a test the node behind may go before it has answered, and nobody waits for that.
-        if (!response.destroyed) throw error;
+        // At the end of a test the node behind may go before it has answered; whoever still waits sees that nobody answers.
+        if (isGone(error)) response.destroy();
+        else if (!response.destroyed) throw error;
       }
     });
   });
@@ -91,6 +92,8 @@ export async function startRpcNode(behind?: { url: string }, path = "/"): Promis
     close: () => (server.listening ? down() : Promise.resolve()),
   };
 }
+
+const isGone = (error: unknown): boolean => error instanceof TypeError && error.message === "fetch failed";
 
 async function passOn(behind: { url: string } | undefined, method: string, params: unknown[]): Promise<RpcAnswer> {
   if (!behind) return { error: { code: -32_601, message: `no answer to ${method}` } };

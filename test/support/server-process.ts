@@ -3,10 +3,10 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { Credentials } from "../../src/main/credentials-file.ts";
 import { Client } from "./client.ts";
+import { atEndOfFile } from "./end-of-file.ts";
 import { until } from "./until.ts";
 
 /** The service as an operator runs it: `keystead` as a process of its own, to be signalled, killed and read. */
@@ -46,7 +46,7 @@ const folders = new Set<string>();
 const endAll = () => {
   for (const child of running) child.kill("SIGKILL");
 };
-after(endAll);
+atEndOfFile(endAll);
 process.once("exit", () => {
   endAll();
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { moveInto } from "../../scripts/build-console.ts";
+import { moveInto } from "../../scripts/move-into.ts";
 
 describe("putting a build in its place", () => {
   let folder: string;

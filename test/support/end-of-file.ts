@@ -1,0 +1,14 @@
+import { after } from "node:test";
+
+/** What is to be done at the end of each test file, in a process that runs one or several. */
+const works = new Set<() => void>();
+
+/** Has this done whenever a test file of this process has ended, for as long as the process lives. */
+export const atEndOfFile = (work: () => void): void => void works.add(work);
+
+export function endOfFile(): void {
+  for (const work of works) work();
+}
+
+// Of a file that has the process to itself, its end is that of all tests.
+after(endOfFile);
