@@ -175,8 +175,8 @@ test("an interrupt stops every process and removes the folders", { skip: process
     process.kill(pid, "SIGINT");
   });
   assert.equal(code, 130);
-  // The server, its signer, the floor and the load.
-  assert.equal(running.length, 4);
+  // The server, its signer, both floors and the load.
+  assert.equal(running.length, 5);
   assert.deepEqual(running.filter(isAlive), []);
   assert.deepEqual(readdirSync(folder), []);
 });
