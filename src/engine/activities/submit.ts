@@ -80,7 +80,7 @@ async function castBallot(
   const judgeBeforehand = async () => judge(read, ballot.principal, await find(read), budget);
   const factsOfNow = (tx: Reader) => Promise.all([reload(tx, ballot.principal, ballot.now), find(tx)]);
   const inTransaction: JudgeInTransaction = {
-    ahead: (reader) => Promise.all([factsOfNow(reader), engine.observer.ahead(reader, organization)]),
+    ahead: factsOfNow,
     judge: async (tx) => {
       const [current, existing] = await factsOfNow(tx);
       return judge(tx, current, existing, budget.inTransaction());
