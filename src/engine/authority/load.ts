@@ -599,8 +599,8 @@ export const onNewAuthority = <T>(
 const MAX_ROUNDS = 50;
 
 /**
- * Runs `rules` on the organization's state, loading what they ask for and the transaction does not know. They may be run several times. `viewOn` is for what lies in
- * another organization, as a parent's session profiles do.
+ * Runs `rules` on the organization's state, loading what they ask for and the transaction does not know. They may be run several times.
+ * `viewOn` is for what lies in another organization, as a parent's session profiles do.
  */
 export async function onAuthority<T>(
   read: Reader,
