@@ -42,10 +42,17 @@ export const MAX_IDENTIFICATIONS_OF_ONE_SENDER = 64;
 export const MAX_REQUESTS_OF_ONE_ORGANIZATION = 128;
 /** ... While more than one organization sends, so few of all are (a setting), but for so many of each, and ... */
 export const REQUESTS_THAT_NEVER_WAIT = 4;
-/** ... without those that have been worked on for so many milliseconds: they wait for somebody else, and hold nobody up. */
+/**
+ * ... without those that have been worked on for so many milliseconds while others were answered: they wait for somebody else, and hold
+ * nobody up.
+ */
 export const SHARED_REQUEST_COUNTED_MS = 100;
-/** An organization counts as one that sends for so many milliseconds after a request, and for up to twice that. */
+/**
+ * An organization counts as one that sends for so many milliseconds after a request and so many answers to anybody, and for up to twice
+ * that.
+ */
 export const OTHERS_REMEMBERED_MS = 250;
+export const OTHERS_REMEMBERED_ANSWERS = 64;
 /** Objects and arrays inside one another in a JSON body. */
 export const MAX_JSON_DEPTH = 64;
 /** Values in a JSON body: members of objects and entries of arrays, at every level. Looking at each takes its time. */
