@@ -103,6 +103,10 @@ export class Batch implements Connection {
     return this.#written;
   }
 
+  get hasWritten(): boolean {
+    return this.#written === "anything" || this.#written.size > 0;
+  }
+
   /** A statement that was compiled before, with what is known of it. */
   ask<Row>(query: Query<Row>): Promise<Row[]> {
     const { sql, parameters, isRead, isLasting } = query;

@@ -15,6 +15,7 @@ import {
 import pg from "pg";
 import { HEALTH_DEADLINE_MS, SQLITE_LOCK_DEADLINE_MS } from "../kernel/limits.ts";
 import { Batch } from "./batch.ts";
+import { DurableLog, DurableReads, type SyncFile } from "./durable-log.ts";
 import type { Connection, DatabaseKind, Known, LaterWrite, Query, Reader, StoredRow, Transactor } from "./engine.ts";
 import { DatabaseFailure, isLocked, translate } from "./failure.ts";
 import {
@@ -94,6 +95,8 @@ export interface DatabaseOptions {
   onFileLost?: (path: string) => void;
   /** Told what becomes of transactions. */
   commits?: CommitObserver | undefined;
+  /** How the log of a SQLite file is made durable: by `fs.fdatasync`, unless a test looks at what happens meanwhile. */
+  syncFile?: SyncFile | undefined;
 }
 
 /** The file of a SQLite database, undefined for all others. */
@@ -104,9 +107,9 @@ export function sqliteFileOf(url: string): string | undefined {
 }
 
 export function openDatabase(options: DatabaseOptions): Database {
-  const { url, postgres, onFileLost = () => {}, onConnectionError = () => {}, commits } = options;
+  const { url, postgres, onFileLost = () => {}, onConnectionError = () => {}, commits, syncFile } = options;
   const file = sqliteFileOf(url);
-  if (file !== undefined) return sqliteDatabase(file, onFileLost, commits);
+  if (file !== undefined) return sqliteDatabase(file, onFileLost, commits, syncFile);
   if (url.startsWith("sqlite:")) return memoryDatabase(commits);
   if (/^postgres(ql)?:\/\//.test(url))
     return postgresDatabase(url, { ...POSTGRES_DEFAULTS, ...postgres }, onConnectionError, commits);
@@ -122,11 +125,13 @@ function sqliteDatabase(
   file: string,
   onFileLost: (path: string) => void,
   observer: CommitObserver | undefined,
+  syncFile: SyncFile | undefined,
 ): Database {
   const files = new SqliteFiles(file, onFileLost);
   const writer = openSqlite(file);
   // A second connection reads the last committed state while a transaction is open.
   const reader = openSqlite(file);
+  const log = new DurableLog(file, syncFile);
   files.watch();
   // Beginning a transaction waits without holding up everybody; after that nothing needs to wait.
   writer.waitForLocks(0);
@@ -135,11 +140,16 @@ function sqliteDatabase(
     observer,
     writer,
     reader,
-    beforeUse: () => files.refuseIfLost(),
+    log,
+    beforeUse: () => {
+      files.refuseIfLost();
+      log.refuseIfBroken();
+    },
     afterCommit: () => files.check(),
     afterUse: () => {},
     close: () => {
       files.close();
+      log.close();
       writer.close();
       reader.close();
     },
@@ -154,6 +164,7 @@ function memoryDatabase(observer: CommitObserver | undefined): Database {
     observer,
     writer: connection,
     reader: connection,
+    log: undefined,
     beforeUse: turns.take,
     afterCommit: () => {},
     afterUse: turns.giveBack,
@@ -165,6 +176,8 @@ function memoryDatabase(observer: CommitObserver | undefined): Database {
 interface SqliteConnections {
   writer: SqliteConnection;
   reader: SqliteConnection;
+  /** What makes commits durable; nothing does in memory. */
+  log: DurableLog | undefined;
   /** Before a read or a transaction; it may refuse, or have to be waited for. */
   beforeUse: () => Promise<void> | void;
   /** Before anybody is told of the commit; it may refuse. */
@@ -175,7 +188,8 @@ interface SqliteConnections {
 }
 
 function databaseOnSqlite(connections: SqliteConnections): Database {
-  const { writer, reader, beforeUse, afterUse } = connections;
+  const { writer, log, beforeUse, afterUse } = connections;
+  const reader = new DurableReads(connections.reader, log);
   const kept = new KeptReads(() => writer.dataVersion());
   let open: Batch | undefined;
   const kysely = kyselyOn("sqlite", async () => open ?? writer);
@@ -194,6 +208,7 @@ function databaseOnSqlite(connections: SqliteConnections): Database {
     }
   };
   const all = <Row>(sql: string, parameters: readonly unknown[]) => using(() => reader.all<Row>(sql, parameters));
+  // What is kept was durable when it was asked for.
   const askLasting = <Row>(query: Query<Row>): Row[] | Promise<Row[]> => {
     kept.refresh();
     return kept.find(query) ?? kept.ask(query, () => reader.all<Row>(query.sql, query.parameters));
@@ -230,6 +245,7 @@ function databaseOnSqlite(connections: SqliteConnections): Database {
       } finally {
         kept.forgetAll();
         writer.waitForLocks(0);
+        await log?.sync();
       }
     },
     schemaState: async () => {
@@ -272,7 +288,7 @@ function createTurns(): Turns {
 }
 
 async function beginSqlite(
-  { writer: connection, beforeUse, afterCommit, afterUse }: SqliteConnections,
+  { writer: connection, log, beforeUse, afterCommit, afterUse }: SqliteConnections,
   batch: Batch,
   kept: KeptReads,
   kysely: Kysely<Schema>,
@@ -313,6 +329,7 @@ async function beginSqlite(
         kept.noteWritten(batch.written);
       }
       giveBack();
+      if (batch.hasWritten) await log?.sync();
       afterCommit();
     },
     rollback: async () => {

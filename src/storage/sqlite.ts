@@ -16,12 +16,15 @@ const CHECKPOINT_PAGES = 8000;
 /** How long opening waits for another process that opens, closes or migrates; nothing else goes on meanwhile. */
 export const OPENING_WAIT_MS = 5000;
 
-/** Opens a file, or `:memory:`. The pragmas make every commit durable and every reference checked. */
+/**
+ * Opens a file, or `:memory:`. The pragmas keep the file whole whatever happens, and every reference checked; a commit is durable once the log is
+ * synced (`DurableLog`).
+ */
 export function openSqlite(file: string): SqliteConnection {
   try {
     if (file !== ":memory:") createForOwner(file);
     const database = new DatabaseSync(file, { enableForeignKeyConstraints: true, timeout: OPENING_WAIT_MS });
-    database.exec("pragma journal_mode = wal; pragma synchronous = full; pragma temp_store = memory;");
+    database.exec("pragma journal_mode = wal; pragma synchronous = normal; pragma temp_store = memory;");
     database.exec(`pragma cache_size = -${CACHE_KIBIBYTES}; pragma wal_autocheckpoint = ${CHECKPOINT_PAGES};`);
     // The first read opens the log, or makes it.
     database.exec("select 1 from sqlite_master");
