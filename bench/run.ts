@@ -8,6 +8,7 @@ import { createTestDatabase, startPostgres } from "../test/support/postgres.ts";
 import { benchChains, lineOfChains } from "./chains.ts";
 import { benchConsole, lineOfConsole } from "./console.ts";
 import { cpuSeconds, machineCpuSeconds } from "./cpu.ts";
+import { benchDistance, lineOfDistance } from "./distance.ts";
 import type { FloorKind } from "./floor.ts";
 import { benchOperations, lineOfOperations, operationsParts } from "./operations.ts";
 import { benchPolicies, lineOfPolicies } from "./policies.ts";
@@ -39,6 +40,7 @@ import { benchYears, lineOfYears } from "./years.ts";
 const groups = [
   "chains",
   "console",
+  "distance",
   "operations",
   "policies",
   "signin",
@@ -89,6 +91,7 @@ const USAGE = `usage: npm run bench -- [--json] [--seconds <n>] [--rounds <n>] [
                         [sqlite] [postgres] [read] [write] [sign]
        npm run bench -- chains [--json] [--seconds <n>] [--rounds <n>] [--addresses <n>] [sqlite] [postgres]
        npm run bench -- console [--json] [--rounds <n>] [--activities <n>] [sqlite] [postgres]
+       npm run bench -- distance [--json] [--seconds <n>] [--rounds <n>] [--connections <n>]
        npm run bench -- operations [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [--keys <n>] [sqlite] [postgres]
                         [cost] [backup] [noise]
        npm run bench -- policies [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [sqlite] [postgres]
@@ -305,6 +308,7 @@ function group<Result>(
 const runGroup: Record<Group, RunGroup> = {
   chains: group(benchChains, lineOfChains),
   console: group(benchConsole, lineOfConsole),
+  distance: group(benchDistance, lineOfDistance),
   operations: group(benchOperations, lineOfOperations),
   policies: group(benchPolicies, lineOfPolicies),
   signin: group(benchSignin, lineOfSignin),

@@ -8,7 +8,7 @@ import { capabilities, operations } from "../capabilities/index.ts";
 import { createSesReceiver } from "../capabilities/messages/index.ts";
 import { discoveryDocument, issuerKeySet } from "../capabilities/oauth/index.ts";
 import { sponsorAddresses } from "../capabilities/sponsoring/index.ts";
-import { announceActivity, webhookKeySet } from "../capabilities/webhooks/index.ts";
+import { announceActivity, findActivityListeners, webhookKeySet } from "../capabilities/webhooks/index.ts";
 import { createAssetBook } from "../chains/evm/assets.ts";
 import { createOutboundClient, type OutboundClient } from "../delivery/outbound.ts";
 import type { ActivityObserver } from "../engine/activities/ballot.ts";
@@ -164,6 +164,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { leaseMs } = config.jobs;
   const audit = config.audit && new AuditStream({ settings: config.audit, database, leaseMs, clock, log: logger });
   const observer: ActivityObserver = {
+    ahead: findActivityListeners,
     async onChange(tx, change) {
       await Promise.all([audit?.record(tx, change), announceActivity(tx, change)]);
       const { type, status } = change.activity;

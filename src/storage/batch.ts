@@ -1,7 +1,7 @@
 import type { CompiledQuery, QueryResult } from "kysely";
 import { MAX_ASKED_ANEW, MAX_KEPT_ANSWERS, MAX_KEPT_ROWS } from "../kernel/limits.ts";
 import type { Connection, DatabaseKind, Known, LaterWrite, Query, Reader, StoredRow } from "./engine.ts";
-import { DatabaseFailure, isTaken } from "./failure.ts";
+import { DatabaseFailure, isOfAbortedTransaction, isTaken } from "./failure.ts";
 import { type Asked, asked, type Rows, sendTogether } from "./gathered.ts";
 import { type KeptReads, keyOf, type Written } from "./kept-reads.ts";
 
@@ -70,6 +70,12 @@ export class Batch implements Connection {
   /** Called before something is written. */
   readonly #beforeWrite: () => void;
   #hasFailed = false;
+  /** The first failure since, which is why others fail. */
+  #refusal: unknown;
+  /** What is to be asked at the end. */
+  #last: Asked[] = [];
+  /** How much of it when the function that runs now was begun. */
+  #lastBefore = 0;
   readonly #known = new Map<Known<unknown>, unknown>();
   /** Counts functions and what makes everything that is known worth nothing. */
   #epoch = 0;
@@ -136,6 +142,20 @@ export class Batch implements Connection {
     sendTogether(asked, (sql, parameters) => this.#connection.all(sql, parameters));
   }
 
+  /** Asks at the end: see `Transactor.last`. */
+  last<Row>(query: Query<Row>): Promise<Row[]> {
+    const waiting = asked(query);
+    this.#last.push(waiting);
+    // Whoever waits for it is told.
+    waiting.promise.catch(() => {});
+    return waiting.promise as Promise<Row[]>;
+  }
+
+  /** The end is there. */
+  askLast(ask: Reader["all"]): void {
+    for (const { query, resolve, reject } of this.#last.splice(0)) ask(query).then(resolve, reject);
+  }
+
   #read<Row>(query: Query<Row>): Promise<readonly Row[]> {
     if (!this.#ahead) return this.#connection.all<Row>(query.sql, query.parameters);
     const waiting = asked(query);
@@ -200,10 +220,12 @@ export class Batch implements Connection {
     this.#function++;
     this.#isLastFunction = isLast;
     this.#rowsBefore = this.#rows.slice();
+    this.#lastBefore = this.#last.length;
   }
 
   /** The function that ran has failed before anything was written: its own later rows are dropped. */
   dropped(): void {
+    this.#last.length = Math.min(this.#last.length, this.#lastBefore);
     this.#rows = this.#rowsBefore;
     this.#waysOf = new Map(this.#rows.map(({ into }) => [into.table, into]));
     this.#forgetKnown();
@@ -212,7 +234,7 @@ export class Batch implements Connection {
   /** The function that ran was undone, and so were the rows of others that were written meanwhile. */
   undone(): void {
     this.dropped();
-    this.#loss = undefined;
+    this.#loss = this.#refusal = undefined;
     this.#hasFailed = false;
     this.#undoings++;
     this.forgetAll();
@@ -369,8 +391,10 @@ export class Batch implements Connection {
       return await asked;
     } catch (error) {
       this.#hasFailed = true;
+      const isFirst = !isOfAbortedTransaction(error);
+      if (isFirst) this.#refusal ??= error;
       await this.#writing;
-      throw this.#loss ?? error;
+      throw this.#loss ?? (isFirst ? error : (this.#refusal ?? error));
     }
   }
 }

@@ -16,7 +16,17 @@ import pg from "pg";
 import { HEALTH_DEADLINE_MS, SQLITE_LOCK_DEADLINE_MS } from "../kernel/limits.ts";
 import { Batch } from "./batch.ts";
 import { DurableLog, DurableReads, type SyncFile } from "./durable-log.ts";
-import type { Connection, DatabaseKind, Known, LaterWrite, Query, Reader, StoredRow, Transactor } from "./engine.ts";
+import type {
+  AheadReader,
+  Connection,
+  DatabaseKind,
+  Known,
+  LaterWrite,
+  Query,
+  Reader,
+  StoredRow,
+  Transactor,
+} from "./engine.ts";
 import { DatabaseFailure, isLocked, translate } from "./failure.ts";
 import {
   type AfterCommit,
@@ -331,6 +341,7 @@ async function beginSqlite(
       giveBack();
       if (batch.hasWritten) await log?.sync();
       afterCommit();
+      batch.askLast(committed.all);
     },
     rollback: async () => {
       try {
@@ -523,16 +534,16 @@ async function beginPostgres(
     // Other processes wait here for the organization, as functions of this one wait in GroupCommit.
     const locked = scope === undefined ? [] : connection.all(LOCK_SCOPE, [scope]);
     // What was lost may have been by one of these.
+    const known: Promise<unknown>[] = [];
     if (!isAgain)
       batch.askAhead((all) => {
-        const reader: Reader = {
-          kind: "postgres",
-          selectFrom: kysely.selectFrom.bind(kysely) as Reader["selectFrom"],
-          all,
-        };
-        for (const prefetch of prefetches) prefetch(reader).catch(() => {});
+        const selectFrom = kysely.selectFrom.bind(kysely) as Reader["selectFrom"];
+        const reader: AheadReader = { kind: "postgres", selectFrom, all, known: (of) => batch.known(of) };
+        known.push(...prefetches.map((prefetch) => prefetch(reader).catch(() => {})));
       });
     await Promise.all([begun, locked]);
+    // What comes to be known must be so before a function changes it.
+    await Promise.all(known);
   } catch (error) {
     giveBack(true);
     throw error;
@@ -565,6 +576,7 @@ async function beginPostgres(
     },
     commit: async () => {
       const written = batch.writeRows();
+      batch.askLast((query) => batch.ask(query));
       const committed = exec(`${takeRelease()}commit`);
       await Promise.allSettled([written, ahead, committed]);
       // The first that failed tells why, the others only that something did.
@@ -626,6 +638,7 @@ function transactorOn(
       batch.changing(of, write),
     ) as Transactor["changing"],
     committed,
+    last: whileOpen((query: Query) => batch.last(query)) as Transactor["last"],
     // Of SQLite there is one writer anyway.
     lock: whileOpen(async (scope: string) => {
       if (kind === "sqlite") return;

@@ -78,6 +78,11 @@ export interface Transactor extends Reader {
   /** The committed state of the same database. */
   readonly committed: Reader;
   /**
+   * Asks what the database will hold when the transaction has ended; the answer is there after its commit, and never if it fails. On PostgreSQL it
+   * leaves with the commit, so that nobody waits for it.
+   */
+  last<Row>(query: Query<Row>): Promise<Row[]>;
+  /**
    * Waits until no other transaction of this scope is under way, beside the one that the transaction itself was begun for. Who locks a
    * second scope locks that of a sub-organization after that of its parent.
    */
@@ -85,6 +90,12 @@ export interface Transactor extends Reader {
   /** Has `follow` called once the commit is durable, and never if it fails. It must not throw. */
   afterCommit(follow: () => void): void;
 }
+
+/** Reads within a transaction before its functions run: what it makes known is so to all of them. */
+export type AheadReader = Reader & Pick<Transactor, "known">;
+
+/** Whether `reader` is one of those that read within a transaction, whose functions know things together. */
+export const knowsTogether = (reader: Reader): reader is AheadReader => "known" in reader;
 
 /** Whether `reader` reads inside a transaction, and so what may never be committed. */
 export const isTransactor = (reader: Reader): reader is Transactor => "insertInto" in reader;

@@ -43,6 +43,10 @@ export const isStaleStatement = ({ code, message = "" }: DriverError): boolean =
 export const isOutOfConnections = ({ code, message = "" }: DriverError): boolean =>
   code === "53300" || (code === "08P01" && message.includes("no more connections allowed"));
 
+/** Whether PostgreSQL refuses a statement for no other reason than that it refused one before it, in the same transaction. */
+export const isOfAbortedTransaction = (error: unknown): boolean =>
+  error instanceof DatabaseFailure && (error.cause as DriverError).code === "25P02";
+
 /** Whether there is such a row already. SQLite's codes are extended ones: of a primary key, and of another unique one. */
 export function isTaken(error: unknown): boolean {
   if (!(error instanceof DatabaseFailure)) return false;

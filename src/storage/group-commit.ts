@@ -1,7 +1,7 @@
 import { fail, KeysteadError } from "../kernel/errors.ts";
 import { COMMIT_DEADLINE_MS } from "../kernel/limits.ts";
 import { inSpan, outsideSpans, type Span } from "../kernel/spans.ts";
-import type { Reader, Transactor } from "./engine.ts";
+import type { AheadReader, Transactor } from "./engine.ts";
 import { DatabaseFailure, type FailureKind } from "./failure.ts";
 import { OutagePatience } from "./outage.ts";
 
@@ -32,8 +32,8 @@ export interface OpenTransaction {
   transactor(): { tx: Transactor; afterCommit: readonly AfterCommit[]; end: () => void };
 }
 
-/** Asks, before it returns, for what a function is going to ask for; nobody hears its answer or its error. */
-export type Prefetch = (read: Reader) => Promise<unknown>;
+/** Asks for what a function is going to ask for; all that it asks before it returns leaves at once. Nobody hears its answer; it ends when nothing more comes to be known by it. */
+export type Prefetch = (read: AheadReader) => Promise<unknown>;
 
 interface Waiting {
   scope: string | undefined;

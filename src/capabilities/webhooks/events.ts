@@ -4,7 +4,7 @@ import { renderActivity, viewActivity } from "../../engine/activities/view.ts";
 import { newId } from "../../kernel/ids.ts";
 import { MAX_CACHED_FILTER_BYTES, MAX_CACHED_FILTERS } from "../../kernel/limits.ts";
 import { recentlyUsed } from "../../kernel/recently-used.ts";
-import type { Transactor } from "../../storage/engine.ts";
+import type { Reader, Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
 import type { Schema } from "../../storage/schema.ts";
 import { eventToStore } from "./event-body.ts";
@@ -96,18 +96,25 @@ export async function announceEvent(
   await addDeliveries(tx, { organizationId, eventType, body, activityId: null, now }, receivers);
 }
 
+/** Who may want to hear of an organization's activities. */
+export const findActivityListeners = (
+  read: Reader,
+  { id: organizationId, parentId }: ActivityChange["organization"],
+): Promise<unknown> => findListeners(read, { organizationId, parentId, eventType: "ACTIVITY_UPDATES" });
+
+/** An organization without a parent asks for itself twice, which costs nothing more. */
+const findListeners = (
+  read: Reader,
+  { organizationId, parentId, eventType }: { organizationId: string; parentId: string | null; eventType: EventType },
+) => selectListeners[read.kind](read, { organizationId, parentId: parentId ?? organizationId, eventType });
+
 async function findReceivers(
   tx: Transactor,
   { organizationId, parentId }: { organizationId: string; parentId: string | null },
   eventType: EventType,
   facts: EventFacts,
 ): Promise<EventReceiver[]> {
-  // An organization without a parent asks for itself twice, which costs nothing more.
-  const rows = await selectListeners[tx.kind](tx, {
-    organizationId,
-    parentId: parentId ?? organizationId,
-    eventType,
-  });
+  const rows = await findListeners(tx, { organizationId, parentId, eventType });
   const receivers = new Map<string, EventReceiver>();
   for (const row of rows) {
     if (row.filters_json !== null && !matchesFilters(filtersOf(row.filters_json), facts)) continue;

@@ -10,7 +10,7 @@ import { webhookKey } from "./signing-keys.ts";
 import { testWebhookEndpoint } from "./test-webhook-endpoint.ts";
 import { updateWebhookEndpoint } from "./update-webhook-endpoint.ts";
 
-export { announceActivity } from "./events.ts";
+export { announceActivity, findActivityListeners } from "./events.ts";
 export { DELIVER_WEBHOOK } from "./queue-delivery.ts";
 export { webhookKeySet } from "./signing-keys.ts";
 

@@ -1,7 +1,7 @@
 import { newId } from "../../kernel/ids.ts";
 import type { Signer } from "../../signer/client.ts";
 import type { Database } from "../../storage/database.ts";
-import type { Transactor } from "../../storage/engine.ts";
+import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { Admission } from "../admission.ts";
 import type { RequestBudget } from "../decisions/budget.ts";
 import type { Principal } from "../identity/authenticate.ts";
@@ -61,6 +61,8 @@ export interface ActivityChange {
 
 /** Is told of every change of an activity's status. */
 export interface ActivityObserver {
+  /** Asks for what `onChange` will ask for, so that it is there by then. */
+  ahead(read: Reader, organization: ActivityChange["organization"]): Promise<unknown>;
   /** May add rows and jobs to the transaction. */
   onChange(tx: Transactor, change: ActivityChange): Promise<void>;
 }

@@ -1,7 +1,7 @@
 import { viewAfter } from "../../authority/view.ts";
 import type { KeysteadError } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
-import type { Transactor } from "../../storage/engine.ts";
+import type { AheadReader, Transactor } from "../../storage/engine.ts";
 import { DatabaseFailure } from "../../storage/failure.ts";
 import { onAuthority } from "../authority/load.ts";
 import { project } from "../authority/project.ts";
@@ -10,6 +10,7 @@ import { conditionsWithin } from "../decisions/policies.ts";
 import { rootIdOf } from "../identity/organizations.ts";
 import { keepRevocations } from "../identity/revocations.ts";
 import { isAttested } from "../identity/shown-credentials.ts";
+import { type AskedUsers, askForUsers } from "../identity/users.ts";
 import { insertAppProof } from "../proofs/app-proofs.ts";
 import type { PreparedProofs } from "../proofs/prove.ts";
 import { servicesFor } from "../services.ts";
@@ -43,6 +44,8 @@ export interface Recorded {
   activity: ActivityRecord;
   votes: VoteRecord[];
   facts: DecisionFacts;
+  /** Whose votes they are, as they are after the commit; asked for anew where it is absent. */
+  voters?: AskedUsers;
   /** What whoever cast the ballot is told in place of the activity. */
   error?: KeysteadError;
 }
@@ -123,6 +126,32 @@ async function execute(
   const stored = await store(engine, tx, verdict, ballot, { status: "ACTIVITY_STATUS_PENDING", proofs });
   await enqueueEffect(tx, operation.effect, stored.activity, now);
   return stored;
+}
+
+/** A rule that was run for what it looks at has come further than that. */
+const unasked = () => {
+  throw new Error("no condition is evaluated beforehand");
+};
+
+/**
+ * Asks, before the transaction's functions run, for the parts of the state that the rules of a new activity look at. What the rules come to
+ * then is for nobody: they are run again in their turn.
+ */
+export async function askForParts(
+  read: AheadReader,
+  {
+    operation: { carryOut },
+    intent,
+    plan,
+    prepared,
+  }: Pick<Target, "operation" | "intent"> & Record<"plan" | "prepared", unknown>,
+  { now, id, principal: { organization, actor } }: Ballot,
+): Promise<void> {
+  if (carryOut.by !== "changes") return;
+  const shared = { intent, plan, prepared, organization, submitterId: actor.userId, now };
+  await onAuthority(read, organization.id, (view, viewOn) =>
+    carryOut.change({ ...shared, view, parentView: viewOn(rootIdOf(organization)), evaluate: unasked, id }),
+  );
 }
 
 /** Makes the change that the activity is about; resolves to its result. */
@@ -215,7 +244,8 @@ async function store(
   const all = [written, ...proving, voted, replacing, voting, noting, announcing, acting, spent];
   await Promise.allSettled(all);
   await Promise.all(all);
-  return { activity, facts, votes: await voting };
+  const votes = await voting;
+  return { activity, facts, votes, voters: askForUsers(tx, organizationId, votes) };
 }
 
 async function update(tx: Transactor, activity: ActivityRecord): Promise<void> {

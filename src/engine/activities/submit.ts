@@ -2,7 +2,7 @@ import { fail, type KeysteadError } from "../../kernel/errors.ts";
 import { MAX_PREPARATIONS } from "../../kernel/limits.ts";
 import { inSpan } from "../../kernel/spans.ts";
 import { OutOfBudget } from "../../policy/budget.ts";
-import type { Reader, Transactor } from "../../storage/engine.ts";
+import type { AheadReader, Reader, Transactor } from "../../storage/engine.ts";
 import type { Prefetch } from "../../storage/group-commit.ts";
 import { rememberPolicies } from "../decisions/policies.ts";
 import type { Submission } from "../envelope.ts";
@@ -14,7 +14,7 @@ import { maskedActivity } from "./masks.ts";
 import { isOperatorActivity } from "./operator-activities.ts";
 import { planOf } from "./plan.ts";
 import { isLasting, isPrepared, needsPreparation, type Preparation, prepare } from "./prepare.ts";
-import { type Recorded, recordFailure, recordVerdict } from "./record.ts";
+import { askForParts, type Recorded, recordFailure, recordVerdict } from "./record.ts";
 import { findActivityByFingerprint } from "./records.ts";
 import { type ActivityView, viewActivityAs } from "./view.ts";
 
@@ -41,9 +41,15 @@ export async function submit(
     return judgeSubmission(read, operation, submission, plan, fingerprint, current, approving, budget);
   };
   const mayNeedPreparation = operation.prepare !== undefined || submission.generateAppProofs;
-  const recorded = await castBallot(engine, approving, fingerprint, judge, mayNeedPreparation);
+  const { intent } = submission;
+  const ahead = (read: AheadReader, preparation: Preparation | undefined) =>
+    askForParts(read, { operation, intent, plan, prepared: preparation?.value }, approving);
+  const recorded = await castBallot(engine, approving, fingerprint, judge, mayNeedPreparation, ahead);
   return answerOf(engine.database.read, recorded, approving);
 }
+
+/** Asks for what the rules will look at. */
+type AheadOfRules = (read: AheadReader, preparation: Preparation | undefined) => Promise<void>;
 
 /** Counts an approval or rejection of the activity with this fingerprint; answers that activity. */
 export async function castVote(engine: ActivityEngine, fingerprint: string, ballot: Ballot): Promise<ActivityView> {
@@ -68,6 +74,7 @@ async function castBallot(
   fingerprint: string,
   judgeUntraced: Judge,
   mayNeedPreparation: boolean,
+  ahead: AheadOfRules = async () => {},
 ): Promise<Recorded> {
   const { actor, organization } = ballot.principal;
   const { budget } = ballot;
@@ -80,7 +87,8 @@ async function castBallot(
   const judgeBeforehand = async () => judge(read, ballot.principal, await find(read), budget);
   const factsOfNow = (tx: Reader) => Promise.all([reload(tx, ballot.principal, ballot.now), find(tx)]);
   const inTransaction: JudgeInTransaction = {
-    ahead: factsOfNow,
+    ahead: (preparation) => (reader) =>
+      Promise.allSettled([factsOfNow(reader), engine.observer.ahead(reader, organization), ahead(reader, preparation)]),
     judge: async (tx) => {
       const [current, existing] = await factsOfNow(tx);
       return judge(tx, current, existing, budget.inTransaction());
@@ -118,11 +126,11 @@ const traced =
 
 async function answerOf(
   read: Reader,
-  { activity, votes, facts, error }: Recorded,
+  { activity, votes, facts, voters, error }: Recorded,
   { principal: { actor }, now, budget }: Ballot,
 ): Promise<ActivityView> {
   if (error) throw error;
-  return viewActivityAs({ actor, budget, now }, read, activity, votes, async () => facts);
+  return viewActivityAs({ actor, budget, voters, now }, read, activity, votes, async () => facts);
 }
 
 /**
@@ -146,7 +154,7 @@ async function prepareIfStillNeeded(
 /** Comes to the verdict that counts; `ahead` asks for its facts. */
 interface JudgeInTransaction {
   judge: (tx: Reader) => Promise<Verdict>;
-  ahead: Prefetch;
+  ahead: (preparation: Preparation | undefined) => Prefetch;
 }
 
 async function tryToRecord(
@@ -170,7 +178,7 @@ async function tryToRecord(
       if (verdict.todo === "execute" && preparation?.error) throw preparation.error;
       return recordVerdict(engine, tx, verdict, ballot, preparation);
     };
-    return await engine.database.transact(scope, record, ahead);
+    return await engine.database.transact(scope, record, ahead(preparation));
   } catch (error) {
     if (verdict?.todo !== "execute" || verdict.target.isNew || !isLasting(error)) throw error;
     return failVotedActivity(engine, ballot, judge, error);

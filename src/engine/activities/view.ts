@@ -4,7 +4,7 @@ import { owesAuthenticators, type VoteRights, voteRights } from "../decisions/au
 import type { RequestBudget } from "../decisions/budget.ts";
 import type { DecisionFacts } from "../decisions/facts.ts";
 import { timestampOf } from "../fields.ts";
-import { departedUser, loadUser, type User } from "../identity/users.ts";
+import { type AskedUsers, departedUser, loadUser, type User } from "../identity/users.ts";
 import type { Actor } from "../operations.ts";
 import { type AppProof, findAppProofs } from "../proofs/app-proofs.ts";
 import { type ActivityRecord, type ActivityStatus, type Failure, isLive, isOpen, type VoteRecord } from "./records.ts";
@@ -36,13 +36,13 @@ const NO_RIGHTS: VoteRights = { mayApprove: false, mayReject: false };
 
 /**
  * How the activity looks to `viewer`, or to nobody in particular. `rights` are what they may do about an open one; `owes` says
- * whether they have approved and must still show further credentials.
+ * whether they have approved and must still show further credentials; `voters` are those of the votes, where they were asked for.
  */
 export async function viewActivity(
   read: Reader,
   activity: ActivityRecord,
   votes: readonly VoteRecord[],
-  viewer: { actor?: Actor; rights?: VoteRights; owes?: boolean; now: number },
+  viewer: { actor?: Actor; rights?: VoteRights; owes?: boolean; voters?: AskedUsers | undefined; now: number },
 ): Promise<ActivityView> {
   const voted = votes.some((vote) => vote.userId === viewer.actor?.userId && isLive(vote, viewer.now));
   const { mayApprove, mayReject } = (isOpen(activity) && viewer.rights) || NO_RIGHTS;
@@ -55,7 +55,7 @@ export async function viewActivity(
     type: activity.type,
     intent: activity.intent,
     result: activity.result,
-    votes: await Promise.all(votes.map((vote) => viewVote(read, organizationId, vote))),
+    votes: await Promise.all(votes.map((vote) => viewVote(read, organizationId, vote, viewer.voters))),
     ...(isProved ? { appProofs: await findAppProofs(read, organizationId, id) } : {}),
     fingerprint: activity.fingerprint,
     canApprove: mayApprove && (!voted || viewer.owes === true),
@@ -71,22 +71,22 @@ const UNKNOWN_RIGHTS =
 
 /** How the activity looks to the user who asks; whether they may vote on an open one is found out as far as their budget goes. */
 export async function viewActivityAs(
-  viewer: { actor: Actor; budget: RequestBudget; now: number },
+  viewer: { actor: Actor; budget: RequestBudget; voters?: AskedUsers | undefined; now: number },
   read: Reader,
   activity: ActivityRecord,
   votes: readonly VoteRecord[],
   loadFacts: () => Promise<DecisionFacts>,
 ): Promise<ActivityView> {
-  const { actor, budget, now } = viewer;
-  if (!isOpen(activity)) return viewActivity(read, activity, votes, { actor, now });
+  const { actor, budget, voters, now } = viewer;
+  if (!isOpen(activity)) return viewActivity(read, activity, votes, { actor, voters, now });
   try {
     const facts = await loadFacts();
     const rights = await voteRights(read, facts, actor, budget);
     const owes = await owesAuthenticators(read, facts, actor, budget);
-    return await viewActivity(read, activity, votes, { actor, rights, owes, now });
+    return await viewActivity(read, activity, votes, { actor, rights, owes, voters, now });
   } catch (error) {
     if (!(error instanceof OutOfBudget)) throw error;
-    const view = await viewActivity(read, activity, votes, { actor, now });
+    const view = await viewActivity(read, activity, votes, { actor, voters, now });
     return { ...view, votingRightsUnknown: UNKNOWN_RIGHTS };
   }
 }
@@ -100,9 +100,15 @@ export function renderActivity(activity: ActivityView, times: ActivityTimes): Re
   return { ...activity, createdAt: render(activity.createdAt), updatedAt: render(activity.updatedAt) };
 }
 
-async function viewVote(read: Reader, organizationId: string, vote: VoteRecord): Promise<unknown> {
+async function viewVote(
+  read: Reader,
+  organizationId: string,
+  vote: VoteRecord,
+  voters: AskedUsers | undefined,
+): Promise<unknown> {
   const user: User =
-    (await loadUser(read, organizationId, vote.userId)) ?? departedUser(vote.userId, vote.userName, vote.createdAt);
+    (await loadUser(read, organizationId, vote.userId, voters?.get(vote.userId))) ??
+    departedUser(vote.userId, vote.userName, vote.createdAt);
   return {
     id: vote.id,
     userId: vote.userId,

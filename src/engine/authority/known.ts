@@ -2,7 +2,7 @@ import { type Change, effectsOf } from "../../authority/changes.ts";
 import { keyOf } from "../../authority/state.ts";
 import type { LoadedParts } from "../../authority/view.ts";
 import { MAX_KNOWN_PARTS } from "../../kernel/limits.ts";
-import { isTransactor, type Known, type Reader } from "../../storage/engine.ts";
+import { type Known, knowsTogether, type Reader } from "../../storage/engine.ts";
 import type { CredentialLookup, Holder } from "../identity/credential-kind.ts";
 
 /**
@@ -48,7 +48,7 @@ export const knownAuthority: Known<KnownAuthority> = {
 
 /** The parts that are loaded by organization: those of the transaction, or none yet. */
 export function partsKnownTo(read: Reader): Map<string, LoadedParts> {
-  if (!isTransactor(read)) return new Map();
+  if (!knowsTogether(read)) return new Map();
   const { parts } = read.known(knownAuthority);
   const count = [...parts.values()].reduce((sum, { size }) => sum + size, 0);
   if (count > MAX_KNOWN_PARTS) parts.clear();
@@ -62,7 +62,7 @@ export async function holdersKnownTo<Found extends Holder>(
   { organizationId, key, reach }: CredentialLookup,
   find: () => Promise<readonly Found[]>,
 ): Promise<readonly Found[]> {
-  if (!isTransactor(read) || reach !== "organization") return find();
+  if (!knowsTogether(read) || reach !== "organization") return find();
   const name = JSON.stringify([table, organizationId, key]);
   const known = read.known(knownAuthority).holders.get(name);
   if (known) return known as readonly Found[];

@@ -632,7 +632,7 @@ export async function loadInto(
   organizationId: string,
   refs: readonly PartRef[],
 ): Promise<void> {
-  for (const [kind, some] of Map.groupBy(refs, (ref) => ref.kind)) {
+  const load = async (kind: PartKind, some: readonly PartRef[]) => {
     const loader = loaders[kind] as PartLoader<PartKind>;
     const found = await loader.load(
       read,
@@ -640,5 +640,6 @@ export async function loadInto(
       some.map(({ id }) => id),
     );
     for (const ref of some) loaded.set(keyOf(ref), found.has(ref.id) ? found.get(ref.id) : loader.absent);
-  }
+  };
+  await Promise.all([...Map.groupBy(refs, (ref) => ref.kind)].map(([kind, some]) => load(kind, some)));
 }

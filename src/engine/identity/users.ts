@@ -2,7 +2,7 @@ import { type Static, Type } from "typebox";
 import { authenticationTypes } from "../../authority/state.ts";
 import { MAX_CACHED_USER_BYTES, MAX_CACHED_USERS } from "../../kernel/limits.ts";
 import { recentlyUsed } from "../../kernel/recently-used.ts";
-import { isTransactor, type Reader } from "../../storage/engine.ts";
+import { isTransactor, type Reader, type Transactor } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import { OneOf, Timestamp, timestampOf } from "../fields.ts";
 import { oldestFirst } from "../paging.ts";
@@ -183,9 +183,27 @@ const cache = recentlyUsed<{ version: number; user: User }>({
 /** Users that are being read: requests that were committed together read one once. */
 const reading = new Map<string, { version: number; user: Promise<User> }>();
 
-/** The user as it is now, or undefined if there is none. */
-export async function loadUser(reader: Reader, organizationId: string, userId: string): Promise<User | undefined> {
-  const [row] = await findUser(reader, { organizationId, userId });
+/** Rows of users that were asked for, by the user's id. */
+export type AskedUsers = ReadonlyMap<string, Promise<UserRow[]>>;
+
+/** Asks for users as they are when the transaction has ended. */
+export function askForUsers(
+  { kind, selectFrom, last }: Transactor,
+  organizationId: string,
+  users: readonly { userId: string }[],
+): AskedUsers {
+  const atTheEnd: Reader = { kind, selectFrom, all: last };
+  return new Map(users.map(({ userId }) => [userId, findUser(atTheEnd, { organizationId, userId })]));
+}
+
+/** The user as it is now, or undefined if there is none. `asked` is what was asked for before. */
+export async function loadUser(
+  reader: Reader,
+  organizationId: string,
+  userId: string,
+  asked = findUser(reader, { organizationId, userId }),
+): Promise<User | undefined> {
+  const [row] = await asked;
   if (!row) return undefined;
   const cached = cache.get(userId);
   if (cached?.version === row.version) return cached.user;
