@@ -1,6 +1,7 @@
 import { viewAfter } from "../../authority/view.ts";
 import type { KeysteadError } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
+import { isHeld } from "../../kernel/turns.ts";
 import type { AheadReader, Transactor } from "../../storage/engine.ts";
 import { DatabaseFailure } from "../../storage/failure.ts";
 import { onAuthority } from "../authority/load.ts";
@@ -147,7 +148,8 @@ export async function askForParts(
   }: Pick<Target, "operation" | "intent"> & Record<"plan" | "prepared", unknown>,
   { now, id, principal: { organization, actor } }: Ballot,
 ): Promise<void> {
-  if (carryOut.by !== "changes") return;
+  // Of many that begin together some may take long: they ask in their turn.
+  if (carryOut.by !== "changes" || isHeld()) return;
   const shared = { intent, plan, prepared, organization, submitterId: actor.userId, now };
   await onAuthority(read, organization.id, (view, viewOn) =>
     carryOut.change({ ...shared, view, parentView: viewOn(rootIdOf(organization)), evaluate: unasked, id }),

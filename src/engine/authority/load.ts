@@ -16,6 +16,8 @@ import {
   type TagType,
 } from "../../authority/state.ts";
 import { type AuthorityView, type LoadedParts, Missing, viewOf, viewThrough } from "../../authority/view.ts";
+import { nextTurn } from "../../kernel/next-turn.ts";
+import { isHeld } from "../../kernel/turns.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import type { Schema } from "../../storage/schema.ts";
@@ -620,6 +622,8 @@ export async function onAuthority<T>(
     } catch (error) {
       if (!(error instanceof Missing)) throw error;
       await loadInto(loadedOf(error.organizationId), read, error.organizationId, error.parts);
+      // Before a transaction's functions the rules of all of them are at it together.
+      if (isHeld()) await nextTurn();
     }
   }
   throw new Error(`rules on organization ${organizationId} asked for more than ${MAX_ROUNDS} rounds of parts`);
