@@ -17,7 +17,10 @@ export async function makePlan(
   return planned;
 }
 
-/** The plan of a new activity; a body that repeats one keeps the plan that it was submitted with. */
+/**
+ * The plan of a new activity; a body that repeats one keeps the plan that it was submitted with, also where that one was carried
+ * out while this plan was made, and has used up what it needs.
+ */
 export async function planOf(
   engine: ActivityEngine,
   operation: ActivityOperation,
@@ -26,6 +29,12 @@ export async function planOf(
   { principal: { organization, actor }, now }: Pick<Ballot, "principal" | "now">,
 ): Promise<unknown> {
   if (!operation.plan) return undefined;
-  if (await findActivityByFingerprint(engine.database.read, organization.id, fingerprint)) return undefined;
-  return makePlan(engine, operation, { intent, organization, submitterId: actor.userId, now });
+  const find = () => findActivityByFingerprint(engine.database.read, organization.id, fingerprint);
+  if (await find()) return undefined;
+  try {
+    return await makePlan(engine, operation, { intent, organization, submitterId: actor.userId, now });
+  } catch (error) {
+    if (await find()) return undefined;
+    throw error;
+  }
 }
