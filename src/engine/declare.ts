@@ -1,6 +1,7 @@
 import type { Static, TSchema } from "typebox";
 import type { Change } from "../authority/changes.ts";
 import type { AuthorityView } from "../authority/view.ts";
+import type { IdFor } from "../kernel/ids.ts";
 import type { EvaluateCondition } from "../policy/compile.ts";
 import type { AddressReference, SignerVerb } from "../signer/protocol.ts";
 import type { Reader, Transactor } from "../storage/engine.ts";
@@ -72,8 +73,7 @@ export type PrepareContext<
   submitter: Actor;
   /** The IP address that the request or vote came from which has it carried out; undefined where that is not known. */
   remoteAddress: string | undefined;
-  /** The identifier of what comes into being at a place of the request, such as `apiKeys.0`. */
-  id: (place: string) => string;
+  id: IdFor;
   /** Milliseconds. */
   now: number;
   /** What may be spent on evaluating conditions. */
@@ -91,8 +91,7 @@ export type RunContext<Intent, Prepared, Plan = undefined, Needs extends Service
   activityId: string;
   /** Of the activity's body: `sha256:` and hex. */
   fingerprint: string;
-  /** The identifier of what comes into being at a place of the request, such as `apiKeys.0`. */
-  id: (place: string) => string;
+  id: IdFor;
   /** Whose request or vote has it carried out. */
   actor: Actor;
   /** The user who asked first. */
@@ -126,8 +125,7 @@ export interface ChangeContext<Intent, Prepared = undefined, Plan = undefined> {
   parentView: AuthorityView;
   /** Evaluates conditions, within what may be spent on it. What else is looked at comes before: it may be run several times. */
   evaluate: EvaluateCondition;
-  /** The identifier of what comes into being at a place of the request, such as `apiKeys.0`. */
-  id: (place: string) => string;
+  id: IdFor;
   /** The user who asked first. */
   submitterId: string;
   /** Milliseconds; the one time of the whole activity. */
@@ -140,7 +138,7 @@ export interface AnswerContext<Intent, Prepared = undefined> {
   changes: readonly Change[];
   /** As the changes leave it. */
   view: AuthorityView;
-  id: (place: string) => string;
+  id: IdFor;
 }
 
 export interface AlsoContext<Intent, Prepared = undefined> {
@@ -148,8 +146,7 @@ export interface AlsoContext<Intent, Prepared = undefined> {
   intent: Intent;
   prepared: Prepared;
   organization: Organization;
-  /** The identifier of what comes into being at a place of the request, such as `apiKeys.0`. */
-  id: (place: string) => string;
+  id: IdFor;
   /** Milliseconds; the one time of the whole activity. */
   now: number;
   /** What `change` came to, written already. */

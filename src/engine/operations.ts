@@ -1,6 +1,7 @@
 import type { TSchema } from "typebox";
 import type { Change } from "../authority/changes.ts";
 import type { AuthorityView } from "../authority/view.ts";
+import type { IdFor } from "../kernel/ids.ts";
 import type { EvaluateCondition } from "../policy/compile.ts";
 import type { ConditionFacts } from "../policy/facts.ts";
 import type { Signer } from "../signer/client.ts";
@@ -157,8 +158,7 @@ export interface PreparingContext extends ActivityContext {
   submitter: Actor;
   /** Where the request or vote came from that has it carried out. */
   remoteAddress: string | undefined;
-  /** The identifier of what comes into being at a place of the request, such as `apiKeys.0`. */
-  id: (place: string) => string;
+  id: IdFor;
   /** Milliseconds. */
   now: number;
   budget: RequestBudget;
@@ -168,8 +168,7 @@ export interface ChangingContext extends ActivityContext {
   view: AuthorityView;
   parentView: AuthorityView;
   evaluate: EvaluateCondition;
-  /** The identifier of what comes into being at a place of the request, such as `apiKeys.0`. */
-  id: (place: string) => string;
+  id: IdFor;
   /** The user who asked first. */
   submitterId: string;
   /** Milliseconds; the one time of the whole activity. */
@@ -182,13 +181,13 @@ export interface AnsweringContext {
   changes: readonly Change[];
   /** As the changes leave it. */
   view: AuthorityView;
-  id: (place: string) => string;
+  id: IdFor;
   prepared: unknown;
 }
 
 export interface StoringContext extends Omit<ActivityContext, "plan"> {
   tx: Transactor;
-  id: (place: string) => string;
+  id: IdFor;
   /** Milliseconds; the one time of the whole activity. */
   now: number;
   prepared: unknown;
@@ -199,7 +198,7 @@ export interface RunningContext extends ActivityContext {
   tx: Transactor;
   activityId: string;
   fingerprint: string;
-  id: (place: string) => string;
+  id: IdFor;
   /** Whose request or vote has it carried out. */
   actor: Actor;
   /** The user who asked first. */

@@ -6,6 +6,12 @@ const CANONICAL = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 /** A new time-ordered identifier (UUIDv7, RFC 9562), lowercase with dashes. */
 export const newId = (): string => uuidv7();
 
+/**
+ * The identifier of what comes into being at a place of a request, such as `apiKeys.0`: one for each place, however often it is
+ * asked for.
+ */
+export type IdFor = (place: string) => string;
+
 /** A new identifier that sorts as one made at that time, in milliseconds: for what is told later than it happened. */
 export const newIdAt = (milliseconds: number): string =>
   UUID.fromFieldsV7(milliseconds, randomInt(2 ** 12), randomInt(2 ** 30), randomInt(2 ** 32)).toString();

@@ -17,7 +17,9 @@ export async function addEndpoints(database: Database, urls: readonly string[]):
   for (let start = 0; start < urls.length; start += ENDPOINTS_PER_ORGANIZATION) {
     await database.transact("installation", async (tx) => {
       const sealedKey = Buffer.alloc(0);
-      const organizationId = await addOrganization(tx, { name: "Receivers", parentId: null, sealedKey, now }, () => {});
+      const organizationId = newId();
+      const organization = { id: organizationId, name: "Receivers", parentId: null, sealedKey, now };
+      await addOrganization(tx, organization, () => {});
       for (const url of urls.slice(start, start + ENDPOINTS_PER_ORGANIZATION)) {
         const id = newId();
         const row = { id, organization_id: organizationId, url, name: "hook", is_active: 1, failing_since: null };

@@ -8,14 +8,14 @@ export interface ProxyUser {
   /** Of the user who acted before, if there was one. */
   knownId: string | undefined;
   /** Of the one who is made if nobody is there. */
-  newId: string;
+  freshId: string;
   apiKey: { id: string; publicKey: string };
 }
 
 const NAME = "Auth proxy";
 
 /** Gives the proxy's user a key; a user who was deleted meanwhile is made anew. Answers who it is. */
-export function enableProxyUser(draft: Draft, { knownId, newId, apiKey }: ProxyUser, now: number): string {
+export function enableProxyUser(draft: Draft, { knownId, freshId, apiKey }: ProxyUser, now: number): string {
   const key = {
     ...apiKey,
     name: NAME,
@@ -28,9 +28,9 @@ export function enableProxyUser(draft: Draft, { knownId, newId, apiKey }: ProxyU
     addApiKeys(draft, knownId, [key], now, "parameters");
     return knownId;
   }
-  const user = { id: newId, name: NAME, apiKeys: [key], authenticators: [], oauthProviders: [], tagIds: [] };
+  const user = { id: freshId, name: NAME, apiKeys: [key], authenticators: [], oauthProviders: [], tagIds: [] };
   addUser(draft, user, now, "parameters");
-  return newId;
+  return freshId;
 }
 
 /** Takes the key away; the user stays, with what policies say of them. */

@@ -30,7 +30,7 @@ export const enableAuthProxy = activity({
     changesOn(view, (draft) => {
       if (!key) return;
       const apiKey = { id: id("apiKey"), publicKey: key.publicKey };
-      const userId = enableProxyUser(draft, { knownId: stored?.userId, newId: id("user"), apiKey }, now);
+      const userId = enableProxyUser(draft, { knownId: stored?.userId, freshId: id("user"), apiKey }, now);
       const isAllowed =
         userId === stored?.userId && draft.part("policies", ALL).some((policy) => policy.id === stored.policyId);
       if (!isAllowed) addPolicies(draft, [policyOf(userId, id("policy"))], now, () => "parameters");

@@ -2,7 +2,6 @@ import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { enforceQuota } from "../../engine/quotas.ts";
 import { fail } from "../../kernel/errors.ts";
-import { newId } from "../../kernel/ids.ts";
 import { MAX_TVC_APPS } from "../../kernel/limits.ts";
 import { AppParams, checkApp } from "./model.ts";
 import { ensureSet, requireSet } from "./operators.ts";
@@ -26,10 +25,10 @@ export const createTvcApp = activity({
   }),
   subject: () => ({ governedBy: "policies", resource: "TVC_APP", action: "CREATE" }),
   check: checkApp,
-  async run({ intent, tx, organization: { id: organizationId }, now }) {
+  async run({ intent, tx, organization: { id: organizationId }, id, now }) {
     const setOf = async (kind: "manifestSet" | "shareSet") => {
       const params = intent[`${kind}Params`];
-      const place = { organizationId, now };
+      const place = { organizationId, id: (within: string) => id(`${kind}.${within}`), now };
       if (params) return ensureSet(tx, place, params, `parameters.${kind}Params`);
       return requireSet(tx, organizationId, intent[`${kind}Id`] as string);
     };
@@ -44,7 +43,7 @@ export const createTvcApp = activity({
     if (quorumKey) {
       checkHolders(quorumKey, shareSet, `parameters.${intent.shareSetParams ? "shareSetParams" : "shareSetId"}`);
     }
-    const appId = newId();
+    const appId = id("app");
     await tx
       .insertInto("tvc_apps")
       .values({

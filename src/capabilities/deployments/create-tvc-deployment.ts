@@ -3,7 +3,6 @@ import { refuseExcess } from "../../authority/quotas.ts";
 import { activity } from "../../engine/declare.ts";
 import { enforceQuota } from "../../engine/quotas.ts";
 import { fail } from "../../kernel/errors.ts";
-import { newId } from "../../kernel/ids.ts";
 import { MAX_PIVOT_ARGS_BYTES, MAX_TVC_DEPLOYMENTS, MAX_TVC_DEPLOYMENTS_EVER } from "../../kernel/limits.ts";
 import { resolveImage } from "./images.ts";
 import { checkImage, DeploymentParams } from "./model.ts";
@@ -45,10 +44,10 @@ export const createTvcDeployment = activity({
     );
     return { imageDigest, sealed: credential && (await sealPullSecret({ read, signer }, image, credential)) };
   },
-  async run({ intent, tx, organization: { id: organizationId }, now, prepared: { imageDigest, sealed } }) {
+  async run({ intent, tx, organization: { id: organizationId }, id, now, prepared: { imageDigest, sealed } }) {
     const app = await requireOpenApp(tx, organizationId, intent.appId);
     const { debugMode = false, replicas = debugMode ? 1 : DEFAULT_REPLICAS } = intent;
-    const [deploymentId, manifestId] = [newId(), newId()];
+    const [deploymentId, manifestId] = [id("deployment"), id("manifest")];
     await tx
       .insertInto("tvc_deployments")
       .values({

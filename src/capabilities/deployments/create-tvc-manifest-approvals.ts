@@ -4,7 +4,6 @@ import { manifestHash, parseManifest } from "../../crypto/manifests/manifest.ts"
 import { activity } from "../../engine/declare.ts";
 import { Id, SomeOf, Strict } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
-import { newId } from "../../kernel/ids.ts";
 import { MAX_TVC_OPERATORS_OF_SET } from "../../kernel/limits.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { requireOperator, signersOf } from "./operators.ts";
@@ -25,7 +24,7 @@ export const createTvcManifestApprovals = activity({
   intent: Strict({ manifestId: Id, approvals: SomeOf(Approval, MAX_TVC_OPERATORS_OF_SET) }),
   result: Type.Object({ approvalIds: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "TVC_DEPLOYMENT", action: "UPDATE" }),
-  async run({ intent: { manifestId, approvals }, tx, organization: { id: organizationId }, now }) {
+  async run({ intent: { manifestId, approvals }, tx, organization: { id: organizationId }, id, now }) {
     const deployment = await requireByManifest(tx, organizationId, manifestId);
     const app = await requireOpenApp(tx, organizationId, deployment.app_id);
     if (deployment.deleted_at !== null) fail("TVC_DEPLOYMENT_DELETED", { id: deployment.id });
@@ -51,7 +50,7 @@ export const createTvcManifestApprovals = activity({
       }
       approved.add(operatorId);
       return {
-        id: newId(),
+        id: id(`approvals.${index}`),
         organization_id: organizationId,
         deployment_id: deployment.id,
         operator_id: operatorId,

@@ -4,7 +4,6 @@ import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { IdOrEmpty, Label, LabelOrEmpty, Strict } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
-import { newId } from "../../kernel/ids.ts";
 import { MAX_PATH_LEVELS } from "../../kernel/limits.ts";
 import type { AccountParams } from "../wallets/model.ts";
 import { checkAccounts } from "../wallets/model.ts";
@@ -50,21 +49,27 @@ export const createTvcOperator = activity({
     }
     checkAccounts(accountsAt(intent), "parameters");
   },
-  async prepare({ intent, read, organization, signer }) {
+  async prepare({ intent, read, organization, signer, id }) {
     const params = accountsAt(intent);
     if (!intent.walletId) {
       const walletName = intent.walletName as string;
-      const wallet = await generateWallet(signer, organization, { walletName, accounts: params });
-      const operator = operatorOf(intent, wallet.id, wallet.accounts);
+      const wallet = await generateWallet({ signer, organization, id }, { walletName, accounts: params });
+      const operator = operatorOf(id("operator"), intent, wallet.id, wallet.accounts);
       return { operator, isKnown: false, wallet, isNew: true as const, accounts: wallet.accounts };
     }
     const wallet = await requireSealedWallet(read, organization.id, intent.walletId);
-    const accounts = await deriveAccounts(signer, organization, wallet, params);
-    const operator = operatorOf(intent, wallet.id, accounts);
+    const accounts = await deriveAccounts({ signer, organization, id }, wallet, params);
+    const operator = operatorOf(id("operator"), intent, wallet.id, accounts);
     // Accounts that were deleted can be had again, and their operator is still there.
     const known = await findOperator(read, organization.id, operator);
-    const { id } = known ?? operator;
-    return { operator: { ...operator, id }, isKnown: known !== undefined, wallet, isNew: false as const, accounts };
+    const operatorId = known?.id ?? operator.id;
+    return {
+      operator: { ...operator, id: operatorId },
+      isKnown: known !== undefined,
+      wallet,
+      isNew: false as const,
+      accounts,
+    };
   },
   addresses: ({ prepared: { wallet, accounts } }) => accountsToProve(wallet, accounts),
   change: ({ view, now, prepared }) =>
@@ -86,7 +91,8 @@ export const createTvcOperator = activity({
 });
 
 const operatorOf = (
+  id: string,
   { operatorName: name }: Static<typeof Intent>,
   walletId: string,
   accounts: readonly { address: string }[],
-) => ({ id: newId(), name, publicKey: accounts.map(({ address }) => address).join(""), walletId });
+) => ({ id, name, publicKey: accounts.map(({ address }) => address).join(""), walletId });

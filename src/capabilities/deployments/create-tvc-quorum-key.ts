@@ -3,7 +3,6 @@ import { parseP256Point } from "../../crypto/hpke.ts";
 import { activity } from "../../engine/declare.ts";
 import { SomeOf, Strict } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
-import { newId } from "../../kernel/ids.ts";
 import { MAX_TVC_OPERATORS_OF_SET } from "../../kernel/limits.ts";
 import { MIN_SHARE_THRESHOLD, POINT, Point } from "./model.ts";
 import { addQuorumKey, operatorsByEncryptKey } from "./quorum-keys.ts";
@@ -35,7 +34,7 @@ export const createTvcQuorumKey = activity({
       if (!parseP256Point(key)) fail("FIELD_INVALID", { field: `parameters.${field}`, reason: `must be ${POINT}` });
     });
   },
-  async prepare({ intent: { threshold, operatorEncryptKeys }, read, organization, signer }) {
+  async prepare({ intent: { threshold, operatorEncryptKeys }, read, organization, signer, id }) {
     const operators = await operatorsByEncryptKey(read, organization.id, operatorEncryptKeys);
     const { publicKey, shares } = await signer.ask({
       verb: "createQuorumKey",
@@ -44,8 +43,12 @@ export const createTvcQuorumKey = activity({
       operatorEncryptKeys,
     });
     return {
-      key: { id: newId(), publicKey, threshold },
-      shares: shares.map((share, index) => ({ ...share, id: newId(), operatorId: operators[index]?.id ?? "" })),
+      key: { id: id("quorumKey"), publicKey, threshold },
+      shares: shares.map((share, index) => ({
+        ...share,
+        id: id(`shares.${index}`),
+        operatorId: operators[index]?.id ?? "",
+      })),
     };
   },
   async run({ tx, organization: { id: organizationId }, now, prepared: { key, shares } }) {

@@ -4,7 +4,7 @@ import { halvesOf } from "../../crypto/manifests/approvals.ts";
 import { timestampOf } from "../../engine/fields.ts";
 import { enforceQuota } from "../../engine/quotas.ts";
 import { fail } from "../../kernel/errors.ts";
-import { newId } from "../../kernel/ids.ts";
+import type { IdFor } from "../../kernel/ids.ts";
 import { MAX_TVC_OPERATOR_SETS, MAX_TVC_OPERATORS } from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { Schema } from "../../storage/schema.ts";
@@ -28,6 +28,9 @@ interface Place {
   organizationId: string;
   now: number;
 }
+
+/** The same of what is made of several, with how these are called. */
+type PlaceOfSet = Place & { id: IdFor };
 
 interface NewOperator {
   name: string;
@@ -80,16 +83,16 @@ export async function addOperator(
  */
 export async function ensureSet(
   tx: Transactor,
-  place: Place,
+  place: PlaceOfSet,
   { name, threshold, newOperators = [], existingOperatorIds = [] }: OperatorSetParams,
   field: string,
 ): Promise<OperatorSet> {
   const { organizationId, now } = place;
   const operators: OperatorRow[] = [];
-  for (const operator of newOperators) {
+  for (const [index, operator] of newOperators.entries()) {
     const wanted = { ...operator, publicKey: operator.publicKey.toLowerCase() };
     const known = await findOperator(tx, organizationId, wanted);
-    operators.push(known ?? (await addOperator(tx, place, { ...wanted, id: newId() })));
+    operators.push(known ?? (await addOperator(tx, place, { ...wanted, id: place.id(`newOperators.${index}`) })));
   }
   for (const id of existingOperatorIds) operators.push(await requireOperator(tx, organizationId, id));
   if (signersOf(operators).size < operators.length) {
@@ -106,7 +109,7 @@ export async function ensureSet(
     .where("fingerprint", "=", fingerprint)
     .executeTakeFirst();
   if (known) return requireSet(tx, organizationId, known.id);
-  const id = newId();
+  const id = place.id("set");
   await tx
     .insertInto("tvc_operator_sets")
     .values({ id, organization_id: organizationId, name, threshold, fingerprint, created_at: now, updated_at: now })

@@ -34,7 +34,7 @@ export const postTvcQuorumKeyShare = activity({
   }),
   result: Type.Object({ provisioningShareId: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "TVC_DEPLOYMENT", action: "UPDATE" }),
-  async run({ intent, tx, organization: { id: organizationId }, now }) {
+  async run({ intent, tx, organization: { id: organizationId }, id, now }) {
     const { operatorId, reEncryptedShareHex, signature } = intent.shareApprovalBundle;
     const awaiting = await requireAwaiting(tx, organizationId, intent.deploymentId, now);
     const { app, sets, asked } = awaiting;
@@ -55,7 +55,13 @@ export const postTvcQuorumKeyShare = activity({
       const reason = `is not the operator's over the manifest's hash ${asked.manifestHash} (ECDSA over its 32 bytes with SHA-256, r || s)`;
       refuse(`${BUNDLE}.signature`, reason);
     }
-    const given = { share: reEncryptedShareHex.toLowerCase(), signature: signature.toLowerCase() };
-    return { provisioningShareId: await addShare(tx, awaiting, operator, given, now) };
+    const provisioningShareId = id("share");
+    const given = {
+      id: provisioningShareId,
+      share: reEncryptedShareHex.toLowerCase(),
+      signature: signature.toLowerCase(),
+    };
+    await addShare(tx, awaiting, operator, given, now);
+    return { provisioningShareId };
   },
 });

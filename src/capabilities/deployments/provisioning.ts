@@ -5,7 +5,6 @@ import { currentServiceKey, type ServiceSigner, signStatements } from "../../eng
 import { bootKey } from "../../engine/proofs/boot-proofs.ts";
 import { toHex } from "../../kernel/bytes.ts";
 import { fail } from "../../kernel/errors.ts";
-import { newId } from "../../kernel/ids.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { Schema } from "../../storage/schema.ts";
 import type { ProvisioningState } from "./model.ts";
@@ -73,16 +72,14 @@ export async function requireAwaiting(
 
 /**
  * What an operator hands in, in the place of what they handed in before.
- *
- * @returns its id
  */
 export async function addShare(
   tx: Transactor,
   { deployment, asked }: AwaitedProvisioning,
   { id: operatorId }: OperatorRow,
-  given: { share: string; signature: string },
+  given: { id: string; share: string; signature: string },
   now: number,
-): Promise<string> {
+): Promise<void> {
   const { organization_id: organizationId, id: deploymentId } = deployment;
   await tx
     .deleteFrom("tvc_provisioning_shares")
@@ -91,7 +88,6 @@ export async function addShare(
     .where("operator_id", "=", operatorId)
     .execute();
   const row = {
-    id: newId(),
     organization_id: organizationId,
     deployment_id: deploymentId,
     operator_id: operatorId,
@@ -101,7 +97,6 @@ export async function addShare(
     updated_at: now,
   };
   await tx.insertInto("tvc_provisioning_shares").values(row).execute();
-  return row.id;
 }
 
 /** Of this start of its runner, the oldest first. */

@@ -58,12 +58,14 @@ export const reEncryptTvcQuorumKeyShare = activity({
       return refuse("attestationDocB64", "was not signed by this installation for the manifest");
     return refuse("operatorEncryptKey", "does not open the operator's share");
   },
-  async run({ intent: { deploymentId }, tx, organization, now, prepared }) {
+  async run({ intent: { deploymentId }, tx, organization, id, now, prepared }) {
     const { operator, ephemeralPublicKey, reEncryptedShare: share, signature } = prepared;
     const awaiting = await requireAwaiting(tx, organization.id, deploymentId, now);
     // The runner may have begun anew since.
     if (awaiting.asked.ephemeralPublicKey !== ephemeralPublicKey) refuse("attestationDocB64", NOT_CURRENT);
-    return { provisioningShareId: await addShare(tx, awaiting, operator, { share, signature }, now) };
+    const provisioningShareId = id("share");
+    await addShare(tx, awaiting, operator, { id: provisioningShareId, share, signature }, now);
+    return { provisioningShareId };
   },
 });
 

@@ -4,6 +4,7 @@ import type { EvmChain } from "../../chains/evm/networks.ts";
 import type { PolicyFacts } from "../../engine/operations.ts";
 import type { Services } from "../../engine/services.ts";
 import { KeysteadError } from "../../kernel/errors.ts";
+import type { IdFor } from "../../kernel/ids.ts";
 import { estimateGas, estimateRehearsed, feeQuote, type Revert } from "../../nodes/evm-calls.ts";
 import type { EvmNodes } from "../../nodes/pool.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
@@ -140,7 +141,7 @@ export async function queueTransactions(
     ...activity
   }: { organization: NewSponsoredSend["organization"]; activityId: string; purpose: string; now: number },
   { transactions }: Transactions,
-  id: (place: string) => string,
+  id: IdFor,
 ): Promise<string> {
   const ids = transactions.map((_, part) => id(`sendTransaction.${part}`));
   for (const [part, plan] of transactions.entries()) {

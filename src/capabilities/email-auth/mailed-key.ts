@@ -10,6 +10,7 @@ import { TargetPublicKey, targetOf } from "../../engine/keys/bundle-envelopes.ts
 import type { Organization } from "../../engine/operations.ts";
 import type { AskedSigner } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
+import type { IdFor } from "../../kernel/ids.ts";
 import type { Templates } from "../../providers/templates/templates.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { findSettings } from "../auth-proxy/store.ts";
@@ -149,12 +150,15 @@ export async function queueMailedKey({
   tx,
   prepared: { mail, issued },
   organization,
+  id,
   now,
 }: {
   tx: Transactor;
   prepared: MailedKey;
   organization: Organization;
+  id: IdFor;
   now: number;
 }): Promise<void> {
-  await queueMail(tx, { mail, organization, now, expiresAt: now + issued.terms.expirationSeconds * 1000 });
+  const expiresAt = now + issued.terms.expirationSeconds * 1000;
+  await queueMail(tx, { id: id("mail"), mail, organization, now, expiresAt });
 }

@@ -68,9 +68,10 @@ export const createInvitations = activity({
   answer: ({ id, intent: { invitations } }) => ({
     invitationIds: invitations.map((_, index) => id(placeOf(index))),
   }),
-  async also({ tx, prepared, organization, now }) {
-    for (const { mail } of prepared) {
-      await queueMail(tx, { mail, organization, now, expiresAt: now + INVITATION_LIFETIME_MS });
+  async also({ tx, prepared, organization, id, now }) {
+    for (const [index, { mail }] of prepared.entries()) {
+      const expiresAt = now + INVITATION_LIFETIME_MS;
+      await queueMail(tx, { id: id(`mails.${index}`), mail, organization, now, expiresAt });
     }
   },
 });

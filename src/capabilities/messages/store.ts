@@ -4,7 +4,6 @@ import { enqueue } from "../../engine/jobs/jobs.ts";
 import { type SealedSecret, sealJobSecret } from "../../engine/jobs/sealed-secrets.ts";
 import type { Organization } from "../../engine/operations.ts";
 import type { AskedSigner } from "../../engine/services.ts";
-import { newId } from "../../kernel/ids.ts";
 import { MAX_MESSAGE_LIFETIME_MS } from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { MailContent, SmsContent } from "./model.ts";
@@ -53,6 +52,7 @@ export async function sealSms(sealing: Sealing, content: SmsContent & { to: stri
 }
 
 interface Queued {
+  id: string;
   /** Who asks for the message; its events are theirs. */
   organization: Pick<Organization, "id" | "parentId">;
   /** When what is in it is of no use any more: then it is dropped. Milliseconds. */
@@ -63,24 +63,19 @@ interface Queued {
   now: number;
 }
 
-/** Queues a mail in the transaction of what asks for it; resolves to its id. */
-export async function queueMail(tx: Transactor, { mail, ...queued }: Queued & { mail: SealedMail }): Promise<string> {
-  const { organization, now } = queued;
-  const id = newId();
+/** Queues a mail in the transaction of what asks for it. */
+export async function queueMail(tx: Transactor, { mail, ...queued }: Queued & { mail: SealedMail }): Promise<void> {
+  const { id, organization, now } = queued;
   await tx
     .insertInto("mails")
     .values({ organization_id: organization.id, id, to_address: mail.to, message_id: null, created_at: now })
     .execute();
-  await queue(tx, SEND_MAIL, { ...queued, id, sealed: mail.sealed });
-  return id;
+  await queue(tx, SEND_MAIL, { ...queued, sealed: mail.sealed });
 }
 
-/** Queues a text message in the transaction of what asks for it; resolves to its id. */
-export async function queueSms(tx: Transactor, { sms, ...queued }: Queued & { sms: SealedSms }): Promise<string> {
-  const id = newId();
-  await queue(tx, SEND_SMS, { ...queued, id, sealed: sms.sealed });
-  return id;
-}
+/** Queues a text message in the transaction of what asks for it. */
+export const queueSms = (tx: Transactor, { sms, ...queued }: Queued & { sms: SealedSms }): Promise<void> =>
+  queue(tx, SEND_SMS, { ...queued, sealed: sms.sealed });
 
 /**
  * The messages of one kind of an organization and all below it go out in so many lines, so that a recipient that is slow holds up
@@ -91,7 +86,7 @@ const LANES = 4;
 async function queue(
   tx: Transactor,
   kind: string,
-  { organization, expiresAt, isForNobody, now, id, sealed }: Queued & { id: string; sealed: SealedSecret },
+  { organization, expiresAt, isForNobody, now, id, sealed }: Queued & { sealed: SealedSecret },
 ): Promise<void> {
   const organizationId = organization.id;
   // The last digits of an id are random.

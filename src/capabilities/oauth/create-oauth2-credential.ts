@@ -2,7 +2,6 @@ import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Strict } from "../../engine/fields.ts";
 import { enforceQuota } from "../../engine/quotas.ts";
-import { newId } from "../../kernel/ids.ts";
 import { MAX_OAUTH2_CREDENTIALS } from "../../kernel/limits.ts";
 import { credentialFields } from "./model.ts";
 import { refuseKnownClient, sealClientSecret } from "./store.ts";
@@ -16,7 +15,7 @@ export const createOauth2Credential = activity({
   result: Type.Object({ oauth2CredentialId: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "AUTH", action: "CREATE" }),
   async prepare(context) {
-    const id = newId();
+    const id = context.id("credential");
     return { id, sealedClientSecret: await sealClientSecret(context, id, context.intent.encryptedClientSecret) };
   },
   async run({ intent, tx, organization, now, prepared: { id, sealedClientSecret } }) {

@@ -2,7 +2,6 @@ import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Strict } from "../../engine/fields.ts";
 import { enforceQuota } from "../../engine/quotas.ts";
-import { newId } from "../../kernel/ids.ts";
 import { MAX_ON_RAMP_CREDENTIALS } from "../../kernel/limits.ts";
 import { credentialFields } from "./model.ts";
 import { checkCredential, columnsOf, sealKeys } from "./store.ts";
@@ -17,7 +16,7 @@ export const createFiatOnRampCredential = activity({
   subject: () => ({ governedBy: "policies", resource: "ON_RAMP_CREDENTIALS", action: "CREATE" }),
   check: checkCredential,
   async prepare(context) {
-    const id = newId();
+    const id = context.id("credential");
     return { id, sealedKeys: await sealKeys(context, id, context.intent) };
   },
   async run({ intent, tx, organization, now, prepared: { id, sealedKeys } }) {

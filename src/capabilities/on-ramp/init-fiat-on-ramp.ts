@@ -1,7 +1,6 @@
 import { Type } from "typebox";
 import { isPublicAddress } from "../../delivery/addresses.ts";
 import { activity } from "../../engine/declare.ts";
-import { newId } from "../../kernel/ids.ts";
 import { checkPurchase, PurchaseIntent, purchaseOf } from "./purchase.ts";
 import { asking, credentialFor, holderOf } from "./store.ts";
 
@@ -20,10 +19,10 @@ export const initFiatOnRamp = activity({
   subject: () => ({ governedBy: "policies", resource: "FIAT_TRANSACTION", action: "CREATE" }),
   check: checkPurchase,
   // A page that nobody opens and a token that nobody uses are nothing, so that it may be begun in vain and begun again.
-  async prepare({ intent, read, organization, signer, onRamps, remoteAddress }) {
+  async prepare({ intent, read, organization, signer, onRamps, remoteAddress, id }) {
     // One of a private network, behind which a proxy was not named, says nothing of who buys.
     const clientAddress = remoteAddress !== undefined && isPublicAddress(remoteAddress) ? remoteAddress : undefined;
-    const transactionId = newId();
+    const transactionId = id("transaction");
     const purchase = purchaseOf(intent, { transactionId, clientAddress });
     const market = { provider: intent.onrampProvider, sandbox: purchase.sandbox };
     const lent = await credentialFor(read, organization, market);

@@ -3,7 +3,6 @@ import { parseOrigins } from "../../crypto/webauthn-data.ts";
 import { fillAuthority } from "../../engine/authority/project.ts";
 import { rootIdOf } from "../../engine/identity/organizations.ts";
 import type { Organization } from "../../engine/operations.ts";
-import { newId } from "../../kernel/ids.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { type Feature, shownFeatures } from "./model.ts";
 
@@ -13,7 +12,7 @@ const DEFAULT_FEATURES = ["FEATURE_NAME_EMAIL_AUTH", "FEATURE_NAME_OTP_EMAIL_AUT
 const SUB_ORGANIZATION_FEATURES = [...DEFAULT_FEATURES, "FEATURE_NAME_EMAIL_RECOVERY", "FEATURE_NAME_SMS_AUTH"];
 
 export interface NewOrganization {
-  id?: string;
+  id: string;
   name: string;
   parentId: string | null;
   sealedKey: Uint8Array;
@@ -27,8 +26,8 @@ export async function addOrganization(
   tx: Transactor,
   organization: NewOrganization,
   fill: (draft: Draft) => void,
-): Promise<string> {
-  const { id = newId(), name, parentId, sealedKey, now, without = [] } = organization;
+): Promise<void> {
+  const { id, name, parentId, sealedKey, now, without = [] } = organization;
   await tx
     .insertInto("organizations")
     .values({
@@ -49,7 +48,6 @@ export async function addOrganization(
     if (features.length > 0) draft.apply({ do: "setFeatures", features });
     fill(draft);
   });
-  return id;
 }
 
 export async function findFeatures(read: Reader, organizationId: string): Promise<Feature[]> {

@@ -3,7 +3,6 @@ import { requireFeature } from "../../authority/rules/features.ts";
 import { onAuthority } from "../../engine/authority/load.ts";
 import { activity } from "../../engine/declare.ts";
 import { findUsersByContact } from "../../engine/identity/contacts.ts";
-import { newId } from "../../kernel/ids.ts";
 import { checkTemplate } from "../messages/model.ts";
 import { checkInitOtp, contactOf, featureOf, InitOtp, InitOtpAuthV1, InitOtpAuthV2 } from "./model.ts";
 import { prepareCode, sendCode } from "./send-code.ts";
@@ -35,7 +34,7 @@ export const initOtpAuth = activity({
   },
   subject: () => ({ governedBy: "policies", resource: "AUTH", action: "CREATE" }),
   check: checkInitOtp,
-  async prepare({ intent, read, organization, signer, mailTemplates, now }) {
+  async prepare({ intent, read, organization, signer, mailTemplates, id, now }) {
     await onAuthority(read, organization.id, (view) => requireFeature(view, featureOf(intent.otpType)));
     await checkTemplate(
       mailTemplates,
@@ -45,11 +44,11 @@ export const initOtpAuth = activity({
     );
     const [user, ...others] = await findUsersByContact(read, organization, contactOf(intent));
     const isKnown = user !== undefined && others.length === 0;
-    const asked = { id: newId(), userId: isKnown ? user.userId : "", sealedTargetKey: null, isKnown };
+    const asked = { id: id("otp"), userId: isKnown ? user.userId : "", sealedTargetKey: null, isKnown };
     return prepareCode({ read, organization, signer, now }, intent, asked);
   },
-  async run({ tx, organization, now, prepared: code }) {
-    await sendCode(tx, organization, code, now);
+  async run({ tx, organization, id, now, prepared: code }) {
+    await sendCode(tx, organization, code, { id, now });
     return { otpId: code.otp.id };
   },
 });

@@ -5,7 +5,6 @@ import { activity } from "../../engine/declare.ts";
 import { signEnvelopes } from "../../engine/keys/bundle-envelopes.ts";
 import { keyOwnerOf } from "../../engine/keys/key-owner.ts";
 import { otpKey } from "../../engine/keys/verification-tokens.ts";
-import { newId } from "../../kernel/ids.ts";
 import { checkTemplate } from "../messages/model.ts";
 import { checkInitOtp, featureOf, InitOtp, InitOtpV1 } from "./model.ts";
 import { prepareCode, sendCode } from "./send-code.ts";
@@ -37,7 +36,7 @@ export const initOtp = activity({
   },
   subject: () => ({ governedBy: "policies", resource: "OTP", action: "CREATE" }),
   check: checkInitOtp,
-  async prepare({ intent, read, organization, signer, mailTemplates, now }) {
+  async prepare({ intent, read, organization, signer, mailTemplates, id: idFor, now }) {
     await onAuthority(read, organization.id, (view) => requireFeature(view, featureOf(intent.otpType)));
     await checkTemplate(
       mailTemplates,
@@ -45,7 +44,7 @@ export const initOtp = activity({
       intent.emailCustomization ?? {},
       "parameters.emailCustomization.templateId",
     );
-    const id = newId();
+    const id = idFor("otp");
     const { importKeys } = await signer.ask({
       verb: "createImportKeys",
       ...keyOwnerOf(organization),
@@ -60,8 +59,8 @@ export const initOtp = activity({
     const asked = { id, userId: null, sealedTargetKey, isKnown: true };
     return { code: await prepareCode({ read, organization, signer, now }, intent, asked), otpEncryptionTargetBundle };
   },
-  async run({ tx, organization, now, prepared: { code, otpEncryptionTargetBundle } }) {
-    await sendCode(tx, organization, code, now);
+  async run({ tx, organization, id, now, prepared: { code, otpEncryptionTargetBundle } }) {
+    await sendCode(tx, organization, code, { id, now });
     return { otpId: code.otp.id, otpEncryptionTargetBundle: otpEncryptionTargetBundle as string };
   },
 });

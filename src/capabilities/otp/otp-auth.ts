@@ -32,12 +32,12 @@ export const otpAuth = activity({
   }),
   subject: () => ({ governedBy: "policies", resource: "AUTH", action: "CREATE" }),
   check: (intent) => void targetOf(intent),
-  async prepare({ intent, read, organization, signer, apart, now }) {
+  async prepare({ intent, read, organization, signer, apart, id, now }) {
     const { otpId, otpCode: code } = intent;
     const otp = await findLiveOtp(read, organization.id, otpId, now);
     if (otp.user_id === null) fail("OTP_INVALID", { reason: "it proves a contact, for verify_otp" });
     const { mac } = await signer.ask({ verb: "macOtp", ...keyOwnerOf(organization), otpId, code });
-    await guess(apart, otp, mac, now);
+    await guess(apart, otp, mac, { failureId: id("failure"), now });
     return { otp, userId: otp.user_id as string, issued: await issueKey({ read, organization, signer }, intent) };
   },
   change: ({ view, id, intent, now, prepared: { otp, userId, issued } }) =>

@@ -2,6 +2,7 @@ import { generateCode } from "../../crypto/one-time-codes.ts";
 import { keyOwnerOf } from "../../engine/keys/key-owner.ts";
 import type { Organization } from "../../engine/operations.ts";
 import type { AskedSigner } from "../../engine/services.ts";
+import type { IdFor } from "../../kernel/ids.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { senderOfIntent } from "../messages/model.ts";
 import { queueMail, queueSms, type SealedMail, type SealedSms, sealMail, sealSms } from "../messages/store.ts";
@@ -59,10 +60,16 @@ export async function sendCode(
   tx: Transactor,
   organization: Organization,
   { otp, message, isKnown }: PreparedCode,
-  now: number,
+  { id, now }: { id: IdFor; now: number },
 ): Promise<void> {
   await addOtp(tx, organization, otp, now);
-  const queued = { organization, expiresAt: otp.expiresAt, now, ...(isKnown ? {} : ({ isForNobody: true } as const)) };
+  const queued = {
+    id: id("message"),
+    organization,
+    expiresAt: otp.expiresAt,
+    now,
+    ...(isKnown ? {} : ({ isForNobody: true } as const)),
+  };
   if ("mail" in message) await queueMail(tx, { ...message, ...queued });
   else await queueSms(tx, { ...message, ...queued });
 }

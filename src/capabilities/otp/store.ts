@@ -5,7 +5,6 @@ import { rootIdOf } from "../../engine/identity/organizations.ts";
 import type { Organization } from "../../engine/operations.ts";
 import type { Services } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
-import { newId } from "../../kernel/ids.ts";
 import {
   MAX_LIVE_OTPS,
   MAX_OTP_FAILURES,
@@ -105,7 +104,7 @@ export async function guess(
   apart: Services["apart"],
   { organization_id: organizationId, id, root_id: rootId, contact }: Otp,
   mac: string,
-  now: number,
+  { failureId, now }: { failureId: string; now: number },
 ): Promise<void> {
   const outcome = await apart.transact(`otp ${rootId} ${contact}`, async (tx) => {
     const since = now - OTP_WINDOW_MS;
@@ -126,7 +125,7 @@ export async function guess(
       .where("organization_id", "=", organizationId)
       .where("id", "=", id)
       .execute();
-    await tx.insertInto("otp_failures").values({ root_id: rootId, id: newId(), contact, created_at: now }).execute();
+    await tx.insertInto("otp_failures").values({ root_id: rootId, id: failureId, contact, created_at: now }).execute();
     return "wrong";
   });
   if (outcome === "blocked") fail("OTP_TRIES_EXCEEDED", { most: MAX_OTP_FAILURES, seconds: OTP_WINDOW_MS / 1000 });

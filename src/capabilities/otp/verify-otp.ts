@@ -5,7 +5,6 @@ import { EncryptedBundle, parseEncryptedBundle } from "../../engine/keys/bundle-
 import { keyOwnerOf } from "../../engine/keys/key-owner.ts";
 import { signVerificationToken } from "../../engine/keys/verification-tokens.ts";
 import { fail } from "../../kernel/errors.ts";
-import { newId } from "../../kernel/ids.ts";
 import {
   MAX_OTP_BUNDLE_BYTES,
   MAX_VERIFICATION_TOKEN_SECONDS,
@@ -48,15 +47,15 @@ export const verifyOtp = activity({
     }
     if (!("otpCode" in intent)) bundleOf(intent);
   },
-  async prepare({ intent, read, organization, signer, apart, now }) {
+  async prepare({ intent, read, organization, signer, apart, id, now }) {
     const otp = await findLiveOtp(read, organization.id, intent.otpId, now);
     const { mac, publicKey } = await macOf({ organization, signer }, intent, otp);
-    await guess(apart, otp, mac, now);
+    await guess(apart, otp, mac, { failureId: id("failure"), now });
     const seconds = Number(intent.expirationSeconds ?? VERIFICATION_TOKEN_SECONDS);
     const verificationToken = await signVerificationToken(
       { read, signer },
       {
-        id: newId(),
+        id: id("token"),
         verification_type: otp.type,
         contact: otp.contact,
         organization_id: organization.id,

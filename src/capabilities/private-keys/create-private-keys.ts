@@ -27,7 +27,7 @@ export const createPrivateKeys = activity({
   },
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "CREATE" }),
   check: ({ privateKeys }) => checkAddressFormats(privateKeys),
-  prepare: ({ intent, organization, signer }) => generatePrivateKeys(signer, organization, intent.privateKeys),
+  prepare: (context) => generatePrivateKeys(context, context.intent.privateKeys),
   addresses: ({ prepared }) => prepared.flatMap(addressesToProve),
   change: ({ view, now, prepared: keys }) => changesOn(view, (draft) => addPrivateKeys(draft, keys, now)),
   answer: ({ prepared: keys }) => ({

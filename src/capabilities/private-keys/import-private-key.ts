@@ -5,7 +5,6 @@ import { activity, type PrepareContext } from "../../engine/declare.ts";
 import { Id, Label, OneOf, Strict } from "../../engine/fields.ts";
 import { EncryptedBundle, parseEncryptedBundle } from "../../engine/keys/bundle-envelopes.ts";
 import { importRequestOf, takenImport, useUpImportKey } from "../../engine/keys/import-keys.ts";
-import { newId } from "../../kernel/ids.ts";
 import { Address, AddressFormats, checkAddressFormatsOf, curves } from "./model.ts";
 import { addAddresses, addressesToProve, newPrivateKey } from "./store.ts";
 
@@ -51,9 +50,9 @@ export const importPrivateKey = activity({
 });
 
 async function prepare(context: PrepareContext<Intent, "importPrivateKey">) {
-  const { intent, signer } = context;
+  const { intent, signer, id } = context;
   const { curve } = intent;
-  const keyId = newId();
+  const keyId = id("privateKey");
   const request = await importRequestOf(context, bundleOf(intent));
   const answer = await signer.ask({ verb: "importPrivateKey", ...request, keyId, curve });
   const taken = takenImport(answer, FIELD, `a private key of ${curve}: its 32 bytes, in the range of the curve`);

@@ -3,7 +3,7 @@ import { normalizeAddress } from "../../crypto/addresses.ts";
 import type { Curve } from "../../crypto/curves.ts";
 import { timestampOf } from "../../engine/fields.ts";
 import type { AskedSigner } from "../../engine/services.ts";
-import { newId } from "../../kernel/ids.ts";
+import type { IdFor } from "../../kernel/ids.ts";
 import type { AddressReference } from "../../signer/protocol.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { type Address, addressesOf, type PrivateKey, type PrivateKeyParams, shownPublicKey } from "./model.ts";
@@ -13,12 +13,15 @@ export type NewPrivateKey = KeyOfAuthority & { curve: Curve; addresses: ReturnTy
 
 /** Has the signer make keys for an organization, without storing anything. */
 export async function generatePrivateKeys(
-  signer: AskedSigner<"generateKeys">,
-  organization: { id: string; sealedKey: Uint8Array },
+  {
+    signer,
+    organization,
+    id,
+  }: { signer: AskedSigner<"generateKeys">; organization: { id: string; sealedKey: Uint8Array }; id: IdFor },
   params: readonly PrivateKeyParams[],
 ): Promise<NewPrivateKey[]> {
   if (params.length === 0) return [];
-  const ids = params.map(() => newId());
+  const ids = params.map((_, index) => id(`privateKeys.${index}`));
   const { keys } = await signer.ask({
     verb: "generateKeys",
     organizationId: organization.id,

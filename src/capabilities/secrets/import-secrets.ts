@@ -4,7 +4,6 @@ import { changesOn } from "../../authority/view.ts";
 import { activity, type PrepareContext } from "../../engine/declare.ts";
 import { findImportKeys, refuseImport, takenImport, useUpImportKey } from "../../engine/keys/import-keys.ts";
 import { keyOwnerOf } from "../../engine/keys/key-owner.ts";
-import { newId } from "../../kernel/ids.ts";
 import { factsOfSecrets, fieldAt, ImportSecretsIntent, parseImport } from "./model.ts";
 
 /** A secret that the signer opened and sealed, with the import key that this took. */
@@ -31,7 +30,7 @@ export const importSecrets = activity({
 });
 
 async function prepare(context: PrepareContext<ImportSecretsIntent, "importSecret">): Promise<Imported[]> {
-  const { intent, read, organization, signer, submitterId, now } = context;
+  const { intent, read, organization, signer, submitterId, id: idFor, now } = context;
   const owner = { organizationId: organization.id, userId: submitterId, purpose: "secret" } as const;
   const importKeys = await findImportKeys(read, owner, now);
   const imported: Imported[] = [];
@@ -41,7 +40,7 @@ async function prepare(context: PrepareContext<ImportSecretsIntent, "importSecre
     const importKey =
       importKeys.find((key) => key.targetPublicKey === targetPublicKey) ??
       refuseImport("undecryptable", fieldAt(index, "targetPublicKey"), "a secret");
-    const id = newId();
+    const id = idFor(`secrets.${index}`);
     const answer = await signer.ask({
       verb: "importSecret",
       ...keyOwnerOf(organization),

@@ -8,7 +8,6 @@ import { enforceSubOrganizationQuota } from "../../engine/authority/quotas.ts";
 import { activity, type PrepareContext } from "../../engine/declare.ts";
 import { noteMadeWith } from "../../engine/identity/seniority.ts";
 import { useToken } from "../../engine/keys/verification-tokens.ts";
-import { newId } from "../../kernel/ids.ts";
 import { pause } from "../../kernel/turns.ts";
 import {
   checkApiKeys,
@@ -132,6 +131,7 @@ async function prepare({
   organization,
   signer,
   oidc,
+  id: idFor,
   now,
 }: PrepareContext<Intent, "createOrganizationKey" | "generateKeys" | "createWallet", undefined, "oidc">) {
   // All that can fail comes before any key is made.
@@ -147,16 +147,17 @@ async function prepare({
       verifyAuthenticators(authenticators, `parameters.rootUsers.${index}.authenticators`, allowedOrigins),
     ),
   );
-  const id = newId();
+  const id = idFor("organization");
   const { organizationKey } = await signer.ask({ verb: "createOrganizationKey", organizationId: id });
   const sealedKey = Buffer.from(organizationKey, "base64");
+  const making = { signer, organization: { id, sealedKey }, id: idFor };
   return {
     id,
     sealedKey,
     shown,
     oauthProviders,
     authenticators,
-    privateKeys: await generatePrivateKeys(signer, { id, sealedKey }, intent.privateKeys ?? []),
-    wallet: intent.wallet && (await generateWallet(signer, { id, sealedKey }, intent.wallet)),
+    privateKeys: await generatePrivateKeys(making, intent.privateKeys ?? []),
+    wallet: intent.wallet && (await generateWallet(making, intent.wallet)),
   };
 }

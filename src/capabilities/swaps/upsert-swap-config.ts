@@ -4,7 +4,6 @@ import { changesOn } from "../../authority/view.ts";
 import { activity, type PrepareContext } from "../../engine/declare.ts";
 import { Strict } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
-import { newId } from "../../kernel/ids.ts";
 import { MAX_SWAP_FEE_BPS } from "../../kernel/limits.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { lookUpSigningKey } from "../signing/store.ts";
@@ -64,7 +63,13 @@ export const upsertSwapConfig = activity({
 });
 
 /** Who receives it: who was named, or else the wallet that was made for it, which is made where there is none. */
-async function settle({ intent, read, organization, signer }: PrepareContext<Static<typeof Intent>, "createWallet">) {
+async function settle({
+  intent,
+  read,
+  organization,
+  signer,
+  id,
+}: PrepareContext<Static<typeof Intent>, "createWallet">) {
   const { feeReceiverWalletAddress: named, feeBps, stableFeeBps } = intent;
   const { madeReceiver } = (await findConfig(read, organization.id)) ?? {};
   const fees = { feeBps, stableFeeBps };
@@ -81,17 +86,20 @@ async function settle({ intent, read, organization, signer }: PrepareContext<Sta
   const isNeeded = Number(feeBps ?? 0) > 0 || Number(stableFeeBps ?? 0) > 0;
   const config: SwapConfig = { ...fees, receiver: made?.toLowerCase(), madeReceiver };
   if (made !== undefined || !isNeeded) return { config, ...(made === undefined ? {} : { shown: made }) };
-  const wallet = await generateWallet(signer, organization, {
-    walletName: `Swap fees ${newId()}`,
-    accounts: [
-      {
-        curve: "CURVE_SECP256K1",
-        pathFormat: "PATH_FORMAT_BIP32",
-        path: "m/44'/60'/0'/0/0",
-        addressFormat: "ADDRESS_FORMAT_ETHEREUM",
-      },
-    ],
-  });
+  const wallet = await generateWallet(
+    { signer, organization, id },
+    {
+      walletName: `Swap fees ${id("walletName")}`,
+      accounts: [
+        {
+          curve: "CURVE_SECP256K1",
+          pathFormat: "PATH_FORMAT_BIP32",
+          path: "m/44'/60'/0'/0/0",
+          addressFormat: "ADDRESS_FORMAT_ETHEREUM",
+        },
+      ],
+    },
+  );
   const [{ address: shown } = { address: "" }] = wallet.accounts;
   const receiver = shown.toLowerCase();
   return { config: { ...fees, receiver, madeReceiver: receiver }, shown, wallet };

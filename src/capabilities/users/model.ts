@@ -1,4 +1,5 @@
 import type { NewUser } from "../../authority/rules/users.ts";
+import type { IdFor } from "../../kernel/ids.ts";
 import {
   type ApiKeyParams,
   type CheckedAuthenticator,
@@ -24,7 +25,7 @@ export function newUser(
     userTags?: readonly string[];
   },
   { authenticators = [], oauthProviders = [] }: CheckedCredentials,
-  id: (place: string) => string,
+  id: IdFor,
   place: string,
 ): NewUser {
   const { userName, userEmail, userPhoneNumber, apiKeys, userTags = [] } = params;

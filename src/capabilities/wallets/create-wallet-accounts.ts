@@ -21,9 +21,9 @@ export const createWalletAccounts = activity({
     return wallet ? { wallet } : {};
   },
   check: ({ accounts }) => checkAccounts(accounts, "parameters.accounts"),
-  async prepare({ intent: { walletId, accounts }, read, organization, signer }) {
+  async prepare({ intent: { walletId, accounts }, read, organization, signer, id }) {
     const wallet = await requireSealedWallet(read, organization.id, walletId);
-    return { wallet, accounts: await deriveAccounts(signer, organization, wallet, accounts) };
+    return { wallet, accounts: await deriveAccounts({ signer, organization, id }, wallet, accounts) };
   },
   addresses: ({ prepared: { wallet, accounts } }) => accountsToProve(wallet, accounts),
   async run({ intent: { walletId, persist = true }, tx, organization, now, prepared: { accounts } }) {

@@ -12,7 +12,7 @@ export const createWallet = activity({
   result: WalletResult,
   subject: () => ({ governedBy: "policies", resource: "WALLET", action: "CREATE" }),
   check: (params) => checkWallet(params, "parameters"),
-  prepare: ({ intent, organization, signer }) => generateWallet(signer, organization, intent),
+  prepare: (context) => generateWallet(context, context.intent),
   addresses: ({ prepared: wallet }) => accountsToProve(wallet, wallet.accounts),
   change: ({ view, now, prepared: wallet }) => changesOn(view, (draft) => addWallet(draft, wallet, now)),
   answer: ({ prepared: wallet }) => ({ walletId: wallet.id, addresses: wallet.accounts.map(({ address }) => address) }),

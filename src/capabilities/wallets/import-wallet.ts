@@ -5,7 +5,6 @@ import { activity, type PrepareContext } from "../../engine/declare.ts";
 import { Id, Label, Strict } from "../../engine/fields.ts";
 import { EncryptedBundle, parseEncryptedBundle } from "../../engine/keys/bundle-envelopes.ts";
 import { importRequestOf, takenImport, useUpImportKey } from "../../engine/keys/import-keys.ts";
-import { newId } from "../../kernel/ids.ts";
 import { MAX_MNEMONIC_BYTES } from "../../kernel/limits.ts";
 import { AccountsParams, checkAccounts, WalletResult } from "./model.ts";
 import { accountsOf, accountsToProve, addAccounts, type NewWallet } from "./store.ts";
@@ -47,9 +46,9 @@ export const importWallet = activity({
 });
 
 async function prepare(context: PrepareContext<Intent, "importWallet">) {
-  const { intent, signer } = context;
+  const { intent, signer, id } = context;
   const { walletName, accounts } = intent;
-  const walletId = newId();
+  const walletId = id("wallet");
   const request = await importRequestOf(context, bundleOf(intent));
   const answer = await signer.ask({
     verb: "importWallet",
@@ -64,7 +63,7 @@ async function prepare(context: PrepareContext<Intent, "importWallet">) {
     name: walletName,
     sealedWallet: Buffer.from(sealedWallet, "base64"),
     imported: true,
-    accounts: accountsOf(accounts, publicKeys),
+    accounts: accountsOf(accounts, publicKeys, id),
   };
   return { importId, wallet };
 }

@@ -7,7 +7,7 @@ import type { Organization } from "../../engine/operations.ts";
 import { oldestFirst, type Page } from "../../engine/paging.ts";
 import type { AskedSigner } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
-import { newId } from "../../kernel/ids.ts";
+import type { IdFor } from "../../kernel/ids.ts";
 import { MAX_OWNERS_PER_ADDRESS } from "../../kernel/limits.ts";
 import type { WalletFacts } from "../../policy/facts.ts";
 import type { AddressReference } from "../../signer/protocol.ts";
@@ -42,13 +42,19 @@ export type NewWallet = WalletOfAuthority & { accounts: readonly NewWalletAccoun
 
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
 
+/** For whom the signer works, and how what it makes is called. */
+interface Making<Verb extends "createWallet" | "deriveAccounts"> {
+  signer: AskedSigner<Verb>;
+  organization: Owner;
+  id: IdFor;
+}
+
 /** Has the signer make a wallet, without storing anything. */
 export async function generateWallet(
-  signer: AskedSigner<"createWallet">,
-  { id: organizationId, sealedKey }: Owner,
+  { signer, organization: { id: organizationId, sealedKey }, id }: Making<"createWallet">,
   params: WalletParams,
 ): Promise<NewWallet> {
-  const walletId = newId();
+  const walletId = id("wallet");
   const { sealedWallet, publicKeys } = await signer.ask({
     verb: "createWallet",
     organizationId,
@@ -62,7 +68,7 @@ export async function generateWallet(
     name: params.walletName,
     sealedWallet: Buffer.from(sealedWallet, "base64"),
     imported: false,
-    accounts: accountsOf(params.accounts, publicKeys),
+    accounts: accountsOf(params.accounts, publicKeys, id),
   };
 }
 
@@ -77,17 +83,20 @@ export const accountsToProve = (
   }));
 
 /** Accounts with the public keys that the signer derived for them, in the same order. */
-export const accountsOf = (params: readonly AccountParams[], publicKeys: readonly string[]): NewWalletAccount[] =>
+export const accountsOf = (
+  params: readonly AccountParams[],
+  publicKeys: readonly string[],
+  id: IdFor,
+): NewWalletAccount[] =>
   params.map(({ curve, path, addressFormat, name }, index) => {
     const publicKey = publicKeys[index] as string;
     const address = deriveAddress(addressFormat, curve, Buffer.from(publicKey, "hex"));
-    return { id: newId(), curve, path, addressFormat, address, publicKey, name };
+    return { id: id(`accounts.${index}`), curve, path, addressFormat, address, publicKey, name };
   });
 
 /** Has the signer derive accounts of a stored wallet, without storing anything. */
 export async function deriveAccounts(
-  signer: AskedSigner<"deriveAccounts">,
-  { id: organizationId, sealedKey }: Owner,
+  { signer, organization: { id: organizationId, sealedKey }, id }: Making<"deriveAccounts">,
   wallet: { id: string; sealedWallet: Uint8Array },
   params: readonly AccountParams[],
 ): Promise<NewWalletAccount[]> {
@@ -99,7 +108,7 @@ export async function deriveAccounts(
     sealedWallet: base64(wallet.sealedWallet),
     accounts: params.map(({ curve, path }) => ({ curve, path })),
   });
-  return accountsOf(params, publicKeys);
+  return accountsOf(params, publicKeys, id);
 }
 
 /** @throws KeysteadError WALLET_PATH_TAKEN for an account that the wallet has already */

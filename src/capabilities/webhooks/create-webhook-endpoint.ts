@@ -3,7 +3,6 @@ import { activity } from "../../engine/declare.ts";
 import { Label, Strict } from "../../engine/fields.ts";
 import { enforceQuota } from "../../engine/quotas.ts";
 import { fail } from "../../kernel/errors.ts";
-import { newId } from "../../kernel/ids.ts";
 import {
   billingScopedEventTypes,
   checkEndpointUrl,
@@ -27,13 +26,13 @@ export const createWebhookEndpoint = activity({
       if (filtersJson) parseFilters(filtersJson, `parameters.subscriptions.${index}.filtersJson`);
     }
   },
-  async run({ intent: { url, name, subscriptions = [] }, tx, organization, now }) {
+  async run({ intent: { url, name, subscriptions = [] }, tx, organization, id, now }) {
     const billing = subscriptions.findIndex(({ eventType }) => billingScopedEventTypes.includes(eventType));
     if (organization.parentId !== null && billing >= 0) {
       const reason = `Only the parent organization may subscribe to ${subscriptions[billing]?.eventType}.`;
       fail("PERMISSION_DENIED", { reason });
     }
-    const endpointId = newId();
+    const endpointId = id("endpoint");
     const row = { id: endpointId, organization_id: organization.id, url, name, is_active: 1, failing_since: null };
     await tx
       .insertInto("webhook_endpoints")

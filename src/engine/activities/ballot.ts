@@ -1,4 +1,4 @@
-import { newId } from "../../kernel/ids.ts";
+import { type IdFor, newId } from "../../kernel/ids.ts";
 import type { Signer } from "../../signer/client.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
@@ -18,8 +18,8 @@ export interface Ballot {
   message: string;
   /** Milliseconds. */
   now: number;
-  /** The identifiers of what it brings into being: one for each place in the request, however often it is asked for. */
-  id: (place: string) => string;
+  /** The identifiers of what it brings into being. */
+  id: IdFor;
   /** Where it came from; undefined where that is not known. */
   remoteAddress: string | undefined;
   /** Whether anybody waits for what becomes of it. */
@@ -28,7 +28,7 @@ export interface Ballot {
 }
 
 /** Fresh identifiers for one ballot. */
-export function identifiers(): Ballot["id"] {
+export function identifiers(): IdFor {
   const ids = new Map<string, string>();
   return (place) => {
     const id = ids.get(place) ?? newId();

@@ -1,5 +1,4 @@
 import { fail, type KeysteadError } from "../../kernel/errors.ts";
-import { newId } from "../../kernel/ids.ts";
 import { MAX_VOTE_MESSAGES_LENGTH } from "../../kernel/limits.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { decide, denialDetails, denialOf, NOT_ASKED, voteDenial, voteRights } from "../decisions/authorize.ts";
@@ -72,7 +71,7 @@ export async function judgeSubmission(
 ): Promise<Verdict> {
   if (generateAppProofs) refuseLargeBody(ballot.message);
   const record: ActivityRecord = {
-    id: newId(),
+    id: ballot.id("activity"),
     organizationId: organization.id,
     type: version.type,
     status: "ACTIVITY_STATUS_CREATED",

@@ -1,5 +1,4 @@
 import { fail } from "../../kernel/errors.ts";
-import { newId } from "../../kernel/ids.ts";
 import { IMPORT_KEY_LIFETIME_MS, MAX_IMPORT_KEYS } from "../../kernel/limits.ts";
 import type { HpkeMessage, ImportProblem, SealedImportKey } from "../../signer/protocol.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
@@ -36,7 +35,7 @@ export interface NewImportKey {
 
 type Asking = Pick<
   PrepareContext<unknown, "createImportKeys" | "signStatements">,
-  "read" | "organization" | "signer" | "now"
+  "read" | "organization" | "signer" | "id" | "now"
 >;
 
 /**
@@ -44,11 +43,11 @@ type Asking = Pick<
  * secret, which belongs to the organization.
  */
 export async function makeImportKeys(
-  { read, organization, signer, now }: Asking,
+  { read, organization, signer, id, now }: Asking,
   { purpose, userId, toldUserId }: Pick<ImportOwner, "purpose" | "userId"> & { toldUserId: string },
   count: number,
 ): Promise<NewImportKey[]> {
-  const ids = Array.from({ length: count }, newId);
+  const ids = Array.from({ length: count }, (_, index) => id(`importKeys.${index}`));
   const { importKeys } = await signer.ask({
     verb: "createImportKeys",
     ...keyOwnerOf(organization),

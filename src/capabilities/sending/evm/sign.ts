@@ -12,6 +12,7 @@ import { type ActivityRecord, findActivity } from "../../../engine/activities/re
 import { findOrganization } from "../../../engine/identity/organizations.ts";
 import type { Organization } from "../../../engine/operations.ts";
 import type { AskedSigner } from "../../../engine/services.ts";
+import type { Clock } from "../../../kernel/clock.ts";
 import { fail } from "../../../kernel/errors.ts";
 import { INSTALLATION } from "../../../signer/protocol.ts";
 import type { Reader } from "../../../storage/engine.ts";
@@ -51,7 +52,7 @@ export async function organizationOf(
   return organization ?? fail("RESOURCE_NOT_FOUND", { kind: "organization", id: organizationId, organizationId });
 }
 
-type Signing = { read: Reader; signer: AskedSigner<"sign" | "signSponsorTransaction"> };
+type Signing = { read: Reader; signer: AskedSigner<"sign" | "signSponsorTransaction">; clock: Clock };
 
 /**
  * Signs what was decided on with a nonce and fees. The signer is asked for the activity that the decision is part of: it holds the key
@@ -60,11 +61,11 @@ type Signing = { read: Reader; signer: AskedSigner<"sign" | "signSponsorTransact
  * @throws KeysteadError SIGNING_RESOURCE_NOT_FOUND where the key has gone since; SIGNER_UNAVAILABLE and its like
  */
 export async function signDecided(
-  { read, signer }: Signing,
+  signing: Signing,
   decided: Decided,
   given: Fees & { nonce: number; inner: Inner },
 ): Promise<SignedAs> {
-  return signWhole({ read, signer }, decided, await withInner({ read, signer }, decided, given));
+  return signWhole(signing, decided, await withInner(signing, decided, given));
 }
 
 /**
@@ -107,7 +108,7 @@ async function withInner(
   const account = execution?.account ?? from;
   const whole = { ...transaction };
   if (execution && stationNonce !== undefined) {
-    const deadline = execution.deadline ?? BigInt(Math.floor(Date.now() / 1000)) + EXECUTION_LIFETIME_S;
+    const deadline = execution.deadline ?? BigInt(Math.floor(signing.clock() / 1000)) + EXECUTION_LIFETIME_S;
     const calls = batchOf(execution.calls);
     const signed = { payer: from, nonce: BigInt(stationNonce), deadline: BigInt(deadline), calls };
     const digest = executionDigest(transaction.chainId, account, signed);

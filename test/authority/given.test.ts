@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { describe, it } from "node:test";
+
+/**
+ * Operations are given the identifiers and the time of what they do (`id("place")`, `now`), so that one that is tried again does the
+ * same. It is the source that is read; who may make identifiers or look at a clock is named here with the reason.
+ */
+
+const SOURCE = join(import.meta.dirname, "../../src");
+
+const exceptions: Record<string, { makes: string[]; because: string }> = {
+  "capabilities/deployments/keeper.ts": {
+    makes: ["newId", "newId"],
+    because: "a server's name among the others, and a file that is renamed",
+  },
+  "capabilities/history/follow-solana.ts": {
+    makes: ["performance.now", "performance.now"],
+    because: "a job's turn ends after a while",
+  },
+  "capabilities/history/follow.ts": {
+    makes: ["performance.now", "performance.now"],
+    because: "a job's turn ends after a while",
+  },
+  "capabilities/messages/events.ts": { makes: ["newIdAt"], because: "what mail servers tell comes by itself" },
+  "capabilities/sending/evm/follow.ts": { makes: ["newId"], because: "a job sends the sponsor's own transaction" },
+  "capabilities/webhooks/deliver.ts": {
+    makes: ["performance.now", "performance.now"],
+    because: "a job measures how long a receiver took",
+  },
+  "capabilities/webhooks/events.ts": {
+    makes: ["newId", "newId"],
+    because: "an event has as many deliveries as there are endpoints when it comes",
+  },
+};
+
+const filesIn = (...folders: string[]): string[] =>
+  folders
+    .flatMap((folder) => readdirSync(join(SOURCE, folder), { withFileTypes: true, recursive: true }))
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts") && !entry.name.endsWith(".test.ts"))
+    .map((entry) => relative(SOURCE, join(entry.parentPath, entry.name)))
+    .sort();
+
+/** What a source makes of its own: identifiers, or the time. */
+function madeIn(source: string): string[] {
+  const code = source.replace(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*$|^import .*$/gm, "");
+  const found = code.matchAll(
+    /\b(?:newId(?:At)?|Date\.now|performance\.now|systemClock|randomUUID|uuidv7)\b|\bnew Date\(\)/g,
+  );
+  return [...found].map(([name]) => name);
+}
+
+describe("identifiers and the time", () => {
+  it("are given to operations and to rules of authority", () => {
+    const found = filesIn("capabilities", "authority")
+      .map((file) => [file, madeIn(readFileSync(join(SOURCE, file), "utf8"))] as const)
+      .filter(([, makes]) => makes.length > 0);
+    const expected = Object.entries(exceptions).map(([file, { makes }]) => [file, makes] as const);
+    assert.deepEqual(Object.fromEntries(found), Object.fromEntries(expected));
+  });
+
+  it("are seen where they are made", () => {
+    assert.deepEqual(madeIn("const id = newId(); const all = Array.from({ length: 2 }, newId);"), ["newId", "newId"]);
+    assert.deepEqual(madeIn("const at = Date.now(), and = new Date(), then = new Date(now);"), [
+      "Date.now",
+      "new Date()",
+    ]);
+    assert.deepEqual(madeIn('import { newId } from "../ids.ts"; // newId()'), []);
+  });
+});
