@@ -1,4 +1,5 @@
 import { generateKeyPairSync } from "node:crypto";
+import { seatNewUsers } from "../authority/rules/root-quorum.ts";
 import { addUser } from "../authority/rules/users.ts";
 import { addOrganization } from "../capabilities/organizations/store.ts";
 import { newId } from "../kernel/ids.ts";
@@ -56,7 +57,7 @@ export async function storeRootOrganization(
   const organization = { id: draft.organizationId, name: draft.organizationName, parentId: null, sealedKey, now };
   await addOrganization(tx, organization, (authority) => {
     addUser(authority, user, now, "user");
-    authority.apply({ do: "setRootQuorum", quorum: { threshold: 1, userIds: [draft.userId] }, now });
+    seatNewUsers(authority, { threshold: 1, userIds: [draft.userId] }, now);
   });
 }
 

@@ -1,3 +1,4 @@
+import { seatNewUsers } from "../authority/rules/root-quorum.ts";
 import { addUser } from "../authority/rules/users.ts";
 import {
   type RecoveryIntent,
@@ -5,7 +6,7 @@ import {
   recordOperatorActivity,
 } from "../engine/activities/operator-activities.ts";
 import { changeAuthority } from "../engine/authority/project.ts";
-import { findRootQuorum } from "../engine/decisions/root-quorum.ts";
+import { findRootQuorum } from "../engine/authority/root-quorum.ts";
 import { KeysteadError } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";
 import type { Database } from "../storage/database.ts";
@@ -97,7 +98,7 @@ async function recover(
   const rootQuorum = { threshold: 1, userIds: [userId] };
   await changeAuthority(tx, organizationId, (draft) => {
     addUser(draft, user, now, "user");
-    draft.apply({ do: "setRootQuorum", quorum: rootQuorum, now });
+    seatNewUsers(draft, rootQuorum, now);
   });
   const intent: RecoveryIntent = {
     userName,

@@ -88,6 +88,40 @@ onEachEngine("the auth proxy's configuration", (server) => {
     });
   });
 
+  it("has a user whose key is no member's of a root quorum, and stays enabled while an MFA policy names it", async () => {
+    const app = await createApp(server());
+    const { client, userId: rootId } = app.root;
+    const userId = app.proxyUserId;
+    for (const quorum of [
+      { threshold: 1, userIds: [userId] },
+      { threshold: 2, userIds: [rootId, userId] },
+    ]) {
+      const { status, body } = await client.submit("update_root_quorum", quorum);
+      assert.equal(status, 400, JSON.stringify(body));
+      assert.match(
+        body.message,
+        new RegExp(`quorum users missing: .* give ${userId} a passkey or an API key of their own`),
+      );
+    }
+    await client.result("update_root_quorum", { threshold: 1, userIds: [rootId, userId] });
+    const [key] = await apiKeysOf(client, userId);
+    const { mfaPolicyId } = await client.result("create_mfa_policy", {
+      userId,
+      mfaPolicyName: "The proxy's key",
+      condition: "true",
+      requiredAuthenticationMethods: [{ any: [{ type: "AUTHENTICATION_TYPE_API_KEY", id: key?.apiKeyId }] }],
+      order: 1,
+    });
+    const { status, body } = await client.submit("disable_auth_proxy", {});
+    assert.equal(status, 400, JSON.stringify(body));
+    assert.match(body.message, new RegExp(`${mfaPolicyId}.*change that policy first`));
+    assert.deepEqual(await apiKeysOf(client, userId), [key]);
+    assert.equal((await client.read("get_auth_proxy_config")).config.enabled, true);
+    await client.result("delete_mfa_policy", { userId, mfaPolicyId });
+    await client.result("disable_auth_proxy", {});
+    assert.deepEqual(await apiKeysOf(client, userId), []);
+  });
+
   it("takes what is given and leaves the rest, and shows all of it", async () => {
     const { root } = await createWorld(server());
     assert.equal((await root.client.query("get_auth_proxy_config", {})).status, 404);

@@ -21,7 +21,7 @@ export function enableProxyUser(draft: Draft, { knownId, freshId, apiKey }: Prox
     name: NAME,
     type: "CREDENTIAL_TYPE_API_KEY_P256",
     sessionProfileId: null,
-    grade: null,
+    grade: "server" as const,
     expirationSeconds: null,
   };
   if (knownId !== undefined && draft.part("user", knownId)) {
@@ -31,10 +31,4 @@ export function enableProxyUser(draft: Draft, { knownId, freshId, apiKey }: Prox
   const user = { id: freshId, name: NAME, apiKeys: [key], authenticators: [], oauthProviders: [], tagIds: [] };
   addUser(draft, user, now, "parameters");
   return freshId;
-}
-
-/** Takes the key away; the user stays, with what policies say of them. */
-export function disableProxyUser(draft: Draft, userId: string, publicKey: string, now: number): void {
-  const apiKeys = draft.part("apiKeys", userId).filter((key) => key.publicKey === publicKey);
-  if (apiKeys.length > 0) draft.apply({ do: "removeApiKeys", userId, apiKeys, takesVotesBack: true, now });
 }

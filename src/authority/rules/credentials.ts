@@ -70,7 +70,10 @@ export const isLasting = ({ expirationSeconds }: Pick<ApiKey, "expirationSeconds
 export const expiryOf = ({ createdAt, expirationSeconds }: ApiKey): number | null =>
   expirationSeconds === null ? null : createdAt + expirationSeconds * 1000;
 
-export const hasExpired = (key: ApiKey, now: number): boolean => (expiryOf(key) ?? Number.POSITIVE_INFINITY) <= now;
+/** Whether what is good until a time, in milliseconds, is good no longer; null is what lasts. The one rule for all credentials. */
+export const isOver = (expiresAt: number | null, now: number): boolean => expiresAt !== null && expiresAt <= now;
+
+export const hasExpired = (key: ApiKey, now: number): boolean => isOver(expiryOf(key), now);
 
 /** What a user signs with by themselves for as long as they have it. */
 interface OwnCredentials {
@@ -85,6 +88,13 @@ export const includesLasting = ({ apiKeys, authenticators }: OwnCredentials): bo
 /** The same of those that a user holds. Whoever is known to an issuer needs it, and somebody who brings its token. */
 export const hasLastingCredential = (view: AuthorityView, userId: string): boolean =>
   includesLasting({ apiKeys: view.part("apiKeys", userId), authenticators: view.part("authenticators", userId) });
+
+/** Whether a user can sign whatever they are asked for: a key that this server keeps stamps what it was made for, and nothing else. */
+export const canSignByThemselves = (view: AuthorityView, userId: string): boolean =>
+  includesLasting({
+    apiKeys: view.part("apiKeys", userId).filter(({ grade }) => grade !== "server"),
+    authenticators: view.part("authenticators", userId),
+  });
 
 /**
  * @throws KeysteadError RESOURCE_EXISTS or USER_QUOTA_EXCEEDED; `field` is where the passkeys stand in the request, or says so of

@@ -3,6 +3,7 @@ import { MAX_OPEN_INVITATIONS } from "../../kernel/limits.ts";
 import { refuseExcess } from "../quotas.ts";
 import { ALL, type OpenInvitation } from "../state.ts";
 import type { AuthorityView, Draft } from "../view.ts";
+import { isOver } from "./credentials.ts";
 import { requireTags } from "./tags.ts";
 import { addUsers, type NewUser, requireUsers } from "./users.ts";
 
@@ -23,7 +24,7 @@ export function addInvitations(draft: Draft, invitations: readonly OpenInvitatio
     invitations.flatMap(({ receiverTagIds }) => receiverTagIds),
   );
   for (const { id, expiresAt } of draft.part("openInvitations", ALL)) {
-    if (expiresAt !== null && expiresAt <= now) draft.apply({ do: "revokeInvitation", id, now });
+    if (isOver(expiresAt, now)) draft.apply({ do: "revokeInvitation", id, now });
   }
   refuseInvited(draft, invitations);
   for (const invitation of invitations) draft.apply({ do: "addInvitation", invitation, now });
@@ -69,7 +70,7 @@ export function requireInvitation<Open extends Pick<OpenInvitation, "id" | "toke
   now: number,
 ): Open {
   const found = open.find((invitation) => invitation.id === id && invitation.tokenHash === tokenHash);
-  if (!found || found.expiresAt === null || found.expiresAt <= now) fail("INVITATION_INVALID", {});
+  if (!found || found.expiresAt === null || isOver(found.expiresAt, now)) fail("INVITATION_INVALID", {});
   return found;
 }
 

@@ -77,6 +77,26 @@ export function removeCredentials<Kind extends CredentialKind>(
   refuseShortQuorum(draft, userId, evaluate);
 }
 
+/**
+ * Removes the API key with which this server acts in the name of a user, if it is there. Nobody signs in as that user, so that they keep
+ * nothing; but neither an MFA policy of theirs nor a root quorum that they are in may count on the key.
+ *
+ * @throws KeysteadError FIELD_INVALID or QUORUM_USERS_MISSING; `field` is what names the key in the request
+ */
+export function removeServersKey(
+  draft: Draft,
+  publicKey: string,
+  { userId, evaluate, now }: Omit<CredentialScope, "isSubOrganization">,
+  field: string,
+): void {
+  const removed = draft.part("apiKeys", userId).filter((key) => key.publicKey === publicKey);
+  if (removed.length === 0) return;
+  draft.apply(removables.apiKeys.removal({ userId, now }, removed));
+  const ids = removed.map(({ id }) => id);
+  refuseNamedByMfa(draft, userId, ids, field);
+  refuseShortQuorum(draft, userId, evaluate);
+}
+
 /** @throws KeysteadError FIELD_INVALID for what an MFA policy of the user names, unless another method does as well */
 function refuseNamedByMfa(view: AuthorityView, userId: string, removed: readonly string[], field: string): void {
   for (const { id: mfaPolicyId, name, requiredMethods: groups } of view.part("mfaPolicies", userId)) {

@@ -3,12 +3,12 @@ import type { EvaluateCondition } from "../../policy/compile.ts";
 import { otpFeatures } from "../attested.ts";
 import { ALL, type RootQuorum } from "../state.ts";
 import type { AuthorityView, Draft } from "../view.ts";
-import { hasLastingCredential } from "./credentials.ts";
+import { canSignByThemselves } from "./credentials.ts";
 import { canRemoveMfa } from "./mfa-methods.ts";
 import { requireUsers } from "./users.ts";
 
 /**
- * Those of the users who can sign whenever they are asked: they have a lasting credential, and no MFA policy of theirs locks
+ * Those of the users who can sign whenever they are asked: they have a lasting credential of their own, and no MFA policy of theirs locks
  * them out. It stops where there are `enough`.
  *
  * @throws OutOfBudget
@@ -24,9 +24,32 @@ function findSigners(
   const signers: string[] = [];
   for (const userId of userIds) {
     if (signers.length >= enough) break;
-    if (hasLastingCredential(view, userId) && canRemoveMfa(view, userId, evaluate)) signers.push(userId);
+    if (canSignByThemselves(view, userId) && canRemoveMfa(view, userId, evaluate)) signers.push(userId);
   }
   return signers;
+}
+
+/**
+ * Asked of a request, before anything is looked up; `field` is where the threshold stands.
+ *
+ * @throws KeysteadError QUORUM_THRESHOLD_ZERO or QUORUM_USERS_MISSING
+ */
+export function refuseThreshold(threshold: number, users: number, field: string): void {
+  if (threshold < 1) fail("QUORUM_THRESHOLD_ZERO", { field, threshold });
+  if (threshold > users) {
+    fail("QUORUM_USERS_MISSING", { reason: `\`${field}\` is ${threshold}, and takes at least as many users` });
+  }
+}
+
+/**
+ * A root quorum of users who were added just now, with an organization or to recover one. None of them can be locked out by MFA, and
+ * adding them has seen to it that they can sign, or that a sign-in finds them: of these a quorum may start, and not be changed to.
+ *
+ * @throws KeysteadError RESOURCE_NOT_FOUND
+ */
+export function seatNewUsers(draft: Draft, quorum: RootQuorum, now: number): void {
+  requireUsers(draft, quorum.userIds);
+  draft.apply({ do: "setRootQuorum", quorum, now });
 }
 
 /** @throws KeysteadError RESOURCE_NOT_FOUND, or QUORUM_USERS_MISSING where fewer members can sign than it takes */
@@ -36,7 +59,7 @@ export function setRootQuorum(draft: Draft, quorum: RootQuorum, evaluate: Evalua
   const signers = findSigners(draft, userIds, threshold, evaluate);
   if (signers.length < threshold) {
     const other = userIds.find((id) => !signers.includes(id));
-    const reason = `\`parameters.threshold\` is ${threshold}, and takes at least as many users who can sign; give ${other} a passkey or an API key without expiry, and MFA policies that these meet`;
+    const reason = `\`parameters.threshold\` is ${threshold}, and takes at least as many users who can sign; give ${other} a passkey or an API key of their own without expiry, and MFA policies that these meet`;
     fail("QUORUM_USERS_MISSING", { reason });
   }
   draft.apply({ do: "setRootQuorum", quorum, now });
@@ -48,6 +71,10 @@ export function refuseShortQuorum(view: AuthorityView, userId: string, evaluate:
   if (!userIds.includes(userId)) return;
   const signers = findSigners(view, userIds, threshold, evaluate);
   if (signers.length >= threshold || signers.includes(userId)) return;
+  if (!canSignByThemselves(view, userId)) {
+    const reason = `user ${userId} is in the root quorum, which takes ${threshold} members who can sign; give them a passkey or an API key of their own without expiry first, or change it with update_root_quorum`;
+    fail("QUORUM_USERS_MISSING", { reason });
+  }
   const reason = `user ${userId} is in the root quorum, and their MFA policies would ask even for their own removal what the user cannot show whenever asked: a passkey, an API key without expiry, a token of an OAuth provider, or below a parent a code. Give them that first`;
   fail("QUORUM_USERS_MISSING", { reason });
 }

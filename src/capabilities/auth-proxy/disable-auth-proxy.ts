@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { disableProxyUser } from "../../authority/rules/auth-proxy.ts";
+import { removeServersKey } from "../../authority/rules/removed-credentials.ts";
 import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Strict } from "../../engine/fields.ts";
@@ -14,10 +14,12 @@ export const disableAuthProxy = activity({
   result: Type.Object({}),
   subject: () => ({ governedBy: "policies", resource: "AUTH_PROXY", action: "DELETE" }),
   prepare: ({ read, organization }) => findAuthProxy(read, organization.id),
-  change: ({ view, now, prepared: stored }) =>
+  // The user stays, with what policies say of them.
+  change: ({ view, evaluate, now, prepared: stored }) =>
     changesOn(view, (draft) => {
       const { userId, publicKey } = stored ?? {};
-      if (userId !== undefined && publicKey !== undefined) disableProxyUser(draft, userId, publicKey, now);
+      if (userId === undefined || publicKey === undefined) return;
+      removeServersKey(draft, publicKey, { userId, evaluate, now }, "parameters");
     }),
   answer: () => ({}),
   async also({ tx, organization, now, prepared: stored }) {

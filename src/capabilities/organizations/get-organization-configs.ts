@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { findRootQuorum } from "../../engine/decisions/root-quorum.ts";
+import { findRootQuorum } from "../../engine/authority/root-quorum.ts";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
 import { Feature, RootQuorum } from "./model.ts";

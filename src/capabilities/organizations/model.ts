@@ -43,11 +43,3 @@ export const RootQuorum = Type.Object(
   { threshold: Type.Integer(), userIds: Type.Array(Type.String()) },
   { $id: "RootQuorum" },
 );
-
-/** @throws KeysteadError QUORUM_THRESHOLD_ZERO or QUORUM_USERS_MISSING */
-export function checkRootQuorum(threshold: number, users: number, field: string): void {
-  if (threshold < 1) fail("QUORUM_THRESHOLD_ZERO", { field, threshold });
-  if (threshold > users) {
-    fail("QUORUM_USERS_MISSING", { reason: `\`${field}\` is ${threshold}, and takes at least as many users` });
-  }
-}

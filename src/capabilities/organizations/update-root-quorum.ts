@@ -1,10 +1,9 @@
 import { Type } from "typebox";
-import { setRootQuorum } from "../../authority/rules/root-quorum.ts";
+import { refuseThreshold, setRootQuorum } from "../../authority/rules/root-quorum.ts";
 import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { SomeIds, Strict } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
-import { checkRootQuorum } from "./model.ts";
 
 export const updateRootQuorum = activity({
   path: "update_root_quorum",
@@ -16,7 +15,7 @@ export const updateRootQuorum = activity({
     if (new Set(userIds).size < userIds.length) {
       fail("FIELD_INVALID", { field: "parameters.userIds", reason: "names a user twice" });
     }
-    checkRootQuorum(threshold, userIds.length, "parameters.threshold");
+    refuseThreshold(threshold, userIds.length, "parameters.threshold");
   },
   change: ({ view, evaluate, intent, now }) => changesOn(view, (draft) => setRootQuorum(draft, intent, evaluate, now)),
   answer: () => ({}),

@@ -1,6 +1,7 @@
 import { type Static, Type } from "typebox";
 import { verifyContact } from "../../authority/rules/contacts.ts";
 import { addPrivateKeys } from "../../authority/rules/private-keys.ts";
+import { refuseThreshold, seatNewUsers } from "../../authority/rules/root-quorum.ts";
 import { addTag } from "../../authority/rules/tags.ts";
 import { addUsers } from "../../authority/rules/users.ts";
 import { addWallet } from "../../authority/rules/wallets.ts";
@@ -15,7 +16,6 @@ import {
   verifyAuthenticators,
   verifyProvidersOfNewUsers,
 } from "../credentials/model.ts";
-import { checkRootQuorum } from "../organizations/model.ts";
 import { addOrganization, findAllowedOrigins } from "../organizations/store.ts";
 import { checkAddressFormats, PrivateKeyResult } from "../private-keys/model.ts";
 import { addAddresses, generatePrivateKeys } from "../private-keys/store.ts";
@@ -83,7 +83,7 @@ export const createSubOrganization = activity({
   subject: () => ({ governedBy: "policies", resource: "ORGANIZATION", action: "CREATE" }),
   async check(intent: Intent, { organizationId }) {
     const { rootUsers, rootQuorumThreshold, privateKeys = [] } = intent;
-    checkRootQuorum(rootQuorumThreshold, rootUsers.length, "parameters.rootQuorumThreshold");
+    refuseThreshold(rootQuorumThreshold, rootUsers.length, "parameters.rootQuorumThreshold");
     for (const [index, { apiKeys }] of rootUsers.entries()) {
       await pause(organizationId);
       await checkApiKeys(apiKeys, `parameters.rootUsers.${index}.apiKeys`, organizationId);
@@ -108,7 +108,7 @@ export const createSubOrganization = activity({
         addTag(draft, { id: idOf("userTag"), type: "TAG_TYPE_USER", name: userTag, memberIds: rootUserIds, now });
       }
       if (shown) verifyContact(draft, rootUserIds[shown.index] as string, shown.contact, now, TOKEN);
-      draft.apply({ do: "setRootQuorum", quorum: { threshold, userIds: rootUserIds }, now });
+      seatNewUsers(draft, { threshold, userIds: rootUserIds }, now);
       addPrivateKeys(draft, privateKeys, now);
       if (wallet) addWallet(draft, wallet, now);
     });

@@ -1,8 +1,8 @@
 import type { QuotaName } from "../../authority/quotas.ts";
+import type { RootQuorum } from "../../authority/state.ts";
 import { fingerprintOf } from "../../crypto/fingerprint.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { Transactor } from "../../storage/engine.ts";
-import type { Quorum } from "../decisions/root-quorum.ts";
 import { type ActivityRecord, newActivities, rowOfActivity } from "./records.ts";
 
 /** Activities that no request makes and nobody votes on: an operator did them on the server's machine. */
@@ -40,8 +40,8 @@ export interface RecoveryIntent extends ByOperator {
 
 export interface RecoveryResult {
   userId: string;
-  rootQuorum: Quorum;
-  previousRootQuorum: Quorum;
+  rootQuorum: RootQuorum;
+  previousRootQuorum: RootQuorum;
 }
 
 export interface QuotaIntent extends ByOperator {

@@ -21,10 +21,10 @@ import { isHeld } from "../../kernel/turns.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import type { Schema } from "../../storage/schema.ts";
-import { findRootQuorum } from "../decisions/root-quorum.ts";
 import { oldestFirst } from "../paging.ts";
 import { partsKnownTo } from "./known.ts";
 import { findQuotas } from "./quotas.ts";
+import { findRootQuorum } from "./root-quorum.ts";
 
 /** The state of authority, read from the tables part by part, as rules ask for it. */
 

@@ -56,7 +56,7 @@ export async function decide(read: Reader, facts: DecisionFacts, budget: Decisio
  * else waits for it. So does what policies take too much work to tell: the quorum must be able to change them.
  */
 async function weigh(read: Reader, facts: DecisionFacts, budget: DecisionBudget): Promise<Decision> {
-  const quorum = rootQuorum(facts);
+  const quorum = quorumStanding(facts);
   if (quorum === "met") return { outcome: "allow", evaluations: [] };
   try {
     return await weighWithoutQuorum(read, facts, quorum, budget);
@@ -69,7 +69,7 @@ async function weigh(read: Reader, facts: DecisionFacts, budget: DecisionBudget)
 async function weighWithoutQuorum(
   read: Reader,
   facts: DecisionFacts,
-  quorum: RootQuorum,
+  quorum: QuorumStanding,
   budget: DecisionBudget,
 ): Promise<Decision> {
   const asked = await ask(read, facts, budget);
@@ -171,7 +171,7 @@ export async function simulate(
   read: Reader,
   facts: DecisionFacts,
   budget: DecisionBudget,
-): Promise<{ decision: Decision; rootQuorum: RootQuorum; explanations: { policyId: string; text: string }[] }> {
+): Promise<{ decision: Decision; rootQuorum: QuorumStanding; explanations: { policyId: string; text: string }[] }> {
   const [first, ...others] = facts.approvals;
   let cast: DecisionFacts = { ...facts, approvals: first ? [first] : [] };
   let decision = await decide(read, cast, budget);
@@ -190,15 +190,16 @@ export async function simulate(
   const { evaluations, explanations } = await told(asked, budget);
   return {
     decision: { ...decision, evaluations: [...evaluations, ...unmet] },
-    rootQuorum: rootQuorum(cast),
+    rootQuorum: quorumStanding(cast),
     explanations,
   };
 }
 
-type RootQuorum = "met" | "short" | "apart";
+/** How far the approvals reach as those of the root quorum. */
+type QuorumStanding = "met" | "short" | "apart";
 
 /** `short` while members approve but too few: the others may still join. It takes a member to start. */
-function rootQuorum({ organization, submitter, approvals }: DecisionFacts): RootQuorum {
+function quorumStanding({ organization, submitter, approvals }: DecisionFacts): QuorumStanding {
   const members = approvals.filter(({ actor }) => actor.isRootQuorumMember).length;
   if (members >= organization.quorumThreshold) return "met";
   return submitter.isRootQuorumMember ? "short" : "apart";

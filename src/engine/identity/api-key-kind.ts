@@ -1,3 +1,4 @@
+import { isOver } from "../../authority/rules/credentials.ts";
 import { type ApiKeyStamp, decodeApiKeyStamp, verifyApiKeyStamp } from "../../crypto/stamps.ts";
 import { fail } from "../../kernel/errors.ts";
 import type { Reader } from "../../storage/engine.ts";
@@ -33,7 +34,7 @@ export const apiKeyKind = credentialKind<ApiKeyStamp, ApiKeyHolder>({
   },
 
   refuseLapsed({ expiresAt }, { organizationId, key: publicKey }, now) {
-    if (expiresAt !== null && expiresAt <= now) fail("API_KEY_EXPIRED", { organizationId, publicKey });
+    if (isOver(expiresAt, now)) fail("API_KEY_EXPIRED", { organizationId, publicKey });
   },
 
   recordOf: ({ publicKey, scheme, signatureAsSent }) => ({

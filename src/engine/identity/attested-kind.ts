@@ -1,4 +1,5 @@
 import { attestedTypes, contactCredential, otpFeatures } from "../../authority/attested.ts";
+import { isOver } from "../../authority/rules/credentials.ts";
 import { type AttestedStamp, decodeAttestedStamp, verifyAttestedStamp } from "../../crypto/attested-stamps.ts";
 import { fail, failForNow, KeysteadError } from "../../kernel/errors.ts";
 import { MAX_HOLDERS, OIDC_CLOCK_SKEW_MS } from "../../kernel/limits.ts";
@@ -56,7 +57,7 @@ export const attestedKind = credentialKind<AttestedStamp, AttestedHolder>({
   },
 
   refuseLapsed({ expiresAt }, _lookup, now) {
-    if (expiresAt <= now) refuse("its token has expired");
+    if (isOver(expiresAt, now)) refuse("its token has expired");
   },
 
   recordOf: ({ scheme, attestation: publicKeyAttestation, publicKey, publicKeyAsSent, signature }) => ({

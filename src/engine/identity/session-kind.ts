@@ -1,3 +1,4 @@
+import { isOver } from "../../authority/rules/credentials.ts";
 import { fail } from "../../kernel/errors.ts";
 import { openReadOnlyToken, type ReadOnlyClaims, readOnlyClaimsOf } from "../keys/read-only-tokens.ts";
 import { apiKeyKind } from "./api-key-kind.ts";
@@ -42,7 +43,7 @@ export const sessionKind = credentialKind<Session, SessionHolder>({
   async verify() {},
 
   refuseLapsed({ session, of, ...holder }, lookup, now) {
-    if (session.expiresAt <= now) fail("SESSION_INVALID", { reason: "has expired" });
+    if (isOver(session.expiresAt, now)) fail("SESSION_INVALID", { reason: "has expired" });
     of.refuseLapsed(holder, { ...lookup, key: session.key }, now);
   },
 

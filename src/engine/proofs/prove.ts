@@ -7,8 +7,8 @@ import type { AddressReference, PolicyOutcome, SignedPayload } from "../../signe
 import type { Database } from "../../storage/database.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { approvingStamps, type Execution } from "../activities/stamps.ts";
+import { findRootQuorum } from "../authority/root-quorum.ts";
 import { policiesForProof } from "../decisions/policies.ts";
-import { findRootQuorum } from "../decisions/root-quorum.ts";
 import { loadUsers } from "../identity/users.ts";
 import type { NewAppProof } from "./app-proofs.ts";
 import { bootProofIdOf } from "./boot-proofs.ts";

@@ -1,9 +1,9 @@
 import { type QuotaName, quotaNames } from "../../authority/quotas.ts";
-import { ALL } from "../../authority/state.ts";
+import { ALL, type RootQuorum } from "../../authority/state.ts";
 import { ActivitiesOfMonth } from "../../engine/activities/monthly-quota.ts";
 import { onAuthority } from "../../engine/authority/load.ts";
 import { countSubOrganizations, findQuotaSettings } from "../../engine/authority/quotas.ts";
-import { findRootQuorum, type Quorum } from "../../engine/decisions/root-quorum.ts";
+import { findRootQuorum } from "../../engine/authority/root-quorum.ts";
 import { HIGHEST_SUB_ORGANIZATIONS } from "../../kernel/limits.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { requireOrganization } from "./operator.ts";
@@ -27,7 +27,7 @@ export interface ShownQuota {
 }
 
 export interface OrganizationDetails extends ShownOrganization {
-  rootQuorum: Quorum;
+  rootQuorum: RootQuorum;
   quotas: Record<QuotaName, ShownQuota>;
 }
 

@@ -1,13 +1,12 @@
+import type { RootQuorum } from "../../authority/state.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 
-export interface Quorum {
-  threshold: number;
-  userIds: string[];
-}
-
-/** The members in the order of their ids. */
-export async function findRootQuorum(read: Reader, organizationId: string): Promise<Quorum> {
+/** The members in the order of their ids. Whoever wants the root quorum, rules of authority among them, reads it here. */
+export async function findRootQuorum(
+  read: Reader,
+  organizationId: string,
+): Promise<RootQuorum & { userIds: string[] }> {
   const members = await selectMembers(read, { organizationId });
   const [organization] = await selectThreshold(read, { organizationId });
   if (!organization) throw new Error(`there is no organization ${organizationId}`);
