@@ -1,7 +1,7 @@
 import type { AssetBook } from "../../chains/evm/assets.ts";
-import type { EvmChain } from "../../chains/evm/networks.ts";
+import { type EvmChain, evmChains } from "../../chains/evm/networks.ts";
 import { SOL } from "../../chains/solana/assets.ts";
-import type { SolanaChain } from "../../chains/solana/networks.ts";
+import { type SolanaChain, solanaChains } from "../../chains/solana/networks.ts";
 import type { Services } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_SPONSORED_USD } from "../../kernel/limits.ts";
@@ -44,6 +44,14 @@ const minuteOf = (now: number): number => Math.floor(now / MINUTE_MS);
 export function nativePrice(assets: AssetBook, chain: EvmChain | SolanaChain): string | undefined {
   const native = assets.assetOf(chain, null);
   return native ? assets.priceOf(native.caip19) : "1";
+}
+
+/** Configured chains on which the service can pay, and does not know what it pays: nothing is counted there. */
+export function unpricedChains({ evm, solana, assets }: Pick<Services, "evm" | "solana" | "assets">): string[] {
+  const reached = { ...evm.health(), ...solana.health() };
+  return [...evmChains, ...solanaChains].filter(
+    (chain) => chain in reached && nativePrice(assets, chain) === undefined,
+  );
 }
 
 /** Decimals of what a chain's fees are counted in: wei, or lamports. */

@@ -1,20 +1,33 @@
 import { Type } from "typebox";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
-import { gasUsage } from "./gas-usage.ts";
+import { gasUsage, unpricedChains } from "./gas-usage.ts";
 
 export const getGasUsage = query({
   path: "get_gas_usage",
   summary:
     "What the service paid for the organization, for a parent with its sub-organizations, in the rolling window, and the limit: 0 for none.",
+  needs: ["evm", "solana", "assets"],
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({
     windowDurationMinutes: Type.Integer(),
     windowLimitUsd: Type.String(),
     usageUsd: Type.String(),
+    uncountedChains: Type.Optional(
+      Type.Array(Type.String(), {
+        description:
+          "An extension of this server: chains whose native asset has no price here. What is paid there is not in the usage.",
+      }),
+    ),
   }),
-  async run({ read, organization, now }) {
+  async run({ read, organization, evm, solana, assets, now }) {
     const { windowMinutes, limitUsd, usageUsd } = await gasUsage(read, organization, now);
-    return { windowDurationMinutes: windowMinutes, windowLimitUsd: limitUsd, usageUsd };
+    const uncountedChains = unpricedChains({ evm, solana, assets });
+    return {
+      windowDurationMinutes: windowMinutes,
+      windowLimitUsd: limitUsd,
+      usageUsd,
+      ...(uncountedChains.length === 0 ? {} : { uncountedChains }),
+    };
   },
 });

@@ -1,11 +1,10 @@
 import { type Static, Type } from "typebox";
-import { evmChains } from "../../chains/evm/networks.ts";
 import { solanaChains } from "../../chains/solana/networks.ts";
 import { activity } from "../../engine/declare.ts";
 import { Strict } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_GAS_WINDOW_MINUTES } from "../../kernel/limits.ts";
-import { findConfig, nativePrice, putConfig } from "./gas-usage.ts";
+import { findConfig, putConfig, unpricedChains } from "./gas-usage.ts";
 import { microUsd } from "./usd.ts";
 
 const LimitUsd = Type.String({
@@ -39,10 +38,7 @@ export const upsertGasUsageConfig = activity({
       fail("FIELD_INVALID", { field: "parameters.solanaConfig.rentPrefundEnabled", reason });
     }
     if ([orgWindowLimitUsd, subOrgWindowLimitUsd].some((limit) => microUsd(limit) > 0n)) {
-      const reached = { ...evm.health(), ...solana.health() };
-      const unpriced = [...evmChains, ...solanaChains].find(
-        (chain) => chain in reached && nativePrice(assets, chain) === undefined,
-      );
+      const [unpriced] = unpricedChains({ evm, solana, assets });
       if (unpriced) fail("GAS_PRICE_UNKNOWN", { chain: unpriced });
     }
     const known = await findConfig(tx, organization.id);
