@@ -167,7 +167,7 @@ export interface ApiKey {
 
 /**
  * How a key was got by signing in: with a stamp by a lasting credential, a one-time password, a token of an OIDC issuer, or in a
- * recovery; `server` where nothing but the server's word says so.
+ * recovery; `server` where nothing but the server's word says so, as of a key that it keeps itself.
  */
 export type Grade = "stamp" | "otp" | "oidc" | "recovery" | "server";
 

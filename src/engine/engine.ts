@@ -18,7 +18,7 @@ import { RequestBudget } from "./decisions/budget.ts";
 import { claimedOrganizationId, parseBody, parseSubmission, parseVote } from "./envelope.ts";
 import { authenticate, type Principal, refuseUnfitKind, type StampedBody } from "./identity/authenticate.ts";
 import type { Reach } from "./identity/credential-kind.ts";
-import { decodeStamp, type Stamp, type StampHeaders } from "./identity/credential-kinds.ts";
+import { type DecodedStamp, decodeStamp, type StampHeaders } from "./identity/credential-kinds.ts";
 import { firstUses } from "./identity/first-uses.ts";
 import { stampOfNewcomer } from "./identity/newcomers.ts";
 import { findOrganization } from "./identity/organizations.ts";
@@ -156,7 +156,7 @@ export function createEngine(options: EngineOptions): Engine {
    * Where an operation makes somebody a user, their credential is looked for in the request as well; where it uses its credential up,
    * among those that were.
    */
-  function stampFor(operation: Operation, stamp: Stamp, body: Buffer, now: number): Stamp {
+  function stampFor(operation: Operation, stamp: DecodedStamp, body: Buffer, now: number): DecodedStamp {
     if (operation.noun !== "activity") return stamp;
     if (operation.stampedWith) return stampOfSpentKey(stamp, fingerprintOf(body));
     if (!operation.newcomer) return stamp;
@@ -231,7 +231,7 @@ const tooCostly = (error: unknown): unknown =>
   error instanceof OutOfBudget ? new KeysteadError("DECISION_TOO_COSTLY", {}, []) : error;
 
 /** A stamp of a kind that serves for the operation; who is refused is told of. */
-function fittingStamp(operation: Operation, stamps: StampHeaders, tell: (error: unknown) => void): Stamp {
+function fittingStamp(operation: Operation, stamps: StampHeaders, tell: (error: unknown) => void): DecodedStamp {
   try {
     const stamp = decodeStamp(stamps);
     refuseUnfitKind(stamp.kind, operation);

@@ -4,7 +4,7 @@ import type { Occasion, SignerVerb } from "../../signer/protocol.ts";
 import type { Reader } from "../../storage/engine.ts";
 import type { AskedSigner } from "../services.ts";
 import { type ActivityRecord, findVotes } from "./records.ts";
-import { approvingStamps, type Execution, type Stamp, storedStamps } from "./stamps.ts";
+import { approvingStamps, type CastStamp, type Execution, storedStamps } from "./stamps.ts";
 
 /** What the signer is told of an activity when it is asked for it: its body, its plan, and every stamp that approves it. */
 export async function occasionOf(read: Reader, execution: Execution): Promise<Occasion> {
@@ -33,7 +33,7 @@ export async function signerForActivity<Verb extends SignerVerb>(
   return { ask: (request) => signer.ask(request, { organizationId: inTurnOf, occasion }) };
 }
 
-function occasionWith(body: string, plan: unknown, stamps: readonly Stamp[]): Occasion {
+function occasionWith(body: string, plan: unknown, stamps: readonly CastStamp[]): Occasion {
   const ballots = stamps.map(({ userId, publicKey, scheme, signature, message, assertion }) => ({
     userId,
     publicKey,

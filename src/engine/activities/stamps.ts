@@ -22,21 +22,22 @@ export interface Execution {
   facts: DecisionFacts;
   evaluations: readonly RecordedEvaluation[];
   /** The stamp that brought it this far. */
-  stamp: Stamp;
+  stamp: CastStamp;
 }
 
-export type Stamp = Pick<
+/** As it is kept with a vote or a further proof, and as the signer is told of it. */
+export type CastStamp = Pick<
   VoteRecord,
   "userId" | "publicKey" | "scheme" | "message" | "signature" | "assertion" | "credential"
 >;
 
 /** Every stamp of those who approve, each as it came: the votes first, then further credentials, and the newest last. */
-export async function approvingStamps(read: Reader, { record, isNew, facts, stamp }: Execution): Promise<Stamp[]> {
+export async function approvingStamps(read: Reader, { record, isNew, facts, stamp }: Execution): Promise<CastStamp[]> {
   const nameOf = (userId: string, credential: ShownCredential) => `${userId} ${nameOfCredential(credential)}`;
   const counted = new Set(
     facts.approvals.flatMap(({ actor, credentials }) => credentials.map((each) => nameOf(actor.userId, each))),
   );
-  const stamps = new Map<string, Stamp>();
+  const stamps = new Map<string, CastStamp>();
   for (const one of [...(isNew ? [] : await storedStamps(read, record, facts.now)), stamp]) {
     const name = nameOf(one.userId, { ...one.credential, publicKey: one.publicKey });
     if (counted.has(name)) stamps.set(name, one);
@@ -45,7 +46,7 @@ export async function approvingStamps(read: Reader, { record, isNew, facts, stam
 }
 
 /** The same of what is stored of an activity, as of `now`. */
-export async function storedStamps(read: Reader, record: ActivityRecord, now: number): Promise<Stamp[]> {
+export async function storedStamps(read: Reader, record: ActivityRecord, now: number): Promise<CastStamp[]> {
   const votes = await findVotes(read, record);
   const { organizationId, id: activityId } = record;
   const further = await findAuthentications(read, { organizationId, activityId, since: now - VOTE_LIFETIME_MS });

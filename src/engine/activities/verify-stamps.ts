@@ -34,7 +34,7 @@ export interface VerifiedStamp {
   reason?: string;
 }
 
-type Stamp = Pick<VerifiedStamp, "id" | "of" | "userId" | "scheme" | "publicKey"> & {
+type StampToVerify = Pick<VerifiedStamp, "id" | "of" | "userId" | "scheme" | "publicKey"> & {
   message: string;
   signature: string;
   assertion: string | null;
@@ -60,7 +60,7 @@ export async function verifyGiven(
   openToken: OpenToken,
 ): Promise<VerifiedStamp[]> {
   const isMasked = activity.body === undefined && hasSecrets(activity.intent);
-  const stamps: Stamp[] = [
+  const stamps: StampToVerify[] = [
     ...votes.map((vote) => ({ ...vote, of: "vote" as const, isCut: isCut(activity, vote.message), isMasked })),
     ...further.map((row) => ({
       ...row,
@@ -82,7 +82,7 @@ const isCut = ({ body, status, failure }: ActivityRecord, message: string): bool
   failure !== null &&
   message.length === MAX_DENIED_MESSAGE_LENGTH;
 
-async function verified(openToken: OpenToken, stamp: Stamp): Promise<VerifiedStamp> {
+async function verified(openToken: OpenToken, stamp: StampToVerify): Promise<VerifiedStamp> {
   const { id, of, userId, scheme, publicKey } = stamp;
   const known = { id, of, userId, scheme, publicKey };
   if (stamp.isCut) return { ...known, verdict: "notVerifiable", reason: "denied, and too large to be kept whole" };
@@ -106,12 +106,12 @@ async function verified(openToken: OpenToken, stamp: Stamp): Promise<VerifiedSta
   }
 }
 
-const isAttested = ({ scheme }: Stamp): boolean => attestedSchemes.some((known) => known === scheme);
+const isAttested = ({ scheme }: StampToVerify): boolean => attestedSchemes.some((known) => known === scheme);
 
 /** The stamp's key signed the body; what says whose key it is are our own keys of that day, or an issuer's, which nobody keeps. */
 async function verifiedAttestation(
   openToken: OpenToken,
-  { publicKey, signature, message, scheme }: Stamp,
+  { publicKey, signature, message, scheme }: StampToVerify,
   assertion: string,
 ): Promise<Pick<VerifiedStamp, "verdict" | "reason">> {
   const kept = JSON.parse(assertion) as { publicKeyAttestation?: string; publicKey?: string };
@@ -135,12 +135,12 @@ async function verifiedAttestation(
 const claimsOfOidcToken = (token: string) =>
   readToken(token, (reason) => fail("ATTESTED_STAMP_INVALID", { reason })).claims;
 
-function isApiKeyStamp({ publicKey, signature, scheme, message }: Stamp): Promise<boolean> {
+function isApiKeyStamp({ publicKey, signature, scheme, message }: StampToVerify): Promise<boolean> {
   const header = Buffer.from(JSON.stringify({ publicKey, signature, scheme })).toString("base64url");
   return verifyApiKeyStamp(decodeApiKeyStamp(header), Buffer.from(message));
 }
 
-async function isAssertion({ publicKey, signature, message }: Stamp, assertion: string): Promise<boolean> {
+async function isAssertion({ publicKey, signature, message }: StampToVerify, assertion: string): Promise<boolean> {
   const { authenticatorData, clientDataJson } = JSON.parse(assertion) as Record<string, string>;
   await verifyRecordedAssertion(
     {

@@ -3,7 +3,7 @@ import type { OidcVerifier } from "../../providers/oidc/verifier.ts";
 import type { Reader } from "../../storage/engine.ts";
 import type { Actor, Operation, Organization } from "../operations.ts";
 import type { AnyCredentialKind, CredentialLookup, Holder, Reach, StampRecord } from "./credential-kind.ts";
-import type { Stamp } from "./credential-kinds.ts";
+import type { DecodedStamp } from "./credential-kinds.ts";
 import { refuseAddress } from "./ip-allowlists.ts";
 
 /** What finds the credential again, inside the transaction that decides. */
@@ -29,7 +29,7 @@ export interface Principal {
 }
 
 export interface StampedBody {
-  stamp: Stamp;
+  stamp: DecodedStamp;
   body: Uint8Array;
   organizationId: string;
   reach: Reach;
@@ -72,7 +72,7 @@ export async function authenticate(
  * @throws KeysteadError with a 401 where it is nobody, or more than one of the same rank
  */
 async function holderBehind(
-  { kind, decoded }: Stamp,
+  { kind, decoded }: DecodedStamp,
   body: Uint8Array,
   holders: readonly Holder[],
   lookup: CredentialLookup,

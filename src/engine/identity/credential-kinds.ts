@@ -12,14 +12,14 @@ export const credentialKinds: readonly AnyCredentialKind[] = [apiKeyKind, passke
 export type StampHeaders = Readonly<Record<string, string | undefined>>;
 
 /** A stamp whose form is right; nothing is verified yet. */
-export interface Stamp {
+export interface DecodedStamp {
   kind: AnyCredentialKind;
   /** As its kind decodes it. */
   decoded: unknown;
 }
 
 /** @throws KeysteadError with a 401: none, more than one, or a malformed stamp */
-export function decodeStamp(headers: StampHeaders): Stamp {
+export function decodeStamp(headers: StampHeaders): DecodedStamp {
   const [first, ...others] = credentialKinds.flatMap((kind) => {
     const header = headers[kind.header];
     return header === undefined ? [] : [{ kind, header }];

@@ -5,7 +5,7 @@ import { prepared } from "../../storage/prepared.ts";
 import type { Newcomer } from "../operations.ts";
 import { type ApiKeyHolder, apiKeyKind } from "./api-key-kind.ts";
 import type { AnyCredentialKind, CredentialLookup, Holder, Verifying } from "./credential-kind.ts";
-import type { Stamp } from "./credential-kinds.ts";
+import type { DecodedStamp } from "./credential-kinds.ts";
 import { allowlistOf } from "./holders.ts";
 import { findOrganization } from "./organizations.ts";
 import { type PasskeyHolder, passkeyKind } from "./passkey-kind.ts";
@@ -19,10 +19,10 @@ export type Meet = (read: Reader, organizationId: string) => Promise<Newcomer>;
  * parent's credentials do not count: their holders are no users here.
  */
 export function stampOfNewcomer(
-  { kind, decoded }: Stamp,
+  { kind, decoded }: DecodedStamp,
   body: Uint8Array,
   { oidc, meet }: Pick<Verifying, "oidc"> & { meet: Meet },
-): Stamp {
+): DecodedStamp {
   const ids = { userId: newId(), credentialId: newId() };
   // Whom they are is told by the request, which stays as it is; whether they are let in is asked again where they become a user.
   let met: Promise<Newcomer> | undefined;
@@ -49,7 +49,7 @@ export function stampOfNewcomer(
 
 /** The organization's own users who have the credential and made the stamp with it. */
 async function knownHolders(
-  { kind, decoded }: Stamp,
+  { kind, decoded }: DecodedStamp,
   body: Uint8Array,
   read: Reader,
   lookup: CredentialLookup,

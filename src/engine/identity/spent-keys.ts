@@ -2,7 +2,7 @@ import type { Reader } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
 import { type ApiKeyHolder, apiKeyKind } from "./api-key-kind.ts";
 import type { CredentialLookup } from "./credential-kind.ts";
-import type { Stamp } from "./credential-kinds.ts";
+import type { DecodedStamp } from "./credential-kinds.ts";
 import { allowlistOf, holderOf, selectParties } from "./holders.ts";
 
 /**
@@ -22,7 +22,7 @@ export const noteSpentKey = preparedWrite<{ organizationId: string; id: string; 
 );
 
 /** The stamp of a request that uses its key up: if nobody has the key, who had it and sent this very body is looked for. */
-export function stampOfSpentKey({ kind, decoded }: Stamp, fingerprint: string): Stamp {
+export function stampOfSpentKey({ kind, decoded }: DecodedStamp, fingerprint: string): DecodedStamp {
   if (kind.header !== apiKeyKind.header) return { kind, decoded };
   const find = async (read: Reader, lookup: CredentialLookup) => {
     const known = await kind.find(read, lookup);
