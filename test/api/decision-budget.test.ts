@@ -100,6 +100,22 @@ for (const engine of engines) {
       assert.equal(alone.outcome, "ALLOW", "the root quorum is asked no policy");
     });
 
+    it("a draft that takes too much is refused as a stored policy is", async () => {
+      const { root, user } = await createWorld(server);
+      const userIds = await manyUsers(root.client, 97);
+      const signWith = await privateKey(root.client);
+      const { policyIds } = await createPolicies(root.client, 100, (index) => ({ consensus: hard(index) }));
+      const activity = { type: SIGN, parameters: parameters(signWith) };
+      const stored = await root.client.read("simulate_policy", { activity, userIds });
+      assert.equal(stored.outcome, "DENY", "the first approval is denied, and nobody is asked for the others");
+      // In the place of the first, it keeps the simulation going from approval to approval.
+      const draftPolicy = { policyId: policyIds[0], effect: "EFFECT_ALLOW", consensus: "approvers.count() >= 97" };
+      const { status, body } = await root.client.query("simulate_policy", { activity, userIds, draftPolicy });
+      assert.equal(status, 400, JSON.stringify(body).slice(0, 300));
+      assert.match(body.message, /policies take too much work for this request/);
+      assert.equal((await user.client.query("whoami")).status, 200);
+    });
+
     /** Someone whose request 100 policies of the most ordinary kind of trouble are asked about. */
     async function heavyWorld(count: number): Promise<World & { signWith: string }> {
       const world = await createWorld(server);

@@ -123,24 +123,41 @@ for (const engine of engines) {
       { work: (tx: Transactor, organizationId: string) => Promise<unknown>; steps: RegExp }
     > = {
       "the first page of a wallet": {
-        work: (tx, id) => findAccounts(tx, id, walletId, { limit: PAGE }),
+        work: (tx, id) => findAccounts(tx, id, { walletId }, { limit: PAGE }),
         steps: /\(organization_id=\? AND wallet_id=\? AND id>\?\)$/,
       },
       "the page after an account": {
-        work: (tx, id) => findAccounts(tx, id, walletId, { limit: PAGE, after: first.walletAccountId }),
+        work: (tx, id) => findAccounts(tx, id, { walletId }, { limit: PAGE, after: first.walletAccountId }),
         steps: /\(organization_id=\? AND wallet_id=\? AND id>\?\)$/,
       },
       "the page before an account": {
-        work: (tx, id) => findAccounts(tx, id, walletId, { limit: PAGE, before: last.walletAccountId }),
+        work: (tx, id) => findAccounts(tx, id, { walletId }, { limit: PAGE, before: last.walletAccountId }),
         steps: /\(organization_id=\? AND wallet_id=\? AND id<\?\)$/,
       },
       "the first page of all wallets": {
-        work: (tx, id) => findAccounts(tx, id, undefined, { limit: PAGE }),
+        work: (tx, id) => findAccounts(tx, id, {}, { limit: PAGE }),
         steps: /\(organization_id=\? AND id>\?\)$/,
       },
       "a later page of all wallets": {
-        work: (tx, id) => findAccounts(tx, id, undefined, { limit: PAGE, after: first.walletAccountId }),
+        work: (tx, id) => findAccounts(tx, id, {}, { limit: PAGE, after: first.walletAccountId }),
         steps: /\(organization_id=\? AND id>\?\)$/,
+      },
+      "the accounts of all wallets at an address": {
+        work: (tx, id) => findAccounts(tx, id, { address: last.address }, { limit: PAGE }),
+        steps: /\(lookup=\? AND organization_id=\?\)\n/,
+      },
+      "a later page of those": {
+        work: (tx, id) =>
+          findAccounts(tx, id, { address: last.address }, { limit: PAGE, after: first.walletAccountId }),
+        steps: /\(lookup=\? AND organization_id=\?\)\n/,
+      },
+      "the accounts of a wallet at an address": {
+        work: (tx, id) => findAccounts(tx, id, { walletId, address: last.address }, { limit: PAGE }),
+        steps: /\(lookup=\? AND organization_id=\? AND wallet_id=\?\)\n/,
+      },
+      "the accounts of a wallet at a path": {
+        work: (tx, id) => findAccounts(tx, id, { walletId, path: last.path }, { limit: PAGE }),
+        steps: /\(organization_id=\? AND wallet_id=\? AND path=\?\)\n/,
       },
       "the account at an address": {
         work: (tx, id) => findAccountsAt(tx, id, { walletId, address: last.address }),

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
 import { newId } from "../../src/kernel/ids.ts";
+import { MAX_POLICIES } from "../../src/kernel/limits.ts";
 import { addUser, apiKeyParams, type Client, generateApiKey, type Json } from "../support/client.ts";
 import { engines, startTestServer, type TestServer } from "../support/server.ts";
+import { createWorld } from "../support/world.ts";
 
 type Person = Awaited<ReturnType<typeof addUser>>;
 
@@ -281,6 +283,118 @@ for (const engine of engines) {
       assert.match(bad.body.message, /activity\.parameters/);
       assert.equal((await root.query("simulate_policy", { activity, userIds: [newId()] })).status, 404);
       assert.notEqual((await root.read("list_activities")).activities[0].id, before, "only adding Carol made one");
+    });
+
+    describe("that are not stored yet", () => {
+      const parameters = {
+        signWith: "",
+        payload: "drafted",
+        encoding: "PAYLOAD_ENCODING_TEXT_UTF8",
+        hashFunction: "HASH_FUNCTION_KECCAK256",
+      };
+      const request = (draftPolicy: object, users: Person[]) => ({
+        activity: { type: "ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2", parameters: { ...parameters, signWith: keyId } },
+        userIds: users.map(({ userId }) => userId),
+        draftPolicy,
+      });
+      const simulate = async (draftPolicy: object, users: Person[]) =>
+        root.read("simulate_policy", request(draftPolicy, users));
+      const outcomesOf = ({ policyEvaluations }: Json): object =>
+        Object.fromEntries(policyEvaluations.map(({ policyId, outcome }: Json) => [policyId, outcome]));
+
+      it("are tried out beside the stored ones, or in the place of one", async () => {
+        const policyId = await create({ consensus: is(bob), condition: signs });
+        const draft = { effect: "EFFECT_ALLOW", condition: signs, consensus: `${is(ada)} && ${is(bob)}` };
+        const beside = await simulate(draft, [ada]);
+        assert.equal(beside.outcome, "CONSENSUS_NEEDED");
+        assert.deepEqual(outcomesOf(beside), {
+          [policyId]: "OUTCOME_DENY_IMPLICIT",
+          draft: "OUTCOME_REQUIRES_CONSENSUS",
+        });
+        assert.match(beside.policyEvaluations[1].explanation, new RegExp(bob.userId));
+        assert.equal((await simulate(draft, [ada, bob])).outcome, "ALLOW");
+        assert.equal((await simulate(draft, [bob])).outcome, "ALLOW", "by the one that is stored");
+
+        const replaced = await simulate({ policyId, ...draft }, [bob]);
+        assert.equal(replaced.outcome, "CONSENSUS_NEEDED");
+        assert.deepEqual(outcomesOf(replaced), { [policyId]: "OUTCOME_REQUIRES_CONSENSUS" });
+        const denying = await simulate({ effect: "EFFECT_DENY", condition: signs }, [bob]);
+        assert.equal(denying.outcome, "DENY");
+        assert.deepEqual(
+          denying.warnings.map((warning: Json) => warning.policyId),
+          [],
+        );
+        const past = await simulate({ ...draft, time: "time.now < Timestamp('2020-01-01T00:00:00Z')" }, [ada]);
+        assert.deepEqual([past.outcome, past.policyEvaluations[1].outcome], ["DENY", "OUTCOME_TIME_INACTIVE"]);
+        const trap = await simulate({ effect: "EFFECT_ALLOW" }, [ada]);
+        assert.equal(trap.outcome, "ALLOW");
+        assert.ok(trap.warnings.some((warning: Json) => warning.policyId === "draft"));
+      });
+
+      it("change nothing, and decide nothing", async () => {
+        const policyId = await create({ consensus: is(bob), condition: signs });
+        const stored = (await root.read("list_policies")).policies;
+        const [last] = (await root.read("list_activities")).activities;
+        const draft = { policyId, effect: "EFFECT_ALLOW", condition: signs, consensus: is(ada) };
+        assert.equal((await simulate(draft, [ada])).outcome, "ALLOW");
+        assert.deepEqual((await root.read("list_policies")).policies, stored);
+        assert.equal((await root.read("list_activities")).activities[0].id, last.id);
+        const { draftPolicy: _, ...asStored } = request({}, [ada]);
+        assert.equal((await root.read("simulate_policy", asStored)).outcome, "DENY", "what was tried is forgotten");
+        assert.equal((await sign(ada, newId())).status, 403);
+      });
+
+      it("are refused where they could not be stored, or stand in the place of none", async () => {
+        const refusal = async (draftPolicy: object): Promise<[number, string]> => {
+          const { status, body } = await root.query("simulate_policy", request(draftPolicy, [ada]));
+          return [status, body.message];
+        };
+        for (const [draft, words] of [
+          [{ condition: signs }, /draftPolicy\.effect/],
+          [{ effect: "EFFECT_MAYBE" }, /draftPolicy\.effect/],
+          [{ effect: "EFFECT_ALLOW", condition: 7 }, /draftPolicy\.condition/],
+          [{ effect: "EFFECT_ALLOW", policyId: "one" }, /draftPolicy\.policyId/],
+          [{ effect: "EFFECT_ALLOW", notes: "no" }, /draftPolicy/],
+          [
+            { effect: "EFFECT_ALLOW", condition: "activity.resorce == 'WALLET'" },
+            /invalid policy condition: .*resorce/,
+          ],
+          [{ effect: "EFFECT_ALLOW", consensus: "approvers.count(" }, /invalid policy consensus/],
+          [{ effect: "EFFECT_ALLOW", time: "time.then" }, /invalid policy time/],
+          [{ effect: "EFFECT_ALLOW", condition: `'${"x".repeat(20_000)}' == ''` }, /invalid policy condition/],
+        ] as const) {
+          const [status, message] = await refusal(draft);
+          assert.equal(status, 400, message);
+          assert.match(message, words);
+        }
+        const elsewhere = (await createWorld(server)).root.client;
+        const theirs = await elsewhere.result("create_policy", {
+          policyName: "theirs",
+          effect: "EFFECT_ALLOW",
+          condition: signs,
+          notes: "",
+        });
+        for (const policyId of [theirs.policyId, newId()]) {
+          const [status, message] = await refusal({ policyId, effect: "EFFECT_ALLOW" });
+          assert.equal(status, 404);
+          assert.match(message, new RegExp(`unable to find policy ${policyId}`));
+        }
+      });
+
+      it("count among as many as there may be", async () => {
+        const policies = Array.from({ length: MAX_POLICIES }, (_, index) => ({
+          policyName: `full ${index}`,
+          effect: "EFFECT_ALLOW",
+          condition: "activity.resource == 'NONE'",
+          notes: "",
+        }));
+        const { policyIds } = await root.result("create_policies", { policies });
+        const draft = { effect: "EFFECT_ALLOW", condition: signs, consensus: is(ada) };
+        const { status, body } = await root.query("simulate_policy", request(draft, [ada]));
+        assert.equal(status, 429, JSON.stringify(body));
+        assert.match(body.message, /at most 100 policies/);
+        assert.equal((await simulate({ policyId: policyIds[0], ...draft }, [ada])).outcome, "ALLOW");
+      });
     });
 
     it("are tried out as they would be asked, one approval after the other", async () => {

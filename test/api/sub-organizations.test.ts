@@ -220,6 +220,16 @@ onEachEngine("sub-organizations", (server) => {
     assert.deepEqual(await list({ paginationOptions: { limit: "1" } }), [subOrganizationId]);
     assert.deepEqual(await list({ paginationOptions: { before: subOrganizationId } }), otherIds);
     assert.deepEqual(await list({ paginationOptions: { after: otherIds[1], limit: "1" } }), [otherIds[0]]);
+    const named = await parent.read("list_suborgs", { includeNames: true });
+    assert.deepEqual(named, {
+      organizationIds: [subOrganizationId, ...otherIds],
+      organizationNames: ["The one", "Sub-organization", "Sub-organization"],
+    });
+    const byKey = { filterType: "PUBLIC_KEY", filterValue: key.publicKey, includeNames: true };
+    assert.deepEqual((await parent.read("list_suborgs", byKey)).organizationNames, ["The one"]);
+    const nothing = { filterType: "NAME", filterValue: "nobody", includeNames: true };
+    assert.deepEqual(await parent.read("list_suborgs", nothing), { organizationIds: [], organizationNames: [] });
+    assert.equal((await parent.query("list_suborgs", { includeNames: "yes" })).status, 400);
     const token = await issuer.token({ ...claims, aud: ["client"] });
     const manyAudiences = Array.from({ length: 5000 }, (_, index) => (index === 0 ? "client" : `app ${index}`));
     const filters: Record<string, string> = {

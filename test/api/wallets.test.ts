@@ -3,6 +3,7 @@ import { it } from "node:test";
 import { serializeTransaction } from "viem";
 import { ADDRESS_FORMATS, addressFormatProblem, deriveAddress } from "../../src/crypto/addresses.ts";
 import { newId } from "../../src/kernel/ids.ts";
+import { clientBundle } from "../support/bundles.ts";
 import { addUser, apiKeyParams, type Client, generateApiKey, type Json } from "../support/client.ts";
 import { onEachEngine } from "../support/server.ts";
 import { addSubOrganization, createWorld } from "../support/world.ts";
@@ -32,12 +33,20 @@ const rootUser = {
   authenticators: [],
   oauthProviders: [],
 };
+const PHRASE = "test test test test test test test test test test test junk";
 const raw = { payload: "ab".repeat(32), encoding: "PAYLOAD_ENCODING_HEXADECIMAL", hashFunction: "HASH_FUNCTION_NO_OP" };
 
 onEachEngine("wallets", (server) => {
   const newRoot = async () => (await createWorld(server())).root.client;
   const newWallet = async (root: Client, accounts: Json[], more: object = {}) =>
     root.result("create_wallet", { walletName: "Wallet", accounts, ...more });
+
+  const imported = async (root: Client, accounts: Json[]): Promise<Json> => {
+    const { userId } = await root.read("whoami");
+    const { importBundle } = await root.result("init_import_wallet", { userId });
+    const encryptedBundle = clientBundle(importBundle, PHRASE);
+    return root.result("import_wallet", { userId, walletName: "Imported", encryptedBundle, accounts });
+  };
 
   it("are made with accounts of every curve, whose addresses follow from their public keys", async () => {
     const root = await newRoot();
@@ -132,6 +141,49 @@ onEachEngine("wallets", (server) => {
     const before = { walletId, paginationOptions: { limit: "5", before: seen[10].walletAccountId } };
     assert.deepEqual((await root.read("list_wallet_accounts", before)).accounts, seen.slice(5, 10));
     assert.equal((await root.read("list_wallet_accounts", { walletId })).accounts.length, 10, "ten unless said");
+  });
+
+  it("list the accounts at an address, in all wallets or one, and at a path of one", async () => {
+    const root = await newRoot();
+    // The same phrase in two wallets: its addresses are those of both.
+    const { walletId, addresses } = await imported(root, [ethereum(), ethereum(1), solana()]);
+    const { walletId: again } = await imported(root, [ethereum(), solana()]);
+    const other = await newWallet(root, [ethereum()]);
+    const list = async (fields: Json): Promise<string[]> =>
+      (await root.read("list_wallet_accounts", fields)).accounts.map(({ walletId: of, path }: Json) => `${of} ${path}`);
+    const [first, , third] = addresses;
+    const here = (id: string, account: Json) => `${id} ${account.path}`;
+    const both = [here(walletId, ethereum()), here(again, ethereum())];
+    assert.deepEqual(await list({ filterByAddress: first }), both);
+    assert.deepEqual(await list({ filterByAddress: first.toLowerCase() }), both);
+    assert.deepEqual(await list({ filterByAddress: `0x${first.slice(2).toUpperCase()}` }), both);
+    assert.deepEqual(await list({ filterByAddress: third.toLowerCase() }), [], "base58 has one spelling");
+    assert.deepEqual(await list({ filterByAddress: first.slice(0, 20) }), []);
+    assert.deepEqual(await list({ walletId: again, filterByAddress: first }), [here(again, ethereum())]);
+    assert.deepEqual(await list({ walletId: other.walletId, filterByAddress: first }), []);
+    assert.deepEqual(await list({ walletId, filterByPath: ethereum(1).path }), [here(walletId, ethereum(1))]);
+    assert.deepEqual(await list({ walletId, filterByPath: ethereum(1).path, filterByAddress: first }), []);
+
+    const page = async (paginationOptions: Json) =>
+      (await root.read("list_wallet_accounts", { filterByAddress: first, paginationOptions })).accounts;
+    const [one] = await page({ limit: "1" });
+    const [two] = await page({ limit: "1", after: one.walletAccountId });
+    assert.deepEqual([one.walletId, two.walletId], [walletId, again]);
+    assert.deepEqual(await page({ limit: "1", after: two.walletAccountId }), []);
+    assert.deepEqual(await page({ limit: "1", before: two.walletAccountId }), [one]);
+
+    const elsewhere = await newRoot();
+    assert.deepEqual((await elsewhere.read("list_wallet_accounts", { filterByAddress: first })).accounts, []);
+    for (const [fields, words] of [
+      [{ filterByPath: ethereum().path }, /missing field `walletId`/],
+      [{ filterByAddress: "" }, /filterByAddress/],
+      [{ filterByAddress: 7 }, /filterByAddress/],
+      [{ walletId, filterByPath: "" }, /filterByPath/],
+    ] as const) {
+      const { status, body } = await root.query("list_wallet_accounts", fields);
+      assert.equal(status, 400, JSON.stringify(fields));
+      assert.match(body.message, words);
+    }
   });
 
   it("sign with their accounts, and no longer when these are gone", async () => {

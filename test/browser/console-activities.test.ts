@@ -32,6 +32,53 @@ storiesOnEachEngine("activities in the console", (stage) => {
       await page.getByText("Completed").waitFor();
     }));
 
+  it("names kinds of activities in words, and finds them by the API's constants too", () =>
+    stage.tell(async ({ page, root }) => {
+      await root.result("create_user_tag", { userTagName: "told", userIds: [] });
+      await goTo(page, "Activities");
+      const link = page.getByRole("link", { name: "Create user tag" });
+      await link.waitFor();
+      assert.equal(await link.locator("span").getAttribute("title"), "ACTIVITY_TYPE_CREATE_USER_TAG");
+      assert.ok(!(await page.getByRole("main").innerText()).includes("ACTIVITY_TYPE"));
+      const filter = page.getByRole("combobox", { name: "Type" });
+      for (const text of ["create user t", "CREATE_USER_TAG", "activity_type_create_user_tag"]) {
+        await filter.fill(text);
+        await page.getByRole("option", { name: "Create user tag", exact: true }).waitFor();
+        assert.equal(await page.getByRole("option").count(), 1, text);
+      }
+      await page.getByRole("option").click();
+      await link.click();
+      await page.getByText("ACTIVITY_TYPE_CREATE_USER_TAG").waitFor();
+    }));
+
+  it("says why no policy was asked", () =>
+    stage.tell(async ({ page, root }) => {
+      const ada = await addUser(root, "Ada");
+      const why = async (id: string, words: string): Promise<void> => {
+        await page.goto(`${stage.url}/#/activities/${id}`);
+        await page.getByRole("region", { name: "Policies" }).getByText(words).waitFor();
+      };
+      const asRoot = await root.submit("create_user_tag", { userTagName: "told", userIds: [] });
+      await why(asRoot.body.activity.id, "No policy was asked, because the root quorum approved it");
+      const own = { userId: ada.userId, userName: "Adele" };
+      await ada.client.submit("update_user_name", own);
+      const newest = async () => (await root.read("list_activities")).activities[0].id;
+      const alone = await newest();
+      await why(alone, "No policy was asked, because the organization has none.");
+      await ada.client.submit("update_root_quorum", { threshold: 1, userIds: [ada.userId] });
+      const ofQuorum = await newest();
+      await root.result("create_policy", {
+        policyName: "Tags",
+        effect: "EFFECT_ALLOW",
+        condition: "activity.resource == 'USER_TAG'",
+        notes: "",
+      });
+      await page.reload();
+      await signInWithText(page, credentialsOf(root));
+      await why(ofQuorum, "No policy was asked, because policies have no say in this kind of activity");
+      await why(alone, "No policy was asked: when it was voted on, the organization had none");
+    }));
+
   it("approves what waits, by the very bytes that it showed", () =>
     stage.tell(async ({ page, root }) => {
       const activityId = await activityThatWaits(root);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { addUser, type Json } from "../support/client.ts";
-import { goTo, openedPage, storiesOnEachEngine } from "../support/console.ts";
+import { assertAccessible, goTo, openedPage, storiesOnEachEngine } from "../support/console.ts";
 
 /** Policies written, tried and taken away in a real browser. */
 storiesOnEachEngine("policies in the console", (stage) => {
@@ -47,6 +47,55 @@ storiesOnEachEngine("policies in the console", (stage) => {
       await page.getByRole("button", { name: "Simulate" }).click();
       const outcome = page.getByRole("status", { name: "Outcome" });
       await outcome.getByText("Allowed").waitFor();
+    }));
+
+  it("tries a policy before it is saved, on what happened, new or in the place of another", () =>
+    stage.tell(async ({ page, root }) => {
+      const { client } = await addUser(root, "Ada");
+      const denied = await client.submit("create_wallet", { walletName: "Wanted", accounts: [] });
+      assert.equal(denied.status, 403);
+      await goTo(page, "Policies");
+      await page.getByRole("link", { name: "New policy" }).click();
+      const condition = page.getByRole("textbox", { name: "Condition" });
+      const consensus = page.getByRole("textbox", { name: "Consensus" });
+      const simulate = page.getByRole("button", { name: "Simulate" });
+      const outcome = page.getByRole("status", { name: "Outcome" });
+      await condition.fill("activity.resource == 'WALLET'");
+      await consensus.fill("approvers.count() >= 2");
+      await page.getByRole("combobox", { name: "Take one that happened" }).click();
+      await page.getByRole("option", { name: /^Create wallet, / }).click();
+      await page.getByText('"Wanted"').waitFor();
+      await simulate.click();
+      await outcome.getByText("Waits for approvals").waitFor();
+      await outcome.getByText("By the policies as they are saved: denied.").waitFor();
+      await outcome
+        .getByRole("listitem")
+        .filter({ hasText: /^This policy, as it stands here: .*Still needed: 1 approval/ })
+        .waitFor();
+      await assertAccessible(page, "A policy tried before it is saved");
+      await consensus.fill("approvers.count() >= 1");
+      await outcome.getByText("The policy was changed since.").waitFor();
+      await simulate.click();
+      await outcome.getByText("Allowed", { exact: true }).waitFor();
+      await condition.fill("activity.resorce == 'WALLET'");
+      await page.getByText("The policy can be tried once no expression has an error.").waitFor();
+      assert.ok(await simulate.isDisabled());
+      assert.deepEqual((await root.read("list_policies")).policies, []);
+
+      const { policyId } = await root.result("create_policy", policy);
+      await page.goto(`${stage.url}/#/policies/${policyId}`);
+      await openedPage(page, policy.policyName);
+      await page.getByRole("combobox", { name: "Take one that happened" }).click();
+      await page.getByRole("option", { name: /^Create wallet, / }).click();
+      await simulate.click();
+      await outcome.getByText("By the policies as they are saved it would be the same.").waitFor();
+      await page.getByRole("combobox", { name: "Effect" }).click();
+      await page.getByRole("option", { name: "Deny what matches; this is final" }).click();
+      await simulate.click();
+      await outcome.getByText("Denied", { exact: true }).waitFor();
+      await outcome.getByText("By the policies as they are saved: allowed.").waitFor();
+      assert.equal(await outcome.getByRole("listitem").count(), 1);
+      assert.equal((await root.read("get_policy", { policyId })).policy.effect, "EFFECT_ALLOW");
     }));
 
   it("saves what was changed here, and leaves what others changed meanwhile", () =>

@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import type { Json } from "../support/client.ts";
 import {
   assertAccessible,
   credentialsOf,
   goTo,
+  HOSTILE,
   openedPage,
   signInWithText,
   storiesOnEachEngine,
 } from "../support/console.ts";
+import { approvalParams, deploymentParams, newDeployment, newOperator, someProgram } from "../support/deployments.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 
@@ -36,6 +39,82 @@ storiesOnEachEngine(
         await openedPage(page, "Products");
         await goTo(page, "Sign-in");
         await page.getByTitle(config.configId).waitFor();
+      }));
+
+    it("sets how people sign in, with what is wrong at its field", () =>
+      stage.tell(async ({ page, root }) => {
+        const config = async () => (await root.read("get_auth_proxy_config")).config;
+        await goTo(page, "Sign-in");
+        const proxy = page.getByRole("region", { name: "Auth proxy" });
+        const dialog = page.getByRole("dialog");
+        const save = proxy.getByRole("button", { name: "Save settings" });
+        await proxy.getByText("Nothing is changed.").waitFor();
+        assert.ok(await save.isDisabled());
+        await proxy.getByRole("textbox", { name: "Origins" }).fill("https://app.example.com\nnot an origin");
+        await proxy.getByRole("spinbutton", { name: "Characters of a code" }).fill("12");
+        await save.click();
+        await proxy.getByText("This must be at most 9").waitFor();
+        await proxy.getByRole("spinbutton", { name: "Characters of a code" }).fill("8");
+        await save.click();
+        await proxy.getByText("This must be an origin such as https://app.example.com, or * for any").waitFor();
+        const origins = proxy.getByRole("textbox", { name: "Origins" });
+        assert.equal(await origins.getAttribute("aria-invalid"), "true");
+        await assertAccessible(page, "Sign-in with an error at its field");
+        await origins.fill("https://app.example.com\n\nhttps://shop.example.com");
+        await proxy.getByRole("checkbox", { name: /^Codes have letters and digits/ }).uncheck();
+        await proxy.getByRole("textbox", { name: "Name of the app" }).fill("Shop");
+        await proxy.getByRole("textbox", { name: "Client id at Google", exact: true }).fill("shop.example");
+        await save.click();
+        await proxy.getByText("Saved.").waitFor();
+        const settings = {
+          allowedOrigins: ["https://app.example.com", "https://shop.example.com"],
+          otpLength: 8,
+          otpAlphanumeric: false,
+          emailCustomizationParams: { appName: "Shop" },
+          walletKitSettings: { enabledSocialProviders: [], oauthClientIds: { google: "shop.example" } },
+        };
+        const { configId, ...set } = await config();
+        assert.deepEqual(set, { enabled: false, ...settings });
+
+        await proxy.getByRole("button", { name: "Switch on" }).click();
+        await dialog.getByRole("button", { name: "Switch on" }).click();
+        await proxy.getByText("On", { exact: true }).waitFor();
+        await proxy.getByTitle(configId).waitFor();
+        // Another one sets something meanwhile, which stays.
+        await root.result("update_auth_proxy_config", { sessionExpirationSeconds: 600 });
+        await origins.fill("");
+        await save.click();
+        await proxy.getByText("Nothing is changed.").waitFor();
+        const { enabled, sessionExpirationSeconds, allowedOrigins, otpLength } = await config();
+        assert.deepEqual([enabled, sessionExpirationSeconds, allowedOrigins, otpLength], [true, 600, [], 8]);
+        const { activities } = await root.read("list_activities");
+        assert.ok(activities.some(({ type }: Json) => type === "ACTIVITY_TYPE_ENABLE_AUTH_PROXY"));
+        await proxy.getByRole("button", { name: "Switch off" }).click();
+        await dialog.getByRole("button", { name: "Switch off" }).click();
+        await proxy.getByText("Off", { exact: true }).waitFor();
+        assert.equal((await config()).enabled, false);
+      }));
+
+    it("lists the deployments of an app with their states", () =>
+      stage.tell(async ({ page, root }) => {
+        const alice = newOperator("alice");
+        const app = await newDeployment(root, [alice], { app: { name: HOSTILE } });
+        const params = await deploymentParams(app.appId, someProgram, { nonce: 7 });
+        const second = await root.result("create_tvc_deployment", params);
+        const waits = await root.result("create_tvc_deployment", { ...params, nonce: 8 });
+        await root.result("create_tvc_manifest_approvals", await approvalParams(root, { ...app, ...second }, [alice]));
+        await root.result("delete_tvc_deployment", { deploymentId: app.deploymentId });
+        await goTo(page, "Products");
+        const card = page.getByRole("region", { name: HOSTILE });
+        await card.getByText("live", { exact: true }).waitFor();
+        await card.getByRole("button", { name: "Deployments" }).click();
+        const row = (id: string) => card.getByRole("row").filter({ has: page.getByTitle(id) });
+        await row(waits.deploymentId).getByText("waits for approvals (0 of 1)").waitFor();
+        await row(second.deploymentId).getByText("live, and not ready").waitFor();
+        await row(app.deploymentId).getByText("deleted").waitFor();
+        await row(second.deploymentId).getByText(params.pivotContainerImageUrl).waitFor();
+        await assertAccessible(page, "Deployments of an app");
+        assert.equal(await page.locator("main img, a[href*=evil]").count(), 0);
       }));
 
     it("tells another service, and shows what became of it", () =>

@@ -72,6 +72,37 @@ storiesOnEachEngine("wallets in the console", (stage) => {
       assert.equal(await page.title(), "Wallets · Keystead");
     }));
 
+  it("finds an account by its address or path, however many there are", () =>
+    stage.tell(async ({ page, root }) => {
+      const account = (index: number) => ({ ...ETHEREUM, path: `m/44'/60'/0'/0/${index}` });
+      const { walletId } = await root.result("create_wallet", { walletName: "Many", accounts: [] });
+      const addresses: string[] = [];
+      for (const first of [0, 100]) {
+        const accounts = Array.from({ length: 100 }, (_, index) => account(first + index));
+        addresses.push(...(await root.result("create_wallet_accounts", { walletId, accounts })).addresses);
+      }
+      const last = addresses[199] as string;
+      await page.goto(`${stage.url}/#/wallets/${walletId}`);
+      const rows = page.getByRole("region", { name: "Accounts, table" }).locator("tbody [role=row]");
+      const search = page.getByRole("textbox", { name: "Search accounts" });
+      await search.fill(account(7).path);
+      await rows.filter({ has: page.getByTitle(addresses[7] as string) }).waitFor();
+      await search.fill(account(198).path);
+      await rows.filter({ has: page.getByTitle(addresses[198] as string) }).waitFor();
+      await search.fill(last.toLowerCase());
+      await rows.filter({ has: page.getByTitle(last) }).waitFor();
+      assert.equal(await rows.count(), 1);
+      await assertAccessible(page, "A wallet's accounts searched");
+      await search.fill("0x00000000000000000000000000000000000000aa");
+      await page.getByText("No account matches.").waitFor();
+      await goTo(page, "Overview");
+      await page.keyboard.press("Control+k");
+      const dialog = page.getByRole("dialog", { name: "Search" });
+      await dialog.getByRole("textbox").fill(last);
+      await dialog.getByRole("link", { name: last }).click();
+      await openedPage(page, "Many");
+    }));
+
   it("shows a secret phrase for a minute, and imports it again", () =>
     stage.tell(async ({ page, root }) => {
       await page.clock.install();

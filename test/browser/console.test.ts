@@ -247,8 +247,8 @@ storiesOnEachEngine("the console", (stage) => {
       const { client } = await addSubOrganization(root, { subOrganizationName: "Corner shop" });
       for (const [text, name, title] of [
         ["treasur", "Treasurers", "Organization"],
-        ["Corner shop", client.organizationId, "Corner shop"],
-        [client.organizationId, client.organizationId, "Corner shop"],
+        ["Corner shop", "Corner shop", "Corner shop"],
+        [client.organizationId, "Corner shop", "Corner shop"],
       ] as const) {
         await search(text);
         await dialog.getByRole("link", { name, exact: true }).click();

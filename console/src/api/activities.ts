@@ -143,3 +143,6 @@ export const resultOf = ({ result }: ShownActivity): Record<string, unknown> =>
 
 /** Who submitted it: theirs is the first vote. */
 export const submitterOf = ({ votes }: ShownActivity): string => votes[0]?.user.userName ?? "the installation";
+
+/** Undefined of what the installation itself asked for. */
+export const submitterIdOf = ({ votes }: ShownActivity): string | undefined => votes[0]?.userId;

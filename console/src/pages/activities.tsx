@@ -7,14 +7,15 @@ import type { ActivityStatus, ShownActivity } from "../api/api.ts";
 import { useAnswer } from "../api/hooks.ts";
 import { ACTIVITY_TYPES } from "../api/operations.gen.ts";
 import { ACTIVITY_HEAD, cellsOfActivity } from "../parts/activity-table.tsx";
+import { byWordsOrConstant, typeOption } from "../parts/activity-types.ts";
 import { MomentField } from "../parts/moment-field.tsx";
 import { Page } from "../parts/page.tsx";
 import { PagedTable } from "../parts/paged-table.tsx";
 import { isSmallScreen, SMALL_SCREEN } from "../parts/small-screen.ts";
-import { STATUS_WORDS, typeWords } from "../parts/texts.tsx";
+import { STATUS_WORDS } from "../parts/texts.tsx";
 
 const STATUS_OPTIONS = Object.entries(STATUS_WORDS).map(([value, label]) => ({ value, label }));
-const TYPE_OPTIONS = Object.values(ACTIVITY_TYPES).map((value) => ({ value, label: typeWords(value) }));
+const TYPE_OPTIONS = Object.values(ACTIVITY_TYPES).map(typeOption);
 
 const activitiesOf = ({ activities }: ActivityPage) => activities;
 const idOf = ({ id }: ShownActivity) => id;
@@ -39,6 +40,7 @@ export function Activities() {
         <MultiSelect
           label="Type"
           data={TYPE_OPTIONS}
+          filter={byWordsOrConstant}
           value={types}
           onChange={(values) => filter({ types: values as ActivityType[] })}
           searchable

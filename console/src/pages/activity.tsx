@@ -53,6 +53,9 @@ function Shown({ activity }: { activity: ShownActivity }) {
           <Group gap={4}>
             Fingerprint <Copyable text={fingerprint} label="fingerprint" />
           </Group>
+          <Group gap={4}>
+            Type <Copyable text={activity.type} label="activity type" whole />
+          </Group>
         </Group>
         {votingRightsUnknown !== undefined && <Text role="status">{votingRightsUnknown}</Text>}
       </Stack>

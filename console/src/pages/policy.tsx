@@ -1,4 +1,4 @@
-import { Button, Card, Group, List, Select, Stack, Text, Textarea, TextInput } from "@mantine/core";
+import { Button, Card, Grid, Group, List, Select, Stack, Text, Textarea, TextInput } from "@mantine/core";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { type SyntheticEvent, useDeferredValue, useMemo, useState } from "react";
 import type { ParametersOf, Schemas } from "../api/api.ts";
@@ -7,10 +7,12 @@ import { Answered } from "../parts/answered.tsx";
 import { DeleteDialog, NotYet } from "../parts/dialogs.tsx";
 import { Page } from "../parts/page.tsx";
 import { ProblemNote } from "../parts/problem-note.tsx";
+import { Section } from "../parts/section.tsx";
 import { ExpressionField } from "../policy/expression-field.tsx";
 import { errorIn } from "../policy/language.ts";
 import { lockOut } from "../policy/lock-out.ts";
 import { trapsIn } from "../policy/traps.ts";
+import { type DraftPolicy, TryOut } from "./try-out.tsx";
 
 type Policy = Schemas["Policy"];
 type Draft = Pick<Policy, "policyName" | "effect" | "condition" | "consensus" | "notes"> & { time: string };
@@ -124,9 +126,10 @@ function Editor({ initial, act, policyId, submit, state }: EditorProps) {
   const [opened, setOpened] = useState(initial);
   const [draft, setDraft] = useState(initial);
   const change = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }));
-  const isSound =
-    draft.policyName.trim() !== "" &&
-    (["condition", "consensus", "time"] as const).every((scope) => errorIn(draft[scope], scope) === undefined);
+  const areSound = (["condition", "consensus", "time"] as const).every(
+    (scope) => errorIn(draft[scope], scope) === undefined,
+  );
+  const isSound = areSound && draft.policyName.trim() !== "";
   const loss = useLockOut(policyId, draft);
   const isSame = (Object.keys(draft) as (keyof Draft)[]).every((member) => draft[member] === opened[member]);
   const onSubmit = (event: SyntheticEvent) => {
@@ -134,72 +137,95 @@ function Editor({ initial, act, policyId, submit, state }: EditorProps) {
     submit(draft, opened, () => setOpened(draft));
   };
   return (
-    <form onSubmit={onSubmit}>
-      <Stack>
-        <TextInput
-          label="Name"
-          value={draft.policyName}
-          onChange={(event) => change({ policyName: event.currentTarget.value })}
-          required
-          autoComplete="off"
-        />
-        <Select
-          label="Effect"
-          data={EFFECTS}
-          value={draft.effect}
-          onChange={(value) => change({ effect: value as Draft["effect"] })}
-          allowDeselect={false}
-        />
-        <ExpressionField
-          label="Condition"
-          description="Which activities it is about, such as activity.resource == 'WALLET' && activity.action == 'CREATE'."
-          scope="condition"
-          value={draft.condition}
-          onChange={(condition) => change({ condition })}
-        />
-        <ExpressionField
-          label="Consensus"
-          description="Who must approve, such as approvers.any(user, user.id == '…') && approvers.count() >= 2."
-          scope="consensus"
-          value={draft.consensus}
-          onChange={(consensus) => change({ consensus })}
-        />
-        <ExpressionField
-          label="Time"
-          description="When it is active; always unless said."
-          scope="time"
-          value={draft.time}
-          onChange={(time) => change({ time })}
-        />
-        <Textarea
-          label="Notes"
-          value={draft.notes}
-          onChange={(event) => change({ notes: event.currentTarget.value })}
-          autosize
-          minRows={2}
-        />
-        {loss !== undefined && !isSame && (
-          <Text role="status" fw={600}>
-            {loss}
+    <Grid gap="xl">
+      <Grid.Col span={{ base: 12, lg: 7 }}>
+        <form onSubmit={onSubmit}>
+          <Stack>
+            <TextInput
+              label="Name"
+              value={draft.policyName}
+              onChange={(event) => change({ policyName: event.currentTarget.value })}
+              required
+              autoComplete="off"
+            />
+            <Select
+              label="Effect"
+              data={EFFECTS}
+              value={draft.effect}
+              onChange={(value) => change({ effect: value as Draft["effect"] })}
+              allowDeselect={false}
+            />
+            <ExpressionField
+              label="Condition"
+              description="Which activities it is about, such as activity.resource == 'WALLET' && activity.action == 'CREATE'."
+              scope="condition"
+              value={draft.condition}
+              onChange={(condition) => change({ condition })}
+            />
+            <ExpressionField
+              label="Consensus"
+              description="Who must approve, such as approvers.any(user, user.id == '…') && approvers.count() >= 2."
+              scope="consensus"
+              value={draft.consensus}
+              onChange={(consensus) => change({ consensus })}
+            />
+            <ExpressionField
+              label="Time"
+              description="When it is active; always unless said."
+              scope="time"
+              value={draft.time}
+              onChange={(time) => change({ time })}
+            />
+            <Textarea
+              label="Notes"
+              value={draft.notes}
+              onChange={(event) => change({ notes: event.currentTarget.value })}
+              autosize
+              minRows={2}
+            />
+            {loss !== undefined && !isSame && (
+              <Text role="status" fw={600}>
+                {loss}
+              </Text>
+            )}
+            {!(isSame && policyId === undefined) && <Traps of={draft} />}
+            {state.error && <ProblemNote error={state.error} />}
+            {state.data && <Saved activity={state.data} />}
+            <Group>
+              <Button type="submit" loading={state.isPending} disabled={!isSound || isSame}>
+                {act}
+              </Button>
+              {(!isSound || isSame) && (
+                <Text size="sm" c="dimmed">
+                  {isSame
+                    ? "Nothing is changed."
+                    : "It can be saved once it has a name and no expression has an error."}
+                </Text>
+              )}
+            </Group>
+          </Stack>
+        </form>
+      </Grid.Col>
+      <Grid.Col span={{ base: 12, lg: 5 }}>
+        <Section title="Try it before it is saved">
+          <Text size="sm" c="dimmed">
+            What would become of an activity if this policy were saved as it stands here. Nothing is created.
           </Text>
-        )}
-        {!(isSame && policyId === undefined) && <Traps of={draft} />}
-        {state.error && <ProblemNote error={state.error} />}
-        {state.data && <Saved activity={state.data} />}
-        <Group>
-          <Button type="submit" loading={state.isPending} disabled={!isSound || isSame}>
-            {act}
-          </Button>
-          {(!isSound || isSame) && (
-            <Text size="sm" c="dimmed">
-              {isSame ? "Nothing is changed." : "It can be saved once it has a name and no expression has an error."}
-            </Text>
-          )}
-        </Group>
-      </Stack>
-    </form>
+          <TryOut draft={triedOf(draft, policyId)} isUnsound={!areSound} />
+        </Section>
+      </Grid.Col>
+    </Grid>
   );
 }
+
+/** What a simulation looks at of it: its name and notes decide nothing. */
+const triedOf = ({ effect, condition, consensus, time }: Draft, policyId: string | undefined): DraftPolicy => ({
+  effect,
+  condition,
+  consensus,
+  time,
+  ...(policyId === undefined ? {} : { policyId }),
+});
 
 /** What is valid, and may not do what its author thinks; told while it is typed. */
 function Traps({ of }: { of: Draft }) {

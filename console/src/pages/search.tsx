@@ -3,8 +3,9 @@ import { useDebouncedValue, useDisclosure, useHotkeys } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, useState } from "react";
-import type { AnswerOf, RequestOf, ShownActivity } from "../api/api.ts";
+import type { AnswerOf, RequestOf, Schemas, ShownActivity } from "../api/api.ts";
 import { useAnswer } from "../api/hooks.ts";
+import { readSubOrganizations } from "../api/sub-organizations.ts";
 import { isId } from "../ids.ts";
 import { ProblemNote } from "../parts/problem-note.tsx";
 import { Name, typeWords } from "../parts/texts.tsx";
@@ -46,6 +47,8 @@ interface Found {
 
 const MAX_FOUND = 20;
 const ACCOUNTS = "100";
+/** Of one address: as many accounts as have it. */
+const MAX_AT_ADDRESS = "5";
 
 function SearchDialog({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState("");
@@ -63,7 +66,7 @@ function SearchDialog({ onClose }: { onClose: () => void }) {
       <Stack>
         <TextInput
           aria-label="Search for"
-          description="A name, an e-mail address, an id, an address or a key. Of sub-organizations all of it; of accounts of wallets, the first hundred are looked through."
+          description="A name, an e-mail address, an id, an address or a key. Of sub-organizations all of it, and of accounts of wallets beyond the first hundred all of their address."
           value={text}
           onChange={(event) => setText(event.currentTarget.value)}
           onKeyDown={openFirst}
@@ -115,17 +118,41 @@ function useFound(text: string): Search {
   };
   const subOrganizations = useSubOrganizations(text);
   const activity = useAnswer("get_activity", { activityId: text }, { enabled: isId(text) });
+  const [asked] = useDebouncedValue(text, TYPING_MS);
+  const mayBeAddress = ADDRESS.test(text);
+  const atAddress = useAnswer(
+    "list_wallet_accounts",
+    { filterByAddress: asked, paginationOptions: { limit: MAX_AT_ADDRESS } },
+    { enabled: mayBeAddress && asked === text },
+  );
   const lists = Object.values(answers);
+  const asks = [...lists, atAddress];
+  const here = mayBeAddress && asked === text ? (atAddress.data?.accounts ?? []).map(foundAccount) : [];
   return {
-    found: text === "" ? [] : [...foundIn(text, answers, activity.data?.activity), ...subOrganizations.found],
-    isPending: lists.some((list) => list.isPending) || activity.isFetching || subOrganizations.isPending,
+    found:
+      text === ""
+        ? []
+        : withoutDoubles([...foundIn(text, answers, activity.data?.activity), ...here, ...subOrganizations.found]),
+    isPending:
+      lists.some((list) => list.isPending) ||
+      activity.isFetching ||
+      subOrganizations.isPending ||
+      (mayBeAddress && atAddress.isPending),
     // That no activity has this id says nothing of other things.
-    errors: lists.flatMap((list) => (list.error ? [list.error] : [])),
+    errors: asks.flatMap((list) => (list.error ? [list.error] : [])),
     retry: () => {
-      for (const list of lists) if (list.isError) void list.refetch();
+      for (const list of asks) if (list.isError) void list.refetch();
     },
   };
 }
+
+const withoutDoubles = (all: readonly Found[]): Found[] => [...new Map(all.map((each) => [each.key, each])).values()];
+
+const foundAccount = ({ walletAccountId, address, walletId }: Schemas["WalletAccount"]): Found =>
+  found("account of a wallet", walletAccountId, address, "/wallets/$walletId", { walletId });
+
+/** What may be a whole address, or a public key that accounts have in the place of one. */
+const ADDRESS = /^[0-9a-z:_-]{26,1024}$/i;
 
 const TYPING_MS = 300;
 const MAX_SUB_ORGANIZATIONS = "5";
@@ -150,23 +177,26 @@ function useSubOrganizations(text: string): { found: Found[]; isPending: boolean
             api
               .of(sought)
               .query("get_organization", {})
-              .then(() => [sought.toLowerCase()]),
+              .then(({ organizationData: { name = "" } }) => [{ id: sought.toLowerCase(), name }]),
           ]
-        : filtersFor(sought).map(async (filterType) => {
-            const paginationOptions = { limit: MAX_SUB_ORGANIZATIONS };
-            const request = { filterType, filterValue: sought, paginationOptions };
-            return (await api.query("list_suborgs", request)).organizationIds;
-          });
+        : filtersFor(sought).map((filterType) =>
+            readSubOrganizations(api, {
+              filterType,
+              filterValue: sought,
+              paginationOptions: { limit: MAX_SUB_ORGANIZATIONS },
+            }),
+          );
       const settled = await Promise.allSettled(byId);
-      const ids = settled.flatMap((each) => (each.status === "fulfilled" ? each.value : []));
-      return [...new Set(ids)].filter((id) => id !== organizationId);
+      return settled
+        .flatMap((each) => (each.status === "fulfilled" ? each.value : []))
+        .filter(({ id }) => id !== organizationId);
     },
     enabled: sought !== "",
   });
-  const ids = sought === text ? (answer.data ?? []) : [];
+  const all = sought === text ? (answer.data ?? []) : [];
   return {
-    found: ids.map((id) =>
-      found("sub-organization", id, id, "/sub-organizations/$subOrganizationId", { subOrganizationId: id }),
+    found: all.map(({ id, name }) =>
+      found("sub-organization", id, name, "/sub-organizations/$subOrganizationId", { subOrganizationId: id }),
     ),
     isPending: text !== "" && (sought !== text || answer.isPending),
   };
@@ -203,11 +233,7 @@ function foundIn(text: string, answers: Answers, activity: ShownActivity | undef
     ...wallets
       .filter(({ walletId, walletName }) => has(walletId, walletName))
       .map(({ walletId, walletName }) => found("wallet", walletId, walletName, "/wallets/$walletId", { walletId })),
-    ...accounts
-      .filter(({ address, walletAccountId, name }) => has(address, walletAccountId, name))
-      .map(({ walletAccountId, address, walletId }) =>
-        found("account of a wallet", walletAccountId, address, "/wallets/$walletId", { walletId }),
-      ),
+    ...accounts.filter(({ address, walletAccountId, name }) => has(address, walletAccountId, name)).map(foundAccount),
     ...users
       .filter(({ userId, userName, userEmail, userPhoneNumber, apiKeys }) =>
         has(userId, userName, userEmail, userPhoneNumber, ...apiKeys.map(({ credential }) => credential.publicKey)),

@@ -3,40 +3,23 @@ import { type SyntheticEvent, useState } from "react";
 import type { Schemas } from "../api/api.ts";
 import { useAnswer } from "../api/hooks.ts";
 import { usePages } from "../api/pages.ts";
-import { isNotFound } from "../api/problem.ts";
 import { Answered } from "../parts/answered.tsx";
-import { Facts } from "../parts/facts.tsx";
 import { Page } from "../parts/page.tsx";
 import { type CellsOf, PagedTable } from "../parts/paged-table.tsx";
 import { ScrollTable } from "../parts/scroll-table.tsx";
 import { Section } from "../parts/section.tsx";
 import { TableRow } from "../parts/table-row.tsx";
 import { Copyable, Name, When, wordsOf } from "../parts/texts.tsx";
+import { AuthProxySettings } from "./auth-proxy-settings.tsx";
 
 /** How people without a credential sign up and in, and what became of the mail that they were sent. */
 export const SignInSettings = () => (
   <Page title="Sign-in">
-    <AuthProxy />
+    <AuthProxySettings />
     <Oauth2Credentials />
     <EmailEvents />
   </Page>
 );
-
-function AuthProxy() {
-  const answer = useAnswer("get_auth_proxy_config", {});
-  return (
-    <Section title="Auth proxy">
-      <Text size="sm" c="dimmed">
-        It is switched on and changed by enable_auth_proxy and update_auth_proxy_config, on the page “API”.
-      </Text>
-      {isNotFound(answer.error) ? (
-        <Text c="dimmed">It has never been switched on.</Text>
-      ) : (
-        <Answered to={answer}>{({ config }) => <Facts value={{ ...config }} />}</Answered>
-      )}
-    </Section>
-  );
-}
 
 function Oauth2Credentials() {
   const answer = useAnswer("list_oauth2_credentials", {});

@@ -3,9 +3,10 @@ import { Link } from "@tanstack/react-router";
 import { type SyntheticEvent, useState } from "react";
 import type { RequestOf } from "../api/api.ts";
 import { usePages } from "../api/pages.ts";
+import { readSubOrganizations, type SubOrganizationName } from "../api/sub-organizations.ts";
 import { Page } from "../parts/page.tsx";
 import { type CellsOf, PagedTable } from "../parts/paged-table.tsx";
-import { Copyable } from "../parts/texts.tsx";
+import { Copyable, Name } from "../parts/texts.tsx";
 
 type Filter = NonNullable<RequestOf<"list_suborgs">["filterType"]>;
 
@@ -24,22 +25,24 @@ interface Sought {
   filterValue: string;
 }
 
-const cellsOf: CellsOf<string> = (id) => [
+const cellsOf: CellsOf<SubOrganizationName> = ({ id, name }) => [
   <Link key="link" to="/sub-organizations/$subOrganizationId" params={{ subOrganizationId: id }}>
-    {id}
+    <Name>{name}</Name>
   </Link>,
   <Copyable key="id" text={id} label="organization id" />,
 ];
+
+const itemsOf = (page: readonly SubOrganizationName[]) => page;
+const keyOf = ({ id }: SubOrganizationName) => id;
 
 /** All of them, newest first, or those with a certain user or credential: searched and paged by the server. */
 export function SubOrganizations() {
   const [sought, setSought] = useState<Sought>({ filterType: "", filterValue: "" });
   const list = usePages(
     ["sub-organizations", sought],
-    async (api, paginationOptions) =>
-      (await api.query("list_suborgs", { ...(sought.filterValue === "" ? {} : sought), paginationOptions }))
-        .organizationIds,
-    (id) => id,
+    (api, paginationOptions) =>
+      readSubOrganizations(api, { ...(sought.filterValue === "" ? {} : sought), paginationOptions }),
+    ({ id }) => id,
   );
   return (
     <Page title="Sub-organizations">
@@ -48,8 +51,8 @@ export function SubOrganizations() {
         list={list}
         caption="Sub-organizations"
         head={["Sub-organization", "Id"]}
-        itemsOf={(ids) => ids}
-        keyOf={(id) => id}
+        itemsOf={itemsOf}
+        keyOf={keyOf}
         cellsOf={cellsOf}
         empty={
           sought.filterValue === "" ? "There is no sub-organization yet." : "No sub-organization has exactly that."

@@ -1,4 +1,5 @@
 import { Button, Group, Select, Stack, Text, TextInput } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { createColumnHelper } from "@tanstack/react-table";
 import { useMemo, useState } from "react";
@@ -13,6 +14,7 @@ import { DeleteDialog, FormDialog } from "../parts/dialogs.tsx";
 import { ExportSecret } from "../parts/export-secret.tsx";
 import { More } from "../parts/more.tsx";
 import { Page } from "../parts/page.tsx";
+import { ProblemNote } from "../parts/problem-note.tsx";
 import { type SigningKey, SignMessage } from "../parts/sign-message.tsx";
 import { Copyable, Name, When } from "../parts/texts.tsx";
 import { useSession } from "../session/context.tsx";
@@ -28,7 +30,10 @@ export function Wallet() {
   const [open, setOpen] = useState<Open>();
   const answer = useAnswer("get_wallet", { walletId });
   const accounts = useAccounts(walletId);
-  const list = useMemo(() => accounts.data?.pages.flat() ?? [], [accounts.data]);
+  const [sought, setSought] = useState("");
+  const search = useSoughtAccounts(walletId, sought.trim());
+  const all = useMemo(() => accounts.data?.pages.flat() ?? [], [accounts.data]);
+  const list = useMemo(() => found(all, search.data ?? [], sought.trim()), [all, search.data, sought]);
   const columns = useMemo(() => columnsWith((key) => setOpen({ dialog: "sign", key })), []);
   const close = () => setOpen(undefined);
   const wallet = answer.data?.wallet;
@@ -64,17 +69,36 @@ export function Wallet() {
       </Answered>
       <Answered to={accounts}>
         {() => (
-          <DataTable
-            caption="Accounts"
-            rows={list}
-            columns={columns}
-            empty="The wallet has no account. Add one to have an address."
-          />
+          <>
+            {(all.length > 1 || sought !== "") && (
+              <TextInput
+                label="Search accounts"
+                description={
+                  accounts.hasNextPage
+                    ? "A part of what is listed below; or all of an address or a path, which is looked for among all accounts of the wallet."
+                    : "A part of an address, a path or a name."
+                }
+                value={sought}
+                onChange={(event) => setSought(event.currentTarget.value)}
+                autoComplete="off"
+                spellCheck={false}
+                maw={640}
+              />
+            )}
+            {search.isError && <ProblemNote error={search.error} retry={() => void search.refetch()} />}
+            <DataTable
+              caption="Accounts"
+              rows={list}
+              columns={columns}
+              hasSearch={false}
+              empty={emptyWords(sought.trim(), search.isFetching)}
+            />
+          </>
         )}
       </Answered>
-      <More list={accounts} label="Show more accounts" />
+      {sought.trim() === "" && <More list={accounts} label="Show more accounts" />}
       {open?.dialog === "sign" && <SignMessage signing={open.key} onClose={close} />}
-      {open?.dialog === "add" && <AddAccount walletId={walletId} accounts={list} onClose={close} />}
+      {open?.dialog === "add" && <AddAccount walletId={walletId} accounts={all} onClose={close} />}
       {open?.dialog === "export" && wallet && <ExportWallet wallet={wallet} onClose={close} />}
       {open?.dialog === "delete" && wallet && <DeleteWallet wallet={wallet} onClose={close} />}
     </Page>
@@ -92,6 +116,40 @@ function useAccounts(walletId: string) {
     },
     getNextPageParam: (page) => (page.length === PAGE_SIZE ? page.at(-1)?.walletAccountId : undefined),
   });
+}
+
+const TYPING_MS = 300;
+const MAX_SOUGHT = "20";
+/** What may be a whole derivation path. */
+const PATH = /^m(\/[0-9]+'?)+$/;
+/** Shorter text is no whole address. */
+const MIN_ADDRESS_LENGTH = 20;
+
+/** Accounts of however many at exactly this address or path, by the server, once nobody types. */
+function useSoughtAccounts(walletId: string, text: string) {
+  const [asked] = useDebouncedValue(text, TYPING_MS);
+  const filter = PATH.test(asked) ? { filterByPath: asked } : { filterByAddress: asked };
+  const { data, ...answer } = useAnswer(
+    "list_wallet_accounts",
+    { walletId, ...filter, paginationOptions: { limit: MAX_SOUGHT } },
+    { enabled: asked === text && (PATH.test(text) || text.length >= MIN_ADDRESS_LENGTH) },
+  );
+  return { ...answer, data: asked === text ? data?.accounts : undefined };
+}
+
+/** Of those that are here, what has this in it; with what the server found. */
+function found(all: readonly Account[], bySearch: readonly Account[], text: string): Account[] {
+  if (text === "") return [...all];
+  const sought = text.toLowerCase();
+  const here = all.filter(({ address, path, name = "", addressFormat }) =>
+    [address, path, name, formatWords(addressFormat)].some((each) => each.toLowerCase().includes(sought)),
+  );
+  return [...new Map([...here, ...bySearch].map((account) => [account.walletAccountId, account])).values()];
+}
+
+function emptyWords(sought: string, isLooking: boolean): string {
+  if (sought === "") return "The wallet has no account. Add one to have an address.";
+  return isLooking ? "Looking …" : "No account matches.";
 }
 
 /** Those of chains whose nodes a server can be told. */

@@ -6,13 +6,13 @@ import type { ShownActivity } from "../api/api.ts";
 import type { CellsOf } from "./paged-table.tsx";
 import { ScrollTable } from "./scroll-table.tsx";
 import { TableRow } from "./table-row.tsx";
-import { Name, StatusMark, typeWords, When } from "./texts.tsx";
+import { Name, StatusMark, TypeName, When } from "./texts.tsx";
 
 export const ACTIVITY_HEAD = ["Activity", "Status", "By", "When"];
 
 export const cellsOfActivity: CellsOf<ShownActivity> = (activity) => [
   <Link key="type" to="/activities/$activityId" params={{ activityId: activity.id }}>
-    {typeWords(activity.type)}
+    <TypeName type={activity.type} />
   </Link>,
   <StatusMark key="status" status={activity.status} />,
   <Name key="by">{submitterOf(activity)}</Name>,

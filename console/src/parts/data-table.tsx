@@ -23,10 +23,12 @@ interface DataTableProps<Row> {
   columns: ColumnDef<Row, any>[];
   /** Instead of a table without rows. */
   empty: ReactNode;
+  /** Whether it is searched here; where not all rows are here, the page does it. */
+  hasSearch?: boolean;
 }
 
 /** Rows that are all here, to search, sort and page through: of many, a page at a time is drawn. */
-export function DataTable<Row>({ caption, rows, columns, empty }: DataTableProps<Row>) {
+export function DataTable<Row>({ caption, rows, columns, empty, hasSearch = true }: DataTableProps<Row>) {
   const [search, setSearch] = useState("");
   const table = useReactTable({
     data: rows as Row[],
@@ -44,7 +46,7 @@ export function DataTable<Row>({ caption, rows, columns, empty }: DataTableProps
   const shown = table.getRowModel().rows;
   return (
     <Stack gap="sm">
-      {rows.length > 1 && (
+      {hasSearch && rows.length > 1 && (
         <TextInput
           aria-label={`Search ${caption.toLowerCase()}`}
           placeholder="Search"

@@ -152,6 +152,9 @@ export function typeWords(type: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
+/** The same, with the API's constant when pointed at. */
+export const TypeName = ({ type }: { type: string }) => <span title={type}>{typeWords(type)}</span>;
+
 /** `ADDRESS_FORMAT_BITCOIN_MAINNET_P2TR` is "Bitcoin mainnet P2TR". */
 export function wordsOf(constant: string, prefix: string): string {
   const words = constant.replace(prefix, "").split("_");

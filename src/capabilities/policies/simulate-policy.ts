@@ -7,6 +7,8 @@ import { loadUser } from "../../engine/identity/users.ts";
 import { findVoter } from "../../engine/identity/voters.ts";
 import { validate } from "../../engine/validate.ts";
 import { fail } from "../../kernel/errors.ts";
+import type { Policy } from "../../policy/policy.ts";
+import { DraftPolicy, policiesWith } from "./draft.ts";
 import { Warnings } from "./model.ts";
 import { findPolicies } from "./store.ts";
 import { warningsAboutAll, warningsOfPolicies } from "./warnings.ts";
@@ -15,6 +17,7 @@ const Request = Type.Object({
   organizationId: Id,
   activity: Type.Object({ type: Type.String(), parameters: Type.Object({}) }),
   userIds: Type.Array(Id, { minItems: 1, maxItems: 100 }),
+  draftPolicy: Type.Optional(DraftPolicy),
 });
 
 const UNMET =
@@ -23,7 +26,7 @@ const UNMET =
 export const simulatePolicy = query({
   path: "simulate_policy",
   summary:
-    "What would become of an activity if these users approved it one after the other, the first of them submitting, each with the first of their credentials; nothing is created. An extension of this server.",
+    "What would become of an activity if these users approved it one after the other, the first of them submitting, each with the first of their credentials; nothing is created. With `draftPolicy` it is told as if that policy were stored: in the place of the one whose `policyId` it gives, or beside all others as a new one, which the answer calls `draft`. An extension of this server.",
   needs: ["registry", "planner"],
   request: Request,
   response: Type.Object({
@@ -35,10 +38,14 @@ export const simulatePolicy = query({
     warnings: Warnings,
   }),
   async run(context) {
+    const { read, request, organization, budget } = context;
+    const stored = await findPolicies(read, organization.id);
+    const policies = request.draftPolicy ? policiesWith(stored, request.draftPolicy, organization.id) : stored;
+    const facts = await factsOfRequest(context);
     const { decision, rootQuorum, explanations } = await simulate(
-      context.read,
-      await factsOfRequest(context),
-      context.budget,
+      read,
+      request.draftPolicy ? { ...facts, policies } : facts,
+      budget,
     );
     const outcomes = {
       allow: "ALLOW",
@@ -55,25 +62,19 @@ export const simulatePolicy = query({
         outcome,
         explanation: explanations[index]?.text ?? UNMET,
       })),
-      warnings: await warningsAboutStored(context),
+      warnings: await warningsAboutEach(policies, budget),
     };
   },
 });
 
-/** About every policy of the organization. */
-async function warningsAboutStored({ read, organization, budget }: Context): Promise<Warnings> {
-  const policies = await findPolicies(read, organization.id);
+async function warningsAboutEach(policies: readonly Policy[], budget: Context["budget"]): Promise<Warnings> {
   const found = await warningsAboutAll(policies, budget);
-  return (
-    warningsOfPolicies(
-      policies.map(({ policyId }) => policyId),
-      found,
-    ).warnings ?? []
-  );
+  const ids = policies.map(({ policyId }) => policyId);
+  return warningsOfPolicies(ids, found).warnings ?? [];
 }
 
 type Context = QueryContext<
-  { activity: { type: string; parameters: object }; userIds: string[] },
+  { activity: { type: string; parameters: object }; userIds: string[]; draftPolicy?: DraftPolicy },
   "registry" | "planner"
 >;
 

@@ -131,6 +131,14 @@ async function pageOfSubOrganizations(
   return newestFirst(rows, page).map(({ id }) => id);
 }
 
+/** What a page of organizations are called, in its order. */
+export async function findNames(read: Reader, ids: readonly string[]): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const rows = await read.selectFrom("organizations").select(["id", "name"]).where("id", "in", ids).execute();
+  const names = new Map(rows.map(({ id, name }) => [id, name]));
+  return ids.map((id) => names.get(id) ?? "");
+}
+
 type Person = Pick<TokenClaims, "iss" | "sub" | "aud">;
 
 /**

@@ -225,21 +225,37 @@ export async function markAccountsExported(
     .execute();
 }
 
-/** A page of the accounts of a wallet, or of all, in the order in which they were made, which is also that of their ids. */
+/** Which accounts a list has: of one wallet or of all, at one address (under any spelling), and at one path of a wallet. */
+export interface AccountFilter {
+  walletId?: string | undefined;
+  address?: string | undefined;
+  path?: string | undefined;
+}
+
+/**
+ * Orders what a look-up by address or path finds, which is little, by no index: the databases would rather read all accounts in the order of one
+ * until they meet those.
+ */
+const idOfFew = sql<string>`id || ''`;
+
+/** A page of accounts in the order in which they were made, which is also that of their ids. */
 export async function findAccounts(
   read: Reader,
   organizationId: string,
-  walletId: string | undefined,
+  { walletId, address, path }: AccountFilter,
   { limit, before, after }: Page,
 ): Promise<WalletAccount[]> {
+  const id = address === undefined && path === undefined ? sql.ref<string>("id") : idOfFew;
   const rows = await read
     .selectFrom("wallet_accounts")
     .selectAll()
     .where("organization_id", "=", organizationId)
     .$if(walletId !== undefined, (accounts) => accounts.where("wallet_id", "=", walletId as string))
+    .$if(address !== undefined, (accounts) => accounts.where("lookup", "=", normalizeAddress(address as string)))
+    .$if(path !== undefined, (accounts) => accounts.where("path", "=", path as string))
     // The first page begins after "": PostgreSQL then takes the rows in the order of an index, also before it has statistics.
-    .where("id", before === undefined ? ">" : "<", before ?? after ?? "")
-    .orderBy("id", before === undefined ? "asc" : "desc")
+    .where(id, before === undefined ? ">" : "<", before ?? after ?? "")
+    .orderBy(id, before === undefined ? "asc" : "desc")
     .limit(limit)
     .execute();
   // Going down from a cursor takes the nearest; the page itself is oldest first either way.

@@ -207,11 +207,12 @@ function quorumStanding({ organization, submitter, approvals }: DecisionFacts): 
 
 /** What policies are asked about these facts. */
 function questionOf(facts: DecisionFacts): PolicyQuestion {
-  const { organization, conditionFacts, electorate, submitter, approvals, now } = facts;
+  const { organization, conditionFacts, electorate, submitter, approvals, policies, now } = facts;
   return {
     organization,
     conditionFacts,
     electorate,
+    ...(policies ? { policies } : {}),
     submitterId: submitter.userId,
     approvals: approvals.flatMap(({ actor: { userId }, credentials }) =>
       credentials.map((credential) => ({ userId, credential })),

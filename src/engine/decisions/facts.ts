@@ -3,6 +3,7 @@ import { activityFacts } from "../../policy/activity-facts.ts";
 import type { Budget } from "../../policy/budget.ts";
 import type { Outcome } from "../../policy/decision.ts";
 import type { ActivityFacts, ConditionFacts } from "../../policy/facts.ts";
+import type { Policy } from "../../policy/policy.ts";
 import type { Reader } from "../../storage/engine.ts";
 import {
   type ActivityRecord,
@@ -56,6 +57,8 @@ export interface DecisionFacts {
   submitter: Actor;
   /** The users who approve, the submitter among them; one entry a user. */
   approvals: readonly ApprovalFacts[];
+  /** In the place of the organization's stored ones, where others are tried out. */
+  policies?: readonly Policy[];
   /** Milliseconds. */
   now: number;
 }

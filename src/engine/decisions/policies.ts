@@ -35,7 +35,8 @@ const policiesOf = recentlyUsed<{ version: number; policies: readonly Policy[] }
 });
 
 /** What policies are asked about. */
-export interface PolicyQuestion extends Pick<DecisionFacts, "organization" | "conditionFacts" | "electorate" | "now"> {
+export interface PolicyQuestion
+  extends Pick<DecisionFacts, "organization" | "conditionFacts" | "electorate" | "policies" | "now"> {
   submitterId: string;
   /** The approvals that count: who, and with which credential. */
   approvals: readonly { userId: string; credential: ShownCredential }[];
@@ -99,7 +100,7 @@ export async function askPolicies(
   budget: DecisionBudget,
 ): Promise<PolicyDecision | undefined> {
   const { organization, conditionFacts, electorate, now, submitterId } = question;
-  const policies = await loadPolicies(read, organization.id, organization.policiesVersion);
+  const { policies = await loadPolicies(read, organization.id, organization.policiesVersion) } = question;
   if (policies.length === 0) return undefined;
   const approvals = await approvalsOf(read, question);
   const facts = await conditionFacts(read, await budget.turn());

@@ -1,0 +1,207 @@
+import { Button, Card, Code, List, MultiSelect, Select, Stack, Text } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { type SyntheticEvent, useEffect, useState } from "react";
+import { intentOf, submitterIdOf, useActivities } from "../api/activities.ts";
+import type { AnswerOf, RequestOf } from "../api/api.ts";
+import { useAnswer } from "../api/hooks.ts";
+import { ACTIVITY_TYPES } from "../api/operations.gen.ts";
+import { byWordsOrConstant, typeOption } from "../parts/activity-types.ts";
+import { JsonField, jsonObjectOf } from "../parts/json-field.tsx";
+import { ProblemNote } from "../parts/problem-note.tsx";
+import { Mark, Name, typeWords } from "../parts/texts.tsx";
+import { useSession } from "../session/context.tsx";
+import { usePolicyNames } from "./evaluations.tsx";
+
+type Simulated = AnswerOf<"simulate_policy">;
+export type DraftPolicy = NonNullable<RequestOf<"simulate_policy">["draftPolicy"]>;
+
+const TYPES: string[] = Object.values(ACTIVITY_TYPES);
+
+const sent = (parameters: object): string => JSON.stringify(parameters, null, 2);
+
+interface TryOutProps {
+  /** Which activity to begin with. */
+  activityId?: string | undefined;
+  /** A policy that is not saved, as it is tried with it; undefined where policies are tried as they are saved. */
+  draft?: DraftPolicy;
+  /** Whether the draft has an error or cannot be tried yet. */
+  isUnsound?: boolean;
+}
+
+/** What would become of an activity that happened, or that is typed. Nothing is created. */
+export function TryOut({ activityId, draft, isUnsound = false }: TryOutProps) {
+  const { api, userId } = useSession();
+  const [type, setType] = useState<string>(ACTIVITY_TYPES.sign_raw_payload);
+  const [parameters, setParameters] = useState("{}");
+  const [userIds, setUserIds] = useState([userId]);
+  const users = useAnswer("list_users", {});
+  const recent = useActivities({ statuses: [], types: [] });
+  const activities = recent.data?.pages.flatMap((page) => page.activities) ?? [];
+  const chosen = useAnswer("get_activity", { activityId: activityId ?? "" }, { enabled: activityId !== undefined });
+  const simulation = useMutation({
+    mutationFn: async (tried: DraftPolicy | undefined) => {
+      const request = { activity: { type, parameters: jsonObjectOf(parameters) ?? {} }, userIds };
+      if (tried === undefined) return { answer: await api.query("simulate_policy", request) };
+      const [saved, answer] = await Promise.all([
+        api.query("simulate_policy", request),
+        api.query("simulate_policy", { ...request, draftPolicy: tried }),
+      ]);
+      return { answer, saved, tried };
+    },
+  });
+  const given = chosen.data?.activity;
+  const take = (activity: NonNullable<typeof given>) => {
+    setType(activity.type);
+    setParameters(sent(intentOf(activity)));
+    const submitterId = submitterIdOf(activity);
+    if (submitterId !== undefined) setUserIds([submitterId]);
+  };
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what is typed stays, whatever is drawn again
+  useEffect(() => {
+    if (given) take(given);
+  }, [given]);
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    simulation.mutate(draft);
+  };
+  const isOld = JSON.stringify(simulation.data?.tried) !== JSON.stringify(draft);
+  return (
+    <Stack>
+      <form onSubmit={submit}>
+        <Stack>
+          <Select
+            label="Take one that happened"
+            placeholder="Choose, or type one below"
+            data={activities.map((activity) => ({
+              value: activity.id,
+              label: `${typeWords(activity.type)}, ${activity.id}`,
+            }))}
+            onChange={(id) => {
+              const found = activities.find((activity) => activity.id === id);
+              if (found) take(found);
+            }}
+            searchable
+          />
+          <Select
+            label="Type"
+            data={[...new Set([...TYPES, type])].map(typeOption)}
+            filter={byWordsOrConstant}
+            value={type}
+            onChange={(value) => value && setType(value)}
+            searchable
+            allowDeselect={false}
+          />
+          <JsonField label="Parameters" value={parameters} onChange={setParameters} />
+          <MultiSelect
+            label="Approved by"
+            description="The first submits it."
+            data={(users.data?.users ?? []).map((user) => ({ value: user.userId, label: user.userName }))}
+            value={userIds}
+            onChange={setUserIds}
+            searchable
+          />
+          {chosen.isError && <ProblemNote error={chosen.error} />}
+          <div>
+            <Button
+              type="submit"
+              variant={draft === undefined ? "filled" : "default"}
+              loading={simulation.isPending}
+              disabled={isUnsound || userIds.length === 0 || jsonObjectOf(parameters) === undefined}
+            >
+              Simulate
+            </Button>
+          </div>
+          {isUnsound && (
+            <Text size="sm" c="dimmed">
+              The policy can be tried once no expression has an error.
+            </Text>
+          )}
+        </Stack>
+      </form>
+      {simulation.isError && <ProblemNote error={simulation.error} />}
+      {simulation.data && <Outcome {...simulation.data} isOld={isOld} />}
+    </Stack>
+  );
+}
+
+const OUTCOMES: Record<Simulated["outcome"], [color: string, words: string, sentence: string]> = {
+  ALLOW: ["teal", "Allowed", "It would be carried out."],
+  CONSENSUS_NEEDED: ["yellow", "Waits for approvals", "It would wait until more of those named below approve it."],
+  AUTHENTICATORS_NEEDED: ["yellow", "Waits for credentials", "It would wait until further credentials are shown."],
+  DENY: ["red", "Denied", "It would be refused."],
+};
+
+const QUORUM: Record<Simulated["rootQuorum"], string> = {
+  MET: "The root quorum is met, so policies are not asked.",
+  SHORT: "Some of the root quorum approve, fewer than it takes.",
+  NOT_INVOLVED: "Nobody of the root quorum approves.",
+};
+
+/** What the server calls the draft of a new policy. */
+const DRAFT = "draft";
+
+interface OutcomeProps {
+  answer: Simulated;
+  /** The same by the policies as they are saved, where another one was tried. */
+  saved?: Simulated;
+  tried?: DraftPolicy;
+  /** Whether the policy was changed since. */
+  isOld: boolean;
+}
+
+function Outcome({ answer: { outcome, rootQuorum, policyEvaluations, warnings }, saved, tried, isOld }: OutcomeProps) {
+  const names = usePolicyNames();
+  const [color, words, sentence] = OUTCOMES[outcome];
+  const triedId = tried && (tried.policyId ?? DRAFT);
+  return (
+    <Card withBorder role="status" aria-label="Outcome">
+      <Stack gap="sm">
+        {isOld && <Text fw={600}>The policy was changed since. Simulate again to see what it does now.</Text>}
+        <div>
+          <Mark color={color}>{words}</Mark>
+        </div>
+        <Text>
+          {sentence} {QUORUM[rootQuorum]}
+        </Text>
+        {saved && (
+          <Text size="sm">
+            {saved.outcome === outcome
+              ? "By the policies as they are saved it would be the same."
+              : `By the policies as they are saved: ${OUTCOMES[saved.outcome][1].toLowerCase()}.`}
+          </Text>
+        )}
+        {policyEvaluations.length === 0 && rootQuorum !== "MET" && (
+          <Text size="sm">No policy speaks of it. One that allows it would be made under Policies.</Text>
+        )}
+        <List size="sm" spacing="xs">
+          {policyEvaluations.map(({ policyId, explanation }) => (
+            <List.Item key={policyId} className="name">
+              {policyId === triedId ? (
+                <strong>This policy, as it stands here</strong>
+              ) : (
+                <Link to="/policies/$policyId" params={{ policyId }}>
+                  <Name>{names.get(policyId) ?? policyId}</Name>
+                </Link>
+              )}
+              : {explanation}
+            </List.Item>
+          ))}
+        </List>
+        {/* The editor tells those of the draft while it is typed. */}
+        {warnings.length > 0 && tried === undefined && (
+          <>
+            <Text fw={600}>Known traps in the policies that are stored:</Text>
+            <List size="sm">
+              {warnings.map(({ code, message, policyId = "" }) => (
+                <List.Item key={code + policyId}>
+                  <Code>{code}</Code> {message}
+                </List.Item>
+              ))}
+            </List>
+          </>
+        )}
+      </Stack>
+    </Card>
+  );
+}

@@ -1,0 +1,42 @@
+import { type Static, Type } from "typebox";
+import { refuseExcess } from "../../authority/quotas.ts";
+import { refuseLongTexts } from "../../authority/rules/policies.ts";
+import { Expression, Id, Strict } from "../../engine/fields.ts";
+import { fail } from "../../kernel/errors.ts";
+import { MAX_POLICIES } from "../../kernel/limits.ts";
+import type { Policy } from "../../policy/policy.ts";
+import { validatePolicy } from "../../policy/validate.ts";
+import { Effect } from "./model.ts";
+
+/** A policy that is tried out before it is stored: a new one, or one in the place of the stored one that it names. */
+export const DraftPolicy = Strict({
+  policyId: Type.Optional(Id),
+  effect: Effect,
+  condition: Type.Optional(Expression),
+  consensus: Type.Optional(Expression),
+  time: Type.Optional(Expression),
+});
+export type DraftPolicy = Static<typeof DraftPolicy>;
+
+/** What a draft of a new policy is called where others have their identifier. */
+export const DRAFT = "draft";
+
+/**
+ * The policies as they would be with the draft: in the place of the one it names, or after all others, as a new one would stand. It is held to
+ * the bounds of stored ones.
+ *
+ * @throws KeysteadError POLICY_CONSENSUS_INVALID, POLICY_CONDITION_INVALID, POLICY_TIME_INVALID, RESOURCE_NOT_FOUND or QUOTA_EXCEEDED
+ */
+export function policiesWith(stored: readonly Policy[], draft: DraftPolicy, organizationId: string): Policy[] {
+  validatePolicy(draft);
+  const { policyId: id, ...rest } = draft;
+  if (id !== undefined && !stored.some(({ policyId }) => policyId === id))
+    return fail("RESOURCE_NOT_FOUND", { kind: "policy", id, organizationId });
+  const policies: Policy[] =
+    id === undefined
+      ? [...stored, { policyId: DRAFT, ...rest }]
+      : stored.map((policy) => (policy.policyId === id ? { policyId: id, ...rest } : policy));
+  refuseExcess(policies.length, { kind: "policies", limit: MAX_POLICIES });
+  refuseLongTexts(policies);
+  return policies;
+}
