@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { addUser, type Json } from "../support/client.ts";
+import { newId } from "../../src/kernel/ids.ts";
+import { addUser, type Client, type Json } from "../support/client.ts";
 import {
   assertAccessible,
   goTo,
@@ -8,12 +9,30 @@ import {
   openedPage,
   savedBy,
   scrollThrough,
+  scrollToNextPage,
   storiesOnEachEngine,
 } from "../support/console.ts";
 import { addSubOrganization } from "../support/world.ts";
 
 /** Users and who they are to the organization, in a real browser. */
 storiesOnEachEngine("people in the console", (stage) => {
+  /** Sub-organizations that are in lists alone: nobody is in them. */
+  const fill = ({ organizationId }: Client, count: number): Promise<unknown> => {
+    const now = Date.now();
+    const rows = Array.from({ length: count }, (_, index) => ({
+      id: newId(),
+      parent_id: organizationId,
+      name: `Filler ${index}`,
+      sealed_key: Buffer.alloc(0),
+      quorum_threshold: 1,
+      created_at: now,
+      updated_at: now,
+    }));
+    return stage.server.opened.database.transact(organizationId, (tx) =>
+      tx.insertInto("organizations").values(rows).execute(),
+    );
+  };
+
   it("makes a user whose key never leaves the browser but into a file", () =>
     stage.tell(async ({ page, root }) => {
       await goTo(page, "Users");
@@ -95,17 +114,20 @@ storiesOnEachEngine("people in the console", (stage) => {
 
   it("finds sub-organizations by what is in them, a page at a time, and reads in one", () =>
     stage.tell(async ({ page, root }) => {
+      await fill(root, 100);
       const made: string[] = [];
-      for (let index = 0; index < 52; index++) {
+      for (let index = 0; index < 10; index++) {
         const { client } = await addSubOrganization(root, { subOrganizationName: `Shop ${index}` });
         made.push(client.organizationId);
       }
       await goTo(page, "Sub-organizations");
       const links = page.getByRole("table").getByRole("link");
       await page.getByRole("region", { name: "Sub-organizations, table" }).waitFor();
-      assert.equal(await scrollThrough(page), made.length);
       await links.getByText("Shop 0", { exact: true }).waitFor();
       await page.getByTitle(made[0] as string).waitFor();
+      assert.equal(await scrollThrough(page), 110);
+      await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
+      await links.getByText("Filler 0", { exact: true }).waitFor();
       await page.getByRole("textbox", { name: "Exactly this" }).fill("Shop 7");
       await page.getByRole("button", { name: "Search", exact: true }).last().click();
       await links.nth(1).waitFor({ state: "hidden" });
@@ -117,5 +139,28 @@ storiesOnEachEngine("people in the console", (stage) => {
       await page.getByRole("region", { name: "Users" }).getByRole("cell", { name: "Root user" }).waitFor();
       await page.getByText("There is no wallet.").waitFor();
       await assertAccessible(page, "Sub-organization");
+    }));
+
+  it("goes on with a list that is as high as a browser can draw, without what is above", () =>
+    stage.tell(async ({ page, root }) => {
+      await fill(root, 250);
+      // As high as many rows: two pages of a hundred are more than the list may be high, and one is not.
+      await page.evaluate(() => document.styleSheets[0]?.insertRule("main tr[data-index] { height: 50000px; }"));
+      await goTo(page, "Sub-organizations");
+      await page.getByRole("region", { name: "Sub-organizations, table" }).waitFor();
+      const goOn = page.getByRole("button", { name: "Go on from here" });
+      await scrollToNextPage(page);
+      await goOn.waitFor();
+      await page.getByText("200 are listed, and there are more.").waitFor();
+      await assertAccessible(page, "A list that is full");
+      await goOn.click();
+      await page.getByText("What stands above is left out.").waitFor();
+      await page.getByRole("link", { name: "Filler 149", exact: true }).waitFor();
+      assert.equal(await scrollThrough(page), 150);
+      await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
+      await page.getByRole("link", { name: "Filler 0", exact: true }).waitFor();
+      await page.evaluate(() => scrollTo(0, 0));
+      await page.getByRole("button", { name: "Begin again" }).click();
+      await page.getByRole("link", { name: "Filler 249", exact: true }).waitFor();
     }));
 });

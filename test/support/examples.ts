@@ -74,6 +74,7 @@ export const examples: Record<string, Example> = {
   list_suborgs: async () => ({
     filterType: "EMAIL",
     filterValue: "root@example.com",
+    includeNames: true,
     paginationOptions: { limit: "10", before: newId() },
   }),
   list_verified_suborgs: async () => ({
@@ -377,11 +378,16 @@ export const examples: Record<string, Example> = {
     return { walletId, address: addresses[0], path: walletAccount(0).path };
   },
   list_wallets: async (world) => after(newWallet(world), {}),
-  list_wallet_accounts: async (world) => ({
-    walletId: (await newWallet(world)).walletId,
-    includeWalletDetails: true,
-    paginationOptions: { limit: "10", before: newId() },
-  }),
+  list_wallet_accounts: async (world) => {
+    const { walletId, addresses } = await newWallet(world);
+    return {
+      walletId,
+      includeWalletDetails: true,
+      filterByAddress: addresses[0],
+      filterByPath: walletAccount(0).path,
+      paginationOptions: { limit: "10", before: newId() },
+    };
+  },
 
   // signing
   sign_transaction: async (world) => ({
@@ -593,12 +599,19 @@ export const examples: Record<string, Example> = {
   get_policy: async (world) => ({ policyId: await storedPolicy(world) }),
   list_policies: async (world) => after(storedPolicy(world), {}),
   get_policy_evaluations: async (world) => ({ activityId: (await completedActivity(world)).id }),
-  simulate_policy: async ({ user }) => ({
+  simulate_policy: async (world) => ({
     activity: {
       type: "ACTIVITY_TYPE_UPDATE_USER_NAME",
-      parameters: { userId: user.userId, userName: "Changed" },
+      parameters: { userId: world.user.userId, userName: "Changed" },
     },
-    userIds: [user.userId],
+    userIds: [world.user.userId],
+    draftPolicy: {
+      policyId: await storedPolicy(world),
+      effect: "EFFECT_ALLOW",
+      condition: "activity.resource == 'USER'",
+      consensus: "approvers.count() >= 2",
+      time: "time.now < Timestamp('2100-01-01T00:00:00Z')",
+    },
   }),
 
   // mfa

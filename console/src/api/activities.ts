@@ -62,8 +62,19 @@ export function useWaitingForMe() {
   });
 }
 
+/** What lists show of an activity. Of however many, nothing else is kept. */
+export interface ListedActivity extends Pick<ShownActivity, "id" | "type" | "status" | "createdAt"> {
+  /** What whoever submitted it is called. */
+  submitter: string;
+}
+
+export const listed = (activity: ShownActivity): ListedActivity => {
+  const { id, type, status, createdAt } = activity;
+  return { id, type, status, createdAt, submitter: submitterOf(activity) };
+};
+
 export interface ActivityPage {
-  activities: ShownActivity[];
+  activities: ListedActivity[];
   /** Where the next page begins; undefined of the last one. */
   next: string | undefined;
   /** Whether the server looked through as many as it does at once, and found none. */
@@ -88,7 +99,7 @@ export function useActivities({ statuses, types, userId: ofUser, from, to }: Act
     // A page may be shorter because its activities are large; it says so.
     const isLast = wanted.length < activities.length || (activities.length < PAGE_SIZE && !hasMore);
     return {
-      activities: wanted,
+      activities: wanted.map(listed),
       next: isLast ? undefined : activities.at(-1)?.id,
       isCut: hasMore === true && activities.length === 0,
     };
@@ -103,7 +114,10 @@ export function useActivities({ statuses, types, userId: ofUser, from, to }: Act
     queryKey: [...queryKey, "newest"],
     queryFn: async () => {
       const first = await readPage(newest);
-      queries.setQueryData(queryKey, (old: PagedActivities | undefined) => old && withNewest(old, first));
+      // Of a list that goes on from further down the newest are not shown.
+      queries.setQueryData(queryKey, (old: PagedActivities | undefined) =>
+        old?.pageParams[0] === newest ? withNewest(old, first) : old,
+      );
       return null;
     },
     enabled: list.isSuccess,
@@ -142,7 +156,7 @@ export const resultOf = ({ result }: ShownActivity): Record<string, unknown> =>
   (Object.values(result)[0] ?? {}) as Record<string, unknown>;
 
 /** Who submitted it: theirs is the first vote. */
-export const submitterOf = ({ votes }: ShownActivity): string => votes[0]?.user.userName ?? "the installation";
+const submitterOf = ({ votes }: ShownActivity): string => votes[0]?.user.userName ?? "the installation";
 
 /** Undefined of what the installation itself asked for. */
 export const submitterIdOf = ({ votes }: ShownActivity): string | undefined => votes[0]?.userId;

@@ -11,7 +11,14 @@ import type { Api } from "./api.ts";
 
 /** Lists that the server pages. */
 
-export type Paged<Page> = UseInfiniteQueryResult<InfiniteData<Page, string>>;
+export type Paged<Page> = UseInfiniteQueryResult<InfiniteData<Page, string>> & {
+  /** Whether the list goes on from further down, and has not what is above. */
+  isFromFurtherDown: boolean;
+  /** Keeps the last page alone, with which the list begins from now on. */
+  goOnFromHere: () => void;
+  /** Reads the list anew from its beginning. */
+  beginAgain: () => void;
+};
 
 interface PagedQuery<Page> {
   /** The organization and the user who looks among it. */
@@ -27,27 +34,45 @@ const MAX_KEPT_PAGES = 8;
 
 /** A list, page by page, however the server names where the next one begins. */
 export function usePagedQuery<Page>(query: PagedQuery<Page>): Paged<Page> {
-  const kept = useQueryClient().getQueryCache();
-  const hash = hashKey(query.queryKey);
+  const queries = useQueryClient();
+  const kept = queries.getQueryCache();
+  const { queryKey, initialPageParam } = query;
+  const hash = hashKey(queryKey);
   useEffect(
     () => () => {
       const left = kept.get<InfiniteData<Page>>(hash);
       const { data, dataUpdatedAt: updatedAt } = left?.state ?? {};
       // That pages are dropped makes none of the others newer.
-      if (data !== undefined && updatedAt !== undefined) left?.setData(firstPagesOf(data), { updatedAt, manual: true });
+      if (data !== undefined && updatedAt !== undefined)
+        left?.setData(partOf(data, 0, MAX_KEPT_PAGES), { updatedAt, manual: true });
     },
     [kept, hash],
   );
   // Whoever comes back from another window does not ask for every page anew.
-  return useInfiniteQuery({ ...query, refetchOnWindowFocus: false });
+  const list = useInfiniteQuery<Page, Error, InfiniteData<Page, string>, readonly unknown[], string>({
+    ...query,
+    refetchOnWindowFocus: false,
+  });
+  const { data } = list;
+  return {
+    ...list,
+    isFromFurtherDown: data !== undefined && data.pageParams[0] !== initialPageParam,
+    goOnFromHere: () => queries.setQueryData<InfiniteData<Page, string>>(queryKey, (old) => old && partOf(old, -1)),
+    beginAgain: () => void queries.resetQueries({ queryKey, exact: true }),
+  };
 }
 
-const firstPagesOf = <Page>({ pages, pageParams }: InfiniteData<Page>): InfiniteData<Page> => ({
-  pages: pages.slice(0, MAX_KEPT_PAGES),
-  pageParams: pageParams.slice(0, MAX_KEPT_PAGES),
+const partOf = <Page, Place>(
+  { pages, pageParams }: InfiniteData<Page, Place>,
+  from: number,
+  to?: number,
+): InfiniteData<Page, Place> => ({
+  pages: pages.slice(from, to),
+  pageParams: pageParams.slice(from, to),
 });
 
-const PAGE_SIZE = 50;
+/** As many as the server gives at once, so that a long list takes few requests. */
+const PAGE_SIZE = 100;
 
 interface Pagination {
   limit: string;

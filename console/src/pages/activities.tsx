@@ -2,8 +2,14 @@ import { Button, Group, MultiSelect, Select, Stack } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
-import { type ActivityFilter, type ActivityPage, type ActivityType, useActivities } from "../api/activities.ts";
-import type { ActivityStatus, ShownActivity } from "../api/api.ts";
+import {
+  type ActivityFilter,
+  type ActivityPage,
+  type ActivityType,
+  type ListedActivity,
+  useActivities,
+} from "../api/activities.ts";
+import type { ActivityStatus } from "../api/api.ts";
 import { useAnswer } from "../api/hooks.ts";
 import { ACTIVITY_TYPES } from "../api/operations.gen.ts";
 import { ACTIVITY_HEAD, cellsOfActivity } from "../parts/activity-table.tsx";
@@ -18,7 +24,7 @@ const STATUS_OPTIONS = Object.entries(STATUS_WORDS).map(([value, label]) => ({ v
 const TYPE_OPTIONS = Object.values(ACTIVITY_TYPES).map(typeOption);
 
 const activitiesOf = ({ activities }: ActivityPage) => activities;
-const idOf = ({ id }: ShownActivity) => id;
+const idOf = ({ id }: ListedActivity) => id;
 
 export function Activities() {
   const { statuses = [], types = [], userId, from, to } = useSearch({ from: "/activities" });

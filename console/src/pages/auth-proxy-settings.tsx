@@ -1,4 +1,15 @@
-import { Button, Checkbox, Fieldset, Group, MultiSelect, Stack, Text, Textarea, TextInput } from "@mantine/core";
+import {
+  Button,
+  Checkbox,
+  Fieldset,
+  Group,
+  MultiSelect,
+  SimpleGrid,
+  Stack,
+  Text,
+  Textarea,
+  TextInput,
+} from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type SyntheticEvent, useState } from "react";
 import type { ParametersOf, Schemas } from "../api/api.ts";
@@ -44,8 +55,8 @@ interface Setting {
   description?: string;
   kind:
     | { as: "text"; placeholder?: string; isLong?: boolean }
-    /** One in each line; what is meant where nothing was ever set stands in the place of it. */
-    | { as: "lines"; placeholder?: string }
+    /** One in each line. */
+    | { as: "lines"; unlessSet: string }
     | { as: "number"; unlessSet: number }
     | { as: "choice"; options: { value: string; label: string }[]; unlessSet: string[] }
     | { as: "yes"; unlessSet: boolean };
@@ -62,8 +73,9 @@ const groups: { title: string; settings: Setting[] }[] = [
       {
         path: "allowedOrigins",
         label: "Origins",
-        description: "Pages that may call it, one in each line, such as https://app.example.com; * is any page.",
-        kind: { as: "lines", placeholder: "*" },
+        description:
+          "Pages that may call it, one in each line, such as https://app.example.com. * is any page; without a line none may.",
+        kind: { as: "lines", unlessSet: "*" },
       },
       {
         path: "allowedAuthMethods",
@@ -174,7 +186,7 @@ const groups: { title: string; settings: Setting[] }[] = [
         path: "socialLinkingClientIds",
         label: "Client ids at Google that link accounts by address",
         description: "One in each line.",
-        kind: { as: "lines" },
+        kind: { as: "lines", unlessSet: "" },
       },
     ],
   },
@@ -185,7 +197,7 @@ function typedOf(config: object, { path, kind }: Setting): Typed {
   const value = valueAt(config, { field: path, description: "" });
   switch (kind.as) {
     case "lines":
-      return Array.isArray(value) ? value.join("\n") : "";
+      return Array.isArray(value) ? value.join("\n") : kind.unlessSet;
     case "choice":
       return Array.isArray(value) ? (value as string[]) : kind.unlessSet;
     case "yes":
@@ -338,7 +350,7 @@ function SettingsForm({ config }: { config: object }) {
       <Stack>
         {groups.map(({ title, settings }) => (
           <Fieldset key={title} legend={title}>
-            <Stack gap="sm">
+            <SimpleGrid cols={{ base: 1, md: 2 }}>
               {settings.map((setting) => (
                 <SettingField
                   key={setting.path}
@@ -348,7 +360,7 @@ function SettingsForm({ config }: { config: object }) {
                   onChange={(value) => setDraft((before) => ({ ...before, [setting.path]: value }))}
                 />
               ))}
-            </Stack>
+            </SimpleGrid>
           </Fieldset>
         ))}
         {update.isError && <ProblemNote error={update.error} />}
@@ -393,7 +405,6 @@ function SettingField({ setting: { label, description, kind }, value, error, onC
           placeholder={String(kind.unlessSet)}
           value={value as string}
           onChange={(event) => onChange(event.currentTarget.value)}
-          maw={320}
         />
       );
     default: {
@@ -401,7 +412,7 @@ function SettingField({ setting: { label, description, kind }, value, error, onC
       return (
         <Field
           {...common}
-          placeholder={kind.placeholder}
+          placeholder={kind.as === "text" ? kind.placeholder : undefined}
           value={value as string}
           onChange={(event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value)}
           autoComplete="off"

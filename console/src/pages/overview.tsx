@@ -1,7 +1,7 @@
 import { Card, Group, List, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useActivities, useWaitingForMe, WAITING_STATUSES } from "../api/activities.ts";
+import { listed, useActivities, useWaitingForMe, WAITING_STATUSES } from "../api/activities.ts";
 import { LIVE, useAnswer } from "../api/hooks.ts";
 import { ACTIVITY_TYPES } from "../api/operations.gen.ts";
 import { ActivityTable } from "../parts/activity-table.tsx";
@@ -26,7 +26,7 @@ export function Overview() {
         <Answered to={waiting}>
           {({ mine, untold, hasMore }) => (
             <>
-              <ActivityTable activities={mine} caption="Waits for you" empty="Nothing waits for you." />
+              <ActivityTable activities={mine.map(listed)} caption="Waits for you" empty="Nothing waits for you." />
               <Untold count={untold} hasMore={hasMore} />
             </>
           )}

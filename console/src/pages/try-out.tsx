@@ -38,7 +38,8 @@ export function TryOut({ activityId, draft, isUnsound = false }: TryOutProps) {
   const users = useAnswer("list_users", {});
   const recent = useActivities({ statuses: [], types: [] });
   const activities = recent.data?.pages.flatMap((page) => page.activities) ?? [];
-  const chosen = useAnswer("get_activity", { activityId: activityId ?? "" }, { enabled: activityId !== undefined });
+  const [takenId, setTakenId] = useState(activityId);
+  const taken = useAnswer("get_activity", { activityId: takenId ?? "" }, { enabled: takenId !== undefined });
   const simulation = useMutation({
     mutationFn: async (tried: DraftPolicy | undefined) => {
       const request = { activity: { type, parameters: jsonObjectOf(parameters) ?? {} }, userIds };
@@ -50,17 +51,14 @@ export function TryOut({ activityId, draft, isUnsound = false }: TryOutProps) {
       return { answer, saved, tried };
     },
   });
-  const given = chosen.data?.activity;
-  const take = (activity: NonNullable<typeof given>) => {
-    setType(activity.type);
-    setParameters(sent(intentOf(activity)));
-    const submitterId = submitterIdOf(activity);
-    if (submitterId !== undefined) setUserIds([submitterId]);
-  };
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what is typed stays, whatever is drawn again
+  const happened = taken.data?.activity;
   useEffect(() => {
-    if (given) take(given);
-  }, [given]);
+    if (!happened) return;
+    setType(happened.type);
+    setParameters(sent(intentOf(happened)));
+    const submitterId = submitterIdOf(happened);
+    if (submitterId !== undefined) setUserIds([submitterId]);
+  }, [happened]);
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     simulation.mutate(draft);
@@ -77,10 +75,7 @@ export function TryOut({ activityId, draft, isUnsound = false }: TryOutProps) {
               value: activity.id,
               label: `${typeWords(activity.type)}, ${activity.id}`,
             }))}
-            onChange={(id) => {
-              const found = activities.find((activity) => activity.id === id);
-              if (found) take(found);
-            }}
+            onChange={(id) => id !== null && setTakenId(id)}
             searchable
           />
           <Select
@@ -101,7 +96,7 @@ export function TryOut({ activityId, draft, isUnsound = false }: TryOutProps) {
             onChange={setUserIds}
             searchable
           />
-          {chosen.isError && <ProblemNote error={chosen.error} />}
+          {taken.isError && <ProblemNote error={taken.error} />}
           <div>
             <Button
               type="submit"

@@ -1,8 +1,7 @@
 import { Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { submitterOf } from "../api/activities.ts";
-import type { ShownActivity } from "../api/api.ts";
+import type { ListedActivity } from "../api/activities.ts";
 import type { CellsOf } from "./paged-table.tsx";
 import { ScrollTable } from "./scroll-table.tsx";
 import { TableRow } from "./table-row.tsx";
@@ -10,17 +9,17 @@ import { Name, StatusMark, TypeName, When } from "./texts.tsx";
 
 export const ACTIVITY_HEAD = ["Activity", "Status", "By", "When"];
 
-export const cellsOfActivity: CellsOf<ShownActivity> = (activity) => [
+export const cellsOfActivity: CellsOf<ListedActivity> = (activity) => [
   <Link key="type" to="/activities/$activityId" params={{ activityId: activity.id }}>
     <TypeName type={activity.type} />
   </Link>,
   <StatusMark key="status" status={activity.status} />,
-  <Name key="by">{submitterOf(activity)}</Name>,
+  <Name key="by">{activity.submitter}</Name>,
   <When key="when" at={activity.createdAt} />,
 ];
 
 interface ActivityTableProps {
-  activities: readonly ShownActivity[];
+  activities: readonly ListedActivity[];
   caption: string;
   empty: ReactNode;
 }

@@ -1,6 +1,11 @@
-import { Stack, Text } from "@mantine/core";
-import type { InfiniteData, UseInfiniteQueryResult } from "@tanstack/react-query";
-import { defaultRangeExtractor, type Range, useWindowVirtualizer, type VirtualItem } from "@tanstack/react-virtual";
+import { Button, Group, Stack, Text } from "@mantine/core";
+import {
+  defaultRangeExtractor,
+  measureElement,
+  type Range,
+  useWindowVirtualizer,
+  type VirtualItem,
+} from "@tanstack/react-virtual";
 import {
   Fragment,
   memo,
@@ -12,6 +17,7 @@ import {
   useRef,
   useState,
 } from "react";
+import type { Paged } from "../api/pages.ts";
 import { Answered } from "./answered.tsx";
 import { More } from "./more.tsx";
 import { ScrollTable } from "./scroll-table.tsx";
@@ -22,7 +28,7 @@ import { TableRow } from "./table-row.tsx";
 export type CellsOf<Item> = (item: Item) => readonly ReactNode[];
 
 interface PagedTableProps<Page, Item> {
-  list: UseInfiniteQueryResult<InfiniteData<Page, unknown>>;
+  list: Paged<Page>;
   /** What the rows are, for those who hear the page. */
   caption: string;
   head: readonly string[];
@@ -51,18 +57,21 @@ export function PagedTable<Page, Item>({ list, itemsOf, empty, more, finder, ...
                 {finder !== undefined && (list.hasNextPage || items.length > ALL_DRAWN) && (
                   <FoundInBrowser finder={finder} />
                 )}
-                <Rows list={list} items={items} {...table} />
+                {list.isFromFurtherDown && <FromFurtherDown beginAgain={list.beginAgain} />}
+                <Rows list={list} items={items} more={more} {...table} />
               </>
             );
           }
           return (
-            <Text c="dimmed" role="status">
-              {typeof empty === "function" ? empty(pages) : empty}
-            </Text>
+            <>
+              <Text c="dimmed" role="status">
+                {typeof empty === "function" ? empty(pages) : empty}
+              </Text>
+              <More list={list} label={more} />
+            </>
           );
         }}
       </Answered>
-      <More list={list} label={more} />
     </Stack>
   );
 }
@@ -73,6 +82,37 @@ const FoundInBrowser = ({ finder }: { finder: string }) => (
   </Text>
 );
 
+const FromFurtherDown = ({ beginAgain }: { beginAgain: () => void }) => (
+  <Group>
+    <Text size="sm">What stands above is left out.</Text>
+    <Button size="xs" variant="default" onClick={beginAgain}>
+      Begin again
+    </Button>
+  </Group>
+);
+
+/**
+ * Pixels. A list does not become higher: browsers draw nothing below some 33,000,000 pixels of the screen, of which a phone has three and more for
+ * one of these; Firefox below 17,000,000.
+ */
+const MAX_HEIGHT = 9_000_000;
+
+/** Where a list is as high as it may be: it goes on without what is above. */
+function Full({ count, goOnFromHere }: { count: number; goOnFromHere: () => void }) {
+  const goOn = () => {
+    goOnFromHere();
+    scrollTo(0, 0);
+  };
+  return (
+    <Group role="status">
+      <Text>{count.toLocaleString()} are listed, and there are more. The list can go on without these.</Text>
+      <Button variant="default" onClick={goOn}>
+        Go on from here
+      </Button>
+    </Group>
+  );
+}
+
 /** Pixels, until a row is drawn and measured. */
 const USUAL_ROW = { wide: 49, small: 128 };
 /** Rows that are drawn above and below those in view. */
@@ -82,18 +122,29 @@ const ALL_DRAWN = 2 * DRAWN_AROUND;
 /** The next page is asked for when so few rows are left below those in view. */
 const LEFT_BELOW = 10;
 
-interface RowsProps<Item> extends Pick<PagedTableProps<unknown, Item>, "caption" | "head" | "keyOf" | "cellsOf"> {
-  list: Pick<UseInfiniteQueryResult, "hasNextPage" | "isFetching" | "isError" | "fetchNextPage">;
+interface RowsProps<Item>
+  extends Pick<PagedTableProps<unknown, Item>, "caption" | "head" | "keyOf" | "cellsOf" | "more"> {
+  list: Pick<
+    Paged<unknown>,
+    "hasNextPage" | "isFetching" | "isFetchingNextPage" | "isError" | "fetchNextPage" | "goOnFromHere"
+  >;
   items: readonly Item[];
 }
 
 /** Of however many rows, those in view and some around them are drawn; the others are room above and below. */
-function Rows<Item>({ list, items, caption, head, keyOf, cellsOf }: RowsProps<Item>) {
+function Rows<Item>({ list, items, caption, head, keyOf, cellsOf, more }: RowsProps<Item>) {
   const { body, top } = useTop();
   const { focusedAt, setFocused } = useFocusedRow(items, keyOf);
-  const rows = useWindowVirtualizer({
+  // What most rows are as high as, once one is drawn: where one differs from what was thought, all below it are reckoned anew.
+  const usual = useRef<number>(undefined);
+  const rows = useWindowVirtualizer<HTMLTableRowElement>({
     count: items.length,
-    estimateSize: () => (isSmallScreen() ? USUAL_ROW.small : USUAL_ROW.wide),
+    estimateSize: () => usual.current ?? (isSmallScreen() ? USUAL_ROW.small : USUAL_ROW.wide),
+    measureElement: (...measured) => {
+      const height = measureElement(...measured);
+      usual.current ??= height;
+      return height;
+    },
     rangeExtractor: useCallback(
       (range: Range) => withRow(defaultRangeExtractor(range), focusedAt, range.count),
       [focusedAt],
@@ -107,32 +158,37 @@ function Rows<Item>({ list, items, caption, head, keyOf, cellsOf }: RowsProps<It
   const lastInView = rows.range?.endIndex ?? 0;
   const { hasNextPage, isFetching, isError, fetchNextPage } = list;
   const { length } = items;
-  const isWanted = lastInView >= length - LEFT_BELOW && hasNextPage && !isFetching && !isError;
-  // Once for as many rows: a page that failed, or brought none, is asked for again by the button alone.
-  const askedAt = useRef(0);
+  const isFull = hasNextPage && rows.getTotalSize() > MAX_HEIGHT;
+  const isWanted = lastInView >= length - LEFT_BELOW && hasNextPage && !isFull && !isFetching && !isError;
+  // Once below each row: a page that failed, or brought none, is asked for again by the button alone.
+  const askedBelow = useRef<string>(undefined);
+  const lastKey = keyOf(items[length - 1] as Item);
   useEffect(() => {
-    if (!isWanted || askedAt.current === length) return;
-    askedAt.current = length;
+    if (!isWanted || askedBelow.current === lastKey) return;
+    askedBelow.current = lastKey;
     void fetchNextPage();
-  }, [isWanted, length, fetchNextPage]);
+  }, [isWanted, lastKey, fetchNextPage]);
   const last = drawn.at(-1);
   return (
-    <ScrollTable caption={caption} head={head} rowCount={hasNextPage ? -1 : items.length + 1} body={body}>
-      {drawn.map(({ key, index, start }: VirtualItem, place) => (
-        <Fragment key={key}>
-          <Room height={start - (drawn[place - 1]?.end ?? top)} cells={head.length} />
-          <Row
-            item={items[index] as Item}
-            itemKey={key as string}
-            index={index}
-            cellsOf={cellsOf as CellsOf<unknown>}
-            measure={rows.measureElement}
-            setFocused={setFocused}
-          />
-        </Fragment>
-      ))}
-      <Room height={last ? rows.getTotalSize() - (last.end - top) : 0} cells={head.length} />
-    </ScrollTable>
+    <>
+      <ScrollTable caption={caption} head={head} rowCount={hasNextPage ? -1 : items.length + 1} body={body}>
+        {drawn.map(({ key, index, start }: VirtualItem, place) => (
+          <Fragment key={key}>
+            <Room height={start - (drawn[place - 1]?.end ?? top)} cells={head.length} />
+            <Row
+              item={items[index] as Item}
+              itemKey={key as string}
+              index={index}
+              cellsOf={cellsOf as CellsOf<unknown>}
+              measure={rows.measureElement}
+              setFocused={setFocused}
+            />
+          </Fragment>
+        ))}
+        <Room height={last ? rows.getTotalSize() - (last.end - top) : 0} cells={head.length} />
+      </ScrollTable>
+      {isFull ? <Full count={length} goOnFromHere={list.goOnFromHere} /> : <More list={list} label={more} />}
+    </>
   );
 }
 
@@ -175,7 +231,7 @@ interface RowProps {
   itemKey: string;
   index: number;
   cellsOf: CellsOf<unknown>;
-  measure: (row: Element | null) => void;
+  measure: (row: HTMLTableRowElement | null) => void;
   setFocused: (key: string | undefined) => void;
 }
 
