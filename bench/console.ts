@@ -13,13 +13,14 @@ import { median } from "./statistics.ts";
  * further page of it is, and for how long at most the page stands still while it is scrolled from end to end. No network lies between.
  */
 
-/** What is measured: of `more` the slowest page counts, of `scroll` the longest time between two frames. */
+/** What is measured: of `more` the slowest page counts, of `scroll` the longest time between two frames. Milliseconds, and megabytes. */
 const MEASURES = {
-  first_paint: "until anything is seen",
-  signed_in: "from the credentials to the overview",
-  list: "until the newest activities are listed",
-  more: "until the slowest further page of them is",
-  scroll: "between two frames at most, scrolling through all that were listed",
+  first_paint: ["ms", "until anything is seen"],
+  signed_in: ["ms", "from the credentials to the overview"],
+  list: ["ms", "until the newest activities are listed"],
+  more: ["ms", "until the slowest further page of them is"],
+  scroll: ["ms", "between two frames at most, scrolling through all that were listed"],
+  memory: ["MB", "of the page's heap with all that were listed"],
 } as const;
 type Measure = keyof typeof MEASURES;
 
@@ -28,23 +29,21 @@ export interface ConsoleBenchResult {
   measure: Measure;
   /** Of the list. */
   activities: number;
-  /** Of the middle round. */
-  ms: number;
-  worstMs: number;
+  /** In the unit of the measure; of the middle round. */
+  value: number;
+  worst: number;
 }
 
 const WRITERS = 64;
-/** Further pages of the list that it is scrolled to. */
-const FURTHER_PAGES = 200;
 const SCROLL_STEPS = 200;
 
 export async function benchConsole(
-  options: RoundOptions & { activities: number },
+  options: RoundOptions & { activities: number; pages: number },
   hooks: BenchHooks<ConsoleBenchResult>,
 ): Promise<void> {
   if (noBrowser) throw new Error(noBrowser);
   if (!isBuilt()) await buildConsole();
-  const { activities } = options;
+  const { activities, pages } = options;
   for (const engine of options.engines) {
     const { port, subject, key, stop } = await startServer(engine, "console", options, hooks.onStart);
     const client = new Client(`http://127.0.0.1:${port}`, subject.organizationId, key);
@@ -54,13 +53,13 @@ export async function benchConsole(
     const rounds: Record<Measure, number>[] = [];
     for (let round = 0; round < options.rounds; round++) {
       const context = await browser.newContext();
-      rounds.push(await look(await context.newPage(), `http://localhost:${port}`, client));
+      rounds.push(await look(await context.newPage(), `http://localhost:${port}`, client, pages));
       await context.close();
     }
     for (const measure of Object.keys(MEASURES) as Measure[]) {
       const taken = rounds.map((round) => round[measure]);
-      const [ms, worstMs] = [median(taken), Math.max(...taken)].map((each) => Math.round(each));
-      hooks.report({ engine, measure, activities, ms: ms as number, worstMs: worstMs as number });
+      const [value, worst] = [median(taken), Math.max(...taken)].map((each) => Math.round(each));
+      hooks.report({ engine, measure, activities, value: value as number, worst: worst as number });
     }
     await browser.close();
     await stop();
@@ -79,7 +78,8 @@ async function fill(client: Client, activities: number): Promise<void> {
   await Promise.all(Array.from({ length: WRITERS }, write));
 }
 
-async function look(page: Page, url: string, client: Client): Promise<Record<Measure, number>> {
+/** @param furtherPages to how many further pages of the list it is scrolled, or to its end */
+async function look(page: Page, url: string, client: Client, furtherPages: number): Promise<Record<Measure, number>> {
   await page.goto(url);
   const firstPaint = await page.evaluate(
     () =>
@@ -98,7 +98,7 @@ async function look(page: Page, url: string, client: Client): Promise<Record<Mea
     await rows.first().waitFor();
   });
   const pages: number[] = [];
-  for (let further = 0; further < FURTHER_PAGES && (await hasMoreRows(page)); further++) {
+  for (let further = 0; further < furtherPages && (await hasMoreRows(page)); further++) {
     pages.push(await timed(() => scrollToNextPage(page)));
   }
   return {
@@ -107,7 +107,16 @@ async function look(page: Page, url: string, client: Client): Promise<Record<Mea
     list,
     more: Math.max(0, ...pages),
     scroll: await scroll(page),
+    memory: await heapOf(page),
   };
+}
+
+/** Megabytes, of what is still needed. */
+async function heapOf(page: Page): Promise<number> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("HeapProfiler.collectGarbage");
+  const { usedSize } = await session.send("Runtime.getHeapUsage");
+  return usedSize / 1e6;
 }
 
 async function timed(work: () => Promise<unknown>): Promise<number> {
@@ -134,6 +143,7 @@ const scroll = (page: Page): Promise<number> =>
 
 export function lineOfConsole(result: ConsoleBenchResult, json: boolean): string {
   if (json) return JSON.stringify(result);
-  const { engine, measure, activities, ms, worstMs } = result;
-  return `${engine} ${ms} ms (at worst ${worstMs}) ${MEASURES[measure]}; ${activities} activities`;
+  const { engine, measure, activities, value, worst } = result;
+  const [unit, words] = MEASURES[measure];
+  return `${engine} ${value} ${unit} (at worst ${worst}) ${words}; ${activities} activities`;
 }

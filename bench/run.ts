@@ -79,6 +79,8 @@ interface Options {
   addresses: number;
   /** In the list that `console` looks at, or of `years`. */
   activities: number;
+  /** To how many further pages of it `console` scrolls. */
+  pages: number;
   /** Of `operations`. */
   parts: readonly (typeof operationsParts)[number][];
   /** In the backup of `operations`. */
@@ -90,7 +92,7 @@ interface Options {
 const USAGE = `usage: npm run bench -- [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [--profile <folder>]
                         [sqlite] [postgres] [read] [write] [sign]
        npm run bench -- chains [--json] [--seconds <n>] [--rounds <n>] [--addresses <n>] [sqlite] [postgres]
-       npm run bench -- console [--json] [--rounds <n>] [--activities <n>] [sqlite] [postgres]
+       npm run bench -- console [--json] [--rounds <n>] [--activities <n>] [--pages <n>] [sqlite] [postgres]
        npm run bench -- distance [--json] [--seconds <n>] [--rounds <n>] [--connections <n>]
        npm run bench -- operations [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [--keys <n>] [sqlite] [postgres]
                         [cost] [backup] [noise]
@@ -112,6 +114,7 @@ function readOptions(): Options {
       connections: { type: "string", default: "64" },
       addresses: { type: "string", default: "1000000" },
       activities: { type: "string", default: "10000" },
+      pages: { type: "string", default: "200" },
       keys: { type: "string", default: "2000" },
       profile: { type: "string" },
     },
@@ -130,6 +133,7 @@ function readOptions(): Options {
     connections: Math.floor(numberIn("connections", values.connections, 1, 1000)),
     addresses: Math.floor(numberIn("addresses", values.addresses, 10, 1_000_000)),
     activities: Math.floor(numberIn("activities", values.activities, 1, 10_000_000)),
+    pages: Math.floor(numberIn("pages", values.pages, 0, 1_000_000)),
     keys: Math.floor(numberIn("keys", values.keys, 1, 1_000_000)),
     engines: chosen(engineNames),
     scenarios: chosen(scenarioNames),

@@ -4,6 +4,7 @@ import type { Page, Route } from "playwright-core";
 import { testNode } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
 import { credentialsOf, goTo, HOSTILE, signInWithText, storiesOnEachEngine } from "../support/console.ts";
+import { addSubOrganization } from "../support/world.ts";
 
 /** What others have named, or answered, is text in the console, whatever it is: never markup, and never a link. */
 
@@ -17,7 +18,7 @@ const ETHEREUM_ACCOUNT = {
 /** Members of answers whose text is somebody else's: people's, another service's, a contract's. */
 const OTHERS_WORDS = new Set([
   ...["userName", "username", "userEmail", "organizationName", "walletName", "privateKeyName", "policyName", "tagName"],
-  ...["apiKeyName", "receiverUserName", "receiverUserEmail", "name", "notes", "label", "url"],
+  ...["apiKeyName", "receiverUserName", "receiverUserEmail", "name", "notes", "label", "url", "organizationNames"],
   // Of tokens, of contracts, of webhooks and of mail.
   ...["symbol", "smartContractInterface", "error", "fromAddress", "diagnosticCode", "eventType"],
 ]);
@@ -75,6 +76,7 @@ storiesOnEachEngine("hostile words in the console", (stage) => {
           ...{ smartContractAddress: `0x${"aa".repeat(20)}`, smartContractInterface: "[]", label: "Token", notes: "" },
           type: "SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM",
         });
+        await addSubOrganization(root);
         const { userId } = await root.read("whoami");
         await testNode().call("anvil_setBalance", addresses[0], "0xde0b6b3a7640000");
         await poisonAnswers(page);
@@ -87,7 +89,15 @@ storiesOnEachEngine("hostile words in the console", (stage) => {
           assert.equal(await taken.count(), 0, `something became markup or a link: ${what}`);
           assert.notEqual(await page.title(), "taken", what);
         };
-        for (const label of ["Wallets", "Private keys", "Users", "Organization", "Policies", "Webhooks"]) {
+        for (const label of [
+          "Wallets",
+          "Private keys",
+          "Users",
+          "Organization",
+          "Sub-organizations",
+          "Policies",
+          "Webhooks",
+        ]) {
           await goTo(page, label);
           await assertText(label);
         }

@@ -114,6 +114,7 @@ function useFound(text: string): Search {
     keys: useAnswer("list_private_keys", {}),
     policies: useAnswer("list_policies", {}),
     tags: useAnswer("list_user_tags", {}),
+    keyTags: useAnswer("list_private_key_tags", {}),
     endpoints: useAnswer("list_webhook_endpoints", {}),
   };
   const subOrganizations = useSubOrganizations(text);
@@ -209,6 +210,7 @@ interface Answers {
   keys: { data: AnswerOf<"list_private_keys"> | undefined };
   policies: { data: AnswerOf<"list_policies"> | undefined };
   tags: { data: AnswerOf<"list_user_tags"> | undefined };
+  keyTags: { data: AnswerOf<"list_private_key_tags"> | undefined };
   endpoints: { data: AnswerOf<"list_webhook_endpoints"> | undefined };
 }
 
@@ -219,6 +221,7 @@ function foundIn(text: string, answers: Answers, activity: ShownActivity | undef
   const { privateKeys = [] } = answers.keys.data ?? {};
   const { policies = [] } = answers.policies.data ?? {};
   const { userTags = [] } = answers.tags.data ?? {};
+  const { privateKeyTags = [] } = answers.keyTags.data ?? {};
   const { webhookEndpoints = [] } = answers.endpoints.data ?? {};
   const sought = text.toLowerCase();
   const has = (...texts: (string | undefined)[]) => texts.some((each) => each?.toLowerCase().includes(sought));
@@ -250,6 +253,9 @@ function foundIn(text: string, answers: Answers, activity: ShownActivity | undef
     ...userTags
       .filter(({ tagId, tagName }) => has(tagId, tagName))
       .map(({ tagId, tagName }) => found("user tag", tagId, tagName, "/organization", {})),
+    ...privateKeyTags
+      .filter(({ tagId, tagName }) => has(tagId, tagName))
+      .map(({ tagId, tagName }) => found("tag of private keys", tagId, tagName, "/keys", {})),
     ...webhookEndpoints
       .filter(({ endpointId, name, url }) => has(endpointId, name, url))
       .map(({ endpointId, name }) => found("webhook endpoint", endpointId, name, "/webhooks", {})),

@@ -135,16 +135,11 @@ interface RowsProps<Item>
 function Rows<Item>({ list, items, caption, head, keyOf, cellsOf, more }: RowsProps<Item>) {
   const { body, top } = useTop();
   const { focusedAt, setFocused } = useFocusedRow(items, keyOf);
-  // What most rows are as high as, once one is drawn: where one differs from what was thought, all below it are reckoned anew.
-  const usual = useRef<number>(undefined);
+  const heights = useHeights();
   const rows = useWindowVirtualizer<HTMLTableRowElement>({
     count: items.length,
-    estimateSize: () => usual.current ?? (isSmallScreen() ? USUAL_ROW.small : USUAL_ROW.wide),
-    measureElement: (...measured) => {
-      const height = measureElement(...measured);
-      usual.current ??= height;
-      return height;
-    },
+    estimateSize: heights.usual,
+    measureElement: (...measured) => heights.noted(measureElement(...measured)),
     rangeExtractor: useCallback(
       (range: Range) => withRow(defaultRangeExtractor(range), focusedAt, range.count),
       [focusedAt],
@@ -190,6 +185,30 @@ function Rows<Item>({ list, items, caption, head, keyOf, cellsOf, more }: RowsPr
       {isFull ? <Full count={length} goOnFromHere={list.goOnFromHere} /> : <More list={list} label={more} />}
     </>
   );
+}
+
+/** How many heights are told apart: those of a table are a few, and any of them serves. */
+const MAX_HEIGHTS = 50;
+
+/**
+ * What most rows are as high as, by those that were drawn. Where a row differs from what was thought, all below it are reckoned anew, which takes
+ * longer than a frame where they are very many.
+ */
+function useHeights() {
+  const [heights] = useState(() => {
+    const counts = new Map<number, number>();
+    let usual: number | undefined;
+    return {
+      usual: () => usual ?? (isSmallScreen() ? USUAL_ROW.small : USUAL_ROW.wide),
+      noted(height: number): number {
+        const count = (counts.get(height) ?? 0) + 1;
+        if (counts.has(height) || counts.size < MAX_HEIGHTS) counts.set(height, count);
+        if (usual === undefined || count > (counts.get(usual) ?? 0)) usual = height;
+        return height;
+      },
+    };
+  });
+  return heights;
 }
 
 /** The row that the keyboard's focus is in, by its key: what is new moves it. */
