@@ -19,7 +19,7 @@ export const DraftPolicy = Strict({
 export type DraftPolicy = Static<typeof DraftPolicy>;
 
 /** What a draft of a new policy is called where others have their identifier. */
-export const DRAFT = "draft";
+const DRAFT = "draft";
 
 /**
  * The policies as they would be with the draft: in the place of the one it names, or after all others, as a new one would stand. It is held to
