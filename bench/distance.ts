@@ -1,6 +1,6 @@
-import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { createTestDatabase, startPostgres } from "../test/support/postgres.ts";
+import { startTcpRelay, type TcpRelay } from "../test/support/tcp-relay.ts";
 import { type Product, startLoad, startProduct } from "./processes.ts";
 import { type BenchHooks, measureRound, type RoundOptions } from "./rounds.ts";
 import { type ScenarioName, scenarioNames } from "./scenarios.ts";
@@ -86,38 +86,12 @@ async function measureScenario(
 const rounded = (value: number): number => Number(value.toFixed(1));
 
 /** Passes on what comes, each way after half of the time. */
-async function startDistantProxy(
-  targetPort: number,
-  distanceMs: number,
-): Promise<{ port: number; close: () => Promise<void> }> {
-  const sockets = new Set<Socket>();
-  const pass = (from: Socket, to: Socket) => {
-    sockets.add(from);
-    from.setNoDelay(true);
-    const later = (work: () => void) => (distanceMs === 0 ? work() : setTimeout(work, distanceMs / 2));
-    from.on("data", (chunk) => later(() => to.destroyed || to.write(chunk)));
-    from.on("error", () => from.destroy());
-    from.on("close", () => {
-      sockets.delete(from);
-      later(() => to.destroy());
-    });
+function startDistantProxy(targetPort: number, distanceMs: number): Promise<TcpRelay> {
+  const later = (_chunk: Buffer, pass: () => void) => {
+    if (distanceMs === 0) pass();
+    else setTimeout(pass, distanceMs / 2);
   };
-  const server = createServer((client) => {
-    const target = connect(targetPort, "127.0.0.1");
-    pass(client, target);
-    pass(target, client);
-  });
-  const port = await new Promise<number>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => resolve((server.address() as { port: number }).port));
-  });
-  return {
-    port,
-    close: async () => {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  return startTcpRelay(targetPort, () => ({ fromClient: later, fromTarget: later }));
 }
 
 /** One line, for programs or for people. */
