@@ -41,7 +41,7 @@ export async function benchDistance(options: RoundOptions, hooks: BenchHooks<Dis
     hooks.onStart(() => product.stop());
     products.set(distanceMs, product);
   }
-  for (const connections of [1, options.connections]) {
+  for (const connections of new Set([1, options.connections])) {
     for (const scenario of scenarioNames) {
       const results = await measureScenario(scenario, connections, products, options, hooks);
       for (const result of results) hooks.report(result);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -10,6 +10,8 @@ import { processTree } from "./cpu.ts";
 let folder: string;
 before(() => {
   folder = mkdtempSync(join(tmpdir(), "keystead-bench-test-"));
+  // PostgreSQL does not run as root, and comes to its files by this.
+  chmodSync(folder, 0o755);
 });
 after(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -68,6 +70,19 @@ test("people who sign in are a line for each way", async () => {
   );
   for (const line of lines) {
     for (const figure of ["perSecond", "p50Ms", "p99Ms", "cpuMs"]) assert.ok(line[figure] > 0, JSON.stringify(line));
+  }
+});
+
+test("a distant database is a line for each distance", async () => {
+  const lines = await resultsOf("distance", "--seconds", "0.2", "--rounds", "1", "--connections", "1");
+  const distances = [0, 2, 10];
+  assert.deepEqual(
+    lines.map(({ scenario, distanceMs }) => [scenario, distanceMs]),
+    ["read", "write", "sign"].flatMap((scenario) => distances.map((distance) => [scenario, distance])),
+  );
+  for (const line of lines) {
+    assert.ok(line.perSecond > 0 && line.p50Ms <= line.p99Ms, JSON.stringify(line));
+    assert.equal(line.waits === undefined, line.distanceMs === 0);
   }
 });
 
