@@ -1,14 +1,11 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
-import { join, relative } from "node:path";
 import { describe, it } from "node:test";
+import { readSource, sourceFiles, withoutComments } from "../support/sources.ts";
 
 /**
  * Operations are given the identifiers and the time of what they do (`id("place")`, `now`), so that one that is tried again does the
  * same. It is the source that is read; who may make identifiers or look at a clock is named here with the reason.
  */
-
-const SOURCE = join(import.meta.dirname, "../../src");
 
 const exceptions: Record<string, { makes: string[]; because: string }> = {
   "capabilities/deployments/keeper.ts": {
@@ -35,16 +32,9 @@ const exceptions: Record<string, { makes: string[]; because: string }> = {
   },
 };
 
-const filesIn = (...folders: string[]): string[] =>
-  folders
-    .flatMap((folder) => readdirSync(join(SOURCE, folder), { withFileTypes: true, recursive: true }))
-    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts") && !entry.name.endsWith(".test.ts"))
-    .map((entry) => relative(SOURCE, join(entry.parentPath, entry.name)))
-    .sort();
-
 /** What a source makes of its own: identifiers, or the time. */
 function madeIn(source: string): string[] {
-  const code = source.replace(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*$|^import .*$/gm, "");
+  const code = withoutComments(source).replace(/^import .*$/gm, "");
   const found = code.matchAll(
     /\b(?:newId(?:At)?|Date\.now|performance\.now|systemClock|randomUUID|uuidv7)\b|\bnew Date\(\)/g,
   );
@@ -53,8 +43,8 @@ function madeIn(source: string): string[] {
 
 describe("identifiers and the time", () => {
   it("are given to operations and to rules of authority", () => {
-    const found = filesIn("capabilities", "authority")
-      .map((file) => [file, madeIn(readFileSync(join(SOURCE, file), "utf8"))] as const)
+    const found = sourceFiles("capabilities", "authority")
+      .map((file) => [file, madeIn(readSource(file))] as const)
       .filter(([, makes]) => makes.length > 0);
     const expected = Object.entries(exceptions).map(([file, { makes }]) => [file, makes] as const);
     assert.deepEqual(Object.fromEntries(found), Object.fromEntries(expected));

@@ -1,15 +1,13 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
-import { join, relative } from "node:path";
 import { describe, it } from "node:test";
 import { AUTHORITY_TABLES } from "../../src/engine/authority/known.ts";
+import { readSource, sourceFiles, withoutComments } from "../support/sources.ts";
 
 /**
  * Who writes the tables that say who may do what: the projector, and whoever is named here with the reason. It is the source that
  * is read, so that a new writer shows before it does anything.
  */
 
-const SOURCE = join(import.meta.dirname, "../../src");
 const PROJECTOR = "engine/authority/project.ts";
 
 const authorityTables: readonly string[] = AUTHORITY_TABLES;
@@ -104,17 +102,9 @@ const exceptions: Record<string, { writes: string[]; because: string }> = {
   "capabilities/messages/prune.ts": { writes: ["table"], because: "its tables are those of mail" },
 };
 
-function filesIn(folder: string): string[] {
-  return readdirSync(folder, { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts") && !entry.name.endsWith(".test.ts"))
-    .map((entry) => relative(SOURCE, join(entry.parentPath, entry.name)))
-    .filter((file) => !file.startsWith("storage/migrations/"))
-    .sort();
-}
-
 /** What a source writes that may be a table of authority: by a builder, or in SQL. */
 function writesIn(source: string): string[] {
-  const code = source.replace(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*$/gm, "");
+  const code = withoutComments(source);
   const built = code.matchAll(
     /\b(?:insertInto|replaceInto|mergeInto|updateTable|deleteFrom|laterInsert|laterUpdate)\(\s*("?)([\w.[\]]+)\1( as\b)?/g,
   );
@@ -129,7 +119,7 @@ function writesIn(source: string): string[] {
 
 describe("the tables of authority", () => {
   it("are told apart from all others", () => {
-    const schema = readFileSync(join(SOURCE, "storage/schema.ts"), "utf8");
+    const schema = readSource("storage/schema.ts");
     const tables = [...schema.slice(schema.indexOf("interface Schema")).matchAll(/^ {2}(\w+): \{/gm)].map(
       ([, name]) => name,
     );
@@ -137,9 +127,9 @@ describe("the tables of authority", () => {
   });
 
   it("are written by the projector and by nobody else but for a reason", () => {
-    const found = filesIn(SOURCE)
-      .filter((file) => file !== PROJECTOR)
-      .map((file) => [file, writesIn(readFileSync(join(SOURCE, file), "utf8"))] as const)
+    const found = sourceFiles()
+      .filter((file) => file !== PROJECTOR && !file.startsWith("storage/migrations/"))
+      .map((file) => [file, writesIn(readSource(file))] as const)
       .filter(([, writes]) => writes.length > 0);
     const expected = Object.entries(exceptions).map(([file, { writes }]) => [file, writes] as const);
     const byFile = (all: readonly (readonly [string, string[]])[]) =>
@@ -148,7 +138,7 @@ describe("the tables of authority", () => {
   });
 
   it("have a writer that is read as one", () => {
-    const writes = new Set(writesIn(readFileSync(join(SOURCE, PROJECTOR), "utf8")));
+    const writes = new Set(writesIn(readSource(PROJECTOR)));
     const unwritten = authorityTables.filter((table) => !writes.has(table));
     // These two by the kind of tag.
     assert.deepEqual(unwritten, ["user_tag_members", "private_key_tag_members"]);

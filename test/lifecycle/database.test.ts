@@ -95,8 +95,8 @@ describe("PostgreSQL behind a server", () => {
 });
 
 describe("SQLite with no room left on its disk", () => {
-  // Of a file, in the 512-byte blocks of a POSIX shell: the fresh database fits, and some hundred writes more.
-  const BLOCKS = 1800;
+  // Of a file, in the 512-byte blocks of a POSIX shell: the fresh database fits, and in its log some sixty writes more.
+  const BLOCKS = 4000;
   const dataDir = temporaryFolder();
   let server: ServerProcess;
   let store: Database;

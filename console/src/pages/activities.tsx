@@ -1,4 +1,4 @@
-import { Button, Group, MultiSelect, Select, Stack } from "@mantine/core";
+import { Group, MultiSelect, Select, Stack } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
@@ -19,6 +19,7 @@ import { Page } from "../parts/page.tsx";
 import { PagedTable } from "../parts/paged-table.tsx";
 import { isSmallScreen, SMALL_SCREEN } from "../parts/small-screen.ts";
 import { STATUS_WORDS } from "../parts/texts.tsx";
+import { UnfoldButton } from "../parts/unfold-button.tsx";
 
 const STATUS_OPTIONS = Object.entries(STATUS_WORDS).map(([value, label]) => ({ value, label }));
 const TYPE_OPTIONS = Object.values(ACTIVITY_TYPES).map(typeOption);
@@ -80,9 +81,9 @@ function Filters({ isFiltered, children }: { isFiltered: boolean; children: Reac
     <Stack gap="sm">
       {isSmall && (
         <Group>
-          <Button variant="default" size="xs" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          <UnfoldButton isOpen={isOpen} setOpen={setOpen}>
             {isFiltered ? "Filter (set)" : "Filter"}
-          </Button>
+          </UnfoldButton>
         </Group>
       )}
       {(!isSmall || isOpen) && <div className="filters">{children}</div>}

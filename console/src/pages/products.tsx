@@ -1,4 +1,4 @@
-import { Button, Card, Group, Stack, Text, Title } from "@mantine/core";
+import { Card, Group, Stack, Text, Title } from "@mantine/core";
 import { Fragment, useState } from "react";
 import type { AnswerOf, Schemas } from "../api/api.ts";
 import { useAnswer } from "../api/hooks.ts";
@@ -10,6 +10,7 @@ import { ScrollTable } from "../parts/scroll-table.tsx";
 import { Section } from "../parts/section.tsx";
 import { TableRow } from "../parts/table-row.tsx";
 import { Copyable, Mark, Name, When, wordsOf } from "../parts/texts.tsx";
+import { UnfoldButton } from "../parts/unfold-button.tsx";
 
 /** What the organization has beside keys and wallets, and the state of each. */
 export const Products = () => (
@@ -135,14 +136,9 @@ function AppCard({ app }: { app: Schemas["TvcApp"] }) {
           </Text>
         </Group>
         <Group>
-          <Button
-            size="xs"
-            variant="default"
-            aria-expanded={hasDeployments}
-            onClick={() => setDeployments(!hasDeployments)}
-          >
+          <UnfoldButton isOpen={hasDeployments} setOpen={setDeployments}>
             Deployments
-          </Button>
+          </UnfoldButton>
         </Group>
         {hasDeployments && <DeploymentsOf app={app} />}
       </Stack>

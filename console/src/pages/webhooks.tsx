@@ -10,6 +10,7 @@ import { ProblemNote } from "../parts/problem-note.tsx";
 import { ScrollTable } from "../parts/scroll-table.tsx";
 import { TableRow } from "../parts/table-row.tsx";
 import { Mark, Name, When } from "../parts/texts.tsx";
+import { UnfoldButton } from "../parts/unfold-button.tsx";
 
 type Endpoint = Schemas["WebhookEndpoint"];
 type EventType = NonNullable<ParametersOf<"create_webhook_endpoint">["subscriptions"]>[number]["eventType"];
@@ -77,14 +78,9 @@ function EndpointCard({ endpoint }: { endpoint: Endpoint }) {
           <Button size="xs" variant="default" disabled={!isActive} loading={test.isPending} onClick={sendTest}>
             Send a test
           </Button>
-          <Button
-            size="xs"
-            variant="default"
-            aria-expanded={hasDeliveries}
-            onClick={() => setDeliveries(!hasDeliveries)}
-          >
+          <UnfoldButton isOpen={hasDeliveries} setOpen={setDeliveries}>
             Deliveries
-          </Button>
+          </UnfoldButton>
           <Button
             size="xs"
             variant="default"

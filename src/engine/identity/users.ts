@@ -186,14 +186,18 @@ const reading = new Map<string, { version: number; user: Promise<User> }>();
 /** Rows of users that were asked for, by the user's id. */
 export type AskedUsers = ReadonlyMap<string, Promise<UserRow[]>>;
 
-/** Asks for users as they are when the transaction has ended. */
+/** The organization's next transaction waits for what this one asks at its end. */
+const MAX_ASKED_LAST = 16;
+
+/** Asks for users as they are when the transaction has ended, for the first of them where they are many. */
 export function askForUsers(
   { kind, selectFrom, last }: Transactor,
   organizationId: string,
   users: readonly { userId: string }[],
 ): AskedUsers {
   const atTheEnd: Reader = { kind, selectFrom, all: last };
-  return new Map(users.map(({ userId }) => [userId, findUser(atTheEnd, { organizationId, userId })]));
+  const asked = users.slice(0, MAX_ASKED_LAST);
+  return new Map(asked.map(({ userId }) => [userId, findUser(atTheEnd, { organizationId, userId })]));
 }
 
 /** The user as it is now, or undefined if there is none. `asked` is what was asked for before. */
