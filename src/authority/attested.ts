@@ -7,6 +7,13 @@ export const attestedTypes = {
   OAUTH: "CREDENTIAL_TYPE_ATTESTED_OAUTH",
 } as const;
 
+const ofContacts: readonly string[] = [attestedTypes.EMAIL, attestedTypes.PHONE_NUMBER];
+
+/** Whether a type of credential is that of a contact, which a user has or has not. */
+export const isContact = (type: string): boolean => ofContacts.includes(type);
+
+export const isAttested = (type: string): boolean => type === attestedTypes.OAUTH || isContact(type);
+
 /** A contact has no id of its own: its URI (RFC 6068, RFC 3966) stands for one. */
 export const contactCredential = (contact: Contact): { id: string; type: string } => ({
   id: contact.type === "EMAIL" ? `mailto:${contact.value}` : `tel:${contact.value}`,

@@ -1,5 +1,6 @@
 import type { Static, TSchema } from "typebox";
 import type { Change } from "../authority/changes.ts";
+import type { Actor, Subject } from "../authority/parties.ts";
 import type { AuthorityView } from "../authority/view.ts";
 import type { IdFor } from "../kernel/ids.ts";
 import type { EvaluateCondition } from "../policy/compile.ts";
@@ -10,7 +11,6 @@ import type { CredentialType } from "./identity/users.ts";
 import type {
   ActivityOperation,
   ActivityVersion,
-  Actor,
   MeetingContext,
   Newcomer,
   OnlyFor,
@@ -18,7 +18,6 @@ import type {
   Performed,
   PolicyFacts,
   QueryOperation,
-  Subject,
   TakeRoom,
   VoteOperation,
 } from "./operations.ts";

@@ -1,5 +1,6 @@
 import type { TSchema } from "typebox";
 import type { Change } from "../authority/changes.ts";
+import type { Actor, Subject } from "../authority/parties.ts";
 import type { AuthorityView } from "../authority/view.ts";
 import type { IdFor } from "../kernel/ids.ts";
 import type { EvaluateCondition } from "../policy/compile.ts";
@@ -23,29 +24,6 @@ export interface Organization {
   /** Rises with every change to its policies. */
   policiesVersion: number;
 }
-
-/** The user behind a stamp, as of the last look at the database. */
-export interface Actor {
-  userId: string;
-  userName: string;
-  /** The user's own organization: the request's, or its parent. */
-  organizationId: string;
-  isRootQuorumMember: boolean;
-  /** Whether there are MFA policies to look at. */
-  hasMfaPolicies: boolean;
-  credential: CredentialRef;
-}
-
-/** A credential by which somebody is known. */
-export interface CredentialRef {
-  id: string;
-  type: string;
-  /** Of a session that is limited to what its profile allows. */
-  sessionProfileId?: string;
-}
-
-/** A credential that made a stamp, as it was then. */
-export type ShownCredential = CredentialRef & { publicKey: string };
 
 /** Somebody who becomes a user by a request, with the credential that it registers and that stamps it. */
 export interface Newcomer {
@@ -76,48 +54,6 @@ export interface MeetingContext {
 
 /** Which organizations an operation is for, where it is not for all. */
 export type OnlyFor = "parents" | "subOrganizations";
-
-/** What an activity is about, for whoever decides about it. It states facts and decides nothing. */
-export type Subject =
-  /** No policy is asked; MFA policies and session profiles see the action on the ORGANIZATION, UPDATE unless said. */
-  | { governedBy: "rootQuorum"; action?: "DELETE" }
-  /** Decided on before: whomever the operation takes may do it, and no policy, quorum or MFA policy is asked. */
-  | { governedBy: "nobody"; resource: "INVITATION"; action: "UPDATE" }
-  | {
-      governedBy: "policies";
-      resource:
-        | "AUTH"
-        | "AUTH_PROXY"
-        | "CONFIG"
-        | "CREDENTIAL"
-        | "FIAT_TRANSACTION"
-        | "INVITATION"
-        | "MFA_POLICY"
-        | "ON_RAMP_CREDENTIALS"
-        | "ORGANIZATION"
-        | "OTP"
-        | "POLICY"
-        | "PRIVATE_KEY"
-        | "RECOVERY"
-        | "SECRET"
-        | "SESSION_PROFILE"
-        | "TVC_APP"
-        | "TVC_DEPLOYMENT"
-        | "TVC_OPERATOR"
-        | "TVC_QUORUM_KEY"
-        | "SPONSORSHIP"
-        | "SMART_CONTRACT_INTERFACE"
-        | "USER"
-        | "WALLET"
-        | "WEBHOOK_ENDPOINT";
-      action: "CREATE" | "UPDATE" | "DELETE" | "SIGN" | "IMPORT" | "EXPORT" | "VERIFY" | "ENCRYPT";
-      /** Whose credentials these are, where users may manage their own. */
-      ownerId?: string;
-      /** Whether they are those of whoever asks. */
-      isOwn?: true;
-      /** The user who alone may ask for it: a request of anybody else is denied, whatever policies and quorum say. */
-      onlyUserId?: string;
-    };
 
 /** Facts that belong to an operation; the engine adds the activity's own. */
 export type PolicyFacts = Omit<ConditionFacts, "activity">;

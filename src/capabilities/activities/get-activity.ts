@@ -2,7 +2,7 @@ import { Type } from "typebox";
 import { findActivity, findVotes } from "../../engine/activities/records.ts";
 import { AnyActivity } from "../../engine/activities/schema.ts";
 import { sizeOfActivity } from "../../engine/activities/size.ts";
-import { electorateOf } from "../../engine/decisions/electorate.ts";
+import { Electorate } from "../../engine/decisions/electorate.ts";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
@@ -21,6 +21,6 @@ export const getActivity = query({
     const activity = await findActivity(read, organization.id, id);
     if (!activity) fail("RESOURCE_NOT_FOUND", { kind: "activity", id, organizationId: organization.id });
     const votes = await findVotes(read, activity);
-    return { activity: await viewFor(context, activity, votes, electorateOf(organization.id)) };
+    return { activity: await viewFor(context, activity, votes, new Electorate(organization.id)) };
   },
 });

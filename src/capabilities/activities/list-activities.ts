@@ -2,7 +2,7 @@ import { Type } from "typebox";
 import { activityOfRow, activityStatuses, findVotes } from "../../engine/activities/records.ts";
 import { ActivityType, AnyActivity } from "../../engine/activities/schema.ts";
 import { shownBytes } from "../../engine/activities/size.ts";
-import { electorateOf } from "../../engine/decisions/electorate.ts";
+import { Electorate } from "../../engine/decisions/electorate.ts";
 import { query } from "../../engine/declare.ts";
 import { Id, List, OneOf, Pagination } from "../../engine/fields.ts";
 import { newestFirst, pageOf } from "../../engine/paging.ts";
@@ -68,7 +68,7 @@ export const listActivities = query({
       )
       .orderBy("id", page.after === undefined ? "desc" : "asc")
       .execute();
-    const electorate = electorateOf(organization.id);
+    const electorate = new Electorate(organization.id);
     // One after the other, so that others have their turn in between.
     const views = await mapInTurns(
       rows,

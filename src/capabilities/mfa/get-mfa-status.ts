@@ -1,8 +1,9 @@
 import { Type } from "typebox";
+import { mfaStandingOf } from "../../authority/decisions/mfa.ts";
 import { authenticationTypes } from "../../authority/state.ts";
 import { findActivity, findVotes } from "../../engine/activities/records.ts";
 import { factsOfStored, proposalOf } from "../../engine/decisions/facts.ts";
-import { mfaStandingOf } from "../../engine/decisions/mfa.ts";
+import { onFacts } from "../../engine/decisions/loaded-facts.ts";
 import { query } from "../../engine/declare.ts";
 import { Id, OneOf } from "../../engine/fields.ts";
 import { RequiredMethods } from "../../engine/identity/users.ts";
@@ -41,8 +42,12 @@ export const getMfaStatus = query({
     const mfaStatuses = [];
     for (const id of users) {
       const shown = facts.approvals.find(({ actor }) => actor.userId === id)?.credentials ?? [];
-      const standing = await mfaStandingOf(read, facts, id, shown, budget);
-      if (standing) mfaStatuses.push(standing);
+      const standing = await onFacts(read, facts, budget, (steps) => mfaStandingOf(facts, id, shown, steps));
+      if (!standing) continue;
+      mfaStatuses.push({
+        ...standing,
+        requiredMethods: standing.requiredMethods.map(({ any }) => ({ any: [...any] })),
+      });
     }
     return { mfaStatuses };
   },

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
-import { simulate } from "../../engine/decisions/authorize.ts";
-import { type DecisionFacts, factsOf } from "../../engine/decisions/facts.ts";
+import { factsOf, type LoadableFacts, type Proposal } from "../../engine/decisions/facts.ts";
+import { simulate } from "../../engine/decisions/simulate.ts";
 import { type QueryContext, query } from "../../engine/declare.ts";
 import { Id, OneOf } from "../../engine/fields.ts";
 import { loadUser } from "../../engine/identity/users.ts";
@@ -41,12 +41,8 @@ export const simulatePolicy = query({
     const { read, request, organization, budget } = context;
     const stored = await findPolicies(read, organization.id);
     const policies = request.draftPolicy ? policiesWith(stored, request.draftPolicy, organization.id) : stored;
-    const facts = await factsOfRequest(context);
-    const { decision, rootQuorum, explanations } = await simulate(
-      read,
-      request.draftPolicy ? { ...facts, policies } : facts,
-      budget,
-    );
+    const facts = await factsOfRequest(context, request.draftPolicy ? { policies } : {});
+    const { decision, rootQuorum, explanations } = await simulate(read, facts, budget);
     const outcomes = {
       allow: "ALLOW",
       consensus: "CONSENSUS_NEEDED",
@@ -78,7 +74,7 @@ type Context = QueryContext<
   "registry" | "planner"
 >;
 
-async function factsOfRequest(context: Context): Promise<DecisionFacts> {
+async function factsOfRequest(context: Context, tried: Pick<Proposal, "policies">): Promise<LoadableFacts> {
   const { request, read, organization, registry, planner, now } = context;
   const { type, parameters } = request.activity;
   const found = registry.findActivityOfType(type);
@@ -89,7 +85,7 @@ async function factsOfRequest(context: Context): Promise<DecisionFacts> {
   const { actor: submitter } = approvals[0] as (typeof approvals)[number];
   const intent = version.upgrade(parameters);
   const plan = await planner.makePlan(operation, { intent, organization, submitterId: submitter.userId, now });
-  return factsOf({ operation, version, intent, plan, organization, now }, submitter, approvals);
+  return factsOf({ operation, version, intent, plan, organization, now, ...tried }, submitter, approvals);
 }
 
 /** A user's approval with the first of their credentials. */

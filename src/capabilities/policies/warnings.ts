@@ -1,5 +1,5 @@
+import { warningsAbout } from "../../authority/decisions/policies.ts";
 import type { DecisionBudget, RequestBudget } from "../../engine/decisions/budget.ts";
-import { warningsAbout } from "../../engine/decisions/policies.ts";
 import { OutOfBudget } from "../../policy/budget.ts";
 import type { Policy } from "../../policy/decision.ts";
 import type { PolicyWarning } from "../../policy/warnings.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import type { RecordedEvaluation } from "../../authority/decisions/facts.ts";
 import { newId } from "../../kernel/ids.ts";
 import { type Database, openDatabase } from "../../storage/database.ts";
-import type { RecordedEvaluation } from "../decisions/facts.ts";
 import { findEvaluations, storeEvaluations } from "./evaluations.ts";
 
 const organizationId = newId();

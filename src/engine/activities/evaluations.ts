@@ -1,9 +1,9 @@
 import { hash } from "node:crypto";
+import type { RecordedEvaluation } from "../../authority/decisions/facts.ts";
 import { MAX_REMEMBERED_POLICY_LISTS, MAX_SHOWN_EVALUATIONS } from "../../kernel/limits.ts";
 import { recentlyUsed } from "../../kernel/recently-used.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { laterInsert, prepared, preparedWrite } from "../../storage/prepared.ts";
-import type { RecordedEvaluation } from "../decisions/facts.ts";
 import { oldestFirst } from "../paging.ts";
 
 /**

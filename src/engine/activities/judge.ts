@@ -1,17 +1,14 @@
+import { decide } from "../../authority/decisions/decide.ts";
+import { denialDetails, denialOf, NOT_ASKED } from "../../authority/decisions/denials.ts";
+import type { RecordedEvaluation } from "../../authority/decisions/facts.ts";
+import { sessionScopeProblem } from "../../authority/decisions/session-scope.ts";
+import { voteDenial, voteRights } from "../../authority/decisions/votes.ts";
 import { fail, type KeysteadError } from "../../kernel/errors.ts";
 import { MAX_VOTE_MESSAGES_LENGTH } from "../../kernel/limits.ts";
 import type { Reader } from "../../storage/engine.ts";
-import { decide, denialDetails, denialOf, NOT_ASKED, voteDenial, voteRights } from "../decisions/authorize.ts";
 import type { DecisionBudget } from "../decisions/budget.ts";
-import {
-  type DecisionFacts,
-  factsOf,
-  factsOfStored,
-  type Proposal,
-  proposalOf,
-  type RecordedEvaluation,
-} from "../decisions/facts.ts";
-import { sessionScopeProblem } from "../decisions/session-scope.ts";
+import { factsOf, factsOfStored, type LoadableFacts, type Proposal, proposalOf } from "../decisions/facts.ts";
+import { onFacts } from "../decisions/loaded-facts.ts";
 import { claimedOrganizationId, type Submission } from "../envelope.ts";
 import type { Principal } from "../identity/authenticate.ts";
 import { findOrganization } from "../identity/organizations.ts";
@@ -23,7 +20,7 @@ import { type ActivityRecord, findVotes, isLive, isOpen, shownBy, type VoteRecor
 
 /** What becomes of a ballot, as the facts stand. Nothing is changed here. */
 
-export type Verdict = { facts: DecisionFacts } & (
+export type Verdict = { facts: LoadableFacts } & (
   | { todo: "answer"; activity: ActivityRecord }
   | {
       todo: "execute";
@@ -89,7 +86,7 @@ export async function judgeSubmission(
   const proposal: Proposal = { operation, version, intent, plan, organization, now: ballot.now };
   const facts = factsOf(proposal, actor, [{ actor, credentials: [credential] }]);
   const target: Target = { operation, version, intent, record, isNew: true, isFurtherStamp: false };
-  const problem = await sessionScopeProblem(read, facts, actor, budget);
+  const problem = await onFacts(read, facts, budget, (steps) => sessionScopeProblem(facts, actor, steps));
   if (problem === undefined) return verdictOn(read, facts, target, budget);
   return { todo: "deny", target, error: scopeDenial(problem), facts, evaluations: [] };
 }
@@ -117,12 +114,12 @@ export async function judgeVote(
   const own = votes.find((vote) => vote.userId === actor.userId && isLive(vote, ballot.now));
   const repeats = own?.selection === ballot.selection;
   if (repeats && how === "resubmitted") return answer;
-  const rights = await voteRights(read, facts, actor, budget);
+  const rights = await onFacts(read, facts, budget, (steps) => voteRights(facts, actor, steps));
   if (!(approves ? rights.mayApprove : rights.mayReject)) {
     if (repeats) return answer;
-    throw await voteDenial(read, facts, actor, budget);
+    throw await onFacts(read, facts, budget, (steps) => voteDenial(facts, actor, steps));
   }
-  const problem = await sessionScopeProblem(read, facts, actor, budget);
+  const problem = await onFacts(read, facts, budget, (steps) => sessionScopeProblem(facts, actor, steps));
   if (problem !== undefined) throw scopeDenial(problem);
   if (existing.wantsProofs && approves) refuseLargeBody(ballot.message);
   if (how === "resubmitted") refuseManyLargeMessages(votes, ballot);
@@ -159,8 +156,8 @@ function refuseManyLargeMessages(votes: readonly VoteRecord[], { message, princi
 const scopeDenial = (problem: string): KeysteadError =>
   denialOf(denialDetails(problem, NOT_ASKED, "Stamp with a credential that this scope does not limit."));
 
-async function verdictOn(read: Reader, facts: DecisionFacts, target: Target, budget: DecisionBudget): Promise<Verdict> {
-  const decision = await decide(read, facts, budget);
+async function verdictOn(read: Reader, facts: LoadableFacts, target: Target, budget: DecisionBudget): Promise<Verdict> {
+  const decision = await onFacts(read, facts, budget, (steps) => decide(facts, steps));
   const { evaluations } = decision;
   if (decision.outcome === "allow") {
     const where = await whereOf(read, target, facts);
@@ -176,7 +173,7 @@ async function verdictOn(read: Reader, facts: DecisionFacts, target: Target, bud
 async function whereOf(
   read: Reader,
   { operation, record, intent }: Target,
-  { organization }: Pick<DecisionFacts, "organization">,
+  { organization }: Pick<LoadableFacts, "organization">,
 ): Promise<Organization> {
   if (!operation.byParents || record.body === undefined) return organization;
   const named = claimedOrganizationId(Buffer.from(record.body));

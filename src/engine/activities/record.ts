@@ -1,3 +1,5 @@
+import { isAttested } from "../../authority/attested.ts";
+import { conditionsWithin } from "../../authority/decisions/conditions.ts";
 import { viewAfter } from "../../authority/view.ts";
 import type { KeysteadError } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
@@ -6,11 +8,9 @@ import type { AheadReader, Transactor } from "../../storage/engine.ts";
 import { DatabaseFailure } from "../../storage/failure.ts";
 import { onAuthority } from "../authority/load.ts";
 import { project } from "../authority/project.ts";
-import type { DecisionFacts } from "../decisions/facts.ts";
-import { conditionsWithin } from "../decisions/policies.ts";
+import type { LoadableFacts } from "../decisions/facts.ts";
 import { rootIdOf } from "../identity/organizations.ts";
 import { keepRevocations } from "../identity/revocations.ts";
-import { isAttested } from "../identity/shown-credentials.ts";
 import { type AskedUsers, askForUsers } from "../identity/users.ts";
 import { insertAppProof } from "../proofs/app-proofs.ts";
 import type { PreparedProofs } from "../proofs/prove.ts";
@@ -44,7 +44,7 @@ import {
 export interface Recorded {
   activity: ActivityRecord;
   votes: VoteRecord[];
-  facts: DecisionFacts;
+  facts: LoadableFacts;
   /** Whose votes they are, as they are after the commit; asked for anew where it is absent. */
   voters?: AskedUsers;
   /** What whoever cast the ballot is told in place of the activity. */

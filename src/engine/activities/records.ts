@@ -1,9 +1,9 @@
+import type { CredentialRef, ShownCredential } from "../../authority/parties.ts";
 import type { ErrorDetail, KeysteadError } from "../../kernel/errors.ts";
 import { MAX_ATTESTATIONS, VOTE_LIFETIME_MS } from "../../kernel/limits.ts";
 import type { Reader, StoredRow } from "../../storage/engine.ts";
 import { laterInsert, prepared, preparedWrite, uniqueRow } from "../../storage/prepared.ts";
 import { revokedAtOf } from "../identity/revocations.ts";
-import type { CredentialRef, ShownCredential } from "../operations.ts";
 import { oldestFirst } from "../paging.ts";
 import { intentToStore, storedIntent, storedMessage } from "./bodies.ts";
 

@@ -1,8 +1,9 @@
+import type { RecordedEvaluation } from "../../authority/decisions/facts.ts";
+import type { ShownCredential } from "../../authority/parties.ts";
 import { VOTE_LIFETIME_MS } from "../../kernel/limits.ts";
 import type { Reader } from "../../storage/engine.ts";
-import type { DecisionFacts, RecordedEvaluation } from "../decisions/facts.ts";
+import type { LoadableFacts } from "../decisions/facts.ts";
 import { nameOfCredential } from "../identity/shown-credentials.ts";
-import type { ShownCredential } from "../operations.ts";
 import { storedMessage } from "./bodies.ts";
 import {
   type ActivityRecord,
@@ -19,7 +20,7 @@ import {
 export interface Execution {
   record: ActivityRecord;
   isNew: boolean;
-  facts: DecisionFacts;
+  facts: LoadableFacts;
   evaluations: readonly RecordedEvaluation[];
   /** The stamp that brought it this far. */
   stamp: CastStamp;

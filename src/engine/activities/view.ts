@@ -1,11 +1,12 @@
+import { owesAuthenticators, type VoteRights, voteRights } from "../../authority/decisions/votes.ts";
+import type { Actor } from "../../authority/parties.ts";
 import { OutOfBudget } from "../../policy/budget.ts";
 import type { Reader } from "../../storage/engine.ts";
-import { owesAuthenticators, type VoteRights, voteRights } from "../decisions/authorize.ts";
 import type { RequestBudget } from "../decisions/budget.ts";
-import type { DecisionFacts } from "../decisions/facts.ts";
+import type { LoadableFacts } from "../decisions/facts.ts";
+import { onFacts } from "../decisions/loaded-facts.ts";
 import { timestampOf } from "../fields.ts";
 import { type AskedUsers, departedUser, loadUser, type User } from "../identity/users.ts";
-import type { Actor } from "../operations.ts";
 import { type AppProof, findAppProofs } from "../proofs/app-proofs.ts";
 import { type ActivityRecord, type ActivityStatus, type Failure, isLive, isOpen, type VoteRecord } from "./records.ts";
 
@@ -75,14 +76,14 @@ export async function viewActivityAs(
   read: Reader,
   activity: ActivityRecord,
   votes: readonly VoteRecord[],
-  loadFacts: () => Promise<DecisionFacts>,
+  loadFacts: () => Promise<LoadableFacts>,
 ): Promise<ActivityView> {
   const { actor, budget, voters, now } = viewer;
   if (!isOpen(activity)) return viewActivity(read, activity, votes, { actor, voters, now });
   try {
     const facts = await loadFacts();
-    const rights = await voteRights(read, facts, actor, budget);
-    const owes = await owesAuthenticators(read, facts, actor, budget);
+    const rights = await onFacts(read, facts, budget, (steps) => voteRights(facts, actor, steps));
+    const owes = await onFacts(read, facts, budget, (steps) => owesAuthenticators(facts, actor, steps));
     return await viewActivity(read, activity, votes, { actor, rights, owes, voters, now });
   } catch (error) {
     if (!(error instanceof OutOfBudget)) throw error;

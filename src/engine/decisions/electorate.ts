@@ -1,51 +1,80 @@
 import { attestedTypes } from "../../authority/attested.ts";
+import type { Elector } from "../../authority/decisions/facts.ts";
 import type { Voter } from "../../policy/approvals.ts";
 import type { CredentialFacts } from "../../policy/facts.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { contactCredentialsOf } from "../identity/shown-credentials.ts";
 import { loadUser, loadUsers, type User } from "../identity/users.ts";
 
-/** The users of an organization as policies see them. Each is read once for as long as the electorate is kept: for a request. */
-export interface Electorate {
-  find(read: Reader, userId: string): Promise<Voter | undefined>;
-  all(read: Reader): Promise<readonly Voter[]>;
+/** The users of an organization as decisions see them. Each is read once for as long as the electorate is kept: for a request. */
+export class Electorate {
+  readonly #organizationId: string;
+  readonly #reading = new Map<string, Promise<void>>();
+  readonly #electors = new Map<string, Elector | undefined>();
+  #readingVoters: Promise<void> | undefined;
+  #voters: readonly Voter[] | undefined;
+
+  constructor(organizationId: string) {
+    this.#organizationId = organizationId;
+  }
+
+  knows(userId: string): boolean {
+    return this.#electors.has(userId);
+  }
+
+  /** Undefined where there is none. */
+  elector(userId: string): Elector | undefined {
+    return this.#electors.get(userId);
+  }
+
+  /** All of them, or undefined where they have not been read. */
+  get voters(): readonly Voter[] | undefined {
+    return this.#voters;
+  }
+
+  read(read: Reader, userId: string): Promise<void> {
+    const known = this.#reading.get(userId);
+    if (known) return known;
+    const reading = loadUser(read, this.#organizationId, userId).then((user) => {
+      this.#electors.set(userId, user && electorOf(user));
+    });
+    this.#reading.set(userId, reading);
+    return reading;
+  }
+
+  readVoters(read: Reader): Promise<void> {
+    this.#readingVoters ??= loadUsers(read, this.#organizationId).then((users) => {
+      this.#voters = users.map((user) => electorOf(user).voter);
+    });
+    return this.#readingVoters;
+  }
 }
 
-export function electorateOf(organizationId: string): Electorate {
-  const found = new Map<string, Promise<Voter | undefined>>();
-  let everybody: Promise<readonly Voter[]> | undefined;
-  return {
-    find(read, userId) {
-      const known = found.get(userId);
-      if (known) return known;
-      const voter = loadUser(read, organizationId, userId).then((user) => user && voterOf(user));
-      found.set(userId, voter);
-      return voter;
-    },
-    all(read) {
-      everybody ??= loadUsers(read, organizationId).then((users) => users.map(voterOf));
-      return everybody;
-    },
-  };
-}
-
-const voters = new WeakMap<User, Voter>();
+const electors = new WeakMap<User, Elector>();
 
 /** One object for each version of a user, by which their approvals are known again. */
-function voterOf(user: User): Voter {
-  const known = voters.get(user);
+function electorOf(user: User): Elector {
+  const known = electors.get(user);
   if (known) return known;
-  const voter = {
-    id: user.userId,
-    tags: user.userTags,
-    email: user.userEmail ?? "",
-    alias: user.userName,
-    credentials: credentialsOf(user),
+  const elector = {
+    voter: {
+      id: user.userId,
+      tags: user.userTags,
+      email: user.userEmail ?? "",
+      alias: user.userName,
+      credentials: credentialsOf(user),
+    },
+    mfaPolicies: user.mfaPolicies.map(
+      ({ mfaPolicyId: id, condition, requiredAuthenticationMethods: requiredMethods }) => ({
+        id,
+        condition,
+        requiredMethods,
+      }),
+    ),
   };
-  voters.set(user, voter);
-  return voter;
+  electors.set(user, elector);
+  return elector;
 }
-
 /** What a user can approve with: what is registered, and what tokens can show. */
 function credentialsOf(user: User): CredentialFacts[] {
   const { userId, apiKeys, authenticators, oauthProviders } = user;

@@ -1,8 +1,7 @@
+import { isAttested } from "../../authority/attested.ts";
+import type { ApprovalFacts, DecisionFacts } from "../../authority/decisions/facts.ts";
+import type { Actor, ShownCredential, Subject } from "../../authority/parties.ts";
 import { VOTE_LIFETIME_MS } from "../../kernel/limits.ts";
-import { activityFacts } from "../../policy/activity-facts.ts";
-import type { Budget } from "../../policy/budget.ts";
-import type { Outcome } from "../../policy/decision.ts";
-import type { ActivityFacts, ConditionFacts } from "../../policy/facts.ts";
 import type { Policy } from "../../policy/policy.ts";
 import type { Reader } from "../../storage/engine.ts";
 import {
@@ -13,54 +12,21 @@ import {
   shownBy,
   type VoteRecord,
 } from "../activities/records.ts";
-import { isAttested, isLost, nameOfCredential } from "../identity/shown-credentials.ts";
+import { isLost, nameOfCredential } from "../identity/shown-credentials.ts";
 import { loadUser } from "../identity/users.ts";
 import { findApprovers, findVoter } from "../identity/voters.ts";
-import type {
-  ActivityOperation,
-  ActivityVersion,
-  Actor,
-  Organization,
-  PolicyFacts,
-  Registry,
-  ShownCredential,
-  Subject,
-} from "../operations.ts";
-import { type Electorate, electorateOf } from "./electorate.ts";
+import type { ActivityOperation, ActivityVersion, Organization, Registry } from "../operations.ts";
+import { Electorate } from "./electorate.ts";
+import { LoadedFacts } from "./loaded-facts.ts";
 
 const APPROVED = "VOTE_SELECTION_APPROVED";
 
 /** The facts of a decision, from a request that comes in or from what is stored. */
 
-/** What each policy came to; stored with the vote that made it be asked. */
-export interface RecordedEvaluation {
-  policyId: string;
-  /** The last of an MFA policy that is not met. */
-  outcome: Outcome | "OUTCOME_REQUIRES_AUTHENTICATORS";
-}
-
-/** A user's approval, with every credential that they stamped it with, as it was then; the vote's own comes first. */
-export interface ApprovalFacts {
-  actor: Actor;
-  credentials: readonly ShownCredential[];
-}
-
-/** The facts of a decision, all read in one transaction. */
-export interface DecisionFacts {
-  organization: Organization;
-  intent: unknown;
-  subject: Subject;
-  /** What conditions see: of the activity, and what the operation itself tells, read with the reader of the moment. */
-  conditionFacts: (read: Reader, steps: Budget) => Promise<ConditionFacts>;
-  electorate: Electorate;
-  /** Who asked first. */
-  submitter: Actor;
-  /** The users who approve, the submitter among them; one entry a user. */
-  approvals: readonly ApprovalFacts[];
-  /** In the place of the organization's stored ones, where others are tried out. */
-  policies?: readonly Policy[];
-  /** Milliseconds. */
-  now: number;
+/** The facts of a decision, those that it is given all read in one transaction; what it looks up is loaded as it asks for it. */
+export interface LoadableFacts extends DecisionFacts {
+  readonly organization: Organization;
+  readonly lookUps: LoadedFacts;
 }
 
 /** An activity that is decided on, without those who vote on it. */
@@ -76,52 +42,23 @@ export interface Proposal {
   now: number;
   /** Where the organization's users are known already. */
   electorate?: Electorate;
+  /** In the place of the organization's stored ones, where others are tried out. */
+  policies?: readonly Policy[];
 }
 
-export function factsOf(
-  { operation, version, intent, plan, organization, now, electorate = electorateOf(organization.id) }: Proposal,
-  submitter: Actor,
-  approvals: DecisionFacts["approvals"],
-): DecisionFacts {
+export function factsOf(proposal: Proposal, submitter: Actor, approvals: readonly ApprovalFacts[]): LoadableFacts {
+  const { operation, version, intent, plan, organization, now, policies } = proposal;
+  const { electorate = new Electorate(organization.id) } = proposal;
   const subject = operation.subject(intent);
-  const load = (read: Reader) => operation.policyFacts({ intent, plan, read, organization });
-  return {
+  const lookUps = new LoadedFacts({
     organization,
-    intent,
-    subject,
-    conditionFacts: once(async (read, steps) => {
-      steps.spend(stepsToRead(intent));
-      return conditionFacts(activityFacts(version.type, classOf(subject), intent, steps), await load(read));
-    }),
+    activity: { type: version.type, ...classOf(subject), intent },
+    loadActivity: (read) => operation.policyFacts({ intent, plan, read, organization }),
     electorate,
-    submitter,
-    approvals,
-    now,
-  };
+    policies,
+  });
+  return { organization, subject, lookUps, submitter, approvals, now };
 }
-
-/** Policies, a session's scope and MFA may each ask; the answer is the same within one decision. */
-function once<Arguments extends unknown[], T>(load: (...given: Arguments) => Promise<T>): typeof load {
-  let loaded: Promise<T> | undefined;
-  return (...given) => {
-    loaded ??= load(...given);
-    return loaded;
-  };
-}
-
-/** What it is worth to make facts of what an activity is about, which may be a long transaction. */
-function stepsToRead(intent: unknown): number {
-  const texts = Object.values(intent as object).flat();
-  const steps = texts.reduce((sum: number, text) => sum + (typeof text === "string" ? text.length >> 2 : 16), 0);
-  return 1000 + Math.min(steps, MAX_STEPS_TO_READ);
-}
-
-/** The limits of what can be signed keep it to this, however long a request is. */
-const MAX_STEPS_TO_READ = 100_000;
-
-/** Getters stay getters: what cannot be told is an error of the policy that asks for it, and of no other. */
-const conditionFacts = (activity: ActivityFacts, facts: PolicyFacts): ConditionFacts =>
-  Object.defineProperties({ activity }, Object.getOwnPropertyDescriptors(facts));
 
 /** What policies, MFA policies and session profiles see an activity as; see `Subject`. */
 const classOf = (subject: Subject): { resource: string; action: string } =>
@@ -151,7 +88,7 @@ export async function factsOfStored(
   proposal: Proposal,
   votes: readonly VoteRecord[],
   ballot?: { actor: Actor; credential: ShownCredential; approves: boolean },
-): Promise<DecisionFacts> {
+): Promise<LoadableFacts> {
   const { organization, now } = proposal;
   const live = votes.filter((vote) => isLive(vote, now));
   const others = live.filter(({ userId }) => userId !== ballot?.actor.userId);

@@ -1,7 +1,8 @@
+import type { Actor } from "../../authority/parties.ts";
 import { fail, KeysteadError } from "../../kernel/errors.ts";
 import type { OidcVerifier } from "../../providers/oidc/verifier.ts";
 import type { Reader } from "../../storage/engine.ts";
-import type { Actor, Operation, Organization } from "../operations.ts";
+import type { Operation, Organization } from "../operations.ts";
 import type { AnyCredentialKind, CredentialLookup, Holder, Reach, StampRecord } from "./credential-kind.ts";
 import type { DecodedStamp } from "./credential-kinds.ts";
 import { refuseAddress } from "./ip-allowlists.ts";

@@ -1,6 +1,7 @@
+import type { Actor } from "../../authority/parties.ts";
 import type { OidcVerifier } from "../../providers/oidc/verifier.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
-import type { Actor, Operation, Organization } from "../operations.ts";
+import type { Operation, Organization } from "../operations.ts";
 import type { Allowlists } from "./ip-allowlists.ts";
 
 /** What every kind of credential has to say of itself; `credential-kinds.ts` lists them. */

@@ -1,13 +1,9 @@
-import { attestedTypes, contactCredential } from "../../authority/attested.ts";
+import { contactCredential, isAttested, isContact } from "../../authority/attested.ts";
+import type { ShownCredential } from "../../authority/parties.ts";
 import { contactOf } from "../../authority/state.ts";
-import type { ShownCredential } from "../operations.ts";
 import type { User } from "./users.ts";
 
 /** Credentials as stamps show them: those that are registered, and what a token attests. */
-
-const ofContacts: readonly string[] = [attestedTypes.EMAIL, attestedTypes.PHONE_NUMBER];
-
-export const isAttested = (type: string): boolean => type === attestedTypes.OAUTH || ofContacts.includes(type);
 
 /** The contacts of a user, as stamps show them. */
 export const contactCredentialsOf = ({ userEmail, userPhoneNumber }: User): { id: string; type: string }[] => [
@@ -21,4 +17,4 @@ export const nameOfCredential = ({ id, type, publicKey }: ShownCredential): stri
 
 /** Whether it is a contact that the user no longer has. What has an id of its own is taken back by that when it goes. */
 export const isLost = ({ id, type }: ShownCredential, user: User | undefined): boolean =>
-  ofContacts.includes(type) && !(user && contactCredentialsOf(user).some((known) => known.id === id));
+  isContact(type) && !(user && contactCredentialsOf(user).some((known) => known.id === id));

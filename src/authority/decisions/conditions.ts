@@ -1,0 +1,42 @@
+import type { Budget } from "../../policy/budget.ts";
+import { createExpressionCache } from "../../policy/cache.ts";
+import type { EvaluateCondition, Program } from "../../policy/compile.ts";
+import { PolicyError } from "../../policy/errors.ts";
+import type { ConditionFacts } from "../../policy/facts.ts";
+import type { DecisionFacts } from "./facts.ts";
+
+/** Compiled once, for every organization that writes the same. */
+export const expressions = createExpressionCache();
+
+/**
+ * What a condition outside the policies comes to, such as an MFA policy's; the error where it cannot be told.
+ *
+ * @throws OutOfBudget
+ */
+export function evaluateCondition(
+  { lookUps }: Pick<DecisionFacts, "lookUps">,
+  condition: string,
+  steps: Budget,
+): boolean | PolicyError {
+  lookUps.need([{ fact: "activity" }]);
+  const program = expressions.program(condition, "condition", steps);
+  if (program instanceof PolicyError) return program;
+  return evaluated(program, lookUps.conditionFacts(steps), steps);
+}
+
+/** Evaluates conditions within these steps, all of them together. */
+export const conditionsWithin =
+  (steps: Budget): EvaluateCondition =>
+  (condition, facts) => {
+    const program = expressions.program(condition, "condition", steps);
+    return program instanceof PolicyError ? program : evaluated(program, facts, steps);
+  };
+
+function evaluated(program: Program<"condition">, facts: ConditionFacts, steps: Budget): boolean | PolicyError {
+  try {
+    return program.evaluate(facts, steps);
+  } catch (error) {
+    if (error instanceof PolicyError) return error;
+    throw error;
+  }
+}

@@ -1,0 +1,216 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Budget, OutOfBudget } from "../../policy/budget.ts";
+import type { ConditionFacts } from "../../policy/facts.ts";
+import type { Policy } from "../../policy/policy.ts";
+import type { Actor } from "../parties.ts";
+import { type Decision, decide } from "./decide.ts";
+import { type DecisionFacts, type Elector, type FactRef, type LookUps, NotLoaded } from "./facts.ts";
+import { sessionScopeProblem } from "./session-scope.ts";
+import { owesAuthenticators, voteRights } from "./votes.ts";
+
+/** Decisions without a server or a database: all that they are made on is what is written here. */
+
+const MEMBERS = ["root-1", "root-2"];
+const USERS = ["ann", "bob", "cat", ...MEMBERS];
+const WITH_MFA = "cat";
+const passkeyFirst = { any: [{ type: "AUTHENTICATION_TYPE_PASSKEY" as const }] };
+
+const electors = new Map<string, Elector>(
+  USERS.map((id) => [
+    id,
+    {
+      voter: { id, tags: [], email: "", alias: id, credentials: [credentialFacts(id)] },
+      mfaPolicies:
+        id === WITH_MFA
+          ? [{ id: "mfa", condition: "activity.resource == 'WALLET'", requiredMethods: [passkeyFirst] }]
+          : [],
+    },
+  ]),
+);
+
+function credentialFacts(userId: string) {
+  return { id: `key-of-${userId}`, user_id: userId, type: "CREDENTIAL_TYPE_API_KEY_P256", public_key: `02${userId}` };
+}
+
+const actor = (userId: string): Actor => ({
+  userId,
+  userName: userId,
+  organizationId: "o",
+  isRootQuorumMember: MEMBERS.includes(userId),
+  hasMfaPolicies: userId === WITH_MFA,
+  credential: { id: `key-of-${userId}`, type: "CREDENTIAL_TYPE_API_KEY_P256" },
+});
+
+const shown = (userId: string) => ({ ...actor(userId).credential, publicKey: `02${userId}` });
+const approvalBy = (userId: string) => ({ actor: actor(userId), credentials: [shown(userId)] });
+
+const policy = (policyId: string, effect: Policy["effect"], condition = "true", consensus?: string): Policy =>
+  ({ policyId, effect, condition, consensus, time: undefined }) as Policy;
+
+const condition = (resource: string): ConditionFacts =>
+  ({ activity: { type: "ACTIVITY_TYPE_CREATE_WALLET", resource, action: "CREATE", kind: "", params: {} } }) as never;
+
+interface World {
+  policies?: Policy[];
+  /** Undefined: everything is there. */
+  loaded?: Set<string>;
+}
+
+const nameOf = (ref: FactRef): string => JSON.stringify(ref);
+
+function lookUpsIn({ policies = [], loaded }: World): LookUps {
+  const facts = condition("WALLET");
+  const need = (refs: readonly FactRef[]) => {
+    const missing = refs.filter((ref) => loaded && !loaded.has(nameOf(ref)));
+    if (missing.length > 0) throw new NotLoaded(missing);
+  };
+  const needed = <T>(ref: FactRef, value: T): T => {
+    need([ref]);
+    return value;
+  };
+  return {
+    need,
+    policies: () => needed({ fact: "policies" }, policies),
+    conditionFacts: () => needed({ fact: "activity" }, facts),
+    user: (userId) => needed({ fact: "user", userId }, electors.get(userId)),
+    voters: () =>
+      needed(
+        { fact: "voters" },
+        [...electors.values()].map(({ voter }) => voter),
+      ),
+    sessionProfile: (id) => needed({ fact: "sessionProfile", id }, { name: id, scope: "activity.resource == 'USER'" }),
+  };
+}
+
+function factsOf(world: World, submitter: string, approvals: readonly string[], more: Partial<DecisionFacts> = {}) {
+  return {
+    organization: { id: "o", quorumThreshold: MEMBERS.length },
+    subject: { governedBy: "policies", resource: "WALLET", action: "CREATE" },
+    submitter: actor(submitter),
+    approvals: approvals.map(approvalBy),
+    lookUps: lookUpsIn(world),
+    now: 0,
+    ...more,
+  } satisfies DecisionFacts as DecisionFacts;
+}
+
+const steps = () => new Budget(1_000_000);
+const outcomeOf = (...given: Parameters<typeof factsOf>): Decision["outcome"] =>
+  decide(factsOf(...given), steps()).outcome;
+
+const allowAll = policy("allow", "EFFECT_ALLOW");
+const denyAll = policy("deny", "EFFECT_DENY");
+const twoOf = policy("two", "EFFECT_ALLOW", "true", "approvers.count() >= 2");
+
+test("the root quorum acts above policies, and waits for its other members", () => {
+  assert.equal(outcomeOf({ policies: [denyAll] }, "root-1", MEMBERS), "allow");
+  assert.equal(outcomeOf({ policies: [denyAll] }, "root-1", ["root-1"]), "consensus");
+  assert.equal(outcomeOf({}, "root-1", ["root-1"]), "consensus");
+});
+
+test("others need a policy that allows it, and none that denies it", () => {
+  assert.equal(outcomeOf({}, "ann", ["ann"]), "deny");
+  assert.equal(outcomeOf({ policies: [allowAll] }, "ann", ["ann"]), "allow");
+  assert.equal(outcomeOf({ policies: [allowAll, denyAll] }, "ann", ["ann"]), "deny");
+  assert.equal(outcomeOf({ policies: [twoOf] }, "ann", ["ann"]), "consensus");
+  assert.equal(outcomeOf({ policies: [twoOf] }, "ann", ["ann", "bob"]), "allow");
+});
+
+test("what policies do not deny, users do with credentials of their own", () => {
+  const own = {
+    subject: { governedBy: "policies", resource: "CREDENTIAL", action: "CREATE", ownerId: "ann" },
+  } as const;
+  assert.equal(outcomeOf({}, "ann", ["ann"], own), "allow");
+  assert.equal(outcomeOf({ policies: [denyAll] }, "ann", ["ann"], own), "deny");
+  assert.equal(outcomeOf({}, "bob", ["bob"], own), "deny");
+});
+
+test("an approval whose user owes a further credential does not count yet", () => {
+  assert.equal(outcomeOf({ policies: [allowAll] }, WITH_MFA, [WITH_MFA]), "authenticators");
+  assert.equal(outcomeOf({ policies: [twoOf] }, "ann", ["ann", WITH_MFA]), "authenticators");
+  assert.equal(outcomeOf({ policies: [twoOf] }, "ann", ["ann", "bob", WITH_MFA]), "allow");
+  const facts = factsOf({}, "ann", ["ann", WITH_MFA]);
+  assert.equal(owesAuthenticators(facts, actor(WITH_MFA), steps()), true);
+  assert.equal(owesAuthenticators(facts, actor("ann"), steps()), false);
+});
+
+test("those vote whose approval could help", () => {
+  const rights = (world: World, voter: string) => voteRights(factsOf(world, "ann", ["ann"]), actor(voter), steps());
+  assert.deepEqual(rights({ policies: [twoOf] }, "bob"), { mayApprove: true, mayReject: true });
+  assert.deepEqual(rights({}, "bob"), { mayApprove: false, mayReject: false });
+  assert.deepEqual(rights({}, "root-1"), { mayApprove: true, mayReject: true });
+});
+
+test("a session does what its profile's scope allows", () => {
+  const limited = { ...actor("ann"), credential: { id: "s", type: "t", sessionProfileId: "users only" } };
+  const facts = factsOf({}, "ann", ["ann"]);
+  assert.match(sessionScopeProblem(facts, limited, steps()) ?? "", /users only.*does not allow this/);
+  assert.equal(sessionScopeProblem(facts, actor("ann"), steps()), undefined);
+});
+
+test("without steps nobody is allowed or denied anything, and a root quorum that is short waits", () => {
+  const costly = policy("costly", "EFFECT_ALLOW", `${"(".repeat(40)}true${")".repeat(40)} && activity.resource == 'X'`);
+  const facts = (submitter: string) => factsOf({ policies: [costly] }, submitter, [submitter]);
+  assert.throws(() => decide(facts("ann"), new Budget(1)), OutOfBudget);
+  assert.equal(decide(facts("root-1"), new Budget(1)).outcome, "consensus");
+});
+
+/** What a decision comes to where facts are loaded as it asks for them, with all that it asked for. */
+function asAsked<T>(world: World, decision: (world: World) => T): { value: T; rounds: FactRef[][] } {
+  const loaded = new Set<string>();
+  const rounds: FactRef[][] = [];
+  for (;;) {
+    try {
+      return { value: decision({ ...world, loaded }), rounds };
+    } catch (error) {
+      if (!(error instanceof NotLoaded)) throw error;
+      assert.ok(rounds.length < 5, `it asked for ${JSON.stringify(rounds)}`);
+      assert.ok(error.refs.every((ref) => !loaded.has(nameOf(ref))));
+      rounds.push([...error.refs]);
+      for (const ref of error.refs) loaded.add(nameOf(ref));
+    }
+  }
+}
+
+test("it is the same decision however its facts come to be there", () => {
+  const lists = [[], [allowAll], [twoOf], [allowAll, denyAll], [twoOf, denyAll]];
+  const subsets = (users: readonly string[]): string[][] =>
+    users.reduce<string[][]>((sets, user) => sets.flatMap((set) => [set, [...set, user]]), [[]]);
+  for (const policies of lists) {
+    for (const [submitter = "", ...others] of USERS.map((_, index) => [
+      ...USERS.slice(index),
+      ...USERS.slice(0, index),
+    ])) {
+      for (const approvals of subsets(others).map((set) => [submitter, ...set])) {
+        const made = (world: World) => {
+          const { outcome, evaluations } = decide(factsOf(world, submitter, approvals), steps());
+          return {
+            outcome,
+            evaluations,
+            rights: voteRights(factsOf(world, submitter, approvals), actor("bob"), steps()),
+          };
+        };
+        assert.deepEqual(asAsked({ policies }, made).value, made({ policies }), `${submitter}: ${approvals}`);
+      }
+    }
+  }
+});
+
+test("what is not needed is not asked for, and what is needed is asked for together", () => {
+  const asked = (world: World, submitter: string, approvals: string[]) =>
+    asAsked(world, (each) => decide(factsOf(each, submitter, approvals), steps())).rounds;
+  assert.deepEqual(asked({ policies: [allowAll] }, "root-1", MEMBERS), [], "the root quorum needs nothing");
+  assert.deepEqual(
+    asked({}, "ann", ["ann"]),
+    [[{ fact: "policies" }]],
+    "without policies nobody asks what it is about",
+  );
+  const user = (userId: string): FactRef => ({ fact: "user", userId });
+  assert.deepEqual(asked({ policies: [allowAll] }, "ann", ["ann", "bob"]), [
+    [{ fact: "policies" }],
+    [{ fact: "activity" }, user("ann"), user("bob")],
+  ]);
+  const ofAll = asked({ policies: [twoOf] }, "ann", ["ann"]).at(-1);
+  assert.deepEqual(ofAll, [{ fact: "voters" }], "all users only where approvals are missing");
+});

@@ -1,0 +1,58 @@
+import { type ErrorDetail, KeysteadError } from "../../kernel/errors.ts";
+import type { Budget } from "../../policy/budget.ts";
+import type { DecisionFacts, RecordedEvaluation } from "./facts.ts";
+import { explain, type PolicyDecision } from "./policies.ts";
+
+/** How a denial is told. */
+
+/** What policies came to, and why. */
+export interface Told {
+  evaluations: RecordedEvaluation[];
+  explanations: { policyId: string; text: string }[];
+}
+
+/** Where no policy was asked. */
+export const NOT_ASKED: Told = { evaluations: [], explanations: [] };
+
+export const evaluationsOf = (asked: PolicyDecision | undefined): RecordedEvaluation[] =>
+  asked?.evaluations.map(({ policyId, outcome }) => ({ policyId, outcome })) ?? [];
+
+export const told = (asked: PolicyDecision | undefined, steps: Budget): Told =>
+  asked ? { evaluations: evaluationsOf(asked), explanations: explain(asked, steps) } : NOT_ASKED;
+
+/** What a person can do about a denial. */
+export function remedyFor(
+  { subject, organization }: Pick<DecisionFacts, "subject" | "organization">,
+  asked: PolicyDecision | undefined,
+): string {
+  if (subject.governedBy === "rootQuorum") {
+    return `Only the root quorum decides on this: it takes approvals by ${organization.quorumThreshold} of its members, whom get_organization_configs names, and no policy can allow it.`;
+  }
+  if (!asked)
+    return "The organization has no policies that could allow it; its root quorum can add one with create_policy.";
+  return asked.outcome === "OUTCOME_DENY_EXPLICIT"
+    ? "The details say why each policy came to its outcome; only the root quorum stands above a policy that denies."
+    : "The details say why each policy came to its outcome; the root quorum can change them, and simulate_policy tries what would do.";
+}
+
+/** How a denial is told in the details of an error, for clients that look there. */
+export function denialDetails(
+  message: string,
+  { evaluations: policyEvaluations, explanations }: Told,
+  remedy: string,
+): ErrorDetail[] {
+  return [
+    { "@type": "type.googleapis.com/errors.v1.PolicyEnginePermissionError", message, policyEvaluations },
+    { "@type": "type.googleapis.com/keystead.v1.PolicyExplanation", remedy, explanations },
+  ];
+}
+
+/** The error with these details, also when it is told again later. */
+export function denialOf(details: ErrorDetail[]): KeysteadError {
+  const [{ message = "It was rejected." } = {}, { remedy = "" } = {}] = details as {
+    message?: string;
+    remedy?: string;
+  }[];
+  const sentence = message.endsWith(".") ? message : `${message}.`;
+  return new KeysteadError("PERMISSION_DENIED", { reason: `${sentence} ${remedy}`.trim() }, details);
+}

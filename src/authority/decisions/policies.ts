@@ -1,0 +1,121 @@
+import { MAX_EXPLANATION_STEPS } from "../../kernel/limits.ts";
+import type { Approval } from "../../policy/approvals.ts";
+import { type Budget, OutOfBudget } from "../../policy/budget.ts";
+import { type DecisionRequest, evaluatePolicies, type Policy, type PolicyResult } from "../../policy/decision.ts";
+import { explainPolicy } from "../../policy/explain.ts";
+import type { CredentialFacts } from "../../policy/facts.ts";
+import { createValueMemory } from "../../policy/remembered-values.ts";
+import { type PolicyWarning, warningsOf } from "../../policy/warnings.ts";
+import { isAttested } from "../attested.ts";
+import type { ShownCredential } from "../parties.ts";
+import { expressions } from "./conditions.ts";
+import type { DecisionFacts, FactRef } from "./facts.ts";
+
+/** What the organization's policies say to an activity and those who approve it. */
+
+const memory = createValueMemory();
+
+/** Who is taken to have asked, and who approves; the rest is as the facts say. */
+type PolicyQuestion = Pick<DecisionFacts, "lookUps" | "now" | "approvals"> & { submitterId: string };
+
+/** What policies came to, together with what they were asked about, to explain it. */
+export interface PolicyDecision extends PolicyResult {
+  request: DecisionRequest;
+}
+
+export const questionOf = ({ lookUps, now, approvals, submitter }: DecisionFacts): PolicyQuestion => ({
+  lookUps,
+  now,
+  approvals,
+  submitterId: submitter.userId,
+});
+
+/**
+ * The organization's policies on this question, or undefined if it has none.
+ *
+ * @throws OutOfBudget
+ */
+export function askPolicies(question: PolicyQuestion, steps: Budget): PolicyDecision | undefined {
+  const { lookUps, now, submitterId } = question;
+  const policies = lookUps.policies();
+  if (policies.length === 0) return undefined;
+  const approvers = question.approvals.map(({ actor: { userId } }): FactRef => ({ fact: "user", userId }));
+  lookUps.need([{ fact: "activity" }, ...approvers]);
+  const facts = lookUps.conditionFacts(steps);
+  const base = { policies, facts, nowMs: now, submitterId, approvals: approvalsOf(question) };
+  // The other users matter only where approvals are missing; most decisions never look at them.
+  let askedForVoters = false;
+  const request: DecisionRequest = {
+    ...base,
+    get voters() {
+      askedForVoters = true;
+      return [];
+    },
+  };
+  const decision = evaluatePolicies(request, expressions, steps, memory);
+  if (!askedForVoters) return { ...decision, request: { ...base, voters: [] } };
+  const complete = { ...base, voters: lookUps.voters() };
+  return { ...evaluatePolicies(complete, expressions, steps, memory), request: complete };
+}
+
+/**
+ * Whether an approval of this user could help one of the policies to allow it: beside the approvals there are, or in place
+ * of some of them, which may lapse.
+ *
+ * @throws OutOfBudget
+ */
+export function couldHelp(facts: DecisionFacts, userId: string, steps: Budget): boolean {
+  const question = { ...questionOf(facts), submitterId: userId };
+  const approvals = facts.approvals.filter(({ actor }) => actor.userId !== userId);
+  const beside = askPolicies({ ...question, approvals }, steps);
+  if (beside?.outcome === "OUTCOME_REQUIRES_CONSENSUS") return true;
+  if (beside === undefined || beside.outcome === "OUTCOME_DENY_EXPLICIT") return false;
+  const inPlace = askPolicies({ ...question, approvals: [] }, steps);
+  return inPlace?.outcome === "OUTCOME_REQUIRES_CONSENSUS" || inPlace?.outcome === "OUTCOME_ALLOW";
+}
+
+function approvalsOf({ approvals, lookUps }: PolicyQuestion): Approval[] {
+  return approvals.flatMap(({ actor: { userId }, credentials }) => {
+    const user = lookUps.user(userId)?.voter;
+    if (!user) return [];
+    return credentials.map((shown) => {
+      // A key that a token is bound to may be registered as well: it is the token that was shown.
+      const credential = isAttested(shown.type)
+        ? undefined
+        : user.credentials.find(({ public_key }) => public_key === shown.publicKey);
+      return { user, credential: credential ?? formerCredential(userId, shown) };
+    });
+  });
+}
+
+/** A credential that made room for a newer one since: what was approved with it stays approved with it. */
+const formerCredential = (userId: string, { id, type, publicKey }: ShownCredential): CredentialFacts | undefined =>
+  id === "" ? undefined : { id, user_id: userId, type, public_key: publicKey };
+
+/**
+ * What is known to be a trap in a policy, stored or not.
+ *
+ * @throws OutOfBudget
+ */
+export const warningsAbout = (policy: Omit<Policy, "policyId">, steps: Budget): PolicyWarning[] =>
+  warningsOf(policy, expressions, steps);
+
+const UNEXPLAINED = "Why it came to this is not told: the organization's policies take too much work.";
+
+/** Why each policy did not allow it, in sentences. */
+export function explain(
+  { evaluations, request }: PolicyDecision,
+  budget: Budget,
+): { policyId: string; text: string }[] {
+  const steps = budget.part(MAX_EXPLANATION_STEPS);
+  return evaluations.map((evaluation, index) => {
+    const { policyId } = evaluation;
+    try {
+      const text = explainPolicy(request.policies[index] as Policy, evaluation, request, expressions, steps);
+      return { policyId, text };
+    } catch (error) {
+      if (error instanceof OutOfBudget) return { policyId, text: UNEXPLAINED };
+      throw error;
+    }
+  });
+}

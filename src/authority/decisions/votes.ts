@@ -1,0 +1,51 @@
+import type { KeysteadError } from "../../kernel/errors.ts";
+import type { Budget } from "../../policy/budget.ts";
+import type { Actor } from "../parties.ts";
+import { askedPolicies, decide } from "./decide.ts";
+import { denialDetails, denialOf, remedyFor, told } from "./denials.ts";
+import type { DecisionFacts } from "./facts.ts";
+import { mfaStandingOf } from "./mfa.ts";
+import { couldHelp } from "./policies.ts";
+
+/** What a user may do about an open activity. */
+export interface VoteRights {
+  mayApprove: boolean;
+  mayReject: boolean;
+}
+
+/**
+ * Members of the root quorum, whoever asked, and those whose approval could help a policy to allow it vote either way. What
+ * the approvals there are have come to suffice for, because a policy changed, is brought about by anybody's approval.
+ *
+ * @throws OutOfBudget
+ */
+export function voteRights(facts: DecisionFacts, voter: Actor, steps: Budget): VoteRights {
+  if (voter.organizationId !== facts.organization.id) return { mayApprove: false, mayReject: false };
+  const { subject, submitter } = facts;
+  const counts =
+    voter.isRootQuorumMember ||
+    voter.userId === submitter.userId ||
+    (subject.governedBy === "policies" && couldHelp(facts, voter.userId, steps));
+  if (counts) return { mayApprove: true, mayReject: true };
+  return { mayApprove: decide(without(facts, voter), steps).outcome === "allow", mayReject: false };
+}
+
+const without = (facts: DecisionFacts, { userId }: Actor): DecisionFacts => ({
+  ...facts,
+  approvals: facts.approvals.filter(({ actor }) => actor.userId !== userId),
+});
+
+/** The error for a vote that does not count, with what each policy says of an approval by this user. */
+export function voteDenial(facts: DecisionFacts, voter: Actor, steps: Budget): KeysteadError {
+  const asked = askedPolicies({ ...without(facts, voter), submitter: voter }, steps);
+  const message = "A vote of this user would not count on this activity.";
+  return denialOf(denialDetails(message, told(asked, steps), remedyFor(facts, asked)));
+}
+
+/** Whether a user who approves must still show further credentials. */
+export function owesAuthenticators(facts: DecisionFacts, voter: Actor, steps: Budget): boolean {
+  if (!voter.hasMfaPolicies) return false;
+  const approval = facts.approvals.find(({ actor }) => actor.userId === voter.userId);
+  const standing = approval && mfaStandingOf(facts, voter.userId, approval.credentials, steps);
+  return standing?.satisfied === false;
+}
