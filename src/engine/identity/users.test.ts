@@ -3,7 +3,7 @@ import { after, before, test } from "node:test";
 import { newId } from "../../kernel/ids.ts";
 import { type Database, openDatabase } from "../../storage/database.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
-import { loadUser } from "./users.ts";
+import { loadUser, loadUsers } from "./users.ts";
 
 const organizationId = newId();
 const times = { created_at: 0, updated_at: 0 };
@@ -82,4 +82,53 @@ test("a read that failed is tried again", async () => {
   };
   await assert.rejects(loadUser(failing, organizationId, id), /gone/);
   assert.equal(await nameOf(database.read, id), "Found");
+});
+
+test("all users are read together, and only those anew that have changed", async () => {
+  const statements: string[] = [];
+  const counting: Reader = {
+    ...database.read,
+    all: (query) => {
+      statements.push(query.sql);
+      return database.read.all(query);
+    },
+  };
+  const ids: string[] = [];
+  for (let index = 0; index < 230; index++) ids.push(await addUser(`User ${index}`));
+  const key = {
+    organization_id: organizationId,
+    credential_type: "CREDENTIAL_TYPE_API_KEY_P256",
+    session_profile_id: null,
+    expiration_seconds: null,
+    expires_at: null,
+    ...times,
+  };
+  const withKeys = ids.filter((_, index) => index % 3 === 0);
+  await database.transact(organizationId, async (tx) => {
+    for (const id of withKeys)
+      await tx
+        .insertInto("api_keys")
+        .values({ ...key, id: newId(), user_id: id, name: `of ${id}`, public_key: `key of ${id}` })
+        .execute();
+  });
+
+  const users = await loadUsers(counting, organizationId);
+  assert.ok(statements.length <= 1 + 3 * 4, `${statements.length} statements`);
+  const shown = users.filter(({ userId }) => ids.includes(userId));
+  assert.deepEqual(
+    shown.map(({ userId }) => userId),
+    ids,
+  );
+  for (const user of shown) {
+    const names = user.apiKeys.map(({ apiKeyName }) => apiKeyName);
+    assert.deepEqual(names, withKeys.includes(user.userId) ? [`of ${user.userId}`] : []);
+    assert.deepEqual(user, await loadUser(database.read, organizationId, user.userId));
+  }
+
+  const changed = ids[7] as string;
+  await database.transact(organizationId, (tx) => rename(tx, changed, "After"));
+  statements.length = 0;
+  const again = await loadUsers(counting, organizationId);
+  assert.ok(statements.length <= 1 + 4, `${statements.length} statements`);
+  assert.equal(again.find(({ userId }) => userId === changed)?.userName, "After");
 });

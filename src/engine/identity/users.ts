@@ -1,7 +1,10 @@
+import type { Compilable } from "kysely";
 import { type Static, Type } from "typebox";
 import { authenticationTypes } from "../../authority/state.ts";
 import { MAX_CACHED_USER_BYTES, MAX_CACHED_USERS } from "../../kernel/limits.ts";
+import { nextTurn } from "../../kernel/next-turn.ts";
 import { recentlyUsed } from "../../kernel/recently-used.ts";
+import { isHeld } from "../../kernel/turns.ts";
 import { isTransactor, type Reader, type Transactor } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import { OneOf, Timestamp, timestampOf } from "../fields.ts";
@@ -129,41 +132,64 @@ const findUser = prepared<UserRef>()(
     db.selectFrom("users").selectAll().where("organization_id", "=", organizationId).where("id", "=", userId),
   { isLasting: true },
 );
-const findUserIds = prepared<{ organizationId: string }>()((db, { organizationId }) =>
-  db.selectFrom("users").select("id").where("organization_id", "=", organizationId).orderBy("id"),
+const findUsers = prepared<{ organizationId: string }>()((db, { organizationId }) =>
+  db.selectFrom("users").selectAll().where("organization_id", "=", organizationId).orderBy("id"),
 );
-const findApiKeys = prepared<UserRef>()((db, { organizationId, userId }) =>
-  db.selectFrom("api_keys").selectAll().where("organization_id", "=", organizationId).where("user_id", "=", userId),
+/** As many users as are read together. */
+const TOGETHER = 100;
+const places = Array.from({ length: TOGETHER }, (_, index) => `user${index}`);
+
+/** Reads what belongs to users, to one or to as many as are read together: each is one statement, however many it is for. */
+function ofUsers<Select extends Compilable<unknown>>(
+  build: (db: Pick<Reader, "selectFrom">, organizationId: string, userIds: readonly string[]) => Select,
+) {
+  const ofOne = prepared<UserRef>()((db, { organizationId, userId }) => build(db, organizationId, [userId]));
+  const ofMany = prepared<Record<string, string>>()((db, given) =>
+    build(
+      db,
+      given.organizationId as string,
+      places.map((place) => given[place] as string),
+    ),
+  );
+  return (reader: Reader, organizationId: string, userIds: readonly string[]) => {
+    const [userId = ""] = userIds;
+    if (userIds.length === 1) return ofOne(reader, { organizationId, userId });
+    const named = places.map((place, index) => [place, userIds[index] ?? userId]);
+    return ofMany(reader, { ...Object.fromEntries(named), organizationId });
+  };
+}
+
+const findApiKeys = ofUsers((db, organizationId, userIds) =>
+  db.selectFrom("api_keys").selectAll().where("organization_id", "=", organizationId).where("user_id", "in", userIds),
 );
-const findAuthenticators = prepared<UserRef>()((db, { organizationId, userId }) =>
+const findAuthenticators = ofUsers((db, organizationId, userIds) =>
   db
     .selectFrom("authenticators")
     .selectAll()
     .where("organization_id", "=", organizationId)
-    .where("user_id", "=", userId),
+    .where("user_id", "in", userIds),
 );
-const findOauthProviders = prepared<UserRef>()((db, { organizationId, userId }) =>
+const findOauthProviders = ofUsers((db, organizationId, userIds) =>
   db
     .selectFrom("oauth_providers")
     .selectAll()
     .where("organization_id", "=", organizationId)
-    .where("user_id", "=", userId),
+    .where("user_id", "in", userIds),
 );
-const findTagIds = prepared<UserRef>()((db, { organizationId, userId }) =>
+const findTags = ofUsers((db, organizationId, userIds) =>
   db
     .selectFrom("user_tag_members")
-    .select("tag_id")
+    .select(["tag_id", "member_id as user_id"])
     .where("organization_id", "=", organizationId)
-    .where("member_id", "=", userId),
+    .where("member_id", "in", userIds),
 );
-
 /** In the order in which they are looked at. */
-const findMfaPolicies = prepared<UserRef>()((db, { organizationId, userId }) =>
+const findMfaPolicies = ofUsers((db, organizationId, userIds) =>
   db
     .selectFrom("mfa_policies")
     .selectAll()
     .where("organization_id", "=", organizationId)
-    .where("user_id", "=", userId)
+    .where("user_id", "in", userIds)
     .orderBy("position")
     .orderBy("id"),
 );
@@ -217,9 +243,24 @@ export async function loadUser(
 
 /** All users of an organization, in the order in which they were made. */
 export async function loadUsers(reader: Reader, organizationId: string): Promise<User[]> {
-  const rows = await findUserIds(reader, { organizationId });
-  const users = await Promise.all(rows.map(({ id }) => loadUser(reader, organizationId, id)));
-  return users.filter((user) => user !== undefined);
+  const rows = await findUsers(reader, { organizationId });
+  const cached = (row: UserRow) => {
+    const known = cache.get(row.id);
+    return known?.version === row.version ? known.user : undefined;
+  };
+  const users = rows.map(cached);
+  const unknown = rows.filter((_, index) => users[index] === undefined);
+  const read = new Map<string, User>();
+  for (let from = 0; from < unknown.length; from += TOGETHER) {
+    if (isHeld()) await nextTurn();
+    const some = unknown.slice(from, from + TOGETHER);
+    for (const [index, user] of (await readUsers(reader, organizationId, some)).entries()) {
+      const { id, version } = some[index] as UserRow;
+      read.set(id, user);
+      if (!isTransactor(reader)) cache.set(id, { version, user });
+    }
+  }
+  return rows.map(({ id }, index) => users[index] ?? (read.get(id) as User));
 }
 
 function readOnce(reader: Reader, row: UserRow): Promise<User> {
@@ -242,28 +283,38 @@ function readOnce(reader: Reader, row: UserRow): Promise<User> {
 }
 
 async function readUser(reader: Reader, row: UserRow): Promise<User> {
-  const ref = { organizationId: row.organization_id, userId: row.id };
-  const [apiKeys, authenticators, oauthProviders, tagIds, mfaPolicies] = await Promise.all([
-    findApiKeys(reader, ref),
-    findAuthenticators(reader, ref),
-    findOauthProviders(reader, ref),
-    findTagIds(reader, ref),
-    row.mfa_policies > 0 ? findMfaPolicies(reader, ref) : [],
+  const [user] = await readUsers(reader, row.organization_id, [row]);
+  return user as User;
+}
+
+/** As many users as are read together, at most. */
+async function readUsers(reader: Reader, organizationId: string, rows: readonly UserRow[]): Promise<User[]> {
+  const ids = rows.map(({ id }) => id);
+  const haveMfa = rows.some((row) => row.mfa_policies > 0);
+  const [apiKeys, authenticators, oauthProviders, tags, mfaPolicies] = await Promise.all([
+    findApiKeys(reader, organizationId, ids).then(byUser),
+    findAuthenticators(reader, organizationId, ids).then(byUser),
+    findOauthProviders(reader, organizationId, ids).then(byUser),
+    findTags(reader, organizationId, ids).then(byUser),
+    haveMfa ? findMfaPolicies(reader, organizationId, ids).then(byUser) : undefined,
   ]);
-  return {
+  return rows.map((row) => ({
     userId: row.id,
     userName: row.name,
     ...(row.email === null ? {} : { userEmail: row.email }),
     ...(row.phone_number === null ? {} : { userPhoneNumber: row.phone_number }),
-    authenticators: authenticators.sort(oldestFirst).map(renderAuthenticator),
-    apiKeys: apiKeys.sort(oldestFirst).map(renderApiKey),
-    userTags: tagIds.map(({ tag_id }) => tag_id).sort(),
-    oauthProviders: oauthProviders.sort(oldestFirst).map(renderOauthProvider),
+    authenticators: (authenticators.get(row.id) ?? []).sort(oldestFirst).map(renderAuthenticator),
+    apiKeys: (apiKeys.get(row.id) ?? []).sort(oldestFirst).map(renderApiKey),
+    userTags: (tags.get(row.id) ?? []).map(({ tag_id }) => tag_id).sort(),
+    oauthProviders: (oauthProviders.get(row.id) ?? []).sort(oldestFirst).map(renderOauthProvider),
     createdAt: timestampOf(row.created_at),
     updatedAt: timestampOf(row.updated_at),
-    mfaPolicies: mfaPolicies.map(renderMfaPolicy),
-  };
+    mfaPolicies: (mfaPolicies?.get(row.id) ?? []).map(renderMfaPolicy),
+  }));
 }
+
+const byUser = <Row extends { user_id: string }>(rows: readonly Row[]): Map<string, Row[]> =>
+  Map.groupBy(rows, ({ user_id }) => user_id);
 
 export const renderOauthProvider = (row: OauthProviderRow): Static<typeof OauthProvider> => ({
   providerId: row.id,
