@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { operations } from "../../src/capabilities/index.ts";
 import { maskedActivity } from "../../src/engine/activities/masks.ts";
+import { contradictions } from "../../src/engine/authority/consistency.ts";
+import { openInspection } from "../../src/storage/inspection.ts";
 import { ended } from "../support/chain.ts";
 import type { Client } from "../support/client.ts";
 import { bodyOf, type ExampleRequest, exampleRequests, examples, kindFor, olderExamples } from "../support/examples.ts";
@@ -36,6 +38,12 @@ onEachEngine("the example of", (server, engine) => {
       await assertShown(world, activity);
     });
   }
+
+  it("all of them leaves rows of authority that agree with one another", async (test) => {
+    const inspection = await openInspection(server().databaseUrl);
+    test.after(() => inspection.close());
+    assert.deepEqual(await contradictions(inspection), []);
+  });
 });
 
 /** The documentation shows these; KEYSTEAD_UPDATE_SNAPSHOTS=1 writes them anew. */

@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
+import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
 import pg from "pg";
 import { checkClock } from "../../src/main/doctor/clock.ts";
@@ -258,6 +259,68 @@ for (const engine of engines) {
       const report = await examine({ ...own, KEYSTEAD_PORT: "many" });
       assert.deepEqual(failed(report), ["configuration"]);
       assert.match(the(report, "configuration")[1], /^bad value for KEYSTEAD_PORT/);
+    });
+
+    it("rows of authority that somebody edited, and which", async () => {
+      const { userId, organizationId } = server.credentials;
+      const store = openDatabase({ url: databaseUrl });
+      const change = (sql: string) => store.transact(undefined, (tx) => tx.all({ sql, parameters: [] }));
+      const edits: [edit: string, undo: string, said: RegExp][] = [
+        [
+          `update users set mfa_policies = 1 where id = '${userId}'`,
+          `update users set mfa_policies = 0 where id = '${userId}'`,
+          new RegExp(`users whose row does not say how many MFA policies they have: ${userId} of`),
+        ],
+        [
+          `update organizations set quorum_threshold = 2 where id = '${organizationId}'`,
+          `update organizations set quorum_threshold = 1 where id = '${organizationId}'`,
+          new RegExp(`root quorum asks for more members than there are, or for none: ${organizationId} of`),
+        ],
+        [
+          `update api_keys set expires_at = 1 where user_id = '${userId}'`,
+          `update api_keys set expires_at = null where user_id = '${userId}'`,
+          /API keys that end at another time than their terms say/,
+        ],
+        [
+          `update api_keys set public_key = upper(public_key) where user_id = '${userId}'`,
+          `update api_keys set public_key = lower(public_key) where user_id = '${userId}'`,
+          /API keys whose public key is not in lowercase/,
+        ],
+        [
+          `update users set root_id = 'another' where id = '${userId}'`,
+          `update users set root_id = organization_id where id = '${userId}'`,
+          /users who are looked up below another parent/,
+        ],
+        [
+          `insert into verified_contacts (root_id, type, contact, organization_id, user_id, created_at)
+            values ('${organizationId}', 'EMAIL', 'mallory@example.com', '${organizationId}', '${userId}', 1)`,
+          "delete from verified_contacts",
+          /users who have another contact verified than they have/,
+        ],
+      ];
+      for (const [edit, undo, said] of edits) {
+        await change(edit);
+        const report = await examine(own);
+        await change(undo);
+        assert.deepEqual(failed(report), ["authority"], edit);
+        assert.match(the(report, "authority")[1], said);
+        assert.match(the(report, "authority")[1], /Undo that or restore a backup, and restart every server/);
+      }
+      await store.close();
+      assert.equal(the(await examine(own), "authority")[0], "ok");
+    });
+
+    it("rows that belong to nothing", { skip: engine === "postgres" && "it does not let them be" }, async () => {
+      const file = new DatabaseSync(`${dataDir}/keystead.db`);
+      file.exec("pragma foreign_keys = off");
+      const { organizationId } = server.credentials;
+      file.exec(
+        `insert into user_tag_members (organization_id, tag_id, member_id) values ('${organizationId}', 'x', 'y')`,
+      );
+      const report = await examine(own);
+      file.exec("delete from user_tag_members where tag_id = 'x'");
+      file.close();
+      assert.match(the(report, "authority")[1], /rows of user_tag_members that belong to something that is not there/);
     });
 
     it("a newer schema", async () => {

@@ -15,6 +15,8 @@ export interface DatabaseSeen {
   findings: Finding[];
   /** The root key that it remembers; `none yet` before the first start, `unknown` where it does not tell. */
   rootKey: { id: string } | "none yet" | "unknown";
+  /** Whether it has the tables of this version. */
+  isOfThisVersion?: boolean;
 }
 
 /** The database, whether it is there, and whether this version can work on it. */
@@ -84,6 +86,7 @@ async function look(config: Config, inspection: Inspection, clock: Clock): Promi
   return {
     findings: [reached, schemaFinding(state), ...outside, ...webhooks],
     rootKey: id === undefined ? "none yet" : { id },
+    isOfThisVersion,
   };
 }
 

@@ -4,6 +4,7 @@ import { DOCTOR_CHECK_MS } from "../../kernel/limits.ts";
 import { createNodeClient } from "../../nodes/node-client.ts";
 import { type Config, StartProblem } from "../config.ts";
 import { checkAudit } from "./audit.ts";
+import { checkAuthority } from "./authority.ts";
 import { checkBackups } from "./backups.ts";
 import { checkChains } from "./chains.ts";
 import { checkDatabase, type DatabaseSeen } from "./database.ts";
@@ -39,11 +40,14 @@ async function examineWith(config: Config, { configFile, clock }: { configFile: 
   try {
     const files = await inTime("files", async () => checkFiles(config, configFile));
     let rootKey: DatabaseSeen["rootKey"] = "unknown";
+    let isOfThisVersion = false;
     const database = await inTime("database", async () => {
       const seen = await checkDatabase(config, clock);
       rootKey = seen.rootKey;
+      isOfThisVersion = seen.isOfThisVersion ?? false;
       return seen.findings;
     });
+    const authority = isOfThisVersion ? await inTime("authority", () => checkAuthority(config)) : [];
     const others = await Promise.all([
       inTime("root key", async () => [await checkRootKey(config, rootKey)]),
       inTime("mail", async () => [await checkMail(config)]),
@@ -52,7 +56,7 @@ async function examineWith(config: Config, { configFile, clock }: { configFile: 
       inTime("backup", async () => [checkBackups(config, clock)]),
       inTime("audit", () => checkAudit(config, clock)),
     ]);
-    return [configurationFinding(config), ...files, ...database, ...others.flat()];
+    return [configurationFinding(config), ...files, ...database, ...authority, ...others.flat()];
   } finally {
     await outbound.close();
   }

@@ -1,0 +1,114 @@
+import { type ContactType, contactOf } from "../../authority/state.ts";
+import type { DatabaseKind } from "../../storage/engine.ts";
+import { AUTHORITY_TABLES } from "./known.ts";
+
+/**
+ * What holds between the rows of authority as the projector writes them, and would not after somebody has edited one. Servers rely on it: a
+ * user whose row says that there are no MFA policies is not asked for any.
+ */
+
+/** Asks a database something in SQL, on SQLite or PostgreSQL. */
+export interface Asked {
+  readonly kind: DatabaseKind;
+  all<Row>(sql: string): Promise<Row[]>;
+}
+
+/** Rows that are not as they must be. */
+export interface Contradiction {
+  /** In the plural: what is wrong with them. */
+  what: string;
+  /** Some of them, as `<id> of organization <id>`. */
+  examples: string[];
+}
+
+interface RowRef {
+  organization_id: string;
+  id: string;
+}
+
+/** As many are named. */
+const EXAMPLES = 3;
+/** As many contacts are looked at once more: databases do not agree on what lower case is. */
+const CANDIDATES = 100;
+
+const rules: readonly { what: string; sql: string }[] = [
+  {
+    what: "users whose row does not say how many MFA policies they have",
+    sql: `select u.organization_id, u.id from users u
+      where u.mfa_policies <> (select count(*) from mfa_policies m where m.organization_id = u.organization_id and m.user_id = u.id)`,
+  },
+  {
+    what: "organizations whose root quorum asks for more members than there are, or for none",
+    sql: `select o.id as organization_id, o.id from organizations o
+      where o.deleted_at is null and (o.quorum_threshold < 1
+        or o.quorum_threshold > (select count(*) from root_quorum_members m where m.organization_id = o.id))`,
+  },
+  {
+    what: "users who are looked up below another parent than theirs",
+    sql: `select u.organization_id, u.id from users u join organizations o on o.id = u.organization_id
+      where u.root_id <> coalesce(o.parent_id, o.id)`,
+  },
+  {
+    what: "users whose verified contact is kept below another parent than theirs",
+    sql: `select v.organization_id, v.user_id as id from verified_contacts v join organizations o on o.id = v.organization_id
+      where v.root_id <> coalesce(o.parent_id, o.id)`,
+  },
+  {
+    what: "API keys that end at another time than their terms say",
+    sql: `select k.organization_id, k.id from api_keys k
+      where coalesce(k.expires_at, 0) <> coalesce(k.created_at + k.expiration_seconds * 1000, 0)`,
+  },
+  {
+    what: "API keys whose public key is not in lowercase, so that no stamp finds it",
+    sql: "select k.organization_id, k.id from api_keys k where k.public_key <> lower(k.public_key)",
+  },
+  {
+    what: "tags of one type that things of the other carry",
+    sql: `select t.organization_id, t.id from tags t
+      where (t.type <> 'TAG_TYPE_USER' and exists
+          (select 1 from user_tag_members m where m.organization_id = t.organization_id and m.tag_id = t.id))
+        or (t.type <> 'TAG_TYPE_PRIVATE_KEY' and exists
+          (select 1 from private_key_tag_members m where m.organization_id = t.organization_id and m.tag_id = t.id))`,
+  },
+  {
+    what: "organizations below one that is itself below another",
+    sql: `select o.id as organization_id, o.id from organizations o join organizations p on p.id = o.parent_id
+      where p.parent_id is not null`,
+  },
+];
+
+/** Contradictions among the rows of authority; none in a database that only servers have written to. */
+export async function contradictions(database: Asked): Promise<Contradiction[]> {
+  const found: Contradiction[] = [];
+  const add = (what: string, examples: string[]) => examples.length > 0 && found.push({ what, examples });
+  for (const { what, sql } of rules) {
+    const rows = await database.all<RowRef>(`${sql} limit ${EXAMPLES}`);
+    add(what, rows.map(nameOf));
+  }
+  add("users who have another contact verified than they have", await lostContacts(database));
+  if (database.kind === "sqlite") {
+    for (const table of AUTHORITY_TABLES) {
+      const orphans = await database.all(`select * from pragma_foreign_key_check('${table}') limit 1`);
+      if (orphans.length > 0) add(`rows of ${table} that belong to something that is not there`, [`in ${table}`]);
+    }
+  }
+  return found;
+}
+
+const nameOf = ({ id, organization_id }: RowRef): string => `${id} of organization ${organization_id}`;
+
+async function lostContacts({ all }: Pick<Asked, "all">): Promise<string[]> {
+  type Row = RowRef & { type: ContactType; contact: string; email: string | null; phone_number: string | null };
+  const rows = await all<Row>(
+    `select v.organization_id, v.user_id as id, v.type, v.contact, u.email, u.phone_number
+      from verified_contacts v join users u on u.organization_id = v.organization_id and u.id = v.user_id
+      where (v.type = 'EMAIL' and coalesce(lower(u.email), '') <> v.contact)
+        or (v.type = 'PHONE_NUMBER' and coalesce(u.phone_number, '') <> v.contact)
+      limit ${CANDIDATES}`,
+  );
+  const isLost = ({ type, contact, email, phone_number: phone }: Row) => {
+    const own = type === "EMAIL" ? email : phone;
+    return own === null || contactOf(type, own).value !== contact;
+  };
+  return rows.filter(isLost).slice(0, EXAMPLES).map(nameOf);
+}
