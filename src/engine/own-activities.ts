@@ -18,7 +18,7 @@ interface OwnActivity {
   now: number;
 }
 
-interface Outcome {
+interface OwnActivityOutcome {
   type: string;
   activityId: string;
   /** Undefined where it was not carried out at once, as policies or a root quorum have it wait for others. */
@@ -33,7 +33,7 @@ export async function submitOwn(
   operation: ActivityOperation,
   { type, organizationId, parameters, now }: OwnActivity,
   send: (body: OwnBody) => Promise<Record<string, unknown>>,
-): Promise<Outcome> {
+): Promise<OwnActivityOutcome> {
   const [version] = [...operation.versions.values()].filter((each) => type === undefined || each.type === type);
   if (!version) throw new Error(`${operation.path} has no version of the type ${type}`);
   const answer = await send({ type: version.type, timestampMs: String(now), organizationId, parameters });

@@ -15,7 +15,7 @@ import type { ActivityObserver } from "../engine/activities/ballot.ts";
 import { performActivity } from "../engine/activities/perform.ts";
 import { makePlan } from "../engine/activities/plan.ts";
 import { Admission } from "../engine/admission.ts";
-import { storeQuotasOfInstallation } from "../engine/authority/quotas.ts";
+import { storeQuotasOfInstallation } from "../engine/authority/stored-quotas.ts";
 import { houseOf } from "../engine/capability.ts";
 import { createEngine } from "../engine/engine.ts";
 import { JobWorker } from "../engine/jobs/worker.ts";

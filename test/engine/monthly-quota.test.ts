@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { ActivitiesOfMonth, MonthlyQuota } from "../../src/engine/activities/monthly-quota.ts";
-import { storeQuota } from "../../src/engine/authority/quotas.ts";
+import { storeQuota } from "../../src/engine/authority/stored-quotas.ts";
 import { newId, newIdAt } from "../../src/kernel/ids.ts";
 import { COUNTED_ACTIVITIES_AT_ONCE } from "../../src/kernel/limits.ts";
 import { onEachEngine } from "../support/server.ts";

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
-import { enforceQuota } from "../../engine/quotas.ts";
+import { enforceQuota } from "../../engine/fixed-quotas.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_TVC_APPS } from "../../kernel/limits.ts";
 import { AppParams, checkApp } from "./model.ts";

@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { refuseExcess } from "../../authority/quotas.ts";
 import { activity } from "../../engine/declare.ts";
-import { enforceQuota } from "../../engine/quotas.ts";
+import { enforceQuota } from "../../engine/fixed-quotas.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_PIVOT_ARGS_BYTES, MAX_TVC_DEPLOYMENTS, MAX_TVC_DEPLOYMENTS_EVER } from "../../kernel/limits.ts";
 import { resolveImage } from "./images.ts";

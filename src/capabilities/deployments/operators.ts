@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Selectable } from "kysely";
 import { halvesOf } from "../../crypto/manifests/approvals.ts";
 import { timestampOf } from "../../engine/fields.ts";
-import { enforceQuota } from "../../engine/quotas.ts";
+import { enforceQuota } from "../../engine/fixed-quotas.ts";
 import { fail } from "../../kernel/errors.ts";
 import type { IdFor } from "../../kernel/ids.ts";
 import { MAX_TVC_OPERATOR_SETS, MAX_TVC_OPERATORS } from "../../kernel/limits.ts";

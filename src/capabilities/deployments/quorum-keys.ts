@@ -1,7 +1,7 @@
 import type { Selectable } from "kysely";
 import { halvesOf } from "../../crypto/manifests/approvals.ts";
 import { timestampOf } from "../../engine/fields.ts";
-import { enforceQuota } from "../../engine/quotas.ts";
+import { enforceQuota } from "../../engine/fixed-quotas.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_TVC_QUORUM_KEYS } from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";

@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Strict } from "../../engine/fields.ts";
-import { enforceQuota } from "../../engine/quotas.ts";
+import { enforceQuota } from "../../engine/fixed-quotas.ts";
 import { MAX_ON_RAMP_CREDENTIALS } from "../../kernel/limits.ts";
 import { credentialFields } from "./model.ts";
 import { checkCredential, columnsOf, sealKeys } from "./store.ts";

@@ -5,7 +5,7 @@ import { refuseThreshold, seatNewUsers } from "../../authority/rules/root-quorum
 import { addTag } from "../../authority/rules/tags.ts";
 import { addUsers } from "../../authority/rules/users.ts";
 import { addWallet } from "../../authority/rules/wallets.ts";
-import { enforceSubOrganizationQuota } from "../../engine/authority/quotas.ts";
+import { enforceSubOrganizationQuota } from "../../engine/authority/stored-quotas.ts";
 import { activity, type PrepareContext } from "../../engine/declare.ts";
 import { noteMadeWith } from "../../engine/identity/seniority.ts";
 import { useToken } from "../../engine/keys/verification-tokens.ts";

@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Label, Strict } from "../../engine/fields.ts";
-import { enforceQuota } from "../../engine/quotas.ts";
+import { enforceQuota } from "../../engine/fixed-quotas.ts";
 import { fail } from "../../kernel/errors.ts";
 import {
   billingScopedEventTypes,

@@ -11,9 +11,9 @@ import { oldestFirst } from "../paging.ts";
  * policies' ids. Votes are many and policies change seldom, so the list is stored once for all votes that share it.
  */
 
-type Outcome = RecordedEvaluation["outcome"];
+type RecordedOutcome = RecordedEvaluation["outcome"];
 
-const letters: Record<Outcome, string> = {
+const letters: Record<RecordedOutcome, string> = {
   OUTCOME_ALLOW: "a",
   OUTCOME_DENY_EXPLICIT: "d",
   OUTCOME_DENY_IMPLICIT: "i",
@@ -22,7 +22,7 @@ const letters: Record<Outcome, string> = {
   OUTCOME_TIME_INACTIVE: "t",
   OUTCOME_REQUIRES_AUTHENTICATORS: "m",
 };
-const outcomesOf = new Map(Object.entries(letters).map(([outcome, letter]) => [letter, outcome as Outcome]));
+const outcomesOf = new Map(Object.entries(letters).map(([outcome, letter]) => [letter, outcome as RecordedOutcome]));
 
 /** A list of policies of an organization. */
 interface PolicyListRef {

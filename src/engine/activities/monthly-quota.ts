@@ -10,7 +10,7 @@ import {
 import { recentlyUsed } from "../../kernel/recently-used.ts";
 import { sharedAnswer } from "../../kernel/shared-answer.ts";
 import type { Reader } from "../../storage/engine.ts";
-import { findQuotas } from "../authority/quotas.ts";
+import { findQuotas } from "../authority/stored-quotas.ts";
 
 /** What is known of an organization's month, for a moment. */
 interface Known {

@@ -65,7 +65,7 @@ export const performActivity = (
   });
 
 /** With the error of the table that ended a try, which says what becomes of the activity. */
-type Outcome = Performed | { error: KeysteadError };
+type PerformedOrFailed = Performed | { error: KeysteadError };
 
 async function tryToPerform(
   { services }: Pick<ActivityEngine, "services">,
@@ -76,7 +76,7 @@ async function tryToPerform(
     organization,
     intent,
   }: { context: Context; activity: ActivityRecord; organization: Organization; intent: unknown },
-): Promise<Outcome> {
+): Promise<PerformedOrFailed> {
   if (!effect) throw new Error(`${path} is pending and has no effect to perform`);
   const given = servicesFor(services, needs);
   try {
@@ -94,7 +94,7 @@ function resultOf(
   { clock, attempts, log }: Context,
   activity: ActivityRecord,
   organization: Organization,
-  outcome: Outcome,
+  outcome: PerformedOrFailed,
 ): JobResult {
   if ("retryInMs" in outcome) {
     const inMs = Math.max(outcome.retryInMs, backOffMs(JOB_BACK_OFF, Math.min(attempts, 5)));

@@ -23,8 +23,8 @@ import { prepared } from "../../storage/prepared.ts";
 import type { Schema } from "../../storage/schema.ts";
 import { oldestFirst } from "../paging.ts";
 import { partsKnownTo } from "./known.ts";
-import { findQuotas } from "./quotas.ts";
 import { findRootQuorum } from "./root-quorum.ts";
+import { findQuotas } from "./stored-quotas.ts";
 
 /** The state of authority, read from the tables part by part, as rules ask for it. */
 

@@ -4,7 +4,7 @@ import {
   type QuotaResult,
   recordOperatorActivity,
 } from "../../engine/activities/operator-activities.ts";
-import { findQuotas, storeQuota } from "../../engine/authority/quotas.ts";
+import { findQuotas, storeQuota } from "../../engine/authority/stored-quotas.ts";
 import type { Database } from "../../storage/database.ts";
 import type { AuditSettings } from "../audit/settings.ts";
 import { StartProblem } from "../config.ts";
