@@ -34,6 +34,8 @@ type Effect = (context: PerformContext<Intent, Plan>) => Promise<Performed<{ num
 
 let plansMade = 0;
 let perform: Effect;
+/** Done while a plan is made. */
+let whilePlanning = async (_number: number): Promise<void> => {};
 
 const ring = activity({
   path: "ring",
@@ -46,7 +48,9 @@ const ring = activity({
     schema: Plan,
     make: async ({ intent: { gate } }): Promise<Plan> => {
       plansMade++;
-      return { number: plansMade, gate };
+      const number = plansMade;
+      await whilePlanning(number);
+      return { number, gate };
     },
   },
   effect: { gate: ({ gate }) => gate, perform: (context) => perform(context) },
@@ -97,6 +101,7 @@ for (const engineName of engines) {
     });
     beforeEach(() => {
       plansMade = 0;
+      whilePlanning = async () => {};
     });
 
     /** A client of an organization of its own; it stamps bodies, and the engine here takes them. */
@@ -161,6 +166,34 @@ for (const engineName of engines) {
       assert.deepEqual([status, result], ["ACTIVITY_STATUS_COMPLETED", { ringResult: { number: 1 } }]);
       assert.deepEqual(performed.toSorted(), [1, 2]);
       assert.deepEqual(statuses.get(waiting.id), ["CONSENSUS_NEEDED", "PENDING", "COMPLETED"]);
+    });
+
+    it("are one for a body sent twice at once, where its other plan finds used up what the first took", async () => {
+      const root = await newOrganization();
+      perform = async ({ plan: { number } }) => ({ done: { number } });
+      const body = bodyOf(root);
+      let submitted: (view: ActivityView) => void = () => {};
+      const first = new Promise<ActivityView>((resolve) => {
+        submitted = resolve;
+      });
+      whilePlanning = async (number) => {
+        if (number === 1) return;
+        await first;
+        fail("CHAIN_UNAVAILABLE", { chain: "a chain", reason: "it rings already" });
+      };
+      // Both have looked for the activity before either has stored it.
+      const sending = async () => {
+        const view = await send(root, ring, body);
+        submitted(view);
+        return view;
+      };
+      const [sent, again] = await Promise.all([sending(), sending()]);
+      assert.equal(plansMade, 2, "both have planned");
+      assert.equal(again.id, sent.id);
+      assert.equal((await ended(root, sent.id)).status, "ACTIVITY_STATUS_COMPLETED");
+      // What fails with nothing stored is told.
+      whilePlanning = async () => fail("CHAIN_UNAVAILABLE", { chain: "a chain", reason: "it is away" });
+      await assert.rejects(submit(root), /it is away/);
     });
 
     it("are gone on with until they are done, knowing how often they were tried", async () => {

@@ -18,11 +18,16 @@ export function evaluateCondition(
   condition: string,
   steps: Budget,
 ): boolean | PolicyError {
-  lookUps.need([{ fact: "activity" }]);
-  const program = expressions.program(condition, "condition", steps);
-  if (program instanceof PolicyError) return program;
-  return evaluated(program, lookUps.conditionFacts(steps), steps);
+  const facts = lookUps.conditionFacts(steps);
+  const known = remembered.get(facts) ?? new Map<string, boolean | PolicyError>();
+  remembered.set(facts, known);
+  const value = known.get(condition) ?? conditionsWithin(steps)(condition, facts);
+  known.set(condition, value);
+  return value;
 }
+
+/** What conditions came to on the very same facts: a decision that is made again, as more facts are there, pays for them once. */
+const remembered = new WeakMap<ConditionFacts, Map<string, boolean | PolicyError>>();
 
 /** Evaluates conditions within these steps, all of them together. */
 export const conditionsWithin =

@@ -50,14 +50,16 @@ export function decide(facts: DecisionFacts, steps: Budget): Decision {
 }
 
 /** What a decision looks up for certain, or nearly so; it looks up more where there are policies. */
-function lookedUpBy(facts: DecisionFacts): FactRef[] {
+export function lookedUpBy(facts: DecisionFacts): FactRef[] {
   const { subject } = facts;
   const isForPolicies = subject.governedBy === "policies" && quorumStanding(facts) !== "met";
+  const onlyUserId = subject.governedBy === "policies" ? subject.onlyUserId : undefined;
   const concerned = concernedByMfa(facts).map(({ actor: { userId } }): FactRef => ({ fact: "user", userId }));
   return [
     ...(isForPolicies ? [{ fact: "policies" } as const] : []),
     ...concerned,
     ...(concerned.length > 0 ? [{ fact: "activity" } as const] : []),
+    ...(onlyUserId === undefined ? [] : [{ fact: "user", userId: onlyUserId } as const]),
   ];
 }
 

@@ -1,5 +1,5 @@
 import { MAX_EXPLANATION_STEPS } from "../../kernel/limits.ts";
-import type { Approval } from "../../policy/approvals.ts";
+import type { Approval, Voter } from "../../policy/approvals.ts";
 import { type Budget, OutOfBudget } from "../../policy/budget.ts";
 import { type DecisionRequest, evaluatePolicies, type Policy, type PolicyResult } from "../../policy/decision.ts";
 import { explainPolicy } from "../../policy/explain.ts";
@@ -44,18 +44,16 @@ export function askPolicies(question: PolicyQuestion, steps: Budget): PolicyDeci
   const facts = lookUps.conditionFacts(steps);
   const base = { policies, facts, nowMs: now, submitterId, approvals: approvalsOf(question) };
   // The other users matter only where approvals are missing; most decisions never look at them.
-  let askedForVoters = false;
+  let voters: readonly Voter[] = [];
   const request: DecisionRequest = {
     ...base,
     get voters() {
-      askedForVoters = true;
-      return [];
+      voters = lookUps.voters();
+      return voters;
     },
   };
   const decision = evaluatePolicies(request, expressions, steps, memory);
-  if (!askedForVoters) return { ...decision, request: { ...base, voters: [] } };
-  const complete = { ...base, voters: lookUps.voters() };
-  return { ...evaluatePolicies(complete, expressions, steps, memory), request: complete };
+  return { ...decision, request: { ...base, voters } };
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { KeysteadError } from "../../kernel/errors.ts";
 import type { Budget } from "../../policy/budget.ts";
 import type { Actor } from "../parties.ts";
-import { askedPolicies, decide } from "./decide.ts";
+import { askedPolicies, decide, lookedUpBy } from "./decide.ts";
 import { denialDetails, denialOf, remedyFor, told } from "./denials.ts";
 import type { DecisionFacts } from "./facts.ts";
 import { mfaStandingOf } from "./mfa.ts";
@@ -13,6 +13,8 @@ export interface VoteRights {
   mayReject: boolean;
 }
 
+const EITHER_WAY: VoteRights = { mayApprove: true, mayReject: true };
+
 /**
  * Members of the root quorum, whoever asked, and those whose approval could help a policy to allow it vote either way. What
  * the approvals there are have come to suffice for, because a policy changed, is brought about by anybody's approval.
@@ -21,13 +23,12 @@ export interface VoteRights {
  */
 export function voteRights(facts: DecisionFacts, voter: Actor, steps: Budget): VoteRights {
   if (voter.organizationId !== facts.organization.id) return { mayApprove: false, mayReject: false };
-  const { subject, submitter } = facts;
-  const counts =
-    voter.isRootQuorumMember ||
-    voter.userId === submitter.userId ||
-    (subject.governedBy === "policies" && couldHelp(facts, voter.userId, steps));
-  if (counts) return { mayApprove: true, mayReject: true };
-  return { mayApprove: decide(without(facts, voter), steps).outcome === "allow", mayReject: false };
+  if (voter.isRootQuorumMember || voter.userId === facts.submitter.userId) return EITHER_WAY;
+  const others = without(facts, voter);
+  // Before the policies are searched, which would be done again for what is found missing after it.
+  facts.lookUps.need(lookedUpBy(others));
+  if (facts.subject.governedBy === "policies" && couldHelp(facts, voter.userId, steps)) return EITHER_WAY;
+  return { mayApprove: decide(others, steps).outcome === "allow", mayReject: false };
 }
 
 const without = (facts: DecisionFacts, { userId }: Actor): DecisionFacts => ({
