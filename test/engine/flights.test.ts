@@ -65,7 +65,8 @@ describe("a transaction on PostgreSQL", () => {
     await Promise.all(Array.from({ length: 30 }, add));
     const flights = counter.take();
     assert.ok(flights.length < 15, `there were ${flights.length} transactions`);
-    assert.ok(flights.filter((count) => count > 2).length <= 1, `they waited ${flights.join(", ")} times`);
+    // Once more where the event loop is held, and nothing is asked ahead for others to wait for.
+    assert.ok(flights.every((count) => count <= 3) && flights.includes(2), `they waited ${flights.join(", ")} times`);
   });
 
   it("of a signature waits for its beginning, for the key and for its commit", async () => {

@@ -16,15 +16,14 @@ const USERS = ["ann", "bob", "cat", ...MEMBERS];
 const WITH_MFA = "cat";
 const passkeyFirst = { any: [{ type: "AUTHENTICATION_TYPE_PASSKEY" as const }] };
 
+const passkeyMfa = { id: "mfa", condition: "activity.resource == 'WALLET'", requiredMethods: [passkeyFirst] };
+
 const electors = new Map<string, Elector>(
   USERS.map((id) => [
     id,
     {
       voter: { id, tags: [], email: "", alias: id, credentials: [credentialFacts(id)] },
-      mfaPolicies:
-        id === WITH_MFA
-          ? [{ id: "mfa", condition: "activity.resource == 'WALLET'", requiredMethods: [passkeyFirst] }]
-          : [],
+      mfaPolicies: id === WITH_MFA ? [passkeyMfa] : [],
     },
   ]),
 );
@@ -48,10 +47,14 @@ const approvalBy = (userId: string) => ({ actor: actor(userId), credentials: [sh
 const policy = (policyId: string, effect: Policy["effect"], condition = "true", consensus?: string): Policy =>
   ({ policyId, effect, condition, consensus, time: undefined }) as Policy;
 
-const condition = (resource: string): ConditionFacts =>
-  ({ activity: { type: "ACTIVITY_TYPE_CREATE_WALLET", resource, action: "CREATE", kind: "", params: {} } }) as never;
+const newConditionFacts = (): ConditionFacts =>
+  ({
+    activity: { type: "ACTIVITY_TYPE_CREATE_WALLET", resource: "WALLET", action: "CREATE", kind: "", params: {} },
+  }) as never;
 
 interface World {
+  /** One object for one verdict, as the engine has it. */
+  conditionFacts?: ConditionFacts;
   policies?: Policy[];
   /** Undefined: everything is there. */
   loaded?: Set<string>;
@@ -59,8 +62,7 @@ interface World {
 
 const nameOf = (ref: FactRef): string => JSON.stringify(ref);
 
-function lookUpsIn({ policies = [], loaded }: World): LookUps {
-  const facts = condition("WALLET");
+function lookUpsIn({ policies = [], loaded, conditionFacts = newConditionFacts() }: World): LookUps {
   const need = (refs: readonly FactRef[]) => {
     const missing = refs.filter((ref) => loaded && !loaded.has(nameOf(ref)));
     if (missing.length > 0) throw new NotLoaded(missing);
@@ -72,7 +74,7 @@ function lookUpsIn({ policies = [], loaded }: World): LookUps {
   return {
     need,
     policies: () => needed({ fact: "policies" }, policies),
-    conditionFacts: () => needed({ fact: "activity" }, facts),
+    conditionFacts: () => needed({ fact: "activity" }, conditionFacts),
     user: (userId) => needed({ fact: "user", userId }, electors.get(userId)),
     voters: () =>
       needed(
@@ -195,6 +197,39 @@ test("it is the same decision however its facts come to be there", () => {
       }
     }
   }
+});
+
+test("a decision that is made again as its facts come spends hardly more than one that has them at hand", () => {
+  const costly = policy("costly", "EFFECT_ALLOW", `${"activity.action == 'X' || ".repeat(200)}activity.action == 'Y'`);
+  const mfa = `${"activity.action == 'X' || ".repeat(200)}activity.resource == 'WALLET'`;
+  const elector = electors.get(WITH_MFA) as Elector;
+  const policies = [costly, policy("three", "EFFECT_ALLOW", "true", "approvers.count() >= 4")];
+  const spentBy = (made: (budget: Budget) => unknown): number => {
+    const budget = steps();
+    const { left } = budget;
+    made(budget);
+    return left - budget.left;
+  };
+  const withCostlyMfa = (lookUps: LookUps): LookUps => ({
+    ...lookUps,
+    user: (userId) => {
+      const user = lookUps.user(userId);
+      return userId === WITH_MFA ? { ...elector, mfaPolicies: [{ ...passkeyMfa, condition: mfa }] } : user;
+    },
+  });
+  const world = () => ({ policies, conditionFacts: newConditionFacts() });
+  const made = (world: World, budget: Budget) => {
+    const facts = factsOf(world, "ann", ["ann", WITH_MFA]);
+    return decide({ ...facts, lookUps: withCostlyMfa(facts.lookUps) }, budget).outcome;
+  };
+  // Compiled, and no longer counted.
+  assert.equal(made(world(), steps()), "consensus");
+  const atHand = spentBy((budget) => made(world(), budget));
+  const rounds: unknown[] = [];
+  const asNeeded = spentBy((budget) => rounds.push(...asAsked(world(), (each) => made(each, budget)).rounds));
+  assert.equal(rounds.length, 3, "policies and users, the activity, and all users");
+  assert.ok(atHand > 500, `${atHand} steps`);
+  assert.ok(asNeeded < atHand * 1.2, `${asNeeded} steps and not ${atHand}`);
 });
 
 test("what is not needed is not asked for, and what is needed is asked for together", () => {

@@ -59,7 +59,9 @@ export function lookedUpBy(facts: DecisionFacts): FactRef[] {
     ...(isForPolicies ? [{ fact: "policies" } as const] : []),
     ...concerned,
     ...(concerned.length > 0 ? [{ fact: "activity" } as const] : []),
-    ...(onlyUserId === undefined ? [] : [{ fact: "user", userId: onlyUserId } as const]),
+    ...(onlyUserId === undefined || onlyUserId === facts.submitter.userId
+      ? []
+      : [{ fact: "user", userId: onlyUserId } as const]),
   ];
 }
 

@@ -50,7 +50,7 @@ export type FactRef =
   /** Of the organization, or of its parent where it has one: profiles belong to parents. */
   | { fact: "sessionProfile"; id: string };
 
-/** Looks facts up among those that are loaded. Each of these may throw `NotLoaded`, so a decision is free of effects: it may run again. */
+/** Looks facts up among those that are loaded. Each of these may throw `NotLoaded`, so a decision changes nothing: it may run again. */
 export interface LookUps {
   /** Asks for several at once, so that they are loaded together. */
   need(refs: readonly FactRef[]): void;

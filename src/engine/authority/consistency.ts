@@ -3,21 +3,21 @@ import type { DatabaseKind } from "../../storage/engine.ts";
 import { AUTHORITY_TABLES } from "./known.ts";
 
 /**
- * What holds between the rows of authority as the projector writes them, and would not after somebody has edited one. Servers rely on it: a
- * user whose row says that there are no MFA policies is not asked for any.
+ * What holds between the rows of authority as the projector writes them, and would not after somebody has edited one. Servers rely
+ * on it: a user whose row says that there are no MFA policies is not asked for any.
  */
 
-/** Asks a database something in SQL, on SQLite or PostgreSQL. */
-export interface Asked {
+/** What can be asked in SQL, on SQLite or PostgreSQL. */
+export interface SqlReader {
   readonly kind: DatabaseKind;
   all<Row>(sql: string): Promise<Row[]>;
 }
 
-/** Rows that are not as they must be. */
+/** What is not as it must be. */
 export interface Contradiction {
   /** In the plural: what is wrong with them. */
   what: string;
-  /** Some of them, as `<id> of organization <id>`. */
+  /** Some of them by their names, such as `<id> of organization <id>`. */
   examples: string[];
 }
 
@@ -77,27 +77,46 @@ const rules: readonly { what: string; sql: string }[] = [
   },
 ];
 
-/** Contradictions among the rows of authority; none in a database that only servers have written to. */
-export async function contradictions(database: Asked): Promise<Contradiction[]> {
-  const found: Contradiction[] = [];
-  const add = (what: string, examples: string[]) => examples.length > 0 && found.push({ what, examples });
-  for (const { what, sql } of rules) {
-    const rows = await database.all<RowRef>(`${sql} limit ${EXAMPLES}`);
-    add(what, rows.map(nameOf));
-  }
-  add("users who have another contact verified than they have", await lostContacts(database));
-  if (database.kind === "sqlite") {
-    for (const table of AUTHORITY_TABLES) {
-      const orphans = await database.all(`select * from pragma_foreign_key_check('${table}') limit 1`);
-      if (orphans.length > 0) add(`rows of ${table} that belong to something that is not there`, [`in ${table}`]);
+/** What was found, and what could not be looked for, with the error that kept it from it. */
+export interface Comparison {
+  contradictions: Contradiction[];
+  unknown: { what: string; error: unknown }[];
+}
+
+/** Compares the rows of authority; there are no contradictions in a database that only servers have written to. */
+export async function compareRows(database: SqlReader): Promise<Comparison> {
+  const result: Comparison = { contradictions: [], unknown: [] };
+  const look = async (what: string, find: () => Promise<string[]>) => {
+    try {
+      const examples = await find();
+      if (examples.length > 0) result.contradictions.push({ what, examples });
+    } catch (error) {
+      result.unknown.push({ what, error });
     }
+  };
+  for (const { what, sql } of rules) {
+    await look(what, async () => (await database.all<RowRef>(`${sql} limit ${EXAMPLES}`)).map(nameOf));
+  }
+  await look("users who have another contact verified than they have", () => lostContacts(database));
+  if (database.kind === "sqlite") await look(ORPHANS, () => tablesWithOrphans(database));
+  return result;
+}
+
+const ORPHANS = "tables with rows that belong to something that is not there";
+
+/** PostgreSQL lets there be none; SQLite does where it is not told otherwise. */
+async function tablesWithOrphans({ all }: Pick<SqlReader, "all">): Promise<string[]> {
+  const found: string[] = [];
+  for (const table of AUTHORITY_TABLES) {
+    const [orphan] = await all(`select * from pragma_foreign_key_check('${table}') limit 1`);
+    if (orphan !== undefined) found.push(table);
   }
   return found;
 }
 
 const nameOf = ({ id, organization_id }: RowRef): string => `${id} of organization ${organization_id}`;
 
-async function lostContacts({ all }: Pick<Asked, "all">): Promise<string[]> {
+async function lostContacts({ all }: Pick<SqlReader, "all">): Promise<string[]> {
   type Row = RowRef & { type: ContactType; contact: string; email: string | null; phone_number: string | null };
   const rows = await all<Row>(
     `select v.organization_id, v.user_id as id, v.type, v.contact, u.email, u.phone_number

@@ -35,17 +35,27 @@ export class Electorate {
   read(read: Reader, userId: string): Promise<void> {
     const known = this.#reading.get(userId);
     if (known) return known;
-    const reading = loadUser(read, this.#organizationId, userId).then((user) => {
-      this.#electors.set(userId, user && electorOf(user));
-    });
+    const reading = loadUser(read, this.#organizationId, userId).then(
+      (user) => void this.#electors.set(userId, user && electorOf(user)),
+      (error) => {
+        this.#reading.delete(userId);
+        throw error;
+      },
+    );
     this.#reading.set(userId, reading);
     return reading;
   }
 
   readVoters(read: Reader): Promise<void> {
-    this.#readingVoters ??= loadUsers(read, this.#organizationId).then((users) => {
-      this.#voters = users.map((user) => electorOf(user).voter);
-    });
+    this.#readingVoters ??= loadUsers(read, this.#organizationId).then(
+      (users) => {
+        this.#voters = users.map((user) => electorOf(user).voter);
+      },
+      (error) => {
+        this.#readingVoters = undefined;
+        throw error;
+      },
+    );
     return this.#readingVoters;
   }
 }
@@ -75,6 +85,7 @@ function electorOf(user: User): Elector {
   electors.set(user, elector);
   return elector;
 }
+
 /** What a user can approve with: what is registered, and what tokens can show. */
 function credentialsOf(user: User): CredentialFacts[] {
   const { userId, apiKeys, authenticators, oauthProviders } = user;

@@ -144,7 +144,7 @@ const conditionFacts = (activity: ActivityFacts, facts: PolicyFacts): ConditionF
 const MAX_ROUNDS = 10;
 
 /**
- * Has something decided, loading the facts that it asks for. `decide` may run several times; each time it has the steps of one turn.
+ * Has something decided, loading the facts that it asks for. `decide` may run several times, each time with what `budget` gives for a turn.
  *
  * @throws OutOfBudget
  */

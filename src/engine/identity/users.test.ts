@@ -113,7 +113,7 @@ test("all users are read together, and only those anew that have changed", async
   });
 
   const users = await loadUsers(counting, organizationId);
-  assert.ok(statements.length <= 1 + 3 * 4, `${statements.length} statements`);
+  assert.ok(statements.length <= 1 + 5 * 5, `${statements.length} statements`);
   const shown = users.filter(({ userId }) => ids.includes(userId));
   assert.deepEqual(
     shown.map(({ userId }) => userId),
@@ -125,10 +125,35 @@ test("all users are read together, and only those anew that have changed", async
     assert.deepEqual(user, await loadUser(database.read, organizationId, user.userId));
   }
 
+  // Between the list and what belongs to them one goes, and one gets another name.
+  const [gone, renamed] = [ids[200] as string, ids[201] as string];
+  const meanwhile: Reader = {
+    ...database.read,
+    all: async (query) => {
+      const rows = await database.read.all(query);
+      if (!query.sql.includes("oauth_providers") || !JSON.stringify(query.parameters).includes(gone)) return rows;
+      await database.transact(organizationId, async (tx) => {
+        await tx.deleteFrom("users").where("id", "=", gone).execute();
+        await rename(tx, renamed, "Renamed");
+      });
+      return rows;
+    },
+  };
+  await database.transact(organizationId, async (tx) => {
+    for (const id of [gone, renamed]) await rename(tx, id, "Before");
+  });
+  const then = await loadUsers(meanwhile, organizationId);
+  assert.equal(
+    then.some(({ userId }) => userId === gone),
+    false,
+    "who is gone is not shown with nothing",
+  );
+  assert.equal(then.find(({ userId }) => userId === renamed)?.userName, "Renamed");
+
   const changed = ids[7] as string;
   await database.transact(organizationId, (tx) => rename(tx, changed, "After"));
   statements.length = 0;
   const again = await loadUsers(counting, organizationId);
-  assert.ok(statements.length <= 1 + 4, `${statements.length} statements`);
+  assert.ok(statements.length <= 1 + 5, `${statements.length} statements`);
   assert.equal(again.find(({ userId }) => userId === changed)?.userName, "After");
 });

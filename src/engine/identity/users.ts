@@ -136,7 +136,7 @@ const findUsers = prepared<{ organizationId: string }>()((db, { organizationId }
   db.selectFrom("users").selectAll().where("organization_id", "=", organizationId).orderBy("id"),
 );
 /** As many users as are read together. */
-const TOGETHER = 100;
+const TOGETHER = 50;
 const places = Array.from({ length: TOGETHER }, (_, index) => `user${index}`);
 
 /** Reads what belongs to users, to one or to as many as are read together: each is one statement, however many it is for. */
@@ -176,6 +176,13 @@ const findOauthProviders = ofUsers((db, organizationId, userIds) =>
     .where("organization_id", "=", organizationId)
     .where("user_id", "in", userIds),
 );
+const findVersions = ofUsers((db, organizationId, userIds) =>
+  db
+    .selectFrom("users")
+    .select(["id", "version"])
+    .where("organization_id", "=", organizationId)
+    .where("id", "in", userIds),
+);
 const findTags = ofUsers((db, organizationId, userIds) =>
   db
     .selectFrom("user_tag_members")
@@ -183,6 +190,7 @@ const findTags = ofUsers((db, organizationId, userIds) =>
     .where("organization_id", "=", organizationId)
     .where("member_id", "in", userIds),
 );
+
 /** In the order in which they are looked at. */
 const findMfaPolicies = ofUsers((db, organizationId, userIds) =>
   db
@@ -250,17 +258,34 @@ export async function loadUsers(reader: Reader, organizationId: string): Promise
   };
   const users = rows.map(cached);
   const unknown = rows.filter((_, index) => users[index] === undefined);
-  const read = new Map<string, User>();
+  const read = new Map<string, User | undefined>();
   for (let from = 0; from < unknown.length; from += TOGETHER) {
     if (isHeld()) await nextTurn();
     const some = unknown.slice(from, from + TOGETHER);
-    for (const [index, user] of (await readUsers(reader, organizationId, some)).entries()) {
-      const { id, version } = some[index] as UserRow;
-      read.set(id, user);
-      if (!isTransactor(reader)) cache.set(id, { version, user });
-    }
+    const found = await readUsers(reader, organizationId, some);
+    if (isTransactor(reader)) for (const user of found) read.set(user.userId, user);
+    else await keepUnchanged(reader, organizationId, some, found, read);
   }
-  return rows.map(({ id }, index) => users[index] ?? (read.get(id) as User));
+  const all = rows.map(({ id }, index) => users[index] ?? read.get(id));
+  return all.filter((user) => user !== undefined);
+}
+
+/** What was read of users one statement after the other is of one time where their versions are still the same. */
+async function keepUnchanged(
+  reader: Reader,
+  organizationId: string,
+  rows: readonly UserRow[],
+  found: readonly User[],
+  into: Map<string, User | undefined>,
+): Promise<void> {
+  const ids = rows.map(({ id }) => id);
+  const versions = new Map((await findVersions(reader, organizationId, ids)).map(({ id, version }) => [id, version]));
+  for (const [index, user] of found.entries()) {
+    const { id, version } = rows[index] as UserRow;
+    const isUnchanged = versions.get(id) === version;
+    if (isUnchanged) cache.set(id, { version, user });
+    into.set(id, isUnchanged ? user : await loadUser(reader, organizationId, id));
+  }
 }
 
 function readOnce(reader: Reader, row: UserRow): Promise<User> {
@@ -309,7 +334,7 @@ async function readUsers(reader: Reader, organizationId: string, rows: readonly 
     oauthProviders: (oauthProviders.get(row.id) ?? []).sort(oldestFirst).map(renderOauthProvider),
     createdAt: timestampOf(row.created_at),
     updatedAt: timestampOf(row.updated_at),
-    mfaPolicies: (mfaPolicies?.get(row.id) ?? []).map(renderMfaPolicy),
+    mfaPolicies: row.mfa_policies > 0 ? (mfaPolicies?.get(row.id) ?? []).map(renderMfaPolicy) : [],
   }));
 }
 

@@ -1,4 +1,4 @@
-import { contradictions } from "../../engine/authority/consistency.ts";
+import { compareRows } from "../../engine/authority/consistency.ts";
 import { DatabaseFailure } from "../../storage/failure.ts";
 import { openInspection } from "../../storage/inspection.ts";
 import type { Config } from "../config.ts";
@@ -12,13 +12,20 @@ const REMEDY =
 export async function checkAuthority({ databaseUrl }: Pick<Config, "databaseUrl">): Promise<Finding[]> {
   const inspection = await openInspection(databaseUrl);
   try {
-    const found = await contradictions(inspection);
-    if (found.length === 0) return [ok(CHECK, "the rows that say who may do what agree with one another")];
-    return found.map(({ what, examples }) => fail(CHECK, `there are ${what}: ${examples.join(", ")}. ${REMEDY}`));
-  } catch (error) {
-    if (!(error instanceof DatabaseFailure)) throw error;
-    return [warn(CHECK, `it was not looked at: the database ${error.reason}`)];
+    const { contradictions, unknown } = await compareRows(inspection);
+    const found = [
+      ...contradictions.map(({ what, examples }) =>
+        fail(CHECK, `there are ${what}: ${examples.join(", ")}. ${REMEDY}`),
+      ),
+      ...unknown.map(({ what, error }) => warn(CHECK, `whether there are ${what} was not told: ${reasonOf(error)}`)),
+    ];
+    return found.length > 0 ? found : [ok(CHECK, "the rows that say who may do what agree with one another")];
   } finally {
     await inspection.close();
   }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof DatabaseFailure) return `the database ${error.reason}`;
+  throw error;
 }
