@@ -4,7 +4,14 @@ import { hostname } from "node:os";
 import { dirname } from "node:path";
 import type { Logger } from "../kernel/log.ts";
 import { type SignerOptions, SignerProcess, SignerRefused } from "../signer/client.ts";
-import { type Database, openDatabase, type SchemaState, sqliteFileOf } from "../storage/database.ts";
+import {
+  type Database,
+  openDatabase,
+  type SchemaState,
+  sqliteFileOf,
+  UNFINISHED_COPY,
+  UNFINISHED_COPY_REMEDY,
+} from "../storage/database.ts";
 import { DatabaseFailure } from "../storage/failure.ts";
 import type { CommitObserver } from "../storage/group-commit.ts";
 import { FolderInUse, type LockHolder, ServerLock } from "../storage/server-lock.ts";
@@ -115,7 +122,7 @@ export async function openDatabaseOf(config: Config, log: Logger, commits?: Comm
     });
     await refuseUnfitPooler(config, database, log);
     const state = await database.schemaState();
-    refuseNewer(state);
+    refuseUnfit(state);
     return { database, state };
   } catch (error) {
     await database?.close();
@@ -142,9 +149,12 @@ async function refuseUnfitPooler({ postgres }: Config, database: Database, log: 
   }
 }
 
-/** What a newer version made, this one would misread. */
-function refuseNewer({ unknown }: SchemaState): void {
+/** What a newer version made, this one would misread; of an unfinished copy it would see a part. */
+function refuseUnfit({ unknown }: SchemaState): void {
   if (unknown.length === 0) return;
+  if (unknown.includes(UNFINISHED_COPY)) {
+    throw new StartProblem(`the database is an unfinished copy; nothing was changed: ${UNFINISHED_COPY_REMEDY}`);
+  }
   throw new StartProblem(
     `the database was brought up to a newer version of Keystead than ${version}: it has ${unknown.join(", ")}; nothing was changed. Start that version, or restore a backup from before the upgrade`,
   );

@@ -737,6 +737,16 @@ async function migratePostgres(url: string): Promise<string[]> {
 
 export const MIGRATIONS_TABLE = "migrations";
 
+/**
+ * Stands among the migrations of a database that is being copied into, until it is whole. No version has a migration of this name,
+ * so none starts on it, whatever it knows of copies.
+ */
+export const UNFINISHED_COPY = "unfinished-copy";
+
+/** What becomes of it. */
+export const UNFINISHED_COPY_REMEDY =
+  "run the same keystead copy again, which goes on where it ended, or name another database";
+
 /** How far the tables of these names are from those of this version. */
 export async function schemaState(
   tables: readonly string[],
@@ -777,8 +787,11 @@ interface MigrationGoal {
   inTransaction?: boolean;
 }
 
-/** Brings the tables up to a migration on a connection that somebody else opened, in the transaction that it may be in. */
-export async function migrateConnection(kind: DatabaseKind, connection: Connection, name?: string): Promise<void> {
+/**
+ * Brings the tables up to a migration on a connection that somebody else opened, in the transaction that it may be in. Resolves to
+ * the names of the migrations it ran.
+ */
+export async function migrateConnection(kind: DatabaseKind, connection: Connection, name?: string): Promise<string[]> {
   const kysely = kyselyOn(kind, async () => connection);
-  await migrate(kysely, kind, { name, inTransaction: true });
+  return await migrate(kysely, kind, { name, inTransaction: true });
 }

@@ -18,18 +18,16 @@ import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { copyDatabase } from "../../src/main/backup/copy.ts";
 import { restore } from "../../src/main/backup/restore.ts";
 import { loadConfig } from "../../src/main/config.ts";
-import { encodeRow } from "../../src/storage/backup/rows.ts";
-import { openSnapshot, sqliteReader } from "../../src/storage/backup/snapshot.ts";
+import { sqliteReader } from "../../src/storage/backup/row-reader.ts";
 import { openDatabase } from "../../src/storage/database.ts";
 import { FolderInUse, type LockHolder, ServerLock } from "../../src/storage/server-lock.ts";
 import type { Json } from "../support/client.ts";
-import { type Dump, dumpDatabase } from "../support/database-dump.ts";
+import { dumpOf, linesOf, newPlace, type Place, refuses, runWell } from "../support/place.ts";
 import { carryFiles, populate } from "../support/populated.ts";
-import { engines, freshDatabaseUrl, startTestServer, type TestEngine } from "../support/server.ts";
+import { engines, freshDatabaseUrl, startTestServer } from "../support/server.ts";
 import {
   readJson,
   refusalOf,
-  runKeystead,
   settingsOf,
   spawnKeystead,
   startServerProcess,
@@ -38,56 +36,6 @@ import {
 import { until } from "../support/until.ts";
 
 /** `keystead backup`, `restore` and `copy`, from each engine to each. */
-
-interface Place {
-  dataDir: string;
-  databaseUrl: string;
-}
-
-const newPlace = async (engine: TestEngine): Promise<Place> => {
-  const dataDir = temporaryFolder();
-  return { dataDir, databaseUrl: await freshDatabaseUrl(engine, dataDir) };
-};
-
-const run = (place: Place, ...args: string[]) => runKeystead(args, settingsOf(place));
-
-async function runWell(place: Place, ...args: string[]): Promise<Json> {
-  const { code, stdout, stderr } = await run(place, ...args);
-  assert.equal(code, 0, stderr);
-  return JSON.parse(stdout);
-}
-
-async function refuses(expected: RegExp, place: Place, ...args: string[]): Promise<void> {
-  const { code, stdout, stderr } = await run(place, ...args);
-  assert.deepEqual([code, stdout], [1, ""], stderr);
-  assert.match(stderr, expected);
-  assert.match(stderr, /^(\d+ %, .*\n)*keystead: [^\n]+\n$/);
-}
-
-async function dumpOf({ databaseUrl }: Place): Promise<Dump> {
-  const database = openDatabase({ url: databaseUrl });
-  try {
-    // When a migration ran is of the database, and not of what is in it.
-    const { migrations: _, ...dump } = await dumpDatabase(database);
-    return dump;
-  } finally {
-    await database.close();
-  }
-}
-
-/** Every row, as lines that do not depend on the engine. */
-async function linesOf({ databaseUrl }: Place): Promise<Record<string, string[]>> {
-  const snapshot = await openSnapshot(databaseUrl);
-  const lines: Record<string, string[]> = {};
-  let table = "";
-  for await (const piece of snapshot.pieces()) {
-    if ("table" in piece) table = piece.table.name;
-    else lines[table] = [...(lines[table] ?? []), ...piece.rows.map(encodeRow)];
-  }
-  await snapshot.close();
-  for (const each of Object.values(lines)) each.sort();
-  return lines;
-}
 
 /** As the command does it, without a process of its own. */
 const restoreHere = ({ dataDir, databaseUrl }: Place, file: string) =>
@@ -230,13 +178,12 @@ for (const engine of engines) {
       await assert.rejects(restoreHere(circle, `${file}-2`), /ELOOP/);
     });
 
-    it("leaves nothing when it, its copy or its drill is ended by a signal", async () => {
+    it("leaves nothing when it or its drill is ended by a signal", async () => {
       const place = await newPlace("sqlite");
       const { dataDir } = place;
       const rootKey = join(source.dataDir, "root.key");
       for (const [args, unfinished] of [
         [["backup", join(dataDir, "ended.backup")], /\.partial$/],
-        [["copy", "--from", source.databaseUrl, "--to", place.databaseUrl], /\.restoring$/],
         [["backup", "verify", file, "--root-key", rootKey, "--scratch", dataDir], /^keystead-verify-/],
       ] as const) {
         const left = () => readdirSync(dataDir).filter((name) => unfinished.test(name));
@@ -394,7 +341,7 @@ it("rows of SQLite are counted in portions, between which others have their turn
     if (!isDone) setImmediate(turn);
   };
   setImmediate(turn);
-  const count = await sqliteReader(database).count({ name: "numbers", columns: [] });
+  const count = await sqliteReader(database).count({ name: "numbers", columns: [], key: [] });
   isDone = true;
   assert.equal(count, 19_000);
   assert.ok(turns >= 5, `${turns} turns`);

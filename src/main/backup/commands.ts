@@ -62,9 +62,14 @@ export function addBackupCommands(program: Command, { withConfig, readConfig, pr
 
   program
     .command("copy")
-    .description("Copy a database into an empty one, of the same engine or the other; stop the server first.")
+    .description(
+      "Copy a database into an empty one, of the same engine or the other; stop the server first. Run again, it goes on.",
+    )
     .requiredOption("--from <url>", "sqlite:<file> or postgres://…")
-    .requiredOption("--to <url>", "an empty place: sqlite:<file> or postgres://…")
+    .requiredOption(
+      "--to <url>",
+      "an empty place, or one that an earlier run has not finished: sqlite:<file> or postgres://…",
+    )
     .action(async ({ from, to }: { from: string; to: string }) => {
       const { copyDatabase } = await import("./copy.ts");
       const warn = (text: string) => void process.stderr.write(`keystead: ${text}\n`);
@@ -115,5 +120,5 @@ export async function withProgress<T>(work: (tell: (done: number, all: number) =
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** With the status that shells give it. What is unfinished is taken away by those who listen to the exit, which a signal alone would not be. */
+/** With the status that shells give it. What cannot be gone on with is taken away by those who listen to the exit, which a signal alone would not be. */
 const exitOn = (signal: NodeJS.Signals): never => process.exit(128 + constants.signals[signal]);

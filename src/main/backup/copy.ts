@@ -1,8 +1,10 @@
 import { existsSync, realpathSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname, resolve } from "node:path";
-import { load } from "../../storage/backup/load.ts";
-import { openSnapshot } from "../../storage/backup/snapshot.ts";
+import { copyRows } from "../../storage/backup/copy-rows.ts";
+import { CopyTarget, Overtaken } from "../../storage/backup/copy-target.ts";
+import { BackupProblem } from "../../storage/backup/problem.ts";
+import { asProblem, openSnapshot, type Snapshot } from "../../storage/backup/snapshot.ts";
 import type { Progress } from "../../storage/backup/write-file.ts";
 import { sqliteFileOf } from "../../storage/database.ts";
 import { FolderInUse, ServerLock } from "../../storage/server-lock.ts";
@@ -20,11 +22,14 @@ export interface CopyOptions {
 export interface Copied {
   schema: string;
   rows: number;
+  /** How many of them an earlier run had left there. */
+  kept: number;
 }
 
 /**
- * Copies one state of a database into an empty place, of either engine. What is there afterwards was read back and held against
- * what was copied. No server starts on a SQLite database of either meanwhile. One that is ended is started again.
+ * Copies one state of a database into an empty place, of either engine, or goes on where a copy of it was not finished. What is there
+ * afterwards was read back and held against what was copied. No server starts on the target before that, nor on a SQLite
+ * database of either meanwhile.
  *
  * @throws StartProblem, BackupProblem
  */
@@ -44,15 +49,36 @@ export async function copyDatabase({ from, to, onProgress, warn }: CopyOptions):
       targetLock = lockFolder({ databaseUrl: to }, "copy");
     const snapshot = await openSnapshot(from);
     try {
-      await load(to, { ...snapshot, pieces: snapshot.pieces }, onProgress);
-      const rows = Object.values(snapshot.counts).reduce((sum, count) => sum + count, 0);
-      return { schema: snapshot.schema, rows };
+      return await copySnapshot(snapshot, to, { onProgress, warn });
     } finally {
       await snapshot.close();
     }
   } finally {
     targetLock?.release();
     sourceLock?.release();
+  }
+}
+
+async function copySnapshot(
+  snapshot: Snapshot,
+  to: string,
+  { onProgress, warn }: Pick<CopyOptions, "onProgress" | "warn">,
+): Promise<Copied> {
+  const target = await CopyTarget.open(to, snapshot).catch((error: unknown) => {
+    throw asProblem(error);
+  });
+  try {
+    if (target.begun !== undefined) warn(`goes on with the copy that was last run at ${target.begun}`);
+    const kept = await copyRows(snapshot, target, onProgress);
+    await target.finish();
+    const rows = Object.values(snapshot.counts).reduce((sum, count) => sum + count, 0);
+    return { schema: snapshot.schema, rows, kept };
+  } catch (error) {
+    if (error instanceof Overtaken) throw error;
+    const { message } = asProblem(error);
+    throw new BackupProblem(`${message}. What was copied is kept: run the same command again to go on`);
+  } finally {
+    await target.close();
   }
 }
 

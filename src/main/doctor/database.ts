@@ -1,5 +1,5 @@
 import type { Clock } from "../../kernel/clock.ts";
-import { sqliteFileOf } from "../../storage/database.ts";
+import { sqliteFileOf, UNFINISHED_COPY, UNFINISHED_COPY_REMEDY } from "../../storage/database.ts";
 import { DatabaseFailure } from "../../storage/failure.ts";
 import { type Inspection, openInspection } from "../../storage/inspection.ts";
 import { type Config, StartProblem } from "../config.ts";
@@ -91,6 +91,9 @@ async function look(config: Config, inspection: Inspection, clock: Clock): Promi
 }
 
 function schemaFinding({ unknown, pending }: { unknown: string[]; pending: string[] }): Finding {
+  if (unknown.includes(UNFINISHED_COPY)) {
+    return fail("schema", `the database is an unfinished copy: ${UNFINISHED_COPY_REMEDY}`);
+  }
   if (unknown.length > 0) {
     const text = `the database was brought up to a newer version of Keystead than ${version}: it has ${unknown.join(", ")}; start that version, or restore a backup from before the upgrade`;
     return fail("schema", text);

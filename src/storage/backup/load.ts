@@ -11,8 +11,7 @@ import {
   statSync,
 } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { DatabaseSync, type SQLInputValue } from "node:sqlite";
-import { setImmediate } from "node:timers/promises";
+import { DatabaseSync } from "node:sqlite";
 import type pg from "pg";
 import { syncFolder } from "../../kernel/sync-folder.ts";
 import { MIGRATIONS_TABLE, migrateConnection, sqliteFileOf } from "../database.ts";
@@ -20,9 +19,18 @@ import { PostgresConnection } from "../postgres.ts";
 import { SqliteConnection } from "../sqlite.ts";
 import { createForOwner } from "../sqlite-files.ts";
 import { BackupProblem } from "./problem.ts";
+import { postgresReader, type RowReader, sqliteReader } from "./row-reader.ts";
+import {
+  checkReferences,
+  continueNumbers,
+  dropReferences,
+  postgresWriter,
+  type RowWriter,
+  restoreReferences,
+  sqliteWriter,
+} from "./row-writer.ts";
 import { type Piece, type Row, type Table, Tally } from "./rows.ts";
-import { asProblem, connectForLong, IDLE_LIMIT, postgresReader, type RowReader, sqliteReader } from "./snapshot.ts";
-import { quoted } from "./tables.ts";
+import { asProblem, connectForLong, IDLE_LIMIT } from "./snapshot.ts";
 import type { Progress } from "./write-file.ts";
 
 export interface Contents {
@@ -73,7 +81,7 @@ export async function load(url: string, contents: Contents, onProgress: Progress
 /** What rows are put into. */
 interface Target {
   reader: RowReader;
-  insert(table: Table, rows: readonly Row[]): Promise<void>;
+  writer: RowWriter;
 }
 
 async function insertAll(target: Target, contents: Contents, onProgress: Progress): Promise<void> {
@@ -88,17 +96,19 @@ async function insertAll(target: Target, contents: Contents, onProgress: Progres
     }
     const tally = tallies.get((table as Table).name) as Tally;
     for (const row of piece.rows) tally.add(row);
-    await target.insert(table as Table, piece.rows);
+    await target.writer.insert(table as Table, piece.rows);
     done += piece.rows.length;
     onProgress(done, all);
   }
-  for (const each of contents.tables) await compare(target.reader, each, tallies.get(each.name) as Tally);
+  for (const each of contents.tables) {
+    await compare(each, target.reader.rowsOf(each), tallies.get(each.name) as Tally);
+  }
 }
 
 /** @throws BackupProblem if the database gives other rows than it was given */
-async function compare(reader: RowReader, table: Table, given: Tally): Promise<void> {
+export async function compare(table: Table, batches: AsyncGenerator<readonly Row[]>, given: Tally): Promise<void> {
   const found = new Tally();
-  for await (const rows of reader.rowsOf(table)) for (const row of rows) found.add(row);
+  for await (const rows of batches) for (const row of rows) found.add(row);
   if (found.equals(given)) return;
   throw new BackupProblem(
     `the database gives other rows of ${table.name} than it was given: ${found.count} for ${given.count}`,
@@ -125,7 +135,7 @@ async function loadSqlite(name: string, contents: Contents, onProgress: Progress
     const connection = new SqliteConnection(database);
     await migrateConnection("sqlite", connection, contents.schema);
     database.exec("begin");
-    await insertAll({ reader: sqliteReader(database), insert: inserterInto(database) }, contents, onProgress);
+    await insertAll({ reader: sqliteReader(database), writer: sqliteWriter(database) }, contents, onProgress);
     database.exec("commit");
     checkReferences(database);
     database.exec("pragma foreign_keys = on");
@@ -159,25 +169,6 @@ function placeOf(name: string): string {
   }
 }
 
-function inserterInto(database: DatabaseSync): Target["insert"] {
-  let prepared: { table: Table; insert: (row: Row) => void } | undefined;
-  return async (table, rows) => {
-    if (prepared?.table !== table) {
-      const marks = table.columns.map(() => "?").join(", ");
-      const statement = database.prepare(`insert into ${quoted(table.name)} (${namesOf(table)}) values (${marks})`);
-      prepared = { table, insert: (row) => void statement.run(...(row as SQLInputValue[])) };
-    }
-    for (const row of rows) prepared.insert(row);
-    await setImmediate();
-  };
-}
-
-function checkReferences(database: DatabaseSync): void {
-  const [broken] = database.prepare("pragma foreign_key_check").all() as { table: string; parent: string }[];
-  if (!broken) return;
-  throw new BackupProblem(`a row of ${broken.table} refers to a row of ${broken.parent} that is not there`);
-}
-
 function sync(file: string): void {
   const descriptor = openSync(file, "r+");
   try {
@@ -191,12 +182,8 @@ export function removeSqlite(file: string): void {
   for (const suffix of ["", "-journal", "-wal", "-shm"]) rmSync(file + suffix, { force: true });
 }
 
-const namesOf = ({ columns }: Table): string => columns.map(({ name }) => quoted(name)).join(", ");
-
-const postgresTypeOf = { text: "text", integer: "bigint", bytes: "bytea" } as const;
-
-/** Two that restore into one database come one after the other. */
-const LOCK = "select pg_advisory_xact_lock(hashtextextended('keystead restore', 0))";
+/** Two that restore or copy into one database come one after the other. */
+export const RESTORE_LOCK = "select pg_advisory_xact_lock(hashtextextended('keystead restore', 0))";
 
 async function loadPostgres(url: string, contents: Contents, onProgress: Progress): Promise<void> {
   let open: pg.Client | undefined;
@@ -204,17 +191,13 @@ async function loadPostgres(url: string, contents: Contents, onProgress: Progres
     const client = await connectForLong(url);
     open = client;
     await client.query(`begin; ${IDLE_LIMIT}`);
-    await client.query(LOCK);
+    await client.query(RESTORE_LOCK);
     await refuseTables(client);
     const connection = new PostgresConnection(client);
     await migrateConnection("postgres", connection, contents.schema);
-    const restoreReferences = await withoutReferences(client);
-    await insertAll(
-      { reader: postgresReader(client), insert: (table, rows) => insert(client, table, rows) },
-      contents,
-      onProgress,
-    );
-    await restoreReferences();
+    const references = await dropReferences(client);
+    await insertAll({ reader: postgresReader(client), writer: postgresWriter(client) }, contents, onProgress);
+    await restoreReferences(client, references);
     await continueNumbers(client);
     await migrateConnection("postgres", connection);
     await client.query({ text: "commit" });
@@ -227,45 +210,16 @@ async function loadPostgres(url: string, contents: Contents, onProgress: Progres
 }
 
 async function refuseTables(client: pg.Client): Promise<void> {
+  const [table] = await tablesInPostgres(client);
+  if (table === undefined) return;
+  throw new BackupProblem(`there is a database already: it has the table ${table}. Only an empty place is restored to`);
+}
+
+/** Those that say that a database is not an empty place. */
+export async function tablesInPostgres(client: pg.Client): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
     "select name from unnest($1::text[]) as name where to_regclass(name) is not null",
     [["installation", "organizations", MIGRATIONS_TABLE]],
   );
-  if (rows.length === 0) return;
-  throw new BackupProblem(
-    `there is a database already: it has the table ${rows[0]?.name}. Only an empty place is restored to`,
-  );
-}
-
-async function insert(client: pg.Client, table: Table, rows: readonly Row[]): Promise<void> {
-  const lists = table.columns.map(({ type }, index) => `$${index + 1}::${postgresTypeOf[type]}[]`).join(", ");
-  const values = table.columns.map((_, index) => rows.map((row) => row[index]));
-  const text = `insert into ${quoted(table.name)} (${namesOf(table)}) select * from unnest(${lists})`;
-  await client.query(text, values);
-}
-
-/** Rows that were given their numbers move no sequence: the next one follows on the greatest of them. */
-async function continueNumbers(client: pg.Client): Promise<void> {
-  const { rows } = await client.query<{ table: string; column: string }>(
-    `select quote_ident(table_name) as table, column_name as column from information_schema.columns
-      where table_schema = current_schema() and is_identity = 'YES' order by 1`,
-  );
-  for (const { table, column } of rows) {
-    const next = `(select coalesce(max(${quoted(column)}), 0) + 1 from ${table})`;
-    await client.query(`select setval(pg_get_serial_sequence($1, $2), ${next}, false)`, [table, column]);
-  }
-}
-
-/** Takes the references from the tables, as rows come in any order; what it resolves to puts them back, and checks them all. */
-async function withoutReferences(client: pg.Client): Promise<() => Promise<void>> {
-  const { rows } = await client.query<{ table: string; name: string; definition: string }>(
-    `select conrelid::regclass::text as table, quote_ident(conname) as name, pg_get_constraintdef(oid) as definition
-       from pg_constraint where contype = 'f' and connamespace = current_schema()::regnamespace order by 1, 2`,
-  );
-  for (const { table, name } of rows) await client.query(`alter table ${table} drop constraint ${name}`);
-  return async () => {
-    for (const { table, name, definition } of rows) {
-      await client.query(`alter table ${table} add constraint ${name} ${definition}`);
-    }
-  };
+  return rows.map(({ name }) => name);
 }

@@ -15,10 +15,29 @@ export interface Table {
   name: string;
   /** In the order of their names: the engines keep them in different ones. */
   columns: readonly Column[];
+  /** Where in them those of the primary key are, in its order. */
+  key: readonly number[];
 }
 
 /** Tables one after the other; each is begun, and then come its rows, in batches. */
 export type Piece = { table: Table } | { rows: readonly Row[] };
+
+export const keyOf = ({ key }: Table, row: Row): Row => key.map((index) => row[index] as Value);
+
+export const isSameRow = (one: Row, other: Row): boolean =>
+  one.every((value, index) => {
+    const otherValue = other[index];
+    if (!(value instanceof Uint8Array)) return value === otherValue;
+    return otherValue instanceof Uint8Array && Buffer.compare(value, otherValue) === 0;
+  });
+
+/** About what the row takes in memory. */
+export const bytesOf = (row: Row): number =>
+  row.reduce<number>((sum, value) => sum + (typeof value === "number" || value === null ? 8 : value.length), 0);
+
+/** What is read or written at once ends with its last row, or with the one that reaches as many bytes. */
+export const PORTION_ROWS = 1000;
+export const PORTION_BYTES = 4 * 1024 * 1024;
 
 /** A line of JSON without its end: a list, with bytes in base64. */
 export const encodeRow = (row: Row): string =>

@@ -1,16 +1,16 @@
 import { existsSync, statSync } from "node:fs";
-import { DatabaseSync, type SQLInputValue } from "node:sqlite";
-import { setImmediate } from "node:timers/promises";
+import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
-import { MIGRATIONS_TABLE, sqliteFileOf } from "../database.ts";
+import { MIGRATIONS_TABLE, sqliteFileOf, UNFINISHED_COPY, UNFINISHED_COPY_REMEDY } from "../database.ts";
 import type { DatabaseKind } from "../engine.ts";
 import { migrations } from "../migrations/index.ts";
 import { connectToOne } from "../postgres-hosts.ts";
 import { postgresTypes } from "../postgres-pool.ts";
 import { OPENING_WAIT_MS } from "../sqlite.ts";
 import { BackupProblem } from "./problem.ts";
-import type { Piece, Row, Table, Value } from "./rows.ts";
-import { quoted, tablesAt } from "./tables.ts";
+import { postgresReader, type RowReader, sqliteReader } from "./row-reader.ts";
+import type { Piece, Table } from "./rows.ts";
+import { tablesAt } from "./tables.ts";
 
 /** One state of a whole database, whatever is written meanwhile. */
 export interface Snapshot {
@@ -22,16 +22,9 @@ export interface Snapshot {
   readonly tables: readonly Table[];
   /** Rows by table. */
   readonly counts: Readonly<Record<string, number>>;
+  readonly reader: RowReader;
   pieces(): AsyncGenerator<Piece>;
   close(): Promise<void>;
-}
-
-/** Rows as a connection gives them: few at a time, so that little is in memory and nobody else is kept waiting. */
-export interface RowReader {
-  all(sql: string): Promise<Row[]>;
-  /** How many rows there are. */
-  count(table: Table): Promise<number>;
-  rowsOf(table: Table): AsyncGenerator<readonly Row[]>;
 }
 
 /**
@@ -53,7 +46,10 @@ async function sqliteSnapshot(file: string): Promise<Snapshot> {
   const database = new DatabaseSync(file, { timeout: OPENING_WAIT_MS });
   try {
     database.exec("pragma query_only = on; begin");
-    return await snapshotOn("sqlite", sqliteReader(database), async () => database.close());
+    const close = async () => {
+      if (database.isOpen) database.close();
+    };
+    return await snapshotOn("sqlite", sqliteReader(database), close);
   } catch (error) {
     database.close();
     throw asProblem(error);
@@ -104,6 +100,7 @@ async function snapshotOn(kind: DatabaseKind, reader: RowReader, close: () => Pr
     installation: new Map(installation as unknown as [string, string][]),
     tables,
     counts,
+    reader,
     pieces: () => piecesOf(reader, tables),
     close,
   };
@@ -120,6 +117,9 @@ async function schemaOf(kind: DatabaseKind, reader: RowReader): Promise<string> 
     found.length === 0
       ? []
       : (await reader.all(`select name from ${MIGRATIONS_TABLE}`)).map(([name]) => name as string);
+  if (applied.includes(UNFINISHED_COPY)) {
+    throw new BackupProblem(`the database is an unfinished copy: ${UNFINISHED_COPY_REMEDY}`);
+  }
   const unknown = applied.filter((name) => !Object.hasOwn(migrations, name));
   if (unknown.length > 0) {
     throw new BackupProblem(`the database is of a newer version of Keystead: it has ${unknown.sort().join(", ")}`);
@@ -135,84 +135,6 @@ export async function* piecesOf(reader: RowReader, tables: readonly Table[]): As
     for await (const rows of reader.rowsOf(table)) yield { rows };
   }
 }
-
-const selectionOf = ({ name, columns }: Table): string =>
-  `select ${columns.map((column) => quoted(column.name)).join(", ")} from ${quoted(name)}`;
-
-const ROWS_AT_ONCE = 256;
-const COUNTED_AT_ONCE = 2000;
-/** A batch ends with the row that reaches this; a few rows of an organization may hold megabytes. */
-const BATCH_BYTES = 256 * 1024;
-
-export function sqliteReader(database: DatabaseSync): RowReader {
-  const prepare = (sql: string) => {
-    const statement = database.prepare(sql);
-    statement.setReturnArrays(true);
-    return statement;
-  };
-  return {
-    all: async (sql) => prepare(sql).all(...([] as SQLInputValue[])) as unknown as Row[],
-    async count({ name }) {
-      const portion = prepare(
-        `select count(*), max(id) from (select rowid as id from ${quoted(name)} where rowid > ? order by rowid limit ${COUNTED_AT_ONCE})`,
-      );
-      let count = 0;
-      for (let last = Number.MIN_SAFE_INTEGER; ; ) {
-        const [found, highest] = portion.get(last) as unknown as [number, number | null];
-        count += found;
-        if (found < COUNTED_AT_ONCE || highest === null) return count;
-        last = highest;
-        // In a server, requests have their turn.
-        await setImmediate();
-      }
-    },
-    async *rowsOf(table) {
-      let batch: Row[] = [];
-      let bytes = 0;
-      for (const row of prepare(selectionOf(table)).iterate() as unknown as Iterable<Row>) {
-        batch.push(row);
-        bytes += bytesOf(row);
-        if (batch.length < ROWS_AT_ONCE && bytes < BATCH_BYTES) continue;
-        yield batch;
-        [batch, bytes] = [[], 0];
-        // In a server, requests have their turn.
-        await setImmediate();
-      }
-      if (batch.length > 0) yield batch;
-    },
-  };
-}
-
-/** PostgreSQL is asked for a number of rows, not of bytes; fewer where there are large ones. */
-const FETCHED_ROWS = 32;
-const FETCHED_BYTES = 4 * 1024 * 1024;
-
-export function postgresReader(client: pg.Client): RowReader {
-  const all = async (text: string) => {
-    const { rows } = await client.query<Value[]>({ text, rowMode: "array" });
-    return rows as Row[];
-  };
-  return {
-    all,
-    count: async ({ name }) => (await all(`select count(*) from ${quoted(name)}`))[0]?.[0] as number,
-    async *rowsOf(table) {
-      await client.query(`declare backup_rows no scroll cursor for ${selectionOf(table)}`);
-      let largest = 1;
-      for (;;) {
-        const count = Math.max(1, Math.min(FETCHED_ROWS, Math.floor(FETCHED_BYTES / largest)));
-        const rows = await all(`fetch ${count} from backup_rows`);
-        if (rows.length === 0) break;
-        for (const row of rows) largest = Math.max(largest, bytesOf(row));
-        yield rows;
-      }
-      await client.query("close backup_rows");
-    },
-  };
-}
-
-/** About what the row takes in memory. */
-export const bytesOf = (row: Row): number =>
-  row.reduce<number>((sum, value) => sum + (typeof value === "number" || value === null ? 8 : value.length), 0);
 
 /** Trouble of the database, told as what it is. */
 export const asProblem = (error: unknown): BackupProblem =>

@@ -3,7 +3,7 @@ import { MIGRATIONS_TABLE, migrateConnection } from "../database.ts";
 import { migrations } from "../migrations/index.ts";
 import { SqliteConnection } from "../sqlite.ts";
 import { BackupProblem } from "./problem.ts";
-import type { ColumnType, Table } from "./rows.ts";
+import type { Column, ColumnType, Table } from "./rows.ts";
 
 /**
  * The tables that there are once a migration has run, in the order of their names. What a backup or a database has is held
@@ -21,14 +21,16 @@ export async function tablesAt(migration: string): Promise<Table[]> {
     const names = database.prepare(
       "select name from sqlite_master where type = 'table' and name not like 'sqlite_%' and name not in (?, ?) order by name",
     );
-    const columns = database.prepare("select name, type from pragma_table_info(?) order by name");
-    return (names.all(...OWN_TABLES) as { name: string }[]).map(({ name }) => ({
-      name,
-      columns: (columns.all(name) as { name: string; type: string }[]).map((column) => ({
-        name: column.name,
-        type: typeOf(column.type),
-      })),
-    }));
+    const info = database.prepare("select name, type, pk from pragma_table_info(?) order by name");
+    return (names.all(...OWN_TABLES) as { name: string }[]).map(({ name }) => {
+      const columns = info.all(name) as { name: string; type: string; pk: number }[];
+      const inKey = [...columns.entries()].filter(([, { pk }]) => pk > 0);
+      return {
+        name,
+        columns: columns.map((column) => ({ name: column.name, type: typeOf(column.type) })),
+        key: inKey.sort(([, one], [, other]) => one.pk - other.pk).map(([index]) => index),
+      };
+    });
   } finally {
     database.close();
   }
@@ -45,3 +47,9 @@ function typeOf(sqliteType: string): ColumnType {
 
 /** An identifier as both engines take it; ours have no quotes. */
 export const quoted = (name: string): string => `"${name}"`;
+
+export const namesOf = (columns: readonly Column[]): string[] => columns.map(({ name }) => quoted(name));
+
+export const keyNamesOf = ({ columns, key }: Table): string[] => key.map((index) => namesOf(columns)[index] as string);
+
+export const postgresTypeOf = (type: ColumnType): string => ({ text: "text", integer: "bigint", bytes: "bytea" })[type];
