@@ -1,6 +1,6 @@
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -237,7 +237,7 @@ interface BenchServer {
 
 async function startServer({ dataDir, databaseUrl }: Installation): Promise<BenchServer> {
   const child = spawn(process.execPath, [KEYSTEAD, "serve"], {
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["ignore", "ignore", "inherit"],
     env: {
       PATH: process.env.PATH,
       KEYSTEAD_DATA_DIR: dataDir,
@@ -248,15 +248,12 @@ async function startServer({ dataDir, databaseUrl }: Installation): Promise<Benc
       KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true",
     },
   });
-  const baseUrl = await new Promise<string>((resolve, reject) => {
-    let text = "";
-    child.once("exit", () => reject(new Error(`the server did not start: ${text}`)));
-    child.stdout.on("data", (chunk) => {
-      text += chunk;
-      const [, url] = /^Keystead \S+ serves (\S+)$/m.exec(text) ?? [];
-      if (url) resolve(url);
-    });
-  });
+  // Its log is quiet; it writes its address down once it serves.
+  const file = join(dataDir, "address.json");
+  const address = () => (existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {});
+  await until(() => address().pid === child.pid || child.exitCode !== null, "the server to serve");
+  if (child.exitCode !== null) throw new Error("the server did not start");
+  const { baseUrl } = address();
   const cpuAtStart = cpuSeconds(child.pid as number);
   const { organizationId, apiKey } = JSON.parse(readFileSync(join(dataDir, "credentials.json"), "utf8")) as Credentials;
   return {

@@ -97,7 +97,7 @@ function serve(): Promise<Serving> {
   return new Promise((resolve, reject) => {
     npx.stdout.on("data", (chunk) => {
       output += chunk;
-      const [, baseUrl] = /^Keystead \S+ serves (\S+)$/m.exec(output) ?? [];
+      const [, baseUrl] = /"baseUrl":"([^"]+)".*"msg":"serving"/.exec(output) ?? [];
       if (baseUrl) resolve({ npx, baseUrl });
     });
     npx.once("close", () => reject(new Error(`the server ended before it served: ${output}`)));

@@ -8,6 +8,7 @@ import type { Config } from "./config.ts";
 import { addDoctorCommands } from "./doctor/commands.ts";
 import type { Opened, Opening } from "./open.ts";
 import { addOperatorCommands } from "./operators/commands.ts";
+import type { RunningServer } from "./serve.ts";
 import { StartProblem } from "./start-problem.ts";
 import { version } from "./version.ts";
 
@@ -33,10 +34,11 @@ withNewInstallation(withConfig(program.command("serve").description("Run the ser
   async ({ config: file, newInstallation = false }: ServeCommandOptions) => {
     const config = await readConfig(file);
     const { banner, serve } = await import("./serve.ts");
-    const server = await serve({ config, newInstallation });
-    // Whoever reads that it serves may tell it to stop at once.
-    stopOnSignals(server.close);
-    process.stdout.write(`${banner(server, config)}\n`);
+    const isOnTerminal = process.stdout.isTTY === true;
+    const onServing = ({ close }: RunningServer) => stopOnSignals(close);
+    const server = await serve({ config, newInstallation, unattended: !isOnTerminal, onServing });
+    // Elsewhere it is a log, and the link must be in none.
+    if (isOnTerminal) process.stdout.write(`${banner(server, config)}\n`);
   },
 );
 

@@ -1,4 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { Type } from "typebox";
 import { makeStamp, type StampingKey } from "../crypto/make-stamp.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -10,11 +12,11 @@ import { fail } from "../kernel/errors.ts";
 import { type Cidr, isWithin, parseCidr, parseIpAddress } from "../kernel/ip-address.ts";
 import { parseJson } from "../kernel/json.ts";
 import { FIRST_VISIT_MS } from "../kernel/limits.ts";
-import type { Credentials } from "./credentials-file.ts";
+import { type Credentials, writeFileDurably } from "./credentials-file.ts";
 
 /**
  * The link of the first start: whoever has it, on this machine and soon, makes one passkey for the root user. What it does is an
- * ordinary activity, stamped with the key that this start made and left in the credentials file beside the link.
+ * ordinary activity, stamped with the key that this start made and left in the credentials file.
  */
 export class FirstVisit {
   readonly #engine: Engine;
@@ -82,7 +84,7 @@ export class FirstVisit {
     if (!open)
       return fail("FIRST_VISIT_REFUSED", { reason: "it was used, or is too old, or the server was started anew" });
     if (!timingSafeEqual(open.digest, sha256(token))) {
-      return fail("FIRST_VISIT_REFUSED", { reason: "it is not the one that the first start printed" });
+      return fail("FIRST_VISIT_REFUSED", { reason: "it is not the one that the first start gave" });
     }
     this.#open = undefined;
     if (open.until < this.#clock()) return fail("FIRST_VISIT_REFUSED", { reason: "its 15 minutes are over" });
@@ -100,6 +102,27 @@ export class FirstVisit {
       return run(Buffer.from(text));
     });
   }
+}
+
+const linkFileIn = (dataDir: string): string => join(dataDir, "first-visit.link");
+
+/**
+ * Leaves the link where those who can read the credentials find it, as long as it may be good: what is printed without a terminal
+ * ends in logs. Gives the file.
+ */
+export function leaveLink(dataDir: string, url: string): string {
+  const file = linkFileIn(dataDir);
+  writeFileDurably(file, `${url}\n`, 0o600);
+  const remove = () => rmSync(file, { force: true });
+  setTimeout(remove, FIRST_VISIT_MS).unref();
+  process.once("exit", remove);
+  return file;
+}
+
+/** One that a server left that was killed: it opens nothing any more. */
+export function removeOldLink(dataDir: string): void {
+  const file = linkFileIn(dataDir);
+  if (existsSync(file)) rmSync(file, { force: true });
 }
 
 interface Open {

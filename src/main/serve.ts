@@ -52,7 +52,7 @@ import { type Config, StartProblem } from "./config.ts";
 import { addressFileIn, credentialsFileIn, readCredentials, writeFileDurably } from "./credentials-file.ts";
 import { prepareDirectory } from "./deployment-settings.ts";
 import { ensureFirstOrganization } from "./first-organization.ts";
-import { FirstVisit } from "./first-visit.ts";
+import { FirstVisit, leaveLink, removeOldLink } from "./first-visit.ts";
 import { listen, listenAdmin } from "./listening.ts";
 import { messageServices } from "./message-settings.ts";
 import { measureAudit } from "./metrics/audit.ts";
@@ -83,6 +83,10 @@ export interface ServeOptions {
   onAnswer?: ApiOptions["onAnswer"];
   /** An empty database becomes a new installation, whatever speaks against it. */
   newInstallation?: boolean;
+  /** Called once it serves, before anybody is told so: who is told may have it stopped at once. */
+  onServing?: (server: RunningServer) => void;
+  /** Nobody sees what is printed: the link of a first start is left in a file. */
+  unattended?: boolean;
 }
 
 /** A server that accepts requests. */
@@ -105,7 +109,7 @@ export interface RunningServer {
 
 /** @throws StartProblem */
 export async function serve(options: ServeOptions): Promise<RunningServer> {
-  const { config, log, clock = systemClock, onAnswer, newInstallation = false } = options;
+  const { config, log, clock = systemClock, onAnswer, newInstallation = false, unattended = false } = options;
   const logger = log ?? createLogger(config.logLevel);
   const { allowPrivateNetworks } = config;
   if (allowPrivateNetworks) {
@@ -281,6 +285,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     });
     proxyListener.mount(proxy);
     const hasConsole = config.console && isConsoleBuilt();
+    removeOldLink(config.dataDir);
     const firstVisit = hasConsole && isNearOnly(config) ? new FirstVisit({ engine, clock }) : undefined;
     if (firstVisit) listener.mount(firstVisit.mount);
     if (hasConsole) listener.mount(consolePages());
@@ -309,6 +314,12 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       const made = isFirstStart ? readCredentials(credentialsFileIn(config.dataDir)) : undefined;
       const token = made && firstVisit?.open(made);
       if (token !== undefined) firstVisitUrl = `${consoleUrl}/#/welcome/${token}`;
+      if (isFirstStart) {
+        const linkFile =
+          unattended && firstVisitUrl !== undefined ? leaveLink(config.dataDir, firstVisitUrl) : undefined;
+        const credentials = credentialsFileIn(config.dataDir);
+        logger.info({ credentials, linkFile }, "the first organization was made, with a root user and an API key");
+      }
       await ensureServiceKeys({ database, signer }, house.serviceKeys, clock());
       await recordBoot({ database, signer }, clock());
       signer.onRestart(() => {
@@ -321,10 +332,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     await worker.start();
     keeper?.start();
     lock?.tellBaseUrl(info.baseUrl);
-    writeFileDurably(addressFileIn(config.dataDir), `${JSON.stringify({ baseUrl: local })}\n`, 0o644);
     const admin = await listenAdmin(config, metrics, readiness);
-    logger.info({ version, baseUrl: local, database: database.kind, signer: signer.state }, "serving");
-    return {
+    const running: RunningServer = {
       baseUrl: local,
       consoleUrl,
       firstVisitUrl,
@@ -359,6 +368,11 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
         logger.info("stopped");
       },
     };
+    options.onServing?.(running);
+    writeFileDurably(addressFileIn(config.dataDir), `${JSON.stringify({ baseUrl: local, pid: process.pid })}\n`, 0o644);
+    const urls = { baseUrl: local, consoleUrl, docsUrl: `${local}/docs`, adminUrl: admin?.url };
+    logger.info({ version, ...urls, database: database.kind, signer: signer.state }, "serving");
+    return running;
   } catch (error) {
     await Promise.all(listeners.map((each) => each.close()));
     await worker.stop();

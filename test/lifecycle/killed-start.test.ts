@@ -21,7 +21,7 @@ async function killAndStart(engine: TestEngine, step: string): Promise<boolean> 
   assert.equal((await server.root.read("whoami")).organizationId, server.credentials.organizationId);
   assert.ok(!existsSync(`${dataDir}/root.key.first-start`), "what excused the empty database is gone");
   await server.end("SIGKILL");
-  return !server.stdout().includes("This first start made");
+  return !server.stdout().includes("the first organization was made");
 }
 
 describe("a first start that is killed can be started again, and is then the same as one that was not", () => {
@@ -61,7 +61,7 @@ describe("a new installation that is begun on purpose beside another's files, an
       );
       const again = spawnServer({ dataDir, databaseUrl });
       await until(
-        () => /serves/.test(again.stdout()) || again.stderr() !== "",
+        () => /"msg":"serving"/.test(again.stdout()) || again.stderr() !== "",
         "the start to end one way or the other",
         60_000,
       );

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { after, before, describe, it } from "node:test";
@@ -14,6 +14,7 @@ import {
   startServerProcess,
   temporaryFolder,
 } from "../support/server-process.ts";
+import { until } from "../support/until.ts";
 
 /** The start as an operator meets it: settings, ports, files, and what a refusal says. */
 
@@ -67,7 +68,7 @@ describe("settings that are wrong stop the start", { concurrency: 2 }, () => {
     const file = configFile(JSON.stringify({ port: 1, adminPort: 0, logLevel: "silent", dataDir }));
     const server = await startServerProcess({ dataDir, settings: { KEYSTEAD_CONFIG: file } });
     assert.notEqual(new URL(server.baseUrl).port, "1");
-    assert.match(server.stdout(), /^Keystead /, "nothing is logged, as the file says");
+    assert.equal(server.stdout(), "", "nothing is logged, as the file says");
     await server.end("SIGTERM");
   });
 });
@@ -77,7 +78,7 @@ describe("ports", { concurrency: 2 }, () => {
     const dataDir = temporaryFolder();
     for (let start = 0; start < 2; start++) {
       const server = await startServerProcess({ dataDir });
-      assert.deepEqual(readJson(`${dataDir}/address.json`), { baseUrl: server.baseUrl });
+      assert.deepEqual(readJson(`${dataDir}/address.json`), { baseUrl: server.baseUrl, pid: server.pid });
       assert.equal((await fetch(`${server.baseUrl}/healthz`)).status, 200);
       const document = (await (await fetch(`${server.baseUrl}/openapi.json`)).json()) as { servers: { url: string }[] };
       assert.equal(document.servers[0]?.url, server.baseUrl);
@@ -131,16 +132,55 @@ describe("files", () => {
 
   it("are told by the first start and left alone by the next", async () => {
     const dataDir = temporaryFolder();
-    const first = await startServerProcess({ dataDir });
+    const first = await startServerProcess({ dataDir, onTerminal: true });
+    await until(() => first.stdout().includes("API docs:"), "the banner");
+    assert.match(first.stdout(), /^Keystead \S+ serves http:/m);
     assert.match(first.stdout(), /This first start made an organization, a root user and an API key\./);
+    assert.match(first.stdout(), /^Open within 15 minutes .* http:\/\/localhost:\d+\/#\/welcome\/[\w-]{43}$/m);
     assert.ok(first.stdout().includes(`${dataDir}/credentials.json`));
     assert.match(first.stdout(), /keystead call whoami/);
     assert.ok(first.stdout().includes(`${first.baseUrl}/docs`));
+    assert.ok(!existsSync(`${dataDir}/first-visit.link`));
     assert.equal(first.credentials.baseUrl, first.baseUrl);
     await first.end("SIGTERM");
-    const second = await startServerProcess({ dataDir });
-    assert.doesNotMatch(second.stdout(), /first start/);
+    const second = await startServerProcess({ dataDir, onTerminal: true });
+    await until(() => second.stdout().includes("API docs:"), "the banner");
+    assert.doesNotMatch(second.stdout(), /first start|first organization/);
     assert.deepEqual(second.credentials, first.credentials);
+    await second.end("SIGTERM");
+  });
+
+  it("tell without a terminal what a log must not hold, and the log is lines of JSON that tell the rest", async () => {
+    const dataDir = temporaryFolder();
+    const file = `${dataDir}/first-visit.link`;
+    const server = await startServerProcess({ dataDir, settings: { KEYSTEAD_LOG_LEVEL: "trace" } });
+    const { baseUrl } = server;
+    await until(() => server.stdout().includes('"msg":"serving"'), "the log to say so");
+    const lines = server.stdout().trimEnd().split("\n");
+    const entries = lines.map((line) => JSON.parse(line));
+    const the = (message: string) => entries.find(({ msg }) => msg === message);
+    const consoleUrl = baseUrl.replace("127.0.0.1", "localhost");
+    const { consoleUrl: shown, docsUrl, ...serving } = the("serving");
+    assert.deepEqual([serving.baseUrl, shown, docsUrl], [baseUrl, consoleUrl, `${baseUrl}/docs`]);
+    const made = the("the first organization was made, with a root user and an API key");
+    assert.deepEqual([made.credentials, made.linkFile], [`${dataDir}/credentials.json`, file]);
+    const [, token = ""] = /^http:\/\/localhost:\d+\/#\/welcome\/([\w-]{43})\n$/.exec(readFileSync(file, "utf8")) ?? [];
+    assert.notEqual(token, "");
+    assert.equal((statSync(file).mode & 0o777).toString(8), "600");
+    const post = (given: string) =>
+      fetch(`${baseUrl}/console/first-visit`, {
+        method: "POST",
+        body: JSON.stringify({ token: given, authenticator: {} }),
+      });
+    assert.match(await (await post("x".repeat(43))).text(), /not the one/);
+    assert.doesNotMatch(await (await post(token)).text(), /not the one/);
+    await server.end("SIGTERM");
+    assert.ok(!(server.stdout() + server.stderr()).includes(token));
+    assert.ok(!existsSync(file));
+
+    writeFileSync(file, "of a server that was killed\n");
+    const second = await startServerProcess({ dataDir });
+    assert.ok(!existsSync(file));
     await second.end("SIGTERM");
   });
 });

@@ -480,7 +480,7 @@ for (let attempt = 1; attempt <= 3; attempt++) {
     const dataDirs = [temporaryFolder(), temporaryFolder()];
     const settings = { KEYSTEAD_ROOT_KEY_FILE: `${dataDirs[0]}/root.key` };
     const servers = dataDirs.map((dataDir) => spawnServer({ dataDir, databaseUrl, settings }));
-    const baseUrls = await Promise.all(servers.map(serving));
+    const baseUrls = await Promise.all(servers.map((server, index) => serving(server, dataDirs[index] as string)));
     const files = dataDirs.map((dataDir) => `${dataDir}/credentials.json`).filter(existsSync);
     assert.equal(files.length, 1, "whoever made the organization has its credentials");
     const { organizationId, apiKey } = readJson(files[0] as string) as Credentials;

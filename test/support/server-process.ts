@@ -16,6 +16,8 @@ export const KEYSTEAD = fileURLToPath(new URL("../../bin/keystead.js", import.me
 const OLDER_NODE =
   'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.0.0"}})';
 
+const TERMINAL = "data:text/javascript,process.stdout.isTTY=true";
+
 export interface Exit {
   code: number | null;
   signal: NodeJS.Signals | null;
@@ -36,6 +38,8 @@ export interface ProcessOptions {
   shellPrefix?: string;
   /** Another installation's `bin/keystead.js`. */
   program?: string;
+  /** Lets the command believe that what it prints is seen on a terminal. */
+  onTerminal?: boolean;
   /** Lets the command believe that it runs on Node 20; it hands over to the installed Node 24. */
   onOlderNode?: boolean;
 }
@@ -58,6 +62,7 @@ export function spawnKeystead(args: readonly string[], options: ProcessOptions =
   const command = [
     process.execPath,
     ...(options.onOlderNode ? ["--import", OLDER_NODE] : []),
+    ...(options.onTerminal ? ["--import", TERMINAL] : []),
     ...(packages === undefined || options.program !== undefined ? [] : [packages]),
     options.program ?? KEYSTEAD,
     ...args,
@@ -130,7 +135,7 @@ export const spawnServer = (options: ServerProcessOptions): KeysteadProcess =>
 export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcess> {
   const started = spawnServer(options);
   const { dataDir } = options;
-  const baseUrl = await serving(started);
+  const baseUrl = await serving(started, dataDir);
   const credentials = readJson(join(options.credentialsFrom ?? dataDir, "credentials.json")) as Credentials;
   const { publicKey, privateKey } = credentials.apiKey;
   const root = new Client(baseUrl, credentials.organizationId, { publicKey, privateKey: privateKey as string });
@@ -140,7 +145,7 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
 /** Starts a server that is expected to give up with one plain line on stderr and no other word; resolves to that line. */
 export async function refusalOf(options: ServerProcessOptions): Promise<string> {
   const started = spawnServer({ ...options, settings: { KEYSTEAD_LOG_LEVEL: "warn", ...options.settings } });
-  const served = serving(started).then(
+  const served = serving(started, options.dataDir).then(
     (baseUrl) => assert.fail(`it serves ${baseUrl}`),
     () => started.exited,
   );
@@ -150,15 +155,21 @@ export async function refusalOf(options: ServerProcessOptions): Promise<string> 
   return started.stderr();
 }
 
-/** Resolves to the server's address once it serves. */
-export async function serving({ exited, stdout, stderr }: KeysteadProcess): Promise<string> {
+/** Resolves to the server's address once it serves: as its log says, or its file where the log is to be quiet. */
+export async function serving({ pid, exited, stdout, stderr }: KeysteadProcess, dataDir: string): Promise<string> {
   let ended: Exit | undefined;
   void exited.then((exit) => {
     ended = exit;
   });
-  const banner = () => /^Keystead \S+ serves (\S+)\n/m.exec(stdout())?.[1];
-  await until(() => banner() !== undefined || ended !== undefined, "the server to serve");
-  const baseUrl = banner();
+  const file = join(dataDir, "address.json");
+  const inFile = () => {
+    if (!existsSync(file)) return undefined;
+    const address = readJson(file) as { baseUrl: string; pid: number };
+    return address.pid === pid ? address.baseUrl : undefined;
+  };
+  const told = () => /"baseUrl":"([^"]+)".*"msg":"serving"/.exec(stdout())?.[1] ?? inFile();
+  await until(() => told() !== undefined || ended !== undefined, "the server to serve");
+  const baseUrl = told();
   if (baseUrl === undefined) {
     throw new Error(`the server ended with ${JSON.stringify(ended)}: ${stderr()}${stdout()}`);
   }

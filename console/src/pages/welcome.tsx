@@ -8,7 +8,7 @@ import { type Session, signInWithPasskey } from "../session/session.ts";
 
 const PATH = /^#\/welcome\/([A-Za-z0-9_-]+)$/;
 
-/** The token of the link that the first start printed, where this page was opened by it. */
+/** The token of the link that the first start gave, where this page was opened by it. */
 export const welcomeToken = (): string | undefined => PATH.exec(location.hash)?.[1];
 
 /** Takes the token out of the address, so that nobody finds it in the browser's history. */
