@@ -36,6 +36,8 @@ export interface ProcessOptions {
   settings?: Record<string, string>;
   /** Runs in the shell before the command, such as `ulimit -f 100`. */
   shellPrefix?: string;
+  /** Another Node than that of the tests. */
+  node?: string | undefined;
   /** Another installation's `bin/keystead.js`. */
   program?: string;
   /** Lets the command believe that what it prints is seen on a terminal. */
@@ -60,10 +62,10 @@ process.once("exit", () => {
 export function spawnKeystead(args: readonly string[], options: ProcessOptions = {}): KeysteadProcess {
   const { PATH, HOME, KEYSTEAD_TEST_PACKAGES: packages } = process.env;
   const command = [
-    process.execPath,
+    options.node ?? process.execPath,
     ...(options.onOlderNode ? ["--import", OLDER_NODE] : []),
     ...(options.onTerminal ? ["--import", TERMINAL] : []),
-    ...(packages === undefined || options.program !== undefined ? [] : [packages]),
+    ...(packages === undefined || options.program !== undefined || options.node !== undefined ? [] : [packages]),
     options.program ?? KEYSTEAD,
     ...args,
   ];
