@@ -10,7 +10,7 @@ import { CopyTarget, Overtaken } from "../../src/storage/backup/copy-target.ts";
 import { openSnapshot } from "../../src/storage/backup/snapshot.ts";
 import { openDatabase } from "../../src/storage/database.ts";
 import { openInspection } from "../../src/storage/inspection.ts";
-import { dumpOf, linesOf, newPlace, type Place, refuses, runWell } from "../support/place.ts";
+import { dumpOf, linesOf, newPlace, type Place, refuses, runIn, runWell } from "../support/place.ts";
 import { populate } from "../support/populated.ts";
 import { seededRandom } from "../support/random.ts";
 import { engines, startTestServer } from "../support/server.ts";
@@ -150,6 +150,7 @@ for (const engine of engines) {
         await leaveUnfinished(source, place);
         const before = await unfinishedRows(place);
         assert.match(await refusalOf(place), /^keystead: the database is an unfinished copy; nothing was changed: run/);
+        assert.match((await runIn(place, "doctor")).stdout, /fail +schema.* is an unfinished copy: run the same/);
         await refuses(/is an unfinished copy: run the same/, place, "backup", join(place.dataDir, "a.backup"));
         await refuses(/is an unfinished copy/, place, ...copyInto(place, await newPlace("sqlite")));
         assert.equal(await unfinishedRows(place), before);
