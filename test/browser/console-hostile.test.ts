@@ -4,6 +4,8 @@ import type { Page, Route } from "playwright-core";
 import { testNode } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
 import { credentialsOf, goTo, HOSTILE, signInWithText, storiesOnEachEngine } from "../support/console.ts";
+import { credentialParams } from "../support/oauth2-provider.ts";
+import { moonPayParams } from "../support/on-ramp-provider.ts";
 import { addSubOrganization } from "../support/world.ts";
 
 /** What others have named, or answered, is text in the console, whatever it is: never markup, and never a link. */
@@ -19,6 +21,8 @@ const ETHEREUM_ACCOUNT = {
 const OTHERS_WORDS = new Set([
   ...["userName", "username", "userEmail", "organizationName", "walletName", "privateKeyName", "policyName", "tagName"],
   ...["apiKeyName", "receiverUserName", "receiverUserEmail", "name", "notes", "label", "url", "organizationNames"],
+  // As others call the organization.
+  ...["clientId", "publishableApiKey"],
   // Of tokens, of contracts, of webhooks and of mail.
   ...["symbol", "smartContractInterface", "error", "fromAddress", "diagnosticCode", "eventType"],
 ]);
@@ -77,6 +81,8 @@ storiesOnEachEngine("hostile words in the console", (stage) => {
           type: "SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM",
         });
         await addSubOrganization(root);
+        await root.result("create_oauth2_credential", await credentialParams(stage.server.baseUrl));
+        await root.result("create_fiat_on_ramp_credential", await moonPayParams(stage.server.baseUrl));
         const { userId } = await root.read("whoami");
         await testNode().call("anvil_setBalance", addresses[0], "0xde0b6b3a7640000");
         await poisonAnswers(page);
@@ -104,7 +110,10 @@ storiesOnEachEngine("hostile words in the console", (stage) => {
         await page.getByRole("button", { name: "Deliveries" }).click();
         await page.getByRole("cell", { name: /^1, the last: <img src=x/ }).waitFor();
         await assertText("deliveries");
+        await goTo(page, "Products");
+        await assertText("what an account at another service is called");
         await goTo(page, "Sign-in");
+        await page.getByRole("cell", { name: /^<img src=x/ }).waitFor();
         await page.getByRole("textbox", { name: "E-mail address" }).fill("ada@example.com");
         await page.getByRole("button", { name: "Look" }).click();
         await assertText("what became of mail");

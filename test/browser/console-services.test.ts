@@ -11,8 +11,13 @@ import {
   storiesOnEachEngine,
 } from "../support/console.ts";
 import { approvalParams, deploymentParams, newDeployment, newOperator, someProgram } from "../support/deployments.ts";
+import { oauth2ProviderOfTests } from "../support/oauth2-provider.ts";
+import { MOONPAY_SECRET, onRampProviderOfTests, openMoonPayUrl, purchaseParams } from "../support/on-ramp-provider.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
+
+/** A name of letters and signs without spaces, which is a page of its own, if anybody lets it. */
+const HOSTILE_ID = `<img/src=x/onerror="document.title='taken'"><a/href="https://evil.example">`;
 
 let clockAheadMs = 0;
 
@@ -90,9 +95,113 @@ storiesOnEachEngine(
         const { activities } = await root.read("list_activities");
         assert.ok(activities.some(({ type }: Json) => type === "ACTIVITY_TYPE_ENABLE_AUTH_PROXY"));
         await proxy.getByRole("button", { name: "Switch off" }).click();
-        await dialog.getByRole("button", { name: "Switch off" }).click();
+        const switchOff = dialog.getByRole("button", { name: "Switch off" });
+        await dialog.getByText("It can be switched on again, with another key").waitFor();
+        assert.ok(await switchOff.isDisabled(), "switched off without a name");
+        await assertAccessible(page, "Switching off the auth proxy");
+        await dialog.getByRole("textbox", { name: "Type World to confirm" }).fill("World");
+        await switchOff.click();
         await proxy.getByText("Off", { exact: true }).waitFor();
+        await page.getByText("The auth proxy is switched off. It can be switched on again").waitFor();
         assert.equal((await config()).enabled, false);
+      }));
+
+    it("stores, changes and deletes the OAuth 2.0 client that people sign in by", () =>
+      stage.tell(async ({ page, root }) => {
+        const provider = await oauth2ProviderOfTests();
+        const clients = page.getByRole("region", { name: "OAuth 2.0 clients" });
+        const dialog = page.getByRole("dialog");
+        const clientId = dialog.getByRole("textbox", { name: "Client id" });
+        const secret = dialog.getByLabel("Client secret", { exact: true });
+        const stored = async () => (await root.read("list_oauth2_credentials")).oauth2Credentials as Json[];
+        const refusesToSignIn = async (id: string): Promise<string> => {
+          const [{ oauth2CredentialId }] = (await stored()) as [Json];
+          const nonce = "0".repeat(64);
+          const signIn = { oauth2CredentialId, ...provider.signIn(id), nonce };
+          const { status, body } = await root.submit("oauth2_authenticate", signIn);
+          return status === 200 ? "" : body.message;
+        };
+        await goTo(page, "Sign-in");
+        await clients.getByRole("button", { name: "Add a client" }).click();
+        await clientId.fill("with a space");
+        await secret.fill("another secret");
+        await assertAccessible(page, "Adding an OAuth 2.0 client");
+        const add = dialog.getByRole("button", { name: "Add client" });
+        await add.click();
+        await dialog.getByText("This must be a client id: letters, digits").waitFor();
+        assert.equal(await clientId.getAttribute("aria-invalid"), "true");
+        await clientId.fill(HOSTILE_ID);
+        await add.click();
+        await clients.getByRole("cell", { name: HOSTILE_ID, exact: true }).waitFor();
+        const [first] = (await stored()) as [Json];
+        assert.deepEqual([first.provider, first.clientId], ["OAUTH2_PROVIDER_X", HOSTILE_ID]);
+        assert.match(await refusesToSignIn(HOSTILE_ID), /invalid_client/);
+
+        await clients.getByRole("button", { name: `Change ${HOSTILE_ID}` }).click();
+        assert.equal(await secret.inputValue(), "", "a secret was kept");
+        await secret.fill(provider.clientSecret);
+        await dialog.getByRole("button", { name: "Change client" }).click();
+        await dialog.waitFor({ state: "detached" });
+        assert.equal(await refusesToSignIn(HOSTILE_ID), "");
+        const [second] = (await stored()) as [Json];
+        assert.equal(second.oauth2CredentialId, first.oauth2CredentialId);
+
+        await clients.getByRole("button", { name: `Delete ${HOSTILE_ID}` }).click();
+        const remove = dialog.getByRole("button", { name: "Delete OAuth 2.0 client" });
+        assert.ok(await remove.isDisabled());
+        await dialog.getByRole("textbox", { name: /^Type .* to confirm$/ }).fill(HOSTILE_ID);
+        await remove.click();
+        await clients.getByText("There is none.").waitFor();
+        assert.deepEqual(await stored(), []);
+        await page.getByText("It can be added again with its secret").waitFor();
+        assert.equal(await page.locator("main img, a[href*=evil]").count(), 0);
+      }));
+
+    it("stores, changes and deletes the account where people buy crypto", () =>
+      stage.tell(async ({ page, root }) => {
+        const onRamp = page.getByRole("region", { name: "On-ramp" });
+        const dialog = page.getByRole("dialog");
+        const field = (name: string) => dialog.getByLabel(name, { exact: true });
+        const stored = async () => (await root.read("list_fiat_on_ramp_credentials")).fiatOnRampCredentials as Json[];
+        await goTo(page, "Products");
+        await onRamp.getByRole("button", { name: "Add a provider" }).click();
+        await dialog.getByRole("textbox", { name: "Publishable key" }).fill("pk_test_1");
+        await field("Secret key").fill(MOONPAY_SECRET);
+        await dialog.getByRole("checkbox", { name: "For the provider's sandbox, where nobody pays" }).check();
+        await dialog.getByRole("button", { name: "Add provider" }).click();
+        await onRamp.getByRole("row", { name: /^MoonPay .* sandbox/ }).waitFor();
+        const purchase = purchaseParams("MOONPAY", { sandboxMode: true });
+        const { onRampUrl } = await root.result("init_fiat_on_ramp", purchase);
+        assert.equal(openMoonPayUrl(onRampUrl).apiKey, "pk_test_1");
+
+        await onRamp.getByRole("button", { name: "Change pk_test_1" }).click();
+        assert.equal(await field("Secret key").inputValue(), "", "a secret was kept");
+        await dialog.getByRole("combobox", { name: "Provider" }).click();
+        await page.getByRole("option", { name: "Coinbase" }).click();
+        const account = (await onRampProviderOfTests()).coinbaseAccount();
+        await dialog.getByRole("textbox", { name: "Project's id" }).fill("a-project");
+        await dialog.getByRole("textbox", { name: "API key's id" }).fill(account.keyId);
+        await field("Secret").fill("the other secret");
+        await field("Private key").fill("no key");
+        await assertAccessible(page, "Changing an on-ramp provider");
+        const change = dialog.getByRole("button", { name: "Change provider" });
+        await change.click();
+        await dialog.getByText("This holds no key that signs for Coinbase").waitFor();
+        assert.equal(await field("Private key").getAttribute("aria-invalid"), "true");
+        await field("Private key").fill(account.privateKey);
+        await change.click();
+        await onRamp.getByRole("row", { name: /^Coinbase .* sandbox/ }).waitFor();
+        await root.result("init_fiat_on_ramp", purchaseParams("COINBASE", { sandboxMode: true }));
+        const [{ sandboxMode, projectId }] = (await stored()) as [Json];
+        assert.deepEqual([sandboxMode, projectId], [true, "a-project"]);
+
+        await onRamp.getByRole("button", { name: `Delete ${account.keyId}` }).click();
+        const remove = dialog.getByRole("button", { name: "Delete on-ramp provider" });
+        assert.ok(await remove.isDisabled());
+        await dialog.getByRole("textbox", { name: /^Type .* to confirm$/ }).fill(account.keyId);
+        await remove.click();
+        await onRamp.getByText("There is no provider.").waitFor();
+        assert.deepEqual(await stored(), []);
       }));
 
     it("lists the deployments of an app with their states", () =>

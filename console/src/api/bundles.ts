@@ -1,8 +1,8 @@
 import { readJson } from "./read-json.ts";
 
 /**
- * Bundles of imports and exports, opened and closed in the browser by the published package. They are believed where this
- * installation's own key signed them.
+ * What is closed for the signer, and opened from it, in the browser by the published package. Bundles of imports and exports are
+ * believed where this installation's own key signed them.
  */
 
 export interface ExportKey {
@@ -16,15 +16,20 @@ export interface ExportKey {
 
 const published = () => import("./published-crypto.ts");
 
-/** What this installation signs bundles with now, uncompressed hex: from the server that this page came from. */
-async function signersKey(): Promise<string> {
-  const { serviceKeys } = await readJson<{ serviceKeys: { bundle: { publicKey: string }[] } }>(
+/** What this installation signs bundles with, and what the secrets of others' accounts are closed for. */
+type ServiceKey = "bundle" | "tlsFetcherEncrypt" | "onRamp";
+
+/** The one of now, hex as it is published: from the server that this page came from. */
+async function serviceKey(purpose: ServiceKey): Promise<string> {
+  const { serviceKeys } = await readJson<{ serviceKeys: Partial<Record<ServiceKey, { publicKey: string }[]>> }>(
     "/.well-known/keystead.json",
   );
-  const [current] = serviceKeys.bundle;
-  if (!current) throw new Error("The server does not publish what it signs bundles with.");
+  const current = serviceKeys[purpose]?.[0];
+  if (!current) throw new Error(`The server does not publish its key \`${purpose}\`.`);
   return current.publicKey;
 }
+
+const signersKey = (): Promise<string> => serviceKey("bundle");
 
 /** A key pair for one export. */
 export async function newExportKey(): Promise<ExportKey> {
@@ -81,3 +86,15 @@ export async function closedPrivateKey(privateKey: string, key: ImportKey): Prom
 
 /** Whether it has the form of a private key of 32 bytes. */
 export const isHexKey = (text: string): boolean => /^(0x)?[0-9a-f]{64}$/i.test(text);
+
+/** Closes the secret of an OAuth 2.0 client for the signer alone. */
+export async function closedClientSecret(secret: string): Promise<string> {
+  const { encryptOauth2ClientSecret } = await published();
+  return encryptOauth2ClientSecret(secret, await serviceKey("tlsFetcherEncrypt"));
+}
+
+/** The same for a secret of an account where users buy crypto. */
+export async function closedOnRampSecret(secret: string): Promise<string> {
+  const { encryptOnRampSecret } = await published();
+  return encryptOnRampSecret(secret, await serviceKey("onRamp"));
+}

@@ -1,8 +1,8 @@
-import { type UseMutationResult, useMutation, useQueryClient } from "@tanstack/react-query";
-import { useRef } from "react";
+import type { UseMutationResult } from "@tanstack/react-query";
 import { useSession } from "../session/context.tsx";
-import { type Api, OutcomeUnknown, type SubmittedActivity } from "./api.ts";
+import type { Api, SubmittedActivity } from "./api.ts";
 import type { ImportKey } from "./bundles.ts";
+import { useSubmitClosed } from "./closed.ts";
 
 interface Import<Result> {
   /** What is imported, as it is closed. */
@@ -20,31 +20,17 @@ export function useImport<Result>(
   what: Import<Result>,
 ): UseMutationResult<SubmittedActivity<Result>, Error, undefined> {
   const { api, organizationId, userId } = useSession();
-  const queries = useQueryClient();
   const { secret, begin, close, submit, onImported } = what;
-  /** Each closing makes other bytes: while an import's outcome is not known, the same ones ask for the same activity. */
-  const closed = useRef<{ secret: string; encryptedBundle: string }>(undefined);
-  const closeOnce = async () => {
-    if (closed.current?.secret !== secret) {
+  return useSubmitClosed({
+    secrets: [secret],
+    close: async () => {
       const { result: begun } = await begin(api, userId);
       if (begun === undefined) {
         throw new Error("By your organization's policies an import waits for approvals. Import with the SDK instead.");
       }
-      const key = { importBundle: begun.importBundle, userId, organizationId };
-      closed.current = { secret, encryptedBundle: await close(secret, key) };
-    }
-    return closed.current.encryptedBundle;
-  };
-  return useMutation({
-    mutationFn: async () => submit(api, { userId, encryptedBundle: await closeOnce() }),
-    onSuccess: () => {
-      closed.current = undefined;
-      onImported();
+      return close(secret, { importBundle: begun.importBundle, userId, organizationId });
     },
-    onError: (error) => {
-      if (!(error instanceof OutcomeUnknown)) closed.current = undefined;
-    },
-    onSettled: () => void queries.invalidateQueries(),
-    gcTime: 0,
+    submit: (encryptedBundle) => submit(api, { userId, encryptedBundle }),
+    onSubmitted: onImported,
   });
 }

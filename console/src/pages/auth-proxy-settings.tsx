@@ -13,11 +13,12 @@ import {
 import { useQuery } from "@tanstack/react-query";
 import { type SyntheticEvent, useState } from "react";
 import type { ParametersOf, Schemas } from "../api/api.ts";
-import { valueAt, violationsIn, wordsAtField } from "../api/api-error.ts";
+import { valueAt } from "../api/api-error.ts";
 import { useSubmit } from "../api/hooks.ts";
 import { isNotFound } from "../api/problem.ts";
+import { useRefusals } from "../api/refusals.ts";
 import { Answered } from "../parts/answered.tsx";
-import { FormDialog, NotYet } from "../parts/dialogs.tsx";
+import { ConfirmDialog, FormDialog, NotYet } from "../parts/dialogs.tsx";
 import { ProblemNote } from "../parts/problem-note.tsx";
 import { Section } from "../parts/section.tsx";
 import { Copyable, Mark } from "../parts/texts.tsx";
@@ -297,52 +298,55 @@ const State = ({ config: { enabled, configId, proxyUserId } }: { config: Config 
 
 function Power({ isOn }: { isOn: boolean }) {
   const [isOpen, setOpen] = useState(false);
-  const enable = useSubmit("enable_auth_proxy");
-  const disable = useSubmit("disable_auth_proxy");
-  const act = isOn ? "Switch off" : "Switch on";
-  const dialog = { title: `${act} the auth proxy`, act, parameters: () => ({}), onClose: () => setOpen(false) };
+  const Dialog = isOn ? SwitchOff : SwitchOn;
   return (
     <Group>
       <Button variant="default" onClick={() => setOpen(true)}>
-        {act}
+        {isOn ? "Switch off" : "Switch on"}
       </Button>
-      {isOpen && isOn && (
-        <FormDialog {...dialog} mutation={disable} isDanger>
-          <Text>
-            Nobody can sign up or in through it any more, and its key is destroyed. It can be switched on again; its
-            settings and its configuration id stay.
-          </Text>
-        </FormDialog>
-      )}
-      {isOpen && !isOn && (
-        <FormDialog {...dialog} mutation={enable}>
-          <Text>
-            It makes a user whose key stamps what people ask for who have no credential yet, and a policy that allows it
-            what they need. Set first which pages may use it.
-          </Text>
-        </FormDialog>
-      )}
+      {isOpen && <Dialog onClose={() => setOpen(false)} />}
     </Group>
   );
 }
 
+const SwitchOn = ({ onClose }: { onClose: () => void }) => (
+  <FormDialog
+    title="Switch on the auth proxy"
+    act="Switch on"
+    mutation={useSubmit("enable_auth_proxy")}
+    parameters={() => ({})}
+    onClose={onClose}
+  >
+    <Text>
+      It makes a user whose key stamps what people ask for who have no credential yet, and a policy that allows it what
+      they need. Set first which pages may use it.
+    </Text>
+  </FormDialog>
+);
+
+const SwitchOff = ({ onClose }: { onClose: () => void }) => (
+  <ConfirmDialog
+    title="Switch off the auth proxy"
+    act="Switch off"
+    name={useSession().organizationName}
+    warning="Nobody can sign up or in to this organization's app through it any more, and its key is destroyed."
+    told="The auth proxy is switched off."
+    undo="It can be switched on again, with another key; its settings and its configuration id stay."
+    mutation={useSubmit("disable_auth_proxy")}
+    parameters={{}}
+    onClose={onClose}
+  />
+);
+
 function SettingsForm({ config }: { config: object }) {
   const [read, setRead] = useState(() => draftOf(config));
   const [draft, setDraft] = useState(read);
-  const [sent, setSent] = useState<Draft>();
   const update = useSubmit("update_auth_proxy_config");
   const changes = changesOf(draft, read);
   const isChanged = Object.keys(changes).length > 0;
-  const violations = violationsIn(update.error);
-  /** What the server refused, for as long as the same stands there. */
-  const refusalOf = ({ path }: Setting): string | undefined => {
-    const field = `parameters.${path}`;
-    const here = violations.find((each) => each.field === field || each.field.startsWith(`${field}.`));
-    return here && isSame(sent?.[path], draft[path]) ? wordsAtField(here) : undefined;
-  };
+  const refusalOf = useRefusals(update, draft);
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
-    setSent(draft);
     update.mutate(changes, { onSuccess: ({ result }) => result !== undefined && setRead(draft) });
   };
   return (
@@ -356,7 +360,7 @@ function SettingsForm({ config }: { config: object }) {
                   key={setting.path}
                   setting={setting}
                   value={draft[setting.path] as Typed}
-                  error={refusalOf(setting)}
+                  error={refusalOf(setting.path)}
                   onChange={(value) => setDraft((before) => ({ ...before, [setting.path]: value }))}
                 />
               ))}

@@ -1,4 +1,4 @@
-import { Button, Group, MultiSelect, PasswordInput, Select } from "@mantine/core";
+import { Button, Group, MultiSelect, Select } from "@mantine/core";
 import { createColumnHelper } from "@tanstack/react-table";
 import { useMemo, useState } from "react";
 import type { Schemas } from "../api/api.ts";
@@ -13,6 +13,7 @@ import { ExportSecret } from "../parts/export-secret.tsx";
 import { Made } from "../parts/made.tsx";
 import { NameField } from "../parts/name-field.tsx";
 import { Page } from "../parts/page.tsx";
+import { SecretField } from "../parts/secret-field.tsx";
 import { SignMessage } from "../parts/sign-message.tsx";
 import { Copyable, Name, When, wordsOf } from "../parts/texts.tsx";
 
@@ -206,15 +207,12 @@ function ImportKey({ onClose }: { onClose: () => void }) {
       )}
     >
       <NameField value={privateKeyName} onChange={setName} />
-      <PasswordInput
+      <SecretField
         label="Private key"
         description="64 hex digits; of Ed25519 also as wallets of Solana export it. It is encrypted in this browser for the signer, and cleared once it is imported."
         value={typed}
-        onChange={(event) => setTyped(event.currentTarget.value)}
+        onChange={setTyped}
         error={secret !== "" && !isKey ? "This is not a private key of the curve." : undefined}
-        autoComplete="off"
-        spellCheck={false}
-        visibilityToggleButtonProps={{ "aria-label": "Show what is typed" }}
       />
       <KeyFields curve={curve} onCurve={setCurve} formats={formats} onFormats={setFormats} />
     </FormDialog>

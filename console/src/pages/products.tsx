@@ -9,8 +9,9 @@ import { ProblemNote } from "../parts/problem-note.tsx";
 import { ScrollTable } from "../parts/scroll-table.tsx";
 import { Section } from "../parts/section.tsx";
 import { TableRow } from "../parts/table-row.tsx";
-import { Copyable, Mark, Name, When, wordsOf } from "../parts/texts.tsx";
+import { Copyable, Mark, Name, When } from "../parts/texts.tsx";
 import { UnfoldButton } from "../parts/unfold-button.tsx";
+import { OnRamp } from "./on-ramp.tsx";
 
 /** What the organization has beside keys and wallets, and the state of each. */
 export const Products = () => (
@@ -59,35 +60,6 @@ function Earn() {
 function chainOf(caip19: string): string {
   const [caip2 = caip19] = caip19.split("/");
   return CHAIN_NAMES[caip2] ?? caip2;
-}
-
-function OnRamp() {
-  const answer = useAnswer("list_fiat_on_ramp_credentials", {});
-  return (
-    <Section title="On-ramp">
-      <Answered to={answer}>
-        {({ fiatOnRampCredentials }) =>
-          fiatOnRampCredentials.length === 0 ? (
-            <Text c="dimmed">There is no provider. create_fiat_on_ramp_credential adds one.</Text>
-          ) : (
-            <ScrollTable caption="On-ramp" head={["Provider", "Key", "Kind", "Changed"]}>
-              {fiatOnRampCredentials.map((credential) => (
-                <TableRow
-                  key={credential.fiatOnrampCredentialId}
-                  cells={[
-                    wordsOf(credential.onrampProvider, "FIAT_ON_RAMP_PROVIDER_"),
-                    <Copyable key="key" text={credential.publishableApiKey} label="publishable key" />,
-                    credential.sandboxMode ? "sandbox" : "real money",
-                    <When key="changed" at={credential.updatedAt} />,
-                  ]}
-                />
-              ))}
-            </ScrollTable>
-          )
-        }
-      </Answered>
-    </Section>
-  );
 }
 
 function Deployments() {

@@ -1,54 +1,22 @@
-import { Button, Group, Text, TextInput } from "@mantine/core";
+import { Button, Group, TextInput } from "@mantine/core";
 import { type SyntheticEvent, useState } from "react";
 import type { Schemas } from "../api/api.ts";
-import { useAnswer } from "../api/hooks.ts";
 import { usePages } from "../api/pages.ts";
-import { Answered } from "../parts/answered.tsx";
 import { Page } from "../parts/page.tsx";
 import { type CellsOf, PagedTable } from "../parts/paged-table.tsx";
-import { ScrollTable } from "../parts/scroll-table.tsx";
 import { Section } from "../parts/section.tsx";
-import { TableRow } from "../parts/table-row.tsx";
-import { Copyable, Name, When, wordsOf } from "../parts/texts.tsx";
+import { Name, When } from "../parts/texts.tsx";
 import { AuthProxySettings } from "./auth-proxy-settings.tsx";
+import { Oauth2Clients } from "./oauth2-clients.tsx";
 
 /** How people without a credential sign up and in, and what became of the mail that they were sent. */
 export const SignInSettings = () => (
   <Page title="Sign-in">
     <AuthProxySettings />
-    <Oauth2Credentials />
+    <Oauth2Clients />
     <EmailEvents />
   </Page>
 );
-
-function Oauth2Credentials() {
-  const answer = useAnswer("list_oauth2_credentials", {});
-  return (
-    <Section title="OAuth 2.0 clients">
-      <Answered to={answer}>
-        {({ oauth2Credentials }) =>
-          oauth2Credentials.length === 0 ? (
-            <Text c="dimmed">There is none. X and Discord need one; their secrets are opened in the signer alone.</Text>
-          ) : (
-            <ScrollTable caption="OAuth 2.0 clients" head={["Provider", "Client", "Id", "Changed"]}>
-              {oauth2Credentials.map(({ oauth2CredentialId, provider, clientId, updatedAt }) => (
-                <TableRow
-                  key={oauth2CredentialId}
-                  cells={[
-                    wordsOf(provider, "OAUTH2_PROVIDER_"),
-                    <Name key="client">{clientId}</Name>,
-                    <Copyable key="id" text={oauth2CredentialId} label="credential id" />,
-                    <When key="changed" at={updatedAt} />,
-                  ]}
-                />
-              ))}
-            </ScrollTable>
-          )
-        }
-      </Answered>
-    </Section>
-  );
-}
 
 function EmailEvents() {
   const [typed, setTyped] = useState("");

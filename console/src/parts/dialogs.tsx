@@ -119,38 +119,42 @@ function stateWords(activity: SubmittedActivity<unknown>): string {
   return activity.status === "ACTIVITY_STATUS_PENDING" ? "It is in progress." : "It waits for others to approve it.";
 }
 
-interface DeleteDialogProps<Result, Parameters> {
-  /** What is deleted, as its owner named it: to be typed. */
+interface ConfirmDialogProps<Result, Parameters> {
+  title: string;
+  /** What the button says. */
+  act: string;
+  /** What it befalls, as its owner named it: to be typed. */
   name: string;
-  kind: string;
   /** What it does to others, and what is lost. */
   warning: ReactNode;
+  /** Told once it is done. */
+  told: ReactNode;
   /** What can be undone of it, and what cannot; said before, and once more when it is done. */
   undo: string;
   mutation: UseMutationResult<SubmittedActivity<Result>, Error, Parameters>;
   parameters: Parameters;
   onClose: () => void;
-  /** Where to go once it is gone; the dialog closes unless said. */
+  /** Where to go once it is done; the dialog closes unless said. */
   onDone?: () => void | Promise<void>;
 }
 
-/** Asks for the name of what is to be deleted. */
-export function DeleteDialog<Result, Parameters>(props: DeleteDialogProps<Result, Parameters>) {
-  const { name, kind, warning, undo, mutation, parameters, onClose, onDone = onClose } = props;
+/** Asks for the name of what is to be lost. */
+export function ConfirmDialog<Result, Parameters>(props: ConfirmDialogProps<Result, Parameters>) {
+  const { title, act, name, warning, told, undo, mutation, parameters, onClose, onDone = onClose } = props;
   const [typed, setTyped] = useState("");
   const tell = useTell();
   const finish = async () => {
     await onDone();
     tell(
       <>
-        The {kind} “<bdi>{name}</bdi>” is deleted. {undo}
+        {told} {undo}
       </>,
     );
   };
   return (
     <FormDialog
-      title={`Delete ${kind}`}
-      act={`Delete ${kind}`}
+      title={title}
+      act={act}
       isDanger
       isReady={typed === name}
       mutation={mutation}
@@ -173,5 +177,25 @@ export function DeleteDialog<Result, Parameters>(props: DeleteDialogProps<Result
         data-autofocus
       />
     </FormDialog>
+  );
+}
+
+type DeleteDialogProps<Result, Parameters> = Omit<ConfirmDialogProps<Result, Parameters>, "title" | "act" | "told"> & {
+  kind: string;
+};
+
+/** The same for what is deleted. */
+export function DeleteDialog<Result, Parameters>({ kind, ...props }: DeleteDialogProps<Result, Parameters>) {
+  return (
+    <ConfirmDialog
+      {...props}
+      title={`Delete ${kind}`}
+      act={`Delete ${kind}`}
+      told={
+        <>
+          The {kind} “<bdi>{props.name}</bdi>” is deleted.
+        </>
+      }
+    />
   );
 }

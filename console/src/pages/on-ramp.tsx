@@ -1,0 +1,272 @@
+import { Button, Checkbox, Group, Select, Text, Textarea, TextInput } from "@mantine/core";
+import { type ReactNode, useState } from "react";
+import type { ParametersOf, ResultOf, Schemas, SubmittedActivity } from "../api/api.ts";
+import { closedOnRampSecret } from "../api/bundles.ts";
+import { useSubmitClosed } from "../api/closed.ts";
+import { useAnswer, useSubmit } from "../api/hooks.ts";
+import { useRefusals } from "../api/refusals.ts";
+import { Answered } from "../parts/answered.tsx";
+import { DeleteDialog, FormDialog } from "../parts/dialogs.tsx";
+import { ScrollTable } from "../parts/scroll-table.tsx";
+import { SecretField } from "../parts/secret-field.tsx";
+import { Section } from "../parts/section.tsx";
+import { TableRow } from "../parts/table-row.tsx";
+import { Copyable, When } from "../parts/texts.tsx";
+import { useSession } from "../session/context.tsx";
+
+type Credential = Schemas["FiatOnRampCredential"];
+type Provider = Credential["onrampProvider"];
+
+/** What a provider calls the keys that it gives out. */
+interface Words {
+  name: string;
+  publishableApiKey: string;
+  publishableHint: string;
+  secretApiKey: string;
+  secretHint: string;
+  /** Whether it has a project and a private key beside those. */
+  hasProject: boolean;
+}
+
+const PROVIDERS: Record<Provider, Words> = {
+  FIAT_ON_RAMP_PROVIDER_COINBASE: {
+    name: "Coinbase",
+    publishableApiKey: "API key's id",
+    publishableHint: "A UUID, or organizations/…/apiKeys/….",
+    secretApiKey: "Secret",
+    secretHint: "Yours there. It is kept, and used for nothing yet.",
+    hasProject: true,
+  },
+  FIAT_ON_RAMP_PROVIDER_MOONPAY: {
+    name: "MoonPay",
+    publishableApiKey: "Publishable key",
+    publishableHint: "It begins with pk_.",
+    secretApiKey: "Secret key",
+    secretHint: "It begins with sk_, and signs what a purchase begins with.",
+    hasProject: false,
+  },
+};
+const PROVIDER_OPTIONS = Object.entries(PROVIDERS).map(([value, { name }]) => ({ value, label: name }));
+
+type Open = { dialog: "add" } | { dialog: "change" | "delete"; credential: Credential };
+
+/** Where people buy crypto with the organization's account. */
+export function OnRamp() {
+  const [open, setOpen] = useState<Open>();
+  const answer = useAnswer("list_fiat_on_ramp_credentials", {});
+  const close = () => setOpen(undefined);
+  return (
+    <Section
+      title="On-ramp"
+      add={
+        <Button size="xs" variant="default" onClick={() => setOpen({ dialog: "add" })}>
+          Add a provider
+        </Button>
+      }
+    >
+      <Answered to={answer}>
+        {({ fiatOnRampCredentials }) =>
+          fiatOnRampCredentials.length === 0 ? (
+            <Text c="dimmed">There is no provider. With an account at one, people buy crypto with a card.</Text>
+          ) : (
+            <ScrollTable caption="On-ramp" head={["Provider", "Key", "Kind", "Changed", ""]}>
+              {fiatOnRampCredentials.map((credential) => (
+                <TableRow key={credential.fiatOnrampCredentialId} cells={cellsOf(credential, setOpen)} />
+              ))}
+            </ScrollTable>
+          )
+        }
+      </Answered>
+      {open?.dialog === "add" && <AddProvider onClose={close} />}
+      {open?.dialog === "change" && <ChangeProvider credential={open.credential} onClose={close} />}
+      {open?.dialog === "delete" && <DeleteProvider credential={open.credential} onClose={close} />}
+    </Section>
+  );
+}
+
+const cellsOf = (credential: Credential, open: (what: Open) => void) => {
+  const { onrampProvider, publishableApiKey, sandboxMode, updatedAt } = credential;
+  return [
+    PROVIDERS[onrampProvider].name,
+    <Copyable key="key" text={publishableApiKey} label="publishable key" />,
+    sandboxMode ? "sandbox" : "real money",
+    <When key="changed" at={updatedAt} />,
+    <Group key="acts" gap="xs" wrap="nowrap">
+      <Button
+        size="compact-sm"
+        variant="default"
+        aria-label={`Change ${publishableApiKey}`}
+        onClick={() => open({ dialog: "change", credential })}
+      >
+        Change
+      </Button>
+      <Button
+        size="compact-sm"
+        variant="default"
+        aria-label={`Delete ${publishableApiKey}`}
+        onClick={() => open({ dialog: "delete", credential })}
+      >
+        Delete
+      </Button>
+    </Group>,
+  ];
+};
+
+/** All that is replaced of a credential. */
+type Keys = Omit<ParametersOf<"create_fiat_on_ramp_credential">, "sandboxMode">;
+
+function AddProvider({ onClose }: { onClose: () => void }) {
+  const { api } = useSession();
+  const [sandboxMode, setSandbox] = useState(false);
+  return (
+    <ProviderDialog
+      title="Add an on-ramp provider"
+      act="Add provider"
+      submit={(keys) => api.submit("create_fiat_on_ramp_credential", { ...keys, sandboxMode })}
+      onClose={onClose}
+    >
+      <Checkbox
+        label="For the provider's sandbox, where nobody pays"
+        description="This cannot be changed later."
+        checked={sandboxMode}
+        onChange={(event) => setSandbox(event.currentTarget.checked)}
+      />
+    </ProviderDialog>
+  );
+}
+
+function ChangeProvider({ credential, onClose }: { credential: Credential; onClose: () => void }) {
+  const { api } = useSession();
+  const { fiatOnrampCredentialId } = credential;
+  return (
+    <ProviderDialog
+      title="Change the on-ramp provider"
+      act="Change provider"
+      before={credential}
+      submit={(keys) => api.submit("update_fiat_on_ramp_credential", { fiatOnrampCredentialId, ...keys })}
+      onClose={onClose}
+    />
+  );
+}
+
+interface ProviderDialogProps {
+  title: string;
+  act: string;
+  before?: Pick<Credential, "onrampProvider" | "projectId" | "publishableApiKey">;
+  submit: (keys: Keys) => Promise<SubmittedActivity<ResultOf<"create_fiat_on_ramp_credential">>>;
+  onClose: () => void;
+  children?: ReactNode;
+}
+
+function ProviderDialog({ title, act, before, submit, onClose, children }: ProviderDialogProps) {
+  const [onrampProvider, setProvider] = useState(before?.onrampProvider ?? "FIAT_ON_RAMP_PROVIDER_MOONPAY");
+  const [projectId, setProjectId] = useState(before?.projectId ?? "");
+  const [publishableApiKey, setPublishable] = useState(before?.publishableApiKey ?? "");
+  const [secretApiKey, setSecret] = useState("");
+  const [privateApiKey, setPrivate] = useState("");
+  const words = PROVIDERS[onrampProvider];
+  const secrets = [secretApiKey, ...(words.hasProject ? [privateApiKey] : [])].map((secret) => secret.trim());
+  const publics = [publishableApiKey, ...(words.hasProject ? [projectId] : [])].map((text) => text.trim());
+  const store = useSubmitClosed({
+    secrets,
+    close: () => Promise.all(secrets.map(closedOnRampSecret)),
+    submit: ([encryptedSecretApiKey = "", encryptedPrivateApiKey = ""]) =>
+      submit({
+        onrampProvider,
+        publishableApiKey: publishableApiKey.trim(),
+        encryptedSecretApiKey,
+        ...(words.hasProject ? { projectId: projectId.trim(), encryptedPrivateApiKey } : {}),
+      }),
+    onSubmitted: () => {
+      setSecret("");
+      setPrivate("");
+    },
+  });
+  const refusalOf = useRefusals(store, {
+    projectId,
+    publishableApiKey,
+    encryptedSecretApiKey: secretApiKey,
+    encryptedPrivateApiKey: privateApiKey,
+  });
+  return (
+    <FormDialog
+      title={title}
+      act={act}
+      mutation={store}
+      isReady={[...publics, ...secrets].every((text) => text !== "")}
+      parameters={() => undefined}
+      onClose={onClose}
+    >
+      <Text size="sm">
+        The secret keys are encrypted in this browser for the signer, and cleared once they are stored. Nobody is shown
+        them again.
+      </Text>
+      <Select
+        label="Provider"
+        data={PROVIDER_OPTIONS}
+        value={onrampProvider}
+        onChange={(value) => setProvider(value as Provider)}
+        allowDeselect={false}
+      />
+      {words.hasProject && (
+        <TextInput
+          label="Project's id"
+          value={projectId}
+          onChange={(event) => setProjectId(event.currentTarget.value)}
+          error={refusalOf("projectId")}
+          required
+          autoComplete="off"
+          spellCheck={false}
+        />
+      )}
+      <TextInput
+        label={words.publishableApiKey}
+        description={words.publishableHint}
+        value={publishableApiKey}
+        onChange={(event) => setPublishable(event.currentTarget.value)}
+        error={refusalOf("publishableApiKey")}
+        required
+        autoComplete="off"
+        spellCheck={false}
+      />
+      <SecretField
+        label={words.secretApiKey}
+        description={words.secretHint}
+        value={secretApiKey}
+        onChange={setSecret}
+        error={refusalOf("encryptedSecretApiKey")}
+      />
+      {words.hasProject && (
+        <Textarea
+          label="Private key"
+          description="Of the API key: the PEM of a P-256 key, or the base64 of an Ed25519 key, as Coinbase gave it out."
+          value={privateApiKey}
+          onChange={(event) => setPrivate(event.currentTarget.value)}
+          error={refusalOf("encryptedPrivateApiKey")}
+          minRows={3}
+          maxRows={8}
+          autosize
+          autoComplete="off"
+          spellCheck={false}
+        />
+      )}
+      {children}
+    </FormDialog>
+  );
+}
+
+function DeleteProvider({ credential, onClose }: { credential: Credential; onClose: () => void }) {
+  const { fiatOnrampCredentialId, publishableApiKey } = credential;
+  const remove = useSubmit("delete_fiat_on_ramp_credential");
+  return (
+    <DeleteDialog
+      kind="on-ramp provider"
+      name={publishableApiKey}
+      warning="No purchase begins with these keys any more; those that were begun go on at the provider."
+      undo="They can be added again, under another id."
+      mutation={remove}
+      parameters={{ fiatOnrampCredentialId }}
+      onClose={onClose}
+    />
+  );
+}
