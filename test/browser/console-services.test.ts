@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { CHAIN_NAMES } from "../../console/src/parts/chains.ts";
+import { EARN_ASSET, EARN_CHAIN, testEarnNode } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
 import {
   assertAccessible,
@@ -11,9 +13,11 @@ import {
   storiesOnEachEngine,
 } from "../support/console.ts";
 import { approvalParams, deploymentParams, newDeployment, newOperator, someProgram } from "../support/deployments.ts";
+import { newEvmWallet } from "../support/evm-sender.ts";
 import { oauth2ProviderOfTests } from "../support/oauth2-provider.ts";
 import { MOONPAY_SECRET, onRampProviderOfTests, openMoonPayUrl, purchaseParams } from "../support/on-ramp-provider.ts";
 import { startReceiver } from "../support/receiver.ts";
+import { richSponsor } from "../support/sponsor.ts";
 import { until } from "../support/until.ts";
 
 /** A name of letters and signs without spaces, which is a page of its own, if anybody lets it. */
@@ -202,6 +206,44 @@ storiesOnEachEngine(
         await remove.click();
         await onRamp.getByText("There is no provider.").waitFor();
         assert.deepEqual(await stored(), []);
+      }));
+
+    it("enables a vault of the catalog, and has it take no deposits", () =>
+      stage.tell(async ({ page, root }) => {
+        await richSponsor(stage.server.baseUrl, testEarnNode());
+        const { addresses } = await newEvmWallet(root, testEarnNode());
+        const [feeWallet] = addresses as [string];
+        const earn = page.getByRole("region", { name: "Earn" });
+        const dialog = page.getByRole("dialog");
+        const choose = async (field: string, option: string) => {
+          await dialog.getByRole("combobox", { name: field }).click();
+          await page.getByRole("option", { name: option }).click();
+        };
+        await goTo(page, "Products");
+        await earn.getByRole("button", { name: "Enable a vault" }).click();
+        await choose("Chain", CHAIN_NAMES[EARN_CHAIN] as string);
+        await choose("Token", "Another token");
+        await dialog.getByRole("textbox", { name: "Token's contract" }).fill(`0x${"12".repeat(20)}`);
+        await dialog.getByText("This server's catalog has no vault of this token.").waitFor();
+        await dialog.getByRole("textbox", { name: "Token's contract" }).fill(EARN_ASSET);
+        await choose("Vault", "Test Vault");
+        await dialog.getByRole("combobox", { name: "Your fee goes to" }).fill(`0x${"34".repeat(20)}`);
+        await dialog.getByRole("textbox", { name: "Your fee (percent)" }).fill("45");
+        await assertAccessible(page, "Enabling a vault");
+        const enable = dialog.getByRole("button", { name: "Enable vault" });
+        await enable.click();
+        await dialog.getByText("This must be at most 4000 basis points").waitFor();
+        await dialog.getByRole("textbox", { name: "Your fee (percent)" }).fill("12.5");
+        await enable.click();
+        await dialog.getByText("This is not the address of a wallet account of the organization").waitFor();
+        await dialog.getByRole("combobox", { name: "Your fee goes to" }).fill(feeWallet);
+        await enable.click();
+        await earn.getByRole("row", { name: /^Test Vault .* completed 12.5 % / }).waitFor();
+        const [vault] = (await root.read("list_earn_enabled_vaults")).enabledVaults as [Json];
+        assert.deepEqual([vault.clientFeeBps, vault.clientFeeWallet.toLowerCase()], ["1250", feeWallet.toLowerCase()]);
+        await earn.getByRole("button", { name: "Take no deposits: Test Vault" }).click();
+        await earn.getByText("takes no deposits", { exact: true }).waitFor();
+        await assertAccessible(page, "Products with a vault");
       }));
 
     it("lists the deployments of an app with their states", () =>

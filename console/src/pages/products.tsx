@@ -3,7 +3,6 @@ import { Fragment, useState } from "react";
 import type { AnswerOf, Schemas } from "../api/api.ts";
 import { useAnswer } from "../api/hooks.ts";
 import { Answered } from "../parts/answered.tsx";
-import { CHAIN_NAMES } from "../parts/chains.ts";
 import { Page } from "../parts/page.tsx";
 import { ProblemNote } from "../parts/problem-note.tsx";
 import { ScrollTable } from "../parts/scroll-table.tsx";
@@ -11,6 +10,7 @@ import { Section } from "../parts/section.tsx";
 import { TableRow } from "../parts/table-row.tsx";
 import { Copyable, Mark, Name, When } from "../parts/texts.tsx";
 import { UnfoldButton } from "../parts/unfold-button.tsx";
+import { Earn } from "./earn.tsx";
 import { OnRamp } from "./on-ramp.tsx";
 
 /** What the organization has beside keys and wallets, and the state of each. */
@@ -21,46 +21,6 @@ export const Products = () => (
     <Deployments />
   </Page>
 );
-
-const DEPLOY_COLORS = { PENDING: "yellow", COMPLETED: "teal", FAILED: "red" };
-
-function Earn() {
-  const answer = useAnswer("list_earn_enabled_vaults", {});
-  return (
-    <Section title="Earn">
-      <Answered to={answer}>
-        {({ enabledVaults }) =>
-          enabledVaults.length === 0 ? (
-            <Text c="dimmed">No vault is enabled. earn_deploy_wrapper enables one of the catalog.</Text>
-          ) : (
-            <ScrollTable caption="Earn" head={["Vault", "Chain", "Wrapper", "State", "Deposited"]}>
-              {enabledVaults.map(({ deployRequestId, name, caip19, wrapperAddress, ...vault }) => (
-                <TableRow
-                  key={deployRequestId}
-                  cells={[
-                    <Name key="name">{name}</Name>,
-                    chainOf(caip19),
-                    <Copyable key="wrapper" text={wrapperAddress} label="wrapper" />,
-                    <Mark key="state" color={DEPLOY_COLORS[vault.deployStatus]}>
-                      {vault.depositsDisabled ? "takes no deposits" : vault.deployStatus.toLowerCase()}
-                    </Mark>,
-                    vault.display.crypto ?? vault.totalDeposited,
-                  ]}
-                />
-              ))}
-            </ScrollTable>
-          )
-        }
-      </Answered>
-    </Section>
-  );
-}
-
-/** What a CAIP-19 name begins with says the chain. */
-function chainOf(caip19: string): string {
-  const [caip2 = caip19] = caip19.split("/");
-  return CHAIN_NAMES[caip2] ?? caip2;
-}
 
 function Deployments() {
   const answer = useAnswer("list_tvc_apps", {});
