@@ -109,6 +109,8 @@ const signIn = createRoute({
 const products = createRoute({
   getParentRoute: () => root,
   path: "/products",
+  validateSearch: ({ app }: Record<string, unknown>): { app?: string } =>
+    typeof app === "string" && isId(app) ? { app } : {},
   component: lazyRouteComponent(() => import("./pages/products.tsx"), "Products"),
 });
 const webhooks = createRoute({

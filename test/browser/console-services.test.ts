@@ -265,6 +265,20 @@ storiesOnEachEngine(
         await row(app.deploymentId).getByText("deleted").waitFor();
         await row(second.deploymentId).getByText(params.pivotContainerImageUrl).waitFor();
         await assertAccessible(page, "Deployments of an app");
+        const dialog = page.getByRole("dialog", { name: "Search" });
+        for (const [text, name] of [
+          ["onerror=", HOSTILE],
+          [app.appId, HOSTILE],
+          [waits.deploymentId, params.pivotContainerImageUrl],
+        ] as const) {
+          await goTo(page, "Overview");
+          await page.keyboard.press("Control+k");
+          await dialog.getByRole("textbox").fill(text);
+          await dialog.getByRole("link", { name, exact: true }).waitFor();
+          await page.keyboard.press("Enter");
+          await openedPage(page, "Products");
+          await row(waits.deploymentId).getByText("waits for approvals (0 of 1)").waitFor();
+        }
         assert.equal(await page.locator("main img, a[href*=evil]").count(), 0);
       }));
 

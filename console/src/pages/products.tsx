@@ -1,5 +1,6 @@
 import { Card, Group, Stack, Text, Title } from "@mantine/core";
-import { Fragment, useState } from "react";
+import { useSearch } from "@tanstack/react-router";
+import { Fragment, useEffect, useRef, useState } from "react";
 import type { AnswerOf, Schemas } from "../api/api.ts";
 import { useAnswer } from "../api/hooks.ts";
 import { Answered } from "../parts/answered.tsx";
@@ -23,6 +24,7 @@ export const Products = () => (
 );
 
 function Deployments() {
+  const { app: sought } = useSearch({ from: "/products" });
   const answer = useAnswer("list_tvc_apps", {});
   return (
     <Section title="Deployments">
@@ -33,7 +35,7 @@ function Deployments() {
           ) : (
             <Stack>
               {tvcApps.map((app) => (
-                <AppCard key={app.id} app={app} />
+                <AppCard key={app.id} app={app} isSought={app.id === sought} />
               ))}
             </Stack>
           )
@@ -43,12 +45,18 @@ function Deployments() {
   );
 }
 
-/** An app, with its deployments once they are asked for. */
-function AppCard({ app }: { app: Schemas["TvcApp"] }) {
+/** An app, with its deployments once they are asked for; one that somebody looked for is shown with them at once. */
+function AppCard({ app, isSought }: { app: Schemas["TvcApp"]; isSought: boolean }) {
   const { id, name, publicDomain, liveDeploymentId, updatedAt } = app;
   const [hasDeployments, setDeployments] = useState(false);
+  const card = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (!isSought) return;
+    setDeployments(true);
+    card.current?.scrollIntoView();
+  }, [isSought]);
   return (
-    <Card withBorder component="section" aria-label={name}>
+    <Card withBorder component="section" aria-label={name} ref={card}>
       <Stack gap="sm">
         <Group justify="space-between">
           <Title order={3} size="h5">

@@ -41,8 +41,11 @@ interface Found {
     | "/sub-organizations/$subOrganizationId"
     | "/keys"
     | "/organization"
-    | "/webhooks";
+    | "/webhooks"
+    | "/products";
   params: Record<string, string>;
+  /** What the page is to show of itself. */
+  search?: Record<string, string>;
 }
 
 const MAX_FOUND = 20;
@@ -59,7 +62,7 @@ function SearchDialog({ onClose }: { onClose: () => void }) {
     if (event.key !== "Enter" || !first) return;
     event.preventDefault();
     onClose();
-    void navigate({ to: first.to, params: first.params as never });
+    void navigate({ to: first.to, params: first.params as never, search: (first.search ?? {}) as never });
   };
   return (
     <Modal opened onClose={onClose} title="Search" size="lg" closeButtonProps={{ "aria-label": "Close" }}>
@@ -83,9 +86,9 @@ function SearchDialog({ onClose }: { onClose: () => void }) {
             </Text>
           )}
         </div>
-        {found.map(({ key, kind, name, to, params }) => (
+        {found.map(({ key, kind, name, to, params, search = {} }) => (
           <Text key={key}>
-            <Link to={to} params={params as never} onClick={onClose}>
+            <Link to={to} params={params as never} search={search as never} onClick={onClose}>
               <Name>{name}</Name>
             </Link>{" "}
             <Text component="span" size="sm" c="dimmed">
@@ -116,9 +119,11 @@ function useFound(text: string): Search {
     tags: useAnswer("list_user_tags", {}),
     keyTags: useAnswer("list_private_key_tags", {}),
     endpoints: useAnswer("list_webhook_endpoints", {}),
+    apps: useAnswer("list_tvc_apps", {}),
   };
   const subOrganizations = useSubOrganizations(text);
   const activity = useAnswer("get_activity", { activityId: text }, { enabled: isId(text) });
+  const deployment = useAnswer("get_tvc_deployment", { deploymentId: text }, { enabled: isId(text) });
   const [asked] = useDebouncedValue(text, TYPING_MS);
   const mayBeAddress = ADDRESS.test(text);
   const atAddress = useAnswer(
@@ -133,13 +138,19 @@ function useFound(text: string): Search {
     found:
       text === ""
         ? []
-        : withoutDoubles([...foundIn(text, answers, activity.data?.activity), ...here, ...subOrganizations.found]),
+        : withoutDoubles([
+            ...foundIn(text, answers, activity.data?.activity),
+            ...deploymentsIn(deployment.data, text),
+            ...here,
+            ...subOrganizations.found,
+          ]),
     isPending:
       lists.some((list) => list.isPending) ||
       activity.isFetching ||
+      deployment.isFetching ||
       subOrganizations.isPending ||
       (mayBeAddress && atAddress.isPending),
-    // That no activity has this id says nothing of other things.
+    // That no activity or deployment has this id says nothing of other things.
     errors: asks.flatMap((list) => (list.error ? [list.error] : [])),
     retry: () => {
       for (const list of asks) if (list.isError) void list.refetch();
@@ -148,6 +159,13 @@ function useFound(text: string): Search {
 }
 
 const withoutDoubles = (all: readonly Found[]): Found[] => [...new Map(all.map((each) => [each.key, each])).values()];
+
+/** The answer to another text may be shown for a moment. */
+function deploymentsIn(answer: AnswerOf<"get_tvc_deployment"> | undefined, text: string): Found[] {
+  if (answer?.tvcDeployment.id !== text.toLowerCase()) return [];
+  const { id, appId, pivotContainer } = answer.tvcDeployment;
+  return [{ ...found("deployment", id, pivotContainer.containerUrl, "/products", {}), search: { app: appId } }];
+}
 
 const foundAccount = ({ walletAccountId, address, walletId }: Schemas["WalletAccount"]): Found =>
   found("account of a wallet", walletAccountId, address, "/wallets/$walletId", { walletId });
@@ -212,6 +230,7 @@ interface Answers {
   tags: { data: AnswerOf<"list_user_tags"> | undefined };
   keyTags: { data: AnswerOf<"list_private_key_tags"> | undefined };
   endpoints: { data: AnswerOf<"list_webhook_endpoints"> | undefined };
+  apps: { data: AnswerOf<"list_tvc_apps"> | undefined };
 }
 
 function foundIn(text: string, answers: Answers, activity: ShownActivity | undefined): Found[] {
@@ -223,6 +242,7 @@ function foundIn(text: string, answers: Answers, activity: ShownActivity | undef
   const { userTags = [] } = answers.tags.data ?? {};
   const { privateKeyTags = [] } = answers.keyTags.data ?? {};
   const { webhookEndpoints = [] } = answers.endpoints.data ?? {};
+  const { tvcApps = [] } = answers.apps.data ?? {};
   const sought = text.toLowerCase();
   const has = (...texts: (string | undefined)[]) => texts.some((each) => each?.toLowerCase().includes(sought));
   const all: Found[] = [
@@ -259,6 +279,9 @@ function foundIn(text: string, answers: Answers, activity: ShownActivity | undef
     ...webhookEndpoints
       .filter(({ endpointId, name, url }) => has(endpointId, name, url))
       .map(({ endpointId, name }) => found("webhook endpoint", endpointId, name, "/webhooks", {})),
+    ...tvcApps
+      .filter(({ id, name, publicDomain }) => has(id, name, publicDomain))
+      .map(({ id, name }) => ({ ...found("app", id, name, "/products", {}), search: { app: id } })),
   ];
   return all.slice(0, MAX_FOUND);
 }
