@@ -121,6 +121,17 @@ export function normalizeAddress(text: string): string {
   return tonSpelling(text) ?? text;
 }
 
+const HEX = /^(?:0x)?[0-9a-fA-F]+$/;
+
+/**
+ * How addresses that begin with this text may begin in the spelling under which they are looked up: as it is, and in lowercase where
+ * that may be the same address.
+ */
+export function normalizedBeginnings(text: string): string[] {
+  const isCaseless = HEX.test(text) || UPPER_CASE_BECH32.test(text);
+  return [...new Set([normalizeAddress(text), text, ...(isCaseless ? [text.toLowerCase()] : [])])];
+}
+
 function isBech32(text: string): boolean {
   return (bech32.decodeUnsafe(text) ?? bech32m.decodeUnsafe(text)) !== undefined;
 }

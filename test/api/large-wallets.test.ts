@@ -6,6 +6,7 @@ import {
   addAccounts,
   findAccounts,
   findAccountsAt,
+  findAccountsBeginning,
   type NewWalletAccount,
 } from "../../src/capabilities/wallets/store.ts";
 import { newId } from "../../src/kernel/ids.ts";
@@ -144,12 +145,12 @@ for (const engine of engines) {
       },
       "the accounts of all wallets at an address": {
         work: (tx, id) => findAccounts(tx, id, { address: last.address }, { limit: PAGE }),
-        steps: /\(lookup=\? AND organization_id=\?\)\n/,
+        steps: /\(organization_id=\? AND lookup=\?\)\n/,
       },
       "a later page of those": {
         work: (tx, id) =>
           findAccounts(tx, id, { address: last.address }, { limit: PAGE, after: first.walletAccountId }),
-        steps: /\(lookup=\? AND organization_id=\?\)\n/,
+        steps: /\(organization_id=\? AND lookup=\?\)\n/,
       },
       "the accounts of a wallet at an address": {
         work: (tx, id) => findAccounts(tx, id, { walletId, address: last.address }, { limit: PAGE }),
@@ -158,6 +159,10 @@ for (const engine of engines) {
       "the accounts of a wallet at a path": {
         work: (tx, id) => findAccounts(tx, id, { walletId, path: last.path }, { limit: PAGE }),
         steps: /\(organization_id=\? AND wallet_id=\? AND path=\?\)\n/,
+      },
+      "the accounts of all wallets whose address begins so": {
+        work: (tx, id) => findAccountsBeginning(tx, id, "0x", PAGE),
+        steps: /^SEARCH wallet_accounts USING INDEX \S+ \(organization_id=\? AND lookup>\? AND lookup<\?\)$/,
       },
       "the account at an address": {
         work: (tx, id) => findAccountsAt(tx, id, { walletId, address: last.address }),
@@ -170,12 +175,12 @@ for (const engine of engines) {
       "the key that an address names": {
         work: (tx, id) => lookUpSigningKey(tx, id, last.address),
         steps:
-          /^SEARCH a USING INDEX \S+ \(lookup=\? AND organization_id=\?\)\nSEARCH w USING INDEX \S+ \(organization_id=\? AND id=\?\)$/,
+          /^SEARCH a USING INDEX \S+ \(organization_id=\? AND lookup=\?\)\nSEARCH w USING INDEX \S+ \(organization_id=\? AND id=\?\)$/,
       },
       "the key that no address names": {
         work: (tx, id) => lookUpSigningKey(tx, id, `0x${"ef".repeat(20)}`),
         steps:
-          /^SEARCH a .* \(lookup=\? AND organization_id=\?\)\nSEARCH w .*\nSEARCH a .* \(organization_id=\? AND lookup=\?\)\nSEARCH k .*$/,
+          /^SEARCH a .* \(organization_id=\? AND lookup=\?\)\nSEARCH w .*\nSEARCH a .* \(organization_id=\? AND lookup=\?\)\nSEARCH k .*$/,
       },
       "accounts that are there already": {
         work: (tx, id) =>

@@ -186,6 +186,54 @@ onEachEngine("wallets", (server) => {
     }
   });
 
+  it("list the first accounts whose address begins so, in the order of addresses", async () => {
+    const root = await newRoot();
+    const { addresses, walletId } = await newWallet(root, [
+      ...Array.from({ length: 40 }, (_, index) => ethereum(index)),
+      solana(),
+      { ...ethereum(), addressFormat: "ADDRESS_FORMAT_BITCOIN_MAINNET_P2WPKH" },
+      { ...ethereum(), addressFormat: "ADDRESS_FORMAT_COMPRESSED" },
+    ]);
+    const elsewhere = await newRoot();
+    await newWallet(elsewhere, [ethereum(), solana()]);
+    const list = async (filterByAddressPrefix: string, limit = 100): Promise<string[]> => {
+      const fields = { filterByAddressPrefix, paginationOptions: { limit: String(limit) } };
+      const { accounts } = await root.read("list_wallet_accounts", fields);
+      return accounts.map(({ address }: Json) => address);
+    };
+    const [, second, ...others] = addresses as string[];
+    const [solanaAddress = "", bitcoin = "", publicKey = ""] = others.slice(-3);
+    const byBytes = (addresses as string[])
+      .filter((address) => address.startsWith("0x"))
+      .sort((one, other) => (one.toLowerCase() < other.toLowerCase() ? -1 : 1));
+    assert.deepEqual(await list("0x"), byBytes);
+    assert.deepEqual(await list("0X"), [], "nobody writes that");
+    assert.deepEqual(await list("0x", 3), byBytes.slice(0, 3));
+    for (const address of [second as string, solanaAddress, bitcoin, publicKey]) {
+      for (const length of [8, 20, address.length]) {
+        assert.deepEqual(await list(address.slice(0, length)), [address], `the first ${length} of ${address}`);
+      }
+      assert.deepEqual(await list(`${address}1`), []);
+    }
+    assert.deepEqual(await list((second as string).slice(0, 12).toLowerCase()), [second]);
+    assert.deepEqual(await list(`0x${(second as string).slice(2, 12).toUpperCase()}`), [second]);
+    assert.deepEqual(await list(bitcoin.slice(0, 12).toUpperCase()), [bitcoin]);
+    assert.deepEqual(await list(solanaAddress.toLowerCase().slice(0, 12)), [], "base58 has one spelling");
+
+    const cursor = { paginationOptions: { after: walletId } };
+    for (const [fields, words] of [
+      [{ walletId }, /`walletId` is not taken with `filterByAddressPrefix`/],
+      [{ filterByAddress: second }, /`filterByAddress` is not taken/],
+      [cursor, /`paginationOptions\.after` is not taken/],
+      [{ filterByAddressPrefix: "0x 1" }, /filterByAddressPrefix/],
+      [{ filterByAddressPrefix: "" }, /filterByAddressPrefix/],
+    ] as const) {
+      const { status, body } = await root.query("list_wallet_accounts", { filterByAddressPrefix: "0x", ...fields });
+      assert.equal(status, 400, JSON.stringify(fields));
+      assert.match(body.message, words);
+    }
+  });
+
   it("sign with their accounts, and no longer when these are gone", async () => {
     const root = await newRoot();
     const { walletId, addresses } = await newWallet(root, [ethereum(), solana()]);

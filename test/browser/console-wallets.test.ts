@@ -95,12 +95,14 @@ storiesOnEachEngine("wallets in the console", (stage) => {
       await assertAccessible(page, "A wallet's accounts searched");
       await search.fill("0x00000000000000000000000000000000000000aa");
       await page.getByText("No account matches.").waitFor();
-      await goTo(page, "Overview");
-      await page.keyboard.press("Control+k");
       const dialog = page.getByRole("dialog", { name: "Search" });
-      await dialog.getByRole("textbox").fill(last);
-      await dialog.getByRole("link", { name: last }).click();
-      await openedPage(page, "Many");
+      for (const text of [last.slice(0, 10), last.slice(0, 10).toLowerCase(), last]) {
+        await goTo(page, "Overview");
+        await page.keyboard.press("Control+k");
+        await dialog.getByRole("textbox").fill(text);
+        await dialog.getByRole("link", { name: last }).click();
+        await openedPage(page, "Many");
+      }
     }));
 
   it("shows a secret phrase for a minute, and imports it again", () =>

@@ -22,6 +22,7 @@ const WHOLE_ORGANIZATION = [
 /** What the operations find by filters that their one example does not have. */
 const FILTERED: readonly [path: string, fields: object][] = [
   ["list_wallet_accounts", { filterByAddress: `0x${"ab".repeat(20)}` }],
+  ["list_wallet_accounts", { filterByAddressPrefix: "0xab" }],
   ["list_suborgs", { includeNames: true }],
 ];
 
@@ -58,6 +59,7 @@ it("no operation looks through a whole organization for the rows of one thing in
   const { root } = await createWorld(server);
   for (const [path, fields] of FILTERED) await root.client.read(path, fields);
   assert.ok([...statements].some((sql) => /from "wallet_accounts" .*"lookup" = \? .*order by id \|\| ''/.test(sql)));
+  assert.ok([...statements].some((sql) => BEGINNING.test(sql)));
   const lookUps = [...statements].filter((sql) => /^(select|update|delete)/.test(sql) && conditionsOf(sql) >= 2);
   assert.ok(lookUps.length > 60, `only ${lookUps.length} look-ups`);
 
@@ -74,8 +76,11 @@ it("no operation looks through a whole organization for the rows of one thing in
   assert.deepEqual(slow, []);
 });
 
-/** How many columns must equal something, beside that of the organization for one. */
+/** What begins in some way is found by a range, and goes by the order of an index alone. */
+const BEGINNING = /from "wallet_accounts" .*"lookup" >= \? and "lookup" < \? order by "lookup", "id" limit/;
+
+/** How many columns must equal something, or stand in a range, beside that of the organization for one. */
 function conditionsOf(sql: string): number {
   const [, where = ""] = sql.split(" where ");
-  return where.match(/"\w+" = \?/g)?.length ?? 0;
+  return where.match(/"\w+" (=|>=) \?/g)?.length ?? 0;
 }

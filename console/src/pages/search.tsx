@@ -50,8 +50,8 @@ interface Found {
 
 const MAX_FOUND = 20;
 const ACCOUNTS = "100";
-/** Of one address: as many accounts as have it. */
-const MAX_AT_ADDRESS = "5";
+/** Of those whose address begins so. */
+const MAX_AT_ADDRESS = "10";
 
 function SearchDialog({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState("");
@@ -69,7 +69,7 @@ function SearchDialog({ onClose }: { onClose: () => void }) {
       <Stack>
         <TextInput
           aria-label="Search for"
-          description="A name, an e-mail address, an id, an address or a key. Of sub-organizations all of it, and of accounts of wallets beyond the first hundred all of their address."
+          description="A name, an e-mail address, an id, an address or a key. Of sub-organizations all of it, and of accounts of wallets beyond the first hundred the beginning of their address."
           value={text}
           onChange={(event) => setText(event.currentTarget.value)}
           onKeyDown={openFirst}
@@ -128,7 +128,7 @@ function useFound(text: string): Search {
   const mayBeAddress = ADDRESS.test(text);
   const atAddress = useAnswer(
     "list_wallet_accounts",
-    { filterByAddress: asked, paginationOptions: { limit: MAX_AT_ADDRESS } },
+    { filterByAddressPrefix: asked, paginationOptions: { limit: MAX_AT_ADDRESS } },
     { enabled: mayBeAddress && asked === text },
   );
   const lists = Object.values(answers);
@@ -170,8 +170,8 @@ function deploymentsIn(answer: AnswerOf<"get_tvc_deployment"> | undefined, text:
 const foundAccount = ({ walletAccountId, address, walletId }: Schemas["WalletAccount"]): Found =>
   found("account of a wallet", walletAccountId, address, "/wallets/$walletId", { walletId });
 
-/** What may be a whole address, or a public key that accounts have in the place of one. */
-const ADDRESS = /^[0-9a-z:_-]{26,1024}$/i;
+/** What may be the beginning of an address, or all of it, or of a public key that accounts have in the place of one. */
+const ADDRESS = /^[0-9a-z:_-]{4,1024}$/i;
 
 const TYPING_MS = 300;
 const MAX_SUB_ORGANIZATIONS = "5";

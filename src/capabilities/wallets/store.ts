@@ -1,6 +1,6 @@
 import { type Selectable, sql } from "kysely";
 import type { NewWallet as WalletOfAuthority } from "../../authority/rules/wallets.ts";
-import { type AddressFormat, deriveAddress, normalizeAddress } from "../../crypto/addresses.ts";
+import { type AddressFormat, deriveAddress, normalizeAddress, normalizedBeginnings } from "../../crypto/addresses.ts";
 import type { Curve } from "../../crypto/curves.ts";
 import { timestampOf } from "../../engine/fields.ts";
 import type { Organization } from "../../engine/operations.ts";
@@ -260,6 +260,35 @@ export async function findAccounts(
     .execute();
   // Going down from a cursor takes the nearest; the page itself is oldest first either way.
   return (before === undefined ? rows : rows.reverse()).map(accountOf);
+}
+
+/** Comes after whatever addresses are written in. */
+const BEHIND_ADDRESSES = "\u007f";
+
+/** The first accounts of an organization, in the order of their addresses, whose address begins so. */
+export async function findAccountsBeginning(
+  read: Reader,
+  organizationId: string,
+  beginning: string,
+  limit: number,
+): Promise<WalletAccount[]> {
+  // The index has this order and no other.
+  const lookup = read.kind === "postgres" ? sql<string>`lookup collate "C"` : sql.ref<string>("lookup");
+  const found = new Map<string, Selectable<Schema["wallet_accounts"]>>();
+  for (const text of normalizedBeginnings(beginning)) {
+    const rows = await read
+      .selectFrom("wallet_accounts")
+      .selectAll()
+      .where("organization_id", "=", organizationId)
+      .where(lookup, ">=", text)
+      .where(lookup, "<", `${text}${BEHIND_ADDRESSES}`)
+      .orderBy(lookup)
+      .orderBy("id")
+      .limit(limit)
+      .execute();
+    for (const row of rows) found.set(row.id, row);
+  }
+  return [...found.values()].slice(0, limit).map(accountOf);
 }
 
 /** The accounts of a wallet at an address, under any spelling, and at a path; there are few of them. */
