@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { assertAccessible, goTo, HOSTILE, openedPage, type Story, storiesOnEachEngine } from "../support/console.ts";
+import { credentialParams } from "../support/oauth2-provider.ts";
+import { coinbaseParams } from "../support/on-ramp-provider.ts";
 
 /** The pages of the console as they are seen, by everybody and on a phone, in a real browser. */
 const ETHEREUM_ACCOUNT = {
@@ -17,6 +19,9 @@ storiesOnEachEngine("the looks of the console", (stage) => {
     { goBy, look }: { goBy: (label: string) => Promise<void>; look: (what: string) => Promise<void> },
   ) => {
     await root.result("create_wallet", { walletName: HOSTILE, accounts: [ETHEREUM_ACCOUNT] });
+    const { baseUrl } = stage.server;
+    await root.result("create_oauth2_credential", await credentialParams(baseUrl, { clientId: "c".repeat(60) }));
+    await root.result("create_fiat_on_ramp_credential", await coinbaseParams(baseUrl));
     const shown = async (what: string) => {
       await page.getByLabel("Loading").first().waitFor({ state: "hidden" });
       await look(what);

@@ -36,13 +36,38 @@ storiesOnEachEngine("people in the console", (stage) => {
   it("makes a user whose key never leaves the browser but into a file", () =>
     stage.tell(async ({ page, root }) => {
       await goTo(page, "Users");
+      const dialog = page.getByRole("dialog");
+      await page.getByRole("button", { name: "New user" }).click();
+      await dialog.waitFor();
+      await page.keyboard.press("Escape");
+      await dialog.waitFor({ state: "detached" });
       await page.getByRole("button", { name: "New user" }).click();
       await page.getByRole("textbox", { name: "Name" }).fill("Ada");
       await page.getByRole("button", { name: "Create user" }).click();
+      await page.getByText("Ada is a user now.").waitFor();
+      // The key is lost with the dialog.
+      await page.keyboard.press("Escape");
       const save = page.getByRole("button", { name: "Save credentials.json" });
       const credentials = JSON.parse(await savedBy(page, () => save.click()));
       const ada = root.with({ key: credentials.apiKey });
       assert.equal((await ada.read("whoami")).username, "Ada");
+    }));
+
+  it("says everywhere what the organization is called since somebody renamed it", () =>
+    stage.tell(async ({ page, root }) => {
+      const header = page.getByRole("banner");
+      await header.getByText("World", { exact: true }).waitFor();
+      await goTo(page, "Organization");
+      await page.getByRole("button", { name: "Rename" }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByRole("textbox", { name: "Name" }).fill(HOSTILE);
+      await dialog.getByRole("button", { name: "Rename" }).click();
+      await header.getByText(HOSTILE, { exact: true }).waitFor();
+      await root.result("enable_auth_proxy", {});
+      await goTo(page, "Sign-in");
+      await page.getByRole("button", { name: "Switch off" }).click();
+      await dialog.getByRole("textbox", { name: `Type ${HOSTILE} to confirm` }).waitFor();
+      assert.equal(await page.locator("img, a[href*=evil]").count(), 0);
     }));
 
   it("gives users tags, and changes who has them", () =>

@@ -63,7 +63,12 @@ storiesOnEachEngine("wallets in the console", (stage) => {
       });
       assert.equal(signer, address);
       await page.keyboard.press("Escape");
+      await page.getByRole("button", { name: "Add an account" }).click();
+      await page.getByRole("textbox", { name: "Name" }).fill(HOSTILE);
+      await page.getByRole("button", { name: "Add account" }).click();
+      await page.getByRole("cell", { name: HOSTILE, exact: true }).waitFor();
       await goTo(page, "Overview");
+      await page.getByRole("main").getByText("Ethereum Sepolia", { exact: true }).waitFor();
       await page.getByRole("cell", { name: "Sign raw payload" }).waitFor();
       assert.equal(await firstSteps.count(), 0);
       await goTo(page, "Wallets");
@@ -194,6 +199,8 @@ storiesOnEachEngine("wallets in the console", (stage) => {
       await dialog.getByRole("button", { name: "Send" }).click();
       await dialog.getByText(/^Status: (included|confirmed|finalized)/).waitFor();
       await page.keyboard.press("Escape");
+      // What was sent is gone from there, and nobody has to load the page anew to see it.
+      await page.getByRole("region", { name: "Balances" }).getByRole("cell", { name: /^0\.7/ }).waitFor();
       await goTo(page, "Activities");
       await page.getByRole("link", { name: "Ethereum send transaction" }).click();
       await page.getByRole("list", { name: "In words" }).getByText("Sends 0.25 ETH to").waitFor();

@@ -41,6 +41,13 @@ export function useAnswer<Path extends QueryPath>(
   });
 }
 
+/** What whoever is signed in and their organization are called now: both can be renamed meanwhile. */
+export function useNames(): { organizationName: string; userName: string } {
+  const { organizationName, userName } = useSession();
+  const { data } = useAnswer("whoami", {});
+  return { organizationName: data?.organizationName ?? organizationName, userName: data?.username ?? userName };
+}
+
 export type Submit<Path extends ActivityPath> = UseMutationResult<
   SubmittedActivity<ResultOf<Path>>,
   Error,

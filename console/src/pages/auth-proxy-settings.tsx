@@ -14,7 +14,7 @@ import { useQuery } from "@tanstack/react-query";
 import { type SyntheticEvent, useState } from "react";
 import type { ParametersOf, Schemas } from "../api/api.ts";
 import { valueAt } from "../api/api-error.ts";
-import { useSubmit } from "../api/hooks.ts";
+import { useNames, useSubmit } from "../api/hooks.ts";
 import { isNotFound } from "../api/problem.ts";
 import { useRefusals } from "../api/refusals.ts";
 import { Answered } from "../parts/answered.tsx";
@@ -328,7 +328,7 @@ const SwitchOff = ({ onClose }: { onClose: () => void }) => (
   <ConfirmDialog
     title="Switch off the auth proxy"
     act="Switch off"
-    name={useSession().organizationName}
+    name={useNames().organizationName}
     warning="Nobody can sign up or in to this organization's app through it any more, and its key is destroyed."
     told="The auth proxy is switched off."
     undo="It can be switched on again, with another key; its settings and its configuration id stay."

@@ -114,7 +114,7 @@ const ADDRESS = /^0x[0-9a-f]{40}$/i;
 const ANOTHER = "another";
 
 function EnableVault({ onClose }: { onClose: () => void }) {
-  const [chainCaip2, setChain] = useState<Chain>("eip155:1");
+  const [chainCaip2, setChain] = useState<Chain>();
   const [asset, setAsset] = useState<string | null>(null);
   const [token, setToken] = useState("");
   const [vaultAddress, setVault] = useState<string | null>(null);
@@ -123,7 +123,11 @@ function EnableVault({ onClose }: { onClose: () => void }) {
   const deploy = useSubmit("earn_deploy_wrapper");
   const clientFeeBps = smallestOf(fee, PERCENT);
   const refusalOf = useRefusals(deploy, { vaultAddress, clientFeeBps: fee, clientFeeWallet });
-  const known = useAnswer("list_supported_assets", { caip2: chainCaip2 });
+  const known = useAnswer(
+    "list_supported_assets",
+    { caip2: chainCaip2 ?? "eip155:1" },
+    { enabled: chainCaip2 !== undefined },
+  );
   const tokens = (known.data?.assets ?? []).filter(({ caip19 }) => caip19.includes("/erc20:"));
   const isTyped = asset === ANOTHER && ADDRESS.test(token.trim());
   const caip19 = asset === ANOTHER ? `${chainCaip2}/erc20:${token.trim()}` : (asset ?? "");
@@ -142,7 +146,7 @@ function EnableVault({ onClose }: { onClose: () => void }) {
       isReady={vaultAddress !== null && clientFeeBps !== undefined && ADDRESS.test(clientFeeWallet.trim())}
       parameters={() => ({
         vaultAddress: vaultAddress ?? "",
-        chainCaip2,
+        chainCaip2: chainCaip2 as Chain,
         clientFeeBps: clientFeeBps ?? "",
         clientFeeWallet: clientFeeWallet.trim(),
       })}
@@ -155,7 +159,7 @@ function EnableVault({ onClose }: { onClose: () => void }) {
       <Select
         label="Chain"
         data={CHAINS}
-        value={chainCaip2}
+        value={chainCaip2 ?? null}
         onChange={(value) => {
           setChain(value as Chain);
           setAsset(null);

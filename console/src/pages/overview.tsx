@@ -6,6 +6,7 @@ import { LIVE, useAnswer } from "../api/hooks.ts";
 import { ACTIVITY_TYPES } from "../api/operations.gen.ts";
 import { ActivityTable } from "../parts/activity-table.tsx";
 import { Answered } from "../parts/answered.tsx";
+import { CHAIN_NAMES } from "../parts/chains.ts";
 import { Page } from "../parts/page.tsx";
 import { ProblemNote } from "../parts/problem-note.tsx";
 import { Copyable, Mark } from "../parts/texts.tsx";
@@ -232,4 +233,4 @@ function Parts({
 }
 
 const mapStatus = (chains: NonNullable<Readiness["chains"]>): Record<string, string> =>
-  Object.fromEntries(Object.entries(chains).map(([chain, { status }]) => [chain, status]));
+  Object.fromEntries(Object.entries(chains).map(([chain, { status }]) => [CHAIN_NAMES[chain] ?? chain, status]));

@@ -1,6 +1,6 @@
 import { Group, Stack, Text, TextInput } from "@mantine/core";
-import type { UseMutationResult } from "@tanstack/react-query";
-import { useState } from "react";
+import { type Query, type UseMutationResult, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
 import type { ParametersOf, SubmittedActivity } from "../api/api.ts";
 import { useAnswer, useSubmit } from "../api/hooks.ts";
 import { isSolanaAddress, MAX_LAMPORTS, solTransfer } from "../chains/solana-transaction.ts";
@@ -122,6 +122,14 @@ function SendDialog<Parameters>(props: SendDialogProps<Parameters>) {
 /** What became of it so far. */
 function Sending({ id }: { id: string }) {
   const answer = useAnswer("get_send_transaction_status", { sendTransactionStatusId: id }, { live: true });
+  const queries = useQueryClient();
+  const status = answer.data?.txStatus;
+  // What was sent is gone from the balances behind.
+  useEffect(() => {
+    if (status === undefined) return;
+    const isOther = ({ queryKey }: Query) => !queryKey.includes("get_send_transaction_status");
+    void queries.invalidateQueries({ predicate: isOther });
+  }, [status, queries]);
   return (
     <Answered to={answer}>
       {({ txStatus, eth, solana, error, txError }) => (

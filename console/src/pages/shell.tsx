@@ -14,6 +14,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import { useEffect } from "react";
 import { useWaitingForMe, type Waiting } from "../api/activities.ts";
+import { useNames } from "../api/hooks.ts";
 import { Notices } from "../parts/notice.tsx";
 import { Page } from "../parts/page.tsx";
 import { Name } from "../parts/texts.tsx";
@@ -69,7 +70,8 @@ export function Shell() {
 const skipToMain = (): void => document.getElementById("main")?.focus();
 
 function Header({ isOpen, toggle }: { isOpen: boolean; toggle: () => void }) {
-  const { session, leave } = useSigned();
+  const { leave } = useSigned();
+  const { organizationName, userName } = useNames();
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   const isDark =
     colorScheme === "dark" || (colorScheme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
@@ -81,12 +83,12 @@ function Header({ isOpen, toggle }: { isOpen: boolean; toggle: () => void }) {
           Keystead
         </Text>
         <Text c="dimmed" truncate visibleFrom="xs">
-          <Name>{session.organizationName}</Name>
+          <Name>{organizationName}</Name>
         </Text>
       </Group>
       <Group gap="xs" wrap="nowrap">
         <Text size="sm" truncate maw={200} visibleFrom="sm">
-          <Name>{session.userName}</Name>
+          <Name>{userName}</Name>
         </Text>
         <Search />
         <Button

@@ -69,7 +69,7 @@ function Shown({ user, open }: { user: UserRecord; open: (what: Open) => void })
               <Name>{user.userEmail}</Name>,{" "}
             </>
           )}
-          added <When at={user.createdAt} />
+          {user.userEmail ? "added" : "Added"} <When at={user.createdAt} />
           {isMe && ". This is you"}.
         </Text>
       </Stack>

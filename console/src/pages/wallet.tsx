@@ -218,6 +218,7 @@ function AddAccount({
     usualPath(format, accounts.filter(({ addressFormat }) => addressFormat === format).length);
   const [format, setFormat] = useState<AddressFormat>("ADDRESS_FORMAT_ETHEREUM");
   const [path, setPath] = useState(() => next(format));
+  const [name, setName] = useState("");
   const create = useSubmit("create_wallet_accounts");
   return (
     <FormDialog
@@ -225,7 +226,7 @@ function AddAccount({
       act="Add account"
       mutation={create}
       isReady={path !== ""}
-      parameters={() => ({ walletId, accounts: [accountAt(format, path)] })}
+      parameters={() => ({ walletId, accounts: [accountAt(format, path, name.trim())] })}
       onClose={onClose}
     >
       <Select
@@ -246,6 +247,13 @@ function AddAccount({
         value={path}
         onChange={(event) => setPath(event.currentTarget.value)}
         spellCheck={false}
+      />
+      <TextInput
+        label="Name"
+        description="None is needed. It cannot be changed later."
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+        autoComplete="off"
       />
     </FormDialog>
   );

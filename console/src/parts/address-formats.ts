@@ -66,11 +66,13 @@ export const curveOf = (format: AddressFormat): Curve => USUAL[format][0];
 export const usualPath = (format: AddressFormat, account: number): string =>
   USUAL[format][1].replace("*", String(account));
 
-export const accountAt = (addressFormat: AddressFormat, path: string): AccountParameters => ({
+/** @param name none where it is empty */
+export const accountAt = (addressFormat: AddressFormat, path: string, name = ""): AccountParameters => ({
   curve: curveOf(addressFormat),
   pathFormat: "PATH_FORMAT_BIP32",
   path,
   addressFormat,
+  ...(name === "" ? {} : { name }),
 });
 
 /** What a wallet begins with unless somebody chooses otherwise. */

@@ -47,6 +47,8 @@ export function FormDialog<Result, Parameters>(props: FormDialogProps<Result, Pa
   const close = () => {
     if (!(kept && mutation.isPending)) onClose();
   };
+  /** What is lost with the dialog is not lost by a slip. */
+  const isAtStake = kept !== undefined && (submitted !== undefined || mutation.error instanceof OutcomeUnknown);
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     mutation.mutate(parameters(), {
@@ -62,8 +64,8 @@ export function FormDialog<Result, Parameters>(props: FormDialogProps<Result, Pa
       title={title}
       size="lg"
       closeButtonProps={{ "aria-label": "Close" }}
-      closeOnClickOutside={!kept}
-      closeOnEscape={!kept}
+      closeOnClickOutside={!isAtStake}
+      closeOnEscape={!isAtStake}
     >
       {submitted ? (
         <Stack>

@@ -1,4 +1,5 @@
 import { Button, Text } from "@mantine/core";
+import { useNames } from "../api/hooks.ts";
 import { useSession } from "../session/context.tsx";
 import type { NewApiKey } from "./api-key.ts";
 
@@ -11,7 +12,8 @@ interface SaveCredentialsProps {
 
 /** Offers a private key that was made here as a file, which `keystead call` and this console sign in with. */
 export function SaveCredentials({ apiKey, userName, userId }: SaveCredentialsProps) {
-  const { organizationId, organizationName } = useSession();
+  const { organizationId } = useSession();
+  const { organizationName } = useNames();
   const credentials = { baseUrl: location.origin, organizationId, organizationName, userId, userName, apiKey };
   return (
     <>
