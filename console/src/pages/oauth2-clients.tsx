@@ -1,4 +1,4 @@
-import { Button, Group, Select, Text, TextInput } from "@mantine/core";
+import { Button, Select, Text, TextInput } from "@mantine/core";
 import { useState } from "react";
 import type { ParametersOf, ResultOf, Schemas, SubmittedActivity } from "../api/api.ts";
 import { closedClientSecret } from "../api/bundles.ts";
@@ -7,6 +7,7 @@ import { useAnswer, useSubmit } from "../api/hooks.ts";
 import { useRefusals } from "../api/refusals.ts";
 import { Answered } from "../parts/answered.tsx";
 import { DeleteDialog, FormDialog } from "../parts/dialogs.tsx";
+import { RowActs } from "../parts/row-acts.tsx";
 import { ScrollTable } from "../parts/scroll-table.tsx";
 import { SecretField } from "../parts/secret-field.tsx";
 import { Section } from "../parts/section.tsx";
@@ -66,24 +67,12 @@ const cellsOf = (credential: Credential, open: (what: Open) => void) => {
     <Name key="client">{clientId}</Name>,
     <Copyable key="id" text={oauth2CredentialId} label="credential id" />,
     <When key="changed" at={updatedAt} />,
-    <Group key="acts" gap="xs" wrap="nowrap">
-      <Button
-        size="compact-sm"
-        variant="default"
-        aria-label={`Change ${clientId}`}
-        onClick={() => open({ dialog: "change", credential })}
-      >
-        Change
-      </Button>
-      <Button
-        size="compact-sm"
-        variant="default"
-        aria-label={`Delete ${clientId}`}
-        onClick={() => open({ dialog: "delete", credential })}
-      >
-        Delete
-      </Button>
-    </Group>,
+    <RowActs
+      key="acts"
+      name={clientId}
+      onChange={() => open({ dialog: "change", credential })}
+      onDelete={() => open({ dialog: "delete", credential })}
+    />,
   ];
 };
 

@@ -1,4 +1,4 @@
-import { Button, Checkbox, Group, Select, Text, Textarea, TextInput } from "@mantine/core";
+import { Button, Checkbox, Select, Text, Textarea, TextInput } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import type { ParametersOf, ResultOf, Schemas, SubmittedActivity } from "../api/api.ts";
 import { closedOnRampSecret } from "../api/bundles.ts";
@@ -7,6 +7,7 @@ import { useAnswer, useSubmit } from "../api/hooks.ts";
 import { useRefusals } from "../api/refusals.ts";
 import { Answered } from "../parts/answered.tsx";
 import { DeleteDialog, FormDialog } from "../parts/dialogs.tsx";
+import { RowActs } from "../parts/row-acts.tsx";
 import { ScrollTable } from "../parts/scroll-table.tsx";
 import { SecretField } from "../parts/secret-field.tsx";
 import { Section } from "../parts/section.tsx";
@@ -91,24 +92,12 @@ const cellsOf = (credential: Credential, open: (what: Open) => void) => {
     <Copyable key="key" text={publishableApiKey} label="publishable key" />,
     sandboxMode ? "sandbox" : "real money",
     <When key="changed" at={updatedAt} />,
-    <Group key="acts" gap="xs" wrap="nowrap">
-      <Button
-        size="compact-sm"
-        variant="default"
-        aria-label={`Change ${publishableApiKey}`}
-        onClick={() => open({ dialog: "change", credential })}
-      >
-        Change
-      </Button>
-      <Button
-        size="compact-sm"
-        variant="default"
-        aria-label={`Delete ${publishableApiKey}`}
-        onClick={() => open({ dialog: "delete", credential })}
-      >
-        Delete
-      </Button>
-    </Group>,
+    <RowActs
+      key="acts"
+      name={publishableApiKey}
+      onChange={() => open({ dialog: "change", credential })}
+      onDelete={() => open({ dialog: "delete", credential })}
+    />,
   ];
 };
 

@@ -7,6 +7,7 @@ import { Answered } from "../parts/answered.tsx";
 import { DeleteDialog, FormDialog } from "../parts/dialogs.tsx";
 import { NameField } from "../parts/name-field.tsx";
 import { Page } from "../parts/page.tsx";
+import { RowActs } from "../parts/row-acts.tsx";
 import { ScrollTable } from "../parts/scroll-table.tsx";
 import { Section } from "../parts/section.tsx";
 import { TableRow } from "../parts/table-row.tsx";
@@ -176,24 +177,12 @@ function Tags({ organization: { tags = [], users = [] } }: { organization: Organ
                 users.filter(({ userTags }) => userTags.includes(tag.tagId)).length,
                 <Copyable key="id" text={tag.tagId} label="tag id" />,
                 <When key="created" at={tag.createdAt} />,
-                <Group key="actions" gap="xs" wrap="nowrap">
-                  <Button
-                    size="compact-sm"
-                    variant="default"
-                    aria-label={`Change ${tag.tagName}`}
-                    onClick={() => setOpen({ dialog: "rename", tag })}
-                  >
-                    Change
-                  </Button>
-                  <Button
-                    size="compact-sm"
-                    variant="default"
-                    aria-label={`Delete ${tag.tagName}`}
-                    onClick={() => setOpen({ dialog: "delete", tag })}
-                  >
-                    Delete
-                  </Button>
-                </Group>,
+                <RowActs
+                  key="acts"
+                  name={tag.tagName}
+                  onChange={() => setOpen({ dialog: "rename", tag })}
+                  onDelete={() => setOpen({ dialog: "delete", tag })}
+                />,
               ]}
             />
           ))}

@@ -1,0 +1,22 @@
+import { Button, Group } from "@mantine/core";
+
+interface RowActsProps {
+  /** Of what the row is about: to whoever hears the buttons they are told apart by it. */
+  name: string;
+  onChange: () => void;
+  onDelete: () => void;
+}
+
+/** What can be done about the thing of a row. */
+export function RowActs({ name, onChange, onDelete }: RowActsProps) {
+  return (
+    <Group gap="xs" wrap="nowrap">
+      <Button size="compact-sm" variant="default" aria-label={`Change ${name}`} onClick={onChange}>
+        Change
+      </Button>
+      <Button size="compact-sm" variant="default" aria-label={`Delete ${name}`} onClick={onDelete}>
+        Delete
+      </Button>
+    </Group>
+  );
+}
