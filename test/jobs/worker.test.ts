@@ -496,12 +496,22 @@ for (const engine of engines) {
       });
       const both = await Promise.all([start([every]), start([every], { database: open() })]);
       const next = async () => (await jobOf(every.name)).run_at;
+      // Whoever ran it has let go of its lane as well: all leases end when an hour goes by at once.
+      const rests = async () => {
+        const { run_at, lane } = await jobOf(every.name);
+        const { leased_until } = await database.read
+          .selectFrom("job_lanes")
+          .select("leased_until")
+          .where("lane", "=", lane)
+          .executeTakeFirstOrThrow();
+        return run_at === now + 3_600_000 && leased_until <= now;
+      };
       for (let period = 1; period <= 3; period++) {
-        await until(async () => (await next()) === now + 3_600_000);
+        await until(rests);
         assert.equal(runs, period);
         now += 3_600_000;
       }
-      await until(async () => (await next()) === now + 3_600_000);
+      await until(rests);
       failing = true;
       now += 3_600_000;
       for (let attempt = 1; attempt <= 25; attempt++) {

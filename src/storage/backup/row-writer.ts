@@ -12,9 +12,9 @@ export interface RowWriter {
   delete(table: Table, keys: readonly Row[]): Promise<void>;
 }
 
+/** The key is that of the source, which is not the target's of each table: it is not named. What another value kept out is missed at the end. */
 const insertionInto = (table: Table, values: string): string =>
-  `insert into ${quoted(table.name)} (${namesOf(table.columns).join(", ")}) ${values}
-   on conflict (${keyNamesOf(table).join(", ")}) do nothing`;
+  `insert into ${quoted(table.name)} (${namesOf(table.columns).join(", ")}) ${values} on conflict do nothing`;
 
 /** How many rows are written before others have their turn. */
 const WRITTEN_AT_ONCE = 256;
