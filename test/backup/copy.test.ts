@@ -107,6 +107,7 @@ for (const engine of engines) {
           // The last one leaves something that is kept.
           const goal = (round < KILLS - 1 ? random.integer(0, 9) : random.integer(3, 8)) * 10;
           await until(() => isOver || percent() >= goal, "the copy to come so far");
+          // What comes next is at any moment of a portion: there is nothing to be seen that could be waited for.
           await setTimeout(random.integer(0, 50));
           const { code } = await running.end(random.pick(["SIGKILL", "SIGKILL", "SIGINT"]));
           const said = `seed ${random.seed}, round ${round}: ${running.stderr()}`;

@@ -275,7 +275,8 @@ export async function findAccountsBeginning(
   // The index has this order and no other.
   const lookup = read.kind === "postgres" ? sql<string>`lookup collate "C"` : sql.ref<string>("lookup");
   const found = new Map<string, Selectable<Schema["wallet_accounts"]>>();
-  for (const text of normalizedBeginnings(beginning)) {
+  // None of them is within another, so their addresses in turn are in order too.
+  for (const text of normalizedBeginnings(beginning).sort()) {
     const rows = await read
       .selectFrom("wallet_accounts")
       .selectAll()

@@ -12,7 +12,7 @@ export interface RowWriter {
   delete(table: Table, keys: readonly Row[]): Promise<void>;
 }
 
-/** The key is that of the source, which is not the target's of each table: it is not named. What another value kept out is missed at the end. */
+/** What is there already stays as it is. What another row's unique value kept out is missed when all is read back. */
 const insertionInto = (table: Table, values: string): string =>
   `insert into ${quoted(table.name)} (${namesOf(table.columns).join(", ")}) ${values} on conflict do nothing`;
 

@@ -15,7 +15,10 @@ export interface Table {
   name: string;
   /** In the order of their names: the engines keep them in different ones. */
   columns: readonly Column[];
-  /** Where in them those of the primary key are, in its order. */
+  /**
+   * Where in them those are, in their order, that tell one row from all others: the primary key as SQLite has it. In PostgreSQL a
+   * table may have a longer one, which begins otherwise.
+   */
   key: readonly number[];
 }
 
