@@ -172,7 +172,9 @@ function count(state: Run, sentAt: number): void {
 
 function end(state: Run, now: number): void {
   if (state.endedAt !== undefined) return;
-  state.endedAt = Math.min(now, state.deadline);
+  // What began after the time was up ends with an answer, and not before it began.
+  const isLate = state.startedAt !== undefined && state.startedAt >= state.deadline;
+  state.endedAt = isLate ? now : Math.min(now, state.deadline);
   reply({ kind: "measured" });
 }
 

@@ -172,19 +172,18 @@ for (const engineName of engines) {
       const root = await newOrganization();
       perform = async ({ plan: { number } }) => ({ done: { number } });
       const body = bodyOf(root);
-      let submitted: (view: ActivityView) => void = () => {};
-      const first = new Promise<ActivityView>((resolve) => {
-        submitted = resolve;
-      });
+      const bothPlan = Promise.withResolvers<void>();
+      const oneIsStored = Promise.withResolvers<void>();
+      // Both have looked for the activity before either has stored it.
       whilePlanning = async (number) => {
-        if (number === 1) return;
-        await first;
+        if (number === 1) return bothPlan.promise;
+        bothPlan.resolve();
+        await oneIsStored.promise;
         fail("CHAIN_UNAVAILABLE", { chain: "a chain", reason: "it rings already" });
       };
-      // Both have looked for the activity before either has stored it.
       const sending = async () => {
         const view = await send(root, ring, body);
-        submitted(view);
+        oneIsStored.resolve();
         return view;
       };
       const [sent, again] = await Promise.all([sending(), sending()]);
