@@ -14,6 +14,7 @@ import {
 } from "kysely";
 import pg from "pg";
 import { HEALTH_DEADLINE_MS, SQLITE_LOCK_DEADLINE_MS } from "../kernel/limits.ts";
+import { onceATurn } from "../kernel/once-a-turn.ts";
 import { Batch } from "./batch.ts";
 import { DurableLog, DurableReads, type SyncFile } from "./durable-log.ts";
 import type {
@@ -218,15 +219,17 @@ function databaseOnSqlite(connections: SqliteConnections): Database {
     }
   };
   const all = <Row>(sql: string, parameters: readonly unknown[]) => using(() => reader.all<Row>(sql, parameters));
+  // Whoever asks is told of all that was written before, and one look is enough for those who ask in one turn.
+  const refreshed = onceATurn(() => kept.refresh());
   // What is kept was durable when it was asked for.
-  const askLasting = <Row>(query: Query<Row>): Row[] | Promise<Row[]> => {
-    kept.refresh();
-    return kept.find(query) ?? kept.ask(query, () => reader.all<Row>(query.sql, query.parameters));
+  const askLasting = async <Row>(query: Query<Row>): Promise<Row[]> => {
+    await refreshed();
+    return using(() => kept.find(query) ?? kept.ask(query, () => reader.all<Row>(query.sql, query.parameters)));
   };
   const read: Reader = {
     kind: "sqlite",
     selectFrom: readKysely.selectFrom.bind(readKysely) as Reader["selectFrom"],
-    all: (query) => (query.isLasting ? using(() => askLasting(query)) : all(query.sql, query.parameters)),
+    all: (query) => (query.isLasting ? askLasting(query) : all(query.sql, query.parameters)),
   };
   const commits: GroupCommit = new GroupCommit({
     concurrency: 1,

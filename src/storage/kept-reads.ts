@@ -4,6 +4,8 @@ import type { Query } from "./engine.ts";
 
 /** What is known of one statement. */
 interface Statement {
+  /** Shorter than its text, which would have to be hashed with each look-up. */
+  number: number;
   /** Every word of it, the tables that it reads among them. */
   words: ReadonlySet<string>;
   /** Answers from before are not true any more. */
@@ -54,10 +56,10 @@ export class KeptReads {
    * @param written by the transaction that asks, which sees its own rows
    */
   find<Row>(query: Query<Row>, written: Written = NOTHING): Row[] | undefined {
-    const key = keyOfQuery(query);
+    const { number, words, since } = this.#statementOf(query.sql);
+    const key = keyOfQuery(query, number);
     const kept = key === undefined ? undefined : this.#answers.get(key);
     if (!kept) return undefined;
-    const { words, since } = this.#statementOf(query.sql);
     if (kept.at < since || touches(written, words)) return undefined;
     // An array for each: whoever asks may put it in order.
     return kept.rows.slice() as Row[];
@@ -69,8 +71,8 @@ export class KeptReads {
    */
   async ask<Row>(query: Query<Row>, all: () => Promise<Row[]>): Promise<Row[]> {
     // Known from here on, so that what is written meanwhile counts.
-    const { since } = this.#statementOf(query.sql);
-    const key = keyOfQuery(query);
+    const { number, since } = this.#statementOf(query.sql);
+    const key = keyOfQuery(query, number);
     if (key === undefined) return all();
     const open = this.#open.get(key);
     if (open && open.at >= since) return ((await open.rows) as Row[]).slice();
@@ -102,7 +104,7 @@ export class KeptReads {
   #statementOf(sql: string): Statement {
     const known = this.#statements.get(sql);
     if (known) return known;
-    const statement = { words: new Set(sql.match(/\w+/g)), since: 0 };
+    const statement = { number: this.#statements.size, words: new Set(sql.match(/\w+/g)), since: 0 };
     this.#statements.set(sql, statement);
     return statement;
   }
@@ -122,10 +124,14 @@ export function keyOf(parameters: readonly unknown[]): string | undefined {
   return isPlain ? JSON.stringify(parameters) : undefined;
 }
 
-/** The same for a statement with its parameters. */
-export function keyOfQuery({ sql, parameters }: Query): string | undefined {
+/**
+ * The same for a statement with its parameters.
+ *
+ * @param statement its text, or what stands for it
+ */
+export function keyOfQuery({ sql, parameters }: Query, statement: string | number = sql): string | undefined {
   const key = keyOf(parameters);
-  return key && `${sql} ${key}`;
+  return key && `${statement} ${key}`;
 }
 
 /** About, in memory. */

@@ -58,10 +58,10 @@ function findApiKeyHolders(read: Reader, lookup: CredentialLookup): Promise<read
 
 async function askForHolders(read: Reader, lookup: CredentialLookup): Promise<ApiKeyHolder[]> {
   const rows = await findHolders(read, "api_keys", lookup, selectApiKeyHolders);
-  return rows.map((row) => {
+  return rows.map(({ row, rank }) => {
     const ofKey = allowlistOf(row.key_rules, row.key_on_evaluation_error);
     const credential = { type: row.credential_type, sessionProfileId: row.session_profile_id };
-    return { ...holderOf(row, credential, ofKey), expiresAt: row.expires_at };
+    return { ...holderOf({ row, rank }, credential, ofKey), expiresAt: row.expires_at };
   });
 }
 

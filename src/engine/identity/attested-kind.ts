@@ -161,9 +161,9 @@ async function loadHolder(
   const rows = await selectUser(read, party);
   return rows.map((row) => {
     // It has no seniority: who it belongs to is said by the token.
-    const known = { ...row, actor_organization_id: row.organization_id, credential_id: id, seniority: 0, rank: 0 };
+    const known = { ...row, actor_organization_id: row.organization_id, credential_id: id, seniority: 0 };
     const featureOff = party.feature === "" || row.feature !== null ? null : party.feature;
-    return { ...holderOf(known, { type, sessionProfileId: null }), expiresAt, featureOff };
+    return { ...holderOf({ row: known, rank: 0 }, { type, sessionProfileId: null }), expiresAt, featureOff };
   });
 }
 

@@ -102,7 +102,10 @@ export const isAboutHolders = (table: string, row: StoredRow, answer?: readonly 
 };
 
 /** A row, and how strong its claim is among those that the same credential finds. */
-export type Ranked<Row> = Row & { rank: number };
+export interface Ranked<Row> {
+  row: Row;
+  rank: number;
+}
 
 /**
  * Everybody who holds the credential: in the organization, before its parent, and where neither knows it, in its
@@ -117,14 +120,14 @@ export async function findHolders<Row extends HolderRow>(
   const rows = await select(read, { organizationId, key });
   if (rows.length > 0 || reach === "organization") {
     const isOfParent = (row: Row) => Number(row.actor_organization_id !== organizationId);
-    return rows.map((row) => ({ ...row, rank: isOfParent(row) })).sort((one, other) => one.rank - other.rank);
+    return rows.map((row) => ({ row, rank: isOfParent(row) })).sort((one, other) => one.rank - other.rank);
   }
   const knowing = await subOrganizationsKnowing(read, table, key, organizationId, { limit: MAX_HOLDERS });
   const found = await Promise.all(
     knowing.map(async ({ organizationId: id, seniority }) => {
       const rows = await select(read, { organizationId: id, key });
       const own = rows.filter((row) => row.actor_organization_id === id);
-      return own.map((row) => ({ ...row, rank: rankOf(seniority) }));
+      return own.map((row) => ({ row, rank: rankOf(seniority) }));
     }),
   );
   return found.flat();
@@ -136,12 +139,12 @@ export const allowlistOf = (
 ): Allowlist | undefined => (rules === null || onEvaluationError === null ? undefined : { rules, onEvaluationError });
 
 export function holderOf(
-  row: Ranked<HolderRow>,
+  { row, rank }: Ranked<HolderRow>,
   { type, sessionProfileId }: { type: string; sessionProfileId: string | null },
   ofKey?: Allowlist,
 ): Holder {
   return {
-    rank: row.rank,
+    rank,
     hasActed: hasActed(row.seniority),
     allowlists: { ofOrganization: allowlistOf(row.allowlist_rules, row.allowlist_on_evaluation_error), ofKey },
     organization: organizationOf({ ...row, id: row.organization_id, name: row.organization_name }),

@@ -48,8 +48,8 @@ function findPasskeyHolders(read: Reader, lookup: CredentialLookup): Promise<rea
 
 async function askForHolders(read: Reader, lookup: CredentialLookup): Promise<PasskeyHolder[]> {
   const rows = await findHolders(read, "authenticators", lookup, selectPasskeyHolders);
-  return rows.map((row) => ({
-    ...holderOf(row, { type: "CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR", sessionProfileId: null }),
+  return rows.map(({ row, rank }) => ({
+    ...holderOf({ row, rank }, { type: "CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR", sessionProfileId: null }),
     publicKey: Buffer.from(row.public_key),
     rpIdHash: Buffer.from(row.rp_id_hash),
     // A rule that cannot be read allows nothing.

@@ -38,9 +38,9 @@ async function findSpent(
 ): Promise<ApiKeyHolder[]> {
   const rows = await selectSpent(read, { organizationId, publicKey, fingerprint });
   return rows.map(({ expires_at: expiresAt, credential_id, credential_type, ...row }) => {
-    const known = { ...row, actor_organization_id: row.organization_id, seniority: 0, rank: 0 };
+    const known = { actor_organization_id: row.organization_id, credential_id: credential_id ?? "", seniority: 0 };
     const credential = { type: credential_type ?? "", sessionProfileId: null };
-    const holder = holderOf({ ...known, credential_id: credential_id ?? "" }, credential, allowlistOf(null, null));
+    const holder = holderOf({ row: { ...row, ...known }, rank: 0 }, credential, allowlistOf(null, null));
     return { ...holder, expiresAt };
   });
 }
