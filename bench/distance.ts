@@ -59,7 +59,7 @@ async function measureScenario(
 ): Promise<DistanceBenchResult[]> {
   const loads = [...products].map(([distanceMs, product]) => {
     const { subject, key } = product;
-    const load = startLoad({ scenario, subject, key, connections });
+    const load = startLoad({ scenario, parties: [{ subject, key }], connections });
     onStart(() => load.stop());
     return { distanceMs, product, load, rounds: [] as Awaited<ReturnType<typeof measureRound>>[] };
   });

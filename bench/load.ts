@@ -11,14 +11,23 @@ import { percentile } from "./statistics.ts";
 
 export interface LoadOptions {
   scenario: AnyScenario;
-  subject: Subject;
-  key: StampingKey;
+  /** Who asks, one after the other. */
+  parties: readonly Party[];
   connections: number;
 }
 
+export interface Party {
+  /** What its requests name. */
+  subject: Subject;
+  key: StampingKey;
+}
+
 export type LoadRequest =
+  /** Comes first. */
+  | ({ verb: "begin" } & LoadOptions)
   /** Make new requests, which the runs that follow send each from the first on. */
-  { verb: "prepare"; requests: number } | { verb: "run"; port: number; warmUpMs: number; measureMs: number };
+  | { verb: "prepare"; requests: number }
+  | { verb: "run"; port: number; warmUpMs: number; measureMs: number };
 
 export type LoadReply =
   | { kind: "prepared" }
@@ -43,19 +52,24 @@ const MAX_READS = 1024;
 /** How long the last answers may take. */
 const GRACE_MS = 15_000;
 
-const options = JSON.parse(process.argv[2] ?? "") as LoadOptions;
-const stamp = stamper(options.key);
-const { path, body } = scenarios[options.scenario];
-const isRepeatable = options.scenario === "read";
+let options: LoadOptions;
+let stampers: ((body: string) => string)[] = [];
 let nextBody = 0;
 let prepared: Buffer[] = [];
 
+const isRepeatable = (): boolean => options.scenario === "read";
+
 function prepare(requests: number): void {
-  prepared = Array.from({ length: isRepeatable ? Math.min(requests, MAX_READS) : requests }, makeRequest);
+  prepared = Array.from({ length: isRepeatable() ? Math.min(requests, MAX_READS) : requests }, makeRequest);
 }
 
 function makeRequest(): Buffer {
-  const text = JSON.stringify(body(options.subject, nextBody++));
+  const { path, body } = scenarios[options.scenario];
+  const index = nextBody++;
+  const turn = index % options.parties.length;
+  const { subject } = options.parties[turn] as Party;
+  const stamp = stampers[turn] as (typeof stampers)[number];
+  const text = JSON.stringify(body(subject, index));
   const head = [
     `POST ${path} HTTP/1.1`,
     "Host: 127.0.0.1",
@@ -143,7 +157,7 @@ function drive(socket: Socket, state: Run): Promise<void> {
 function takeRequest(state: Run): Buffer | undefined {
   if (state.endedAt !== undefined) return undefined;
   if (state.nextRequest === prepared.length) {
-    if (!isRepeatable) {
+    if (!isRepeatable()) {
       state.ranOut = true;
       end(state, performance.now());
       return undefined;
@@ -196,7 +210,10 @@ function reply(message: LoadReply): void {
 
 process.on("message", async (request: LoadRequest) => {
   try {
-    if (request.verb === "prepare") {
+    if (request.verb === "begin") {
+      options = request;
+      stampers = options.parties.map(({ key }) => stamper(key));
+    } else if (request.verb === "prepare") {
       prepare(request.requests);
       reply({ kind: "prepared" });
     } else {

@@ -9,7 +9,7 @@ import { Client, generateApiKey } from "../test/support/client.ts";
 import { residentBytes } from "../test/support/resident-bytes.ts";
 import { cpuSeconds, processTree } from "./cpu.ts";
 import { CLI, type Load, type Product, startLoad } from "./processes.ts";
-import { type BenchHooks, measureRound, type Round, type RoundOptions, startServer } from "./rounds.ts";
+import { type BenchHooks, inTurns, measureRound, type Round, type RoundOptions, startServer } from "./rounds.ts";
 import type { ScenarioName } from "./scenarios.ts";
 import { median } from "./statistics.ts";
 
@@ -172,27 +172,17 @@ async function measureCost(
   await Promise.all([bare.stop(), whole.stop()]);
 }
 
-/** In turns, each round beginning with the other one: what is measured second is measured on a warmer machine. */
 async function measurePairs(
   products: readonly [Product, Product],
   scenario: ScenarioName,
   options: OperationsOptions,
   onStart: BenchHooks<OperationsBenchResult>["onStart"],
 ): Promise<[Round, Round][]> {
-  const loads = products.map(({ subject, key }) =>
-    startLoad({ scenario, subject, key, connections: options.connections }),
+  const loads = products.map((product) =>
+    startLoad({ scenario, parties: [product], connections: options.connections }),
   ) as [Load, Load];
   for (const load of loads) onStart(() => load.stop());
-  const pairs: [Round, Round][] = [];
-  for (let round = 0; round < options.rounds; round++) {
-    const measure = (side: 0 | 1) => measureRound(loads[side], products[side], options);
-    if (round % 2 === 0) {
-      pairs.push([await measure(0), await measure(1)]);
-    } else {
-      const second = await measure(1);
-      pairs.push([await measure(0), second]);
-    }
-  }
+  const pairs = await inTurns(options.rounds, (side) => measureRound(loads[side], products[side], options));
   await Promise.all(loads.map((load) => load.stop()));
   return pairs;
 }
@@ -310,11 +300,10 @@ async function measureNoise(
   });
   const { organizationId, key } = client;
   const subject = { organizationId, userId, privateKeyId: privateKeys[0].privateKeyId };
-  const quiet = startLoad({ scenario: "sign", subject, key, connections: 1 });
+  const quiet = startLoad({ scenario: "sign", parties: [{ subject, key }], connections: 1 });
   const noisy = startLoad({
     scenario: "sign",
-    subject: product.subject,
-    key: product.key,
+    parties: [product],
     connections: options.connections,
   });
   for (const load of [quiet, noisy]) onStart(() => load.stop());

@@ -55,7 +55,11 @@ async function benchWrites(
   const product = await startServer(engine, "policies", options, onStart);
   const key = await addWriter(product);
   const loads = [product.key, key].map((each) =>
-    startLoad({ scenario: "write", subject: product.subject, key: each, connections: options.connections }),
+    startLoad({
+      scenario: "write",
+      parties: [{ subject: product.subject, key: each }],
+      connections: options.connections,
+    }),
   ) as [Load, Load];
   for (const load of loads) onStart(() => load.stop());
   const rounds: [Round, Round][] = [];

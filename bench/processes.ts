@@ -155,7 +155,8 @@ interface RunHooks {
 }
 
 export function startLoad(options: LoadOptions): Load {
-  const child = fork(join(import.meta.dirname, "load.ts"), [JSON.stringify(options)]);
+  const child = fork(join(import.meta.dirname, "load.ts"));
+  child.send({ verb: "begin", ...options } satisfies LoadRequest);
   const ask = (request: LoadRequest, onReply: (reply: LoadReply) => boolean): Promise<void> =>
     new Promise((resolve, reject) => {
       const onMessage = (reply: LoadReply) => {

@@ -84,3 +84,16 @@ export async function measureRound(
   const { requests, p50Ms, p99Ms } = result;
   return { perSecond: requests / result.seconds, p50Ms, p99Ms, cpuMs: ((after - before) * 1e6) / requests };
 }
+
+/** The one and the other, each round beginning with the other one: what is measured second is measured on a warmer machine. */
+export async function inTurns<R>(rounds: number, measure: (side: 0 | 1) => Promise<R>): Promise<[R, R][]> {
+  const pairs: [R, R][] = [];
+  for (let round = 0; round < rounds; round++) {
+    const [first, second] = round % 2 === 0 ? ([0, 1] as const) : ([1, 0] as const);
+    const pair: R[] = [];
+    pair[first] = await measure(first);
+    pair[second] = await measure(second);
+    pairs.push(pair as [R, R]);
+  }
+  return pairs;
+}

@@ -110,6 +110,16 @@ test("what operators switch on is a line for each, with a backup and a noisy ten
     assert.ok(figure > 0, JSON.stringify(noise));
 });
 
+test("many parties are a line for each kind and each kind of request", async () => {
+  const lines = await resultsOf("many", "--seconds", "0.2", "--rounds", "1", "--connections", "2", "--parties", "11");
+  assert.deepEqual(
+    lines.map(({ of, scenario, parties }) => `${parties} ${of} ${scenario}`),
+    ["organizations", "users"].flatMap((of) => ["read", "write", "sign"].map((scenario) => `11 ${of} ${scenario}`)),
+  );
+  for (const { perSecond, p50Ms, p99Ms, cpuMs, ratio } of lines)
+    for (const figure of [...perSecond, ...p50Ms, ...p99Ms, ...cpuMs, ratio]) assert.ok(figure > 0);
+});
+
 test("years of activities are a line for each kind of request, and one for what they take", async () => {
   const lines = await resultsOf(
     "years",

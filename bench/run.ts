@@ -10,6 +10,7 @@ import { benchConsole, lineOfConsole } from "./console.ts";
 import { cpuSeconds, machineCpuSeconds } from "./cpu.ts";
 import { benchDistance, lineOfDistance } from "./distance.ts";
 import type { FloorKind } from "./floor.ts";
+import { benchMany, lineOfMany } from "./many.ts";
 import { benchOperations, lineOfOperations, operationsParts } from "./operations.ts";
 import { benchPolicies, lineOfPolicies } from "./policies.ts";
 import {
@@ -41,6 +42,7 @@ const groups = [
   "chains",
   "console",
   "distance",
+  "many",
   "operations",
   "policies",
   "signin",
@@ -83,6 +85,8 @@ interface Options {
   pages: number;
   /** Of `operations`. */
   parts: readonly (typeof operationsParts)[number][];
+  /** That ask at the same time in `many`. */
+  parties: number;
   /** In the backup of `operations`. */
   keys: number;
   /** Another group of scenarios instead. */
@@ -94,6 +98,7 @@ const USAGE = `usage: npm run bench -- [--json] [--seconds <n>] [--rounds <n>] [
        npm run bench -- chains [--json] [--seconds <n>] [--rounds <n>] [--addresses <n>] [sqlite] [postgres]
        npm run bench -- console [--json] [--rounds <n>] [--activities <n>] [--pages <n>] [sqlite] [postgres]
        npm run bench -- distance [--json] [--seconds <n>] [--rounds <n>] [--connections <n>]
+       npm run bench -- many [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [--parties <n>] [sqlite] [postgres]
        npm run bench -- operations [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [--keys <n>] [sqlite] [postgres]
                         [cost] [backup] [noise]
        npm run bench -- policies [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [sqlite] [postgres]
@@ -116,6 +121,7 @@ function readOptions(): Options {
       activities: { type: "string", default: "10000" },
       pages: { type: "string", default: "200" },
       keys: { type: "string", default: "2000" },
+      parties: { type: "string", default: "500" },
       profile: { type: "string" },
     },
   });
@@ -134,6 +140,7 @@ function readOptions(): Options {
     addresses: Math.floor(numberIn("addresses", values.addresses, 10, 1_000_000)),
     activities: Math.floor(numberIn("activities", values.activities, 1, 10_000_000)),
     pages: Math.floor(numberIn("pages", values.pages, 0, 1_000_000)),
+    parties: Math.floor(numberIn("parties", values.parties, 1, 900)),
     keys: Math.floor(numberIn("keys", values.keys, 1, 1_000_000)),
     engines: chosen(engineNames),
     scenarios: chosen(scenarioNames),
@@ -224,7 +231,7 @@ interface Round {
 async function measure(contest: Contest, scenario: ScenarioName, options: Options): Promise<ScenarioReport> {
   const { engine, product, floors } = contest;
   const { connections, seconds, rounds } = options;
-  const load = startLoad({ scenario, subject: product.subject, key: product.key, connections });
+  const load = startLoad({ scenario, parties: [product], connections });
   cleanups.push(() => load.stop());
   const done: Record<"product" | "floor" | "bare", Round[]> = { product: [], floor: [], bare: [] };
   for (let round = 1; round <= rounds; round++) {
@@ -313,6 +320,7 @@ const runGroup: Record<Group, RunGroup> = {
   chains: group(benchChains, lineOfChains),
   console: group(benchConsole, lineOfConsole),
   distance: group(benchDistance, lineOfDistance),
+  many: group(benchMany, lineOfMany),
   operations: group(benchOperations, lineOfOperations),
   policies: group(benchPolicies, lineOfPolicies),
   signin: group(benchSignin, lineOfSignin),

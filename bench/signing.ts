@@ -113,8 +113,8 @@ export async function benchSigning(options: RoundOptions, hooks: BenchHooks<Sign
     for (const signing of signings) {
       const subject = { ...product.subject, ...(await signing.prepare(root)) };
       const { connections } = options;
-      const load = startLoad({ scenario: signing.scenario, subject, key, connections });
-      const writes = startLoad({ scenario: "write", subject, key: product.key, connections });
+      const load = startLoad({ scenario: signing.scenario, parties: [{ subject, key }], connections });
+      const writes = startLoad({ scenario: "write", parties: [{ subject, key: product.key }], connections });
       for (const each of [load, writes]) hooks.onStart(() => each.stop());
       hooks.report({ engine, ...(await measureSigning(signing, { load, writes }, product, options)) });
       await Promise.all([load.stop(), writes.stop()]);

@@ -8,7 +8,7 @@ import { Client } from "../test/support/client.ts";
 import { residentBytes } from "../test/support/resident-bytes.ts";
 import { cpuSeconds, processTree } from "./cpu.ts";
 import { type Product, startLoad, startProduct } from "./processes.ts";
-import { type BenchHooks, measureRound, type RoundOptions, startServer } from "./rounds.ts";
+import { type BenchHooks, inTurns, measureRound, type RoundOptions, startServer } from "./rounds.ts";
 import { type ScenarioName, scenarioNames } from "./scenarios.ts";
 import { median } from "./statistics.ts";
 
@@ -221,7 +221,7 @@ async function measureLoad(
   onStart: BenchHooks<YearsBenchResult>["onStart"],
 ): Promise<YearsBenchResult> {
   const { connections, rounds } = options;
-  const loads = pair.map(({ subject, key }) => startLoad({ scenario, subject, key, connections }));
+  const loads = pair.map((product) => startLoad({ scenario, parties: [product], connections }));
   for (const load of loads) onStart(() => load.stop());
   const measured = await inTurns(rounds, (side) =>
     measureRound(loads[side] as (typeof loads)[number], pair[side], options),
@@ -281,19 +281,6 @@ async function oldActivity({ databaseUrl, subject: { organizationId } }: Product
   const { rows } = await client.query(sql);
   await client.end();
   return rows[0].id;
-}
-
-/** Each round begins with the other one: what is measured second is measured on a warmer machine. */
-async function inTurns(rounds: number, measure: (side: 0 | 1) => Promise<Round>): Promise<[Round, Round][]> {
-  const pairs: [Round, Round][] = [];
-  for (let round = 0; round < rounds; round++) {
-    const [first, second] = round % 2 === 0 ? ([0, 1] as const) : ([1, 0] as const);
-    const pair: Round[] = [];
-    pair[first] = await measure(first);
-    pair[second] = await measure(second);
-    pairs.push(pair as [Round, Round]);
-  }
-  return pairs;
 }
 
 function resultOf(
