@@ -17,8 +17,8 @@ export interface Query<_Row = unknown> {
   /** Whether it is asked with each request and its answer changes seldom; where that can be known, it is kept until it does. */
   readonly isLasting?: boolean | undefined;
   /**
-   * The same for several at once, in PostgreSQL: it takes a list of each parameter and answers one row at most for each place in the lists,
-   * which `asked_as` tells, from 1.
+   * The same for several at once, in PostgreSQL: it takes a list of each parameter and says by `asked_as` of each row which place in the
+   * lists it is for, from 1 on.
    */
   readonly together?: string | undefined;
   /**

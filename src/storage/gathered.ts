@@ -9,7 +9,7 @@ export interface Asked extends PromiseWithResolvers<Rows> {
 
 export const asked = (query: Query): Asked => ({ ...Promise.withResolvers<Rows>(), query });
 
-/** Sends statements; of those that look for one row each in the same way, one for all. */
+/** Sends statements; of those that look in the same way for rows of their own, one for all. */
 export function sendTogether(
   waiting: Iterable<Asked>,
   send: (sql: string, parameters: unknown[]) => Promise<Rows>,
@@ -35,12 +35,9 @@ function sendAsOne(
   const lists = (some[0]?.query.parameters ?? []).map((_, index) => some.map(({ query }) => query.parameters[index]));
   send(together, lists).then(
     (rows) => {
-      const found = new Map<number, unknown>();
-      for (const { asked_as, ...row } of rows as { asked_as: number }[]) found.set(asked_as, row);
-      for (const [index, { resolve }] of some.entries()) {
-        const row = found.get(index + 1);
-        resolve(row === undefined ? [] : [row]);
-      }
+      const found: unknown[][] = some.map(() => []);
+      for (const { asked_as, ...row } of rows as { asked_as: number }[]) found[asked_as - 1]?.push(row);
+      for (const [index, { resolve }] of some.entries()) resolve(found[index] as unknown[]);
     },
     (error: unknown) => {
       for (const { reject } of some) reject(error);

@@ -42,22 +42,40 @@ const compilers: Record<DatabaseKind, Kysely<Schema>> = {
 
 type RowOf<Query> = Query extends Compilable<infer Row> ? Row : never;
 type Build = (db: Kysely<Schema>, parameters: Record<string, unknown>) => Compilable<unknown>;
-type Statement = { sql: string; bind: (values: Record<string, unknown>) => unknown[] };
+interface Statement {
+  sql: string;
+  bind: (values: Record<string, unknown>) => unknown[];
+  /** For many, on PostgreSQL: a list for each parameter. */
+  together: string;
+}
 
 /**
  * A statement that is built once for each kind of database and then only bound: building costs several times what running it does. `build`
  * gets a stand-in for each named parameter and must use them as plain values. `sees` says which rows that a transaction is still to write
- * it would find: any of a table that it names, unless said. `isLasting` asks that its answer be kept while it is known to be true (`KeptReads`): for
+ * it would find: any of a table that it names, unless said. `isTogether` has PostgreSQL asked once for what several look for at the same
+ * time, which each of them must find by an index. `isLasting` asks that its answer be kept while it is known to be true (`KeptReads`): for
  * what each request asks and few change.
  */
 export function prepared<Parameters extends Record<string, unknown>>() {
   return <Select extends Compilable<unknown>>(
     build: (db: Pick<Kysely<Schema>, "selectFrom">, parameters: Parameters) => Select,
-    { sees, isLasting }: { sees?: (values: Parameters) => Query["sees"]; isLasting?: boolean } = {},
+    {
+      sees,
+      isLasting,
+      isTogether = false,
+    }: { sees?: (values: Parameters) => Query["sees"]; isLasting?: boolean; isTogether?: boolean } = {},
   ): ((reader: Reader, values: Parameters) => Promise<RowOf<Select>[]>) => {
     const statement = statementOf<RowOf<Select>>(build as Build);
-    return (reader, values) =>
-      reader.all({ ...statement(reader, values), isRead: true, isLasting, sees: sees?.(values) });
+    return (reader, values) => {
+      const { together, ...query } = statement(reader, values);
+      return reader.all({
+        ...query,
+        isRead: true,
+        isLasting,
+        together: isTogether ? together : undefined,
+        sees: sees?.(values),
+      });
+    };
   };
 }
 
@@ -105,7 +123,10 @@ export function preparedWrite<Parameters extends Record<string, unknown>>() {
     build: (db: Kysely<Schema>, parameters: Parameters) => Write,
   ): ((tx: Transactor, values: Parameters) => Promise<RowOf<Write>[]>) => {
     const statement = statementOf<RowOf<Write>>(build as Build);
-    return (tx, values) => tx.all(statement(tx, values));
+    return (tx, values) => {
+      const { sql, parameters } = statement(tx, values);
+      return tx.all({ sql, parameters });
+    };
   };
 }
 
@@ -113,8 +134,8 @@ function statementOf<Row>(build: Build): (reader: Pick<Reader, "kind">, values: 
   const statements: Partial<Record<DatabaseKind, Statement>> = {};
   return ({ kind }, values) => {
     statements[kind] ??= compileStatement(kind, build);
-    const { sql, bind } = statements[kind] as Statement;
-    return { sql, parameters: bind(values) };
+    const { sql, bind, together } = statements[kind] as Statement;
+    return { sql, parameters: bind(values), together };
   };
 }
 
@@ -130,7 +151,16 @@ function compileStatement(kind: DatabaseKind, build: Build): Statement {
     }
     return bound;
   };
-  return { sql, bind };
+  return { sql, bind, together: togetherOf(sql, parameters) };
+}
+
+/** The same for lists of its parameters: rows say by `asked_as` which of them they are for, from 1 on. */
+function togetherOf(sql: string, parameters: readonly unknown[]): string {
+  const lists = parameters.map((value, index) => `$${index + 1}::${typeof value === "number" ? "int8" : "text"}[]`);
+  const names = parameters.map((_, index) => `"p${index + 1}"`);
+  const one = sql.replace(/\$(\d+)/g, '"asked"."p$1"');
+  // The offset has it look for one after the other by the index, whatever it takes the tables for.
+  return `select "asked"."asked_as", "r".* from unnest(${lists.join(", ")}) with ordinality as "asked" (${[...names, '"asked_as"'].join(", ")}) cross join lateral (${one} offset 0) as "r"`;
 }
 
 /** What stands in a column of the type, as `Batch` writes it. */

@@ -35,7 +35,7 @@ const selectPrivateKeyById = prepared<{ organizationId: string; id: string }>()(
       .select(["id", "curve", "public_key", "sealed_key"])
       .where("organization_id", "=", organizationId)
       .where("id", "=", id),
-  { isLasting: true },
+  { isLasting: true, isTogether: true },
 );
 const selectPrivateKeyByAddress = prepared<{ organizationId: string; lookup: string }>()(
   (db, { organizationId, lookup }) =>
@@ -47,7 +47,7 @@ const selectPrivateKeyByAddress = prepared<{ organizationId: string; lookup: str
       .select(["k.id", "k.curve", "k.public_key", "k.sealed_key", "a.format", "a.address"])
       .where("a.organization_id", "=", organizationId)
       .where("a.lookup", "=", lookup),
-  { isLasting: true },
+  { isLasting: true, isTogether: true },
 );
 const selectAccountByAddress = prepared<{ organizationId: string; lookup: string }>()(
   (db, { organizationId, lookup }) =>
@@ -68,7 +68,7 @@ const selectAccountByAddress = prepared<{ organizationId: string; lookup: string
       ])
       .where("a.organization_id", "=", organizationId)
       .where("a.lookup", "=", lookup),
-  { isLasting: true },
+  { isLasting: true, isTogether: true },
 );
 
 type PrivateKeyRow = Awaited<ReturnType<typeof selectPrivateKeyById>>[number];

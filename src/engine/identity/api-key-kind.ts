@@ -81,5 +81,5 @@ const selectApiKeyHolders = prepared<{ organizationId: string; key: string }>()(
         "k.rules as key_rules",
         "k.on_evaluation_error as key_on_evaluation_error",
       ]),
-  { isLasting: true, sees: () => isAboutHolders },
+  { isLasting: true, isTogether: true, sees: () => isAboutHolders },
 );

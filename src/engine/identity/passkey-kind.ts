@@ -74,5 +74,5 @@ const selectPasskeyHolders = prepared<{ organizationId: string; key: string }>()
         "f.name as origins_rule",
         "f.value as allowed_origins",
       ]),
-  { isLasting: true, sees: () => isAboutHolders },
+  { isLasting: true, isTogether: true, sees: () => isAboutHolders },
 );

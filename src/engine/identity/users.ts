@@ -130,7 +130,7 @@ type UserRef = { organizationId: string; userId: string };
 const findUser = prepared<UserRef>()(
   (db, { organizationId, userId }) =>
     db.selectFrom("users").selectAll().where("organization_id", "=", organizationId).where("id", "=", userId),
-  { isLasting: true },
+  { isLasting: true, isTogether: true },
 );
 const findUsers = prepared<{ organizationId: string }>()((db, { organizationId }) =>
   db.selectFrom("users").selectAll().where("organization_id", "=", organizationId).orderBy("id"),
