@@ -10,8 +10,6 @@ import type { KeyReference, NamedAddress, Scheme } from "../../signer/protocol.t
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import { compressedFromShown } from "../private-keys/model.ts";
-import { findPrivateKeys } from "../private-keys/store.ts";
-import { walletFacts } from "../wallets/store.ts";
 
 /** What signs: a private key or a wallet's account, however it was named. */
 export interface SigningKey {
@@ -32,7 +30,7 @@ const selectPrivateKeyById = prepared<{ organizationId: string; id: string }>()(
   (db, { organizationId, id }) =>
     db
       .selectFrom("private_keys")
-      .select(["id", "curve", "public_key", "sealed_key"])
+      .select(["id", "curve", "public_key", "sealed_key", "name", "imported", "exported"])
       .where("organization_id", "=", organizationId)
       .where("id", "=", id),
   { isLasting: true, isTogether: true },
@@ -44,7 +42,8 @@ const selectPrivateKeyByAddress = prepared<{ organizationId: string; lookup: str
       .innerJoin("private_keys as k", (join) =>
         join.onRef("k.organization_id", "=", "a.organization_id").onRef("k.id", "=", "a.private_key_id"),
       )
-      .select(["k.id", "k.curve", "k.public_key", "k.sealed_key", "a.format", "a.address"])
+      .select(["k.id", "k.curve", "k.public_key", "k.sealed_key", "k.name", "k.imported", "k.exported"])
+      .select(["a.format", "a.address"])
       .where("a.organization_id", "=", organizationId)
       .where("a.lookup", "=", lookup),
   { isLasting: true, isTogether: true },
@@ -65,9 +64,22 @@ const selectAccountByAddress = prepared<{ organizationId: string; lookup: string
         "a.address",
         "w.id as wallet_id",
         "w.sealed_wallet",
+        "w.name as wallet_name",
+        "w.imported",
+        "w.exported",
       ])
       .where("a.organization_id", "=", organizationId)
       .where("a.lookup", "=", lookup),
+  { isLasting: true, isTogether: true },
+);
+
+const selectPrivateKeyTags = prepared<{ organizationId: string; id: string }>()(
+  (db, { organizationId, id }) =>
+    db
+      .selectFrom("private_key_tag_members")
+      .select("tag_id")
+      .where("organization_id", "=", organizationId)
+      .where("member_id", "=", id),
   { isLasting: true, isTogether: true },
 );
 
@@ -90,15 +102,28 @@ export async function lookUpSigningKey(
   organizationId: string,
   signWith: string,
 ): Promise<SigningKey | undefined> {
+  const found = await lookUp(read, organizationId, signWith);
+  if (!found) return undefined;
+  if (found.kind === "walletAccount") return named(ofAccount(found.row), found.row);
+  const key = ofPrivateKey(found.row);
+  return found.at ? named(key, found.at) : key;
+}
+
+/** What `signWith` names, as it is stored; a private key that was named by an address with that. */
+type Found =
+  | { kind: "walletAccount"; row: AccountRow }
+  | { kind: "privateKey"; row: PrivateKeyRow; at?: { format: string; address: string } };
+
+async function lookUp(read: Reader, organizationId: string, signWith: string): Promise<Found | undefined> {
   if (isId(signWith)) {
     const [row] = await selectPrivateKeyById(read, { organizationId, id: signWith });
-    return row && ofPrivateKey(row);
+    return row && { kind: "privateKey", row };
   }
   const lookup = { organizationId, lookup: normalizeAddress(signWith) };
   const [account] = (await selectAccountByAddress(read, lookup)).sort(oldestFirst);
-  if (account) return ofAccount(account);
+  if (account) return { kind: "walletAccount", row: account };
   const [row] = (await selectPrivateKeyByAddress(read, lookup)).sort(oldestFirst);
-  return row && named(ofPrivateKey(row), row);
+  return row && { kind: "privateKey", row, at: row };
 }
 
 function ofPrivateKey({ id, curve: curveName, public_key, sealed_key }: PrivateKeyRow): SigningKey {
@@ -113,7 +138,7 @@ function ofPrivateKey({ id, curve: curveName, public_key, sealed_key }: PrivateK
 
 function ofAccount(row: AccountRow): SigningKey {
   const curve = row.curve as Curve;
-  const key: SigningKey = {
+  return {
     id: row.id,
     reference: {
       kind: "walletAccount",
@@ -125,7 +150,6 @@ function ofAccount(row: AccountRow): SigningKey {
     curve,
     publicKey: Buffer.from(row.public_key, "hex"),
   };
-  return named(key, row);
 }
 
 /** The key as it is named by one of its addresses. */
@@ -157,25 +181,25 @@ export function schemeOf({ address }: SigningKey): Scheme | undefined {
 
 /** What policies see of the key that `signWith` names; nothing where it names none. */
 export async function signingKeyFacts(read: Reader, organizationId: string, signWith: string): Promise<PolicyFacts> {
-  const key = await lookUpSigningKey(read, organizationId, signWith);
-  if (!key) return {};
-  if (key.reference.kind === "walletAccount") {
-    const { walletId, path } = key.reference;
+  const found = await lookUp(read, organizationId, signWith);
+  if (!found) return {};
+  const imported = found.row.imported === 1;
+  const exported = found.row.exported === 1;
+  if (found.kind === "walletAccount") {
+    const { wallet_id: id, wallet_name: label, path, address } = found.row;
     const levels = parsePath(path);
-    const [wallet] = await walletFacts(read, organizationId, [walletId]);
     return {
-      ...(wallet ? { wallet } : {}),
+      wallet: { id, label, imported, exported },
       wallet_account: {
-        address: key.address?.address ?? "",
+        address,
         path_indexes: levels.map(({ index }) => index),
         path_hardened: levels.map(({ hardened }) => hardened),
       },
     };
   }
-  const [found] = await findPrivateKeys(read, organizationId, key.id);
-  if (!found) return {};
-  const { privateKeyId: id, privateKeyName: label, privateKeyTags: tags, imported, exported } = found;
-  return { private_key: { id, label, tags, imported, exported } };
+  const { id, name: label } = found.row;
+  const tags = await selectPrivateKeyTags(read, { organizationId, id });
+  return { private_key: { id, label, tags: tags.map(({ tag_id }) => tag_id).sort(), imported, exported } };
 }
 
 const keyRoots = ["wallet", "wallet_account", "private_key"] as const;

@@ -130,7 +130,14 @@ type UserRef = { organizationId: string; userId: string };
 const findUser = prepared<UserRef>()(
   (db, { organizationId, userId }) =>
     db.selectFrom("users").selectAll().where("organization_id", "=", organizationId).where("id", "=", userId),
-  { isLasting: true, isTogether: true },
+  {
+    isLasting: true,
+    isTogether: true,
+    sees:
+      ({ organizationId, userId }) =>
+      (table, row) =>
+        table === "users" && row.organization_id === organizationId && row.id === userId,
+  },
 );
 const findUsers = prepared<{ organizationId: string }>()((db, { organizationId }) =>
   db.selectFrom("users").selectAll().where("organization_id", "=", organizationId).orderBy("id"),
