@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { sql } from "kysely";
 import { createTestDatabase } from "../../test/support/postgres.ts";
 import { testPostgresUrl } from "../../test/support/server.ts";
 import { newId } from "../kernel/ids.ts";
 import { type Database, openDatabase } from "./database.ts";
 import type { Reader } from "./engine.ts";
+import { prepared } from "./prepared.ts";
 
 describe("a transaction on PostgreSQL", () => {
   let database: Database;
@@ -97,5 +99,30 @@ describe("what is asked of PostgreSQL at the same time", () => {
       read.all({ sql: "select no_such_column from asked", parameters: [], isRead: true });
     const done = [1, 2].map((value) => database.transact("scope", async () => value, refused));
     assert.deepEqual(await Promise.all(done), [1, 2]);
+  });
+
+  it("is one statement where each looks for rows of its own in the same way", async () => {
+    await database.migrate();
+    const names = ["one", "other", "nobody", "all"];
+    const rows = names.flatMap((name) => (name === "nobody" ? [] : [{ name, value: "all" }]));
+    await database.transact(undefined, (tx) => tx.insertInto("installation").values(rows).execute());
+    const lookFor = prepared<{ name: string }>()(
+      (db, { name }) =>
+        db
+          .selectFrom("installation")
+          .select(["name", sql<Date>`statement_timestamp()`.as("asked_at")])
+          .where((where) => where.or([where("name", "=", name), where("value", "=", name)]))
+          .where(sql.lit(1), "=", 1)
+          .where("value", "=", "all")
+          .orderBy("name"),
+      { isTogether: true },
+    );
+    const together = await Promise.all(names.map((name) => lookFor(database.read, { name })));
+    const found = together.map((some) => some.map(({ name }) => name));
+    assert.deepEqual(found, [["one"], ["other"], [], ["all", "one", "other"]]);
+    assert.equal(new Set(together.flat().map(({ asked_at }) => asked_at.getTime())).size, 1, "one statement");
+    const alone = [];
+    for (const name of names) alone.push((await lookFor(database.read, { name })).map((row) => row.name));
+    assert.deepEqual(alone, found);
   });
 });
