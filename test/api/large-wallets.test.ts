@@ -7,6 +7,7 @@ import {
   findAccounts,
   findAccountsAt,
   findAccountsBeginning,
+  findAccountsNamed,
   type NewWalletAccount,
 } from "../../src/capabilities/wallets/store.ts";
 import { newId } from "../../src/kernel/ids.ts";
@@ -42,7 +43,7 @@ const filler = (path: string, number: number): NewWalletAccount => ({
   addressFormat: "ADDRESS_FORMAT_ETHEREUM",
   address: `0x${number.toString(16).padStart(40, "0")}`,
   publicKey: `02${number.toString(16).padStart(64, "0")}`,
-  name: undefined,
+  name: `Filler ${number}`,
 });
 
 for (const engine of engines) {
@@ -163,6 +164,14 @@ for (const engine of engines) {
       "the accounts of all wallets whose address begins so": {
         work: (tx, id) => findAccountsBeginning(tx, id, "0x", PAGE),
         steps: /^SEARCH wallet_accounts USING INDEX \S+ \(organization_id=\? AND lookup>\? AND lookup<\?\)$/,
+      },
+      "the accounts of all wallets whose name begins so": {
+        work: (tx, id) => findAccountsNamed(tx, id, "Filler", PAGE),
+        steps: /^SEARCH wallet_accounts USING INDEX \S+ \(organization_id=\? AND <expr>>\? AND <expr><\?\)$/,
+      },
+      "the account with an id": {
+        work: (tx, id) => findAccounts(tx, id, { accountId: last.walletAccountId }, { limit: PAGE }),
+        steps: /\(organization_id=\? AND id=\?\)$/,
       },
       "the account at an address": {
         work: (tx, id) => findAccountsAt(tx, id, { walletId, address: last.address }),

@@ -234,6 +234,55 @@ onEachEngine("wallets", (server) => {
     }
   });
 
+  it("list the first accounts whose name begins so, in the order of names, and the one with an id", async () => {
+    const root = await newRoot();
+    const names = ["Savings", "savings of ÄRZTE", "SAVED", "Sales 100%", "sales_1", "Été", "\u{1f4b0} Pot", undefined];
+    const { walletId } = await newWallet(
+      root,
+      names.map((name, index) => ({ ...ethereum(index), ...(name === undefined ? {} : { name }) })),
+    );
+    const elsewhere = await newRoot();
+    await newWallet(elsewhere, [{ ...ethereum(), name: "Savings elsewhere" }]);
+    const list = async (filterByNamePrefix: string, limit = 100): Promise<string[]> => {
+      const fields = { filterByNamePrefix, paginationOptions: { limit: String(limit) } };
+      const { accounts } = await root.read("list_wallet_accounts", fields);
+      return accounts.map(({ name }: Json) => name);
+    };
+    assert.deepEqual(await list("sa"), ["Sales 100%", "sales_1", "SAVED", "Savings", "savings of ÄRZTE"]);
+    assert.deepEqual(await list("SAV"), ["SAVED", "Savings", "savings of ÄRZTE"]);
+    assert.deepEqual(await list("sa", 2), ["Sales 100%", "sales_1"]);
+    assert.deepEqual(await list("Savings of Ä"), ["savings of ÄRZTE"]);
+    assert.deepEqual(await list("Savings of ä"), [], "letters beyond ASCII are as they are");
+    assert.deepEqual(await list("sales 100%"), ["Sales 100%"]);
+    assert.deepEqual(await list("sales%"), [], "no sign stands for others");
+    assert.deepEqual(await list("sales_1"), ["sales_1"]);
+    assert.deepEqual(await list("Ét"), ["Été"]);
+    assert.deepEqual(await list("\u{1f4b0}"), ["\u{1f4b0} Pot"]);
+    assert.deepEqual(await list("avings"), []);
+
+    const { accounts } = await root.read("list_wallet_accounts");
+    const [, { walletAccountId }] = accounts;
+    const byId = async (fields: object): Promise<Json[]> =>
+      (await root.read("list_wallet_accounts", { filterByWalletAccountId: walletAccountId, ...fields })).accounts;
+    assert.deepEqual(await byId({}), [accounts[1]]);
+    assert.deepEqual(await byId({ walletId }), [accounts[1]]);
+    assert.deepEqual(await byId({ paginationOptions: { after: walletAccountId } }), []);
+    const other = (await elsewhere.read("list_wallet_accounts")).accounts[0];
+    assert.deepEqual(await byId({ filterByWalletAccountId: other.walletAccountId }), []);
+
+    for (const [fields, words] of [
+      [{ walletId }, /`walletId` is not taken with `filterByNamePrefix`/],
+      [{ filterByWalletAccountId: walletAccountId }, /`filterByWalletAccountId` is not taken/],
+      [{ filterByAddressPrefix: "0x" }, /`filterByNamePrefix` is not taken with `filterByAddressPrefix`/],
+      [{ paginationOptions: { before: walletAccountId } }, /`paginationOptions\.before` is not taken/],
+      [{ filterByNamePrefix: " " }, /filterByNamePrefix/],
+    ] as const) {
+      const { status, body } = await root.query("list_wallet_accounts", { filterByNamePrefix: "s", ...fields });
+      assert.equal(status, 400, JSON.stringify(fields));
+      assert.match(body.message, words);
+    }
+  });
+
   it("sign with their accounts, and no longer when these are gone", async () => {
     const root = await newRoot();
     const { walletId, addresses } = await newWallet(root, [ethereum(), solana()]);

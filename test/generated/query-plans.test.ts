@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, it } from "node:test";
 import type { CompiledQuery } from "kysely";
+import { newId } from "../../src/kernel/ids.ts";
 import { openSqlite, SqliteConnection } from "../../src/storage/sqlite.ts";
 import { bodyOf, exampleRequests, kindFor } from "../support/examples.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
@@ -23,6 +24,8 @@ const WHOLE_ORGANIZATION = [
 const FILTERED: readonly [path: string, fields: object][] = [
   ["list_wallet_accounts", { filterByAddress: `0x${"ab".repeat(20)}` }],
   ["list_wallet_accounts", { filterByAddressPrefix: "0xab" }],
+  ["list_wallet_accounts", { filterByNamePrefix: "Sav" }],
+  ["list_wallet_accounts", { filterByWalletAccountId: newId() }],
   ["list_suborgs", { includeNames: true }],
 ];
 
@@ -59,7 +62,7 @@ it("no operation looks through a whole organization for the rows of one thing in
   const { root } = await createWorld(server);
   for (const [path, fields] of FILTERED) await root.client.read(path, fields);
   assert.ok([...statements].some((sql) => /from "wallet_accounts" .*"lookup" = \? .*order by id \|\| ''/.test(sql)));
-  assert.ok([...statements].some((sql) => BEGINNING.test(sql)));
+  for (const beginning of BEGINNINGS) assert.ok([...statements].some((sql) => beginning.test(sql)));
   const lookUps = [...statements].filter((sql) => /^(select|update|delete)/.test(sql) && conditionsOf(sql) >= 2);
   assert.ok(lookUps.length > 60, `only ${lookUps.length} look-ups`);
 
@@ -77,10 +80,13 @@ it("no operation looks through a whole organization for the rows of one thing in
 });
 
 /** What begins in some way is found by a range, and goes by the order of an index alone. */
-const BEGINNING = /from "wallet_accounts" .*"lookup" >= \? and "lookup" < \? order by "lookup", "id" limit/;
+const BEGINNINGS = [
+  /from "wallet_accounts" .*"lookup" >= \? and "lookup" < \? order by "lookup", "id" limit/,
+  /from "wallet_accounts" .*lower\("name"\) >= \? and lower\("name"\) < \? .*order by lower\("name"\), "id" limit/,
+];
 
 /** How many columns must equal something, or stand in a range, beside that of the organization for one. */
 function conditionsOf(sql: string): number {
   const [, where = ""] = sql.split(" where ");
-  return where.match(/"\w+" (=|>=) \?/g)?.length ?? 0;
+  return where.match(/"\w+"\)? (=|>=) \?/g)?.length ?? 0;
 }

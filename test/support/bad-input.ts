@@ -46,7 +46,7 @@ const notGiven: Record<string, string[]> = {
   list_earn_vaults: ["paginationOptions.after"],
   list_eth_transaction_history: ["paginationOptions.before"],
   list_sol_transaction_history: ["paginationOptions.before"],
-  list_wallet_accounts: ["filterByAddressPrefix", "paginationOptions.after"],
+  list_wallet_accounts: ["filterByAddressPrefix", "filterByNamePrefix", "paginationOptions.after"],
   list_invitations: ["paginationOptions.after"],
   list_secrets: ["paginationOptions.after"],
   list_verified_suborgs: ["paginationOptions.after"],

@@ -1,10 +1,11 @@
-import { Type } from "typebox";
+import { type Static, Type } from "typebox";
 import { query } from "../../engine/declare.ts";
-import { Id, Pagination } from "../../engine/fields.ts";
-import { pageOf } from "../../engine/paging.ts";
+import { Id, Label, Pagination } from "../../engine/fields.ts";
+import { type Page, pageOf } from "../../engine/paging.ts";
 import { fail } from "../../kernel/errors.ts";
+import type { Reader } from "../../storage/engine.ts";
 import { WalletAccount } from "./model.ts";
-import { findAccounts, findAccountsBeginning, findWallets, requireWallet } from "./store.ts";
+import { findAccounts, findAccountsBeginning, findAccountsNamed, findWallets, requireWallet } from "./store.ts";
 
 const Address = Type.String({ minLength: 1, maxLength: 1024 });
 const Beginning = Type.String({
@@ -15,32 +16,30 @@ const Beginning = Type.String({
 });
 const Path = Type.String({ minLength: 1, maxLength: 255 });
 
+const ListWalletAccounts = Type.Object({
+  organizationId: Id,
+  walletId: Type.Optional(Id),
+  includeWalletDetails: Type.Optional(Type.Boolean()),
+  filterByAddress: Type.Optional(Address),
+  filterByAddressPrefix: Type.Optional(Beginning),
+  filterByNamePrefix: Type.Optional(Label),
+  filterByPath: Type.Optional(Path),
+  filterByWalletAccountId: Type.Optional(Id),
+  paginationOptions: Type.Optional(Pagination),
+});
+
 export const listWalletAccounts = query({
   path: "list_wallet_accounts",
   summary:
-    "Accounts of one wallet or of all, page by page in the order in which they were made. `filterByAddress` finds those at exactly this address, under any spelling of it, and `filterByPath` those at this derivation path of the wallet. `filterByAddressPrefix` finds the first accounts of all wallets, in the order of addresses, whose address begins so. The three are extensions of this server.",
-  request: Type.Object({
-    organizationId: Id,
-    walletId: Type.Optional(Id),
-    includeWalletDetails: Type.Optional(Type.Boolean()),
-    filterByAddress: Type.Optional(Address),
-    filterByAddressPrefix: Type.Optional(Beginning),
-    filterByPath: Type.Optional(Path),
-    paginationOptions: Type.Optional(Pagination),
-  }),
+    "Accounts of one wallet or of all, page by page in the order in which they were made. `filterByAddress` finds those at exactly this address, under any spelling of it, and `filterByPath` those at this derivation path of the wallet. `filterByAddressPrefix` finds the first accounts of all wallets, in the order of addresses, whose address begins so, and `filterByNamePrefix` those whose name does, in the order of names, with capital letters (A to Z) or without. `filterByWalletAccountId` finds the account with this id. The five are extensions of this server.",
+  request: ListWalletAccounts,
   response: Type.Object({ accounts: Type.Array(WalletAccount) }),
   async run({ request, read, organization }) {
-    const { walletId, includeWalletDetails, filterByAddress: address, filterByPath: path } = request;
+    const { walletId, includeWalletDetails, filterByPath: path } = request;
     // Most wallets have the same paths: those of all would be a list of the wallets.
     if (path !== undefined && walletId === undefined) fail("FIELD_MISSING", { field: "walletId" });
     if (walletId !== undefined) await requireWallet(read, organization.id, walletId);
-    const { filterByAddressPrefix: beginning } = request;
-    const page = pageOf(request.paginationOptions);
-    if (beginning !== undefined) refuseWithBeginning({ ...request, ...page });
-    const accounts =
-      beginning === undefined
-        ? await findAccounts(read, organization.id, { walletId, address, path }, page)
-        : await findAccountsBeginning(read, organization.id, beginning, page.limit);
+    const accounts = await accountsFor(request, read, organization.id);
     if (!includeWalletDetails) return { accounts };
     const ids = [...new Set(accounts.map((account) => account.walletId))];
     const wallets = ids.length > 0 ? await findWallets(read, organization.id, ids) : [];
@@ -54,19 +53,47 @@ export const listWalletAccounts = query({
   },
 });
 
+type Request = Static<typeof ListWalletAccounts>;
+
+function accountsFor(request: Request, read: Reader, organizationId: string): Promise<WalletAccount[]> {
+  const { filterByAddressPrefix: address, filterByNamePrefix: name } = request;
+  const page = pageOf(request.paginationOptions);
+  if (address !== undefined) {
+    refuseBeside("filterByAddressPrefix", request, page);
+    return findAccountsBeginning(read, organizationId, address, page.limit);
+  }
+  if (name !== undefined) {
+    refuseBeside("filterByNamePrefix", request, page);
+    return findAccountsNamed(read, organizationId, name, page.limit);
+  }
+  const { walletId, filterByWalletAccountId: accountId, filterByAddress, filterByPath: path } = request;
+  return findAccounts(read, organizationId, { walletId, accountId, address: filterByAddress, path }, page);
+}
+
+const REFUSED_BESIDE = [
+  "walletId",
+  "filterByAddress",
+  "filterByNamePrefix",
+  "filterByPath",
+  "filterByWalletAccountId",
+] as const;
+
 /**
  * What would have accounts looked through that are not in the answer, or has another order.
  *
  * @throws KeysteadError FIELD_INVALID
  */
-function refuseWithBeginning(request: Partial<Record<string, unknown>>): void {
-  for (const field of ["walletId", "filterByAddress", "filterByPath", "before", "after"]) {
-    if (request[field] === undefined) continue;
-    const of = field === "before" || field === "after" ? `paginationOptions.${field}` : field;
+function refuseBeside(filter: "filterByAddressPrefix" | "filterByNamePrefix", request: Request, page: Page): void {
+  const given = [
+    ...REFUSED_BESIDE.filter((field) => field !== filter && request[field] !== undefined),
+    ...(["before", "after"] as const)
+      .filter((cursor) => page[cursor] !== undefined)
+      .map((cursor) => `paginationOptions.${cursor}`),
+  ];
+  for (const field of given) {
     fail("FIELD_INVALID", {
-      field: of,
-      reason:
-        "is not taken with `filterByAddressPrefix`, which finds the first accounts of all wallets; leave one of both out",
+      field,
+      reason: `is not taken with \`${filter}\`, which finds the first accounts of all wallets; leave one of both out`,
     });
   }
 }

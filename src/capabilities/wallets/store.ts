@@ -1,4 +1,4 @@
-import { type Selectable, sql } from "kysely";
+import { type RawBuilder, type Selectable, sql } from "kysely";
 import type { NewWallet as WalletOfAuthority } from "../../authority/rules/wallets.ts";
 import { type AddressFormat, deriveAddress, normalizeAddress, normalizedBeginnings } from "../../crypto/addresses.ts";
 import type { Curve } from "../../crypto/curves.ts";
@@ -225,8 +225,9 @@ export async function markAccountsExported(
     .execute();
 }
 
-/** Which accounts a list has: of one wallet or of all, at one address (under any spelling), and at one path of a wallet. */
+/** Which accounts a list has: of one wallet or of all, one by its id, at one address (under any spelling), and at one path of a wallet. */
 export interface AccountFilter {
+  accountId?: string | undefined;
   walletId?: string | undefined;
   address?: string | undefined;
   path?: string | undefined;
@@ -242,7 +243,7 @@ const idOfFew = sql<string>`id || ''`;
 export async function findAccounts(
   read: Reader,
   organizationId: string,
-  { walletId, address, path }: AccountFilter,
+  { accountId, walletId, address, path }: AccountFilter,
   { limit, before, after }: Page,
 ): Promise<WalletAccount[]> {
   const id = address === undefined && path === undefined ? sql.ref<string>("id") : idOfFew;
@@ -250,6 +251,7 @@ export async function findAccounts(
     .selectFrom("wallet_accounts")
     .selectAll()
     .where("organization_id", "=", organizationId)
+    .$if(accountId !== undefined, (accounts) => accounts.where("id", "=", accountId as string))
     .$if(walletId !== undefined, (accounts) => accounts.where("wallet_id", "=", walletId as string))
     .$if(address !== undefined, (accounts) => accounts.where("lookup", "=", normalizeAddress(address as string)))
     .$if(path !== undefined, (accounts) => accounts.where("path", "=", path as string))
@@ -262,8 +264,8 @@ export async function findAccounts(
   return (before === undefined ? rows : rows.reverse()).map(accountOf);
 }
 
-/** Comes after whatever addresses are written in. */
-const BEHIND_ADDRESSES = "\u007f";
+/** Comes after whatever addresses and names are written in. */
+const BEHIND_ALL = "\u{10ffff}";
 
 /** The first accounts of an organization, in the order of their addresses, whose address begins so. */
 export async function findAccountsBeginning(
@@ -272,25 +274,45 @@ export async function findAccountsBeginning(
   beginning: string,
   limit: number,
 ): Promise<WalletAccount[]> {
-  // The index has this order and no other.
-  const lookup = read.kind === "postgres" ? sql<string>`lookup collate "C"` : sql.ref<string>("lookup");
   const found = new Map<string, Selectable<Schema["wallet_accounts"]>>();
   // None of them is within another, so their addresses in turn are in order too.
   for (const text of normalizedBeginnings(beginning).sort()) {
-    const rows = await read
-      .selectFrom("wallet_accounts")
-      .selectAll()
-      .where("organization_id", "=", organizationId)
-      .where(lookup, ">=", text)
-      .where(lookup, "<", `${text}${BEHIND_ADDRESSES}`)
-      .orderBy(lookup)
-      .orderBy("id")
-      .limit(limit)
-      .execute();
+    const rows = await accountsFrom(read, organizationId, inOrderOfBytes(read, "lookup"), text, limit).execute();
     for (const row of rows) found.set(row.id, row);
   }
   return [...found.values()].slice(0, limit).map(accountOf);
 }
+
+/**
+ * The first accounts of an organization, in the order of their names, whose name begins so, with capital letters of ASCII or without: those
+ * the databases know by themselves.
+ */
+export async function findAccountsNamed(
+  read: Reader,
+  organizationId: string,
+  beginning: string,
+  limit: number,
+): Promise<WalletAccount[]> {
+  const name = sql<string>`lower(${inOrderOfBytes(read, "name")})`;
+  const text = beginning.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+  const rows = await accountsFrom(read, organizationId, name, text, limit).where("name", "is not", null).execute();
+  return rows.map(accountOf);
+}
+
+/** The order of the indexes on beginnings. */
+const inOrderOfBytes = (read: Reader, column: "lookup" | "name") =>
+  read.kind === "postgres" ? sql<string>`${sql.ref(column)} collate "C"` : sql.ref<string>(column);
+
+const accountsFrom = (read: Reader, organizationId: string, by: RawBuilder<string>, beginning: string, limit: number) =>
+  read
+    .selectFrom("wallet_accounts")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .where(by, ">=", beginning)
+    .where(by, "<", `${beginning}${BEHIND_ALL}`)
+    .orderBy(by)
+    .orderBy("id")
+    .limit(limit);
 
 /** The accounts of a wallet at an address, under any spelling, and at a path; there are few of them. */
 export async function findAccountsAt(
