@@ -9,6 +9,7 @@ import {
   goTo,
   HOSTILE,
   openedPage,
+  requiredField,
   signInWithText,
   storiesOnEachEngine,
 } from "../support/console.ts";
@@ -116,7 +117,7 @@ storiesOnEachEngine(
         const clients = page.getByRole("region", { name: "OAuth 2.0 clients" });
         const dialog = page.getByRole("dialog");
         const clientId = dialog.getByRole("textbox", { name: "Client id" });
-        const secret = dialog.getByLabel("Client secret", { exact: true });
+        const secret = requiredField(dialog, "Client secret");
         const stored = async () => (await root.read("list_oauth2_credentials")).oauth2Credentials as Json[];
         const refusesToSignIn = async (id: string): Promise<string> => {
           const [{ oauth2CredentialId }] = (await stored()) as [Json];
@@ -165,7 +166,7 @@ storiesOnEachEngine(
       stage.tell(async ({ page, root }) => {
         const onRamp = page.getByRole("region", { name: "On-ramp" });
         const dialog = page.getByRole("dialog");
-        const field = (name: string) => dialog.getByLabel(name, { exact: true });
+        const field = (name: string) => requiredField(dialog, name);
         const stored = async () => (await root.read("list_fiat_on_ramp_credentials")).fiatOnRampCredentials as Json[];
         await goTo(page, "Products");
         await onRamp.getByRole("button", { name: "Add a provider" }).click();

@@ -15,7 +15,7 @@ import {
 import { privateKeyToAddress } from "viem/accounts";
 import { testNode, testSolana } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
-import { assertAccessible, goTo, HOSTILE, openedPage, storiesOnEachEngine } from "../support/console.ts";
+import { assertAccessible, goTo, HOSTILE, openedPage, requiredField, storiesOnEachEngine } from "../support/console.ts";
 import { lamportsOf, newSolanaWallet, newStranger, SOL } from "../support/solana-sender.ts";
 
 const ETHEREUM = {
@@ -83,7 +83,10 @@ storiesOnEachEngine("wallets in the console", (stage) => {
       const { walletId } = await root.result("create_wallet", { walletName: "Many", accounts: [] });
       const addresses: string[] = [];
       for (const first of [0, 100]) {
-        const accounts = Array.from({ length: 100 }, (_, index) => account(first + index));
+        const accounts = Array.from({ length: 100 }, (_, index) => ({
+          ...account(first + index),
+          name: `${HOSTILE} ${first + index}`,
+        }));
         addresses.push(...(await root.result("create_wallet_accounts", { walletId, accounts })).addresses);
       }
       const last = addresses[199] as string;
@@ -101,11 +104,18 @@ storiesOnEachEngine("wallets in the console", (stage) => {
       await search.fill("0x00000000000000000000000000000000000000aa");
       await page.getByText("No account matches.").waitFor();
       const dialog = page.getByRole("dialog", { name: "Search" });
-      for (const text of [last.slice(0, 10), last.slice(0, 10).toLowerCase(), last]) {
+      const [{ walletAccountId }] = (await root.read("list_wallet_accounts", { filterByAddress: last })).accounts;
+      for (const text of [
+        last.slice(0, 10),
+        last.slice(0, 10).toLowerCase(),
+        last,
+        `${HOSTILE} 199`.toUpperCase(),
+        walletAccountId.toUpperCase(),
+      ]) {
         await goTo(page, "Overview");
         await page.keyboard.press("Control+k");
         await dialog.getByRole("textbox").fill(text);
-        await dialog.getByRole("link", { name: last }).click();
+        await dialog.getByRole("link", { name: `${HOSTILE} 199, ${last}` }).click();
         await openedPage(page, "Many");
       }
     }));
@@ -128,7 +138,7 @@ storiesOnEachEngine("wallets in the console", (stage) => {
       await goTo(page, "Wallets");
       await page.getByRole("button", { name: "Import a wallet" }).click();
       await dialog.getByRole("textbox", { name: "Name" }).fill("Savings again");
-      await dialog.getByRole("textbox", { name: "Secret phrase" }).fill(`  ${phrase}\n`);
+      await requiredField(dialog, "Secret phrase").fill(`  ${phrase}\n`);
       await dialog.getByRole("button", { name: "Import wallet" }).click();
       await page.getByText("The wallet is imported.").waitFor();
       await page.getByTitle(made.addresses[0]).waitFor();
@@ -161,7 +171,7 @@ storiesOnEachEngine("wallets in the console", (stage) => {
       });
       await page.getByRole("button", { name: "Import a private key" }).click();
       await dialog.getByRole("textbox", { name: "Name" }).fill("Savings again");
-      const typed = dialog.getByLabel("Private key", { exact: true });
+      const typed = requiredField(dialog, "Private key");
       await typed.fill("no key");
       await dialog.getByText("This is not a private key of the curve.").waitFor();
       await typed.fill(` 0x${exported} `);

@@ -228,6 +228,17 @@ storiesOnEachEngine("the console", (stage) => {
   it("finds anything by one key", () =>
     stage.tell(async ({ page, root }) => {
       await root.result("create_user_tag", { userTagName: "Treasurers", userIds: [] });
+      await root.result("create_invitations", {
+        invitations: [
+          {
+            receiverUserName: "Ada",
+            receiverUserEmail: "ada@example.com",
+            receiverUserTags: [],
+            accessType: "ACCESS_TYPE_ALL",
+            senderUserId: (await root.read("whoami")).userId,
+          },
+        ],
+      });
       const dialog = page.getByRole("dialog", { name: "Search" });
       const search = async (text: string) => {
         await page.keyboard.press("Control+k");
@@ -249,6 +260,9 @@ storiesOnEachEngine("the console", (stage) => {
         ["treasur", "Treasurers", "Organization"],
         ["Corner shop", "Corner shop", "Corner shop"],
         [client.organizationId, "Corner shop", "Corner shop"],
+        ["ada@example", "Ada", "Organization"],
+        ["user tag", "Create user tag", "Activities"],
+        ["TYPE_CREATE_USER_TAG", "Create user tag", "Activities"],
       ] as const) {
         await search(text);
         await dialog.getByRole("link", { name, exact: true }).click();

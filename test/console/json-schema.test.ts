@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { type OpenApi, parametersToBegin, typeOfExample, versionsOf } from "../../console/src/api/documented.ts";
 import {
-  type Components,
   fits,
   MAX_FORM_DEPTH,
   numberTyped,
@@ -17,20 +17,10 @@ import { capabilities } from "../../src/capabilities/index.ts";
 import { readExamples } from "../../src/http/examples.ts";
 import { openApiDocument } from "../../src/http/openapi.ts";
 
-interface Document {
-  paths: Record<
-    string,
-    { post: { requestBody: { content: { "application/json": { schema: Schema; example?: unknown } } } } }
-  >;
-  components: { schemas: Components };
-}
-
 describe("forms of operations", async () => {
   const examples = await readExamples();
-  const { paths, components } = openApiDocument(
-    { capabilities, examples },
-    { version: "", baseUrl: "" },
-  ) as unknown as Document;
+  const document = openApiDocument({ capabilities, examples }, { version: "", baseUrl: "" }) as unknown as OpenApi;
+  const { paths, components } = document;
   const named = components.schemas;
   const requests = Object.entries(paths).map(([path, { post }]) => ({
     path,
@@ -60,6 +50,30 @@ describe("forms of operations", async () => {
         assert.deepEqual(Object.keys(begun).sort(), [...(variant.required ?? [])].sort(), path);
       }
     }
+  });
+});
+
+describe("parameters to simulate an activity with", async () => {
+  const document = openApiDocument(
+    { capabilities, examples: await readExamples() },
+    { version: "", baseUrl: "" },
+  ) as unknown as OpenApi;
+  const versions = Object.entries(document.paths)
+    .filter(([path]) => path.startsWith("/public/v1/submit/"))
+    .flatMap(([path, { post }]) => versionsOf(path, post).map((version) => ({ ...version, post })));
+
+  it("are of the shape that the type has, and the example where it is of this version", () => {
+    assert.ok(versions.length >= 100, `${versions.length} versions`);
+    for (const { type, schema, post } of versions) {
+      const begun = parametersToBegin(document, type);
+      if (typeOfExample(post) === type) assert.ok(fits(schema, begun, document.components.schemas), type);
+      const missing = (schema.required ?? []).filter((name) => !Object.hasOwn(begun as object, name));
+      assert.deepEqual(missing, [], type);
+    }
+  });
+
+  it("are none of a type that nobody knows", () => {
+    assert.deepEqual(parametersToBegin(document, "ACTIVITY_TYPE_NOBODY_KNOWS"), {});
   });
 });
 

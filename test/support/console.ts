@@ -4,7 +4,7 @@ import { after, before, describe } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import axe from "axe-core";
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import { isBuilt } from "../../scripts/console-sources.js";
 import { BROWSER_HANGS_AFTER_MS, noBrowser, startBrowser } from "./browser.ts";
 import { addUser, type Client } from "./client.ts";
@@ -149,6 +149,10 @@ export async function activityThatWaits(root: Client): Promise<string> {
   assert.equal(body.activity.status, "ACTIVITY_STATUS_CONSENSUS_NEEDED");
   return body.activity.id;
 }
+
+/** A field by its label, which has the mark of those that must be filled in; of secrets too, which have no role. */
+export const requiredField = (within: Locator, label: string): Locator =>
+  within.getByLabel(`${label} *`, { exact: true });
 
 /** The text of what a click has the browser save. */
 export async function savedBy(page: Page, click: () => Promise<void>): Promise<string> {

@@ -7,7 +7,9 @@ import {
 } from "@tanstack/react-query";
 import { useSession } from "../session/context.tsx";
 import type { ActivityPath, AnswerOf, ParametersOf, QueryPath, RequestOf, ResultOf, SubmittedActivity } from "./api.ts";
+import type { OpenApi } from "./documented.ts";
 import { problemOf } from "./problem.ts";
+import { readJson } from "./read-json.ts";
 
 /** How often what others change is asked for again. */
 const LIVE_MS = 5000;
@@ -40,6 +42,14 @@ export function useAnswer<Path extends QueryPath>(
     ...(live ? LIVE : {}),
   });
 }
+
+/** The server's documentation of its operations; it stays as it is while the server runs. */
+export const useOpenApi = (): UseQueryResult<OpenApi> =>
+  useQuery({
+    queryKey: ["openapi"],
+    queryFn: () => readJson<OpenApi>("/openapi.json"),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
 
 /** What whoever is signed in and their organization are called now: both can be renamed meanwhile. */
 export function useNames(): { organizationName: string; userName: string } {

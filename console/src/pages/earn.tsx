@@ -191,6 +191,7 @@ function EnableVault({ onClose }: { onClose: () => void }) {
             setToken(event.currentTarget.value);
             setVault(null);
           }}
+          required
           autoComplete="off"
           spellCheck={false}
         />
@@ -208,6 +209,7 @@ function EnableVault({ onClose }: { onClose: () => void }) {
         onChange={setVault}
         error={refusalOf("vaultAddress")}
         disabled={vaults.length === 0}
+        required
         allowDeselect={false}
       />
       <TextInput

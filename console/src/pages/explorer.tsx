@@ -1,9 +1,10 @@
 import { Button, Card, Code, Group, Select, SimpleGrid, Stack, Text, Title } from "@mantine/core";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useLayoutEffect, useRef, useState } from "react";
 import { valueAt, violationsIn, wordsAtField } from "../api/api-error.ts";
-import { type Components, choicesOf, type JsonObject, type Schema, startOf } from "../api/json-schema.ts";
-import { readJson } from "../api/read-json.ts";
+import { type Documented, exampleOf, isQuery, typeOfExample, versionsOf } from "../api/documented.ts";
+import { useOpenApi } from "../api/hooks.ts";
+import { type Components, type JsonObject, startOf } from "../api/json-schema.ts";
 import { Answered } from "../parts/answered.tsx";
 import { JsonField, jsonObjectOf } from "../parts/json-field.tsx";
 import { Page } from "../parts/page.tsx";
@@ -13,29 +14,12 @@ import { Section } from "../parts/section.tsx";
 import { Copyable, CopyText } from "../parts/texts.tsx";
 import { useSession } from "../session/context.tsx";
 
-/** The part of the OpenAPI document that is looked at here. */
-interface OpenApi {
-  paths: Record<string, { post: Documented }>;
-  components: { schemas: Components };
-}
-
-interface Documented {
-  operationId: string;
-  summary: string;
-  description: string;
-  requestBody: { content: { "application/json": { schema: Schema; example?: JsonObject } } };
-}
-
 const PUBLIC = /^\/public\/v1\/(query|submit)\//;
 
 /** Any operation, as a form made from its schema, with the example of its documentation to begin with; stamped and sent. */
 export function Explorer() {
   const [path, setPath] = useState<string>("/public/v1/query/whoami");
-  const document = useQuery({
-    queryKey: ["openapi"],
-    queryFn: () => readJson<OpenApi>("/openapi.json"),
-    staleTime: Number.POSITIVE_INFINITY,
-  });
+  const document = useOpenApi();
   return (
     <Page title="API">
       <Answered to={document}>
@@ -62,37 +46,6 @@ export function Explorer() {
   );
 }
 
-const isQuery = (path: string): boolean => path.startsWith("/public/v1/query/");
-
-/** One version of a request. */
-interface Version {
-  /** The activity's type; empty of a query. */
-  type: string;
-  /** Of what is typed: fields of a query, or parameters of an activity; the rest is added when it is sent. */
-  schema: Schema;
-}
-
-/** The newest first. */
-function versionsOf(path: string, { requestBody }: Documented): Version[] {
-  const { schema } = requestBody.content["application/json"];
-  if (isQuery(path)) {
-    const { organizationId: _, ...properties } = schema.properties ?? {};
-    const required = schema.required?.filter((name) => name !== "organizationId") ?? [];
-    return [{ type: "", schema: { ...schema, properties, required } }];
-  }
-  return (schema.anyOf ?? [schema]).map(({ properties = {} }) => ({
-    type: choicesOf(properties.type ?? {})[0] ?? "",
-    schema: properties.parameters ?? {},
-  }));
-}
-
-/** What is typed, of the documentation's example. */
-function exampleOf(path: string, { requestBody }: Documented): unknown {
-  const { example = {} } = requestBody.content["application/json"];
-  const { organizationId: _, ...fields } = example;
-  return isQuery(path) ? fields : (example.parameters ?? {});
-}
-
 const written = (value: unknown): string => JSON.stringify(value, null, 2);
 
 /** What the server's answer has against fields of the body that it was sent. */
@@ -113,9 +66,7 @@ function Operation({ path, documented, components }: OperationProps) {
   const { api, organizationId } = useSession();
   const queries = useQueryClient();
   const versions = versionsOf(path, documented);
-  const [type, setType] = useState(
-    () => (documented.requestBody.content["application/json"].example?.type as string) ?? versions[0]?.type ?? "",
-  );
+  const [type, setType] = useState(() => typeOfExample(documented) ?? versions[0]?.type ?? "");
   const schema = versions.find((version) => version.type === type)?.schema ?? {};
   // The text is what counts: the form shows what it says, and writes it anew.
   const [text, setText] = useState(() => written(exampleOf(path, documented)));

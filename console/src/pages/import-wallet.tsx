@@ -45,6 +45,7 @@ export function ImportWallet({ onClose }: { onClose: () => void }) {
         description="12 to 24 words. It is encrypted in this browser for the signer, and cleared once it is imported."
         value={phrase}
         onChange={(event) => setPhrase(event.currentTarget.value)}
+        required
         minRows={3}
         autosize
         autoComplete="off"

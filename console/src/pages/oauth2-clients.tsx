@@ -1,4 +1,4 @@
-import { Button, Select, Text, TextInput } from "@mantine/core";
+import { Select, TextInput } from "@mantine/core";
 import { useState } from "react";
 import type { ParametersOf, ResultOf, Schemas, SubmittedActivity } from "../api/api.ts";
 import { closedClientSecret } from "../api/bundles.ts";
@@ -6,12 +6,9 @@ import { useSubmitClosed } from "../api/closed.ts";
 import { useAnswer, useSubmit } from "../api/hooks.ts";
 import { useRefusals } from "../api/refusals.ts";
 import { Answered } from "../parts/answered.tsx";
+import { Changeable } from "../parts/changeable.tsx";
 import { DeleteDialog, FormDialog } from "../parts/dialogs.tsx";
-import { RowActs } from "../parts/row-acts.tsx";
-import { ScrollTable } from "../parts/scroll-table.tsx";
 import { SecretField } from "../parts/secret-field.tsx";
-import { Section } from "../parts/section.tsx";
-import { TableRow } from "../parts/table-row.tsx";
 import { Copyable, Name, When } from "../parts/texts.tsx";
 import { useSession } from "../session/context.tsx";
 
@@ -24,57 +21,33 @@ const PROVIDERS: Record<Provider, string> = {
 };
 const PROVIDER_OPTIONS = Object.entries(PROVIDERS).map(([value, label]) => ({ value, label }));
 
-type Open = { dialog: "add" } | { dialog: "change" | "delete"; credential: Credential };
-
 /** What the organization is known as where people sign in by OAuth 2.0. */
 export function Oauth2Clients() {
-  const [open, setOpen] = useState<Open>();
   const answer = useAnswer("list_oauth2_credentials", {});
-  const close = () => setOpen(undefined);
   return (
-    <Section
+    <Changeable<Credential>
       title="OAuth 2.0 clients"
-      add={
-        <Button size="xs" variant="default" onClick={() => setOpen({ dialog: "add" })}>
-          Add a client
-        </Button>
-      }
+      add="Add a client"
+      head={["Provider", "Client", "Id", "Changed"]}
+      empty="There is none. X and Discord need one; their secrets are opened in the signer alone."
+      keyOf={({ oauth2CredentialId }) => oauth2CredentialId}
+      nameOf={({ clientId }) => clientId}
+      cellsOf={({ oauth2CredentialId, provider, clientId, updatedAt }) => [
+        PROVIDERS[provider],
+        <Name key="client">{clientId}</Name>,
+        <Copyable key="id" text={oauth2CredentialId} label="credential id" />,
+        <When key="changed" at={updatedAt} />,
+      ]}
+      dialogOf={(open, close) => {
+        if (open.dialog === "add") return <AddClient onClose={close} />;
+        const Dialog = open.dialog === "change" ? ChangeClient : DeleteClient;
+        return <Dialog credential={open.item} onClose={close} />;
+      }}
     >
-      <Answered to={answer}>
-        {({ oauth2Credentials }) =>
-          oauth2Credentials.length === 0 ? (
-            <Text c="dimmed">There is none. X and Discord need one; their secrets are opened in the signer alone.</Text>
-          ) : (
-            <ScrollTable caption="OAuth 2.0 clients" head={["Provider", "Client", "Id", "Changed", ""]}>
-              {oauth2Credentials.map((credential) => (
-                <TableRow key={credential.oauth2CredentialId} cells={cellsOf(credential, setOpen)} />
-              ))}
-            </ScrollTable>
-          )
-        }
-      </Answered>
-      {open?.dialog === "add" && <AddClient onClose={close} />}
-      {open?.dialog === "change" && <ChangeClient credential={open.credential} onClose={close} />}
-      {open?.dialog === "delete" && <DeleteClient credential={open.credential} onClose={close} />}
-    </Section>
+      {(tableOf) => <Answered to={answer}>{({ oauth2Credentials }) => tableOf(oauth2Credentials)}</Answered>}
+    </Changeable>
   );
 }
-
-const cellsOf = (credential: Credential, open: (what: Open) => void) => {
-  const { oauth2CredentialId, provider, clientId, updatedAt } = credential;
-  return [
-    PROVIDERS[provider],
-    <Name key="client">{clientId}</Name>,
-    <Copyable key="id" text={oauth2CredentialId} label="credential id" />,
-    <When key="changed" at={updatedAt} />,
-    <RowActs
-      key="acts"
-      name={clientId}
-      onChange={() => open({ dialog: "change", credential })}
-      onDelete={() => open({ dialog: "delete", credential })}
-    />,
-  ];
-};
 
 function AddClient({ onClose }: { onClose: () => void }) {
   const { api } = useSession();

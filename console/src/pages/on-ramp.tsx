@@ -1,4 +1,4 @@
-import { Button, Checkbox, Select, Text, Textarea, TextInput } from "@mantine/core";
+import { Checkbox, Select, Text, Textarea, TextInput } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import type { ParametersOf, ResultOf, Schemas, SubmittedActivity } from "../api/api.ts";
 import { closedOnRampSecret } from "../api/bundles.ts";
@@ -6,12 +6,9 @@ import { useSubmitClosed } from "../api/closed.ts";
 import { useAnswer, useSubmit } from "../api/hooks.ts";
 import { useRefusals } from "../api/refusals.ts";
 import { Answered } from "../parts/answered.tsx";
+import { Changeable } from "../parts/changeable.tsx";
 import { DeleteDialog, FormDialog } from "../parts/dialogs.tsx";
-import { RowActs } from "../parts/row-acts.tsx";
-import { ScrollTable } from "../parts/scroll-table.tsx";
 import { SecretField } from "../parts/secret-field.tsx";
-import { Section } from "../parts/section.tsx";
-import { TableRow } from "../parts/table-row.tsx";
 import { Copyable, When } from "../parts/texts.tsx";
 import { useSession } from "../session/context.tsx";
 
@@ -49,57 +46,33 @@ const PROVIDERS: Record<Provider, Words> = {
 };
 const PROVIDER_OPTIONS = Object.entries(PROVIDERS).map(([value, { name }]) => ({ value, label: name }));
 
-type Open = { dialog: "add" } | { dialog: "change" | "delete"; credential: Credential };
-
 /** Where people buy crypto with the organization's account. */
 export function OnRamp() {
-  const [open, setOpen] = useState<Open>();
   const answer = useAnswer("list_fiat_on_ramp_credentials", {});
-  const close = () => setOpen(undefined);
   return (
-    <Section
+    <Changeable<Credential>
       title="On-ramp"
-      add={
-        <Button size="xs" variant="default" onClick={() => setOpen({ dialog: "add" })}>
-          Add a provider
-        </Button>
-      }
+      add="Add a provider"
+      head={["Provider", "Key", "Kind", "Changed"]}
+      empty="There is no provider. With an account at one, people buy crypto with a card."
+      keyOf={({ fiatOnrampCredentialId }) => fiatOnrampCredentialId}
+      nameOf={({ publishableApiKey }) => publishableApiKey}
+      cellsOf={({ onrampProvider, publishableApiKey, sandboxMode, updatedAt }) => [
+        PROVIDERS[onrampProvider].name,
+        <Copyable key="key" text={publishableApiKey} label="publishable key" />,
+        sandboxMode ? "sandbox" : "real money",
+        <When key="changed" at={updatedAt} />,
+      ]}
+      dialogOf={(open, close) => {
+        if (open.dialog === "add") return <AddProvider onClose={close} />;
+        const Dialog = open.dialog === "change" ? ChangeProvider : DeleteProvider;
+        return <Dialog credential={open.item} onClose={close} />;
+      }}
     >
-      <Answered to={answer}>
-        {({ fiatOnRampCredentials }) =>
-          fiatOnRampCredentials.length === 0 ? (
-            <Text c="dimmed">There is no provider. With an account at one, people buy crypto with a card.</Text>
-          ) : (
-            <ScrollTable caption="On-ramp" head={["Provider", "Key", "Kind", "Changed", ""]}>
-              {fiatOnRampCredentials.map((credential) => (
-                <TableRow key={credential.fiatOnrampCredentialId} cells={cellsOf(credential, setOpen)} />
-              ))}
-            </ScrollTable>
-          )
-        }
-      </Answered>
-      {open?.dialog === "add" && <AddProvider onClose={close} />}
-      {open?.dialog === "change" && <ChangeProvider credential={open.credential} onClose={close} />}
-      {open?.dialog === "delete" && <DeleteProvider credential={open.credential} onClose={close} />}
-    </Section>
+      {(tableOf) => <Answered to={answer}>{({ fiatOnRampCredentials }) => tableOf(fiatOnRampCredentials)}</Answered>}
+    </Changeable>
   );
 }
-
-const cellsOf = (credential: Credential, open: (what: Open) => void) => {
-  const { onrampProvider, publishableApiKey, sandboxMode, updatedAt } = credential;
-  return [
-    PROVIDERS[onrampProvider].name,
-    <Copyable key="key" text={publishableApiKey} label="publishable key" />,
-    sandboxMode ? "sandbox" : "real money",
-    <When key="changed" at={updatedAt} />,
-    <RowActs
-      key="acts"
-      name={publishableApiKey}
-      onChange={() => open({ dialog: "change", credential })}
-      onDelete={() => open({ dialog: "delete", credential })}
-    />,
-  ];
-};
 
 /** All that is replaced of a credential. */
 type Keys = Omit<ParametersOf<"create_fiat_on_ramp_credential">, "sandboxMode">;
@@ -232,6 +205,7 @@ function ProviderDialog({ title, act, before, submit, onClose, children }: Provi
           value={privateApiKey}
           onChange={(event) => setPrivate(event.currentTarget.value)}
           error={refusalOf("encryptedPrivateApiKey")}
+          required
           minRows={3}
           maxRows={8}
           autosize

@@ -4,13 +4,11 @@ import { useState } from "react";
 import type { AnswerOf, Schemas } from "../api/api.ts";
 import { useAnswer, useSubmit } from "../api/hooks.ts";
 import { Answered } from "../parts/answered.tsx";
+import { Changeable } from "../parts/changeable.tsx";
 import { DeleteDialog, FormDialog } from "../parts/dialogs.tsx";
 import { NameField } from "../parts/name-field.tsx";
 import { Page } from "../parts/page.tsx";
-import { RowActs } from "../parts/row-acts.tsx";
-import { ScrollTable } from "../parts/scroll-table.tsx";
 import { Section } from "../parts/section.tsx";
-import { TableRow } from "../parts/table-row.tsx";
 import { Copyable, Name, When } from "../parts/texts.tsx";
 import { Invitations } from "./invitations.tsx";
 
@@ -150,48 +148,30 @@ function ChangeQuorum({ threshold: now, userIds: members, users, onClose }: Chan
   );
 }
 
-type OpenTag = { dialog: "new" } | { dialog: "rename" | "delete"; tag: Schemas["Tag"] };
-
 function Tags({ organization: { tags = [], users = [] } }: { organization: OrganizationData }) {
-  const [open, setOpen] = useState<OpenTag>();
   const ofUsers = tags.filter(({ tagType }) => tagType === "TAG_TYPE_USER");
-  const close = () => setOpen(undefined);
   return (
-    <Section
+    <Changeable<Schemas["Tag"]>
       title="User tags"
-      add={
-        <Button size="xs" onClick={() => setOpen({ dialog: "new" })}>
-          New tag
-        </Button>
-      }
+      add="New tag"
+      head={["Name", "Users", "Id", "Created"]}
+      empty="There is no tag yet. Policies can name all users of a tag at once."
+      keyOf={({ tagId }) => tagId}
+      nameOf={({ tagName }) => tagName}
+      cellsOf={({ tagId, tagName, createdAt }) => [
+        <Name key="name">{tagName}</Name>,
+        users.filter(({ userTags }) => userTags.includes(tagId)).length,
+        <Copyable key="id" text={tagId} label="tag id" />,
+        <When key="created" at={createdAt} />,
+      ]}
+      dialogOf={(open, close) => {
+        if (open.dialog === "add") return <NewTag users={users} onClose={close} />;
+        if (open.dialog === "change") return <ChangeTag tag={open.item} users={users} onClose={close} />;
+        return <DeleteTag tag={open.item} onClose={close} />;
+      }}
     >
-      {ofUsers.length === 0 ? (
-        <Text c="dimmed">There is no tag yet. Policies can name all users of a tag at once.</Text>
-      ) : (
-        <ScrollTable caption="User tags" head={["Name", "Users", "Id", "Created", ""]}>
-          {ofUsers.map((tag) => (
-            <TableRow
-              key={tag.tagId}
-              cells={[
-                <Name key="name">{tag.tagName}</Name>,
-                users.filter(({ userTags }) => userTags.includes(tag.tagId)).length,
-                <Copyable key="id" text={tag.tagId} label="tag id" />,
-                <When key="created" at={tag.createdAt} />,
-                <RowActs
-                  key="acts"
-                  name={tag.tagName}
-                  onChange={() => setOpen({ dialog: "rename", tag })}
-                  onDelete={() => setOpen({ dialog: "delete", tag })}
-                />,
-              ]}
-            />
-          ))}
-        </ScrollTable>
-      )}
-      {open?.dialog === "new" && <NewTag users={users} onClose={close} />}
-      {open?.dialog === "rename" && <ChangeTag tag={open.tag} users={users} onClose={close} />}
-      {open?.dialog === "delete" && <DeleteTag tag={open.tag} onClose={close} />}
-    </Section>
+      {(tableOf) => tableOf(ofUsers)}
+    </Changeable>
   );
 }
 

@@ -5,6 +5,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, useState } from "react";
 import type { AnswerOf, RequestOf, Schemas, ShownActivity } from "../api/api.ts";
 import { useAnswer } from "../api/hooks.ts";
+import { ACTIVITY_TYPES } from "../api/operations.gen.ts";
 import { readSubOrganizations } from "../api/sub-organizations.ts";
 import { isId } from "../ids.ts";
 import { ProblemNote } from "../parts/problem-note.tsx";
@@ -34,6 +35,7 @@ interface Found {
   kind: string;
   name: string;
   to:
+    | "/activities"
     | "/activities/$activityId"
     | "/users/$userId"
     | "/wallets/$walletId"
@@ -45,13 +47,14 @@ interface Found {
     | "/products";
   params: Record<string, string>;
   /** What the page is to show of itself. */
-  search?: Record<string, string>;
+  search?: Record<string, unknown>;
 }
 
 const MAX_FOUND = 20;
 const ACCOUNTS = "100";
-/** Of those whose address begins so. */
-const MAX_AT_ADDRESS = "10";
+const NEWEST_INVITATIONS = "100";
+/** Of those whose address or name begins so. */
+const MAX_BEGINNING = "10";
 
 function SearchDialog({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState("");
@@ -69,7 +72,7 @@ function SearchDialog({ onClose }: { onClose: () => void }) {
       <Stack>
         <TextInput
           aria-label="Search for"
-          description="A name, an e-mail address, an id, an address or a key. Of sub-organizations all of it, and of accounts of wallets beyond the first hundred the beginning of their address."
+          description="A name, an e-mail address, an id, an address, a key, or a kind of activity. Of sub-organizations all of it, and of accounts of wallets beyond the first hundred the beginning of their address or name, or all of their id."
           value={text}
           onChange={(event) => setText(event.currentTarget.value)}
           onKeyDown={openFirst}
@@ -120,20 +123,14 @@ function useFound(text: string): Search {
     keyTags: useAnswer("list_private_key_tags", {}),
     endpoints: useAnswer("list_webhook_endpoints", {}),
     apps: useAnswer("list_tvc_apps", {}),
+    invitations: useAnswer("list_invitations", { paginationOptions: { limit: NEWEST_INVITATIONS } }),
   };
   const subOrganizations = useSubOrganizations(text);
   const activity = useAnswer("get_activity", { activityId: text }, { enabled: isId(text) });
   const deployment = useAnswer("get_tvc_deployment", { deploymentId: text }, { enabled: isId(text) });
-  const [asked] = useDebouncedValue(text, TYPING_MS);
-  const mayBeAddress = ADDRESS.test(text);
-  const atAddress = useAnswer(
-    "list_wallet_accounts",
-    { filterByAddressPrefix: asked, paginationOptions: { limit: MAX_AT_ADDRESS } },
-    { enabled: mayBeAddress && asked === text },
-  );
+  const accounts = useAccounts(text);
   const lists = Object.values(answers);
-  const asks = [...lists, atAddress];
-  const here = mayBeAddress && asked === text ? (atAddress.data?.accounts ?? []).map(foundAccount) : [];
+  const asks = [...lists, ...accounts.asks];
   return {
     found:
       text === ""
@@ -141,15 +138,16 @@ function useFound(text: string): Search {
         : withoutDoubles([
             ...foundIn(text, answers, activity.data?.activity),
             ...deploymentsIn(deployment.data, text),
-            ...here,
+            ...accounts.found,
             ...subOrganizations.found,
+            ...kindsOfActivities(text),
           ]),
     isPending:
       lists.some((list) => list.isPending) ||
       activity.isFetching ||
       deployment.isFetching ||
       subOrganizations.isPending ||
-      (mayBeAddress && atAddress.isPending),
+      accounts.isPending,
     // That no activity or deployment has this id says nothing of other things.
     errors: asks.flatMap((list) => (list.error ? [list.error] : [])),
     retry: () => {
@@ -157,6 +155,54 @@ function useFound(text: string): Search {
     },
   };
 }
+
+/** Of all wallets, however many: those whose address or name begins so, and the one with this id. Asked for once nobody types. */
+function useAccounts(text: string) {
+  const [sought] = useDebouncedValue(text, TYPING_MS);
+  const isSought = sought === text && text !== "";
+  const mayBe = { id: isId(text), address: ADDRESS.test(text), name: NAME.test(text) };
+  const paginationOptions = { limit: MAX_BEGINNING };
+  const asks = [
+    useAnswer(
+      "list_wallet_accounts",
+      { filterByWalletAccountId: sought.toLowerCase() },
+      { enabled: isSought && mayBe.id },
+    ),
+    useAnswer(
+      "list_wallet_accounts",
+      { filterByAddressPrefix: sought, paginationOptions },
+      { enabled: isSought && mayBe.address },
+    ),
+    useAnswer(
+      "list_wallet_accounts",
+      { filterByNamePrefix: sought, paginationOptions },
+      { enabled: isSought && mayBe.name },
+    ),
+  ];
+  const isAny = Object.values(mayBe).some((may) => may);
+  return {
+    asks,
+    found: isSought ? asks.flatMap(({ data }) => data?.accounts ?? []).map(foundAccount) : [],
+    isPending: isAny && (!isSought || asks.some(({ isFetching, data }) => isFetching && data === undefined)),
+  };
+}
+
+/** The lists of activities whose kind is called so, in words or by the API's constant. */
+function kindsOfActivities(text: string): Found[] {
+  const sought = text.toLowerCase();
+  if (sought.length < SHORTEST_KIND) return [];
+  return Object.values(ACTIVITY_TYPES)
+    .filter((type) => `${typeWords(type)} ${type}`.toLowerCase().includes(sought))
+    .slice(0, MAX_KINDS)
+    .map((type) => ({
+      ...found("kind of activity", type, typeWords(type), "/activities", {}),
+      search: { types: [type] },
+    }));
+}
+
+/** Shorter ones are in nearly every kind. */
+const SHORTEST_KIND = 3;
+const MAX_KINDS = 5;
 
 const withoutDoubles = (all: readonly Found[]): Found[] => [...new Map(all.map((each) => [each.key, each])).values()];
 
@@ -167,11 +213,19 @@ function deploymentsIn(answer: AnswerOf<"get_tvc_deployment"> | undefined, text:
   return [{ ...found("deployment", id, pivotContainer.containerUrl, "/products", {}), search: { app: appId } }];
 }
 
-const foundAccount = ({ walletAccountId, address, walletId }: Schemas["WalletAccount"]): Found =>
-  found("account of a wallet", walletAccountId, address, "/wallets/$walletId", { walletId });
+const foundAccount = ({ walletAccountId, address, name, walletId }: Schemas["WalletAccount"]): Found =>
+  found(
+    "account of a wallet",
+    walletAccountId,
+    name === undefined ? address : `${name}, ${address}`,
+    "/wallets/$walletId",
+    { walletId },
+  );
 
 /** What may be the beginning of an address, or all of it, or of a public key that accounts have in the place of one. */
 const ADDRESS = /^[0-9a-z:_-]{4,1024}$/i;
+/** What may be the beginning of a name: no longer than one. */
+const NAME = /^.{1,255}$/u;
 
 const TYPING_MS = 300;
 const MAX_SUB_ORGANIZATIONS = "5";
@@ -231,6 +285,7 @@ interface Answers {
   keyTags: { data: AnswerOf<"list_private_key_tags"> | undefined };
   endpoints: { data: AnswerOf<"list_webhook_endpoints"> | undefined };
   apps: { data: AnswerOf<"list_tvc_apps"> | undefined };
+  invitations: { data: AnswerOf<"list_invitations"> | undefined };
 }
 
 function foundIn(text: string, answers: Answers, activity: ShownActivity | undefined): Found[] {
@@ -243,6 +298,7 @@ function foundIn(text: string, answers: Answers, activity: ShownActivity | undef
   const { privateKeyTags = [] } = answers.keyTags.data ?? {};
   const { webhookEndpoints = [] } = answers.endpoints.data ?? {};
   const { tvcApps = [] } = answers.apps.data ?? {};
+  const { invitations = [] } = answers.invitations.data ?? {};
   const sought = text.toLowerCase();
   const has = (...texts: (string | undefined)[]) => texts.some((each) => each?.toLowerCase().includes(sought));
   const all: Found[] = [
@@ -282,6 +338,13 @@ function foundIn(text: string, answers: Answers, activity: ShownActivity | undef
     ...tvcApps
       .filter(({ id, name, publicDomain }) => has(id, name, publicDomain))
       .map(({ id, name }) => ({ ...found("app", id, name, "/products", {}), search: { app: id } })),
+    ...invitations
+      .filter(({ invitationId, receiverUserName, receiverUserEmail }) =>
+        has(invitationId, receiverUserName, receiverUserEmail),
+      )
+      .map(({ invitationId, receiverUserName }) =>
+        found("invitation", invitationId, receiverUserName, "/organization", {}),
+      ),
   ];
   return all.slice(0, MAX_FOUND);
 }

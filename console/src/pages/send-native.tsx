@@ -98,6 +98,7 @@ function SendDialog<Parameters>(props: SendDialogProps<Parameters>) {
         value={typedTo}
         onChange={(event) => setTo(event.currentTarget.value)}
         error={to !== "" && !isGood ? addressHelp : undefined}
+        required
         autoComplete="off"
         spellCheck={false}
         data-autofocus
@@ -108,6 +109,7 @@ function SendDialog<Parameters>(props: SendDialogProps<Parameters>) {
         onChange={(event) => setAmount(event.currentTarget.value)}
         error={amount !== "" && value === undefined ? "A number such as 0.25, without an exponent." : undefined}
         inputMode="decimal"
+        required
         autoComplete="off"
       />
       {value !== undefined && isGood && (

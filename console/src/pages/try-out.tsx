@@ -1,10 +1,11 @@
 import { Button, Card, Code, List, MultiSelect, Select, Stack, Text } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type SyntheticEvent, useEffect, useState } from "react";
+import { type SyntheticEvent, useEffect, useMemo, useState } from "react";
 import { intentOf, submitterIdOf, useActivities } from "../api/activities.ts";
 import type { AnswerOf, RequestOf } from "../api/api.ts";
-import { useAnswer } from "../api/hooks.ts";
+import { parametersToBegin } from "../api/documented.ts";
+import { useAnswer, useOpenApi } from "../api/hooks.ts";
 import { ACTIVITY_TYPES } from "../api/operations.gen.ts";
 import { byWordsOrConstant, typeOption } from "../parts/activity-types.ts";
 import { JsonField, jsonObjectOf } from "../parts/json-field.tsx";
@@ -18,7 +19,7 @@ export type DraftPolicy = NonNullable<RequestOf<"simulate_policy">["draftPolicy"
 
 const TYPES: string[] = Object.values(ACTIVITY_TYPES);
 
-const sent = (parameters: object): string => JSON.stringify(parameters, null, 2);
+const sent = (parameters: unknown): string => JSON.stringify(parameters, null, 2);
 
 interface TryOutProps {
   /** Which activity to begin with. */
@@ -33,7 +34,11 @@ interface TryOutProps {
 export function TryOut({ activityId, draft, isUnsound = false }: TryOutProps) {
   const { api, userId } = useSession();
   const [type, setType] = useState<string>(ACTIVITY_TYPES.sign_raw_payload);
-  const [parameters, setParameters] = useState("{}");
+  const document = useOpenApi();
+  /** Undefined until somebody types, or takes them from one that happened. */
+  const [given, setParameters] = useState<string>();
+  const example = useMemo(() => document.data && sent(parametersToBegin(document.data, type)), [document.data, type]);
+  const parameters = given ?? example ?? sent({});
   const [userIds, setUserIds] = useState([userId]);
   const users = useAnswer("list_users", {});
   const recent = useActivities({ statuses: [], types: [] });
@@ -59,6 +64,11 @@ export function TryOut({ activityId, draft, isUnsound = false }: TryOutProps) {
     const submitterId = submitterIdOf(happened);
     if (submitterId !== undefined) setUserIds([submitterId]);
   }, [happened]);
+  /** What is there for another type does not fit. */
+  const begin = (chosen: string) => {
+    setType(chosen);
+    setParameters(undefined);
+  };
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     simulation.mutate(draft);
@@ -83,11 +93,16 @@ export function TryOut({ activityId, draft, isUnsound = false }: TryOutProps) {
             data={[...new Set([...TYPES, type])].map(typeOption)}
             filter={byWordsOrConstant}
             value={type}
-            onChange={(value) => value && setType(value)}
+            onChange={(value) => value && value !== type && begin(value)}
             searchable
             allowDeselect={false}
           />
-          <JsonField label="Parameters" value={parameters} onChange={setParameters} />
+          <JsonField
+            label="Parameters"
+            description="To begin with, the example of the documentation. Put in what is yours."
+            value={parameters}
+            onChange={setParameters}
+          />
           <MultiSelect
             label="Approved by"
             description="The first submits it."

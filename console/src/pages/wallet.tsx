@@ -246,6 +246,7 @@ function AddAccount({
         description="The next one of this kind, as other wallets count them."
         value={path}
         onChange={(event) => setPath(event.currentTarget.value)}
+        required
         spellCheck={false}
       />
       <TextInput

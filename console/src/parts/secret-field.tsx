@@ -13,6 +13,7 @@ export const SecretField = ({ onChange, ...field }: SecretFieldProps) => (
   <PasswordInput
     {...field}
     onChange={(event) => onChange(event.currentTarget.value)}
+    required
     autoComplete="off"
     spellCheck={false}
     visibilityToggleButtonProps={{ "aria-label": `Show what is typed as ${field.label.toLowerCase()}` }}

@@ -77,6 +77,7 @@ export function SignMessage({ signing, onClose }: { signing: SigningKey; onClose
         autosize
         minRows={3}
         maxRows={12}
+        required
         data-autofocus
       />
     </FormDialog>
