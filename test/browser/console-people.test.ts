@@ -4,6 +4,7 @@ import { newId } from "../../src/kernel/ids.ts";
 import { addUser, type Client, type Json } from "../support/client.ts";
 import {
   assertAccessible,
+  focused,
   goTo,
   HOSTILE,
   openedPage,
@@ -37,14 +38,18 @@ storiesOnEachEngine("people in the console", (stage) => {
     stage.tell(async ({ page, root }) => {
       await goTo(page, "Users");
       const dialog = page.getByRole("dialog");
-      await page.getByRole("button", { name: "New user" }).click();
-      await dialog.waitFor();
+      const open = page.getByRole("button", { name: "New user" });
+      await open.click();
+      await focused(dialog.getByRole("textbox", { name: "Name" }));
       await page.keyboard.press("Escape");
       await dialog.waitFor({ state: "detached" });
-      await page.getByRole("button", { name: "New user" }).click();
+      // The keyboard goes on from where it was before the dialog.
+      await focused(open);
+      await page.keyboard.press("Enter");
       await page.getByRole("textbox", { name: "Name" }).fill("Ada");
       await page.getByRole("button", { name: "Create user" }).click();
-      await page.getByText("Ada is a user now.").waitFor();
+      await dialog.getByText("Ada is a user now.").waitFor();
+      await focused(dialog.locator("[tabindex='-1']:has(button)").filter({ hasText: "Ada is a user now." }));
       // The key is lost with the dialog.
       await page.keyboard.press("Escape");
       const save = page.getByRole("button", { name: "Save credentials.json" });

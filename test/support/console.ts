@@ -154,6 +154,12 @@ export async function activityThatWaits(root: Client): Promise<string> {
 export const requiredField = (within: Locator, label: string): Locator =>
   within.getByLabel(`${label} *`, { exact: true });
 
+/** Waits until the keyboard's focus is there. */
+export async function focused(place: Locator): Promise<void> {
+  const element = await place.elementHandle();
+  await place.page().waitForFunction((each) => each === document.activeElement, element);
+}
+
 /** The text of what a click has the browser save. */
 export async function savedBy(page: Page, click: () => Promise<void>): Promise<string> {
   const download = page.waitForEvent("download");

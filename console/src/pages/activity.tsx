@@ -1,4 +1,4 @@
-import { Button, Code, Group, List, Modal, Stack, Text } from "@mantine/core";
+import { Button, Code, Group, List, Stack, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { useState } from "react";
@@ -7,6 +7,7 @@ import type { Ballot, Schemas, Selection, ShownActivity } from "../api/api.ts";
 import { useAnswer } from "../api/hooks.ts";
 import { Answered } from "../parts/answered.tsx";
 import { AskedWords } from "../parts/asked-words.tsx";
+import { Dialog } from "../parts/dialog.tsx";
 import { Facts } from "../parts/facts.tsx";
 import { Page } from "../parts/page.tsx";
 import { ProblemNote } from "../parts/problem-note.tsx";
@@ -181,13 +182,7 @@ function VoteDialog(props: { activity: ShownActivity; selection: Selection; onCl
   });
   const act = selection === "approve" ? "Approve" : "Reject";
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      title={`${act}: ${typeWords(activity.type)}`}
-      size="lg"
-      closeButtonProps={{ "aria-label": "Close" }}
-    >
+    <Dialog title={`${act}: ${typeWords(activity.type)}`} onClose={onClose}>
       <Stack>
         <AskedWords type={activity.type} intent={intentOf(activity)} />
         <Facts value={intentOf(activity)} />
@@ -214,6 +209,6 @@ function VoteDialog(props: { activity: ShownActivity; selection: Selection; onCl
           </Button>
         </Group>
       </Stack>
-    </Modal>
+    </Dialog>
   );
 }

@@ -1,4 +1,4 @@
-import { Button, Kbd, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Kbd, Stack, Text, TextInput } from "@mantine/core";
 import { useDebouncedValue, useDisclosure, useHotkeys } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
@@ -8,6 +8,7 @@ import { useAnswer } from "../api/hooks.ts";
 import { ACTIVITY_TYPES } from "../api/operations.gen.ts";
 import { readSubOrganizations } from "../api/sub-organizations.ts";
 import { isId } from "../ids.ts";
+import { Dialog } from "../parts/dialog.tsx";
 import { ProblemNote } from "../parts/problem-note.tsx";
 import { Name, typeWords } from "../parts/texts.tsx";
 import { useSession } from "../session/context.tsx";
@@ -68,7 +69,7 @@ function SearchDialog({ onClose }: { onClose: () => void }) {
     void navigate({ to: first.to, params: first.params as never, search: (first.search ?? {}) as never });
   };
   return (
-    <Modal opened onClose={onClose} title="Search" size="lg" closeButtonProps={{ "aria-label": "Close" }}>
+    <Dialog title="Search" onClose={onClose}>
       <Stack>
         <TextInput
           aria-label="Search for"
@@ -100,7 +101,7 @@ function SearchDialog({ onClose }: { onClose: () => void }) {
           </Text>
         ))}
       </Stack>
-    </Modal>
+    </Dialog>
   );
 }
 

@@ -1,8 +1,9 @@
-import { Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Group, Stack, Text, TextInput } from "@mantine/core";
 import type { UseMutationResult } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, type SyntheticEvent, useState } from "react";
 import { OutcomeUnknown, type SubmittedActivity } from "../api/api.ts";
+import { Dialog, takeFocus } from "./dialog.tsx";
 import { useTell } from "./notice.tsx";
 import { ProblemNote } from "./problem-note.tsx";
 
@@ -58,17 +59,9 @@ export function FormDialog<Result, Parameters>(props: FormDialogProps<Result, Pa
     });
   };
   return (
-    <Modal
-      opened
-      onClose={close}
-      title={title}
-      size="lg"
-      closeButtonProps={{ "aria-label": "Close" }}
-      closeOnClickOutside={!isAtStake}
-      closeOnEscape={!isAtStake}
-    >
+    <Dialog title={title} onClose={close} isEasilyClosed={!isAtStake}>
       {submitted ? (
-        <Stack>
+        <Stack tabIndex={-1} ref={takeFocus}>
           {submitted.result === undefined ? <NotYet activity={submitted} /> : done?.(submitted.result)}
           {!isOver(submitted) && kept?.(submitted.result)}
           <Group justify="flex-end">
@@ -97,7 +90,7 @@ export function FormDialog<Result, Parameters>(props: FormDialogProps<Result, Pa
           </Stack>
         </form>
       )}
-    </Modal>
+    </Dialog>
   );
 }
 

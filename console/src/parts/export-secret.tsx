@@ -1,9 +1,10 @@
-import { Button, Code, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Code, Group, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type SyntheticEvent, useEffect, useRef, useState } from "react";
 import type { SubmittedActivity } from "../api/api.ts";
 import { type ExportKey, newExportKey } from "../api/bundles.ts";
 import { useSession } from "../session/context.tsx";
+import { Dialog, takeFocus } from "./dialog.tsx";
 import { NotYet } from "./dialogs.tsx";
 import { ProblemNote } from "./problem-note.tsx";
 
@@ -43,12 +44,17 @@ export function ExportSecret({ name, kind, secretName, warning, ask, open, onClo
     // What was shown is in no cache.
     gcTime: 0,
   });
+  /** What was shown is gone, and whoever wants it again confirms it again. */
+  const clear = () => {
+    setTyped("");
+    exporting.reset();
+  };
   const start = (event: SyntheticEvent) => {
     event.preventDefault();
     exporting.mutate();
   };
   return (
-    <Modal opened onClose={onClose} title={`Export ${kind}`} size="lg" closeButtonProps={{ "aria-label": "Close" }}>
+    <Dialog title={`Export ${kind}`} onClose={onClose}>
       {exporting.data === undefined ? (
         <form onSubmit={start}>
           <Stack>
@@ -64,6 +70,7 @@ export function ExportSecret({ name, kind, secretName, warning, ask, open, onClo
               value={typed}
               onChange={(event) => setTyped(event.currentTarget.value)}
               autoComplete="off"
+              ref={takeFocus}
               data-autofocus
             />
             {exporting.isError && <ProblemNote error={exporting.error} />}
@@ -78,9 +85,9 @@ export function ExportSecret({ name, kind, secretName, warning, ask, open, onClo
           </Stack>
         </form>
       ) : (
-        <Stack>
+        <Stack tabIndex={-1} ref={takeFocus}>
           {"secret" in exporting.data ? (
-            <Secret name={secretName} secret={exporting.data.secret} onOver={exporting.reset} />
+            <Secret name={secretName} secret={exporting.data.secret} onOver={clear} />
           ) : (
             <>
               <NotYet activity={exporting.data.waits} />
@@ -95,7 +102,7 @@ export function ExportSecret({ name, kind, secretName, warning, ask, open, onClo
           </Group>
         </Stack>
       )}
-    </Modal>
+    </Dialog>
   );
 }
 
