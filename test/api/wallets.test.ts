@@ -268,7 +268,8 @@ onEachEngine("wallets", (server) => {
     assert.deepEqual(await byId({ walletId }), [accounts[1]]);
     assert.deepEqual(await byId({ paginationOptions: { after: walletAccountId } }), []);
     const other = (await elsewhere.read("list_wallet_accounts")).accounts[0];
-    assert.deepEqual(await byId({ filterByWalletAccountId: other.walletAccountId }), []);
+    const { status } = await root.query("list_wallet_accounts", { filterByWalletAccountId: other.walletAccountId });
+    assert.equal(status, 404, "of another organization");
 
     for (const [fields, words] of [
       [{ walletId }, /`walletId` is not taken with `filterByNamePrefix`/],

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, it } from "node:test";
 import type { CompiledQuery } from "kysely";
-import { newId } from "../../src/kernel/ids.ts";
 import { openSqlite, SqliteConnection } from "../../src/storage/sqlite.ts";
 import { bodyOf, exampleRequests, kindFor } from "../support/examples.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
@@ -25,7 +24,6 @@ const FILTERED: readonly [path: string, fields: object][] = [
   ["list_wallet_accounts", { filterByAddress: `0x${"ab".repeat(20)}` }],
   ["list_wallet_accounts", { filterByAddressPrefix: "0xab" }],
   ["list_wallet_accounts", { filterByNamePrefix: "Sav" }],
-  ["list_wallet_accounts", { filterByWalletAccountId: newId() }],
   ["list_suborgs", { includeNames: true }],
 ];
 

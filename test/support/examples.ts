@@ -380,11 +380,13 @@ export const examples: Record<string, Example> = {
   list_wallets: async (world) => after(newWallet(world), {}),
   list_wallet_accounts: async (world) => {
     const { walletId, addresses } = await newWallet(world);
+    const { account } = await world.root.client.read("get_wallet_account", { walletId, address: addresses[0] });
     return {
       walletId,
       includeWalletDetails: true,
       filterByAddress: addresses[0],
       filterByPath: walletAccount(0).path,
+      filterByWalletAccountId: account.walletAccountId,
       paginationOptions: { limit: "10", before: newId() },
     };
   },

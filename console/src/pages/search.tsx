@@ -163,12 +163,12 @@ function useAccounts(text: string) {
   const isSought = sought === text && text !== "";
   const mayBe = { id: isId(text), address: ADDRESS.test(text), name: NAME.test(text) };
   const paginationOptions = { limit: MAX_BEGINNING };
-  const asks = [
-    useAnswer(
-      "list_wallet_accounts",
-      { filterByWalletAccountId: sought.toLowerCase() },
-      { enabled: isSought && mayBe.id },
-    ),
+  const withId = useAnswer(
+    "list_wallet_accounts",
+    { filterByWalletAccountId: sought.toLowerCase() },
+    { enabled: isSought && mayBe.id },
+  );
+  const beginning = [
     useAnswer(
       "list_wallet_accounts",
       { filterByAddressPrefix: sought, paginationOptions },
@@ -181,8 +181,10 @@ function useAccounts(text: string) {
     ),
   ];
   const isAny = Object.values(mayBe).some((may) => may);
+  const asks = [withId, ...beginning];
   return {
-    asks,
+    // That no account has this id says nothing of others.
+    asks: beginning,
     found: isSought ? asks.flatMap(({ data }) => data?.accounts ?? []).map(foundAccount) : [],
     isPending: isAny && (!isSought || asks.some(({ isFetching, data }) => isFetching && data === undefined)),
   };

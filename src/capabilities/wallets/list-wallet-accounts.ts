@@ -5,7 +5,14 @@ import { type Page, pageOf } from "../../engine/paging.ts";
 import { fail } from "../../kernel/errors.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { WalletAccount } from "./model.ts";
-import { findAccounts, findAccountsBeginning, findAccountsNamed, findWallets, requireWallet } from "./store.ts";
+import {
+  findAccounts,
+  findAccountsBeginning,
+  findAccountsNamed,
+  findWallets,
+  requireAccount,
+  requireWallet,
+} from "./store.ts";
 
 const Address = Type.String({ minLength: 1, maxLength: 1024 });
 const Beginning = Type.String({
@@ -55,7 +62,7 @@ export const listWalletAccounts = query({
 
 type Request = Static<typeof ListWalletAccounts>;
 
-function accountsFor(request: Request, read: Reader, organizationId: string): Promise<WalletAccount[]> {
+async function accountsFor(request: Request, read: Reader, organizationId: string): Promise<WalletAccount[]> {
   const { filterByAddressPrefix: address, filterByNamePrefix: name } = request;
   const page = pageOf(request.paginationOptions);
   if (address !== undefined) {
@@ -67,6 +74,7 @@ function accountsFor(request: Request, read: Reader, organizationId: string): Pr
     return findAccountsNamed(read, organizationId, name, page.limit);
   }
   const { walletId, filterByWalletAccountId: accountId, filterByAddress, filterByPath: path } = request;
+  if (accountId !== undefined) await requireAccount(read, organizationId, accountId);
   return findAccounts(read, organizationId, { walletId, accountId, address: filterByAddress, path }, page);
 }
 

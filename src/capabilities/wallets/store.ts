@@ -195,6 +195,17 @@ export async function requireWallet(read: Reader, organizationId: string, id: st
   return wallet ?? fail("RESOURCE_NOT_FOUND", { kind: "wallet", id, organizationId });
 }
 
+/** @throws KeysteadError RESOURCE_NOT_FOUND */
+export async function requireAccount(read: Reader, organizationId: string, id: string): Promise<void> {
+  const row = await read
+    .selectFrom("wallet_accounts")
+    .select("id")
+    .where("organization_id", "=", organizationId)
+    .where("id", "=", id)
+    .executeTakeFirst();
+  if (!row) fail("RESOURCE_NOT_FOUND", { kind: "wallet account", id, organizationId });
+}
+
 /** Wallets as policies see them; unknown ids are left out. */
 export async function walletFacts(
   read: Reader,
