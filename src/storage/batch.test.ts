@@ -350,7 +350,7 @@ for (const engine of engines) {
           const scope = newId();
           const at = (name: string) => `${scope} ${name}`;
           const found = await Promise.allSettled(
-            given.map((work) => database.transact(scope, (tx) => carryOut(tx, work, at), aheadOf(work, at))),
+            given.map((work) => database.transact(scope, (tx) => carryOut(tx, work, at), { ahead: aheadOf(work, at) })),
           );
           const left = await database.read.selectFrom("installation").selectAll().where("name", ">", scope).execute();
           const { answers, rows } = expected(given);

@@ -36,6 +36,8 @@ import {
   HalfDone,
   type OpenTransaction,
   type Prefetch,
+  type RunOptions,
+  ScopeTaken,
 } from "./group-commit.ts";
 import { type Health, HealthCheck } from "./health.ts";
 import { KeptReads } from "./kept-reads.ts";
@@ -60,9 +62,9 @@ export interface Database {
   /**
    * Runs `work` in a transaction and resolves once its commit is durable. All work of one scope (an organization's id) is
    * serial, in every process; work without a scope relies on constraints alone. `work` may be run more than once. `ahead` asks for what
-   * `work` will ask for, so that it is there by then where asking takes time.
+   * `work` will ask for, so that it is there by then where asking takes time; `isShared` work may be in a transaction with that of other scopes.
    */
-  transact<T>(scope: string | undefined, work: (tx: Transactor) => Promise<T>, ahead?: Prefetch): Promise<T>;
+  transact<T>(scope: string | undefined, work: (tx: Transactor) => Promise<T>, options?: RunOptions): Promise<T>;
   /** Brings the tables up to this version, under a lock. Resolves to the names of the migrations it ran. */
   migrate(): Promise<string[]>;
   /** How far its tables are from those of this version, asked without creating anything. */
@@ -354,7 +356,7 @@ async function beginSqlite(
         giveBack();
       }
     },
-    transactor: () => transactorOn("sqlite", batch, kysely, committed),
+    transactor: () => transactorOn("sqlite", batch, kysely, committed, noScope),
   };
 }
 
@@ -398,7 +400,7 @@ function postgresDatabase(
   const commits: GroupCommit = new GroupCommit({
     concurrency: transactionsOf(settings.connections),
     scopes: "exclusive",
-    begin: (scope, isAgain, ahead) => beginPostgres(pool, settings, { scope, isAgain, ahead }, read),
+    begin: (scopes, isAgain, ahead) => beginPostgres(pool, settings, { scopes, isAgain, ahead }, read),
     onFailure: (failure) => check.noteFailedWrite(failure),
     observer,
   });
@@ -423,8 +425,8 @@ function postgresDatabase(
   return {
     kind: "postgres",
     read,
-    transact: async (scope, work, ahead) => {
-      const value = await commits.run(scope, work, ahead);
+    transact: async (scope, work, options) => {
+      const value = await commits.run(scope, work, options);
       statistics.noteCommit();
       return value;
     },
@@ -469,6 +471,9 @@ const timeoutsOf = (statementTimeoutMs: number): string =>
   `set local statement_timeout = ${statementTimeoutMs}; set local idle_in_transaction_session_timeout = ${IDLE_TRANSACTION_MS}`;
 
 const LOCK_SCOPE = "select pg_advisory_xact_lock(hashtextextended($1, 0))";
+/** Those that nobody else holds, without waiting. */
+const TRY_SCOPES =
+  "select scope from unnest($1::text[]) as scope where pg_try_advisory_xact_lock(hashtextextended(scope, 0))";
 
 /** A pooler tells each client a process of its own, and only one that pools sessions keeps to the same process behind it. */
 async function poolerBefore(pool: PostgresPool): Promise<Pooler> {
@@ -497,7 +502,7 @@ async function poolerBefore(pool: PostgresPool): Promise<Pooler> {
 async function beginPostgres(
   pool: PostgresPool,
   { prepared, statementTimeoutMs }: PostgresSettings,
-  { scope, isAgain, ahead: prefetches }: { scope: string | undefined; isAgain: boolean; ahead: readonly Prefetch[] },
+  { scopes, isAgain, ahead: prefetches }: { scopes: readonly string[]; isAgain: boolean; ahead: readonly Prefetch[] },
   committed: Reader,
 ): Promise<OpenTransaction> {
   const client = await pool.take("transaction");
@@ -532,10 +537,13 @@ async function beginPostgres(
   const batch = new Batch(connection, "postgres", !isAgain, { beforeWrite: makeSavepoint });
   const kysely = kyselyOn("postgres", async () => batch);
   const begin = prepared ? "begin" : `begin; ${timeoutsOf(statementTimeoutMs)}`;
+  const [scope, ...others] = scopes;
+  const held = new Set(scopes.slice(0, 1));
   try {
     const begun = exec(begin);
     // Other processes wait here for the organization, as functions of this one wait in GroupCommit.
     const locked = scope === undefined ? [] : connection.all(LOCK_SCOPE, [scope]);
+    const tried = others.length === 0 ? [] : connection.all<{ scope: string }>(TRY_SCOPES, [others]);
     // What was lost may have been by one of these.
     const known: Promise<unknown>[] = [];
     if (!isAgain)
@@ -544,7 +552,7 @@ async function beginPostgres(
         const reader: AheadReader = { kind: "postgres", selectFrom, all, known: (of) => batch.known(of) };
         known.push(...prefetches.map((prefetch) => prefetch(reader).catch(() => {})));
       });
-    await Promise.all([begun, locked]);
+    for (const { scope } of (await Promise.all([begun, locked, tried]))[2]) held.add(scope);
     // What comes to be known must be so before a function changes it.
     await Promise.all(known);
   } catch (error) {
@@ -552,6 +560,7 @@ async function beginPostgres(
     throw error;
   }
   return {
+    isHeld: (name) => held.has(name),
     savepoint: async (next) => {
       batch.begun(next);
       needsSavepoint = true;
@@ -601,7 +610,7 @@ async function beginPostgres(
       );
       giveBack(!clean);
     },
-    transactor: () => transactorOn("postgres", batch, kysely, committed),
+    transactor: () => transactorOn("postgres", batch, kysely, committed, others.length === 0 ? waitForScope : tryScope),
   };
 }
 
@@ -612,11 +621,27 @@ const refusalOf = (asked: Promise<unknown>): Promise<DatabaseFailure | undefined
     (error) => (error instanceof DatabaseFailure && error.kind === "bug" ? error : undefined),
   );
 
+/** Of SQLite there is one writer anyway. */
+const noScope = async () => {};
+
+async function waitForScope(batch: Batch, scope: string): Promise<void> {
+  await batch.all(LOCK_SCOPE, [scope]);
+  // Whoever had the lock before may have changed anything.
+  batch.forgetAll();
+}
+
+async function tryScope(batch: Batch, scope: string): Promise<void> {
+  const locked = await batch.all(TRY_SCOPES, [[scope]]);
+  if (locked.length === 0) throw new ScopeTaken();
+  batch.forgetAll();
+}
+
 function transactorOn(
   kind: DatabaseKind,
   batch: Batch,
   kysely: Kysely<Schema>,
   committed: Reader,
+  lock: (batch: Batch, scope: string) => Promise<unknown>,
 ): ReturnType<OpenTransaction["transactor"]> {
   let open = true;
   const afterCommit: AfterCommit[] = [];
@@ -642,13 +667,7 @@ function transactorOn(
     ) as Transactor["changing"],
     committed,
     last: whileOpen((query: Query) => batch.last(query)) as Transactor["last"],
-    // Of SQLite there is one writer anyway.
-    lock: whileOpen(async (scope: string) => {
-      if (kind === "sqlite") return;
-      await batch.all(LOCK_SCOPE, [scope]);
-      // Whoever had the lock before may have changed anything.
-      batch.forgetAll();
-    }),
+    lock: whileOpen((scope: string) => lock(batch, scope)) as Transactor["lock"],
     afterCommit: whileOpen((follow: AfterCommit) => void afterCommit.push(follow)) as Transactor["afterCommit"],
   };
   return {

@@ -5,7 +5,7 @@ import { KeysteadError } from "../kernel/errors.ts";
 import { COMMIT_DEADLINE_MS } from "../kernel/limits.ts";
 import type { Transactor } from "./engine.ts";
 import { DatabaseFailure } from "./failure.ts";
-import { GroupCommit, HalfDone, type OpenTransaction } from "./group-commit.ts";
+import { GroupCommit, HalfDone, type OpenTransaction, ScopeTaken } from "./group-commit.ts";
 
 /** A database of words: what was asked of it, in order, and what it shall fail at. */
 class Recorder {
@@ -13,6 +13,8 @@ class Recorder {
   readonly savepoints: { isAtOnce: boolean; isLast: boolean }[] = [];
   /** Per transaction, in the order of beginning. */
   readonly scopes: (string | undefined)[] = [];
+  /** Scopes that somebody else has: only who wants one of them alone or first waits for it. */
+  readonly heldElsewhere = new Set<string>();
   failCommit: (() => unknown) | undefined;
   /** Called as a function is undone. */
   onUndo: (() => void) | undefined;
@@ -23,14 +25,15 @@ class Recorder {
   /** Where set, it tells how much was written: what transactions call `use` for. */
   writes: number | undefined;
 
-  begin = async (scope: string | undefined): Promise<OpenTransaction> => {
+  begin = async (scopes: readonly string[]): Promise<OpenTransaction> => {
     this.calls.push("begin");
-    this.scopes.push(scope);
+    this.scopes.push(scopes.length > 1 ? scopes.join(" ") : scopes[0]);
     this.open++;
     this.mostOpen = Math.max(this.mostOpen, this.open);
     const note = (call: string) => async () => void this.calls.push(call);
     return {
       ...(this.writes === undefined ? {} : { written: () => this.writes as number }),
+      isHeld: (scope) => scope === scopes[0] || !this.heldElsewhere.has(scope),
       savepoint: async (next) => {
         this.savepoints.push(next);
         this.calls.push("savepoint");
@@ -541,7 +544,13 @@ describe("group commit", () => {
 
     it("never runs one scope twice at a time, whatever comes when", async () => {
       const requests = fc.array(
-        fc.record({ scope: fc.constantFrom("a", "b", "c", undefined), turns: fc.nat(3), fails: fc.boolean() }),
+        fc.record({
+          scope: fc.constantFrom("a", "b", "c", undefined),
+          turns: fc.nat(3),
+          fails: fc.boolean(),
+          isShared: fc.boolean(),
+          wantsAnother: fc.boolean(),
+        }),
         { minLength: 1, maxLength: 60 },
       );
       await fc.assert(
@@ -549,17 +558,24 @@ describe("group commit", () => {
           const database = new Recorder();
           const commits = exclusive(database, concurrency);
           const inside = new Set<string>();
+          const refused = new Set<number>();
+          database.heldElsewhere.add("b");
           const outcomes = await Promise.allSettled(
-            list.map(async ({ scope, turns, fails }) => {
+            list.map(async ({ scope, turns, fails, isShared, wantsAnother }, index) => {
               for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate);
-              return commits.run(scope, async () => {
+              const work = async () => {
                 assert.ok(scope === undefined || !inside.has(scope), "two of one scope");
                 if (scope) inside.add(scope);
                 for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate);
                 if (scope) inside.delete(scope);
+                if (wantsAnother && isShared && scope && !refused.has(index)) {
+                  refused.add(index);
+                  throw new ScopeTaken();
+                }
                 if (fails) throw new RangeError("as planned");
                 return scope;
-              });
+              };
+              return commits.run(scope, work, { isShared });
             }),
           );
           for (const [index, outcome] of outcomes.entries()) {
@@ -571,6 +587,63 @@ describe("group commit", () => {
         }),
         { numRuns: 50 },
       );
+    });
+
+    const nothing = async () => {};
+    const shared = { isShared: true };
+
+    it("has one transaction for functions of several scopes that may share it", async () => {
+      const database = new Recorder();
+      const commits = exclusive(database, 1);
+      const scopes = ["a", "b", "a", "c"];
+      await Promise.all([...scopes.map((scope) => commits.run(scope, nothing, shared)), commits.run("d", nothing)]);
+      assert.deepEqual(database.scopes, ["a b c", "d"]);
+    });
+
+    it("does not pass over a function that shares with nobody", async () => {
+      const database = new Recorder();
+      const commits = exclusive(database, 1);
+      const order: string[] = [];
+      const run = (scope: string, index: number, isShared: boolean) =>
+        commits.run(scope, async () => void order.push(`${scope}${index}`), { isShared });
+      await Promise.all([run("a", 0, true), run("b", 0, true), run("b", 1, false), run("b", 2, true)]);
+      assert.deepEqual(database.scopes, ["a b", "b"]);
+      assert.deepEqual(order, ["a0", "b0", "b1", "b2"]);
+    });
+
+    it("shares many scopes out among the transactions that may be open", async () => {
+      const database = new Recorder();
+      const commits = exclusive(database, 3);
+      const scopes = Array.from({ length: 60 }, (_, index) => `scope ${index}`);
+      await Promise.all(scopes.map((scope) => commits.run(scope, nothing, shared)));
+      assert.equal(database.mostOpen, 3);
+      assert.equal(database.scopes.length, 3);
+    });
+
+    it("runs what somebody else holds in another transaction, which waits for it", async () => {
+      const database = new Recorder();
+      const commits = exclusive(database, 1);
+      database.heldElsewhere.add("b");
+      await Promise.all(["a", "b", "c", "b"].map((scope) => commits.run(scope, nothing, shared)));
+      assert.deepEqual(database.scopes, ["a b c", "b"]);
+    });
+
+    it("undoes a function that wants a scope that is held, and runs it in a transaction of its own scope", async () => {
+      const database = new Recorder();
+      const commits = exclusive(database, 1);
+      let tries = 0;
+      const wanting = async () => {
+        if (++tries === 1) throw new ScopeTaken();
+        return tries;
+      };
+      const all = [
+        commits.run("a", nothing, shared),
+        commits.run("b", wanting, shared),
+        commits.run("c", nothing, shared),
+      ];
+      assert.deepEqual(await Promise.all(all), [undefined, 2, undefined]);
+      assert.deepEqual(database.scopes, ["a b c", "b"]);
+      assert.equal(database.calls.filter((call) => call === "rollback to savepoint").length, 1);
     });
 
     it("keeps the order in which the work of one scope came", async () => {

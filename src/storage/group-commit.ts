@@ -7,6 +7,10 @@ import { OutagePatience } from "./outage.ts";
 
 const MAX_BATCH = 64;
 const MAX_TRIES = 5;
+/** So many scopes share a transaction before another one is opened beside it. */
+const LEAST_SCOPES = 8;
+/** After so long a transaction of several scopes begins nothing more: each keeps the others waiting. */
+const SEVERAL_SCOPES_MS = 20;
 /** So many transactions take savepoints after one that had to be run again for want of them: nobody can have many of them run twice. */
 const CAREFUL_TRANSACTIONS = 64;
 
@@ -20,6 +24,8 @@ export interface OpenTransaction {
    * absent each function has its savepoint.
    */
   written?(): number;
+  /** Whether the scope was locked for it, where it is not all that were asked for. */
+  isHeld?(scope: string): boolean;
   /** `isAtOnce`: it is made even if the function will have written nothing. `isLast`: no other function comes after it. */
   savepoint(next: { isAtOnce: boolean; isLast: boolean }): Promise<void>;
   release(): Promise<void>;
@@ -35,10 +41,18 @@ export interface OpenTransaction {
 /** Asks for what a function is going to ask for; all that it asks before it returns leaves at once. Nobody hears its answer; it ends when nothing more comes to be known by it. */
 export type Prefetch = (read: AheadReader) => Promise<unknown>;
 
+/** How a function may run. */
+export interface RunOptions {
+  ahead?: Prefetch;
+  /** Whether functions of other scopes may run in the same transaction: it is short, and its order among those of others does not count. */
+  isShared?: boolean;
+}
+
 interface Waiting {
   scope: string | undefined;
   work: (tx: Transactor) => Promise<unknown>;
   ahead: Prefetch | undefined;
+  isShared: boolean;
   settle: (outcome: Outcome) => void;
   /** By the clock of the options. */
   deadline: number;
@@ -60,8 +74,11 @@ interface GroupCommitOptions {
   /** How many transactions may be open at once. */
   concurrency: number;
   scopes: "exclusive" | "together";
-  /** `isAgain` of a transaction that was lost before; `ahead` of the functions that will run in it. */
-  begin: (scope: string | undefined, isAgain: boolean, ahead: readonly Prefetch[]) => Promise<OpenTransaction>;
+  /**
+   * Waits for the first scope, and takes of the others those that nobody holds. `isAgain` of a transaction that was lost before; `ahead` of
+   * the functions that will run in it.
+   */
+  begin: (scopes: readonly string[], isAgain: boolean, ahead: readonly Prefetch[]) => Promise<OpenTransaction>;
   /** After so long a batch begins nothing more; what it has not begun is in the next one. */
   batchMs?: number;
   /** Told of whole transactions that were given up because of the database. */
@@ -77,9 +94,11 @@ type Outcome = { value: unknown; afterCommit: readonly AfterCommit[] } | { error
  * after that transaction's commit is durable. One that throws is rolled back alone: to its savepoint, or, where nothing fails as
  * a rule and savepoints would cost more, by running the others again.
  *
- * `concurrency` transactions may be open at once. With `scopes: "exclusive"` a batch holds functions of one scope only, no two open
- * transactions have the same scope, and `begin` is told which scope to lock against other processes; functions without a scope run
- * in any. With `scopes: "together"` (one writer anyway) a batch takes what waits, of each scope in turn.
+ * `concurrency` transactions may be open at once. With `scopes: "exclusive"` no two open transactions have the same scope, and `begin` is told
+ * which scopes to lock against other processes; functions without a scope run in any. A batch holds functions of one scope, or shared ones of
+ * several. It never waits for a scope while it has one of several: what is locked elsewhere runs in another transaction, and a function that
+ * would have to wait for a further one is undone and runs in one of its own. With `scopes: "together"` (one writer anyway) a batch takes what
+ * waits, of each scope in turn.
  */
 export class GroupCommit {
   readonly #options: GroupCommitOptions;
@@ -106,17 +125,22 @@ export class GroupCommit {
   }
 
   /** Runs `work` in a transaction and resolves after its durable commit. It may be run again after a serialization failure. */
-  run<T>(scope: string | undefined, work: (tx: Transactor) => Promise<T>, ahead?: Prefetch): Promise<T> {
+  run<T>(scope: string | undefined, work: (tx: Transactor) => Promise<T>, options: RunOptions = {}): Promise<T> {
     if (this.#closed) return Promise.reject(new KeysteadError("SHUTTING_DOWN", {}, []));
-    return inSpan("commit", (span) => this.#queue(scope, span ? withinSpan(span, work) : work, ahead));
+    return inSpan("commit", (span) => this.#queue(scope, span ? withinSpan(span, work) : work, options));
   }
 
-  #queue<T>(scope: string | undefined, work: (tx: Transactor) => Promise<T>, ahead: Prefetch | undefined): Promise<T> {
+  #queue<T>(
+    scope: string | undefined,
+    work: (tx: Transactor) => Promise<T>,
+    { ahead, isShared = false }: RunOptions,
+  ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const item: Waiting = {
         scope,
         work,
         ahead,
+        isShared: isShared && scope !== undefined,
         deadline: this.#now() + COMMIT_DEADLINE_MS,
         giveUp: undefined,
         settle: (outcome) => {
@@ -185,44 +209,42 @@ export class GroupCommit {
   }
 
   #takeBatch(): Waiting[] {
-    if (this.#options.scopes === "together") return this.#takeInTurns();
-    const first = this.#waiting.find(({ scope }) => scope === undefined || !this.#runningScopes.has(scope));
-    if (!first) return [];
-    const batch: Waiting[] = [];
-    const rest: Waiting[] = [];
-    for (const item of this.#waiting) {
-      (item.scope === first.scope && batch.length < MAX_BATCH ? batch : rest).push(item);
-    }
-    this.#waiting = rest;
-    return batch;
+    const fitting = this.#options.scopes === "together" ? this.#waiting : this.#fitting();
+    const batch = new Set(inTurns(fitting).slice(0, MAX_BATCH));
+    this.#waiting = this.#waiting.filter((item) => !batch.has(item));
+    return [...batch];
   }
 
-  /** Those of each scope in turn, so that many of one scope do not keep those of others waiting. */
-  #takeInTurns(): Waiting[] {
-    if (this.#waiting.length <= MAX_BATCH) return this.#waiting.splice(0);
-    const ahead = new Map<string | undefined, number>();
-    const rounds: Waiting[][] = [];
-    for (const item of this.#waiting) {
-      const round = ahead.get(item.scope) ?? 0;
-      ahead.set(item.scope, round + 1);
-      rounds[round] ??= [];
-      rounds[round].push(item);
-    }
-    const batch = rounds.flat().slice(0, MAX_BATCH);
-    const taken = new Set(batch);
-    this.#waiting = this.#waiting.filter((item) => !taken.has(item));
-    return batch;
+  /** What may run in one transaction with the first that may run, each scope's in their order. */
+  #fitting(): readonly Waiting[] {
+    const isFree = ({ scope }: Waiting) => scope === undefined || !this.#runningScopes.has(scope);
+    const first = this.#waiting.find(isFree);
+    if (!first) return [];
+    if (!first.isShared) return this.#waiting.filter(({ scope }) => scope === first.scope);
+    const byScope = Map.groupBy(this.#waiting.filter(isFree), ({ scope }) => scope);
+    // Those before the first that shares with nobody.
+    const shared = [...byScope.values()]
+      .map((some) =>
+        some.slice(
+          0,
+          indexOrEnd(some, ({ isShared }) => !isShared),
+        ),
+      )
+      .filter((some) => some.length > 0);
+    const slots = this.#options.concurrency - this.#openTransactions;
+    return shared.slice(0, Math.max(LEAST_SCOPES, Math.ceil(shared.length / slots))).flat();
   }
 
   async #runInTransaction(batch: Waiting[]): Promise<void> {
-    const scope = this.#options.scopes === "exclusive" ? batch[0]?.scope : undefined;
+    const isExclusive = this.#options.scopes === "exclusive";
+    const scopes = new Set(batch.map(({ scope }) => scope).filter((scope) => isExclusive && scope !== undefined));
     this.#openTransactions++;
-    if (scope !== undefined) this.#runningScopes.add(scope);
+    for (const scope of scopes) this.#runningScopes.add(scope as string);
     try {
-      await this.#runBatch(scope, batch);
+      await this.#runBatch([...scopes] as string[], batch);
     } finally {
       this.#openTransactions--;
-      if (scope !== undefined) this.#runningScopes.delete(scope);
+      for (const scope of scopes) this.#runningScopes.delete(scope as string);
       if (this.#waiting.length > 0) this.#schedule();
       const idle = this.#idle;
       this.#idle = [];
@@ -230,27 +252,27 @@ export class GroupCommit {
     }
   }
 
-  async #runBatch(scope: string | undefined, batch: Waiting[]): Promise<void> {
+  async #runBatch(scopes: readonly string[], batch: Waiting[]): Promise<void> {
     try {
-      const outcomes = await this.#patience.through(() => this.#attemptOften(scope, batch));
+      const outcomes = await this.#patience.through(() => this.#attemptOften(scopes, batch));
       for (const [, outcome] of outcomes) {
         // Before whoever waits goes on, and apart from them: the commit is there, whatever comes of these.
         if ("value" in outcome) for (const follow of outcome.afterCommit) queueMicrotask(follow);
       }
       for (const [item, outcome] of outcomes) item.settle(outcome);
-      // Whom the batch had no time for is in the next one.
-      this.#waiting.unshift(...batch.slice(outcomes.length));
+      // Whom the batch had no time or no lock for is in the next one.
+      this.#waiting.unshift(...batch.filter((item) => !outcomes.has(item)));
     } catch (error) {
       if (error instanceof DatabaseFailure) this.#options.onFailure?.(error);
       for (const item of batch) item.settle({ error });
     }
   }
 
-  async #attemptOften(scope: string | undefined, batch: Waiting[]): Promise<[Waiting, Outcome][]> {
+  async #attemptOften(scopes: readonly string[], batch: Waiting[]): Promise<Map<Waiting, Outcome>> {
     let wasHalfDone = false;
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#attempt(scope, batch, attempt > 1);
+        return await this.#attempt(scopes, batch, attempt > 1);
       } catch (error) {
         if (error instanceof HalfDone) {
           this.#careful = CAREFUL_TRANSACTIONS;
@@ -267,32 +289,42 @@ export class GroupCommit {
     }
   }
 
-  /** One transaction, of the first of a batch as far as its time goes. It throws when the transaction as a whole is lost; a single function's error is its own outcome. */
-  async #attempt(scope: string | undefined, batch: Waiting[], isAgain: boolean): Promise<[Waiting, Outcome][]> {
+  /**
+   * One transaction, of those of a batch whose scope is held, as far as its time goes. It throws when the transaction as a whole is lost; a single
+   * function's error is its own outcome.
+   */
+  async #attempt(
+    scopes: readonly string[],
+    batch: readonly Waiting[],
+    isAgain: boolean,
+  ): Promise<Map<Waiting, Outcome>> {
     const { observer } = this.#options;
     const begunAt = performance.now();
     const secondsSince = () => (performance.now() - begunAt) / 1000;
     const prefetches = batch.map(({ ahead }) => ahead).filter((ahead) => ahead !== undefined);
-    const transaction = await this.#options.begin(scope, isAgain, prefetches).catch((error: unknown) => {
+    const transaction = await this.#options.begin(scopes, isAgain, prefetches).catch((error: unknown) => {
       this.#tellFailed(error);
       throw error;
     });
-    if (scope !== undefined) observer?.locked(secondsSince());
+    if (scopes.length > 0) observer?.locked(secondsSince());
     const wasHalfDone = this.#careful > 0;
     const isCareful = transaction.written === undefined || wasHalfDone;
     if (wasHalfDone) this.#careful--;
-    const outcomes: [Waiting, Outcome][] = [];
+    const outcomes = new Map<Waiting, Outcome>();
     let committing = false;
     try {
-      const end = performance.now() + (this.#options.batchMs ?? Number.POSITIVE_INFINITY);
-      for (const item of batch) {
-        if (outcomes.length > 0 && performance.now() >= end) break;
-        const next = { isCareful, isAtOnce: wasHalfDone, isLast: item === batch.at(-1) };
-        outcomes.push([item, await this.#runOne(transaction, item, next)]);
+      const ms = scopes.length > 1 ? SEVERAL_SCOPES_MS : (this.#options.batchMs ?? Number.POSITIVE_INFINITY);
+      const end = performance.now() + ms;
+      const held = batch.filter(({ scope }) => scope === undefined || (transaction.isHeld?.(scope) ?? true));
+      for (const item of held) {
+        if (outcomes.size > 0 && performance.now() >= end) break;
+        const next = { isCareful, isAtOnce: wasHalfDone, isLast: item === held.at(-1) };
+        const outcome = await this.#runOne(transaction, item, next);
+        if (outcome) outcomes.set(item, outcome);
       }
       committing = true;
       await transaction.commit();
-      observer?.committed(outcomes.length, secondsSince());
+      observer?.committed(outcomes.size, secondsSince());
       return outcomes;
     } catch (error) {
       this.#tellFailed(error);
@@ -305,11 +337,12 @@ export class GroupCommit {
     this.#options.observer?.failed(error instanceof DatabaseFailure ? error.kind : "bug");
   }
 
+  /** Resolves to nothing where it is to run in another transaction. */
   async #runOne(
     transaction: OpenTransaction,
     item: Waiting,
     { isCareful, ...next }: { isCareful: boolean; isAtOnce: boolean; isLast: boolean },
-  ): Promise<Outcome> {
+  ): Promise<Outcome | undefined> {
     if (item.deadline <= this.#now()) return { error: deadlineError() };
     if (isCareful) await transaction.savepoint(next);
     const writtenBefore = transaction.written?.();
@@ -321,6 +354,11 @@ export class GroupCommit {
     } catch (error) {
       // What still runs of it must write nothing after the rollback.
       end();
+      if (error instanceof ScopeTaken) {
+        await transaction.rollbackToSavepoint();
+        item.isShared = false;
+        return undefined;
+      }
       if (error instanceof DatabaseFailure && error.kind !== "bug") throw error;
       if (isCareful) await transaction.rollbackToSavepoint();
       else if (transaction.written?.() !== writtenBefore) throw new HalfDone();
@@ -332,6 +370,25 @@ export class GroupCommit {
   }
 }
 
+const indexOrEnd = <T>(all: readonly T[], is: (one: T) => boolean): number => {
+  const index = all.findIndex(is);
+  return index === -1 ? all.length : index;
+};
+
+/** Those of each scope in turn, so that many of one scope do not keep those of others waiting. */
+function inTurns(waiting: readonly Waiting[]): readonly Waiting[] {
+  if (waiting.length <= MAX_BATCH) return waiting;
+  const ahead = new Map<string | undefined, number>();
+  const rounds: Waiting[][] = [];
+  for (const item of waiting) {
+    const round = ahead.get(item.scope) ?? 0;
+    ahead.set(item.scope, round + 1);
+    rounds[round] ??= [];
+    rounds[round].push(item);
+  }
+  return rounds.flat();
+}
+
 /** A function that runs in the transaction of many, in the span of whoever waits for it. */
 function withinSpan<T>(span: Span, work: (tx: Transactor) => Promise<T>): (tx: Transactor) => Promise<T> {
   const askedAt = performance.now();
@@ -339,6 +396,13 @@ function withinSpan<T>(span: Span, work: (tx: Transactor) => Promise<T>): (tx: T
     span.note({ "keystead.waited_ms": performance.now() - askedAt });
     return span.run(() => work(tx));
   };
+}
+
+/** A function wants a scope that another transaction holds, in one of several scopes, which waits for none. */
+export class ScopeTaken extends DatabaseFailure {
+  constructor() {
+    super("retry", "a further scope is locked");
+  }
 }
 
 /** A function failed, and there is no savepoint before what it did. */

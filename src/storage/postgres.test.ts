@@ -5,7 +5,7 @@ import { createTestDatabase } from "../../test/support/postgres.ts";
 import { testPostgresUrl } from "../../test/support/server.ts";
 import { newId } from "../kernel/ids.ts";
 import { type Database, openDatabase } from "./database.ts";
-import type { Reader } from "./engine.ts";
+import type { Reader, Transactor } from "./engine.ts";
 import { prepared } from "./prepared.ts";
 
 describe("a transaction on PostgreSQL", () => {
@@ -89,7 +89,7 @@ describe("what is asked of PostgreSQL at the same time", () => {
     const ahead = (read: Reader) => read.all(query);
     const look = async (tx: Reader) => void seen.push((await tx.all<{ times: number }>(query))[0]?.times);
     const [before] = await database.read.all<{ times: number }>(query);
-    await Promise.all([1, 2, 3].map(() => database.transact("scope", look, ahead)));
+    await Promise.all([1, 2, 3].map(() => database.transact("scope", look, { ahead })));
     const next = (before?.times ?? 0) + 1;
     assert.deepEqual(seen, [next, next, next]);
   });
@@ -97,7 +97,7 @@ describe("what is asked of PostgreSQL at the same time", () => {
   it("is no error of a function that it was asked ahead of and in vain", async () => {
     const refused = (read: Reader) =>
       read.all({ sql: "select no_such_column from asked", parameters: [], isRead: true });
-    const done = [1, 2].map((value) => database.transact("scope", async () => value, refused));
+    const done = [1, 2].map((value) => database.transact("scope", async () => value, { ahead: refused }));
     assert.deepEqual(await Promise.all(done), [1, 2]);
   });
 
@@ -124,5 +124,69 @@ describe("what is asked of PostgreSQL at the same time", () => {
     const alone = [];
     for (const name of names) alone.push((await lookFor(database.read, { name })).map((row) => row.name));
     assert.deepEqual(alone, found);
+  });
+});
+
+describe("transactions of several scopes on PostgreSQL", () => {
+  const scopes = ["a", "b", "c", "d", "e"];
+  let servers: Database[];
+  before(async () => {
+    const url = await createTestDatabase(testPostgresUrl(), `test_${newId().replaceAll("-", "")}`);
+    servers = [1, 2].map(() => openDatabase({ url }));
+    await servers[0]?.migrate();
+    const rows = scopes.map((name) => ({ name, value: "0" }));
+    await servers[0]?.transact(undefined, (tx) => tx.insertInto("installation").values(rows).execute());
+  });
+  after(() => Promise.all(servers.map((server) => server.close())));
+
+  /** Loses a count where another transaction of the scope runs beside it. */
+  async function countUp(tx: Transactor, name: string): Promise<void> {
+    const { value } = await tx
+      .selectFrom("installation")
+      .select("value")
+      .where("name", "=", name)
+      .executeTakeFirstOrThrow();
+    await new Promise(setImmediate);
+    await tx
+      .updateTable("installation")
+      .set({ value: String(Number(value) + 1) })
+      .where("name", "=", name)
+      .execute();
+  }
+
+  it("have each scope to themselves, also beside another server and with further scopes that they lock", async () => {
+    const expected = new Map(scopes.map((name) => [name, 0]));
+    const count = (name: string) => expected.set(name, (expected.get(name) ?? 0) + 1);
+    const all = Array.from({ length: 200 }, (_, index) => {
+      const [name, further] = [scopes[index % 5] as string, scopes[4 - (index % 2)] as string];
+      // Further scopes are locked in one order, as everybody must.
+      const locksFurther = index % 3 === 0 && name < further;
+      const fails = index % 7 === 0;
+      if (!fails) count(name);
+      if (!fails && locksFurther) count(further);
+      const work = async (tx: Transactor) => {
+        await countUp(tx, name);
+        if (locksFurther) {
+          await tx.lock(further);
+          await countUp(tx, further);
+        }
+        if (fails) throw new RangeError("as planned");
+      };
+      return (servers[index % 2] as Database).transact(name, work, { isShared: index % 11 !== 0 });
+    });
+    const outcomes = await Promise.allSettled(all);
+    for (const [index, outcome] of outcomes.entries()) {
+      if (index % 7 === 0) assert.ok(outcome.status === "rejected" && outcome.reason instanceof RangeError);
+      else assert.equal(outcome.status, "fulfilled", outcome.status === "rejected" ? String(outcome.reason) : "");
+    }
+    const rows = await (servers[0] as Database).read
+      .selectFrom("installation")
+      .selectAll()
+      .where("name", "in", scopes)
+      .execute();
+    assert.deepEqual(
+      Object.fromEntries(rows.map(({ name, value }) => [name, Number(value)])),
+      Object.fromEntries(expected),
+    );
   });
 });

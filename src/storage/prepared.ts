@@ -53,7 +53,7 @@ interface Statement {
  * A statement that is built once for each kind of database and then only bound: building costs several times what running it does. `build`
  * gets a stand-in for each named parameter and must use them as plain values. `sees` says which rows that a transaction is still to write
  * it would find: any of a table that it names, unless said. `isTogether` has PostgreSQL asked once for what several look for at the same
- * time, which each of them must find by an index. `isLasting` asks that its answer be kept while it is known to be true (`KeptReads`): for
+ * time, which each of them must find by an index and take in any order. `isLasting` asks that its answer be kept while it is known to be true (`KeptReads`): for
  * what each request asks and few change.
  */
 export function prepared<Parameters extends Record<string, unknown>>() {

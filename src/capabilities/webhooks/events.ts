@@ -194,7 +194,7 @@ const listeners = (db: Pick<Kysely<Schema>, "selectFrom">, { organizationId, par
 /** Where another transaction may delete an endpoint meanwhile, what is found is kept until this one has ended. */
 const selectListeners = {
   sqlite: prepared<Listening>()(listeners),
-  postgres: prepared<Listening>()((db, listening) => listeners(db, listening).forKeyShare("e")),
+  postgres: prepared<Listening>()((db, listening) => listeners(db, listening).forKeyShare("e"), { isTogether: true }),
 };
 
 const insertEvent = preparedWrite<{

@@ -44,12 +44,19 @@ export async function submit(
   const { intent } = submission;
   const ahead = (read: AheadReader, preparation: Preparation | undefined) =>
     askForParts(read, { operation, intent, plan, prepared: preparation?.value }, approving);
-  const recorded = await castBallot(engine, approving, fingerprint, judge, mayNeedPreparation, ahead);
+  // What else an activity does may take long, and so may what goes with what is deleted.
+  const isShared = operation.carryOut.by === "changes" && operation.subject(intent).action !== "DELETE";
+  const recorded = await castBallot(engine, approving, fingerprint, judge, mayNeedPreparation, { ahead, isShared });
   return answerOf(engine.database.read, recorded, approving);
 }
 
-/** Asks for what the rules will look at. */
-type AheadOfRules = (read: AheadReader, preparation: Preparation | undefined) => Promise<void>;
+/** How the transaction may be made. */
+interface Recording {
+  /** Asks for what the rules will look at. */
+  ahead: (read: AheadReader, preparation: Preparation | undefined) => Promise<void>;
+  /** Whether activities of other organizations may be recorded in it. */
+  isShared: boolean;
+}
 
 /** Counts an approval or rejection of the activity with this fingerprint; answers that activity. */
 export async function castVote(engine: ActivityEngine, fingerprint: string, ballot: Ballot): Promise<ActivityView> {
@@ -74,7 +81,7 @@ async function castBallot(
   fingerprint: string,
   judgeUntraced: Judge,
   mayNeedPreparation: boolean,
-  ahead: AheadOfRules = async () => {},
+  { ahead, isShared }: Recording = { ahead: async () => {}, isShared: false },
 ): Promise<Recorded> {
   const { actor, organization } = ballot.principal;
   const { budget } = ballot;
@@ -87,6 +94,7 @@ async function castBallot(
   const judgeBeforehand = async () => judge(read, ballot.principal, await find(read), budget);
   const factsOfNow = (tx: Reader) => Promise.all([reload(tx, ballot.principal, ballot.now), find(tx)]);
   const inTransaction: JudgeInTransaction = {
+    isShared,
     ahead: (preparation) => (reader) =>
       Promise.allSettled([factsOfNow(reader), engine.observer.ahead(reader, organization), ahead(reader, preparation)]),
     judge: async (tx) => {
@@ -155,12 +163,13 @@ async function prepareIfStillNeeded(
 interface JudgeInTransaction {
   judge: (tx: Reader) => Promise<Verdict>;
   ahead: (preparation: Preparation | undefined) => Prefetch;
+  isShared: boolean;
 }
 
 async function tryToRecord(
   engine: ActivityEngine,
   ballot: Ballot,
-  { judge, ahead }: JudgeInTransaction,
+  { judge, ahead, isShared }: JudgeInTransaction,
   preparation: Preparation | undefined,
 ): Promise<Recorded | { unprepared: Verdict }> {
   const { id } = ballot.principal.organization;
@@ -178,7 +187,7 @@ async function tryToRecord(
       if (verdict.todo === "execute" && preparation?.error) throw preparation.error;
       return recordVerdict(engine, tx, verdict, ballot, preparation);
     };
-    return await engine.database.transact(scope, record, ahead(preparation));
+    return await engine.database.transact(scope, record, { ahead: ahead(preparation), isShared });
   } catch (error) {
     if (verdict?.todo !== "execute" || verdict.target.isNew || !isLasting(error)) throw error;
     return failVotedActivity(engine, ballot, judge, error);

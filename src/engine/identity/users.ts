@@ -149,8 +149,11 @@ const places = Array.from({ length: TOGETHER }, (_, index) => `user${index}`);
 /** Reads what belongs to users, to one or to as many as are read together: each is one statement, however many it is for. */
 function ofUsers<Select extends Compilable<unknown>>(
   build: (db: Pick<Reader, "selectFrom">, organizationId: string, userIds: readonly string[]) => Select,
+  isTogether = true,
 ) {
-  const ofOne = prepared<UserRef>()((db, { organizationId, userId }) => build(db, organizationId, [userId]));
+  const ofOne = prepared<UserRef>()((db, { organizationId, userId }) => build(db, organizationId, [userId]), {
+    isTogether,
+  });
   const ofMany = prepared<Record<string, string>>()((db, given) =>
     build(
       db,
@@ -199,14 +202,17 @@ const findTags = ofUsers((db, organizationId, userIds) =>
 );
 
 /** In the order in which they are looked at. */
-const findMfaPolicies = ofUsers((db, organizationId, userIds) =>
-  db
-    .selectFrom("mfa_policies")
-    .selectAll()
-    .where("organization_id", "=", organizationId)
-    .where("user_id", "in", userIds)
-    .orderBy("position")
-    .orderBy("id"),
+const findMfaPolicies = ofUsers(
+  (db, organizationId, userIds) =>
+    db
+      .selectFrom("mfa_policies")
+      .selectAll()
+      .where("organization_id", "=", organizationId)
+      .where("user_id", "in", userIds)
+      .orderBy("position")
+      .orderBy("id"),
+  // Rows for several come in no order.
+  false,
 );
 
 type UserRow = Awaited<ReturnType<typeof findUser>>[number];
