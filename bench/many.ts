@@ -6,7 +6,7 @@ import type { Party } from "./load.ts";
 import { type Product, startLoad } from "./processes.ts";
 import { type BenchHooks, inTurns, measureRound, type Round, type RoundOptions, startServer } from "./rounds.ts";
 import { type ScenarioName, scenarioNames } from "./scenarios.ts";
-import { median } from "./statistics.ts";
+import { median, rounded } from "./statistics.ts";
 
 /**
  * What it costs that many different parties ask, each with its own API key and its own secp256k1 key, against the same requests of one of
@@ -147,8 +147,6 @@ function figuresOf(pairs: readonly [Round, Round][]) {
     ratio: rounded(median(pairs.map(([one, many]) => many.perSecond / one.perSecond)), 2),
   };
 }
-
-const rounded = (value: number, digits: number): number => Number(value.toFixed(digits));
 
 export function lineOfMany(result: ManyBenchResult, json: boolean): string {
   if (json) return JSON.stringify(result);

@@ -11,7 +11,7 @@ import { cpuSeconds, processTree } from "./cpu.ts";
 import { CLI, type Load, type Product, startLoad } from "./processes.ts";
 import { type BenchHooks, inTurns, measureRound, type Round, type RoundOptions, startServer } from "./rounds.ts";
 import type { ScenarioName } from "./scenarios.ts";
-import { median } from "./statistics.ts";
+import { median, rounded } from "./statistics.ts";
 
 /**
  * What it costs to watch a server and to keep its tenants apart: reads and writes with limits, traces and the audit stream against the
@@ -336,8 +336,6 @@ async function measureNoise(
 }
 
 type Times = Pick<Round, "p50Ms" | "p99Ms">;
-
-const rounded = (value: number, digits: number): number => Number(value.toFixed(digits));
 
 export function lineOfOperations(result: OperationsBenchResult, json: boolean): string {
   if (json) return JSON.stringify(result);

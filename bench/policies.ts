@@ -7,7 +7,7 @@ import type { DatabaseKind } from "../src/storage/engine.ts";
 import { addUser, Client } from "../test/support/client.ts";
 import { type Load, type Product, startLoad } from "./processes.ts";
 import { type BenchHooks, measureRound, type Round, type RoundOptions, startServer } from "./rounds.ts";
-import { median, percentile } from "./statistics.ts";
+import { median, percentile, rounded } from "./statistics.ts";
 
 /**
  * What policies cost: decisions per second over 0, 10, 100 and 1,000 policies of ordinary size, without a server; and durable
@@ -127,8 +127,6 @@ const forOthers = (index: number): Omit<Policy, "policyId"> =>
       condition: `activity.kind == 'SIGN_TRANSACTION' && wallet.id == 'wallet-${index}'`,
     },
   ][index % 3] as Omit<Policy, "policyId">;
-
-const rounded = (value: number, digits: number): number => Number(value.toFixed(digits));
 
 /** One line, for programs or for people. */
 export function lineOfPolicies(result: PolicyBenchResult, json: boolean): string {

@@ -15,3 +15,5 @@ export function median(values: readonly number[]): number {
 export function percentile(sorted: Float64Array, share: number): number {
   return sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN;
 }
+
+export const rounded = (value: number, digits: number): number => Number(value.toFixed(digits));

@@ -10,7 +10,7 @@ import { cpuSeconds, processTree } from "./cpu.ts";
 import { type Product, startLoad, startProduct } from "./processes.ts";
 import { type BenchHooks, inTurns, measureRound, type RoundOptions, startServer } from "./rounds.ts";
 import { type ScenarioName, scenarioNames } from "./scenarios.ts";
-import { median } from "./statistics.ts";
+import { median, rounded } from "./statistics.ts";
 
 /**
  * What years of activities cost: room on the disk, the start, and requests, of a server with very many activities of one organization against
@@ -307,8 +307,6 @@ const residentMiB = ({ pid }: Product): number =>
 
 const both = (values: readonly number[], digits: number): [number, number] =>
   values.map((value) => rounded(value, digits)) as [number, number];
-
-const rounded = (value: number, digits: number): number => Number(value.toFixed(digits));
 
 export function lineOfYears(result: YearsBenchResult, json: boolean): string {
   if (json) return JSON.stringify(result);

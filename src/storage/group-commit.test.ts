@@ -628,6 +628,20 @@ describe("group commit", () => {
       assert.deepEqual(database.scopes, ["a b c", "b"]);
     });
 
+    it("begins nothing more beside one that took long", async () => {
+      const database = new Recorder();
+      const commits = exclusive(database, 1);
+      const long = async () => {
+        const begun = performance.now();
+        while (performance.now() - begun < 25) await new Promise(setImmediate);
+      };
+      await Promise.all([
+        commits.run("a", long, shared),
+        ...["b", "c"].map((scope) => commits.run(scope, nothing, shared)),
+      ]);
+      assert.deepEqual(database.scopes, ["a b c", "b c"]);
+    });
+
     it("undoes a function that wants a scope that is held, and runs it in a transaction of its own scope", async () => {
       const database = new Recorder();
       const commits = exclusive(database, 1);

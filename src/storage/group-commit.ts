@@ -1,6 +1,7 @@
 import { fail, KeysteadError } from "../kernel/errors.ts";
 import { COMMIT_DEADLINE_MS } from "../kernel/limits.ts";
-import { inSpan, outsideSpans, type Span } from "../kernel/spans.ts";
+import { onceATurn } from "../kernel/once-a-turn.ts";
+import { inSpan, type Span } from "../kernel/spans.ts";
 import type { AheadReader, Transactor } from "./engine.ts";
 import { DatabaseFailure, type FailureKind } from "./failure.ts";
 import { OutagePatience } from "./outage.ts";
@@ -111,7 +112,8 @@ export class GroupCommit {
   /** How many transactions are still to take savepoints. */
   #careful = 0;
   #openTransactions = 0;
-  #scheduled = false;
+  /** At the end of the turn of the event loop, so that requests that arrive together commit together. */
+  readonly #beginSoon = onceATurn(() => this.#begin());
   #closed = false;
   #idle: (() => void)[] = [];
 
@@ -153,7 +155,7 @@ export class GroupCommit {
       this.#untold.add(item);
       this.#deadline ??= setTimeout(() => this.#endLate(), COMMIT_DEADLINE_MS);
       this.#waiting.push(item);
-      this.#schedule();
+      void this.#beginSoon();
     });
   }
 
@@ -191,16 +193,7 @@ export class GroupCommit {
     this.#deadline = undefined;
   }
 
-  // The next turn of the event loop, so that requests that arrive together commit together.
-  #schedule(): void {
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    // What is done for all who wait belongs to the trace of none.
-    outsideSpans(() => setImmediate(() => this.#begin()));
-  }
-
   #begin(): void {
-    this.#scheduled = false;
     while (this.#openTransactions < this.#options.concurrency) {
       const batch = this.#takeBatch();
       if (batch.length === 0) break;
@@ -222,30 +215,22 @@ export class GroupCommit {
     if (!first) return [];
     if (!first.isShared) return this.#waiting.filter(({ scope }) => scope === first.scope);
     const byScope = Map.groupBy(this.#waiting.filter(isFree), ({ scope }) => scope);
-    // Those before the first that shares with nobody.
-    const shared = [...byScope.values()]
-      .map((some) =>
-        some.slice(
-          0,
-          indexOrEnd(some, ({ isShared }) => !isShared),
-        ),
-      )
-      .filter((some) => some.length > 0);
+    const shared = [...byScope.values()].map(beforeUnshared).filter((some) => some.length > 0);
     const slots = this.#options.concurrency - this.#openTransactions;
     return shared.slice(0, Math.max(LEAST_SCOPES, Math.ceil(shared.length / slots))).flat();
   }
 
   async #runInTransaction(batch: Waiting[]): Promise<void> {
-    const isExclusive = this.#options.scopes === "exclusive";
-    const scopes = new Set(batch.map(({ scope }) => scope).filter((scope) => isExclusive && scope !== undefined));
+    const named = batch.map(({ scope }) => scope).filter((scope) => scope !== undefined);
+    const scopes = this.#options.scopes === "exclusive" ? [...new Set(named)] : [];
     this.#openTransactions++;
-    for (const scope of scopes) this.#runningScopes.add(scope as string);
+    for (const scope of scopes) this.#runningScopes.add(scope);
     try {
-      await this.#runBatch([...scopes] as string[], batch);
+      await this.#runBatch(scopes, batch);
     } finally {
       this.#openTransactions--;
-      for (const scope of scopes) this.#runningScopes.delete(scope as string);
-      if (this.#waiting.length > 0) this.#schedule();
+      for (const scope of scopes) this.#runningScopes.delete(scope);
+      if (this.#waiting.length > 0) void this.#beginSoon();
       const idle = this.#idle;
       this.#idle = [];
       for (const wake of idle) wake();
@@ -370,10 +355,11 @@ export class GroupCommit {
   }
 }
 
-const indexOrEnd = <T>(all: readonly T[], is: (one: T) => boolean): number => {
-  const index = all.findIndex(is);
-  return index === -1 ? all.length : index;
-};
+/** Of those of one scope, what comes before the first that shares with nobody: that one is not passed over. */
+function beforeUnshared(some: readonly Waiting[]): readonly Waiting[] {
+  const end = some.findIndex(({ isShared }) => !isShared);
+  return end === -1 ? some : some.slice(0, end);
+}
 
 /** Those of each scope in turn, so that many of one scope do not keep those of others waiting. */
 function inTurns(waiting: readonly Waiting[]): readonly Waiting[] {

@@ -45,8 +45,8 @@ type Build = (db: Kysely<Schema>, parameters: Record<string, unknown>) => Compil
 interface Statement {
   sql: string;
   bind: (values: Record<string, unknown>) => unknown[];
-  /** For many, on PostgreSQL: a list for each parameter. */
-  together: string;
+  /** For many, on PostgreSQL: a list for each parameter. Where it is wanted. */
+  together: string | undefined;
 }
 
 /**
@@ -65,17 +65,9 @@ export function prepared<Parameters extends Record<string, unknown>>() {
       isTogether = false,
     }: { sees?: (values: Parameters) => Query["sees"]; isLasting?: boolean; isTogether?: boolean } = {},
   ): ((reader: Reader, values: Parameters) => Promise<RowOf<Select>[]>) => {
-    const statement = statementOf<RowOf<Select>>(build as Build);
-    return (reader, values) => {
-      const { together, ...query } = statement(reader, values);
-      return reader.all({
-        ...query,
-        isRead: true,
-        isLasting,
-        together: isTogether ? together : undefined,
-        sees: sees?.(values),
-      });
-    };
+    const statement = statementOf<RowOf<Select>>(build as Build, isTogether);
+    return (reader, values) =>
+      reader.all({ ...statement(reader, values), isRead: true, isLasting, sees: sees?.(values) });
   };
 }
 
@@ -122,24 +114,24 @@ export function preparedWrite<Parameters extends Record<string, unknown>>() {
   return <Write extends Compilable<unknown>>(
     build: (db: Kysely<Schema>, parameters: Parameters) => Write,
   ): ((tx: Transactor, values: Parameters) => Promise<RowOf<Write>[]>) => {
-    const statement = statementOf<RowOf<Write>>(build as Build);
-    return (tx, values) => {
-      const { sql, parameters } = statement(tx, values);
-      return tx.all({ sql, parameters });
-    };
+    const statement = statementOf<RowOf<Write>>(build as Build, false);
+    return (tx, values) => tx.all(statement(tx, values));
   };
 }
 
-function statementOf<Row>(build: Build): (reader: Pick<Reader, "kind">, values: Record<string, unknown>) => Query<Row> {
+function statementOf<Row>(
+  build: Build,
+  isTogether: boolean,
+): (reader: Pick<Reader, "kind">, values: Record<string, unknown>) => Query<Row> {
   const statements: Partial<Record<DatabaseKind, Statement>> = {};
   return ({ kind }, values) => {
-    statements[kind] ??= compileStatement(kind, build);
+    statements[kind] ??= compileStatement(kind, build, isTogether && kind === "postgres");
     const { sql, bind, together } = statements[kind] as Statement;
     return { sql, parameters: bind(values), together };
   };
 }
 
-function compileStatement(kind: DatabaseKind, build: Build): Statement {
+function compileStatement(kind: DatabaseKind, build: Build, isTogether: boolean): Statement {
   const placeholders = new Proxy({}, { get: (_, name) => new Placeholder(String(name)) });
   const { sql, parameters } = build(compilers[kind], placeholders).compile();
   const names = parameters.map((value) => (value instanceof Placeholder ? value.name : undefined));
@@ -151,7 +143,7 @@ function compileStatement(kind: DatabaseKind, build: Build): Statement {
     }
     return bound;
   };
-  return { sql, bind, together: togetherOf(sql, parameters) };
+  return { sql, bind, together: isTogether ? togetherOf(sql, parameters) : undefined };
 }
 
 /** The same for lists of its parameters: rows say by `asked_as` which of them they are for, from 1 on. */

@@ -1,4 +1,4 @@
-import { outsideSpans } from "../kernel/spans.ts";
+import { onceATurn } from "../kernel/once-a-turn.ts";
 import type { Query } from "./engine.ts";
 import { type Asked, asked, type Rows, sendTogether } from "./gathered.ts";
 import { keyOfQuery } from "./kept-reads.ts";
@@ -11,6 +11,7 @@ export class SharedReads {
   readonly #send: (sql: string, parameters: unknown[]) => Promise<Rows>;
   /** What is asked for in this turn, by statement and parameters. */
   #asked = new Map<string, Asked>();
+  readonly #sendSoon = onceATurn(() => this.#sendAll());
 
   constructor(send: (sql: string, parameters: unknown[]) => Promise<Rows>) {
     this.#send = send;
@@ -28,10 +29,9 @@ export class SharedReads {
   #together(key: string, query: Query): Promise<Rows> {
     const known = this.#asked.get(key);
     if (known) return known.promise;
-    // What is done for all who ask belongs to the trace of none.
-    if (this.#asked.size === 0) outsideSpans(() => setImmediate(() => this.#sendAll()));
     const waiting = asked(query);
     this.#asked.set(key, waiting);
+    void this.#sendSoon();
     return waiting.promise;
   }
 
