@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -78,3 +78,13 @@ describe("a test file whose promises nobody follows", () => {
     assert.equal(status, 0, stdout);
   });
 });
+
+it("no suite waits before it declares its tests, which would belong to none and run or not", () => {
+  const root = join(import.meta.dirname, "../..");
+  const files = ["bench", "src", "test"].flatMap((folder) => globSync(`${folder}/**/*.test.ts`, { cwd: root }));
+  assert.ok(files.length > 300, `${files.length} files`);
+  const waiting = files.filter((file) => WAITING_SUITE.test(readFileSync(join(root, file), "utf8")));
+  assert.deepEqual(waiting, []);
+});
+
+const WAITING_SUITE = /\bdescribe\(\s*(?:"[^"]*"|`[^`]*`|[\w.]+)\s*,\s*async\b/;
