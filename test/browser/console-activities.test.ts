@@ -99,6 +99,31 @@ storiesOnEachEngine("activities in the console", (stage) => {
       );
     }));
 
+  it("rejects what waits, by the very bytes that it showed, and nothing comes of it", () =>
+    stage.tell(async ({ page, root }) => {
+      const activityId = await activityThatWaits(root);
+      await goTo(page, "Activities");
+      await page.getByRole("link", { name: "Create wallet" }).click();
+      await page.getByText("Your approval counts").waitFor();
+      await page.getByRole("button", { name: "Reject" }).click();
+      const dialog = page.getByRole("dialog");
+      const shown = await dialog.getByLabel("What is stamped").innerText();
+      assert.equal(JSON.parse(shown).type, "ACTIVITY_TYPE_REJECT_ACTIVITY");
+      await dialog.getByRole("button", { name: "Reject" }).click();
+      await page.getByRole("cell", { name: "Rejected", exact: true }).waitFor();
+      await page.getByRole("button", { name: "Reject" }).waitFor({ state: "hidden" });
+      const { activity } = await root.read("get_activity", { activityId });
+      assert.equal(activity.status, "ACTIVITY_STATUS_REJECTED");
+      assert.deepEqual(
+        activity.votes.map(({ selection, message }: Json) => [selection, message === shown]),
+        [
+          ["VOTE_SELECTION_APPROVED", false],
+          ["VOTE_SELECTION_REJECTED", true],
+        ],
+      );
+      assert.deepEqual((await root.read("list_wallets", {})).wallets, []);
+    }));
+
   it("explains a denial by each policy", () =>
     stage.tell(async ({ page, root }) => {
       await activityThatWaits(root);

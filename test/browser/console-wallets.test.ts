@@ -134,6 +134,9 @@ storiesOnEachEngine("wallets in the console", (stage) => {
       assert.equal(phrase.split(" ").length, 12);
       await page.clock.runFor(61_000);
       await secret.waitFor({ state: "hidden" });
+      // Whoever wants it once more says so once more.
+      assert.equal(await dialog.getByRole("textbox").inputValue(), "");
+      assert.ok(await dialog.getByRole("button", { name: "Export the secret phrase" }).isDisabled());
       await page.keyboard.press("Escape");
       await goTo(page, "Wallets");
       await page.getByRole("button", { name: "Import a wallet" }).click();
