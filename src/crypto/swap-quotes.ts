@@ -9,7 +9,7 @@ import { parseJsonOr } from "./json-object.ts";
 const PREFIX = "sq_v1_";
 export const QUOTE_ID = `^${PREFIX}[0-9a-f]{64}$`;
 
-/** What a quote is about, and a random number that makes it one of its kind. */
+/** What a quote is about, and an identifier that makes it one of its kind. */
 export interface QuoteTerms {
   organizationId: string;
   /** The account's address. */
@@ -20,7 +20,7 @@ export interface QuoteTerms {
   inputAmount: string;
   outputAmount: string;
   minOutputAmount: string;
-  random: string;
+  id: string;
   /** On Solana: the one message that is signed for it, in hex, with zeros for a blockhash. */
   message?: string;
 }

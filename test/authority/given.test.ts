@@ -4,7 +4,7 @@ import { readSource, sourceFiles, withoutComments } from "../support/sources.ts"
 
 /**
  * Operations are given the identifiers and the time of what they do (`id("place")`, `now`), so that one that is tried again does the
- * same. It is the source that is read; who may make identifiers or look at a clock is named here with the reason.
+ * same. It is the source that is read; who may make identifiers, draw at random or look at a clock is named here with the reason.
  */
 
 const exceptions: Record<string, { makes: string[]; because: string }> = {
@@ -20,6 +20,7 @@ const exceptions: Record<string, { makes: string[]; because: string }> = {
     makes: ["performance.now", "performance.now"],
     because: "a job's turn ends after a while",
   },
+  "capabilities/invitations/tokens.ts": { makes: ["randomBytes"], because: "nobody may guess what lets somebody in" },
   "capabilities/messages/events.ts": { makes: ["newIdAt"], because: "what mail servers tell comes by itself" },
   "capabilities/sending/evm/follow.ts": { makes: ["newId"], because: "a job sends the sponsor's own transaction" },
   "capabilities/webhooks/deliver.ts": {
@@ -32,11 +33,11 @@ const exceptions: Record<string, { makes: string[]; because: string }> = {
   },
 };
 
-/** What a source makes of its own: identifiers, or the time. */
+/** What a source makes of its own: identifiers, what is random, or the time. */
 function madeIn(source: string): string[] {
   const code = withoutComments(source).replace(/^import .*$/gm, "");
   const found = code.matchAll(
-    /\b(?:newId(?:At)?|Date\.now|performance\.now|systemClock|randomUUID|uuidv7)\b|\bnew Date\(\)/g,
+    /\b(?:newId(?:At)?|Date\.now|performance\.now|systemClock|random(?:Bytes|Int|UUID)|getRandomValues|Math\.random|uuidv7)\b|\bnew Date\(\)/g,
   );
   return [...found].map(([name]) => name);
 }
@@ -56,6 +57,7 @@ describe("identifiers and the time", () => {
       "Date.now",
       "new Date()",
     ]);
+    assert.deepEqual(madeIn('const secret = randomBytes(16).toString("hex");'), ["randomBytes"]);
     assert.deepEqual(madeIn('import { newId } from "../ids.ts"; // newId()'), []);
   });
 });

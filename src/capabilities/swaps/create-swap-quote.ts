@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { type Static, Type } from "typebox";
 import type { EvmChain } from "../../chains/evm/networks.ts";
 import { type QuoteTerms, quoteIdOf } from "../../crypto/swap-quotes.ts";
@@ -69,7 +68,7 @@ function pairOf(
 
 type Context = PrepareContext<Intent, never, undefined, "swaps" | "evm" | "solana" | "assets">;
 
-async function takeQuote({ intent, read, organization, swaps: configured, evm, solana, assets, now }: Context) {
+async function takeQuote({ intent, read, organization, swaps: configured, evm, solana, assets, id, now }: Context) {
   const swaps = requireSwaps(configured);
   const { terms: settled, provider } = swaps;
   const { input, output } = pairOf(intent, settled.chains, assets);
@@ -101,7 +100,7 @@ async function takeQuote({ intent, read, organization, swaps: configured, evm, s
     inputAmount,
     outputAmount,
     minOutputAmount,
-    random: randomBytes(16).toString("hex"),
+    id: id("quote"),
     ...(message === undefined ? {} : { message }),
   };
   const terms = JSON.stringify(agreed);
