@@ -4,64 +4,15 @@ import { after, before, describe, it } from "node:test";
 import { newId } from "../../src/kernel/ids.ts";
 import type { Credentials } from "../../src/main/credentials-file.ts";
 import { type Database, openDatabase } from "../../src/storage/database.ts";
+import { type Arena, arenas, newArenaDatabase } from "../support/arena.ts";
 import { clientBundle } from "../support/bundles.ts";
 import { addUser, apiKeyParams, Client, generateApiKey, type Json, type TestAnswer } from "../support/client.ts";
 import { type MailServer, startMailServer } from "../support/mail-server.ts";
 import { tokenIn } from "../support/outbox.ts";
-import { createTestDatabase } from "../support/postgres.ts";
-import { testPostgresUrl } from "../support/server.ts";
-import {
-  readJson,
-  type ServerProcess,
-  serving,
-  spawnServer,
-  startServerProcess,
-  temporaryFolder,
-} from "../support/server-process.ts";
+import { readJson, serving, spawnServer, temporaryFolder } from "../support/server-process.ts";
 import { until } from "../support/until.ts";
 
 /** Requests that get in each other's way: on one server, and on two servers that share a database. */
-
-interface Arena {
-  databaseUrl: string;
-  /** Of the root user, one client for each server. */
-  clients: Client[];
-  close(): Promise<void>;
-}
-
-const arenas: Record<string, (mail: Record<string, string>) => Promise<Arena>> = {
-  "one server on SQLite": async (settings) => {
-    const dataDir = temporaryFolder();
-    return arenaOf(`sqlite:${dataDir}/keystead.db`, [await startServerProcess({ dataDir, settings })]);
-  },
-  "one server on PostgreSQL": async (settings) => {
-    const databaseUrl = await newPostgresDatabase();
-    return arenaOf(databaseUrl, [await startServerProcess({ dataDir: temporaryFolder(), databaseUrl, settings })]);
-  },
-  "two servers on one PostgreSQL": async (mail) => {
-    const databaseUrl = await newPostgresDatabase();
-    const [dataDir, otherDataDir] = [temporaryFolder(), temporaryFolder()];
-    const settings = { ...mail, KEYSTEAD_ROOT_KEY_FILE: `${dataDir}/root.key` };
-    const first = await startServerProcess({ dataDir, databaseUrl, settings });
-    const second = await startServerProcess({
-      dataDir: otherDataDir,
-      databaseUrl,
-      settings,
-      credentialsFrom: dataDir,
-    });
-    return arenaOf(databaseUrl, [first, second]);
-  },
-};
-
-const newPostgresDatabase = () => createTestDatabase(testPostgresUrl(), `races_${newId().replaceAll("-", "")}`);
-
-const arenaOf = (databaseUrl: string, servers: ServerProcess[]): Arena => ({
-  databaseUrl,
-  clients: servers.map(({ root }) => root),
-  close: async () => {
-    await Promise.all(servers.map((server) => server.end("SIGTERM")));
-  },
-});
 
 const AT_ONCE = 16;
 
@@ -71,8 +22,7 @@ for (const [name, start] of Object.entries(arenas)) {
     let store: Database;
     let mails: MailServer;
     /** The clients in turn, so that neighbours meet on different servers. */
-    const client = (turn: number, change: Parameters<Client["with"]>[0] = {}) =>
-      (arena.clients[turn % arena.clients.length] as Client).with(change);
+    const client = (turn: number, change: Parameters<Client["with"]>[0] = {}) => arena.client(turn).with(change);
 
     before(async () => {
       mails = await startMailServer();
@@ -476,7 +426,7 @@ for (const [name, start] of Object.entries(arenas)) {
 
 for (let attempt = 1; attempt <= 3; attempt++) {
   it(`two servers that start for the first time at once share one organization (${attempt})`, async () => {
-    const databaseUrl = await newPostgresDatabase();
+    const databaseUrl = await newArenaDatabase();
     const dataDirs = [temporaryFolder(), temporaryFolder()];
     const settings = { KEYSTEAD_ROOT_KEY_FILE: `${dataDirs[0]}/root.key` };
     const servers = dataDirs.map((dataDir) => spawnServer({ dataDir, databaseUrl, settings }));
