@@ -66,6 +66,7 @@ export function TryOut({ activityId, draft, isUnsound = false }: TryOutProps) {
   }, [happened]);
   /** What is there for another type does not fit. */
   const begin = (chosen: string) => {
+    setTakenId(undefined);
     setType(chosen);
     setParameters(undefined);
   };
@@ -85,6 +86,7 @@ export function TryOut({ activityId, draft, isUnsound = false }: TryOutProps) {
               value: activity.id,
               label: `${typeWords(activity.type)}, ${activity.id}`,
             }))}
+            value={takenId ?? null}
             onChange={(id) => id !== null && setTakenId(id)}
             searchable
           />
@@ -99,7 +101,11 @@ export function TryOut({ activityId, draft, isUnsound = false }: TryOutProps) {
           />
           <JsonField
             label="Parameters"
-            description="To begin with, the example of the documentation. Put in what is yours."
+            description={
+              takenId === undefined
+                ? "To begin with, the example of the documentation. Put in what is yours."
+                : "To begin with, those of the activity that was taken."
+            }
             value={parameters}
             onChange={setParameters}
           />
