@@ -143,6 +143,9 @@ export const HIGHEST_SUB_ORGANIZATIONS = 100_000;
 export const HIGHEST_ACTIVITIES_PER_MONTH = 10_000_000;
 /** What `keystead organizations list` prints at most. */
 export const MAX_LISTED_ORGANIZATIONS = 10_000;
+/** So far apart the clocks of a server and its database are taken for the same, and so often a server looks. */
+export const MAX_CLOCKS_APART_MS = 2_000;
+export const CLOCK_LOOK_MS = 30_000;
 /** How often a server looks for what operators told it, and how often it says in the database that it is there ... */
 export const SERVER_LOOK_MS = 1000;
 export const SERVER_SIGN_MS = 10_000;

@@ -69,8 +69,7 @@ export async function storeRootOrganization(
 export async function ensureFirstOrganization(
   database: Database,
   signer: Signer,
-  dataDir: string,
-  baseUrl: string,
+  { dataDir, baseUrl, now }: { dataDir: string; baseUrl: string; now: number },
 ): Promise<boolean> {
   const hasOrganization = async (tx: Transactor) =>
     (await tx.selectFrom("organizations").select("id").executeTakeFirst()) !== undefined;
@@ -87,7 +86,7 @@ export async function ensureFirstOrganization(
   return database.transact("installation", async (tx) => {
     if (await hasOrganization(tx)) return false;
     writeFileDurably(file, `${JSON.stringify({ ...draft, baseUrl }, null, 2)}\n`, 0o600);
-    await storeRootOrganization(tx, draft, organizationKey, { now: Date.now() });
+    await storeRootOrganization(tx, draft, organizationKey, { now });
     return true;
   });
 }

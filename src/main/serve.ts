@@ -44,6 +44,7 @@ import { createOauth2Clients } from "../providers/oauth2/exchange.ts";
 import { createImages } from "../providers/oci/registry.ts";
 import { createOidcVerifier } from "../providers/oidc/verifier.ts";
 import { LocalRunner } from "../runner/client.ts";
+import { AgreedClock } from "./agreed-clock.ts";
 import { withAudit } from "./audit/readiness.ts";
 import { AuditStream } from "./audit/stream.ts";
 import { ScheduledBackups } from "./backup/schedule.ts";
@@ -75,7 +76,10 @@ import { version } from "./version.ts";
 export interface ServeOptions {
   config: Config;
   log?: Logger;
+  /** The time that counts, whatever this machine and the database say. */
   clock?: Clock;
+  /** What this machine says the time is, in place of its own clock. */
+  machineClock?: Clock;
   /** Milliseconds of a clock that never goes back, by which rates are counted. */
   elapsed?: () => number;
   /** The way out for organizations, in place of the guarded client. */
@@ -109,7 +113,7 @@ export interface RunningServer {
 
 /** @throws StartProblem */
 export async function serve(options: ServeOptions): Promise<RunningServer> {
-  const { config, log, clock = systemClock, onAnswer, newInstallation = false, unattended = false } = options;
+  const { config, log, machineClock = systemClock, onAnswer, newInstallation = false, unattended = false } = options;
   const logger = log ?? createLogger(config.logLevel);
   const { allowPrivateNetworks } = config;
   if (allowPrivateNetworks) {
@@ -121,6 +125,10 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const metrics = createMetrics(version);
   const opened = await openInstallation(config, logger, { command: "serve", ifEmpty, observers: metrics });
   const { database, signer, lock } = opened;
+  const agreed = new AgreedClock({ machine: machineClock, database, log: logger });
+  // Whoever sets the time means it to count.
+  if (options.clock === undefined) await agreed.start();
+  const clock = options.clock ?? agreed.now;
   const { runner: runnerKind, ...tvc } = config.tvc;
   const outbound = options.outbound ?? createOutboundClient({ allowPrivateNetworks });
   const images = createImages({ outbound, plainLoopback: allowPrivateNetworks });
@@ -209,7 +217,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     if (runnerKind) preparePrograms(config, logger);
     const { registry: measured } = metrics;
     measureSigner(measured, signer);
-    measureDatabase(measured, config, database, clock);
+    measureDatabase(measured, config, database, options.clock ?? machineClock);
     measureJobs(measured, database.read, clock);
     backups?.measure(measured);
     if (audit) measureAudit(measured, audit);
@@ -310,7 +318,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     let isFirstStart = false;
     let firstVisitUrl: string | undefined;
     if (signer.state === "ready") {
-      isFirstStart = await ensureFirstOrganization(database, signer, config.dataDir, info.baseUrl);
+      const first = { dataDir: config.dataDir, baseUrl: info.baseUrl, now: clock() };
+      isFirstStart = await ensureFirstOrganization(database, signer, first);
       const made = isFirstStart ? readCredentials(credentialsFileIn(config.dataDir)) : undefined;
       const token = made && firstVisit?.open(made);
       if (token !== undefined) firstVisitUrl = `${consoleUrl}/#/welcome/${token}`;
@@ -357,6 +366,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
             messages.mailer,
             ...apps,
             presence,
+            agreed,
             ...(backups ? [{ close: () => backups.stop() }] : []),
             ...(audit ? [{ close: () => audit.stop() }] : []),
             ...(traces ? [traces] : []),
@@ -380,7 +390,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     await audit?.stop();
     await traces?.close();
     nodes.stop();
-    await Promise.all([outbound, nodeClient, messages.mailer, presence, ...apps].map((each) => each.close()));
+    await Promise.all([outbound, nodeClient, messages.mailer, presence, agreed, ...apps].map((each) => each.close()));
     await signer.close();
     await database.close();
     lock?.release();

@@ -37,6 +37,8 @@ export interface TestServerOptions {
   dataDir?: string;
   databaseUrl?: string;
   clock?: Clock;
+  /** Of the machine that it is on. */
+  machineClock?: Clock;
   /** By which rates are counted. */
   elapsed?: () => number;
   settings?: Record<string, string>;
@@ -97,6 +99,7 @@ export async function startTestServer(engine: TestEngine, options: TestServerOpt
     log,
     ...(options.checksAnswers === false ? {} : { onAnswer: checkAnswer }),
     ...(options.clock ? { clock: options.clock } : {}),
+    ...(options.machineClock ? { machineClock: options.machineClock } : {}),
     ...(options.elapsed ? { elapsed: options.elapsed } : {}),
     ...(options.outbound ? { outbound: options.outbound } : {}),
   });

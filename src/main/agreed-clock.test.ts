@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { createLogger } from "../kernel/log.ts";
+import type { Database } from "../storage/database.ts";
+import { AgreedClock } from "./agreed-clock.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** A machine's clock and a database's, which are read and set by hand. */
+function clocks() {
+  const state = { machine: 1_000_000_000, database: 1_000_000_000, tookMs: 0, isAway: false };
+  const all = async () => {
+    state.machine += state.tookMs / 2;
+    state.database += state.tookMs / 2;
+    if (state.isAway) throw new Error("the database is away");
+    const now = state.database;
+    state.machine += state.tookMs / 2;
+    state.database += state.tookMs / 2;
+    return [{ now }];
+  };
+  const lines: string[] = [];
+  const log = createLogger("info", { write: (line: string) => void lines.push(JSON.parse(line).msg) });
+  const agreed = (kind: Database["kind"] = "postgres") =>
+    new AgreedClock({ machine: () => state.machine, database: { kind, read: { kind, all } as never }, log });
+  return { state, lines, agreed };
+}
+
+/** One look of a clock that is closed afterwards, as if the time of the next had come. */
+async function look(clock: AgreedClock): Promise<void> {
+  await clock.start();
+  await clock.close();
+}
+
+describe("the time of a server", () => {
+  it("is its machine's while the database's is about the same", async () => {
+    const { state, lines, agreed } = clocks();
+    state.database += 1900;
+    const clock = agreed();
+    await look(clock);
+    assert.equal(clock.now(), state.machine);
+    assert.deepEqual(lines, []);
+  });
+
+  for (const apartMs of [HOUR_MS, -HOUR_MS, 5000]) {
+    it(`is the database's where they are ${apartMs} ms apart, until they agree`, async () => {
+      const { state, lines, agreed } = clocks();
+      state.database += apartMs;
+      const clock = agreed();
+      await look(clock);
+      assert.equal(clock.now(), state.database);
+      assert.equal(lines.length, 1);
+      assert.match(lines[0] ?? "", /let NTP set both/);
+      state.database += 700;
+      await look(clock);
+      assert.equal(clock.now(), state.database - 700, "what is about the same is left");
+      state.machine = state.database;
+      await look(clock);
+      assert.equal(clock.now(), state.machine);
+      assert.match(lines[1] ?? "", /agrees with the database's again/);
+    });
+  }
+
+  it("is what was told last while the database does not tell, or takes long to", async () => {
+    const { state, agreed } = clocks();
+    state.database += HOUR_MS;
+    const clock = agreed();
+    state.isAway = true;
+    await look(clock);
+    assert.equal(clock.now(), state.machine);
+    state.isAway = false;
+    state.tookMs = 20_000;
+    await look(clock);
+    assert.equal(clock.now(), state.machine);
+    state.tookMs = 1000;
+    await look(clock);
+    assert.equal(clock.now(), state.database);
+    state.tookMs = 20_000;
+    state.database += 10_000;
+    await look(clock);
+    assert.equal(clock.now(), state.database - 10_000);
+  });
+
+  it("is the machine's on SQLite, and nobody is asked", async () => {
+    const { state, agreed } = clocks();
+    state.database += HOUR_MS;
+    const clock = agreed("sqlite");
+    await look(clock);
+    assert.equal(clock.now(), state.machine);
+  });
+});

@@ -1,0 +1,65 @@
+import type { Clock } from "../kernel/clock.ts";
+import { CLOCK_LOOK_MS, MAX_CLOCKS_APART_MS } from "../kernel/limits.ts";
+import type { Logger } from "../kernel/log.ts";
+import type { Database } from "../storage/database.ts";
+import { askTime, type ClocksApart } from "./clock-apart.ts";
+
+export interface AgreedClockOptions {
+  /** This machine's clock. */
+  machine: Clock;
+  /** A SQLite database has this machine's clock. */
+  database: Pick<Database, "kind" | "read">;
+  log: Logger;
+}
+
+/**
+ * The time of a server: its machine's, or the database's where the two are further apart than machines that keep time. What servers on
+ * one database tell one another, such as who has a lane of jobs for how long, so means the same to all of them.
+ */
+export class AgreedClock {
+  readonly #options: AgreedClockOptions;
+  /** By how much the time is ahead of this machine's. */
+  #aheadMs = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #looking: Promise<void> = Promise.resolve();
+  #isClosed = false;
+
+  constructor(options: AgreedClockOptions) {
+    this.#options = options;
+  }
+
+  readonly now: Clock = () => this.#options.machine() + this.#aheadMs;
+
+  /** Resolves after the first look; it goes on looking. While the database does not tell, what it told last holds. */
+  async start(): Promise<void> {
+    if (this.#options.database.kind === "sqlite") return;
+    this.#looking = this.#look();
+    await this.#looking;
+    if (this.#isClosed) return;
+    this.#timer = setTimeout(() => void this.start(), CLOCK_LOOK_MS).unref();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    await this.#looking;
+  }
+
+  async #look(): Promise<void> {
+    const { machine, database, log } = this.#options;
+    const ask = (sql: string) => database.read.all<{ now: number }>({ sql, parameters: [] });
+    const apart = await askTime(ask, machine).catch(() => undefined);
+    if (!apart || isAbout(apart, this.#aheadMs)) return;
+    // The answer took so long that it says too little.
+    if (apart.mostMs - apart.leastMs > MAX_CLOCKS_APART_MS) return;
+    const aheadMs = isAbout(apart, 0) ? 0 : Math.round((apart.leastMs + apart.mostMs) / 2);
+    this.#aheadMs = aheadMs;
+    if (aheadMs === 0) log.info("this machine's clock agrees with the database's again");
+    else log.warn({ databaseAheadSeconds: aheadMs / 1000 }, NOT_AGREED);
+  }
+}
+
+const NOT_AGREED = "this machine's clock is not the database's, whose time counts; let NTP set both";
+
+const isAbout = ({ leastMs, mostMs }: ClocksApart, aheadMs: number): boolean =>
+  leastMs - MAX_CLOCKS_APART_MS <= aheadMs && aheadMs <= mostMs + MAX_CLOCKS_APART_MS;
