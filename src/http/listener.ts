@@ -30,7 +30,9 @@ import {
   SMALL_MESSAGE_BYTES,
 } from "../kernel/limits.ts";
 import type { Logger } from "../kernel/log.ts";
+import { NowAndThen } from "../kernel/now-and-then.ts";
 import type { Span, Tracer } from "../kernel/spans.ts";
+import { DatabaseFailure } from "../storage/failure.ts";
 import { ByteBudget } from "./byte-budget.ts";
 import { type ConnectionBounds, Connections } from "./connections.ts";
 import { allowOrigin, answerPreflight, isPreflight, OPEN_TO_ALL } from "./cors.ts";
@@ -194,6 +196,7 @@ export const createListener = (options: ListenerOptions): Listener => new HttpLi
 
 class HttpListener implements Listener {
   readonly #log: Logger;
+  readonly #outages = new NowAndThen();
   readonly #requestLog: Logger;
   readonly #observer: TrafficObserver;
   readonly #connections: Connections;
@@ -417,12 +420,24 @@ class HttpListener implements Listener {
 
   #errorAnswer(error: unknown, pass: Pass): Required<Pick<RouteAnswer, "status" | "headers" | "body">> {
     const { id, operation, facts } = pass;
-    const { status, body, name, retryAfterSeconds, isOurs } = renderError(error, id);
-    if (isOurs) this.#log.error({ requestId: id, err: error }, body.message);
+    const { status, body, name, retryAfterSeconds, seenBy } = renderError(error, id);
+    if (seenBy === "developers") this.#log.error({ requestId: id, err: error }, body.message);
+    else if (seenBy === "operators") this.#tellOutage(name, { requestId: id, error, message: body.message });
     this.#observer.failed({ operation, status, name });
     facts.error = name;
     const headers = retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) };
     return { status, headers, body: JSON.stringify(body) };
+  }
+
+  /** Each request that an outage ends has its own line anyway, which names it. */
+  #tellOutage(
+    name: string,
+    { requestId, error, message }: { requestId: string; error: unknown; message: string },
+  ): void {
+    this.#outages.note(name, (untold) => {
+      const reason = error instanceof DatabaseFailure ? error.told : undefined;
+      this.#log.warn({ requestId, error: name, reason, ...(untold > 0 ? { untold } : {}) }, message);
+    });
   }
 
   #sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {

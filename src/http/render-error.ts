@@ -8,8 +8,8 @@ export interface RenderedError {
   retryAfterSeconds?: number;
   /** What was thrown, by its name in the list of errors. */
   name: string;
-  /** Whether an operator should look: the client was told only a request id, or that something is down. */
-  isOurs: boolean;
+  /** Who else should look: the client was told only a request id, or that something is down. */
+  seenBy: "developers" | "operators" | undefined;
 }
 
 /** The public face of whatever was thrown. What is not known to be public stays inside. */
@@ -21,10 +21,15 @@ export function renderError(error: unknown, requestId: string): RenderedError {
     status,
     body: { code, message, details: [...shown.details, detail], turnkeyErrorCode },
     name: shown.code,
-    // An operator had nothing changed on purpose.
-    isOurs: status >= 500 && shown.code !== "MAINTENANCE",
+    seenBy: seenBy(shown),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds: Math.max(1, Math.ceil(retryAfterSeconds)) }),
   };
+}
+
+function seenBy({ httpStatus, code }: KeysteadError): RenderedError["seenBy"] {
+  // An operator had nothing changed on purpose.
+  if (httpStatus < 500 || code === "MAINTENANCE") return undefined;
+  return httpStatus === 503 ? "operators" : "developers";
 }
 
 function publicError(error: unknown, requestId: string): KeysteadError {

@@ -32,6 +32,8 @@ export class Presence {
   #saying: Promise<void> | undefined;
   #looking: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
+  /** Since when the database does not tell, in milliseconds of a clock that never goes back. */
+  #awaySince: number | undefined;
   #isClosed = false;
 
   constructor(options: PresenceOptions) {
@@ -71,7 +73,10 @@ export class Presence {
 
   #go(): void {
     this.#looking = this.#look()
-      .catch(() => {})
+      .then(
+        () => this.#noteBack(),
+        (error: unknown) => this.#noteAway(error),
+      )
       .finally(() => {
         this.#say();
         if (!this.#isClosed) this.#timer = setTimeout(() => this.#go(), SERVER_LOOK_MS).unref();
@@ -93,6 +98,19 @@ export class Presence {
     this.#isDraining = true;
     log.warn("draining: this server is not ready any more, and answers what still comes");
     onDrain();
+  }
+
+  #noteAway(error: unknown): void {
+    if (this.#awaySince !== undefined || this.#isClosed) return;
+    this.#awaySince = performance.now();
+    this.#options.log.warn({ reason: (error as Error).message }, "the database is away; /readyz says why");
+  }
+
+  #noteBack(): void {
+    if (this.#awaySince === undefined) return;
+    const seconds = Math.round((performance.now() - this.#awaySince) / 1000);
+    this.#awaySince = undefined;
+    this.#options.log.warn({ seconds }, "the database is there again");
   }
 
   get #state(): ServerState {

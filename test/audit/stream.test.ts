@@ -239,6 +239,8 @@ for (const engine of engines) {
       await until(() => told() + dropped() === written, "all to be told of");
       assert.ok(dropped() > 0);
       await until(async () => (await readyz(server)).body.warnings?.["audit file"] === undefined, "the alarm to end");
+      assert.match(server.log(), /"dropped":1,"msg":"the audit sink has no room: lines of activities are dropped"/);
+      assert.match(server.log(), /"dropped":\d+,"msg":"the audit sink takes lines again"/);
       await server.close();
     });
   });

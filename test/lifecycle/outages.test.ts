@@ -25,6 +25,15 @@ const DATABASE = "keys";
 const ROLE = "keystead_server";
 const PASSWORD = "first-secret-password";
 
+const WARN = 40;
+
+/** Of the log. */
+interface Line {
+  level: number;
+  msg: string;
+  err?: object;
+}
+
 interface Certificate {
   key: string;
   certificate: string;
@@ -146,18 +155,33 @@ describe("PostgreSQL under the hands of an operator", () => {
     it(`${name}: requests are told that it is away, /readyz says why, and all is well when it is back`, async () => {
       const load = startLoad(server.root, subjects);
       await until(() => count(load, 200) > 20, "the load");
+      const loggedBefore = server.stdout().length;
+      const logged = () => server.stdout().slice(loggedBefore);
       await begin();
       await until(() => count(load, 503) > 10, "answers that say so");
       await until(async () => reason.test((await readyz(server)).body.reasons?.database ?? ""), "/readyz to say why");
       const { status, body } = await readyz(server);
       assert.deepEqual([status, body.status, body.database], [503, "not ready", "unavailable"]);
       assert.doesNotMatch(JSON.stringify(body), /secret|127\.0\.0\.1|keystead_server/);
+      await until(() => logged().includes('"the database is away'), "the log to say so");
       await end();
       const before = count(load, 200);
       await until(() => count(load, 200) > before + 20, "the load to go on");
       await until(async () => (await readyz(server)).status === 200, "the server to be ready");
+      await until(() => logged().includes('"the database is there again"'), "the log to say so");
       await load.stop();
       await checkAnswers(load, store);
+      // However many requests it ended, the log tells of it now and then, as of something that is no defect.
+      const lines = logged()
+        .split("\n")
+        .slice(0, -1)
+        .map((line) => JSON.parse(line));
+      const isOutage = ({ level, msg }: Line) => level >= WARN && msg.startsWith("the database is not available");
+      assert.ok(lines.filter(isOutage).length <= 5, "once a minute");
+      assert.deepEqual(
+        lines.filter(({ level, err }: Line) => level > WARN || err !== undefined),
+        [],
+      );
       assert.ok(isRunning(server.pid));
     });
   }

@@ -1,6 +1,7 @@
 import { backOffMs } from "../../kernel/back-off.ts";
 import { newId } from "../../kernel/ids.ts";
 import { JOB_STOP_DEADLINE_MS, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_HOST } from "../../kernel/limits.ts";
+import { NowAndThen } from "../../kernel/now-and-then.ts";
 import { outsideSpans, type Tracer } from "../../kernel/spans.ts";
 import type { Signer } from "../../signer/client.ts";
 import type { Transactor } from "../../storage/engine.ts";
@@ -85,6 +86,7 @@ export class JobWorker {
   #stopping = false;
   #stopListening = () => {};
   readonly #running = new Set<Promise<void>>();
+  readonly #failures = new NowAndThen();
 
   constructor(options: JobWorkerOptions) {
     const { leaseMs = LEASE_MS } = options;
@@ -189,10 +191,14 @@ export class JobWorker {
           this.#running.add(run);
           void run.then(() => this.#running.delete(run));
         }
+        this.#failures.isOver("look");
         if (claimed.length === 0) return;
       }
     } catch (error) {
-      surroundings.log.warn({ reason: (error as Error).message }, "looking for jobs failed");
+      const reason = messageOf(error);
+      this.#failures.note("look", (untold) => {
+        surroundings.log.warn({ reason, ...(untold > 0 ? { untold } : {}) }, "looking for jobs failed");
+      });
     }
   }
 

@@ -31,11 +31,13 @@ export const withAudit = (readiness: () => Promise<Readiness>, audit: AuditStrea
 
 const statusOf = ({ isFull, failing }: Shipper) => (isFull ? "full" : failing ? "failing" : "delivering");
 
-function problemOf({ failing, backlog, isFull, memory }: Shipper): string | undefined {
-  const dropped = memory.countOf("activities_dropped");
+function problemOf({ failing, backlog, isFull, isLate, lagMs, memory, figures }: Shipper): string | undefined {
+  // While there is no room, more may follow at any time, told of or not.
+  const dropped = isFull ? figures.dropped : memory.countOf("activities_dropped");
   const parts = [
     failing && `it ${failing.reason}, since ${new Date(failing.since).toISOString()}`,
-    failing || isFull ? `${backlog} lines wait` : undefined,
+    failing || isFull || isLate ? `${backlog} lines wait` : undefined,
+    isLate ? `the first of them for ${Math.round(lagMs / 1000)} s` : undefined,
     dropped > 0 ? `${dropped} lines of activities were dropped` : undefined,
   ].filter((part) => part !== undefined);
   return parts.length === 0 ? undefined : parts.join("; ");

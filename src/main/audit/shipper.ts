@@ -2,6 +2,7 @@ import { setTimeout as startTimer } from "node:timers";
 import { setTimeout } from "node:timers/promises";
 import { type BackOff, backOffMs } from "../../kernel/back-off.ts";
 import type { Clock } from "../../kernel/clock.ts";
+import { KeysteadError } from "../../kernel/errors.ts";
 import {
   AUDIT_ATTEMPT_MS,
   AUDIT_BATCH,
@@ -13,7 +14,9 @@ import {
   LARGE_AUDIT_BACKLOG_LOOK_MS,
 } from "../../kernel/limits.ts";
 import type { Logger } from "../../kernel/log.ts";
+import { NowAndThen } from "../../kernel/now-and-then.ts";
 import type { Database } from "../../storage/database.ts";
+import { DatabaseFailure } from "../../storage/failure.ts";
 import { Memory } from "./memory.ts";
 import { countLines, leaseSink, nextLines, removeLines } from "./queue.ts";
 import type { SinkName } from "./settings.ts";
@@ -32,9 +35,9 @@ export interface ShipperOptions {
   log: Logger;
 }
 
+/** So many leases may end in vain before somebody should look. */
+const LATE_LEASES = 4;
 const BACK_OFF: BackOff = { firstMs: 250, longestMs: AUDIT_RETRY_MS, spread: 1 / 2 };
-/** How often the log is told of a sink that takes nothing. */
-const LOG_AGAIN_MS = 60_000;
 
 /**
  * Takes lines to one sink: those of the database where this server has the lease on it, and those that it remembers itself. One
@@ -48,13 +51,14 @@ export class Shipper {
   /** Of its own, so that what waits for the lease holds up no activity that is committed without a scope. */
   readonly #scope: string;
   #leasedUntil = 0;
+  // Pauses go by a clock that never goes back: one that is set would make hours of them.
   /** Another server had the lease: until then it is not asked for again. */
   #elsewhereUntil = Number.NEGATIVE_INFINITY;
   #backlog = 0;
   #oldest: number | undefined;
   #countedAt = Number.NEGATIVE_INFINITY;
   #failing: { reason: string; since: number; attempts: number; notBefore: number } | undefined;
-  #loggedAt = Number.NEGATIVE_INFINITY;
+  readonly #log = new NowAndThen();
   #delivered = 0;
   #failures = 0;
   #dropped = 0;
@@ -85,6 +89,11 @@ export class Shipper {
     return this.#oldest === undefined ? 0 : Math.max(0, this.#options.clock() - this.#oldest);
   }
 
+  /** Whether lines wait for longer than whoever takes them could keep others from it. */
+  get isLate(): boolean {
+    return this.lagMs > LATE_LEASES * this.#options.leaseMs;
+  }
+
   /** Why the sink takes nothing, and since when in milliseconds. */
   get failing(): { reason: string; since: number } | undefined {
     return this.#failing;
@@ -104,6 +113,11 @@ export class Shipper {
   /** A line of an activity was committed that there is no room for. */
   noteDropped(): void {
     this.#dropped++;
+    const { name, log } = this.#options;
+    this.#log.note("dropped", () => {
+      const figures = { sink: name, backlog: this.#backlog, dropped: this.#dropped };
+      log.warn(figures, "the audit sink has no room: lines of activities are dropped");
+    });
     this.memory.leaveOut("activities_dropped", this.#options.clock());
   }
 
@@ -142,9 +156,8 @@ export class Shipper {
 
   /** Whether more waits that can be taken at once. */
   async #round(timeoutMs: number): Promise<boolean> {
-    const { clock } = this.#options;
     try {
-      if (this.#failing && clock() < this.#failing.notBefore) {
+      if (this.#failing && performance.now() < this.#failing.notBefore) {
         await this.#countNowAndThen();
         return false;
       }
@@ -165,12 +178,12 @@ export class Shipper {
 
   async #deliverStored(timeoutMs: number): Promise<boolean> {
     const { name, database, owner, leaseMs, clock } = this.#options;
-    if (clock() < this.#elsewhereUntil) return this.#leaveToOther();
+    if (performance.now() < this.#elsewhereUntil) return this.#leaveToOther();
     const next = () => nextLines(database.read, { sink: name, limit: AUDIT_BATCH });
     let lines = await next();
     if (lines.length > 0 && clock() + timeoutMs > this.#leasedUntil) {
       if (!(await this.#lease())) {
-        this.#elsewhereUntil = clock() + AUDIT_LOOK_MS;
+        this.#elsewhereUntil = performance.now() + AUDIT_LOOK_MS;
         return this.#leaveToOther();
       }
       // What was read before may have been delivered by another server.
@@ -220,7 +233,10 @@ export class Shipper {
     this.#delivered += lines.length;
     if (!this.#failing) return;
     const { name, clock, log } = this.#options;
-    log.info({ sink: name, seconds: (clock() - this.#failing.since) / 1000 }, "the audit sink takes lines again");
+    const seconds = (clock() - this.#failing.since) / 1000;
+    log.info({ sink: name, seconds, dropped: this.#dropped }, "the audit sink takes lines again");
+    this.#log.isOver("failing");
+    this.#log.isOver("dropped");
     this.#failing = undefined;
   }
 
@@ -247,25 +263,25 @@ export class Shipper {
   #noteFailure(error: unknown): void {
     const { name, clock, log } = this.#options;
     const now = clock();
-    // A database that is away is told of elsewhere, and asked again at the next look.
     if (!(error instanceof SinkFailure)) {
-      log.debug({ sink: name, reason: (error as Error).message }, "lines of the audit stream could not be read");
+      // A database that is away is told of elsewhere, and asked again at the next look.
+      const isAway = error instanceof KeysteadError || (error instanceof DatabaseFailure && error.kind !== "bug");
+      if (!isAway) this.#log.note("read", () => log.error({ sink: name, err: error }, "lines could not be taken"));
       return;
     }
     this.#failures++;
     const { since, attempts } = this.#failing ?? { since: now, attempts: 0 };
-    if (now - this.#loggedAt >= LOG_AGAIN_MS) {
+    this.#log.note("failing", () => {
       log.warn({ sink: name, reason: error.message, backlog: this.#backlog }, "the audit sink takes no lines");
-      this.#loggedAt = now;
-    }
-    const notBefore = now + backOffMs(BACK_OFF, attempts);
+    });
+    const notBefore = performance.now() + backOffMs(BACK_OFF, attempts);
     this.#failing = { reason: error.message, since, attempts: attempts + 1, notBefore };
   }
 
   /** A large backlog takes long to count, and changes slowly as a part of itself. */
   async #countNowAndThen(): Promise<void> {
     const pauseMs = this.#backlog > LARGE_AUDIT_BACKLOG ? LARGE_AUDIT_BACKLOG_LOOK_MS : AUDIT_LOOK_MS;
-    if (this.#options.clock() - this.#countedAt >= pauseMs) await this.#count();
+    if (performance.now() - this.#countedAt >= pauseMs) await this.#count();
   }
 
   async #count(): Promise<void> {
@@ -277,7 +293,7 @@ export class Shipper {
 
   #noteCount(count: number): void {
     this.#backlog = count;
-    this.#countedAt = this.#options.clock();
+    this.#countedAt = performance.now();
   }
 
   /** Lets some lines come together, then waits for the next one, or for what others have stored. */
