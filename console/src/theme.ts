@@ -26,6 +26,9 @@ export const theme = createTheme({
   components: {
     // Its heading is no banner of the page.
     Modal: { defaultProps: { attributes: { header: { role: "presentation" } } } },
+    // Whoever goes past one by the keyboard has not asked for its choices, which would cover what is below, and take the Escape that closes a dialog.
+    Select: { defaultProps: { openOnFocus: false } },
+    MultiSelect: { defaultProps: { openOnFocus: false } },
   },
 });
 

@@ -68,7 +68,9 @@ storiesOnEachEngine("the explorer of the console", (stage) => {
       const submit = page.getByRole("button", { name: "Submit" });
       const note = page.getByRole("main").getByRole("alert");
       const choose = async (operation: string, parameters: Json) => {
-        await page.getByRole("combobox", { name: "Operation" }).fill(operation);
+        const field = page.getByRole("combobox", { name: "Operation" });
+        await field.click();
+        await field.fill(operation);
         await page.getByRole("option", { name: operation, exact: true }).click();
         await json.fill(JSON.stringify(parameters));
       };

@@ -121,7 +121,6 @@ function ClientDialog({ title, act, before, submit, onClose }: ClientDialogProps
         required
         autoComplete="off"
         spellCheck={false}
-        data-autofocus
       />
       <SecretField
         label="Client secret"

@@ -22,9 +22,22 @@ export function Dialog({ title, onClose, isEasilyClosed = true, children }: Dial
       closeOnClickOutside={isEasilyClosed}
       closeOnEscape={isEasilyClosed}
     >
-      {children}
+      <div ref={markFirst}>{children}</div>
     </Modal>
   );
+}
+
+const FIELD = ":is(input, textarea, [contenteditable]):not(:disabled, [type=hidden])";
+
+/**
+ * Marks where the focus begins, unless the dialog says it: at the first field, or at all of what is to be read where there is none. The library
+ * would take what stands first, which is the button that closes it.
+ */
+function markFirst(content: HTMLElement | null): void {
+  if (!content || content.querySelector("[data-autofocus]")) return;
+  const field = content.querySelector(FIELD);
+  if (!field) content.tabIndex = -1;
+  (field ?? content).setAttribute("data-autofocus", "");
 }
 
 /**
