@@ -6,6 +6,7 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { problemOf } from "./api/problem.ts";
 import { App } from "./app.tsx";
+import { keepFocus } from "./kept-focus.ts";
 import { styleNonce } from "./style-nonce.ts";
 import { cssVariables, theme } from "./theme.ts";
 
@@ -21,6 +22,8 @@ const queries = new QueryClient({
     },
   },
 });
+
+keepFocus();
 
 createRoot(document.getElementById("root") as HTMLElement).render(
   <StrictMode>

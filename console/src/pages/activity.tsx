@@ -9,6 +9,7 @@ import { Answered } from "../parts/answered.tsx";
 import { AskedWords } from "../parts/asked-words.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Facts } from "../parts/facts.tsx";
+import { useTell } from "../parts/notice.tsx";
 import { Page } from "../parts/page.tsx";
 import { ProblemNote } from "../parts/problem-note.tsx";
 import { ScrollTable } from "../parts/scroll-table.tsx";
@@ -174,10 +175,14 @@ function VoteDialog(props: { activity: ShownActivity; selection: Selection; onCl
   const { activity, selection, onClose } = props;
   const { api } = useSession();
   const queries = useQueryClient();
+  const tell = useTell();
   const [ballot] = useState<Ballot>(() => api.ballot(selection, activity.fingerprint));
   const vote = useMutation({
     mutationFn: () => api.vote(ballot),
-    onSuccess: onClose,
+    onSuccess: () => {
+      onClose();
+      tell(selection === "approve" ? "Your approval is given." : "Your rejection is given.");
+    },
     onSettled: () => void queries.invalidateQueries(),
   });
   const act = selection === "approve" ? "Approve" : "Reject";

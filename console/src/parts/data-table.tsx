@@ -72,7 +72,7 @@ export function DataTable<Row>({ caption, rows, columns, empty, hasSearch = true
       </ScrollTable>
       {shown.length === 0 && <Text c="dimmed">Nothing matches.</Text>}
       {table.getPageCount() > 1 && (
-        <Group>
+        <Group role="group" aria-label={`Pages of ${caption}`}>
           <Button variant="default" disabled={!table.getCanPreviousPage()} onClick={() => table.previousPage()}>
             Previous
           </Button>

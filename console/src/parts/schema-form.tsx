@@ -1,5 +1,5 @@
 import { Button, Checkbox, Fieldset, Group, JsonInput, Select, Stack, Text, Textarea, TextInput } from "@mantine/core";
-import { type ReactNode, useId, useState } from "react";
+import { type ReactNode, type Ref, useId, useRef, useState } from "react";
 import {
   type Components,
   canShow,
@@ -170,8 +170,6 @@ function Choice(props: FieldProps) {
       data={[...new Set(choices)]}
       value={choices.includes(value as string) ? (value as string) : null}
       {...faultsOf(props)}
-      // With the focus that an error brings, the choices would cover what it says.
-      openOnFocus={refusalOf(props) === undefined}
       onChange={(chosen) => chosen !== null && onChange(chosen)}
       allowDeselect={false}
       searchable
@@ -271,12 +269,23 @@ function Members({ schema, value, components, onChange, depth, path, refused }: 
   const entries = Object.entries(properties);
   const absent = entries.filter(([name]) => !required.includes(name) && memberOf(members, name) === undefined);
   const problem = problemOfValue(schema, members, components);
+  /** What was added or taken away last. Its button goes with that, and the focus goes on to what is there instead. */
+  const moved = useRef<string>(undefined);
+  const arriveAt = (name: string) => (place: HTMLElement | null) => {
+    if (!place || moved.current !== name) return;
+    moved.current = undefined;
+    (place.matches("button") ? place : place.querySelector<HTMLElement>("input, textarea, button"))?.focus();
+  };
+  const move = (name: string, changed: unknown) => {
+    moved.current = name;
+    onChange(withMember(members, name, changed));
+  };
   return (
     <Stack gap="sm">
       {entries
         .filter((entry) => !absent.includes(entry))
         .map(([name, member]) => (
-          <Stack key={name} gap={4}>
+          <Stack key={name} gap={4} ref={arriveAt(name)}>
             <Field
               label={name}
               schema={member}
@@ -287,9 +296,7 @@ function Members({ schema, value, components, onChange, depth, path, refused }: 
               path={within(path, name)}
               refused={refused}
             />
-            {!required.includes(name) && (
-              <Taken label={`Remove ${name}`} onClick={() => onChange(withMember(members, name, undefined))} />
-            )}
+            {!required.includes(name) && <Taken label={`Remove ${name}`} onClick={() => move(name, undefined)} />}
           </Stack>
         ))}
       {problem !== undefined && <Wrong>{problem}</Wrong>}
@@ -299,7 +306,8 @@ function Members({ schema, value, components, onChange, depth, path, refused }: 
             <Added
               key={name}
               label={`Add ${name}`}
-              onClick={() => onChange(withMember(members, name, startOf(member, components, depth + 1)))}
+              onClick={() => move(name, startOf(member, components, depth + 1))}
+              ref={arriveAt(name)}
             />
           ))}
         </Group>
@@ -352,13 +360,19 @@ const Wrong = ({ id, children }: { id?: string; children: string }) => (
   </Text>
 );
 
-const Added = ({ label, onClick }: { label: string; onClick: () => void }) => (
-  <Button size="compact-sm" variant="default" onClick={onClick}>
+interface ActProps {
+  label: string;
+  onClick: () => void;
+  ref?: Ref<HTMLButtonElement>;
+}
+
+const Added = ({ label, ...act }: ActProps) => (
+  <Button size="compact-sm" variant="default" {...act}>
     {label}
   </Button>
 );
 
-const Taken = ({ label, onClick }: { label: string; onClick: () => void }) => (
+const Taken = ({ label, onClick }: ActProps) => (
   <Group justify="flex-end">
     <Added label={label} onClick={onClick} />
   </Group>
