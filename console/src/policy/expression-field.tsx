@@ -58,6 +58,8 @@ export function ExpressionField({ label, description, scope, value, onChange }: 
       </Group>
       <Input.Description id={`${id}-description`}>{description}</Input.Description>
       <div ref={place} className="expression" />
+      {/* The editor shows it to a pointer alone. */}
+      <Input.Error id={`${id}-error`}>{diagnosticsOf(value, scope)[0]?.message}</Input.Error>
     </Stack>
   );
 }
@@ -65,7 +67,7 @@ export function ExpressionField({ label, description, scope, value, onChange }: 
 const extensionsFor = (scope: Scope, label: string, id: string, onChange: (text: string) => void) => [
   EditorView.cspNonce.of(styleNonce),
   EditorView.lineWrapping,
-  EditorView.contentAttributes.of({ "aria-label": label, "aria-describedby": `${id}-description` }),
+  EditorView.contentAttributes.of({ "aria-label": label, "aria-describedby": `${id}-description ${id}-error` }),
   EditorView.updateListener.of((update) => {
     if (update.docChanged) onChange(update.state.doc.toString());
   }),
