@@ -70,7 +70,7 @@ function SearchDialog({ onClose }: { onClose: () => void }) {
   };
   return (
     <Dialog title="Search" onClose={onClose}>
-      <Stack>
+      <Stack onKeyDown={byArrows}>
         <TextInput
           aria-label="Search for"
           description="A name, an e-mail address, an id, an address, a key, or a kind of activity. Of sub-organizations all of it, and of accounts of wallets beyond the first hundred the beginning of their address or name, or all of their id."
@@ -103,6 +103,19 @@ function SearchDialog({ onClose }: { onClose: () => void }) {
       </Stack>
     </Dialog>
   );
+}
+
+const STEPS: Record<string, number> = { ArrowDown: 1, ArrowUp: -1 };
+
+/** From the field to what was found and back, one by one. */
+function byArrows(event: KeyboardEvent<HTMLElement>): void {
+  const step = STEPS[event.key];
+  if (step === undefined) return;
+  const places = [...event.currentTarget.querySelectorAll<HTMLElement>("input, a")];
+  const next = places[places.indexOf(event.target as HTMLElement) + step];
+  if (!next) return;
+  event.preventDefault();
+  next.focus();
 }
 
 interface Search {
