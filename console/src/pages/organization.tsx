@@ -8,6 +8,7 @@ import { Changeable } from "../parts/changeable.tsx";
 import { DeleteDialog, FormDialog } from "../parts/dialogs.tsx";
 import { NameField } from "../parts/name-field.tsx";
 import { Page } from "../parts/page.tsx";
+import { RenameDialog } from "../parts/rename-dialog.tsx";
 import { Section } from "../parts/section.tsx";
 import { Copyable, Name, When } from "../parts/texts.tsx";
 import { Invitations } from "./invitations.tsx";
@@ -35,6 +36,7 @@ export function Organization() {
 
 function Named({ organization: { name = "", organizationId = "" } }: { organization: OrganizationData }) {
   const [isOpen, setOpen] = useState(false);
+  const update = useSubmit("update_organization_name");
   return (
     <Section
       title="Name"
@@ -50,25 +52,16 @@ function Named({ organization: { name = "", organizationId = "" } }: { organizat
       <Group gap={4}>
         Id <Copyable text={organizationId} label="organization id" whole />
       </Group>
-      {isOpen && <Rename name={name} onClose={() => setOpen(false)} />}
+      {isOpen && (
+        <RenameDialog
+          kind="organization"
+          name={name}
+          mutation={update}
+          parametersFor={(organizationName) => ({ organizationName })}
+          onClose={() => setOpen(false)}
+        />
+      )}
     </Section>
-  );
-}
-
-function Rename({ name, onClose }: { name: string; onClose: () => void }) {
-  const [organizationName, setName] = useState(name);
-  const update = useSubmit("update_organization_name");
-  return (
-    <FormDialog
-      title="Rename the organization"
-      act="Rename"
-      mutation={update}
-      isReady={organizationName.trim() !== "" && organizationName !== name}
-      parameters={() => ({ organizationName })}
-      onClose={onClose}
-    >
-      <NameField value={organizationName} onChange={setName} />
-    </FormDialog>
   );
 }
 

@@ -15,6 +15,7 @@ import { ExportSecret } from "../parts/export-secret.tsx";
 import { More } from "../parts/more.tsx";
 import { Page } from "../parts/page.tsx";
 import { ProblemNote } from "../parts/problem-note.tsx";
+import { RenameDialog } from "../parts/rename-dialog.tsx";
 import { type SigningKey, SignMessage } from "../parts/sign-message.tsx";
 import { Copyable, Name, When } from "../parts/texts.tsx";
 import { useSession } from "../session/context.tsx";
@@ -23,7 +24,7 @@ type Account = Schemas["WalletAccount"];
 
 const PAGE_SIZE = 100;
 
-type Open = { dialog: "sign"; key: SigningKey } | { dialog: "add" | "delete" | "export" };
+type Open = { dialog: "sign"; key: SigningKey } | { dialog: "add" | "delete" | "export" | "rename" };
 
 export function Wallet() {
   const { walletId } = useParams({ from: "/wallets/$walletId" });
@@ -44,6 +45,9 @@ export function Wallet() {
         wallet && (
           <Group>
             <Button onClick={() => setOpen({ dialog: "add" })}>Add an account</Button>
+            <Button variant="default" onClick={() => setOpen({ dialog: "rename" })}>
+              Rename
+            </Button>
             <Button variant="default" onClick={() => setOpen({ dialog: "export" })}>
               Export
             </Button>
@@ -99,6 +103,7 @@ export function Wallet() {
       {sought.trim() === "" && <More list={accounts} label="Show more accounts" />}
       {open?.dialog === "sign" && <SignMessage signing={open.key} onClose={close} />}
       {open?.dialog === "add" && <AddAccount walletId={walletId} accounts={all} onClose={close} />}
+      {open?.dialog === "rename" && wallet && <RenameWallet wallet={wallet} onClose={close} />}
       {open?.dialog === "export" && wallet && <ExportWallet wallet={wallet} onClose={close} />}
       {open?.dialog === "delete" && wallet && <DeleteWallet wallet={wallet} onClose={close} />}
     </Page>
@@ -259,6 +264,22 @@ function AddAccount({
     </FormDialog>
   );
 }
+
+const RenameWallet = ({
+  wallet: { walletId, walletName },
+  onClose,
+}: {
+  wallet: Schemas["Wallet"];
+  onClose: () => void;
+}) => (
+  <RenameDialog
+    kind="wallet"
+    name={walletName}
+    mutation={useSubmit("update_wallet")}
+    parametersFor={(name) => ({ walletId, walletName: name })}
+    onClose={onClose}
+  />
+);
 
 function DeleteWallet({ wallet, onClose }: { wallet: Schemas["Wallet"]; onClose: () => void }) {
   const navigate = useNavigate();
