@@ -198,6 +198,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     ],
     onRun: metrics.jobRan,
     tracer,
+    isAlone: database.kind === "sqlite",
     ...config.jobs,
   });
   const listeners: Listener[] = [];

@@ -140,6 +140,21 @@ for (const engine of engines) {
       assert.deepEqual(ran, [1]);
     });
 
+    it("run at once after a start that has the database alone, whatever was leased by a clock that was ahead", async () => {
+      const { name, kind, ran } = counting();
+      await add(name, 1, { lane: name });
+      const every = { name: `every-${newId()}`, ran: 0 };
+      const coming = reconciler({ name: every.name, everyMs: 60_000, run: async () => void every.ran++ });
+      await add(every.name, 0, { key: `reconciler:${every.name}`, lane: every.name, runAt: now + 3_600_000 });
+      const lease = { leased_until: now + 3_600_000, owner: "a process that was killed" };
+      await database.transact(undefined, async (tx) => {
+        await tx.updateTable("job_lanes").set(lease).where("lane", "in", [name, every.name]).execute();
+      });
+      const worker = await start([kind, coming], { isAlone: true });
+      await until(() => ran.length === 1 && every.ran === 1);
+      await worker.stop();
+    });
+
     it("run again when they wanted to, however rarely work is looked for that nobody announced", async () => {
       const isThird = barrier();
       const { name, kind, ran } = counting(() => {

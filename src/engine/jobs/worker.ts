@@ -39,6 +39,8 @@ export interface JobWorkerOptions {
   renewMs?: number;
   /** How long `stop` waits for running jobs. */
   stopDeadlineMs?: number;
+  /** No other process has the database: what is leased at the start is left over of one that has ended. Not unless said. */
+  isAlone?: boolean;
 }
 
 /** Done, or put off for trouble that is not its own; of one that failed: to be tried again, or given up. */
@@ -98,6 +100,7 @@ export class JobWorker {
       maxLanesPerGate: MAX_CONNECTIONS_PER_HOST,
       renewMs: leaseMs / 3,
       stopDeadlineMs: JOB_STOP_DEADLINE_MS,
+      isAlone: false,
       onRun: () => {},
       ...options,
     };
@@ -107,10 +110,12 @@ export class JobWorker {
 
   /** Makes sure that every reconciler has its job, and begins. */
   async start(): Promise<void> {
-    const { database, clock } = this.#options.surroundings;
+    const { surroundings, isAlone } = this.#options;
+    const { database, clock } = surroundings;
     const reconcilers = this.#options.kinds.filter(({ everyMs }) => everyMs !== undefined);
     this.#stopListening = onNewJobs(database, () => this.wake());
     await database.transact("jobs", async (tx) => {
+      if (isAlone) await tx.updateTable("job_lanes").set({ leased_until: 0 }).where("leased_until", ">", 0).execute();
       for (const kind of reconcilers) await ensureReconciler(tx, kind, clock());
     });
     this.#renewal = setInterval(() => void this.#renew(), this.#options.renewMs);
@@ -395,8 +400,9 @@ export class JobWorker {
 
 async function ensureReconciler(tx: Transactor, kind: JobKind, now: number): Promise<void> {
   const key = `reconciler:${kind.name}`;
-  const known = await tx.selectFrom("jobs").select("id").where("key", "=", key).executeTakeFirst();
-  if (known) return;
+  const known = await tx.selectFrom("jobs").select("run_at").where("key", "=", key).executeTakeFirst();
+  // Later than it ever is but after failures: a clock that was ahead has been set right, perhaps.
+  if (known && known.run_at <= now + (kind.everyMs ?? 0)) return;
   await enqueue(tx, {
     kind: kind.name,
     payload: null,
