@@ -331,6 +331,7 @@ onEachEngine("an archive of activities", (server) => {
     await refusedAs(/digest is not the one/, zstdCompressSync(text.replace("tag 7", "tag 8")));
     await refusedAs(/its end is missing/, zstdCompressSync(text.slice(0, text.lastIndexOf("\n", text.length - 2) + 1)));
     await refusedAs(/damaged or cut off|its end is missing/, readFileSync(file).subarray(0, -100));
+    await refusedAs(/it goes on after its end/, Buffer.concat([readFileSync(file), Buffer.from("more")]));
     const seal = JSON.parse(text.trimEnd().split("\n").at(-1) as string);
     const forged = {
       ...seal,

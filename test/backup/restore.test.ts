@@ -258,6 +258,8 @@ for (const engine of engines) {
       await refused(compressed(lines.slice(0, -1).join("\n").concat("\n")), /it is cut off: its end is missing/);
       await refused(compressed(text.slice(0, -20)), /it is cut off in the middle of a line/);
       await refused(compressed(`${text}[]\n`), /it goes on after its end/);
+      await refused(Buffer.concat([whole, Buffer.from("more")]), /it goes on after its end/);
+      await refused(Buffer.concat([whole, whole]), /it goes on after its end/);
       await refused(altered("World", "Wurld"), /it was altered/);
       await refused(altered('"format":1', '"format":2'), /it has format 2, and this version reads format 1/);
       await refused(

@@ -101,9 +101,27 @@ function bytesOf({ file, identity }: BackupSource, kind: "age" | "zstd"): Bytes 
   return throughZstd(decryption(identity)(stored));
 }
 
-/** Whoever reads from it is told of what fails before it. */
-export const throughZstd = (compressed: Bytes): Bytes =>
-  pipeline(Readable.from(compressed), createZstdDecompress(), () => {});
+/** With which Node's compressor ends a text now and then: a frame of nothing (RFC 8878, section 3.1.1). */
+const EMPTY_FRAME = Buffer.from("28b52ffd2000010000", "hex");
+
+/** Whoever reads from it is told of what fails before it, and of bytes that come after its end. */
+export async function* throughZstd(compressed: Bytes): Bytes {
+  const decompress = createZstdDecompress();
+  let given = 0;
+  let last: Uint8Array = Buffer.alloc(0);
+  async function* counted(): Bytes {
+    for await (const chunk of compressed) {
+      given += chunk.length;
+      last = Buffer.concat([last, chunk.subarray(-EMPTY_FRAME.length)]).subarray(-EMPTY_FRAME.length);
+      yield chunk;
+    }
+  }
+  yield* pipeline(Readable.from(counted()), decompress, () => {});
+  const left = given - decompress.bytesWritten;
+  if (left > 0 && !(left === EMPTY_FRAME.length && EMPTY_FRAME.equals(last))) throw new BackupProblem(GOES_ON);
+}
+
+const GOES_ON = "it goes on after its end";
 
 const NEWLINE = "\n".charCodeAt(0);
 
@@ -133,7 +151,7 @@ async function* partsOfLines(batches: AsyncGenerator<Buffer[]>): AsyncGenerator<
   for await (const lines of batches) {
     let rows: Row[] = [];
     for (const line of lines) {
-      if (isOver) throw new BackupProblem("it goes on after its end");
+      if (isOver) throw new BackupProblem(GOES_ON);
       const end = readEnd(line);
       if (end && book) {
         if (rows.length > 0) yield { rows };
