@@ -12,7 +12,7 @@ export function createReadiness({ database, signer }: Pick<Opened, "database" | 
     const [health, found] = await Promise.all([database.health(), lookForOrganization()]);
     const parts = {
       database: databasePart(health),
-      signer: signerPart(signer.state),
+      signer: signerPart(signer),
       organization: organizationPart(found),
     };
     const reasons = Object.entries(parts).flatMap(([part, { reason }]) =>
@@ -63,7 +63,7 @@ function databasePart(health: Health): Part<Readiness["database"]> {
   return { state: health.state, reason: `the database ${health.reason}; ${consequence}` };
 }
 
-function signerPart(state: Opened["signer"]["state"]): Part<Readiness["signer"]> {
+function signerPart({ state, problem }: Pick<Opened["signer"], "state" | "problem">): Part<Readiness["signer"]> {
   switch (state) {
     case "ready":
       return { state };
@@ -76,7 +76,7 @@ function signerPart(state: Opened["signer"]["state"]): Part<Readiness["signer"]>
     default:
       return {
         state: "failed",
-        reason: "the signer process is down and is started again; the log says why it ended; nothing is signed",
+        reason: `the signer process is down and is started again; nothing is signed${problem === undefined ? "" : `: ${problem}`}`,
       };
   }
 }

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { Duplex } from "node:stream";
 import { KeysteadError } from "../kernel/errors.ts";
 import {
@@ -123,6 +123,9 @@ export class SignerProcess implements Signer {
   #exchange: Exchange | undefined;
   #restartMs = MIN_RESTART_MS;
   #restartTimer: NodeJS.Timeout | undefined;
+  #problem: string | undefined;
+  /** Whom this class ended, for a reason that it knows: that it was ended says nothing more. */
+  #ended: ChildProcess | undefined;
   #rootKeyId: string | undefined;
   #onRestart: () => void = () => {};
   #busyMs = 0;
@@ -155,6 +158,12 @@ export class SignerProcess implements Signer {
   /** Which root key is open; undefined while sealed. */
   get rootKeyId(): string | undefined {
     return this.#rootKeyId;
+  }
+
+  /** Why there is none that can be asked; undefined once there is. Without the folder of the root key, as anybody may read it. */
+  get problem(): string | undefined {
+    const { rootKeyFile } = this.#options;
+    return this.#problem?.replaceAll(rootKeyFile, basename(rootKeyFile));
   }
 
   /** Has `listener` called whenever the process was replaced and the new one is open. */
@@ -219,6 +228,7 @@ export class SignerProcess implements Signer {
     }
     this.#state = opened.state === "open" ? "ready" : "sealed";
     this.#restartMs = MIN_RESTART_MS;
+    this.#problem = undefined;
     return opened;
   }
 
@@ -238,8 +248,14 @@ export class SignerProcess implements Signer {
     this.#child = child;
     this.#exchange = new Exchange(child.stdio[3] as Duplex, (reason) => {
       this.#options.log.error({ reason }, "the signer does not answer and is ended");
-      child.kill("SIGKILL");
+      this.#end(child, reason);
     });
+  }
+
+  #end(child: ChildProcess, reason: string): void {
+    this.#ended = child;
+    this.#problem = reason;
+    child.kill("SIGKILL");
   }
 
   /** Before the signer is open nothing else can be asked of it. */
@@ -301,7 +317,10 @@ export class SignerProcess implements Signer {
     if (this.#state !== "closed") this.#state = "failed";
     this.#endExchange();
     if (this.#state === "closed") return;
-    this.#options.log.error({ reason }, "the signer is down");
+    if (this.#ended !== child) {
+      this.#problem = reason;
+      this.#options.log.error({ reason }, "the signer is down");
+    }
     if (!first) this.#scheduleRestart();
   }
 
@@ -316,12 +335,14 @@ export class SignerProcess implements Signer {
         this.#options.log.info("the signer is back");
         this.#onRestart();
       } catch (error) {
-        this.#options.log.error({ reason: (error as Error).message }, "the signer could not be restarted");
         if (this.#state === "closed") return;
         this.#state = "failed";
+        // Of one that ended, its end is the reason, and not that it gave no answer.
+        const reason = this.#child ? (error as Error).message : this.#problem;
+        this.#options.log.error({ reason }, "the signer could not be restarted");
         // A process that came up but refused its root key stays of no use.
-        this.#child?.kill("SIGKILL");
-        if (!this.#child) this.#scheduleRestart();
+        if (this.#child) this.#end(this.#child, reason as string);
+        else this.#scheduleRestart();
       }
     }, this.#restartMs);
     this.#restartMs = Math.min(this.#restartMs * 2, MAX_RESTART_MS);

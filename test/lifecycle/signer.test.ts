@@ -11,6 +11,7 @@ import {
   temporaryFolder,
 } from "../support/server-process.ts";
 import { until } from "../support/until.ts";
+import { readyz } from "./load.ts";
 
 /** What becomes of requests when the signer process dies, hangs, or cannot open its root key again. */
 
@@ -29,11 +30,7 @@ const sign = (root: Client, signWith: string, payload: string): Promise<TestAnsw
     hashFunction: "HASH_FUNCTION_SHA256",
   });
 
-const readiness = async ({ baseUrl }: ServerProcess): Promise<{ status: number; body: { signer: string } }> => {
-  const response = await fetch(`${baseUrl}/readyz`);
-  return { status: response.status, body: (await response.json()) as { signer: string } };
-};
-const ready = async (server: ServerProcess): Promise<boolean> => (await readiness(server)).status === 200;
+const ready = async (server: ServerProcess): Promise<boolean> => (await readyz(server)).status === 200;
 
 function assertUnavailable({ status, body }: TestAnswer): void {
   assert.equal(status, 503, JSON.stringify(body));
@@ -118,7 +115,7 @@ describe("a signer that stops", { concurrency: true }, () => {
       }
       // Between two attempts there is time to look.
       await until(async () => {
-        const { status, body } = await readiness(server);
+        const { status, body } = await readyz(server);
         return status === 503 && body.signer === "failed";
       }, "/readyz to say that the signer failed");
     }
@@ -159,7 +156,15 @@ describe("a signer that stops", { concurrency: true }, () => {
     process.kill(await signerOf(server), "SIGKILL");
     await until(() => server.stdout().includes("the signer could not be restarted"), "a failed restart");
     assert.match(server.stdout(), /root\.key is missing/);
-    assert.equal((await readiness(server)).body.signer, "failed");
+    const { signer, reasons } = (await readyz(server)).body;
+    assert.equal(signer, "failed");
+    assert.match(
+      reasons?.signer ?? "",
+      /^the signer process is down and is started again; nothing is signed: the root key file root\.key is missing/,
+    );
+    // The server itself ends each that finds no root key, and does not tell of that as of somebody else's doing.
+    await until(() => server.stdout().split("the signer could not be restarted").length > 4, "further tries");
+    assert.equal(server.stdout().split("the signer is down").length, 2);
     assertUnavailable(await sign(root, key, "without a root key"));
     await root.read("whoami");
     renameSync(`${dataDir}/root.key.away`, `${dataDir}/root.key`);
