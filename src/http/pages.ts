@@ -16,8 +16,8 @@ export interface Readiness {
   /** The sinks of the audit stream, where there are any: `full` where as many lines wait as may. */
   audit?: Record<string, { status: "delivering" | "failing" | "full"; backlog: number }>;
   /**
-   * Of sponsors' accounts that are poor, by chain, of the provider of `swaps`, and of audit sinks that take nothing; the server is ready
-   * all the same.
+   * Of sponsors' accounts that are poor, by chain, of the provider of `swaps`, of audit sinks that take nothing, and of a scheduled backup
+   * that failed; the server is ready all the same.
    */
   warnings?: Record<string, string>;
   /** Since when nothing is changed, and why, where an operator said so; the server is ready all the same. */

@@ -115,10 +115,22 @@ export const withChains =
   };
 
 /** The same with a warning where the provider of swaps gave no usable answer when it was asked last; it is never asked for this. */
-export const withSwaps =
-  (readiness: () => Promise<Readiness>, swaps: Services["swaps"]) => async (): Promise<Readiness> => {
-    const known = await readiness();
+export const withSwaps = (readiness: () => Promise<Readiness>, swaps: Services["swaps"]) =>
+  withWarning(readiness, "swaps", () => {
     const problem = swaps?.problem();
-    if (problem === undefined) return known;
-    return { ...known, warnings: { ...known.warnings, swaps: `${swaps?.provider} is not available: ${problem}` } };
+    return problem === undefined ? undefined : `${swaps?.provider} is not available: ${problem}`;
+  });
+
+/** The same with a warning where the last scheduled backup failed. */
+export const withBackups = (
+  readiness: () => Promise<Readiness>,
+  backups: { problem(): string | undefined } | undefined,
+) => withWarning(readiness, "backup", () => backups?.problem());
+
+const withWarning =
+  (readiness: () => Promise<Readiness>, part: string, problem: () => string | undefined) =>
+  async (): Promise<Readiness> => {
+    const known = await readiness();
+    const text = problem();
+    return text === undefined ? known : { ...known, warnings: { ...known.warnings, [part]: text } };
   };

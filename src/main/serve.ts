@@ -66,7 +66,7 @@ import { onRampService } from "./on-ramp-settings.ts";
 import { type Opened, openInstallation } from "./open.ts";
 import { isOfPrivateNetwork } from "./operator-url.ts";
 import { Presence, shownMaintenance } from "./presence.ts";
-import { createReadiness, untilTold, withChains, withMaintenance, withSwaps } from "./readiness.ts";
+import { createReadiness, untilTold, withBackups, withChains, withMaintenance, withSwaps } from "./readiness.ts";
 import { withSponsors } from "./sponsor-funds.ts";
 import { swapService } from "./swap-settings.ts";
 import { TraceExporter } from "./traces/exporter.ts";
@@ -255,7 +255,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       rentPaid: rentPaidOf(config.chains),
     });
     const told = () => (isStopping ? "stop" : presence.isDraining ? "drain" : undefined);
-    const withOthers = withSwaps(audit ? withAudit(withFunds, audit) : withFunds, services.swaps);
+    const withSinks = audit ? withAudit(withFunds, audit) : withFunds;
+    const withOthers = withBackups(withSwaps(withSinks, services.swaps), backups);
     const readiness = withMaintenance(
       untilTold(withOthers, told),
       () => presence.maintenance && shownMaintenance(presence.maintenance),

@@ -3,14 +3,16 @@ import { mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { Registry } from "prom-client";
+import type { Readiness } from "../../src/http/pages.ts";
 import type { Logger } from "../../src/kernel/log.ts";
 import { newestBackup, ScheduledBackups } from "../../src/main/backup/schedule.ts";
 import { loadConfig } from "../../src/main/config.ts";
 import { openBackup } from "../../src/storage/backup/read-file.ts";
 import { openDatabase } from "../../src/storage/database.ts";
+import { whenReady } from "../lifecycle/load.ts";
 import { reservePort } from "../support/ports.ts";
 import { engines, freshDatabaseUrl } from "../support/server.ts";
-import { startServerProcess, temporaryFolder } from "../support/server-process.ts";
+import { runKeystead, settingsOf, startServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { until } from "../support/until.ts";
 
 /** Backups that a server makes by itself. */
@@ -59,16 +61,21 @@ it("a backup that fails is told, and the server goes on", async () => {
   const metrics = await (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text();
   assert.match(metrics, /^keystead_backup_failures_total 1$/m);
   assert.match(metrics, /^keystead_backup_last_success_timestamp_seconds 0$/m);
+  const { warnings } = (await (await fetch(`${server.baseUrl}/readyz`)).json()) as Pick<Readiness, "warnings">;
+  assert.match(warnings?.backup ?? "", /^the scheduled backup of 20\S+Z failed: it is in a place that is not there$/);
+  await whenReady(server);
+  const { code, stdout } = await runKeystead(["status"], settingsOf({ dataDir, settings }));
+  assert.deepEqual([code, stdout.includes(`\nwarning backup: ${warnings?.backup}\n`)], [0, true], stdout);
   await server.root.read("whoami");
   assert.deepEqual(await server.end("SIGTERM"), { code: 0, signal: null });
 });
 
 /** The schedule of one server of several, that is looked at when the test says so. */
-function scheduled(directory: string, url: string, { keep = 2, now = Date.now() } = {}) {
+function scheduled(directory: string, url: string, { keep = 2, now = Date.now(), clock = () => now } = {}) {
   const told: string[] = [];
   const tell = (_facts: object, text: string) => void told.push(text);
   const log = { info: tell, warn: tell } as unknown as Logger;
-  const backups = new ScheduledBackups({ every: 3600, keep, directory }, { url, clock: () => now, log });
+  const backups = new ScheduledBackups({ every: 3600, keep, directory }, { url, clock, log });
   const look = () => backups.job.run({} as Parameters<typeof backups.job.run>[0]);
   return { told, look, backups };
 }
@@ -132,6 +139,27 @@ it("a backup that was made is no failure where old ones cannot be removed", asyn
   const registry = new Registry();
   backups.measure(registry);
   assert.match(await registry.metrics(), /^keystead_backup_failures_total 0$/m);
+});
+
+it("a backup that failed is tried again after the pause, wherever the clock was set, and is a problem until then", async (test) => {
+  const [folder, url] = [temporaryFolder(), await migratedUrl()];
+  const directory = join(folder, "backups");
+  writeFileSync(directory, "no folder");
+  let [now, elapsed] = [Date.now(), 0];
+  test.mock.method(performance, "now", () => elapsed);
+  const { look, told, backups } = scheduled(directory, url, { clock: () => now });
+  await look();
+  assert.deepEqual(told, ["a scheduled backup failed"]);
+  assert.match(backups.problem() ?? "", /it is in a place that is not there$/);
+  rmSync(directory);
+  now -= 7 * 86_400_000;
+  elapsed += 9 * 60_000;
+  await look();
+  assert.equal(told.length, 1, "it pauses");
+  elapsed += 2 * 60_000;
+  await look();
+  await until(() => told.includes("backed up"), "the backup");
+  assert.equal(backups.problem(), undefined);
 });
 
 it("a schedule that cannot be is refused at the start", () => {

@@ -6,6 +6,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import { MAX_CLOCK_AHEAD_MS } from "../../kernel/limits.ts";
 import type { Logger } from "../../kernel/log.ts";
 import { writeBackup } from "../../storage/backup/write-file.ts";
+import { sinkFailure } from "../audit/sink.ts";
 import { version } from "../version.ts";
 import type { BackupSchedule } from "./settings.ts";
 
@@ -30,8 +31,10 @@ export class ScheduledBackups {
   readonly #clock: Clock;
   readonly #abort = new AbortController();
   #running: Promise<void> | undefined;
-  #pausedUntil = 0;
+  /** Of `performance.now()`: a clock that is set back would make the pause longer. */
+  #pausedUntil = Number.NEGATIVE_INFINITY;
   #failures = 0;
+  #failed: { at: number; words: string } | undefined;
 
   constructor(schedule: BackupSchedule, { url, clock, log }: { url: string; clock: Clock; log: Logger }) {
     this.#schedule = schedule;
@@ -71,6 +74,14 @@ export class ScheduledBackups {
     });
   }
 
+  /** That the last one failed, unless another server has made one since. Anybody may read it. */
+  problem(): string | undefined {
+    if (!this.#failed) return undefined;
+    const { at, words } = this.#failed;
+    if (newestBackup(this.#schedule, this.#clock()) > at) return undefined;
+    return `the scheduled backup of ${new Date(at).toISOString()} failed: ${words}`;
+  }
+
   /** Gives up the backup that is under way; nothing is left of it. */
   async stop(): Promise<void> {
     this.#abort.abort();
@@ -79,7 +90,7 @@ export class ScheduledBackups {
 
   #beginIfDue(now: number): void {
     const isDue = now >= newestBackup(this.#schedule, now) + this.#schedule.every * 1000;
-    if (this.#running || this.#abort.signal.aborted || !isDue || now < this.#pausedUntil) return;
+    if (this.#running || this.#abort.signal.aborted || !isDue || performance.now() < this.#pausedUntil) return;
     if (isBeingWritten(this.#schedule.directory, now)) return;
     this.#running = this.#backUp(now).finally(() => {
       this.#running = undefined;
@@ -93,11 +104,13 @@ export class ScheduledBackups {
       mkdirSync(directory, { recursive: true, mode: 0o700 });
       const { signal } = this.#abort;
       const { sha256, bytes } = await writeBackup({ url: this.#url, file, version, recipient, signal });
+      this.#failed = undefined;
       this.#log.info({ file, bytes, sha256 }, "backed up");
     } catch (error) {
       if (this.#abort.signal.aborted) return;
       this.#failures++;
-      this.#pausedUntil = now + PAUSE_MS;
+      this.#failed = { at: now, words: wordsOf(error as Error) };
+      this.#pausedUntil = performance.now() + PAUSE_MS;
       this.#log.warn({ reason: (error as Error).message }, "a scheduled backup failed");
       return;
     }
@@ -115,6 +128,12 @@ export class ScheduledBackups {
       this.#log.warn({ reason: (error as Error).message }, "old backups could not be removed");
     }
   }
+}
+
+/** Without paths, and without what a driver says, which the log has. */
+function wordsOf(error: Error): string {
+  const cause = (error.cause ?? error) as NodeJS.ErrnoException;
+  return cause.syscall === undefined ? "the log says why" : `it ${sinkFailure(cause).message}`;
 }
 
 /** When the newest backup of a schedule was begun, in milliseconds; 0 where there is none. */

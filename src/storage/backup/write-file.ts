@@ -73,7 +73,7 @@ export async function writeBackup({
   } catch (error) {
     remove();
     if (error instanceof BackupProblem) throw error;
-    throw new BackupProblem(`${file} could not be written: ${(error as Error).message}`);
+    throw new BackupProblem(`${file} could not be written: ${(error as Error).message}`, { cause: error });
   } finally {
     process.removeListener("exit", remove);
     await snapshot?.close();
