@@ -11,21 +11,21 @@ export interface Maintenance {
 }
 
 /** The row of `installation`. */
-const NAME = "maintenance";
+export const MAINTENANCE = "maintenance";
 const RETRY_AFTER_SECONDS = 30;
 
 export async function findMaintenance(read: Reader): Promise<Maintenance | undefined> {
-  const row = await read.selectFrom("installation").select("value").where("name", "=", NAME).executeTakeFirst();
+  const row = await read.selectFrom("installation").select("value").where("name", "=", MAINTENANCE).executeTakeFirst();
   return row && (JSON.parse(row.value) as Maintenance);
 }
 
 /** Undefined ends it. */
 export async function storeMaintenance(tx: Transactor, maintenance: Maintenance | undefined): Promise<void> {
-  await tx.deleteFrom("installation").where("name", "=", NAME).execute();
+  await tx.deleteFrom("installation").where("name", "=", MAINTENANCE).execute();
   if (!maintenance) return;
   await tx
     .insertInto("installation")
-    .values({ name: NAME, value: JSON.stringify(maintenance) })
+    .values({ name: MAINTENANCE, value: JSON.stringify(maintenance) })
     .execute();
 }
 

@@ -353,6 +353,11 @@ export const MAX_LISTED_LANES = 1000;
 export const FAILING_ENDPOINT_DELIVERIES = 20;
 /** How long writes count as failing after one that failed because of the database. */
 export const FAILED_WRITE_MS = 750;
+/** With less room on its disk a SQLite database is full: a commit of many changes may need as much. */
+export const SQLITE_LEAST_FREE_BYTES = 4 * 1024 * 1024;
+/** With less room where it writes, `keystead doctor` warns of a folder, and fails. */
+export const LOW_ROOM_BYTES = 1024 ** 3;
+export const NO_ROOM_BYTES = 64 * 1024 * 1024;
 /** How long the signer may work on one request, and how long it may give no sign of life while it has one. */
 export const SIGNER_DEADLINE_MS = 10_000;
 /** How long a signer that is started may take until its first. */

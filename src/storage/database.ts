@@ -160,6 +160,7 @@ function sqliteDatabase(
     },
     afterCommit: () => files.check(),
     afterUse: () => {},
+    beforeProbe: () => files.refuseIfFull(),
     close: () => {
       files.close();
       log.close();
@@ -181,6 +182,7 @@ function memoryDatabase(observer: CommitObserver | undefined): Database {
     beforeUse: turns.take,
     afterCommit: () => {},
     afterUse: turns.giveBack,
+    beforeProbe: () => {},
     close: () => connection.close(),
   });
 }
@@ -196,6 +198,8 @@ interface SqliteConnections {
   /** Before anybody is told of the commit; it may refuse. */
   afterCommit: () => void;
   afterUse: () => void;
+  /** Before a write that shows whether commits work; it may refuse. */
+  beforeProbe: () => void;
   close: () => void;
   observer: CommitObserver | undefined;
 }
@@ -247,7 +251,10 @@ function databaseOnSqlite(connections: SqliteConnections): Database {
   });
   const check = new HealthCheck({
     read: () => all("select 1 from sqlite_master", []),
-    write: () => commits.run(undefined, (tx) => writeProbe(tx, { value: PROBE_FILLER.sqlite })),
+    write: async () => {
+      connections.beforeProbe();
+      await commits.run(undefined, (tx) => writeProbe(tx, { value: PROBE_FILLER.sqlite }));
+    },
   });
   return {
     kind: "sqlite",

@@ -76,6 +76,7 @@ const sqliteCode = ({ errcode }: DriverError): number | undefined =>
   errcode === undefined ? undefined : errcode & 0xff;
 const sqlite = (codes: readonly number[]) => (error: DriverError) => codes.includes(sqliteCode(error) ?? 0);
 
+export const SQLITE_FULL = 13;
 const SQLITE_LOCKED: readonly number[] = [5, 6];
 const UNSIGNED = /^(SELF_SIGNED_|DEPTH_ZERO_SELF_SIGNED|UNABLE_TO_)/;
 const CERTIFICATE =
@@ -167,7 +168,7 @@ const rules: readonly Rule[] = [
   { kind: "unavailable", reason: "reports a fault of its disk or of its own", holds: coded(/^(58|F0|XX)/) },
 
   { kind: "unavailable", reason: "is locked by another process", holds: sqlite(SQLITE_LOCKED) },
-  { kind: "unavailable", reason: "has no room left on its disk", holds: sqlite([13]) },
+  { kind: "unavailable", reason: "has no room left on its disk", holds: sqlite([SQLITE_FULL]) },
   { kind: "unavailable", reason: "is in a file that cannot be written", holds: sqlite([8]) },
   {
     kind: "unavailable",

@@ -19,6 +19,12 @@ export interface Inspection {
   all<Row>(sql: string, parameters?: readonly unknown[]): Promise<Row[]>;
   /** How far its tables are from those of this version. */
   schemaState(): Promise<SchemaState>;
+  /**
+   * Has it do what a write takes, and take it back. A file that somebody else is writing to is not waited for.
+   *
+   * @throws DatabaseFailure
+   */
+  tryWrite(): Promise<void>;
   /** What keeps others from what is said to it. */
   readonly encryption: Encryption;
   /** Whether what answers hands on to a process of somebody else's choice. */
@@ -46,8 +52,17 @@ function inspectSqlite(file: string): Inspection {
       }
     };
     database.exec("pragma query_only = on");
+    const tryWrite = async () => {
+      try {
+        database.exec("pragma query_only = off; pragma busy_timeout = 0; begin immediate; rollback");
+      } catch (error) {
+        throw translate(error);
+      } finally {
+        database.exec(`pragma query_only = on; pragma busy_timeout = ${INSPECTION_DEADLINE_MS}`);
+      }
+    };
     const close = async () => database.close();
-    return inspectionOn("sqlite", "select name from sqlite_master where type = 'table'", { all, close });
+    return inspectionOn("sqlite", "select name from sqlite_master where type = 'table'", { all, tryWrite, close });
   } catch (error) {
     throw translate(error);
   }
@@ -87,6 +102,9 @@ async function inspectPostgres(url: string): Promise<Inspection> {
     const tables = `select name from unnest(array['installation', '${MIGRATIONS_TABLE}']) as name where to_regclass(name) is not null`;
     return inspectionOn("postgres", tables, {
       all,
+      tryWrite: async () => {
+        await all(SPILL);
+      },
       close,
       encryption: encryptionOf(client),
       isPooled: async () => {
@@ -99,6 +117,10 @@ async function inspectPostgres(url: string): Promise<Inspection> {
     throw translate(error);
   }
 }
+
+/** Sorts more than fits into memory, so that it takes some megabytes of the disk until it is done, and changes no table. */
+const SPILL = `set local work_mem = '64kB'; set local temp_tablespaces = '';
+  select count(*) from (select each from generate_series(1, 400000) as each order by -each) as sorted`;
 
 /** The driver goes without TLS only where it is not asked for. */
 function encryptionOf({ ssl, host }: pg.Client): Encryption {
@@ -115,7 +137,7 @@ function encryptionOf({ ssl, host }: pg.Client): Encryption {
 function inspectionOn(
   kind: DatabaseKind,
   tablesSql: string,
-  { all, close, ...others }: Pick<Inspection, "all" | "close"> & Partial<Inspection>,
+  { all, ...others }: Pick<Inspection, "all" | "tryWrite" | "close"> & Partial<Inspection>,
 ): Inspection {
   return {
     kind,
@@ -128,6 +150,5 @@ function inspectionOn(
       const names = tables.map(({ name }) => name);
       return schemaState(names, () => all(`select name from ${MIGRATIONS_TABLE}`));
     },
-    close,
   };
 }

@@ -4,7 +4,10 @@ import { mkdtempSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import { setTimeout } from "node:timers/promises";
+import { roomOnDisk } from "../../test/support/room-on-disk.ts";
 import { until } from "../../test/support/until.ts";
+import { HEALTH_LIFETIME_MS, SQLITE_LEAST_FREE_BYTES } from "../kernel/limits.ts";
 import { type Database, openDatabase } from "./database.ts";
 import { DatabaseFailure } from "./failure.ts";
 
@@ -71,5 +74,23 @@ describe("the files of an open SQLite database", () => {
     `;
     const { stderr } = spawnSync(process.execPath, ["-e", script], { encoding: "utf8" });
     assert.match(stderr, /database is locked/, "the other process has the file to itself");
+  });
+
+  it("are on a full disk while it has too little room for a commit, although small writes find some", async (test) => {
+    const room = roomOnDisk(test);
+    const database = openDatabase({ url: `sqlite:${join(folder, "full.db")}` });
+    test.after(() => database.close());
+    await database.migrate();
+    const untilItIs = (state: string) => until(async () => (await database.health()).state === state, state);
+    await untilItIs("ready");
+    room(SQLITE_LEAST_FREE_BYTES - 1);
+    await untilItIs("unwritable");
+    await write(database, "small");
+    for (let look = 0; look < 5; look++) {
+      await setTimeout(HEALTH_LIFETIME_MS);
+      assert.deepEqual(await database.health(), { state: "unwritable", reason: "has no room left on its disk" });
+    }
+    room(SQLITE_LEAST_FREE_BYTES);
+    await untilItIs("ready");
   });
 });

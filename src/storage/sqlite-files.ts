@@ -1,7 +1,8 @@
 import { closeSync, existsSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { FILE_WATCH_MS } from "../kernel/limits.ts";
-import { DatabaseFailure } from "./failure.ts";
+import { freeBytesAt } from "../kernel/free-bytes.ts";
+import { FILE_WATCH_MS, SQLITE_LEAST_FREE_BYTES } from "../kernel/limits.ts";
+import { DatabaseFailure, SQLITE_FULL, translate } from "./failure.ts";
 
 /*
  * POSIX takes all locks of a process on a file away as soon as the process closes any descriptor of it. A file that SQLite may
@@ -60,6 +61,17 @@ export class SqliteFiles {
   check(): void {
     this.#look();
     this.refuseIfLost();
+  }
+
+  /**
+   * A small write may find room in what the log has already, where commits find none.
+   *
+   * @throws DatabaseFailure
+   */
+  refuseIfFull(): void {
+    const free = freeBytesAt(dirname(this.#real));
+    if (free === undefined || free >= SQLITE_LEAST_FREE_BYTES) return;
+    throw translate(Object.assign(new Error(`${free} bytes are free beside ${this.#real}`), { errcode: SQLITE_FULL }));
   }
 
   close(): void {

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import {
   chmodSync,
+  chownSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -14,17 +16,23 @@ import { createServer } from "node:net";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
 import pg from "pg";
+import type { AuditSettings } from "../../src/main/audit/settings.ts";
 import { checkClock } from "../../src/main/doctor/clock.ts";
+import { checkWrites } from "../../src/main/doctor/database.ts";
+import { checkRoom } from "../../src/main/doctor/files.ts";
 import { checkPostgres } from "../../src/main/doctor/postgres.ts";
 import { openDatabase } from "../../src/storage/database.ts";
+import { DatabaseFailure } from "../../src/storage/failure.ts";
 import { type Inspection, openInspection } from "../../src/storage/inspection.ts";
 import { POSTGRES_DEFAULTS } from "../../src/storage/postgres-settings.ts";
 import { startMailServer } from "../support/mail-server.ts";
 import { reservePort } from "../support/ports.ts";
 import { createTestDatabase, startPostgres, type TestPostgres } from "../support/postgres.ts";
+import { roomOnDisk } from "../support/room-on-disk.ts";
 import { startRpcNode } from "../support/rpc-node.ts";
 import { engines } from "../support/server.ts";
 import {
+  KEYSTEAD,
   runKeystead,
   type ServerProcess,
   settingsOf,
@@ -32,6 +40,7 @@ import {
   temporaryFolder,
 } from "../support/server-process.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
+import { until } from "../support/until.ts";
 
 /** `keystead doctor` and `keystead status`, as processes, on installations that are well and on such as are not. */
 
@@ -239,6 +248,18 @@ for (const engine of engines) {
       for (const { text } of [refused, gone]) assert.ok(!text.includes(password));
     });
 
+    it("a maintenance that is on, since when, why, by whom, and what ends it", async () => {
+      await runKeystead(["maintenance", "on", "--reason", "the disk is exchanged"], own);
+      const [state, text] = the(await examine(own), "maintenance");
+      await runKeystead(["maintenance", "off"], own);
+      assert.equal(state, "warn");
+      assert.match(
+        text,
+        /^on since 20\S+Z \(the disk is exchanged\), by \S+ on \S+: .+ `keystead maintenance off` ends it$/,
+      );
+      assert.deepEqual(of(await examine(own), "maintenance"), []);
+    });
+
     it("a public URL that leads elsewhere", async () => {
       const report = await examine({ ...own, KEYSTEAD_PUBLIC_URL: `http://127.0.0.1:${await reservePort()}` });
       assert.deepEqual(failed(report), ["public URL"]);
@@ -367,6 +388,91 @@ for (const engine of engines) {
     });
   });
 }
+
+describe("keystead doctor on what cannot be written", () => {
+  const GIB = 1024 ** 3;
+
+  it("room: where it is short, and of what", (test) => {
+    const dataDir = temporaryFolder();
+    const room = roomOnDisk(test);
+    const backup = { every: 60, keep: 1, directory: `${dataDir}/later/backups` };
+    const audit = { file: { path: `${dataDir}/audit.log`, maxBytes: 4 * GIB, keep: 1 } };
+    const config = { dataDir, databaseUrl: `sqlite:${dataDir}/keystead.db`, backup, audit: audit as AuditSettings };
+    const found = (free: number) => {
+      room(free);
+      return checkRoom(config).map(({ state, text }) => `${state} ${text}`);
+    };
+    assert.deepEqual(found(4 * GIB), ["ok there is room where the server writes"]);
+    assert.match(
+      found(2 * GIB).join(),
+      /^warn 2147483648 bytes are free in \S+, for the audit file, [^,]+, or move it[^,]+$/,
+    );
+    for (const [free, state] of [
+      [GIB / 2, "warn"],
+      [0, "fail"],
+    ] as const) {
+      const texts = found(free);
+      assert.equal(texts.length, 4);
+      assert.ok(
+        texts.every((text) => text.startsWith(`${state} ${free} bytes are free in ${dataDir}`)),
+        texts.join("\n"),
+      );
+    }
+  });
+
+  for (const suffix of ["", "-wal", "-shm"]) {
+    it(`keystead.db${suffix} that cannot be written`, async () => {
+      const dataDir = temporaryFolder();
+      const server = await startServerProcess({ dataDir });
+      // Left as a server leaves them that is killed.
+      await server.end("SIGKILL");
+      chmodSync(`${dataDir}/keystead.db${suffix}`, 0o400);
+      const own = process.getuid?.() as number;
+      // Root may write whatever its mode says.
+      const uid = own === 0 ? 65_534 : own;
+      if (own === 0) for (const name of ["", ...readdirSync(dataDir)]) chownSync(`${dataDir}/${name}`, uid, uid);
+      const { stdout } = spawnSync(process.execPath, [KEYSTEAD, "doctor", "--json"], {
+        env: settingsOf({ dataDir }),
+        encoding: "utf8",
+        ...(own === 0 ? { uid, gid: uid } : {}),
+      });
+      const report = JSON.parse(stdout) as Report;
+      const [state, text] = the(report, "files");
+      assert.equal(state, "fail");
+      const file = `${dataDir}/keystead.db${suffix}`;
+      assert.equal(text, `${file} cannot be read and written by this user; run: chmod 600 ${file}`);
+      assert.equal(report.ok, false);
+    });
+  }
+
+  it("a SQLite file that another process is writing to is in use, and not broken", async (test) => {
+    const dataDir = temporaryFolder();
+    await (await startServerProcess({ dataDir })).end("SIGTERM");
+    const other = new DatabaseSync(`${dataDir}/keystead.db`);
+    test.after(() => other.close());
+    assert.deepEqual(the(await examine(settingsOf({ dataDir })), "database writes"), ["ok", "it takes writes"]);
+    other.exec("begin immediate");
+    assert.deepEqual(the(await examine(settingsOf({ dataDir })), "database writes"), ["ok", "it is being written to"]);
+  });
+
+  it("PostgreSQL whose disk is full: what asks takes room there", async () => {
+    const url = await createTestDatabase(postgres.url, `doctor_${++databases}`);
+    const inspection = await openInspection(url);
+    const taken = async () => {
+      const [row] = await inspection.all<{ bytes: number }>(
+        "select temp_bytes as bytes from pg_stat_database where datname = current_database()",
+      );
+      return Number(row?.bytes);
+    };
+    assert.equal((await checkWrites(inspection)).state, "ok");
+    await until(async () => (await taken()) > 4_000_000, "what was taken");
+    const full = new DatabaseFailure("unavailable", { code: "53100" });
+    const { state, text } = await checkWrites({ tryWrite: () => Promise.reject(full) });
+    assert.equal(state, "fail");
+    assert.match(text, /^the database has no room left on its disk; make room on its disk, /);
+    await inspection.close();
+  });
+});
 
 describe("keystead doctor on settings of PostgreSQL", () => {
   const dataDir = temporaryFolder();

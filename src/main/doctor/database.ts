@@ -1,6 +1,7 @@
+import { MAINTENANCE, type Maintenance, shownReason } from "../../engine/maintenance.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { sqliteFileOf, UNFINISHED_COPY, UNFINISHED_COPY_REMEDY } from "../../storage/database.ts";
-import { DatabaseFailure } from "../../storage/failure.ts";
+import { DatabaseFailure, isLocked } from "../../storage/failure.ts";
 import { type Inspection, openInspection } from "../../storage/inspection.ts";
 import { type Config, StartProblem } from "../config.ts";
 import { refuseEmptyDatabase, refuseMissingDatabase } from "../new-installation.ts";
@@ -82,12 +83,35 @@ async function look(config: Config, inspection: Inspection, clock: Clock): Promi
   const rows = await inspection.all<{ value: string }>(`select value from installation where name = '${ROOT_KEY_ID}'`);
   const id = rows[0]?.value;
   const isOfThisVersion = state.pending.length === 0 && state.unknown.length === 0;
-  const webhooks = isOfThisVersion ? [await checkWebhooks(inspection)] : [];
+  const inside = isOfThisVersion ? [await checkWebhooks(inspection), ...(await checkMaintenance(inspection))] : [];
   return {
-    findings: [reached, schemaFinding(state), ...outside, ...webhooks],
+    findings: [reached, await checkWrites(inspection), schemaFinding(state), ...outside, ...inside],
     rootKey: id === undefined ? "none yet" : { id },
     isOfThisVersion,
   };
+}
+
+/** Reads go on where nothing can be written. */
+export async function checkWrites(inspection: Pick<Inspection, "tryWrite">): Promise<Finding> {
+  const check = "database writes";
+  try {
+    await inspection.tryWrite();
+    return ok(check, "it takes writes");
+  } catch (error) {
+    if (!(error instanceof DatabaseFailure)) throw error;
+    if (isLocked(error)) return ok(check, "it is being written to");
+    const remedy = "make room on its disk, and let the user of the server write its files";
+    return fail(check, `the database ${error.reason}; ${remedy}`);
+  }
+}
+
+async function checkMaintenance(inspection: Pick<Inspection, "all">): Promise<Finding[]> {
+  const [row] = await inspection.all<{ value: string }>(`select value from installation where name = '${MAINTENANCE}'`);
+  if (!row) return [];
+  const maintenance = JSON.parse(row.value) as Maintenance;
+  const { since, operator } = maintenance;
+  const text = `on since ${new Date(since).toISOString()}${shownReason(maintenance)}, by ${operator.user} on ${operator.host}: nothing is changed; \`keystead maintenance off\` ends it`;
+  return [warn("maintenance", text)];
 }
 
 function schemaFinding({ unknown, pending }: { unknown: string[]; pending: string[] }): Finding {

@@ -8,7 +8,7 @@ import { checkAuthority } from "./authority.ts";
 import { checkBackups } from "./backups.ts";
 import { checkChains } from "./chains.ts";
 import { checkDatabase, type DatabaseSeen } from "./database.ts";
-import { checkFiles } from "./files.ts";
+import { checkFiles, checkRoom } from "./files.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
 import { checkMail } from "./mail.ts";
 import { checkPublicUrl } from "./public-url.ts";
@@ -38,7 +38,7 @@ export async function examine({ readConfig, configFile, clock = systemClock }: E
 async function examineWith(config: Config, { configFile, clock }: { configFile: string | undefined; clock: Clock }) {
   const outbound = createNodeClient();
   try {
-    const files = await inTime("files", async () => checkFiles(config, configFile));
+    const files = await inTime("files", async () => [...checkFiles(config, configFile), ...checkRoom(config)]);
     let rootKey: DatabaseSeen["rootKey"] = "unknown";
     let isOfThisVersion = false;
     const database = await inTime("database", async () => {

@@ -1,4 +1,7 @@
 import { accessSync, constants, readFileSync, type Stats, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { freeBytesAt, nearestThere } from "../../kernel/free-bytes.ts";
+import { LOW_ROOM_BYTES, NO_ROOM_BYTES } from "../../kernel/limits.ts";
 import { sqliteFileOf } from "../../storage/database.ts";
 import { type Config, secretSettings } from "../config.ts";
 import { credentialsFileIn } from "../credentials-file.ts";
@@ -23,6 +26,7 @@ export function checkFiles(config: Config, configFile: string | undefined): Find
   const problems = [
     ...ownerProblem(dataDir, folder),
     ...writeProblem(dataDir),
+    ...(file === undefined ? [] : ["", "-wal", "-shm"].flatMap((suffix) => fileProblem(file + suffix))),
     ...modeProblem(dataDir, "700"),
     ...secret.flatMap((each) => modeProblem(each, "600")),
   ];
@@ -53,6 +57,20 @@ function writeProblem(dataDir: string): Finding[] {
   }
 }
 
+/** SQLite reads what it cannot write, so that nothing but a write would tell. */
+function fileProblem(path: string): Finding[] {
+  const stats = statOf(path);
+  if (!stats) return [];
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+    return [];
+  } catch {
+    const remedy =
+      stats.uid === process.getuid?.() ? `chmod 600 ${path}` : `chown <user> ${path}, and chmod 600 ${path}`;
+    return [fail("files", `${path} cannot be read and written by this user; run: ${remedy}`)];
+  }
+}
+
 function modeProblem(path: string, wanted: "600" | "700"): Finding[] {
   const mode = statOf(path)?.mode;
   if (mode === undefined || (mode & 0o077) === 0) return [];
@@ -64,4 +82,38 @@ function holdsSecrets(configFile: string): boolean {
   const given = JSON.parse(readFileSync(configFile, "utf8")) as Record<string, unknown>;
   // URLs of nodes hold keys.
   return [...secretSettings, "chains", "onRamp", "swaps"].some((name) => given[name] !== undefined);
+}
+
+interface Place {
+  folder: string;
+  what: string;
+  /** Bytes below which it is low. */
+  needed: number;
+}
+
+/** Whether there is room for the database, and for what is written beside it. One finding for each place that is short of it. */
+export function checkRoom(config: Pick<Config, "dataDir" | "databaseUrl" | "backup" | "audit">): Finding[] {
+  const findings = placesOf(config).flatMap(roomProblem);
+  return findings.length > 0 ? findings : [ok("room", "there is room where the server writes")];
+}
+
+function placesOf({ dataDir, databaseUrl, backup, audit }: Parameters<typeof checkRoom>[0]): Place[] {
+  const file = sqliteFileOf(databaseUrl);
+  // A backup takes no more than its database, and one of PostgreSQL is not known from here.
+  const ofBackup = file === undefined ? 0 : (statOf(file)?.size ?? 0);
+  const places = [
+    ...(file === undefined ? [] : [{ what: "the database", folder: dirname(file), needed: 0 }]),
+    { what: "the data directory", folder: dataDir, needed: 0 },
+    ...(backup ? [{ what: "backups", folder: backup.directory, needed: ofBackup }] : []),
+    ...(audit?.file ? [{ what: "the audit file", folder: dirname(audit.file.path), needed: audit.file.maxBytes }] : []),
+  ];
+  return places.map((place) => ({ ...place, needed: Math.max(place.needed, LOW_ROOM_BYTES) }));
+}
+
+function roomProblem({ what, folder, needed }: Place): Finding[] {
+  const free = freeBytesAt(nearestThere(folder));
+  if (free === undefined || free >= needed) return [];
+  const text = `${free} bytes are free in ${folder}, for ${what}, which should be ${needed} or more`;
+  if (free >= NO_ROOM_BYTES) return [warn("room", `${text}; make room, or move it to a larger disk`)];
+  return [fail("room", `${text}; what is written there fails before long: make room, or move it to a larger disk`)];
 }

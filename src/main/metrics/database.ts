@@ -1,7 +1,8 @@
-import { statfsSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Registry } from "prom-client";
 import type { Clock } from "../../kernel/clock.ts";
+import { freeBytesAt } from "../../kernel/free-bytes.ts";
 import { type Database, sqliteFileOf } from "../../storage/database.ts";
 import { clockApartMs } from "../clock-apart.ts";
 import type { Config } from "../config.ts";
@@ -30,7 +31,7 @@ export function measureDatabase(
   }
   const folder = file === undefined ? dataDir : dirname(file);
   gauge(registry, "disk_free_bytes", "Free space where the database or, with PostgreSQL, the data directory is.", () =>
-    freeIn(folder),
+    freeBytesAt(folder),
   );
 }
 
@@ -44,12 +45,3 @@ function measureClock(registry: Registry, { read }: Pick<Database, "read">, cloc
 }
 
 const sizeOf = (file: string): number | undefined => statSync(file, { throwIfNoEntry: false })?.size;
-
-function freeIn(folder: string): number | undefined {
-  try {
-    const { bavail, bsize } = statfsSync(folder);
-    return bavail * bsize;
-  } catch {
-    return undefined;
-  }
-}
