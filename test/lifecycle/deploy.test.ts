@@ -4,6 +4,8 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
+import { capabilities } from "../../src/capabilities/index.ts";
+import { houseOf } from "../../src/engine/capability.ts";
 import { loadConfig, StartProblem } from "../../src/main/config.ts";
 import type { Json } from "../support/client.ts";
 import { objectsIn, renderChart, type Setting } from "../support/helm-chart.ts";
@@ -41,6 +43,42 @@ describe("what is there to deploy with", () => {
     assert.equal(pathOf(bin as string), KEYSTEAD);
     const [, major] = /^FROM node:(\d+)-/m.exec(textOf("deploy/container/Containerfile")) ?? [];
     assert.equal(major, process.versions.node.split(".")[0]);
+  });
+
+  it("tells in the guide how to run a command beside it, by the names that there are", () => {
+    const guide = textOf("docs/guide/deploying.md");
+    const [, bySystemd = ""] = /```sh\n(sudo systemd-run .+)\n```/.exec(guide) ?? [];
+    const unit = textOf(UNIT);
+    const places = [
+      "DynamicUser",
+      "StateDirectory",
+      "StateDirectoryMode",
+      "LogsDirectory",
+      "LogsDirectoryMode",
+      "UMask",
+    ];
+    for (const name of [...places, "EnvironmentFile", "LoadCredential"])
+      assert.ok(bySystemd.includes(` -p ${new RegExp(`^${name}=.+$`, "m").exec(unit)?.[0]} `), name);
+    // A dynamic user has the name of the unit.
+    assert.ok(bySystemd.includes(" -p User=keystead "));
+    const [, command] = /^ExecStart=(\S+) serve$/m.exec(unit) ?? [];
+    assert.ok(bySystemd.endsWith(` ${command} doctor`));
+    const [, program] = /\nENTRYPOINT \["node", "(\S+)"\]/.exec(textOf("deploy/container/Containerfile")) ?? [];
+    const inContainers = [`docker compose exec keystead node ${program} doctor`];
+    inContainers.push(`kubectl exec deploy/keystead -c keystead -- node ${program} doctor`);
+    for (const line of inContainers) assert.ok(guide.includes(`\n${line}\n`), line);
+    assert.match(textOf("deploy/container/compose.yaml"), /^services:\n {2}keystead:$/m);
+    assert.match(textOf("deploy/helm/keystead/templates/deployment.yaml"), /^ {8}- name: keystead$/m);
+  });
+
+  it("names in the guide each key that can be rotated", () => {
+    const guide = textOf("docs/guide/operating.md");
+    const [, table = ""] = /\| `keystead rotate …` [^\n]+\n([\s\S]+?)\n\n/.exec(guide) ?? [];
+    const named = table
+      .split("\n")
+      .flatMap((row) => [...(row.split("|")[1] ?? "").matchAll(/`(\w+)`/g)].map(([, name]) => name));
+    const kinds = houseOf(capabilities).serviceKeys.map(({ purpose }) => purpose);
+    assert.deepEqual(named.toSorted(), kinds.toSorted());
   });
 
   it("tells in the guide which migrations build an index on a table that is there already", () => {

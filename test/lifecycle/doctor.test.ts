@@ -412,7 +412,7 @@ describe("keystead doctor on what cannot be written", () => {
       [0, "fail"],
     ] as const) {
       const texts = found(free);
-      assert.equal(texts.length, 4);
+      assert.equal(texts.length, 3);
       assert.ok(
         texts.every((text) => text.startsWith(`${state} ${free} bytes are free in ${dataDir}`)),
         texts.join("\n"),

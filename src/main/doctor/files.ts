@@ -1,5 +1,5 @@
 import { accessSync, constants, readFileSync, type Stats, statSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, resolve } from "node:path";
 import { freeBytesAt, nearestThere } from "../../kernel/free-bytes.ts";
 import { LOW_ROOM_BYTES, NO_ROOM_BYTES } from "../../kernel/limits.ts";
 import { sqliteFileOf } from "../../storage/database.ts";
@@ -103,7 +103,10 @@ function placesOf({ dataDir, databaseUrl, backup, audit }: Parameters<typeof che
   const ofBackup = file === undefined ? 0 : (statOf(file)?.size ?? 0);
   const places = [
     ...(file === undefined ? [] : [{ what: "the database", folder: dirname(file), needed: 0 }]),
-    { what: "the data directory", folder: dataDir, needed: 0 },
+    // Mostly it is the database's folder as well.
+    ...(file !== undefined && resolve(dirname(file)) === resolve(dataDir)
+      ? []
+      : [{ what: "the data directory", folder: dataDir, needed: 0 }]),
     ...(backup ? [{ what: "backups", folder: backup.directory, needed: ofBackup }] : []),
     ...(audit?.file ? [{ what: "the audit file", folder: dirname(audit.file.path), needed: audit.file.maxBytes }] : []),
   ];
