@@ -278,3 +278,55 @@ describe("quotas of organizations", () => {
     });
   }
 });
+
+describe("a setting that does not fit", () => {
+  const inFile = (text: string) => {
+    const file = join(folder, "unfit.json");
+    return () => {
+      writeFileSync(file, text);
+      return loadConfig({}, file);
+    };
+  };
+  const setting = (name: string, value: unknown) => inFile(JSON.stringify({ [name]: value }));
+  const variable = (name: string, value: string) => () => loadConfig({ [name]: value });
+  const cases: [name: string, load: () => unknown, expected: RegExp][] = [
+    [
+      "an unknown name in the middle",
+      setting("quotas", { user: 5 }),
+      /: `quotas\.user` is unknown; known are users, privateKeys, wallets, /,
+    ],
+    [
+      "one beside others that are missing",
+      setting("backup", { foo: 1 }),
+      /: `backup\.foo` is unknown; known are every, keep, directory, encryptTo\. /,
+    ],
+    [
+      "a number in the middle",
+      setting("backup", { every: 10, keep: 1, directory: "/b" }),
+      /: `backup\.every` must be an integer from 60 to 2592000\. /,
+    ],
+    [
+      "one that may be null",
+      setting("quotas", { subOrganizations: "many" }),
+      /: `quotas\.subOrganizations` must be an integer from 0 to \d+ or null\. /,
+    ],
+    ["a part of a list", setting("trustedProxies", ["10.0.0.1", 5]), /: `trustedProxies\.1` must be string\. /],
+    [
+      "a number out of its range",
+      variable("KEYSTEAD_SHUTDOWN_DELAY_SECONDS", "-1"),
+      /^bad value for KEYSTEAD_SHUTDOWN_DELAY_SECONDS \(`shutdownDelaySeconds`\): must be an integer from 0 to 600\. /,
+    ],
+    [
+      "none of a few",
+      variable("KEYSTEAD_LOG_LEVEL", "loud"),
+      /: must be one of trace, debug, info, warn, error, fatal, /,
+    ],
+    ["neither true nor false", variable("KEYSTEAD_CONSOLE", "yes"), /: must be true or false\. /],
+    ["JSON that lacks something", inFile('{\n  "port": 1\n  "host": 2\n}'), /is not valid JSON: see line 3 column 3$/],
+    ["JSON with a word in it", inFile('{\n  "port": hunter2\n}'), /is not valid JSON: see line 2$/],
+    ["JSON that is cut off", inFile('{ "port": '), /is not valid JSON: see its end$/],
+  ];
+  for (const [name, load, expected] of cases) {
+    it(`is named with what would: ${name}`, () => refusal(load, expected));
+  }
+});

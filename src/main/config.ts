@@ -1,7 +1,6 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Static, Type } from "typebox";
-import { Compile } from "typebox/compile";
 import type { Quotas } from "../authority/quotas.ts";
 import type { Rates } from "../engine/admission.ts";
 import type { EarnSettings, Retention } from "../engine/services.ts";
@@ -23,6 +22,7 @@ import { operatorUrlProblem } from "./operator-url.ts";
 import { Postgres, postgresEnvironment, postgresSettingsOf } from "./postgres-settings.ts";
 import { QuotaSetting, quotasOf } from "./quota-settings.ts";
 import { RetentionSetting, retentionOf } from "./retention-settings.ts";
+import { placeInJson, settingProblem } from "./setting-problem.ts";
 import { StartProblem } from "./start-problem.ts";
 import { SwapSetting, type SwapSettings, swapSettingsOf } from "./swap-settings.ts";
 import { type TraceSettings, Traces, traceSettingsOf, tracesEnvironment } from "./traces/settings.ts";
@@ -562,15 +562,21 @@ function fromText(name: Name, text: string): unknown {
 }
 
 function readConfigFile(file: string): Record<string, unknown> {
+  const problem = (what: string) => new StartProblem(`the configuration file ${file} ${what}`);
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    throw problem(`cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
   let content: unknown;
   try {
-    content = JSON.parse(readFileSync(file, "utf8"));
+    content = JSON.parse(text);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new StartProblem(`the configuration file ${file} ${code ? `cannot be read (${code})` : "is not valid JSON"}`);
+    throw problem(`is not valid JSON: see ${placeInJson(text, error as Error)}`);
   }
   if (typeof content !== "object" || content === null || Array.isArray(content)) {
-    throw new StartProblem(`the configuration file ${file} must hold a JSON object`);
+    throw problem("must hold a JSON object");
   }
   return content as Record<string, unknown>;
 }
@@ -581,12 +587,10 @@ function checkSetting(name: Name, value: unknown): void {
   if (!schema) {
     throw new StartProblem(`unknown setting \`${name}\`; known are ${Object.keys(Settings.properties).join(", ")}`);
   }
-  const validator = Compile(schema);
-  if (validator.Check(value)) return;
-  const [problem] = validator.Errors(value);
-  // The value stays out of the text: it may be a passphrase or hold a password.
+  const problem = settingProblem(name, schema, value);
+  if (problem === undefined) return;
   const { description } = schema as unknown as { description: string };
   const variable = (environment as Partial<Record<Name, string>>)[name];
   const setting = variable === undefined ? `\`${name}\`` : `${variable} (\`${name}\`)`;
-  throw new StartProblem(`bad value for ${setting}: ${problem?.message}. ${description}`);
+  throw new StartProblem(`bad value for ${setting}: ${problem}. ${description}`);
 }
