@@ -1,13 +1,14 @@
 import { Command } from "commander";
 import { MAX_LISTED_LANES } from "../kernel/limits.ts";
-import { BackupProblem } from "../storage/backup/problem.ts";
 import type { Database } from "../storage/database.ts";
+import type { Reader } from "../storage/engine.ts";
 import { addArchiveCommands } from "./archive/commands.ts";
 import { addBackupCommands } from "./backup/commands.ts";
 import type { Config } from "./config.ts";
 import { addDoctorCommands } from "./doctor/commands.ts";
 import type { Opened, Opening } from "./open.ts";
 import { addOperatorCommands } from "./operators/commands.ts";
+import { plainLine } from "./plain-line.ts";
 import type { RunningServer } from "./serve.ts";
 import { StartProblem } from "./start-problem.ts";
 import { version } from "./version.ts";
@@ -118,10 +119,18 @@ withConfig(jobs.command("retry").description("Set dead jobs back to the start: t
   .action(async (ids: string[], { config: file, all }: { config?: string; all?: true }) => {
     if (ids.length > 0 === (all === true)) throw new StartProblem("name dead jobs by their ids, or say --all");
     const config = await readConfig(file);
-    const { retryDeadJobs } = await import("../engine/jobs/admin.ts");
-    const retried = await withDatabase(config, (database) =>
-      retryDeadJobs(database, all ? undefined : ids, Date.now()),
-    );
+    const { deadJobsAmong, retryDeadJobs } = await import("../engine/jobs/admin.ts");
+    const retried = await withDatabase(config, async (database) => {
+      if (all) return retryDeadJobs(database, undefined, Date.now());
+      const dead = await deadJobsAmong(database.read, ids);
+      const others = ids.filter((id) => !dead.has(id));
+      if (others.length > 0) {
+        throw new StartProblem(
+          `there is no dead job ${others.join(", ")}; nothing was changed. keystead jobs list names those that there are`,
+        );
+      }
+      return retryDeadJobs(database, ids, Date.now());
+    });
     printJson({ retried });
   });
 
@@ -170,7 +179,7 @@ withConfig(
     const { verifyStamps } = await import("../engine/activities/verify-stamps.ts");
     const stamps = await withDatabase(await readConfig(file), async ({ read }) => {
       const row = await read.selectFrom("activities").selectAll().where("id", "=", activityId).executeTakeFirst();
-      if (!row) throw new StartProblem(`there is no activity ${activityId}`);
+      if (!row) throw new StartProblem(await missingActivity(read, activityId));
       return verifyStamps(read, activityOfRow(row));
     });
     printJson({ activityId, stamps });
@@ -248,6 +257,18 @@ withConfig(
     const { importEarnVaults } = await import("./import-earn-vaults.ts");
     printJson(await withDatabase(config, (database) => importEarnVaults({ config, database }, file)));
   });
+
+/** It may be one that was archived, of which the database knows nothing but until when they are. */
+async function missingActivity(read: Reader, id: string): Promise<string> {
+  const [{ archivedBefore }, { isId, lowestIdAt }] = await Promise.all([
+    import("../engine/activities/archived.ts"),
+    import("../kernel/ids.ts"),
+  ]);
+  const before = await archivedBefore(read);
+  if (!isId(id) || id >= lowestIdAt(before)) return `there is no activity ${id}`;
+  const time = new Date(before).toISOString();
+  return `there is no activity ${id} in the database; those that were submitted and ended before ${time} are in an archive: keystead verify <archive> checks every stamp in it`;
+}
 
 /** @throws StartProblem */
 function readLimit(text: string): number {
@@ -385,7 +406,8 @@ function prettyIfJson(text: string): string {
 try {
   await program.parseAsync();
 } catch (error) {
-  if (!(error instanceof StartProblem || error instanceof BackupProblem)) throw error;
-  process.stderr.write(`keystead: ${error.message}\n`);
+  const line = plainLine(error);
+  if (line === undefined) throw error;
+  process.stderr.write(`keystead: ${line}\n`);
   process.exitCode = 1;
 }

@@ -118,7 +118,10 @@ onEachEngine("an archive of activities", (server) => {
 
   it("is not made of what is young, nor of nothing, nor over another file", async () => {
     await assert.rejects(archiveHere(file, date, Date.now()), /35 days ago or more/);
-    await assert.rejects(archiveHere(file, "2020-01-01"), /there is no activity to archive/);
+    await assert.rejects(
+      archiveHere(file, "2020-01-01"),
+      /there is no activity to archive: .+ before 2020-01-01T00:00:00\.000Z$/,
+    );
     assert.deepEqual(readdirSync(folder), [], "and leaves no file");
     const foreign = join(temporaryFolder(), "notes.txt");
     writeFileSync(foreign, "notes");
@@ -302,6 +305,9 @@ onEachEngine("an archive of activities", (server) => {
       [open.id],
     );
     assert.equal((await client.query("get_activity", { activityId: open.id })).status, 200);
+    const votes = await runKeystead(["verify-votes", proved.id], settings());
+    assert.equal(votes.code, 1);
+    assert.match(votes.stderr, /before .+Z are in an archive: keystead verify <archive> checks every stamp in it\n$/);
   });
 
   it("is verified by the database's keys, or by a key alone, and tells every stamp", async () => {

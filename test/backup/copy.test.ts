@@ -224,7 +224,7 @@ for (const engine of engines) {
       const copy = { from: source.databaseUrl, to: through.href, warn: () => {} };
       await assert.rejects(
         copyDatabase({ ...copy, onProgress }),
-        /What was copied is kept: run the same command again/,
+        /^Error: --to: .+What was copied is kept: run the same command again/,
       );
       await proxy.heal();
       const warnings: string[] = [];

@@ -61,6 +61,13 @@ describe("a backup that is verified", () => {
     return ended;
   };
 
+  it("needs a scratch place that is there", async () => {
+    const scratch = join(folder, "nowhere");
+    const { code, stderr } = await run("backup", "verify", file, "--root-key", rootKey, "--scratch", scratch);
+    assert.equal(code, 1);
+    assert.match(stderr, /^keystead: ENOENT: [^\n]+nowhere[^\n]+; check the path: it is not there\n$/);
+  });
+
   it("is restored, every sealed value is opened, and each curve signs", async () => {
     const { code, stdout, stderr } = await verify(file, "--sha256", written.sha256);
     assert.equal(code, 0, stderr + stdout);

@@ -4,6 +4,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { newId } from "../../src/kernel/ids.ts";
+import { openDatabase } from "../../src/storage/database.ts";
 import type { Json } from "../support/client.ts";
 import { reservePort } from "../support/ports.ts";
 import { MIGRATED_DATABASE } from "../support/postgres.ts";
@@ -66,6 +67,9 @@ for (const engine of engines) {
         [told.isKnownToAll, told.maintenance.reason, told.instances.length],
         [true, "the disk is exchanged", servers.length],
       );
+      const { since } = told.maintenance;
+      assert.equal(new Date(since).toISOString(), since);
+      assert.equal(told.replaced, null);
       for (const server of servers) {
         const refused = await tag(server);
         assert.deepEqual(
@@ -84,6 +88,13 @@ for (const engine of engines) {
       }
       const status = await run("status");
       assert.match(status.stdout, /^maintenance: since .+\(the disk is exchanged\)/m);
+      const again = await answerOf("maintenance", "on");
+      assert.deepEqual([again.maintenance, again.replaced], [told.maintenance, null], "no reason takes none away");
+      const other = await answerOf("maintenance", "on", "--reason", "and the power");
+      assert.deepEqual(
+        [other.maintenance.since, other.maintenance.reason, other.replaced],
+        [since, "and the power", told.maintenance],
+      );
       // One that starts meanwhile goes by it from its first request on.
       await first().end("SIGTERM");
       servers[0] = await startServerProcess({ dataDir, databaseUrl, settings });
@@ -103,6 +114,18 @@ for (const engine of engines) {
         const unclear = await run("drain");
         assert.equal(unclear.code, 1);
         assert.match(unclear.stderr, /several servers of this machine run: name one of /);
+      }
+      if (servers.length === 1) {
+        // One that was killed, whose last sign of life is not old yet.
+        const store = openDatabase({ url: databaseUrl });
+        await store.transact(undefined, async (tx) => {
+          const row = await tx.selectFrom("servers").selectAll().executeTakeFirstOrThrow();
+          await tx
+            .insertInto("servers")
+            .values({ ...row, id: newId(), pid: 2 ** 30, state: "draining" })
+            .execute();
+        });
+        await store.close();
       }
       const { id } = listed.find(({ url }) => url === first().baseUrl);
       const drained = await (servers.length > 1 ? answerOf("drain", id) : answerOf("drain"));

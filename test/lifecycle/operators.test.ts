@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import pg from "pg";
 import { newId } from "../../src/kernel/ids.ts";
 import { addUser, type Json } from "../support/client.ts";
 import { MIGRATED_DATABASE } from "../support/postgres.ts";
@@ -195,6 +196,8 @@ for (const engine of engines) {
         shown.apiKeys.map(({ publicKey, expiresAt }: Json) => [publicKey, expiresAt]),
         [[server.root.key.publicKey, null]],
       );
+      await refused(/there is no organization /, "organizations", "list", "--parent", newId());
+      await refused(/there is no dead job .+; nothing was changed/, "jobs", "retry", newId());
       await refused(/there is no user .+ in organization /, "users", "show", organizationId, newId());
     });
 
@@ -212,3 +215,36 @@ for (const engine of engines) {
     });
   });
 }
+
+describe("commands whose database takes no writes", () => {
+  const dataDir = temporaryFolder();
+  let databaseUrl: string;
+  let organizationId: string;
+  before(async () => {
+    databaseUrl = await freshDatabaseUrl("postgres", dataDir, MIGRATED_DATABASE);
+    const server = await startServerProcess({ dataDir, databaseUrl });
+    ({ organizationId } = server.root);
+    await server.end("SIGTERM");
+    const client = new pg.Client({ connectionString: databaseUrl });
+    await client.connect();
+    const name = new URL(databaseUrl).pathname.slice(1);
+    await client.query(`alter database ${name} set default_transaction_read_only = on`);
+    await client.end();
+  });
+
+  const commands: Record<string, () => string[]> = {
+    serve: () => ["serve"],
+    "organizations quota": () => ["organizations", "quota", organizationId, "users", "5"],
+    "maintenance on": () => ["maintenance", "on"],
+    init: () => ["init"],
+    "rotate webhook": () => ["rotate", "webhook"],
+  };
+  for (const [name, args] of Object.entries(commands)) {
+    it(`${name} says so in a line`, async () => {
+      const settings = { ...settingsOf({ dataDir, databaseUrl }), KEYSTEAD_LOG_LEVEL: "error" };
+      const { code, stdout, stderr } = await runKeystead(args(), settings);
+      assert.deepEqual([code, stdout], [1, ""]);
+      assert.match(stderr, /^keystead: the database [^\n]*read-only[^\n]*\n$/);
+    });
+  }
+});

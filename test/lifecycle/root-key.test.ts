@@ -8,7 +8,9 @@ import { testPostgresUrl } from "../support/server.ts";
 import {
   readJson,
   refusalOf,
+  runKeystead,
   type ServerProcess,
+  settingsOf,
   startServerProcess,
   temporaryFolder,
 } from "../support/server-process.ts";
@@ -203,6 +205,14 @@ describe("a root key under a passphrase", () => {
     const byType = { filterByType: ["ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2", "ACTIVITY_TYPE_CREATE_PRIVATE_KEYS_V2"] };
     assert.equal((await root.read("list_activities", byType)).activities.length, 2, "only those from before");
     await server.end("SIGTERM");
+  });
+
+  it("stays sealed for commands too, which say in a line how to give it", async () => {
+    for (const args of [["init"], ["rotate", "webhook"]]) {
+      const { code, stdout, stderr } = await runKeystead(args, settingsOf({ dataDir }));
+      assert.deepEqual([code, stdout], [1, ""], stderr);
+      assert.match(stderr, /^keystead: the signer is sealed: [^\n]+; set KEYSTEAD_ROOT_KEY_PASSPHRASE [^\n]+\n$/);
+    }
   });
 
   it("cannot be used sealed for the first start of a database", async () => {

@@ -38,6 +38,12 @@ export async function listJobs(read: Reader, state: "waiting" | "dead", limit: n
   }));
 }
 
+/** Which of these jobs are dead. */
+export async function deadJobsAmong(read: Reader, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await read.selectFrom("jobs").select("id").where("state", "=", "dead").where("id", "in", ids).execute();
+  return new Set(rows.map(({ id }) => id));
+}
+
 /** Sets dead jobs back to the start, all of them or those named; resolves to the ids of those that were dead. */
 export function retryDeadJobs(database: Database, ids: readonly string[] | undefined, now: number): Promise<string[]> {
   return database.transact("jobs", async (tx) => {

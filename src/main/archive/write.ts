@@ -116,8 +116,9 @@ async function* textOf(store: Store, before: number, now: number): AsyncGenerato
     else rows[name]++;
     yield hashed({ [name]: row });
   }
-  if (activities === 0)
-    throw new ArchiveProblem("there is no activity to archive: none was submitted and ended before");
+  if (activities === 0) {
+    throw new ArchiveProblem(`there is no activity to archive: none was submitted and ended before ${manifest.before}`);
+  }
   const sha256 = hash.digest("hex");
   const key = await currentServiceKey(read, archiveKey);
   const statement = statementOf(manifest, { activities, sha256 });

@@ -47,7 +47,9 @@ export async function copyDatabase({ from, to, onProgress, warn }: CopyOptions):
     // Of one folder, which is locked once, the database that is there already decides whether the copy goes on.
     if (folderOf(from) === undefined || folderOf(from) !== folderOf(to))
       targetLock = lockFolder({ databaseUrl: to }, "copy");
-    const snapshot = await openSnapshot(from);
+    const snapshot = await openSnapshot(from).catch((error: unknown) => {
+      throw problemOf("--from", error);
+    });
     try {
       return await copySnapshot(snapshot, to, { onProgress, warn });
     } finally {
@@ -65,7 +67,7 @@ async function copySnapshot(
   { onProgress, warn }: Pick<CopyOptions, "onProgress" | "warn">,
 ): Promise<Copied> {
   const target = await CopyTarget.open(to, snapshot).catch((error: unknown) => {
-    throw asProblem(error);
+    throw problemOf("--to", error);
   });
   try {
     if (target.begun !== undefined) warn(`goes on with the copy that was last run at ${target.begun}`);
@@ -75,12 +77,24 @@ async function copySnapshot(
     return { schema: snapshot.schema, rows, kept };
   } catch (error) {
     if (error instanceof Overtaken) throw error;
-    const { message } = asProblem(error);
+    const { message } = problemOf(await failedOf(snapshot), error);
     throw new BackupProblem(`${message}. What was copied is kept: run the same command again to go on`);
   } finally {
     await target.close();
   }
 }
+
+type Option = "--from" | "--to";
+
+const problemOf = (option: Option, error: unknown): BackupProblem =>
+  new BackupProblem(`${option}: ${asProblem(error).message}`);
+
+/** Which of the two failed while rows went from one to the other: the source does not answer any more, or it is the target. */
+const failedOf = ({ reader }: Snapshot): Promise<Option> =>
+  reader.all("select 1").then(
+    () => "--to",
+    () => "--from",
+  );
 
 /** Where a SQLite database is, or is to be; undefined for PostgreSQL. */
 function folderOf(url: string): string | undefined {

@@ -63,11 +63,12 @@ export async function verifyBackup(options: VerifyOptions): Promise<Report> {
   }
   const backup = await openBackup(options);
   refuseOtherDigest(backup, options.sha256);
-  const signer = await signerWithRootKey(options);
   const folder = mkdtempSync(join(options.scratch ?? tmpdir(), "keystead-verify-"));
   const remove = () => rmSync(folder, { recursive: true, force: true });
   process.once("exit", remove);
+  let signer: SignerProcess | undefined;
   try {
+    signer = await signerWithRootKey(options);
     const { takenAt, installationId, rootKeyId, tables } = backup.manifest;
     const drill = new Drill(signer);
     if (signer.rootKeyId !== rootKeyId) {
@@ -89,7 +90,7 @@ export async function verifyBackup(options: VerifyOptions): Promise<Report> {
       problems,
     };
   } finally {
-    await signer.close();
+    await signer?.close();
     process.removeListener("exit", remove);
     remove();
   }

@@ -31,11 +31,16 @@ export interface OrganizationDetails extends ShownOrganization {
   quotas: Record<QuotaName, ShownQuota>;
 }
 
-/** Organizations without a parent, or those below one, the oldest first, from behind `after` on. */
+/**
+ * Organizations without a parent, or those below one, the oldest first, from behind `after` on.
+ *
+ * @throws StartProblem where there is no such parent
+ */
 export async function listOrganizations(
   read: Reader,
   { parentId, after, limit }: { parentId: string | undefined; after: string | undefined; limit: number },
 ): Promise<ShownOrganization[]> {
+  if (parentId !== undefined) await requireOrganization(read, parentId);
   const rows = await read
     .selectFrom("organizations")
     .select(["id", "name", "parent_id", "created_at"])

@@ -41,8 +41,15 @@ export async function listServers(read: Reader, now: number): Promise<ShownServe
   }));
 }
 
+export interface ShownMaintenance extends Omit<Maintenance, "since"> {
+  /** RFC 3339. */
+  since: string;
+}
+
 export interface ToldServers {
-  maintenance: Maintenance | null;
+  maintenance: ShownMaintenance | null;
+  /** What was said of it before and is not any more: another operator's reason, most likely. */
+  replaced: ShownMaintenance | null;
   /** Whether all servers that are alive go by it. */
   isKnownToAll: boolean;
   instances: ShownServer[];
@@ -58,17 +65,32 @@ export async function setMaintenance(
   { isOn, reason }: { isOn: boolean; reason: string | undefined },
 ): Promise<ToldServers> {
   requireLabel("--reason", reason);
-  const maintenance = await database.transact("maintenance", async (tx) => {
+  const { before, after } = await database.transact("maintenance", async (tx) => {
     const before = await findMaintenance(tx);
-    const since = before?.since ?? Date.now();
-    const after = isOn ? { since, ...(reason === undefined ? {} : { reason }), operator: thisOperator() } : undefined;
+    const after = isOn ? begun(before, reason) : undefined;
     await storeMaintenance(tx, after);
-    return after;
+    return { before, after };
   });
   const isTold = ({ state }: ShownServer) => isInMaintenance(state) === isOn;
   const { isSo, instances } = await untilAlive(database.read, isTold);
-  return { maintenance: maintenance ?? null, isKnownToAll: isSo, instances };
+  const replaced = after && before !== after ? before : undefined;
+  return {
+    maintenance: shownOrNull(after),
+    replaced: shownOrNull(replaced),
+    isKnownToAll: isSo,
+    instances,
+  };
 }
+
+/** It began when it first did, and whoever gives no reason takes nobody's away. */
+function begun(before: Maintenance | undefined, reason: string | undefined): Maintenance {
+  if (before && reason === undefined) return before;
+  const since = before?.since ?? Date.now();
+  return { since, ...(reason === undefined ? {} : { reason }), operator: thisOperator() };
+}
+
+const shownOrNull = (maintenance: Maintenance | undefined): ShownMaintenance | null =>
+  maintenance ? { ...maintenance, since: new Date(maintenance.since).toISOString() } : null;
 
 /**
  * Tells a server to drain, the one of this machine where none is named, and waits until it does.
@@ -78,7 +100,7 @@ export async function setMaintenance(
 export async function drainServer(database: Database, id: string | undefined): Promise<ShownServer> {
   const alive = (await listServers(database.read, Date.now())).filter(({ isAlive }) => isAlive);
   const { host } = thisOperator();
-  const found = alive.filter((server) => (id === undefined ? server.host === host : server.id === id));
+  const found = id === undefined ? ownOf(alive, host) : alive.filter((server) => server.id === id);
   const [server] = found;
   if (!server) {
     throw new StartProblem(
@@ -102,6 +124,22 @@ export async function drainServer(database: Database, id: string | undefined): P
   const told = instances.find((each) => each.id === server.id);
   if (!isSo || !told) throw new StartProblem(`server ${server.id} was told and has not said that it drains`);
   return told;
+}
+
+/** Those of this machine. One that was killed lately is among them only where no process tells it from others. */
+function ownOf(alive: readonly ShownServer[], host: string): ShownServer[] {
+  const own = alive.filter((server) => server.host === host);
+  const running = own.filter(({ pid }) => isRunning(pid));
+  // Of containers with one host name, each sees its own processes alone.
+  return running.length > 0 ? running : own;
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
 }
 
 /** Looks at the servers until those that are alive are so, or for as long as they may take to know. */
