@@ -381,7 +381,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       },
     };
     options.onServing?.(running);
-    writeFileDurably(addressFileIn(config.dataDir), `${JSON.stringify({ baseUrl: local, pid: process.pid })}\n`, 0o644);
+    tellAddress(config, local, logger);
     const urls = { baseUrl: local, consoleUrl, docsUrl: `${local}/docs`, adminUrl: admin?.url };
     logger.info({ version, ...urls, database: database.kind, signer: signer.state }, "serving");
     return running;
@@ -397,6 +397,17 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     await database.close();
     lock?.release();
     throw error;
+  }
+}
+
+/** For commands of this machine. A full disk does not end a server that serves. */
+function tellAddress({ dataDir }: Config, baseUrl: string, log: Logger): void {
+  const file = addressFileIn(dataDir);
+  try {
+    writeFileDurably(file, `${JSON.stringify({ baseUrl, pid: process.pid })}\n`, 0o644);
+  } catch (error) {
+    const { message: reason } = error as Error;
+    log.warn({ file, reason }, "the address of this server cannot be written down: `keystead call` may not find it");
   }
 }
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { after, before, describe, it } from "node:test";
@@ -11,6 +11,7 @@ import {
   runKeystead,
   type ServerProcess,
   settingsOf,
+  spawnServer,
   startServerProcess,
   temporaryFolder,
 } from "../support/server-process.ts";
@@ -84,6 +85,17 @@ describe("ports", { concurrency: 2 }, () => {
       assert.equal(document.servers[0]?.url, server.baseUrl);
       await server.end("SIGTERM");
     }
+  });
+
+  it("that cannot be written down: a warning, and the server serves", async () => {
+    const dataDir = temporaryFolder();
+    mkdirSync(`${dataDir}/address.json`);
+    const server = spawnServer({ dataDir });
+    const baseUrl = () => /"baseUrl":"([^"]+)".*"msg":"serving"/.exec(server.stdout())?.[1];
+    await until(() => baseUrl() !== undefined, "the server to serve");
+    assert.equal((await fetch(`${baseUrl()}/healthz`)).status, 200);
+    assert.match(server.stdout(), /"level":"warn".+address\.json.+the address of this server cannot be written down/);
+    await server.end("SIGTERM");
   });
 
   it("taken already: a plain message", async () => {
