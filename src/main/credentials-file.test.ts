@@ -4,7 +4,7 @@ import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, it, mock } from "node:test";
-import { writeFileDurably } from "./credentials-file.ts";
+import { readCredentials, writeFileDurably } from "./credentials-file.ts";
 
 let folder: string;
 before(() => {
@@ -36,4 +36,14 @@ it("a file that is written durably is synced before its name, and its folder aft
   assert.equal(fs.readFileSync(file, "utf8"), "{}");
   assert.equal(fs.statSync(file).mode & 0o777, 0o600);
   assert.deepEqual(fs.readdirSync(folder), ["secret.json"]);
+});
+
+it("credentials that are there and cannot be read are not taken for none", () => {
+  assert.equal(readCredentials(join(folder, "none.json")), undefined);
+  assert.throws(() => readCredentials(folder), {
+    message: new RegExp(`credentials file ${folder} cannot be read .EISDIR`),
+  });
+  const file = join(folder, "cut.json");
+  fs.writeFileSync(file, '{"baseUrl"');
+  assert.throws(() => readCredentials(file), { message: /cut\.json is not valid JSON/ });
 });

@@ -1,6 +1,7 @@
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { syncFolder } from "../kernel/sync-folder.ts";
+import { StartProblem } from "./start-problem.ts";
 
 /** What a new root organization is given, and what `keystead call` and the SDKs read. */
 export interface Credentials {
@@ -30,11 +31,22 @@ export function writeFileDurably(file: string, text: string, mode: number): void
   syncFolder(dirname(file));
 }
 
+/**
+ * Undefined where there is no such file.
+ *
+ * @throws StartProblem for one that cannot be read
+ */
 export function readCredentials(file: string): Credentials | undefined {
   try {
     return JSON.parse(readFileSync(file, "utf8")) as Credentials;
-  } catch {
-    return undefined;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return undefined;
+    const what =
+      code === undefined
+        ? "is not valid JSON; put back what it was"
+        : `cannot be read (${code}); run this as the user that the server runs as`;
+    throw new StartProblem(`the credentials file ${file} ${what}`);
   }
 }
 

@@ -10,6 +10,7 @@ import { version } from "../version.ts";
 import { checkClock } from "./clock.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
 import { checkPostgres } from "./postgres.ts";
+import { hiddenBy, hiddenText } from "./reach.ts";
 import { checkWebhooks } from "./webhooks.ts";
 
 export interface DatabaseSeen {
@@ -29,6 +30,8 @@ export async function checkDatabase(config: Config, clock: Clock): Promise<Datab
       const text = "it is in memory, and everything in it goes when the server stops; set DATABASE_URL to keep it";
       return { findings: [warn("database", text)], rootKey: "none yet" };
     }
+    const hidden = hiddenBy(file);
+    if (hidden !== undefined) return { findings: [fail("database", hiddenText(file, hidden))], rootKey: "unknown" };
     const missing = missingProblem(config);
     if (missing) return missing;
   }

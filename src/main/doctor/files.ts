@@ -6,6 +6,7 @@ import { sqliteFileOf } from "../../storage/database.ts";
 import { type Config, secretSettings } from "../config.ts";
 import { credentialsFileIn } from "../credentials-file.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
+import { hiddenBy, hiddenText } from "./reach.ts";
 
 /**
  * That nobody but the server's user can read what it keeps, and that this user can write it. The root key file is not among them:
@@ -15,6 +16,8 @@ export function checkFiles(config: Config, configFile: string | undefined): Find
   // There, files have no mode.
   if (process.platform === "win32") return [];
   const { dataDir, databaseUrl } = config;
+  const hidden = hiddenBy(dataDir);
+  if (hidden !== undefined) return [fail("files", hiddenText(dataDir, hidden))];
   const folder = statOf(dataDir);
   if (!folder) return [warn("files", `there is no data directory ${dataDir}; the first start makes it`)];
   const file = sqliteFileOf(databaseUrl);
@@ -52,8 +55,12 @@ function writeProblem(dataDir: string): Finding[] {
   try {
     accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
     return [];
-  } catch {
-    return [fail("files", `${dataDir} cannot be read and written by this user; run: chown -R <user> ${dataDir}`)];
+  } catch (error) {
+    const text =
+      (error as NodeJS.ErrnoException).code === "EROFS"
+        ? `${dataDir} is on a file system that is read-only; mount it for writing`
+        : `${dataDir} cannot be read and written by this user; run: chown -R <user> ${dataDir}`;
+    return [fail("files", text)];
   }
 }
 

@@ -3,18 +3,18 @@ import { signerWithRootKey } from "../backup/root-key.ts";
 import { type Config, StartProblem } from "../config.ts";
 import type { DatabaseSeen } from "./database.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
+import { hiddenBy, hiddenText } from "./reach.ts";
 
 const CHECK = "root key";
 
 /** Has a signer open the root key, and holds it against the one that the database remembers. None is ever made. */
 export async function checkRootKey(config: Config, known: DatabaseSeen["rootKey"]): Promise<Finding> {
   const { rootKeyFile } = config;
-  if (known === "none yet" && !existsSync(rootKeyFile)) {
-    return warn(
-      CHECK,
-      `there is no ${rootKeyFile} yet; the first start makes it. Then keep a copy apart from the database`,
-    );
-  }
+  const hidden = hiddenBy(rootKeyFile);
+  if (hidden !== undefined) return fail(CHECK, hiddenText(rootKeyFile, hidden));
+  // The signer would take the database for one that holds keys.
+  if (!existsSync(rootKeyFile) && (known === "none yet" || known === "unknown"))
+    return warn(CHECK, missingText(rootKeyFile, known));
   try {
     const signer = await signerWithRootKey(config);
     const id = signer.rootKeyId;
@@ -25,6 +25,11 @@ export async function checkRootKey(config: Config, known: DatabaseSeen["rootKey"
     throw error;
   }
 }
+
+const missingText = (file: string, known: "none yet" | "unknown"): string =>
+  known === "none yet"
+    ? `there is no ${file} yet; the first start makes it. Then keep a copy apart from the database`
+    : `there is no ${file}; whether the database holds keys sealed with one, it does not tell. If it does, restore the file from its backup`;
 
 function verdict({ rootKeyFile }: Config, known: DatabaseSeen["rootKey"], id: string | undefined): Finding {
   if (known === "unknown") {
