@@ -5,6 +5,7 @@ import { newId } from "../kernel/ids.ts";
 import { SERVER_FORGOTTEN_MS, SERVER_LOOK_MS, SERVER_SIGN_MS } from "../kernel/limits.ts";
 import type { Logger } from "../kernel/log.ts";
 import type { Database } from "../storage/database.ts";
+import { DatabaseFailure } from "../storage/failure.ts";
 import { version } from "./version.ts";
 
 export type ServerState = "serving" | "maintenance" | "draining" | "draining in maintenance";
@@ -101,9 +102,10 @@ export class Presence {
   }
 
   #noteAway(error: unknown): void {
-    if (this.#awaySince !== undefined || this.#isClosed) return;
+    // Too much that waits for it is told to those who wait.
+    if (!(error instanceof DatabaseFailure) || this.#awaySince !== undefined || this.#isClosed) return;
     this.#awaySince = performance.now();
-    this.#options.log.warn({ reason: (error as Error).message }, "the database is away; /readyz says why");
+    this.#options.log.warn({ reason: error.told }, "the database is away; /readyz says why");
   }
 
   #noteBack(): void {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type Arena, arenas } from "../support/arena.ts";
-import { addUser, type Client } from "../support/client.ts";
+import { addUser, type Client, inTime } from "../support/client.ts";
 import { until } from "../support/until.ts";
 
 /** What is kept of who may do what, while it changes all the time: nobody is answered by a state older than their request. */
@@ -78,25 +78,25 @@ async function watchChanges(arena: Arena): Promise<void> {
 
   async function readName(client: Client): Promise<void> {
     const { done } = names;
-    const { status, body } = await client.query("get_user", { userId });
-    assert.equal(status, 200, JSON.stringify(body));
-    assertBetween(Number(body.user.userName), done, names);
+    const { user } = await client.read("get_user", { userId });
+    assertBetween(Number(user.userName), done, names);
   }
   async function readOwnName(client: Client): Promise<void> {
     const { done } = names;
-    const { status, body } = await client.with({ key: member.client.key }).query("whoami");
-    assert.equal(status, 200, JSON.stringify(body));
-    assertBetween(Number(body.username), done, names);
+    const { username } = await client.with({ key: member.client.key }).read("whoami");
+    assertBetween(Number(username), done, names);
   }
   /** While nobody changes it, one key may be used and the other may not. */
   async function sign(client: Client, ahead: number): Promise<void> {
     const { done } = rights;
-    const { status, body } = await client.with({ key: member.client.key }).submit("sign_raw_payload", {
+    const request = {
       signWith: privateKeys[(done + ahead) % 2].privateKeyId,
       payload: "what is signed",
       encoding: "PAYLOAD_ENCODING_TEXT_UTF8",
       hashFunction: "HASH_FUNCTION_SHA256",
-    });
+    };
+    const signer = client.with({ key: member.client.key });
+    const { status, body } = await inTime(() => signer.submit("sign_raw_payload", request));
     const isAllowed = status === 200;
     if (!isAllowed) assert.equal(status, 403, JSON.stringify(body));
     if (rights.asked !== done) return;
