@@ -434,10 +434,8 @@ class HttpListener implements Listener {
     name: string,
     { requestId, error, message }: { requestId: string; error: unknown; message: string },
   ): void {
-    this.#outages.note(name, (untold) => {
-      const reason = error instanceof DatabaseFailure ? error.told : undefined;
-      this.#log.warn({ requestId, error: name, reason, ...(untold > 0 ? { untold } : {}) }, message);
-    });
+    const reason = error instanceof DatabaseFailure ? error.told : undefined;
+    this.#outages.note(name, (since) => this.#log.warn({ requestId, error: name, reason, ...since }, message));
   }
 
   #sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {

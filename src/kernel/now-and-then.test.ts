@@ -6,7 +6,7 @@ it("what comes again and again is told at once, then once a minute with how many
   let now = 0;
   const seldom = new NowAndThen(() => now);
   const told: string[] = [];
-  const note = (kind: string) => seldom.note(kind, (untold) => told.push(`${kind} ${untold}`));
+  const note = (kind: string) => seldom.note(kind, ({ untold = 0 }) => told.push(`${kind} ${untold}`));
   for (; now < 60_000; now += 10_000) note("full");
   note("away");
   note("full");

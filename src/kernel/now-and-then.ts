@@ -16,9 +16,9 @@ export class NowAndThen {
 
   /**
    * @param kind one of a few that code names
-   * @param tell is given how many of the kind were not told since the last that was
+   * @param tell is given how many of the kind were not told since the last that was, where there are any
    */
-  note(kind: string, tell: (untold: number) => void): void {
+  note(kind: string, tell: (since: { untold?: number }) => void): void {
     const now = this.#now();
     const told = this.#told.get(kind);
     if (told && now - told.at < TOLD_EVERY_MS) {
@@ -26,7 +26,7 @@ export class NowAndThen {
       return;
     }
     this.#told.set(kind, { at: now, untold: 0 });
-    tell(told?.untold ?? 0);
+    tell(told?.untold ? { untold: told.untold } : {});
   }
 
   /** It is over: the next of the kind is told at once. */

@@ -4,7 +4,6 @@ import { mkdtempSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { setTimeout } from "node:timers/promises";
 import { roomOnDisk } from "../../test/support/room-on-disk.ts";
 import { until } from "../../test/support/until.ts";
 import { HEALTH_LIFETIME_MS, SQLITE_LEAST_FREE_BYTES } from "../kernel/limits.ts";
@@ -86,8 +85,11 @@ describe("the files of an open SQLite database", () => {
     room(SQLITE_LEAST_FREE_BYTES - 1);
     await untilItIs("unwritable");
     await write(database, "small");
+    const real = performance.now.bind(performance);
+    let passed = 0;
+    test.mock.method(performance, "now", () => real() + passed);
     for (let look = 0; look < 5; look++) {
-      await setTimeout(HEALTH_LIFETIME_MS);
+      passed += HEALTH_LIFETIME_MS;
       assert.deepEqual(await database.health(), { state: "unwritable", reason: "has no room left on its disk" });
     }
     room(SQLITE_LEAST_FREE_BYTES);

@@ -7,35 +7,44 @@ import { focused, openedPage } from "./console.ts";
 /** Nothing that somebody wants is further than so many presses from where they are. */
 const MOST_PRESSES = 60;
 
+/** After so many, nothing is drawn any more that a press has brought. */
+const MOST_FRAMES = 30;
+
 type Step = "Tab" | "Shift+Tab";
 
 /** Goes one step. What has the focus then must have a mark around it, and nothing may lie over it (WCAG 2.2, 2.4.7 and 2.4.11). */
 export async function step(page: Page, key: Step): Promise<void> {
   await page.keyboard.press(key);
-  const fault = await page.evaluate(() => {
-    const element = document.activeElement ?? document.body;
-    // Past the last place of a page.
-    if (element === document.body) return undefined;
-    const tell = (what: string) => `${what}: ${element.outerHTML.slice(0, 300)}`;
-    const isMarked = (each: Element) => {
-      const { outlineStyle, outlineWidth } = getComputedStyle(each);
-      return each.matches(":focus-within") && outlineStyle !== "none" && Number.parseFloat(outlineWidth) >= 1;
-    };
-    // The mark of a field may be around what the field stands in.
-    const around: Element[] = [];
-    for (let each: Element | null = element; each && around.length < 5; each = each.parentElement) around.push(each);
-    if (!around.some(isMarked)) return tell("its focus is not seen");
-    const { left, top, width, height } = element.getBoundingClientRect();
-    const isOver = (x: number, y: number) => {
-      const seen = document.elementFromPoint(x, y);
-      return seen !== null && !seen.contains(element) && !element.contains(seen);
-    };
-    const points = [0.1, 0.5, 0.9].flatMap((x) => [0.1, 0.5, 0.9].map((y) => [left + x * width, top + y * height]));
-    const inWindow = points.filter(([x = 0, y = 0]) => x >= 0 && y >= 0 && x < innerWidth && y < innerHeight);
-    if (inWindow.length === 0) return tell("it is out of view");
-    if (inWindow.some(([x = 0, y = 0]) => isOver(x, y))) return tell("something lies over it");
-    return undefined;
-  });
+  const fault = await page.evaluate(async (frames) => {
+    // Past the last place of a page there is none; what is being drawn anew is looked at again.
+    for (let frame = 1; ; frame++) {
+      const element = document.activeElement ?? document.body;
+      const found = element === document.body ? undefined : faultOf(element);
+      if (found === undefined || frame === frames) return found;
+      await new Promise(requestAnimationFrame);
+    }
+
+    function faultOf(element: Element): string | undefined {
+      const tell = (what: string) => `${what}: ${element.outerHTML.slice(0, 300)}`;
+      const isMarked = (each: Element) => {
+        const { outlineStyle, outlineWidth } = getComputedStyle(each);
+        return each.matches(":focus-within") && outlineStyle !== "none" && Number.parseFloat(outlineWidth) >= 1;
+      };
+      // The mark of a field may be around what the field stands in.
+      const around: Element[] = [];
+      for (let each: Element | null = element; each && around.length < 5; each = each.parentElement) around.push(each);
+      if (!around.some(isMarked)) return tell("its focus is not seen");
+      const { left, top, width, height } = element.getBoundingClientRect();
+      const isOver = (x: number, y: number) => {
+        const seen = document.elementFromPoint(x, y);
+        return seen !== null && !seen.contains(element) && !element.contains(seen);
+      };
+      const points = [0.1, 0.5, 0.9].flatMap((x) => [0.1, 0.5, 0.9].map((y) => [left + x * width, top + y * height]));
+      const inWindow = points.filter(([x = 0, y = 0]) => x >= 0 && y >= 0 && x < innerWidth && y < innerHeight);
+      if (inWindow.length === 0) return tell("it is out of view");
+      return inWindow.some(([x = 0, y = 0]) => isOver(x, y)) ? tell("something lies over it") : undefined;
+    }
+  }, MOST_FRAMES);
   assert.equal(fault, undefined);
 }
 
@@ -106,7 +115,9 @@ export async function walkThrough(page: Page): Promise<void> {
     const before = await markPlaces(page);
     const walked = await walkDown(page, before);
     await walkUp(page, heading);
-    const isAsItWas = before === (await markPlaces(page));
+    // A place that was drawn anew has no number any more.
+    const left = await page.locator("main [data-place]").count();
+    const isAsItWas = before === left && before === (await markPlaces(page));
     if (!isAsItWas && walk < MOST_WALKS) continue;
     assert.deepEqual(walked, [...Array(before).keys()], "all places, in the order of the page");
     return;
@@ -120,6 +131,7 @@ const markPlaces = (page: Page): Promise<number> =>
     const open = [...document.querySelectorAll<HTMLElement>(`main :is(${kinds})`)].filter(
       (each) => (each.tabIndex >= 0 || each.isContentEditable) && !each.matches(":disabled") && each.checkVisibility(),
     );
+    for (const each of document.querySelectorAll("[data-place]")) each.removeAttribute("data-place");
     for (const [index, each] of open.entries()) each.dataset.place = String(index);
     return open.length;
   });

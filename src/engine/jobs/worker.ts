@@ -201,9 +201,8 @@ export class JobWorker {
       }
     } catch (error) {
       const reason = messageOf(error);
-      this.#failures.note("look", (untold) => {
-        surroundings.log.warn({ reason, ...(untold > 0 ? { untold } : {}) }, "looking for jobs failed");
-      });
+      const { log } = surroundings;
+      this.#failures.note("look", (since) => log.warn({ reason, ...since }, "looking for jobs failed"));
     }
   }
 

@@ -1,6 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname, resolve } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { copyRows } from "../../storage/backup/copy-rows.ts";
 import { CopyTarget, Overtaken } from "../../storage/backup/copy-target.ts";
 import { BackupProblem } from "../../storage/backup/problem.ts";
@@ -89,12 +90,17 @@ type Option = "--from" | "--to";
 const problemOf = (option: Option, error: unknown): BackupProblem =>
   new BackupProblem(`${option}: ${asProblem(error).message}`);
 
+const ANSWER_MS = 5000;
+
 /** Which of the two failed while rows went from one to the other: the source does not answer any more, or it is the target. */
 const failedOf = ({ reader }: Snapshot): Promise<Option> =>
-  reader.all("select 1").then(
-    () => "--to",
-    () => "--from",
-  );
+  Promise.race([
+    reader.all("select 1").then(
+      () => "--to" as const,
+      () => "--from" as const,
+    ),
+    setTimeout(ANSWER_MS, "--from" as const, { ref: false }),
+  ]);
 
 /** Where a SQLite database is, or is to be; undefined for PostgreSQL. */
 function folderOf(url: string): string | undefined {

@@ -6,7 +6,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import { MAX_CLOCK_AHEAD_MS } from "../../kernel/limits.ts";
 import type { Logger } from "../../kernel/log.ts";
 import { writeBackup } from "../../storage/backup/write-file.ts";
-import { sinkFailure } from "../audit/sink.ts";
+import { systemReason } from "../system-reason.ts";
 import { version } from "../version.ts";
 import type { BackupSchedule } from "./settings.ts";
 
@@ -133,7 +133,7 @@ export class ScheduledBackups {
 /** Without paths, and without what a driver says, which the log has. */
 function wordsOf(error: Error): string {
   const cause = (error.cause ?? error) as NodeJS.ErrnoException;
-  return cause.syscall === undefined ? "the log says why" : `it ${sinkFailure(cause).message}`;
+  return cause.syscall === undefined ? "the log says why" : `it ${systemReason(cause)}`;
 }
 
 /** When the newest backup of a schedule was begun, in milliseconds; 0 where there is none. */

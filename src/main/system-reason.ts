@@ -1,0 +1,28 @@
+/** What is wrong with a file or an address, in words that follow on its name: plain, with neither an address nor a path. */
+export function systemReason({ code, message }: NodeJS.ErrnoException): string {
+  return (code !== undefined && REASONS[code]) || `failed (${code ?? message})`;
+}
+
+const REASONS: Record<string, string> = {
+  ENOSPC: "has no room left on its disk",
+  EDQUOT: "has no room left in its quota",
+  EFBIG: "may not grow any more",
+  EROFS: "is on a disk that is read-only",
+  EACCES: "cannot be written by this user",
+  EPERM: "cannot be written by this user",
+  ENOENT: "is in a place that is not there",
+  ENOTDIR: "is in a place that is not there",
+  EEXIST: "is in a place that is not there",
+  EISDIR: "has the name of a folder",
+  EIO: "is on a faulty disk",
+  ECONNREFUSED: "refuses connections: nothing listens at its address",
+  ECONNRESET: "ended the connection",
+  EPIPE: "ended the connection",
+  ENOTFOUND: "cannot be found: its host name has no address",
+  EAI_AGAIN: "cannot be found: its host name has no address at the moment",
+  EHOSTUNREACH: "cannot be reached: there is no way to its host",
+  ENETUNREACH: "cannot be reached: there is no way to its host",
+  ETIMEDOUT: "did not answer in time",
+  ABORT_ERR: "did not answer in time",
+  EPROTOTYPE: "is a datagram socket, and lines go over stream sockets alone",
+};
