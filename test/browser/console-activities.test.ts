@@ -8,12 +8,12 @@ import {
   openedPage,
   scrollThrough,
   signInWithText,
-  storiesOnEachEngine,
+  storiesOn,
 } from "../support/console.ts";
 import { heavyCondition } from "../support/heavy-policies.ts";
 
 /** What happened and what waits, seen and decided on in a real browser. */
-storiesOnEachEngine("activities in the console", (stage) => {
+storiesOn("postgres", "activities in the console", (stage) => {
   it("shows what was signed in words", () =>
     stage.tell(async ({ page, root }) => {
       const key = { privateKeyName: "key", curve: "CURVE_SECP256K1", privateKeyTags: [], addressFormats: [] };

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { Locator } from "playwright-core";
 import { generateApiKey, type Json } from "../support/client.ts";
-import { assertAccessible, goTo, storiesOnEachEngine } from "../support/console.ts";
+import { assertAccessible, goTo, storiesOn } from "../support/console.ts";
 
 /** Requests of the API by the forms of its operations, in a real browser. */
 
@@ -17,7 +17,7 @@ const described = (field: Locator): Promise<string> =>
       .join(" "),
   );
 
-storiesOnEachEngine("the explorer of the console", (stage) => {
+storiesOn("sqlite", "the explorer of the console", (stage) => {
   it("makes a wallet by the form of its operation, which says by field what is wrong and keeps in step with the JSON", () =>
     stage.tell(async ({ page, root }) => {
       await goTo(page, "API");

@@ -3,7 +3,7 @@ import { it } from "node:test";
 import type { Page, Route } from "playwright-core";
 import { testNode } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
-import { credentialsOf, goTo, HOSTILE, signInWithText, storiesOnEachEngine } from "../support/console.ts";
+import { credentialsOf, goTo, HOSTILE, signInWithText, storiesOn } from "../support/console.ts";
 import { credentialParams } from "../support/oauth2-provider.ts";
 import { moonPayParams } from "../support/on-ramp-provider.ts";
 import { addSubOrganization } from "../support/world.ts";
@@ -58,7 +58,7 @@ async function poisonAnswers(page: Page): Promise<void> {
   });
 }
 
-storiesOnEachEngine("hostile words in the console", (stage) => {
+storiesOn("sqlite", "hostile words in the console", (stage) => {
   it("are text on every page that shows them", () =>
     stage.tell(
       async ({ page, root }) => {

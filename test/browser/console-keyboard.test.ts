@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { Locator, Page } from "playwright-core";
 import type { Json } from "../support/client.ts";
-import { activityThatWaits, credentialsOf, focused, signInWithText, storiesOnEachEngine } from "../support/console.ts";
+import { activityThatWaits, credentialsOf, focused, signInWithText, storiesOn } from "../support/console.ts";
 import { arrivedAt, choose, keyTo, pressAt, step, tabTo, typeAt, walkThrough } from "../support/keyboard.ts";
 
 const ETHEREUM_ACCOUNT = {
@@ -13,7 +13,7 @@ const ETHEREUM_ACCOUNT = {
 };
 
 /** All areas of the console by the keyboard alone, in a real browser: nothing here is clicked, filled or focused. */
-storiesOnEachEngine("the console by the keyboard alone", (stage) => {
+storiesOn("sqlite", "the console by the keyboard alone", (stage) => {
   const dialogOf = (page: Page): Locator => page.getByRole("dialog");
   const inDialog = (page: Page, name: string): Locator => dialogOf(page).getByRole("button", { name, exact: true });
   const nameIn = (page: Page): Locator => dialogOf(page).getByRole("textbox", { name: "Name" });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { assertAccessible, goTo, HOSTILE, openedPage, type Story, storiesOnEachEngine } from "../support/console.ts";
+import { assertAccessible, goTo, HOSTILE, openedPage, type Story, storiesOn } from "../support/console.ts";
 import { credentialParams } from "../support/oauth2-provider.ts";
 import { coinbaseParams } from "../support/on-ramp-provider.ts";
 
@@ -12,7 +12,7 @@ const ETHEREUM_ACCOUNT = {
   addressFormat: "ADDRESS_FORMAT_ETHEREUM",
 };
 
-storiesOnEachEngine("the looks of the console", (stage) => {
+storiesOn("sqlite", "the looks of the console", (stage) => {
   /** Goes to each page and to one of each kind that they lead to, by the menu; `look` holds what is shown against what it promises. */
   const throughPages = async (
     { page, root }: Story,

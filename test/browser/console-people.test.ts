@@ -11,12 +11,12 @@ import {
   savedBy,
   scrollThrough,
   scrollToNextPage,
-  storiesOnEachEngine,
+  storiesOn,
 } from "../support/console.ts";
 import { addSubOrganization } from "../support/world.ts";
 
 /** Users and who they are to the organization, in a real browser. */
-storiesOnEachEngine("people in the console", (stage) => {
+storiesOn("postgres", "people in the console", (stage) => {
   /** Sub-organizations that are in lists alone: nobody is in them. */
   const fill = ({ organizationId }: Client, count: number): Promise<unknown> => {
     const now = Date.now();

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { addUser, type Json } from "../support/client.ts";
-import { assertAccessible, goTo, openedPage, storiesOnEachEngine } from "../support/console.ts";
+import { assertAccessible, goTo, openedPage, storiesOn } from "../support/console.ts";
 
 /** Policies written, tried and taken away in a real browser. */
-storiesOnEachEngine("policies in the console", (stage) => {
+storiesOn("sqlite", "policies in the console", (stage) => {
   const policy = {
     policyName: "Wallets by Ada",
     effect: "EFFECT_ALLOW",

@@ -11,7 +11,7 @@ import {
   openedPage,
   requiredField,
   signInWithText,
-  storiesOnEachEngine,
+  storiesOn,
 } from "../support/console.ts";
 import { approvalParams, deploymentParams, newDeployment, newOperator, someProgram } from "../support/deployments.ts";
 import { newEvmWallet } from "../support/evm-sender.ts";
@@ -27,7 +27,8 @@ const HOSTILE_ID = `<img/src=x/onerror="document.title='taken'"><a/href="https:/
 let clockAheadMs = 0;
 
 /** What the organization tells others, and what it lets them do, in a real browser. */
-storiesOnEachEngine(
+storiesOn(
+  "sqlite",
   "services in the console",
   (stage) => {
     it("shows how people sign in, and what products there are", () =>

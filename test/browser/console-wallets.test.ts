@@ -15,7 +15,7 @@ import {
 import { privateKeyToAddress } from "viem/accounts";
 import { testNode, testSolana } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
-import { assertAccessible, goTo, HOSTILE, openedPage, requiredField, storiesOnEachEngine } from "../support/console.ts";
+import { assertAccessible, goTo, HOSTILE, openedPage, requiredField, storiesOn } from "../support/console.ts";
 import { lamportsOf, newSolanaWallet, newStranger, SOL } from "../support/solana-sender.ts";
 
 const ETHEREUM = {
@@ -32,7 +32,7 @@ const tronVectors = vectorsOf<{ name: string; rawData: string }>("tron");
 const tempoVectors = vectorsOf<{ name: string; unsigned: string }>("tempo");
 
 /** Wallets and what they are for, in a real browser. */
-storiesOnEachEngine("wallets in the console", (stage) => {
+storiesOn("postgres", "wallets in the console", (stage) => {
   it("makes a wallet and signs a message as its address, and takes no name for markup", () =>
     stage.tell(async ({ page, root }) => {
       await page.getByText("Nothing waits for you.").waitFor();

@@ -12,7 +12,7 @@ import {
   savedBy,
   signedIn,
   signInWithText,
-  storiesOnEachEngine,
+  storiesOn,
   visit,
 } from "../support/console.ts";
 import { engines, startTestServer } from "../support/server.ts";
@@ -22,7 +22,7 @@ import { addSubOrganization } from "../support/world.ts";
 
 /** The console in a real browser, against a whole service: who is let in, and what stands around every page. */
 
-storiesOnEachEngine("the console", (stage) => {
+storiesOn("sqlite", "the console", (stage) => {
   const apiKeysOf = async (root: Client): Promise<Json[]> => {
     const { userId } = await root.read("whoami");
     return (await root.read("get_user", { userId })).user.apiKeys;

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { once } from "node:events";
+import { existsSync, watch } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it, type TestContext } from "node:test";
-import { setImmediate, setTimeout } from "node:timers/promises";
+import { setTimeout } from "node:timers/promises";
 import pg from "pg";
 import { newId } from "../../src/kernel/ids.ts";
 import type { Credentials } from "../../src/main/credentials-file.ts";
@@ -140,9 +141,11 @@ type Moment = { file: string } | { afterMs: number };
 
 async function reached(moment: Moment, dataDir: string): Promise<void> {
   if ("afterMs" in moment) return setTimeout(moment.afterMs);
-  const file = join(dataDir, moment.file);
-  // What follows a file takes under a millisecond, so there is no pause between the looks.
-  while (!existsSync(file)) await setImmediate();
+  const isThere = () => existsSync(join(dataDir, moment.file));
+  // What follows a file takes under a millisecond: the system tells of it at once.
+  const changes = watch(dataDir);
+  while (!isThere()) await once(changes, "change");
+  changes.close();
 }
 
 async function checkNextStart(dataDir: string, databaseUrl: string): Promise<Credentials> {

@@ -1,10 +1,15 @@
 import { existsSync } from "node:fs";
 import { type Browser, chromium } from "playwright-core";
 
-/** Where distributions put it, unless it is said. */
+/** Where distributions put it, unless it is said. The shell has no windows and no pages of its own, which take as much work as ours. */
 const { KEYSTEAD_TEST_CHROMIUM: said } = process.env;
-const PATHS =
-  said === undefined ? ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"] : [said];
+const INSTALLED = [
+  "/usr/bin/chromium-headless-shell",
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+];
+const PATHS = said === undefined ? INSTALLED : [said];
 
 const executablePath = PATHS.find((path) => existsSync(path));
 

@@ -102,17 +102,21 @@ export async function openStage(engine: TestEngine, options: TestServerOptions =
   };
 }
 
-/** The same stories on each engine, with one stage for all of them. */
-export function storiesOnEachEngine(
+/**
+ * Stories with one stage for all of them, on this engine; with `KEYSTEAD_LONG_TESTS=1` on each. What a page shows comes through the
+ * API, whose tests run on both.
+ */
+export function storiesOn(
+  engine: TestEngine,
   about: string,
   stories: (stage: Omit<Stage, "close">) => void,
   options: TestServerOptions = {},
 ): void {
-  for (const engine of engines) {
-    describe(`${about} (${engine})`, { skip: noBrowser }, () => {
+  for (const each of process.env.KEYSTEAD_LONG_TESTS === "1" ? engines : [engine]) {
+    describe(`${about} (${each})`, { skip: noBrowser }, () => {
       let opened: Stage;
       before(async () => {
-        opened = await openStage(engine, options);
+        opened = await openStage(each, options);
       });
       after(() => opened.close());
       stories({
