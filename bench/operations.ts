@@ -120,7 +120,9 @@ function startApart(
 function settingsOf(of: Addition, collectorUrl: string, folder: string): Record<string, string> {
   const has = (one: Addition) => of === one || of === "together";
   const config = {
-    ...(has("limits") ? { quotas: { activitiesPerMonth: HIGHEST_ACTIVITIES } } : {}),
+    ...(has("limits")
+      ? { quotas: { activitiesPerMonth: HIGHEST_ACTIVITIES, activityBytesPerMonth: HIGHEST_BYTES } }
+      : {}),
     ...(has("audit") ? { audit: { file: { path: join(folder, `${of}.ndjson`) }, whenFull: "block" } } : {}),
   };
   const file = join(folder, `${of}.json`);
@@ -139,6 +141,7 @@ function settingsOf(of: Addition, collectorUrl: string, folder: string): Record<
 }
 
 const HIGHEST_ACTIVITIES = 10_000_000;
+const HIGHEST_BYTES = 100_000_000_000;
 
 async function measureCost(
   engine: DatabaseKind,

@@ -1,6 +1,7 @@
 import { fail } from "../kernel/errors.ts";
 import {
   HIGHEST_ACTIVITIES_PER_MONTH,
+  HIGHEST_ACTIVITY_BYTES_PER_MONTH,
   HIGHEST_PRIVATE_KEYS,
   HIGHEST_SUB_ORGANIZATIONS,
   HIGHEST_USERS,
@@ -18,7 +19,8 @@ export type QuotaName =
   | "wallets"
   | "interfaceBytes"
   | "subOrganizations"
-  | "activitiesPerMonth";
+  | "activitiesPerMonth"
+  | "activityBytesPerMonth";
 /** Null is any number. */
 export type Quotas = Readonly<Record<QuotaName, number | null>>;
 
@@ -52,6 +54,12 @@ export const quotaKinds: Readonly<Record<QuotaName, QuotaKind>> = {
     what: "activities in a calendar month (UTC)",
     usual: null,
     highest: HIGHEST_ACTIVITIES_PER_MONTH,
+    remedy: "wait for the next month",
+  },
+  activityBytesPerMonth: {
+    what: "bytes of activities in a calendar month (UTC)",
+    usual: null,
+    highest: HIGHEST_ACTIVITY_BYTES_PER_MONTH,
     remedy: "wait for the next month",
   },
 };

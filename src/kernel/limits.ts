@@ -141,6 +141,7 @@ export const HIGHEST_WALLETS = 10_000;
 export const HIGHEST_SUB_ORGANIZATIONS = 100_000;
 /** ... and these once by each server. */
 export const HIGHEST_ACTIVITIES_PER_MONTH = 10_000_000;
+export const HIGHEST_ACTIVITY_BYTES_PER_MONTH = 100_000_000_000;
 /** What `keystead organizations list` prints at most. */
 export const MAX_LISTED_ORGANIZATIONS = 10_000;
 /** So far apart the clocks of a server and its database are taken for the same, and so often a server looks. */

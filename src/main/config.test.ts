@@ -266,6 +266,7 @@ describe("quotas of organizations", () => {
       interfaceBytes: 16 * 1024 * 1024,
       subOrganizations: null,
       activitiesPerMonth: null,
+      activityBytesPerMonth: null,
     };
     assert.deepEqual(loadConfig({}).quotas, usual);
     const given = { users: 0, wallets: 10_000, activitiesPerMonth: 5, subOrganizations: null };

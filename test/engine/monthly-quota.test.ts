@@ -20,7 +20,7 @@ onEachEngine("activities a month", (server) => {
     return id;
   };
   /** Stores activities as they would have been at these times. */
-  const store = (organizationId: string, times: readonly number[]) =>
+  const store = (organizationId: string, times: readonly number[], { body = "", result = "" } = {}) =>
     server().opened.database.transact(organizationId, async (tx) => {
       for (let done = 0; done < times.length; done += 1000) {
         const rows = times.slice(done, done + 1000).map((at) => ({
@@ -30,6 +30,8 @@ onEachEngine("activities a month", (server) => {
           status: "ACTIVITY_STATUS_COMPLETED" as const,
           fingerprint: newId(),
           intent: "{}",
+          body,
+          result,
           created_at: at,
           updated_at: at,
         }));
@@ -38,22 +40,23 @@ onEachEngine("activities a month", (server) => {
     });
 
   it("are those since it began in UTC, however many and in whatever order they come to be stored", async () => {
-    const { read } = server().opened.database;
     const id = await organization();
     const month = new ActivitiesOfMonth(id);
+    const countedBy = async (each: ActivitiesOfMonth, now: number) =>
+      (await each.count(server().opened.database.read, now)).count;
     await store(id, [MAY - 1, MAY, MAY + 1]);
-    assert.equal(await month.count(read, MAY + 60 * SECOND), 2);
+    assert.equal(await countedBy(month, MAY + 60 * SECOND), 2);
     // One that comes later has an earlier time than another that was counted already.
     await store(id, [MAY + 59 * SECOND]);
-    assert.equal(await month.count(read, MAY + 60 * SECOND), 3);
+    assert.equal(await countedBy(month, MAY + 60 * SECOND), 3);
     await store(id, [MAY + 58 * SECOND]);
-    assert.equal(await month.count(read, MAY + 60 * SECOND), 4);
+    assert.equal(await countedBy(month, MAY + 60 * SECOND), 4);
     const many = Array.from({ length: COUNTED_ACTIVITIES_AT_ONCE }, (_, at) => MAY + 100 * SECOND + at);
     await store(id, many);
-    assert.equal(await month.count(read, MAY + 3600 * SECOND), 4 + many.length);
-    assert.equal(await new ActivitiesOfMonth(id).count(read, MAY + 3600 * SECOND), 4 + many.length);
+    assert.equal(await countedBy(month, MAY + 3600 * SECOND), 4 + many.length);
+    assert.equal(await countedBy(new ActivitiesOfMonth(id), MAY + 3600 * SECOND), 4 + many.length);
     await store(id, [JUNE, JUNE + 1]);
-    assert.equal(await month.count(read, JUNE + 1), 2);
+    assert.equal(await countedBy(month, JUNE + 1), 2);
   });
 
   it("are refused above the quota, but for those that there are already, until the month ends", async () => {
@@ -64,18 +67,41 @@ onEachEngine("activities a month", (server) => {
     const isNew = async () => false;
     await store(id, [MAY, MAY + 1]);
     await database.transact(id, (tx) => storeQuota(tx, id, "activitiesPerMonth", 3, now));
-    await quota.take(id, () => assert.fail("there is room for it, known or not"));
+    await quota.take(id, 1, () => assert.fail("there is room for it, known or not"));
     // It may be counted anew before the next one.
     await store(id, [MAY + 2]);
-    await assert.rejects(quota.take(id, isNew), { code: "QUOTA_EXCEEDED", httpStatus: 429 });
-    await quota.take(id, async () => true);
+    await assert.rejects(quota.take(id, 1, isNew), { code: "QUOTA_EXCEEDED", httpStatus: 429 });
+    await quota.take(id, 1, async () => true);
     now = JUNE;
     // What is known is kept for a moment.
     const isTaken = () =>
-      quota.take(id, isNew).then(
+      quota.take(id, 1, isNew).then(
         () => true,
         () => false,
       );
     await until(isTaken, "the new month to be counted");
+  });
+
+  it("are refused above their bytes, whatever their number, as long as they are new", async () => {
+    const { database } = server().opened;
+    const id = await organization();
+    const now = MAY + 3600 * SECOND;
+    // Settled, and of this moment.
+    await store(id, [MAY, MAY + 1], { body: "1234", result: "56" });
+    await store(id, [now], { body: "12é", result: "" });
+    const bytes = 2 * (4 + 2 + "{}".length) + (4 + "{}".length);
+    assert.deepEqual(await new ActivitiesOfMonth(id).count(database.read, now), { count: 3, bytes });
+    await database.transact(id, (tx) => storeQuota(tx, id, "activityBytesPerMonth", bytes + 100, now));
+    const quota = new MonthlyQuota(database.read, () => now);
+    const isNew = async () => false;
+    await assert.rejects(quota.take(id, 101, isNew), {
+      code: "QUOTA_EXCEEDED",
+      message: /bytes of activities in a calendar month .+`activityBytesPerMonth`/,
+    });
+    await quota.take(id, 101, async () => true);
+    await quota.take(id, 60, isNew);
+    await assert.rejects(quota.take(id, 60, isNew), { code: "QUOTA_EXCEEDED" });
+    await database.transact(id, (tx) => storeQuota(tx, id, "activityBytesPerMonth", 100_000_000_000, now));
+    await new MonthlyQuota(database.read, () => now).take(id, 101, () => assert.fail("there is room for it"));
   });
 });

@@ -128,7 +128,7 @@ for (const engine of engines) {
         name,
         [figure, used, isOwn],
       ]);
-      const { activitiesPerMonth, ...others } = Object.fromEntries(figures);
+      const { activitiesPerMonth, activityBytesPerMonth, ...others } = Object.fromEntries(figures);
       assert.deepEqual(others, {
         users: [3, 4, false],
         privateKeys: [1000, 0, false],
@@ -139,6 +139,9 @@ for (const engine of engines) {
       const [figure, used] = activitiesPerMonth;
       assert.equal(figure, null);
       assert.ok(used >= 8, `${used} activities`);
+      const [mostBytes, usedBytes] = activityBytesPerMonth;
+      assert.equal(mostBytes, null);
+      assert.ok(usedBytes > used * 100, `${usedBytes} bytes of ${used} activities`);
 
       // The change is an activity itself.
       await setQuota("activitiesPerMonth", String(used + 1));
@@ -151,6 +154,12 @@ for (const engine of engines) {
       assert.equal((await server.root.query("whoami")).status, 200);
       await setQuota("activitiesPerMonth", "unlimited");
       await until(async () => (await tag()).status === 200, "the quota to be gone");
+
+      await setQuota("activityBytesPerMonth", String(usedBytes));
+      await until(async () => (await tag()).status === 429, "the quota of bytes to be known");
+      assert.match((await tag()).body.message, /bytes of activities in a calendar month .+`activityBytesPerMonth`/);
+      await setQuota("activityBytesPerMonth", "default");
+      await until(async () => (await tag()).status === 200, "the quota of bytes to be gone");
     });
 
     it("what there is not, and figures that cannot be, change nothing", async () => {

@@ -11,16 +11,22 @@ import { recentlyUsed } from "../../kernel/recently-used.ts";
 import { sharedAnswer } from "../../kernel/shared-answer.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { findQuotas } from "../authority/stored-quotas.ts";
+import { storedBytes } from "./size.ts";
 
-/** What is known of an organization's month, for a moment. */
-interface Known {
-  quotas: Awaited<ReturnType<typeof findQuotas>>;
-  /** Those that are stored, and those that this server let in since. */
+/** Activities of a month. */
+export interface Use {
   count: number;
+  /** Of their bodies and results, as they are stored. */
+  bytes: number;
+}
+
+/** What is known of an organization's month, for a moment: what is stored, and what this server let in since. */
+interface Known extends Use {
+  quotas: Awaited<ReturnType<typeof findQuotas>>;
 }
 
 /**
- * Holds organizations to their activities a month. Activities are counted by their rows, without a counter that all of an
+ * Holds organizations to their activities a month, and to the bytes of those. Activities are counted by their rows, without a counter that all of an
  * organization's requests would have to wait for: the settled part of a month once, what came since each time, and both at most
  * once in a while. So an organization may be over its quota by what it sends to several servers in that time.
  */
@@ -35,19 +41,23 @@ export class MonthlyQuota {
   }
 
   /**
-   * Counts an activity that is about to be made; `isKnown` tells whether it was made already, and is asked only above the quota.
-   * Below it one that was made already counts as well, until the rows are counted anew.
+   * Counts an activity that is about to be made from a body of so many bytes; `isKnown` tells whether it was made already, and is
+   * asked only above the quota. Below it one that was made already counts as well, and its result does not, until the rows are
+   * counted anew.
    *
    * @throws KeysteadError QUOTA_EXCEEDED
    */
-  async take(organizationId: string, isKnown: () => Promise<boolean>): Promise<void> {
+  async take(organizationId: string, bytes: number, isKnown: () => Promise<boolean>): Promise<void> {
     const known = await this.#look(organizationId)();
     const { quotas } = known;
-    const { activitiesPerMonth: limit } = quotas;
-    if (limit === null) return;
-    if (known.count >= limit && (await isKnown())) return;
+    if (!isCounted(quotas)) return;
+    const { activitiesPerMonth: most = null, activityBytesPerMonth: mostBytes = null } = quotas;
+    const isOver = (most !== null && known.count >= most) || (mostBytes !== null && known.bytes + bytes > mostBytes);
+    if (isOver && (await isKnown())) return;
     refuseOver(quotas, "activitiesPerMonth", known.count + 1);
+    refuseOver(quotas, "activityBytesPerMonth", known.bytes + bytes);
     known.count++;
+    known.bytes += bytes;
   }
 
   #look(organizationId: string): () => Promise<Known> {
@@ -60,49 +70,51 @@ export class MonthlyQuota {
     const month = new ActivitiesOfMonth(organizationId);
     return sharedAnswer(async () => {
       const quotas = await findQuotas(this.#read, organizationId);
-      if (quotas.activitiesPerMonth === null) return { quotas, count: 0 };
-      return { quotas, count: await month.count(this.#read, this.#clock()) };
+      if (!isCounted(quotas)) return { quotas, count: 0, bytes: 0 };
+      return { quotas, ...(await month.count(this.#read, this.#clock())) };
     }, QUOTA_KEPT_MS);
   }
 }
 
-/** How many activities an organization has had since the month began, in UTC. */
+const isCounted = ({ activitiesPerMonth, activityBytesPerMonth }: Known["quotas"]): boolean =>
+  activitiesPerMonth !== null || activityBytesPerMonth !== null;
+
+/** What activities an organization has had since the month began, in UTC. */
 export class ActivitiesOfMonth {
   readonly #organizationId: string;
-  /** Of the month that begins then: how many are settled, and the last of them. */
-  #settled = { begin: Number.NaN, count: 0, last: "" };
+  /** Of the month that begins then: those that are settled, and the last of them. */
+  #settled = { begin: Number.NaN, count: 0, bytes: 0, last: "" };
 
   constructor(organizationId: string) {
     this.#organizationId = organizationId;
   }
 
-  async count(read: Reader, now: number): Promise<number> {
+  async count(read: Reader, now: number): Promise<Use> {
     const begin = beginOfMonth(now);
-    if (this.#settled.begin !== begin) this.#settled = { begin, count: 0, last: lowestIdAt(begin) };
+    if (this.#settled.begin !== begin) this.#settled = { begin, count: 0, bytes: 0, last: lowestIdAt(begin) };
     // Identifiers are in the order of time. One that was made a moment ago may be stored after another that was made later.
     const settles = lowestIdAt(Math.max(begin, now - SETTLED_ACTIVITY_MS));
-    const { count, last } = this.#settled;
-    const settled = await this.#countAfter(read, last, settles);
-    this.#settled = { begin, count: count + settled.count, last: settled.last };
-    return this.#settled.count + (await this.#countAfter(read, settled.last)).count;
+    const settled = await this.#countAfter(read, this.#settled.last, settles);
+    this.#settled = { begin, ...together(this.#settled, settled), last: settled.last };
+    return together(this.#settled, await this.#countAfter(read, settled.last));
   }
 
   /** In pieces, so that none of them keeps the database for long. */
-  async #countAfter(read: Reader, after: string, before?: string): Promise<{ count: number; last: string }> {
-    let found = { count: 0, last: after };
+  async #countAfter(read: Reader, after: string, before?: string): Promise<Use & { last: string }> {
+    let found = { count: 0, bytes: 0, last: after };
     for (;;) {
       const piece = await this.#countPiece(read, found.last, before);
-      found = { count: found.count + piece.count, last: piece.last ?? found.last };
+      found = { ...together(found, piece), last: piece.last ?? found.last };
       if (piece.count < COUNTED_ACTIVITIES_AT_ONCE) return found;
     }
   }
 
-  #countPiece(read: Reader, after: string, before: string | undefined) {
-    return read
+  async #countPiece(read: Reader, after: string, before: string | undefined) {
+    const { bytes, ...piece } = await read
       .selectFrom((from) =>
         from
           .selectFrom("activities")
-          .select("id")
+          .select(["id", storedBytes.as("bytes")])
           .where("organization_id", "=", this.#organizationId)
           .where("id", ">", after)
           .$if(before !== undefined, (rows) => rows.where("id", "<", before as string))
@@ -110,10 +122,17 @@ export class ActivitiesOfMonth {
           .limit(COUNTED_ACTIVITIES_AT_ONCE)
           .as("piece"),
       )
-      .select((row) => [row.fn.countAll<number>().as("count"), row.fn.max("id").as("last")])
+      .select((row) => [
+        row.fn.countAll<number>().as("count"),
+        row.fn.max("id").as("last"),
+        row.fn.sum("bytes").as("bytes"),
+      ])
       .executeTakeFirstOrThrow();
+    return { ...piece, bytes: Number(bytes ?? 0) };
   }
 }
+
+const together = (one: Use, other: Use): Use => ({ count: one.count + other.count, bytes: one.bytes + other.bytes });
 
 function beginOfMonth(now: number): number {
   const date = new Date(now);

@@ -5,6 +5,10 @@ import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import { archivedBefore } from "./archived.ts";
 
+/** Bytes that are stored of an activity itself. */
+export const storedBytes = sql<number | string>`coalesce(octet_length(body), 0) + octet_length(intent)
+  + coalesce(octet_length(result), 0)`;
+
 /**
  * Bytes that an activity is shown with, but for the users who voted: its body stands there as the intent and as the message of
  * each vote by the same body. The database knows without reading them.

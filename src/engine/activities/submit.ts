@@ -34,7 +34,7 @@ export async function submit(
   const approving: Ballot = { ...ballot, selection: "VOTE_SELECTION_APPROVED" };
   const { id } = ballot.principal.organization;
   const isKnown = async () => (await findActivityByFingerprint(engine.database.read, id, fingerprint)) !== undefined;
-  await engine.monthlyQuota.take(id, isKnown);
+  await engine.monthlyQuota.take(id, Buffer.byteLength(ballot.message), isKnown);
   const plan = await planOf(engine, operation, submission.intent, fingerprint, ballot);
   const judge: Judge = async (read, current, existing, budget) => {
     if (existing) return judgeVote(read, engine.registry, existing, current, approving, "resubmitted", budget);

@@ -75,6 +75,7 @@ export async function showOrganization(
 
 async function showQuotas(read: Reader, organizationId: string, now: number): Promise<Record<QuotaName, ShownQuota>> {
   const { usual, own } = await findQuotaSettings(read, organizationId);
+  const month = await new ActivitiesOfMonth(organizationId).count(read, now);
   const used: Record<QuotaName, number> = {
     ...(await onAuthority(read, organizationId, (view) => ({
       users: view.part("userCount", ALL),
@@ -83,7 +84,8 @@ async function showQuotas(read: Reader, organizationId: string, now: number): Pr
       interfaceBytes: view.part("interfaceTotals", ALL).bytes,
     }))),
     subOrganizations: await countSubOrganizations(read, organizationId, HIGHEST_SUB_ORGANIZATIONS),
-    activitiesPerMonth: await new ActivitiesOfMonth(organizationId).count(read, now),
+    activitiesPerMonth: month.count,
+    activityBytesPerMonth: month.bytes,
   };
   const entries = quotaNames.map((quota): [QuotaName, ShownQuota] => {
     const figure = quota in own ? own[quota] : usual[quota];
