@@ -31,12 +31,17 @@ export class Exchange {
   send(
     request: SignerRequest,
     onAnswer: OnAnswer,
-    { occasion, traceId }: { occasion?: Occasion | undefined; traceId?: string | undefined } = {},
+    {
+      organizationId = "",
+      occasion,
+      traceId,
+    }: { organizationId?: string; occasion?: Occasion | undefined; traceId?: string | undefined } = {},
   ): void {
     const id = this.#nextId++;
     this.#write({
       id,
       request,
+      inTurnOf: organizationId,
       ...(occasion === undefined ? {} : { occasion }),
       ...(traceId === undefined ? {} : { traceId }),
     });

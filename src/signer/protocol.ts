@@ -806,7 +806,16 @@ export type SignerFault = { kind: "sealed" | "refused" | "internal"; message: st
  * Every request has an id; the answers carry it and come in whichever order they are ready. `traceId` says in which trace a use of a
  * key is told; a signer that does not know it answers all the same.
  */
-export type RequestFrame = { id: number; request: SignerRequest; occasion?: Occasion; traceId?: string } | Ping;
+export type RequestFrame =
+  | {
+      id: number;
+      request: SignerRequest;
+      /** The organization whose turn it takes. Nothing is allowed by it. */
+      inTurnOf: string;
+      occasion?: Occasion;
+      traceId?: string;
+    }
+  | Ping;
 
 /** What became of a request; `ms` is how long the signer worked on it. */
 export type AnswerFrame = { id: number; ms: number } & ({ response: unknown } | { fault: SignerFault });

@@ -39,7 +39,7 @@ function serve(): void {
   readFrames(socket, (frame) => {
     const received = frame as RequestFrame;
     if ("ping" in received) write({ longestMs: rounds.longestMs });
-    else rounds.begin(work(received), (outcome) => answerWith(write, received.id, outcome));
+    else rounds.begin(received.inTurnOf, work(received), (outcome) => answerWith(write, received.id, outcome));
   });
   const end = () => {
     forgetSecrets();

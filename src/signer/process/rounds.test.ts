@@ -30,12 +30,16 @@ function* failing(): Work {
   throw new Error("refused");
 }
 
-/** Begins each in this order; resolves to what came of them, in the order in which it came. */
-function outcomesOf(rounds: Rounds, begun: readonly Work[]): Promise<unknown[]> {
+/** Begins each in this order, all of one organization unless said; resolves to what came of them, in the order in which it came. */
+function outcomesOf(
+  rounds: Rounds,
+  begun: readonly Work[],
+  organizationOf = (_index: number) => "a",
+): Promise<unknown[]> {
   return new Promise((resolve) => {
     const outcomes: unknown[] = [];
-    for (const work of begun) {
-      rounds.begin(work, (outcome) => {
+    for (const [index, work] of begun.entries()) {
+      rounds.begin(organizationOf(index), work, (outcome) => {
         outcomes.push("error" in outcome ? (outcome.error as Error).message : outcome.response);
         if (outcomes.length === begun.length) resolve(outcomes);
       });
@@ -48,6 +52,40 @@ describe("rounds", () => {
     const long = ["long 1", "long 2", "long 3"].map((name) => slices(50, 0.2, name));
     const outcomes = await outcomesOf(new Rounds(), [...long, slices(1, 0, "short"), slices(3, 0, "middling")]);
     assert.deepEqual(outcomes, ["short", "middling", "long 1", "long 2", "long 3"]);
+  });
+
+  it("give each organization a slice in turn, however many requests another one has", async () => {
+    const many = Array.from({ length: 20 }, (_, index) => slices(1, 0, `many ${index}`));
+    const few = [slices(1, 0, "few"), slices(2, 0, "long"), slices(1, 0, "after")];
+    const outcomes = await outcomesOf(new Rounds(), [...many, ...few], (index) => (index < many.length ? "a" : "b"));
+    // `after` goes before what is left of `long`.
+    assert.deepEqual(outcomes.slice(0, 8), [
+      ...["many 0", "few", "many 1", "many 2", "after", "many 3", "long", "many 4"],
+    ]);
+  });
+
+  it("answer who comes while another organization has much in hand before the next but one of that", async () => {
+    const rounds = new Rounds();
+    const outcomes: unknown[] = [];
+    const note = (outcome: object) => outcomes.push("response" in outcome ? outcome.response : undefined);
+    await new Promise<void>((resolve) => {
+      const busy = (count: number): Work =>
+        (function* () {
+          // It arrives as a message does, between two turns.
+          if (count === 1) setImmediate(() => rounds.begin("b", slices(1, 0, "b"), note));
+          spin(1);
+          return count;
+        })();
+      for (let count = 0; count < 50; count++) {
+        rounds.begin("a", busy(count), (outcome) => {
+          note(outcome);
+          if (count === 49) resolve();
+        });
+      }
+    });
+    // What it may wait for is a turn of the event loop, of two milliseconds and one request, and one more slice.
+    const place = outcomes.indexOf("b");
+    assert.ok(place >= 0 && place <= 6, `after ${place} of 50`);
   });
 
   it("go on after one that fails", async () => {
@@ -85,7 +123,7 @@ describe("rounds", () => {
 
   it("tell how long a request took", async () => {
     const ms = await new Promise<number>((resolve) => {
-      new Rounds().begin(slices(5, 2, "done"), (outcome) => resolve(outcome.ms));
+      new Rounds().begin("a", slices(5, 2, "done"), (outcome) => resolve(outcome.ms));
     });
     assert.ok(ms >= 10, String(ms));
   });

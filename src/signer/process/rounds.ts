@@ -17,29 +17,44 @@ interface Begun {
 const TURN_MS = 2;
 
 /**
- * The requests in hand, one slice of each in turn: a short request does not wait for a long one that came before it. What is
- * done in one turn of the event loop is answered together.
+ * The requests in hand. Organizations have slices in turn, and so have the requests of one: neither does a short request wait for a
+ * long one that came before it, nor an organization for the many of another. What is done in one turn of the event loop is
+ * answered together.
  */
 export class Rounds {
-  readonly #begun: Begun[] = [];
+  /** By organization; the first has the next slice. */
+  readonly #begun = new Map<string, Begun[]>();
 
-  begin(work: Work, onDone: (outcome: Outcome) => void): void {
-    this.#begun.push({ work, onDone, ms: 0, cpuMs: 0, isFirstSlice: true });
-    if (this.#begun.length === 1) setImmediate(() => this.#turn());
+  begin(organizationId: string, work: Work, onDone: (outcome: Outcome) => void): void {
+    const begun = { work, onDone, ms: 0, cpuMs: 0, isFirstSlice: true };
+    const own = this.#begun.get(organizationId);
+    if (own) own.push(begun);
+    else this.#begun.set(organizationId, [begun]);
+    if (!own && this.#begun.size === 1) setImmediate(() => this.#turn());
   }
 
   /** The processor time of the request that took most of it. A first slice is not counted: it ends, or nothing more is heard. */
   get longestMs(): number {
-    return this.#begun.reduce((longest, { cpuMs }) => Math.max(longest, cpuMs), 0);
+    return [...this.#begun.values()].flat().reduce((longest, { cpuMs }) => Math.max(longest, cpuMs), 0);
   }
 
+  /** Where several organizations have work, each has one slice at most: what they sent meanwhile is read, and has its turn. */
   #turn(): void {
     const end = performance.now() + TURN_MS;
-    for (let now = 0; this.#begun.length > 0 && now < end; now = performance.now()) {
-      const begun = this.#begun.shift() as Begun;
-      if (!goOn(begun)) this.#begun.push(begun);
-    }
-    if (this.#begun.length > 0) setImmediate(() => this.#turn());
+    let left = this.#begun.size;
+    do {
+      this.#goOnWithNext();
+      left = this.#begun.size > 1 ? left - 1 : this.#begun.size;
+    } while (left > 0 && performance.now() < end);
+    if (this.#begun.size > 0) setImmediate(() => this.#turn());
+  }
+
+  #goOnWithNext(): void {
+    const [organizationId, own] = this.#begun.entries().next().value as [string, Begun[]];
+    const begun = own.shift() as Begun;
+    if (!goOn(begun)) own.push(begun);
+    this.#begun.delete(organizationId);
+    if (own.length > 0) this.#begun.set(organizationId, own);
   }
 }
 
