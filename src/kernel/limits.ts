@@ -159,6 +159,8 @@ export const SERVER_TOLD_DEADLINE_MS = 15_000;
 export const QUOTA_KEPT_MS = 1000;
 /** How many activities are counted by one look. */
 export const COUNTED_ACTIVITIES_AT_ONCE = 10_000;
+/** ... and by one that asks for their bytes, for which their rows are read. */
+export const SIZED_ACTIVITIES_AT_ONCE = 2000;
 /** After this long an activity is stored, but for one whose transaction a struggling database held up. */
 export const SETTLED_ACTIVITY_MS = 15_000;
 /** How many rows one transaction adds to the counts of a day, at most but for those of one millisecond. */

@@ -91,6 +91,10 @@ onEachEngine("activities a month", (server) => {
     await store(id, [now], { body: "12é", result: "" });
     const bytes = 2 * (4 + 2 + "{}".length) + (4 + "{}".length);
     assert.deepEqual(await new ActivitiesOfMonth(id).count(database.read, now), { count: 3, bytes });
+    const month = new ActivitiesOfMonth(id);
+    assert.equal((await month.count(database.read, now, { withBytes: false })).count, 3);
+    // Who counted without them counts anew.
+    assert.deepEqual(await month.count(database.read, now), { count: 3, bytes });
     await database.transact(id, (tx) => storeQuota(tx, id, "activityBytesPerMonth", bytes + 100, now));
     const quota = new MonthlyQuota(database.read, () => now);
     const isNew = async () => false;

@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { refuseOver } from "../../authority/quotas.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { lowestIdAt } from "../../kernel/ids.ts";
@@ -6,6 +7,7 @@ import {
   MAX_RATE_BUCKETS,
   QUOTA_KEPT_MS,
   SETTLED_ACTIVITY_MS,
+  SIZED_ACTIVITIES_AT_ONCE,
 } from "../../kernel/limits.ts";
 import { recentlyUsed } from "../../kernel/recently-used.ts";
 import { sharedAnswer } from "../../kernel/shared-answer.ts";
@@ -71,7 +73,8 @@ export class MonthlyQuota {
     return sharedAnswer(async () => {
       const quotas = await findQuotas(this.#read, organizationId);
       if (!isCounted(quotas)) return { quotas, count: 0, bytes: 0 };
-      return { quotas, ...(await month.count(this.#read, this.#clock())) };
+      const withBytes = quotas.activityBytesPerMonth !== null;
+      return { quotas, ...(await month.count(this.#read, this.#clock(), { withBytes })) };
     }, QUOTA_KEPT_MS);
   }
 }
@@ -83,43 +86,45 @@ const isCounted = ({ activitiesPerMonth, activityBytesPerMonth }: Known["quotas"
 export class ActivitiesOfMonth {
   readonly #organizationId: string;
   /** Of the month that begins then: those that are settled, and the last of them. */
-  #settled = { begin: Number.NaN, count: 0, bytes: 0, last: "" };
+  #settled = { begin: Number.NaN, count: 0, bytes: 0, last: "", withBytes: false };
 
   constructor(organizationId: string) {
     this.#organizationId = organizationId;
   }
 
-  async count(read: Reader, now: number): Promise<Use> {
+  /** @param withBytes without them `bytes` means nothing, and the database looks at its index alone */
+  async count(read: Reader, now: number, { withBytes = true } = {}): Promise<Use> {
     const begin = beginOfMonth(now);
-    if (this.#settled.begin !== begin) this.#settled = { begin, count: 0, bytes: 0, last: lowestIdAt(begin) };
+    if (this.#settled.begin !== begin || (withBytes && !this.#settled.withBytes))
+      this.#settled = { begin, count: 0, bytes: 0, last: lowestIdAt(begin), withBytes };
     // Identifiers are in the order of time. One that was made a moment ago may be stored after another that was made later.
     const settles = lowestIdAt(Math.max(begin, now - SETTLED_ACTIVITY_MS));
-    const settled = await this.#countAfter(read, this.#settled.last, settles);
-    this.#settled = { begin, ...together(this.#settled, settled), last: settled.last };
-    return together(this.#settled, await this.#countAfter(read, settled.last));
+    const settled = await this.#countAfter(read, withBytes, this.#settled.last, settles);
+    this.#settled = { ...this.#settled, ...together(this.#settled, settled), last: settled.last };
+    return together(this.#settled, await this.#countAfter(read, withBytes, settled.last));
   }
 
   /** In pieces, so that none of them keeps the database for long. */
-  async #countAfter(read: Reader, after: string, before?: string): Promise<Use & { last: string }> {
+  async #countAfter(read: Reader, withBytes: boolean, after: string, before?: string): Promise<Use & { last: string }> {
     let found = { count: 0, bytes: 0, last: after };
     for (;;) {
-      const piece = await this.#countPiece(read, found.last, before);
+      const piece = await this.#countPiece(read, withBytes, found.last, before);
       found = { ...together(found, piece), last: piece.last ?? found.last };
-      if (piece.count < COUNTED_ACTIVITIES_AT_ONCE) return found;
+      if (piece.count < atOnce(withBytes)) return found;
     }
   }
 
-  async #countPiece(read: Reader, after: string, before: string | undefined) {
+  async #countPiece(read: Reader, withBytes: boolean, after: string, before: string | undefined) {
     const { bytes, ...piece } = await read
       .selectFrom((from) =>
         from
           .selectFrom("activities")
-          .select(["id", storedBytes.as("bytes")])
+          .select(["id", (withBytes ? storedBytes : sql<number>`0`).as("bytes")])
           .where("organization_id", "=", this.#organizationId)
           .where("id", ">", after)
           .$if(before !== undefined, (rows) => rows.where("id", "<", before as string))
           .orderBy("id")
-          .limit(COUNTED_ACTIVITIES_AT_ONCE)
+          .limit(atOnce(withBytes))
           .as("piece"),
       )
       .select((row) => [
@@ -131,6 +136,8 @@ export class ActivitiesOfMonth {
     return { ...piece, bytes: Number(bytes ?? 0) };
   }
 }
+
+const atOnce = (withBytes: boolean): number => (withBytes ? SIZED_ACTIVITIES_AT_ONCE : COUNTED_ACTIVITIES_AT_ONCE);
 
 const together = (one: Use, other: Use): Use => ({ count: one.count + other.count, bytes: one.bytes + other.bytes });
 
