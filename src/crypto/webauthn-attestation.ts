@@ -83,6 +83,21 @@ export async function verifyAttestation(attestation: Attestation): Promise<Regis
   };
 }
 
+/** What a registration that was verified once says of its passkey, as it is stored; undefined for what is none. */
+export function readRegistration({
+  attestationObject,
+}: Pick<Attestation, "attestationObject">): Pick<RegisteredCredential, "credentialId" | "publicKey"> | undefined {
+  const object = bytesFromPaddedBase64Url(attestationObject);
+  const data = object && decodeMap(object)?.get("authData");
+  const credential = data instanceof Uint8Array ? parseAuthenticatorData(Buffer.from(data))?.attested : undefined;
+  return (
+    credential && {
+      credentialId: Buffer.from(credential.credentialId).toString("base64url"),
+      publicKey: Buffer.from(credential.publicKey),
+    }
+  );
+}
+
 function decodePart(
   attestation: Attestation,
   part: "credentialId" | "clientDataJson" | "attestationObject",

@@ -341,6 +341,15 @@ export const INSPECTION_DEADLINE_MS = 5_000;
 export const DOCTOR_STEP_MS = 15_000;
 /** ... and for each check as a whole. */
 export const DOCTOR_CHECK_MS = 60_000;
+/** Up to so many completed activities that say who may do what, `keystead doctor` looks for rows that none accounts for ... */
+export const MAX_DOCTOR_ACTIVITIES = 50_000;
+/** ... and for so long. */
+export const DOCTOR_PROVENANCE_MS = 30_000;
+/** What rows of authority claim is held for so many claims at once, for each of which all activities are gone through ... */
+export const MAX_AUTHORITY_CLAIMS = 200_000;
+/** ... in pages of so many rows and activities. */
+export const AUTHORITY_ROWS_AT_ONCE = 1_000;
+export const AUTHORITY_ACTIVITIES_AT_ONCE = 200;
 /** Of a file that holds one secret of the configuration. */
 export const MAX_SECRET_FILE_BYTES = 64 * 1024;
 /** How long `keystead status` waits for each answer of a server, which is at most so long in bytes. */

@@ -7,6 +7,7 @@ import { openInspection } from "../../src/storage/inspection.ts";
 import { ended } from "../support/chain.ts";
 import type { Client } from "../support/client.ts";
 import { bodyOf, type ExampleRequest, exampleRequests, examples, kindFor, olderExamples } from "../support/examples.ts";
+import { traceDatabase } from "../support/provenance.ts";
 import { readRecorded, withInventedValues, writeRecorded } from "../support/recorded-examples.ts";
 import { onEachEngine } from "../support/server.ts";
 import { createWorld, type World } from "../support/world.ts";
@@ -43,6 +44,13 @@ onEachEngine("the example of", (server, engine) => {
     const inspection = await openInspection(server().databaseUrl);
     test.after(() => inspection.close());
     assert.deepEqual(await compareRows(inspection), { contradictions: [], unknown: [] });
+  });
+
+  it("all of them leaves rows of authority that activities account for", async () => {
+    const { rows, accountedFor, unaccounted, unknown } = await traceDatabase(server().databaseUrl);
+    assert.deepEqual({ unaccounted, unknown }, { unaccounted: [], unknown: [] });
+    assert.equal(accountedFor, rows);
+    assert.ok(rows > 1000, `${rows} rows`);
   });
 });
 

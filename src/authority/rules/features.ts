@@ -2,6 +2,38 @@ import { fail } from "../../kernel/errors.ts";
 import { ALL } from "../state.ts";
 import type { AuthorityView, Draft } from "../view.ts";
 
+/** On for every new organization; the others are switched on when they are needed. */
+const DEFAULT_FEATURES: readonly string[] = ["FEATURE_NAME_EMAIL_AUTH", "FEATURE_NAME_OTP_EMAIL_AUTH"];
+/** A parent's users are its staff; those of sub-organizations may sign in by what reaches them. */
+const SUB_ORGANIZATION_FEATURES: readonly string[] = [
+  ...DEFAULT_FEATURES,
+  "FEATURE_NAME_EMAIL_RECOVERY",
+  "FEATURE_NAME_SMS_AUTH",
+];
+
+/** The features that a new organization starts with, without values. */
+export const featuresAtFirst = (parentId: string | null): readonly string[] =>
+  parentId === null ? DEFAULT_FEATURES : SUB_ORGANIZATION_FEATURES;
+
+/** What a request for a new sub-organization says of its features. */
+export interface DisabledFeatures {
+  disableEmailRecovery?: boolean;
+  disableEmailAuth?: boolean;
+  disableSmsAuth?: boolean;
+  disableOtpEmailAuth?: boolean;
+}
+
+/** The features that a new sub-organization starts without. */
+export function disabledFeatures(intent: DisabledFeatures): string[] {
+  const named = {
+    FEATURE_NAME_EMAIL_RECOVERY: intent.disableEmailRecovery,
+    FEATURE_NAME_EMAIL_AUTH: intent.disableEmailAuth,
+    FEATURE_NAME_SMS_AUTH: intent.disableSmsAuth,
+    FEATURE_NAME_OTP_EMAIL_AUTH: intent.disableOtpEmailAuth,
+  };
+  return Object.entries(named).flatMap(([name, disabled]) => (disabled === true ? [name] : []));
+}
+
 /** @throws KeysteadError FEATURE_OFF */
 export function requireFeature(view: AuthorityView, name: string): void {
   if (!isOn(view, name)) fail("FEATURE_OFF", { name, organizationId: view.organizationId });

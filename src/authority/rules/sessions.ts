@@ -4,6 +4,9 @@ import type { Grade } from "../state.ts";
 import type { AuthorityView, Draft } from "../view.ts";
 import { addApiKeys, hasExpired, type NewApiKey } from "./credentials.ts";
 
+/** How long a session lasts that does not say so. */
+export const DEFAULT_SESSION_SECONDS = 900;
+
 /**
  * Adds the key of a session. A user's own key of the same type gives way to a new session with it, and where it is asked for all
  * their other keys of that type do; the votes given with them stand.

@@ -1,3 +1,4 @@
+import { featuresAtFirst } from "../../authority/rules/features.ts";
 import type { Draft } from "../../authority/view.ts";
 import { parseOrigins } from "../../crypto/webauthn-data.ts";
 import { fillAuthority } from "../../engine/authority/project.ts";
@@ -5,11 +6,6 @@ import { rootIdOf } from "../../engine/identity/organizations.ts";
 import type { Organization } from "../../engine/operations.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { type Feature, shownFeatures } from "./model.ts";
-
-/** On for every new organization; the others are switched on when they are needed. */
-const DEFAULT_FEATURES = ["FEATURE_NAME_EMAIL_AUTH", "FEATURE_NAME_OTP_EMAIL_AUTH"];
-/** A parent's users are its staff; those of sub-organizations may sign in by what reaches them. */
-const SUB_ORGANIZATION_FEATURES = [...DEFAULT_FEATURES, "FEATURE_NAME_EMAIL_RECOVERY", "FEATURE_NAME_SMS_AUTH"];
 
 export interface NewOrganization {
   id: string;
@@ -40,8 +36,7 @@ export async function addOrganization(
       updated_at: now,
     })
     .execute();
-  const usual = parentId === null ? DEFAULT_FEATURES : SUB_ORGANIZATION_FEATURES;
-  const features = usual
+  const features = featuresAtFirst(parentId)
     .filter((feature) => !without.includes(feature))
     .map((feature) => ({ name: feature, value: null }));
   await fillAuthority(tx, id, (draft) => {

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import type { NewApiKey } from "../../authority/rules/credentials.ts";
-import { addSessionKey } from "../../authority/rules/sessions.ts";
+import { addSessionKey, DEFAULT_SESSION_SECONDS } from "../../authority/rules/sessions.ts";
 import type { Grade } from "../../authority/state.ts";
 import type { Draft } from "../../authority/view.ts";
 import { credentialBundle } from "../../crypto/bundles.ts";
@@ -45,9 +45,6 @@ export async function findSessionProfiles(
 
 /** What every way of signing in ends with: a key for a while, and what its client is told of it. */
 
-/** A session that does not say how long it lasts. */
-const DEFAULT_SECONDS = 900;
-
 export interface Terms {
   expirationSeconds: number;
   profile?: { id: string; name: string; scope: string };
@@ -64,7 +61,7 @@ async function termsOf(
   { expirationSeconds, sessionProfileId }: { expirationSeconds?: string; sessionProfileId?: string },
 ): Promise<Terms> {
   const asked = expirationSeconds === undefined ? undefined : Number(expirationSeconds);
-  if (sessionProfileId === undefined) return { expirationSeconds: asked ?? DEFAULT_SECONDS };
+  if (sessionProfileId === undefined) return { expirationSeconds: asked ?? DEFAULT_SESSION_SECONDS };
   const [profile] = await findSessionProfiles(read, organization, sessionProfileId);
   if (!profile) {
     return fail("RESOURCE_NOT_FOUND", {
@@ -75,7 +72,7 @@ async function termsOf(
   }
   const { sessionProfileId: id, sessionProfileName: name, scope, expirationSeconds: bound } = profile;
   const most = bound === undefined ? undefined : Number(bound);
-  const seconds = Math.min(asked ?? most ?? DEFAULT_SECONDS, most ?? Number.POSITIVE_INFINITY);
+  const seconds = Math.min(asked ?? most ?? DEFAULT_SESSION_SECONDS, most ?? Number.POSITIVE_INFINITY);
   return { expirationSeconds: seconds, profile: { id, name, scope } };
 }
 

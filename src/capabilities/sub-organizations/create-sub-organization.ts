@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { verifyContact } from "../../authority/rules/contacts.ts";
+import { disabledFeatures } from "../../authority/rules/features.ts";
 import { addPrivateKeys } from "../../authority/rules/private-keys.ts";
 import { refuseThreshold, seatNewUsers } from "../../authority/rules/root-quorum.ts";
 import { addTag } from "../../authority/rules/tags.ts";
@@ -22,14 +23,7 @@ import { addAddresses, generatePrivateKeys } from "../private-keys/store.ts";
 import { newUser } from "../users/model.ts";
 import { checkWallet, WalletResult } from "../wallets/model.ts";
 import { addAccounts, generateWallet } from "../wallets/store.ts";
-import {
-  disabledFeatures,
-  type Intent,
-  intents,
-  upgradeFromAuthenticator,
-  upgradeFromSeventh,
-  upgradeRootUsers,
-} from "./model.ts";
+import { type Intent, intents, upgradeFromAuthenticator, upgradeFromSeventh, upgradeRootUsers } from "./model.ts";
 import { openSignup, TOKEN } from "./signup.ts";
 
 const rootUserIds = Type.Optional(Type.Array(Type.String()));

@@ -102,14 +102,3 @@ export const upgradeFromSeventh = (intent: Static<(typeof intents)[7]>): Intent 
   ...intent,
   takesTokensWithoutKey: true,
 });
-
-/** The features that a new sub-organization starts without. */
-export function disabledFeatures(intent: Intent): string[] {
-  const named = {
-    FEATURE_NAME_EMAIL_RECOVERY: intent.disableEmailRecovery,
-    FEATURE_NAME_EMAIL_AUTH: intent.disableEmailAuth,
-    FEATURE_NAME_SMS_AUTH: intent.disableSmsAuth,
-    FEATURE_NAME_OTP_EMAIL_AUTH: intent.disableOtpEmailAuth,
-  };
-  return Object.entries(named).flatMap(([name, disabled]) => (disabled === true ? [name] : []));
-}

@@ -4,11 +4,12 @@ import { prepared } from "../../storage/prepared.ts";
 
 /** What remains of activities that were archived: a time before which they may have been submitted, and what histories show of them. */
 
-const ARCHIVED_BEFORE = "activities_archived_before";
+/** What the installation calls that time. */
+export const archivedBeforeName = "activities_archived_before";
 
 /** Milliseconds; 0 where nothing was archived. */
 export async function archivedBefore(read: Reader): Promise<number> {
-  const [row] = await selectValue(read, { name: ARCHIVED_BEFORE });
+  const [row] = await selectValue(read, { name: archivedBeforeName });
   return Number(row?.value ?? 0);
 }
 
@@ -78,7 +79,7 @@ async function noteArchived(tx: Transactor, before: number): Promise<void> {
   if ((await archivedBefore(tx)) >= before) return;
   await tx
     .insertInto("installation")
-    .values({ name: ARCHIVED_BEFORE, value: String(before) })
+    .values({ name: archivedBeforeName, value: String(before) })
     .onConflict((conflict) =>
       conflict
         .column("name")

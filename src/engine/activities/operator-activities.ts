@@ -9,6 +9,7 @@ import { type ActivityRecord, newActivities, rowOfActivity } from "./records.ts"
 interface OperatorActivities {
   ACTIVITY_TYPE_RECOVER_ROOT_QUORUM: { intent: RecoveryIntent; result: RecoveryResult };
   ACTIVITY_TYPE_SET_ORGANIZATION_QUOTA: { intent: QuotaIntent; result: QuotaResult };
+  ACTIVITY_TYPE_REMOVE_IP_ALLOWLISTS: { intent: ByOperator; result: RemovedAllowlists };
 }
 type OperatorActivityType = keyof OperatorActivities;
 
@@ -16,6 +17,7 @@ type OperatorActivityType = keyof OperatorActivities;
 const keys: Readonly<Record<OperatorActivityType, string>> = {
   ACTIVITY_TYPE_RECOVER_ROOT_QUORUM: "recoverRootQuorum",
   ACTIVITY_TYPE_SET_ORGANIZATION_QUOTA: "setOrganizationQuota",
+  ACTIVITY_TYPE_REMOVE_IP_ALLOWLISTS: "removeIpAllowlists",
 };
 
 export const operatorActivityTypes = Object.keys(keys) as OperatorActivityType[];
@@ -28,7 +30,7 @@ export interface Operator {
   host: string;
 }
 
-interface ByOperator {
+export interface ByOperator {
   reason?: string;
   operator: Operator;
 }
@@ -54,6 +56,11 @@ export interface QuotaResult {
   /** What holds from now on, and what held before; null is any number. */
   figure: number | null;
   previousFigure: number | null;
+}
+
+export interface RemovedAllowlists {
+  /** As `get_ip_allowlist` showed them: of the API key that is named, or of the organization. */
+  removed: readonly { publicKey?: string; rules: readonly { cidr: string }[] }[];
 }
 
 /** Stores what an operator does as it is carried out, where everything else stands that was done in the organization. */

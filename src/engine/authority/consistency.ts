@@ -10,7 +10,7 @@ import { AUTHORITY_TABLES } from "./known.ts";
 /** What can be asked in SQL, on SQLite or PostgreSQL. */
 export interface SqlReader {
   readonly kind: DatabaseKind;
-  all<Row>(sql: string): Promise<Row[]>;
+  all<Row>(sql: string, parameters?: readonly unknown[]): Promise<Row[]>;
 }
 
 /** What is not as it must be. */

@@ -1,0 +1,151 @@
+import { hash } from "node:crypto";
+import type { ContactType, MethodGroup } from "../../../authority/state.ts";
+import { formatCidr, parseCidr } from "../../../kernel/ip-address.ts";
+
+/**
+ * What activities say and rows claim, in the same words. A fact begins with its kind and names what it is about, so that no value is
+ * taken for that of something else.
+ */
+
+export type Fact = readonly (string | number | boolean | null)[];
+
+/** Names a fact in little room, however long the expressions in it are. */
+export const nameOf = (fact: Fact): string => hash("sha256", JSON.stringify(fact), "base64").slice(0, 22);
+
+/** What users who accept an invitation are made from beside their own request. */
+export interface KnownInvitation {
+  email: string;
+  tagIds: readonly string[];
+}
+
+export const organizationFact = (id: string, parentId: string): Fact => ["organization", id, parentId];
+export const userFact = (organizationId: string, id: string): Fact => ["user", organizationId, id];
+export const contactFact = (userId: string, type: ContactType, text: string): Fact => ["contact", userId, type, text];
+export const verifiedFact = (userId: string, type: ContactType, contact: string): Fact => [
+  "verified",
+  userId,
+  type,
+  contact,
+];
+export const rootQuorumFact = (
+  organizationId: string,
+  { threshold, userIds }: { threshold: number; userIds: readonly string[] },
+): Fact => ["root quorum", organizationId, threshold, ...[...userIds].sort()];
+export const featureFact = (organizationId: string, name: string, value: string | null): Fact => [
+  "feature",
+  organizationId,
+  name,
+  value,
+];
+
+/** A key that a request brought; `seconds` is its life, null for one that lasts. */
+export const apiKeyFact = (userId: string, type: string, publicKey: string, seconds: number | null): Fact => [
+  "API key",
+  userId,
+  type,
+  publicKey,
+  seconds,
+];
+/** A key of a login, which ends at a second of the clock, as its token says. */
+export const loginFact = (userId: string, publicKey: string, endsAt: number, profileId: string | null): Fact => [
+  "login",
+  userId,
+  publicKey,
+  endsAt,
+  profileId,
+];
+/** A key that the signer made: no activity says its public key. */
+export const issuedKeyFact = (userId: string, type: string, id: string, seconds: number | null): Fact => [
+  "issued key",
+  userId,
+  type,
+  id,
+  seconds,
+];
+/** The same in a mail to recover by, of which no activity says the id either. */
+export const recoveryKeyFact = (userId: string, at: number, seconds: number | null): Fact => [
+  "recovery key",
+  userId,
+  at,
+  seconds,
+];
+export const proxyKeyFact = (userId: string): Fact => ["auth proxy's key", userId];
+/** The policy that came with an auth proxy: no activity says its id. */
+export const proxyPolicyFact = (organizationId: string, at: number, userId: string): Fact => [
+  "auth proxy's policy",
+  organizationId,
+  at,
+  userId,
+];
+export const passkeyFact = (userId: string, credentialId: string, publicKey: Uint8Array): Fact => [
+  "passkey",
+  userId,
+  credentialId,
+  Buffer.from(publicKey).toString("base64"),
+];
+export const providerFact = (userId: string, { iss, sub, aud }: { iss: unknown; sub: unknown; aud: unknown }): Fact => [
+  "OAuth provider",
+  userId,
+  String(iss),
+  String(sub),
+  String(Array.isArray(aud) ? aud[0] : aud),
+];
+export const tagFact = (tagId: string, memberId: string): Fact => ["tag", tagId, memberId];
+/** A tag that a sub-organization starts with: no activity says its id. */
+export const firstTagFact = (organizationId: string, userId: string): Fact => ["first tag", organizationId, userId];
+export const policyFact = (
+  organizationId: string,
+  id: string,
+  part: "effect" | "condition" | "consensus" | "time",
+  value: string,
+): Fact => ["policy", organizationId, id, part, value];
+export const mfaPolicyFact = (
+  { organizationId, id, userId }: { organizationId: string; id: string; userId: string },
+  part: "condition" | "methods" | "order",
+  value: string | number,
+): Fact => ["MFA policy", organizationId, id, userId, part, value];
+export const methodsText = (methods: readonly MethodGroup[]): string =>
+  JSON.stringify(methods.map(({ any }) => any.map(({ type, id }) => [type, id ?? null])));
+export const sessionProfileFact = (id: string, scope: string, seconds: number | null): Fact => [
+  "session profile",
+  id,
+  scope,
+  seconds,
+];
+export const allowlistFact = (
+  organizationId: string,
+  publicKey: string | undefined,
+  { enabled, onEvaluationError, cidrs }: { enabled: boolean; onEvaluationError: string; cidrs: readonly string[] },
+): Fact => [
+  "allowlist",
+  organizationId,
+  publicKey?.toLowerCase() ?? null,
+  enabled,
+  onEvaluationError,
+  ...[...new Set(cidrs.map(spelled))].sort(),
+];
+export const invitationFact = (id: string | undefined, { email, tagIds }: KnownInvitation): Fact => [
+  "invitation",
+  id ?? "",
+  email,
+  ...[...new Set(tagIds)].sort(),
+];
+export const interfaceFact = (
+  id: string,
+  { type, lookup, json }: { type: string; lookup: string; json: string },
+): Fact => ["interface", id, type, lookup, json];
+
+/** What is told by its id was removed ... */
+export const goneFact = (id: string): Fact => ["gone", id];
+/** ... or what an organization tells from others in another way. */
+export const goneOfFact = (organizationId: string, kind: "feature" | "allowlist", name: string | null): Fact => [
+  "gone",
+  organizationId,
+  kind,
+  name,
+];
+
+const spelled = (text: string): string => {
+  const cidr = parseCidr(text);
+  return "problem" in cidr ? text : formatCidr(cidr);
+};

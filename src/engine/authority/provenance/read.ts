@@ -1,0 +1,205 @@
+import { AUTHORITY_ACTIVITIES_AT_ONCE, AUTHORITY_ROWS_AT_ONCE } from "../../../kernel/limits.ts";
+import { archivedBeforeName } from "../../activities/archived.ts";
+import { storedIntent } from "../../activities/bodies.ts";
+import { operatorActivityTypes } from "../../activities/operator-activities.ts";
+import type { Operation } from "../../operations.ts";
+import type { SqlReader } from "../consistency.ts";
+import type { Fact, KnownInvitation } from "./facts.ts";
+import type { ClaimingRow, Source } from "./rows.ts";
+import { tellers } from "./tellers.ts";
+
+/** Rows of authority, and what completed activities say of it, in pages. */
+
+export interface Reading {
+  database: SqlReader;
+  operations: readonly Operation[];
+  /** One organization and those below it; all unless said. */
+  organizationId?: string | undefined;
+  /** Asked before each page, which it may keep from being read by throwing. */
+  beforePage: () => void;
+}
+
+/** The rows of one table, with what they claim. */
+export async function* readRows(reading: Reading, { select, key, claimsOf }: Source): AsyncGenerator<ClaimingRow[]> {
+  const wanted = { select, key, where: rowsWithin(reading), size: AUTHORITY_ROWS_AT_ONCE };
+  for await (const rows of readPages(reading, wanted)) yield rows.map(claimsOf);
+}
+
+export interface SayingActivity {
+  organizationId: string;
+  facts: readonly Fact[];
+  /** When it was completed, in milliseconds. */
+  at: number;
+}
+
+/** As many completed activities say something of authority, or one more than `most`. */
+export async function countSayingActivities(
+  { database, operations }: Pick<Reading, "database" | "operations">,
+  most: number,
+): Promise<number> {
+  const completed = completedOf([...readersOf(operations).keys()]);
+  const [row] = await database.all<{ count: number }>(
+    `select cast(count(*) as integer) as count from (select 1 as one from activities t where ${completed.sql} limit ${most + 1}) c`,
+  );
+  return row?.count ?? 0;
+}
+
+/** What completed activities say: all that say something, or those of these operations on the rows that are looked at. */
+export async function* readActivities(
+  reading: Reading,
+  ofPaths?: ReadonlySet<string>,
+): AsyncGenerator<SayingActivity[]> {
+  const readers = readersOf(reading.operations);
+  const types = [...readers].flatMap(([type, { path }]) => (ofPaths?.has(path) === false ? [] : [type]));
+  const where = [completedOf(types), ...(ofPaths ? rowsWithin(reading) : activitiesOn(reading))];
+  const wanted = { select: ACTIVITIES, key: ["organization_id", "id"], where, size: AUTHORITY_ACTIVITIES_AT_ONCE };
+  for await (const rows of readPages<ActivityRow>(reading, wanted)) {
+    const invitations = await invitationsIn(reading, rows);
+    yield rows.map((row) => {
+      const { path, upgrade } = readers.get(row.type) as ActivityReader;
+      const { organization_id: organizationId, updated_at: at } = row;
+      const given = { organizationId, at, invitation: (id: string) => invitations.get(id) };
+      const intent = upgrade(intentIn(row));
+      const facts = tellers[path]?.({ ...given, intent, result: onlyMemberOf(JSON.parse(row.result ?? "{}")) }) ?? [];
+      return { organizationId, at, facts };
+    });
+  }
+}
+
+const ACTIVITIES = "select t.organization_id, t.id, t.type, t.intent, t.body, t.result, t.updated_at from activities t";
+
+interface ActivityRow {
+  organization_id: string;
+  id: string;
+  type: string;
+  intent: string;
+  body: string | null;
+  result: string | null;
+  updated_at: number;
+}
+
+const intentIn = ({ intent, body }: Pick<ActivityRow, "intent" | "body">): unknown =>
+  onlyMemberOf(storedIntent(body ?? undefined, JSON.parse(intent) as Record<string, unknown>));
+
+/** An intent, and a result, stands under its one key. */
+const onlyMemberOf = (value: Record<string, unknown>): unknown => Object.values(value)[0];
+
+/** What an activity of a type is, and its intent in the newest form. */
+interface ActivityReader {
+  path: string;
+  upgrade: (intent: unknown) => unknown;
+}
+
+function readersOf(operations: readonly Operation[]): ReadonlyMap<string, ActivityReader> {
+  const known = operations.flatMap((operation): [string, ActivityReader][] => {
+    if (operation.noun !== "activity" || tellers[operation.path] === undefined) return [];
+    return [...operation.versions].map(([type, { upgrade }]) => [type, { path: operation.path, upgrade }]);
+  });
+  const byOperators = operatorActivityTypes.filter((type) => tellers[type] !== undefined);
+  return new Map([
+    ...known,
+    ...byOperators.map((path): [string, ActivityReader] => [path, { path, upgrade: (intent) => intent }]),
+  ]);
+}
+
+/** Users who accept an invitation have its address and tags, which stand in the row of it alone. */
+async function invitationsIn(
+  { database }: Reading,
+  rows: readonly ActivityRow[],
+): Promise<ReadonlyMap<string, KnownInvitation>> {
+  const accepted = rows.filter(({ type }) => type === "ACTIVITY_TYPE_ACCEPT_INVITATION");
+  const known = new Map<string, KnownInvitation>();
+  for (const [organizationId, activities] of Map.groupBy(accepted, (row) => row.organization_id)) {
+    const ids = activities.map((row) => (intentIn(row) as { invitationId: string }).invitationId);
+    const sql = `select id, receiver_email, receiver_tag_ids from invitations
+      where organization_id = ? and id in (${ids.map(() => "?").join(", ")})`;
+    const found = await ask<{ id: string; receiver_email: string; receiver_tag_ids: string }>(database, sql, [
+      organizationId,
+      ...ids,
+    ]);
+    for (const { id, receiver_email: email, receiver_tag_ids: tagIds } of found) {
+      known.set(id, { email, tagIds: JSON.parse(tagIds) as string[] });
+    }
+  }
+  return known;
+}
+
+/** When a key began to be one of the organization's, in milliseconds; undefined where it has none such. */
+export async function findKeyTime(
+  { database }: Pick<Reading, "database">,
+  organizationId: string,
+  publicKey: string,
+): Promise<number | undefined> {
+  const sql = "select created_at from api_keys where organization_id = ? and public_key = ?";
+  const [key] = await ask<{ created_at: number }>(database, sql, [organizationId, publicKey]);
+  return key?.created_at;
+}
+
+/** Activities that were completed before this time may be in an archive; in milliseconds. */
+export async function findArchivedBefore({ database }: Pick<Reading, "database">): Promise<number> {
+  const sql = "select value from installation where name = ?";
+  const [row] = await ask<{ value: string }>(database, sql, [archivedBeforeName]);
+  return Number(row?.value ?? 0);
+}
+
+interface Condition {
+  sql: string;
+  parameters: readonly unknown[];
+}
+
+const completedOf = (types: readonly string[]): Condition => ({
+  sql: `t.status = 'ACTIVITY_STATUS_COMPLETED' and t.type in (${types.map((type) => `'${type}'`).join(", ")})`,
+  parameters: [],
+});
+
+const rowsWithin = ({ organizationId: id }: Reading): Condition[] =>
+  id === undefined
+    ? []
+    : [
+        {
+          sql: "t.organization_id in (select w.id from organizations w where w.id = ? or w.parent_id = ?)",
+          parameters: [id, id],
+        },
+      ];
+
+/** A parent's activities make sub-organizations, and may do something in them. */
+const activitiesOn = ({ organizationId: id }: Reading): Condition[] =>
+  id === undefined
+    ? []
+    : [
+        {
+          sql: `t.organization_id in (select w.id from organizations w where w.id = ? or w.parent_id = ?
+            or w.id = (select c.parent_id from organizations c where c.id = ?))`,
+          parameters: [id, id, id],
+        },
+      ];
+
+async function* readPages<Row>(
+  { database, beforePage }: Reading,
+  { select, key, where, size }: { select: string; key: readonly string[]; where: readonly Condition[]; size: number },
+): AsyncGenerator<Row[]> {
+  const columns = key.map((column) => `t.${column}`).join(", ");
+  let from: Condition[] = [];
+  for (;;) {
+    beforePage();
+    const conditions = [...where, ...from];
+    const filter = conditions.length === 0 ? "" : `where ${conditions.map(({ sql }) => sql).join(" and ")}`;
+    const rows = await ask<Row>(
+      database,
+      `${select} ${filter} order by ${columns} limit ${size}`,
+      conditions.flatMap(({ parameters }) => parameters),
+    );
+    if (rows.length > 0) yield rows;
+    if (rows.length < size) return;
+    const last = rows.at(-1) as Record<string, unknown>;
+    from = [
+      { sql: `(${columns}) > (${key.map(() => "?").join(", ")})`, parameters: key.map((column) => last[column]) },
+    ];
+  }
+}
+
+/** PostgreSQL counts parameters. */
+function ask<Row>({ kind, all }: SqlReader, sql: string, parameters: readonly unknown[]): Promise<Row[]> {
+  let place = 0;
+  return all<Row>(kind === "sqlite" ? sql : sql.replaceAll("?", () => `$${++place}`), parameters);
+}

@@ -1,0 +1,449 @@
+import { featuresAtFirst } from "../../../authority/rules/features.ts";
+import type { AllowlistRule, ContactType, MethodGroup } from "../../../authority/state.ts";
+import { authProxyTypes } from "../../../signer/protocol.ts";
+import {
+  allowlistFact,
+  apiKeyFact,
+  contactFact,
+  type Fact,
+  featureFact,
+  firstTagFact,
+  interfaceFact,
+  invitationFact,
+  issuedKeyFact,
+  loginFact,
+  methodsText,
+  mfaPolicyFact,
+  organizationFact,
+  passkeyFact,
+  policyFact,
+  providerFact,
+  proxyKeyFact,
+  proxyPolicyFact,
+  recoveryKeyFact,
+  rootQuorumFact,
+  sessionProfileFact,
+  tagFact,
+  userFact,
+  verifiedFact,
+} from "./facts.ts";
+
+/** What rows of authority claim, to be accounted for by activities. */
+
+/** One of these facts must have been said. */
+export interface Claim {
+  /** In the plural: what is wrong with rows of which it was not. */
+  what: string;
+  facts: readonly Fact[];
+}
+
+/** A row, or what is no longer one. */
+export interface ClaimingRow {
+  organizationId: string;
+  id: string;
+  /** Milliseconds: nothing was said of it before. */
+  since: number;
+  claims: readonly Claim[];
+  /** That it is there, where its being gone would give somebody power. */
+  there?: Fact;
+}
+
+/** Rows of one table, with what is known of their organization. */
+export interface Source {
+  /** Its columns and tables, of which the rows' own is `t`. */
+  select: string;
+  /** The columns of `t` that tell its rows apart and order them; they are selected too. */
+  key: readonly string[];
+  claimsOf: (row: unknown) => ClaimingRow;
+}
+
+const source = <Row>(given: Omit<Source, "claimsOf"> & { claimsOf: (row: Row) => ClaimingRow }): Source => ({
+  ...given,
+  claimsOf: given.claimsOf as Source["claimsOf"],
+});
+
+interface InOrganization {
+  organization_id: string;
+  parent_id: string | null;
+  organization_created_at: number;
+}
+const ORGANIZATION = "o.parent_id, o.created_at as organization_created_at";
+const joined = (table: string): string => `from ${table} t join organizations o on o.id = t.organization_id`;
+
+/**
+ * A parent organization is made by no activity but by a first start or `keystead init`, in one millisecond: with one user, who has one key
+ * that lasts. As many rows of that millisecond are counted.
+ */
+const startersAmong = (table: "users" | "api_keys", is: string): string =>
+  `case when o.parent_id is null and t.created_at = o.created_at and ${is} then (select cast(count(*) as integer) from ${table} b
+    where b.organization_id = t.organization_id and b.created_at = o.created_at) else 0 end as starters`;
+
+const organizations = source<{
+  id: string;
+  parent_id: string | null;
+  quorum_threshold: number;
+  created_at: number;
+  members: string | null;
+  starters: string | null;
+}>({
+  select: `select t.id, t.parent_id, t.quorum_threshold, t.created_at,
+      (select string_agg(m.user_id, ' ') from root_quorum_members m where m.organization_id = t.id) as members,
+      (select string_agg(u.id, ' ') from users u where t.parent_id is null and u.organization_id = t.id
+        and u.created_at = t.created_at) as starters
+    from (select *, id as organization_id from organizations where deleted_at is null) t`,
+  key: ["id"],
+  claimsOf({ id, parent_id: parentId, quorum_threshold: threshold, created_at: since, members, starters }) {
+    const userIds = members?.split(" ") ?? [];
+    const isAsMade = parentId === null && threshold === 1 && userIds.length === 1 && members === starters;
+    return {
+      organizationId: id,
+      id,
+      since,
+      claims: [
+        ...(parentId === null
+          ? []
+          : [
+              {
+                what: "sub-organizations that no activity made below their parent",
+                facts: [organizationFact(id, parentId)],
+              },
+            ]),
+        ...(isAsMade
+          ? []
+          : [
+              {
+                what: "organizations whose root quorum no activity set",
+                facts: [rootQuorumFact(id, { threshold, userIds })],
+              },
+            ]),
+      ],
+    };
+  },
+});
+
+const users = source<
+  InOrganization & {
+    id: string;
+    email: string | null;
+    phone_number: string | null;
+    created_at: number;
+    starters: number;
+  }
+>({
+  select: `select t.organization_id, t.id, t.email, t.phone_number, t.created_at, ${ORGANIZATION}, ${startersAmong("users", "1 = 1")}
+    ${joined("users")}`,
+  key: ["organization_id", "id"],
+  claimsOf({ organization_id: organizationId, id, email, phone_number: phone, created_at: since, starters }) {
+    const contacts: [ContactType, string | null][] = [
+      ["EMAIL", email],
+      ["PHONE_NUMBER", phone],
+    ];
+    const given = contacts.flatMap(([type, text]) => (text === null ? [] : [contactFact(id, type, text)]));
+    const what = "users whose e-mail address or phone number no activity gave them";
+    // Whoever started the installation may have said an address.
+    const claims = [
+      { what: "users that no activity made", facts: [userFact(organizationId, id)] },
+      ...given.map((fact) => ({ what, facts: [fact] })),
+    ];
+    return { organizationId, id, since, claims: starters === 1 ? [] : claims };
+  },
+});
+
+const apiKeys = source<
+  InOrganization & {
+    id: string;
+    user_id: string;
+    credential_type: string;
+    public_key: string;
+    session_profile_id: string | null;
+    expiration_seconds: number | null;
+    grade: string | null;
+    created_at: number;
+    proxy_key: string | null;
+    starters: number;
+  }
+>({
+  select: `select t.organization_id, t.id, t.user_id, t.credential_type, t.public_key, t.session_profile_id, t.expiration_seconds,
+      t.grade, t.created_at, ${ORGANIZATION}, p.public_key as proxy_key,
+      ${startersAmong("api_keys", "u.created_at = o.created_at and t.expiration_seconds is null")}
+    ${joined("api_keys")} join users u on u.organization_id = t.organization_id and u.id = t.user_id
+      left join auth_proxies p on p.organization_id = t.organization_id`,
+  key: ["organization_id", "id"],
+  claimsOf({ organization_id: organizationId, id, user_id: userId, created_at: since, ...row }) {
+    const { credential_type: type, public_key: publicKey, expiration_seconds: seconds } = row;
+    const { session_profile_id: profileId, grade, proxy_key: proxyKey, starters } = row;
+    const isBrought = grade === null && profileId === null;
+    const facts: Fact[] = [
+      ...(isBrought ? [apiKeyFact(userId, type, publicKey, seconds)] : []),
+      ...(type === "CREDENTIAL_TYPE_LOGIN" && seconds !== null
+        ? [loginFact(userId, publicKey, Math.floor(since / 1000) + seconds, profileId)]
+        : []),
+      ...(profileId === null ? [issuedKeyFact(userId, type, id, seconds)] : []),
+      ...(type === "CREDENTIAL_TYPE_RECOVER_USER_KEY_P256" ? [recoveryKeyFact(userId, since, seconds)] : []),
+      ...(grade === "server" && publicKey === proxyKey ? [proxyKeyFact(userId)] : []),
+    ];
+    const what = "API keys that no activity gave to their user, or not for as long";
+    return { organizationId, id, since, claims: starters === 1 && isBrought ? [] : [{ what, facts }] };
+  },
+});
+
+interface Credential extends InOrganization {
+  id: string;
+  user_id: string;
+  created_at: number;
+}
+
+const authenticators = source<Credential & { credential_id: string; public_key: Uint8Array }>({
+  select: `select t.organization_id, t.id, t.user_id, t.credential_id, t.public_key, t.created_at ${joined("authenticators")}`,
+  key: ["organization_id", "id"],
+  claimsOf: ({ organization_id: organizationId, id, user_id, credential_id, public_key, created_at: since }) =>
+    claiming({ organizationId, id, since }, "passkeys that no activity gave to their user", [
+      passkeyFact(user_id, credential_id, public_key),
+    ]),
+});
+
+const oauthProviders = source<Credential & { issuer: string; audience: string; subject: string }>({
+  select: `select t.organization_id, t.id, t.user_id, t.issuer, t.audience, t.subject, t.created_at ${joined("oauth_providers")}`,
+  key: ["organization_id", "id"],
+  claimsOf: ({ organization_id: organizationId, id, user_id, issuer: iss, audience: aud, subject: sub, created_at }) =>
+    claiming({ organizationId, id, since: created_at }, "OAuth providers that no activity gave to their user", [
+      providerFact(user_id, { iss, sub, aud }),
+    ]),
+});
+
+const verifiedContacts = source<{
+  organization_id: string;
+  user_id: string;
+  type: ContactType;
+  contact: string;
+  created_at: number;
+}>({
+  select: `select t.organization_id, t.root_id, t.type, t.contact, t.user_id, t.created_at from verified_contacts t`,
+  key: ["root_id", "type", "contact"],
+  claimsOf: ({ organization_id: organizationId, user_id: id, type, contact, created_at: since }) =>
+    claiming({ organizationId, id, since }, "users with a verified contact that no activity verified", [
+      verifiedFact(id, type, contact),
+    ]),
+});
+
+interface Membership extends InOrganization {
+  tag_id: string;
+  member_id: string;
+  tag_created_at: number;
+  member_created_at: number;
+}
+
+const memberships = (table: string, members: string, what: string): Source =>
+  source<Membership>({
+    select: `select t.organization_id, t.tag_id, t.member_id, ${ORGANIZATION}, g.created_at as tag_created_at,
+        m.created_at as member_created_at
+      ${joined(table)} join tags g on g.organization_id = t.organization_id and g.id = t.tag_id
+        join ${members} m on m.organization_id = t.organization_id and m.id = t.member_id`,
+    key: ["organization_id", "tag_id", "member_id"],
+    claimsOf({
+      organization_id: organizationId,
+      tag_id: tagId,
+      member_id: memberId,
+      member_created_at: since,
+      ...row
+    }) {
+      const isOfTheStart =
+        row.parent_id !== null && [since, row.tag_created_at].every((time) => time === row.organization_created_at);
+      return claiming({ organizationId, id: memberId, since }, what, [
+        tagFact(tagId, memberId),
+        ...(isOfTheStart ? [firstTagFact(organizationId, memberId)] : []),
+      ]);
+    },
+  });
+
+const userTags = memberships("user_tag_members", "users", "users with a tag that no activity attached to them");
+const privateKeyTags = memberships(
+  "private_key_tag_members",
+  "private_keys",
+  "private keys with a tag that no activity attached to them",
+);
+
+const policies = source<{
+  organization_id: string;
+  id: string;
+  effect: string;
+  consensus: string;
+  condition: string;
+  time: string | null;
+  created_at: number;
+}>({
+  select: `select t.organization_id, t.id, t.effect, t.consensus, t.condition, t.time, t.created_at from policies t`,
+  key: ["organization_id", "id"],
+  claimsOf({ organization_id: organizationId, id, effect, consensus, condition, time, created_at: since }) {
+    const what = "policies whose effect, condition, consensus or time no activity gave them";
+    const userId = proxyUserIn({ effect, consensus, condition, time });
+    const asMade = userId === undefined ? [] : [proxyPolicyFact(organizationId, since, userId)];
+    const parts = [
+      policyFact(organizationId, id, "effect", effect),
+      policyFact(organizationId, id, "condition", condition),
+      policyFact(organizationId, id, "consensus", consensus),
+      policyFact(organizationId, id, "time", time ?? ""),
+    ];
+    const claims = parts.map((fact) => ({ what, facts: [fact, ...asMade] }));
+    return { organizationId, id, since, claims, there: policyThere(organizationId, id) };
+  },
+});
+
+const PROXY_CONSENSUS = /^approvers\.any\(user, user\.id == '([0-9a-f-]{36})'\)$/;
+const TYPES = /^activity\.type in \['([A-Z0-9_', ]+)'\]$/;
+const typesOfProxies: readonly string[] = authProxyTypes;
+
+/** The user of an auth proxy whom a policy allows nothing but what such a one does; of earlier releases that was less. */
+function proxyUserIn(policy: {
+  effect: string;
+  consensus: string;
+  condition: string;
+  time: string | null;
+}): string | undefined {
+  const types = TYPES.exec(policy.condition)?.[1]?.split("', '");
+  const isOfProxies = types?.every((type) => typesOfProxies.includes(type)) === true;
+  if (policy.effect !== "EFFECT_ALLOW" || policy.time !== null || !isOfProxies) return undefined;
+  return PROXY_CONSENSUS.exec(policy.consensus)?.[1];
+}
+
+const mfaPolicies = source<{
+  organization_id: string;
+  id: string;
+  user_id: string;
+  condition: string;
+  required_methods: string;
+  position: number;
+  created_at: number;
+}>({
+  select: `select t.organization_id, t.id, t.user_id, t.condition, t.required_methods, t.position, t.created_at from mfa_policies t`,
+  key: ["organization_id", "id"],
+  claimsOf({ organization_id: organizationId, id, user_id: userId, condition, created_at: since, ...row }) {
+    const policy = { organizationId, id, userId };
+    const methods = methodsText(JSON.parse(row.required_methods) as MethodGroup[]);
+    const parts = [
+      mfaPolicyFact(policy, "condition", condition),
+      mfaPolicyFact(policy, "methods", methods),
+      mfaPolicyFact(policy, "order", Number(row.position)),
+    ];
+    const what = "MFA policies whose condition, methods or order no activity gave them";
+    const claims = parts.map((fact) => ({ what, facts: [fact] }));
+    return { organizationId, id, since, claims, there: mfaPolicyThere(organizationId, id) };
+  },
+});
+
+const sessionProfiles = source<{
+  organization_id: string;
+  id: string;
+  scope: string;
+  expiration_seconds: number | null;
+  created_at: number;
+}>({
+  select: `select t.organization_id, t.id, t.scope, t.expiration_seconds, t.created_at from session_profiles t`,
+  key: ["organization_id", "id"],
+  claimsOf: ({ organization_id: organizationId, id, scope, expiration_seconds: seconds, created_at: since }) =>
+    claiming({ organizationId, id, since }, "session profiles that no activity made as they are", [
+      sessionProfileFact(id, scope, seconds),
+    ]),
+});
+
+const allowlists = source<{
+  organization_id: string;
+  id: string;
+  enabled: number;
+  on_evaluation_error: string;
+  rules: string;
+  created_at: number;
+  public_key: string | null;
+}>({
+  select: `select t.organization_id, t.id, t.enabled, t.on_evaluation_error, t.rules, t.created_at, k.public_key
+    from ip_allowlists t left join api_keys k on k.organization_id = t.organization_id and k.id = t.api_key_id`,
+  key: ["organization_id", "id"],
+  claimsOf({ organization_id: organizationId, id, public_key, on_evaluation_error, created_at: since, ...row }) {
+    const cidrs = (JSON.parse(row.rules) as AllowlistRule[]).map(({ cidr }) => cidr);
+    const content = { enabled: row.enabled === 1, onEvaluationError: on_evaluation_error, cidrs };
+    return {
+      ...claiming({ organizationId, id, since }, "IP allowlists that no activity set as they are", [
+        allowlistFact(organizationId, public_key ?? undefined, content),
+      ]),
+      there: allowlistThere(organizationId, public_key),
+    };
+  },
+});
+
+const invitations = source<{
+  organization_id: string;
+  id: string;
+  receiver_email: string;
+  receiver_tag_ids: string;
+  created_at: number;
+}>({
+  select: `select t.organization_id, t.id, t.receiver_email, t.receiver_tag_ids, t.created_at from invitations t`,
+  key: ["organization_id", "id"],
+  claimsOf: ({ organization_id: organizationId, id, receiver_email: email, receiver_tag_ids, created_at: since }) =>
+    claiming({ organizationId, id, since }, "invitations that no activity made as they are", [
+      invitationFact(id, { email, tagIds: JSON.parse(receiver_tag_ids) as string[] }),
+    ]),
+});
+
+const features = source<InOrganization & { name: string; value: string | null }>({
+  select: `select t.organization_id, t.name, t.value, ${ORGANIZATION} ${joined("organization_features")}`,
+  key: ["organization_id", "name"],
+  claimsOf({ organization_id: organizationId, name, value, parent_id, organization_created_at: since }) {
+    const isOfTheStart = parent_id === null && value === null && featuresAtFirst(null).includes(name);
+    const what = "features that no activity switched on as they are";
+    return {
+      ...{ organizationId, id: name, since, there: featureThere(organizationId, name) },
+      claims: isOfTheStart ? [] : [{ what, facts: [featureFact(organizationId, name, value)] }],
+    };
+  },
+});
+
+const interfaces = source<{
+  organization_id: string;
+  id: string;
+  type: string;
+  lookup: string;
+  interface_json: string;
+  created_at: number;
+}>({
+  select: `select t.organization_id, t.id, t.type, t.lookup, t.interface_json, t.created_at from smart_contract_interfaces t`,
+  key: ["organization_id", "id"],
+  claimsOf: ({ organization_id: organizationId, id, type, lookup, interface_json: json, created_at: since }) =>
+    claiming({ organizationId, id, since }, "interfaces of contracts that no activity gave as they are", [
+      interfaceFact(id, { type, lookup, json }),
+    ]),
+});
+
+const claiming = (
+  row: Pick<ClaimingRow, "organizationId" | "id" | "since">,
+  what: string,
+  facts: readonly Fact[],
+): ClaimingRow => ({ ...row, claims: [{ what, facts }] });
+
+export const policyThere = (organizationId: string, id: string): Fact => ["there", "policy", organizationId, id];
+export const mfaPolicyThere = (organizationId: string, id: string): Fact => ["there", "MFA policy", organizationId, id];
+export const featureThere = (organizationId: string, name: string): Fact => ["there", "feature", organizationId, name];
+export const allowlistThere = (organizationId: string, publicKey: string | null): Fact => [
+  "there",
+  "allowlist",
+  organizationId,
+  publicKey,
+];
+
+/** Rows of which one that is gone gives somebody power. */
+export const keptSources: readonly Source[] = [policies, mfaPolicies, allowlists, features];
+
+export const sources: readonly Source[] = [
+  organizations,
+  users,
+  apiKeys,
+  authenticators,
+  oauthProviders,
+  verifiedContacts,
+  userTags,
+  privateKeyTags,
+  sessionProfiles,
+  invitations,
+  interfaces,
+  ...keptSources,
+];

@@ -1,0 +1,398 @@
+import { type DisabledFeatures, disabledFeatures, featuresAtFirst } from "../../../authority/rules/features.ts";
+import { DEFAULT_SESSION_SECONDS } from "../../../authority/rules/sessions.ts";
+import { contactOf, type MethodGroup } from "../../../authority/state.ts";
+import { normalizeAddress } from "../../../crypto/addresses.ts";
+import { readRegistration } from "../../../crypto/webauthn-attestation.ts";
+import type { RecoveryIntent, RecoveryResult, RemovedAllowlists } from "../../activities/operator-activities.ts";
+import { contactTypeOf } from "../../keys/verification-tokens.ts";
+import {
+  allowlistFact,
+  apiKeyFact,
+  contactFact,
+  type Fact,
+  featureFact,
+  firstTagFact,
+  goneFact,
+  goneOfFact,
+  interfaceFact,
+  invitationFact,
+  issuedKeyFact,
+  type KnownInvitation,
+  loginFact,
+  methodsText,
+  mfaPolicyFact,
+  organizationFact,
+  passkeyFact,
+  policyFact,
+  providerFact,
+  proxyKeyFact,
+  proxyPolicyFact,
+  recoveryKeyFact,
+  rootQuorumFact,
+  sessionProfileFact,
+  tagFact,
+  userFact,
+  verifiedFact,
+} from "./facts.ts";
+
+/** What completed activities say of rows of authority. */
+
+/** What a completed activity says. */
+export interface Said<Intent = unknown, Result = unknown> {
+  organizationId: string;
+  /** In the newest version's form. */
+  intent: Intent;
+  /** In that of its own version. */
+  result: Result;
+  /** When it was completed, in milliseconds: what it made says so too. */
+  at: number;
+  invitation: (id: string) => KnownInvitation | undefined;
+}
+
+type Teller = (said: Said) => Fact[];
+const tells =
+  <Intent, Result = unknown>(by: (said: Said<Intent, Result>) => Fact[]): Teller =>
+  (said) =>
+    by(said as Said<Intent, Result>);
+
+interface ApiKeySaid {
+  publicKey: string;
+  curveType?: string;
+  expirationSeconds?: string;
+}
+
+interface CredentialsSaid {
+  apiKeys?: readonly ApiKeySaid[];
+  authenticators?: readonly { attestation: { attestationObject: string } }[];
+  oauthProviders?: readonly { oidcToken?: string; oidcClaims?: { iss: string; sub: string; aud: string } }[];
+}
+
+interface UserSaid extends CredentialsSaid {
+  userEmail?: string;
+  userPhoneNumber?: string;
+  userTags?: readonly string[];
+}
+
+interface PolicySaid {
+  effect: string;
+  condition?: string;
+  consensus?: string;
+  time?: string;
+}
+
+interface MfaPolicySaid {
+  userId: string;
+  mfaPolicyId?: string;
+  condition?: string;
+  requiredAuthenticationMethods?: readonly MethodGroup[];
+  order?: number;
+}
+
+interface SubOrganizationSaid extends DisabledFeatures {
+  rootUsers: readonly UserSaid[];
+  rootQuorumThreshold: number;
+  userTag?: string;
+  verificationToken?: string;
+}
+
+/** By path or, of what operators do, by type: what a completed activity says. What is not named here says nothing of authority. */
+export const tellers: Readonly<Record<string, Teller>> = {
+  create_users: tells<{ users: UserSaid[] }, { userIds: string[] }>(({ organizationId, intent, result }) =>
+    intent.users.flatMap((user, index) => ofUser(organizationId, result.userIds[index], user)),
+  ),
+  create_api_only_users: tells<{ apiOnlyUsers: UserSaid[] }, { userIds: string[] }>(
+    ({ organizationId, intent, result }) =>
+      intent.apiOnlyUsers.flatMap((user, index) => ofUser(organizationId, result.userIds[index], user)),
+  ),
+  create_sub_organization: tells<SubOrganizationSaid, { subOrganizationId: string; rootUserIds: string[] }>(
+    ofSubOrganization,
+  ),
+  accept_invitation: tells<UserSaid & { invitationId: string }, { userId: string }>(
+    ({ organizationId, intent, result: { userId }, invitation }) => {
+      const { email = "", tagIds = [] } = invitation(intent.invitationId) ?? {};
+      return ofUser(organizationId, userId, { ...intent, userEmail: email, userTags: tagIds });
+    },
+  ),
+  create_invitations: tells<
+    { invitations: { receiverUserEmail: string; receiverUserTags: string[] }[] },
+    { invitationIds: string[] }
+  >(({ intent, result }) =>
+    intent.invitations.map(({ receiverUserEmail: email, receiverUserTags: tagIds }, index) =>
+      invitationFact(result.invitationIds[index], { email, tagIds }),
+    ),
+  ),
+  update_user: tells<{ userId: string; userEmail?: string; userPhoneNumber?: string; userTagIds?: string[] }>(
+    ({ intent: { userId, userTagIds: userTags, ...contacts } }) => ofContactsAndTags(userId, { ...contacts, userTags }),
+  ),
+  update_user_email: tells<{ userId: string; userEmail: string; verificationToken?: string }>(({ intent }) => [
+    ...ofContactsAndTags(intent.userId, intent),
+    ...ofVerification(intent.verificationToken, [intent.userId]),
+  ]),
+  update_user_phone_number: tells<{ userId: string; userPhoneNumber: string; verificationToken?: string }>(
+    ({ intent }) => [
+      ...ofContactsAndTags(intent.userId, intent),
+      ...ofVerification(intent.verificationToken, [intent.userId]),
+    ],
+  ),
+  delete_users: tells<{ userIds: string[] }>(({ intent }) => intent.userIds.map((id) => goneFact(id))),
+  delete_sub_organization: tells(({ organizationId }) => [goneFact(organizationId)]),
+
+  create_api_keys: tells<CredentialsSaid & { userId: string }>(({ intent }) => ofCredentials(intent.userId, intent)),
+  create_authenticators: tells<CredentialsSaid & { userId: string }>(({ intent }) =>
+    ofCredentials(intent.userId, intent),
+  ),
+  create_oauth_providers: tells<CredentialsSaid & { userId: string }>(({ intent }) =>
+    ofCredentials(intent.userId, intent),
+  ),
+  recover_user: tells<{ userId: string; authenticator: { attestation: { attestationObject: string } } }>(
+    ({ intent: { userId, authenticator } }) => ofCredentials(userId, { authenticators: [authenticator] }),
+  ),
+
+  stamp_login: tells<unknown, { session: string }>(ofLogin),
+  otp_login: tells<unknown, { session: string }>(ofLogin),
+  oauth_login: tells<unknown, { session: string }>(ofLogin),
+  oauth: tells(ofIssuedKey("CREDENTIAL_TYPE_OAUTH_KEY_P256")),
+  otp_auth: tells(ofIssuedKey("CREDENTIAL_TYPE_OTP_AUTH_KEY_P256")),
+  email_auth: tells(ofIssuedKey("CREDENTIAL_TYPE_EMAIL_AUTH_KEY_P256")),
+  create_read_write_session: tells(ofIssuedKey("CREDENTIAL_TYPE_READ_WRITE_SESSION_KEY_P256")),
+  init_user_email_recovery: tells<{ expirationSeconds?: string }, { userId: string }>(
+    ({ intent, result: { userId }, at }) => [recoveryKeyFact(userId, at, secondsOfSession(intent))],
+  ),
+
+  create_user_tag: tells<{ userIds: string[] }, { userTagId: string }>(({ intent, result: { userTagId } }) =>
+    intent.userIds.map((userId) => tagFact(userTagId, userId)),
+  ),
+  update_user_tag: tells<{ userTagId: string; addUserIds: string[] }>(({ intent: { userTagId, addUserIds } }) =>
+    addUserIds.map((userId) => tagFact(userTagId, userId)),
+  ),
+  create_private_key_tag: tells<{ privateKeyIds: string[] }, { privateKeyTagId: string }>(
+    ({ intent, result: { privateKeyTagId } }) => intent.privateKeyIds.map((keyId) => tagFact(privateKeyTagId, keyId)),
+  ),
+  update_private_key_tag: tells<{ privateKeyTagId: string; addPrivateKeyIds: string[] }>(
+    ({ intent: { privateKeyTagId, addPrivateKeyIds } }) =>
+      addPrivateKeyIds.map((keyId) => tagFact(privateKeyTagId, keyId)),
+  ),
+  create_private_keys: tells<
+    { privateKeys: { privateKeyTags: string[] }[] },
+    { privateKeys?: { privateKeyId: string }[]; privateKeyIds?: string[] }
+  >(({ intent, result: { privateKeys, privateKeyIds = privateKeys?.map(({ privateKeyId }) => privateKeyId) ?? [] } }) =>
+    intent.privateKeys.flatMap(({ privateKeyTags }, index) =>
+      privateKeyTags.map((tagId) => tagFact(tagId, privateKeyIds[index] ?? "")),
+    ),
+  ),
+
+  create_policy: tells<PolicySaid, { policyId: string }>(({ organizationId, intent, result }) =>
+    ofNewPolicy(organizationId, result.policyId, intent),
+  ),
+  create_policies: tells<{ policies: PolicySaid[] }, { policyIds: string[] }>(({ organizationId, intent, result }) =>
+    intent.policies.flatMap((policy, index) => ofNewPolicy(organizationId, result.policyIds[index], policy)),
+  ),
+  update_policy: tells<{
+    policyId: string;
+    policyEffect?: string;
+    policyCondition?: string;
+    policyConsensus?: string;
+    time?: string;
+  }>(({ organizationId, intent: { policyId, policyEffect, policyCondition, policyConsensus, time } }) => [
+    ...(policyEffect === undefined ? [] : [policyFact(organizationId, policyId, "effect", policyEffect)]),
+    ...(policyCondition === undefined ? [] : [policyFact(organizationId, policyId, "condition", policyCondition)]),
+    ...(policyConsensus === undefined ? [] : [policyFact(organizationId, policyId, "consensus", policyConsensus)]),
+    ...(time === undefined ? [] : [policyFact(organizationId, policyId, "time", time)]),
+  ]),
+  delete_policy: tells<{ policyId: string }>(({ intent }) => [goneFact(intent.policyId)]),
+  delete_policies: tells<{ policyIds: string[] }>(({ intent }) => intent.policyIds.map((id) => goneFact(id))),
+  enable_auth_proxy: tells<unknown, { userId: string }>(({ organizationId, result: { userId }, at }) => [
+    userFact(organizationId, userId),
+    proxyKeyFact(userId),
+    proxyPolicyFact(organizationId, at, userId),
+  ]),
+
+  create_mfa_policy: tells<MfaPolicySaid, { mfaPolicyId: string }>(
+    ({ organizationId, intent, result: { mfaPolicyId } }) => ofMfaPolicy(organizationId, { ...intent, mfaPolicyId }),
+  ),
+  update_mfa_policy: tells<MfaPolicySaid>(({ organizationId, intent }) => ofMfaPolicy(organizationId, intent)),
+  delete_mfa_policy: tells<{ mfaPolicyId: string }>(({ intent }) => [goneFact(intent.mfaPolicyId)]),
+
+  create_session_profile: tells<{ scope: string; expirationSeconds?: string }, { sessionProfileId: string }>(
+    ({ intent: { scope, expirationSeconds }, result }) => [
+      sessionProfileFact(result.sessionProfileId, scope, secondsOf(expirationSeconds)),
+    ],
+  ),
+  set_organization_feature: tells<{ name: string; value?: string }>(({ organizationId, intent: { name, value } }) => [
+    featureFact(organizationId, name, value || null),
+    ["feature was set", organizationId, name],
+  ]),
+  remove_organization_feature: tells<{ name: string }>(({ organizationId, intent }) => [
+    goneOfFact(organizationId, "feature", intent.name),
+  ]),
+  update_root_quorum: tells<{ threshold: number; userIds: string[] }>(({ organizationId, intent }) => [
+    rootQuorumFact(organizationId, intent),
+  ]),
+  set_ip_allowlist: tells<{
+    publicKey?: string;
+    enabled?: boolean;
+    rules?: { cidr: string }[];
+    onEvaluationError?: string;
+  }>(({ organizationId, intent: { publicKey, enabled = publicKey !== undefined, rules = [], onEvaluationError } }) => [
+    allowlistFact(organizationId, publicKey, {
+      enabled,
+      onEvaluationError: onEvaluationError ?? "DENY",
+      cidrs: rules.map(({ cidr }) => cidr),
+    }),
+  ]),
+  remove_ip_allowlist: tells<{ publicKey?: string }>(({ organizationId, intent }) => [
+    goneOfFact(organizationId, "allowlist", intent.publicKey?.toLowerCase() ?? null),
+  ]),
+  create_smart_contract_interface: tells<
+    { type: string; smartContractAddress: string; smartContractInterface: string },
+    { smartContractInterfaceId: string }
+  >(({ intent: { type, smartContractAddress: address, smartContractInterface: json }, result }) => [
+    interfaceFact(result.smartContractInterfaceId, { type, lookup: normalizeAddress(address), json }),
+  ]),
+
+  ACTIVITY_TYPE_RECOVER_ROOT_QUORUM: tells<RecoveryIntent, RecoveryResult>(
+    ({ organizationId, intent: { apiPublicKey: publicKey }, result: { userId, rootQuorum } }) => [
+      ...ofUser(organizationId, userId, { apiKeys: [{ publicKey }] }),
+      rootQuorumFact(organizationId, rootQuorum),
+    ],
+  ),
+  ACTIVITY_TYPE_REMOVE_IP_ALLOWLISTS: tells<unknown, RemovedAllowlists>(({ organizationId, result }) =>
+    result.removed.map(({ publicKey }) => goneOfFact(organizationId, "allowlist", publicKey ?? null)),
+  ),
+};
+
+const secondsOf = (text: string | undefined): number | null => (text === undefined ? null : Number(text));
+const secondsOfSession = ({ expirationSeconds }: { expirationSeconds?: string }): number =>
+  secondsOf(expirationSeconds) ?? DEFAULT_SESSION_SECONDS;
+
+function ofUser(organizationId: string, id: string | undefined, user: UserSaid): Fact[] {
+  if (id === undefined) return [];
+  return [userFact(organizationId, id), ...ofContactsAndTags(id, user), ...ofCredentials(id, user)];
+}
+
+function ofContactsAndTags(
+  userId: string,
+  {
+    userEmail,
+    userPhoneNumber,
+    userTags = [],
+  }: Pick<UserSaid, "userEmail" | "userPhoneNumber"> & {
+    userTags?: readonly string[] | undefined;
+  },
+): Fact[] {
+  return [
+    ...(userEmail ? [contactFact(userId, "EMAIL", userEmail)] : []),
+    ...(userPhoneNumber ? [contactFact(userId, "PHONE_NUMBER", userPhoneNumber)] : []),
+    ...userTags.map((tagId) => tagFact(tagId, userId)),
+  ];
+}
+
+function ofCredentials(
+  userId: string,
+  { apiKeys = [], authenticators = [], oauthProviders = [] }: CredentialsSaid,
+): Fact[] {
+  return [
+    ...apiKeys.map(({ publicKey, curveType = "API_KEY_CURVE_P256", expirationSeconds }) => {
+      const type = curveType.replace("API_KEY_CURVE_", "CREDENTIAL_TYPE_API_KEY_");
+      return apiKeyFact(userId, type, publicKey.toLowerCase(), secondsOf(expirationSeconds));
+    }),
+    ...authenticators.flatMap(({ attestation }) => {
+      const passkey = readRegistration(attestation);
+      return passkey ? [passkeyFact(userId, passkey.credentialId, passkey.publicKey)] : [];
+    }),
+    ...oauthProviders.flatMap(({ oidcToken, oidcClaims }) => ofProvider(userId, claimsIn(oidcToken), oidcClaims)),
+  ];
+}
+
+/** An issuer's word for an address verifies it, where the user has that address. */
+function ofProvider(
+  userId: string,
+  token: Claims,
+  claims: { iss: string; sub: string; aud: string } | undefined,
+): Fact[] {
+  const { iss, sub, aud } = claims ?? token;
+  const { email } = token;
+  return [
+    providerFact(userId, { iss, sub, aud }),
+    ...(typeof email === "string" ? [verifiedFact(userId, "EMAIL", email.toLowerCase())] : []),
+  ];
+}
+
+function ofSubOrganization({
+  organizationId,
+  intent,
+  result: { subOrganizationId: id, rootUserIds: userIds },
+}: Said<SubOrganizationSaid, { subOrganizationId: string; rootUserIds: string[] }>): Fact[] {
+  const { rootUsers, rootQuorumThreshold: threshold, userTag, verificationToken } = intent;
+  const without = disabledFeatures(intent);
+  return [
+    organizationFact(id, organizationId),
+    rootQuorumFact(id, { threshold, userIds }),
+    ...rootUsers.flatMap((user, index) => ofUser(id, userIds[index], user)),
+    ...featuresAtFirst(organizationId)
+      .filter((name) => !without.includes(name))
+      .map((name) => featureFact(id, name, null)),
+    ...(userTag === undefined ? [] : userIds.map((userId) => firstTagFact(id, userId))),
+    ...ofVerification(verificationToken, userIds),
+  ];
+}
+
+function ofVerification(token: string | undefined, userIds: readonly string[]): Fact[] {
+  const { verification_type: type, contact: text } = claimsIn(token);
+  if (typeof type !== "string" || typeof text !== "string") return [];
+  const contact = contactOf(contactTypeOf(type), text);
+  return userIds.map((userId) => verifiedFact(userId, contact.type, contact.value));
+}
+
+function ofLogin({ result }: Said<unknown, { session: string }>): Fact[] {
+  const { user_id: userId, public_key: publicKey, exp, session_profile_id: profileId } = claimsIn(result.session);
+  if (typeof userId !== "string" || typeof publicKey !== "string" || typeof exp !== "number") return [];
+  return [loginFact(userId, publicKey.toLowerCase(), exp, typeof profileId === "string" ? profileId : null)];
+}
+
+function ofIssuedKey(type: string) {
+  return ({
+    intent,
+    result: { userId, apiKeyId },
+  }: Said<{ expirationSeconds?: string }, { userId: string; apiKeyId?: string }>): Fact[] =>
+    apiKeyId === undefined ? [] : [issuedKeyFact(userId, type, apiKeyId, secondsOfSession(intent))];
+}
+
+function ofNewPolicy(
+  organizationId: string,
+  id: string | undefined,
+  { effect, condition = "", consensus = "", time = "" }: PolicySaid,
+): Fact[] {
+  if (id === undefined) return [];
+  return [
+    policyFact(organizationId, id, "effect", effect),
+    policyFact(organizationId, id, "condition", condition),
+    policyFact(organizationId, id, "consensus", consensus),
+    policyFact(organizationId, id, "time", time),
+  ];
+}
+
+function ofMfaPolicy(
+  organizationId: string,
+  { userId, mfaPolicyId: id = "", condition, requiredAuthenticationMethods: methods, order }: MfaPolicySaid,
+): Fact[] {
+  const policy = { organizationId, id, userId };
+  return [
+    ...(condition === undefined ? [] : [mfaPolicyFact(policy, "condition", condition)]),
+    ...(methods === undefined ? [] : [mfaPolicyFact(policy, "methods", methodsText(methods))]),
+    ...(order === undefined ? [] : [mfaPolicyFact(policy, "order", order)]),
+  ];
+}
+
+type Claims = Record<string, unknown>;
+
+/** What a token says; who signed it was looked at before the activity was carried out. */
+function claimsIn(token: string | undefined): Claims {
+  const payload = token?.split(".")[1];
+  if (payload === undefined) return {};
+  try {
+    return JSON.parse(Buffer.from(payload, "base64url").toString()) as Claims;
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,254 @@
+import { MAX_AUTHORITY_CLAIMS } from "../../../kernel/limits.ts";
+import { type Fact, goneFact, goneOfFact, nameOf } from "./facts.ts";
+import {
+  findArchivedBefore,
+  findKeyTime,
+  type Reading,
+  readActivities,
+  readRows,
+  type SayingActivity,
+} from "./read.ts";
+import {
+  allowlistThere,
+  type ClaimingRow,
+  featureThere,
+  keptSources,
+  mfaPolicyThere,
+  policyThere,
+  sources,
+} from "./rows.ts";
+
+/**
+ * Whether every row that says who may do what is accounted for: completed activities, which users stamped, say what it says. One that is
+ * not was written by somebody beside the servers, and so is one that is gone although no activity removed it. Which of two
+ * activities came first is not looked at: several servers have no order that is certain.
+ */
+
+export interface Tracing extends Omit<Reading, "beforePage"> {
+  /** Asked before each page: whether to give up. */
+  isLate?: () => boolean;
+}
+
+export interface Traced {
+  /** As many rows were looked at, and as many of them are accounted for. */
+  rows: number;
+  accountedFor: number;
+  unaccounted: Told[];
+  /** Nothing that is there says it, and what was archived may. */
+  unknown: Told[];
+}
+
+export interface Told {
+  /** In the plural: what is wrong with them. */
+  what: string;
+  count: number;
+  /** Some of them by their names. */
+  examples: string[];
+}
+
+/** As many are named. */
+const EXAMPLES = 3;
+
+class TooLate extends Error {}
+
+/** @returns undefined where it was given up */
+export async function traceAuthority({ isLate = () => false, ...tracing }: Tracing): Promise<Traced | undefined> {
+  const beforePage = () => {
+    if (isLate()) throw new TooLate();
+  };
+  try {
+    return await trace({ ...tracing, beforePage });
+  } catch (error) {
+    if (error instanceof TooLate) return undefined;
+    throw error;
+  }
+}
+
+async function trace(reading: Reading): Promise<Traced> {
+  const report = new Report();
+  let claims = new OpenClaims();
+  const settle = async () => {
+    await strikeOff(reading, claims);
+    report.add(claims, await findArchivedBefore(reading));
+    claims = new OpenClaims();
+  };
+  for (const source of sources) {
+    for await (const rows of readRows(reading, source)) {
+      for (const row of rows) claims.add(row);
+      if (claims.size >= MAX_AUTHORITY_CLAIMS) await settle();
+    }
+  }
+  for await (const activities of readActivities(reading, making)) {
+    for (const row of await madeBy(reading, activities)) claims.addOnce(row);
+    if (claims.size >= MAX_AUTHORITY_CLAIMS) await settle();
+  }
+  await settle();
+  return report.traced();
+}
+
+/** All activities are gone through for as many claims as are held at once. */
+async function strikeOff(reading: Reading, claims: OpenClaims): Promise<void> {
+  for await (const activities of readActivities(reading)) {
+    for (const { facts } of activities) claims.strike(facts);
+  }
+  if (!claims.hasMade) return;
+  for (const source of keptSources) {
+    for await (const rows of readRows(reading, source))
+      claims.strike(rows.flatMap(({ there }) => (there ? [there] : [])));
+  }
+}
+
+/** What says of something that it was there whose being gone may give somebody power. */
+const making: ReadonlySet<string> = new Set([
+  ...["create_policy", "create_policies", "create_mfa_policy", "set_ip_allowlist", "set_organization_feature"],
+]);
+
+/** What activities say was there: it still is, or was removed, by itself or with whose it was. */
+async function madeBy(
+  reading: Reading,
+  activities: readonly SayingActivity[],
+): Promise<(ClaimingRow & { key: string })[]> {
+  const made = await Promise.all(activities.flatMap(({ facts, at }) => facts.map((fact) => madeAs(reading, fact, at))));
+  return made.flatMap((row) => (row ? [row] : []));
+}
+
+async function madeAs(reading: Reading, fact: Fact, since: number) {
+  const [kind, organizationId, third, fourth] = fact as [string, string, string | null, string];
+  const gone = (id: string, what: string, facts: readonly Fact[]) => ({
+    ...{ organizationId, id, since, key: nameOf([kind, organizationId, third]) },
+    claims: [
+      { what: `${what} that are gone although no activity removed them`, facts: [...facts, goneFact(organizationId)] },
+    ],
+  });
+  switch (kind) {
+    case "policy": {
+      const id = third as string;
+      return gone(id, "policies", [policyThere(organizationId, id), goneFact(id)]);
+    }
+    case "MFA policy": {
+      const id = third as string;
+      return gone(id, "MFA policies", [mfaPolicyThere(organizationId, id), goneFact(id), goneFact(fourth)]);
+    }
+    case "feature was set": {
+      const name = third as string;
+      return gone(name, "features", [featureThere(organizationId, name), goneOfFact(organizationId, "feature", name)]);
+    }
+    case "allowlist": {
+      // The list of a key goes with the key.
+      if (third !== null && !(await wasKeyAt(reading, { organizationId, publicKey: third, at: since })))
+        return undefined;
+      const facts = [allowlistThere(organizationId, third), goneOfFact(organizationId, "allowlist", third)];
+      return gone(third ?? organizationId, "IP allowlists", facts);
+    }
+    default:
+      return undefined;
+  }
+}
+
+async function wasKeyAt(
+  reading: Reading,
+  { organizationId, publicKey, at }: { organizationId: string; publicKey: string; at: number },
+): Promise<boolean> {
+  const since = await findKeyTime(reading, organizationId, publicKey);
+  return since !== undefined && since <= at;
+}
+
+/** What one row claims that nothing has said yet. */
+interface OpenClaim {
+  what: string;
+  row: Pick<ClaimingRow, "organizationId" | "id" | "since">;
+  isMet: boolean;
+}
+
+class OpenClaims {
+  /** By the names of facts: the claims that each would meet. */
+  readonly #byFact = new Map<string, OpenClaim[]>();
+  /** Of rows that are there, each with its claims, and of those that were. */
+  readonly #rows: OpenClaim[][] = [];
+  readonly #gone: OpenClaim[][] = [];
+  readonly #made = new Set<string>();
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get hasMade(): boolean {
+    return this.#made.size > 0;
+  }
+
+  add({ claims, ...row }: ClaimingRow): void {
+    this.#rows.push(claims.map(({ what, facts }) => this.#open({ what, row, isMet: false }, facts)));
+  }
+
+  /** What several activities speak of is claimed once. */
+  addOnce({ key, ...row }: ClaimingRow & { key: string }): void {
+    if (this.#made.has(key)) return;
+    this.#made.add(key);
+    this.#gone.push(row.claims.map(({ what, facts }) => this.#open({ what, row, isMet: false }, facts)));
+  }
+
+  strike(facts: readonly Fact[]): void {
+    for (const fact of facts) {
+      for (const claim of this.#byFact.get(nameOf(fact)) ?? []) claim.isMet = true;
+    }
+  }
+
+  get rows(): readonly (readonly OpenClaim[])[] {
+    return this.#rows;
+  }
+
+  get gone(): readonly (readonly OpenClaim[])[] {
+    return this.#gone;
+  }
+
+  #open(claim: OpenClaim, facts: readonly Fact[]): OpenClaim {
+    for (const fact of facts) {
+      const name = nameOf(fact);
+      const same = this.#byFact.get(name);
+      if (same) same.push(claim);
+      else this.#byFact.set(name, [claim]);
+    }
+    this.#size++;
+    return claim;
+  }
+}
+
+class Report {
+  #rows = 0;
+  #accountedFor = 0;
+  readonly #unaccounted = new Map<string, Told>();
+  readonly #unknown = new Map<string, Told>();
+
+  add({ rows, gone }: OpenClaims, archivedBefore: number): void {
+    this.#rows += rows.length;
+    this.#accountedFor += rows.filter((claims) => claims.every(({ isMet }) => isMet)).length;
+    for (const claims of [...rows, ...gone]) {
+      // A row is told once of what is wrong with it in several ways.
+      const unmet = new Map(claims.flatMap((claim) => (claim.isMet ? [] : [[claim.what, claim.row]])));
+      for (const [what, { id, organizationId, since }] of unmet) {
+        tell(
+          since < archivedBefore ? this.#unknown : this.#unaccounted,
+          what,
+          `${id} of organization ${organizationId}`,
+        );
+      }
+    }
+  }
+
+  traced(): Traced {
+    return {
+      rows: this.#rows,
+      accountedFor: this.#accountedFor,
+      unaccounted: [...this.#unaccounted.values()],
+      unknown: [...this.#unknown.values()],
+    };
+  }
+}
+
+function tell(told: Map<string, Told>, what: string, name: string): void {
+  const known = told.get(what) ?? { what, count: 0, examples: [] };
+  known.count++;
+  if (known.examples.length < EXAMPLES) known.examples.push(name);
+  told.set(what, known);
+}
