@@ -156,16 +156,13 @@ withConfig(
     .description("Remove the IP allowlists of an organization and of its API keys; prints what they were as JSON."),
 )
   .argument("<organizationId>", "identifier of a parent organization")
-  .action(async (organizationId: string, { config: file }: { config?: string }) => {
-    const { removeAllAllowlists } = await import("../capabilities/ip-allowlists/store.ts");
-    const removed = await withDatabase(await readConfig(file), (database) =>
-      database.transact(organizationId, async (tx) => {
-        const known = await tx.selectFrom("organizations").select("id").where("id", "=", organizationId).execute();
-        if (known.length === 0) throw new StartProblem(`there is no organization ${organizationId}`);
-        return removeAllAllowlists(tx, organizationId);
-      }),
+  .option("--reason <text>", "why; it stands in the record")
+  .action(async (organizationId: string, { config: file, reason }: { config?: string; reason?: string }) => {
+    const config = await readConfig(file);
+    const { removeAllowlists } = await import("./operators/allowlists.ts");
+    printJson(
+      await withDatabase(config, (database) => removeAllowlists(database, { organizationId, reason }, config.audit)),
     );
-    printJson({ removed });
   });
 
 withConfig(
@@ -184,6 +181,21 @@ withConfig(
     });
     printJson({ activityId, stamps });
     if (stamps.some(({ verdict }) => verdict === "invalid")) process.exitCode = 1;
+  });
+
+withConfig(
+  program
+    .command("verify-authority")
+    .description(
+      "Look for rows that say who may do what and that no completed activity accounts for; it needs no server and no signer.",
+    ),
+)
+  .option("--organization <id>", "this organization and those below it alone")
+  .action(async ({ config: file, organization }: { config?: string; organization?: string }) => {
+    const { verifyAuthority } = await import("./verify-authority.ts");
+    const verified = await withDatabase(await readConfig(file), ({ read }) => verifyAuthority(read, organization));
+    printJson(verified);
+    if (verified.unaccounted.length > 0) process.exitCode = 1;
   });
 
 withConfig(

@@ -1,29 +1,90 @@
+import { operations } from "../../capabilities/index.ts";
 import { compareRows } from "../../engine/authority/consistency.ts";
+import { countSayingActivities } from "../../engine/authority/provenance/read.ts";
+import { type Told, traceAuthority } from "../../engine/authority/provenance/trace.ts";
+import { type Clock, systemClock } from "../../kernel/clock.ts";
+import { DOCTOR_PROVENANCE_MS, MAX_DOCTOR_ACTIVITIES } from "../../kernel/limits.ts";
 import { DatabaseFailure } from "../../storage/failure.ts";
-import { openInspection } from "../../storage/inspection.ts";
+import { type Inspection, openInspection } from "../../storage/inspection.ts";
 import type { Config } from "../config.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
 
 const CHECK = "authority";
 const REMEDY =
   "Somebody wrote to the database beside the servers, or it is damaged. Undo that or restore a backup, and restart every server: they keep what they have read";
+const COMMAND = "keystead verify-authority";
+const AGREE = "the rows that say who may do what agree with one another";
 
-/** Whether the rows that say who may do what agree with one another. The database must be there and of this version. */
-export async function checkAuthority({ databaseUrl }: Pick<Config, "databaseUrl">): Promise<Finding[]> {
+interface Looking extends Pick<Config, "databaseUrl"> {
+  clock?: Clock;
+  /** How many activities are few enough to look at. */
+  most?: number;
+}
+
+/**
+ * Whether the rows that say who may do what agree with one another, and are what activities made of them. The database must be there and
+ * of this version.
+ */
+export async function checkAuthority({
+  databaseUrl,
+  clock = systemClock,
+  most = MAX_DOCTOR_ACTIVITIES,
+}: Looking): Promise<Finding[]> {
   const inspection = await openInspection(databaseUrl);
   try {
-    const { contradictions, unknown } = await compareRows(inspection);
-    const found = [
-      ...contradictions.map(({ what, examples }) =>
-        fail(CHECK, `there are ${what}: ${examples.join(", ")}. ${REMEDY}`),
-      ),
-      ...unknown.map(({ what, error }) => warn(CHECK, `whether there are ${what} was not told: ${reasonOf(error)}`)),
-    ];
-    return found.length > 0 ? found : [ok(CHECK, "the rows that say who may do what agree with one another")];
+    const contradictions = await contradictionsIn(inspection);
+    const accounts = await accountsOf(inspection, { clock, most });
+    if (contradictions.length === 0 && accounts.state === "ok") return [ok(CHECK, `${AGREE}${accounts.text}`)];
+    return [...contradictions, ...(accounts.state === "ok" ? [] : accounts.findings)];
   } finally {
     await inspection.close();
   }
 }
+
+async function contradictionsIn(inspection: Inspection): Promise<Finding[]> {
+  const { contradictions, unknown } = await compareRows(inspection);
+  return [
+    ...contradictions.map(({ what, examples }) => fail(CHECK, `there are ${what}: ${examples.join(", ")}. ${REMEDY}`)),
+    ...unknown.map(({ what, error }) => warn(CHECK, `whether there are ${what} was not told: ${reasonOf(error)}`)),
+  ];
+}
+
+/** What holding the rows against activities came to, where that does not take long. */
+async function accountsOf(
+  database: Inspection,
+  { clock, most }: { clock: Clock; most: number },
+): Promise<{ state: "ok"; text: string } | { state: "other"; findings: Finding[] }> {
+  const other = (finding: Finding) => ({ state: "other" as const, findings: [finding] });
+  try {
+    if ((await countSayingActivities({ database, operations }, most)) > most) {
+      return { state: "ok", text: `; there are too many activities to hold against them here: ${COMMAND} does` };
+    }
+    const began = clock();
+    const isLate = () => clock() - began > DOCTOR_PROVENANCE_MS;
+    const traced = await traceAuthority({ database, operations, isLate });
+    if (traced === undefined) {
+      const seconds = DOCTOR_PROVENANCE_MS / 1000;
+      return other(warn(CHECK, `whether activities account for the rows was not told in ${seconds} s; run ${COMMAND}`));
+    }
+    const { unaccounted, unknown } = traced;
+    if (unaccounted.length > 0) {
+      return {
+        state: "other",
+        findings: unaccounted.map((told) => fail(CHECK, `there are ${wordsOf(told)}. ${REMEDY}`)),
+      };
+    }
+    const text = ", and completed activities account for them";
+    return {
+      state: "ok",
+      text: unknown.length === 0 ? text : `${text}, or may do so in archives: ${COMMAND} counts those`,
+    };
+  } catch (error) {
+    return other(warn(CHECK, `whether activities account for the rows was not told: ${reasonOf(error)}`));
+  }
+}
+
+const wordsOf = ({ what, count, examples }: Told): string =>
+  `${what}: ${examples.join(", ")}${count > examples.length ? ` and ${count - examples.length} more` : ""}`;
 
 function reasonOf(error: unknown): string {
   if (error instanceof DatabaseFailure) return `the database ${error.reason}`;

@@ -27,6 +27,8 @@ import {
 export interface Tracing extends Omit<Reading, "beforePage"> {
   /** Asked before each page: whether to give up. */
   isLate?: () => boolean;
+  /** As much of what rows claim is held; all activities are gone through once for each time that it is full. */
+  claimsAtOnce?: number;
 }
 
 export interface Traced {
@@ -36,6 +38,8 @@ export interface Traced {
   unaccounted: Told[];
   /** Nothing that is there says it, and what was archived may. */
   unknown: Told[];
+  /** Activities that ended before may be in an archive; milliseconds, 0 where none was archived. */
+  archivedBefore: number;
 }
 
 export interface Told {
@@ -52,19 +56,23 @@ const EXAMPLES = 3;
 class TooLate extends Error {}
 
 /** @returns undefined where it was given up */
-export async function traceAuthority({ isLate = () => false, ...tracing }: Tracing): Promise<Traced | undefined> {
+export async function traceAuthority({
+  isLate = () => false,
+  claimsAtOnce = MAX_AUTHORITY_CLAIMS,
+  ...reading
+}: Tracing): Promise<Traced | undefined> {
   const beforePage = () => {
     if (isLate()) throw new TooLate();
   };
   try {
-    return await trace({ ...tracing, beforePage });
+    return await trace({ ...reading, beforePage }, claimsAtOnce);
   } catch (error) {
     if (error instanceof TooLate) return undefined;
     throw error;
   }
 }
 
-async function trace(reading: Reading): Promise<Traced> {
+async function trace(reading: Reading, claimsAtOnce: number): Promise<Traced> {
   const report = new Report();
   let claims = new OpenClaims();
   const settle = async () => {
@@ -75,12 +83,12 @@ async function trace(reading: Reading): Promise<Traced> {
   for (const source of sources) {
     for await (const rows of readRows(reading, source)) {
       for (const row of rows) claims.add(row);
-      if (claims.size >= MAX_AUTHORITY_CLAIMS) await settle();
+      if (claims.size >= claimsAtOnce) await settle();
     }
   }
   for await (const activities of readActivities(reading, making)) {
     for (const row of await madeBy(reading, activities)) claims.addOnce(row);
-    if (claims.size >= MAX_AUTHORITY_CLAIMS) await settle();
+    if (claims.size >= claimsAtOnce) await settle();
   }
   await settle();
   return report.traced();
@@ -219,8 +227,10 @@ class Report {
   #accountedFor = 0;
   readonly #unaccounted = new Map<string, Told>();
   readonly #unknown = new Map<string, Told>();
+  #archivedBefore = 0;
 
   add({ rows, gone }: OpenClaims, archivedBefore: number): void {
+    this.#archivedBefore = archivedBefore;
     this.#rows += rows.length;
     this.#accountedFor += rows.filter((claims) => claims.every(({ isMet }) => isMet)).length;
     for (const claims of [...rows, ...gone]) {
@@ -242,6 +252,7 @@ class Report {
       accountedFor: this.#accountedFor,
       unaccounted: [...this.#unaccounted.values()],
       unknown: [...this.#unknown.values()],
+      archivedBefore: this.#archivedBefore,
     };
   }
 }
