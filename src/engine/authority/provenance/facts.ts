@@ -38,14 +38,15 @@ export const featureFact = (organizationId: string, name: string, value: string 
   value,
 ];
 
+/** Credentials have an id where the result says it: those that come with a user have none. */
+type KnownId = string | null;
+
 /** A key that a request brought; `seconds` is its life, null for one that lasts. */
-export const apiKeyFact = (userId: string, type: string, publicKey: string, seconds: number | null): Fact => [
-  "API key",
-  userId,
-  type,
-  publicKey,
-  seconds,
-];
+export const apiKeyFact = (
+  userId: string,
+  id: KnownId,
+  { type, publicKey, seconds }: { type: string; publicKey: string; seconds: number | null },
+): Fact => ["API key", userId, id, type, publicKey, seconds];
 /** A key of a login, which ends at a second of the clock, as its token says. */
 export const loginFact = (userId: string, publicKey: string, endsAt: number, profileId: string | null): Fact => [
   "login",
@@ -77,19 +78,16 @@ export const proxyPolicyFact = (organizationId: string, at: number, userId: stri
   at,
   userId,
 ];
-export const passkeyFact = (userId: string, credentialId: string, publicKey: Uint8Array): Fact => [
-  "passkey",
-  userId,
-  credentialId,
-  Buffer.from(publicKey).toString("base64"),
-];
-export const providerFact = (userId: string, { iss, sub, aud }: { iss: unknown; sub: unknown; aud: unknown }): Fact => [
-  "OAuth provider",
-  userId,
-  String(iss),
-  String(sub),
-  String(Array.isArray(aud) ? aud[0] : aud),
-];
+export const passkeyFact = (
+  userId: string,
+  id: KnownId,
+  { credentialId, publicKey }: { credentialId: string; publicKey: Uint8Array },
+): Fact => ["passkey", userId, id, credentialId, Buffer.from(publicKey).toString("base64")];
+export const providerFact = (
+  userId: string,
+  id: KnownId,
+  { iss, sub, aud }: { iss: unknown; sub: unknown; aud: unknown },
+): Fact => ["OAuth provider", userId, id, String(iss), String(sub), String(Array.isArray(aud) ? aud[0] : aud)];
 export const tagFact = (tagId: string, memberId: string): Fact => ["tag", tagId, memberId];
 /** A tag that a sub-organization starts with: no activity says its id. */
 export const firstTagFact = (organizationId: string, userId: string): Fact => ["first tag", organizationId, userId];

@@ -8,6 +8,7 @@ import {
   type Fact,
   featureFact,
   firstTagFact,
+  goneFact,
   interfaceFact,
   invitationFact,
   issuedKeyFact,
@@ -30,11 +31,12 @@ import {
 
 /** What rows of authority claim, to be accounted for by activities. */
 
-/** One of these facts must have been said. */
+/** One of these facts must have been said, or none of them may have been. */
 export interface Claim {
-  /** In the plural: what is wrong with rows of which it was not. */
+  /** In the plural: what is wrong with rows of which it was not, or was. */
   what: string;
   facts: readonly Fact[];
+  isRefuted?: boolean;
 }
 
 /** A row, or what is no longer one. */
@@ -57,6 +59,13 @@ export interface Source {
   claimsOf: (row: unknown) => ClaimingRow;
 }
 
+/** No id is given twice: what an activity removed cannot be there. */
+const isNotGone = (what: string, id: string): Claim => ({
+  what: `${what} that an activity removed`,
+  facts: [goneFact(id)],
+  isRefuted: true,
+});
+
 const source = <Row>(given: Omit<Source, "claimsOf"> & { claimsOf: (row: Row) => ClaimingRow }): Source => ({
   ...given,
   claimsOf: given.claimsOf as Source["claimsOf"],
@@ -74,9 +83,9 @@ const joined = (table: string): string => `from ${table} t join organizations o 
  * A parent organization is made by no activity but by a first start or `keystead init`, in one millisecond: with one user, who has one key
  * that lasts. As many rows of that millisecond are counted.
  */
-const startersAmong = (table: "users" | "api_keys", is: string): string =>
-  `case when o.parent_id is null and t.created_at = o.created_at and ${is} then (select cast(count(*) as integer) from ${table} b
-    where b.organization_id = t.organization_id and b.created_at = o.created_at) else 0 end as starters`;
+const startersAmong = (table: "users" | "api_keys", which = ""): string =>
+  `case when o.parent_id is null and t.created_at = o.created_at then (select cast(count(*) as integer) from ${table} b
+    where b.organization_id = t.organization_id and b.created_at = o.created_at ${which}) else 0 end as starters`;
 
 const organizations = source<{
   id: string;
@@ -130,7 +139,7 @@ const users = source<
     starters: number;
   }
 >({
-  select: `select t.organization_id, t.id, t.email, t.phone_number, t.created_at, ${ORGANIZATION}, ${startersAmong("users", "1 = 1")}
+  select: `select t.organization_id, t.id, t.email, t.phone_number, t.created_at, ${ORGANIZATION}, ${startersAmong("users")}
     ${joined("users")}`,
   key: ["organization_id", "id"],
   claimsOf({ organization_id: organizationId, id, email, phone_number: phone, created_at: since, starters }) {
@@ -145,7 +154,7 @@ const users = source<
       { what: "users that no activity made", facts: [userFact(organizationId, id)] },
       ...given.map((fact) => ({ what, facts: [fact] })),
     ];
-    return { organizationId, id, since, claims: starters === 1 ? [] : claims };
+    return { organizationId, id, since, claims: [isNotGone("users", id), ...(starters === 1 ? [] : claims)] };
   },
 });
 
@@ -159,13 +168,14 @@ const apiKeys = source<
     expiration_seconds: number | null;
     grade: string | null;
     created_at: number;
+    user_created_at: number;
     proxy_key: string | null;
     starters: number;
   }
 >({
   select: `select t.organization_id, t.id, t.user_id, t.credential_type, t.public_key, t.session_profile_id, t.expiration_seconds,
-      t.grade, t.created_at, ${ORGANIZATION}, p.public_key as proxy_key,
-      ${startersAmong("api_keys", "u.created_at = o.created_at and t.expiration_seconds is null")}
+      t.grade, t.created_at, u.created_at as user_created_at, ${ORGANIZATION}, p.public_key as proxy_key,
+      ${startersAmong("api_keys", "and b.user_id = t.user_id")}
     ${joined("api_keys")} join users u on u.organization_id = t.organization_id and u.id = t.user_id
       left join auth_proxies p on p.organization_id = t.organization_id`,
   key: ["organization_id", "id"],
@@ -173,8 +183,9 @@ const apiKeys = source<
     const { credential_type: type, public_key: publicKey, expiration_seconds: seconds } = row;
     const { session_profile_id: profileId, grade, proxy_key: proxyKey, starters } = row;
     const isBrought = grade === null && profileId === null;
+    const isOfTheStart = isBrought && seconds === null && starters === 1 && row.user_created_at === since;
     const facts: Fact[] = [
-      ...(isBrought ? [apiKeyFact(userId, type, publicKey, seconds)] : []),
+      ...(isBrought ? [id, null].map((known) => apiKeyFact(userId, known, { type, publicKey, seconds })) : []),
       ...(type === "CREDENTIAL_TYPE_LOGIN" && seconds !== null
         ? [loginFact(userId, publicKey, Math.floor(since / 1000) + seconds, profileId)]
         : []),
@@ -183,32 +194,42 @@ const apiKeys = source<
       ...(grade === "server" && publicKey === proxyKey ? [proxyKeyFact(userId)] : []),
     ];
     const what = "API keys that no activity gave to their user, or not for as long";
-    return { organizationId, id, since, claims: starters === 1 && isBrought ? [] : [{ what, facts }] };
+    return {
+      organizationId,
+      id,
+      since,
+      claims: [isNotGone("API keys", id), ...(isOfTheStart ? [] : [{ what, facts }])],
+    };
   },
 });
 
-interface Credential extends InOrganization {
+interface Credential {
+  organization_id: string;
   id: string;
   user_id: string;
   created_at: number;
 }
 
 const authenticators = source<Credential & { credential_id: string; public_key: Uint8Array }>({
-  select: `select t.organization_id, t.id, t.user_id, t.credential_id, t.public_key, t.created_at ${joined("authenticators")}`,
+  select: `select t.organization_id, t.id, t.user_id, t.credential_id, t.public_key, t.created_at from authenticators t`,
   key: ["organization_id", "id"],
-  claimsOf: ({ organization_id: organizationId, id, user_id, credential_id, public_key, created_at: since }) =>
-    claiming({ organizationId, id, since }, "passkeys that no activity gave to their user", [
-      passkeyFact(user_id, credential_id, public_key),
-    ]),
+  claimsOf({ organization_id: organizationId, id, user_id: userId, created_at: since, ...row }) {
+    const passkey = { credentialId: row.credential_id, publicKey: row.public_key };
+    const facts = [id, null].map((known) => passkeyFact(userId, known, passkey));
+    const what = "passkeys that no activity gave to their user";
+    return { organizationId, id, since, claims: [isNotGone("passkeys", id), { what, facts }] };
+  },
 });
 
 const oauthProviders = source<Credential & { issuer: string; audience: string; subject: string }>({
-  select: `select t.organization_id, t.id, t.user_id, t.issuer, t.audience, t.subject, t.created_at ${joined("oauth_providers")}`,
+  select: `select t.organization_id, t.id, t.user_id, t.issuer, t.audience, t.subject, t.created_at from oauth_providers t`,
   key: ["organization_id", "id"],
-  claimsOf: ({ organization_id: organizationId, id, user_id, issuer: iss, audience: aud, subject: sub, created_at }) =>
-    claiming({ organizationId, id, since: created_at }, "OAuth providers that no activity gave to their user", [
-      providerFact(user_id, { iss, sub, aud }),
-    ]),
+  claimsOf({ organization_id: organizationId, id, user_id: userId, created_at: since, ...row }) {
+    const provider = { iss: row.issuer, aud: row.audience, sub: row.subject };
+    const facts = [id, null].map((known) => providerFact(userId, known, provider));
+    const what = "OAuth providers that no activity gave to their user";
+    return { organizationId, id, since, claims: [isNotGone("OAuth providers", id), { what, facts }] };
+  },
 });
 
 const verifiedContacts = source<{
@@ -284,7 +305,7 @@ const policies = source<{
       policyFact(organizationId, id, "consensus", consensus),
       policyFact(organizationId, id, "time", time ?? ""),
     ];
-    const claims = parts.map((fact) => ({ what, facts: [fact, ...asMade] }));
+    const claims = [isNotGone("policies", id), ...parts.map((fact) => ({ what, facts: [fact, ...asMade] }))];
     return { organizationId, id, since, claims, there: policyThere(organizationId, id) };
   },
 });
@@ -326,7 +347,7 @@ const mfaPolicies = source<{
       mfaPolicyFact(policy, "order", Number(row.position)),
     ];
     const what = "MFA policies whose condition, methods or order no activity gave them";
-    const claims = parts.map((fact) => ({ what, facts: [fact] }));
+    const claims = [isNotGone("MFA policies", id), ...parts.map((fact) => ({ what, facts: [fact] }))];
     return { organizationId, id, since, claims, there: mfaPolicyThere(organizationId, id) };
   },
 });

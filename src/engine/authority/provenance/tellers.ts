@@ -61,9 +61,13 @@ interface ApiKeySaid {
   expirationSeconds?: string;
 }
 
+interface PasskeySaid {
+  attestation: { attestationObject: string };
+}
+
 interface CredentialsSaid {
   apiKeys?: readonly ApiKeySaid[];
-  authenticators?: readonly { attestation: { attestationObject: string } }[];
+  authenticators?: readonly PasskeySaid[];
   oauthProviders?: readonly { oidcToken?: string; oidcClaims?: { iss: string; sub: string; aud: string } }[];
 }
 
@@ -137,15 +141,25 @@ export const tellers: Readonly<Record<string, Teller>> = {
   delete_users: tells<{ userIds: string[] }>(({ intent }) => intent.userIds.map((id) => goneFact(id))),
   delete_sub_organization: tells(({ organizationId }) => [goneFact(organizationId)]),
 
-  create_api_keys: tells<CredentialsSaid & { userId: string }>(({ intent }) => ofCredentials(intent.userId, intent)),
-  create_authenticators: tells<CredentialsSaid & { userId: string }>(({ intent }) =>
-    ofCredentials(intent.userId, intent),
+  create_api_keys: tells<CredentialsSaid & { userId: string }, { apiKeyIds: string[] }>(
+    ({ intent, result: { apiKeyIds } }) => ofCredentials(intent.userId, intent, apiKeyIds),
   ),
-  create_oauth_providers: tells<CredentialsSaid & { userId: string }>(({ intent }) =>
-    ofCredentials(intent.userId, intent),
+  create_authenticators: tells<CredentialsSaid & { userId: string }, { authenticatorIds: string[] }>(
+    ({ intent, result: { authenticatorIds } }) => ofCredentials(intent.userId, intent, authenticatorIds),
   ),
-  recover_user: tells<{ userId: string; authenticator: { attestation: { attestationObject: string } } }>(
-    ({ intent: { userId, authenticator } }) => ofCredentials(userId, { authenticators: [authenticator] }),
+  create_oauth_providers: tells<CredentialsSaid & { userId: string }, { providerIds: string[] }>(
+    ({ intent, result: { providerIds } }) => ofCredentials(intent.userId, intent, providerIds),
+  ),
+  recover_user: tells<{ userId: string; authenticator: PasskeySaid }, { authenticatorId: string[] }>(
+    ({ intent: { userId, authenticator }, result }) =>
+      ofCredentials(userId, { authenticators: [authenticator] }, result.authenticatorId),
+  ),
+  delete_api_keys: tells<{ apiKeyIds: string[] }>(({ intent }) => intent.apiKeyIds.map((id) => goneFact(id))),
+  delete_authenticators: tells<{ authenticatorIds: string[] }>(({ intent }) =>
+    intent.authenticatorIds.map((id) => goneFact(id)),
+  ),
+  delete_oauth_providers: tells<{ providerIds: string[] }>(({ intent }) =>
+    intent.providerIds.map((id) => goneFact(id)),
   ),
 
   stamp_login: tells<unknown, { session: string }>(ofLogin),
@@ -287,36 +301,34 @@ function ofContactsAndTags(
   ];
 }
 
+/** `ids` are those of what there is, which then is of one kind. */
 function ofCredentials(
   userId: string,
   { apiKeys = [], authenticators = [], oauthProviders = [] }: CredentialsSaid,
+  ids: readonly string[] = [],
 ): Fact[] {
+  const idOf = (index: number): string | null => ids[index] ?? null;
   return [
-    ...apiKeys.map(({ publicKey, curveType = "API_KEY_CURVE_P256", expirationSeconds }) => {
+    ...apiKeys.map(({ publicKey, curveType = "API_KEY_CURVE_P256", expirationSeconds }, index) => {
       const type = curveType.replace("API_KEY_CURVE_", "CREDENTIAL_TYPE_API_KEY_");
-      return apiKeyFact(userId, type, publicKey.toLowerCase(), secondsOf(expirationSeconds));
+      const key = { type, publicKey: publicKey.toLowerCase(), seconds: secondsOf(expirationSeconds) };
+      return apiKeyFact(userId, idOf(index), key);
     }),
-    ...authenticators.flatMap(({ attestation }) => {
+    ...authenticators.flatMap(({ attestation }, index) => {
       const passkey = readRegistration(attestation);
-      return passkey ? [passkeyFact(userId, passkey.credentialId, passkey.publicKey)] : [];
+      return passkey ? [passkeyFact(userId, idOf(index), passkey)] : [];
     }),
-    ...oauthProviders.flatMap(({ oidcToken, oidcClaims }) => ofProvider(userId, claimsIn(oidcToken), oidcClaims)),
+    ...oauthProviders.flatMap(({ oidcToken, oidcClaims }, index) => {
+      const token = claimsIn(oidcToken);
+      const { iss, sub, aud } = oidcClaims ?? token;
+      return [providerFact(userId, idOf(index), { iss, sub, aud }), ...ofIssuersWord(userId, token)];
+    }),
   ];
 }
 
 /** An issuer's word for an address verifies it, where the user has that address. */
-function ofProvider(
-  userId: string,
-  token: Claims,
-  claims: { iss: string; sub: string; aud: string } | undefined,
-): Fact[] {
-  const { iss, sub, aud } = claims ?? token;
-  const { email } = token;
-  return [
-    providerFact(userId, { iss, sub, aud }),
-    ...(typeof email === "string" ? [verifiedFact(userId, "EMAIL", email.toLowerCase())] : []),
-  ];
-}
+const ofIssuersWord = (userId: string, { email }: Claims): Fact[] =>
+  typeof email === "string" ? [verifiedFact(userId, "EMAIL", email.toLowerCase())] : [];
 
 function ofSubOrganization({
   organizationId,

@@ -10,11 +10,13 @@ import {
 } from "./read.ts";
 import {
   allowlistThere,
+  type Claim,
   type ClaimingRow,
   featureThere,
   keptSources,
   mfaPolicyThere,
   policyThere,
+  type Source,
   sources,
 } from "./rows.ts";
 
@@ -80,11 +82,9 @@ async function trace(reading: Reading, claimsAtOnce: number): Promise<Traced> {
     report.add(claims, await findArchivedBefore(reading));
     claims = new OpenClaims();
   };
-  for (const source of sources) {
-    for await (const rows of readRows(reading, source)) {
-      for (const row of rows) claims.add(row);
-      if (claims.size >= claimsAtOnce) await settle();
-    }
+  for await (const rows of rowsOf(reading, sources)) {
+    for (const row of rows) claims.add(row);
+    if (claims.size >= claimsAtOnce) await settle();
   }
   for await (const activities of readActivities(reading, making)) {
     for (const row of await madeBy(reading, activities)) claims.addOnce(row);
@@ -94,17 +94,29 @@ async function trace(reading: Reading, claimsAtOnce: number): Promise<Traced> {
   return report.traced();
 }
 
-/** All activities are gone through for as many claims as are held at once. */
+/** All activities are gone through for as many claims as are held at once. Servers go on meanwhile, so the order of reading counts. */
 async function strikeOff(reading: Reading, claims: OpenClaims): Promise<void> {
+  // What is gone by now was removed by an activity that is there by now.
+  if (claims.hasMade) {
+    for await (const rows of rowsOf(reading, keptSources))
+      claims.strike(rows.flatMap(({ there }) => (there ? [there] : [])));
+  }
   for await (const activities of readActivities(reading)) {
     for (const { facts } of activities) claims.strike(facts);
   }
-  if (!claims.hasMade) return;
-  for (const source of keptSources) {
-    for await (const rows of readRows(reading, source))
-      claims.strike(rows.flatMap(({ there }) => (there ? [there] : [])));
-  }
+  // What was removed since it was read is not there by now.
+  const refuted = claims.refuted();
+  if (refuted.size === 0) return;
+  for await (const rows of rowsOf(reading, sources)) for (const row of rows) refuted.delete(nameOfRow(row));
+  for (const claim of refuted.values()) claim.isMet = true;
 }
+
+async function* rowsOf(reading: Reading, those: readonly Source[]): AsyncGenerator<ClaimingRow[]> {
+  for (const source of those) yield* readRows(reading, source);
+}
+
+const nameOfRow = ({ organizationId, id }: Pick<ClaimingRow, "organizationId" | "id">): string =>
+  `${id} of organization ${organizationId}`;
 
 /** What says of something that it was there whose being gone may give somebody power. */
 const making: ReadonlySet<string> = new Set([
@@ -161,11 +173,12 @@ async function wasKeyAt(
   return since !== undefined && since <= at;
 }
 
-/** What one row claims that nothing has said yet. */
+/** What one row claims, as far as activities were gone through. */
 interface OpenClaim {
   what: string;
   row: Pick<ClaimingRow, "organizationId" | "id" | "since">;
   isMet: boolean;
+  isRefuted: boolean;
 }
 
 class OpenClaims {
@@ -186,20 +199,26 @@ class OpenClaims {
   }
 
   add({ claims, ...row }: ClaimingRow): void {
-    this.#rows.push(claims.map(({ what, facts }) => this.#open({ what, row, isMet: false }, facts)));
+    this.#rows.push(claims.map((claim) => this.#open(row, claim)));
   }
 
   /** What several activities speak of is claimed once. */
   addOnce({ key, ...row }: ClaimingRow & { key: string }): void {
     if (this.#made.has(key)) return;
     this.#made.add(key);
-    this.#gone.push(row.claims.map(({ what, facts }) => this.#open({ what, row, isMet: false }, facts)));
+    this.#gone.push(row.claims.map((claim) => this.#open(row, claim)));
   }
 
   strike(facts: readonly Fact[]): void {
     for (const fact of facts) {
-      for (const claim of this.#byFact.get(nameOf(fact)) ?? []) claim.isMet = true;
+      for (const claim of this.#byFact.get(nameOf(fact)) ?? []) claim.isMet = !claim.isRefuted;
     }
+  }
+
+  /** By their names: rows that were said to be removed. */
+  refuted(): Map<string, OpenClaim> {
+    const unmet = this.#rows.flat().filter(({ isRefuted, isMet }) => isRefuted && !isMet);
+    return new Map(unmet.map((claim) => [nameOfRow(claim.row), claim]));
   }
 
   get rows(): readonly (readonly OpenClaim[])[] {
@@ -210,15 +229,16 @@ class OpenClaims {
     return this.#gone;
   }
 
-  #open(claim: OpenClaim, facts: readonly Fact[]): OpenClaim {
+  #open(row: OpenClaim["row"], { what, facts, isRefuted = false }: Claim): OpenClaim {
+    const open = { what, row, isMet: isRefuted, isRefuted };
     for (const fact of facts) {
       const name = nameOf(fact);
       const same = this.#byFact.get(name);
-      if (same) same.push(claim);
-      else this.#byFact.set(name, [claim]);
+      if (same) same.push(open);
+      else this.#byFact.set(name, [open]);
     }
     this.#size++;
-    return claim;
+    return open;
   }
 }
 
@@ -235,13 +255,10 @@ class Report {
     this.#accountedFor += rows.filter((claims) => claims.every(({ isMet }) => isMet)).length;
     for (const claims of [...rows, ...gone]) {
       // A row is told once of what is wrong with it in several ways.
-      const unmet = new Map(claims.flatMap((claim) => (claim.isMet ? [] : [[claim.what, claim.row]])));
-      for (const [what, { id, organizationId, since }] of unmet) {
-        tell(
-          since < archivedBefore ? this.#unknown : this.#unaccounted,
-          what,
-          `${id} of organization ${organizationId}`,
-        );
+      const unmet = new Map(claims.flatMap((claim) => (claim.isMet ? [] : [[claim.what, claim]])));
+      for (const [what, { row, isRefuted }] of unmet) {
+        const isUnknown = !isRefuted && row.since < archivedBefore;
+        tell(isUnknown ? this.#unknown : this.#unaccounted, what, nameOfRow(row));
       }
     }
   }
