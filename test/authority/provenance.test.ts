@@ -4,9 +4,10 @@ import { operations } from "../../src/capabilities/index.ts";
 import { tellers } from "../../src/engine/authority/provenance/tellers.ts";
 import { type Traced, type Tracing, traceAuthority } from "../../src/engine/authority/provenance/trace.ts";
 import { newId } from "../../src/kernel/ids.ts";
+import { AUTHORITY_ACTIVITIES_AT_ONCE, AUTHORITY_ROWS_AT_ONCE } from "../../src/kernel/limits.ts";
 import type { Database } from "../../src/storage/database.ts";
 import { openInspection } from "../../src/storage/inspection.ts";
-import { apiKeyParams, generateApiKey } from "../support/client.ts";
+import { apiKeyParams, generateApiKey, type Json } from "../support/client.ts";
 import { bodyOf, exampleRequests, kindFor } from "../support/examples.ts";
 import { traceDatabase } from "../support/provenance.ts";
 import { onEachEngine, type TestServer } from "../support/server.ts";
@@ -444,6 +445,22 @@ onEachEngine("where authority comes from", (server) => {
     assert.equal(accountedFor, rows);
   });
 
+  it("is told of nothing where the policy of an auth proxy was changed by a request", async () => {
+    const { root, organizationId } = await createWorld(server());
+    const { client } = root;
+    await client.result("enable_auth_proxy", {});
+    const { policies } = await client.read("list_policies");
+    const { policyId } = policies.find(({ policyName }: Json) => policyName.startsWith("Auth proxy"));
+    for (const change of [
+      { policyCondition: "activity.resource == 'AUTH'" },
+      { time: "true" },
+      { policyConsensus: "true" },
+    ]) {
+      await client.result("update_policy", { policyId, ...change });
+      assert.deepEqual((await traceDatabase(server().databaseUrl, { organizationId })).unaccounted, []);
+    }
+  });
+
   for (const edit of edits) {
     it(`shows ${edit.by}`, async () => {
       const { id, organizationId } = await rowOf(edit);
@@ -593,4 +610,89 @@ onEachEngine("where authority comes from", (server) => {
   it("is given up where it is told to", async () => {
     assert.equal(await foundAfter(server().opened.database, [], { isLate: () => true }), undefined);
   });
+
+  it("is looked for in pages, however many users and activities there are", async () => {
+    const { database } = server().opened;
+    const organizationId = newId();
+    const users = await fillOrganization(database, organizationId, { users: 3_000, changes: 17_000 });
+    const sizes: number[] = [];
+    const all = async <Row>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> => {
+      const rows = await database.read.all<Row>({ sql, parameters });
+      sizes.push(rows.length);
+      return rows;
+    };
+    const tracing = { database: { kind: database.kind, all }, operations, organizationId };
+    const traced = await traceAuthority(tracing);
+    assert.deepEqual([traced?.unaccounted, traced?.rows], [[], users.length + 1]);
+    assert.ok(Math.max(...sizes) <= Math.max(AUTHORITY_ROWS_AT_ONCE, AUTHORITY_ACTIVITIES_AT_ONCE), `${sizes}`);
+    const pages = Math.ceil(20_001 / AUTHORITY_ACTIVITIES_AT_ONCE) + Math.ceil(users.length / AUTHORITY_ROWS_AT_ONCE);
+    // One more for each table, and for what else is asked once.
+    assert.ok(sizes.length <= pages + 25, `${sizes.length} statements, ${pages} pages`);
+
+    // With little room all activities are gone through again, and no more is held.
+    sizes.length = 0;
+    assert.deepEqual(await traceAuthority({ ...tracing, claimsAtOnce: 4_000 }), traced);
+    assert.ok(
+      sizes.length > pages + 25 && sizes.length <= 3 * pages + 25,
+      `${sizes.length} statements, ${pages} pages`,
+    );
+  });
 });
+
+/** An organization with many users, each of whom has the address that one of many activities gave; resolves to their ids. */
+async function fillOrganization(
+  database: Database,
+  organizationId: string,
+  { users, changes }: { users: number; changes: number },
+): Promise<string[]> {
+  const ids = Array.from({ length: users }, newId);
+  const times = { created_at: 2, updated_at: 2 };
+  const row = { organization_id: organizationId, status: "ACTIVITY_STATUS_COMPLETED", failure: null, ...times };
+  const activity = (type: string, name: string, intent: object, result: object) => {
+    const id = newId();
+    const told = {
+      intent: JSON.stringify({ [`${name}Intent`]: intent }),
+      result: JSON.stringify({ [`${name}Result`]: result }),
+    };
+    return { ...row, ...told, id, type, fingerprint: id };
+  };
+  const activities = [
+    activity("ACTIVITY_TYPE_UPDATE_ROOT_QUORUM", "updateRootQuorum", { threshold: 1, userIds: [ids[0]] }, {}),
+    ...ids.map((id) => activity("ACTIVITY_TYPE_CREATE_USERS_V4", "createUsers", { users: [{}] }, { userIds: [id] })),
+    ...Array.from({ length: changes }, (_, index) => {
+      const userId = ids[index % users];
+      return activity(
+        "ACTIVITY_TYPE_UPDATE_USER",
+        "updateUser",
+        { userId, userEmail: `${index}@example.com` },
+        { userId },
+      );
+    }),
+  ];
+  const person = { organization_id: organizationId, root_id: organizationId, phone_number: null, version: 1, ...times };
+  const rows = ids.map((id, index) => ({ ...person, id, name: "User", email: `${index}@example.com` }));
+  await database.transact(organizationId, async (tx) => {
+    const organization = { id: organizationId, parent_id: null, name: "Large", sealed_key: Buffer.alloc(1) };
+    await tx
+      .insertInto("organizations")
+      .values({ ...organization, quorum_threshold: 1, created_at: 1, updated_at: 1 })
+      .execute();
+    for (let from = 0; from < rows.length; from += 500) {
+      await tx
+        .insertInto("users")
+        .values(rows.slice(from, from + 500))
+        .execute();
+    }
+    await tx
+      .insertInto("root_quorum_members")
+      .values({ organization_id: organizationId, user_id: ids[0] as string })
+      .execute();
+    for (let from = 0; from < activities.length; from += 500) {
+      await tx
+        .insertInto("activities")
+        .values(activities.slice(from, from + 500))
+        .execute();
+    }
+  });
+  return ids;
+}

@@ -71,8 +71,8 @@ export const recoveryKeyFact = (userId: string, at: number, seconds: number | nu
   seconds,
 ];
 export const proxyKeyFact = (userId: string): Fact => ["auth proxy's key", userId];
-/** The policy that came with an auth proxy: no activity says its id. */
-export const proxyPolicyFact = (organizationId: string, at: number, userId: string): Fact => [
+/** The policy that came with an auth proxy, which names its user: no activity says the policy's id. */
+export const proxyPolicyFact = (organizationId: string, at: number, userId: string | null): Fact => [
   "auth proxy's policy",
   organizationId,
   at,

@@ -175,7 +175,7 @@ const apiKeys = source<
 >({
   select: `select t.organization_id, t.id, t.user_id, t.credential_type, t.public_key, t.session_profile_id, t.expiration_seconds,
       t.grade, t.created_at, u.created_at as user_created_at, ${ORGANIZATION}, p.public_key as proxy_key,
-      ${startersAmong("api_keys", "and b.user_id = t.user_id")}
+      ${startersAmong("api_keys", "and b.user_id = t.user_id and b.expiration_seconds is null")}
     ${joined("api_keys")} join users u on u.organization_id = t.organization_id and u.id = t.user_id
       left join auth_proxies p on p.organization_id = t.organization_id`,
   key: ["organization_id", "id"],
@@ -297,15 +297,20 @@ const policies = source<{
   key: ["organization_id", "id"],
   claimsOf({ organization_id: organizationId, id, effect, consensus, condition, time, created_at: since }) {
     const what = "policies whose effect, condition, consensus or time no activity gave them";
-    const userId = proxyUserIn({ effect, consensus, condition, time });
-    const asMade = userId === undefined ? [] : [proxyPolicyFact(organizationId, since, userId)];
-    const parts = [
-      policyFact(organizationId, id, "effect", effect),
-      policyFact(organizationId, id, "condition", condition),
-      policyFact(organizationId, id, "consensus", consensus),
-      policyFact(organizationId, id, "time", time ?? ""),
+    const part = (name: "effect" | "condition" | "consensus" | "time", value: string, asMade: Fact | undefined) => ({
+      what,
+      facts: [policyFact(organizationId, id, name, value), ...(asMade ? [asMade] : [])],
+    });
+    // Each part may have been changed since, with or without the others.
+    const ofProxy = proxyPolicyFact(organizationId, since, null);
+    const userId = PROXY_CONSENSUS.exec(consensus)?.[1];
+    const claims = [
+      isNotGone("policies", id),
+      part("effect", effect, effect === "EFFECT_ALLOW" ? ofProxy : undefined),
+      part("condition", condition, isOfProxies(condition) ? ofProxy : undefined),
+      part("consensus", consensus, userId ? proxyPolicyFact(organizationId, since, userId) : undefined),
+      part("time", time ?? "", time === null ? ofProxy : undefined),
     ];
-    const claims = [isNotGone("policies", id), ...parts.map((fact) => ({ what, facts: [fact, ...asMade] }))];
     return { organizationId, id, since, claims, there: policyThere(organizationId, id) };
   },
 });
@@ -314,18 +319,11 @@ const PROXY_CONSENSUS = /^approvers\.any\(user, user\.id == '([0-9a-f-]{36})'\)$
 const TYPES = /^activity\.type in \['([A-Z0-9_', ]+)'\]$/;
 const typesOfProxies: readonly string[] = authProxyTypes;
 
-/** The user of an auth proxy whom a policy allows nothing but what such a one does; of earlier releases that was less. */
-function proxyUserIn(policy: {
-  effect: string;
-  consensus: string;
-  condition: string;
-  time: string | null;
-}): string | undefined {
-  const types = TYPES.exec(policy.condition)?.[1]?.split("', '");
-  const isOfProxies = types?.every((type) => typesOfProxies.includes(type)) === true;
-  if (policy.effect !== "EFFECT_ALLOW" || policy.time !== null || !isOfProxies) return undefined;
-  return PROXY_CONSENSUS.exec(policy.consensus)?.[1];
-}
+/** Whether a condition holds for nothing but what auth proxies do; of earlier releases that was less. */
+const isOfProxies = (condition: string): boolean =>
+  TYPES.exec(condition)?.[1]
+    ?.split("', '")
+    .every((type) => typesOfProxies.includes(type)) === true;
 
 const mfaPolicies = source<{
   organization_id: string;

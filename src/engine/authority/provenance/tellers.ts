@@ -218,7 +218,7 @@ export const tellers: Readonly<Record<string, Teller>> = {
   enable_auth_proxy: tells<unknown, { userId: string }>(({ organizationId, result: { userId }, at }) => [
     userFact(organizationId, userId),
     proxyKeyFact(userId),
-    proxyPolicyFact(organizationId, at, userId),
+    ...[userId, null].map((named) => proxyPolicyFact(organizationId, at, named)),
   ]),
 
   create_mfa_policy: tells<MfaPolicySaid, { mfaPolicyId: string }>(
