@@ -17,6 +17,7 @@ import {
 import { assertSameDump, dumpDatabase, watchDatabase } from "../support/database-dump.ts";
 import { type CaughtMail, type MailServer, startMailServer } from "../support/mail-server.ts";
 import { tokenIn } from "../support/outbox.ts";
+import { leavesAccounts } from "../support/provenance.ts";
 import { engines, startTestServer, type TestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
 import { addSubOrganization, createWorld, type World } from "../support/world.ts";
@@ -451,5 +452,7 @@ for (const engine of engines) {
     } finally {
       await server.close();
     }
+
+    leavesAccounts(() => server);
   });
 }

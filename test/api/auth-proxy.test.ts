@@ -14,6 +14,7 @@ import { apiKeyParams, type Client, generateApiKey, type Json } from "../support
 import { issuerOfTests } from "../support/issuer.ts";
 import { credentialParams, oauth2ProviderOfTests } from "../support/oauth2-provider.ts";
 import { mailedCode, verificationTokenFor } from "../support/one-time-codes.ts";
+import { leavesAccounts } from "../support/provenance.ts";
 import { onEachEngine, startTestServer } from "../support/server.ts";
 import { startTurnstile } from "../support/turnstile.ts";
 import { addSubOrganization, createWorld } from "../support/world.ts";
@@ -567,6 +568,8 @@ onEachEngine("people at the auth proxy", (server) => {
     assert.equal(waiting.status, 403);
     assert.match(waiting.body.message, /waits for approval/);
   });
+
+  leavesAccounts(server);
 });
 
 it("lets people pass who solve a captcha, while the organization wants one", async () => {

@@ -15,6 +15,7 @@ import {
   type TestAnswer,
 } from "../support/client.ts";
 import { keyIn, mailTo, noMailTo } from "../support/outbox.ts";
+import { leavesAccounts } from "../support/provenance.ts";
 import { onEachEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
 import { addSubOrganization, createWorld, type Member } from "../support/world.ts";
@@ -230,6 +231,8 @@ onEachEngine("signing in by mail", (server) => {
     assert.deepEqual(await keysOf(owner.client, user.userId, EMAIL_AUTH), []);
     assert.ok(await noMailTo(server(), email));
   });
+
+  leavesAccounts(server);
 });
 
 const post = (client: Client, body: string): Promise<TestAnswer> => client.post("/public/v1/submit/email_auth", body);
@@ -425,6 +428,8 @@ onEachEngine("recovery by mail", (server) => {
     assert.match(body.message, /FEATURE_NAME_EMAIL_RECOVERY/);
     assert.deepEqual(await keysOf(owner.client, user.userId, RECOVERY), []);
   });
+
+  leavesAccounts(server);
 });
 
 describe("the life of mailed keys", () => {

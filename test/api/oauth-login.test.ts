@@ -6,6 +6,7 @@ import { nonceOfPublicKey } from "../../src/providers/oidc/nonce.ts";
 import { exportTarget } from "../support/bundles.ts";
 import { addUser, apiKeyParams, type Client, generateApiKey, type Json } from "../support/client.ts";
 import { issuerOfTests, oauthProviderParams, startIssuer } from "../support/issuer.ts";
+import { leavesAccounts } from "../support/provenance.ts";
 import { startRealIssuer } from "../support/real-issuer.ts";
 import { onEachEngine } from "../support/server.ts";
 import { addSubOrganization, createWorld, type Member } from "../support/world.ts";
@@ -303,4 +304,6 @@ onEachEngine("signing in by an OIDC token", (server) => {
     await user.client.result("create_api_keys", { userId: userIds[0], apiKeys });
     assert.equal((await user.client.submit("update_root_quorum", quorum)).status, 200);
   });
+
+  leavesAccounts(server);
 });

@@ -3,6 +3,7 @@ import { it } from "node:test";
 import { newId } from "../../src/kernel/ids.ts";
 import { addUser, apiKeyParams, type Client, generateApiKey, type Json } from "../support/client.ts";
 import { issuerOfTests, oauthProviderParams } from "../support/issuer.ts";
+import { leavesAccounts } from "../support/provenance.ts";
 import { onEachEngine } from "../support/server.ts";
 
 const claimsOf = async (sub: string, aud: string) => ({ iss: (await issuerOfTests()).url, sub, aud });
@@ -155,4 +156,6 @@ onEachEngine("OAuth providers", (server) => {
     assert.equal(new Set(answers.map((answer) => JSON.stringify(answer.body.activity.result))).size, 1);
     assert.equal((await ofUser(root, userId)).length, 1);
   });
+
+  leavesAccounts(server);
 });

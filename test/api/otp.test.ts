@@ -15,6 +15,7 @@ import { startMailServer } from "../support/mail-server.ts";
 import { clientSignature, mailedCode, messagesOf, verificationTokenFor } from "../support/one-time-codes.ts";
 import { noMailTo } from "../support/outbox.ts";
 import { reservePort } from "../support/ports.ts";
+import { leavesAccounts } from "../support/provenance.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { engines, onEachEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
@@ -463,6 +464,8 @@ onEachEngine("one-time codes", (server, engine) => {
     const { status } = await inSub.submit("create_user_tag", { userTagName: "t", userIds: [] });
     assert.equal(status, 400, "any other activity is the sub-organization's own");
   });
+
+  leavesAccounts(server);
 });
 
 for (const engine of engines) {

@@ -15,6 +15,7 @@ import {
 } from "../support/client.ts";
 import { verificationTokenFor } from "../support/one-time-codes.ts";
 import { keyIn, mailTo } from "../support/outbox.ts";
+import { leavesAccounts } from "../support/provenance.ts";
 import { onEachEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { addSubOrganization, createWorld } from "../support/world.ts";
 
@@ -149,6 +150,8 @@ onEachEngine("signing in by a stamp", (server) => {
       assert.match(body.message, /publicKey/);
     }
   });
+
+  leavesAccounts(server);
 });
 
 onEachEngine("the grade of a session", (server) => {
@@ -218,6 +221,8 @@ onEachEngine("read-write sessions", (server) => {
     const made = await root.client.result("create_read_write_session", { targetPublicKey, userId: user.userId });
     assert.equal(made.userId, user.userId);
   });
+
+  leavesAccounts(server);
 });
 
 onEachEngine("read-only sessions", (server) => {

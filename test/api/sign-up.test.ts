@@ -13,6 +13,7 @@ import {
   signupSignature,
   verificationTokenFor,
 } from "../support/one-time-codes.ts";
+import { leavesAccounts } from "../support/provenance.ts";
 import { onEachEngine } from "../support/server.ts";
 import { addSubOrganization, createWorld } from "../support/world.ts";
 
@@ -221,4 +222,6 @@ onEachEngine("sign-up with a verified contact", (server) => {
     assert.equal((await signUp(root.client, oldPerson, shown, V7)).status, 200);
     assert.equal((await verified(root.client, other)).length, 1);
   });
+
+  leavesAccounts(server);
 });

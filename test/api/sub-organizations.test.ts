@@ -11,6 +11,7 @@ import {
   type Json,
 } from "../support/client.ts";
 import { issuerOfTests, oauthProviderParams } from "../support/issuer.ts";
+import { leavesAccounts } from "../support/provenance.ts";
 import { onEachEngine } from "../support/server.ts";
 import { addSubOrganization, createWorld } from "../support/world.ts";
 
@@ -346,6 +347,8 @@ onEachEngine("sub-organizations", (server) => {
     assert.equal((await found.read("whoami")).organizationId, again.subOrganizationId);
     assert.equal((await parent.withPasskey(passkey).read("whoami")).organizationId, again.subOrganizationId);
   });
+
+  leavesAccounts(server);
 });
 
 onEachEngine("features", (server) => {

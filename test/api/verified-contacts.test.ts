@@ -3,6 +3,7 @@ import { it } from "node:test";
 import { newId } from "../../src/kernel/ids.ts";
 import { addUser, type Client, generateApiKey, type Json } from "../support/client.ts";
 import { loginSignature, verificationTokenFor } from "../support/one-time-codes.ts";
+import { leavesAccounts } from "../support/provenance.ts";
 import { onEachEngine } from "../support/server.ts";
 import { addSubOrganization, createWorld, type Member } from "../support/world.ts";
 
@@ -194,4 +195,6 @@ onEachEngine("verified contacts", (server) => {
     const again = await setEmail(other, contact, verificationToken);
     assert.equal(again.status, 200, "a login uses a token up for logins alone");
   });
+
+  leavesAccounts(server);
 });

@@ -310,6 +310,19 @@ onEachEngine("an archive of activities", (server) => {
     assert.match(votes.stderr, /before .+Z are in an archive: keystead verify <archive> checks every stamp in it\n$/);
   });
 
+  it("may account for rows of which it is therefore not known whether any activity does", async () => {
+    const { code, stdout } = await runKeystead(["verify-authority"], settings());
+    const { unaccounted, unknown, archivedBefore } = JSON.parse(stdout);
+    assert.deepEqual([code, unaccounted, archivedBefore], [0, [], date]);
+    assert.deepEqual(unknown.map(({ what }: { what: string }) => what.split(" ")[0]).sort(), [
+      "API",
+      "organizations",
+      "passkeys",
+      "policies",
+      "users",
+    ]);
+  });
+
   it("is verified by the database's keys, or by a key alone, and tells every stamp", async () => {
     const byDatabase = await runKeystead(["verify", file], settings());
     assert.equal(byDatabase.code, 0, byDatabase.stderr + byDatabase.stdout);

@@ -1,3 +1,5 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
 import { operations } from "../../src/capabilities/index.ts";
 import { type Traced, type Tracing, traceAuthority } from "../../src/engine/authority/provenance/trace.ts";
 import { openInspection } from "../../src/storage/inspection.ts";
@@ -13,4 +15,12 @@ export async function traceDatabase(
   } finally {
     await inspection.close();
   }
+}
+
+/** At the end of what a server was asked: whoever runs it is told of nothing by `keystead doctor`. */
+export function leavesAccounts(server: () => { databaseUrl: string }): void {
+  it("leaves no row of authority that activities do not account for", async () => {
+    const { unaccounted, unknown } = await traceDatabase(server().databaseUrl);
+    assert.deepEqual([unaccounted, unknown], [[], []]);
+  });
 }

@@ -5,7 +5,7 @@ import { operatorActivityTypes } from "../../activities/operator-activities.ts";
 import type { Operation } from "../../operations.ts";
 import type { SqlReader } from "../consistency.ts";
 import type { Fact, KnownInvitation } from "./facts.ts";
-import type { ClaimingRow, Source } from "./rows.ts";
+import type { ClaimingRow, Source } from "./source.ts";
 import { tellers } from "./tellers.ts";
 
 /** Rows of authority, and what completed activities say of it, in pages. */

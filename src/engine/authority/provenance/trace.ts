@@ -8,17 +8,9 @@ import {
   readRows,
   type SayingActivity,
 } from "./read.ts";
-import {
-  allowlistThere,
-  type Claim,
-  type ClaimingRow,
-  featureThere,
-  keptSources,
-  mfaPolicyThere,
-  policyThere,
-  type Source,
-  sources,
-} from "./rows.ts";
+import { keptSources, sources } from "./rows.ts";
+import { allowlistThere, featureThere, mfaPolicyThere, policyThere } from "./rules.ts";
+import type { Claim, ClaimingRow, Source } from "./source.ts";
 
 /**
  * Whether every row that says who may do what is accounted for: completed activities, which users stamped, say what it says. One that is
