@@ -540,6 +540,30 @@ onEachEngine("where authority comes from", (server) => {
     await inspection.close();
   });
 
+  it("is looked for although somebody wrote what cannot be read", async () => {
+    const organizationId = organizations.get("set_ip_allowlist") as string;
+    const types = ["CREATE_USERS_V4", "CREATE_POLICY", "CREATE_POLICY_V3", "STAMP_LOGIN", "ACCEPT_INVITATION"];
+    const broken = ["{", "null", "[]", '{"x": null}', '{"x": {"users": [null], "apiKeys": 1}}'].flatMap((text) =>
+      types.map((type) => {
+        const id = newId();
+        const values = [organizationId, id, `ACTIVITY_TYPE_${type}`, "ACTIVITY_STATUS_COMPLETED", id, text, text];
+        return `insert into activities (organization_id, id, type, status, fingerprint, intent, result, created_at, updated_at)
+          values (${values.map((value) => `'${value}'`).join(", ")}, 1, 1)`;
+      }),
+    );
+    const { database } = server().opened;
+    assert.deepEqual((await foundAfter(database, broken)).unaccounted, []);
+    const rows = ["{", "null", "[null]", '"x"'].map((text) => [
+      `update ip_allowlists set rules = '${text}'`,
+      `update mfa_policies set required_methods = '${text}'`,
+      `update invitations set receiver_tag_ids = '${text}' where status = 'CREATED'`,
+    ]);
+    for (const edit of rows) {
+      const whats = (await foundAfter(database, [...broken, ...edit])).unaccounted.map(({ what }) => what);
+      assert.deepEqual(whats.sort(), [WHAT.allowlists, WHAT.mfa, WHAT.invitations].sort(), edit[0]);
+    }
+  });
+
   it("counts what it does not name", async () => {
     const organizationId = organizations.get("create_policies") as string;
     const { unaccounted } = await foundAfter(server().opened.database, [

@@ -17,7 +17,16 @@ import {
   userFact,
   verifiedFact,
 } from "./facts.ts";
-import { claiming, type InOrganization, isNotGone, joined, ORGANIZATION, type Source, source } from "./source.ts";
+import {
+  claiming,
+  type InOrganization,
+  isNotGone,
+  joined,
+  ORGANIZATION,
+  type Source,
+  source,
+  textsIn,
+} from "./source.ts";
 
 /** What rows claim of organizations, users, and what users are known by. */
 
@@ -237,6 +246,6 @@ export const invitations = source<{
   key: ["organization_id", "id"],
   claimsOf: ({ organization_id: organizationId, id, receiver_email: email, receiver_tag_ids, created_at: since }) =>
     claiming({ organizationId, id, since }, "invitations that no activity made as they are", [
-      invitationFact(id, { email, tagIds: JSON.parse(receiver_tag_ids) as string[] }),
+      invitationFact(id, { email, tagIds: textsIn<string[]>(receiver_tag_ids, (ids) => ids) }),
     ]),
 });

@@ -5,7 +5,7 @@ import { operatorActivityTypes } from "../../activities/operator-activities.ts";
 import type { Operation } from "../../operations.ts";
 import type { SqlReader } from "../consistency.ts";
 import type { Fact, KnownInvitation } from "./facts.ts";
-import type { ClaimingRow, Source } from "./source.ts";
+import { type ClaimingRow, type Source, textsIn } from "./source.ts";
 import { tellers } from "./tellers.ts";
 
 /** Rows of authority, and what completed activities say of it, in pages. */
@@ -56,13 +56,25 @@ export async function* readActivities(
   for await (const rows of readPages<ActivityRow>(reading, wanted)) {
     const invitations = await invitationsIn(reading, rows);
     yield rows.map((row) => {
-      const { path, upgrade } = readers.get(row.type) as ActivityReader;
-      const { organization_id: organizationId, updated_at: at } = row;
-      const given = { organizationId, at, invitation: (id: string) => invitations.get(id) };
-      const intent = upgrade(intentIn(row));
-      const facts = tellers[path]?.({ ...given, intent, result: onlyMemberOf(JSON.parse(row.result ?? "{}")) }) ?? [];
-      return { organizationId, at, facts };
+      const reader = readers.get(row.type) as ActivityReader;
+      return { organizationId: row.organization_id, at: row.updated_at, facts: factsIn(row, reader, invitations) };
     });
+  }
+}
+
+/** An activity that cannot be read says nothing: it must not keep others from being heard. */
+function factsIn(
+  row: ActivityRow,
+  { path, upgrade }: ActivityReader,
+  invitations: ReadonlyMap<string, KnownInvitation>,
+): readonly Fact[] {
+  const { organization_id: organizationId, updated_at: at } = row;
+  try {
+    const intent = upgrade(intentIn(row));
+    const result = onlyMemberOf(JSON.parse(row.result ?? "{}"));
+    return tellers[path]?.({ organizationId, at, intent, result, invitation: (id) => invitations.get(id) }) ?? [];
+  } catch {
+    return [];
   }
 }
 
@@ -110,7 +122,8 @@ async function invitationsIn(
   const accepted = rows.filter(({ type }) => type === "ACTIVITY_TYPE_ACCEPT_INVITATION");
   const known = new Map<string, KnownInvitation>();
   for (const [organizationId, activities] of Map.groupBy(accepted, (row) => row.organization_id)) {
-    const ids = activities.map((row) => (intentIn(row) as { invitationId: string }).invitationId);
+    const ids = activities.flatMap(invitationIn);
+    if (ids.length === 0) continue;
     const sql = `select id, receiver_email, receiver_tag_ids from invitations
       where organization_id = ? and id in (${ids.map(() => "?").join(", ")})`;
     const found = await ask<{ id: string; receiver_email: string; receiver_tag_ids: string }>(database, sql, [
@@ -118,10 +131,19 @@ async function invitationsIn(
       ...ids,
     ]);
     for (const { id, receiver_email: email, receiver_tag_ids: tagIds } of found) {
-      known.set(id, { email, tagIds: JSON.parse(tagIds) as string[] });
+      known.set(id, { email, tagIds: textsIn<string[]>(tagIds, (list) => list) });
     }
   }
   return known;
+}
+
+function invitationIn(row: ActivityRow): string[] {
+  try {
+    const { invitationId } = intentIn(row) as { invitationId: unknown };
+    return typeof invitationId === "string" ? [invitationId] : [];
+  } catch {
+    return [];
+  }
 }
 
 /** When a key began to be one of the organization's, in milliseconds; undefined where it has none such. */

@@ -12,7 +12,7 @@ import {
   proxyPolicyFact,
   sessionProfileFact,
 } from "./facts.ts";
-import { claiming, type InOrganization, isNotGone, joined, ORGANIZATION, source } from "./source.ts";
+import { claiming, type InOrganization, isNotGone, joined, ORGANIZATION, source, textsIn } from "./source.ts";
 
 /** What rows claim of rules on what users may do. */
 
@@ -70,7 +70,7 @@ export const mfaPolicies = source<{
   key: ["organization_id", "id"],
   claimsOf({ organization_id: organizationId, id, user_id: userId, condition, created_at: since, ...row }) {
     const policy = { organizationId, id, userId };
-    const methods = methodsText(JSON.parse(row.required_methods) as MethodGroup[]);
+    const [methods = ""] = textsIn<MethodGroup[]>(row.required_methods, (groups) => [methodsText(groups)]);
     const parts = [
       mfaPolicyFact(policy, "condition", condition),
       mfaPolicyFact(policy, "methods", methods),
@@ -110,7 +110,7 @@ export const allowlists = source<{
     from ip_allowlists t left join api_keys k on k.organization_id = t.organization_id and k.id = t.api_key_id`,
   key: ["organization_id", "id"],
   claimsOf({ organization_id: organizationId, id, public_key, on_evaluation_error, created_at: since, ...row }) {
-    const cidrs = (JSON.parse(row.rules) as AllowlistRule[]).map(({ cidr }) => cidr);
+    const cidrs = textsIn<AllowlistRule[]>(row.rules, (rules) => rules.map(({ cidr }) => cidr));
     const content = { enabled: row.enabled === 1, onEvaluationError: on_evaluation_error, cidrs };
     return {
       ...claiming({ organizationId, id, since }, "IP allowlists that no activity set as they are", [

@@ -55,3 +55,12 @@ export const claiming = (
   what: string,
   facts: readonly Fact[],
 ): ClaimingRow => ({ ...row, claims: [{ what, facts }] });
+
+/** What a column of JSON comes to; what is none of the kind stands for itself, as no activity says it. */
+export function textsIn<Value>(json: string, textsOf: (value: Value) => string[]): string[] {
+  try {
+    return textsOf(JSON.parse(json) as Value);
+  } catch {
+    return [json];
+  }
+}
