@@ -434,6 +434,8 @@ for (const engine of engines) {
       await invite(world.root);
       assert.equal(mails.caught.length, count + 1);
     });
+
+    leavesAccounts(() => server);
   });
 
   it(`wrong tokens are counted by the address they come from (${engine})`, async () => {
@@ -452,7 +454,5 @@ for (const engine of engines) {
     } finally {
       await server.close();
     }
-
-    leavesAccounts(() => server);
   });
 }
