@@ -4,7 +4,8 @@ import { operations } from "../../src/capabilities/index.ts";
 import { tellers } from "../../src/engine/authority/provenance/tellers.ts";
 import { type Traced, type Tracing, traceAuthority } from "../../src/engine/authority/provenance/trace.ts";
 import { newId } from "../../src/kernel/ids.ts";
-import { AUTHORITY_ACTIVITIES_AT_ONCE, AUTHORITY_ROWS_AT_ONCE } from "../../src/kernel/limits.ts";
+import { AUTHORITY_ACTIVITIES_AT_ONCE, AUTHORITY_ROWS_AT_ONCE, DOCTOR_PROVENANCE_MS } from "../../src/kernel/limits.ts";
+import { checkAuthority } from "../../src/main/doctor/authority.ts";
 import type { Database } from "../../src/storage/database.ts";
 import { openInspection } from "../../src/storage/inspection.ts";
 import { apiKeyParams, generateApiKey, type Json } from "../support/client.ts";
@@ -629,6 +630,21 @@ onEachEngine("where authority comes from", (server) => {
     const archived = [`insert into installation (name, value) values ('activities_archived_before', '${before}')`];
     const { unaccounted, unknown, archivedBefore } = await foundAfter(database, [...removed, ...archived]);
     assert.deepEqual([unaccounted, unknown, archivedBefore], [[], without.unaccounted, before]);
+  });
+
+  it("is looked for by keystead doctor, which names the command where that takes long", async () => {
+    const { databaseUrl } = server();
+    const agree = "the rows that say who may do what agree with one another";
+    const check = "authority";
+    assert.deepEqual(await checkAuthority({ databaseUrl }), [
+      { check, state: "ok", text: `${agree}, and completed activities account for them` },
+    ]);
+    const text = `${agree}; there are too many activities to hold against them here: keystead verify-authority does`;
+    assert.deepEqual(await checkAuthority({ databaseUrl, most: 5 }), [{ check, state: "ok", text }]);
+    let now = 0;
+    const [late] = await checkAuthority({ databaseUrl, clock: () => (now += DOCTOR_PROVENANCE_MS) });
+    const untold = "whether activities account for the rows was not told in 30 s; run keystead verify-authority";
+    assert.deepEqual(late, { check, state: "warn", text: untold });
   });
 
   it("is given up where it is told to", async () => {
