@@ -343,6 +343,8 @@ export const DOCTOR_STEP_MS = 15_000;
 export const DOCTOR_CHECK_MS = 60_000;
 /** Up to so many completed activities that say who may do what, `keystead doctor` looks for rows that none accounts for ... */
 export const MAX_DOCTOR_ACTIVITIES = 50_000;
+/** ... as long as there are no more of any kind than these, which it has to go through ... */
+export const MAX_DOCTOR_ACTIVITIES_IN_ALL = 200_000;
 /** ... and for so long. */
 export const DOCTOR_PROVENANCE_MS = 30_000;
 /** What rows of authority claim is held for so many claims at once, for each of which all activities are gone through ... */
@@ -350,6 +352,8 @@ export const MAX_AUTHORITY_CLAIMS = 200_000;
 /** ... in pages of so many rows and activities. */
 export const AUTHORITY_ROWS_AT_ONCE = 1_000;
 export const AUTHORITY_ACTIVITIES_AT_ONCE = 200;
+/** ... and of activities of any kind so many are gone through for one page. */
+export const AUTHORITY_STRETCH = 20_000;
 /** Of a file that holds one secret of the configuration. */
 export const MAX_SECRET_FILE_BYTES = 64 * 1024;
 /** How long `keystead status` waits for each answer of a server, which is at most so long in bytes. */

@@ -1,9 +1,9 @@
 import { operations } from "../../capabilities/index.ts";
 import { compareRows } from "../../engine/authority/consistency.ts";
-import { countSayingActivities } from "../../engine/authority/provenance/read.ts";
+import { areMoreActivitiesThan, countSayingActivities } from "../../engine/authority/provenance/read.ts";
 import { type Told, traceAuthority } from "../../engine/authority/provenance/trace.ts";
 import { type Clock, systemClock } from "../../kernel/clock.ts";
-import { DOCTOR_PROVENANCE_MS, MAX_DOCTOR_ACTIVITIES } from "../../kernel/limits.ts";
+import { DOCTOR_PROVENANCE_MS, MAX_DOCTOR_ACTIVITIES, MAX_DOCTOR_ACTIVITIES_IN_ALL } from "../../kernel/limits.ts";
 import { DatabaseFailure } from "../../storage/failure.ts";
 import { type Inspection, openInspection } from "../../storage/inspection.ts";
 import type { Config } from "../config.ts";
@@ -56,7 +56,7 @@ async function accountsOf(
 ): Promise<{ state: "ok"; text: string } | { state: "other"; findings: Finding[] }> {
   const other = (finding: Finding) => ({ state: "other" as const, findings: [finding] });
   try {
-    if ((await countSayingActivities({ database, operations }, most)) > most) {
+    if (!(await areFew(database, most))) {
       return { state: "ok", text: `; there are too many activities to hold against them here: ${COMMAND} does` };
     }
     const began = clock();
@@ -81,6 +81,11 @@ async function accountsOf(
   } catch (error) {
     return other(warn(CHECK, `whether activities account for the rows was not told: ${reasonOf(error)}`));
   }
+}
+
+async function areFew(database: Inspection, most: number): Promise<boolean> {
+  if (await areMoreActivitiesThan(database, MAX_DOCTOR_ACTIVITIES_IN_ALL)) return false;
+  return (await countSayingActivities({ database, operations }, most)) <= most;
 }
 
 const wordsOf = ({ what, count, examples }: Told): string =>

@@ -1,4 +1,4 @@
-import { AUTHORITY_ACTIVITIES_AT_ONCE, AUTHORITY_ROWS_AT_ONCE } from "../../../kernel/limits.ts";
+import { AUTHORITY_ACTIVITIES_AT_ONCE, AUTHORITY_ROWS_AT_ONCE, AUTHORITY_STRETCH } from "../../../kernel/limits.ts";
 import { archivedBeforeName } from "../../activities/archived.ts";
 import { storedIntent } from "../../activities/bodies.ts";
 import { operatorActivityTypes } from "../../activities/operator-activities.ts";
@@ -44,6 +44,11 @@ export async function countSayingActivities(
   return row?.count ?? 0;
 }
 
+/** Whether there are more activities of any kind, which the index tells. */
+export async function areMoreActivitiesThan({ all }: SqlReader, most: number): Promise<boolean> {
+  return (await all(`select 1 as one from activities t limit 1 offset ${most}`)).length > 0;
+}
+
 /** What completed activities say: all that say something, or those of these operations on the rows that are looked at. */
 export async function* readActivities(
   reading: Reading,
@@ -51,16 +56,51 @@ export async function* readActivities(
 ): AsyncGenerator<SayingActivity[]> {
   const readers = readersOf(reading.operations);
   const types = [...readers].flatMap(([type, { path }]) => (ofPaths?.has(path) === false ? [] : [type]));
-  const where = [completedOf(types), ...(ofPaths ? rowsWithin(reading) : activitiesOn(reading))];
-  const wanted = { select: ACTIVITIES, key: ["organization_id", "id"], where, size: AUTHORITY_ACTIVITIES_AT_ONCE };
-  for await (const rows of readPages<ActivityRow>(reading, wanted)) {
-    const invitations = await invitationsIn(reading, rows);
-    yield rows.map((row) => {
-      const reader = readers.get(row.type) as ActivityReader;
-      return { organizationId: row.organization_id, at: row.updated_at, facts: factsIn(row, reader, invitations) };
-    });
+  const within = ofPaths ? rowsWithin(reading) : activitiesOn(reading);
+  for await (const stretch of stretchesOf(reading, within)) {
+    const where = [completedOf(types), ...within, ...stretch];
+    const wanted = { select: ACTIVITIES, key: ACTIVITY_KEY, where, size: AUTHORITY_ACTIVITIES_AT_ONCE };
+    for await (const rows of readPages<ActivityRow>(reading, wanted)) {
+      const invitations = await invitationsIn(reading, rows);
+      yield rows.map((row) => {
+        const reader = readers.get(row.type) as ActivityReader;
+        return { organizationId: row.organization_id, at: row.updated_at, facts: factsIn(row, reader, invitations) };
+      });
+    }
   }
 }
+
+/**
+ * Activities in stretches of so many by their key, which the index tells: a page of the few that say something would otherwise
+ * take as long as there are others between them.
+ */
+async function* stretchesOf(
+  { database, beforePage }: Pick<Reading, "database" | "beforePage">,
+  within: readonly Condition[],
+): AsyncGenerator<Condition[]> {
+  const columns = ACTIVITY_KEY.map((column) => `t.${column}`).join(", ");
+  let from: Condition[] = [];
+  for (;;) {
+    beforePage();
+    const conditions = [...within, ...from];
+    const filter = conditions.length === 0 ? "" : `where ${conditions.map(({ sql }) => sql).join(" and ")}`;
+    const [last] = await ask<Record<string, unknown>>(
+      database,
+      `select ${columns} from activities t ${filter} order by ${columns} limit 1 offset ${AUTHORITY_STRETCH - 1}`,
+      conditions.flatMap(({ parameters }) => parameters),
+    );
+    if (!last) return yield from;
+    yield [...from, keyThat("<=", ACTIVITY_KEY, last)];
+    from = [keyThat(">", ACTIVITY_KEY, last)];
+  }
+}
+
+const ACTIVITY_KEY = ["organization_id", "id"];
+
+const keyThat = (compares: ">" | "<=", key: readonly string[], row: Record<string, unknown>): Condition => ({
+  sql: `(${key.map((column) => `t.${column}`).join(", ")}) ${compares} (${key.map(() => "?").join(", ")})`,
+  parameters: key.map((column) => row[column]),
+});
 
 /** An activity that cannot be read says nothing: it must not keep others from being heard. */
 function factsIn(
@@ -214,9 +254,7 @@ async function* readPages<Row>(
     if (rows.length > 0) yield rows;
     if (rows.length < size) return;
     const last = rows.at(-1) as Record<string, unknown>;
-    from = [
-      { sql: `(${columns}) > (${key.map(() => "?").join(", ")})`, parameters: key.map((column) => last[column]) },
-    ];
+    from = [keyThat(">", key, last)];
   }
 }
 
