@@ -249,6 +249,8 @@ export const MAX_CACHED_FILTERS = 1000;
 export const MAX_CACHED_FILTER_BYTES = 4 * 1024 * 1024;
 /** Lists of policies remembered as stored, by number and by what they take. */
 export const MAX_REMEMBERED_POLICY_LISTS = 10_000;
+/** Lists of policies kept with their ids, of about 5 kB each. */
+export const MAX_KEPT_POLICY_LISTS = 1000;
 export const MAX_REMEMBERED_POLICIES_BYTES = 64 * 1024 * 1024;
 
 /** Bytes of an imported mnemonic with its passphrase; 24 words take under 1 KiB in every language. */

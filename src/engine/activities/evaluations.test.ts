@@ -90,3 +90,20 @@ test("evaluations of earlier versions are told, and the outcomes of a list that 
     [every, [{ outcome: "OUTCOME_ALLOW" }, { outcome: "OUTCOME_ERROR" }]],
   );
 });
+
+test("as many other policies are another list, and so are the same in another order", async () => {
+  const lists = [
+    ["a", "b"],
+    ["a", "c"],
+    ["c", "a"],
+    ["a", "b"],
+  ];
+  const before = await countLists();
+  for (const ids of lists) {
+    const activityId = await addActivity();
+    const evaluations = ids.map((policyId): RecordedEvaluation => ({ policyId, outcome: "OUTCOME_ALLOW" }));
+    await store(activityId, evaluations);
+    assert.deepEqual((await findEvaluations(database.read, organizationId, activityId))[0]?.evaluations, evaluations);
+  }
+  assert.equal(await countLists(), before + 3);
+});

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { RecordedEvaluation } from "../../authority/decisions/facts.ts";
-import { MAX_REMEMBERED_POLICY_LISTS, MAX_SHOWN_EVALUATIONS } from "../../kernel/limits.ts";
+import { MAX_KEPT_POLICY_LISTS, MAX_REMEMBERED_POLICY_LISTS, MAX_SHOWN_EVALUATIONS } from "../../kernel/limits.ts";
 import { recentlyUsed } from "../../kernel/recently-used.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { laterInsert, prepared, preparedWrite } from "../../storage/prepared.ts";
@@ -43,6 +43,8 @@ export interface VoteEvaluations {
   createdAt: number;
 }
 
+/** The list of each organization's last vote, which the next one shares as a rule. */
+const lastLists = recentlyUsed<PolicyList & { of: readonly string[] }>({ entries: MAX_KEPT_POLICY_LISTS });
 /** Lists that are known to be committed. */
 const committed = recentlyUsed<true>({ entries: MAX_REMEMBERED_POLICY_LISTS });
 const keyOf = ({ organizationId, id }: PolicyListRef): string => `${organizationId} ${id}`;
@@ -53,13 +55,15 @@ export async function storeEvaluations(
   row: { id: string; organizationId: string; activityId: string; voteId: string; now: number },
   evaluations: readonly RecordedEvaluation[],
 ): Promise<void> {
-  const policyIds = JSON.stringify(evaluations.map(({ policyId }) => policyId));
-  const list = { organizationId: row.organizationId, id: hash("sha256", policyIds, "base64url") };
+  const { policyIds, id } = listOf(row.organizationId, evaluations);
+  const list = { organizationId: row.organizationId, id };
   if (!committed.get(keyOf(list))) {
     await insertPolicyList(tx, { ...list, policyIds });
     tx.afterCommit(() => committed.set(keyOf(list), true));
   }
-  const stored: Stored = { list: list.id, outcomes: evaluations.map(({ outcome }) => letters[outcome]).join("") };
+  let outcomes = "";
+  for (const { outcome } of evaluations) outcomes += letters[outcome];
+  const stored: Stored = { list: id, outcomes };
   await tx.later(newEvaluations, {
     id: row.id,
     organization_id: row.organizationId,
@@ -68,6 +72,25 @@ export async function storeEvaluations(
     evaluations: JSON.stringify(stored),
     created_at: row.now,
   });
+}
+
+interface PolicyList {
+  /** The SHA-256 of the ids. */
+  id: string;
+  /** JSON. */
+  policyIds: string;
+}
+
+function listOf(organizationId: string, evaluations: readonly RecordedEvaluation[]): PolicyList {
+  const last = lastLists.get(organizationId);
+  const isSame =
+    last?.of.length === evaluations.length && evaluations.every(({ policyId }, index) => policyId === last.of[index]);
+  if (last && isSame) return last;
+  const of = evaluations.map(({ policyId }) => policyId);
+  const policyIds = JSON.stringify(of);
+  const list = { of, policyIds, id: hash("sha256", policyIds, "base64url") };
+  lastLists.set(organizationId, list);
+  return list;
 }
 
 /** What the policies came to at the votes on an activity, the oldest first; of more than can be shown, the newest. */
