@@ -82,12 +82,11 @@ async function* stretchesOf(
   let from: Condition[] = [];
   for (;;) {
     beforePage();
-    const conditions = [...within, ...from];
-    const filter = conditions.length === 0 ? "" : `where ${conditions.map(({ sql }) => sql).join(" and ")}`;
+    const { sql, parameters } = all([...within, ...from]);
     const [last] = await ask<Record<string, unknown>>(
       database,
-      `select ${columns} from activities t ${filter} order by ${columns} limit 1 offset ${AUTHORITY_STRETCH - 1}`,
-      conditions.flatMap(({ parameters }) => parameters),
+      `select ${columns} from activities t ${sql} order by ${columns} limit 1 offset ${AUTHORITY_STRETCH - 1}`,
+      parameters,
     );
     if (!last) return yield from;
     yield [...from, keyThat("<=", ACTIVITY_KEY, last)];
@@ -209,6 +208,11 @@ interface Condition {
   parameters: readonly unknown[];
 }
 
+const all = (conditions: readonly Condition[]): Condition => ({
+  sql: conditions.length === 0 ? "" : `where ${conditions.map(({ sql }) => sql).join(" and ")}`,
+  parameters: conditions.flatMap(({ parameters }) => parameters),
+});
+
 const completedOf = (types: readonly string[]): Condition => ({
   sql: `t.status = 'ACTIVITY_STATUS_COMPLETED' and t.type in (${types.map((type) => `'${type}'`).join(", ")})`,
   parameters: [],
@@ -244,13 +248,8 @@ async function* readPages<Row>(
   let from: Condition[] = [];
   for (;;) {
     beforePage();
-    const conditions = [...where, ...from];
-    const filter = conditions.length === 0 ? "" : `where ${conditions.map(({ sql }) => sql).join(" and ")}`;
-    const rows = await ask<Row>(
-      database,
-      `${select} ${filter} order by ${columns} limit ${size}`,
-      conditions.flatMap(({ parameters }) => parameters),
-    );
+    const { sql, parameters } = all([...where, ...from]);
+    const rows = await ask<Row>(database, `${select} ${sql} order by ${columns} limit ${size}`, parameters);
     if (rows.length > 0) yield rows;
     if (rows.length < size) return;
     const last = rows.at(-1) as Record<string, unknown>;
