@@ -477,6 +477,12 @@ const writeProbe = preparedWrite<{ value: string }>()((db, { value }) =>
 const timeoutsOf = (statementTimeoutMs: number): string =>
   `set local statement_timeout = ${statementTimeoutMs}; set local idle_in_transaction_session_timeout = ${IDLE_TRANSACTION_MS}`;
 
+/**
+ * Each statement sees what was committed before it, whatever PostgreSQL is set to: what is read behind a lock must be what whoever had it before
+ * left, and not how things were when it was asked for.
+ */
+const BEGIN = "begin isolation level read committed";
+
 const LOCK_SCOPE = "select pg_advisory_xact_lock(hashtextextended($1, 0))";
 /** Those that nobody else holds, without waiting. */
 const TRY_SCOPES =
@@ -543,7 +549,7 @@ async function beginPostgres(
   // What was lost may have been by a row of others, which is theirs to tell.
   const batch = new Batch(connection, "postgres", !isAgain, { beforeWrite: makeSavepoint });
   const kysely = kyselyOn("postgres", async () => batch);
-  const begin = prepared ? "begin" : `begin; ${timeoutsOf(statementTimeoutMs)}`;
+  const begin = prepared ? BEGIN : `${BEGIN}; ${timeoutsOf(statementTimeoutMs)}`;
   const [scope, ...others] = scopes;
   const held = new Set(scopes.slice(0, 1));
   try {

@@ -3,6 +3,7 @@ import { after, before, describe, it } from "node:test";
 import { sql } from "kysely";
 import { createTestDatabase } from "../../test/support/postgres.ts";
 import { testPostgresUrl } from "../../test/support/server.ts";
+import { until } from "../../test/support/until.ts";
 import { newId } from "../kernel/ids.ts";
 import { type Database, openDatabase } from "./database.ts";
 import type { Reader, Transactor } from "./engine.ts";
@@ -56,6 +57,46 @@ describe("a transaction on PostgreSQL", () => {
     assert.deepEqual(rows, []);
     await new Promise(setImmediate);
     assert.deepEqual(warnings, []);
+  });
+});
+
+describe("a lock on PostgreSQL that is set to another isolation", () => {
+  let url: string;
+  const servers: Database[] = [];
+  before(async () => {
+    url = await createTestDatabase(testPostgresUrl(), `test_${newId().replaceAll("-", "")}`);
+    const before = openDatabase({ url });
+    servers.push(before);
+    await before.migrate();
+    const name = new URL(url).pathname.slice(1);
+    const all = (statement: string) => before.read.all({ sql: statement, parameters: [] });
+    await all(`alter database "${name}" set default_transaction_isolation = 'repeatable read'`);
+    // Settings of a database are for sessions that begin after.
+    servers.push(openDatabase({ url }), openDatabase({ url }));
+  });
+  after(() => Promise.all(servers.map((server) => server.close())));
+
+  it("shows whoever waited for it what was committed meanwhile", async () => {
+    const [before, one, other] = servers as [Database, Database, Database];
+    const [locked, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const adding = one.transact("scope", async (tx) => {
+      locked.resolve();
+      await goesOn.promise;
+      await tx.insertInto("installation").values({ name: "added", value: "" }).execute();
+    });
+    await locked.promise;
+    const looking = other.transact("scope", (tx) =>
+      tx.selectFrom("installation").select("name").where("name", "=", "added").execute(),
+    );
+    const waiting = `select 1 from pg_locks join pg_database d on d.oid = database
+      where locktype = 'advisory' and not granted and datname = current_database()`;
+    await until(
+      async () => (await before.read.all({ sql: waiting, parameters: [] })).length > 0,
+      "a wait for the lock",
+    );
+    goesOn.resolve();
+    await adding;
+    assert.deepEqual(await looking, [{ name: "added" }]);
   });
 });
 

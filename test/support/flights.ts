@@ -6,7 +6,7 @@ export interface FlightCounter extends TcpRelay {
   take(): number[];
 }
 
-const BEGIN = Buffer.from("begin\0");
+const BEGIN = Buffer.from("begin isolation level read committed\0");
 const COMMIT = Buffer.from("commit\0");
 
 export async function startFlightCounter(targetPort: number): Promise<FlightCounter> {
