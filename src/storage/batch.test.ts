@@ -414,6 +414,31 @@ for (const engine of engines) {
       }
     });
 
+    it("fail alone where the database refuses what was asked ahead for one of them, whose scope ever it is", async () => {
+      const refused = (read: Pick<Reader, "all">) =>
+        read.all({ sql: "select no_such_column from tags", parameters: [], isRead: true });
+      for (const scopes of [
+        ["a", "a", "a"],
+        ["a", "b", "c"],
+      ]) {
+        const place = newId();
+        const fresh = openDatabase({ url });
+        const add = (scope = "", name = "") =>
+          fresh.transact(`${place} ${scope}`, (tx) => tx.later(words, word(`${place} ${name}`)), { isShared: true });
+        const outcomes = await Promise.allSettled([
+          add(scopes[0], "first"),
+          fresh.transact(`${place} ${scopes[1]}`, refused, { isShared: true, ahead: refused }),
+          add(scopes[2], "second"),
+        ]);
+        assert.deepEqual(
+          outcomes.map(({ status }) => status),
+          ["fulfilled", "rejected", "fulfilled"],
+        );
+        for (const name of ["first", "second"]) assert.ok(await findRow(fresh.read, { name: `${place} ${name}` }));
+        await fresh.close();
+      }
+    });
+
     it("are all there but the one whose row is another's already", async () => {
       const scope = newId();
       const taken = word(`${scope} taken`);

@@ -257,7 +257,7 @@ export class GroupCommit {
     let wasHalfDone = false;
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#attempt(scopes, batch, attempt > 1);
+        return await this.#attempt(scopes, batch, attempt > 1 || wasHalfDone);
       } catch (error) {
         if (error instanceof HalfDone) {
           this.#careful = CAREFUL_TRANSACTIONS;
