@@ -242,6 +242,20 @@ describe("a batch", () => {
     );
   });
 
+  it("writes a row before those that refer to it, whatever else was there in between", async () => {
+    const { calls, connection } = noted();
+    const batch = new Batch(connection, "postgres", true);
+    const referred = laterInsert("activities", { id: "text" }, { referredToBy: ["votes", "policy_evaluations"] });
+    const referring = [laterInsert("policy_evaluations", { id: "text" }), laterInsert("votes", { id: "text" })];
+    const others = [laterInsert("api_keys", { id: "text" }), laterInsert("tags", { id: "text" })];
+    for (const into of [...referring, ...others, referred]) void batch.later(into, { id: "a" });
+    await batch.writeRows();
+    const tables = calls.map((call) => /"(\w+)"/.exec(call)?.[1] ?? "");
+    assert.deepEqual(tables.toSorted(), ["activities", "api_keys", "policy_evaluations", "tags", "votes"]);
+    for (const table of ["votes", "policy_evaluations"])
+      assert.ok(tables.indexOf("activities") < tables.indexOf(table), tables.join(" "));
+  });
+
   it("writes the rows of others again that were undone with the function that had them written", async () => {
     const { calls, connection } = noted();
     const batch = new Batch(connection, "postgres", true);

@@ -262,16 +262,12 @@ export class Batch implements Connection {
     const rows = this.#rows;
     this.#rows = [];
     this.#waysOf = new Map();
-    // A row goes before those that refer to it.
-    const goesBefore = (one: LaterWrite, other: LaterWrite) => Number(one.neededBy.includes(other.table));
-    const tables = [...Map.groupBy(rows, ({ into }) => into)].sort(
-      ([one], [other]) => goesBefore(other, one) - goesBefore(one, other),
-    );
+    const tables = Map.groupBy(rows, ({ into }) => into);
     const undoings = this.#undoings;
-    const written = tables.map(([into, some]) =>
+    const written = inOrder([...tables.keys()]).map((into) =>
       this.#write(
         into,
-        some.map(({ row }) => row),
+        (tables.get(into) ?? []).map(({ row }) => row),
       ).catch((error: unknown) => {
         const mayGo = this.#isLate ? isOfRows(error) : into.mayBeTaken && isTaken(error);
         const failure = mayGo ? new DatabaseFailure("retry", error) : error;
@@ -410,6 +406,16 @@ function mergedRows(
     byKey.set(keyOf(row), before ? merged(before, row) : row);
   }
   return [...byKey.values()];
+}
+
+/** What a row refers to goes before it; what has nothing to do with each other, as it came. */
+function inOrder(ways: readonly LaterWrite[]): LaterWrite[] {
+  const left = [...ways];
+  const ordered: LaterWrite[] = [];
+  const isFree = (one: LaterWrite) =>
+    !left.some(({ table, neededBy }) => table !== one.table && neededBy.includes(one.table));
+  while (left.length > 0) ordered.push(...left.splice(Math.max(0, left.findIndex(isFree)), 1));
+  return ordered;
 }
 
 function noteAsker(kept: Kept, asker: number): void {
