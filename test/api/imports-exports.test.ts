@@ -17,9 +17,11 @@ import { bundleKey } from "../../src/engine/keys/bundle-envelopes.ts";
 import { rotateServiceKey } from "../../src/engine/keys/service-keys.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { clientBundle, envelopeData, importBundleTo } from "../support/bundles.ts";
+import { occupySigner } from "../support/busy-signer.ts";
 import { addUser, type Client, type Json, type TestAnswer } from "../support/client.ts";
 import { dumpDatabase } from "../support/database-dump.ts";
 import { onEachEngine, startTestServer, type TestServer } from "../support/server.ts";
+import { until } from "../support/until.ts";
 import { addSubOrganization, createWorld, type Member, type World } from "../support/world.ts";
 
 /** What goes in and comes out encrypted, by the published client library and by hand. */
@@ -506,6 +508,37 @@ const offered = async (client: Client, numSecrets: number): Promise<string[]> =>
   (await client.result("init_import_secrets", { encryptionSuite: SUITE, numSecrets })).enclaveTargetMessages;
 
 onEachEngine("secrets", (server) => {
+  it("are offered to whose activity it is, also to who asks in the same words while another's request is made ready", async () => {
+    const world = await createWorld(server());
+    const { root, user } = world;
+    const { signer } = server().opened;
+    await root.client.result("create_policy", {
+      policyName: "by two",
+      effect: "EFFECT_ALLOW",
+      consensus: "approvers.count() >= 2",
+      condition: "activity.resource == 'SECRET'",
+      notes: "",
+    });
+    const path = "init_import_secrets";
+    const body = root.client.submitBody(path, { encryptionSuite: SUITE, numSecrets: 1 });
+    const ahead = 3;
+    const release = await occupySigner(signer, world.organizationId, ahead);
+    // The root user needs nobody else, and has the keys made at once; as long as that takes there is no activity.
+    const asked = root.client.post(`/public/v1/submit/${path}`, body);
+    await Promise.race([until(() => signer.figures.waiting > ahead, "the request to wait for the signer"), asked]);
+    const { activity } = (await user.client.post(`/public/v1/submit/${path}`, body)).body;
+    assert.equal(activity.status, "ACTIVITY_STATUS_CONSENSUS_NEEDED");
+    release();
+    const { activity: approved } = (await asked).body;
+    assert.equal(approved.status, "ACTIVITY_STATUS_COMPLETED");
+    assert.equal(approved.id, activity.id, "it was an approval by then");
+    const [message] = approved.result.initImportSecretsResult.enclaveTargetMessages;
+    const imported = await user.client.submit("import_secrets", { secrets: [secretItem(message, "the user's")] });
+    const { fingerprint } = imported.body.activity;
+    const { secretIds } = (await root.client.result("approve_activity", { fingerprint })) ?? {};
+    assert.equal(secretIds?.length, 1);
+  });
+
   it("are imported and exported by the client library, in order", async () => {
     const world = await createWorld(server());
     const { client } = world.root;

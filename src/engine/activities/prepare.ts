@@ -12,6 +12,8 @@ import type { Execution } from "./stamps.ts";
 
 export interface Preparation {
   value?: unknown;
+  /** Whose activity it was when it was asked for. */
+  submitterId: string;
   /** Why there is no value, where that is what becomes of the activity. */
   error?: KeysteadError;
   /** Whether the activity may run beside the organization's other activities. */
@@ -31,6 +33,7 @@ export async function prepare(
 ): Promise<Preparation | undefined> {
   if (!needsPreparation(verdict)) return undefined;
   const { operation, intent, isNew, record } = verdict.target;
+  const { userId: submitterId } = verdict.facts.submitter;
   const execution = executionOf(verdict, ballot);
   const asker = {
     // It is this organization's work, also where it is done with a key of the installation.
@@ -41,13 +44,13 @@ export async function prepare(
   const asking = { ...engine, signer: askedBy(engine.signer, asker) };
   try {
     const value = await askPreparation(asking, verdict, ballot);
-    const preparation = { value, unordered: operation.unordered && isNew };
+    const preparation = { value, submitterId, unordered: operation.unordered && isNew };
     if (!record.wantsProofs) return preparation;
     const addresses = operation.addresses({ intent, prepared: value });
     return { ...preparation, proofs: await proveExecution(asking, execution, addresses) };
   } catch (error) {
     if (isNew || !isLasting(error)) throw error;
-    return { error, unordered: false };
+    return { error, submitterId, unordered: false };
   }
 }
 
@@ -76,13 +79,17 @@ async function askPreparation(
   });
 }
 
-/** Whether a preparation still serves; asked in the transaction that would use it. */
+/**
+ * Whether a preparation still serves; asked in the transaction that would use it. What was prepared for whoever asked first is not for the
+ * activity of another user who was stored with the same body meanwhile.
+ */
 export async function isPrepared(
   read: Reader,
   verdict: ToExecute,
   ballot: Ballot,
   preparation: Preparation | undefined,
 ): Promise<boolean> {
+  if (preparation && preparation.submitterId !== verdict.facts.submitter.userId) return false;
   if (!preparation || preparation.error || !verdict.target.record.wantsProofs) return preparation !== undefined;
   const { proofs } = preparation;
   return proofs !== undefined && stillHolds(read, proofs, executionOf(verdict, ballot));
