@@ -141,6 +141,7 @@ export const HIGHEST_WALLETS = 10_000;
 export const HIGHEST_SUB_ORGANIZATIONS = 100_000;
 /** ... and these once by each server. */
 export const HIGHEST_ACTIVITIES_PER_MONTH = 10_000_000;
+/** ... with their bytes, for which their rows are read. */
 export const HIGHEST_ACTIVITY_BYTES_PER_MONTH = 100_000_000_000;
 /** What `keystead organizations list` prints at most. */
 export const MAX_LISTED_ORGANIZATIONS = 10_000;
@@ -351,9 +352,9 @@ export const MAX_DOCTOR_ACTIVITIES_IN_ALL = 200_000;
 export const DOCTOR_PROVENANCE_MS = 30_000;
 /** What rows of authority claim is held for so many claims at once, for each of which all activities are gone through ... */
 export const MAX_AUTHORITY_CLAIMS = 200_000;
-/** ... in pages of so many rows and activities. */
+/** ... in pages of so many rows, or of so many that may be large: activities, and interfaces of contracts. */
 export const AUTHORITY_ROWS_AT_ONCE = 1_000;
-export const AUTHORITY_ACTIVITIES_AT_ONCE = 200;
+export const AUTHORITY_LARGE_ROWS_AT_ONCE = 50;
 /** ... and of activities of any kind so many are gone through for one page. */
 export const AUTHORITY_STRETCH = 20_000;
 /** Of a file that holds one secret of the configuration. */

@@ -4,7 +4,7 @@ import { operations } from "../../src/capabilities/index.ts";
 import { tellers } from "../../src/engine/authority/provenance/tellers.ts";
 import { type Traced, type Tracing, traceAuthority } from "../../src/engine/authority/provenance/trace.ts";
 import { newId } from "../../src/kernel/ids.ts";
-import { AUTHORITY_ACTIVITIES_AT_ONCE, AUTHORITY_ROWS_AT_ONCE, DOCTOR_PROVENANCE_MS } from "../../src/kernel/limits.ts";
+import { AUTHORITY_LARGE_ROWS_AT_ONCE, AUTHORITY_ROWS_AT_ONCE, DOCTOR_PROVENANCE_MS } from "../../src/kernel/limits.ts";
 import { checkAuthority } from "../../src/main/doctor/authority.ts";
 import type { Database } from "../../src/storage/database.ts";
 import { openInspection } from "../../src/storage/inspection.ts";
@@ -664,8 +664,8 @@ onEachEngine("where authority comes from", (server) => {
     const tracing = { database: { kind: database.kind, all }, operations, organizationId };
     const traced = await traceAuthority(tracing);
     assert.deepEqual([traced?.unaccounted, traced?.rows], [[], users.length + 1]);
-    assert.ok(Math.max(...sizes) <= Math.max(AUTHORITY_ROWS_AT_ONCE, AUTHORITY_ACTIVITIES_AT_ONCE), `${sizes}`);
-    const pages = Math.ceil(20_001 / AUTHORITY_ACTIVITIES_AT_ONCE) + Math.ceil(users.length / AUTHORITY_ROWS_AT_ONCE);
+    assert.ok(Math.max(...sizes) <= Math.max(AUTHORITY_ROWS_AT_ONCE, AUTHORITY_LARGE_ROWS_AT_ONCE), `${sizes}`);
+    const pages = Math.ceil(20_001 / AUTHORITY_LARGE_ROWS_AT_ONCE) + Math.ceil(users.length / AUTHORITY_ROWS_AT_ONCE);
     // One more for each table, and for what else is asked once.
     assert.ok(sizes.length <= pages + 25, `${sizes.length} statements, ${pages} pages`);
 

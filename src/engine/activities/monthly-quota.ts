@@ -53,11 +53,13 @@ export class MonthlyQuota {
     const known = await this.#look(organizationId)();
     const { quotas } = known;
     if (!isCounted(quotas)) return;
-    const { activitiesPerMonth: most = null, activityBytesPerMonth: mostBytes = null } = quotas;
-    const isOver = (most !== null && known.count >= most) || (mostBytes !== null && known.bytes + bytes > mostBytes);
-    if (isOver && (await isKnown())) return;
-    refuseOver(quotas, "activitiesPerMonth", known.count + 1);
-    refuseOver(quotas, "activityBytesPerMonth", known.bytes + bytes);
+    try {
+      refuseOver(quotas, "activitiesPerMonth", known.count + 1);
+      refuseOver(quotas, "activityBytesPerMonth", known.bytes + bytes);
+    } catch (error) {
+      if (await isKnown()) return;
+      throw error;
+    }
     known.count++;
     known.bytes += bytes;
   }

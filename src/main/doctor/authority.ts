@@ -34,8 +34,8 @@ export async function checkAuthority({
   try {
     const contradictions = await contradictionsIn(inspection);
     const accounts = await accountsOf(inspection, { clock, most });
-    if (contradictions.length === 0 && accounts.state === "ok") return [ok(CHECK, `${AGREE}${accounts.text}`)];
-    return [...contradictions, ...(accounts.state === "ok" ? [] : accounts.findings)];
+    const found = [...contradictions, ...accounts.findings];
+    return found.length > 0 ? found : [ok(CHECK, `${AGREE}${accounts.text}`)];
   } finally {
     await inspection.close();
   }
@@ -49,37 +49,33 @@ async function contradictionsIn(inspection: Inspection): Promise<Finding[]> {
   ];
 }
 
-/** What holding the rows against activities came to, where that does not take long. */
+/** What holding the rows against activities came to, where that does not take long; `text` goes on from `AGREE` where nothing was found. */
 async function accountsOf(
   database: Inspection,
   { clock, most }: { clock: Clock; most: number },
-): Promise<{ state: "ok"; text: string } | { state: "other"; findings: Finding[] }> {
-  const other = (finding: Finding) => ({ state: "other" as const, findings: [finding] });
+): Promise<{ findings: Finding[]; text: string }> {
+  const told = (...findings: Finding[]) => ({ findings, text: "" });
   try {
     if (!(await areFew(database, most))) {
-      return { state: "ok", text: `; there are too many activities to hold against them here: ${COMMAND} does` };
+      return { findings: [], text: `; there are too many activities to hold against them here: ${COMMAND} does` };
     }
     const began = clock();
     const isLate = () => clock() - began > DOCTOR_PROVENANCE_MS;
     const traced = await traceAuthority({ database, operations, isLate });
     if (traced === undefined) {
       const seconds = DOCTOR_PROVENANCE_MS / 1000;
-      return other(warn(CHECK, `whether activities account for the rows was not told in ${seconds} s; run ${COMMAND}`));
+      return told(warn(CHECK, `whether activities account for the rows was not told in ${seconds} s; run ${COMMAND}`));
     }
     const { unaccounted, unknown } = traced;
-    if (unaccounted.length > 0) {
-      return {
-        state: "other",
-        findings: unaccounted.map((told) => fail(CHECK, `there are ${wordsOf(told)}. ${REMEDY}`)),
-      };
-    }
+    if (unaccounted.length > 0)
+      return told(...unaccounted.map((each) => fail(CHECK, `there are ${wordsOf(each)}. ${REMEDY}`)));
     const text = ", and completed activities account for them";
     return {
-      state: "ok",
+      findings: [],
       text: unknown.length === 0 ? text : `${text}, or may do so in archives: ${COMMAND} counts those`,
     };
   } catch (error) {
-    return other(warn(CHECK, `whether activities account for the rows was not told: ${reasonOf(error)}`));
+    return told(warn(CHECK, `whether activities account for the rows was not told: ${reasonOf(error)}`));
   }
 }
 

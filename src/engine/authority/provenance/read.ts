@@ -1,4 +1,4 @@
-import { AUTHORITY_ACTIVITIES_AT_ONCE, AUTHORITY_ROWS_AT_ONCE, AUTHORITY_STRETCH } from "../../../kernel/limits.ts";
+import { AUTHORITY_LARGE_ROWS_AT_ONCE, AUTHORITY_ROWS_AT_ONCE, AUTHORITY_STRETCH } from "../../../kernel/limits.ts";
 import { archivedBeforeName } from "../../activities/archived.ts";
 import { storedIntent } from "../../activities/bodies.ts";
 import { operatorActivityTypes } from "../../activities/operator-activities.ts";
@@ -20,8 +20,10 @@ export interface Reading {
 }
 
 /** The rows of one table, with what they claim. */
-export async function* readRows(reading: Reading, { select, key, claimsOf }: Source): AsyncGenerator<ClaimingRow[]> {
-  const wanted = { select, key, where: rowsWithin(reading), size: AUTHORITY_ROWS_AT_ONCE };
+export async function* readRows(reading: Reading, source: Source): AsyncGenerator<ClaimingRow[]> {
+  const { select, key, areLarge, claimsOf } = source;
+  const size = areLarge ? AUTHORITY_LARGE_ROWS_AT_ONCE : AUTHORITY_ROWS_AT_ONCE;
+  const wanted = { select, key, where: rowsWithin(reading), size };
   for await (const rows of readPages(reading, wanted)) yield rows.map(claimsOf);
 }
 
@@ -59,7 +61,7 @@ export async function* readActivities(
   const within = ofPaths ? rowsWithin(reading) : activitiesOn(reading);
   for await (const stretch of stretchesOf(reading, within)) {
     const where = [completedOf(types), ...within, ...stretch];
-    const wanted = { select: ACTIVITIES, key: ACTIVITY_KEY, where, size: AUTHORITY_ACTIVITIES_AT_ONCE };
+    const wanted = { select: ACTIVITIES, key: ACTIVITY_KEY, where, size: AUTHORITY_LARGE_ROWS_AT_ONCE };
     for await (const rows of readPages<ActivityRow>(reading, wanted)) {
       const invitations = await invitationsIn(reading, rows);
       yield rows.map((row) => {

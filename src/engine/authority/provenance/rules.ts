@@ -144,6 +144,7 @@ export const interfaces = source<{
 }>({
   select: `select t.organization_id, t.id, t.type, t.lookup, t.interface_json, t.created_at from smart_contract_interfaces t`,
   key: ["organization_id", "id"],
+  areLarge: true,
   claimsOf: ({ organization_id: organizationId, id, type, lookup, interface_json: json, created_at: since }) =>
     claiming({ organizationId, id, since }, "interfaces of contracts that no activity gave as they are", [
       interfaceFact(id, { type, lookup, json }),

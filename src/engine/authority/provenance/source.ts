@@ -27,6 +27,8 @@ export interface Source {
   select: string;
   /** The columns of `t` that tell its rows apart and order them; they are selected too. */
   key: readonly string[];
+  /** Whether one may take hundreds of kilobytes. */
+  areLarge?: true;
   claimsOf: (row: unknown) => ClaimingRow;
 }
 
