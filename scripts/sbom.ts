@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /**
- * The bill of materials of the package, as CycloneDX 1.6: what npm installs with it, and what the build puts into the pages. It is made
- * of the lock file and the console's imports alone, so that the same sources give the same bytes.
+ * The bill of materials of the package, as CycloneDX 1.6: what npm installs with it, and what the build puts into the program and the
+ * pages. It is made of the lock file and the imports of sources alone, so that the same sources give the same bytes.
  */
 
 export interface LockedPackage {
@@ -44,6 +44,9 @@ export interface Sbom {
   dependencies: { ref: string; dependsOn: string[] }[];
 }
 
+/** The property that tells whether npm installs it, or a build has put it in. */
+const PART = "keystead:part";
+
 /** What the docs page is made of; it comes built. */
 const DOCS_PAGE = "@scalar/fastify-api-reference";
 
@@ -62,7 +65,7 @@ export function sbomOf(lock: Lock, builtIn: readonly string[]): Sbom {
     return {
       ...componentOf(nameOf(path), locked, "library", path),
       scope: locked.optional ? ("optional" as const) : ("required" as const),
-      properties: [{ name: "keystead:part", value: part }],
+      properties: [{ name: PART, value: part }],
     };
   });
   const refs = (from: readonly string[]) => from.map((path) => refOf(path, packages[path] as LockedPackage)).sort();
@@ -85,6 +88,12 @@ export function sbomOf(lock: Lock, builtIn: readonly string[]): Sbom {
     dependencies,
   };
 }
+
+/** Places of packages, below the root, that a build has put in. */
+export const builtInto = ({ components }: Sbom): string[] =>
+  components
+    .filter(({ properties = [] }) => properties.some(({ name, value }) => name === PART && value === "built in"))
+    .map(({ "bom-ref": ref }) => ref.slice(0, ref.lastIndexOf("@")));
 
 /** By its place in the lock file, every package that is reached, with the places of what it depends on. */
 function closureOf(packages: Lock["packages"], names: readonly string[]): Map<string, string[]> {
@@ -157,10 +166,12 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 /** Of this checkout. */
 export function sbomOfCheckout(): Sbom {
   const lock = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) as Lock;
-  const imported = [...importsIn(join(root, "console"))].filter((name) =>
-    Object.hasOwn(lock.packages, `node_modules/${name}`),
+  const own = lock.packages[""] as LockedPackage;
+  const imported = ["console", "src"].flatMap((folder) => [...importsIn(join(root, folder))]);
+  const builtIn = imported.filter(
+    (name) => Object.hasOwn(lock.packages, `node_modules/${name}`) && !Object.hasOwn(own.dependencies ?? {}, name),
   );
-  return sbomOf(lock, [...imported, DOCS_PAGE].sort());
+  return sbomOf(lock, [...new Set([...builtIn, DOCS_PAGE])].sort());
 }
 
 /** Names of packages in the imports of sources. */
@@ -170,7 +181,9 @@ function importsIn(folder: string): Set<string> {
     const isSource = entry.isFile() && /\.(tsx?|css)$/.test(entry.name) && !/\.test\./.test(entry.name);
     if (!isSource || /(^|\/)(dist|node_modules)(\/|$)/.test(entry.parentPath.slice(folder.length))) continue;
     const text = readFileSync(join(entry.parentPath, entry.name), "utf8");
-    for (const [, name] of text.matchAll(/(?:from|import)\s*\(?\s*"((?:@[\w.-]+\/)?[\w-][\w.-]*)(?:\/[^"]*)?"/g)) {
+    for (const [, name] of text.matchAll(
+      /(?:from|import|createRequire\(import\.meta\.url\))\s*\(?\s*"((?:@[\w.-]+\/)?[\w-][\w.-]*)(?:\/[^"]*)?"/g,
+    )) {
       found.add(name as string);
     }
   }

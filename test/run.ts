@@ -1,13 +1,14 @@
 import { spawn } from "node:child_process";
-import { chmodSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openDatabase } from "../src/storage/database.ts";
 import { EARN_CHAIN_ID, startAnvil, TEST_CHAIN_ID } from "./support/anvil.ts";
+import { builtProgram } from "./support/built-program.ts";
 import { deployEarnVault } from "./support/earn.ts";
 import { makeMigratedFile } from "./support/migrated-sqlite.ts";
-import { packagesTogether } from "./support/packages.ts";
+import { loadedBy, packagesTogether } from "./support/packages.ts";
 import { createTestDatabase, MIGRATED_DATABASE, startPostgres } from "./support/postgres.ts";
 import { startSolanaNode } from "./support/solana-node.ts";
 import { deploySwapWorld } from "./support/swap-world.ts";
@@ -48,12 +49,13 @@ async function attempt(fileArguments: readonly string[]): Promise<Outcome> {
   const temporary = mkdtempSync(join(temporaryParent(), "keystead-tests-"));
   // PostgreSQL runs under another name where this runs as root.
   chmodSync(temporary, 0o755);
-  const [postgres, node, earnNode, solana, packages] = await Promise.all([
+  const [postgres, node, earnNode, solana, packages, program] = await Promise.all([
     startPostgres(),
     startAnvil({ chainId: TEST_CHAIN_ID }),
     startAnvil({ chainId: EARN_CHAIN_ID }),
     startSolanaNode(),
     packagesTogether(),
+    builtProgram(),
   ]);
   const migrated = openDatabase({ url: await createTestDatabase(postgres.url, MIGRATED_DATABASE) });
   await migrated.migrate();
@@ -62,17 +64,19 @@ async function attempt(fileArguments: readonly string[]): Promise<Outcome> {
   await deployEarnVault(earnNode);
   await deploySwapWorld(earnNode);
 
+  const modules = join(temporary, "modules.json");
+  writeFileSync(modules, JSON.stringify({ ...packages, ...program.started }));
   const runner = spawn(process.execPath, [pathOf("run-files.ts"), ...fileArguments], {
     stdio: ["inherit", "inherit", "inherit", "ipc"],
     env: {
       ...process.env,
-      KEYSTEAD_TEST_PACKAGES: packages,
+      KEYSTEAD_TEST_PACKAGES: loadedBy(modules),
+      KEYSTEAD_TEST_PROGRAM: program.keystead,
       KEYSTEAD_TEST_POSTGRES_URL: postgres.url,
       KEYSTEAD_TEST_SQLITE_FILE: await makeMigratedFile(temporary),
       KEYSTEAD_TEST_NODE_URL: node.url,
       KEYSTEAD_TEST_EARN_NODE_URL: earnNode.url,
       KEYSTEAD_TEST_SOLANA_URL: solana.url,
-      // Where `keystead` keeps it too (bin/keystead.js): servers that tests start find what tests have compiled.
       TMPDIR: temporary,
       NODE_COMPILE_CACHE: pathOf("../node_modules/.cache/keystead"),
     },

@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { join } from "node:path";
 import type { Duplex } from "node:stream";
+import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";
 import { readFrames, writeFrame } from "../kernel/frames.ts";
 import type { Logger } from "../kernel/log.ts";
 import type { FromRunner, ProcessSettings, ToRunner } from "./protocol.ts";
 import type { LogEntry, Program, ProvisioningState, Replica, Runner } from "./runner.ts";
 
-const MAIN = join(import.meta.dirname, "process", `main${import.meta.filename.endsWith(".ts") ? ".ts" : ".js"}`);
+const MAIN = fileURLToPath(import.meta.resolve("./process/main.ts"));
 const RESTART_MS = 500;
 const LOGS_TIMEOUT_MS = 5000;
 

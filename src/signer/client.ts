@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { basename, join } from "node:path";
+import { basename } from "node:path";
 import type { Duplex } from "node:stream";
+import { fileURLToPath } from "node:url";
 import { KeysteadError } from "../kernel/errors.ts";
 import {
   MAX_SIGNER_WAITING,
@@ -98,7 +99,7 @@ interface Asked extends Queued {
   reject: (error: unknown) => void;
 }
 
-const MAIN = join(import.meta.dirname, "process", `main${import.meta.filename.endsWith(".ts") ? ".ts" : ".js"}`);
+const MAIN = fileURLToPath(import.meta.resolve("./process/main.ts"));
 const MIN_RESTART_MS = 100;
 const MAX_RESTART_MS = 10_000;
 /** Whose work it is that no organization asked for. */

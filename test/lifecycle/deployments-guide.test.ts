@@ -12,13 +12,13 @@ import { reservePort, usersOfTests } from "../support/ports.ts";
 import { httpProgram, programFolder, requestAs } from "../support/program.ts";
 import { pushImage } from "../support/registry.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
+import { KEYSTEAD } from "../support/server-process.ts";
 
 /** The example of the guide, run as it stands there with the published client, and its command. */
 
 const [example = ""] = examplesIn("deployments")("From the program to an answer");
 const [, command = ""] =
   /^npx keystead (.*)\n$/.exec(examplesIn("deployments")("What is checked, and by whom", "sh")[0] ?? "") ?? [];
-const keystead = new URL("../../bin/keystead.js", import.meta.url).pathname;
 const vectors = new URL("../vectors/manifests/v1-envelope.json", import.meta.url).pathname;
 
 const folder = programFolder();
@@ -34,7 +34,7 @@ after(async () => {
 });
 
 const verify = (file: string) =>
-  promisify(execFile)(process.execPath, [keystead, ...command.split(" ").slice(0, -1), file]);
+  promisify(execFile)(process.execPath, [KEYSTEAD, ...command.split(" ").slice(0, -1), file]);
 
 it("deploys a program, has it approved, and calls it", async () => {
   const { baseUrl, organizationId, key } = server.root;

@@ -3,11 +3,16 @@ import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { after, before, it } from "node:test";
 import { promisify } from "node:util";
-import { type ServerProcess, settingsOf, startServerProcess, temporaryFolder } from "../support/server-process.ts";
+import {
+  KEYSTEAD,
+  type ServerProcess,
+  settingsOf,
+  startServerProcess,
+  temporaryFolder,
+} from "../support/server-process.ts";
 
 /** The first calls of the README, run as they stand there. */
 
-const keystead = new URL("../../bin/keystead.js", import.meta.url).pathname;
 const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
 const [, firstCall = ""] = /## A first call\n[\s\S]*?```sh\n([\s\S]*?)```/.exec(readme) ?? [];
 const commands = firstCall.trim().split(/\n\n(?=npx )/);
@@ -22,7 +27,7 @@ after(() => server.end("SIGTERM"));
 async function run(command: string | undefined) {
   assert.match(command ?? "", /^npx keystead call /);
   const { PATH } = process.env;
-  const options = { env: { PATH, NODE: process.execPath, KEYSTEAD: keystead, ...settingsOf({ dataDir }) } };
+  const options = { env: { PATH, NODE: process.execPath, KEYSTEAD, ...settingsOf({ dataDir }) } };
   const { stdout } = await promisify(execFile)(
     "/bin/sh",
     ["-c", (command as string).replace("npx keystead", '"$NODE" "$KEYSTEAD"')],

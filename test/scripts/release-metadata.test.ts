@@ -59,7 +59,7 @@ describe("the metadata of the package", () => {
     ["no bill of materials", packed({ less: [SBOM] }), /^dist\/sbom\.cdx\.json is missing/],
     ["another version's bill", packed({ manifest: { version: "9.9.9" } }), /is of keystead 0/],
     ["a bill of another form", otherSbom((sbom) => ({ ...sbom, specVersion: "1.4" })), /is not CycloneDX 1\.6/],
-    ["a bill that lacks one", otherSbom((sbom) => ({ ...sbom, components: [] })), /lacks fastify@/],
+    ["a bill that lacks one", otherSbom((sbom) => ({ ...sbom, components: [] })), /lacks secp256k1@/],
   ];
   for (const [what, given, problem] of invalid) {
     it(`is refused with ${what}`, () => {

@@ -30,9 +30,9 @@ const IMPORTED = /(?:^(?:import|export)\s+(?!type\b)(?:[^;"]*?\sfrom\s+)?|import
 /**
  * Puts them together, unless that was done with these very packages and imports.
  *
- * @returns the option that has a Node process load them so
+ * @returns by the URL of a module, that of the one that stands in for it
  */
-export async function packagesTogether(): Promise<string> {
+export async function packagesTogether(): Promise<Record<string, string>> {
   const imported = importedPackages();
   const lock = readFileSync(join(root, "node_modules/.package-lock.json"));
   const how = readFileSync(import.meta.filename);
@@ -44,17 +44,17 @@ export async function packagesTogether(): Promise<string> {
     .digest("hex");
   const folder = join(root, "node_modules/.cache/keystead-packages", digest.slice(0, 16));
   await putInPlace(folder, (unfinished) => writePackages(imported, unfinished, folder));
-  return loadedBy(join(folder, "map.json"));
+  return JSON.parse(readFileSync(join(folder, "map.json"), "utf8"));
 }
 
-/** The option that has a Node process load what a map names in place of what is installed. */
+/** The option that has a Node process load what a map in this file names in place of what is installed. */
 export function loadedBy(map: string): string {
   const hooks = new URL("use-packages.js", import.meta.url);
   hooks.search = encodeURIComponent(map);
   return `--import=${hooks.href}`;
 }
 
-/** No run takes so long to put packages together. */
+/** No run takes so long. */
 const LEFT_BEHIND_MS = 3_600_000;
 
 /** Has a folder written beside its place and moved there, unless there is one; others may do the same meanwhile. */
@@ -62,7 +62,7 @@ export async function putInPlace(folder: string, write: (unfinished: string) => 
   if (existsSync(folder)) return;
   const parent = dirname(folder);
   mkdirSync(parent, { recursive: true });
-  removeLeftBehind(parent);
+  removeOlder(parent, folder, "unfinished-*");
   const unfinished = mkdtempSync(join(parent, "unfinished-"));
   try {
     await write(unfinished);
@@ -75,12 +75,12 @@ export async function putInPlace(folder: string, write: (unfinished: string) => 
   }
 }
 
-/** By runs that were killed. */
-function removeLeftBehind(parent: string): void {
-  for (const name of globSync("unfinished-*", { cwd: parent })) {
+/** What runs that were killed, or that had other sources, have left in a folder. */
+export function removeOlder(parent: string, except: string, names = "*"): void {
+  for (const name of globSync(names, { cwd: parent })) {
     const path = join(parent, name);
     const begun = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Number.POSITIVE_INFINITY;
-    if (begun < Date.now() - LEFT_BEHIND_MS) rmSync(path, { recursive: true, force: true });
+    if (path !== except && begun < Date.now() - LEFT_BEHIND_MS) rmSync(path, { recursive: true, force: true });
   }
 }
 

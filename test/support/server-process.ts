@@ -11,7 +11,9 @@ import { until } from "./until.ts";
 
 /** The service as an operator runs it: `keystead` as a process of its own, to be signalled, killed and read. */
 
-export const KEYSTEAD = fileURLToPath(new URL("../../bin/keystead.js", import.meta.url));
+/** As it is shipped, which `npm test` builds, or from its sources. */
+export const KEYSTEAD =
+  process.env.KEYSTEAD_TEST_PROGRAM ?? fileURLToPath(new URL("../../bin/keystead.js", import.meta.url));
 
 const OLDER_NODE =
   'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.0.0"}})';
@@ -60,12 +62,11 @@ process.once("exit", () => {
 
 /** Starts `keystead <args>`; it sees these settings and nothing else that could be one. */
 export function spawnKeystead(args: readonly string[], options: ProcessOptions = {}): KeysteadProcess {
-  const { PATH, HOME, KEYSTEAD_TEST_PACKAGES: packages } = process.env;
+  const { PATH, HOME } = process.env;
   const command = [
     options.node ?? process.execPath,
     ...(options.onOlderNode ? ["--import", OLDER_NODE] : []),
     ...(options.onTerminal ? ["--import", TERMINAL] : []),
-    ...(packages === undefined || options.program !== undefined || options.node !== undefined ? [] : [packages]),
     options.program ?? KEYSTEAD,
     ...args,
   ];

@@ -3,20 +3,22 @@ import { readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import type { DescribeResponse } from "../protocol.ts";
 
-const SOURCES = join(import.meta.dirname, "..", "..");
+const ROOT = join(import.meta.dirname, "..", "..");
 const EXTENSION = extname(import.meta.filename);
 /** The layers that the signer is made of; it imports from no other. */
-const LAYERS = ["crypto", "kernel", "signer"];
+const LAYERS = ["chains", "crypto", "kernel", "signer"];
+/** What they and the packages that they import are put together into. */
+const BUILT = "signer/process/main.js";
 
 /**
- * The signer's own source files and a digest over them. Packages and Node.js itself are not among them. Lines of the form
- * `<sha256>  <path>`, so that `sha256sum` makes the same.
+ * The signer's own files and a digest over them: the one that was built, packages included, or in a clone the sources, without
+ * packages. What is built for the platform, and Node.js itself, are not among them. Lines of the form `<sha256>  <path>`, so that
+ * `sha256sum` makes the same.
  */
 export function describeCode(): Pick<DescribeResponse, "version" | "nodeVersion" | "files" | "codeDigest"> {
-  const files = LAYERS.flatMap(sourceFilesOf)
-    .sort()
-    .map((path) => ({ path, sha256: sha256(readFileSync(join(SOURCES, path))) }));
-  const { version } = JSON.parse(readFileSync(join(SOURCES, "..", "package.json"), "utf8")) as { version: string };
+  const paths = EXTENSION === ".ts" ? LAYERS.flatMap(sourceFilesOf).sort() : [BUILT];
+  const files = paths.map((path) => ({ path, sha256: sha256(readFileSync(join(ROOT, path))) }));
+  const { version } = JSON.parse(readFileSync(join(ROOT, "..", "package.json"), "utf8")) as { version: string };
   return { version, nodeVersion: process.version, files, codeDigest: codeDigestOf(files) };
 }
 
@@ -26,7 +28,7 @@ export const codeDigestOf = (files: DescribeResponse["files"]): string =>
 
 /** Paths below the sources, with slashes; tests are no part of what runs. */
 function sourceFilesOf(layer: string): string[] {
-  const names = readdirSync(join(SOURCES, layer), { recursive: true, encoding: "utf8" });
+  const names = readdirSync(join(ROOT, layer), { recursive: true, encoding: "utf8" });
   return names
     .filter((name) => extname(name) === EXTENSION && !name.endsWith(`.test${EXTENSION}`) && !name.endsWith(".d.ts"))
     .map((name) => `${layer}/${name.replaceAll("\\", "/")}`);
