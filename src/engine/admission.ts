@@ -48,7 +48,10 @@ export class Admission {
   readonly #working: SharedPlaces;
   readonly #reading = new ByteRoom({ inAll: MAX_READ_BYTES, ofOneKey: MAX_READ_BYTES_OF_ONE_ORGANIZATION });
   readonly #denials: { ofOrganizations: TokenBuckets; ofUsers: TokenBuckets };
-  /** Credentials that were verified lately: strangers who fail at the same address do not lock them out. */
+  /**
+   * Credentials that were verified lately, each at its address: strangers who fail there do not lock them out, and who knows a public key
+   * is let through by its name nowhere else.
+   */
   readonly #verified: RecentlyUsed<true> = recentlyUsed({ entries: MAX_RATE_BUCKETS });
 
   /**
@@ -84,12 +87,12 @@ export class Admission {
    * names is only said, so that senders at other addresses do not share its turns.
    */
   identify(address: string | undefined, credentialKey: string): Promise<() => void> {
-    return this.#identifying.enter(`${originOf(address)} ${shortNameOf(credentialKey)}`);
+    return this.#identifying.enter(senderOf(address, credentialKey));
   }
 
-  /** @throws KeysteadError RATE_LIMITED where too many requests of the address have failed, unless this credential is known */
+  /** @throws KeysteadError RATE_LIMITED where too many requests of the address have failed, unless this credential is known there */
   refuseFailing(address: string | undefined, credentialKey: string): void {
-    if (this.#rates.failures === 0 || this.#verified.get(shortNameOf(credentialKey))) return;
+    if (this.#rates.failures === 0 || this.#verified.get(senderOf(address, credentialKey))) return;
     const seconds = this.#failures.secondsUntilOne(originOf(address));
     if (seconds > 0) failForNow("RATE_LIMITED", { reason: "too many of this address failed to authenticate" }, seconds);
   }
@@ -116,9 +119,13 @@ export class Admission {
    *
    * @throws KeysteadError RATE_LIMITED
    */
-  async enter({ organization, credentialKey }: Principal, bodyBytes: number): Promise<() => void> {
+  async enter(
+    { organization, credentialKey }: Principal,
+    address: string | undefined,
+    bodyBytes: number,
+  ): Promise<() => void> {
+    this.#verified.set(senderOf(address, credentialKey.key), true);
     const name = shortNameOf(credentialKey.key);
-    this.#verified.set(name, true);
     const tokens = tokensOf(bodyBytes);
     const { credential, organization: ofOrganization } = this.#rates;
     take(this.#credentials, credential, `${organization.id} ${name}`, tokens, "this credential");
@@ -146,6 +153,9 @@ const LONG = 128;
 /** What a credential is remembered by; tokens may be long. */
 const shortNameOf = (credentialKey: string): string =>
   credentialKey.length > LONG ? createHash("sha256").update(credentialKey).digest("base64") : credentialKey;
+
+const senderOf = (address: string | undefined, credentialKey: string): string =>
+  `${originOf(address)} ${shortNameOf(credentialKey)}`;
 
 const perSecondOf = ({ perHour, burst }: { perHour: number; burst: number }) => ({ perSecond: perHour / 3600, burst });
 

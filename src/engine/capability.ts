@@ -39,7 +39,7 @@ export function houseOf(capabilities: readonly Capability[]): House {
   const proxyCalls = capabilities.flatMap((each) => each.proxyCalls ?? []);
   const jobs = capabilities.flatMap((each) => each.jobs ?? []);
   const serviceKeys = capabilities.flatMap((each) => each.serviceKeys ?? []);
-  // Those that others build on are named first, so what refers to them goes before they do.
+  // Capabilities are listed with their foundations first, so they are erased in the opposite order.
   const erasedTables = capabilities.toReversed().flatMap((each) => each.erases ?? []);
   const keptTables = capabilities.flatMap((each) => Object.keys(each.keeps ?? {}));
   refuseTwice(

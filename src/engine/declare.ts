@@ -186,7 +186,7 @@ export interface ActivityDeclaration<
   word?: Word;
   /** What `prepare` asks the signer. */
   asks?: readonly Asks[];
-  /** Whether a parent's users may have it done in a sub-organization: they help its users to sign in, and link them to Google. */
+  /** Whether a parent's users may have it done in a sub-organization: they help its users to sign in, and link them to OAuth providers. */
   byParents?: true;
   /**
    * The sub-organization in which it is done where a parent's user names the parent alone; undefined for the parent itself. It is asked at

@@ -99,9 +99,10 @@ export function createEngine(options: EngineOptions): Engine {
       const by = { stamp, reach, remoteAddress, isExempt };
       const known = await inSpan("authenticate", () => identify(operation, by, body));
       onPrincipal(known.principal);
-      const leave = await admission.enter(known.principal, body.length);
-      let giveRoomBack = () => {};
+      const leave = await admission.enter(known.principal, remoteAddress, body.length);
+      let giveRoomBack: (() => void) | undefined;
       const takeRoom: TakeRoom = async (bytes) => {
+        if (giveRoomBack) throw new Error("a request takes room once: what it took first would never be given back");
         giveRoomBack = await admission.reading(known.principal.organization.id, bytes);
       };
       try {
@@ -109,7 +110,7 @@ export function createEngine(options: EngineOptions): Engine {
       } catch (error) {
         throw tooCostly(error);
       } finally {
-        giveRoomBack();
+        giveRoomBack?.();
         leave();
       }
     }

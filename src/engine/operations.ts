@@ -46,7 +46,7 @@ export interface MeetingContext {
   /** In the newest version's form. */
   intent: unknown;
   read: Reader;
-  /** Perhaps of nobody. */
+  /** As the request names it; there may be no such organization. */
   organizationId: string;
   /** Milliseconds. */
   now: number;

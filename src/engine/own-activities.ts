@@ -1,6 +1,6 @@
 import type { ActivityOperation, Registry } from "./operations.ts";
 
-/** Activities that this server asks itself for, in the name of a user whose stamp it can make: the way that all requests go. */
+/** Activities that this server submits to itself, for a user whose stamp it can make; they pass the same checks as any request. */
 
 /** The activity that is submitted there. `path` is what follows `/public/v1/submit/`. */
 export function activityAt(registry: Registry, path: string): ActivityOperation {

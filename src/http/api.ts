@@ -42,7 +42,7 @@ function routeOf(operation: Operation, { engine, log, activityTimes, onAnswer }:
           const { activity } = outcome as Partial<Extract<Answer, { activity: unknown }>>;
           // What a query answers is not what the request has made.
           if (operation.noun !== "query" && activity) head.note({ activityId: activity.id });
-          const answer = renderAnswer(outcome, activityTimesFor(headers, activityTimes));
+          const answer = await renderAnswer(outcome, activityTimesFor(headers, activityTimes));
           onAnswer?.(operation, answer);
           return { body: answer };
         } catch (error) {

@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type ActivityTimes, type ActivityView, renderActivity } from "../engine/activities/view.ts";
 import type { Answer } from "../engine/engine.ts";
+import { stringifyInTurns } from "../kernel/json.ts";
+import { pause } from "../kernel/turns.ts";
 
 /**
  * Where the specification and the published SDKs differ on the wire, the rules stand here. Requests meet the others in
@@ -28,21 +30,48 @@ export function activityTimesFor(headers: IncomingHttpHeaders, setting: Activity
 
 /**
  * The body of an answer: activities in it get their times in the given form. What is known of a transaction that was sent from here is
- * `service` by the specification, and `turnkey` for the SDKs: it is there under both names.
+ * `service` by the specification, and `turnkey` for the SDKs: it is there under both names. A list is written entry by entry, and a
+ * large activity member by member, so that others get their turn between them.
  */
-export function renderAnswer(answer: Answer, times: ActivityTimes): string {
+export async function renderAnswer(answer: Answer, times: ActivityTimes): Promise<string> {
   const { activity, activities, transactions } = answer as {
     activity?: ActivityView;
     activities?: ActivityView[];
     transactions?: { service?: object }[];
   };
-  if (activity) return JSON.stringify({ ...answer, activity: renderActivity(activity, times) });
+  if (activity) {
+    const shown = { ...answer, activity: renderActivity(activity, times) };
+    return isLarge(activity) ? stringifyInTurns(shown, 1 + LEVELS_OF_ACTIVITY) : JSON.stringify(shown);
+  }
   if (activities) {
-    return JSON.stringify({ ...answer, activities: activities.map((one) => renderActivity(one, times)) });
+    const texts: string[] = [];
+    for (const one of activities) {
+      await pause();
+      const shown = renderActivity(one, times);
+      texts.push(isLarge(one) ? await stringifyInTurns(shown, LEVELS_OF_ACTIVITY) : JSON.stringify(shown));
+    }
+    return withMember(answer, "activities", `[${texts.join(",")}]`);
   }
   if (transactions) {
     const items = transactions.map((item) => (item.service ? { ...item, turnkey: item.service } : item));
-    return JSON.stringify({ ...answer, transactions: items });
+    return stringifyInTurns({ ...answer, transactions: items }, LEVELS_OF_LIST);
   }
-  return JSON.stringify(answer);
+  return stringifyInTurns(answer, LEVELS_OF_LIST);
+}
+
+/** The answer, its list, and each entry of that. */
+const LEVELS_OF_LIST = 2;
+/** The activity, its votes, and each of them. */
+const LEVELS_OF_ACTIVITY = 2;
+/** Characters that take a millisecond or less to be written. */
+const LARGE_MESSAGES = 128 * 1024;
+
+/** Votes hold the body that was signed, and so each may be as long as the activity. */
+const isLarge = ({ votes }: ActivityView): boolean =>
+  votes.reduce((sum, { message }) => sum + message.length, 0) > LARGE_MESSAGES;
+
+/** The JSON of an answer with what one of its members was written to already. */
+function withMember(answer: object, name: string, text: string): string {
+  const others = JSON.stringify({ ...answer, [name]: undefined });
+  return `${others.slice(0, -1)}${others === "{}" ? "" : ","}${JSON.stringify(name)}:${text}}`;
 }

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
-import { canonicalJson, parseJson, parseJsonInTurns } from "./json.ts";
-import { LARGE_JSON_BYTES, MAX_JSON_MEMBERS, MAX_JSON_VALUES } from "./limits.ts";
+import { canonicalJson, parseJson, parseJsonInTurns, stringifyInTurns } from "./json.ts";
+import { LARGE_JSON_BYTES, MAX_JSON_MEMBERS, MAX_JSON_NAMES, MAX_JSON_VALUES } from "./limits.ts";
 
 const parse = (text: string): unknown => parseJson(Buffer.from(text));
 
@@ -54,10 +54,29 @@ it("bounds the members of one object, however their names are written", () => {
       assert.ok(parse(inside(`{${members(MAX_JSON_MEMBERS, name)}}`)));
       for (const more of [1, 50_000]) {
         const text = inside(`{${members(MAX_JSON_MEMBERS + more, name)}}`);
-        assert.throws(() => parse(text), /has more than 1000 members/, text.slice(0, 60));
+        assert.throws(() => parse(text), /has more than 1000 members|more than 20000 names/, text.slice(0, 60));
       }
     }
   }
+});
+
+it("bounds the names that differ, and not how often one comes", () => {
+  const object = (names: number, first: number) =>
+    `{${Array.from({ length: names }, (_, index) => `"name:${first + index}":"a:b"`).join()}}`;
+  const objects = (names: number) =>
+    `[${Array.from({ length: names / 100 }, (_, index) => object(100, 100 * index)).join()}]`;
+  assert.ok(parse(objects(MAX_JSON_NAMES)));
+  assert.throws(() => parse(objects(MAX_JSON_NAMES + 100)), /more than 20000 names of members that differ/);
+  assert.ok(parse(`[${Array(900).fill(object(100, 0)).join()}]`));
+});
+
+it("writes what JSON.stringify writes, down to any level", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.jsonValue({ maxDepth: 4 }), fc.nat(5), async (value, levels) => {
+      assert.equal(await stringifyInTurns(value, levels), JSON.stringify(value));
+    }),
+  );
+  assert.equal(await stringifyInTurns({ a: undefined, b: [{ c: undefined, d: 1 }] }, 3), '{"b":[{"d":1}]}');
 });
 
 it("reads the same in turns, and lets others have theirs", async () => {

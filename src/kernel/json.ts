@@ -1,12 +1,14 @@
 import { fail } from "./errors.ts";
-import { LARGE_JSON_BYTES, MAX_JSON_DEPTH, MAX_JSON_MEMBERS, MAX_JSON_VALUES } from "./limits.ts";
+import { LARGE_JSON_BYTES, MAX_JSON_DEPTH, MAX_JSON_MEMBERS, MAX_JSON_NAMES, MAX_JSON_VALUES } from "./limits.ts";
 import { nextTurn } from "./next-turn.ts";
+import { pause } from "./turns.ts";
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
+const COLON = 0x3a;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const OPEN_ARRAY = 0x5b;
@@ -17,8 +19,8 @@ const SLICE_LENGTH = 512 * 1024;
 
 /**
  * Parses a JSON body (RFC 8259, UTF-8) more strictly than `JSON.parse`: no duplicate or `__proto__` keys, at most
- * `MAX_JSON_DEPTH` levels, `MAX_JSON_VALUES` values and `MAX_JSON_MEMBERS` members of one object, no NUL and no lone surrogate in
- * any string. What two parsers could read in two ways is refused, because the body is signed and stored as bytes and decided on
+ * `MAX_JSON_DEPTH` levels, `MAX_JSON_VALUES` values, `MAX_JSON_NAMES` different names and `MAX_JSON_MEMBERS` members of one object, no
+ * NUL and no lone surrogate in any string. What two parsers could read in two ways is refused, because the body is signed and stored as bytes and decided on
  * as values.
  *
  * @throws KeysteadError BODY_INVALID or FIELD_INVALID
@@ -76,13 +78,16 @@ function* inSlices(walk: Walk): Generator<undefined, void> {
   for (let end = SLICE_LENGTH; walk.advance(end); end += SLICE_LENGTH) yield;
 }
 
-/** Counts what opens and what parts values, in text that may yet turn out not to be JSON. */
+/** Counts what opens and what parts values, and names that differ, in text that may yet turn out not to be JSON. */
 class Counting implements Walk {
   readonly #text: string;
   #at = 0;
   #values = 0;
   /** Commas of each list and object that is open. */
   readonly #commas: number[] = [];
+  readonly #names = new Set<string>();
+  /** Where the last string begins and ends; it is a name if a colon follows. */
+  #string = { start: 0, end: 0 };
 
   constructor(text: string) {
     this.#text = text;
@@ -94,7 +99,11 @@ class Counting implements Walk {
     for (; i < text.length && i < end; i++) {
       const char = text.charCodeAt(i);
       if (char === QUOTE) {
-        i = endOfString(text, i);
+        const end = endOfString(text, i);
+        this.#string = { start: i, end };
+        i = end;
+      } else if (char === COLON) {
+        this.#countName();
       } else if (char === COMMA || char === OPEN_OBJECT || char === OPEN_ARRAY) {
         this.#count(char);
       } else if (char === CLOSE_OBJECT || char === CLOSE_ARRAY) {
@@ -104,6 +113,13 @@ class Counting implements Walk {
     }
     this.#at = i;
     return i < text.length;
+  }
+
+  #countName(): void {
+    const { start, end } = this.#string;
+    if (this.#names.add(this.#text.slice(start, end)).size > MAX_JSON_NAMES) {
+      fail("BODY_INVALID", { reason: `it holds more than ${MAX_JSON_NAMES} names of members that differ` });
+    }
   }
 
   #count(char: number): void {
@@ -230,6 +246,24 @@ export function printable(text: string): string {
   const shown = text.length > 64 ? `${text.slice(0, 64)}…` : text;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is replaced here
   return shown.toWellFormed().replace(/[\u0000-\u001f\u007f]/g, "?");
+}
+
+/**
+ * What `JSON.stringify` makes of a value, written piece by piece, between which others get their turn: members of objects and entries of lists
+ * down to so many levels. Nothing in it has a `toJSON`.
+ */
+export async function stringifyInTurns(value: unknown, levels: number): Promise<string> {
+  await pause();
+  if (levels === 0 || typeof value !== "object" || value === null) return JSON.stringify(value);
+  const texts: string[] = [];
+  if (Array.isArray(value)) {
+    for (const entry of value) texts.push(await stringifyInTurns(entry, levels - 1));
+    return `[${texts.join(",")}]`;
+  }
+  for (const [name, member] of Object.entries(value)) {
+    if (member !== undefined) texts.push(`${JSON.stringify(name)}:${await stringifyInTurns(member, levels - 1)}`);
+  }
+  return `{${texts.join(",")}}`;
 }
 
 /**

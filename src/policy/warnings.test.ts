@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { activityClasses } from "./activities.ts";
 import { Budget } from "./budget.ts";
 import { createExpressionCache } from "./cache.ts";
 import type { Policy } from "./decision.ts";
-import { type PolicyWarning, warningsOf } from "./warnings.ts";
+import { type PolicyWarning, SIGN_NOTHING, signings, warningsOf } from "./warnings.ts";
 
 const cache = createExpressionCache();
 const budget = new Budget(Number.POSITIVE_INFINITY);
@@ -84,11 +85,23 @@ test("a fee without proof of the amounts", () => {
 const notAbout = (condition: string): string[] =>
   warnings(DENY, condition).flatMap(({ code, message }) => (code === "DENIAL_NOT_ABOUT" ? [message] : []));
 
+test("every way to have something signed is known to the warnings", () => {
+  const known = new Set(signings.flatMap(({ types }) => types));
+  const signs = activityClasses.filter(({ action, kind }) => action === "SIGN" && !SIGN_NOTHING.includes(kind));
+  assert.ok(signs.length > 20, `${signs.length} types`);
+  for (const { type } of signs) assert.ok(known.has(type), type);
+  assert.equal(known.size, signs.length);
+});
+
 test("what a denial is not about", () => {
   assert.deepEqual(notAbout("bitcoin.tx.outputs.any(o, o.value > 5)"), [
     "It asks for bitcoin.tx, and is not about what has none: it does not deny signing raw payloads, signing typed data, " +
       "signing authorizations, signing Ethereum transactions, signing Solana transactions, signing Tron transactions, " +
-      "signing Tempo transactions.",
+      "signing Tempo transactions, signing Ethereum transactions that are sent, signing Solana transactions that are sent, " +
+      "signing swaps on Ethereum chains, signing swaps on Solana, signing claims of swap fees, signing for Spark, signing for Earn.",
+  ]);
+  assert.deepEqual(notAbout("activity.kind in ['ETH_SEND_TRANSACTION', 'SPARK_SIGN_FROST'] && eth.tx.value > 5"), [
+    "It asks for eth.tx, and is not about what has none: it does not deny signing for Spark.",
   ]);
   assert.deepEqual(
     notAbout(

@@ -122,8 +122,11 @@ interface Signing {
   root: string | undefined;
 }
 
-const RAW = ["ACTIVITY_TYPE_SIGN_RAW_PAYLOAD", "ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2", "ACTIVITY_TYPE_SIGN_RAW_PAYLOADS"];
-const TRANSACTION = ["ACTIVITY_TYPE_SIGN_TRANSACTION", "ACTIVITY_TYPE_SIGN_TRANSACTION_V2"];
+const typesOf = (...kinds: string[]): string[] =>
+  activityClasses.filter(({ kind }) => kinds.includes(kind)).map(({ type }) => type);
+
+const RAW = typesOf("SIGN_RAW_PAYLOAD", "SIGN_RAW_PAYLOADS");
+const TRANSACTION = typesOf("SIGN_TRANSACTION");
 
 const raw = (what: string, encoding?: string, root?: string): Signing => ({
   what,
@@ -138,8 +141,15 @@ const transaction = (chain: string, root: string): Signing => ({
   root,
 });
 
-/** The ways to have something signed that this release has. */
-export const signings: readonly Signing[] = [
+const planned = (what: string, kinds: readonly string[], root?: string): Signing => ({
+  what,
+  types: typesOf(...kinds),
+  params: {},
+  root,
+});
+
+/** The ways to have something signed that is in the request. */
+export const requestedSignings: readonly Signing[] = [
   raw("raw payloads"),
   raw("typed data", "EIP712", "eth.eip_712"),
   raw("authorizations", "EIP7702_AUTHORIZATION", "eth.eip_7702_authorization"),
@@ -149,6 +159,30 @@ export const signings: readonly Signing[] = [
   transaction("Bitcoin", "bitcoin.tx"),
   transaction("Tempo", "tempo.tx"),
 ];
+
+/** All of them: those whose plan says what is signed as well. */
+export const signings: readonly Signing[] = [
+  ...requestedSignings,
+  planned(
+    "Ethereum transactions that are sent",
+    ["ETH_SEND_TRANSACTION", "ETH_SEND_RAW_TRANSACTION", "ETH_UNDELEGATE_7702", "ETH_UNDELEGATE7702"],
+    "eth.tx",
+  ),
+  planned("Solana transactions that are sent", ["SOL_SEND_TRANSACTION"], "solana.tx"),
+  planned("swaps on Ethereum chains", ["EXECUTE_SWAP"]),
+  planned("swaps on Solana", ["EXECUTE_SWAP"], "solana.tx"),
+  planned("claims of swap fees", ["CLAIM_SWAP_FEES"]),
+  planned("for Spark", [
+    "SPARK_SIGN_FROST",
+    "SPARK_PREPARE_TRANSFER",
+    "SPARK_CLAIM_TRANSFER",
+    "SPARK_PREPARE_LIGHTNING_RECEIVE",
+  ]),
+  planned("for Earn", ["EARN_DEPOSIT", "EARN_WITHDRAW", "EARN_DEPLOY_WRAPPER", "CLAIM_EARN_FEES"], "eth.tx"),
+];
+
+/** Kinds that policies see under the same action, and that have nothing signed. */
+export const SIGN_NOTHING = ["CREATE_SWAP_QUOTE", "EARN_SET_WRAPPER_STATE"];
 
 /** By which roots policies know the key that signs. */
 export const keyRoots: Readonly<Record<string, readonly string[]>> = {

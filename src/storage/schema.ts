@@ -465,6 +465,8 @@ export interface Schema {
     scheme: string;
     /** JSON `{authenticatorData, clientDataJson}` in base64url: what a passkey signed beside the body; null for other stamps. */
     assertion: Generated<string | null>;
+    /** When it was taken back, while the activity was open. */
+    revoked_at: Generated<number | null>;
     created_at: number;
   } & ShownCredentialColumns;
   session_profiles: {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { it } from "node:test";
-import { keyRoots, signings } from "../../src/policy/warnings.ts";
+import { keyRoots, requestedSignings } from "../../src/policy/warnings.ts";
 import type { Client, Json } from "../support/client.ts";
 import { onEachEngine } from "../support/server.ts";
 import { createWorld } from "../support/world.ts";
@@ -41,7 +41,7 @@ const transaction = (chain: string, unsignedTransaction: string) => ({
   parameters: { unsignedTransaction, type: `TRANSACTION_TYPE_${chain}` },
 });
 
-/** A request of each kind that `signings` tells of. */
+/** A request of each kind that `requestedSignings` tells of. */
 const requests: Record<string, { type: string; parameters: object }> = {
   "raw payloads": raw("HEXADECIMAL", "00".repeat(32)),
   "typed data": raw("EIP712", typedData),
@@ -95,8 +95,8 @@ onEachEngine("denials", (server) => {
     const roots = Object.keys(probes);
     const denials = roots.map((name, index) => policy("DENY", probes[name] as string, index));
     const { policyIds } = await root.client.result("create_policies", { policies: denials });
-    assert.deepEqual(signings.map(({ what }) => what).sort(), Object.keys(requests).sort());
-    for (const { what, root: ofSigning } of signings) {
+    assert.deepEqual(requestedSignings.map(({ what }) => what).sort(), Object.keys(requests).sort());
+    for (const { what, root: ofSigning } of requestedSignings) {
       for (const [kind, ofKey] of Object.entries(keyRoots)) {
         const { type, parameters } = requests[what] as (typeof requests)[string];
         const curve = what.startsWith("Solana") ? "ed25519" : "secp256k1";

@@ -97,6 +97,7 @@ const exceptions: Record<string, { writes: string[]; because: string }> = {
     writes: ["table as", "table as"],
     because: "when a credential was first used is noted with its first stamp, and says whose it is among organizations",
   },
+  "engine/identity/revocations.ts": { writes: ["stamps as"], because: "its tables are those of stamps" },
   "capabilities/otp/prune.ts": { writes: ["table as"], because: "its tables are those of codes" },
   "engine/activities/archived.ts": { writes: ["table"], because: "its tables are those under an activity" },
   "capabilities/messages/prune.ts": { writes: ["table"], because: "its tables are those of mail" },

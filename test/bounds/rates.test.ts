@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { newId } from "../../src/kernel/ids.ts";
 import { addUser, type Client, generateApiKey, type TestAnswer } from "../support/client.ts";
 import { sendFrom } from "../support/send-from.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
@@ -106,6 +107,18 @@ describe("failed authentications of an address", () => {
     const body = JSON.stringify({ organizationId: root.organizationId });
     const elsewhere = await sendFrom("127.0.0.2", unused, "/public/v1/query/whoami", body);
     assert.equal(elsewhere.status, 200, "at another address");
+  });
+
+  it("are bounded for whoever names a key that is known elsewhere", async () => {
+    const { root } = server;
+    assert.equal((await root.query("whoami")).status, 200);
+    const claimed = root.with({ organizationId: newId() });
+    const body = JSON.stringify({ organizationId: claimed.organizationId });
+    const failures: number[] = [];
+    for (let times = 0; times < MANY; times++) {
+      failures.push((await sendFrom("127.0.0.3", claimed, "/public/v1/query/whoami", body)).status);
+    }
+    assert.deepEqual([...new Set(failures)].sort(), [401, 429]);
   });
 });
 

@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { compressedFromShown } from "../../src/capabilities/private-keys/model.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import {
+  HIGHEST_USERS,
   MAX_ACCOUNTS_PER_REQUEST,
+  MAX_JSON_NAMES,
+  MAX_LASTING_API_KEYS_PER_USER,
   MAX_LISTED_TVC_DEPLOYMENTS,
   MAX_PAYLOADS,
   MAX_PIVOT_ARG_LENGTH,
@@ -103,6 +107,45 @@ export const costlyRequests: Record<string, (world: World) => Promise<Costly>> =
   "a list of many users": async ({ root }) => {
     await root.client.result("create_users", { users: many(MORE_USERS, userParams) });
     return asked(root.client, "list_users");
+  },
+  "a list of as many users with as many keys as an operator may allow": async ({ root, server, organizationId }) => {
+    const { userIds } = await root.client.result("create_users", { users: many(MORE_USERS, userParams) });
+    await server.opened.database.transact(organizationId, async (tx) => {
+      const [user] = await tx.selectFrom("users").selectAll().where("id", "=", userIds[0]).execute();
+      const [key] = await tx.selectFrom("api_keys").selectAll().where("user_id", "=", userIds[0]).execute();
+      assert.ok(user && key);
+      for (let index = MAX_USERS; index < HIGHEST_USERS; index++) {
+        const id = newId();
+        await tx
+          .insertInto("users")
+          .values({ ...user, id })
+          .execute();
+        const keys = many(MAX_LASTING_API_KEYS_PER_USER, () => ({
+          ...key,
+          id: newId(),
+          user_id: id,
+          public_key: randomBytes(33).toString("hex"),
+        }));
+        await tx.insertInto("api_keys").values(keys).execute();
+      }
+    });
+    return asked(root.client, "list_users");
+  },
+  "a body of as many names as there may be": async ({ root }) => {
+    const object = (first: number) =>
+      Object.fromEntries(many(40, (index) => [`name ${first + index}`, "x".repeat(100)]));
+    return asked(root.client, "whoami", { ignored: many(MAX_JSON_NAMES / 40 - 1, (index) => object(40 * index)) });
+  },
+  "a vote by the large body of its activity": async ({ root }) => {
+    const [submitter, voter] = [await addUser(root.client, "Submitter"), await addUser(root.client, "Voter")];
+    const { id } = await keyOf(root.client);
+    await root.client.result("create_policy", policyParams(0, { consensus: "approvers.count() >= 3" }));
+    const text = { payload: "x".repeat(250_000), encoding: "PAYLOAD_ENCODING_TEXT_UTF8" };
+    const parameters = { signWith: id, ...text, hashFunction: "HASH_FUNCTION_KECCAK256" };
+    const more = { filler: "\\".repeat(1_700_000) };
+    const first = submitted(submitter.client, "sign_raw_payload", parameters, { more });
+    assert.equal((await submitter.client.post(first.path, first.body)).status, 200);
+    return { ...first, client: voter.client };
   },
   "policies as many and as long as they may be": async ({ root }) => {
     const condition = `activity.action in ['SIGN'${", 'EXPORT'".repeat(200)}]`;

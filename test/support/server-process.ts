@@ -11,9 +11,9 @@ import { until } from "./until.ts";
 
 /** The service as an operator runs it: `keystead` as a process of its own, to be signalled, killed and read. */
 
+const SOURCES = fileURLToPath(new URL("../../bin/keystead.js", import.meta.url));
 /** As it is shipped, which `npm test` builds, or from its sources. */
-export const KEYSTEAD =
-  process.env.KEYSTEAD_TEST_PROGRAM ?? fileURLToPath(new URL("../../bin/keystead.js", import.meta.url));
+export const KEYSTEAD = process.env.KEYSTEAD_TEST_PROGRAM ?? SOURCES;
 
 const OLDER_NODE =
   'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.0.0"}})';
@@ -67,7 +67,8 @@ export function spawnKeystead(args: readonly string[], options: ProcessOptions =
     options.node ?? process.execPath,
     ...(options.onOlderNode ? ["--import", OLDER_NODE] : []),
     ...(options.onTerminal ? ["--import", TERMINAL] : []),
-    options.program ?? KEYSTEAD,
+    // Whatever is loaded beforehand and changes a package finds it beside the sources alone.
+    options.program ?? (options.settings?.NODE_OPTIONS === undefined ? KEYSTEAD : SOURCES),
     ...args,
   ];
   const [file, ...rest] = options.shellPrefix

@@ -13,7 +13,7 @@ export async function viewFor(
   electorate: Electorate,
 ): Promise<never> {
   const view = await viewActivityAs({ actor, budget, now }, read, activity, votes, async () =>
-    factsOfStored(read, proposalOf(registry, activity, organization, now, electorate), votes),
+    factsOfStored(read, proposalOf(registry, activity, organization, now, electorate), activity, votes),
   );
   // The wire rules give the times the form that the response schema states.
   return maskedActivity(view) as never;

@@ -37,7 +37,7 @@ export const getMfaStatus = query({
     if (!activity) fail("RESOURCE_NOT_FOUND", { kind: "activity", id: activityId, organizationId: organization.id });
     if (userId !== undefined) await requireUser(read, organization.id, userId);
     const proposal = proposalOf(registry, activity, organization, now);
-    const facts = await factsOfStored(read, proposal, await findVotes(read, activity));
+    const facts = await factsOfStored(read, proposal, activity, await findVotes(read, activity));
     const users = userId === undefined ? facts.approvals.map(({ actor }) => actor.userId) : [userId];
     const mfaStatuses = [];
     for (const id of users) {

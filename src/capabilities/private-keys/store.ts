@@ -1,6 +1,7 @@
 import type { NewPrivateKey as KeyOfAuthority } from "../../authority/rules/private-keys.ts";
 import { normalizeAddress } from "../../crypto/addresses.ts";
 import type { Curve } from "../../crypto/curves.ts";
+import { bytesOfRows } from "../../engine/bytes-of-rows.ts";
 import { timestampOf } from "../../engine/fields.ts";
 import type { AskedSigner } from "../../engine/services.ts";
 import type { IdFor } from "../../kernel/ids.ts";
@@ -77,19 +78,8 @@ export async function addAddresses(
 }
 
 /** About what all private keys of an organization take with their addresses and tags. */
-export async function bytesOfPrivateKeys(read: Reader, organizationId: string): Promise<number> {
-  let bytes = 0;
-  for (const [table, each] of [
-    ["private_keys", 512],
-    ["private_key_addresses", 128],
-    ["private_key_tag_members", 64],
-  ] as const) {
-    const rows = read.selectFrom(table).select((of) => of.fn.countAll<number>().as("count"));
-    const { count } = await rows.where("organization_id", "=", organizationId).executeTakeFirstOrThrow();
-    bytes += each * Number(count);
-  }
-  return bytes;
-}
+export const bytesOfPrivateKeys = (read: Reader, organizationId: string): Promise<number> =>
+  bytesOfRows(read, organizationId, { private_keys: 512, private_key_addresses: 128, private_key_tag_members: 64 });
 
 /** All private keys, or the one named, with their addresses and tags. */
 export async function findPrivateKeys(read: Reader, organizationId: string, id?: string): Promise<PrivateKey[]> {

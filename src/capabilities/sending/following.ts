@@ -73,7 +73,7 @@ export async function followOnce<One extends Open>({
   }
   return {
     next: { do: "finish" },
-    // One that was committed meanwhile has queued this job again; the same millisecond must not hide that.
+    // One that was committed before this job could be queued again must not be left to nobody.
     record: async (tx) => {
       if ((await openOf(tx)).length > 0) await enqueue(tx, clock());
     },

@@ -1,12 +1,15 @@
 import { Type } from "typebox";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
-import { loadUsers, User } from "../../engine/identity/users.ts";
+import { bytesOfUsers, loadUsers, User } from "../../engine/identity/users.ts";
 
 export const listUsers = query({
   path: "list_users",
   summary: "All users of the organization with their credentials and tags.",
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({ users: Type.Array(User) }),
-  run: async ({ read, organization }) => ({ users: await loadUsers(read, organization.id) }),
+  async run({ read, organization, takeRoom }) {
+    await takeRoom(await bytesOfUsers(read, organization.id));
+    return { users: await loadUsers(read, organization.id) };
+  },
 });

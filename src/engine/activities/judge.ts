@@ -108,7 +108,7 @@ export async function judgeVote(
   const approves = ballot.selection === "VOTE_SELECTION_APPROVED";
   const { publicKey } = ballot.principal.stampRecord;
   const credential = { ...actor.credential, publicKey };
-  const facts = await factsOfStored(read, proposal, votes, { actor, credential, approves });
+  const facts = await factsOfStored(read, proposal, existing, votes, { actor, credential, approves });
   const answer = { todo: "answer", activity: existing, facts } as const;
   if (!isOpen(existing)) return answer;
   const own = votes.find((vote) => vote.userId === actor.userId && isLive(vote, ballot.now));

@@ -30,7 +30,8 @@ interface Known extends Use {
 /**
  * Holds organizations to their activities a month, and to the bytes of those. Activities are counted by their rows, without a counter that all of an
  * organization's requests would have to wait for: the settled part of a month once, what came since each time, and both at most
- * once in a while. So an organization may be over its quota by what it sends to several servers in that time.
+ * once in a while. So an organization may be over its quota by what it sends to several servers
+ * in that time, and by what is let in and not committed yet when rows are counted anew.
  */
 export class MonthlyQuota {
   readonly #read: Reader;

@@ -13,7 +13,7 @@ import { type ActivityRecord, failureOf, findActivity } from "./records.ts";
 /** The outside effects of activities: a job each, from the commit that decided on it to the one that stores its end. */
 
 const KIND = "perform_activity";
-/** A try that throws is a fault of ours; after so many it waits for an operator. */
+/** Tries of all kinds, those that a chain refused among them; the next one that throws is left to an operator. */
 const MAX_ATTEMPTS = 20;
 /** How long an organization's effects rest when what they wait for is away. */
 const AWAY_PAUSE_MS = 5000;

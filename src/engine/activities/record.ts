@@ -24,7 +24,7 @@ import { enqueueEffect } from "./perform.ts";
 import type { Preparation } from "./prepare.ts";
 import {
   type ActivityRecord,
-  deleteOldAttestations,
+  deleteOldFurtherStamps,
   type Failure,
   failureOf,
   findVotes,
@@ -34,7 +34,7 @@ import {
   rowOfActivity,
   rowOfVote,
   updateActivity,
-  upsertAuthentication,
+  upsertFurtherStamp,
   upsertVote,
   type VoteRecord,
 } from "./records.ts";
@@ -129,7 +129,7 @@ async function execute(
   return stored;
 }
 
-/** A rule that was run for what it looks at has come further than that. */
+/** A rule that is run only for what it reads must end before it evaluates conditions. */
 const unasked = () => {
   throw new Error("no condition is evaluated beforehand");
 };
@@ -230,7 +230,7 @@ async function store(
   const { userName, selection } = vote;
   const voted = voteWith(tx, target, { ...stamp, userName, selection });
   const replacing =
-    target.isFurtherStamp && isAttested(stamp.credentialType) ? deleteOldAttestations(tx, stamp) : undefined;
+    target.isFurtherStamp && isAttested(stamp.credentialType) ? deleteOldFurtherStamps(tx, stamp) : undefined;
   const voting = isNew ? Promise.resolve([vote]) : findVotes(tx, activity);
   const noting = voting.then((votes) => {
     if (evaluations.length === 0) return;
@@ -257,7 +257,7 @@ async function update(tx: Transactor, activity: ActivityRecord): Promise<void> {
 
 function voteWith(tx: Transactor, { isNew, isFurtherStamp }: Target, vote: Parameters<typeof upsertVote>[1]) {
   if (isNew) return tx.later(newVotes, rowOfVote(vote));
-  return isFurtherStamp ? upsertAuthentication(tx, vote) : upsertVote(tx, vote);
+  return isFurtherStamp ? upsertFurtherStamp(tx, vote) : upsertVote(tx, vote);
 }
 
 function voteOf(

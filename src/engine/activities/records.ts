@@ -284,7 +284,7 @@ export const upsertVote = preparedWrite<NewVote>()((db, vote) =>
 );
 
 /** Of what a user shows by tokens the newest stamps are kept: keys that tokens are bound to are made at will. */
-export const deleteOldAttestations = preparedWrite<
+export const deleteOldFurtherStamps = preparedWrite<
   Pick<NewStamp, "organizationId" | "activityId" | "userId" | "credentialId">
 >()((db, { organizationId, activityId, userId, credentialId }) =>
   db
@@ -308,7 +308,7 @@ export const deleteOldAttestations = preparedWrite<
 );
 
 /** A further stamp of a user who has voted already; the same credential again only renews its time. */
-export const upsertAuthentication = preparedWrite<NewStamp>()((db, stamp) =>
+export const upsertFurtherStamp = preparedWrite<NewStamp>()((db, stamp) =>
   db
     .insertInto("authentications")
     .values(stampColumns(stamp))
@@ -322,13 +322,14 @@ export const upsertAuthentication = preparedWrite<NewStamp>()((db, stamp) =>
           assertion: set.ref("excluded.assertion"),
           credential_type: set.ref("excluded.credential_type"),
           session_profile_id: set.ref("excluded.session_profile_id"),
+          revoked_at: null,
           created_at: set.ref("excluded.created_at"),
         })),
     ),
 );
 
 /** Approvals and rejections lapse, and are taken back; the activity itself never lapses. */
-export const isLive = ({ createdAt, revokedAt }: VoteRecord, now: number): boolean =>
+export const isLive = ({ createdAt, revokedAt }: Pick<VoteRecord, "createdAt" | "revokedAt">, now: number): boolean =>
   revokedAt === null && now - createdAt < VOTE_LIFETIME_MS;
 
 /** Whether votes can still change what becomes of it. */
@@ -379,8 +380,11 @@ const voteOf = (row: VoteRow, activity: ActivityRecord): VoteRecord => ({
   createdAt: row.created_at,
 });
 
-/** The credential that a vote was stamped with. */
-export const shownBy = ({ credential, publicKey }: VoteRecord): ShownCredential => ({ ...credential, publicKey });
+/** The credential that a vote or a further stamp was made with. */
+export const shownBy = ({ credential, publicKey }: Pick<VoteRecord, "credential" | "publicKey">): ShownCredential => ({
+  ...credential,
+  publicKey,
+});
 
 /** The credential that a stored stamp names. */
 export const credentialOf = (
@@ -391,20 +395,41 @@ export const credentialOf = (
   ...(row.session_profile_id === null ? {} : { sessionProfileId: row.session_profile_id }),
 });
 
-export type AuthenticationRow = Awaited<ReturnType<typeof selectAuthentications>>[number];
+export type FurtherStampRow = Awaited<ReturnType<typeof selectFurtherStamps>>[number];
+type ActivityRef = { organizationId: string; activityId: string };
 
-const selectAuthentications = prepared<{ organizationId: string; activityId: string; since: number }>()(
-  (db, { organizationId, activityId, since }) =>
-    db
-      .selectFrom("authentications")
-      .select(["id", "user_id", "public_key", "scheme", "message", "signature", "assertion"])
-      .select(["credential_id", "credential_type", "session_profile_id"])
-      .where("organization_id", "=", organizationId)
-      .where("activity_id", "=", activityId)
-      .where("created_at", ">", since)
-      .where(revokedAtOf("authentications"), "is", null),
+const furtherStampsOf = (db: Pick<Reader, "selectFrom">, { organizationId, activityId }: ActivityRef) =>
+  db
+    .selectFrom("authentications")
+    .select(["id", "user_id", "public_key", "scheme", "message", "signature", "assertion", "created_at"])
+    .select(["credential_id", "credential_type", "session_profile_id"])
+    .where("organization_id", "=", organizationId)
+    .where("activity_id", "=", activityId);
+const selectFurtherStamps = prepared<ActivityRef>()((db, which) => furtherStampsOf(db, which).select("revoked_at"));
+const selectOpenFurtherStamps = prepared<ActivityRef>()((db, which) =>
+  furtherStampsOf(db, which).select(revokedAtOf("authentications").as("revoked_at")),
 );
 
-/** Stamps on an activity beyond those of its votes that were not taken back, the oldest first. */
-export const findAuthentications = async (read: Reader, which: Parameters<typeof selectAuthentications>[1]) =>
-  (await selectAuthentications(read, which)).sort(oldestFirst);
+/** A stamp of a user beyond the one of their vote: it shows a further credential. */
+export type FurtherStamp = Omit<VoteRecord, "activityId" | "userName" | "selection">;
+
+/** Stamps on an activity beyond those of its votes, the oldest first. */
+export async function findFurtherStamps(read: Reader, activity: ActivityRecord): Promise<FurtherStamp[]> {
+  const select = isOpen(activity) ? selectOpenFurtherStamps : selectFurtherStamps;
+  const rows = await select(read, { organizationId: activity.organizationId, activityId: activity.id });
+  return rows.sort(oldestFirst).map((row) => furtherStampOf(row, activity));
+}
+
+/** The same of a row that was read elsewhere. */
+export const furtherStampOf = (row: FurtherStampRow, { body }: Pick<ActivityRecord, "body">): FurtherStamp => ({
+  id: row.id,
+  userId: row.user_id,
+  message: storedMessage(body, row.message),
+  publicKey: row.public_key,
+  signature: row.signature,
+  scheme: row.scheme,
+  assertion: row.assertion,
+  credential: credentialOf(row),
+  revokedAt: row.revoked_at,
+  createdAt: row.created_at,
+});

@@ -1,18 +1,9 @@
 import type { RecordedEvaluation } from "../../authority/decisions/facts.ts";
 import type { ShownCredential } from "../../authority/parties.ts";
-import { VOTE_LIFETIME_MS } from "../../kernel/limits.ts";
 import type { Reader } from "../../storage/engine.ts";
 import type { LoadableFacts } from "../decisions/facts.ts";
 import { nameOfCredential } from "../identity/shown-credentials.ts";
-import { storedMessage } from "./bodies.ts";
-import {
-  type ActivityRecord,
-  credentialOf,
-  findAuthentications,
-  findVotes,
-  isLive,
-  type VoteRecord,
-} from "./records.ts";
+import { type ActivityRecord, findFurtherStamps, findVotes, isLive, type VoteRecord } from "./records.ts";
 
 /** The stamps that an activity is carried out on. */
 
@@ -49,18 +40,9 @@ export async function approvingStamps(read: Reader, { record, isNew, facts, stam
 /** The same of what is stored of an activity, as of `now`. */
 export async function storedStamps(read: Reader, record: ActivityRecord, now: number): Promise<CastStamp[]> {
   const votes = await findVotes(read, record);
-  const { organizationId, id: activityId } = record;
-  const further = await findAuthentications(read, { organizationId, activityId, since: now - VOTE_LIFETIME_MS });
+  const further = await findFurtherStamps(read, record);
   return [
     ...votes.filter((vote) => vote.selection === "VOTE_SELECTION_APPROVED" && isLive(vote, now)),
-    ...further.map((row) => ({
-      userId: row.user_id,
-      publicKey: row.public_key,
-      scheme: row.scheme,
-      message: storedMessage(record.body, row.message),
-      signature: row.signature,
-      assertion: row.assertion,
-      credential: credentialOf(row),
-    })),
+    ...further.filter((stamp) => isLive(stamp, now)),
   ];
 }

@@ -19,7 +19,8 @@ import { findActivityByFingerprint } from "./records.ts";
 import { type ActivityView, viewActivityAs } from "./view.ts";
 
 /**
- * The life of an activity: submitted, decided, carried out, stored, all in one transaction, and answered after its commit.
+ * The life of an activity. It is planned, and the signer is asked, outside of a transaction; the decision that counts, the change and the
+ * stored row are one transaction, and the answer and what it does elsewhere follow its commit.
  * The same body from the same user is the same activity; from another user it is an approval.
  */
 
@@ -104,20 +105,21 @@ async function castBallot(
   };
   const prepareFor = (verdict: Verdict) => prepareIfStillNeeded(engine, verdict, judgeBeforehand, ballot);
 
-  let preparation = mayNeedPreparation ? await prepareFor(await judgeBeforehand()) : undefined;
-  let outcome: Awaited<ReturnType<typeof tryToRecord>>;
-  try {
-    outcome = await tryToRecord(engine, ballot, inTransaction, preparation);
-  } catch (error) {
-    if (!(error instanceof OutOfBudget)) throw error;
-    // Much of the work may have been to compile policies that just came or were long not used; that is not done twice.
-    await judgeBeforehand();
-    outcome = await tryToRecord(engine, ballot, inTransaction, preparation);
-  }
+  const record = async (preparation: Preparation | undefined) => {
+    try {
+      return await tryToRecord(engine, ballot, inTransaction, preparation);
+    } catch (error) {
+      if (!(error instanceof OutOfBudget)) throw error;
+      // Much of the work may have been to compile policies that just came or were long not used; that is not done twice.
+      await judgeBeforehand();
+      return tryToRecord(engine, ballot, inTransaction, preparation);
+    }
+  };
+
+  let outcome = await record(mayNeedPreparation ? await prepareFor(await judgeBeforehand()) : undefined);
   for (let tries = 1; "unprepared" in outcome; tries++) {
     if (tries > MAX_PREPARATIONS) fail("DEADLINE_EXCEEDED", { limit: `${MAX_PREPARATIONS} attempts` });
-    preparation = await prepareFor(outcome.unprepared);
-    outcome = await tryToRecord(engine, ballot, inTransaction, preparation);
+    outcome = await record(await prepareFor(outcome.unprepared));
   }
   return outcome;
 }

@@ -7,15 +7,8 @@ import { nonceOfPublicKey } from "../../providers/oidc/nonce.ts";
 import { readToken } from "../../providers/oidc/token.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { openPastVerificationToken, type VerificationClaims } from "../keys/verification-tokens.ts";
-import { storedMessage } from "./bodies.ts";
 import { hasSecrets } from "./masks.ts";
-import {
-  type ActivityRecord,
-  type AuthenticationRow,
-  findAuthentications,
-  findVotes,
-  type VoteRecord,
-} from "./records.ts";
+import { type ActivityRecord, type FurtherStamp, findFurtherStamps, findVotes, type VoteRecord } from "./records.ts";
 
 /** The stamps of a stored activity, verified again with the keys that are recorded beside them: nothing else is asked. */
 
@@ -47,30 +40,21 @@ export type OpenToken = (token: string) => Promise<VerificationClaims | undefine
 
 /** Every stamp of the activity, the submission's first. */
 export async function verifyStamps(read: Reader, activity: ActivityRecord): Promise<VerifiedStamp[]> {
-  const { organizationId, id: activityId } = activity;
   const votes = await findVotes(read, activity);
-  const further = await findAuthentications(read, { organizationId, activityId, since: 0 });
+  const further = await findFurtherStamps(read, activity);
   return verifyGiven(activity, { votes, further }, (token) => openPastVerificationToken(read, token));
 }
 
 /** The same of what was read elsewhere. */
 export async function verifyGiven(
   activity: ActivityRecord,
-  { votes, further }: { votes: readonly VoteRecord[]; further: readonly AuthenticationRow[] },
+  { votes, further }: { votes: readonly VoteRecord[]; further: readonly FurtherStamp[] },
   openToken: OpenToken,
 ): Promise<VerifiedStamp[]> {
   const isMasked = activity.body === undefined && hasSecrets(activity.intent);
   const stamps: StampToVerify[] = [
     ...votes.map((vote) => ({ ...vote, of: "vote" as const, isCut: isCut(activity, vote.message), isMasked })),
-    ...further.map((row) => ({
-      ...row,
-      of: "further proof" as const,
-      isCut: false,
-      isMasked,
-      userId: row.user_id,
-      publicKey: row.public_key,
-      message: storedMessage(activity.body, row.message),
-    })),
+    ...further.map((stamp) => ({ ...stamp, of: "further proof" as const, isCut: false, isMasked })),
   ];
   return Promise.all(stamps.map((stamp) => verified(openToken, stamp)));
 }

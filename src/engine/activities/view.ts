@@ -20,17 +20,33 @@ export interface ActivityView {
   type: string;
   intent: Record<string, unknown>;
   result: Record<string, unknown>;
-  votes: unknown[];
+  votes: VoteView[];
   /** Where they were asked for and it was carried out. */
   appProofs?: AppProof[];
   fingerprint: string;
   canApprove: boolean;
   canReject: boolean;
-  /** Why the two say no although nobody knows. */
+  /** Why both say no: to find out would cost too much. */
   votingRightsUnknown?: string;
   createdAt: number;
   updatedAt: number;
   failure?: Failure;
+}
+
+export interface VoteView {
+  id: string;
+  userId: string;
+  /** As they are today, or were once. */
+  user: User;
+  activityId: string;
+  selection: VoteRecord["selection"];
+  /** The body that was stamped. */
+  message: string;
+  publicKey: string;
+  signature: string;
+  scheme: string;
+  createdAt: unknown;
+  revokedAt?: unknown;
 }
 
 const NO_RIGHTS: VoteRights = { mayApprove: false, mayReject: false };
@@ -106,7 +122,7 @@ async function viewVote(
   organizationId: string,
   vote: VoteRecord,
   voters: AskedUsers | undefined,
-): Promise<unknown> {
+): Promise<VoteView> {
   const user: User =
     (await loadUser(read, organizationId, vote.userId, voters?.get(vote.userId))) ??
     departedUser(vote.userId, vote.userName, vote.createdAt);

@@ -95,7 +95,7 @@ export function applyChanges(known: KnownAuthority, organizationId: string, chan
   }
 }
 
-/** Whether it is one after which policies are read afresh: all of them that are made together raise the version by one. */
+/** Whether it changes policies. Those that are made together raise the organization's version of them by one. */
 export const isOfPolicies = (change: Change): boolean =>
   change.do === "addPolicies" || change.do === "changePolicy" || change.do === "removePolicies";
 

@@ -13,8 +13,8 @@ import { applyChanges, isOfPolicies, knownAuthority } from "./known.ts";
 import { onAuthority, onNewAuthority } from "./load.ts";
 
 /**
- * Writes changes to the tables: the only code that writes a table of authority. It is the engine's, not the storage's, as
- * what a change means is not known below.
+ * Writes changes of authority to the tables; the few others that write these tables are named by test/authority/writers.test.ts. It is the
+ * engine's, not the storage's, as what a change means is not known below.
  */
 export function project(tx: Transactor, organizationId: string, changes: readonly Change[]): Promise<void> {
   return tx.changing(knownAuthority, async (known) => {

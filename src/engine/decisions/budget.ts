@@ -27,7 +27,7 @@ export class RequestBudget implements DecisionBudget {
   constructor(organizationId: string, steps = MAX_REQUEST_STEPS, whole = everybody) {
     this.#organizationId = organizationId;
     this.#steps = whole.part(steps);
-    // What the request has others wait for beside its evaluations counts from here.
+    // The round of the event loop is timed from here, so that what comes before the first evaluation counts.
     isHeld();
   }
 

@@ -1,17 +1,9 @@
 import { isAttested } from "../../authority/attested.ts";
 import type { ApprovalFacts, DecisionFacts } from "../../authority/decisions/facts.ts";
 import type { Actor, ShownCredential, Subject } from "../../authority/parties.ts";
-import { VOTE_LIFETIME_MS } from "../../kernel/limits.ts";
 import type { Policy } from "../../policy/policy.ts";
 import type { Reader } from "../../storage/engine.ts";
-import {
-  type ActivityRecord,
-  credentialOf,
-  findAuthentications,
-  isLive,
-  shownBy,
-  type VoteRecord,
-} from "../activities/records.ts";
+import { type ActivityRecord, findFurtherStamps, isLive, shownBy, type VoteRecord } from "../activities/records.ts";
 import { isLost, nameOfCredential } from "../identity/shown-credentials.ts";
 import { loadUser } from "../identity/users.ts";
 import { findApprovers, findVoter } from "../identity/voters.ts";
@@ -86,6 +78,7 @@ export function proposalOf(
 export async function factsOfStored(
   read: Reader,
   proposal: Proposal,
+  activity: ActivityRecord,
   votes: readonly VoteRecord[],
   ballot?: { actor: Actor; credential: ShownCredential; approves: boolean },
 ): Promise<LoadableFacts> {
@@ -99,7 +92,7 @@ export async function factsOfStored(
       : undefined;
     voters.push({ actor: ballot.actor, credential: earlier ? shownBy(earlier) : ballot.credential });
   }
-  const approvals = await withFurtherStamps(read, votes[0]?.activityId, proposal, voters);
+  const approvals = await withFurtherStamps(read, activity, proposal.now, voters);
   if (ballot?.approves) approvals.at(-1)?.credentials.push(ballot.credential);
   const submitterId = votes[0]?.userId ?? "";
   const submitter =
@@ -140,20 +133,15 @@ const oneOfEach = (credentials: readonly ShownCredential[]): ShownCredential[] =
 /** The stamps by which users with MFA policies have shown more than one credential. */
 async function withFurtherStamps(
   read: Reader,
-  activityId: string | undefined,
-  { organization, now }: Proposal,
+  activity: ActivityRecord,
+  now: number,
   voters: readonly { actor: Actor; credential: ShownCredential }[],
 ): Promise<{ actor: Actor; credentials: ShownCredential[] }[]> {
-  const further =
-    activityId !== undefined && voters.some(({ actor }) => actor.hasMfaPolicies)
-      ? await findAuthentications(read, { organizationId: organization.id, activityId, since: now - VOTE_LIFETIME_MS })
-      : [];
+  const isAsked = voters.some(({ actor }) => actor.hasMfaPolicies);
+  const further = isAsked ? (await findFurtherStamps(read, activity)).filter((stamp) => isLive(stamp, now)) : [];
   return voters.map(({ actor, credential }) => {
-    const own = further.filter(({ user_id }) => user_id === actor.userId);
-    return {
-      actor,
-      credentials: [credential, ...own.map((row) => ({ ...credentialOf(row), publicKey: row.public_key }))],
-    };
+    const own = further.filter(({ userId }) => userId === actor.userId);
+    return { actor, credentials: [credential, ...own.map(shownBy)] };
   });
 }
 

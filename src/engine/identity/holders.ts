@@ -124,10 +124,10 @@ export async function findHolders<Row extends HolderRow>(
   }
   const knowing = await subOrganizationsKnowing(read, table, key, organizationId, { limit: MAX_HOLDERS });
   const found = await Promise.all(
-    knowing.map(async ({ organizationId: id, seniority }) => {
+    knowing.map(async ({ organizationId: id, seniority }, place) => {
       const rows = await select(read, { organizationId: id, key });
       const own = rows.filter((row) => row.actor_organization_id === id);
-      return own.map((row) => ({ row, rank: rankOf(seniority) }));
+      return own.map((row) => ({ row, rank: rankOf(seniority, place) }));
     }),
   );
   return found.flat();

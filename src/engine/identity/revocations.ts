@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
+import type { Transactor } from "../../storage/engine.ts";
 import { preparedWrite } from "../../storage/prepared.ts";
 
 /**
@@ -19,17 +20,26 @@ export const revokedAtOf = (stamps: "votes" | "authentications"): RawBuilder<num
     and (r.id <> ${byContact} or r.revoked_at >= ${column("created_at")}))`;
 };
 
-/**
- * Writes into the votes on an activity which of them were taken back, just before it is decided: later deletions, its own
- * among them, change nothing of what counted.
- */
-export const keepRevocations = preparedWrite<{ organizationId: string; activityId: string }>()(
-  (db, { organizationId, activityId }) =>
+const keepRevocationsIn = (stamps: "votes" | "authentications") =>
+  preparedWrite<{ organizationId: string; activityId: string }>()((db, { organizationId, activityId }) =>
     db
-      .updateTable("votes")
-      .set({ revoked_at: revokedAtOf("votes") })
+      .updateTable(stamps as "votes")
+      .set({ revoked_at: revokedAtOf(stamps) })
       .where("organization_id", "=", organizationId)
       .where("activity_id", "=", activityId)
-      .where(revokedAtOf("votes"), "is not", null)
+      .where(revokedAtOf(stamps), "is not", null)
       .returning("id"),
-);
+  );
+const inVotes = keepRevocationsIn("votes");
+const inFurtherStamps = keepRevocationsIn("authentications");
+
+/**
+ * Writes into the stamps on an activity which of them were taken back, just before it is decided: later deletions, its own
+ * among them, change nothing of what counted.
+ */
+export async function keepRevocations(
+  tx: Transactor,
+  which: { organizationId: string; activityId: string },
+): Promise<void> {
+  await Promise.all([inVotes(tx, which), inFurtherStamps(tx, which)]);
+}

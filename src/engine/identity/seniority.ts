@@ -23,11 +23,20 @@ const keyColumns = { api_keys: "c.public_key", authenticators: "c.credential_id"
 /** Whether the credential has stamped a request that names its organization. */
 export const hasActed = (seniority: number): boolean => seniority < MADE_WITH;
 
-/** Organizations of the same rank have the same claim. The lowest rank goes first. */
-export function rankOf(seniority: number): number {
-  if (hasActed(seniority)) return 0;
-  return seniority < ADDED_LATER ? 1 : 2;
+/**
+ * Organizations of the same rank have the same claim; the lowest goes first. Those in which the credential has acted are its holder's own, and
+ * each has a rank by itself.
+ *
+ * @param place in the order of seniority
+ */
+export function rankOf(seniority: number, place: number): number {
+  if (hasActed(seniority)) return place;
+  return seniority < ADDED_LATER ? RANK_OF_MADE_WITH : RANK_OF_ADDED_LATER;
 }
+
+/** After every place that there can be. */
+const RANK_OF_MADE_WITH = Number.MAX_SAFE_INTEGER - 1;
+const RANK_OF_ADDED_LATER = Number.MAX_SAFE_INTEGER;
 
 /** Notes that a credential has acted; only the first time counts. */
 export const noteFirstUse = (table: CredentialTable) =>

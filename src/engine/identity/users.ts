@@ -7,6 +7,7 @@ import { recentlyUsed } from "../../kernel/recently-used.ts";
 import { isHeld } from "../../kernel/turns.ts";
 import { isTransactor, type Reader, type Transactor } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
+import { bytesOfRows } from "../bytes-of-rows.ts";
 import { OneOf, Timestamp, timestampOf } from "../fields.ts";
 import { oldestFirst } from "../paging.ts";
 
@@ -214,6 +215,17 @@ const findMfaPolicies = ofUsers(
   // Rows for several come in no order.
   false,
 );
+
+/** What a list of the organization's users takes in an answer. */
+export const bytesOfUsers = (read: Reader, organizationId: string): Promise<number> =>
+  bytesOfRows(read, organizationId, {
+    users: 512,
+    api_keys: 512,
+    authenticators: 1024,
+    oauth_providers: 512,
+    mfa_policies: 1024,
+    user_tag_members: 64,
+  });
 
 type UserRow = Awaited<ReturnType<typeof findUser>>[number];
 type ApiKeyRow = Awaited<ReturnType<typeof findApiKeys>>[number];

@@ -3,15 +3,17 @@ import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import { shownBy, type VoteRecord } from "../activities/records.ts";
 
-const selectVoter = prepared<{ organizationId: string; userId: string }>()((db, { organizationId, userId }) =>
-  db
-    .selectFrom("users as u")
-    .leftJoin("root_quorum_members as m", (join) =>
-      join.onRef("m.organization_id", "=", "u.organization_id").onRef("m.user_id", "=", "u.id"),
-    )
-    .where("u.organization_id", "=", organizationId)
-    .where("u.id", "=", userId)
-    .select(["u.id", "u.name", "u.mfa_policies", "m.user_id as root_member"]),
+const selectVoter = prepared<{ organizationId: string; userId: string }>()(
+  (db, { organizationId, userId }) =>
+    db
+      .selectFrom("users as u")
+      .leftJoin("root_quorum_members as m", (join) =>
+        join.onRef("m.organization_id", "=", "u.organization_id").onRef("m.user_id", "=", "u.id"),
+      )
+      .where("u.organization_id", "=", organizationId)
+      .where("u.id", "=", userId)
+      .select(["u.id", "u.name", "u.mfa_policies", "m.user_id as root_member"]),
+  { isTogether: true },
 );
 
 /** A user who voted before, as of now: what they may do is judged afresh at every vote. */
@@ -36,10 +38,11 @@ export async function findApprovers(
   votes: readonly VoteRecord[],
 ): Promise<{ actor: Actor; credential: ShownCredential }[]> {
   const approvals = votes.filter(({ selection }) => selection === "VOTE_SELECTION_APPROVED");
-  const found = [];
-  for (const vote of approvals) {
-    const actor = await findVoter(read, organizationId, vote.userId);
-    if (actor) found.push({ actor, credential: shownBy(vote) });
-  }
-  return found;
+  const found = await Promise.all(
+    approvals.map(async (vote) => {
+      const actor = await findVoter(read, organizationId, vote.userId);
+      return actor ? [{ actor, credential: shownBy(vote) }] : [];
+    }),
+  );
+  return found.flat();
 }

@@ -61,7 +61,7 @@ export interface JobKind extends Wants {
    * in turn with them.
    */
   unordered?: boolean;
-  /** Must end by itself: after five minutes it is taken for hung, and another process starts it again. */
+  /** Must end by itself: after five minutes it is taken for hung, and another process, where there is one, starts it again. */
   run: (context: JobContext<unknown, never, never, unknown>) => Promise<JobResult>;
 }
 
@@ -147,7 +147,7 @@ export interface NewJob {
   /** Milliseconds. */
   runAt: number;
   now: number;
-  /** A job of the same key is the same job: it is set back to the start. */
+  /** A job of the same key is the same job: it is set back to the start, and keeps its first payload, secret and lane. */
   key?: string;
 }
 
@@ -270,7 +270,13 @@ const upsertJob = preparedWrite<{
         run_at: set.ref("excluded.run_at"),
         attempts: 0,
         last_error: null,
-        updated_at: set.ref("excluded.updated_at"),
+        // By it a worker knows that the job was queued again while it ran, be it in the same millisecond.
+        updated_at: set
+          .case()
+          .when("excluded.updated_at", ">", set.ref("jobs.updated_at"))
+          .then(set.ref("excluded.updated_at"))
+          .else(set("jobs.updated_at", "+", 1))
+          .end(),
       })),
     )
     .returning("id"),

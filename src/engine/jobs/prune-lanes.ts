@@ -1,5 +1,6 @@
 import type { Transactor } from "../../storage/engine.ts";
 import { reconciler } from "./jobs.ts";
+import { deleteInPortions } from "./portions.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
 
@@ -8,23 +9,30 @@ export const pruneJobLanes = reconciler({
   name: "prune_job_lanes",
   everyMs: HOUR_MS,
   async run({ database, clock }) {
-    await database.transact("jobs", async (tx) => {
-      await keepJobsOut(tx);
-      await tx
-        .deleteFrom("job_lanes")
-        .where("leased_until", "<=", clock())
-        .where((where) =>
-          where.not(
-            where.exists(where.selectFrom("jobs").select("jobs.id").whereRef("jobs.lane", "=", "job_lanes.lane")),
-          ),
-        )
-        .execute();
-    });
+    await deleteInPortions(
+      database,
+      async (tx, limit) => {
+        await keepJobsOut(tx);
+        const unused = tx
+          .selectFrom("job_lanes")
+          .select("lane")
+          .where("leased_until", "<=", clock())
+          .where((where) =>
+            where.not(
+              where.exists(where.selectFrom("jobs").select("jobs.id").whereRef("jobs.lane", "=", "job_lanes.lane")),
+            ),
+          )
+          .limit(limit);
+        const deleted = await tx.deleteFrom("job_lanes").where("lane", "in", unused).returning("lane").execute();
+        return deleted.length;
+      },
+      "jobs",
+    );
   },
 });
 
 /**
- * Waits for the transactions that are adding jobs and holds new ones off for the moment that the deletion takes: a job
+ * Waits for the transactions that are adding jobs and holds new ones off for the moment that a portion takes: a job
  * whose lane goes would never run. SQLite has one writer anyway.
  */
 async function keepJobsOut(tx: Transactor): Promise<void> {

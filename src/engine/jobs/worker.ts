@@ -286,7 +286,7 @@ export class JobWorker {
   async #runTraced(row: JobRow): Promise<JobResult> {
     const { tracer } = this.#options;
     if (!tracer) return this.#runJob(row);
-    const span = tracer.work(`job ${row.kind}`, traceOf(JSON.parse(row.payload)).traceparent);
+    const span = tracer.work(`job ${row.kind}`, traceparentOf(row));
     if (!span) return this.#runJob(row);
     const result = await span.run(() => this.#runJob(row));
     span.note({
@@ -543,3 +543,12 @@ const updateJob = preparedWrite<{
     .where("updated_at", "=", row.readAt)
     .returning("id"),
 );
+
+/** What asked for the job, as far as its payload can be read: whether it can be is for its run to find. */
+function traceparentOf({ payload }: JobRow): string | undefined {
+  try {
+    return traceOf(JSON.parse(payload)).traceparent;
+  } catch {
+    return undefined;
+  }
+}

@@ -5,6 +5,7 @@ import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { PrepareContext } from "../declare.ts";
 import { loadUser } from "../identity/users.ts";
 import { reconciler } from "../jobs/jobs.ts";
+import { deleteInPortions } from "../jobs/portions.ts";
 import { signEnvelopes } from "./bundle-envelopes.ts";
 import { keyOwnerOf } from "./key-owner.ts";
 
@@ -200,8 +201,20 @@ export const pruneImportKeys = reconciler({
   everyMs: HOUR_MS,
   async run({ database, clock }) {
     const before = clock() - IMPORT_KEY_LIFETIME_MS;
-    await database.transact(undefined, async (tx) => {
-      await tx.deleteFrom("import_keys").where("created_at", "<=", before).execute();
+    await deleteInPortions(database, async (tx, limit) => {
+      const lapsed = tx
+        .selectFrom("import_keys")
+        .select(["organization_id", "id"])
+        .where("created_at", "<=", before)
+        .limit(limit);
+      const deleted = await tx
+        .deleteFrom("import_keys")
+        .where(({ eb, refTuple }) =>
+          eb(refTuple("organization_id", "id"), "in", lapsed.$asTuple("organization_id", "id")),
+        )
+        .returning("id")
+        .execute();
+      return deleted.length;
     });
   },
 });

@@ -1,6 +1,6 @@
 import { fingerprintOf } from "../../crypto/fingerprint.ts";
 import { p256VerificationKey, verifySignature } from "../../crypto/verify-signature.ts";
-import type { ActivityRow, AuthenticationRow, VoteRow } from "../../engine/activities/records.ts";
+import type { ActivityRow, FurtherStampRow, VoteRow } from "../../engine/activities/records.ts";
 import { type ArchiveStatement, archiveText } from "../../signer/statements.ts";
 import { StartProblem } from "../config.ts";
 
@@ -57,7 +57,7 @@ export const FORMAT = 1;
 export interface ArchivedActivity {
   activity: ActivityRow;
   vote: VoteRow[];
-  authentication: (AuthenticationRow & { activity_id: string })[];
+  authentication: (FurtherStampRow & { activity_id: string })[];
   policyEvaluation: Record<string, unknown>[];
   appProof: { boot_proof_id: string; payload: string; signature: string }[];
 }

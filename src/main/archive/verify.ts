@@ -1,6 +1,6 @@
 import { p256VerificationKey, verifySignature } from "../../crypto/verify-signature.ts";
 import { isOperatorActivity } from "../../engine/activities/operator-activities.ts";
-import { activityOfRow, votesOf } from "../../engine/activities/records.ts";
+import { activityOfRow, furtherStampOf, votesOf } from "../../engine/activities/records.ts";
 import { verifyGiven } from "../../engine/activities/verify-stamps.ts";
 import { archiveKey } from "../../engine/keys/archive-key.ts";
 import { openVerificationTokenWith } from "../../engine/keys/verification-tokens.ts";
@@ -109,7 +109,8 @@ class Check {
     if (!hasItsFingerprint(row)) this.#problem(`${place}: its fingerprint is not that of its body`);
     if (isOperatorActivity(row.type)) this.byOperators++;
     else if (vote.length === 0) this.#problem(`${place} has no vote`);
-    const stamped = { votes: votesOf(vote, activity), further: authentication.toSorted(oldestFirst) };
+    const further = authentication.toSorted(oldestFirst).map((each) => furtherStampOf(each, activity));
+    const stamped = { votes: votesOf(vote, activity), further };
     for (const stamp of await verifyGiven(activity, stamped, (token) => openVerificationTokenWith(keys, token))) {
       this.stamps[stamp.verdict]++;
       if (stamp.verdict === "invalid") this.#problem(`${place}: the stamp ${stamp.id} is invalid: ${stamp.reason}`);

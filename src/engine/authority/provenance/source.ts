@@ -2,7 +2,7 @@ import { type Fact, goneFact } from "./facts.ts";
 
 /** How rows of a table are read, and what they claim, to be accounted for by activities. */
 
-/** One of these facts must have been said, or none of them may have been. */
+/** It is met where an activity has said one of these facts; where it `isRefuted` by them, if none has. */
 export interface Claim {
   /** In the plural: what is wrong with rows of which it was not, or was. */
   what: string;

@@ -110,7 +110,7 @@ async function* rowsOf(reading: Reading, those: readonly Source[]): AsyncGenerat
 const nameOfRow = ({ organizationId, id }: Pick<ClaimingRow, "organizationId" | "id">): string =>
   `${id} of organization ${organizationId}`;
 
-/** What says of something that it was there whose being gone may give somebody power. */
+/** Operations that make what may give somebody power by being gone. */
 const making: ReadonlySet<string> = new Set([
   ...["create_policy", "create_policies", "create_mfa_policy", "set_ip_allowlist", "set_organization_feature"],
 ]);
