@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { networkOf } from "../kernel/ip-address.ts";
-import { ANSWER_GRACE_MS, MAX_PIPELINED_REQUESTS, MIN_ANSWER_BYTES_PER_SECOND } from "../kernel/limits.ts";
+import { MAX_PIPELINED_REQUESTS } from "../kernel/limits.ts";
+import { msToReceive } from "../kernel/pace.ts";
 
 export interface ConnectionBounds {
   maxConnections: number;
@@ -175,8 +176,7 @@ export class Connections {
   #expectTaken(connection: Connection): void {
     const { socket } = connection;
     if (socket.writableLength === 0) return;
-    const ms = ANSWER_GRACE_MS + (socket.writableLength / MIN_ANSWER_BYTES_PER_SECOND) * 1000;
-    connection.deadline = setTimeout(() => this.#cutOff(connection), ms).unref();
+    connection.deadline = setTimeout(() => this.#cutOff(connection), msToReceive(socket.writableLength)).unref();
   }
 
   #enter(connection: Connection, phase: Phase): void {

@@ -36,6 +36,7 @@ onEachEngine("what pages of other origins may do", (server) => {
         await answer.arrayBuffer();
         assert.equal(answer.headers.get("access-control-allow-origin"), null, `${method} ${path}`);
         assert.equal(answer.headers.get("x-content-type-options"), "nosniff", path);
+        assert.equal(answer.headers.get("x-frame-options"), "DENY", path);
         assert.match(answer.headers.get("content-security-policy") ?? "", /frame-ancestors 'none'/, path);
       }
     }

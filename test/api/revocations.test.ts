@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { findVotes } from "../../src/engine/activities/records.ts";
+import { findActivity, findFurtherStamps, findVotes } from "../../src/engine/activities/records.ts";
+import { storedStamps } from "../../src/engine/activities/stamps.ts";
+import { verifyStamps } from "../../src/engine/activities/verify-stamps.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { createAuthenticator } from "../support/authenticator.ts";
 import {
@@ -200,6 +202,49 @@ onEachEngine("what a deleted credential voted", (server) => {
         .execute(),
     );
     assert.equal((await vote(two.client, activity)).status, NEEDED, "the first passkey counts no more");
+  });
+
+  it("leaves a further credential with what it has decided, and marks one that was taken back before", async () => {
+    const { root } = await createWorld(server());
+    const [early, late] = [await addPasskey(root), await addPasskey(root)];
+    const mfa = {
+      userId: root.userId,
+      mfaPolicyName: "A passkey for tags",
+      condition: "activity.kind == 'CREATE_USER_TAG'",
+      requiredAuthenticationMethods: [{ any: [{ type: "AUTHENTICATION_TYPE_PASSKEY", id: late.authenticatorId }] }],
+      order: 1,
+    };
+    await root.client.result("create_mfa_policy", mfa);
+    const asked = (await root.client.submit("create_user_tag", { userTagName: "t", userIds: [] })).body.activity;
+    assert.equal((await vote(early.client, asked)).status, NEEDED);
+    const remove = async ({ authenticatorId }: { authenticatorId: string }) =>
+      root.client.result("delete_authenticators", { userId: root.userId, authenticatorIds: [authenticatorId] });
+    await remove(early);
+    assert.equal((await vote(late.client, asked)).status, COMPLETED);
+    const { mfaPolicies } = (await root.client.read("get_user", { userId: root.userId })).user;
+    const { mfaPolicyId } = mfaPolicies[0];
+    await root.client.result("delete_mfa_policy", { userId: root.userId, mfaPolicyId });
+    await remove(late);
+
+    const { read } = server().opened.database;
+    const activity = await findActivity(read, root.client.organizationId, asked.id);
+    assert.ok(activity);
+    const further = await findFurtherStamps(read, activity);
+    assert.deepEqual(
+      further.map(({ credential, revokedAt }) => [credential.id, revokedAt === null]),
+      [
+        [early.authenticatorId, false],
+        [late.authenticatorId, true],
+      ],
+    );
+    const shown = (await storedStamps(read, activity, activity.updatedAt)).map(({ credential }) => credential.id);
+    assert.ok(shown.includes(late.authenticatorId) && !shown.includes(early.authenticatorId));
+    const verified = await verifyStamps(read, activity);
+    assert.deepEqual(verified.map(({ of, verdict }) => `${of} ${verdict}`).sort(), [
+      "further proof valid",
+      "further proof valid",
+      "vote valid",
+    ]);
   });
 });
 

@@ -1,19 +1,22 @@
 import assert from "node:assert/strict";
 import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, symlinkSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { startServerProcess, temporaryFolder } from "../support/server-process.ts";
+import { KEYSTEAD, startServerProcess, temporaryFolder } from "../support/server-process.ts";
 
 /** An installation where the native library is missing, as on a platform that nobody built it for. */
 
 const PACKAGE = fileURLToPath(new URL("../..", import.meta.url));
+/** Where the program is that tests run. */
+const PROGRAM = join(dirname(KEYSTEAD), "..");
 const LIBRARY = "secp256k1";
 
-/** A copy of the product with all its packages; of the library's own files there is a copy too. */
+/** A copy of the program with all packages; of the library's own files there is a copy too. */
 function installationCopy(): { program: string; library: string } {
   const copy = temporaryFolder();
-  for (const name of ["bin", "src", "package.json"]) cpSync(join(PACKAGE, name), join(copy, name), { recursive: true });
+  const parts = ["bin", existsSync(join(PROGRAM, "src")) ? "src" : "dist", "package.json"];
+  for (const name of parts) cpSync(join(PROGRAM, name), join(copy, name), { recursive: true });
   const packages = join(copy, "node_modules");
   mkdirSync(packages);
   for (const name of readdirSync(join(PACKAGE, "node_modules"))) {

@@ -9,6 +9,7 @@ import {
 import { isIPv4 } from "node:net";
 import { INGRESS_TIMEOUT_MS, MAX_INGRESS, MAX_INGRESS_OF_ONE_APP } from "../../kernel/limits.ts";
 import type { Logger } from "../../kernel/log.ts";
+import { msToReceive } from "../../kernel/pace.ts";
 import type { Runner } from "../../runner/runner.ts";
 import type { Database } from "../../storage/database.ts";
 import { prepared } from "../../storage/prepared.ts";
@@ -101,6 +102,7 @@ export class Ingress {
       if (statusCode < FIRST_FINAL_STATUS) return outgoing.destroy(new Error(`its status is ${statusCode}`));
       answer.writeHead(statusCode, withoutHops(response.headers));
       response.pipe(answer);
+      endWhereNobodyReads(response, answer);
       response.on("error", () => answer.destroy());
     });
     outgoing.on("error", (error) => {
@@ -112,6 +114,19 @@ export class Ingress {
     answer.once("close", () => outgoing.destroy());
     incoming.pipe(outgoing);
   }
+}
+
+/** An app may go on for ever, and whoever reads too little of it would keep a place from the others for as long. */
+function endWhereNobodyReads(from: IncomingMessage, to: ServerResponse): void {
+  let deadline: NodeJS.Timeout | undefined;
+  const stop = () => clearTimeout(deadline);
+  // The pipe pauses where the connection takes no more, and goes on when it does.
+  from.on("pause", () => {
+    stop();
+    deadline = setTimeout(() => to.destroy(), msToReceive(to.writableLength)).unref();
+  });
+  to.on("drain", stop);
+  to.once("close", stop);
 }
 
 function forwarded({ headers, socket }: IncomingMessage): OutgoingHttpHeaders {
