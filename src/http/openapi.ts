@@ -21,7 +21,7 @@ type Json = { [key: string]: unknown };
 export interface Documented {
   /** In the order in which the document tells them. */
   capabilities: readonly Capability[];
-  /** By the operation's path. */
+  /** By the operation's path, or the `operationId` of a call of the auth proxy. */
   examples: ReadonlyMap<string, Example>;
 }
 
@@ -38,7 +38,10 @@ export function openApiDocument({ capabilities, examples }: Documented, { versio
       const example = examples.get(operation.path);
       paths[pathOf(operation)] = { post: operationObject(operation, { title, example, components }) };
     }
-    for (const call of proxyCalls) paths[proxyPathOf(call)] = { post: proxyCallObject(call, components) };
+    for (const call of proxyCalls) {
+      const example = examples.get(proxyOperationId(call));
+      paths[proxyPathOf(call)] = { post: proxyCallObject(call, { example, components }) };
+    }
   }
   components.ActivityType = activityTypeSchema(groups.flatMap(({ operations }) => operations));
   components.Error = plain(ErrorBody, {});
@@ -112,10 +115,12 @@ interface Surroundings {
   components: Json;
 }
 
+const contentOf = (components: Json) => (schema: TSchema, example?: unknown) => ({
+  "application/json": { schema: plain(schema, components), ...(example === undefined ? {} : { example }) },
+});
+
 function operationObject(operation: Operation, { title, example, components }: Surroundings): Json {
-  const content = (schema: TSchema, example?: unknown) => ({
-    "application/json": { schema: plain(schema, components), ...(example === undefined ? {} : { example }) },
-  });
+  const content = contentOf(components);
   return {
     operationId: operation.path,
     summary: nameOf(operation.path),
@@ -134,11 +139,16 @@ function operationObject(operation: Operation, { title, example, components }: S
 
 const PROXY_TITLE = "Calls of the auth proxy";
 
+const proxyOperationId = ({ path }: ProxyCall): string => `auth_proxy_${path}`;
+
 /** What is asked for without a stamp. */
-const proxyCallObject = ({ path, summary, request, response }: ProxyCall, components: Json): Json => ({
-  operationId: `auth_proxy_${path}`,
-  summary: `Proxy - ${nameOf(path)}`,
-  description: summary,
+const proxyCallObject = (
+  call: ProxyCall,
+  { example, components }: Pick<Surroundings, "example" | "components">,
+): Json => ({
+  operationId: proxyOperationId(call),
+  summary: `Proxy - ${nameOf(call.path)}`,
+  description: call.summary,
   tags: [PROXY_TITLE],
   security: [],
   parameters: [
@@ -150,9 +160,9 @@ const proxyCallObject = ({ path, summary, request, response }: ProxyCall, compon
       schema: { type: "string" },
     },
   ],
-  requestBody: { content: { "application/json": { schema: plain(request, components) } } },
+  requestBody: { content: contentOf(components)(call.request, example?.request) },
   responses: {
-    200: { description: "The answer.", content: { "application/json": { schema: plain(response, components) } } },
+    200: { description: "The answer.", content: contentOf(components)(call.response, example?.answer) },
     default: {
       description: "What was wrong; nothing was changed.",
       content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },

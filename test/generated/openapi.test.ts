@@ -77,7 +77,7 @@ describe("the OpenAPI document", () => {
   });
 
   it("shows a request and an answer of each, which fit their schemas", () => {
-    for (const path of operations.map(pathOf)) {
+    for (const path of Object.keys(document.paths)) {
       const { post } = document.paths[path];
       for (const body of [post.requestBody, post.responses["200"]]) {
         const { example } = body.content["application/json"];
