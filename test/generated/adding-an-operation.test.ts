@@ -62,7 +62,7 @@ describe("the page on adding an operation", () => {
 
   it("adds an activity and a query that compile", async () => {
     assert.equal(blocks.length, 5);
-    await run(process.execPath, join(root, "node_modules/typescript/bin/tsc"), "-p", ".");
+    await run(process.execPath, join(root, "node_modules/typescript-7/bin/tsc"), "-p", ".");
   });
 
   it("and that do what their test says on both databases", async () => {

@@ -42,7 +42,7 @@ async function start(
   t.after(() => ingress.close());
   const own = await listening(t, (incoming, answer) => {
     const { write } = answer;
-    answer.write = ((...given: [never]) => {
+    answer.write = ((...given: Parameters<typeof write>) => {
       const takesMore = write.apply(answer, given);
       if (!takesMore) setImmediate(paused.resolve);
       return takesMore;
