@@ -56,7 +56,7 @@ export async function renderAnswer(answer: Answer, times: ActivityTimes): Promis
     const items = transactions.map((item) => (item.service ? { ...item, turnkey: item.service } : item));
     return stringifyInTurns({ ...answer, transactions: items }, LEVELS_OF_LIST);
   }
-  return stringifyInTurns(answer, LEVELS_OF_LIST);
+  return Object.values(answer).some(Array.isArray) ? stringifyInTurns(answer, LEVELS_OF_LIST) : JSON.stringify(answer);
 }
 
 /** The answer, its list, and each entry of that. */
