@@ -365,19 +365,10 @@ function intentOfRow({ intent, body }: ActivityRow): Pick<ActivityRecord, "inten
 }
 
 const voteOf = (row: VoteRow, activity: ActivityRecord): VoteRecord => ({
-  id: row.id,
+  ...furtherStampOf(row, activity),
   activityId: row.activity_id,
-  userId: row.user_id,
   userName: row.user_name,
   selection: row.selection,
-  message: storedMessage(activity.body, row.message),
-  publicKey: row.public_key,
-  signature: row.signature,
-  scheme: row.scheme,
-  assertion: row.assertion,
-  credential: credentialOf(row),
-  revokedAt: row.revoked_at,
-  createdAt: row.created_at,
 });
 
 /** The credential that a vote or a further stamp was made with. */
@@ -420,7 +411,7 @@ export async function findFurtherStamps(read: Reader, activity: ActivityRecord):
   return rows.sort(oldestFirst).map((row) => furtherStampOf(row, activity));
 }
 
-/** The same of a row that was read elsewhere. */
+/** The same of a row that was read elsewhere; a vote's has what a further stamp's has. */
 export const furtherStampOf = (row: FurtherStampRow, { body }: Pick<ActivityRecord, "body">): FurtherStamp => ({
   id: row.id,
   userId: row.user_id,
