@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import {
+  chmodSync,
   existsSync,
   globSync,
   mkdirSync,
@@ -64,6 +65,8 @@ export async function putInPlace(folder: string, write: (unfinished: string) => 
   mkdirSync(parent, { recursive: true });
   removeOlder(parent, folder, "unfinished-*");
   const unfinished = mkdtempSync(join(parent, "unfinished-"));
+  // Some tests run what is in it under another name.
+  chmodSync(unfinished, 0o755);
   try {
     await write(unfinished);
     renameSync(unfinished, folder);
