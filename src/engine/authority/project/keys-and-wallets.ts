@@ -1,0 +1,80 @@
+import { laterInsert } from "../../../storage/prepared.ts";
+import { deleteRows, timesOf, updateRows } from "./rows.ts";
+import type { Writers } from "./writers.ts";
+
+const newPrivateKeys = laterInsert(
+  "private_keys",
+  {
+    id: "text",
+    organization_id: "text",
+    name: "text",
+    curve: "text",
+    public_key: "text",
+    sealed_key: "bytes",
+    exported: "integer",
+    imported: "integer",
+    created_at: "integer",
+    updated_at: "integer",
+  },
+  { referredToBy: ["private_key_addresses", "private_key_tag_members"] },
+);
+
+export const keyAndWalletWriters = {
+  async addPrivateKeys(tx, organizationId, { privateKeys }) {
+    for (const key of privateKeys)
+      await tx.later(newPrivateKeys, {
+        id: key.id,
+        organization_id: organizationId,
+        name: key.name,
+        curve: key.curve,
+        public_key: key.publicKey,
+        sealed_key: key.sealedKey,
+        exported: key.exported ? 1 : 0,
+        imported: key.imported ? 1 : 0,
+        created_at: key.createdAt,
+        updated_at: key.updatedAt,
+      });
+  },
+
+  // Their addresses go with the rows, and what tags they carry.
+  removePrivateKeys: (tx, organizationId, { privateKeys }) =>
+    deleteRows(tx, "private_keys", { organizationId, ids: privateKeys.map(({ id }) => id) }),
+
+  markPrivateKeyExported: (tx, organizationId, { id, now }) =>
+    updateRows(tx, "private_keys", { organizationId, id }, { exported: 1, updated_at: now }),
+
+  async addWallet(tx, organizationId, { wallet }) {
+    const { id, name, sealedWallet, imported, exported } = wallet;
+    const row = { id, organization_id: organizationId, name, sealed_wallet: sealedWallet };
+    const flags = { exported: exported ? 1 : 0, imported: imported ? 1 : 0 };
+    await tx
+      .insertInto("wallets")
+      .values({ ...row, ...flags, ...timesOf(wallet) })
+      .execute();
+  },
+
+  renameWallet: (tx, organizationId, { id, name, now }) =>
+    updateRows(tx, "wallets", { organizationId, id }, { ...(name === undefined ? {} : { name }), updated_at: now }),
+
+  markWalletExported: (tx, organizationId, { id, now }) =>
+    updateRows(tx, "wallets", { organizationId, id }, { exported: 1, updated_at: now }),
+
+  // Their accounts go with the rows.
+  removeWallets: (tx, organizationId, { ids }) => deleteRows(tx, "wallets", { organizationId, ids }),
+
+  async addSecrets(tx, organizationId, { secrets }) {
+    const rows = secrets.map(({ id, name, staticProperties, sealedSecret, exported, createdAt }) => ({
+      id,
+      organization_id: organizationId,
+      name,
+      static_properties: JSON.stringify(staticProperties),
+      sealed_secret: sealedSecret,
+      exported: exported ? 1 : 0,
+      created_at: createdAt,
+    }));
+    await tx.insertInto("secrets").values(rows).execute();
+  },
+
+  markSecretsExported: (tx, organizationId, { ids }) =>
+    updateRows(tx, "secrets", { organizationId, ids }, { exported: 1 }),
+} satisfies Partial<Writers>;
