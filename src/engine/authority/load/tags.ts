@@ -1,0 +1,86 @@
+import type { TagType } from "../../../authority/state.ts";
+import { byStatement, type Loaders } from "./loaders.ts";
+
+/** Who carries which tag: the ids of one side by those of the other, sorted. */
+function membersBy(of: "tag_id" | "member_id") {
+  const other = of === "tag_id" ? "member_id" : "tag_id";
+  return (rows: readonly { tag_id: string; member_id: string }[]): Map<string, string[]> => {
+    const groups = Map.groupBy(rows, (row) => row[of]);
+    return new Map([...groups].map(([id, members]) => [id, members.map((row) => row[other]).sort()]));
+  };
+}
+
+const carriersIn = (table: "user_tag_members" | "private_key_tag_members") =>
+  byStatement(
+    (db, organizationId, tagIds) =>
+      db
+        .selectFrom(table)
+        .select(["tag_id", "member_id"])
+        .where("organization_id", "=", organizationId)
+        .where("tag_id", "in", tagIds),
+    membersBy("tag_id"),
+  );
+const userCarriers = carriersIn("user_tag_members");
+const privateKeyCarriers = carriersIn("private_key_tag_members");
+
+export const tagLoaders = {
+  tag: {
+    absent: undefined,
+    load: byStatement(
+      (db, organizationId, ids) =>
+        db.selectFrom("tags").selectAll().where("organization_id", "=", organizationId).where("id", "in", ids),
+      (rows) =>
+        new Map(
+          rows.map(({ id, type, name, created_at, updated_at }) => [
+            id,
+            { id, type, name, createdAt: created_at, updatedAt: updated_at },
+          ]),
+        ),
+    ),
+  },
+  carriers: {
+    absent: [],
+    async load(read, organizationId, ids) {
+      // A tag is of one type, so it has rows in one of the tables alone.
+      const ofUsers = await userCarriers(read, organizationId, ids);
+      return new Map([...ofUsers, ...(await privateKeyCarriers(read, organizationId, ids))]);
+    },
+  },
+  tagCount: {
+    absent: 0,
+    load: byStatement(
+      (db, organizationId, types) =>
+        db
+          .selectFrom("tags")
+          .select((eb) => ["type", eb.fn.countAll<number>().as("count")])
+          .where("organization_id", "=", organizationId)
+          .where("type", "in", types as TagType[])
+          .groupBy("type"),
+      (rows) => new Map(rows.map(({ type, count }) => [type, count])),
+    ),
+  },
+  tagsOfUser: {
+    absent: [],
+    load: byStatement(
+      (db, organizationId, userIds) =>
+        db
+          .selectFrom("user_tag_members")
+          .select(["tag_id", "member_id"])
+          .where("organization_id", "=", organizationId)
+          .where("member_id", "in", userIds),
+      membersBy("member_id"),
+    ),
+  },
+  tagsOfPrivateKey: {
+    absent: [],
+    load: byStatement(
+      (db, organizationId, keyIds) =>
+        db
+          .selectFrom("private_key_tag_members")
+          .select(["tag_id", "member_id"])
+          .where("organization_id", "=", organizationId)
+          .where("member_id", "in", keyIds),
+      membersBy("member_id"),
+    ),
+  },
+} satisfies Partial<Loaders>;
