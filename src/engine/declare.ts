@@ -1,156 +1,60 @@
 import type { Static, TSchema } from "typebox";
 import type { Change } from "../authority/changes.ts";
-import type { Actor, Subject } from "../authority/parties.ts";
-import type { AuthorityView } from "../authority/view.ts";
-import type { IdFor } from "../kernel/ids.ts";
-import type { EvaluateCondition } from "../policy/compile.ts";
+import type { Subject } from "../authority/parties.ts";
 import type { AddressReference, SignerVerb } from "../signer/protocol.ts";
-import type { Reader, Transactor } from "../storage/engine.ts";
-import type { DecisionBudget, RequestBudget } from "./decisions/budget.ts";
+import type { Reader } from "../storage/engine.ts";
 import type { CredentialType } from "./identity/users.ts";
 import type {
+  ActivityContext,
   ActivityOperation,
+  ActivityPlace,
   ActivityVersion,
+  AnsweringContext,
+  ChangingContext,
+  CheckingContext,
   MeetingContext,
   Newcomer,
   OnlyFor,
-  Organization,
   Performed,
+  PerformingContext,
+  Planning,
   PolicyFacts,
+  PreparingContext,
+  QueryingContext,
   QueryOperation,
-  TakeRoom,
+  RunningContext,
+  StoringContext,
   VoteOperation,
 } from "./operations.ts";
 import type { AskedSigner, ServiceName, Services } from "./services.ts";
 
 /** The nouns that operations are declared with. A declaration is all there is to an operation; the rest derives from it. */
 
-/** For rules on the intent alone: there is nobody yet whom they could be about. */
-type CheckContext<Needs extends ServiceName> = Pick<Services, Needs> & {
-  /** Whose turns long work takes. */
-  organizationId: string;
-};
+/** What functions are told, with the services that they name and the signer as they may ask it. */
 
-export type PlanContext<Intent, Needs extends ServiceName = never> = Pick<Services, Needs> & {
-  intent: Intent;
-  read: Reader;
-  organization: Organization;
-  /** The user who asks. */
-  submitterId: string;
-  /** Milliseconds. */
-  now: number;
-};
+export type PlanContext<Intent, Needs extends ServiceName = never> = Pick<Services, Needs> &
+  Planning<Intent> & { read: Reader };
 
-export interface PolicyFactsContext<Intent, Plan = undefined> {
-  intent: Intent;
-  plan: Plan;
-  read: Reader;
-  organization: Organization;
-}
-
-export interface PlaceContext<Intent> {
-  intent: Intent;
-  read: Reader;
-  /** The parent. */
-  organization: Organization;
-}
+export type PolicyFactsContext<Intent, Plan = undefined> = ActivityContext<Intent, Plan> & { read: Reader };
 
 export type PrepareContext<
   Intent,
   Asks extends SignerVerb = never,
   Plan = undefined,
   Needs extends ServiceName = never,
-> = Pick<Services, Needs> & {
-  intent: Intent;
-  plan: Plan;
-  read: Reader;
-  organization: Organization;
-  signer: AskedSigner<Asks>;
-  /** The user who asked first. */
-  submitterId: string;
-  /** The same, by the credential that they asked with. */
-  submitter: Actor;
-  /** The IP address that the request or vote came from which has it carried out; undefined where that is not known. */
-  remoteAddress: string | undefined;
-  id: IdFor;
-  /** Milliseconds. */
-  now: number;
-  /** What may be spent on evaluating conditions. */
-  budget: RequestBudget;
-};
+> = Pick<Services, Needs> & PreparingContext<Intent, Plan> & { signer: AskedSigner<Asks> };
 
-export type RunContext<Intent, Prepared, Plan = undefined, Needs extends ServiceName = never> = Pick<
+export type RunContext<Intent, Prepared, Plan = undefined, Needs extends ServiceName = never> = Pick<Services, Needs> &
+  RunningContext<Intent, Plan, Prepared>;
+
+export type PerformContext<Intent, Plan, Needs extends ServiceName = never> = Pick<Services, Needs> &
+  PerformingContext<Intent, Plan>;
+
+export type QueryContext<Request, Needs extends ServiceName = never, Asks extends SignerVerb = never> = Pick<
   Services,
   Needs
-> & {
-  intent: Intent;
-  plan: Plan;
-  tx: Transactor;
-  organization: Organization;
-  activityId: string;
-  /** Of the activity's body: `sha256:` and hex. */
-  fingerprint: string;
-  id: IdFor;
-  /** Whose request or vote has it carried out. */
-  actor: Actor;
-  /** The user who asked first. */
-  submitterId: string;
-  /** Milliseconds; the one time of the whole activity. */
-  now: number;
-  prepared: Prepared;
-  /** What may be spent on evaluating conditions. */
-  budget: DecisionBudget;
-};
-
-export type PerformContext<Intent, Plan, Needs extends ServiceName = never> = Pick<Services, Needs> & {
-  intent: Intent;
-  plan: Plan;
-  read: Reader;
-  organization: Organization;
-  activityId: string;
-  /** Tries before this one. */
-  attempts: number;
-  /** Milliseconds. */
-  now: number;
-};
-
-export interface ChangeContext<Intent, Prepared = undefined, Plan = undefined> {
-  intent: Intent;
-  plan: Plan;
-  prepared: Prepared;
-  organization: Organization;
-  view: AuthorityView;
-  /** The parent's, which has the session profiles; the same for an organization without one. */
-  parentView: AuthorityView;
-  /** Evaluates conditions, within what may be spent on it. What else is looked at comes before: it may be run several times. */
-  evaluate: EvaluateCondition;
-  id: IdFor;
-  /** The user who asked first. */
-  submitterId: string;
-  /** Milliseconds; the one time of the whole activity. */
-  now: number;
-}
-
-export interface AnswerContext<Intent, Prepared = undefined> {
-  intent: Intent;
-  prepared: Prepared;
-  changes: readonly Change[];
-  /** As the changes leave it. */
-  view: AuthorityView;
-  id: IdFor;
-}
-
-export interface AlsoContext<Intent, Prepared = undefined> {
-  tx: Transactor;
-  intent: Intent;
-  prepared: Prepared;
-  organization: Organization;
-  id: IdFor;
-  /** Milliseconds; the one time of the whole activity. */
-  now: number;
-  /** What `change` came to, written already. */
-  changes: readonly Change[];
-}
+> &
+  QueryingContext<Request> & { signer: AskedSigner<Asks> };
 
 export interface OlderVersion<Intent, Result> {
   intent: TSchema;
@@ -192,14 +96,14 @@ export interface ActivityDeclaration<
    * The sub-organization in which it is done where a parent's user names the parent alone; undefined for the parent itself. It is asked at
    * every verdict, so it refuses nothing: `prepare` does.
    */
-  carriedOutIn?: (context: PlaceContext<Static<I>>) => Promise<string | undefined>;
+  carriedOutIn?: (context: ActivityPlace<Static<I>>) => Promise<string | undefined>;
   /** The one type of credential that it takes, and that stamps nothing else but queries, whatever quorum and policies say. */
   stampedWith?: CredentialType;
   /**
    * For an operation by which somebody becomes a user, stamped with the credential that it registers: who that is, as the request
    * tells. It throws whom it does not let in, before anything of the request is stored.
    */
-  newcomer?: (context: MeetingContext & { intent: Static<I> }) => Promise<Newcomer>;
+  newcomer?: (context: MeetingContext<Static<I>>) => Promise<Newcomer>;
   /** Ours alone: the API that the published SDKs know does not have it. */
   isExtension?: true;
   /** Whether `generateAppProofs` may be true; it may unless said. */
@@ -215,7 +119,7 @@ export interface ActivityDeclaration<
   alsoTyped?: string;
   subject: (intent: Static<I>) => Subject;
   /** Rules on the intent alone that a schema cannot say; it throws. Nobody has been authorized yet, so it stays cheap. */
-  check?: (intent: Static<I>, services: CheckContext<Needs>) => void | Promise<void>;
+  check?: (intent: Static<I>, services: Pick<Services, Needs> & CheckingContext) => void | Promise<void>;
   /**
    * What will be done outside, settled before anybody decides on it: a nonce, a fee, a quote. It is read once, when the
    * activity is submitted, and kept with it: policies see what is planned, and what is planned is what is done.
@@ -239,14 +143,14 @@ export interface ActivityDeclaration<
    * What the activity changes of who may do what. It is pure: what it looks at comes from the view, identifiers and time from
    * outside, and it may be run several times. It throws what it refuses.
    */
-  change?: (context: ChangeContext<Static<I>, Prepared, Plan>) => readonly Change[];
+  change?: (context: ChangingContext<Static<I>, Plan, Prepared>) => readonly Change[];
   /** The result of `change`. */
-  answer?: (context: AnswerContext<Static<I>, Prepared>) => NoInfer<Static<R>>;
+  answer?: (context: AnsweringContext<Static<I>, Prepared>) => NoInfer<Static<R>>;
   /**
    * What is stored beside `change` that says nothing of who may do what, such as a mail that is queued; in the same transaction,
    * after the changes were written. A thrown error undoes all of it.
    */
-  also?: (context: AlsoContext<Static<I>, Prepared>) => Promise<void>;
+  also?: (context: StoringContext<Static<I>, Prepared>) => Promise<void>;
   /**
    * What changes anything else, in the transaction that also stores the activity; an operation has this or `change`, or
    * neither beside an `effect`. A thrown error undoes all of it. What it answers is the result, unless there is an `effect`.
@@ -378,22 +282,6 @@ const names = (path: string, version: number) => ({
 });
 
 const camelCase = (path: string): string => path.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-
-export type QueryContext<Request, Needs extends ServiceName = never, Asks extends SignerVerb = never> = Pick<
-  Services,
-  Needs
-> & {
-  request: Request;
-  read: Reader;
-  signer: AskedSigner<Asks>;
-  organization: Organization;
-  actor: Actor;
-  /** Milliseconds. */
-  now: number;
-  /** What may be spent on deciding. */
-  budget: RequestBudget;
-  takeRoom: TakeRoom;
-};
 
 export interface QueryDeclaration<
   Path extends string,

@@ -11,7 +11,10 @@ import type { Reader, Transactor } from "../storage/engine.ts";
 import type { Schema } from "../storage/schema.ts";
 import type { DecisionBudget, RequestBudget } from "./decisions/budget.ts";
 
-/** Operations as the engine handles them: what `declare.ts` makes of declarations, whose own types are not known here. */
+/**
+ * Operations as the engine handles them: what `declare.ts` makes of declarations, whose own types are not known here. What an operation's
+ * functions are told is said here with those types left open, and `declare.ts` fills them in.
+ */
 
 /** The organization a request is for. */
 export interface Organization {
@@ -42,9 +45,9 @@ export interface Newcomer {
 }
 
 /** What a newcomer is let in by. */
-export interface MeetingContext {
+export interface MeetingContext<Intent = unknown> {
   /** In the newest version's form. */
-  intent: unknown;
+  intent: Intent;
   read: Reader;
   /** As the request names it; there may be no such organization. */
   organizationId: string;
@@ -58,27 +61,34 @@ export type OnlyFor = "parents" | "subOrganizations";
 /** Facts that belong to an operation; the engine adds the activity's own. */
 export type PolicyFacts = Omit<ConditionFacts, "activity">;
 
+/** What rules on the intent alone are told: there is nobody yet whom they could be about. */
+export interface CheckingContext {
+  /** Whose turns long work takes. */
+  organizationId: string;
+}
+
 /** What every part of an activity is told. */
-export interface ActivityContext {
+export interface ActivityContext<Intent = unknown, Plan = unknown> {
   /** In the newest version's form. */
-  intent: unknown;
+  intent: Intent;
   /** What was planned, for operations that plan. */
-  plan: unknown;
+  plan: Plan;
   organization: Organization;
 }
 
 /** Where something is asked for, by who may have it done elsewhere. */
-export interface ActivityPlace {
+export interface ActivityPlace<Intent = unknown> {
   /** In the newest version's form. */
-  intent: unknown;
+  intent: Intent;
   read: Reader;
+  /** The parent. */
   organization: Organization;
 }
 
 /** What a plan is made for. */
-export interface Planning {
+export interface Planning<Intent = unknown> {
   /** In the newest version's form. */
-  intent: unknown;
+  intent: Intent;
   organization: Organization;
   /** The user who asks. */
   submitterId: string;
@@ -86,53 +96,61 @@ export interface Planning {
   now: number;
 }
 
-export interface PreparingContext extends ActivityContext {
+export interface PreparingContext<Intent = unknown, Plan = unknown> extends ActivityContext<Intent, Plan> {
   read: Reader;
   /** The user who asked first. */
   submitterId: string;
   /** The same, by the credential that they asked with. */
   submitter: Actor;
-  /** Where the request or vote came from that has it carried out. */
+  /** The IP address that the request or vote came from which has it carried out; undefined where that is not known. */
   remoteAddress: string | undefined;
   id: IdFor;
   /** Milliseconds. */
   now: number;
+  /** What may be spent on evaluating conditions. */
   budget: RequestBudget;
 }
 
-export interface ChangingContext extends ActivityContext {
+export interface ChangingContext<Intent = unknown, Plan = unknown, Prepared = unknown>
+  extends ActivityContext<Intent, Plan> {
+  prepared: Prepared;
   view: AuthorityView;
+  /** The parent's, which has the session profiles; the same for an organization without one. */
   parentView: AuthorityView;
+  /** Evaluates conditions, within what may be spent on it. What else is looked at comes before: it may be run several times. */
   evaluate: EvaluateCondition;
   id: IdFor;
   /** The user who asked first. */
   submitterId: string;
   /** Milliseconds; the one time of the whole activity. */
   now: number;
-  prepared: unknown;
 }
 
-export interface AnsweringContext {
-  intent: unknown;
+export interface AnsweringContext<Intent = unknown, Prepared = unknown> {
+  intent: Intent;
+  prepared: Prepared;
   changes: readonly Change[];
   /** As the changes leave it. */
   view: AuthorityView;
   id: IdFor;
-  prepared: unknown;
 }
 
-export interface StoringContext extends Omit<ActivityContext, "plan"> {
+export interface StoringContext<Intent = unknown, Prepared = unknown> extends Omit<ActivityContext<Intent>, "plan"> {
   tx: Transactor;
+  prepared: Prepared;
   id: IdFor;
   /** Milliseconds; the one time of the whole activity. */
   now: number;
-  prepared: unknown;
+  /** What `change` came to, written already. */
   changes: readonly Change[];
 }
 
-export interface RunningContext extends ActivityContext {
+export interface RunningContext<Intent = unknown, Plan = unknown, Prepared = unknown>
+  extends ActivityContext<Intent, Plan> {
   tx: Transactor;
+  prepared: Prepared;
   activityId: string;
+  /** Of the activity's body: `sha256:` and hex. */
   fingerprint: string;
   id: IdFor;
   /** Whose request or vote has it carried out. */
@@ -141,11 +159,11 @@ export interface RunningContext extends ActivityContext {
   submitterId: string;
   /** Milliseconds; the one time of the whole activity. */
   now: number;
-  prepared: unknown;
+  /** What may be spent on evaluating conditions. */
   budget: DecisionBudget;
 }
 
-export interface PerformingContext extends ActivityContext {
+export interface PerformingContext<Intent = unknown, Plan = unknown> extends ActivityContext<Intent, Plan> {
   read: Reader;
   activityId: string;
   /** Tries before this one. */
@@ -200,7 +218,7 @@ export interface ActivityOperation extends Wants {
   versions: ReadonlyMap<string, ActivityVersion>;
   subject: (intent: unknown) => Subject;
   policyFacts: (context: ActivityContext & { read: Reader }) => Promise<PolicyFacts>;
-  check: (intent: unknown, context: { organizationId: string }) => void | Promise<void>;
+  check: (intent: unknown, context: CheckingContext) => void | Promise<void>;
   plan?: { schema: TSchema; make: (context: Planning & { read: Reader }) => Promise<unknown> };
   prepare?: (context: PreparingContext) => Promise<unknown>;
   addresses: (context: { intent: unknown; prepared: unknown }) => readonly AddressReference[];
@@ -218,14 +236,14 @@ export interface ActivityOperation extends Wants {
   effect?: Effect;
 }
 
-export interface QueryingContext {
-  request: unknown;
+export interface QueryingContext<Request = unknown> {
+  request: Request;
   read: Reader;
-  /** Where the operation asks it something. */
-  signer?: Pick<Signer, "ask">;
   organization: Organization;
   actor: Actor;
+  /** Milliseconds. */
   now: number;
+  /** What may be spent on deciding. */
   budget: RequestBudget;
   takeRoom: TakeRoom;
 }
@@ -241,7 +259,8 @@ export interface QueryOperation extends Wants {
   findsSubOrganization?: true;
   request: TSchema;
   response: TSchema;
-  run: (context: QueryingContext) => Promise<unknown>;
+  /** The signer is there where the operation asks it something. */
+  run: (context: QueryingContext & { signer?: Pick<Signer, "ask"> }) => Promise<unknown>;
 }
 
 /** A user's vote on somebody's activity: `approve_activity` and `reject_activity`. */
