@@ -10,8 +10,10 @@ import { type Plugin, rolldown } from "rolldown";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const source = join(root, "src");
 
-/** Main modules below `src`, and below what is built; each is spawned, or imported by `bin/keystead.js`, by that name. */
-const MAINS = ["main/cli", "signer/process/main", "runner/process/main"];
+/** Main modules that the server starts as processes: below `src`, and by the same names below what is built. */
+export const SPAWNED = ["signer/process/main", "runner/process/main"];
+/** With that which `bin/keystead.js` imports. */
+const MAINS = ["main/cli", ...SPAWNED];
 
 const LEFT_OUT = [
   // Of the platform, and there once the package is installed.

@@ -65,7 +65,7 @@ async function attempt(fileArguments: readonly string[]): Promise<Outcome> {
   await deploySwapWorld(earnNode);
 
   const modules = join(temporary, "modules.json");
-  writeFileSync(modules, JSON.stringify({ ...packages, ...program.started }));
+  writeFileSync(modules, JSON.stringify({ ...packages, ...program.spawned }));
   const runner = spawn(process.execPath, [pathOf("run-files.ts"), ...fileArguments], {
     stdio: ["inherit", "inherit", "inherit", "ipc"],
     env: {

@@ -2,7 +2,6 @@ import type { IncomingHttpHeaders } from "node:http";
 import { type ActivityTimes, type ActivityView, renderActivity } from "../engine/activities/view.ts";
 import type { Answer } from "../engine/engine.ts";
 import { stringifyInTurns } from "../kernel/json.ts";
-import { pause } from "../kernel/turns.ts";
 
 /**
  * Where the specification and the published SDKs differ on the wire, the rules stand here. Requests meet the others in
@@ -44,13 +43,8 @@ export async function renderAnswer(answer: Answer, times: ActivityTimes): Promis
     return isLarge(activity) ? stringifyInTurns(shown, 1 + LEVELS_OF_ACTIVITY) : JSON.stringify(shown);
   }
   if (activities) {
-    const texts: string[] = [];
-    for (const one of activities) {
-      await pause();
-      const shown = renderActivity(one, times);
-      texts.push(isLarge(one) ? await stringifyInTurns(shown, LEVELS_OF_ACTIVITY) : JSON.stringify(shown));
-    }
-    return withMember(answer, "activities", `[${texts.join(",")}]`);
+    const shown = { ...answer, activities: activities.map((one) => renderActivity(one, times)) };
+    return stringifyInTurns(shown, LEVELS_OF_LIST + (activities.some(isLarge) ? LEVELS_OF_ACTIVITY : 0));
   }
   if (transactions) {
     const items = transactions.map((item) => (item.service ? { ...item, turnkey: item.service } : item));
@@ -69,9 +63,3 @@ const LARGE_MESSAGES = 128 * 1024;
 /** Votes hold the body that was signed, and so each may be as long as the activity. */
 const isLarge = ({ votes }: ActivityView): boolean =>
   votes.reduce((sum, { message }) => sum + message.length, 0) > LARGE_MESSAGES;
-
-/** The JSON of an answer with what one of its members was written to already. */
-function withMember(answer: object, name: string, text: string): string {
-  const others = JSON.stringify({ ...answer, [name]: undefined });
-  return `${others.slice(0, -1)}${others === "{}" ? "" : ","}${JSON.stringify(name)}:${text}}`;
-}

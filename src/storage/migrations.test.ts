@@ -159,6 +159,59 @@ for (const kind of ["sqlite", "postgres"] as const) {
       }
     });
 
+    it("mark further stamps that were taken back before what they are on was decided, and no others", async () => {
+      const { connection, close } = await connectionTo(kind, await newUrl(kind));
+      const all = (sql: string) => connection.all<{ id: string; revoked_at: number | null }>(sql, []);
+      try {
+        await migrateConnection(kind, connection, "0055-beginnings-of-names");
+        const key = kind === "sqlite" ? "x'00'" : "'\\x00'";
+        await all(
+          `insert into organizations (id, name, sealed_key, quorum_threshold, created_at, updated_at) values ('o', 'One', ${key}, 1, 1, 1)`,
+        );
+        for (const [id, status] of [
+          ["decided", "COMPLETED"],
+          ["open", "AUTHENTICATORS_NEEDED"],
+        ]) {
+          await all(
+            `insert into activities (organization_id, id, type, status, fingerprint, intent, created_at, updated_at) values ('o', '${id}', 'T', 'ACTIVITY_STATUS_${status}', '${id}', '{}', 1, 100)`,
+          );
+        }
+        for (const [id, at] of [
+          ["before", 50],
+          ["after", 150],
+          ["ada before-contact", 50],
+          ["bob", 60],
+        ]) {
+          await all(`insert into revocations (organization_id, id, revoked_at) values ('o', '${id}', ${at})`);
+        }
+        for (const [id, activity, user, credential, createdAt] of [
+          ["1", "decided", "ada", "before", 10],
+          ["2", "decided", "ada", "after", 10],
+          ["3", "decided", "ada", "kept", 10],
+          ["4", "decided", "ada", "before-contact", 10],
+          ["5", "decided", "eve", "before-contact", 10],
+          ["6", "decided", "bob", "kept", 10],
+          ["7", "open", "ada", "before", 10],
+        ]) {
+          await all(
+            `insert into authentications (organization_id, id, activity_id, user_id, message, public_key, signature, scheme, created_at, credential_id) values ('o', '${id}', '${activity}', '${user}', '', '', '', '', ${createdAt}, '${credential}')`,
+          );
+        }
+        await migrateConnection(kind, connection);
+        const marked = await all("select id, revoked_at from authentications where revoked_at is not null order by id");
+        assert.deepEqual(
+          marked.map((row) => [row.id, Number(row.revoked_at)]),
+          [
+            ["1", 50],
+            ["4", 50],
+            ["6", 60],
+          ],
+        );
+      } finally {
+        await close();
+      }
+    });
+
     it("run once when three processes start them at once", async () => {
       const url = await newUrl(kind);
       const ran = await Promise.all([1, 2, 3].map(() => migrateInProcess(url)));

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { cpSync, globSync, mkdirSync, readFileSync, symlinkSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { buildProgram } from "../../scripts/program.ts";
+import { buildProgram, SPAWNED } from "../../scripts/program.ts";
 import { putInPlace, removeOlder } from "./packages.ts";
 
 /**
@@ -14,14 +14,12 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const CACHE = join(root, "node_modules/.cache/keystead-program");
 /** In the package beside what is built of `src`. */
 const BESIDE = ["console", "deploy", "docs", "handbook"];
-/** What the server starts, which servers in a process of tests start as well. */
-const STARTED = ["signer/process/main", "runner/process/main"];
 
 export interface BuiltProgram {
   /** Its `bin/keystead.js`. */
   keystead: string;
-  /** By the URL of a main module's source, that of what was built of it. */
-  started: Record<string, string>;
+  /** Of what servers start, those in a process of tests as well: by the URL of a main module's source, that of what was built of it. */
+  spawned: Record<string, string>;
 }
 
 /** Builds it, unless that was done of these very sources and packages. */
@@ -32,8 +30,8 @@ export async function builtProgram(): Promise<BuiltProgram> {
   utimesSync(folder, now, now);
   removeOlder(CACHE, folder);
   const urlOf = (path: string) => pathToFileURL(path).href;
-  const started = STARTED.map((main) => [urlOf(join(root, `src/${main}.ts`)), urlOf(join(folder, `dist/${main}.js`))]);
-  return { keystead: join(folder, "bin/keystead.js"), started: Object.fromEntries(started) };
+  const spawned = SPAWNED.map((main) => [urlOf(join(root, `src/${main}.ts`)), urlOf(join(folder, `dist/${main}.js`))]);
+  return { keystead: join(folder, "bin/keystead.js"), spawned: Object.fromEntries(spawned) };
 }
 
 function digestOfSources(): string {

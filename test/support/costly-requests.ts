@@ -5,6 +5,7 @@ import { newId } from "../../src/kernel/ids.ts";
 import {
   HIGHEST_USERS,
   MAX_ACCOUNTS_PER_REQUEST,
+  MAX_EXPIRING_API_KEYS_PER_USER,
   MAX_JSON_NAMES,
   MAX_LASTING_API_KEYS_PER_USER,
   MAX_LISTED_TVC_DEPLOYMENTS,
@@ -12,6 +13,8 @@ import {
   MAX_PIVOT_ARG_LENGTH,
   MAX_POLICIES,
   MAX_PSBT_INPUTS,
+  MAX_SMART_CONTRACT_INTERFACE_BYTES,
+  MAX_SMART_CONTRACT_INTERFACES_BYTES,
   MAX_SPARK_LEAVES,
   MAX_SPARK_OPERATORS,
   MAX_SPARK_SIGNATURES,
@@ -120,9 +123,10 @@ export const costlyRequests: Record<string, (world: World) => Promise<Costly>> =
           .insertInto("users")
           .values({ ...user, id })
           .execute();
-        const keys = many(MAX_LASTING_API_KEYS_PER_USER, () => ({
+        const keys = many(MAX_LASTING_API_KEYS_PER_USER + MAX_EXPIRING_API_KEYS_PER_USER, () => ({
           ...key,
           id: newId(),
+          name: '"'.repeat(255),
           user_id: id,
           public_key: randomBytes(33).toString("hex"),
         }));
@@ -248,6 +252,24 @@ export const costlyRequests: Record<string, (world: World) => Promise<Costly>> =
       smartContractInterface: JSON.stringify(abi),
     };
     return submitted(root.client, "create_smart_contract_interface", parameters);
+  },
+  "a list of as many large interfaces as the quota lets": async ({ root, server, organizationId }) => {
+    const size = MAX_SMART_CONTRACT_INTERFACE_BYTES;
+    const times = { created_at: Date.now(), updated_at: Date.now() };
+    await server.opened.database.transact(organizationId, async (tx) => {
+      for (let index = 0; (index + 1) * size <= MAX_SMART_CONTRACT_INTERFACES_BYTES; index++) {
+        const address = `0x${index.toString(16).padStart(40, "0")}`;
+        const row = {
+          id: newId(),
+          organization_id: organizationId,
+          type: "SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM" as const,
+          ...{ address, lookup: address, label: "large", notes: "" },
+          ...{ interface_json: '"'.repeat(size), interface_bytes: size, ...times },
+        };
+        await tx.insertInto("smart_contract_interfaces").values(row).execute();
+      }
+    });
+    return asked(root.client, "list_smart_contract_interfaces");
   },
   "a wallet of as many accounts as one request may make": async ({ root }) =>
     submitted(root.client, "create_wallet", {

@@ -1,5 +1,24 @@
 import type { Secret } from "../../../authority/state.ts";
-import { byStatement, countOf, type Loaders } from "./loaders.ts";
+import { byId, byStatement, countOf, type Loaders } from "./loaders.ts";
+
+interface KeyRow {
+  id: string;
+  name: string;
+  imported: number;
+  exported: number;
+  created_at: number;
+  updated_at: number;
+}
+
+/** What private keys and wallets have in common. */
+const shownKey = ({ id, name, imported, exported, created_at, updated_at }: KeyRow) => ({
+  id,
+  name,
+  imported: imported === 1,
+  exported: exported === 1,
+  createdAt: created_at,
+  updatedAt: updated_at,
+});
 
 export const keyAndWalletLoaders = {
   privateKey: {
@@ -11,13 +30,7 @@ export const keyAndWalletLoaders = {
           .select(["id", "name", "curve", "imported", "exported", "created_at", "updated_at"])
           .where("organization_id", "=", organizationId)
           .where("id", "in", ids),
-      (rows) =>
-        new Map(
-          rows.map(({ id, name, curve, imported, exported, created_at, updated_at }) => {
-            const flags = { imported: imported === 1, exported: exported === 1 };
-            return [id, { id, name, curve, ...flags, createdAt: created_at, updatedAt: updated_at }];
-          }),
-        ),
+      byId((row) => ({ curve: row.curve, ...shownKey(row) })),
     ),
   },
   privateKeyCount: countOf("private_keys"),
@@ -30,13 +43,7 @@ export const keyAndWalletLoaders = {
           .select(["id", "name", "imported", "exported", "created_at", "updated_at"])
           .where("organization_id", "=", organizationId)
           .where("id", "in", ids),
-      (rows) =>
-        new Map(
-          rows.map(({ id, name, imported, exported, created_at, updated_at }) => {
-            const flags = { imported: imported === 1, exported: exported === 1 };
-            return [id, { id, name, ...flags, createdAt: created_at, updatedAt: updated_at }];
-          }),
-        ),
+      byId(shownKey),
     ),
   },
   walletCount: countOf("wallets"),
@@ -49,13 +56,13 @@ export const keyAndWalletLoaders = {
           .select(["id", "name", "static_properties", "exported", "created_at"])
           .where("organization_id", "=", organizationId)
           .where("id", "in", ids),
-      (rows) =>
-        new Map(
-          rows.map(({ id, name, static_properties, exported, created_at }) => {
-            const staticProperties = JSON.parse(static_properties) as Secret["staticProperties"];
-            return [id, { id, name, staticProperties, exported: exported === 1, createdAt: created_at }];
-          }),
-        ),
+      byId(({ id, name, static_properties, exported, created_at }) => ({
+        id,
+        name,
+        staticProperties: JSON.parse(static_properties) as Secret["staticProperties"],
+        exported: exported === 1,
+        createdAt: created_at,
+      })),
     ),
   },
   secretId: {

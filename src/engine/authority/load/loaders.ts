@@ -64,12 +64,23 @@ export function whole<Row, Value>(shown: (row: Row) => Value) {
   return (rows: readonly Row[]): Map<string, Value[]> => new Map([[ALL, rows.map(shown)]]);
 }
 
-/** What rows are about, by user, the oldest first. */
+/** Rows as a part each, by their ids. */
+export function byId<Row extends { id: string }, Value>(shown: (row: Row) => Value) {
+  return (rows: readonly Row[]): Map<string, Value> => new Map(rows.map((row) => [row.id, shown(row)]));
+}
+
+/** What rows are about, by user, in the order of the rows. */
+export function byUserInOrder<Row extends { user_id: string }, Value>(shown: (row: Row) => Value) {
+  return (rows: readonly Row[]): Map<string, Value[]> => {
+    const groups = Map.groupBy(rows, ({ user_id }) => user_id);
+    return new Map([...groups].map(([userId, own]) => [userId, own.map(shown)]));
+  };
+}
+
+/** The same, the oldest first. */
 export function byUser<Row extends { user_id: string; created_at: number; id: string }, Value>(
   shown: (row: Row) => Value,
 ) {
-  return (rows: readonly Row[]): Map<string, Value[]> => {
-    const groups = Map.groupBy([...rows].sort(oldestFirst), ({ user_id }) => user_id);
-    return new Map([...groups].map(([userId, own]) => [userId, own.map(shown)]));
-  };
+  const inOrder = byUserInOrder(shown);
+  return (rows: readonly Row[]): Map<string, Value[]> => inOrder([...rows].sort(oldestFirst));
 }

@@ -2,7 +2,7 @@ import { USUAL_QUOTAS } from "../../../authority/quotas.ts";
 import { ALL, type AllowlistRule, interfaceAt } from "../../../authority/state.ts";
 import { findRootQuorum } from "../root-quorum.ts";
 import { findQuotas } from "../stored-quotas.ts";
-import { byStatement, type Loaders, whole } from "./loaders.ts";
+import { byId, byStatement, type Loaders, whole } from "./loaders.ts";
 
 /** What an organization itself is set to, and those it invites. */
 export const organizationLoaders = {
@@ -26,19 +26,13 @@ export const organizationLoaders = {
     load: byStatement(
       (db, organizationId, ids) =>
         db.selectFrom("ip_allowlists").selectAll().where("organization_id", "=", organizationId).where("id", "in", ids),
-      (rows) =>
-        new Map(
-          rows.map((row) => [
-            row.id,
-            {
-              id: row.id,
-              apiKeyId: row.api_key_id,
-              enabled: row.enabled === 1,
-              onEvaluationError: row.on_evaluation_error,
-              rules: JSON.parse(row.rules) as AllowlistRule[],
-            },
-          ]),
-        ),
+      byId((row) => ({
+        id: row.id,
+        apiKeyId: row.api_key_id,
+        enabled: row.enabled === 1,
+        onEvaluationError: row.on_evaluation_error,
+        rules: JSON.parse(row.rules) as AllowlistRule[],
+      })),
     ),
   },
   openInvitations: {
@@ -72,7 +66,7 @@ export const organizationLoaders = {
           .select(["id", "type", "lookup", "interface_bytes"])
           .where("organization_id", "=", organizationId)
           .where("id", "in", ids),
-      (rows) => new Map(rows.map((row) => [row.id, { at: interfaceAt(row), bytes: row.interface_bytes }])),
+      byId((row) => ({ at: interfaceAt(row), bytes: row.interface_bytes })),
     ),
   },
   interfaceId: {

@@ -1,5 +1,5 @@
 import type { MfaPolicy } from "../../../authority/state.ts";
-import { byStatement, type Loaders, whole } from "./loaders.ts";
+import { byStatement, byUserInOrder, type Loaders, whole } from "./loaders.ts";
 
 export const policyLoaders = {
   policies: {
@@ -31,24 +31,16 @@ export const policyLoaders = {
           .where("user_id", "in", userIds)
           .orderBy("position")
           .orderBy("id"),
-      (rows) => {
-        const groups = Map.groupBy(rows, ({ user_id }) => user_id);
-        return new Map(
-          [...groups].map(([userId, own]) => [
-            userId,
-            own.map((row) => ({
-              id: row.id,
-              name: row.name,
-              condition: row.condition,
-              requiredMethods: JSON.parse(row.required_methods) as MfaPolicy["requiredMethods"],
-              order: row.position,
-              notes: row.notes,
-              createdAt: row.created_at,
-              updatedAt: row.updated_at,
-            })),
-          ]),
-        );
-      },
+      byUserInOrder((row) => ({
+        id: row.id,
+        name: row.name,
+        condition: row.condition,
+        requiredMethods: JSON.parse(row.required_methods) as MfaPolicy["requiredMethods"],
+        order: row.position,
+        notes: row.notes,
+        createdAt: row.created_at,
+        updatedAt: row.updated_at,
+      })),
     ),
   },
 } satisfies Partial<Loaders>;

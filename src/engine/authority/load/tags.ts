@@ -1,5 +1,5 @@
 import type { TagType } from "../../../authority/state.ts";
-import { byStatement, type Loaders } from "./loaders.ts";
+import { byId, byStatement, type Loaders } from "./loaders.ts";
 
 /** Who carries which tag: the ids of one side by those of the other, sorted. */
 function membersBy(of: "tag_id" | "member_id") {
@@ -29,13 +29,13 @@ export const tagLoaders = {
     load: byStatement(
       (db, organizationId, ids) =>
         db.selectFrom("tags").selectAll().where("organization_id", "=", organizationId).where("id", "in", ids),
-      (rows) =>
-        new Map(
-          rows.map(({ id, type, name, created_at, updated_at }) => [
-            id,
-            { id, type, name, createdAt: created_at, updatedAt: updated_at },
-          ]),
-        ),
+      byId(({ id, type, name, created_at: createdAt, updated_at: updatedAt }) => ({
+        id,
+        type,
+        name,
+        createdAt,
+        updatedAt,
+      })),
     ),
   },
   carriers: {

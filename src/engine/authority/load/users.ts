@@ -1,7 +1,7 @@
 import type { ExpressionBuilder } from "kysely";
 import { ALL, contactAt } from "../../../authority/state.ts";
 import type { Schema } from "../../../storage/schema.ts";
-import { byStatement, countOf, type Loaders } from "./loaders.ts";
+import { byId, byStatement, byUserInOrder, countOf, type Loaders } from "./loaders.ts";
 
 /** The parent of an organization, or itself where it has none. */
 const rootIdIn = (selectFrom: ExpressionBuilder<Schema, "verified_contacts">["selectFrom"], organizationId: string) =>
@@ -19,13 +19,14 @@ export const userLoaders = {
           .select(["id", "name", "email", "phone_number", "created_at", "updated_at"])
           .where("organization_id", "=", organizationId)
           .where("id", "in", ids),
-      (rows) =>
-        new Map(
-          rows.map(({ id, name, email, phone_number: phoneNumber, created_at: createdAt, updated_at: updatedAt }) => [
-            id,
-            { id, name, email, phoneNumber, createdAt, updatedAt },
-          ]),
-        ),
+      byId(({ id, name, email, phone_number: phoneNumber, created_at: createdAt, updated_at: updatedAt }) => ({
+        id,
+        name,
+        email,
+        phoneNumber,
+        createdAt,
+        updatedAt,
+      })),
     ),
   },
   userCount: countOf("users"),
@@ -39,12 +40,7 @@ export const userLoaders = {
           .where("organization_id", "=", organizationId)
           .where("user_id", "in", userIds)
           .orderBy("type"),
-      (rows) => {
-        const groups = Map.groupBy(rows, ({ user_id }) => user_id);
-        return new Map(
-          [...groups].map(([userId, own]) => [userId, own.map(({ type, contact: value }) => ({ type, value }))]),
-        );
-      },
+      byUserInOrder(({ type, contact: value }) => ({ type, value })),
     ),
   },
   contactHolder: {
