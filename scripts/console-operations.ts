@@ -82,15 +82,15 @@ export function consoleOperations(): string {
     { version: "", baseUrl: "" },
   ) as unknown as Document;
   const operations = capabilities.flatMap((capability) => [...capability.operations]);
-  const postOf = (noun: string, path: string) => document.paths[`/public/v1/${noun}/${path}`]?.post as never as Post;
+  const postOf = (kind: string, path: string) => document.paths[`/public/v1/${kind}/${path}`]?.post as never as Post;
   const queries = operations
-    .filter(({ noun }) => noun === "query")
+    .filter(({ kind }) => kind === "query")
     .map(({ path }) => {
       const { requestBody, responses } = postOf("query", path);
       return `  ${path}: { request: ${typeOf(schemaOf(requestBody))}; answer: ${typeOf(schemaOf(responses[200]))} };`;
     });
   const activities = operations
-    .filter((operation) => operation.noun === "activity")
+    .filter((operation) => operation.kind === "activity")
     .map((operation) => {
       const [newest] = [...operation.versions.values()];
       if (!newest) throw new Error(`${operation.path} has no version`);

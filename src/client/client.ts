@@ -6,8 +6,8 @@ import type { capabilities } from "../capabilities/index.ts";
  */
 
 type Declared = (typeof capabilities)[number]["operations"][number];
-type DeclaredActivity = Extract<Declared, { noun: "activity" }>;
-type DeclaredQuery = Extract<Declared, { noun: "query" }>;
+type DeclaredActivity = Extract<Declared, { kind: "activity" }>;
+type DeclaredQuery = Extract<Declared, { kind: "query" }>;
 type TypesOf<Operation extends Declared> = NonNullable<Operation["types"]>;
 
 /** The types of activities, each in its newest version. */

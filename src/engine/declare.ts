@@ -28,7 +28,7 @@ import type {
 } from "./operations.ts";
 import type { AskedSigner, ServiceName, Services } from "./services.ts";
 
-/** The nouns that operations are declared with. A declaration is all there is to an operation; the rest derives from it. */
+/** How operations are declared. A declaration is all there is to an operation; the rest derives from it. */
 
 /** What functions are told, with the services that they name and the signer as they may ask it. */
 
@@ -138,7 +138,7 @@ export interface ActivityDeclaration<
    * True for an activity that changes nothing but adds its own row: it then does not wait for the organization's other
    * activities.
    */
-  unordered?: boolean;
+  concurrent?: boolean;
   /**
    * What the activity changes of who may do what. It is pure: what it looks at comes from the view, identifiers and time from
    * outside, and it may be run several times. It throws what it refuses.
@@ -150,7 +150,7 @@ export interface ActivityDeclaration<
    * What is stored beside `change` that says nothing of who may do what, such as a mail that is queued; in the same transaction,
    * after the changes were written. A thrown error undoes all of it.
    */
-  also?: (context: StoringContext<Static<I>, Prepared>) => Promise<void>;
+  alsoStore?: (context: StoringContext<Static<I>, Prepared>) => Promise<void>;
   /**
    * What changes anything else, in the transaction that also stores the activity; an operation has this or `change`, or
    * neither beside an `effect`. A thrown error undoes all of it. What it answers is the result, unless there is an `effect`.
@@ -198,10 +198,10 @@ export function activity<
 >(
   declaration: ActivityDeclaration<Path, I, R, Needs, Asks, Plan, Prepared, Version, Word>,
 ): Typed<ActivityOperation, Path, Static<I>, Static<R>, TypeOf<Word, Version>> {
-  const { path, summary, needs = [], asks = [], unordered = false } = declaration;
+  const { path, summary, needs = [], asks = [], concurrent = false } = declaration;
   const { only, plan, prepare, effect, policyFacts, check, addresses } = declaration;
   return {
-    noun: "activity",
+    kind: "activity",
     path,
     summary,
     needs,
@@ -215,7 +215,7 @@ export function activity<
     ...(declaration.newcomer ? { newcomer: erased(declaration.newcomer) } : {}),
     ...(declaration.findsSubOrganization ? { findsSubOrganization: true } : {}),
     versions: new Map(versionsOf(declaration).map((version) => [version.type, version])),
-    unordered,
+    concurrent,
     subject: erased(declaration.subject),
     policyFacts: erased(policyFacts ?? (async () => ({}))),
     check: erased(check ?? (() => {})),
@@ -231,18 +231,23 @@ function carryOutOf({
   path,
   change,
   answer,
-  also,
+  alsoStore,
   run,
   effect,
 }: Pick<
   ActivityDeclaration<string, TSchema, TSchema, never, never, never, never>,
-  "path" | "change" | "answer" | "also" | "run" | "effect"
+  "path" | "change" | "answer" | "alsoStore" | "run" | "effect"
 >): ActivityOperation["carryOut"] {
   if (change && answer && !run) {
-    return { by: "changes", change: erased(change), answer: erased(answer), also: erased(also ?? (async () => {})) };
+    return {
+      by: "changes",
+      change: erased(change),
+      answer: erased(answer),
+      alsoStore: erased(alsoStore ?? (async () => {})),
+    };
   }
-  if (run && !change && !answer && !also) return { by: "run", run: erased(run) };
-  if (effect && !run && !change && !answer && !also) return { by: "run", run: async () => undefined };
+  if (run && !change && !answer && !alsoStore) return { by: "run", run: erased(run) };
+  if (effect && !run && !change && !answer && !alsoStore) return { by: "run", run: async () => undefined };
   throw new Error(`${path} must declare either \`change\` with \`answer\`, or \`run\``);
 }
 
@@ -306,12 +311,12 @@ export function query<
   Asks extends SignerVerb = never,
 >(declaration: QueryDeclaration<Path, Q, R, Needs, Asks>): Typed<QueryOperation, Path, Static<Q>, Static<R>> {
   const { needs = [], asks = [], run, ...rest } = declaration;
-  return { noun: "query", ...rest, needs, asks, run: erased(run) };
+  return { kind: "query", ...rest, needs, asks, run: erased(run) };
 }
 
 /** Declares a vote, `POST /public/v1/submit/<path>`. */
 export function vote<const Path extends string>(
-  declaration: Omit<VoteOperation, "noun" | "type" | "path"> & { path: Path },
+  declaration: Omit<VoteOperation, "kind" | "type" | "path"> & { path: Path },
 ): Typed<VoteOperation, Path, { fingerprint: string }, never> {
-  return { noun: "vote", ...declaration, type: names(declaration.path, 1).type };
+  return { kind: "vote", ...declaration, type: names(declaration.path, 1).type };
 }

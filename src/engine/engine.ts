@@ -158,7 +158,7 @@ export function createEngine(options: EngineOptions): Engine {
    * among those that were.
    */
   function stampFor(operation: Operation, stamp: DecodedStamp, body: Buffer, now: number): DecodedStamp {
-    if (operation.noun !== "activity") return stamp;
+    if (operation.kind !== "activity") return stamp;
     if (operation.stampedWith) return stampOfSpentKey(stamp, fingerprintOf(body));
     if (!operation.newcomer) return stamp;
     const { newcomer } = operation;
@@ -177,13 +177,13 @@ export function createEngine(options: EngineOptions): Engine {
     { body, organizationId, principal, now }: KnownRequest,
     { remoteAddress, isWanted, takeRoom }: Pick<RequestOrigin, "remoteAddress" | "isWanted"> & { takeRoom: TakeRoom },
   ): Promise<Answer> {
-    if (operation.noun !== "query") refuseWrites();
+    if (operation.kind !== "query") refuseWrites();
     const parsed = await parseBody(body, organizationId);
     refuseUnfitType(operation, principal, narrowTypes);
     refuseOtherKind(operation, principal);
     const budget = new RequestBudget(principal.organization.id);
 
-    switch (operation.noun) {
+    switch (operation.kind) {
       case "query": {
         validate(operation.request, parsed, "");
         const { organization, actor } = principal;
@@ -263,17 +263,17 @@ interface KnownRequest {
 }
 
 const reachOf = (operation: Operation): Reach =>
-  operation.noun !== "vote" && operation.findsSubOrganization ? "subOrganizations" : "organization";
+  operation.kind !== "vote" && operation.findsSubOrganization ? "subOrganizations" : "organization";
 
 /** The types of credential that are made for certain activities. */
 const narrowTypesOf = ({ operations }: Registry): ReadonlySet<string> =>
-  new Set(operations.flatMap((each) => (each.noun === "activity" && each.stampedWith ? [each.stampedWith] : [])));
+  new Set(operations.flatMap((each) => (each.kind === "activity" && each.stampedWith ? [each.stampedWith] : [])));
 
 /** A credential that is made for certain activities stamps nothing else but queries, and they take no other. */
 function refuseUnfitType(operation: Operation, { actor }: Principal, narrowTypes: ReadonlySet<string>): void {
-  if (operation.noun === "query") return;
+  if (operation.kind === "query") return;
   const { type } = actor.credential;
-  const wanted = operation.noun === "activity" ? operation.stampedWith : undefined;
+  const wanted = operation.kind === "activity" ? operation.stampedWith : undefined;
   if (type === wanted || (wanted === undefined && !narrowTypes.has(type))) return;
   const { path } = operation;
   fail("CREDENTIAL_TYPE_UNFIT", { type, path });
@@ -281,9 +281,9 @@ function refuseUnfitType(operation: Operation, { actor }: Principal, narrowTypes
 
 /** Some operations are for parents or for sub-organizations alone. A parent's user is one wherever it is to be done. */
 function refuseOtherKind(operation: Operation, { organization, actor }: Principal): void {
-  if (operation.noun === "vote" || operation.only === undefined) return;
+  if (operation.kind === "vote" || operation.only === undefined) return;
   const { path } = operation;
-  const isParents = operation.noun === "activity" && operation.byParents && actor.organizationId !== organization.id;
+  const isParents = operation.kind === "activity" && operation.byParents && actor.organizationId !== organization.id;
   const isParent = organization.parentId === null || isParents === true;
   if (isParent === (operation.only === "parents")) return;
   const [whom, what] = isParent

@@ -203,7 +203,7 @@ export interface Wants {
 }
 
 export interface ActivityOperation extends Wants {
-  noun: "activity";
+  kind: "activity";
   path: string;
   summary: string;
   isExtension: boolean;
@@ -222,7 +222,7 @@ export interface ActivityOperation extends Wants {
   plan?: { schema: TSchema; make: (context: Planning & { read: Reader }) => Promise<unknown> };
   prepare?: (context: PreparingContext) => Promise<unknown>;
   addresses: (context: { intent: unknown; prepared: unknown }) => readonly AddressReference[];
-  unordered: boolean;
+  concurrent: boolean;
   /** What the activity does: changes of authority, which are pure, or anything else in the transaction. */
   carryOut:
     | {
@@ -230,7 +230,7 @@ export interface ActivityOperation extends Wants {
         change: (context: ChangingContext) => readonly Change[];
         answer: (context: AnsweringContext) => unknown;
         /** What is stored beside the changes, after them. */
-        also: (context: StoringContext) => Promise<void>;
+        alsoStore: (context: StoringContext) => Promise<void>;
       }
     | { by: "run"; run: (context: RunningContext) => Promise<unknown> };
   effect?: Effect;
@@ -252,7 +252,7 @@ export interface QueryingContext<Request = unknown> {
 export type TakeRoom = (bytes: number) => Promise<void>;
 
 export interface QueryOperation extends Wants {
-  noun: "query";
+  kind: "query";
   path: string;
   summary: string;
   only?: OnlyFor;
@@ -265,7 +265,7 @@ export interface QueryOperation extends Wants {
 
 /** A user's vote on somebody's activity: `approve_activity` and `reject_activity`. */
 export interface VoteOperation {
-  noun: "vote";
+  kind: "vote";
   path: string;
   summary: string;
   selection: "VOTE_SELECTION_APPROVED" | "VOTE_SELECTION_REJECTED";

@@ -5,7 +5,7 @@ import type { ActivityOperation, Registry } from "./operations.ts";
 /** The activity that is submitted there. `path` is what follows `/public/v1/submit/`. */
 export function activityAt(registry: Registry, path: string): ActivityOperation {
   const operation = registry.byPath(`/public/v1/submit/${path}`);
-  if (operation?.noun !== "activity") throw new Error(`there is no activity ${path}`);
+  if (operation?.kind !== "activity") throw new Error(`there is no activity ${path}`);
   return operation;
 }
 

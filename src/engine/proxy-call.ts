@@ -3,7 +3,7 @@ import type { Reader } from "../storage/engine.ts";
 import type { ActivityOperation } from "./operations.ts";
 import type { ServiceName, Services } from "./services.ts";
 
-/** The noun that calls of the auth proxy are declared with: what people ask for who have no credential yet. */
+/** How calls of the auth proxy are declared: what people ask for who have no credential yet. */
 
 /** The ways to sign up and in that an organization can allow, as the wallet kit names them. */
 export const socialMethods = ["google", "apple", "facebook", "x", "discord"] as const;

@@ -1,7 +1,7 @@
 import type { ActivityOperation, ActivityVersion, Operation, Registry } from "./operations.ts";
 
-export const pathOf = ({ noun, path }: Operation): string =>
-  `/public/v1/${noun === "query" ? "query" : "submit"}/${path}`;
+export const pathOf = ({ kind, path }: Operation): string =>
+  `/public/v1/${kind === "query" ? "query" : "submit"}/${path}`;
 
 /** @throws when two operations claim one path or one activity type */
 export function createRegistry(operations: readonly Operation[]): Registry {
@@ -13,7 +13,7 @@ export function createRegistry(operations: readonly Operation[]): Registry {
   };
   for (const operation of operations) {
     claim(paths, pathOf(operation), operation);
-    if (operation.noun !== "activity") continue;
+    if (operation.kind !== "activity") continue;
     for (const version of operation.versions.values()) claim(types, version.type, { operation, version });
   }
   return {

@@ -41,7 +41,7 @@ function routeOf(operation: Operation, { engine, log, activityTimes, onAnswer }:
           const outcome = await run(body);
           const { activity } = outcome as Partial<Extract<Answer, { activity: unknown }>>;
           // What a query answers is not what the request has made.
-          if (operation.noun !== "query" && activity) head.note({ activityId: activity.id });
+          if (operation.kind !== "query" && activity) head.note({ activityId: activity.id });
           const answer = await renderAnswer(outcome, activityTimesFor(headers, activityTimes));
           onAnswer?.(operation, answer);
           return { body: answer };

@@ -87,8 +87,8 @@ export function openApiDocument({ capabilities, examples }: Documented, { versio
 
 /** The types that the published SDKs know; those of our own operations are named beside them. */
 function activityTypeSchema(operations: readonly Operation[]): Json {
-  const activities = operations.filter((operation) => operation.noun === "activity");
-  const votes = operations.filter((operation) => operation.noun === "vote");
+  const activities = operations.filter((operation) => operation.kind === "activity");
+  const votes = operations.filter((operation) => operation.kind === "vote");
   const typesOf = (some: ActivityOperation[]) => some.flatMap(({ versions }) => [...versions.keys()]);
   const extensions = [...typesOf(activities.filter(({ isExtension }) => isExtension)), ...operatorActivityTypes];
   return {
@@ -193,7 +193,7 @@ export function nameOf(path: string): string {
 
 /** The schema of a whole request body. */
 export function requestOf(operation: Operation): TSchema {
-  switch (operation.noun) {
+  switch (operation.kind) {
     case "query":
       return operation.request;
     case "vote":
@@ -218,12 +218,12 @@ const envelope = (type: string, parameters: TSchema, takesAppProofs: boolean): T
 
 /** The schema of a whole response body. */
 export function responseOf(operation: Operation): TSchema {
-  if (operation.noun === "query") return operation.response;
+  if (operation.kind === "query") return operation.response;
   return Type.Object({ activity: shownActivity(operation) });
 }
 
 const shownActivity = (operation: ActivityOperation | VoteOperation): TSchema =>
-  operation.noun === "vote" ? AnyActivity : activityOf(operation);
+  operation.kind === "vote" ? AnyActivity : activityOf(operation);
 
 /** A copy without TypeBox's own marks, in which named schemas are references. */
 function plain(schema: unknown, components: Json, isRoot = true): unknown {

@@ -26,10 +26,10 @@ export class ByteRoom {
       else this.#waiting.set(key, [{ bytes, letIn }]);
       this.#letIn();
     });
-    let isHeld = true;
+    let isRoundLong = true;
     return () => {
-      if (!isHeld) return;
-      isHeld = false;
+      if (!isRoundLong) return;
+      isRoundLong = false;
       this.#hold(key, -bytes);
       this.#letIn();
     };

@@ -1,3 +1,5 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS, WEEK_MS } from "./durations.ts";
+
 /** Every bound of the service that a client can meet. Operators read them in docs/guide/limits.md. */
 
 /** Largest request body in bytes. Above the largest legal field, so that an oversized field is named. */
@@ -65,11 +67,11 @@ export const MAX_JSON_NAMES = 20_000;
 export const LARGE_JSON_BYTES = 64 * 1024;
 
 /** A request is accepted this long after its `timestampMs` ... */
-export const MAX_REQUEST_AGE_MS = 60 * 60 * 1000;
+export const MAX_REQUEST_AGE_MS = HOUR_MS;
 /** ... and this far before it. */
-export const MAX_CLOCK_AHEAD_MS = 5 * 60 * 1000;
+export const MAX_CLOCK_AHEAD_MS = 5 * MINUTE_MS;
 /** A vote counts this long; a later decision ignores it. */
-export const VOTE_LIFETIME_MS = 24 * 60 * 60 * 1000;
+export const VOTE_LIFETIME_MS = DAY_MS;
 
 /** Characters of a name that people give: keys, users, tags, organizations. */
 export const MAX_LABEL_LENGTH = 255;
@@ -155,7 +157,7 @@ export const SERVER_LOOK_MS = 1000;
 export const SERVER_SIGN_MS = 10_000;
 /** ... how long after that it counts as alive, and how long one that died is remembered ... */
 export const SERVER_ALIVE_MS = 30_000;
-export const SERVER_FORGOTTEN_MS = 7 * 86_400_000;
+export const SERVER_FORGOTTEN_MS = WEEK_MS;
 /** ... and how long a command waits for the servers to go by what it told them. */
 export const SERVER_TOLD_DEADLINE_MS = 15_000;
 /** How long a server goes by what it knows of an organization's quota of activities. */
@@ -190,7 +192,7 @@ export const MAX_FORWARDED_ADDRESSES = 32;
 /** Invitations that are neither accepted nor revoked nor expired. */
 export const MAX_OPEN_INVITATIONS = 100;
 /** How long an invitation can be accepted. */
-export const INVITATION_LIFETIME_MS = 7 * 24 * 60 * 60 * 1000;
+export const INVITATION_LIFETIME_MS = WEEK_MS;
 export const MAX_SMART_CONTRACT_INTERFACES = 1000;
 /** Bytes of the JSON of one smart contract interface (UTF-8) ... */
 export const MAX_SMART_CONTRACT_INTERFACE_BYTES = 400 * 1024;
@@ -268,7 +270,7 @@ export const MAX_SECRET_PROPERTIES = 32;
 /** ... and characters of the value of one. */
 export const MAX_SECRET_PROPERTY_LENGTH = 1024;
 /** An import must follow its initialization within this time ... */
-export const IMPORT_KEY_LIFETIME_MS = 24 * 60 * 60 * 1000;
+export const IMPORT_KEY_LIFETIME_MS = DAY_MS;
 /** ... and so many of one user's can be open, those of secrets apart from all others; the oldest make room. */
 export const MAX_IMPORT_KEYS = 20;
 
@@ -345,7 +347,7 @@ export const INSPECTION_DEADLINE_MS = 5_000;
 /** ... for each step of a mail server, a node or the public URL ... */
 export const DOCTOR_STEP_MS = 15_000;
 /** ... and for each check as a whole. */
-export const DOCTOR_CHECK_MS = 60_000;
+export const DOCTOR_CHECK_MS = MINUTE_MS;
 /** Up to so many completed activities that say who may do what, `keystead doctor` looks for rows that none accounts for ... */
 export const MAX_DOCTOR_ACTIVITIES = 50_000;
 /** ... as long as there are no more of any kind than these, which it has to go through ... */
@@ -382,7 +384,7 @@ export const NO_ROOM_BYTES = 64 * 1024 * 1024;
 /** How long the signer may work on one request, and how long it may give no sign of life while it has one. */
 export const SIGNER_DEADLINE_MS = 10_000;
 /** How long a signer that is started may take until its first. */
-export const SIGNER_START_MS = 60_000;
+export const SIGNER_START_MS = MINUTE_MS;
 /** Requests of one organization that wait for the signer ... */
 export const MAX_SIGNER_WAITING = 1000;
 /** ... what they may cost together, in units of `signer/cost.ts`, of which the signer does about ten in a millisecond ... */
@@ -420,13 +422,13 @@ export const MAX_TEMPLATE_VARIABLES = 32;
 /** ... and of a text message's template. */
 export const MAX_SMS_TEMPLATE_LENGTH = 1000;
 /** How long a message may wait to be sent; one that is only good for a shorter time is dropped when that is over. */
-export const MAX_MESSAGE_LIFETIME_MS = 7 * 24 * 60 * 60 * 1000;
+export const MAX_MESSAGE_LIFETIME_MS = WEEK_MS;
 /** How long events of webhooks and of mail are kept, unless the operator says otherwise. */
 export const DEFAULT_RETENTION_DAYS = 30;
 /** Bytes of one message of Amazon SNS; it sends no larger ones. */
 export const MAX_SNS_MESSAGE_BYTES = 300 * 1024;
 /** How old such a message may be. */
-export const MAX_SNS_MESSAGE_AGE_MS = 60 * 60 * 1000;
+export const MAX_SNS_MESSAGE_AGE_MS = HOUR_MS;
 
 /** Nodes of one chain; one after the other is asked until one answers. */
 export const MAX_RPC_URLS = 8;
@@ -569,7 +571,7 @@ export const MAX_OIDC_CLAIM_LENGTH = 255;
 /** ... and tokens in one request: each may have another issuer asked. */
 export const MAX_OIDC_TOKENS = 100;
 /** How far the clocks of this server and of an issuer may be apart. */
-export const OIDC_CLOCK_SKEW_MS = 60_000;
+export const OIDC_CLOCK_SKEW_MS = MINUTE_MS;
 /** How long an issuer may take over its discovery document, and as long again over its keys ... */
 export const ISSUER_TIMEOUT_MS = 5_000;
 /** ... how large each may be in bytes ... */
@@ -578,9 +580,9 @@ export const MAX_ISSUER_DOCUMENT_BYTES = 128 * 1024;
 export const MAX_ISSUER_KEYS = 64;
 /** An issuer's keys are kept as long as it says, but no shorter and no longer than this; if it says nothing, ... */
 export const MIN_KEY_SET_LIFETIME_MS = 30_000;
-export const MAX_KEY_SET_LIFETIME_MS = 24 * 60 * 60 * 1000;
+export const MAX_KEY_SET_LIFETIME_MS = DAY_MS;
 /** ... this long. */
-export const DEFAULT_KEY_SET_LIFETIME_MS = 5 * 60 * 1000;
+export const DEFAULT_KEY_SET_LIFETIME_MS = 5 * MINUTE_MS;
 /** A token that names an unknown key has its issuer asked again, at most once in this time ... */
 export const UNKNOWN_KEY_PAUSE_MS = 30_000;
 /** ... and an issuer that gave no keys is left alone this long. */
@@ -603,11 +605,11 @@ export const MAX_OAUTH2_ANSWER_BYTES = 64 * 1024;
 export const MAX_EXCHANGES_OF_ONE_ORGANIZATION = 4;
 export const MAX_EXCHANGES = 64;
 /** How long what a code was exchanged for is kept, for the same request again while its activity is being stored ... */
-export const EXCHANGE_LIFETIME_MS = 60_000;
+export const EXCHANGE_LIFETIME_MS = MINUTE_MS;
 /** ... and how many such are kept. */
 export const MAX_KEPT_EXCHANGES = 1000;
 /** How long a token is good that this service issues for somebody known to an OAuth 2.0 provider. */
-export const ISSUED_TOKEN_LIFETIME_MS = 15 * 60 * 1000;
+export const ISSUED_TOKEN_LIFETIME_MS = 15 * MINUTE_MS;
 
 /** Bytes of a secret or private key of an on-ramp provider; a PEM of P-256 has under 300. */
 export const MAX_ON_RAMP_SECRET_BYTES = 1024;
@@ -624,9 +626,9 @@ export const ON_RAMP_REFRESHES = { perSecond: 10, burst: 100 } as const;
 /** Bytes of one row in a backup: a stamped body of the largest size, kept with its intent and escaped in JSON, has under half. */
 export const MAX_BACKUP_LINE_BYTES = 64 * 1024 * 1024;
 /** How old activities are at least before they are archived: the figures of the present month and answers to late votes need them. */
-export const MIN_ARCHIVE_AGE_MS = 35 * 24 * 60 * 60 * 1000;
+export const MIN_ARCHIVE_AGE_MS = 35 * DAY_MS;
 /** How often an archive command says to PostgreSQL that it is still there, which would take its lock back after 10 minutes. */
-export const ARCHIVE_LOCK_BEAT_MS = 60_000;
+export const ARCHIVE_LOCK_BEAT_MS = MINUTE_MS;
 /** Activities that are read for an archive, or removed after it, at once. */
 export const ARCHIVED_ACTIVITIES_AT_ONCE = 50;
 /** Operators of one set ... */
@@ -661,7 +663,7 @@ export const MAX_TVC_DEPLOYMENTS_EVER = 10_000;
 /** Bytes of a secret to pull images with, which may be for several registries. */
 export const MAX_PULL_SECRET_BYTES = 16 * 1024;
 /** How long reading from an image's registry may take altogether, and how many reads there are at a time of one parent and in all. */
-export const IMAGE_TIMEOUT_MS = 60_000;
+export const IMAGE_TIMEOUT_MS = MINUTE_MS;
 export const MAX_IMAGE_READS_OF_ONE_ORGANIZATION = 2;
 export const MAX_IMAGE_READS = 8;
 /** Bytes of an image's manifest, of a layer as it is sent and unpacked, ... */
@@ -692,15 +694,15 @@ export const HEALTH_CHECK_TIMEOUT_MS = 2000;
 /** Requests to apps that one server passes on at a time, to one app and in all, and how long an app may be silent. */
 export const MAX_INGRESS_OF_ONE_APP = 128;
 export const MAX_INGRESS = 1024;
-export const INGRESS_TIMEOUT_MS = 60_000;
+export const INGRESS_TIMEOUT_MS = MINUTE_MS;
 /** Vaults to earn in that the catalog holds ... */
 export const MAX_EARN_VAULTS = 100;
 /** ... and wrappers of an organization over them; each was deployed at the service's expense. */
 export const MAX_EARN_WRAPPERS = 100;
 /** How long what shares of vaults were worth is kept. */
-export const EARN_PRICES_KEPT_MS = 31 * 86_400_000;
+export const EARN_PRICES_KEPT_MS = 31 * DAY_MS;
 /** How long the link of the first start makes a passkey for the root user. */
-export const FIRST_VISIT_MS = 15 * 60_000;
+export const FIRST_VISIT_MS = 15 * MINUTE_MS;
 /** How long everything that one request has asked of a swap provider may take: tries, and pauses between them. */
 export const SWAP_PROVIDER_TOTAL_MS = 19_000;
 /** How often what fails only for the moment is tried, and how long the first pause between two tries is. */
@@ -718,7 +720,7 @@ export const MAX_SWAP_FEE_BPS = 500;
 /** Quotes of one organization that have not been used and are kept; the oldest make room. */
 export const MAX_SWAP_QUOTES = 1000;
 /** How long a swap that failed is asked about, as its refund may be told late. */
-export const SWAP_REFUND_MS = 24 * 60 * 60 * 1000;
+export const SWAP_REFUND_MS = DAY_MS;
 /** Of a swap on Solana: accounts that it may write to, and instructions of an offer ... */
 export const MAX_SWAP_WRITABLE_ACCOUNTS = 64;
 export const MAX_SWAP_INSTRUCTIONS = 64;

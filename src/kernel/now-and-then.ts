@@ -1,5 +1,7 @@
+import { MINUTE_MS } from "./durations.ts";
+
 /** How often the same is told. */
-const TOLD_EVERY_MS = 60_000;
+const TOLD_EVERY_MS = MINUTE_MS;
 
 /**
  * What may come again and again while something is wrong, told now and then: the first of each kind at once, and within the next minute only how

@@ -59,11 +59,11 @@ let firstLook: number | undefined;
  * whoever worked in it.
  */
 export async function pause(queue?: string): Promise<void> {
-  if (isHeld()) await turn(queue);
+  if (isRoundLong()) await turn(queue);
 }
 
 /** Whether the event loop should go round. The first look in a round begins the time. */
-export function isHeld(): boolean {
+export function isRoundLong(): boolean {
   const now = performance.now();
   if (firstLook === undefined) {
     firstLook = now;

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { HOUR_MS } from "../kernel/durations.ts";
 import { createLogger } from "../kernel/log.ts";
 import type { Database } from "../storage/database.ts";
 import { AgreedClock } from "./agreed-clock.ts";
-
-const HOUR_MS = 3_600_000;
 
 /** A machine's clock and a database's, which are read and set by hand. */
 function clocks() {

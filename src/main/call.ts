@@ -29,10 +29,10 @@ export async function call(options: CallOptions): Promise<{ ok: boolean; text: s
   const given = parseObject(json);
   const { organizationId } = credentials;
   const body = JSON.stringify(
-    operation.noun === "query"
+    operation.kind === "query"
       ? { organizationId, ...given }
       : {
-          type: operation.noun === "vote" ? operation.type : [...operation.versions.keys()][0],
+          type: operation.kind === "vote" ? operation.type : [...operation.versions.keys()][0],
           timestampMs: String(Date.now()),
           organizationId,
           parameters: given,

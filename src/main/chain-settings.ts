@@ -3,6 +3,7 @@ import type { Token } from "../chains/evm/assets.ts";
 import { GAS_STATION_ADDRESS } from "../chains/evm/gas-station.ts";
 import { type EvmChain, evmChains, isEvmChain } from "../chains/evm/networks.ts";
 import { isSolanaChain, type SolanaChain, solanaChains } from "../chains/solana/networks.ts";
+import { HOUR_MS } from "../kernel/durations.ts";
 import { MAX_PRICES, MAX_RPC_URLS, MAX_TOKENS_PER_CHAIN } from "../kernel/limits.ts";
 import type { Chain } from "../nodes/families.ts";
 import type { ChainSettings as NodeSettings } from "../nodes/pool.ts";
@@ -53,7 +54,7 @@ export const Chains = Type.Record(
   Type.Object(
     {
       rpcUrls: Type.Array(Type.String(), { minItems: 1, maxItems: MAX_RPC_URLS }),
-      pollMs: Type.Optional(Type.Integer({ minimum: 100, maximum: 3_600_000 })),
+      pollMs: Type.Optional(Type.Integer({ minimum: 100, maximum: HOUR_MS })),
       assets: Type.Optional(Type.Array(Asset, { maxItems: MAX_TOKENS_PER_CHAIN })),
       gasStation: Type.Optional(Type.String({ pattern: "^0x[0-9a-fA-F]{40}$" })),
       sponsorRent: Type.Optional(Type.Boolean()),

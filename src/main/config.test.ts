@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import { DAY_MS } from "../kernel/durations.ts";
 import { formatCidr } from "../kernel/ip-address.ts";
 import { POSTGRES_DEFAULTS } from "../storage/postgres-settings.ts";
 import { loadConfig, StartProblem } from "./config.ts";
@@ -230,7 +231,6 @@ describe("what is kept for a while", () => {
     writeFileSync(file, JSON.stringify({ retention }));
     return loadConfig({}, file).retention;
   };
-  const DAY_MS = 24 * 60 * 60 * 1000;
 
   it("is kept for 30 days, each kind for as long as the file says", () => {
     assert.deepEqual(loadConfig({}).retention, { webhookEventsMs: 30 * DAY_MS, mailEventsMs: 30 * DAY_MS });

@@ -1,6 +1,7 @@
 import { mkdirSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { type Static, Type } from "typebox";
+import { HOUR_MS } from "../kernel/durations.ts";
 
 /** What runs deployments, as the configuration file has it. */
 
@@ -36,7 +37,6 @@ export interface DeploymentSettings {
   firstUid: number | undefined;
 }
 
-const HOUR_MS = 60 * 60 * 1000;
 /** A range that Debian and systemd leave free. */
 const FIRST_UID = 60_800;
 const WORLD_SEARCHABLE = 0o001;

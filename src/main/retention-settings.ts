@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import type { Retention } from "../engine/services.ts";
+import { DAY_MS } from "../kernel/durations.ts";
 import { DEFAULT_RETENTION_DAYS } from "../kernel/limits.ts";
 
 /** How long what was only on its way is kept, as the configuration file has it. */
@@ -13,8 +14,6 @@ export const RetentionSetting = Type.Object(
     description: `Days that are kept, in the file alone: "webhookEvents", with their deliveries and attempts, and "mailEvents", from 7, with what is known of the mail; ${DEFAULT_RETENTION_DAYS} unless set, at most 3650.`,
   },
 );
-
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 export function retentionOf({
   webhookEvents = DEFAULT_RETENTION_DAYS,

@@ -2,6 +2,7 @@ import { type Static, Type } from "typebox";
 import { evmChains, isEvmChain } from "../chains/evm/networks.ts";
 import type { OutboundClient } from "../delivery/outbound.ts";
 import { type Services, type SwapChain, type SwapTerms, swapCluster } from "../engine/services.ts";
+import { MINUTE_MS } from "../kernel/durations.ts";
 import { MAX_SWAP_FEE_BPS, SWAP_PROVIDER_TOTAL_MS } from "../kernel/limits.ts";
 import { relay } from "../providers/swaps/relay.ts";
 import { createSwaps } from "../providers/swaps/swaps.ts";
@@ -33,7 +34,7 @@ export const SwapSetting = Type.Object(
     apiKey: Type.Optional(Type.String({ minLength: 1, maxLength: 255, pattern: "^[\\x21-\\x7e]*$" })),
     timeoutMs: Type.Optional(Type.Integer({ minimum: 100, maximum: SWAP_PROVIDER_TOTAL_MS })),
     quoteTtlSeconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 3600 })),
-    pollMs: Type.Optional(Type.Integer({ minimum: 100, maximum: 60_000 })),
+    pollMs: Type.Optional(Type.Integer({ minimum: 100, maximum: MINUTE_MS })),
     serviceFee: Type.Optional(
       Type.Object(
         { bps: Type.Optional(Bps), stableBps: Type.Optional(Bps), recipient: Type.Optional(Address) },

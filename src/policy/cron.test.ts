@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import fc from "fast-check";
+import { DAY_MS, MINUTE_MS } from "../kernel/durations.ts";
 import { type CronSpan, parseCronSpan } from "./cron.ts";
 
 interface Vector {
@@ -45,8 +46,8 @@ test("vectors", () => {
 /** Walks back minute by minute and asks the zone for its wall clock: slow, and right where no clock is moved. */
 function isActiveByWalking(cron: [Set<number>, Set<number>], durationMs: number, timeZone: string, nowMs: number) {
   const format = new Intl.DateTimeFormat("en-GB", { timeZone, hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-  const start = Math.floor(nowMs / 60_000) * 60_000;
-  for (let minute = start; minute > nowMs - durationMs; minute -= 60_000) {
+  const start = Math.floor(nowMs / MINUTE_MS) * MINUTE_MS;
+  for (let minute = start; minute > nowMs - durationMs; minute -= MINUTE_MS) {
     const [hours, minutes] = format.format(minute).split(":").map(Number) as [number, number];
     if (cron[0].has(minutes) && cron[1].has(hours)) return true;
   }
@@ -65,7 +66,7 @@ test("agrees with walking the wall clock, away from clock changes", () => {
       (minutes, hours, durationMinutes, timeZone, nowMs) => {
         const cron = `${minutes.join(",")} ${hours.join(",")} * * *`;
         const sets: [Set<number>, Set<number>] = [new Set(minutes), new Set(hours)];
-        const expected = isActiveByWalking(sets, durationMinutes * 60_000, timeZone, nowMs);
+        const expected = isActiveByWalking(sets, durationMinutes * MINUTE_MS, timeZone, nowMs);
         assert.equal(span(cron, `${durationMinutes}m`, timeZone).isActiveAt(nowMs), expected);
       },
     ),
@@ -84,7 +85,7 @@ test("what is remembered never changes an answer", () => {
       fc.integer({ min: 1, max: 4 * 60 }),
       (cron, duration, timeZone, instants, stepMinutes) => {
         const kept = span(cron, duration, timeZone);
-        for (const instant of instants.flatMap((at) => [at, at + stepMinutes * 60_000])) {
+        for (const instant of instants.flatMap((at) => [at, at + stepMinutes * MINUTE_MS])) {
           assert.equal(kept.isActiveAt(instant), span(cron, duration, timeZone).isActiveAt(instant));
         }
       },
@@ -101,15 +102,15 @@ function isActiveByTrying([minutes, hours, weekdays]: Set<number>[], durationMs:
   const format = new Intl.DateTimeFormat("en-US", { timeZone: zone, timeZoneName: "longOffset" });
   const offsetAt = (instant: number): number => {
     const [, sign = "+", hour = 0, minute = 0] = /GMT([+-])(\d+):(\d+)$/.exec(format.format(instant)) ?? [];
-    return (sign === "-" ? -1 : 1) * (Number(hour) * 60 + Number(minute)) * 60_000;
+    return (sign === "-" ? -1 : 1) * (Number(hour) * 60 + Number(minute)) * MINUTE_MS;
   };
-  const firstDay = Math.floor((nowMs - durationMs) / 86_400_000) - 1;
-  for (let day = firstDay; day * 86_400_000 <= nowMs + 86_400_000; day++) {
-    for (let local = day * 86_400_000; local < (day + 1) * 86_400_000; local += 60_000) {
+  const firstDay = Math.floor((nowMs - durationMs) / DAY_MS) - 1;
+  for (let day = firstDay; day * DAY_MS <= nowMs + DAY_MS; day++) {
+    for (let local = day * DAY_MS; local < (day + 1) * DAY_MS; local += MINUTE_MS) {
       const clock = new Date(local);
       if (!minutes?.has(clock.getUTCMinutes()) || !hours?.has(clock.getUTCHours())) continue;
       if (!weekdays?.has(clock.getUTCDay())) continue;
-      const offsets = [offsetAt(local - 86_400_000), offsetAt(local + 86_400_000)];
+      const offsets = [offsetAt(local - DAY_MS), offsetAt(local + DAY_MS)];
       const shown = offsets.map((offset) => local - offset).filter((instant) => offsetAt(instant) === local - instant);
       const fire = shown.length > 0 ? Math.min(...shown) : local - (offsets[0] as number);
       if (fire <= nowMs && nowMs < fire + durationMs) return true;
@@ -119,7 +120,6 @@ function isActiveByTrying([minutes, hours, weekdays]: Set<number>[], durationMs:
 }
 
 test("agrees with trying every minute, around clock changes", () => {
-  const DAY = 24 * 60 * 60_000;
   const changes: [zone: string, at: number][] = [
     ["America/New_York", Date.UTC(2026, 2, 8, 7)],
     ["America/New_York", Date.UTC(2026, 10, 1, 6)],
@@ -139,11 +139,11 @@ test("agrees with trying every minute, around clock changes", () => {
       fc.uniqueArray(fc.nat(6), { minLength: 1, maxLength: 7 }),
       fc.oneof(fc.integer({ min: 1, max: 90 }), fc.integer({ min: 1, max: 3000 })),
       fc.constantFrom(...changes),
-      fc.integer({ min: -DAY, max: DAY }),
+      fc.integer({ min: -DAY_MS, max: DAY_MS }),
       (minutes, hours, weekdays, durationMinutes, [timeZone, at], distance) => {
         const cron = `${minutes.join(",")} ${hours.join(",")} * * ${weekdays.join(",")}`;
         const fields = [minutes, hours, weekdays].map((each) => new Set(each));
-        const expected = isActiveByTrying(fields, durationMinutes * 60_000, timeZone, at + distance);
+        const expected = isActiveByTrying(fields, durationMinutes * MINUTE_MS, timeZone, at + distance);
         if (expected) active++;
         const found = span(cron, `${durationMinutes}m`, timeZone).isActiveAt(at + distance);
         assert.equal(

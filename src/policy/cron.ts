@@ -1,6 +1,6 @@
-import { DAY_MS, type DayClock, findTimeZone, type TimeZone } from "./time-zone.ts";
+import { DAY_MS, MINUTE_MS } from "../kernel/durations.ts";
+import { type DayClock, findTimeZone, type TimeZone } from "./time-zone.ts";
 
-const MINUTE_MS = 60_000;
 const MINUTES_OF_DAY = 24 * 60;
 const MAX_DURATION_MS = 7 * DAY_MS;
 

@@ -1,7 +1,6 @@
+import { DAY_MS } from "../kernel/durations.ts";
 import { MAX_TIME_ZONES } from "../kernel/limits.ts";
 import { recentlyUsed } from "../kernel/recently-used.ts";
-
-export const DAY_MS = 24 * 60 * 60_000;
 
 /**
  * How the wall clock of one local day becomes time: local times (milliseconds as if they were UTC) before `changesAt` are ahead

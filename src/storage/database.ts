@@ -573,7 +573,7 @@ async function beginPostgres(
     throw error;
   }
   return {
-    isHeld: (name) => held.has(name),
+    isRoundLong: (name) => held.has(name),
     savepoint: async (next) => {
       batch.begun(next);
       needsSavepoint = true;

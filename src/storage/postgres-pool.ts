@@ -1,4 +1,5 @@
 import pg from "pg";
+import { MINUTE_MS } from "../kernel/durations.ts";
 import { isOutOfConnections, translate } from "./failure.ts";
 import { Places, type Use } from "./places.ts";
 import { clientOf, type PostgresHosts, refuseReadOnly } from "./postgres-hosts.ts";
@@ -11,7 +12,7 @@ export const postgresTypes = {
     oid === INT8 ? Number : pg.types.getTypeParser(oid, format as "text"),
 };
 
-export const IDLE_TRANSACTION_MS = 60_000;
+export const IDLE_TRANSACTION_MS = MINUTE_MS;
 
 interface PoolOptions {
   hosts: PostgresHosts;
@@ -39,7 +40,7 @@ export class PostgresPool {
       max: connections,
       types: postgresTypes as pg.CustomTypesConfig,
       connectionTimeoutMillis: connectTimeoutMs,
-      idleTimeoutMillis: 60_000,
+      idleTimeoutMillis: MINUTE_MS,
       keepAlive: true,
       // What is asked on one connection is sent at once and answered in order.
       pipeline: true,

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { parseManifest } from "../../src/crypto/manifests/manifest.ts";
+import { DAY_MS, MINUTE_MS } from "../../src/kernel/durations.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { MAX_LISTED_TVC_DEPLOYMENTS, MAX_PAGE_BYTES, MAX_TVC_DEPLOYMENTS } from "../../src/kernel/limits.ts";
 import type { Client, Json } from "../support/client.ts";
@@ -19,8 +20,6 @@ import { engines, onEachEngine, startTestServer, type TestServer } from "../supp
 import { until } from "../support/until.ts";
 import { createWorld } from "../support/world.ts";
 
-const MINUTE_MS = 60 * 1000;
-const DAY_MS = 24 * 60 * MINUTE_MS;
 const UNKNOWN = "00000000-0000-7000-8000-000000000000";
 
 /** Expects a refusal that names this, and that the database is as before for reads of the app. */

@@ -6,6 +6,7 @@ import { encryptOnRampSecret } from "@turnkey/crypto";
 import { onRampKey } from "../../src/capabilities/on-ramp/on-ramp-key.ts";
 import { generateReceiver } from "../../src/crypto/hpke.ts";
 import { currentServiceKey, rotateServiceKey } from "../../src/engine/keys/service-keys.ts";
+import { DAY_MS } from "../../src/kernel/durations.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { ON_RAMP_REFRESHES } from "../../src/kernel/limits.ts";
 import { addUser, type Client, type Json } from "../support/client.ts";
@@ -766,7 +767,6 @@ it("tells Coinbase the address of who asks, as a trusted proxy names it", async 
 
 it("takes what was encrypted to a key that was replaced of late, and uses what it has", async () => {
   const server = await startTestServer("sqlite");
-  const DAY_MS = 24 * 60 * 60 * 1000;
   // The page that publishes it may be a moment old.
   const encryptedNow = async () => {
     const { publicKey } = await currentServiceKey(server.opened.database.read, onRampKey);

@@ -7,6 +7,7 @@ import { planSponsored, sponsorSend } from "../../src/capabilities/sponsoring/st
 import { createAssetBook } from "../../src/chains/evm/assets.ts";
 import { DEPLOYMENT_PROXY } from "../../src/chains/evm/create2.ts";
 import { GAS_STATION_ADDRESS } from "../../src/chains/evm/gas-station.ts";
+import { HOUR_MS } from "../../src/kernel/durations.ts";
 import { KeysteadError } from "../../src/kernel/errors.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { MAX_OPEN_SENDS } from "../../src/kernel/limits.ts";
@@ -21,7 +22,6 @@ import { until } from "../support/until.ts";
 import { addSubOrganization } from "../support/world.ts";
 
 const PATH = "eth_send_transaction";
-const HOUR_MS = 60 * 60_000;
 /** Of the chain's native asset, in US dollars. */
 const PRICE = 2000n;
 const GAS = 21_000n;

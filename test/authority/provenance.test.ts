@@ -408,7 +408,7 @@ describe("what activities say of authority", () => {
       ...["delete_invitation", "update_user_name", "upsert_swap_config"],
     ];
     const changing = operations.flatMap((operation) =>
-      operation.noun === "activity" && operation.carryOut.by === "changes" ? [operation.path] : [],
+      operation.kind === "activity" && operation.carryOut.by === "changes" ? [operation.path] : [],
     );
     const others = Object.keys(tellers).filter((path) => !changing.includes(path));
     assert.deepEqual(

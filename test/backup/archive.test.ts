@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import pg from "pg";
 import { archivedBefore, removeArchived, stillNeeded } from "../../src/engine/activities/archived.ts";
+import { DAY_MS } from "../../src/kernel/durations.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { archive as archiveTo } from "../../src/main/archive/archive.ts";
 import { readDate } from "../../src/main/archive/commands.ts";
@@ -25,7 +26,6 @@ import { createWorld } from "../support/world.ts";
 /** `keystead archive` and `keystead verify`, beside a server that runs. */
 
 const KILLER = fileURLToPath(new URL("../support/kill-at-step.ts", import.meta.url));
-const DAY_MS = 24 * 60 * 60 * 1000;
 /** For commands, it is two months later. */
 const later = `data:text/javascript,${encodeURIComponent(`const now=Date.now;Date.now=()=>now()+${60 * DAY_MS}`)}`;
 

@@ -164,7 +164,7 @@ async function outcomesIn(
     await caller.finish?.(world);
     const denied = Object.values(outcomes).filter((outcome) => outcome.startsWith("403")).length;
     outcomes[name] = await outcomeOf(world, request, { fields, send: sends.get(name) as Send, contents, name, denied });
-    if (request.operation.noun !== "query" && outcomes[name].startsWith("200")) break;
+    if (request.operation.kind !== "query" && outcomes[name].startsWith("200")) break;
   }
   return outcomes;
 }
@@ -186,7 +186,7 @@ async function outcomeOf(
 ): Promise<string> {
   const about = `${request.name}, ${name}`;
   const body = JSON.stringify(bodyOf(request, world.root.client, fields));
-  const isDenied = ({ status }: TestAnswer) => status === 403 && request.operation.noun === "activity";
+  const isDenied = ({ status }: TestAnswer) => status === 403 && request.operation.kind === "activity";
   const before = await contents();
   const answer = await send(request.url, body);
   if (answer.status === 200) return `200 ${shownStatus(request, answer)}`.trim();
@@ -198,7 +198,7 @@ async function outcomeOf(
 }
 
 const shownStatus = ({ operation }: ExampleRequest, { body }: TestAnswer): string =>
-  operation.noun === "query" ? "" : body.activity.status.replace("ACTIVITY_STATUS_", "");
+  operation.kind === "query" ? "" : body.activity.status.replace("ACTIVITY_STATUS_", "");
 
 /** Denied activities stay as rejected, with the reason, and their organization sees them, the newest first. */
 async function assertRecorded(
@@ -248,22 +248,22 @@ function assertRules({ name, operation }: ExampleRequest, outcomes: Record<strin
     const code = found ?? codesOfStrangers[stranger];
     if (outcomes[stranger] !== "-") assert.equal(outcomes[stranger], code, stranger);
   }
-  if (operation.noun === "activity" && operation.stampedWith !== undefined) {
+  if (operation.kind === "activity" && operation.stampedWith !== undefined) {
     for (const caller of Object.keys({ ...parents, ...members }))
       assert.match(outcomes[caller] as string, /^(401 SIGNATURE_INVALID|-)$/, caller);
     return;
   }
-  if (operation.noun === "activity" && operation.newcomer) {
+  if (operation.kind === "activity" && operation.newcomer) {
     assert.equal(outcomes["parent's root"], "401 PUBLIC_KEY_NOT_FOUND");
     for (const member of Object.keys(members)) assert.match(outcomes[member] as string, /^(401 SIGNATURE_INVALID|-)$/);
     return;
   }
-  const byParents = operation.noun === "activity" && operation.byParents;
+  const byParents = operation.kind === "activity" && operation.byParents;
   // A parent may bring Google's word alone, and the example has another issuer's.
   const asParent = name === "create_oauth_providers" ? "400 REQUEST_INVALID" : "200 COMPLETED";
-  const ofParent = operation.noun === "query" ? "200" : byParents ? asParent : "400 ORGANIZATION_MISMATCH";
+  const ofParent = operation.kind === "query" ? "200" : byParents ? asParent : "400 ORGANIZATION_MISMATCH";
   if (outcomes["parent's root"] !== "-") assert.equal(outcomes["parent's root"], ofParent);
-  if (operation.noun === "query") {
+  if (operation.kind === "query") {
     for (const member of Object.keys(members)) assert.match(outcomes[member] as string, /^(200|-)$/, member);
     return;
   }
@@ -272,11 +272,11 @@ function assertRules({ name, operation }: ExampleRequest, outcomes: Record<strin
     return;
   }
   assert.equal(outcomes["plain user"], "403 REQUEST_NOT_AUTHORIZED");
-  const isPending = operation.noun === "activity" && operation.effect !== undefined;
+  const isPending = operation.kind === "activity" && operation.effect !== undefined;
   const decided = name === "reject_activity" ? "200 REJECTED" : isPending ? "200 PENDING" : "200 COMPLETED";
   assert.equal(outcomes["root user"], decided);
   // A vote of the root user is the second of the two; any other request is the first.
-  assert.equal(outcomes["one of two"], operation.noun === "vote" ? decided : "200 CONSENSUS_NEEDED");
+  assert.equal(outcomes["one of two"], operation.kind === "vote" ? decided : "200 CONSENSUS_NEEDED");
   const mayDoItself = credentialOperations.includes(name);
   assert.match(
     outcomes["about oneself"] as string,

@@ -24,7 +24,7 @@ for (const engine of engines) {
 
     it("answers every query of its parent", async () => {
       const queries = exampleRequests.filter(
-        ({ operation }) => operation.noun === "query" && operation.only !== "parents",
+        ({ operation }) => operation.kind === "query" && operation.only !== "parents",
       );
       assert.ok(queries.length > 30, `${queries.length} queries`);
       const asked = [];

@@ -15,7 +15,7 @@ import { createWorld, type World } from "../support/world.ts";
 it("every operation and every older version of an activity has an example, and nothing else has", () => {
   assert.deepEqual(Object.keys(examples).sort(), operations.map(({ path }) => path).sort());
   const older = operations.flatMap((operation) =>
-    operation.noun === "activity" ? [...operation.versions.keys()].slice(1) : [],
+    operation.kind === "activity" ? [...operation.versions.keys()].slice(1) : [],
   );
   assert.deepEqual(Object.keys(olderExamples).sort(), older.sort());
   assert.ok(exampleRequests.length >= 45, `only ${exampleRequests.length} requests`);
@@ -32,10 +32,10 @@ onEachEngine("the example of", (server, engine) => {
       assert.equal(answer.status, 200, JSON.stringify(answer.body));
       if (engine === "sqlite") assertRecorded(request, body, answer.body);
       assert.equal(answer.headers.get("content-type"), "application/json");
-      if (request.operation.noun === "query") return;
+      if (request.operation.kind === "query") return;
       const activity = await endOf(request, world, answer.body.activity);
-      if (request.operation.noun === "activity") assertCarriedOut(request, fields, activity);
-      if (request.operation.noun === "vote") assertDecided(request, fields, activity);
+      if (request.operation.kind === "activity") assertCarriedOut(request, fields, activity);
+      if (request.operation.kind === "vote") assertDecided(request, fields, activity);
       await assertShown(world, activity);
     });
   }
@@ -76,7 +76,7 @@ interface Shown {
 
 /** What is done outside is still to come when the answer is given. */
 async function endOf({ operation }: ExampleRequest, { reader }: World, activity: Shown): Promise<Shown> {
-  if (operation.noun !== "activity" || !operation.effect) return activity;
+  if (operation.kind !== "activity" || !operation.effect) return activity;
   assert.equal(activity.status, "ACTIVITY_STATUS_PENDING", JSON.stringify(activity));
   assert.deepEqual(activity.result, {});
   return ended(reader, activity.id);
@@ -96,7 +96,7 @@ function assertCarriedOut(request: ExampleRequest, fields: object, activity: Sho
   assert.equal(Object.keys(activity.result).length, 1);
   assert.match(Object.keys(activity.result)[0] as string, /^[a-z][A-Za-z0-9]*Result(V\d+)?$/);
   const { operation } = request;
-  assert.equal(activity.appProofs !== undefined, operation.noun === "activity" && operation.takesAppProofs);
+  assert.equal(activity.appProofs !== undefined, operation.kind === "activity" && operation.takesAppProofs);
   assert.notEqual(activity.appProofs?.length, 0);
 }
 

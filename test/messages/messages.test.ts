@@ -5,6 +5,7 @@ import { after, before, describe, it } from "node:test";
 import PostalMime from "postal-mime";
 import { checkTemplate } from "../../src/capabilities/messages/model.ts";
 import { listJobs } from "../../src/engine/jobs/admin.ts";
+import { DAY_MS, HOUR_MS } from "../../src/kernel/durations.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { createTemplates } from "../../src/providers/templates/templates.ts";
 import { dumpDatabase } from "../support/database-dump.ts";
@@ -16,8 +17,6 @@ import { until } from "../support/until.ts";
 import { addSubOrganization } from "../support/world.ts";
 
 const CODE = "K7Q4Z9XW2";
-const HOUR_MS = 60 * 60 * 1000;
-const DAY_MS = 24 * HOUR_MS;
 
 for (const engine of engines) {
   describe(`messages (${engine})`, () => {

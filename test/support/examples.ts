@@ -952,14 +952,14 @@ export interface ExampleRequest {
 export const exampleRequests: readonly ExampleRequest[] = operations.flatMap(requestsOf);
 
 function requestsOf(operation: Operation): ExampleRequest[] {
-  const { noun, path } = operation;
+  const { kind, path } = operation;
   const of = (example: Example | undefined, type?: string): ExampleRequest => {
     if (!example) throw new Error(`test/support/examples.ts has no example for ${type ?? path}`);
     const base = { operation, url: pathOf(operation), schema: schemaOf(operation, type), example };
     return { name: path, ...base, ...(type === undefined ? {} : { type }) };
   };
-  if (noun === "query") return [of(examples[path])];
-  if (noun === "vote") return [of(examples[path], operation.type)];
+  if (kind === "query") return [of(examples[path])];
+  if (kind === "vote") return [of(examples[path], operation.type)];
   const [newest, ...older] = [...operation.versions.keys()];
   return [
     of(examples[path], newest),
@@ -975,12 +975,12 @@ function schemaOf(operation: Operation, type: string | undefined): TSchema {
 
 /** The kind of organization in which the operation's example succeeds. */
 export const kindFor = (operation: Operation): OnlyFor =>
-  (operation.noun === "vote" ? undefined : operation.only) ?? "parents";
+  (operation.kind === "vote" ? undefined : operation.only) ?? "parents";
 
 /** The whole body of a request, as `client` would stamp it. */
 export function bodyOf({ operation, type }: ExampleRequest, client: Client, fields: object): Record<string, unknown> {
   if (type === undefined) return { organizationId: client.organizationId, ...fields };
-  const more = { generateAppProofs: operation.noun !== "activity" || operation.takesAppProofs };
+  const more = { generateAppProofs: operation.kind !== "activity" || operation.takesAppProofs };
   return JSON.parse(client.submitBody(operation.path, fields, { type, more })) as Record<string, unknown>;
 }
 

@@ -1,11 +1,10 @@
 import type { MailContent, SmsContent } from "../../src/capabilities/messages/model.ts";
 import { queueMail, queueSms, sealMail, sealSms } from "../../src/capabilities/messages/store.ts";
+import { MINUTE_MS } from "../../src/kernel/durations.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import type { TestServer } from "./server.ts";
 
 /** Queues messages as an operation does: sealed first, then stored in a transaction. */
-
-const MINUTE_MS = 60_000;
 
 interface Asking {
   organizationId?: string;

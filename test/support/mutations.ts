@@ -1,3 +1,4 @@
+import { HOUR_MS, MINUTE_MS } from "../../src/kernel/durations.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { MAX_BODY_BYTES } from "../../src/kernel/limits.ts";
 import type { Json } from "./client.ts";
@@ -339,9 +340,6 @@ function wrongIds({ body, foreignBody }: Subject, { path, value }: Field): Mutat
   });
   return [missing(unknown, "of nobody"), missing(foreign, "of another organization")];
 }
-
-const HOUR_MS = 60 * 60 * 1000;
-const MINUTE_MS = 60 * 1000;
 
 /** Times outside the window, and types of other activities. */
 function wrongEnvelopes({ body, otherTypes }: Subject): Mutation[] {

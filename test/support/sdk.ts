@@ -93,6 +93,6 @@ const methodName = (path: string): string =>
 
 /** The activity type that a caller of `@turnkey/http` writes: the newest. */
 function typeOf(path: string): string {
-  const operation = operations.find((one) => one.path === path) as Exclude<Operation, { noun: "query" }>;
-  return operation.noun === "vote" ? operation.type : ([...operation.versions.keys()][0] as string);
+  const operation = operations.find((one) => one.path === path) as Exclude<Operation, { kind: "query" }>;
+  return operation.kind === "vote" ? operation.type : ([...operation.versions.keys()][0] as string);
 }

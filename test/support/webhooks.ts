@@ -28,9 +28,6 @@ export function standingClock(): Clock {
   };
 }
 
-export const HOUR_MS = 3_600_000;
-export const DAY_MS = 24 * HOUR_MS;
-
 /** The webhooks of one organization. */
 export function webhooksOf(client: Client, clock: () => number = Date.now) {
   let count = 0;

@@ -3,13 +3,14 @@ import { after, before, describe, it } from "node:test";
 import { deliverWebhook } from "../../src/capabilities/webhooks/deliver.ts";
 import { pruneWebhookEvents } from "../../src/capabilities/webhooks/prune.ts";
 import { listJobs, retryDeadJobs } from "../../src/engine/jobs/admin.ts";
+import { DAY_MS, HOUR_MS } from "../../src/kernel/durations.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { createLogger } from "../../src/kernel/log.ts";
 import type { Json } from "../support/client.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { engines, startTestServer, type TestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
-import { addSubOrganization, DAY_MS, HOUR_MS, RENAMES, standingClock, webhooksOf } from "../support/webhooks.ts";
+import { addSubOrganization, RENAMES, standingClock, webhooksOf } from "../support/webhooks.ts";
 
 const settings = {
   KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true",

@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import { reconciler } from "../../engine/jobs/jobs.ts";
 import { deleteInPortions } from "../../engine/jobs/portions.ts";
+import { DAY_MS, HOUR_MS } from "../../kernel/durations.ts";
 import {
   COUNTED_ROWS_AT_ONCE,
   DAYS_COUNTED,
@@ -28,8 +29,6 @@ const DECIDED = ["ACTIVITY_STATUS_COMPLETED", "ACTIVITY_STATUS_FAILED", "ACTIVIT
 const DELIVERED = ["DELIVERED", "FAILED", "CANCELLED"];
 
 const COUNT_EVERY_MS = 10_000;
-const HOUR_MS = 3_600_000;
-export const DAY_MS = 24 * HOUR_MS;
 /** Pieces of one run, so that what happened before there was any counting keeps nothing else waiting. */
 const PIECES_AT_ONCE = 50;
 

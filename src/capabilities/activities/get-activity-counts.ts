@@ -1,9 +1,10 @@
 import { type Static, Type } from "typebox";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
+import { DAY_MS } from "../../kernel/durations.ts";
 import { MAX_DAYS_TOLD } from "../../kernel/limits.ts";
 import { prepared } from "../../storage/prepared.ts";
-import { DAY_MS, dayOf, type Source } from "./count-by-day.ts";
+import { dayOf, type Source } from "./count-by-day.ts";
 
 const DEFAULT_DAYS = 30;
 

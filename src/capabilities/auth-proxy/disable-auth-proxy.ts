@@ -22,7 +22,7 @@ export const disableAuthProxy = activity({
       removeServersKey(draft, publicKey, { userId, evaluate, now }, "parameters");
     }),
   answer: () => ({}),
-  async also({ tx, organization, now, prepared: stored }) {
+  async alsoStore({ tx, organization, now, prepared: stored }) {
     await refuseChanged(tx, organization.id, stored);
     if (stored) await putAuthProxy(tx, organization.id, stored.configId, { public_key: null, sealed_key: null }, now);
   },

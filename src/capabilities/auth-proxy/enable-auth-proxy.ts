@@ -36,7 +36,7 @@ export const enableAuthProxy = activity({
       if (!isAllowed) addPolicies(draft, [policyOf(userId, id("policy"))], now, () => "parameters");
     }),
   answer: ({ changes, prepared: { stored } }) => ({ userId: madeBy(changes, stored).userId }),
-  async also({ tx, organization, now, changes, prepared: { configId, stored, key } }) {
+  async alsoStore({ tx, organization, now, changes, prepared: { configId, stored, key } }) {
     if (!key) return;
     await refuseChanged(tx, organization.id, stored);
     const { userId: user_id, policyId: policy_id } = madeBy(changes, stored);

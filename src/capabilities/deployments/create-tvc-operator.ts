@@ -82,7 +82,7 @@ export const createTvcOperator = activity({
     encryptPublicKey: accounts[0]?.address ?? "",
     signPublicKey: accounts[1]?.address ?? "",
   }),
-  async also({ tx, organization, now, prepared: { operator, isKnown, wallet, isNew, accounts } }) {
+  async alsoStore({ tx, organization, now, prepared: { operator, isKnown, wallet, isNew, accounts } }) {
     // The wallet may have gone since its keys were derived.
     if (!isNew) await requireSealedWallet(tx, organization.id, wallet.id);
     await addAccounts(tx, organization.id, wallet.id, accounts, now);

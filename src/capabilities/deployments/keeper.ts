@@ -6,6 +6,7 @@ import type { RegistryCredential } from "../../crypto/registry-credential.ts";
 import { rootIdOf } from "../../engine/identity/organizations.ts";
 import type { AskedSigner } from "../../engine/services.ts";
 import type { Clock } from "../../kernel/clock.ts";
+import { MINUTE_MS } from "../../kernel/durations.ts";
 import { newId } from "../../kernel/ids.ts";
 import {
   MAX_KEPT_PROGRAMS,
@@ -41,7 +42,7 @@ const LOOK_EVERY_MS = 500;
 const LEASE_MS = 15_000;
 const RENEW_MS = 5000;
 /** How often it is asked whether programs that nothing runs can still be restored, as long as they are the same. */
-const FORGET_EVERY_MS = 60_000;
+const FORGET_EVERY_MS = MINUTE_MS;
 /** How long a program rests that could not be fetched. */
 const FETCH_PAUSE_MS = 15_000;
 /** When a deployment is looked at again that was refused. */

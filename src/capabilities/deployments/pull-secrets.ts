@@ -3,12 +3,11 @@ import { openJobSecret, type SealedSecret, sealJobSecret } from "../../engine/jo
 import { publishedKeyReferences, publishedPoints, type ServiceKeyKind } from "../../engine/keys/service-keys.ts";
 import type { Organization } from "../../engine/operations.ts";
 import type { AskedSigner } from "../../engine/services.ts";
+import { WEEK_MS } from "../../kernel/durations.ts";
 import { fail } from "../../kernel/errors.ts";
 import { parseImageReference } from "../../providers/oci/reference.ts";
 import { ImageProblem } from "../../providers/oci/registry.ts";
 import type { Reader } from "../../storage/engine.ts";
-
-const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
 
 /** The key that clients encrypt secrets to pull images with to. */
 export const pullSecretKey: ServiceKeyKind = {

@@ -2,6 +2,7 @@ import type { EvmChain } from "../../chains/evm/networks.ts";
 import { reconciler } from "../../engine/jobs/jobs.ts";
 import { deleteInPortions } from "../../engine/jobs/portions.ts";
 import { type EarnEntry, earnChains } from "../../engine/services.ts";
+import { HOUR_MS } from "../../kernel/durations.ts";
 import { KeysteadError } from "../../kernel/errors.ts";
 import { EARN_PRICES_KEPT_MS } from "../../kernel/limits.ts";
 import { latestHeader } from "../../nodes/evm-blocks.ts";
@@ -17,7 +18,6 @@ import { questions } from "./contracts.ts";
 
 /** What shares of vaults were worth at times, and the yearly yield that this comes to. */
 
-const HOUR_MS = 3_600_000;
 const HOUR = 3600;
 const DAY = 24 * HOUR;
 const YEAR = 365 * DAY;

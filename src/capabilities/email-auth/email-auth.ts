@@ -45,6 +45,6 @@ export const emailAuth = activity({
       const key = { id: id("apiKey"), what: "Email Auth", type, grade: "server", feature, now } as const;
       addMailedKey(draft, prepared, intent, key);
     }),
-  also: queueMailedKey,
+  alsoStore: queueMailedKey,
   answer: ({ id, prepared: { userId } }) => ({ userId, apiKeyId: id("apiKey") }),
 });

@@ -38,6 +38,6 @@ export const initUserEmailRecovery = activity({
       // Two mails may be on their way; the first that is used ends all of them.
       addMailedKey(draft, prepared, { invalidateExisting: false }, key);
     }),
-  also: queueMailedKey,
+  alsoStore: queueMailedKey,
   answer: ({ prepared: { userId } }) => ({ userId }),
 });

@@ -39,7 +39,7 @@ export const recoverUser = activity({
       addAuthenticators(draft, userId, newAuthenticators([checked], id, "authenticators"), now, () => FIELD);
     }),
   answer: ({ id }) => ({ authenticatorId: [id("authenticators.0")] }),
-  async also({ tx, organization: { id: organizationId }, changes, prepared: { keyId: id } }) {
+  async alsoStore({ tx, organization: { id: organizationId }, changes, prepared: { keyId: id } }) {
     const removed = changes.flatMap((change) => (change.do === "removeApiKeys" ? change.apiKeys : []));
     const expiresAt = removed.map((key) => (key.id === id ? expiryOf(key) : undefined)).find((time) => time != null);
     if (expiresAt != null) await noteSpentKey(tx, { organizationId, id, expiresAt });

@@ -1,6 +1,7 @@
 import { isEvmChain } from "../../chains/evm/networks.ts";
 import { isSolanaChain } from "../../chains/solana/networks.ts";
 import { type JobContext, type JobKind, type JobResult, reconciler } from "../../engine/jobs/jobs.ts";
+import { MINUTE_MS } from "../../kernel/durations.ts";
 import { KeysteadError } from "../../kernel/errors.ts";
 import type { Chain } from "../../nodes/families.ts";
 import type { Transactor } from "../../storage/engine.ts";
@@ -12,7 +13,7 @@ import { isAnythingDue, tellChanges } from "./telling.ts";
 /** Watchers of chains: each is a job in a lane of its own, which one server process at a time has on lease. */
 
 /** After trouble, twice as long as usual, and so on up to this. */
-const LONGEST_REST_MS = 60_000;
+const LONGEST_REST_MS = MINUTE_MS;
 
 /** A watcher for each chain with nodes. Servers that have none for a chain leave its job to those that have. */
 export const chainWatchers = (chains: Readonly<Record<string, { pollMs: number }>>): JobKind[] =>

@@ -68,7 +68,7 @@ export const createInvitations = activity({
   answer: ({ id, intent: { invitations } }) => ({
     invitationIds: invitations.map((_, index) => id(placeOf(index))),
   }),
-  async also({ tx, prepared, organization, id, now }) {
+  async alsoStore({ tx, prepared, organization, id, now }) {
     for (const [index, { mail }] of prepared.entries()) {
       const expiresAt = now + INVITATION_LIFETIME_MS;
       await queueMail(tx, { id: id(`mails.${index}`), mail, organization, now, expiresAt });

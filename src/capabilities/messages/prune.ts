@@ -1,9 +1,8 @@
 import { reconciler } from "../../engine/jobs/jobs.ts";
 import { deleteInPortions } from "../../engine/jobs/portions.ts";
+import { HOUR_MS } from "../../kernel/durations.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { SEND_MAIL, SEND_SMS } from "./store.ts";
-
-const HOUR_MS = 60 * 60 * 1000;
 
 /** Deletes events of mail, what is known of the mail, and messages that a fault kept from being sent, when they are old. */
 export const pruneEmailEvents = reconciler({

@@ -23,7 +23,7 @@ export const sendMail = job({
   payload: QueuedMessage,
   secret: Secret,
   needs: ["mailer", "mailTemplates"],
-  unordered: true,
+  concurrent: true,
   async run(context): Promise<JobResult> {
     const { payload, database, clock } = context;
     if (payload.isForNobody) return { next: { do: "finish" } };

@@ -11,7 +11,7 @@ export const sendSms = job({
   payload: QueuedMessage,
   secret: Type.Object({ ...SmsContent.properties, to: Type.String() }),
   needs: ["sms"],
-  unordered: true,
+  concurrent: true,
   async run({ payload, secret, sms, clock, attempts, log }): Promise<JobResult> {
     const { id, organizationId, expiresAt, isForNobody } = payload;
     if (isForNobody) return { next: { do: "finish" } };

@@ -3,7 +3,7 @@ import { mfaStandingOf } from "../../authority/decisions/mfa.ts";
 import { authenticationTypes } from "../../authority/state.ts";
 import { findActivity, findVotes } from "../../engine/activities/records.ts";
 import { factsOfStored, proposalOf } from "../../engine/decisions/facts.ts";
-import { onFacts } from "../../engine/decisions/loaded-facts.ts";
+import { onFacts } from "../../engine/decisions/loading-look-ups.ts";
 import { query } from "../../engine/declare.ts";
 import { Id, OneOf } from "../../engine/fields.ts";
 import { RequiredMethods } from "../../engine/identity/users.ts";

@@ -1,6 +1,5 @@
 import { publishedPoints, type ServiceKeyKind } from "../../engine/keys/service-keys.ts";
-
-const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
+import { WEEK_MS } from "../../kernel/durations.ts";
 
 /** The key that clients encrypt OAuth 2.0 client secrets to. */
 export const clientSecretKey: ServiceKeyKind = {

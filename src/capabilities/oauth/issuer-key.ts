@@ -1,10 +1,9 @@
 import { p256Jwk } from "../../crypto/verify-signature.ts";
 import { publishedServiceKeys, type ServiceKeyKind, type ServiceSigner } from "../../engine/keys/service-keys.ts";
 import { signToken } from "../../engine/keys/signed-tokens.ts";
+import { DAY_MS } from "../../kernel/durations.ts";
 import type { IdentityClaims } from "../../signer/statements.ts";
 import type { Reader } from "../../storage/engine.ts";
-
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** The key that this service signs OIDC tokens with, as the issuer of its public URL. */
 export const issuerKey: ServiceKeyKind = {

@@ -1,6 +1,5 @@
 import { publishedServiceKeys, type ServiceKeyKind } from "../../engine/keys/service-keys.ts";
-
-const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
+import { WEEK_MS } from "../../kernel/durations.ts";
 
 /** The key that clients encrypt the secrets of on-ramp providers to. */
 export const onRampKey: ServiceKeyKind = {

@@ -55,5 +55,5 @@ export const otpAuth = activity({
     apiKeyId: id("apiKey"),
     credentialBundle: issued.credentialBundle,
   }),
-  also: ({ tx, now, prepared: { otp } }) => useOtp(tx, otp, now),
+  alsoStore: ({ tx, now, prepared: { otp } }) => useOtp(tx, otp, now),
 });

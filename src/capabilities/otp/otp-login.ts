@@ -61,6 +61,6 @@ export const otpLogin = activity({
       addLogin(draft, login, intent, { id: id("apiKey"), grade: "otp", now });
     }),
   answer: ({ prepared: { login } }) => ({ session: login.session }),
-  also: ({ tx, organization, prepared: { token } }) =>
+  alsoStore: ({ tx, organization, prepared: { token } }) =>
     useToken(tx, organization, token, { usage: "LOGIN", field: TOKEN }),
 });

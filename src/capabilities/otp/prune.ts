@@ -1,8 +1,7 @@
 import { reconciler } from "../../engine/jobs/jobs.ts";
 import { deleteInPortions } from "../../engine/jobs/portions.ts";
+import { MINUTE_MS } from "../../kernel/durations.ts";
 import { MAX_OTP_SECONDS, OTP_WINDOW_MS } from "../../kernel/limits.ts";
-
-const MINUTE_MS = 60_000;
 
 /** Deletes codes, guesses and used tokens once nothing asks for them any more. */
 export const pruneOtps = reconciler({

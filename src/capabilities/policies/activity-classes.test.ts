@@ -6,7 +6,7 @@ import { operations } from "../index.ts";
 it("operations tell policies the resource and action that the language has for their type", () => {
   let compared = 0;
   for (const operation of operations) {
-    if (operation.noun !== "activity" || operation.isExtension) continue;
+    if (operation.kind !== "activity" || operation.isExtension) continue;
     const subject = operation.subject({});
     for (const type of operation.versions.keys()) {
       const known = activityClass(type);

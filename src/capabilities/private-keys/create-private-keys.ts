@@ -33,5 +33,5 @@ export const createPrivateKeys = activity({
   answer: ({ prepared: keys }) => ({
     privateKeys: keys.map(({ id, addresses }) => ({ privateKeyId: id, addresses })),
   }),
-  also: ({ tx, organization, prepared: keys }) => addAddresses(tx, organization.id, keys),
+  alsoStore: ({ tx, organization, prepared: keys }) => addAddresses(tx, organization.id, keys),
 });

@@ -43,7 +43,7 @@ export const importPrivateKey = activity({
   addresses: ({ prepared: { key } }) => addressesToProve(key),
   change: ({ view, now, prepared: { key } }) => changesOn(view, (draft) => addPrivateKeys(draft, [key], now)),
   answer: ({ prepared: { key } }) => ({ privateKeyId: key.id, addresses: key.addresses }),
-  async also({ tx, organization, prepared: { importId, key } }) {
+  async alsoStore({ tx, organization, prepared: { importId, key } }) {
     await useUpImportKey(tx, organization.id, importId, FIELD);
     await addAddresses(tx, organization.id, [key]);
   },

@@ -22,7 +22,7 @@ export const importSecrets = activity({
   change: ({ view, now, prepared: secrets }) =>
     changesOn(view, (draft) => addSecrets(draft, secrets, now, (index) => fieldAt(index, "name"))),
   answer: ({ prepared: secrets }) => ({ secretIds: secrets.map(({ id }) => id) }),
-  async also({ tx, organization, prepared: secrets }) {
+  async alsoStore({ tx, organization, prepared: secrets }) {
     for (const [index, { importId }] of secrets.entries()) {
       await useUpImportKey(tx, organization.id, importId, fieldAt(index, "targetPublicKey"));
     }

@@ -1,4 +1,5 @@
 import type { JobContext, JobResult } from "../../engine/jobs/jobs.ts";
+import { MINUTE_MS } from "../../kernel/durations.ts";
 import { KeysteadError } from "../../kernel/errors.ts";
 import { MAX_CONNECTIONS_PER_HOST } from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
@@ -17,7 +18,7 @@ const USUAL_PAUSE_MS = 2000;
 /** ... and longer for those that have been on their way for very long: this part of that time, ... */
 const PART_OF_AGE = 1 / 100;
 /** ... up to this. */
-const LONGEST_PAUSE_MS = 60_000;
+const LONGEST_PAUSE_MS = MINUTE_MS;
 /** Lanes of this process whose last look failed, so that it is told once; it is forgotten now and then. */
 const failing = new Set<string>();
 const MAX_FAILING = 10_000;

@@ -28,7 +28,7 @@ export const createReadOnlySession = activity({
     const claims = { organizationId: organization.id, userId, ...credential, expiresAt };
     return { userId, username, organization, session: await signReadOnlyToken({ read, signer }, claims), expiresAt };
   },
-  unordered: true,
+  concurrent: true,
   run: async ({ prepared: { userId, username, organization, session, expiresAt } }) => ({
     organizationId: organization.id,
     organizationName: organization.name,

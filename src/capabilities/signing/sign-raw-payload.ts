@@ -36,7 +36,7 @@ export const signRawPayload = activity({
   },
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "SIGN" }),
   policyFacts: (context) => signingFacts(context, signingOf(context.intent)),
-  unordered: true,
+  concurrent: true,
   check: (intent) => void checkPayloads(signingOf(intent)),
   prepare: (context) => signPayloads(context, signingOf(context.intent)),
   async run({ intent, tx, organization, prepared: { key, signatures } }) {

@@ -32,7 +32,7 @@ export const signRawPayloads = activity({
   }),
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "SIGN" }),
   policyFacts: (context) => signingFacts(context, signingOf(context.intent)),
-  unordered: true,
+  concurrent: true,
   check(intent) {
     const length = intent.payloads.reduce((sum, payload) => sum + payload.length, 0);
     const limit = intent.encoding === "PAYLOAD_ENCODING_EIP712" ? MAX_TYPED_DATA_LENGTH : MAX_PAYLOAD_LENGTH;

@@ -46,7 +46,7 @@ export const signTransaction = activity({
       ...(await transaction.facts(read, organization.id, fits)),
     };
   },
-  unordered: true,
+  concurrent: true,
   async check(intent, { organizationId }) {
     if (isLong(intent)) await turn(organizationId);
     transactionOf(intent);

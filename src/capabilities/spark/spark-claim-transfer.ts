@@ -22,7 +22,7 @@ export const sparkClaimTransfer = activity({
   result: Type.Object({ operatorPackages: OperatorPackages, newLeafPublicKeys: LeafPublicKeys }),
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "SIGN" }),
   policyFacts: sparkFacts,
-  unordered: true,
+  concurrent: true,
   check: ({ claim }, turns) => checkClaim(claim, turns),
   async prepare({ intent: { signWith, claim }, read, organization, signer }) {
     const key = await findSparkWallet(read, organization.id, signWith);

@@ -15,7 +15,7 @@ export const sparkPrepareLightningReceive = activity({
   result: Type.Object({ operatorPackages: OperatorPackages, paymentHash: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "SIGN" }),
   policyFacts: sparkFacts,
-  unordered: true,
+  concurrent: true,
   check: ({ lightningReceive }, turns) => checkLightningReceive(lightningReceive, turns),
   async prepare({ intent: { signWith, lightningReceive }, read, organization, signer }) {
     const key = await findSparkWallet(read, organization.id, signWith);

@@ -19,7 +19,7 @@ export const sparkPrepareTransfer = activity({
   }),
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "SIGN" }),
   policyFacts: sparkFacts,
-  unordered: true,
+  concurrent: true,
   check: ({ transfer }, turns) => checkTransfer(transfer, turns),
   async prepare({ intent: { signWith, transfer }, read, organization, signer }) {
     const key = await findSparkWallet(read, organization.id, signWith);

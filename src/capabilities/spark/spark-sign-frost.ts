@@ -19,7 +19,7 @@ export const sparkSignFrost = activity({
   }),
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "SIGN" }),
   policyFacts: sparkFacts,
-  unordered: true,
+  concurrent: true,
   check: ({ signatures }, turns) => checkSignatures(signatures, turns),
   async prepare({ intent: { signWith, signatures }, read, organization, signer }) {
     const key = await findSparkWallet(read, organization.id, signWith);

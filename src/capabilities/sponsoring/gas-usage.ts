@@ -3,6 +3,7 @@ import { type EvmChain, evmChains } from "../../chains/evm/networks.ts";
 import { SOL } from "../../chains/solana/assets.ts";
 import { type SolanaChain, solanaChains } from "../../chains/solana/networks.ts";
 import type { Services } from "../../engine/services.ts";
+import { MINUTE_MS } from "../../kernel/durations.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_SPONSORED_USD } from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
@@ -37,7 +38,6 @@ interface Payer {
   parentId: string | null;
 }
 
-const MINUTE_MS = 60_000;
 const minuteOf = (now: number): number => Math.floor(now / MINUTE_MS);
 
 /** US dollars for one unit of a chain's native asset, as the operator wrote it. Gas of a chain without one is priced in dollars itself. */

@@ -5,6 +5,7 @@ import {
   type ServiceKey,
   type ServiceKeyKind,
 } from "../../engine/keys/service-keys.ts";
+import { DAY_MS } from "../../kernel/durations.ts";
 import { fail } from "../../kernel/errors.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
@@ -12,7 +13,7 @@ import { prepared } from "../../storage/prepared.ts";
 /** The accounts that this installation pays from: one for all Ethereum chains, one for Solana's clusters. */
 
 /** One that was replaced stays published, as money may be left on it. */
-const YEAR_MS = 365 * 24 * 60 * 60 * 1000;
+const YEAR_MS = 365 * DAY_MS;
 
 type Family = "eip155" | "solana";
 

@@ -6,6 +6,7 @@ import { findOrganization, rootIdOf } from "../../engine/identity/organizations.
 import { type JobContext, type JobResult, job } from "../../engine/jobs/jobs.ts";
 import type { Organization } from "../../engine/operations.ts";
 import { swapCluster } from "../../engine/services.ts";
+import { MINUTE_MS } from "../../kernel/durations.ts";
 import { fail } from "../../kernel/errors.ts";
 import { SWAP_REFUND_MS } from "../../kernel/limits.ts";
 import { transfersOf } from "../../nodes/evm-transfers.ts";
@@ -28,7 +29,7 @@ const USUAL_PAUSE_MS = 5000;
 /** What is known in part is asked for less and less often, ... */
 const PART_OF_AGE = 1 / 10;
 /** ... but as often as this. */
-const RAREST_MS = 10 * 60 * 1000;
+const RAREST_MS = 10 * MINUTE_MS;
 
 export const followSwap = job({
   name: FOLLOW_SWAP,

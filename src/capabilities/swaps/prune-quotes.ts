@@ -1,7 +1,7 @@
 import { reconciler } from "../../engine/jobs/jobs.ts";
 import { deleteInPortions } from "../../engine/jobs/portions.ts";
+import { MINUTE_MS } from "../../kernel/durations.ts";
 
-const MINUTE_MS = 60_000;
 /** So long whoever comes late is told that a quote has expired. */
 const KEPT_EXPIRED_MS = 60 * MINUTE_MS;
 

@@ -56,7 +56,7 @@ export const upsertSwapConfig = activity({
     ...(config.feeBps === undefined ? {} : { feeBps: config.feeBps }),
     ...(config.stableFeeBps === undefined ? {} : { stableFeeBps: config.stableFeeBps }),
   }),
-  async also({ tx, organization, now, prepared: { wallet, config } }) {
+  async alsoStore({ tx, organization, now, prepared: { wallet, config } }) {
     if (wallet) await addAccounts(tx, organization.id, wallet.id, wallet.accounts, now);
     await putConfig(tx, organization.id, config, now);
   },

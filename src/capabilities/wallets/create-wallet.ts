@@ -16,5 +16,6 @@ export const createWallet = activity({
   addresses: ({ prepared: wallet }) => accountsToProve(wallet, wallet.accounts),
   change: ({ view, now, prepared: wallet }) => changesOn(view, (draft) => addWallet(draft, wallet, now)),
   answer: ({ prepared: wallet }) => ({ walletId: wallet.id, addresses: wallet.accounts.map(({ address }) => address) }),
-  also: ({ tx, organization, now, prepared: { id, accounts } }) => addAccounts(tx, organization.id, id, accounts, now),
+  alsoStore: ({ tx, organization, now, prepared: { id, accounts } }) =>
+    addAccounts(tx, organization.id, id, accounts, now),
 });

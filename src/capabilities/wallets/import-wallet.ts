@@ -39,7 +39,7 @@ export const importWallet = activity({
     walletId: wallet.id,
     addresses: wallet.accounts.map(({ address }) => address),
   }),
-  async also({ tx, organization, now, prepared: { importId, wallet } }) {
+  async alsoStore({ tx, organization, now, prepared: { importId, wallet } }) {
     await useUpImportKey(tx, organization.id, importId, FIELD);
     await addAccounts(tx, organization.id, wallet.id, wallet.accounts, now);
   },

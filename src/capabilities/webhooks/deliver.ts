@@ -2,6 +2,7 @@ import { Type } from "typebox";
 import { type OutboundAnswer, OutboundError } from "../../delivery/outbound.ts";
 import { type JobContext, type JobResult, job } from "../../engine/jobs/jobs.ts";
 import { currentServiceKey, signStatements } from "../../engine/keys/service-keys.ts";
+import { DAY_MS } from "../../kernel/durations.ts";
 import { inSpan, type Span } from "../../kernel/spans.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
@@ -15,8 +16,7 @@ import { webhookKey } from "./signing-keys.ts";
 /** The sending of one delivery: a signed POST, its outcome in the log, and the next attempt by the schedule. */
 
 const MAX_ANSWER_BYTES = 64 * 1024;
-const DISABLED_AFTER_MS = 5 * 24 * 60 * 60 * 1000;
-const DAY_MS = 24 * 60 * 60 * 1000;
+const DISABLED_AFTER_MS = 5 * DAY_MS;
 /** How long an endpoint's deliveries rest when this service cannot make one: its signer is away, say. */
 const OWN_TROUBLE_PAUSE_MS = 5000;
 
@@ -34,7 +34,7 @@ export const deliverWebhook = job({
   needs: ["outbound", "webhookSchedule", "webhookObserver"],
   asks: ["signStatements"],
   maxAttempts: Number.POSITIVE_INFINITY,
-  unordered: true,
+  concurrent: true,
   run: (context) =>
     deliver(context).catch((error: Error): JobResult => {
       // Nothing was sent, so no attempt of the schedule is used up.

@@ -1,9 +1,8 @@
 import { reconciler } from "../../engine/jobs/jobs.ts";
 import { deleteInPortions } from "../../engine/jobs/portions.ts";
+import { HOUR_MS } from "../../kernel/durations.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { jobKeyOf } from "./queue-delivery.ts";
-
-const HOUR_MS = 60 * 60 * 1000;
 
 /** Deletes events with their deliveries and attempts when they are old, unless one is still to be sent. */
 export const pruneWebhookEvents = reconciler({

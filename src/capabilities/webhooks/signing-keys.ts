@@ -1,4 +1,5 @@
 import { publishedServiceKeys, type ServiceKeyKind } from "../../engine/keys/service-keys.ts";
+import { WEEK_MS } from "../../kernel/durations.ts";
 import type { Reader } from "../../storage/engine.ts";
 
 /** A JSON Web Key Set (RFC 7517, RFC 8037) with what the published verifiers look for beside it. */
@@ -17,8 +18,6 @@ export async function webhookKeySet(read: Reader, now: number): Promise<{ keys: 
     })),
   };
 }
-
-const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
 
 /** The key that deliveries are signed with. */
 export const webhookKey: ServiceKeyKind = {

@@ -8,7 +8,7 @@ import { MAX_VOTE_MESSAGES_LENGTH } from "../../kernel/limits.ts";
 import type { Reader } from "../../storage/engine.ts";
 import type { DecisionBudget } from "../decisions/budget.ts";
 import { factsOf, factsOfStored, type LoadableFacts, type Proposal, proposalOf } from "../decisions/facts.ts";
-import { onFacts } from "../decisions/loaded-facts.ts";
+import { onFacts } from "../decisions/loading-look-ups.ts";
 import { claimedOrganizationId, type Submission } from "../envelope.ts";
 import type { Principal } from "../identity/authenticate.ts";
 import { findOrganization } from "../identity/organizations.ts";

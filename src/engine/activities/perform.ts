@@ -50,7 +50,7 @@ export const performActivity = (
     name: KIND,
     payload: Payload,
     maxAttempts: MAX_ATTEMPTS,
-    unordered: true,
+    concurrent: true,
     async run(context) {
       const { organizationId, activityId } = context.payload;
       const { read } = context.database;

@@ -17,7 +17,7 @@ export interface Preparation {
   /** Why there is no value, where that is what becomes of the activity. */
   error?: KeysteadError;
   /** Whether the activity may run beside the organization's other activities. */
-  unordered: boolean;
+  concurrent: boolean;
   /** Of an activity that is to be proved. */
   proofs?: PreparedProofs;
 }
@@ -44,13 +44,13 @@ export async function prepare(
   const asking = { ...engine, signer: askedBy(engine.signer, asker) };
   try {
     const value = await askPreparation(asking, verdict, ballot);
-    const preparation = { value, submitterId, unordered: operation.unordered && isNew };
+    const preparation = { value, submitterId, concurrent: operation.concurrent && isNew };
     if (!record.wantsProofs) return preparation;
     const addresses = operation.addresses({ intent, prepared: value });
     return { ...preparation, proofs: await proveExecution(asking, execution, addresses) };
   } catch (error) {
     if (isNew || !isLasting(error)) throw error;
-    return { error, submitterId, unordered: false };
+    return { error, submitterId, concurrent: false };
   }
 }
 

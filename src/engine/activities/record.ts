@@ -3,7 +3,7 @@ import { conditionsWithin } from "../../authority/decisions/conditions.ts";
 import { viewAfter } from "../../authority/view.ts";
 import type { KeysteadError } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
-import { isHeld } from "../../kernel/turns.ts";
+import { isRoundLong } from "../../kernel/turns.ts";
 import type { AheadReader, Transactor } from "../../storage/engine.ts";
 import { DatabaseFailure } from "../../storage/failure.ts";
 import { onAuthority } from "../authority/load.ts";
@@ -149,7 +149,7 @@ export async function askForParts(
   { now, id, principal: { organization, actor } }: Ballot,
 ): Promise<void> {
   // Of many that begin together some may take long: they ask in their turn.
-  if (carryOut.by !== "changes" || isHeld()) return;
+  if (carryOut.by !== "changes" || isRoundLong()) return;
   const shared = { intent, plan, prepared, organization, submitterId: actor.userId, now };
   await onAuthority(read, organization.id, (view, viewOn) =>
     carryOut.change({ ...shared, view, parentView: viewOn(rootIdOf(organization)), evaluate: unasked, id }),
@@ -188,7 +188,7 @@ async function carryOut(
     return { changes, result: carryOut.answer({ intent, prepared, changes, id, view: viewAfter(view, changes) }) };
   });
   await project(tx, organization.id, changes);
-  await carryOut.also({ tx, intent, prepared, organization, id, now, changes });
+  await carryOut.alsoStore({ tx, intent, prepared, organization, id, now, changes });
   return result;
 }
 

@@ -177,12 +177,12 @@ async function tryToRecord(
   const { id } = ballot.principal.organization;
   let verdict: Verdict | undefined;
   try {
-    const scope = preparation?.unordered ? undefined : id;
+    const scope = preparation?.concurrent ? undefined : id;
     const record = async (tx: Transactor) => {
       verdict = await judge(tx);
       // A body that was new at first sight may have become a vote since, and votes are serial.
       const isVote = verdict.todo !== "answer" && !verdict.target.isNew;
-      if (preparation?.unordered && isVote) return { unprepared: verdict };
+      if (preparation?.concurrent && isVote) return { unprepared: verdict };
       if (needsPreparation(verdict) && !(await isPrepared(tx, verdict, ballot, preparation))) {
         return { unprepared: verdict };
       }

@@ -4,7 +4,7 @@ import { OutOfBudget } from "../../policy/budget.ts";
 import type { Reader } from "../../storage/engine.ts";
 import type { RequestBudget } from "../decisions/budget.ts";
 import type { LoadableFacts } from "../decisions/facts.ts";
-import { onFacts } from "../decisions/loaded-facts.ts";
+import { onFacts } from "../decisions/loading-look-ups.ts";
 import { timestampOf } from "../fields.ts";
 import { type AskedUsers, departedUser, loadUser, type User } from "../identity/users.ts";
 import { type AppProof, findAppProofs } from "../proofs/app-proofs.ts";

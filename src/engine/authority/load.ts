@@ -1,7 +1,7 @@
 import { keyOf, type PartKind, type PartRef } from "../../authority/state.ts";
 import { type AuthorityView, type LoadedParts, Missing, viewOf, viewThrough } from "../../authority/view.ts";
 import { nextTurn } from "../../kernel/next-turn.ts";
-import { isHeld } from "../../kernel/turns.ts";
+import { isRoundLong } from "../../kernel/turns.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { partsKnownTo } from "./known.ts";
 import { credentialLoaders } from "./load/credentials.ts";
@@ -73,7 +73,7 @@ export async function onAuthority<T>(
       if (!(error instanceof Missing)) throw error;
       await loadInto(loadedOf(error.organizationId), read, error.organizationId, error.parts);
       // Before a transaction's functions the rules of all of them are at it together.
-      if (isHeld()) await nextTurn();
+      if (isRoundLong()) await nextTurn();
     }
   }
   throw new Error(`rules on organization ${organizationId} asked for more than ${MAX_ROUNDS} rounds of parts`);

@@ -1,7 +1,7 @@
 import type { Change } from "../../authority/changes.ts";
 import { changesOn, type Draft } from "../../authority/view.ts";
 import { nextTurn } from "../../kernel/next-turn.ts";
-import { isHeld } from "../../kernel/turns.ts";
+import { isRoundLong } from "../../kernel/turns.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { applyChanges, isOfPolicies, knownAuthority } from "./known.ts";
 import { onAuthority, onNewAuthority } from "./load.ts";
@@ -38,7 +38,7 @@ async function write(tx: Transactor, organizationId: string, changes: readonly C
   const touched = new Map<string, number>();
   for (const change of changes) {
     // On SQLite nothing else has the event loop go round. No turn is waited for: others wait for this transaction.
-    if (isHeld()) await nextTurn();
+    if (isRoundLong()) await nextTurn();
     await (writers[change.do] as Writer)(tx, organizationId, change);
     for (const { userId, now } of touchedBy(change)) touched.set(userId, now);
   }

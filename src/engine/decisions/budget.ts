@@ -1,5 +1,5 @@
 import { MAX_DECISION_STEPS, MAX_REQUEST_STEPS } from "../../kernel/limits.ts";
-import { isHeld, isWholePiece, turn } from "../../kernel/turns.ts";
+import { isRoundLong, isWholePiece, turn } from "../../kernel/turns.ts";
 import { Budget } from "../../policy/budget.ts";
 
 /** What may be evaluated to decide: one for each request, passed to everything that evaluates for it. */
@@ -28,11 +28,11 @@ export class RequestBudget implements DecisionBudget {
     this.#organizationId = organizationId;
     this.#steps = whole.part(steps);
     // The round of the event loop is timed from here, so that what comes before the first evaluation counts.
-    isHeld();
+    isRoundLong();
   }
 
   async turn(): Promise<Budget> {
-    const isLong = isWholePiece(performance.now() - this.#lastTurnMs) && isHeld();
+    const isLong = isWholePiece(performance.now() - this.#lastTurnMs) && isRoundLong();
     if (isLong || leftAtLastTurn - everybody.left >= STEPS_IN_A_ROUND) {
       await turn(this.#organizationId);
       leftAtLastTurn = everybody.left;

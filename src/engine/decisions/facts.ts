@@ -9,7 +9,7 @@ import { loadUser } from "../identity/users.ts";
 import { findApprovers, findVoter } from "../identity/voters.ts";
 import type { ActivityOperation, ActivityVersion, Organization, Registry } from "../operations.ts";
 import { Electorate } from "./electorate.ts";
-import { LoadedFacts } from "./loaded-facts.ts";
+import { LoadingLookUps } from "./loading-look-ups.ts";
 
 const APPROVED = "VOTE_SELECTION_APPROVED";
 
@@ -18,7 +18,7 @@ const APPROVED = "VOTE_SELECTION_APPROVED";
 /** The facts of a decision, those that it is given all read in one transaction; what it looks up is loaded as it asks for it. */
 export interface LoadableFacts extends DecisionFacts {
   readonly organization: Organization;
-  readonly lookUps: LoadedFacts;
+  readonly lookUps: LoadingLookUps;
 }
 
 /** An activity that is decided on, without those who vote on it. */
@@ -42,7 +42,7 @@ export function factsOf(proposal: Proposal, submitter: Actor, approvals: readonl
   const { operation, version, intent, plan, organization, now, policies } = proposal;
   const { electorate = new Electorate(organization.id) } = proposal;
   const subject = operation.subject(intent);
-  const lookUps = new LoadedFacts({
+  const lookUps = new LoadingLookUps({
     organization,
     activity: { type: version.type, ...classOf(subject), intent },
     loadActivity: (read) => operation.policyFacts({ intent, plan, read, organization }),

@@ -10,7 +10,7 @@ import { voteRights } from "../../authority/decisions/votes.ts";
 import type { Reader } from "../../storage/engine.ts";
 import type { DecisionBudget } from "./budget.ts";
 import type { LoadableFacts } from "./facts.ts";
-import { onFacts } from "./loaded-facts.ts";
+import { onFacts } from "./loading-look-ups.ts";
 
 /**
  * What each part of a decision comes to, for those who want to know beforehand: the first approval asks, the others follow in

@@ -16,7 +16,7 @@ export interface ApiKeyHolder extends Holder {
 /** Keys that sign by themselves: those that users registered, and those that a sign-in issued for a while. */
 export const apiKeyKind = credentialKind<ApiKeyStamp, ApiKeyHolder>({
   header: "x-stamp",
-  nouns: ["activity", "query", "vote"],
+  kindsOfOperations: ["activity", "query", "vote"],
   decode: decodeApiKeyStamp,
   keyOf: ({ publicKey }) => publicKey,
   keyName: "public key",

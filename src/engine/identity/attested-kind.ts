@@ -31,7 +31,7 @@ type Attestation = Pick<AttestedStamp, "scheme" | "attestation" | "publicKey" | 
  */
 export const attestedKind = credentialKind<AttestedStamp, AttestedHolder>({
   header: "x-stamp-attested",
-  nouns: ["activity", "vote"],
+  kindsOfOperations: ["activity", "vote"],
   paths: ["stamp_login", "approve_activity"],
   decode: decodeAttestedStamp,
   keyOf: ({ scheme, attestation, publicKey, publicKeyAsSent }) =>

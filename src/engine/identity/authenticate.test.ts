@@ -18,17 +18,17 @@ describe("kinds of credentials", () => {
   });
 
   it("serve the operations that they are meant for", () => {
-    const reading = { header: "x-reading", nouns: ["query"] } as const;
+    const reading = { header: "x-reading", kindsOfOperations: ["query"] } as const;
     const path = "some_operation";
-    refuseUnfitKind(reading, { noun: "query", path });
-    for (const noun of ["activity", "vote"] as const) {
-      assert.throws(() => refuseUnfitKind(reading, { noun, path }), {
+    refuseUnfitKind(reading, { kind: "query", path });
+    for (const kind of ["activity", "vote"] as const) {
+      assert.throws(() => refuseUnfitKind(reading, { kind, path }), {
         code: "CREDENTIAL_NOT_FOR_THIS",
         httpStatus: 401,
       });
     }
     const narrow = { ...reading, paths: ["another"] };
-    assert.throws(() => refuseUnfitKind(narrow, { noun: "query", path }), { code: "CREDENTIAL_NOT_FOR_THIS" });
-    refuseUnfitKind(narrow, { noun: "query", path: "another" });
+    assert.throws(() => refuseUnfitKind(narrow, { kind: "query", path }), { code: "CREDENTIAL_NOT_FOR_THIS" });
+    refuseUnfitKind(narrow, { kind: "query", path: "another" });
   });
 });

@@ -122,10 +122,10 @@ export async function reload(read: Reader, principal: Principal, now: number): P
 
 /** @throws KeysteadError CREDENTIAL_NOT_FOR_THIS where the credential's kind is not meant for such operations */
 export function refuseUnfitKind(
-  { nouns, paths, header }: Pick<AnyCredentialKind, "nouns" | "paths" | "header">,
-  { noun, path }: Pick<Operation, "noun" | "path">,
+  { kindsOfOperations, paths, header }: Pick<AnyCredentialKind, "kindsOfOperations" | "paths" | "header">,
+  { kind, path }: Pick<Operation, "kind" | "path">,
 ): void {
-  if (!nouns.includes(noun))
-    fail("CREDENTIAL_NOT_FOR_THIS", { header, what: noun === "query" ? "queries" : "activities" });
+  if (!kindsOfOperations.includes(kind))
+    fail("CREDENTIAL_NOT_FOR_THIS", { header, what: kind === "query" ? "queries" : "activities" });
   if (paths && !paths.includes(path)) fail("CREDENTIAL_NOT_FOR_THIS", { header, what: path });
 }

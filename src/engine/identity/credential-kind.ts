@@ -55,9 +55,9 @@ export interface Verifying {
 export interface CredentialKind<Stamp = never, Found extends Holder = never> {
   /** The request header that carries its stamps, in lowercase. */
   header: string;
-  /** The nouns that it may be used for. */
-  nouns: readonly Operation["noun"][];
-  /** The operations that it may be used for, where these are not all of its nouns. */
+  /** The kinds of operations that it may be used for. */
+  kindsOfOperations: readonly Operation["kind"][];
+  /** The operations that it may be used for, where these are not all of those kinds. */
   paths?: readonly string[];
   /** @throws KeysteadError with a 401 for a stamp that is malformed; nothing is verified yet */
   decode(header: string): Stamp;

@@ -20,7 +20,7 @@ export interface PasskeyHolder extends Holder {
 /** Passkeys: an assertion (WebAuthn Level 3, section 7.2) whose challenge is the body's digest. */
 export const passkeyKind = credentialKind<WebAuthnStamp, PasskeyHolder>({
   header: "x-stamp-webauthn",
-  nouns: ["activity", "query", "vote"],
+  kindsOfOperations: ["activity", "query", "vote"],
   decode: decodeWebAuthnStamp,
   keyOf: ({ credentialId }) => credentialId,
   keyName: "credential ID",

@@ -19,7 +19,7 @@ interface SessionHolder extends Holder {
 /** A token that reads as its user, for an hour. Nothing is signed by whoever shows it, so that it changes nothing. */
 export const sessionKind = credentialKind<Session, SessionHolder>({
   header: "x-session",
-  nouns: ["query"],
+  kindsOfOperations: ["query"],
   decode(token) {
     const claims = readOnlyClaimsOf(token);
     return claims ? { token, claims } : fail("SESSION_INVALID", { reason: "is malformed" });

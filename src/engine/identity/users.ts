@@ -4,7 +4,7 @@ import { authenticationTypes } from "../../authority/state.ts";
 import { MAX_CACHED_USER_BYTES, MAX_CACHED_USERS } from "../../kernel/limits.ts";
 import { nextTurn } from "../../kernel/next-turn.ts";
 import { recentlyUsed } from "../../kernel/recently-used.ts";
-import { isHeld } from "../../kernel/turns.ts";
+import { isRoundLong } from "../../kernel/turns.ts";
 import { isTransactor, type Reader, type Transactor } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import { bytesOfRows } from "../bytes-of-rows.ts";
@@ -285,7 +285,7 @@ export async function loadUsers(reader: Reader, organizationId: string): Promise
   const unknown = rows.filter((_, index) => users[index] === undefined);
   const read = new Map<string, User | undefined>();
   for (let from = 0; from < unknown.length; from += TOGETHER) {
-    if (isHeld()) await nextTurn();
+    if (isRoundLong()) await nextTurn();
     const some = unknown.slice(from, from + TOGETHER);
     const found = await readUsers(reader, organizationId, some);
     if (isTransactor(reader)) for (const user of found) read.set(user.userId, user);

@@ -1,6 +1,7 @@
 import type { Static, TSchema } from "typebox";
 import type { BackOff } from "../../kernel/back-off.ts";
 import type { Clock } from "../../kernel/clock.ts";
+import { HOUR_MS } from "../../kernel/durations.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { Logger } from "../../kernel/log.ts";
 import { currentSpan } from "../../kernel/spans.ts";
@@ -60,7 +61,7 @@ export interface JobKind extends Wants {
    * What its runs record touches nothing that the organization's activities decide by, and is stored beside them instead of
    * in turn with them.
    */
-  unordered?: boolean;
+  concurrent?: boolean;
   /** Must end by itself: after five minutes it is taken for hung, and another process, where there is one, starts it again. */
   run: (context: JobContext<unknown, never, never, unknown>) => Promise<JobResult>;
 }
@@ -85,7 +86,7 @@ export function job<
   /** What it asks the signer. */
   asks?: readonly Asks[];
   maxAttempts?: number;
-  unordered?: boolean;
+  concurrent?: boolean;
   run: (context: JobContext<Static<P>, Needs, Asks, SecretOf<S>>) => Promise<JobResult>;
 }): JobKind {
   const {
@@ -93,7 +94,7 @@ export function job<
     payload,
     secret,
     maxAttempts = DEFAULT_MAX_ATTEMPTS,
-    unordered = false,
+    concurrent = false,
     needs = [],
     asks = [],
     run,
@@ -103,7 +104,7 @@ export function job<
     needs,
     asks,
     maxAttempts,
-    unordered,
+    concurrent,
     run: async (context) => {
       const fits = matches(payload, context.payload) && (secret === undefined || matches(secret, context.secret));
       if (fits) return run(context as JobContext<Static<P>, Needs, Asks, SecretOf<S>>);
@@ -283,4 +284,4 @@ const upsertJob = preparedWrite<{
 );
 
 /** Of jobs that say nothing else. */
-export const JOB_BACK_OFF: BackOff = { firstMs: 1000, longestMs: 60 * 60 * 1000, spread: 1 / 2 };
+export const JOB_BACK_OFF: BackOff = { firstMs: 1000, longestMs: HOUR_MS, spread: 1 / 2 };

@@ -1,8 +1,7 @@
+import { HOUR_MS } from "../../kernel/durations.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { reconciler } from "./jobs.ts";
 import { deleteInPortions } from "./portions.ts";
-
-const HOUR_MS = 60 * 60 * 1000;
 
 /** Deletes lanes that have no jobs; the next job of such a lane brings it back. Finding due work reads every lane. */
 export const pruneJobLanes = reconciler({

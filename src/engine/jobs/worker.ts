@@ -1,4 +1,5 @@
 import { backOffMs } from "../../kernel/back-off.ts";
+import { MINUTE_MS } from "../../kernel/durations.ts";
 import { newId } from "../../kernel/ids.ts";
 import { JOB_STOP_DEADLINE_MS, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_HOST } from "../../kernel/limits.ts";
 import { NowAndThen } from "../../kernel/now-and-then.ts";
@@ -49,7 +50,7 @@ export type RunOutcome = "done" | "paused" | "retried" | "given_up";
 const POLL_MS = 500;
 const CLAIM_AT_ONCE = 32;
 const LEASE_MS = 15_000;
-const LONGEST_RUN_MS = 5 * 60_000;
+const LONGEST_RUN_MS = 5 * MINUTE_MS;
 /** A lane is handed back now and then, so that busy ones do not starve the others. */
 const MAX_JOBS_PER_LEASE = 100;
 const JOBS_AT_ONCE = 20;
@@ -345,7 +346,7 @@ export class JobWorker {
     const { database, clock } = this.#options.surroundings;
     const owner = this.#owner;
     const kind = this.#kinds.get(row.kind) as JobKind;
-    const scope = kind.unordered ? undefined : (row.organization_id ?? undefined);
+    const scope = kind.concurrent ? undefined : (row.organization_id ?? undefined);
     return database.transact(scope, async (tx) => {
       const now = clock();
       const renewed = await renewLease(tx, { lane: row.lane, owner, until: now + this.#options.leaseMs });

@@ -3,6 +3,7 @@ import { encodeEcdsaDer } from "../../crypto/ecdsa-der.ts";
 import { HPKE_TAG_BYTES, parseP256Point } from "../../crypto/hpke.ts";
 import { parseJsonObject, stringField } from "../../crypto/json-object.ts";
 import { bytesFromHex, toHex } from "../../kernel/bytes.ts";
+import { WEEK_MS } from "../../kernel/durations.ts";
 import { fail } from "../../kernel/errors.ts";
 import type { HpkeMessage } from "../../signer/protocol.ts";
 import { bundleText, type Statement } from "../../signer/statements.ts";
@@ -22,7 +23,6 @@ import {
  */
 
 const VERSION = "v1.0.0";
-const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
 
 /** The key that envelopes are signed with. */
 export const bundleKey: ServiceKeyKind = {

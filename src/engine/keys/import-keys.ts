@@ -1,3 +1,4 @@
+import { HOUR_MS } from "../../kernel/durations.ts";
 import { fail } from "../../kernel/errors.ts";
 import { IMPORT_KEY_LIFETIME_MS, MAX_IMPORT_KEYS } from "../../kernel/limits.ts";
 import type { HpkeMessage, ImportProblem, SealedImportKey } from "../../signer/protocol.ts";
@@ -192,8 +193,6 @@ export function refuseImport(problem: ImportProblem, field: string, what: string
       return fail("FIELD_INVALID", { field, reason: `holds more than ${what} may have` });
   }
 }
-
-const HOUR_MS = 60 * 60 * 1000;
 
 /** Deletes the import keys that nobody used in time. */
 export const pruneImportKeys = reconciler({

@@ -1,10 +1,9 @@
+import { DAY_MS } from "../../kernel/durations.ts";
 import type { SessionClaims } from "../../signer/statements.ts";
 import { publishedPoints, type ServiceKeyKind, type ServiceSigner } from "./service-keys.ts";
 import { signToken } from "./signed-tokens.ts";
 
 /** Tokens that tell clients of their sessions. */
-
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** The key that session tokens are signed with. */
 export const sessionKey: ServiceKeyKind = {

@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { type Contact, type ContactType, contactOf } from "../../authority/state.ts";
+import { DAY_MS } from "../../kernel/durations.ts";
 import { fail } from "../../kernel/errors.ts";
 import { VERIFICATION_HEADER, type VerificationClaims } from "../../signer/statements.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
@@ -21,8 +22,6 @@ const Claims = Type.Object({
   public_key: Type.Optional(Type.String()),
   exp: Type.String({ pattern: "^[0-9]{1,15}$" }),
 });
-
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** As the published `encryptOtpCodeToBundle` and `verifyOtpVerificationToken` take it. */
 export const otpKey: ServiceKeyKind = {

@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS } from "../../kernel/durations.ts";
 import { newId } from "../../kernel/ids.ts";
 import { canonicalJson } from "../../kernel/json.ts";
 import type { Signer } from "../../signer/client.ts";
@@ -21,8 +22,6 @@ import {
  * installation and kept, so that what the signer proves can be checked long after its end.
  */
 
-const HOUR_MS = 60 * 60 * 1000;
-const DAY_MS = 24 * HOUR_MS;
 /** How long a server takes it for granted that the row of its signer is still there. */
 const RECHECK_MS = HOUR_MS;
 /** A signer that was not seen for so long, and has proved nothing that is kept, is forgotten. */

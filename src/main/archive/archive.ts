@@ -4,6 +4,7 @@ import { dirname, resolve } from "node:path";
 import { type Archived, removeArchived } from "../../engine/activities/archived.ts";
 import { archiveKey } from "../../engine/keys/archive-key.ts";
 import { ensureServiceKeys } from "../../engine/keys/service-keys.ts";
+import { DAY_MS } from "../../kernel/durations.ts";
 import { ARCHIVED_ACTIVITIES_AT_ONCE, MIN_ARCHIVE_AGE_MS } from "../../kernel/limits.ts";
 import { syncFolder } from "../../kernel/sync-folder.ts";
 import type { Signer } from "../../signer/client.ts";
@@ -31,8 +32,6 @@ export interface ArchiveSummary {
   /** Fewer than in the file where an earlier run removed the others, or an event of a webhook needs them. */
   removed: number;
 }
-
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
  * Writes old activities to a file, reads it back, and removes from the database what stands in it. A run that was ended is begun again

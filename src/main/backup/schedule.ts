@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { Counter, Gauge, type Registry } from "prom-client";
 import { type JobKind, reconciler } from "../../engine/jobs/jobs.ts";
 import type { Clock } from "../../kernel/clock.ts";
+import { DAY_MS, MINUTE_MS } from "../../kernel/durations.ts";
 import { MAX_CLOCK_AHEAD_MS } from "../../kernel/limits.ts";
 import type { Logger } from "../../kernel/log.ts";
 import { writeBackup } from "../../storage/backup/write-file.ts";
@@ -10,12 +11,11 @@ import { systemReason } from "../system-reason.ts";
 import { version } from "../version.ts";
 import type { BackupSchedule } from "./settings.ts";
 
-const LOOK_MS = 60_000;
+const LOOK_MS = MINUTE_MS;
 /** After a failure, before the next try. */
-const PAUSE_MS = 10 * 60_000;
+const PAUSE_MS = 10 * MINUTE_MS;
 /** A file that nothing was written to for so long is not being written: its process was killed, or hangs. */
-const UNFINISHED_MS = 10 * 60_000;
-const DAY_MS = 86_400_000;
+const UNFINISHED_MS = 10 * MINUTE_MS;
 const NAME = /^keystead-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\.backup(\.age)?$/;
 const PARTIAL_NAME = /^keystead-.*\.partial$/;
 

@@ -1,5 +1,6 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import type { Clock } from "../../kernel/clock.ts";
+import { MINUTE_MS } from "../../kernel/durations.ts";
 import { nearestThere } from "../../kernel/free-bytes.ts";
 import { DOCTOR_STEP_MS, MAX_AUDIT_ANSWER_BYTES } from "../../kernel/limits.ts";
 import { sqliteFileOf } from "../../storage/database.ts";
@@ -20,7 +21,7 @@ import type { Config } from "../config.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
 
 /** Lines that wait for longer are late: the sink takes none, or no server runs. */
-const LATE_MS = 5 * 60_000;
+const LATE_MS = 5 * MINUTE_MS;
 
 /** Whether each sink of the audit stream can be reached, and what waits for it. Nothing is sent to any. */
 export async function checkAudit({ audit, databaseUrl }: Config, clock: Clock): Promise<Finding[]> {

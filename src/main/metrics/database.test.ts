@@ -2,9 +2,8 @@ import assert from "node:assert/strict";
 import { tmpdir } from "node:os";
 import { it } from "node:test";
 import { Registry } from "prom-client";
+import { HOUR_MS } from "../../kernel/durations.ts";
 import { measureDatabase } from "./database.ts";
-
-const HOUR_MS = 3_600_000;
 
 it("a clock an hour off is told, either way, by how much PostgreSQL's is ahead of it", async () => {
   for (const [offMs, toldSeconds] of [

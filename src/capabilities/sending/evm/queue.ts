@@ -1,5 +1,6 @@
 import type { EvmChain } from "../../../chains/evm/networks.ts";
 import { enqueue } from "../../../engine/jobs/jobs.ts";
+import { HOUR_MS } from "../../../kernel/durations.ts";
 import { INSTALLATION } from "../../../signer/protocol.ts";
 import type { Transactor } from "../../../storage/engine.ts";
 
@@ -16,7 +17,7 @@ export interface Followed {
 }
 
 /** A chain that makes no blocks on top of one settles nothing either; so long is waited for it from then on. */
-export const LONGEST_SETTLING_MS = 60 * 60_000;
+export const LONGEST_SETTLING_MS = HOUR_MS;
 
 /** One account's transactions are signed and followed one look after the other: that is the lock on its nonces. */
 export const laneOf = ({ caip2, organizationId, from }: Followed): string => `sends:${caip2}:${organizationId}:${from}`;

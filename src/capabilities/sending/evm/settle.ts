@@ -2,6 +2,7 @@ import { Type } from "typebox";
 import type { EvmChain } from "../../../chains/evm/networks.ts";
 import { parseSignedTransaction, transactionHash } from "../../../chains/evm/signed-transaction.ts";
 import { type JobResult, job } from "../../../engine/jobs/jobs.ts";
+import { MINUTE_MS } from "../../../kernel/durations.ts";
 import { KeysteadError } from "../../../kernel/errors.ts";
 import { SETTLED_BLOCKS } from "../../../kernel/limits.ts";
 import { broadcast } from "../../../nodes/evm-broadcast.ts";
@@ -24,14 +25,14 @@ import { LONGEST_SETTLING_MS, SETTLE_EVM_SEND } from "./queue.ts";
  */
 
 const SHORTEST_PAUSE_MS = 5000;
-const LONGEST_PAUSE_MS = 5 * 60_000;
+const LONGEST_PAUSE_MS = 5 * MINUTE_MS;
 
 export const settleEvmSend = job({
   name: SETTLE_EVM_SEND,
   payload: Type.Object({ organizationId: Type.String(), id: Type.String(), until: Type.Optional(Type.Integer()) }),
   needs: ["evm"],
   maxAttempts: Number.POSITIVE_INFINITY,
-  unordered: true,
+  concurrent: true,
   async run({ payload: { organizationId, id, until }, database, evm, clock, attempts }): Promise<JobResult> {
     const one = await requireSend(database.read, organizationId, id);
     const { from, signed } = one.progress as Progress;

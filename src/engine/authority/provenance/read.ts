@@ -145,7 +145,7 @@ interface ActivityReader {
 
 function readersOf(operations: readonly Operation[]): ReadonlyMap<string, ActivityReader> {
   const known = operations.flatMap((operation): [string, ActivityReader][] => {
-    if (operation.noun !== "activity" || tellers[operation.path] === undefined) return [];
+    if (operation.kind !== "activity" || tellers[operation.path] === undefined) return [];
     return [...operation.versions].map(([type, { upgrade }]) => [type, { path: operation.path, upgrade }]);
   });
   const byOperators = operatorActivityTypes.filter((type) => tellers[type] !== undefined);

@@ -3,6 +3,7 @@ import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
 import { type OutboundClient, OutboundError } from "../../../delivery/outbound.ts";
 import type { Clock } from "../../../kernel/clock.ts";
+import { MINUTE_MS } from "../../../kernel/durations.ts";
 import { fail } from "../../../kernel/errors.ts";
 import { parseJson } from "../../../kernel/json.ts";
 import { MAX_SNS_MESSAGE_AGE_MS, MAX_SNS_MESSAGE_BYTES } from "../../../kernel/limits.ts";
@@ -44,7 +45,7 @@ const SIGNED = {
 
 const AMAZON_HOST = /^sns\.([a-z0-9-]+)\.amazonaws\.com$/;
 const CERTIFICATE_PATH = /^\/SimpleNotificationService-[0-9a-f]{32}\.pem$/;
-const MAX_CLOCK_AHEAD_MS = 5 * 60 * 1000;
+const MAX_CLOCK_AHEAD_MS = 5 * MINUTE_MS;
 const MAX_CERTIFICATE_BYTES = 16 * 1024;
 const FETCH_TIMEOUT_MS = 10_000;
 /** Topics of a few regions, each with the certificate of now and the next one. */

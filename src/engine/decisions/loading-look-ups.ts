@@ -35,7 +35,7 @@ const selectProfile = prepared<{ organizationId: string; id: string }>()((db, { 
 );
 
 /** The facts that decisions on one activity have looked up; they stay as they were first read. */
-export class LoadedFacts implements LookUps {
+export class LoadingLookUps implements LookUps {
   readonly #sources: Sources;
   readonly #profiles = new Map<string, Profile | undefined>();
   #policies: readonly Policy[] | undefined;
@@ -150,7 +150,7 @@ const MAX_ROUNDS = 10;
  */
 export async function onFacts<T>(
   read: Reader,
-  { lookUps }: { lookUps: LoadedFacts },
+  { lookUps }: { lookUps: LoadingLookUps },
   budget: DecisionBudget,
   decide: (steps: Budget) => T,
 ): Promise<T> {
