@@ -9,7 +9,15 @@ import { Client, generateApiKey } from "../test/support/client.ts";
 import { residentBytes } from "../test/support/resident-bytes.ts";
 import { cpuSeconds, processTree } from "./cpu.ts";
 import { CLI, type Load, type Product, startLoad } from "./processes.ts";
-import { type BenchHooks, inTurns, measureRound, type Round, type RoundOptions, startServer } from "./rounds.ts";
+import {
+  type BenchHooks,
+  inTurns,
+  measureRound,
+  type Round,
+  type RoundOptions,
+  startServer,
+  warmUpSeconds,
+} from "./rounds.ts";
 import type { ScenarioName } from "./scenarios.ts";
 import { median, rounded } from "./statistics.ts";
 
@@ -288,7 +296,6 @@ async function addTenant({ port, subject, key }: Product, name: string): Promise
 /** Of each second: more than one client alone gets answered, and than all of the noisy ones. */
 const QUIET_PER_SECOND = 1000;
 const NOISY_PER_SECOND = 5000;
-const WARM_UP_SECONDS = 1;
 
 /** The quiet tenant signs one payload after the other, alone and while the other one does so over all its connections. */
 async function measureNoise(
@@ -310,10 +317,14 @@ async function measureNoise(
     connections: options.connections,
   });
   for (const load of [quiet, noisy]) onStart(() => load.stop());
-  const times = { port: product.port, warmUpMs: WARM_UP_SECONDS * 1000, measureMs: options.seconds * 1000 };
+  const times = {
+    port: product.port,
+    warmUpMs: warmUpSeconds(options.seconds) * 1000,
+    measureMs: options.seconds * 1000,
+  };
   const nobody = { onStart: () => {}, onEnd: () => {} };
   const prepare = (load: Load, perSecond: number) =>
-    load.prepare(Math.ceil(perSecond * (options.seconds + WARM_UP_SECONDS)));
+    load.prepare(Math.ceil(perSecond * (options.seconds + warmUpSeconds(options.seconds))));
   const rounds: { alone: Times; beside: Times; noisyPerSecond: number }[] = [];
   for (let round = 0; round < options.rounds; round++) {
     await prepare(quiet, QUIET_PER_SECOND);

@@ -2,6 +2,7 @@ import { type ChildProcess, fork, spawn } from "node:child_process";
 import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { stamper } from "../src/crypto/make-stamp.ts";
+import { builtProgram } from "../test/support/built-program.ts";
 import { Client } from "../test/support/client.ts";
 import type { FloorOptions } from "./floor.ts";
 import type { LoadOptions, LoadReply, LoadRequest, LoadResult } from "./load.ts";
@@ -36,7 +37,8 @@ interface ProductOptions {
 /** A machine with other work may take ten times as long as one without. */
 const START_DEADLINE_MS = 180_000;
 const STOP_DEADLINE_MS = 15_000;
-export const CLI = join(import.meta.dirname, "..", "bin", "keystead.js");
+/** `bin/keystead.js` of the program as it is shipped. */
+export const CLI = process.env.KEYSTEAD_TEST_PROGRAM ?? (await builtProgram()).keystead;
 
 /** The real server, as an operator runs it: default settings but without rates, its log going to a file. */
 export async function startProduct({ folder, databaseUrl, profileFolder, settings }: ProductOptions): Promise<Product> {

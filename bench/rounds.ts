@@ -61,17 +61,22 @@ export interface Round {
 
 /** Requests a second that are prepared for. */
 const PREPARED_PER_SECOND = 9000;
-const WARM_UP_SECONDS = 1;
+
+/** A round begins with this share of its length unmeasured, up to a second. */
+const WARM_UP_SHARE = 1 / 3;
+const MAX_WARM_UP_SECONDS = 1;
+
+export const warmUpSeconds = (seconds: number): number => Math.min(MAX_WARM_UP_SECONDS, seconds * WARM_UP_SHARE);
 
 export async function measureRound(
   load: Load,
   { pid, port }: Product,
   { seconds }: Pick<RoundOptions, "seconds">,
 ): Promise<Round> {
-  await load.prepare(Math.ceil(PREPARED_PER_SECOND * (seconds + WARM_UP_SECONDS)));
+  await load.prepare(Math.ceil(PREPARED_PER_SECOND * (seconds + warmUpSeconds(seconds))));
   let [before, after] = [0, 0];
   const result = await load.run(
-    { port, warmUpMs: WARM_UP_SECONDS * 1000, measureMs: seconds * 1000 },
+    { port, warmUpMs: warmUpSeconds(seconds) * 1000, measureMs: seconds * 1000 },
     {
       onStart: () => {
         before = cpuSeconds(pid);

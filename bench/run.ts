@@ -23,7 +23,7 @@ import {
   type Target,
 } from "./processes.ts";
 import { jsonLine, type Machine, type ScenarioReport, type Side, table } from "./report.ts";
-import type { BenchHooks } from "./rounds.ts";
+import { type BenchHooks, warmUpSeconds } from "./rounds.ts";
 import { type ScenarioName, scenarioNames } from "./scenarios.ts";
 import { benchSignin, lineOfSignin } from "./signin.ts";
 import { benchSigning, lineOfSigning } from "./signing.ts";
@@ -57,17 +57,12 @@ type Group = (typeof groups)[number];
 const engineNames = ["sqlite", "postgres"] as const;
 type EngineName = (typeof engineNames)[number];
 
-/** A round begins with this share of its length unmeasured, up to a second. */
-const WARM_UP_SHARE = 1 / 3;
-const MAX_WARM_UP_SECONDS = 1;
 /** Requests a second that are prepared for before anything is known; a faster server runs out, and that is said. */
 const FIRST_GUESS_PER_SECOND = 11_000;
 /** Room above the fastest round so far. */
 const HEADROOM = 1.4;
 /** About 1.2 kB each. */
 const MAX_PREPARED = 400_000;
-
-const warmUpSeconds = (seconds: number): number => Math.min(MAX_WARM_UP_SECONDS, seconds * WARM_UP_SHARE);
 
 interface Options {
   json: boolean;

@@ -4,7 +4,7 @@ import { addSubOrganization } from "../test/support/world.ts";
 import { cpuSeconds } from "./cpu.ts";
 import { type MailSink, startMailSink } from "./mail-sink.ts";
 import type { Product } from "./processes.ts";
-import { type BenchHooks, type RoundOptions, startServer } from "./rounds.ts";
+import { type BenchHooks, type RoundOptions, startServer, warmUpSeconds } from "./rounds.ts";
 import { median, percentile } from "./statistics.ts";
 
 /**
@@ -34,7 +34,6 @@ type Flow = (worker: number) => Promise<void>;
 const CONTACTS_OF_ONE_ORGANIZATION = 100;
 /** For each second and round: more than one server of two cores does. */
 const LOGINS_PER_SECOND = 150;
-const WARM_UP_SECONDS = 1;
 
 export async function benchSignin(options: RoundOptions, hooks: BenchHooks<SigninBenchResult>): Promise<void> {
   const mail = await startMailSink();
@@ -74,7 +73,7 @@ export async function benchSignin(options: RoundOptions, hooks: BenchHooks<Signi
 type Round = Omit<SigninBenchResult, "engine" | "flow">;
 
 async function measure(flow: Flow, { pid }: Product, { seconds, connections }: RoundOptions): Promise<Round> {
-  const warmUpEnds = performance.now() + WARM_UP_SECONDS * 1000;
+  const warmUpEnds = performance.now() + warmUpSeconds(seconds) * 1000;
   const ends = warmUpEnds + seconds * 1000;
   const latenciesMs: number[] = [];
   let cpuBefore: number | undefined;
@@ -99,7 +98,7 @@ async function measure(flow: Flow, { pid }: Product, { seconds, connections }: R
 }
 
 async function otpLogins(root: Client, mail: MailSink, { seconds, rounds }: RoundOptions): Promise<Flow> {
-  const wanted = Math.ceil((seconds + WARM_UP_SECONDS) * rounds * LOGINS_PER_SECOND);
+  const wanted = Math.ceil((seconds + warmUpSeconds(seconds)) * rounds * LOGINS_PER_SECOND);
   const people: { contact: string; organizationId: string }[] = [];
   for (let group = 0; people.length < wanted; group++) {
     const contacts = Array.from({ length: CONTACTS_OF_ONE_ORGANIZATION }, (_, i) => `person-${group}-${i}@example.com`);

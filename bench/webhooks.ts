@@ -13,6 +13,7 @@ import { createTestDatabase, startPostgres } from "../test/support/postgres.ts";
 import { until } from "../test/support/until.ts";
 import { addEndpoints, countPending, queueDeliveries } from "../test/support/webhook-queue.ts";
 import { cpuSeconds } from "./cpu.ts";
+import { CLI } from "./processes.ts";
 import { median, percentile } from "./statistics.ts";
 
 /**
@@ -55,7 +56,6 @@ const QUEUED = 10_000;
 const WRITES_PER_ROUND = 600;
 const WRITES_PER_SECOND = 100;
 const ACTIVITY_BODY = JSON.stringify({ filler: "x".repeat(2000) });
-const KEYSTEAD = fileURLToPath(new URL("../bin/keystead.js", import.meta.url));
 
 /** Runs every scenario on each engine and hands each result on as it comes. */
 export async function benchWebhooks(
@@ -236,7 +236,7 @@ interface BenchServer {
 }
 
 async function startServer({ dataDir, databaseUrl }: Installation): Promise<BenchServer> {
-  const child = spawn(process.execPath, [KEYSTEAD, "serve"], {
+  const child = spawn(process.execPath, [CLI, "serve"], {
     stdio: ["ignore", "ignore", "inherit"],
     env: {
       PATH: process.env.PATH,

@@ -8,7 +8,7 @@ import { type Exit, type ServerProcess, startServerProcess, temporaryFolder } fr
 import { until } from "../support/until.ts";
 import { addEndpoints, countPending, queueDeliveries } from "../support/webhook-queue.ts";
 
-const DELIVERIES = process.env.KEYSTEAD_LONG_TESTS === "1" ? 100_000 : 2000;
+const DELIVERIES = process.env.KEYSTEAD_LONG_TESTS === "1" ? 100_000 : 1000;
 const HANGS_AFTER_MS = 1_800_000;
 const ENDPOINTS = 10;
 /** An event id and a line feed. */

@@ -8,7 +8,7 @@ import { createTracer } from "../../src/main/traces/tracer.ts";
 import type { Json } from "../support/client.ts";
 import { reservePort } from "../support/ports.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
-import { engines, startTestServer, type TestServer } from "../support/server.ts";
+import { engines, startTestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
 import { webhooksOf } from "../support/webhooks.ts";
 
@@ -22,18 +22,6 @@ const spansOf = ({ received }: Pick<Receiver, "received">): Json[] =>
   received.flatMap(({ body }) => JSON.parse(body).resourceSpans[0].scopeSpans[0].spans);
 const attributesOf = (span: Json): Json =>
   Object.fromEntries(span.attributes.map(({ key, value }: Json) => [key, value.stringValue ?? Number(value.intValue)]));
-
-/** Sends what `client.submit` would send, with one header more. */
-async function submitTraced({ root, baseUrl }: TestServer, path: string, parameters: object, traceparent: string) {
-  const { fetch } = globalThis;
-  globalThis.fetch = (url, init) => fetch(url, { ...init, headers: { ...init?.headers, traceparent } });
-  try {
-    assert.ok(baseUrl.startsWith("http"));
-    return await root.submit(path, parameters);
-  } finally {
-    globalThis.fetch = fetch;
-  }
-}
 
 for (const engine of engines) {
   it(`a signature and a webhook make one tree of spans each (${engine})`, async () => {
@@ -58,7 +46,9 @@ for (const engine of engines) {
       encoding: "PAYLOAD_ENCODING_HEXADECIMAL",
       hashFunction: "HASH_FUNCTION_NO_OP",
     };
-    const signed = await submitTraced(server, "sign_raw_payload", sign, `00-${TRACE}-${CALLER}-00`);
+    const signed = await server.root.submit("sign_raw_payload", sign, {
+      headers: { traceparent: `00-${TRACE}-${CALLER}-00` },
+    });
     assert.equal(signed.status, 200);
     const renamed = await root.submit("update_organization_name", { organizationName: SECRET });
     const [delivery] = await hook.waitFor(1);

@@ -130,13 +130,15 @@ function assertBetween(seen: number, done: number, { asked }: Progress): void {
   assert.ok(seen <= asked, `${seen} was seen, and ${asked} was asked for`);
 }
 
+const GONE: ReadonlySet<string | undefined> = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE"]);
+
 /** Whether it was answered; a connection to a server that was killed, or is not there yet, fails. */
 async function unlessKilled(ask: () => Promise<unknown>): Promise<boolean> {
   try {
     await ask();
     return true;
   } catch (error) {
-    if (!(error instanceof TypeError && error.cause)) throw error;
+    if (!GONE.has((error as NodeJS.ErrnoException).code)) throw error;
     await new Promise(setImmediate);
     return false;
   }

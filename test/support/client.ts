@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { type StampingKey, stamper } from "../../src/crypto/make-stamp.ts";
 import type { SoftwareAuthenticator } from "./authenticator.ts";
+import { post } from "./post.ts";
 
 /** The JSON of an answer, loosely: tests look into it by hand. */
 // biome-ignore lint/suspicious/noExplicitAny: a test asserts what it reads
@@ -9,7 +10,7 @@ export type Json = any;
 
 export interface TestAnswer {
   status: number;
-  headers: Headers;
+  headers: Pick<Headers, "get">;
   body: Json;
 }
 
@@ -55,13 +56,16 @@ export class Client {
 
   /** Sends exactly this body, stamped, with more or other headers on top. */
   async post(path: string, body: string | Uint8Array, headers: Record<string, string> = {}): Promise<TestAnswer> {
-    const response = await fetch(`${this.baseUrl}${path}`, {
-      method: "POST",
-      headers: { "content-type": "application/json", ...this.#stampHeader(body), ...headers },
-      body: body as BodyInit,
+    const {
+      status,
+      headers: answered,
+      text,
+    } = await post(`${this.baseUrl}${path}`, body, {
+      "content-type": "application/json",
+      ...this.#stampHeader(body),
+      ...headers,
     });
-    const text = await response.text();
-    return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
+    return { status, headers: answered, body: text === "" ? undefined : JSON.parse(text) };
   }
 
   #stampHeader(body: string | Uint8Array): Record<string, string> {

@@ -12,7 +12,7 @@ import { shortestPieces } from "../../src/kernel/turns.ts";
  */
 
 /** What is not looked at more closely: turns that use less of the processor than this are counted together. */
-const SHORT_MS = 2;
+const SHORT_MS = 10;
 
 /** Of native code, by what was asked of it. */
 let native = new Map<string, number>();
