@@ -8,7 +8,7 @@ import type { DatabaseKind } from "../src/storage/engine.ts";
 import { Client, generateApiKey } from "../test/support/client.ts";
 import { residentBytes } from "../test/support/resident-bytes.ts";
 import { cpuSeconds, processTree } from "./cpu.ts";
-import { CLI, type Load, type Product, startLoad } from "./processes.ts";
+import { type Load, type Product, shippedProgram, startLoad } from "./processes.ts";
 import {
   type BenchHooks,
   inTurns,
@@ -247,10 +247,11 @@ const MIB = 1024 * 1024;
 async function run(args: readonly string[], settings: Record<string, string>): Promise<Command> {
   const { PATH, HOME, NODE_OPTIONS } = process.env;
   const env = { PATH, HOME, ...(NODE_OPTIONS ? { NODE_OPTIONS } : {}), ...settings };
+  const program = await shippedProgram();
   const began = performance.now();
   let [cpu, peak] = [0, 0];
   await new Promise<void>((resolve, reject) => {
-    const child = execFile(process.execPath, [CLI, ...args], { env }, (error) => {
+    const child = execFile(process.execPath, [program, ...args], { env }, (error) => {
       clearInterval(timer);
       if (error) reject(error);
       else resolve();

@@ -37,15 +37,23 @@ interface ProductOptions {
 /** A machine with other work may take ten times as long as one without. */
 const START_DEADLINE_MS = 180_000;
 const STOP_DEADLINE_MS = 15_000;
-/** `bin/keystead.js` of the program as it is shipped. */
-export const CLI = process.env.KEYSTEAD_TEST_PROGRAM ?? (await builtProgram()).keystead;
+
+let built: Promise<{ keystead: string }> | undefined;
+
+/** `bin/keystead.js` of the program as it is shipped, which is put together when it is first wanted. */
+export async function shippedProgram(): Promise<string> {
+  if (process.env.KEYSTEAD_TEST_PROGRAM) return process.env.KEYSTEAD_TEST_PROGRAM;
+  built ??= builtProgram();
+  return (await built).keystead;
+}
 
 /** The real server, as an operator runs it: default settings but without rates, its log going to a file. */
 export async function startProduct({ folder, databaseUrl, profileFolder, settings }: ProductOptions): Promise<Product> {
+  const program = await shippedProgram();
   mkdirSync(folder, { recursive: true });
   const log = openSync(join(folder, "keystead.log"), "a");
   const profiling = profileFolder === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profileFolder}`];
-  const child = spawn(process.execPath, [...profiling, CLI, "serve"], {
+  const child = spawn(process.execPath, [...profiling, program, "serve"], {
     stdio: ["ignore", log, log],
     env: {
       ...withoutSettings(process.env),

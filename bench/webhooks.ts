@@ -13,7 +13,7 @@ import { createTestDatabase, startPostgres } from "../test/support/postgres.ts";
 import { until } from "../test/support/until.ts";
 import { addEndpoints, countPending, queueDeliveries } from "../test/support/webhook-queue.ts";
 import { cpuSeconds } from "./cpu.ts";
-import { CLI } from "./processes.ts";
+import { shippedProgram } from "./processes.ts";
 import { median, percentile } from "./statistics.ts";
 
 /**
@@ -236,7 +236,7 @@ interface BenchServer {
 }
 
 async function startServer({ dataDir, databaseUrl }: Installation): Promise<BenchServer> {
-  const child = spawn(process.execPath, [CLI, "serve"], {
+  const child = spawn(process.execPath, [await shippedProgram(), "serve"], {
     stdio: ["ignore", "ignore", "inherit"],
     env: {
       PATH: process.env.PATH,

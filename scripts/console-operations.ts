@@ -82,7 +82,8 @@ export function consoleOperations(): string {
     { version: "", baseUrl: "" },
   ) as unknown as Document;
   const operations = capabilities.flatMap((capability) => [...capability.operations]);
-  const postOf = (kind: string, path: string) => document.paths[`/public/v1/${kind}/${path}`]?.post as never as Post;
+  const postOf = (section: string, path: string) =>
+    document.paths[`/public/v1/${section}/${path}`]?.post as never as Post;
   const queries = operations
     .filter(({ kind }) => kind === "query")
     .map(({ path }) => {

@@ -37,10 +37,10 @@ export class ByteBudget {
       failForNow("RATE_LIMITED", { reason: `too many large ${this.#what} are open` }, RETRY_SECONDS);
     }
     this.#add(origin, bytes);
-    let isRoundLong = true;
+    let isHeld = true;
     return () => {
-      if (isRoundLong) this.#add(origin, -bytes);
-      isRoundLong = false;
+      if (isHeld) this.#add(origin, -bytes);
+      isHeld = false;
     };
   }
 

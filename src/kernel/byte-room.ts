@@ -26,10 +26,10 @@ export class ByteRoom {
       else this.#waiting.set(key, [{ bytes, letIn }]);
       this.#letIn();
     });
-    let isRoundLong = true;
+    let isHeld = true;
     return () => {
-      if (!isRoundLong) return;
-      isRoundLong = false;
+      if (!isHeld) return;
+      isHeld = false;
       this.#hold(key, -bytes);
       this.#letIn();
     };

@@ -573,7 +573,7 @@ async function beginPostgres(
     throw error;
   }
   return {
-    isRoundLong: (name) => held.has(name),
+    isHeld: (name) => held.has(name),
     savepoint: async (next) => {
       batch.begun(next);
       needsSavepoint = true;

@@ -12,9 +12,9 @@ import { openSqlite } from "./sqlite.ts";
 /** Syncs that end when they are told to. */
 function heldSyncs() {
   const held: ((error: Error | null) => void)[] = [];
-  const settings = { isRoundLong: false };
+  const settings = { isHeld: false };
   const sync: SyncFile = (_descriptor, done) => {
-    if (settings.isRoundLong) held.push(done);
+    if (settings.isHeld) held.push(done);
     else setImmediate(() => done(null));
   };
   const end = async (error: Error | null = null) => {
@@ -75,7 +75,7 @@ describe("the log of a SQLite file", () => {
   it("is synced before anybody is told of a commit, be it the writer or a reader, and the event loop goes on meanwhile", async () => {
     const { database, settings, held, end } = await openHeld("told.db");
     const before = await namesIn(database);
-    settings.isRoundLong = true;
+    settings.isHeld = true;
     const written = write(database, "a");
     const writer = watched(written);
     await someTurns();
@@ -85,7 +85,7 @@ describe("the log of a SQLite file", () => {
     const next = watched(write(database, "b"));
     await someTurns();
     assert.deepEqual([writer.outcome, reader.outcome, next.outcome], [undefined, undefined, undefined]);
-    settings.isRoundLong = false;
+    settings.isHeld = false;
     await end();
     await written;
     assert.deepEqual(await read, [...before, "a"].sort());
@@ -96,11 +96,11 @@ describe("the log of a SQLite file", () => {
 
   it("that the disk has refused ends the use of the file: nobody knows what is there", async () => {
     const { database, settings, end, file } = await openHeld("refused.db");
-    settings.isRoundLong = true;
+    settings.isHeld = true;
     const written = watched(write(database, "a"));
     await someTurns();
     const read = watched(namesIn(database));
-    settings.isRoundLong = false;
+    settings.isHeld = false;
     await end(Object.assign(new Error("EIO: i/o error, fdatasync"), { code: "EIO" }));
     await someTurns();
     for (const { outcome, error } of [written, read]) {
@@ -122,7 +122,7 @@ describe("the log of a SQLite file", () => {
 
   it("is not synced for a transaction that wrote nothing", async () => {
     const { database, settings, held } = await openHeld("nothing.db");
-    settings.isRoundLong = true;
+    settings.isHeld = true;
     await database.transact(undefined, async (tx) => tx.selectFrom("installation").selectAll().execute());
     assert.equal(held.length, 0);
     await database.close();

@@ -33,7 +33,7 @@ class Recorder {
     const note = (call: string) => async () => void this.calls.push(call);
     return {
       ...(this.writes === undefined ? {} : { written: () => this.writes as number }),
-      isRoundLong: (scope) => scope === scopes[0] || !this.heldElsewhere.has(scope),
+      isHeld: (scope) => scope === scopes[0] || !this.heldElsewhere.has(scope),
       savepoint: async (next) => {
         this.savepoints.push(next);
         this.calls.push("savepoint");

@@ -26,7 +26,7 @@ export interface OpenTransaction {
    */
   written?(): number;
   /** Whether the scope was locked for it, where it is not all that were asked for. */
-  isRoundLong?(scope: string): boolean;
+  isHeld?(scope: string): boolean;
   /** `isAtOnce`: it is made even if the function will have written nothing. `isLast`: no other function comes after it. */
   savepoint(next: { isAtOnce: boolean; isLast: boolean }): Promise<void>;
   release(): Promise<void>;
@@ -300,7 +300,7 @@ export class GroupCommit {
     try {
       const ms = scopes.length > 1 ? SEVERAL_SCOPES_MS : (this.#options.batchMs ?? Number.POSITIVE_INFINITY);
       const end = performance.now() + ms;
-      const held = batch.filter(({ scope }) => scope === undefined || (transaction.isRoundLong?.(scope) ?? true));
+      const held = batch.filter(({ scope }) => scope === undefined || (transaction.isHeld?.(scope) ?? true));
       for (const item of held) {
         if (outcomes.size > 0 && performance.now() >= end) break;
         const next = { isCareful, isAtOnce: wasHalfDone, isLast: item === held.at(-1) };

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { request } from "node:http";
 import { after, before, describe, it } from "node:test";
 import { FIRST_VISIT_MS } from "../../src/kernel/limits.ts";
 import { createAuthenticator } from "../support/authenticator.ts";
 import { authenticatorParams, type Json } from "../support/client.ts";
 import { ensureConsole } from "../support/console.ts";
+import { post } from "../support/post.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 
 /** The link of the first start, as somebody without a browser would use and misuse it. */
@@ -28,17 +28,10 @@ describe("the link of the first start", () => {
       rpId: "localhost",
     });
 
-  function send(body: object, headers: Record<string, string> = {}): Promise<{ status: number; body: Json }> {
+  async function send(body: object, headers: Record<string, string> = {}): Promise<{ status: number; body: Json }> {
     const given = { host: `localhost:${port}`, "content-type": "application/json", ...headers };
-    return new Promise((resolve, reject) => {
-      request(`${server.baseUrl}/console/first-visit`, { method: "POST", headers: given }, async (answer) => {
-        const chunks: Buffer[] = [];
-        for await (const chunk of answer) chunks.push(chunk);
-        resolve({ status: answer.statusCode as number, body: JSON.parse(Buffer.concat(chunks).toString()) });
-      })
-        .once("error", reject)
-        .end(JSON.stringify(body));
-    });
+    const { status, text } = await post(`${server.baseUrl}/console/first-visit`, JSON.stringify(body), given);
+    return { status, body: JSON.parse(text) };
   }
 
   const passkeys = async (): Promise<number> => {

@@ -348,12 +348,12 @@ describe("issuers", () => {
   it("that do not answer hold up neither other issuers nor other organizations", async () => {
     const slow = await startIssuer({ clock: () => now });
     const held: ServerResponse[] = [];
-    const isRoundLong = Promise.withResolvers<void>();
+    const isHeld = Promise.withResolvers<void>();
     const paths = Array.from({ length: 3 * MAX_ISSUER_FETCHES_OF_ONE_ORGANIZATION }, (_, index) => `/${index}`);
     for (const path of paths) {
       slow.answer(`${path}${discoveryPath}`, (_, response) => {
         held.push(response);
-        if (held.length === MAX_ISSUER_FETCHES_OF_ONE_ORGANIZATION) isRoundLong.resolve();
+        if (held.length === MAX_ISSUER_FETCHES_OF_ONE_ORGANIZATION) isHeld.resolve();
       });
     }
     try {
@@ -363,7 +363,7 @@ describe("issuers", () => {
       );
       // Behind all of them, one of a quick issuer: whoever else asks for that one does not wait with it.
       waiting.push(verifier.verify(await issuer.token(), { organizationId: "busy" }).then(() => "verified"));
-      await isRoundLong.promise;
+      await isHeld.promise;
       await verifier.verify(await issuer.token(), { organizationId: "bystander" });
       assert.equal(held.length, MAX_ISSUER_FETCHES_OF_ONE_ORGANIZATION);
       await slow.close();

@@ -56,16 +56,9 @@ export class Client {
 
   /** Sends exactly this body, stamped, with more or other headers on top. */
   async post(path: string, body: string | Uint8Array, headers: Record<string, string> = {}): Promise<TestAnswer> {
-    const {
-      status,
-      headers: answered,
-      text,
-    } = await post(`${this.baseUrl}${path}`, body, {
-      "content-type": "application/json",
-      ...this.#stampHeader(body),
-      ...headers,
-    });
-    return { status, headers: answered, body: text === "" ? undefined : JSON.parse(text) };
+    const given = { "content-type": "application/json", ...this.#stampHeader(body), ...headers };
+    const { text, ...answer } = await post(`${this.baseUrl}${path}`, body, given);
+    return { ...answer, body: text === "" ? undefined : JSON.parse(text) };
   }
 
   #stampHeader(body: string | Uint8Array): Record<string, string> {

@@ -11,7 +11,10 @@ import { shortestPieces } from "../../src/kernel/turns.ts";
  * what native code does, by what was measured of that: about five nanoseconds.
  */
 
-/** What is not looked at more closely: turns that use less of the processor than this are counted together. */
+/**
+ * What is not looked at more closely: turns that use less of the processor than this are counted together. To read the counts goes
+ * through all of V8's heap and takes longer than this.
+ */
 const SHORT_MS = 10;
 
 /** Of native code, by what was asked of it. */

@@ -1,4 +1,5 @@
 import { SimpleGrid, Text } from "@mantine/core";
+import { DAY_MS } from "../../../src/kernel/durations.ts";
 import type { ActivityStatus, AnswerOf } from "../api/api.ts";
 import { useAnswer } from "../api/hooks.ts";
 import { Answered } from "../parts/answered.tsx";
@@ -76,8 +77,6 @@ function All({ counts }: { counts: AnswerOf<"get_activity_counts"> }) {
     </>
   );
 }
-
-const DAY_MS = 86_400_000;
 
 /** From one day to another, both among them. */
 function daysFrom(first: string, last: string): string[] {

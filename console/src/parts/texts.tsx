@@ -1,5 +1,6 @@
 import { Badge, Code, CopyButton, Group, Text, UnstyledButton } from "@mantine/core";
 import { useSyncExternalStore } from "react";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../src/kernel/durations.ts";
 import { type ActivityStatus, dateOf, type Schemas } from "../api/api.ts";
 
 /** Small pieces of text that stand in many places. */
@@ -36,9 +37,9 @@ export const CopyText = ({ text, label }: { text: string; label: string }) => (
 );
 
 const UNITS: [unit: Intl.RelativeTimeFormatUnit, ms: number][] = [
-  ["day", 86_400_000],
-  ["hour", 3_600_000],
-  ["minute", 60_000],
+  ["day", DAY_MS],
+  ["hour", HOUR_MS],
+  ["minute", MINUTE_MS],
   ["second", 1000],
 ];
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });

@@ -1,9 +1,9 @@
 import { reconciler } from "../../engine/jobs/jobs.ts";
 import { deleteInPortions } from "../../engine/jobs/portions.ts";
-import { MINUTE_MS } from "../../kernel/durations.ts";
+import { HOUR_MS, MINUTE_MS } from "../../kernel/durations.ts";
 
 /** So long whoever comes late is told that a quote has expired. */
-const KEPT_EXPIRED_MS = 60 * MINUTE_MS;
+const KEPT_EXPIRED_MS = HOUR_MS;
 
 /** Deletes quotes that nobody has used, also of organizations that take no more. */
 export const pruneSwapQuotes = reconciler({
