@@ -243,6 +243,8 @@ export const MAX_CACHED_EXPRESSIONS = 20_000;
 export const MAX_CACHED_EXPRESSION_BYTES = 128 * 1024 * 1024;
 /** Columns of values of expressions kept in memory for one list of policies, each of up to MAX_POLICIES values. */
 export const MAX_REMEMBERED_COLUMNS = 64;
+/** What is remembered of what whole policies came to, of all lists together. */
+export const MAX_REMEMBERED_EVALUATIONS_BYTES = 32 * 1024 * 1024;
 /** Users kept in memory as the API shows them, by number and by bytes of their JSON. */
 export const MAX_CACHED_USERS = 10_000;
 export const MAX_CACHED_USER_BYTES = 64 * 1024 * 1024;

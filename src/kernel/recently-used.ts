@@ -33,10 +33,13 @@ export function recentlyUsed<Value>(options: RecentlyUsedOptions<Value>): Recent
   // A Map iterates in order of insertion, so the first key is the one unused for longest.
   const entries = new Map<string, { value: Value; size: number }>();
   let bytes = 0;
+  /** The last key, which needs no moving: many are asked for again and again. */
+  let newest: string | undefined;
   const forget = (key: string): void => {
     const entry = entries.get(key);
     if (!entry) return;
     entries.delete(key);
+    if (key === newest) newest = undefined;
     bytes -= entry.size;
     dispose(entry.value);
   };
@@ -50,8 +53,11 @@ export function recentlyUsed<Value>(options: RecentlyUsedOptions<Value>): Recent
     get(key) {
       const entry = entries.get(key);
       if (!entry) return undefined;
-      entries.delete(key);
-      entries.set(key, entry);
+      if (key !== newest) {
+        entries.delete(key);
+        entries.set(key, entry);
+        newest = key;
+      }
       return entry.value;
     },
     set(key, value) {
@@ -60,6 +66,7 @@ export function recentlyUsed<Value>(options: RecentlyUsedOptions<Value>): Recent
       if (size > mostBytes) return dispose(value);
       makeRoom(size);
       entries.set(key, { value, size });
+      newest = key;
       bytes += size;
     },
     forget,

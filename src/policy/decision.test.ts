@@ -4,8 +4,10 @@ import { MAX_CONSENSUS_STEPS } from "../kernel/limits.ts";
 import type { Voter } from "./approvals.ts";
 import { Budget, OutOfBudget } from "./budget.ts";
 import { createExpressionCache } from "./cache.ts";
-import { type DecisionRequest, denialMessage, evaluatePolicies, type Outcome, type Policy } from "./decision.ts";
+import { type DecisionRequest, denialMessage, evaluatePolicies } from "./decision.ts";
 import { MissingFactError } from "./errors.ts";
+import type { Outcome } from "./evaluation.ts";
+import type { Policy } from "./policy.ts";
 
 const cache = createExpressionCache();
 const budget = new Budget(Number.POSITIVE_INFINITY);

@@ -4,14 +4,13 @@ import { type Approval, consensusFacts, type Voter } from "./approvals.ts";
 import type { Budget } from "./budget.ts";
 import type { ExpressionCache } from "./cache.ts";
 import type { FactsOf, Program } from "./compile.ts";
-import { type ConsensusOutlook, consensusOutlook } from "./consensus.ts";
+import { consensusOutlook } from "./consensus.ts";
 import { PolicyError } from "./errors.ts";
+import type { Outcome, PolicyEvaluation, PolicyResult } from "./evaluation.ts";
 import type { ConditionFacts } from "./facts.ts";
-import type { Policy, PolicyFault } from "./policy.ts";
+import type { Policy } from "./policy.ts";
 import { type Columns, isSettled, type Value, type ValueMemory } from "./remembered-values.ts";
 import type { Scope } from "./schema.ts";
-
-export type { Policy, PolicyFault };
 
 /** What a decision is made on. Properties may be getters; `voters` is read only where a consensus is short of approvals. */
 export interface DecisionRequest {
@@ -26,45 +25,13 @@ export interface DecisionRequest {
   voters: readonly Voter[];
 }
 
-/** The outcomes of the wire that policies give; the others come from votes and authenticators. */
-export type Outcome =
-  | "OUTCOME_ALLOW"
-  | "OUTCOME_DENY_EXPLICIT"
-  | "OUTCOME_DENY_IMPLICIT"
-  | "OUTCOME_REQUIRES_CONSENSUS"
-  | "OUTCOME_ERROR"
-  | "OUTCOME_TIME_INACTIVE";
-
-/**
- * What one policy came to. OUTCOME_DENY_IMPLICIT says that it has nothing to say here: its condition is false, or its
- * consensus is and more approvals would not help.
- */
-export interface PolicyEvaluation {
-  policyId: string;
-  effect: Policy["effect"];
-  outcome: Outcome;
-  /** With OUTCOME_ERROR: in which expression, and what. */
-  error?: PolicyFault;
-  /** What the expressions came to, as far as they were evaluated. */
-  values: { [S in Scope]?: boolean };
-  /** Where an allowing policy's condition holds and its consensus does not. */
-  outlook?: ConsensusOutlook;
-}
-
-export interface PolicyResult {
-  outcome: "OUTCOME_ALLOW" | "OUTCOME_DENY_EXPLICIT" | "OUTCOME_DENY_IMPLICIT" | "OUTCOME_REQUIRES_CONSENSUS";
-  /** The policies that made it so; none for OUTCOME_DENY_IMPLICIT. */
-  decisive: string[];
-  /** Every policy, in the order given. */
-  evaluations: PolicyEvaluation[];
-}
-
 /**
  * Decides on an activity by the organization's policies: any denial denies, and so does a denying policy that errs on what the
  * activity has; otherwise any allowance allows; otherwise, if approvals are missing that can still come, consensus is needed;
  * otherwise nothing allows it. Root quorum and built-in rules are the caller's.
  *
- * With a memory, expressions whose value is known already are not evaluated again; the decision is the same.
+ * With a memory, expressions whose value is known already are not evaluated again, and policies all of whose values are settled
+ * are not looked at again; the decision is the same.
  *
  * @throws OutOfBudget
  */
@@ -75,6 +42,9 @@ export function evaluatePolicies(
   memory?: ValueMemory,
 ): PolicyResult {
   budget.spend(STEPS_PER_POLICY * request.policies.length);
+  const columns = memory?.columnsOf(request) ?? {};
+  const { settled } = columns;
+  if (settled?.result !== undefined) return settled.result;
   const evaluating: Evaluating = {
     request,
     facts: {
@@ -83,11 +53,34 @@ export function evaluatePolicies(
       time: { time: { now: request.nowMs } },
     },
     cache,
-    columns: memory?.columnsOf(request) ?? {},
+    columns,
     budget,
     searching: budget.part(MAX_CONSENSUS_STEPS),
   };
-  const evaluations = request.policies.map((policy, index) => evaluatePolicy(policy, index, evaluating));
+  let areAllSettled = settled !== undefined;
+  const evaluations = request.policies.map((policy, index) => {
+    const known = settled?.evaluations[index];
+    if (known !== undefined) return known;
+    const evaluation = evaluatePolicy(policy, index, evaluating);
+    if (settled === undefined || !isSettledOn(columns, policy, index, evaluation)) areAllSettled = false;
+    else settled.evaluations[index] = evaluation;
+    return evaluation;
+  });
+  const result = resultOf(evaluations);
+  if (settled !== undefined && areAllSettled) settled.result = result;
+  return result;
+}
+
+/** Whether all requests that share these columns get this evaluation: it hangs neither on the clock nor on who else might approve. */
+const isSettledOn = (columns: Columns, policy: Policy, index: number, evaluation: PolicyEvaluation): boolean =>
+  evaluation.outlook === undefined &&
+  isAbsent(policy.time) &&
+  (isAbsent(policy.condition) || columns.condition?.[index] !== undefined) &&
+  (isAbsent(policy.consensus) || columns.consensus?.[index] !== undefined);
+
+const isAbsent = (source: string | undefined): source is "" | undefined => source === undefined || source === "";
+
+function resultOf(evaluations: readonly PolicyEvaluation[]): PolicyResult {
   for (const outcome of ["OUTCOME_DENY_EXPLICIT", "OUTCOME_ALLOW", "OUTCOME_REQUIRES_CONSENSUS"] as const) {
     const decisive = evaluations.filter((evaluation) => verdictOf(evaluation) === outcome);
     if (decisive.length > 0) return { outcome, decisive: decisive.map(({ policyId }) => policyId), evaluations };
@@ -158,7 +151,7 @@ function noteValue(
   evaluation: PolicyEvaluation,
 ): boolean {
   const source = policy[scope];
-  if (source === undefined || source === "") {
+  if (isAbsent(source)) {
     evaluation.values[scope] = true;
     return true;
   }

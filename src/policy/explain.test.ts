@@ -3,8 +3,9 @@ import { test } from "node:test";
 import type { Voter } from "./approvals.ts";
 import { Budget } from "./budget.ts";
 import { createExpressionCache } from "./cache.ts";
-import { type DecisionRequest, evaluatePolicies, type Policy } from "./decision.ts";
+import { type DecisionRequest, evaluatePolicies } from "./decision.ts";
 import { explainPolicy } from "./explain.ts";
+import type { Policy } from "./policy.ts";
 
 const cache = createExpressionCache();
 const budget = new Budget(Number.POSITIVE_INFINITY);

@@ -1,8 +1,13 @@
-import { MAX_REMEMBERED_COLUMNS } from "../kernel/limits.ts";
+import {
+  MAX_REMEMBERED_COLUMNS,
+  MAX_REMEMBERED_EVALUATIONS_BYTES,
+  MAX_REMEMBERED_POLICY_LISTS,
+} from "../kernel/limits.ts";
 import { type RecentlyUsed, recentlyUsed } from "../kernel/recently-used.ts";
 import type { Approval } from "./approvals.ts";
 import type { Program } from "./compile.ts";
 import { PolicyError } from "./errors.ts";
+import type { PolicyEvaluation, PolicyResult } from "./evaluation.ts";
 import type { ConditionFacts } from "./facts.ts";
 import type { Policy, PolicyFault } from "./policy.ts";
 import { type TypedNode, typedPartsOf } from "./typed-tree.ts";
@@ -26,6 +31,15 @@ export interface Columns {
   /** Of conditions that look at more: what they came to on the very same facts, as one request asks about them more than once. */
   onTheseFacts?: Column;
   time?: undefined;
+  /** What whole policies came to, where both of these columns had their values. */
+  settled?: SettledEvaluations;
+}
+
+export interface SettledEvaluations {
+  /** In the order of the policies. Empty where a policy asks for more than the columns have. */
+  evaluations: (PolicyEvaluation | undefined)[];
+  /** Once all policies are there. */
+  result?: PolicyResult;
 }
 
 /** Values that were found before. */
@@ -42,6 +56,9 @@ interface ListMemory {
   ofFacts: WeakMap<ConditionFacts, Column>;
 }
 
+/** About what an evaluation takes in memory. */
+const BYTES_PER_EVALUATION = 256;
+
 /** @param maxColumns columns kept for a list of policies */
 export function createValueMemory(maxColumns = MAX_REMEMBERED_COLUMNS): ValueMemory {
   const lists = new WeakMap<readonly Policy[], ListMemory>();
@@ -52,6 +69,18 @@ export function createValueMemory(maxColumns = MAX_REMEMBERED_COLUMNS): ValueMem
     if (known !== undefined) return known;
     numbers.set(object, ++lastNumber);
     return lastNumber;
+  };
+  const settledOf = recentlyUsed<SettledEvaluations>({
+    entries: MAX_REMEMBERED_POLICY_LISTS,
+    bytes: MAX_REMEMBERED_EVALUATIONS_BYTES,
+    sizeOf: ({ evaluations }) => BYTES_PER_EVALUATION * evaluations.length,
+  });
+  const evaluationsOf = (key: string, policies: readonly Policy[]): SettledEvaluations => {
+    const known = settledOf.get(key);
+    if (known) return known;
+    const settled: SettledEvaluations = { evaluations: new Array<undefined>(policies.length) };
+    settledOf.set(key, settled);
+    return settled;
   };
   const columnOf = (columns: RecentlyUsed<Column>, key: string): Column => {
     const known = columns.get(key);
@@ -73,10 +102,13 @@ export function createValueMemory(maxColumns = MAX_REMEMBERED_COLUMNS): ValueMem
       const { columns, ofFacts } = list;
       const onTheseFacts = ofFacts.get(facts) ?? new Array<Value | undefined>(policies.length);
       ofFacts.set(facts, onTheseFacts);
+      const ofClass = `condition ${JSON.stringify(activityClass)}`;
+      const ofApprovers = `consensus ${approvers.join(" ")}`;
       return {
-        condition: columnOf(columns, `condition ${JSON.stringify(activityClass)}`),
-        consensus: columnOf(columns, `consensus ${approvers.join(" ")}`),
+        condition: columnOf(columns, ofClass),
+        consensus: columnOf(columns, ofApprovers),
         onTheseFacts,
+        settled: evaluationsOf(`${numberOf(policies)} ${ofApprovers} ${ofClass}`, policies),
       };
     },
   };

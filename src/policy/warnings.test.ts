@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { activityClasses } from "./activities.ts";
 import { Budget } from "./budget.ts";
 import { createExpressionCache } from "./cache.ts";
-import type { Policy } from "./decision.ts";
+import type { Policy } from "./policy.ts";
 import { type PolicyWarning, SIGN_NOTHING, signings, warningsOf } from "./warnings.ts";
 
 const cache = createExpressionCache();

@@ -2,9 +2,9 @@ import { rootsIn } from "./absent-roots.ts";
 import { activityClass, activityClasses } from "./activities.ts";
 import type { Budget } from "./budget.ts";
 import type { ExpressionCache } from "./cache.ts";
-import type { Policy } from "./decision.ts";
 import { PolicyError } from "./errors.ts";
 import { canBeTrueFor } from "./matching.ts";
+import type { Policy } from "./policy.ts";
 import { activityParams } from "./schema.ts";
 import { sizeOf, type TypedNode, typedPartsOf } from "./typed-tree.ts";
 

@@ -4,8 +4,10 @@ import fc from "fast-check";
 import type { Approval } from "../../src/policy/approvals.ts";
 import { Budget } from "../../src/policy/budget.ts";
 import { createExpressionCache } from "../../src/policy/cache.ts";
-import { type DecisionRequest, evaluatePolicies, type Policy, type PolicyResult } from "../../src/policy/decision.ts";
+import { type DecisionRequest, evaluatePolicies } from "../../src/policy/decision.ts";
+import type { PolicyResult } from "../../src/policy/evaluation.ts";
 import type { ConditionFacts, ConsensusFacts } from "../../src/policy/facts.ts";
+import type { Policy } from "../../src/policy/policy.ts";
 import { createValueMemory } from "../../src/policy/remembered-values.ts";
 import { randomProgram } from "./random-programs.ts";
 
@@ -31,7 +33,8 @@ function policiesFrom(rows: readonly number[][]): Policy[] {
     const { scope, source } = randomProgram(choices);
     const effect = choices[0] === undefined || choices[0] % 3 > 0 ? "EFFECT_ALLOW" : "EFFECT_DENY";
     const condition = scope === "condition" ? source : ofClass[index % ofClass.length];
-    return { policyId: `p${index}`, effect, condition, consensus: scope === "consensus" ? source : "" };
+    const [consensus, time] = (["consensus", "time"] as const).map((each) => (scope === each ? source : ""));
+    return { policyId: `p${index}`, effect, condition, consensus, time };
   });
 }
 
@@ -48,7 +51,7 @@ function requestFrom(choices: number[], policies: Policy[], people: readonly App
   return {
     policies,
     facts: { ...known, activity: { ...known?.activity, type } },
-    nowMs: Date.UTC(2026, 0, 5, 15),
+    nowMs: Date.UTC(2026, 0, 5 + (second % 7), first % 24),
     submitterId: "a",
     approvals,
     voters: [],
@@ -64,6 +67,7 @@ const shape = (decision: PolicyResult) =>
 test(`${RUNS} lists of policies decide on a row of activities as if nothing were remembered`, (context) => {
   const people: Approval[] = ["a", "b"].map((id) => ({ user: { id, tags: ["a"] } }));
   let found = 0;
+  let settled = 0;
   fc.assert(
     fc.property(
       fc.array(row, { minLength: 1, maxLength: 8 }),
@@ -73,7 +77,8 @@ test(`${RUNS} lists of policies decide on a row of activities as if nothing were
         const cache = createExpressionCache();
         const policies = policiesFrom(a);
         for (const request of b.map((choices) => requestFrom(choices, policies, people))) {
-          const { condition = [], consensus = [] } = memory.columnsOf(request);
+          const { condition = [], consensus = [], settled: known } = memory.columnsOf(request);
+          settled += (known?.evaluations ?? []).filter((evaluation) => evaluation !== undefined).length;
           found += [...condition, ...consensus].filter((value) => value !== undefined).length;
           const remembering = evaluatePolicies(request, cache, budget, memory);
           const fresh = evaluatePolicies(request, cache, budget);
@@ -85,8 +90,8 @@ test(`${RUNS} lists of policies decide on a row of activities as if nothing were
     ),
     { numRuns: RUNS },
   );
-  context.diagnostic(`${found} values were remembered`);
-  assert.ok(found > RUNS, String(found));
+  context.diagnostic(`${found} values and ${settled} evaluations were remembered`);
+  assert.ok(found > RUNS && settled > RUNS / 10, `${found}, ${settled}`);
 });
 
 const cache = createExpressionCache();
@@ -107,6 +112,35 @@ test("a fact that appears, or changes, is looked at", () => {
   assert.deepEqual(outcomes(memory, policies, { activity }), ["OUTCOME_ERROR"]);
   assert.deepEqual(outcomes(memory, policies, { activity, wallet }), ["OUTCOME_ALLOW"]);
   assert.deepEqual(outcomes(memory, policies, { activity, wallet: { ...wallet, id: "V" } }), ["OUTCOME_DENY_IMPLICIT"]);
+});
+
+test("a decision that hangs on the class and the approvers alone is shared", () => {
+  const memory = createValueMemory();
+  const user = { id: "a", tags: [] };
+  const policies: Policy[] = [
+    { policyId: "p", effect: "EFFECT_DENY", condition: "activity.action == 'EXPORT'" },
+    { policyId: "q", effect: "EFFECT_ALLOW", consensus: "approvers.any(user, user.id == 'a')" },
+  ];
+  const decide = (more: Partial<DecisionRequest> = {}) =>
+    evaluatePolicies(
+      { policies, facts: { activity }, nowMs: 0, submitterId: "a", approvals: [{ user }], voters: [], ...more },
+      cache,
+      budget,
+      memory,
+    );
+  const first = decide();
+  assert.equal(first.outcome, "OUTCOME_ALLOW");
+  assert.equal(decide(), first);
+  assert.equal(decide({ facts: { activity: { ...activity } }, nowMs: 1 }), first);
+  assert.notEqual(decide({ approvals: [{ user: { ...user } }] }), first);
+  assert.equal(decide({ approvals: [] }).outcome, "OUTCOME_DENY_IMPLICIT");
+  assert.equal(decide({ approvals: [], voters: [{ ...user, credentials: [] }] }).outcome, "OUTCOME_REQUIRES_CONSENSUS");
+  const timed = [{ ...policies[1], time: "CronSpan('0 9 * * 1-5', '8h', 'UTC')" } as Policy];
+  const [night, day] = [Date.UTC(2026, 0, 5, 3), Date.UTC(2026, 0, 5, 12)];
+  assert.deepEqual(
+    [day, night, day].map((nowMs) => decide({ policies: timed, nowMs }).outcome),
+    ["OUTCOME_ALLOW", "OUTCOME_DENY_IMPLICIT", "OUTCOME_ALLOW"],
+  );
 });
 
 test("another list of policies has values of its own", () => {

@@ -1,6 +1,6 @@
 import { Budget, OutOfBudget } from "../../../src/policy/budget.ts";
 import { createExpressionCache } from "../../../src/policy/cache.ts";
-import type { Policy } from "../../../src/policy/decision.ts";
+import type { Policy } from "../../../src/policy/policy.ts";
 import { warningsOf } from "../../../src/policy/warnings.ts";
 
 /** Steps of the policy language's budget: some milliseconds. */

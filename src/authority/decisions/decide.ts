@@ -8,7 +8,7 @@ import { concernedByMfa, unmetMfa } from "./mfa.ts";
 import { askPolicies, type PolicyDecision, questionOf } from "./policies.ts";
 
 /** The outcome of one look at an activity and its votes. */
-export type Decision = { evaluations: RecordedEvaluation[] } & (
+export type Decision = { evaluations: readonly RecordedEvaluation[] } & (
   | { outcome: "allow" }
   /** Further approvals can still make it happen. */
   | { outcome: "consensus" }

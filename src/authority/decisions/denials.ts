@@ -7,15 +7,23 @@ import { explain, type PolicyDecision } from "./policies.ts";
 
 /** What policies came to, and why. */
 export interface Told {
-  evaluations: RecordedEvaluation[];
+  evaluations: readonly RecordedEvaluation[];
   explanations: { policyId: string; text: string }[];
 }
 
 /** Where no policy was asked. */
 export const NOT_ASKED: Told = { evaluations: [], explanations: [] };
 
-export const evaluationsOf = (asked: PolicyDecision | undefined): RecordedEvaluation[] =>
-  asked?.evaluations.map(({ policyId, outcome }) => ({ policyId, outcome })) ?? [];
+/** As they are recorded, by the evaluations: decisions that came to the same share those, and share these. */
+const recorded = new WeakMap<PolicyDecision["evaluations"], readonly RecordedEvaluation[]>();
+
+export function evaluationsOf(asked: PolicyDecision | undefined): readonly RecordedEvaluation[] {
+  if (asked === undefined) return [];
+  const { evaluations } = asked;
+  const known = recorded.get(evaluations) ?? evaluations.map(({ policyId, outcome }) => ({ policyId, outcome }));
+  recorded.set(evaluations, known);
+  return known;
+}
 
 export const told = (asked: PolicyDecision | undefined, steps: Budget): Told =>
   asked ? { evaluations: evaluationsOf(asked), explanations: explain(asked, steps) } : NOT_ASKED;

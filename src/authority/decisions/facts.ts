@@ -1,6 +1,6 @@
 import type { Voter } from "../../policy/approvals.ts";
 import type { Budget } from "../../policy/budget.ts";
-import type { Outcome } from "../../policy/decision.ts";
+import type { Outcome } from "../../policy/evaluation.ts";
 import type { ConditionFacts } from "../../policy/facts.ts";
 import type { Policy } from "../../policy/policy.ts";
 import type { Actor, ShownCredential, Subject } from "../parties.ts";

@@ -1,9 +1,11 @@
 import { MAX_EXPLANATION_STEPS } from "../../kernel/limits.ts";
 import type { Approval, Voter } from "../../policy/approvals.ts";
 import { type Budget, OutOfBudget } from "../../policy/budget.ts";
-import { type DecisionRequest, evaluatePolicies, type Policy, type PolicyResult } from "../../policy/decision.ts";
+import { type DecisionRequest, evaluatePolicies } from "../../policy/decision.ts";
+import type { PolicyResult } from "../../policy/evaluation.ts";
 import { explainPolicy } from "../../policy/explain.ts";
 import type { CredentialFacts } from "../../policy/facts.ts";
+import type { Policy } from "../../policy/policy.ts";
 import { createValueMemory } from "../../policy/remembered-values.ts";
 import { type PolicyWarning, warningsOf } from "../../policy/warnings.ts";
 import { isAttested } from "../attested.ts";

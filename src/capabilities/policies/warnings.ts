@@ -1,7 +1,7 @@
 import { warningsAbout } from "../../authority/decisions/policies.ts";
 import type { DecisionBudget, RequestBudget } from "../../engine/decisions/budget.ts";
 import { OutOfBudget } from "../../policy/budget.ts";
-import type { Policy } from "../../policy/decision.ts";
+import type { Policy } from "../../policy/policy.ts";
 import type { PolicyWarning } from "../../policy/warnings.ts";
 import type { Warnings } from "./model.ts";
 

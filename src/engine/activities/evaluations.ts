@@ -55,23 +55,43 @@ export async function storeEvaluations(
   row: { id: string; organizationId: string; activityId: string; voteId: string; now: number },
   evaluations: readonly RecordedEvaluation[],
 ): Promise<void> {
-  const { policyIds, id } = listOf(row.organizationId, evaluations);
-  const list = { organizationId: row.organizationId, id };
+  const { list, policyIds, stored } = renderedOf(row.organizationId, evaluations);
   if (!committed.get(keyOf(list))) {
     await insertPolicyList(tx, { ...list, policyIds });
     tx.afterCommit(() => committed.set(keyOf(list), true));
   }
-  let outcomes = "";
-  for (const { outcome } of evaluations) outcomes += letters[outcome];
-  const stored: Stored = { list: id, outcomes };
   await tx.later(newEvaluations, {
     id: row.id,
     organization_id: row.organizationId,
     activity_id: row.activityId,
     vote_id: row.voteId,
-    evaluations: JSON.stringify(stored),
+    evaluations: stored,
     created_at: row.now,
   });
+}
+
+/** What is stored of evaluations. */
+interface Rendered {
+  list: PolicyListRef;
+  /** JSON. */
+  policyIds: string;
+  /** JSON of `Stored`. */
+  stored: string;
+}
+
+/** By the evaluations: decisions that came to the same share them. */
+const rendered = new WeakMap<readonly RecordedEvaluation[], Rendered>();
+
+function renderedOf(organizationId: string, evaluations: readonly RecordedEvaluation[]): Rendered {
+  const known = rendered.get(evaluations);
+  if (known?.list.organizationId === organizationId) return known;
+  const { policyIds, id } = listOf(organizationId, evaluations);
+  let outcomes = "";
+  for (const { outcome } of evaluations) outcomes += letters[outcome];
+  const stored: Stored = { list: id, outcomes };
+  const made = { list: { organizationId, id }, policyIds, stored: JSON.stringify(stored) };
+  rendered.set(evaluations, made);
+  return made;
 }
 
 interface PolicyList {

@@ -27,11 +27,11 @@ export type Verdict = { facts: LoadableFacts } & (
       target: Target;
       /** The organization in which it is carried out: its own, or a sub-organization of it. */
       where: Organization;
-      evaluations: RecordedEvaluation[];
+      evaluations: readonly RecordedEvaluation[];
     }
-  | { todo: "reject"; target: Target; evaluations: RecordedEvaluation[] }
-  | { todo: "wait"; for: "consensus" | "authenticators"; target: Target; evaluations: RecordedEvaluation[] }
-  | { todo: "deny"; target: Target; evaluations: RecordedEvaluation[]; error: KeysteadError }
+  | { todo: "reject"; target: Target; evaluations: readonly RecordedEvaluation[] }
+  | { todo: "wait"; for: "consensus" | "authenticators"; target: Target; evaluations: readonly RecordedEvaluation[] }
+  | { todo: "deny"; target: Target; evaluations: readonly RecordedEvaluation[]; error: KeysteadError }
 );
 
 export type ToExecute = Verdict & { todo: "execute" };
