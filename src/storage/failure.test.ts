@@ -41,8 +41,8 @@ const cases: Record<FailureKind, unknown[]> = {
     Object.assign(new AggregateError([withCode("ECONNREFUSED")]), { code: "ECONNREFUSED" }),
   ],
   unavailable: [
-    // A full disk, memory, a statement's time, system errors, errors of the server itself.
-    ...["53100", "53200", "57014", "55P03", "58030", "XX000", "XX001"].map(withCode),
+    // A full disk, memory, no right to a table, a statement's time, system errors, errors of the server itself.
+    ...["53100", "53200", "42501", "57014", "55P03", "58030", "XX000", "XX001"].map(withCode),
     // SQLITE_BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB, and extended codes: BUSY_SNAPSHOT, IOERR_WRITE.
     ...[5, 6, 8, 10, 11, 13, 14, 26, 517, 778].map(withErrcode),
     new Error("Query read timeout"),

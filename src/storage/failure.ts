@@ -160,6 +160,12 @@ const rules: readonly Rule[] = [
   },
 
   { kind: "unavailable", reason: "has no room left on its disk", holds: coded(/^53100$/) },
+  {
+    kind: "unavailable",
+    reason:
+      "does not let the user that DATABASE_URL names do this: that user must own the tables, or be granted all on them",
+    holds: coded(/^42501$/),
+  },
   { kind: "unavailable", reason: "is out of memory or other resources", holds: coded(/^53/) },
   { kind: "unavailable", reason: "did not answer in time", holds: coded(/^(57014|55P03)$/) },
   { kind: "unavailable", reason: "did not answer in time", holds: worded(/Query read timeout/i) },

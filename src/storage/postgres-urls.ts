@@ -10,6 +10,9 @@ const MAX_HOSTS = 8;
 const PARTS =
   /^(?<scheme>postgres(?:ql)?:\/\/)(?<login>[^/?#]*@)?(?<hosts>[^/?#]*)(?<path>[^?#]*)(?:\?(?<query>.*))?$/s;
 const ATTRIBUTE = "target_session_attrs=";
+const TLS = "sslmode=";
+/** The driver takes whatever else it is told for `verify-full`; who meant libpq's `allow` would look for the fault elsewhere. */
+const TLS_MODES = ["verify-full", "verify-ca", "require", "prefer", "no-verify", "disable"];
 
 /** @throws Error that says what is wrong with the URL, and never repeats it: it may hold a password */
 export function hostsIn(url: string): NamedHosts {
@@ -19,12 +22,14 @@ export function hostsIn(url: string): NamedHosts {
   if (names.length > MAX_HOSTS) throw new Error(`names more than ${MAX_HOSTS} hosts`);
   if (names.length > 1 && names.includes("")) throw new Error("names a host without a name between its commas");
   const parameters = query.split("&").filter((parameter) => parameter !== "");
-  const wanted = parameters
-    .filter((parameter) => parameter.startsWith(ATTRIBUTE))
-    .at(-1)
-    ?.slice(ATTRIBUTE.length);
+  const last = (name: string) => parameters.findLast((parameter) => parameter.startsWith(name))?.slice(name.length);
+  const wanted = last(ATTRIBUTE);
   if (wanted !== undefined && !["any", "read-write", "primary"].includes(wanted)) {
     throw new Error(`asks for a server that is no use: ${ATTRIBUTE}read-write, primary or any is what fits`);
+  }
+  const tls = last(TLS);
+  if (tls !== undefined && !TLS_MODES.includes(tls)) {
+    throw new Error(`asks for TLS in a way that there is none of: ${TLS} takes ${TLS_MODES.join(", ")}`);
   }
   const others = parameters.filter((parameter) => !parameter.startsWith(ATTRIBUTE));
   const tail = `${path}${others.length === 0 ? "" : `?${others.join("&")}`}`;

@@ -68,6 +68,13 @@ describe("a backup that is verified", () => {
     assert.match(stderr, /^keystead: ENOENT: [^\n]+nowhere[^\n]+; check the path: it is not there\n$/);
   });
 
+  it("takes the settings of the server from its file too", async () => {
+    const config = join(folder, "nowhere.json");
+    const { code, stderr } = await run("backup", "verify", file, "--root-key", rootKey, "--config", config);
+    assert.equal(code, 1);
+    assert.match(stderr, /^keystead: [^\n]*nowhere\.json[^\n]*\n$/);
+  });
+
   it("is restored, every sealed value is opened, and each curve signs", async () => {
     const { code, stdout, stderr } = await verify(file, "--sha256", written.sha256);
     assert.equal(code, 0, stderr + stdout);

@@ -29,18 +29,20 @@ export function addBackupCommands(program: Command, { withConfig, readConfig, pr
       printJson({ file, bytes, sha256, takenAt, schema, installationId, rootKeyId, rows: rowsOf(manifest) });
     });
 
-  withFile(
-    backup
-      .command("verify")
-      .description("The drill: restore a backup into a scratch place, open every sealed key, sign on each curve."),
-  )
+  const verify = backup
+    .command("verify")
+    .description("The drill: restore a backup into a scratch place, open every sealed key, sign on each curve.");
+  withConfig(withFile(verify))
     .requiredOption("--root-key <file>", "the root key file that belongs to it; its passphrase as for the server")
     .option(
       "--scratch <folder>",
       "where it is restored to, and removed from; the system's temporary folder unless said",
     )
-    .action(async (file: string, { identity, sha256, rootKey, scratch }: FileOptions & VerifyCommandOptions) => {
-      const { rootKeyPassphrase } = await readConfig(undefined);
+    .action(async (file: string, options: FileOptions & VerifyCommandOptions, command: Command) => {
+      const { identity, sha256, rootKey, scratch } = options;
+      // `backup` has that option too, and takes it wherever it stands.
+      const { config } = command.optsWithGlobals<FileOptions>();
+      const { rootKeyPassphrase } = await readConfig(config);
       const { verifyBackup } = await import("./verify.ts");
       const given = { file, identity: readIdentity(identity), sha256, rootKeyFile: resolve(rootKey), scratch };
       const report = await withProgress((onProgress) => verifyBackup({ ...given, rootKeyPassphrase, onProgress }));
