@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import { operations } from "../../src/capabilities/index.ts";
-import { tellers } from "../../src/engine/authority/provenance/tellers.ts";
+import { factsOfOperations } from "../../src/engine/authority/provenance/facts-of-operations.ts";
 import { type Traced, type Tracing, traceAuthority } from "../../src/engine/authority/provenance/trace.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { AUTHORITY_LARGE_ROWS_AT_ONCE, AUTHORITY_ROWS_AT_ONCE, DOCTOR_PROVENANCE_MS } from "../../src/kernel/limits.ts";
@@ -410,11 +410,11 @@ describe("what activities say of authority", () => {
     const changing = operations.flatMap((operation) =>
       operation.kind === "activity" && operation.carryOut.by === "changes" ? [operation.path] : [],
     );
-    const others = Object.keys(tellers).filter((path) => !changing.includes(path));
+    const others = Object.keys(factsOfOperations).filter((path) => !changing.includes(path));
     assert.deepEqual(
-      changing.filter((path) => tellers[path] === undefined).sort(),
+      changing.filter((path) => factsOfOperations[path] === undefined).sort(),
       silent.sort(),
-      "say in provenance/tellers.ts what it makes, or name it here",
+      "say in provenance/facts-of-operations.ts what it makes, or name it here",
     );
     assert.deepEqual(others, [
       "create_sub_organization",

@@ -1,7 +1,7 @@
 import { operations } from "../../capabilities/index.ts";
 import { compareRows } from "../../engine/authority/consistency.ts";
-import { areMoreActivitiesThan, countSayingActivities } from "../../engine/authority/provenance/read.ts";
-import { type Told, traceAuthority } from "../../engine/authority/provenance/trace.ts";
+import { areMoreActivitiesThan, countActivitiesWithFacts } from "../../engine/authority/provenance/read.ts";
+import { type RowProblem, traceAuthority } from "../../engine/authority/provenance/trace.ts";
 import { type Clock, systemClock } from "../../kernel/clock.ts";
 import { DOCTOR_PROVENANCE_MS, MAX_DOCTOR_ACTIVITIES, MAX_DOCTOR_ACTIVITIES_IN_ALL } from "../../kernel/limits.ts";
 import { DatabaseFailure } from "../../storage/failure.ts";
@@ -81,10 +81,10 @@ async function accountsOf(
 
 async function areFew(database: Inspection, most: number): Promise<boolean> {
   if (await areMoreActivitiesThan(database, MAX_DOCTOR_ACTIVITIES_IN_ALL)) return false;
-  return (await countSayingActivities({ database, operations }, most)) <= most;
+  return (await countActivitiesWithFacts({ database, operations }, most)) <= most;
 }
 
-const wordsOf = ({ what, count, examples }: Told): string =>
+const wordsOf = ({ what, count, examples }: RowProblem): string =>
   `${what}: ${examples.join(", ")}${count > examples.length ? ` and ${count - examples.length} more` : ""}`;
 
 function reasonOf(error: unknown): string {

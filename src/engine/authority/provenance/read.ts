@@ -5,8 +5,8 @@ import { operatorActivityTypes } from "../../activities/operator-activities.ts";
 import type { Operation } from "../../operations.ts";
 import type { SqlReader } from "../consistency.ts";
 import type { Fact, KnownInvitation } from "./facts.ts";
+import { factsOfOperations } from "./facts-of-operations.ts";
 import { type ClaimingRow, type Source, textsIn } from "./source.ts";
-import { tellers } from "./tellers.ts";
 
 /** Rows of authority, and what completed activities say of it, in pages. */
 
@@ -27,7 +27,7 @@ export async function* readRows(reading: Reading, source: Source): AsyncGenerato
   for await (const rows of readPages(reading, wanted)) yield rows.map(claimsOf);
 }
 
-export interface SayingActivity {
+export interface FactsOfActivity {
   organizationId: string;
   facts: readonly Fact[];
   /** When it was completed, in milliseconds. */
@@ -35,7 +35,7 @@ export interface SayingActivity {
 }
 
 /** As many completed activities say something of authority, or one more than `most`. */
-export async function countSayingActivities(
+export async function countActivitiesWithFacts(
   { database, operations }: Pick<Reading, "database" | "operations">,
   most: number,
 ): Promise<number> {
@@ -55,7 +55,7 @@ export async function areMoreActivitiesThan({ all }: SqlReader, most: number): P
 export async function* readActivities(
   reading: Reading,
   ofPaths?: ReadonlySet<string>,
-): AsyncGenerator<SayingActivity[]> {
+): AsyncGenerator<FactsOfActivity[]> {
   const readers = readersOf(reading.operations);
   const types = [...readers].flatMap(([type, { path }]) => (ofPaths?.has(path) === false ? [] : [type]));
   const within = ofPaths ? rowsWithin(reading) : activitiesOn(reading);
@@ -113,7 +113,9 @@ function factsIn(
   try {
     const intent = upgrade(intentIn(row));
     const result = onlyMemberOf(JSON.parse(row.result ?? "{}"));
-    return tellers[path]?.({ organizationId, at, intent, result, invitation: (id) => invitations.get(id) }) ?? [];
+    return (
+      factsOfOperations[path]?.({ organizationId, at, intent, result, invitation: (id) => invitations.get(id) }) ?? []
+    );
   } catch {
     return [];
   }
@@ -145,10 +147,10 @@ interface ActivityReader {
 
 function readersOf(operations: readonly Operation[]): ReadonlyMap<string, ActivityReader> {
   const known = operations.flatMap((operation): [string, ActivityReader][] => {
-    if (operation.kind !== "activity" || tellers[operation.path] === undefined) return [];
+    if (operation.kind !== "activity" || factsOfOperations[operation.path] === undefined) return [];
     return [...operation.versions].map(([type, { upgrade }]) => [type, { path: operation.path, upgrade }]);
   });
-  const byOperators = operatorActivityTypes.filter((type) => tellers[type] !== undefined);
+  const byOperators = operatorActivityTypes.filter((type) => factsOfOperations[type] !== undefined);
   return new Map([
     ...known,
     ...byOperators.map((path): [string, ActivityReader] => [path, { path, upgrade: (intent) => intent }]),

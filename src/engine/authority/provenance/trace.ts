@@ -1,12 +1,12 @@
 import { MAX_AUTHORITY_CLAIMS } from "../../../kernel/limits.ts";
 import { type Fact, goneFact, goneOfFact, nameOf } from "./facts.ts";
 import {
+  type FactsOfActivity,
   findArchivedBefore,
   findKeyTime,
   type Reading,
   readActivities,
   readRows,
-  type SayingActivity,
 } from "./read.ts";
 import { keptSources, sources } from "./rows.ts";
 import { allowlistThere, featureThere, mfaPolicyThere, policyThere } from "./rules.ts";
@@ -29,18 +29,18 @@ export interface Traced {
   /** As many rows were looked at, and as many of them are accounted for. */
   rows: number;
   accountedFor: number;
-  unaccounted: Told[];
+  unaccounted: RowProblem[];
   /** Nothing that is there says it, and what was archived may. */
-  unknown: Told[];
+  unknown: RowProblem[];
   /** Activities that ended before may be in an archive; milliseconds, 0 where none was archived. */
   archivedBefore: number;
 }
 
-export interface Told {
+export interface RowProblem {
   /** In the plural: what is wrong with them. */
   what: string;
   count: number;
-  /** Some of them by their names. */
+  /** Some of the rows by their names. */
   examples: string[];
 }
 
@@ -118,7 +118,7 @@ const making: ReadonlySet<string> = new Set([
 /** What activities say was there: it still is, or was removed, by itself or with whose it was. */
 async function madeBy(
   reading: Reading,
-  activities: readonly SayingActivity[],
+  activities: readonly FactsOfActivity[],
 ): Promise<(ClaimingRow & { key: string })[]> {
   const made = await Promise.all(activities.flatMap(({ facts, at }) => facts.map((fact) => madeAs(reading, fact, at))));
   return made.flatMap((row) => (row ? [row] : []));
@@ -237,8 +237,8 @@ class OpenClaims {
 class Report {
   #rows = 0;
   #accountedFor = 0;
-  readonly #unaccounted = new Map<string, Told>();
-  readonly #unknown = new Map<string, Told>();
+  readonly #unaccounted = new Map<string, RowProblem>();
+  readonly #unknown = new Map<string, RowProblem>();
   #archivedBefore = 0;
 
   add({ rows, gone }: OpenClaims, archivedBefore: number): void {
@@ -250,7 +250,7 @@ class Report {
       const unmet = new Map(claims.flatMap((claim) => (claim.isMet ? [] : [[claim.what, claim]])));
       for (const [what, { row, isRefuted }] of unmet) {
         const isUnknown = !isRefuted && row.since < archivedBefore;
-        tell(isUnknown ? this.#unknown : this.#unaccounted, what, nameOfRow(row));
+        note(isUnknown ? this.#unknown : this.#unaccounted, what, nameOfRow(row));
       }
     }
   }
@@ -266,9 +266,9 @@ class Report {
   }
 }
 
-function tell(told: Map<string, Told>, what: string, name: string): void {
-  const known = told.get(what) ?? { what, count: 0, examples: [] };
+function note(problems: Map<string, RowProblem>, what: string, name: string): void {
+  const known = problems.get(what) ?? { what, count: 0, examples: [] };
   known.count++;
   if (known.examples.length < EXAMPLES) known.examples.push(name);
-  told.set(what, known);
+  problems.set(what, known);
 }

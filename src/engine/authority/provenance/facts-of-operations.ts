@@ -18,8 +18,9 @@ import {
   userFact,
 } from "./facts.ts";
 import {
-  type CredentialsSaid,
-  type MfaPolicySaid,
+  type CompletedActivity,
+  type CredentialsIntent,
+  type MfaPolicyIntent,
   ofContactsAndTags,
   ofCredentials,
   ofIssuedKey,
@@ -29,42 +30,41 @@ import {
   ofSubOrganization,
   ofUser,
   ofVerification,
-  type PasskeySaid,
-  type PolicySaid,
-  type Said,
-  type SubOrganizationSaid,
+  type PasskeyIntent,
+  type PolicyIntent,
+  type SubOrganizationIntent,
   secondsOf,
   secondsOfSession,
-  type UserSaid,
-} from "./said.ts";
+  type UserIntent,
+} from "./facts-of-intents.ts";
 
 /** What completed activities say of rows of authority. */
 
-type Teller = (said: Said) => Fact[];
-const tells =
-  <Intent, Result = unknown>(by: (said: Said<Intent, Result>) => Fact[]): Teller =>
-  (said) =>
-    by(said as Said<Intent, Result>);
+type FactsOf = (activity: CompletedActivity) => Fact[];
+const factsFrom =
+  <Intent, Result = unknown>(factsOf: (activity: CompletedActivity<Intent, Result>) => Fact[]): FactsOf =>
+  (activity) =>
+    factsOf(activity as CompletedActivity<Intent, Result>);
 
 /** By path or, of what operators do, by type: what a completed activity says. What is not named here says nothing of authority. */
-export const tellers: Readonly<Record<string, Teller>> = {
-  create_users: tells<{ users: UserSaid[] }, { userIds: string[] }>(({ organizationId, intent, result }) =>
+export const factsOfOperations: Readonly<Record<string, FactsOf>> = {
+  create_users: factsFrom<{ users: UserIntent[] }, { userIds: string[] }>(({ organizationId, intent, result }) =>
     intent.users.flatMap((user, index) => ofUser(organizationId, result.userIds[index], user)),
   ),
-  create_api_only_users: tells<{ apiOnlyUsers: UserSaid[] }, { userIds: string[] }>(
+  create_api_only_users: factsFrom<{ apiOnlyUsers: UserIntent[] }, { userIds: string[] }>(
     ({ organizationId, intent, result }) =>
       intent.apiOnlyUsers.flatMap((user, index) => ofUser(organizationId, result.userIds[index], user)),
   ),
-  create_sub_organization: tells<SubOrganizationSaid, { subOrganizationId: string; rootUserIds: string[] }>(
+  create_sub_organization: factsFrom<SubOrganizationIntent, { subOrganizationId: string; rootUserIds: string[] }>(
     ofSubOrganization,
   ),
-  accept_invitation: tells<UserSaid & { invitationId: string }, { userId: string }>(
+  accept_invitation: factsFrom<UserIntent & { invitationId: string }, { userId: string }>(
     ({ organizationId, intent, result: { userId }, invitation }) => {
       const { email = "", tagIds = [] } = invitation(intent.invitationId) ?? {};
       return ofUser(organizationId, userId, { ...intent, userEmail: email, userTags: tagIds });
     },
   ),
-  create_invitations: tells<
+  create_invitations: factsFrom<
     { invitations: { receiverUserEmail: string; receiverUserTags: string[] }[] },
     { invitationIds: string[] }
   >(({ intent, result }) =>
@@ -72,68 +72,68 @@ export const tellers: Readonly<Record<string, Teller>> = {
       invitationFact(result.invitationIds[index], { email, tagIds }),
     ),
   ),
-  update_user: tells<{ userId: string; userEmail?: string; userPhoneNumber?: string; userTagIds?: string[] }>(
+  update_user: factsFrom<{ userId: string; userEmail?: string; userPhoneNumber?: string; userTagIds?: string[] }>(
     ({ intent: { userId, userTagIds: userTags, ...contacts } }) => ofContactsAndTags(userId, { ...contacts, userTags }),
   ),
-  update_user_email: tells<{ userId: string; userEmail: string; verificationToken?: string }>(({ intent }) => [
+  update_user_email: factsFrom<{ userId: string; userEmail: string; verificationToken?: string }>(({ intent }) => [
     ...ofContactsAndTags(intent.userId, intent),
     ...ofVerification(intent.verificationToken, [intent.userId]),
   ]),
-  update_user_phone_number: tells<{ userId: string; userPhoneNumber: string; verificationToken?: string }>(
+  update_user_phone_number: factsFrom<{ userId: string; userPhoneNumber: string; verificationToken?: string }>(
     ({ intent }) => [
       ...ofContactsAndTags(intent.userId, intent),
       ...ofVerification(intent.verificationToken, [intent.userId]),
     ],
   ),
-  delete_users: tells<{ userIds: string[] }>(({ intent }) => intent.userIds.map((id) => goneFact(id))),
-  delete_sub_organization: tells(({ organizationId }) => [goneFact(organizationId)]),
+  delete_users: factsFrom<{ userIds: string[] }>(({ intent }) => intent.userIds.map((id) => goneFact(id))),
+  delete_sub_organization: factsFrom(({ organizationId }) => [goneFact(organizationId)]),
 
-  create_api_keys: tells<CredentialsSaid & { userId: string }, { apiKeyIds: string[] }>(
+  create_api_keys: factsFrom<CredentialsIntent & { userId: string }, { apiKeyIds: string[] }>(
     ({ intent, result: { apiKeyIds } }) => ofCredentials(intent.userId, intent, apiKeyIds),
   ),
-  create_authenticators: tells<CredentialsSaid & { userId: string }, { authenticatorIds: string[] }>(
+  create_authenticators: factsFrom<CredentialsIntent & { userId: string }, { authenticatorIds: string[] }>(
     ({ intent, result: { authenticatorIds } }) => ofCredentials(intent.userId, intent, authenticatorIds),
   ),
-  create_oauth_providers: tells<CredentialsSaid & { userId: string }, { providerIds: string[] }>(
+  create_oauth_providers: factsFrom<CredentialsIntent & { userId: string }, { providerIds: string[] }>(
     ({ intent, result: { providerIds } }) => ofCredentials(intent.userId, intent, providerIds),
   ),
-  recover_user: tells<{ userId: string; authenticator: PasskeySaid }, { authenticatorId: string[] }>(
+  recover_user: factsFrom<{ userId: string; authenticator: PasskeyIntent }, { authenticatorId: string[] }>(
     ({ intent: { userId, authenticator }, result }) =>
       ofCredentials(userId, { authenticators: [authenticator] }, result.authenticatorId),
   ),
-  delete_api_keys: tells<{ apiKeyIds: string[] }>(({ intent }) => intent.apiKeyIds.map((id) => goneFact(id))),
-  delete_authenticators: tells<{ authenticatorIds: string[] }>(({ intent }) =>
+  delete_api_keys: factsFrom<{ apiKeyIds: string[] }>(({ intent }) => intent.apiKeyIds.map((id) => goneFact(id))),
+  delete_authenticators: factsFrom<{ authenticatorIds: string[] }>(({ intent }) =>
     intent.authenticatorIds.map((id) => goneFact(id)),
   ),
-  delete_oauth_providers: tells<{ providerIds: string[] }>(({ intent }) =>
+  delete_oauth_providers: factsFrom<{ providerIds: string[] }>(({ intent }) =>
     intent.providerIds.map((id) => goneFact(id)),
   ),
 
-  stamp_login: tells<unknown, { session: string }>(ofLogin),
-  otp_login: tells<unknown, { session: string }>(ofLogin),
-  oauth_login: tells<unknown, { session: string }>(ofLogin),
-  oauth: tells(ofIssuedKey("CREDENTIAL_TYPE_OAUTH_KEY_P256")),
-  otp_auth: tells(ofIssuedKey("CREDENTIAL_TYPE_OTP_AUTH_KEY_P256")),
-  email_auth: tells(ofIssuedKey("CREDENTIAL_TYPE_EMAIL_AUTH_KEY_P256")),
-  create_read_write_session: tells(ofIssuedKey("CREDENTIAL_TYPE_READ_WRITE_SESSION_KEY_P256")),
-  init_user_email_recovery: tells<{ expirationSeconds?: string }, { userId: string }>(
+  stamp_login: factsFrom<unknown, { session: string }>(ofLogin),
+  otp_login: factsFrom<unknown, { session: string }>(ofLogin),
+  oauth_login: factsFrom<unknown, { session: string }>(ofLogin),
+  oauth: factsFrom(ofIssuedKey("CREDENTIAL_TYPE_OAUTH_KEY_P256")),
+  otp_auth: factsFrom(ofIssuedKey("CREDENTIAL_TYPE_OTP_AUTH_KEY_P256")),
+  email_auth: factsFrom(ofIssuedKey("CREDENTIAL_TYPE_EMAIL_AUTH_KEY_P256")),
+  create_read_write_session: factsFrom(ofIssuedKey("CREDENTIAL_TYPE_READ_WRITE_SESSION_KEY_P256")),
+  init_user_email_recovery: factsFrom<{ expirationSeconds?: string }, { userId: string }>(
     ({ intent, result: { userId }, at }) => [recoveryKeyFact(userId, at, secondsOfSession(intent))],
   ),
 
-  create_user_tag: tells<{ userIds: string[] }, { userTagId: string }>(({ intent, result: { userTagId } }) =>
+  create_user_tag: factsFrom<{ userIds: string[] }, { userTagId: string }>(({ intent, result: { userTagId } }) =>
     intent.userIds.map((userId) => tagFact(userTagId, userId)),
   ),
-  update_user_tag: tells<{ userTagId: string; addUserIds: string[] }>(({ intent: { userTagId, addUserIds } }) =>
+  update_user_tag: factsFrom<{ userTagId: string; addUserIds: string[] }>(({ intent: { userTagId, addUserIds } }) =>
     addUserIds.map((userId) => tagFact(userTagId, userId)),
   ),
-  create_private_key_tag: tells<{ privateKeyIds: string[] }, { privateKeyTagId: string }>(
+  create_private_key_tag: factsFrom<{ privateKeyIds: string[] }, { privateKeyTagId: string }>(
     ({ intent, result: { privateKeyTagId } }) => intent.privateKeyIds.map((keyId) => tagFact(privateKeyTagId, keyId)),
   ),
-  update_private_key_tag: tells<{ privateKeyTagId: string; addPrivateKeyIds: string[] }>(
+  update_private_key_tag: factsFrom<{ privateKeyTagId: string; addPrivateKeyIds: string[] }>(
     ({ intent: { privateKeyTagId, addPrivateKeyIds } }) =>
       addPrivateKeyIds.map((keyId) => tagFact(privateKeyTagId, keyId)),
   ),
-  create_private_keys: tells<
+  create_private_keys: factsFrom<
     { privateKeys: { privateKeyTags: string[] }[] },
     { privateKeys?: { privateKeyId: string }[]; privateKeyIds?: string[] }
   >(({ intent, result: { privateKeys, privateKeyIds = privateKeys?.map(({ privateKeyId }) => privateKeyId) ?? [] } }) =>
@@ -142,13 +142,14 @@ export const tellers: Readonly<Record<string, Teller>> = {
     ),
   ),
 
-  create_policy: tells<PolicySaid, { policyId: string }>(({ organizationId, intent, result }) =>
+  create_policy: factsFrom<PolicyIntent, { policyId: string }>(({ organizationId, intent, result }) =>
     ofNewPolicy(organizationId, result.policyId, intent),
   ),
-  create_policies: tells<{ policies: PolicySaid[] }, { policyIds: string[] }>(({ organizationId, intent, result }) =>
-    intent.policies.flatMap((policy, index) => ofNewPolicy(organizationId, result.policyIds[index], policy)),
+  create_policies: factsFrom<{ policies: PolicyIntent[] }, { policyIds: string[] }>(
+    ({ organizationId, intent, result }) =>
+      intent.policies.flatMap((policy, index) => ofNewPolicy(organizationId, result.policyIds[index], policy)),
   ),
-  update_policy: tells<{
+  update_policy: factsFrom<{
     policyId: string;
     policyEffect?: string;
     policyCondition?: string;
@@ -160,36 +161,38 @@ export const tellers: Readonly<Record<string, Teller>> = {
     ...(policyConsensus === undefined ? [] : [policyFact(organizationId, policyId, "consensus", policyConsensus)]),
     ...(time === undefined ? [] : [policyFact(organizationId, policyId, "time", time)]),
   ]),
-  delete_policy: tells<{ policyId: string }>(({ intent }) => [goneFact(intent.policyId)]),
-  delete_policies: tells<{ policyIds: string[] }>(({ intent }) => intent.policyIds.map((id) => goneFact(id))),
-  enable_auth_proxy: tells<unknown, { userId: string }>(({ organizationId, result: { userId }, at }) => [
+  delete_policy: factsFrom<{ policyId: string }>(({ intent }) => [goneFact(intent.policyId)]),
+  delete_policies: factsFrom<{ policyIds: string[] }>(({ intent }) => intent.policyIds.map((id) => goneFact(id))),
+  enable_auth_proxy: factsFrom<unknown, { userId: string }>(({ organizationId, result: { userId }, at }) => [
     userFact(organizationId, userId),
     proxyKeyFact(userId),
     ...[userId, null].map((named) => proxyPolicyFact(organizationId, at, named)),
   ]),
 
-  create_mfa_policy: tells<MfaPolicySaid, { mfaPolicyId: string }>(
+  create_mfa_policy: factsFrom<MfaPolicyIntent, { mfaPolicyId: string }>(
     ({ organizationId, intent, result: { mfaPolicyId } }) => ofMfaPolicy(organizationId, { ...intent, mfaPolicyId }),
   ),
-  update_mfa_policy: tells<MfaPolicySaid>(({ organizationId, intent }) => ofMfaPolicy(organizationId, intent)),
-  delete_mfa_policy: tells<{ mfaPolicyId: string }>(({ intent }) => [goneFact(intent.mfaPolicyId)]),
+  update_mfa_policy: factsFrom<MfaPolicyIntent>(({ organizationId, intent }) => ofMfaPolicy(organizationId, intent)),
+  delete_mfa_policy: factsFrom<{ mfaPolicyId: string }>(({ intent }) => [goneFact(intent.mfaPolicyId)]),
 
-  create_session_profile: tells<{ scope: string; expirationSeconds?: string }, { sessionProfileId: string }>(
+  create_session_profile: factsFrom<{ scope: string; expirationSeconds?: string }, { sessionProfileId: string }>(
     ({ intent: { scope, expirationSeconds }, result }) => [
       sessionProfileFact(result.sessionProfileId, scope, secondsOf(expirationSeconds)),
     ],
   ),
-  set_organization_feature: tells<{ name: string; value?: string }>(({ organizationId, intent: { name, value } }) => [
-    featureFact(organizationId, name, value || null),
-    ["feature was set", organizationId, name],
-  ]),
-  remove_organization_feature: tells<{ name: string }>(({ organizationId, intent }) => [
+  set_organization_feature: factsFrom<{ name: string; value?: string }>(
+    ({ organizationId, intent: { name, value } }) => [
+      featureFact(organizationId, name, value || null),
+      ["feature was set", organizationId, name],
+    ],
+  ),
+  remove_organization_feature: factsFrom<{ name: string }>(({ organizationId, intent }) => [
     goneOfFact(organizationId, "feature", intent.name),
   ]),
-  update_root_quorum: tells<{ threshold: number; userIds: string[] }>(({ organizationId, intent }) => [
+  update_root_quorum: factsFrom<{ threshold: number; userIds: string[] }>(({ organizationId, intent }) => [
     rootQuorumFact(organizationId, intent),
   ]),
-  set_ip_allowlist: tells<{
+  set_ip_allowlist: factsFrom<{
     publicKey?: string;
     enabled?: boolean;
     rules?: { cidr: string }[];
@@ -201,23 +204,23 @@ export const tellers: Readonly<Record<string, Teller>> = {
       cidrs: rules.map(({ cidr }) => cidr),
     }),
   ]),
-  remove_ip_allowlist: tells<{ publicKey?: string }>(({ organizationId, intent }) => [
+  remove_ip_allowlist: factsFrom<{ publicKey?: string }>(({ organizationId, intent }) => [
     goneOfFact(organizationId, "allowlist", intent.publicKey?.toLowerCase() ?? null),
   ]),
-  create_smart_contract_interface: tells<
+  create_smart_contract_interface: factsFrom<
     { type: string; smartContractAddress: string; smartContractInterface: string },
     { smartContractInterfaceId: string }
   >(({ intent: { type, smartContractAddress: address, smartContractInterface: json }, result }) => [
     interfaceFact(result.smartContractInterfaceId, { type, lookup: normalizeAddress(address), json }),
   ]),
 
-  ACTIVITY_TYPE_RECOVER_ROOT_QUORUM: tells<RecoveryIntent, RecoveryResult>(
+  ACTIVITY_TYPE_RECOVER_ROOT_QUORUM: factsFrom<RecoveryIntent, RecoveryResult>(
     ({ organizationId, intent: { apiPublicKey: publicKey }, result: { userId, rootQuorum } }) => [
       ...ofUser(organizationId, userId, { apiKeys: [{ publicKey }] }),
       rootQuorumFact(organizationId, rootQuorum),
     ],
   ),
-  ACTIVITY_TYPE_REMOVE_IP_ALLOWLISTS: tells<unknown, RemovedAllowlists>(({ organizationId, result }) =>
+  ACTIVITY_TYPE_REMOVE_IP_ALLOWLISTS: factsFrom<unknown, RemovedAllowlists>(({ organizationId, result }) =>
     result.removed.map(({ publicKey }) => goneOfFact(organizationId, "allowlist", publicKey ?? null)),
   ),
 };

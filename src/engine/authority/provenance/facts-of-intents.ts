@@ -24,10 +24,10 @@ import {
   verifiedFact,
 } from "./facts.ts";
 
-/** The words of activities that several operations share, and what they come to. */
+/** The facts in what several operations are asked for in the same form: users, credentials, policies. */
 
-/** What a completed activity says. */
-export interface Said<Intent = unknown, Result = unknown> {
+/** A completed activity, of which facts are taken. */
+export interface CompletedActivity<Intent = unknown, Result = unknown> {
   organizationId: string;
   /** In the newest version's form. */
   intent: Intent;
@@ -38,36 +38,36 @@ export interface Said<Intent = unknown, Result = unknown> {
   invitation: (id: string) => KnownInvitation | undefined;
 }
 
-interface ApiKeySaid {
+interface ApiKeyIntent {
   publicKey: string;
   curveType?: string;
   expirationSeconds?: string;
 }
 
-export interface PasskeySaid {
+export interface PasskeyIntent {
   attestation: { attestationObject: string };
 }
 
-export interface CredentialsSaid {
-  apiKeys?: readonly ApiKeySaid[];
-  authenticators?: readonly PasskeySaid[];
+export interface CredentialsIntent {
+  apiKeys?: readonly ApiKeyIntent[];
+  authenticators?: readonly PasskeyIntent[];
   oauthProviders?: readonly { oidcToken?: string; oidcClaims?: { iss: string; sub: string; aud: string } }[];
 }
 
-export interface UserSaid extends CredentialsSaid {
+export interface UserIntent extends CredentialsIntent {
   userEmail?: string;
   userPhoneNumber?: string;
   userTags?: readonly string[];
 }
 
-export interface PolicySaid {
+export interface PolicyIntent {
   effect: string;
   condition?: string;
   consensus?: string;
   time?: string;
 }
 
-export interface MfaPolicySaid {
+export interface MfaPolicyIntent {
   userId: string;
   mfaPolicyId?: string;
   condition?: string;
@@ -75,8 +75,8 @@ export interface MfaPolicySaid {
   order?: number;
 }
 
-export interface SubOrganizationSaid extends DisabledFeatures {
-  rootUsers: readonly UserSaid[];
+export interface SubOrganizationIntent extends DisabledFeatures {
+  rootUsers: readonly UserIntent[];
   rootQuorumThreshold: number;
   userTag?: string;
   verificationToken?: string;
@@ -86,7 +86,7 @@ export const secondsOf = (text: string | undefined): number | null => (text === 
 export const secondsOfSession = ({ expirationSeconds }: { expirationSeconds?: string }): number =>
   secondsOf(expirationSeconds) ?? DEFAULT_SESSION_SECONDS;
 
-export function ofUser(organizationId: string, id: string | undefined, user: UserSaid): Fact[] {
+export function ofUser(organizationId: string, id: string | undefined, user: UserIntent): Fact[] {
   if (id === undefined) return [];
   return [userFact(organizationId, id), ...ofContactsAndTags(id, user), ...ofCredentials(id, user)];
 }
@@ -97,7 +97,7 @@ export function ofContactsAndTags(
     userEmail,
     userPhoneNumber,
     userTags = [],
-  }: Pick<UserSaid, "userEmail" | "userPhoneNumber"> & {
+  }: Pick<UserIntent, "userEmail" | "userPhoneNumber"> & {
     userTags?: readonly string[] | undefined;
   },
 ): Fact[] {
@@ -111,7 +111,7 @@ export function ofContactsAndTags(
 /** `ids` are those of what there is, which then is of one kind. */
 export function ofCredentials(
   userId: string,
-  { apiKeys = [], authenticators = [], oauthProviders = [] }: CredentialsSaid,
+  { apiKeys = [], authenticators = [], oauthProviders = [] }: CredentialsIntent,
   ids: readonly string[] = [],
 ): Fact[] {
   const idOf = (index: number): string | null => ids[index] ?? null;
@@ -141,7 +141,7 @@ export function ofSubOrganization({
   organizationId,
   intent,
   result: { subOrganizationId: id, rootUserIds: userIds },
-}: Said<SubOrganizationSaid, { subOrganizationId: string; rootUserIds: string[] }>): Fact[] {
+}: CompletedActivity<SubOrganizationIntent, { subOrganizationId: string; rootUserIds: string[] }>): Fact[] {
   const { rootUsers, rootQuorumThreshold: threshold, userTag, verificationToken } = intent;
   const without = disabledFeatures(intent);
   return [
@@ -163,7 +163,7 @@ export function ofVerification(token: string | undefined, userIds: readonly stri
   return userIds.map((userId) => verifiedFact(userId, contact.type, contact.value));
 }
 
-export function ofLogin({ result }: Said<unknown, { session: string }>): Fact[] {
+export function ofLogin({ result }: CompletedActivity<unknown, { session: string }>): Fact[] {
   const { user_id: userId, public_key: publicKey, exp, session_profile_id: profileId } = claimsIn(result.session);
   if (typeof userId !== "string" || typeof publicKey !== "string" || typeof exp !== "number") return [];
   return [loginFact(userId, publicKey.toLowerCase(), exp, typeof profileId === "string" ? profileId : null)];
@@ -173,14 +173,14 @@ export function ofIssuedKey(type: string) {
   return ({
     intent,
     result: { userId, apiKeyId },
-  }: Said<{ expirationSeconds?: string }, { userId: string; apiKeyId?: string }>): Fact[] =>
+  }: CompletedActivity<{ expirationSeconds?: string }, { userId: string; apiKeyId?: string }>): Fact[] =>
     apiKeyId === undefined ? [] : [issuedKeyFact(userId, type, apiKeyId, secondsOfSession(intent))];
 }
 
 export function ofNewPolicy(
   organizationId: string,
   id: string | undefined,
-  { effect, condition = "", consensus = "", time = "" }: PolicySaid,
+  { effect, condition = "", consensus = "", time = "" }: PolicyIntent,
 ): Fact[] {
   if (id === undefined) return [];
   return [
@@ -193,7 +193,7 @@ export function ofNewPolicy(
 
 export function ofMfaPolicy(
   organizationId: string,
-  { userId, mfaPolicyId: id = "", condition, requiredAuthenticationMethods: methods, order }: MfaPolicySaid,
+  { userId, mfaPolicyId: id = "", condition, requiredAuthenticationMethods: methods, order }: MfaPolicyIntent,
 ): Fact[] {
   const policy = { organizationId, id, userId };
   return [
