@@ -408,9 +408,12 @@ for (const engine of engines) {
       assert.deepEqual(taken.ran, []);
       now += LEASE_MS;
       await until(() => taken.ran.length === 1);
+      const isOfHung = (line: string) => line.includes(`"kind":"${long.name}"`) && line.includes("is taken for hung");
+      await until(() => logged.some(isOfHung));
       held.resolve();
       await first.stop();
       await other.stop();
+      assert.equal(logged.filter(isOfHung).length, 1);
       assert.deepEqual(await jobsOf(long.name), []);
     });
 

@@ -51,6 +51,7 @@ const POLL_MS = 500;
 const CLAIM_AT_ONCE = 32;
 const LEASE_MS = 15_000;
 const LONGEST_RUN_MS = 5 * MINUTE_MS;
+const HUNG = "a job is taken for hung: it runs again on another server, where there is one, and here after a restart";
 /** A lane is handed back now and then, so that busy ones do not starve the others. */
 const MAX_JOBS_PER_LEASE = 100;
 const JOBS_AT_ONCE = 20;
@@ -68,6 +69,10 @@ interface Lane {
 interface ActiveLane extends Lane {
   /** Milliseconds. */
   runningSince: number;
+  /** What runs. */
+  job?: Pick<JobRow, "id" | "kind">;
+  /** The log says of it that it is taken for hung. */
+  told?: ActiveLane["job"];
 }
 
 /**
@@ -270,6 +275,7 @@ export class JobWorker {
       for (const row of jobs.slice(0, remaining)) {
         if (this.#stopping) return 0;
         active.runningSince = clock();
+        active.job = row;
         const result = await this.#runTraced(row);
         this.#options.onRun(row.kind, outcomeOf(result));
         // A stopping server cuts its requests off; that is no fault of the job's.
@@ -372,8 +378,9 @@ export class JobWorker {
     const { surroundings, renewMs, leaseMs } = this.#options;
     const { database, log, clock } = surroundings;
     const now = clock();
-    const long = [...this.#active.values()].filter(({ runningSince }) => {
-      const ranMs = now - runningSince;
+    const long = [...this.#active.values()].filter((active) => {
+      const ranMs = now - active.runningSince;
+      if (ranMs >= LONGEST_RUN_MS) this.#tellOfHung(active);
       return ranMs >= renewMs && ranMs < LONGEST_RUN_MS;
     });
     if (long.length === 0) return;
@@ -385,6 +392,14 @@ export class JobWorker {
       })
       // Then another process may take them up, which the outcome will show.
       .catch((error: Error) => log.warn({ reason: error.message }, "leases of jobs could not be renewed"));
+  }
+
+  #tellOfHung(active: ActiveLane): void {
+    const { lane, job } = active;
+    if (job === undefined || active.told === job) return;
+    active.told = job;
+    const { log } = this.#options.surroundings;
+    log.error({ lane, job: job.id, kind: job.kind }, HUNG);
   }
 
   /** Gives a lane back, to be taken up after a pause. */
