@@ -213,7 +213,7 @@ export function laterUpdate<const By extends Columns, const Given extends Column
   const keys = Object.keys(by);
   const assignments = Object.entries(set).map(([column, value]) => `"${column}" = ${value}`);
   const isMeant = keys.map((column) => `"${table}"."${column}" = "new"."${column}"`).join(" and ");
-  const update = (from: string) => `update "${table}" set ${assignments.join(", ")} from ${from} where ${isMeant}`;
+  const update = (from = "") => `update "${table}" set ${assignments.join(", ")}${from} where ${isMeant}`;
   const quoted = names.map((name) => `"${name}"`);
   return {
     table,
@@ -222,13 +222,14 @@ export function laterUpdate<const By extends Columns, const Given extends Column
     mayBeTaken: false,
     statements: {
       one: {
-        sqlite: update(`(select ${quoted.map((name) => `? as ${name}`).join(", ")}) as "new"`),
+        // Without a table of one row it takes half of the time.
+        sqlite: update().replaceAll(/"new"\."(\w+)"/g, (_, name: string) => `?${names.indexOf(name) + 1}`),
         postgres: update(
-          `(select ${quoted.map((name, index) => `$${index + 1}::${types[index]} as ${name}`).join(", ")}) as "new"`,
+          ` from (select ${quoted.map((name, index) => `$${index + 1}::${types[index]} as ${name}`).join(", ")}) as "new"`,
         ),
       },
       together: update(
-        `unnest(${types.map((type, index) => `$${index + 1}::${type}[]`).join(", ")}) as "new" (${quoted.join(", ")})`,
+        ` from unnest(${types.map((type, index) => `$${index + 1}::${type}[]`).join(", ")}) as "new" (${quoted.join(", ")})`,
       ),
     },
     merge: { keyOf: (row: StoredRow) => JSON.stringify(keys.map((key) => row[key])), merged },
