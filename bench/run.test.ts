@@ -134,10 +134,12 @@ test("years of activities are a line for each kind of request, and one for what 
     "2",
     "--activities",
     "2000",
+    "--tenants",
+    "200",
   );
   assert.deepEqual(
     lines.map(({ scenario }) => scenario),
-    ["newest_page", "old_page", "old_activity", "read", "write", "sign", "size"],
+    ["newest_page", "old_page", "old_activity", "tenants_page", "tenant_of_key", "read", "write", "sign", "size"],
   );
   for (const { p50Ms, p99Ms } of lines.slice(0, -1)) for (const figure of [...p50Ms, ...p99Ms]) assert.ok(figure > 0);
   const { activities, bytes, bytesOfOne, startSeconds, residentMiB } = lines.at(-1);

@@ -76,6 +76,8 @@ interface Options {
   addresses: number;
   /** In the list that `console` looks at, or of `years`. */
   activities: number;
+  /** Of `years`. */
+  tenants: number;
   /** To how many further pages of it `console` scrolls. */
   pages: number;
   /** Of `operations`. */
@@ -102,7 +104,7 @@ const USAGE = `usage: npm run bench -- [--json] [--seconds <n>] [--rounds <n>] [
        npm run bench -- spark [--json] [--seconds <n>] [--rounds <n>] [sqlite] [postgres]
        npm run bench -- swaps [--json] [--seconds <n>] [--rounds <n>] [sqlite] [postgres]
        npm run bench -- webhooks [--json] [--rounds <n>] [sqlite] [postgres]
-       npm run bench -- years [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [--activities <n>] [sqlite] [postgres]`;
+       npm run bench -- years [--json] [--seconds <n>] [--rounds <n>] [--connections <n>] [--activities <n>] [--tenants <n>] [sqlite] [postgres]`;
 
 function readOptions(): Options {
   const { values, positionals } = parseArgs({
@@ -114,6 +116,7 @@ function readOptions(): Options {
       connections: { type: "string", default: "64" },
       addresses: { type: "string", default: "1000000" },
       activities: { type: "string", default: "10000" },
+      tenants: { type: "string", default: "0" },
       pages: { type: "string", default: "200" },
       keys: { type: "string", default: "2000" },
       parties: { type: "string", default: "500" },
@@ -134,6 +137,7 @@ function readOptions(): Options {
     connections: Math.floor(numberIn("connections", values.connections, 1, 1000)),
     addresses: Math.floor(numberIn("addresses", values.addresses, 10, 1_000_000)),
     activities: Math.floor(numberIn("activities", values.activities, 1, 10_000_000)),
+    tenants: Math.floor(numberIn("tenants", values.tenants, 0, 1_000_000)),
     pages: Math.floor(numberIn("pages", values.pages, 0, 1_000_000)),
     parties: Math.floor(numberIn("parties", values.parties, 1, 900)),
     keys: Math.floor(numberIn("keys", values.keys, 1, 1_000_000)),

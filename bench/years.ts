@@ -14,15 +14,19 @@ import { median, rounded } from "./statistics.ts";
 
 /**
  * What years of activities cost: room on the disk, the start, and requests, of a server with very many activities of one organization against
- * one with a thousand, in turns. The activities are copies of real ones, spread over three years and written by the database itself.
+ * one with a thousand, in turns. The activities are copies of real ones, spread over three years and written by the database itself. So are
+ * other tenants, where they are asked for: sub-organizations of that organization, and organizations with keys beside it.
  */
 
 export interface YearsOptions extends RoundOptions {
   activities: number;
+  /** Sub-organizations, each with a user and a key; a twentieth as many organizations have a hundred private keys each. */
+  tenants: number;
 }
 
-/** What one client asks for, one after the other. */
-const looks = ["newest_page", "old_page", "old_activity"] as const;
+/** What one client asks for, one after the other; the last two where there are tenants. */
+const looks = ["newest_page", "old_page", "old_activity", "tenants_page", "tenant_of_key"] as const;
+const LOOKS_AT_TENANTS: readonly Look[] = ["tenants_page", "tenant_of_key"];
 type Look = (typeof looks)[number];
 
 export type YearsBenchResult =
@@ -53,13 +57,16 @@ const MIB = 1024 * 1024;
 const COPIED_AT_ONCE = 100_000;
 const TEMPLATES = 16;
 const FEW = 1000;
+const FEW_TENANTS = 100;
+const TENANTS_FOR_ONE_BESIDE = 20;
+const KEYS_OF_ONE_BESIDE = 100;
 const YEARS_MS = 3 * 365 * 24 * 3600 * 1000;
 
 export async function benchYears(
   options: YearsOptions,
   { report, onStart }: BenchHooks<YearsBenchResult>,
 ): Promise<void> {
-  const { activities } = options;
+  const { activities, tenants } = options;
   for (const engine of options.engines) {
     const start = (name: string) =>
       startServer(engine, name, { ...options, folder: join(options.folder, name) }, onStart);
@@ -70,15 +77,20 @@ export async function benchYears(
     for (const side of [0, 1] as const) {
       const { folder, databaseUrl, subject, stop } = pair[side];
       await stop();
-      await copyActivities(databaseUrl, subject.organizationId, side === 0 ? FEW : activities);
+      await filled(databaseUrl, (filler) =>
+        copyActivities(filler, subject.organizationId, side === 0 ? FEW : activities),
+      );
       bytes.push(await sizeOf(databaseUrl));
+      const others = side === 0 ? Math.min(tenants, FEW_TENANTS) : tenants;
+      if (others > 0) await filled(databaseUrl, (filler) => copyTenants(filler, subject.organizationId, others));
       const began = performance.now();
       pair[side] = await startProduct({ folder, databaseUrl, profileFolder: options.profileFolder });
       startSeconds.push((performance.now() - began) / 1000);
       onStart(() => pair[side].stop());
     }
     const [fewBytes = 0, manyBytes = 0] = bytes;
-    for (const look of looks) report(await measureLook(engine, look, pair, options));
+    const asked = looks.filter((look) => tenants > 0 || !LOOKS_AT_TENANTS.includes(look));
+    for (const look of asked) report(await measureLook(engine, look, pair, options));
     for (const scenario of scenarioNames) report(await measureLoad(engine, scenario, pair, options, onStart));
     report({
       engine,
@@ -117,13 +129,19 @@ interface Filler {
   columnsOf(table: string): Promise<string[]>;
   close(): Promise<void>;
   hex(value: string, digits: number): string;
-  fingerprint: string;
+  /** 64 hexadecimal digits that stand nowhere else in the column. */
+  digest: string;
   /** A table `numbers` with the column `i`. */
   numbers(from: number, to: number): string;
 }
 
-async function copyActivities(url: string, organizationId: string, count: number): Promise<void> {
+async function filled(url: string, fill: (filler: Filler) => Promise<void>): Promise<void> {
   const filler = url.startsWith("sqlite:") ? sqliteFiller(url.slice("sqlite:".length)) : await postgresFiller(url);
+  await fill(filler);
+  await filler.close();
+}
+
+async function copyActivities(filler: Filler, organizationId: string, count: number): Promise<void> {
   const { hex } = filler;
   const newest = `from activities where organization_id = '${organizationId}' order by id desc limit ${TEMPLATES}`;
   await filler.run(
@@ -136,22 +154,59 @@ async function copyActivities(url: string, organizationId: string, count: number
   const ms = `(${began} + i * ${Math.floor(YEARS_MS / count)})`;
   const id = `${hex(`${ms} / 65536`, 8)} || '-' || ${hex(`${ms} % 65536`, 4)} || '-7' || ${hex("i / 4096 % 4096", 3)} || '-8' || ${hex("i % 4096", 3)} || '-' || ${hex("i", 12)}`;
   const copies: [from: string, into: string, made: Record<string, string>][] = [
-    ["template", "activities", { id, fingerprint: filler.fingerprint, created_at: ms, updated_at: ms }],
+    ["template", "activities", { id, fingerprint: `'sha256:' || ${filler.digest}`, created_at: ms, updated_at: ms }],
     ["ballot", "votes", { id, activity_id: id, created_at: ms }],
   ];
   for (let from = 0; from < count; from += COPIED_AT_ONCE) {
     const numbers = filler.numbers(from, Math.min(count, from + COPIED_AT_ONCE));
     for (const [source, table, made] of copies) {
-      const columns = await filler.columnsOf(table);
-      const values = columns.map((column) => made[column] ?? `s.${column}`).join(", ");
-      await filler.run(
-        `insert into ${table} (${columns.join(", ")}) select ${values} from ${numbers} cross join ${source} s where s.n = i % ${TEMPLATES}`,
-      );
+      await copyRows(filler, table, made, `${numbers} cross join ${source} s where s.n = i % ${TEMPLATES}`);
     }
     // An interrupt has its turn.
     await setImmediate();
   }
-  await filler.close();
+}
+
+/** Rows of a table, from `numbers` and rows `s` to be copied; `made` has the SQL of columns that differ. */
+async function copyRows(filler: Filler, table: string, made: Record<string, string>, from: string): Promise<void> {
+  const columns = await filler.columnsOf(table);
+  const values = columns.map((column) => made[column] ?? `s.${column}`).join(", ");
+  await filler.run(`insert into ${table} (${columns.join(", ")}) select ${values} from ${from}`);
+}
+
+/** Of a tenant by its number: ids that nothing else has. */
+const tenantId = ({ hex }: Filler, kind: string, number: string): string =>
+  `${hex(number, 8)} || '-${kind}-7000-8000-000000000000'`;
+
+async function copyTenants(filler: Filler, organizationId: string, count: number): Promise<void> {
+  const beside = Math.ceil(count / TENANTS_FOR_ONE_BESIDE);
+  const publicKey = `'02' || ${filler.digest}`;
+  for (const [kind, parentId, made] of [
+    ["0001", `'${organizationId}'`, count],
+    ["0002", "null", beside],
+  ] as const) {
+    const numbers = filler.numbers(0, made);
+    const id = tenantId(filler, kind, "i");
+    const user = { organization_id: id, id };
+    // Their ids are those of their organizations.
+    const tables: [table: string, made: Record<string, string>][] = [
+      ["organizations", { id, parent_id: parentId, name: "'Tenant ' || i" }],
+      ["users", { ...user, root_id: kind === "0001" ? parentId : id }],
+      ["api_keys", { ...user, user_id: id, public_key: publicKey }],
+      ["root_quorum_members", { organization_id: id, user_id: id }],
+    ];
+    for (const [table, values] of tables) {
+      const one = `select * from ${table} where ${table === "organizations" ? "id" : "organization_id"} = '${organizationId}' limit 1`;
+      await copyRows(filler, table, values, `${numbers} cross join (${one}) s`);
+    }
+  }
+  const key = {
+    organization_id: tenantId(filler, "0002", `i / ${KEYS_OF_ONE_BESIDE}`),
+    id: tenantId(filler, "0003", "i"),
+  };
+  const numbers = filler.numbers(0, beside * KEYS_OF_ONE_BESIDE);
+  const one = `select * from private_keys where organization_id = '${organizationId}' limit 1`;
+  await copyRows(filler, "private_keys", { ...key, public_key: publicKey }, `${numbers} cross join (${one}) s`);
 }
 
 function sqliteFiller(file: string): Filler {
@@ -172,7 +227,7 @@ function sqliteFiller(file: string): Filler {
       database.close();
     },
     hex: (value, digits) => `printf('%0${digits}x', ${value})`,
-    fingerprint: "'sha256:' || lower(hex(randomblob(32)))",
+    digest: "lower(hex(randomblob(32)))",
     numbers: (from, to) =>
       `(with recursive numbers(i) as (select ${from} union all select i + 1 from numbers where i < ${to - 1}) select i from numbers)`,
   };
@@ -196,7 +251,7 @@ async function postgresFiller(url: string): Promise<Filler> {
       await client.end();
     },
     hex: (value, digits) => `lpad(to_hex(${value}), ${digits}, '0')`,
-    fingerprint: "'sha256:' || encode(sha256(i::text::bytea), 'hex')",
+    digest: "encode(sha256(i::text::bytea), 'hex')",
     numbers: (from, to) => `generate_series(${from}::bigint, ${to - 1}) as numbers(i)`,
   };
 }
@@ -240,11 +295,16 @@ async function measureLook(
   options: YearsOptions,
 ): Promise<YearsBenchResult> {
   const old = await Promise.all(pair.map(oldActivity));
+  const ofKey = await Promise.all(
+    pair.map(async (product) => ({ filterType: "PUBLIC_KEY", filterValue: await keyOfTenant(product) })),
+  );
   const measured = await inTurns(options.rounds, async (side) => {
     const product = pair[side];
     const client = clientOf(product);
     const ask = async () => {
       if (look === "old_activity") return client.query("get_activity", { activityId: old[side] });
+      if (look === "tenants_page") return client.query("list_suborgs", { paginationOptions: { limit: String(PAGE) } });
+      if (look === "tenant_of_key") return client.query("list_suborgs", ofKey[side]);
       const from = look === "old_page" ? { after: old[side] } : {};
       return client.query("list_activities", { paginationOptions: { limit: String(PAGE), ...from } });
     };
@@ -254,7 +314,8 @@ async function measureLook(
     for (let index = 0; index < LOOKS_IN_A_ROUND; index++) {
       const began = performance.now();
       const { status, body } = await ask();
-      if (status !== 200) throw new Error(`${look} was answered with ${status}: ${JSON.stringify(body)}`);
+      const isEmpty = LOOKS_AT_TENANTS.includes(look) && body.organizationIds?.length === 0;
+      if (status !== 200 || isEmpty) throw new Error(`${look} was answered with ${status}: ${JSON.stringify(body)}`);
       times.push(performance.now() - began);
     }
     const cpuMs = ((cpuSeconds(product.pid) - before) * 1e6) / LOOKS_IN_A_ROUND;
@@ -269,18 +330,30 @@ async function measureLook(
 async function oldActivity({ databaseUrl, subject: { organizationId } }: Product): Promise<string> {
   const half = (Date.now() - YEARS_MS / 2).toString(16).padStart(12, "0");
   const from = `${half.slice(0, 8)}-${half.slice(8)}`;
-  const sql = `select id from activities where organization_id = '${organizationId}' and id > '${from}' order by id limit 1`;
+  const sql = `select id as name from activities where organization_id = '${organizationId}' and id > '${from}' order by id limit 1`;
+  return (await nameIn(databaseUrl, sql)) ?? "";
+}
+
+/** A key of the sub-organization in the middle. */
+async function keyOfTenant({ databaseUrl, subject: { organizationId } }: Product): Promise<string> {
+  const ids = `select id from organizations where parent_id = '${organizationId}'`;
+  const middle = `${ids} order by id limit 1 offset (select count(*) / 2 from (${ids}) t)`;
+  const sql = `select public_key as name from api_keys where organization_id = (${middle})`;
+  return (await nameIn(databaseUrl, sql)) ?? "";
+}
+
+async function nameIn(databaseUrl: string, sql: string): Promise<string | undefined> {
   if (databaseUrl.startsWith("sqlite:")) {
     const database = new DatabaseSync(databaseUrl.slice("sqlite:".length), { readOnly: true });
-    const { id } = database.prepare(sql).get() as { id: string };
+    const row = database.prepare(sql).get() as { name: string } | undefined;
     database.close();
-    return id;
+    return row?.name;
   }
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
-  const { rows } = await client.query(sql);
+  const { rows } = await client.query<{ name: string }>(sql);
   await client.end();
-  return rows[0].id;
+  return rows[0]?.name;
 }
 
 function resultOf(
