@@ -63,6 +63,7 @@ const ALONE = [
   // They have V8 show its garbage collector, and measure memory.
   "test/api/smart-contract-interfaces",
   "src/kernel/memory-size",
+  "test/policy/remembered-values",
   // They pretend to be a browser, and import at their top what can only be imported after that.
   "test/api/core-sdk",
   "test/lifecycle/auth-proxy-guide",

@@ -243,8 +243,8 @@ export const MAX_CACHED_EXPRESSIONS = 20_000;
 export const MAX_CACHED_EXPRESSION_BYTES = 128 * 1024 * 1024;
 /** Columns of values of expressions kept in memory for one list of policies, each of up to MAX_POLICIES values. */
 export const MAX_REMEMBERED_COLUMNS = 64;
-/** What is remembered of what whole policies came to, of all lists together. */
-export const MAX_REMEMBERED_EVALUATIONS_BYTES = 32 * 1024 * 1024;
+/** Classes of activities with their approvers, for which it is kept what all policies of one list came to. */
+export const MAX_REMEMBERED_DECISIONS = 8;
 /** Users kept in memory as the API shows them, by number and by bytes of their JSON. */
 export const MAX_CACHED_USERS = 10_000;
 export const MAX_CACHED_USER_BYTES = 64 * 1024 * 1024;
@@ -254,11 +254,11 @@ export const MAX_CACHED_ALLOWLIST_BYTES = 4 * 1024 * 1024;
 /** Filters of webhook subscriptions kept in memory, by number and by bytes of their JSON. */
 export const MAX_CACHED_FILTERS = 1000;
 export const MAX_CACHED_FILTER_BYTES = 4 * 1024 * 1024;
-/** Lists of policies remembered as stored, by number and by what they take. */
+/** Lists of policies remembered as stored, by number and by what they take with what is remembered of them. */
 export const MAX_REMEMBERED_POLICY_LISTS = 10_000;
 /** Lists of policies kept with their ids, of about 5 kB each. */
 export const MAX_KEPT_POLICY_LISTS = 1000;
-export const MAX_REMEMBERED_POLICIES_BYTES = 64 * 1024 * 1024;
+export const MAX_REMEMBERED_POLICIES_BYTES = 128 * 1024 * 1024;
 
 /** Bytes of an imported mnemonic with its passphrase; 24 words take under 1 KiB in every language. */
 export const MAX_MNEMONIC_BYTES = 4096;

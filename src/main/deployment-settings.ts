@@ -1,7 +1,8 @@
-import { mkdirSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { type Static, Type } from "typebox";
 import { HOUR_MS } from "../kernel/durations.ts";
+import { makeFolder } from "../kernel/make-folder.ts";
 
 /** What runs deployments, as the configuration file has it. */
 
@@ -63,8 +64,8 @@ export function deploymentSettingsOf(
 
 /** Makes the directory, and tells which folder keeps other users from it; undefined where none does. */
 export function prepareDirectory({ directory, firstUid }: DeploymentSettings): string | undefined {
-  mkdirSync(directory, { recursive: true, mode: 0o711 });
-  mkdirSync(join(directory, "work"), { recursive: true, mode: 0o711 });
+  makeFolder(directory, 0o711);
+  makeFolder(join(directory, "work"), 0o711);
   if (firstUid === undefined) return undefined;
   for (let folder = directory; ; folder = dirname(folder)) {
     if ((statSync(folder).mode & WORLD_SEARCHABLE) === 0) return folder;

@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { existsSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { makeFolder } from "../kernel/make-folder.ts";
 import { syncFolder } from "../kernel/sync-folder.ts";
 import { sqliteFileOf } from "../storage/database.ts";
 import { type Config, StartProblem } from "./config.ts";
@@ -63,7 +64,7 @@ export function beginInstallation(config: Config, ifEmpty: IfEmpty, now: Date): 
 function writeMarker(config: Config, now: Date): void {
   const { rootKeyFile } = config;
   try {
-    mkdirSync(dirname(rootKeyFile), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(rootKeyFile), 0o700);
     writeFileDurably(markerOf(config), `${JSON.stringify({ since: now.toISOString() })}\n`, 0o600);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;

@@ -1,8 +1,8 @@
-import { mkdirSync } from "node:fs";
 import { getCompileCacheDir } from "node:module";
 import { hostname } from "node:os";
 import { dirname } from "node:path";
 import type { Logger } from "../kernel/log.ts";
+import { makeFolder } from "../kernel/make-folder.ts";
 import { type SignerOptions, SignerProcess, SignerRefused } from "../signer/client.ts";
 import {
   type Database,
@@ -111,7 +111,7 @@ export interface OpenedDatabase {
 export async function openDatabaseOf(config: Config, log: Logger, commits?: CommitObserver): Promise<OpenedDatabase> {
   let database: Database | undefined;
   try {
-    mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+    makeFolder(config.dataDir, 0o700);
     database = openDatabase({
       url: config.databaseUrl,
       postgres: config.postgres,
@@ -167,7 +167,7 @@ export function lockFolder({ databaseUrl }: Pick<Config, "databaseUrl">, command
   const folder = dirname(file);
   const holder = { command, pid: process.pid, host: hostname(), since: new Date().toISOString() };
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder, 0o700);
     return ServerLock.take(folder, holder);
   } catch (error) {
     if (!(error instanceof FolderInUse)) {

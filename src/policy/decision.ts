@@ -195,6 +195,19 @@ function evaluated<S extends Scope>(
     if (!(cause instanceof PolicyError)) throw cause;
     const mayBeExempt = effect === "EFFECT_DENY" && cause.code === "ABSENT_ROOT";
     const absentRoots = mayBeExempt ? absentRootsOf(program, facts, budget) : undefined;
-    return absentRoots === undefined ? { cause } : { cause, absentRoots };
+    return errorOf(cause, absentRoots);
   }
+}
+
+/** One value for all evaluations that end in the same error: that a root is absent is one error of the expression's. */
+const errors = new WeakMap<PolicyError, Map<string, Exclude<Value, boolean>>>();
+
+function errorOf(cause: PolicyError, absentRoots: readonly string[] | undefined): Value {
+  if (cause.code !== "ABSENT_ROOT") return { cause };
+  const known = errors.get(cause) ?? new Map<string, Exclude<Value, boolean>>();
+  errors.set(cause, known);
+  const roots = absentRoots?.join(" ") ?? "";
+  const value = known.get(roots) ?? (absentRoots === undefined ? { cause } : { cause, absentRoots });
+  known.set(roots, value);
+  return value;
 }

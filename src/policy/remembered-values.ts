@@ -1,8 +1,4 @@
-import {
-  MAX_REMEMBERED_COLUMNS,
-  MAX_REMEMBERED_EVALUATIONS_BYTES,
-  MAX_REMEMBERED_POLICY_LISTS,
-} from "../kernel/limits.ts";
+import { MAX_REMEMBERED_COLUMNS, MAX_REMEMBERED_DECISIONS } from "../kernel/limits.ts";
 import { type RecentlyUsed, recentlyUsed } from "../kernel/recently-used.ts";
 import type { Approval } from "./approvals.ts";
 import type { Program } from "./compile.ts";
@@ -51,13 +47,12 @@ export interface ValueMemory {
   columnsOf(request: { policies: readonly Policy[]; facts: ConditionFacts; approvals: readonly Approval[] }): Columns;
 }
 
+/** It goes with its list. */
 interface ListMemory {
   columns: RecentlyUsed<Column>;
+  settled: RecentlyUsed<SettledEvaluations>;
   ofFacts: WeakMap<ConditionFacts, Column>;
 }
-
-/** About what an evaluation takes in memory. */
-const BYTES_PER_EVALUATION = 256;
 
 /** @param maxColumns columns kept for a list of policies */
 export function createValueMemory(maxColumns = MAX_REMEMBERED_COLUMNS): ValueMemory {
@@ -70,25 +65,11 @@ export function createValueMemory(maxColumns = MAX_REMEMBERED_COLUMNS): ValueMem
     numbers.set(object, ++lastNumber);
     return lastNumber;
   };
-  const settledOf = recentlyUsed<SettledEvaluations>({
-    entries: MAX_REMEMBERED_POLICY_LISTS,
-    bytes: MAX_REMEMBERED_EVALUATIONS_BYTES,
-    sizeOf: ({ evaluations }) => BYTES_PER_EVALUATION * evaluations.length,
+  const emptyMemory = (): ListMemory => ({
+    columns: recentlyUsed({ entries: maxColumns }),
+    settled: recentlyUsed({ entries: MAX_REMEMBERED_DECISIONS }),
+    ofFacts: new WeakMap(),
   });
-  const evaluationsOf = (key: string, policies: readonly Policy[]): SettledEvaluations => {
-    const known = settledOf.get(key);
-    if (known) return known;
-    const settled: SettledEvaluations = { evaluations: new Array<undefined>(policies.length) };
-    settledOf.set(key, settled);
-    return settled;
-  };
-  const columnOf = (columns: RecentlyUsed<Column>, key: string): Column => {
-    const known = columns.get(key);
-    if (known) return known;
-    const column: Column = [];
-    columns.set(key, column);
-    return column;
-  };
   return {
     columnsOf({ policies, facts, approvals }) {
       const { type, kind, resource, action, params = {} } = facts.activity;
@@ -97,21 +78,29 @@ export function createValueMemory(maxColumns = MAX_REMEMBERED_COLUMNS): ValueMem
       const approvers = approvals.map(
         ({ user, credential }) => `${numberOf(user)}/${credential ? numberOf(credential) : ""}`,
       );
-      const list = lists.get(policies) ?? { columns: recentlyUsed({ entries: maxColumns }), ofFacts: new WeakMap() };
+      const list = lists.get(policies) ?? emptyMemory();
       lists.set(policies, list);
-      const { columns, ofFacts } = list;
+      const { columns, settled, ofFacts } = list;
       const onTheseFacts = ofFacts.get(facts) ?? new Array<Value | undefined>(policies.length);
       ofFacts.set(facts, onTheseFacts);
       const ofClass = `condition ${JSON.stringify(activityClass)}`;
       const ofApprovers = `consensus ${approvers.join(" ")}`;
       return {
-        condition: columnOf(columns, ofClass),
-        consensus: columnOf(columns, ofApprovers),
+        condition: keptIn(columns, ofClass, () => []),
+        consensus: keptIn(columns, ofApprovers, () => []),
         onTheseFacts,
-        settled: evaluationsOf(`${numberOf(policies)} ${ofApprovers} ${ofClass}`, policies),
+        settled: keptIn(settled, `${ofApprovers} ${ofClass}`, () => ({ evaluations: [] })),
       };
     },
   };
+}
+
+function keptIn<Value>(kept: RecentlyUsed<Value>, key: string, make: () => Value): Value {
+  const known = kept.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  kept.set(key, made);
+  return made;
 }
 
 /**

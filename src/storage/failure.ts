@@ -5,7 +5,8 @@ import { KeysteadError } from "../kernel/errors.ts";
  * the connection (another one may do), the database is there and `unavailable` for this (full, read-only, too slow), its file
  * is `lost` for good, or a `bug` of ours.
  */
-export type FailureKind = "retry" | "outage" | "unavailable" | "lost" | "bug";
+export const failureKinds = ["retry", "outage", "unavailable", "lost", "bug"] as const;
+export type FailureKind = (typeof failureKinds)[number];
 
 /** An error of a database driver, classified. The driver's text stays inside: it is logged and never sent. */
 export class DatabaseFailure extends Error {

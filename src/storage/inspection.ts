@@ -1,3 +1,4 @@
+import { realpathSync } from "node:fs";
 import { Socket } from "node:net";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import type { ConnectionOptions } from "node:tls";
@@ -8,6 +9,7 @@ import type { DatabaseKind } from "./engine.ts";
 import { translate } from "./failure.ts";
 import { connectToOne } from "./postgres-hosts.ts";
 import { postgresTypes } from "./postgres-pool.ts";
+import { refuseIfFull } from "./sqlite-files.ts";
 
 /**
  * A look at a database that changes nothing in it, on a connection of its own and with none of the settings that a server asks for:
@@ -55,6 +57,7 @@ function inspectSqlite(file: string): Inspection {
     const tryWrite = async () => {
       try {
         database.exec("pragma query_only = off; pragma busy_timeout = 0; begin immediate; rollback");
+        refuseIfFull(realpathSync(file));
       } catch (error) {
         throw translate(error);
       } finally {

@@ -1,7 +1,8 @@
-import { closeSync, existsSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
+import { closeSync, existsSync, openSync, realpathSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { freeBytesAt } from "../kernel/free-bytes.ts";
 import { FILE_WATCH_MS, SQLITE_LEAST_FREE_BYTES } from "../kernel/limits.ts";
+import { makeFolder } from "../kernel/make-folder.ts";
 import { DatabaseFailure, SQLITE_FULL, translate } from "./failure.ts";
 
 /*
@@ -13,7 +14,7 @@ import { DatabaseFailure, SQLITE_FULL, translate } from "./failure.ts";
 /** Makes the file if it is missing. SQLite gives the files beside it, -wal and -shm, the rights of this one. */
 export function createForOwner(file: string): void {
   if (existsSync(file)) return;
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  makeFolder(dirname(file), 0o700);
   closeSync(openSync(file, "a", 0o600));
 }
 
@@ -69,9 +70,7 @@ export class SqliteFiles {
    * @throws DatabaseFailure
    */
   refuseIfFull(): void {
-    const free = freeBytesAt(dirname(this.#real));
-    if (free === undefined || free >= SQLITE_LEAST_FREE_BYTES) return;
-    throw translate(Object.assign(new Error(`${free} bytes are free beside ${this.#real}`), { errcode: SQLITE_FULL }));
+    refuseIfFull(this.#real);
   }
 
   close(): void {
@@ -100,4 +99,11 @@ function identityOf(path: string): string | undefined {
     // Whatever the reason: nobody else finds it there either.
     return undefined;
   }
+}
+
+/** Where a commit would find no room beside the file. @throws DatabaseFailure */
+export function refuseIfFull(file: string): void {
+  const free = freeBytesAt(dirname(file));
+  if (free === undefined || free >= SQLITE_LEAST_FREE_BYTES) return;
+  throw translate(Object.assign(new Error(`${free} bytes are free beside ${file}`), { errcode: SQLITE_FULL }));
 }

@@ -22,7 +22,7 @@ import { sqliteReader } from "../../src/storage/backup/row-reader.ts";
 import { openDatabase } from "../../src/storage/database.ts";
 import { FolderInUse, type LockHolder, ServerLock } from "../../src/storage/server-lock.ts";
 import type { Json } from "../support/client.ts";
-import { dumpOf, linesOf, newPlace, type Place, refuses, runWell } from "../support/place.ts";
+import { dumpOf, linesOf, newPlace, type Place, refuses, runIn, runWell } from "../support/place.ts";
 import { carryFiles, populate } from "../support/populated.ts";
 import { engines, freshDatabaseUrl, startTestServer } from "../support/server.ts";
 import {
@@ -260,6 +260,10 @@ for (const engine of engines) {
       await refused(compressed(`${text}[]\n`), /it goes on after its end/);
       await refused(Buffer.concat([whole, Buffer.from("more")]), /it goes on after its end/);
       await refused(Buffer.concat([whole, whole]), /it goes on after its end/);
+      const emptyFrame = Buffer.from("28b52ffd2000010000", "hex");
+      const hasOne = emptyFrame.equals(whole.subarray(-emptyFrame.length));
+      const bare = hasOne ? whole.subarray(0, -emptyFrame.length) : whole;
+      await refused(Buffer.concat([bare, emptyFrame.subarray(0, 8)]), /it is cut off/);
       await refused(altered("World", "Wurld"), /it was altered/);
       await refused(altered('"format":1', '"format":2'), /it has format 2, and this version reads format 1/);
       await refused(
@@ -315,7 +319,12 @@ for (const engine of engines) {
         `${file}-2`,
       );
       const served = await newPlace(engine);
-      await runWell(served, "restore", `${file}-2`);
+      const told = await runIn(served, "restore", `${file}-2`);
+      assert.equal(JSON.parse(told.stdout).rootKey, "missing, not checked");
+      assert.match(
+        told.stderr,
+        /^keystead: the root key file .+ is not there, so nothing says whether it fits; put the one of /m,
+      );
       await refuses(/there is a database already/, served, "restore", `${file}-2`);
       assert.match(await refusalOf(served), /root key/);
     });

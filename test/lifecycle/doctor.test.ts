@@ -270,6 +270,10 @@ for (const engine of engines) {
       const config = write("late.json", { backup: { every: 3600, keep: 3, directory } });
       assert.equal(the(await examine(own, ["--config", config]), "backup")[0], "warn");
       mkdirSync(directory, { mode: 0o700 });
+      const nowhere = write("nowhere.json", { backup: { every: 3600, keep: 3, directory: "/proc/keystead/backups" } });
+      const [state0] = the(await examine(own, ["--config", nowhere]), "backup");
+      // Root may write everywhere, as far as the mode goes.
+      assert.equal(state0, process.getuid?.() === 0 ? "warn" : "fail");
       writeFileSync(`${directory}/keystead-20240101T000000Z.backup`, "");
       const [state, text] = the(await examine(own, ["--config", config]), "backup");
       assert.equal(state, "fail");

@@ -31,6 +31,8 @@ const namesIn = (text: string): string[] => [...text.matchAll(/^# TYPE (\S+)/gm)
 
 /** Of both engines: some are of one alone. */
 const seen = new Set<string>();
+/** What a server of each engine said. */
+const scraped: string[] = [];
 
 for (const engine of engines) {
   it(`a server tells what it does (${engine})`, async () => {
@@ -114,7 +116,9 @@ for (const engine of engines) {
     assert.equal(at('audit_failures_total{sink="file"}'), 0);
     assert.equal(at('audit_dropped_total{sink="file"}'), 0);
     assert.equal(at("audit_refusals_left_out_total"), 0);
+    assert.equal(at('commit_failures_total{kind="unavailable"}'), 0);
     for (const name of namesIn(text)) seen.add(name);
+    scraped.push(text);
     await server.end("SIGTERM");
     await receiver.close();
   });
@@ -169,7 +173,9 @@ describe("what is made of metrics", () => {
     const run = (...args: string[]) =>
       execFileSync(promtool, args, { encoding: "utf8", cwd: pathOf("deploy/prometheus") });
     assert.match(run("check", "config", "prometheus.yml"), /SUCCESS/);
-    assert.match(run("check", "rules", rules), /SUCCESS: 23 rules found/);
+    assert.match(run("check", "rules", rules), /SUCCESS: 24 rules found/);
     assert.match(run("test", "rules", "keystead.rules.test.yml"), /SUCCESS/);
+    for (const input of scraped)
+      execFileSync(promtool, ["check", "metrics"], { input, stdio: ["pipe", "inherit", "inherit"] });
   });
 });

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
+import { MAX_REMEMBERED_DECISIONS } from "../../src/kernel/limits.ts";
 import type { Approval } from "../../src/policy/approvals.ts";
 import { Budget } from "../../src/policy/budget.ts";
 import { createExpressionCache } from "../../src/policy/cache.ts";
@@ -141,6 +144,28 @@ test("a decision that hangs on the class and the approvers alone is shared", () 
     [day, night, day].map((nowMs) => decide({ policies: timed, nowMs }).outcome),
     ["OUTCOME_ALLOW", "OUTCOME_DENY_IMPLICIT", "OUTCOME_ALLOW"],
   );
+});
+
+test("what is remembered goes with its list, and of one list it is bounded", () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const memory = createValueMemory();
+  const resultOn = (policies: Policy[], type: string): WeakRef<object> => {
+    const facts = { activity: { ...activity, type } };
+    const request = { policies, facts, nowMs: 0, submitterId: "a", approvals: [], voters: [] };
+    return new WeakRef(evaluatePolicies(request, cache, budget, memory));
+  };
+  const draft = (): Policy[] => [{ policyId: "p", effect: "EFFECT_DENY", condition: "wallet.id == 'W'" }];
+  const kept = draft();
+  const ofDrafts = Array.from({ length: 50 }, () => resultOn(draft(), "a"));
+  const ofOne = Array.from({ length: 50 }, (_, index) => resultOn(kept, `type ${index}`));
+  return new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
+    collect();
+    const stillThere = (results: WeakRef<object>[]) => results.filter((result) => result.deref() !== undefined).length;
+    assert.equal(stillThere(ofDrafts), 0);
+    assert.equal(stillThere(ofOne), MAX_REMEMBERED_DECISIONS);
+    assert.equal(resultOn(kept, "type 49").deref(), ofOne.at(-1)?.deref());
+  });
 });
 
 test("another list of policies has values of its own", () => {

@@ -1,5 +1,10 @@
 import { expressions } from "../../authority/decisions/conditions.ts";
-import { MAX_REMEMBERED_POLICIES_BYTES, MAX_REMEMBERED_POLICY_LISTS } from "../../kernel/limits.ts";
+import {
+  MAX_REMEMBERED_COLUMNS,
+  MAX_REMEMBERED_DECISIONS,
+  MAX_REMEMBERED_POLICIES_BYTES,
+  MAX_REMEMBERED_POLICY_LISTS,
+} from "../../kernel/limits.ts";
 import { recentlyUsed } from "../../kernel/recently-used.ts";
 import { pause } from "../../kernel/turns.ts";
 import { Budget } from "../../policy/budget.ts";
@@ -8,6 +13,8 @@ import { isTransactor, type Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 
 /** The organization's policies, as decisions are made on them. */
+
+const BYTES_OF_EVALUATION = 256;
 
 /** Policies under their version, which is read afresh with every stamp. */
 const policiesOf = recentlyUsed<{ version: number; policies: readonly Policy[] }>({
@@ -56,9 +63,15 @@ async function compileAll(organizationId: string, policies: readonly Policy[]): 
   }
 }
 
-/** About what a policy takes in memory, with the values that are remembered of it. */
+/**
+ * About what a policy takes in memory: itself, a word in each column of values that is remembered of it, and what it came to for each class of
+ * activities and approvers (src/policy/remembered-values.ts).
+ */
 const bytesOf = ({ consensus = "", condition = "", time = "" }: Policy): number =>
-  1024 + 2 * (consensus.length + condition.length + time.length);
+  512 +
+  8 * MAX_REMEMBERED_COLUMNS +
+  BYTES_OF_EVALUATION * MAX_REMEMBERED_DECISIONS +
+  2 * (consensus.length + condition.length + time.length);
 
 /** What policies come to, as the API shows them; their names and notes decide nothing. */
 export async function policiesForProof(read: Reader, organizationId: string): Promise<unknown[]> {

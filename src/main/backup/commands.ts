@@ -54,11 +54,16 @@ export function addBackupCommands(program: Command, { withConfig, readConfig, pr
     async (file: string, { config, identity, sha256 }: FileOptions) => {
       const given = await readConfig(config);
       const { restore } = await import("./restore.ts");
-      const { manifest } = await withProgress((onProgress) =>
+      const { manifest, rootKey } = await withProgress((onProgress) =>
         restore(given, { file, identity: readIdentity(identity), sha256, onProgress }),
       );
       const { takenAt, installationId, rootKeyId } = manifest;
-      printJson({ restored: file, takenAt, installationId, rootKeyId, rows: rowsOf(manifest) });
+      if (rootKey === "missing, not checked") {
+        process.stderr.write(
+          `keystead: the root key file ${given.rootKeyFile} is not there, so nothing says whether it fits; put the one of ${rootKeyId} there before the server starts\n`,
+        );
+      }
+      printJson({ restored: file, takenAt, installationId, rootKeyId, rootKey, rows: rowsOf(manifest) });
     },
   );
 

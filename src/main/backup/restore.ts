@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync } from "node:fs";
+import { makeFolder } from "../../kernel/make-folder.ts";
 import { load, refuseOccupied } from "../../storage/backup/load.ts";
 import { BackupProblem } from "../../storage/backup/problem.ts";
 import { type BackupFile, openBackup } from "../../storage/backup/read-file.ts";
@@ -18,6 +19,13 @@ export interface RestoreOptions {
   onProgress: Progress;
 }
 
+/** `none`: nothing in the backup is sealed. */
+type RootKeyCheck = "fits" | "missing, not checked" | "none";
+
+export interface Restored extends BackupFile {
+  rootKey: RootKeyCheck;
+}
+
 /**
  * Puts a backup into the empty place that the configuration names. The backup is read to its end, and the root key held against
  * it where there is one, before anything is written.
@@ -27,19 +35,19 @@ export interface RestoreOptions {
 export async function restore(
   config: Config,
   { file, identity, sha256, onProgress }: RestoreOptions,
-): Promise<BackupFile> {
+): Promise<Restored> {
   await refuseOccupiedPlace(config);
   const backup = await openBackup({ file, identity });
   refuseOtherDigest(backup, sha256);
-  await refuseOtherRootKey(config, backup);
-  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  const rootKey = await refuseOtherRootKey(config, backup);
+  makeFolder(config.dataDir, 0o700);
   const lock = lockFolder(config, "restore");
   try {
     const begun = { file, since: new Date().toISOString() };
     writeFileDurably(restoreMarkerOf(config), `${JSON.stringify(begun)}\n`, 0o600);
     await load(config.databaseUrl, contentsOf(backup), onProgress);
     endOfRestore(config);
-    return backup;
+    return { ...backup, rootKey };
   } catch (error) {
     // Nothing was left there. A process that is killed leaves the marker to say so.
     if (error instanceof BackupProblem) endOfRestore(config);
@@ -73,13 +81,14 @@ export function refuseOtherDigest({ sha256 }: BackupFile, expected: string | und
   throw new StartProblem(`the backup has the digest ${sha256}, not ${expected}: it is another one, or was altered`);
 }
 
-async function refuseOtherRootKey(config: Config, { manifest }: BackupFile): Promise<void> {
+async function refuseOtherRootKey(config: Config, { manifest }: BackupFile): Promise<RootKeyCheck> {
   const { rootKeyFile } = config;
-  if (manifest.rootKeyId === null || !existsSync(rootKeyFile)) return;
+  if (manifest.rootKeyId === null) return "none";
+  if (!existsSync(rootKeyFile)) return "missing, not checked";
   const signer = await signerWithRootKey(config);
   const { rootKeyId } = signer;
   await signer.close();
-  if (rootKeyId === manifest.rootKeyId) return;
+  if (rootKeyId === manifest.rootKeyId) return "fits";
   throw new StartProblem(
     `the root key in ${rootKeyFile} is not the one that sealed the keys in this backup; nothing was written. Put the root key file that belongs to the backup there, or set KEYSTEAD_ROOT_KEY_FILE`,
   );

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Counter, Gauge, type Registry } from "prom-client";
 import { type JobKind, reconciler } from "../../engine/jobs/jobs.ts";
@@ -6,6 +6,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import { DAY_MS, MINUTE_MS } from "../../kernel/durations.ts";
 import { MAX_CLOCK_AHEAD_MS } from "../../kernel/limits.ts";
 import type { Logger } from "../../kernel/log.ts";
+import { makeFolder } from "../../kernel/make-folder.ts";
 import { writeBackup } from "../../storage/backup/write-file.ts";
 import { systemReason } from "../system-reason.ts";
 import { version } from "../version.ts";
@@ -101,7 +102,7 @@ export class ScheduledBackups {
     const { directory, encryptTo: recipient } = this.#schedule;
     const file = join(directory, nameAt(now, recipient !== undefined));
     try {
-      mkdirSync(directory, { recursive: true, mode: 0o700 });
+      makeFolder(directory, 0o700);
       const { signal } = this.#abort;
       const { sha256, bytes } = await writeBackup({ url: this.#url, file, version, recipient, signal });
       this.#failed = undefined;

@@ -1,9 +1,24 @@
+import { accessSync, constants, existsSync } from "node:fs";
+import { dirname } from "node:path";
 import type { Clock } from "../../kernel/clock.ts";
 import { newestBackup } from "../backup/schedule.ts";
 import type { Config } from "../config.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
 
 const CHECK = "backup";
+
+/** The folder itself, or the nearest above it, in which it is to be made. */
+const firstThereOf = (folder: string): string =>
+  existsSync(folder) || folder === dirname(folder) ? folder : firstThereOf(dirname(folder));
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** How old the newest scheduled backup is. One that is just being made, or was tried again, is late without being missed. */
 export function checkBackups({ backup }: Pick<Config, "backup">, clock: Clock): Finding {
@@ -12,6 +27,11 @@ export function checkBackups({ backup }: Pick<Config, "backup">, clock: Clock): 
   const now = clock();
   const newest = newestBackup(backup, now);
   const remedy = `is the server running, does its log tell of a failed backup, and is there room in ${directory}?`;
+  const place = firstThereOf(directory);
+  if (!isWritable(place)) {
+    const text = `${place} cannot be written by this user, and backups are to go to ${directory}; run this as the user of the server, who must have it`;
+    return fail(CHECK, text);
+  }
   if (newest === 0) return warn(CHECK, `there is none in ${directory} yet; ${remedy}`);
   const ageMs = now - newest;
   const text = `the newest is of ${new Date(newest).toISOString()}`;

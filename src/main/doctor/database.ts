@@ -9,7 +9,7 @@ import { ROOT_KEY_ID } from "../open.ts";
 import { version } from "../version.ts";
 import { checkClock } from "./clock.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
-import { checkPostgres } from "./postgres.ts";
+import { checkPostgres, POSTGRES_WRITES } from "./postgres.ts";
 import { hiddenBy, hiddenText } from "./reach.ts";
 import { checkWebhooks } from "./webhooks.ts";
 
@@ -87,8 +87,11 @@ async function look(config: Config, inspection: Inspection, clock: Clock): Promi
   const id = rows[0]?.value;
   const isOfThisVersion = state.pending.length === 0 && state.unknown.length === 0;
   const inside = isOfThisVersion ? [await checkWebhooks(inspection), ...(await checkMaintenance(inspection))] : [];
+  // What PostgreSQL is set to refuse is told as that.
+  const isReadOnly = outside.some((finding) => finding.check === POSTGRES_WRITES && finding.state === "fail");
+  const writes = isReadOnly ? [] : [await checkWrites(inspection)];
   return {
-    findings: [reached, await checkWrites(inspection), schemaFinding(state), ...outside, ...inside],
+    findings: [reached, ...writes, schemaFinding(state), ...outside, ...inside],
     rootKey: id === undefined ? "none yet" : { id },
     isOfThisVersion,
   };

@@ -59,10 +59,13 @@ function writeProblem(dataDir: string): Finding[] {
     const text =
       (error as NodeJS.ErrnoException).code === "EROFS"
         ? `${dataDir} is on a file system that is read-only; mount it for writing`
-        : `${dataDir} cannot be read and written by this user; run: chown -R <user> ${dataDir}`;
+        : `${dataDir} cannot be read and written by this user; run: ${accessRemedy(dataDir)}`;
     return [fail("files", text)];
   }
 }
+
+const accessRemedy = (dataDir: string): string =>
+  statOf(dataDir)?.uid === process.getuid?.() ? `chmod 700 ${dataDir}` : `chown -R <user> ${dataDir}`;
 
 /** SQLite reads what it cannot write, so that nothing but a write would tell. */
 function fileProblem(path: string): Finding[] {

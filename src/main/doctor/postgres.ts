@@ -89,8 +89,10 @@ function checkTimeouts(settings: Settings): Finding {
   return warn(check, text);
 }
 
+export const POSTGRES_WRITES = "postgresql writes";
+
 async function checkWritable({ all }: Pick<Inspection, "all">, settings: Settings): Promise<Finding> {
-  const check = "postgresql writes";
+  const check = POSTGRES_WRITES;
   const rows = await all<{ standby: boolean }>("select pg_is_in_recovery() as standby");
   if (rows[0]?.standby) return fail(check, "it is a standby and takes no writes; let DATABASE_URL name the primary");
   if (settings.get("default_transaction_read_only") === "off") return ok(check, "it takes writes");

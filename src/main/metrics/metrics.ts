@@ -2,6 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 import type { RunOutcome } from "../../engine/jobs/worker.ts";
 import type { WebhookObserver } from "../../engine/services.ts";
 import type { TrafficObserver } from "../../http/listener.ts";
+import { failureKinds } from "../../storage/failure.ts";
 import type { CommitObserver } from "../../storage/group-commit.ts";
 
 /** What an operator watches; names and labels hold operations, kinds and outcomes, never identifiers of customers. */
@@ -39,6 +40,10 @@ export function createMetrics(version: string): Metrics {
     registers,
   }).set({ version }, 1);
   collectDefaultMetrics({ register: registry, prefix: "keystead_" });
+  // Sums of what has its kinds beside it; by their names they would be counters.
+  for (const name of ["handles", "requests", "resources"]) {
+    registry.removeSingleMetric(`keystead_nodejs_active_${name}_total`);
+  }
 
   const requests = counter("requests_total", "Requests by operation and HTTP status.", ["operation", "status"]);
   const durations = histogram("request_duration_seconds", "Time from the whole body to the answer, by operation.", [
@@ -71,6 +76,8 @@ export function createMetrics(version: string): Metrics {
     "Transactions that were lost as a whole, be they tried again or not.",
     ["kind"],
   );
+  // An increase is told of what was there before: the first failure too.
+  for (const kind of failureKinds) failedCommits.inc({ kind }, 0);
   const locks = histogram(
     "organization_lock_wait_seconds",
     "Time until a transaction had its organization's lock.",

@@ -3,7 +3,6 @@ import {
   closeSync,
   fsyncSync,
   linkSync,
-  mkdirSync,
   openSync,
   readFileSync,
   rmSync,
@@ -13,6 +12,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { wipe } from "../../kernel/bytes.ts";
+import { makeFolder } from "../../kernel/make-folder.ts";
 import { syncFolder } from "../../kernel/sync-folder.ts";
 import { seal, unseal } from "./seal.ts";
 
@@ -80,7 +80,7 @@ function createRootKey(file: string, passphrase: string | undefined): Buffer | u
   const rootKey = randomBytes(ROOT_KEY_BYTES);
   const content = passphrase === undefined ? plain(rootKey) : wrapped(rootKey, passphrase);
   try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(file), 0o700);
     writeOnce(file, `${JSON.stringify(content)}\n`);
     return rootKey;
   } catch (error) {

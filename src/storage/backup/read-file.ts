@@ -118,10 +118,14 @@ export async function* throughZstd(compressed: Bytes): Bytes {
   }
   yield* pipeline(Readable.from(counted()), decompress, () => {});
   const left = given - decompress.bytesWritten;
-  if (left > 0 && !(left === EMPTY_FRAME.length && EMPTY_FRAME.equals(last))) throw new BackupProblem(GOES_ON);
+  if (left === 0) return;
+  const isOfEmptyFrame = EMPTY_FRAME.subarray(0, left).equals(last.subarray(-left));
+  if (left > EMPTY_FRAME.length || !isOfEmptyFrame) throw new BackupProblem(GOES_ON);
+  if (left < EMPTY_FRAME.length) throw new BackupProblem(CUT_OFF);
 }
 
 const GOES_ON = "it goes on after its end";
+const CUT_OFF = "it is cut off: its last bytes are missing";
 
 const NEWLINE = "\n".charCodeAt(0);
 
