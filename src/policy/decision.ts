@@ -176,12 +176,15 @@ function evaluateExpression<S extends Scope>(
   const program = cache.program(source, scope, budget);
   const value = program instanceof PolicyError ? { cause: program } : evaluated(program, facts[scope], effect, budget);
   const column = columns[scope];
-  if (column !== undefined) {
-    const { onTheseFacts = [] } = columns;
-    (isSettled(program, facts.condition) ? column : onTheseFacts)[index] = value;
-  }
+  if (column === undefined) return value;
+  if (isSettled(program, facts.condition) && takesNoRoom(value, program)) column[index] = value;
+  else if (scope === "condition" && columns.onTheseFacts) columns.onTheseFacts[index] = value;
   return value;
 }
+
+/** Errors with a text of their own would take more room in many columns than they spare work; that a root is absent is one error for all. */
+const takesNoRoom = (value: Value, program: object): boolean =>
+  typeof value === "boolean" || program instanceof PolicyError || value.cause.code === "ABSENT_ROOT";
 
 function evaluated<S extends Scope>(
   program: Program<S>,
