@@ -1,4 +1,5 @@
 import { mkdirSync, statSync } from "node:fs";
+import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
 
 /**
@@ -21,3 +22,10 @@ export function makeFolder(folder: string, mode: number): void {
     makeFolder(folder, mode);
   }
 }
+
+/** The same where it is there nearly always, without holding up the event loop to find out. */
+export const ensureFolder = (folder: string, mode: number): Promise<void> =>
+  stat(folder).then(
+    () => {},
+    () => makeFolder(folder, mode),
+  );

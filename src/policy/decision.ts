@@ -174,7 +174,8 @@ function evaluateExpression<S extends Scope>(
   { facts, cache, columns, budget }: Evaluating,
 ): Value {
   const program = cache.program(source, scope, budget);
-  const value = program instanceof PolicyError ? { cause: program } : evaluated(program, facts[scope], effect, budget);
+  const value =
+    program instanceof PolicyError ? sharedError(program) : evaluated(program, facts[scope], effect, budget);
   const column = columns[scope];
   if (column === undefined) return value;
   if (isSettled(program, facts.condition) && takesNoRoom(value, program)) column[index] = value;
@@ -198,15 +199,14 @@ function evaluated<S extends Scope>(
     if (!(cause instanceof PolicyError)) throw cause;
     const mayBeExempt = effect === "EFFECT_DENY" && cause.code === "ABSENT_ROOT";
     const absentRoots = mayBeExempt ? absentRootsOf(program, facts, budget) : undefined;
-    return errorOf(cause, absentRoots);
+    return cause.code === "ABSENT_ROOT" ? sharedError(cause, absentRoots) : { cause };
   }
 }
 
-/** One value for all evaluations that end in the same error: that a root is absent is one error of the expression's. */
+/** One value for all evaluations that end in the same error of an expression's, which many columns may hold. */
 const errors = new WeakMap<PolicyError, Map<string, Exclude<Value, boolean>>>();
 
-function errorOf(cause: PolicyError, absentRoots: readonly string[] | undefined): Value {
-  if (cause.code !== "ABSENT_ROOT") return { cause };
+function sharedError(cause: PolicyError, absentRoots?: readonly string[]): Value {
   const known = errors.get(cause) ?? new Map<string, Exclude<Value, boolean>>();
   errors.set(cause, known);
   const roots = absentRoots?.join(" ") ?? "";

@@ -1,9 +1,10 @@
-import { mkdir, open, rename } from "node:fs/promises";
+import { open, rename } from "node:fs/promises";
 import { join } from "node:path";
+import { ensureFolder } from "../kernel/make-folder.ts";
 
 /** Writes a file for whoever watches the folder: it appears under its name when it is complete and on disk. */
 export async function writeWhole(folder: string, name: string, content: Uint8Array): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await ensureFolder(folder, 0o700);
   const temporary = join(folder, `.${name}.${process.pid}.tmp`);
   const file = await open(temporary, "w", 0o600);
   try {

@@ -44,6 +44,7 @@ import { KeptReads } from "./kept-reads.ts";
 import { migrations } from "./migrations/index.ts";
 import { OutagePatience } from "./outage.ts";
 import { transactionsOf } from "./places.ts";
+import { type Pooler, poolerBefore } from "./pooler.ts";
 import { PatientReads, PostgresConnection } from "./postgres.ts";
 import { connectToOne, PostgresHosts } from "./postgres-hosts.ts";
 import { IDLE_TRANSACTION_MS, PostgresPool, postgresTypes } from "./postgres-pool.ts";
@@ -76,9 +77,6 @@ export interface Database {
   figures(): DatabaseFigures;
   close(): Promise<void>;
 }
-
-/** What is between this server and PostgreSQL: nothing, or a pooler that gives sessions, or the next best one to each transaction. */
-export type Pooler = "none" | "sessions" | "transactions";
 
 /** What waits for the database at this moment, for operators. */
 export interface DatabaseFigures {
@@ -445,7 +443,7 @@ function postgresDatabase(
       return schemaState(names, () => reads.all(`select name from ${MIGRATIONS_TABLE}`, []));
     },
     health: () => check.check(),
-    pooler: () => patience.through(() => poolerBefore(pool)),
+    pooler: () => patience.through(() => poolerOf(pool)),
     figures: () => ({ commitsWaiting: commits.waiting, pool: pool.figures() }),
     close: async () => {
       patience.end();
@@ -488,27 +486,19 @@ const LOCK_SCOPE = "select pg_advisory_xact_lock(hashtextextended($1, 0))";
 const TRY_SCOPES =
   "select scope from unnest($1::text[]) as scope where pg_try_advisory_xact_lock(hashtextextended(scope, 0))";
 
-/** A pooler tells each client a process of its own, and only one that pools sessions keeps to the same process behind it. */
-async function poolerBefore(pool: PostgresPool): Promise<Pooler> {
-  const processOf = async (client: pg.PoolClient) =>
-    (await client.query<{ pid: number }>("select pg_backend_pid() as pid")).rows[0]?.pid;
-  const client = await pool.take("read");
+async function poolerOf(pool: PostgresPool): Promise<Pooler> {
+  const taken: pg.PoolClient[] = [];
+  const take = async () => {
+    const client = await pool.take("read");
+    taken.push(client);
+    return client;
+  };
   try {
-    const first = await processOf(client);
-    if (first === (client as pg.PoolClient & { processID?: number }).processID) return "none";
-    const other = await pool.take("read");
-    try {
-      await other.query("begin");
-      const ofOther = await processOf(other);
-      const second = await processOf(client);
-      return ofOther === first || second !== first ? "transactions" : "sessions";
-    } finally {
-      pool.giveBack(other, "read", true);
-    }
+    return await poolerBefore(await take(), take);
   } catch (error) {
     throw translate(error);
   } finally {
-    pool.giveBack(client, "read", true);
+    for (const client of taken) pool.giveBack(client, "read", true);
   }
 }
 

@@ -7,6 +7,7 @@ import { INSPECTION_DEADLINE_MS } from "../kernel/limits.ts";
 import { MIGRATIONS_TABLE, type SchemaState, schemaState, sqliteFileOf } from "./database.ts";
 import type { DatabaseKind } from "./engine.ts";
 import { translate } from "./failure.ts";
+import { type Pooler, poolerBefore } from "./pooler.ts";
 import { connectToOne } from "./postgres-hosts.ts";
 import { postgresTypes } from "./postgres-pool.ts";
 import { refuseIfFull } from "./sqlite-files.ts";
@@ -29,8 +30,8 @@ export interface Inspection {
   tryWrite(): Promise<void>;
   /** What keeps others from what is said to it. */
   readonly encryption: Encryption;
-  /** Whether what answers hands on to a process of somebody else's choice. */
-  isPooled(): Promise<boolean>;
+  /** What hands on to PostgreSQL what is said to it. @throws DatabaseFailure */
+  pooler(): Promise<Pooler>;
   close(): Promise<void>;
 }
 
@@ -110,10 +111,10 @@ async function inspectPostgres(url: string): Promise<Inspection> {
       },
       close,
       encryption: encryptionOf(client),
-      isPooled: async () => {
-        const [row] = await all<{ pid: number }>("select pg_backend_pid() as pid");
-        return row?.pid !== (client as pg.Client & { processID?: number }).processID;
-      },
+      pooler: () =>
+        poolerBefore(client, () => connectToOne(url, open)).catch((error: unknown) => {
+          throw translate(error);
+        }),
     });
   } catch (error) {
     await close();
@@ -146,7 +147,7 @@ function inspectionOn(
     kind,
     all,
     encryption: "local",
-    isPooled: async () => false,
+    pooler: async () => "none",
     ...others,
     async schemaState() {
       const tables = await all<{ name: string }>(tablesSql);

@@ -29,7 +29,7 @@ export function hostsIn(url: string): NamedHosts {
   }
   const tls = last(TLS);
   if (tls !== undefined && !TLS_MODES.includes(tls)) {
-    throw new Error(`asks for TLS in a way that there is none of: ${TLS} takes ${TLS_MODES.join(", ")}`);
+    throw new Error(`has an unknown sslmode: ${TLS} takes ${TLS_MODES.join(", ")}`);
   }
   const others = parameters.filter((parameter) => !parameter.startsWith(ATTRIBUTE));
   const tail = `${path}${others.length === 0 ? "" : `?${others.join("&")}`}`;

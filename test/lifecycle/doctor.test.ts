@@ -270,10 +270,14 @@ for (const engine of engines) {
       const config = write("late.json", { backup: { every: 3600, keep: 3, directory } });
       assert.equal(the(await examine(own, ["--config", config]), "backup")[0], "warn");
       mkdirSync(directory, { mode: 0o700 });
-      const nowhere = write("nowhere.json", { backup: { every: 3600, keep: 3, directory: "/proc/keystead/backups" } });
-      const [state0] = the(await examine(own, ["--config", nowhere]), "backup");
-      // Root may write everywhere, as far as the mode goes.
-      assert.equal(state0, process.getuid?.() === 0 ? "warn" : "fail");
+      const below = `${config}/backups`;
+      const nowhere = write("nowhere.json", { backup: { every: 3600, keep: 3, directory: below } });
+      const [hindered, why] = the(await examine(own, ["--config", nowhere]), "backup");
+      assert.equal(hindered, "fail");
+      assert.ok(
+        why.startsWith(`${config} is no folder, and backups are to go to ${below}; set \`backup.directory\``),
+        why,
+      );
       writeFileSync(`${directory}/keystead-20240101T000000Z.backup`, "");
       const [state, text] = the(await examine(own, ["--config", config]), "backup");
       assert.equal(state, "fail");
@@ -539,13 +543,15 @@ describe("keystead doctor on settings of PostgreSQL", () => {
       assert.equal(state, "warn");
       assert.match(text, /set sslmode=verify-full in DATABASE_URL/);
     }
-    for (const [isPooled, prepared, expected] of [
-      [false, true, "ok"],
-      [false, false, "warn"],
-      [true, true, "warn"],
-      [true, false, "ok"],
+    for (const [pooler, prepared, expected] of [
+      ["none", true, "ok"],
+      ["none", false, "warn"],
+      ["sessions", true, "warn"],
+      ["sessions", false, "ok"],
+      ["transactions", true, "fail"],
+      ["transactions", false, "ok"],
     ] as const) {
-      const finding = await found("postgresql pooler", { isPooled: async () => isPooled }, prepared);
+      const finding = await found("postgresql pooler", { pooler: async () => pooler }, prepared);
       assert.equal(finding?.state, expected, finding?.text);
     }
     await inspection.close();

@@ -64,6 +64,18 @@ describe("PgBouncer in transaction mode", { skip }, () => {
     );
   });
 
+  it("is a failure to keystead doctor, and a warning where it gives sessions", async () => {
+    const sessions = await startPgBouncer(testPostgresUrl(), { pool_mode: "session" });
+    const states = [lenient, sessions].map(async (pooler) => {
+      const settings = settingsOf({ dataDir: temporaryFolder(), databaseUrl: pooler.urlOf(name), settings: {} });
+      const { checks } = JSON.parse((await runKeystead(["doctor", "--json"], settings)).stdout);
+      const found = checks.find(({ check }: { check: string }) => check === "postgresql pooler");
+      return found.state;
+    });
+    assert.deepEqual(await Promise.all(states), ["fail", "warn"]);
+    await sessions.stop();
+  });
+
   it("leaves time-outs to each transaction, and none to whoever has the session next", async () => {
     const database = openDatabase({ url: bouncer.urlOf(name), postgres: { prepared: false } });
     const show = { sql: "show statement_timeout", parameters: [] };

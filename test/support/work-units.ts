@@ -133,8 +133,13 @@ function weigh<Name extends string>(
   };
 }
 
-/** What native code takes: for a point of a curve or a signature, a statement and each of its rows, ... */
+/**
+ * What native code takes: for a product of a point of a curve or a signature, for a point or a scalar that is read, for a statement and
+ * each of its rows, ...
+ */
 const POINT_UNITS = 4000;
+const READ_POINT_UNITS = 1000;
+const READ_SCALAR_UNITS = 100;
 const STATEMENT_UNITS = 1000;
 const ROW_UNITS = 200;
 /** ... for a name of a member that no other before it has, for a character that is parsed or written, and for a byte that is hashed. */
@@ -159,5 +164,10 @@ function weighNativeCode(): void {
   }
   weigh(crypto.ECDH as never, "convertKey", () => POINT_UNITS);
   syncBuiltinESMExports();
-  for (const name of Object.keys(secp256k1)) weigh(secp256k1 as never, name, () => POINT_UNITS);
+  const reads: Record<string, number> = {
+    publicKeyVerify: READ_POINT_UNITS,
+    publicKeyConvert: READ_POINT_UNITS,
+    privateKeyVerify: READ_SCALAR_UNITS,
+  };
+  for (const name of Object.keys(secp256k1)) weigh(secp256k1 as never, name, () => reads[name] ?? POINT_UNITS);
 }

@@ -1,6 +1,6 @@
 import { type FileHandle, open, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { makeFolder } from "../../kernel/make-folder.ts";
+import { ensureFolder } from "../../kernel/make-folder.ts";
 import { syncFolder } from "../../kernel/sync-folder.ts";
 import type { FileSettings } from "./settings.ts";
 import { type Sink, SinkFailure, sinkFailure, within } from "./sink.ts";
@@ -82,7 +82,7 @@ export class FileSink implements Sink {
       await this.#leave();
     }
     const { path } = this.#settings;
-    await stat(dirname(path)).catch(() => makeFolder(dirname(path), 0o700));
+    await ensureFolder(dirname(path), 0o700);
     // Read as well, for the end of its last line.
     const handle = await open(path, "a+", 0o600);
     try {

@@ -1,24 +1,11 @@
-import { accessSync, constants, existsSync } from "node:fs";
-import { dirname } from "node:path";
+import { accessSync, constants, statSync } from "node:fs";
 import type { Clock } from "../../kernel/clock.ts";
+import { nearestThere } from "../../kernel/free-bytes.ts";
 import { newestBackup } from "../backup/schedule.ts";
 import type { Config } from "../config.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
 
 const CHECK = "backup";
-
-/** The folder itself, or the nearest above it, in which it is to be made. */
-const firstThereOf = (folder: string): string =>
-  existsSync(folder) || folder === dirname(folder) ? folder : firstThereOf(dirname(folder));
-
-function isWritable(folder: string): boolean {
-  try {
-    accessSync(folder, constants.W_OK | constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 /** How old the newest scheduled backup is. One that is just being made, or was tried again, is late without being missed. */
 export function checkBackups({ backup }: Pick<Config, "backup">, clock: Clock): Finding {
@@ -27,9 +14,10 @@ export function checkBackups({ backup }: Pick<Config, "backup">, clock: Clock): 
   const now = clock();
   const newest = newestBackup(backup, now);
   const remedy = `is the server running, does its log tell of a failed backup, and is there room in ${directory}?`;
-  const place = firstThereOf(directory);
-  if (!isWritable(place)) {
-    const text = `${place} cannot be written by this user, and backups are to go to ${directory}; run this as the user of the server, who must have it`;
+  const place = nearestThere(directory);
+  const hindrance = hindranceIn(place);
+  if (hindrance) {
+    const text = `${place} ${hindrance}, and backups are to go to ${directory}; set \`backup.directory\`, or run this as the user of the server if it is another`;
     return fail(CHECK, text);
   }
   if (newest === 0) return warn(CHECK, `there is none in ${directory} yet; ${remedy}`);
@@ -37,4 +25,14 @@ export function checkBackups({ backup }: Pick<Config, "backup">, clock: Clock): 
   const text = `the newest is of ${new Date(newest).toISOString()}`;
   if (ageMs > 2 * every * 1000) return fail(CHECK, `${text}, and there should be one every ${every} s; ${remedy}`);
   return ok(CHECK, text);
+}
+
+function hindranceIn(place: string): string | undefined {
+  if (!statSync(place).isDirectory()) return "is no folder";
+  try {
+    accessSync(place, constants.W_OK | constants.X_OK);
+    return undefined;
+  } catch {
+    return "cannot be written by this user";
+  }
 }
