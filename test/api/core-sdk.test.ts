@@ -9,7 +9,7 @@ import type { Json } from "../support/client.ts";
 import { issuerOfTests } from "../support/issuer.ts";
 import { mailedCode, messagesOf, textedCode } from "../support/one-time-codes.ts";
 import { startRealIssuer } from "../support/real-issuer.ts";
-import { onEachEngine, startTestServer, type TestServer } from "../support/server.ts";
+import { onOneEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { startTurnstile } from "../support/turnstile.ts";
 import { type BrowserWallet, openWebPage } from "../support/web-page.ts";
 
@@ -77,7 +77,7 @@ async function useAccount(core: TurnkeyClient): Promise<void> {
   assert.match(r + s, /^[0-9a-f]{128}$/);
 }
 
-onEachEngine("the published core client", (server) => {
+onOneEngine("sqlite", "the published core client", (server) => {
   for (const chain of [Chain.Ethereum, Chain.Solana]) {
     it(`signs people up and in with an account of ${chain}`, async () => {
       const app = await createApp(server());

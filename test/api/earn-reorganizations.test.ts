@@ -8,7 +8,7 @@ import { type Contract, contractAt, deployContract } from "../support/deployed-c
 import { type EarnWorld, earnEnded, newEarnWorld } from "../support/earn.ts";
 import { newEvmWallet } from "../support/evm-sender.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
-import { engines, startTestServer, type TestServer } from "../support/server.ts";
+import { oneEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { richSponsor } from "../support/sponsor.ts";
 import { until } from "../support/until.ts";
 
@@ -23,7 +23,7 @@ const PLAY = {
   outputs: [],
 } as const;
 
-for (const engine of engines) {
+for (const engine of oneEngine("postgres")) {
   describe(`earn on a chain that is reorganized (${engine})`, () => {
     let node: Anvil;
     let front: RpcNode;

@@ -15,7 +15,7 @@ import { type Contract, contractAt, deployContract } from "../support/deployed-c
 import { type EarnWorld, earnEnded, newEarnWorld } from "../support/earn.ts";
 import { newAddress, newEvmWallet } from "../support/evm-sender.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
-import { engines, startTestServer, type TestServer } from "../support/server.ts";
+import { oneEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { runKeystead } from "../support/server-process.ts";
 import { nodesFor, richSponsor } from "../support/sponsor.ts";
 import { until } from "../support/until.ts";
@@ -23,7 +23,7 @@ import { addSubOrganization } from "../support/world.ts";
 
 const UNIT = 1_000_000n;
 
-for (const engine of engines) {
+for (const engine of oneEngine("sqlite")) {
   describe(`earn (${engine})`, () => {
     let node: Anvil;
     let front: RpcNode;

@@ -20,12 +20,12 @@ import {
   transactionOf,
 } from "../support/evm-sender.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
-import { engines, startTestServer, type TestServer } from "../support/server.ts";
+import { oneEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
 
 const PATH = "eth_send_transaction";
 
-for (const engine of engines) {
+for (const engine of oneEngine("postgres")) {
   describe(`${PATH} (${engine})`, () => {
     let node: Anvil;
     let front: RpcNode;

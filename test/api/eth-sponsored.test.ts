@@ -17,14 +17,14 @@ import {
   transactionOf,
 } from "../support/evm-sender.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
-import { engines, startTestServer, type TestServer } from "../support/server.ts";
+import { oneEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { richSponsor } from "../support/sponsor.ts";
 import { until } from "../support/until.ts";
 
 const PATH = "eth_send_transaction";
 
 /** Calls that the sponsor pays for, and batches, through the gas station. */
-for (const engine of engines) {
+for (const engine of oneEngine("postgres")) {
   describe(`${PATH} through the gas station (${engine})`, () => {
     let node: Anvil;
     let front: RpcNode;

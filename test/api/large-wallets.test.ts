@@ -13,12 +13,13 @@ import {
 import { newId } from "../../src/kernel/ids.ts";
 import type { Transactor } from "../../src/storage/engine.ts";
 import type { Client, Json } from "../support/client.ts";
+import { areLong } from "../support/long-tests.ts";
 import { analyze, openPlanReader, type PlanReader } from "../support/query-plans.ts";
 import { engines, startTestServer, type TestServer } from "../support/server.ts";
 import { addSubOrganization, createWorld } from "../support/world.ts";
 
 /** KEYSTEAD_LONG_TESTS=1 fills the wallet with as many accounts as are promised to be no burden. */
-const COUNT = process.env.KEYSTEAD_LONG_TESTS === "1" ? 100_000 : 5000;
+const COUNT = areLong ? 100_000 : 5000;
 const BATCH = 500;
 const PAGE = 100;
 /**

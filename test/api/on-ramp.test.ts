@@ -21,7 +21,7 @@ import {
   openMoonPayUrl,
   purchaseParams,
 } from "../support/on-ramp-provider.ts";
-import { onEachEngine, startTestServer, type TestServer } from "../support/server.ts";
+import { onOneEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
 import { addSubOrganization, createWorld } from "../support/world.ts";
 
@@ -52,7 +52,7 @@ async function statusOf(client: Client, transactionId: string, refresh = true): 
   return transactionStatus;
 }
 
-onEachEngine("fiat on-ramp credentials", (server) => {
+onOneEngine("sqlite", "fiat on-ramp credentials", (server) => {
   it("are made, shown, changed and deleted", async () => {
     const client = await newOrganization(server());
     const params = await coinbaseParams(server().baseUrl, { sandboxMode: true });
@@ -265,7 +265,7 @@ onEachEngine("fiat on-ramp credentials", (server) => {
   });
 });
 
-onEachEngine("a purchase", (server) => {
+onOneEngine("postgres", "a purchase", (server) => {
   it("at MoonPay has a signed URL with all that was asked", async () => {
     const { client, moonPay } = await withAccounts(server());
     const codes: Record<string, string> = {
@@ -547,7 +547,8 @@ const ADDRESSES: Record<string, string> = {
 };
 
 // No time passes by which it may be asked more often.
-onEachEngine(
+onOneEngine(
+  "sqlite",
   "what became of a purchase",
   (server) => {
     it("is PENDING until the provider says otherwise, and stays what it came to", async () => {
@@ -627,7 +628,7 @@ onEachEngine(
   () => ({ elapsed: () => 0 }),
 );
 
-onEachEngine("a provider that is not itself", (server) => {
+onOneEngine("postgres", "a provider that is not itself", (server) => {
   it("changes nothing, and is asked again with the same body", async () => {
     const { client } = await withAccounts(server());
     const provider = await onRampProviderOfTests();

@@ -53,7 +53,7 @@ import { keyIn, mailTo } from "../support/outbox.ts";
 import { relayOfTests } from "../support/relay.ts";
 import { httpSdk, type Sdk, type SdkOptions, serverSdk } from "../support/sdk.ts";
 import { newSender } from "../support/sender.ts";
-import { onEachEngine, type TestServer } from "../support/server.ts";
+import { onOneEngine, type TestServer } from "../support/server.ts";
 import { newSolanaAddress } from "../support/solana-history.ts";
 import { TEST_CLUSTER } from "../support/solana-rpc.ts";
 import { lamportsOf, newSolanaWallet, SOL, unsignedTransfer } from "../support/solana-sender.ts";
@@ -106,7 +106,7 @@ const sdks = [
 ];
 
 for (const { name, connect, unknown } of sdks) {
-  onEachEngine(name, (server) => tellStory(server, connect, unknown));
+  onOneEngine("postgres", name, (server) => tellStory(server, connect, unknown));
 }
 
 /** One way through everything the SDK knows of our operations, each answer held against what was sent. */

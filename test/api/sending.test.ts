@@ -9,7 +9,7 @@ import type { Client, Json } from "../support/client.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
 import { newSender, type SignedTransfer } from "../support/sender.ts";
-import { engines, startTestServer, type TestServer } from "../support/server.ts";
+import { oneEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
 import { createWorld } from "../support/world.ts";
 
@@ -19,7 +19,7 @@ const OTHER_CHAIN = "eip155:8453";
 const KEY = "9f0c2b7a51d8secret";
 const RESULT = "ethSendRawTransactionResult";
 
-for (const engine of engines) {
+for (const engine of oneEngine("postgres")) {
   describe(`${PATH} (${engine})`, () => {
     const node = testNode();
     let front: RpcNode;

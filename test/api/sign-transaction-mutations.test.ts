@@ -12,12 +12,13 @@ import { deriveAddress } from "../../src/crypto/addresses.ts";
 import { clientBundle } from "../support/bundles.ts";
 import type { Client, Json } from "../support/client.ts";
 import { assertErrorBody } from "../support/error-body.ts";
+import { areLong } from "../support/long-tests.ts";
 import { type SeededRandom, seededRandom } from "../support/random.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { createWorld } from "../support/world.ts";
 
 /** KEYSTEAD_LONG_TESTS=1 sends this many times more. */
-const FACTOR = process.env.KEYSTEAD_LONG_TESTS === "1" ? 50 : 1;
+const FACTOR = areLong ? 50 : 1;
 const PER_CHAIN = 300 * FACTOR;
 const AT_ONCE = 16;
 const TYPES = ["ETHEREUM", "SOLANA", "TRON", "BITCOIN", "TEMPO"] as const;

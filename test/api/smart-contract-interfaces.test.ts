@@ -12,7 +12,7 @@ import {
   MAX_SMART_CONTRACT_INTERFACES_BYTES,
 } from "../../src/kernel/limits.ts";
 import { addUser } from "../support/client.ts";
-import { onEachEngine, startTestServer } from "../support/server.ts";
+import { onOneEngine, startTestServer } from "../support/server.ts";
 import { createWorld, type World } from "../support/world.ts";
 
 const ETHEREUM = "SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM";
@@ -22,7 +22,7 @@ const IDL = JSON.stringify({ instructions: [], types: [], metadata: { name: "pro
 const PROGRAM = "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA";
 const CHECKSUMMED = "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2";
 
-onEachEngine("smart contract interfaces", (server) => {
+onOneEngine("postgres", "smart contract interfaces", (server) => {
   const worldOf = () => createWorld(server());
   const create = ({ root }: World, more: object = {}) =>
     root.client.submit("create_smart_contract_interface", {

@@ -3,7 +3,7 @@ import { after, afterEach, before, describe, it } from "node:test";
 import { newId } from "../../src/kernel/ids.ts";
 import { Client, type Json } from "../support/client.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
-import { engines, startTestServer, type TestServer } from "../support/server.ts";
+import { oneEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { temporaryFolder } from "../support/server-process.ts";
 import { type SolanaNode, startSolanaNode } from "../support/solana-node.ts";
 import { TEST_CLUSTER } from "../support/solana-rpc.ts";
@@ -22,7 +22,7 @@ const PATH = "sol_send_transaction";
 const REPEATED = /has sent the same transaction with the same blockhash.* ask for it again in a moment/;
 
 /** The same payment asked for by several activities. */
-for (const engine of engines) {
+for (const engine of oneEngine("postgres")) {
   describe(`the same payment twice (${engine})`, () => {
     const dataDir = temporaryFolder();
     let node: SolanaNode;

@@ -8,7 +8,7 @@ import { MAX_OPEN_SENDS } from "../../src/kernel/limits.ts";
 import type { Client, Json } from "../support/client.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
-import { engines, startTestServer, type TestServer } from "../support/server.ts";
+import { oneEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { compiled } from "../support/solana.ts";
 import { type SolanaNode, startSolanaNode } from "../support/solana-node.ts";
 import { TEST_CLUSTER } from "../support/solana-rpc.ts";
@@ -32,7 +32,7 @@ const MAINNET = "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp";
 const V1 = { type: "ACTIVITY_TYPE_SOL_SEND_TRANSACTION" };
 const PASS = "pass on";
 
-for (const engine of engines) {
+for (const engine of oneEngine("sqlite")) {
   describe(`${PATH} (${engine})`, () => {
     let node: SolanaNode;
     let front: RpcNode;

@@ -8,7 +8,7 @@ import { newId } from "../../src/kernel/ids.ts";
 import { MAX_PLANNED_AT_ONCE, MAX_SPONSORED_FEE_LAMPORTS } from "../../src/kernel/limits.ts";
 import { type Client, inTime, type Json } from "../support/client.ts";
 import { type RpcNode, type RpcReply, startRpcNode } from "../support/rpc-node.ts";
-import { engines, startTestServer, type TestServer } from "../support/server.ts";
+import { oneEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { compiled, factsByLibrary, SYSTEM_PROGRAM, TOKEN_PROGRAM } from "../support/solana.ts";
 import { type SolanaNode, startSolanaNode } from "../support/solana-node.ts";
 import { associated, makeAssociated, putLookupTable } from "../support/solana-programs.ts";
@@ -35,7 +35,7 @@ const PRICE = 200n;
 const PASS = "pass on";
 
 /** Transactions of Solana that the service pays for. */
-for (const engine of engines) {
+for (const engine of oneEngine("postgres")) {
   describe(`${PATH} with sponsor (${engine})`, () => {
     let node: SolanaNode;
     let front: RpcNode;

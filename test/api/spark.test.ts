@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { schnorr, secp256k1 } from "@noble/curves/secp256k1.js";
 import { newId } from "../../src/kernel/ids.ts";
 import { addUser, type Client, type Json } from "../support/client.ts";
-import { onEachEngine, type TestServer } from "../support/server.ts";
+import { onOneEngine, type TestServer } from "../support/server.ts";
 import {
   bytes,
   claimOf,
@@ -45,7 +45,7 @@ async function refused(client: Client, path: string, parameters: object, field: 
   return body.message;
 }
 
-onEachEngine("Spark", (server) => {
+onOneEngine("sqlite", "Spark", (server) => {
   const newOwner = async (): Promise<{ client: Client; wallet: TestSparkWallet }> => {
     const { client } = await addSubOrganization(server().root);
     return { client, wallet: await newSparkWallet(client) };

@@ -16,7 +16,7 @@ import { balanceOf, TEST_CHAIN } from "../support/chain.ts";
 import type { Client } from "../support/client.ts";
 import { giveEther, includedHash, newAddress, newEvmWallet, sendStatus, transactionOf } from "../support/evm-sender.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
-import { engines, startTestServer, type TestServer } from "../support/server.ts";
+import { oneEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { nodesFor, richSponsor } from "../support/sponsor.ts";
 import { until } from "../support/until.ts";
 import { addSubOrganization } from "../support/world.ts";
@@ -28,7 +28,7 @@ const GAS = 21_000n;
 const HIGH_BASE_FEE = 100n * 10n ** 9n;
 
 /** Whose turn it is with the account that pays for all, and what one organization can keep from the others there. */
-for (const engine of engines) {
+for (const engine of oneEngine("sqlite")) {
   describe(`turns at the sponsor (${engine})`, () => {
     let node: Anvil;
     let front: RpcNode;

@@ -3,7 +3,7 @@ import { after, before, describe, it } from "node:test";
 import { AccountRole, type Address, type Instruction } from "@solana/kit";
 import { addUser, type Client, type Json } from "../support/client.ts";
 import { swapsOfTests } from "../support/relay.ts";
-import { engines, startTestServer, type TestServer } from "../support/server.ts";
+import { oneEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { addressOf, TOKEN_2022_PROGRAM } from "../support/solana.ts";
 import { type SolanaNode, startSolanaNode } from "../support/solana-node.ts";
 import { assign, associated, makeAssociated, putLookupTable } from "../support/solana-programs.ts";
@@ -40,7 +40,7 @@ interface Swapper {
   own: { input: Address; output: Address };
 }
 
-for (const engine of engines) {
+for (const engine of oneEngine("sqlite")) {
   describe(`swaps on Solana that the service pays for (${engine})`, () => {
     let node: SolanaNode;
     let server: TestServer;

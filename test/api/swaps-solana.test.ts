@@ -5,7 +5,7 @@ import { testEarnNode } from "../support/chain.ts";
 import { addUser, type Client, type Json } from "../support/client.ts";
 import { newEvmWallet } from "../support/evm-sender.ts";
 import { relayOfTests, type SolanaInstructions, swapsOfTests } from "../support/relay.ts";
-import { engines, startTestServer, type TestServer } from "../support/server.ts";
+import { oneEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { addressOf, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from "../support/solana.ts";
 import { type SolanaNode, startSolanaNode } from "../support/solana-node.ts";
 import { assign, associated, makeAssociated, putLookupTable } from "../support/solana-programs.ts";
@@ -32,7 +32,7 @@ const WRAPPED = "So11111111111111111111111111111111111111112" as Address;
 const AMOUNT = 1_000_000n;
 const STRANGER = addressOf(0x77);
 
-for (const engine of engines) {
+for (const engine of oneEngine("postgres")) {
   describe(`swaps on Solana (${engine})`, () => {
     let node: SolanaNode;
     let server: TestServer;

@@ -5,7 +5,7 @@ import { testEarnNode } from "../support/chain.ts";
 import { addUser, type Client, type Json } from "../support/client.ts";
 import { deployContract, newCaller } from "../support/deployed-contracts.ts";
 import { RELAY_KEY, relayOfTests, swapsOfTests } from "../support/relay.ts";
-import { onEachEngine, startTestServer } from "../support/server.ts";
+import { onOneEngine, startTestServer } from "../support/server.ts";
 import { richSponsor } from "../support/sponsor.ts";
 import {
   allowanceOf,
@@ -38,7 +38,7 @@ const put =
     holder[last] = typeof value === "function" ? value(holder[last]) : value;
   };
 
-onEachEngine("swaps", (server) => {
+onOneEngine("sqlite", "swaps", (server) => {
   const newClient = async (): Promise<Client> => {
     await richSponsor(server().baseUrl, testEarnNode());
     return (await createWorld(server())).root.client;

@@ -10,6 +10,7 @@ import { CopyTarget, Overtaken } from "../../src/storage/backup/copy-target.ts";
 import { openSnapshot } from "../../src/storage/backup/snapshot.ts";
 import { openDatabase } from "../../src/storage/database.ts";
 import { openInspection } from "../../src/storage/inspection.ts";
+import { areLong } from "../support/long-tests.ts";
 import { dumpOf, linesOf, newPlace, type Place, refuses, runIn, runWell } from "../support/place.ts";
 import { populate } from "../support/populated.ts";
 import { seededRandom } from "../support/random.ts";
@@ -22,7 +23,7 @@ import { createWorld } from "../support/world.ts";
 /** `keystead copy` in several runs: what was begun is gone on with, from whatever state the source has by then. */
 
 const BULK = 20_000;
-const KILLS = process.env.KEYSTEAD_LONG_TESTS === "1" ? 20 : 4;
+const KILLS = areLong ? 20 : 4;
 
 /** Statements of SQL that both engines have, each in a transaction of its own. */
 async function change({ databaseUrl }: Place, ...statements: string[]): Promise<void> {

@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { openDatabase, UNFINISHED_COPY } from "../../src/storage/database.ts";
 import { checkWhole, readStore } from "../crash/audit.ts";
 import { createSubjects, startLoad } from "../crash/load.ts";
+import { areLong } from "../support/long-tests.ts";
 import { carryFiles } from "../support/populated.ts";
 import { seededRandom } from "../support/random.ts";
 import { engines, freshDatabaseUrl, type TestEngine } from "../support/server.ts";
@@ -23,7 +24,7 @@ import { until } from "../support/until.ts";
 /** Backups while much is written, and restores that are killed. */
 
 const KILLER = fileURLToPath(new URL("../support/kill-at-step.ts", import.meta.url));
-const KILLS = process.env.KEYSTEAD_LONG_TESTS === "1" ? 20 : 2;
+const KILLS = areLong ? 20 : 2;
 
 async function storedIn(databaseUrl: string) {
   const store = openDatabase({ url: databaseUrl });

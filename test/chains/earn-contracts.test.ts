@@ -4,6 +4,7 @@ import { type Address, zeroAddress } from "viem";
 import { type Anvil, startAnvil } from "../support/anvil.ts";
 import { type Contract, contractAt, deployContract, newCaller } from "../support/deployed-contracts.ts";
 import { newAddress } from "../support/evm-sender.ts";
+import { areLong } from "../support/long-tests.ts";
 import { type SeededRandom, seededRandom } from "../support/random.ts";
 
 const UNIT = 1_000_000n;
@@ -271,7 +272,7 @@ describe("the contracts of earn", () => {
     await assert.rejects(splitter.write(maker, "release", other.address, zeroAddress), /NothingDue/);
   });
 
-  const SEQUENCES = process.env.KEYSTEAD_LONG_TESTS ? 40 : 4;
+  const SEQUENCES = areLong ? 40 : 4;
   const STEPS = 30;
   /** What a model of the wrapper in whole numbers says; KEYSTEAD_LONG_TESTS=1 tries ten times as many. */
   it(`keeps its invariants over random sequences`, async (test) => {

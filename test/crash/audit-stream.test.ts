@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { openDatabase } from "../../src/storage/database.ts";
 import { addUser, type Client, type Json } from "../support/client.ts";
+import { areLong } from "../support/long-tests.ts";
 import { reservePort } from "../support/ports.ts";
 import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { engines, freshDatabaseUrl } from "../support/server.ts";
@@ -11,7 +12,7 @@ import { type ServerProcess, startServerProcess, temporaryFolder } from "../supp
 import { until } from "../support/until.ts";
 
 const SENDERS = 4;
-const EACH = process.env.KEYSTEAD_LONG_TESTS === "1" ? 500 : 60;
+const EACH = areLong ? 500 : 60;
 const KILLS = [0.2, 0.5, 0.8];
 const TYPE = "ACTIVITY_TYPE_UPDATE_USER_NAME";
 

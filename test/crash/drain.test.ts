@@ -2,13 +2,14 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { openDatabase } from "../../src/storage/database.ts";
 import { type CrashReceiver, startCrashReceiver } from "../support/crash-receiver.ts";
+import { areLong } from "../support/long-tests.ts";
 import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { engines, freshDatabaseUrl } from "../support/server.ts";
 import { type Exit, type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { until } from "../support/until.ts";
 import { addEndpoints, countPending, queueDeliveries } from "../support/webhook-queue.ts";
 
-const DELIVERIES = process.env.KEYSTEAD_LONG_TESTS === "1" ? 100_000 : 1000;
+const DELIVERIES = areLong ? 100_000 : 1000;
 const HANGS_AFTER_MS = 1_800_000;
 const ENDPOINTS = 10;
 /** An event id and a line feed. */

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { after, afterEach, before, beforeEach, describe, it } from "node:test";
+import { after, afterEach, before, beforeEach, describe } from "node:test";
 import { EARN_CHAIN, earnOfTests, testEarnNode, writeChains } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
 import { earnEnded, earnTerms, giveAsset } from "../support/earn.ts";
 import { newEvmWallet } from "../support/evm-sender.ts";
 import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
-import { engines, freshDatabaseUrl } from "../support/server.ts";
+import { engines, freshDatabaseUrl, itInTurns } from "../support/server.ts";
 import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { until } from "../support/until.ts";
 
@@ -19,6 +19,7 @@ const ASSETS = String(10n ** 9n);
 
 for (const engine of engines) {
   describe(`a deposit whose server is killed (${engine})`, () => {
+    const itInTurn = itInTurns(engine);
     const folder = temporaryFolder();
     let databaseUrl: string;
     let front: RpcNode;
@@ -87,14 +88,14 @@ for (const engine of engines) {
       );
     }
 
-    it("before anything was signed", { timeout: TIMEOUT_MS }, async () => {
+    itInTurn("before anything was signed", { timeout: TIMEOUT_MS }, async () => {
       front.when(SIGN, "hang");
       const ids = await deposit();
       await until(() => front.open() > 0, "the look to begin");
       await killAndAssertDeposited(ids);
     });
 
-    it("after the approval is in a block and before the deposit is", { timeout: TIMEOUT_MS }, async () => {
+    itInTurn("after the approval is in a block and before the deposit is", { timeout: TIMEOUT_MS }, async () => {
       let sent = 0;
       front.when(SEND, () => (++sent === 1 ? PASS : "hang"));
       const ids = await deposit();
@@ -102,7 +103,7 @@ for (const engine of engines) {
       await killAndAssertDeposited(ids);
     });
 
-    it("when a block has the deposit and nobody has looked", { timeout: TIMEOUT_MS }, async () => {
+    itInTurn("when a block has the deposit and nobody has looked", { timeout: TIMEOUT_MS }, async () => {
       front.when(LOOK, "hang");
       const ids = await deposit();
       await until(async () => (await included()) === 2 && front.open() > 0, "the look to begin");

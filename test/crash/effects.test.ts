@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import { after, afterEach, before, beforeEach, describe, it } from "node:test";
+import { after, afterEach, before, beforeEach, describe } from "node:test";
 import pg from "pg";
 import { type Database, openDatabase } from "../../src/storage/database.ts";
 import { balanceOf, ended, TEST_CHAIN, testNode, writeChains } from "../support/chain.ts";
@@ -9,7 +9,7 @@ import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
 import { newSender, type SignedTransfer } from "../support/sender.ts";
-import { engines, freshDatabaseUrl, type TestEngine } from "../support/server.ts";
+import { engines, freshDatabaseUrl, itInTurns, type TestEngine } from "../support/server.ts";
 import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { until } from "../support/until.ts";
 
@@ -27,6 +27,7 @@ const TIMEOUT_MS = 600_000;
 
 for (const engine of engines) {
   describe(`an effect whose server is killed (${engine})`, () => {
+    const itInTurn = itInTurns(engine);
     const node = testNode();
     const dataDir = temporaryFolder();
     let databaseUrl: string;
@@ -135,25 +136,29 @@ for (const engine of engines) {
       ]);
     }
 
-    it("after the plan and before the commit: nothing is there, and nothing was sent", {
-      timeout: TIMEOUT_MS,
-    }, async () => {
-      const lock = await holdWrites(engine, databaseUrl, server);
-      const answer = submit().catch(() => undefined);
-      await lock.isWaitedFor();
-      await server.end("SIGKILL");
-      assert.notEqual((await answer)?.status, 200, "nobody was told that it was done");
-      await lock.release();
-      server = await start();
-      assert.deepEqual(await stored(), []);
-      assert.deepEqual([looks(), sends()], [0, 0]);
-      const { status, body: submitted } = await submit();
-      assert.equal(status, 200);
-      await assertDone(submitted.activity.id);
-      assert.equal(sends(), 1);
-    });
+    itInTurn(
+      "after the plan and before the commit: nothing is there, and nothing was sent",
+      {
+        timeout: TIMEOUT_MS,
+      },
+      async () => {
+        const lock = await holdWrites(engine, databaseUrl, server);
+        const answer = submit().catch(() => undefined);
+        await lock.isWaitedFor();
+        await server.end("SIGKILL");
+        assert.notEqual((await answer)?.status, 200, "nobody was told that it was done");
+        await lock.release();
+        server = await start();
+        assert.deepEqual(await stored(), []);
+        assert.deepEqual([looks(), sends()], [0, 0]);
+        const { status, body: submitted } = await submit();
+        assert.equal(status, 200);
+        await assertDone(submitted.activity.id);
+        assert.equal(sends(), 1);
+      },
+    );
 
-    it("after the commit and before the effect", { timeout: TIMEOUT_MS }, async () => {
+    itInTurn("after the commit and before the effect", { timeout: TIMEOUT_MS }, async () => {
       front.when(LOOK, "hang");
       const { body: submitted } = await submit();
       const { id, status } = submitted.activity;
@@ -165,7 +170,7 @@ for (const engine of engines) {
       assert.equal(sends(), 1);
     });
 
-    it("when the node has it and has not answered", { timeout: TIMEOUT_MS }, async () => {
+    itInTurn("when the node has it and has not answered", { timeout: TIMEOUT_MS }, async () => {
       front.when(SEND, async ({ params }) => {
         await node.call(SEND, params[0]);
         return "hang" as const;
@@ -177,7 +182,7 @@ for (const engine of engines) {
       assert.equal(sends(), 1, "it is found by its hash and not sent again");
     });
 
-    it("when the effect is done and its end is not committed", { timeout: TIMEOUT_MS }, async () => {
+    itInTurn("when the effect is done and its end is not committed", { timeout: TIMEOUT_MS }, async () => {
       let lock: Lock | undefined;
       front.when(SEND, async ({ params }) => {
         const result = await node.call(SEND, params[0]);
@@ -197,7 +202,7 @@ for (const engine of engines) {
       assert.equal(sends(), 1, "it is found by its hash and not sent again");
     });
 
-    it("when a node that forgets has it, so that it is sent again", { timeout: TIMEOUT_MS }, async () => {
+    itInTurn("when a node that forgets has it, so that it is sent again", { timeout: TIMEOUT_MS }, async () => {
       front.when(SEND, async ({ params }) => {
         await node.call(SEND, params[0]);
         return "hang" as const;

@@ -8,7 +8,7 @@ import { includedHash, newAddress, newEvmWallet, sendStatus, transactionOf } fro
 import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
-import { engines, freshDatabaseUrl } from "../support/server.ts";
+import { engines, freshDatabaseUrl, itInTurns } from "../support/server.ts";
 import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { until } from "../support/until.ts";
 
@@ -24,6 +24,7 @@ const TIMEOUT_MS = 600_000;
 
 for (const engine of engines) {
   describe(`an Ethereum transaction whose server is killed (${engine})`, () => {
+    const itInTurn = itInTurns(engine);
     const folders = [temporaryFolder(), temporaryFolder()] as const;
     let databaseUrl: string;
     let store: Database;
@@ -105,7 +106,7 @@ for (const engine of engines) {
       assert.deepEqual(Object.fromEntries(events), { BROADCASTING: 1, INCLUDED: 1 });
     }
 
-    it("before it was signed", { timeout: TIMEOUT_MS }, async () => {
+    itInTurn("before it was signed", { timeout: TIMEOUT_MS }, async () => {
       front.when(SIGN, "hang");
       const id = await submit();
       await until(() => front.open() > 0, "the look to begin");
@@ -115,7 +116,7 @@ for (const engine of engines) {
       await assertIncluded(id);
     });
 
-    it("after it was signed and before a node has it", { timeout: TIMEOUT_MS }, async () => {
+    itInTurn("after it was signed and before a node has it", { timeout: TIMEOUT_MS }, async () => {
       front.when(SEND, "hang");
       const id = await submit();
       await until(async () => (await rowOf(id)).status === "BROADCASTING", "it to be signed");
@@ -126,7 +127,7 @@ for (const engine of engines) {
       assert.equal(await bytesOf(id), signed, "nothing was signed again");
     });
 
-    it("when a node has it and has not answered", { timeout: TIMEOUT_MS }, async () => {
+    itInTurn("when a node has it and has not answered", { timeout: TIMEOUT_MS }, async () => {
       front.when(SEND, async ({ params }) => {
         await node.call(SEND, ...params);
         return "hang" as const;
@@ -139,7 +140,7 @@ for (const engine of engines) {
       assert.equal(await bytesOf(id), signed);
     });
 
-    it("when a block has it and its status is not stored", { timeout: TIMEOUT_MS }, async () => {
+    itInTurn("when a block has it and its status is not stored", { timeout: TIMEOUT_MS }, async () => {
       front.when(LOOK, async ({ params }) => {
         const row = await store.read
           .selectFrom("send_transactions")

@@ -9,6 +9,7 @@ import { newId } from "../../src/kernel/ids.ts";
 import type { Credentials } from "../../src/main/credentials-file.ts";
 import { type Database, openDatabase } from "../../src/storage/database.ts";
 import type { Client, Json } from "../support/client.ts";
+import { areLong } from "../support/long-tests.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import { seededRandom } from "../support/random.ts";
 import { engines, type TestEngine, testPostgresUrl } from "../support/server.ts";
@@ -25,7 +26,7 @@ import { until } from "../support/until.ts";
 import { checkWhole, readStore, type Stage } from "./audit.ts";
 import { createSubjects, type Sent, type Subjects, startLoad } from "./load.ts";
 
-const KILLS = process.env.KEYSTEAD_LONG_TESTS === "1" ? 20 : 4;
+const KILLS = areLong ? 20 : 4;
 const RESENT_A_ROUND = 40;
 
 for (const engine of engines) {

@@ -6,7 +6,7 @@ import type { Json } from "../support/client.ts";
 import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
-import { engines, freshDatabaseUrl } from "../support/server.ts";
+import { engines, freshDatabaseUrl, itInTurns } from "../support/server.ts";
 import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { type SolanaNode, startSolanaNode } from "../support/solana-node.ts";
 import { TEST_CLUSTER } from "../support/solana-rpc.ts";
@@ -33,6 +33,7 @@ const TIMEOUT_MS = 600_000;
 
 for (const engine of engines) {
   describe(`a Solana transaction whose server is killed (${engine})`, () => {
+    const itInTurn = itInTurns(engine);
     const folders = [temporaryFolder(), temporaryFolder()] as const;
     let databaseUrl: string;
     let store: Database;
@@ -136,7 +137,7 @@ for (const engine of engines) {
       assert.deepEqual(Object.fromEntries(events), { BROADCASTING: 1, INCLUDED: 1 });
     }
 
-    it("after it was signed and before it was tried out", { timeout: TIMEOUT_MS }, async () => {
+    itInTurn("after it was signed and before it was tried out", { timeout: TIMEOUT_MS }, async () => {
       front.when(TRY, "hang");
       const id = await submit();
       const signed = await encoded(id);
@@ -146,7 +147,7 @@ for (const engine of engines) {
       await assertIncluded(id, signed);
     });
 
-    it("before a node has it", { timeout: TIMEOUT_MS }, async () => {
+    itInTurn("before a node has it", { timeout: TIMEOUT_MS }, async () => {
       front.when(SEND, "hang");
       const id = await submit();
       const signed = await encoded(id);
@@ -156,7 +157,7 @@ for (const engine of engines) {
       await assertIncluded(id, signed);
     });
 
-    it("when a node has it and has not answered", { timeout: TIMEOUT_MS }, async () => {
+    itInTurn("when a node has it and has not answered", { timeout: TIMEOUT_MS }, async () => {
       front.when(SEND, async ({ params }) => {
         await node.call(SEND, ...params);
         return "hang" as const;
@@ -169,7 +170,7 @@ for (const engine of engines) {
       assert.equal(callsOf(SEND, signed), 1, "it is found by its signature and not sent again");
     });
 
-    it("when a block has it and its status is not stored", { timeout: TIMEOUT_MS }, async () => {
+    itInTurn("when a block has it and its status is not stored", { timeout: TIMEOUT_MS }, async () => {
       front.when(LOOK, hangWhenIncluded);
       const id = await submit();
       const signed = await encoded(id);
@@ -186,28 +187,32 @@ for (const engine of engines) {
       return rows.reduce((sum, { micro_usd }) => sum + Number(micro_usd), 0);
     };
 
-    it("while the service pays for it, before a node has it and with the status not stored", {
-      timeout: TIMEOUT_MS,
-    }, async () => {
-      const { solana: sponsor } = await sponsorsOf(server.baseUrl);
-      await node.call("requestAirdrop", sponsor, Number(SOL));
-      front.when(SEND, "hang");
-      const id = await submit({ sponsor: true });
-      const signed = await encoded(id);
-      const reserved = await usedMicros();
-      assert.ok(reserved > 0, "what it may cost is counted with it");
-      await until(() => callsOf(SEND, signed) >= 1, "it to be sent");
-      await server.end("SIGKILL");
-      passAll();
-      front.when(LOOK, hangWhenIncluded);
-      server = await start();
-      await until(async () => (await lamportsOf(node, unsigned.to)) === SOL, "the chain to have it");
-      await killAndRestart();
-      await assertIncluded(id, signed);
-      const paid = SOL - (await lamportsOf(node, sponsor));
-      assert.ok(paid > 0n, "the sponsor paid");
-      assert.equal(BigInt(await usedMicros()), paid, "once, and it is counted once");
-    });
+    itInTurn(
+      "while the service pays for it, before a node has it and with the status not stored",
+      {
+        timeout: TIMEOUT_MS,
+      },
+      async () => {
+        const { solana: sponsor } = await sponsorsOf(server.baseUrl);
+        await node.call("requestAirdrop", sponsor, Number(SOL));
+        front.when(SEND, "hang");
+        const id = await submit({ sponsor: true });
+        const signed = await encoded(id);
+        const reserved = await usedMicros();
+        assert.ok(reserved > 0, "what it may cost is counted with it");
+        await until(() => callsOf(SEND, signed) >= 1, "it to be sent");
+        await server.end("SIGKILL");
+        passAll();
+        front.when(LOOK, hangWhenIncluded);
+        server = await start();
+        await until(async () => (await lamportsOf(node, unsigned.to)) === SOL, "the chain to have it");
+        await killAndRestart();
+        await assertIncluded(id, signed);
+        const paid = SOL - (await lamportsOf(node, sponsor));
+        assert.ok(paid > 0n, "the sponsor paid");
+        assert.equal(BigInt(await usedMicros()), paid, "once, and it is counted once");
+      },
+    );
 
     if (engine === "postgres") {
       it("while another server on the same database follows it too", { timeout: TIMEOUT_MS }, async () => {

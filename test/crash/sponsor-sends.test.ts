@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { after, afterEach, before, beforeEach, describe, it } from "node:test";
+import { after, afterEach, before, beforeEach, describe } from "node:test";
 import { type Database, openDatabase } from "../../src/storage/database.ts";
 import { type Anvil, startAnvil, TEST_CHAIN_ID } from "../support/anvil.ts";
 import { balanceOf, TEST_CHAIN, writeChains } from "../support/chain.ts";
 import { includedHash, newAddress, transactionOf } from "../support/evm-sender.ts";
 import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
-import { engines, freshDatabaseUrl } from "../support/server.ts";
+import { engines, freshDatabaseUrl, itInTurns } from "../support/server.ts";
 import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { nodesFor, richSponsor, sponsored } from "../support/sponsor.ts";
 import { until } from "../support/until.ts";
@@ -18,6 +18,7 @@ const TIMEOUT_MS = 600_000;
 
 for (const engine of engines) {
   describe(`a sponsored transaction whose server is killed (${engine})`, () => {
+    const itInTurn = itInTurns(engine);
     const folder = temporaryFolder();
     let databaseUrl: string;
     let store: Database;
@@ -73,7 +74,7 @@ for (const engine of engines) {
       assert.equal(Number(await node.call("eth_getTransactionCount", sponsor, "pending")), nonce + 1);
     }
 
-    it("after it was signed and before a node has it", { timeout: TIMEOUT_MS }, async () => {
+    itInTurn("after it was signed and before a node has it", { timeout: TIMEOUT_MS }, async () => {
       front.when(SEND, "hang");
       const id = await send();
       await until(async () => (await rowOf(id)).status === "BROADCASTING", "it to be signed");
@@ -83,7 +84,7 @@ for (const engine of engines) {
       assert.equal(await bytesOf(id), signed, "nothing was signed again");
     });
 
-    it("when a node has it and has not answered", { timeout: TIMEOUT_MS }, async () => {
+    itInTurn("when a node has it and has not answered", { timeout: TIMEOUT_MS }, async () => {
       front.when(SEND, async ({ params }) => {
         await node.call(SEND, ...params);
         return "hang" as const;

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { after, before, describe } from "node:test";
 import type { Address } from "@solana/kit";
 import { writeChains } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
 import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { relayOfTests, swapsOfTests } from "../support/relay.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
-import { engines, freshDatabaseUrl } from "../support/server.ts";
+import { engines, freshDatabaseUrl, itInTurns } from "../support/server.ts";
 import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { addressOf } from "../support/solana.ts";
 import { type SolanaNode, startSolanaNode } from "../support/solana-node.ts";
@@ -25,6 +25,7 @@ const TIMEOUT_MS = 600_000;
 
 for (const engine of engines) {
   describe(`a swap on Solana whose server is killed (${engine})`, () => {
+    const itInTurn = itInTurns(engine);
     const folder = temporaryFolder();
     let databaseUrl: string;
     let node: SolanaNode;
@@ -62,54 +63,59 @@ for (const engine of engines) {
     });
 
     for (const sponsor of [false, true]) {
-      it(`between its signature and the node, ${sponsor ? "with `sponsor`" : "at its own cost"}`, {
-        timeout: TIMEOUT_MS,
-      }, async () => {
-        const mint = newMint(node, addressOf(0x77));
-        const { addresses } = await newSolanaWallet(server.root, node);
-        const [wallet] = addresses as [Address];
-        const from = newTokenAccount(node, { mint, owner: VAULT, amount: 10n ** 12n });
-        const own = newTokenAccount(node, { mint, owner: wallet });
-        (await relayOfTests()).offer(wallet, (_, { input, output }) => ({
-          instructions: [
-            throughRouter(transfer(wallet, VAULT, input)),
-            throughRouter(moveTokens(from, own, VAULT, output)),
-          ],
-        }));
-        await node.call("requestAirdrop", VAULT, 10_000_000);
-        const was = await lamportsOf(node, wallet);
-        const request = await quoted(
-          server.root,
-          {
-            signWith: wallet,
-            inputToken: `${SWAP_CLUSTER}/slip44:501`,
-            outputToken: `${SWAP_CLUSTER}/token:${mint}`,
-            inputAmount: String(AMOUNT),
-          },
-          { sponsor },
-        );
-        const payer = sponsor ? (await sponsorsOf(server.baseUrl)).solana : wallet;
-        if (sponsor) await node.call("requestAirdrop", payer, Number(SOL));
-        const wasPaid = await lamportsOf(node, payer);
-        const earlier = front.count("sendTransaction");
-        front.when("sendTransaction", "hang");
-        const { swapRequestId } = await server.root.result("execute_swap", request);
-        const sent = () => front.calls.filter(({ method }) => method === "sendTransaction").slice(earlier);
-        await until(() => sent().length > 0, "it to be sent");
-        await server.end("SIGKILL");
-        front.when("sendTransaction", "pass on");
-        server = await start();
-        const status: Json = await swapEnded(server.root, swapRequestId);
-        assert.deepEqual([status.status, status.outputAmount], ["COMPLETED", String(AMOUNT)], JSON.stringify(status));
-        assert.equal(new Set(sent().map(({ params }) => String(params[0]))).size, 1, "the same bytes each time");
-        assert.equal(tokensIn(node, own), AMOUNT, "the chain has it once");
-        const { fee } = ((await node.call("getTransaction", status.originTxHash, { commitment: "confirmed" })) as Json)
-          .meta;
-        assert.equal(await lamportsOf(node, wallet), was - AMOUNT - (sponsor ? 0n : BigInt(fee)));
-        assert.equal(wasPaid - (await lamportsOf(node, payer)), BigInt(fee) + (sponsor ? 0n : AMOUNT), "paid once");
-        const again = await server.root.submit("execute_swap", request);
-        assert.equal(again.body.turnkeyErrorCode, "SWAP_QUOTE_ALREADY_USED");
-      });
+      itInTurn(
+        `between its signature and the node, ${sponsor ? "with `sponsor`" : "at its own cost"}`,
+        {
+          timeout: TIMEOUT_MS,
+        },
+        async () => {
+          const mint = newMint(node, addressOf(0x77));
+          const { addresses } = await newSolanaWallet(server.root, node);
+          const [wallet] = addresses as [Address];
+          const from = newTokenAccount(node, { mint, owner: VAULT, amount: 10n ** 12n });
+          const own = newTokenAccount(node, { mint, owner: wallet });
+          (await relayOfTests()).offer(wallet, (_, { input, output }) => ({
+            instructions: [
+              throughRouter(transfer(wallet, VAULT, input)),
+              throughRouter(moveTokens(from, own, VAULT, output)),
+            ],
+          }));
+          await node.call("requestAirdrop", VAULT, 10_000_000);
+          const was = await lamportsOf(node, wallet);
+          const request = await quoted(
+            server.root,
+            {
+              signWith: wallet,
+              inputToken: `${SWAP_CLUSTER}/slip44:501`,
+              outputToken: `${SWAP_CLUSTER}/token:${mint}`,
+              inputAmount: String(AMOUNT),
+            },
+            { sponsor },
+          );
+          const payer = sponsor ? (await sponsorsOf(server.baseUrl)).solana : wallet;
+          if (sponsor) await node.call("requestAirdrop", payer, Number(SOL));
+          const wasPaid = await lamportsOf(node, payer);
+          const earlier = front.count("sendTransaction");
+          front.when("sendTransaction", "hang");
+          const { swapRequestId } = await server.root.result("execute_swap", request);
+          const sent = () => front.calls.filter(({ method }) => method === "sendTransaction").slice(earlier);
+          await until(() => sent().length > 0, "it to be sent");
+          await server.end("SIGKILL");
+          front.when("sendTransaction", "pass on");
+          server = await start();
+          const status: Json = await swapEnded(server.root, swapRequestId);
+          assert.deepEqual([status.status, status.outputAmount], ["COMPLETED", String(AMOUNT)], JSON.stringify(status));
+          assert.equal(new Set(sent().map(({ params }) => String(params[0]))).size, 1, "the same bytes each time");
+          assert.equal(tokensIn(node, own), AMOUNT, "the chain has it once");
+          const { fee } = (
+            (await node.call("getTransaction", status.originTxHash, { commitment: "confirmed" })) as Json
+          ).meta;
+          assert.equal(await lamportsOf(node, wallet), was - AMOUNT - (sponsor ? 0n : BigInt(fee)));
+          assert.equal(wasPaid - (await lamportsOf(node, payer)), BigInt(fee) + (sponsor ? 0n : AMOUNT), "paid once");
+          const again = await server.root.submit("execute_swap", request);
+          assert.equal(again.body.turnkeyErrorCode, "SWAP_QUOTE_ALREADY_USED");
+        },
+      );
     }
   });
 }

@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
 import { EARN_CHAIN, testEarnNode, writeChains } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
+import { areLong } from "../support/long-tests.ts";
 import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { relayOfTests, swapsOfTests } from "../support/relay.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
-import { engines, freshDatabaseUrl } from "../support/server.ts";
+import { engines, freshDatabaseUrl, itInTurns } from "../support/server.ts";
 import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { richSponsor } from "../support/sponsor.ts";
 import {
@@ -28,12 +29,13 @@ const PASS = "pass on";
 const TIMEOUT_MS = 600_000;
 const AT_ONCE = 20;
 /** KEYSTEAD_LONG_TESTS=1 runs the number that a release is held to. */
-const [MANY, KILLS] = process.env.KEYSTEAD_LONG_TESTS === "1" ? [100, 6] : [24, 3];
+const [MANY, KILLS] = areLong ? [100, 6] : [24, 3];
 const WALLETS = 4;
 const FEE_BPS = 100n;
 
 for (const engine of engines) {
   describe(`a swap whose server is killed (${engine})`, () => {
+    const itInTurn = itInTurns(engine);
     const folder = temporaryFolder();
     let databaseUrl: string;
     let front: RpcNode;
@@ -93,7 +95,7 @@ for (const engine of engines) {
       assert.equal(Number(await testEarnNode().call("eth_getTransactionCount", wallet, "pending")), 1);
     }
 
-    it("after it was quoted", { timeout: TIMEOUT_MS }, async () => {
+    itInTurn("after it was quoted", { timeout: TIMEOUT_MS }, async () => {
       const request = await ofEther();
       await killAndRestart();
       await assertSwapped(await execute(request));
@@ -101,7 +103,7 @@ for (const engine of engines) {
       assert.equal(again.body.turnkeyErrorCode, "SWAP_QUOTE_ALREADY_USED");
     });
 
-    it("before it was signed", { timeout: TIMEOUT_MS }, async () => {
+    itInTurn("before it was signed", { timeout: TIMEOUT_MS }, async () => {
       front.when(SIGN, "hang");
       const id = await execute(await ofEther());
       await until(() => front.open() > 0, "the look to begin");
@@ -109,7 +111,7 @@ for (const engine of engines) {
       await assertSwapped(id);
     });
 
-    it("after it was signed and before a node has it", { timeout: TIMEOUT_MS }, async () => {
+    itInTurn("after it was signed and before a node has it", { timeout: TIMEOUT_MS }, async () => {
       front.when(SEND, "hang");
       const sent = () => front.calls.filter(({ method }) => method === SEND).length;
       const before = sent();
@@ -119,7 +121,7 @@ for (const engine of engines) {
       await assertSwapped(id);
     });
 
-    it("while the provider is asked what became of it", { timeout: TIMEOUT_MS }, async () => {
+    itInTurn("while the provider is asked what became of it", { timeout: TIMEOUT_MS }, async () => {
       const relay = await relayOfTests();
       const outputToken = `eip155:10/erc20:0x${"12".repeat(20)}`;
       const params = quoteParams(wallet, { inputToken: NATIVE_ASSET, outputToken });
@@ -180,65 +182,69 @@ for (const engine of engines) {
       });
     }
 
-    it(`again and again under ${MANY} of them: each is done once, as its status says`, {
-      timeout: TIMEOUT_MS,
-    }, async () => {
-      const relay = await relayOfTests();
-      await richSponsor(server.root.baseUrl, testEarnNode());
-      const { feeReceiverWalletAddress } = await insist("upsert_swap_config", { feeBps: String(FEE_BPS) });
-      const wallets: string[] = [];
-      while (wallets.length < WALLETS) wallets.push(await newSwapper(server.root));
-      const swaps: { of: string; id: string; requestId: string; isToken: boolean; amount: bigint }[] = [];
+    itInTurn(
+      `again and again under ${MANY} of them: each is done once, as its status says`,
+      {
+        timeout: TIMEOUT_MS,
+      },
+      async () => {
+        const relay = await relayOfTests();
+        await richSponsor(server.root.baseUrl, testEarnNode());
+        const { feeReceiverWalletAddress } = await insist("upsert_swap_config", { feeBps: String(FEE_BPS) });
+        const wallets: string[] = [];
+        while (wallets.length < WALLETS) wallets.push(await newSwapper(server.root));
+        const swaps: { of: string; id: string; requestId: string; isToken: boolean; amount: bigint }[] = [];
 
-      const swapNext = async (of: string, turn: number): Promise<void> => {
-        const isToken = turn % 2 === 0;
-        // No two alike, and with fees that do not come out even.
-        const amount = 1_000_000n + 37n * BigInt(turn);
-        const inputAmount = String(amount);
-        const params = quoteParams(of, { inputAmount, ...(isToken ? {} : { inputToken: NATIVE_ASSET }) });
-        const [quote] = (await insist("create_swap_quote", params)).quotes;
-        const requestId = relay.lastRequestOf(of);
-        const { inputToken, outputToken } = params;
-        const { quoteId, outputAmount: quotedOutputAmount, minOutputAmount } = quote;
-        const restated = { inputToken, outputToken, inputAmount, quotedOutputAmount, minOutputAmount };
-        const { swapRequestId: id } = await insist("execute_swap", { quoteId, ...restated, sponsor: false });
-        swaps.push({ of, id, requestId, isToken, amount });
-      };
-      let turns = 0;
-      const swapAll = async (of: string): Promise<void> => {
-        while (turns < MANY) await swapNext(of, turns++);
-      };
-      const kill = async (): Promise<void> => {
-        for (let kills = 1; kills <= KILLS; kills++) {
-          await until(() => swaps.length >= (kills * MANY) / (KILLS + 1), "swaps to be on their way");
-          await killAndRestart();
+        const swapNext = async (of: string, turn: number): Promise<void> => {
+          const isToken = turn % 2 === 0;
+          // No two alike, and with fees that do not come out even.
+          const amount = 1_000_000n + 37n * BigInt(turn);
+          const inputAmount = String(amount);
+          const params = quoteParams(of, { inputAmount, ...(isToken ? {} : { inputToken: NATIVE_ASSET }) });
+          const [quote] = (await insist("create_swap_quote", params)).quotes;
+          const requestId = relay.lastRequestOf(of);
+          const { inputToken, outputToken } = params;
+          const { quoteId, outputAmount: quotedOutputAmount, minOutputAmount } = quote;
+          const restated = { inputToken, outputToken, inputAmount, quotedOutputAmount, minOutputAmount };
+          const { swapRequestId: id } = await insist("execute_swap", { quoteId, ...restated, sponsor: false });
+          swaps.push({ of, id, requestId, isToken, amount });
+        };
+        let turns = 0;
+        const swapAll = async (of: string): Promise<void> => {
+          while (turns < MANY) await swapNext(of, turns++);
+        };
+        const kill = async (): Promise<void> => {
+          for (let kills = 1; kills <= KILLS; kills++) {
+            await until(() => swaps.length >= (kills * MANY) / (KILLS + 1), "swaps to be on their way");
+            await killAndRestart();
+          }
+        };
+        await Promise.all([kill(), ...wallets.map(swapAll)]);
+
+        assert.equal(new Set(swaps.map(({ id }) => id)).size, MANY);
+        const received = new Map(wallets.map((of) => [of, 0n]));
+        let fees = 0n;
+        for (const { of, id, requestId, amount } of swaps) {
+          const status = await swapEnded(server.root, id);
+          assert.equal(status.status, "COMPLETED", JSON.stringify(status));
+          assert.equal(status.inputAmount, String(amount));
+          const fee = (amount * FEE_BPS) / 10_000n;
+          assert.equal(BigInt(status.outputAmount), amount - fee);
+          received.set(of, (received.get(of) ?? 0n) + BigInt(status.outputAmount));
+          fees += fee;
+          relay.accrueFor(requestId);
         }
-      };
-      await Promise.all([kill(), ...wallets.map(swapAll)]);
-
-      assert.equal(new Set(swaps.map(({ id }) => id)).size, MANY);
-      const received = new Map(wallets.map((of) => [of, 0n]));
-      let fees = 0n;
-      for (const { of, id, requestId, amount } of swaps) {
-        const status = await swapEnded(server.root, id);
-        assert.equal(status.status, "COMPLETED", JSON.stringify(status));
-        assert.equal(status.inputAmount, String(amount));
-        const fee = (amount * FEE_BPS) / 10_000n;
-        assert.equal(BigInt(status.outputAmount), amount - fee);
-        received.set(of, (received.get(of) ?? 0n) + BigInt(status.outputAmount));
-        fees += fee;
-        relay.accrueFor(requestId);
-      }
-      for (const of of wallets) {
-        const spent = swaps
-          .filter((swap) => swap.of === of && swap.isToken)
-          .reduce((sum, swap) => sum + swap.amount, 0n);
-        assert.equal(await tokenBalance(SWAP_OUTPUT, of), received.get(of), "the chain has what the statuses say");
-        assert.equal(await tokenBalance(SWAP_INPUT, of), 10n ** 12n - spent);
-        assert.equal(await allowanceOf(SWAP_INPUT, of), 0n);
-      }
-      await insist("claim_swap_fees", {});
-      assert.equal(relay.paid.get(feeReceiverWalletAddress.toLowerCase()), fees, "to the unit");
-    });
+        for (const of of wallets) {
+          const spent = swaps
+            .filter((swap) => swap.of === of && swap.isToken)
+            .reduce((sum, swap) => sum + swap.amount, 0n);
+          assert.equal(await tokenBalance(SWAP_OUTPUT, of), received.get(of), "the chain has what the statuses say");
+          assert.equal(await tokenBalance(SWAP_INPUT, of), 10n ** 12n - spent);
+          assert.equal(await allowanceOf(SWAP_INPUT, of), 0n);
+        }
+        await insist("claim_swap_fees", {});
+        assert.equal(relay.paid.get(feeReceiverWalletAddress.toLowerCase()), fees, "to the unit");
+      },
+    );
   });
 }

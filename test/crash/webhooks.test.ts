@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import { openDatabase } from "../../src/storage/database.ts";
 import type { Client } from "../support/client.ts";
 import { startCrashReceiver } from "../support/crash-receiver.ts";
+import { areLong } from "../support/long-tests.ts";
 import { reservePort } from "../support/ports.ts";
 import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { engines, freshDatabaseUrl } from "../support/server.ts";
@@ -10,7 +11,7 @@ import { type ServerProcess, startServerProcess, temporaryFolder } from "../supp
 import { until } from "../support/until.ts";
 import { RENAMES } from "../support/webhooks.ts";
 
-const ACTIVITIES = process.env.KEYSTEAD_LONG_TESTS === "1" ? 5000 : 800;
+const ACTIVITIES = areLong ? 5000 : 800;
 const CONCURRENCY = 16;
 /** Shares of the burst after which the server is killed, and the receiver is killed and comes back. */
 const SERVER_KILLS = [0.15, 0.3, 0.45, 0.7, 0.9];

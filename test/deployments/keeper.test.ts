@@ -16,7 +16,7 @@ import type { Program, Runner } from "../../src/runner/runner.ts";
 import type { Client, Json } from "../support/client.ts";
 import { addDeployment, approvalParams, newDeployment, newOperator, someProgram } from "../support/deployments.ts";
 import { registryOfTests } from "../support/registry.ts";
-import { engines, startTestServer, type TestServer } from "../support/server.ts";
+import { oneEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
 import { addSubOrganization, createWorld } from "../support/world.ts";
 
@@ -40,7 +40,7 @@ class RunnerOfTests implements Runner {
   close = async () => {};
 }
 
-for (const engine of engines) {
+for (const engine of oneEngine("postgres")) {
   describe(`the keeper of deployments (${engine})`, () => {
     const alice = newOperator("alice");
     const directory = mkdtempSync(join(tmpdir(), "keystead-keeper-"));

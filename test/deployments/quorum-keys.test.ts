@@ -20,7 +20,7 @@ import {
 import { reservePort, usersOfTests } from "../support/ports.ts";
 import { httpProgram, parentOf, programFolder, requestAs } from "../support/program.ts";
 import { httpSdk, type Sdk } from "../support/sdk.ts";
-import { engines, onEachEngine, startTestServer, type TestServer } from "../support/server.ts";
+import { onEachEngine, oneEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
 import { createWorld } from "../support/world.ts";
 
@@ -48,7 +48,7 @@ async function refused(client: Client, path: string, parameters: object, pattern
   assert.match(answer.body.message, pattern);
 }
 
-for (const engine of engines) {
+for (const engine of oneEngine("postgres")) {
   describe(`the quorum key of an app (${engine})`, () => {
     const folder = programFolder();
     const approver = newOperator("approver");

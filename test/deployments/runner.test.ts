@@ -16,7 +16,7 @@ import type { Client, Json } from "../support/client.ts";
 import { appParams, approvalParams, deploymentParams, newOperator } from "../support/deployments.ts";
 import { reservePort, usersOfTests } from "../support/ports.ts";
 import { httpProgram, parentOf, programFolder, requestAs } from "../support/program.ts";
-import { engines, startTestServer, type TestServer } from "../support/server.ts";
+import { oneEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
 import { createWorld } from "../support/world.ts";
 
@@ -29,7 +29,7 @@ const isRunning = (pid: number): boolean => {
   }
 };
 
-for (const engine of engines) {
+for (const engine of oneEngine("sqlite")) {
   describe(`the local runner (${engine})`, () => {
     const folder = programFolder();
     const alice = newOperator("alice");

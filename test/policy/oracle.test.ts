@@ -9,11 +9,12 @@ import { PolicyError } from "../../src/policy/errors.ts";
 import { parse } from "../../src/policy/parser.ts";
 import { print } from "../../src/policy/print.ts";
 import type { Scope } from "../../src/policy/schema.ts";
+import { areLong } from "../support/long-tests.ts";
 import { errorsNaively, evaluateNaively, Failure } from "./oracle.ts";
 import { randomProgram } from "./random-programs.ts";
 
 /** KEYSTEAD_LONG_TESTS=1 runs the number that a release is held to. */
-const RUNS = process.env.KEYSTEAD_LONG_TESTS === "1" ? 100_000 : 2_000;
+const RUNS = areLong ? 100_000 : 2_000;
 
 function outcome(evaluate: () => boolean, isError: (error: unknown) => boolean): boolean | "error" {
   try {

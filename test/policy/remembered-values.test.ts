@@ -12,11 +12,12 @@ import type { PolicyResult } from "../../src/policy/evaluation.ts";
 import type { ConditionFacts, ConsensusFacts } from "../../src/policy/facts.ts";
 import type { Policy } from "../../src/policy/policy.ts";
 import { createValueMemory } from "../../src/policy/remembered-values.ts";
+import { areLong } from "../support/long-tests.ts";
 import { randomProgram } from "./random-programs.ts";
 
 /** Decisions with a memory are held against decisions without one, on random policies, activities and approvals. */
 
-const RUNS = process.env.KEYSTEAD_LONG_TESTS === "1" ? 20_000 : 500;
+const RUNS = areLong ? 20_000 : 500;
 
 const budget = new Budget(Number.POSITIVE_INFINITY);
 const row = fc.array(fc.nat(2 ** 31 - 1), { minLength: 5, maxLength: 80, size: "max" });

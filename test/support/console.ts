@@ -8,7 +8,7 @@ import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import { isBuilt } from "../../scripts/console-sources.js";
 import { BROWSER_HANGS_AFTER_MS, noBrowser, startBrowser } from "./browser.ts";
 import { addUser, type Client } from "./client.ts";
-import { engines, startTestServer, type TestEngine, type TestServer, type TestServerOptions } from "./server.ts";
+import { oneEngine, startTestServer, type TestEngine, type TestServer, type TestServerOptions } from "./server.ts";
 import { createWorld, type World } from "./world.ts";
 
 /** The console in a browser, watched for what it must never do. */
@@ -112,7 +112,7 @@ export function storiesOn(
   stories: (stage: Omit<Stage, "close">) => void,
   options: TestServerOptions = {},
 ): void {
-  for (const each of process.env.KEYSTEAD_LONG_TESTS === "1" ? engines : [engine]) {
+  for (const each of oneEngine(engine)) {
     describe(`${about} (${each})`, { skip: noBrowser }, () => {
       let opened: Stage;
       before(async () => {

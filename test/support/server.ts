@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, describe } from "node:test";
+import { after, before, describe, it, type TestFn, type TestOptions } from "node:test";
 import type { OutboundClient } from "../../src/delivery/outbound.ts";
 import type { Operation } from "../../src/engine/operations.ts";
 import { matches } from "../../src/engine/validate.ts";
@@ -15,6 +15,7 @@ import type { Credentials } from "../../src/main/credentials-file.ts";
 import { type RunningServer, serve } from "../../src/main/serve.ts";
 import { type Chains, chainsOfTests, earnOfTests, writeChains } from "./chain.ts";
 import { Client } from "./client.ts";
+import { areLong } from "./long-tests.ts";
 import { copyMigratedFile } from "./migrated-sqlite.ts";
 import { oauth2ProviderOfTests } from "./oauth2-provider.ts";
 import { onRampProviderOfTests } from "./on-ramp-provider.ts";
@@ -23,6 +24,23 @@ import { swapsOfTests } from "./relay.ts";
 
 export const engines = ["sqlite", "postgres"] as const;
 export type TestEngine = (typeof engines)[number];
+
+/**
+ * For suites that hold whatever the database is: this one; in a long run both (docs/adr/0155-what-runs-on-one-database.md). What is told on
+ * one is that transactions, locks, orders and types are as they should be, and that runs on both.
+ */
+export const oneEngine = (engine: TestEngine): readonly TestEngine[] => (areLong ? engines : [engine]);
+
+/**
+ * `it` of a suite that runs on each engine, for tests of which each needs one: the first runs on SQLite, the second on PostgreSQL, and
+ * so on; in a long run each runs on both.
+ */
+export function itInTurns(engine: TestEngine): (name: string, options: TestOptions, run: TestFn) => void {
+  let declared = 0;
+  return (...test) => {
+    if (oneEngine(engines[declared++ % engines.length] as TestEngine).includes(engine)) it(...test);
+  };
+}
 
 export interface TestServer extends RunningServer {
   dataDir: string;
@@ -156,20 +174,26 @@ function checkAnswer(operation: Operation, body: string): void {
   assert.ok(matches(schema, JSON.parse(body)), `the answer of ${operation.path} does not fit its schema: ${body}`);
 }
 
+type Tests = (server: () => TestServer, engine: TestEngine) => void;
+type OptionsOfTests = () => TestServerOptions | Promise<TestServerOptions>;
+
 /** The same tests on each engine, with one server for all of them. */
-export function onEachEngine(
-  name: string,
-  tests: (server: () => TestServer, engine: TestEngine) => void,
-  options: () => TestServerOptions | Promise<TestServerOptions> = () => ({}),
-): void {
-  for (const engine of engines) {
-    describe(`${name} (${engine})`, () => {
-      let server: TestServer;
-      before(async () => {
-        server = await startTestServer(engine, await options());
-      });
-      after(() => server.close());
-      tests(() => server, engine);
+export function onEachEngine(name: string, tests: Tests, options?: OptionsOfTests): void {
+  for (const engine of engines) onEngine(engine, name, tests, options);
+}
+
+/** Tests that hold whatever the database is, with one server for all of them. */
+export function onOneEngine(one: TestEngine, name: string, tests: Tests, options?: OptionsOfTests): void {
+  for (const engine of oneEngine(one)) onEngine(engine, name, tests, options);
+}
+
+function onEngine(engine: TestEngine, name: string, tests: Tests, options: OptionsOfTests = () => ({})): void {
+  describe(`${name} (${engine})`, () => {
+    let server: TestServer;
+    before(async () => {
+      server = await startTestServer(engine, await options());
     });
-  }
+    after(() => server.close());
+    tests(() => server, engine);
+  });
 }
