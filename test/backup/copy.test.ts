@@ -22,8 +22,8 @@ import { createWorld } from "../support/world.ts";
 
 /** `keystead copy` in several runs: what was begun is gone on with, from whatever state the source has by then. */
 
-const BULK = 20_000;
-const KILLS = areLong ? 20 : 4;
+const BULK = 8000;
+const KILLS = areLong ? 20 : 3;
 
 /** Statements of SQL that both engines have, each in a transaction of its own. */
 async function change({ databaseUrl }: Place, ...statements: string[]): Promise<void> {

@@ -24,7 +24,7 @@ import { until } from "../support/until.ts";
 /** Backups while much is written, and restores that are killed. */
 
 const KILLER = fileURLToPath(new URL("../support/kill-at-step.ts", import.meta.url));
-const KILLS = areLong ? 20 : 2;
+const KILLS = areLong ? 20 : 1;
 
 async function storedIn(databaseUrl: string) {
   const store = openDatabase({ url: databaseUrl });

@@ -30,7 +30,7 @@ import { reservePort } from "../support/ports.ts";
 import { createTestDatabase, startPostgres, type TestPostgres } from "../support/postgres.ts";
 import { roomOnDisk } from "../support/room-on-disk.ts";
 import { startRpcNode } from "../support/rpc-node.ts";
-import { engines } from "../support/server.ts";
+import { engines, itInTurns } from "../support/server.ts";
 import {
   KEYSTEAD,
   runKeystead,
@@ -94,6 +94,7 @@ function the(report: Report, check: string): [state: string, text: string] {
 
 for (const engine of engines) {
   describe(`keystead doctor (${engine})`, () => {
+    const itInTurn = itInTurns(engine);
     const dataDir = temporaryFolder();
     const settings = { KEYSTEAD_ROOT_KEY_PASSPHRASE: PASSPHRASE };
     let databaseUrl: string;
@@ -154,7 +155,7 @@ for (const engine of engines) {
       assert.match(stdout, /^(ok {4}[^\n]+: [^\n]+\n)+$/);
     });
 
-    it("a root key that others can read", async () => {
+    itInTurn("a root key that others can read", async () => {
       chmodSync(`${dataDir}/root.key`, 0o644);
       const report = await examine(own);
       chmodSync(`${dataDir}/root.key`, 0o600);
@@ -162,7 +163,7 @@ for (const engine of engines) {
       assert.match(the(report, "root key")[1], /can be read by others; run: chmod 600 /);
     });
 
-    it("a wrong passphrase, and none, without a word of either", async () => {
+    itInTurn("a wrong passphrase, and none, without a word of either", async () => {
       const report = await examine({ ...own, KEYSTEAD_ROOT_KEY_PASSPHRASE: "wrong horse battery staple" });
       assert.deepEqual(failed(report), ["root key"]);
       assert.match(the(report, "root key")[1], /the passphrase does not open the root key file/);
@@ -171,7 +172,7 @@ for (const engine of engines) {
       assert.match(the(none, "root key")[1], /is protected by a passphrase; set KEYSTEAD_ROOT_KEY_PASSPHRASE/);
     });
 
-    it("the root key of another installation", async () => {
+    itInTurn("the root key of another installation", async () => {
       const file = `${dataDir}/other.key`;
       const rootKey = Buffer.alloc(32, 7).toString("base64");
       writeFileSync(file, JSON.stringify({ version: 1, protection: "none", rootKey }), { mode: 0o600 });
@@ -181,7 +182,7 @@ for (const engine of engines) {
       assert.ok(!report.text.includes(rootKey));
     });
 
-    it("files that others can read are warned of", async () => {
+    itInTurn("files that others can read are warned of", async () => {
       chmodSync(`${dataDir}/credentials.json`, 0o644);
       chmodSync(dataDir, 0o755);
       const report = await examine(own);
@@ -194,30 +195,33 @@ for (const engine of engines) {
       assert.match(texts[1] as string, /^warn .+credentials\.json has mode 0644, .+ chmod 600 /);
     });
 
-    it("nodes: one dead of two is a warning, all dead a failure, and the key in a URL is not shown", async (test) => {
-      const node = await startRpcNode();
-      test.after(() => node.close());
-      node.when("eth_chainId", { result: "0x1" });
-      const dead = `http://127.0.0.1:${await reservePort()}/v2/secret-of-the-node`;
-      const report = await examine(own, [
-        "--config",
-        write("chains.json", {
-          chains: { "eip155:1": { rpcUrls: [node.url, dead] }, "eip155:10": { rpcUrls: [node.url, dead] } },
-        }),
-      ]);
-      assert.deepEqual(
-        of(report, "chain eip155:1").map(({ state }) => state),
-        ["ok", "warn"],
-      );
-      assert.deepEqual(
-        of(report, "chain eip155:10").map(({ state }) => state),
-        ["fail", "fail"],
-      );
-      assert.match(of(report, "chain eip155:10")[0]?.text as string, /serves eip155:1 and not eip155:10/);
-      assert.ok(!report.text.includes("secret-of-the-node"));
-    });
+    itInTurn(
+      "nodes: one dead of two is a warning, all dead a failure, and the key in a URL is not shown",
+      async (test) => {
+        const node = await startRpcNode();
+        test.after(() => node.close());
+        node.when("eth_chainId", { result: "0x1" });
+        const dead = `http://127.0.0.1:${await reservePort()}/v2/secret-of-the-node`;
+        const report = await examine(own, [
+          "--config",
+          write("chains.json", {
+            chains: { "eip155:1": { rpcUrls: [node.url, dead] }, "eip155:10": { rpcUrls: [node.url, dead] } },
+          }),
+        ]);
+        assert.deepEqual(
+          of(report, "chain eip155:1").map(({ state }) => state),
+          ["ok", "warn"],
+        );
+        assert.deepEqual(
+          of(report, "chain eip155:10").map(({ state }) => state),
+          ["fail", "fail"],
+        );
+        assert.match(of(report, "chain eip155:10")[0]?.text as string, /serves eip155:1 and not eip155:10/);
+        assert.ok(!report.text.includes("secret-of-the-node"));
+      },
+    );
 
-    it("a mail server that refuses, and repeats the password; and one that is not there", async () => {
+    itInTurn("a mail server that refuses, and repeats the password; and one that is not there", async () => {
       const password = "opens-the-mail";
       const mail = createServer((socket) => {
         socket.on("error", () => socket.destroy());
@@ -260,12 +264,12 @@ for (const engine of engines) {
       assert.deepEqual(of(await examine(own), "maintenance"), []);
     });
 
-    it("a public URL that leads elsewhere", async () => {
+    itInTurn("a public URL that leads elsewhere", async () => {
       const report = await examine({ ...own, KEYSTEAD_PUBLIC_URL: `http://127.0.0.1:${await reservePort()}` });
       assert.deepEqual(failed(report), ["public URL"]);
     });
 
-    it("backups: none yet, and one that is long overdue", async () => {
+    itInTurn("backups: none yet, and one that is long overdue", async () => {
       const directory = `${dataDir}/late`;
       const config = write("late.json", { backup: { every: 3600, keep: 3, directory } });
       assert.equal(the(await examine(own, ["--config", config]), "backup")[0], "warn");
@@ -284,7 +288,7 @@ for (const engine of engines) {
       assert.match(text, /2024-01-01T00:00:00\.000Z, and there should be one every 3600 s/);
     });
 
-    it("a bad setting, which is the one thing it tells then", async () => {
+    itInTurn("a bad setting, which is the one thing it tells then", async () => {
       const report = await examine({ ...own, KEYSTEAD_PORT: "many" });
       assert.deepEqual(failed(report), ["configuration"]);
       assert.match(the(report, "configuration")[1], /^bad value for KEYSTEAD_PORT/);

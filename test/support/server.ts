@@ -31,14 +31,18 @@ export type TestEngine = (typeof engines)[number];
  */
 export const oneEngine = (engine: TestEngine): readonly TestEngine[] => (areLong ? engines : [engine]);
 
+type NamedTest = [name: string, run: TestFn] | [name: string, options: TestOptions, run: TestFn];
+
 /**
  * `it` of a suite that runs on each engine, for tests of which each needs one: the first runs on SQLite, the second on PostgreSQL, and
  * so on; in a long run each runs on both.
  */
-export function itInTurns(engine: TestEngine): (name: string, options: TestOptions, run: TestFn) => void {
-  let declared = 0;
+export function itInTurns(engine: TestEngine): (...test: NamedTest) => void {
+  const declare = it as (...test: NamedTest) => void;
+  let count = 0;
   return (...test) => {
-    if (oneEngine(engines[declared++ % engines.length] as TestEngine).includes(engine)) it(...test);
+    const one = engines[count++ % engines.length] as TestEngine;
+    if (oneEngine(one).includes(engine)) declare(...test);
   };
 }
 
