@@ -9,6 +9,8 @@ import { urlOf } from "./listening.ts";
 
 export type Status =
   | { state: "none"; reason: string }
+  /** Something takes connections at its port, and answers nothing in time. */
+  | { state: "silent"; reason: string }
   | {
       state: "ready" | "not ready";
       version: string | undefined;
@@ -25,7 +27,7 @@ export type Status =
     };
 
 /** As `systemctl status` has them, where it has any. */
-export const exitCodes: Readonly<Record<Status["state"], number>> = { ready: 0, "not ready": 2, none: 3 };
+export const exitCodes: Readonly<Record<Status["state"], number>> = { ready: 0, "not ready": 2, none: 3, silent: 4 };
 
 export async function statusOf({ adminHost, adminPort }: Pick<Config, "adminHost" | "adminPort">): Promise<Status> {
   if (adminPort === 0) {
@@ -52,6 +54,10 @@ export async function statusOf({ adminHost, adminPort }: Pick<Config, "adminHost
     };
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error;
+    if (error.waitedFor === "answer" || error.waitedFor === "body") {
+      const reason = `${origin} takes connections, and answered nothing in ${STATUS_DEADLINE_MS / 1000} s; look at its log, its processor and its disk, and restart it where it stays so`;
+      return { state: "silent", reason };
+    }
     const reason = `no server answers at ${origin} (${error.message}); start it with keystead serve, or give its settings to this command`;
     return { state: "none", reason };
   } finally {
@@ -104,6 +110,7 @@ function sampleIn(metrics: string, sample: string): number | undefined {
 
 export function describeStatus(status: Status): string {
   if (status.state === "none") return `not running: ${status.reason}\n`;
+  if (status.state === "silent") return `no answer: ${status.reason}\n`;
   const { state, version = "unknown", uptimeSeconds, reasons, warnings, maintenance, audit, jobs } = status;
   const lines = [
     ["state", state],

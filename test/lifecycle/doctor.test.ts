@@ -626,13 +626,22 @@ for (const engine of engines) {
 }
 
 describe("keystead status", () => {
-  it("where something else listens, and where the admin port is switched off", async () => {
+  it("where something else listens or nothing is answered, and where the admin port is switched off", async () => {
     const other = createHttpServer((_request, response) => response.end("{}"));
     const port = String(await reservePort());
     await new Promise<void>((resolve) => other.listen(Number(port), "127.0.0.1", resolve));
     const foreign = await runKeystead(["status"], { KEYSTEAD_ADMIN_PORT: port });
     assert.equal(foreign.code, 3);
     assert.match(foreign.stdout, /^not running: something else than Keystead answers at /);
+    const proxy = await startTcpProxy(Number(port));
+    proxy.stall();
+    const silent = await runKeystead(["status"], { KEYSTEAD_ADMIN_PORT: String(proxy.port) });
+    await proxy.close();
+    assert.equal(silent.code, 4);
+    assert.match(
+      silent.stdout,
+      /^no answer: http:\/\/127\.0\.0\.1:\d+ takes connections, and answered nothing in \d+ s; /,
+    );
     await new Promise((resolve) => other.close(resolve));
     const off = await runKeystead(["status"], { KEYSTEAD_ADMIN_PORT: "0" });
     assert.equal(off.code, 3);

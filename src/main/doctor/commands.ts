@@ -33,7 +33,9 @@ export function addDoctorCommands(program: Command, { withConfig, readConfig, co
   withConfig(
     program
       .command("status")
-      .description("Ask the server of this machine how it is. Status 0 when ready, 2 when not, 3 where none runs."),
+      .description(
+        "Ask the server of this machine how it is. Status 0 when ready, 2 when not, 3 where none runs, 4 where it answers nothing.",
+      ),
   )
     .option("--json", "as JSON")
     .action(async ({ config: file, json }: Options) => {
