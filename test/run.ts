@@ -44,9 +44,13 @@ interface Outcome {
   failed: string[] | undefined;
 }
 
+const parent = temporaryParent();
+
 /** Brings what tests need, runs them and takes it away. */
 async function attempt(fileArguments: readonly string[]): Promise<Outcome> {
-  const temporary = mkdtempSync(join(temporaryParent(), "keystead-tests-"));
+  const temporary = mkdtempSync(join(parent, "keystead-tests-"));
+  // Of PostgreSQL and the nodes as well.
+  process.env.TMPDIR = temporary;
   // PostgreSQL runs under another name where this runs as root.
   chmodSync(temporary, 0o755);
   const [postgres, node, earnNode, solana, packages, program] = await Promise.all([
@@ -77,7 +81,6 @@ async function attempt(fileArguments: readonly string[]): Promise<Outcome> {
       KEYSTEAD_TEST_NODE_URL: node.url,
       KEYSTEAD_TEST_EARN_NODE_URL: earnNode.url,
       KEYSTEAD_TEST_SOLANA_URL: solana.url,
-      TMPDIR: temporary,
       NODE_COMPILE_CACHE: pathOf("../node_modules/.cache/keystead"),
     },
   });
