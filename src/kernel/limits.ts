@@ -595,6 +595,8 @@ export const MAX_KNOWN_ISSUER_BYTES = 16 * 1024 * 1024;
 /** ... and issuers that are asked at one time, for one organization and in all. */
 export const MAX_ISSUER_FETCHES_OF_ONE_ORGANIZATION = 4;
 export const MAX_ISSUER_FETCHES = 64;
+/** Of one parent with its sub-organizations, under way and waiting: far fewer than it may have requests, of which each waiting one is. */
+export const MAX_WAITING_ISSUER_FETCHES = 32;
 
 /** Bytes of an OAuth 2.0 client secret ... */
 export const MAX_CLIENT_SECRET_BYTES = 4096;
@@ -606,6 +608,8 @@ export const MAX_OAUTH2_ANSWER_BYTES = 64 * 1024;
 /** How many codes are exchanged at a time, of one parent with its sub-organizations and in all. */
 export const MAX_EXCHANGES_OF_ONE_ORGANIZATION = 4;
 export const MAX_EXCHANGES = 64;
+/** Of one parent with its sub-organizations, under way and waiting. */
+export const MAX_WAITING_EXCHANGES = 32;
 /** How long what a code was exchanged for is kept, for the same request again while its activity is being stored ... */
 export const EXCHANGE_LIFETIME_MS = MINUTE_MS;
 /** ... and how many such are kept. */
@@ -622,6 +626,7 @@ export const MAX_ON_RAMP_ANSWER_BYTES = 128 * 1024;
 /** ... and how many requests are under way at a time for one parent with its sub-organizations, and in all. */
 export const MAX_ON_RAMP_CALLS_OF_ONE_ORGANIZATION = 4;
 export const MAX_ON_RAMP_CALLS = 64;
+export const MAX_WAITING_ON_RAMP_CALLS = 32;
 /** Looks at a provider for the status of purchases, for one parent with its sub-organizations. */
 export const ON_RAMP_REFRESHES = { perSecond: 10, burst: 100 } as const;
 
@@ -668,6 +673,7 @@ export const MAX_PULL_SECRET_BYTES = 16 * 1024;
 export const IMAGE_TIMEOUT_MS = MINUTE_MS;
 export const MAX_IMAGE_READS_OF_ONE_ORGANIZATION = 2;
 export const MAX_IMAGE_READS = 8;
+export const MAX_WAITING_IMAGE_READS = 32;
 /** Bytes of an image's manifest, of a layer as it is sent and unpacked, ... */
 export const MAX_IMAGE_MANIFEST_BYTES = 4 * 1024 * 1024;
 export const MAX_IMAGE_LAYER_BYTES = 128 * 1024 * 1024;

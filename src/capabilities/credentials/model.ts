@@ -235,13 +235,12 @@ export async function verifyOauthProviders(
   { oidc, read, organization }: Verifying,
 ): Promise<CheckedOauthProvider[]> {
   const organizationId = rootIdOf(organization);
-  const tokens = await Promise.all(
-    providers.map(({ oidcToken }, index) =>
-      oidcToken === undefined
-        ? undefined
-        : oidc.verify(oidcToken, { field: `${field}.${index}.oidcToken`, organizationId }),
-    ),
-  );
+  const tokens: Awaited<ReturnType<typeof oidc.verify> | undefined>[] = [];
+  // One after the other: each may have somebody else asked for keys, and the first that is refused is the last.
+  for (const [index, { oidcToken }] of providers.entries()) {
+    const about = { field: `${field}.${index}.oidcToken`, organizationId };
+    tokens.push(oidcToken === undefined ? undefined : await oidc.verify(oidcToken, about));
+  }
   const settings = tokens.some((token) => token?.emailVerified) ? await findSettings(read, organizationId) : {};
   return providers.map(({ providerName: name, oidcClaims }, index) => {
     const token = tokens[index];

@@ -1,5 +1,5 @@
 import { parseJsonObject } from "../../crypto/json-object.ts";
-import { createGate } from "../../delivery/gate.ts";
+import { boundedTurns } from "../../delivery/bounded-turns.ts";
 import { type OutboundClient, OutboundError } from "../../delivery/outbound.ts";
 import { failForNow } from "../../kernel/errors.ts";
 import {
@@ -43,7 +43,15 @@ export function createTurnstile(
   log: Logger,
 ): Captcha {
   const endpoint = new URL(url).pathname === "/" ? new URL(PATH, url).href : url;
-  const inTurn = boundedTurns();
+  const inTurn = boundedTurns(
+    {
+      perKey: MAX_CAPTCHAS_OF_ONE_ORGANIZATION,
+      total: MAX_CAPTCHAS,
+      inside: MAX_WAITING_CAPTCHAS,
+      waitMs: CAPTCHA_TIMEOUT_MS,
+    },
+    refuseExcess,
+  );
 
   async function ask(token: string, remoteAddress: string | undefined): Promise<boolean> {
     const remoteip = remoteAddress === undefined ? {} : { remoteip: remoteAddress };
@@ -89,25 +97,6 @@ class NoAnswer extends Error {}
 
 const refuseExcess = (): never =>
   failForNow("RATE_LIMITED", { reason: "too many captchas are being verified" }, CAPTCHA_TIMEOUT_MS / 1000);
-
-/** Runs what an organization asks for in its turn; who would wait behind too many, or too long, is refused. */
-function boundedTurns() {
-  const gate = createGate({ perKey: MAX_CAPTCHAS_OF_ONE_ORGANIZATION, total: MAX_CAPTCHAS });
-  const inside = new Map<string, number>();
-  return async <T>(key: string, fn: () => Promise<T>): Promise<T> => {
-    const count = inside.get(key) ?? 0;
-    if (count >= MAX_WAITING_CAPTCHAS) return refuseExcess();
-    inside.set(key, count + 1);
-    const latest = performance.now() + CAPTCHA_TIMEOUT_MS;
-    try {
-      return await gate.run(key, () => (performance.now() > latest ? refuseExcess() : fn()));
-    } finally {
-      const left = (inside.get(key) as number) - 1;
-      if (left === 0) inside.delete(key);
-      else inside.set(key, left);
-    }
-  };
-}
 
 /** What the provider finds wrong with a token is its bearer's; anything else is between it and this server. */
 const FAULTS_OF_TOKENS = ["missing-input-response", "invalid-input-response", "timeout-or-duplicate"];

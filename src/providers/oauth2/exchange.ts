@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { parseJsonObject } from "../../crypto/json-object.ts";
-import { createGate } from "../../delivery/gate.ts";
+import { boundedTurns } from "../../delivery/bounded-turns.ts";
 import {
   type OutboundAnswer,
   type OutboundClient,
@@ -14,6 +14,7 @@ import {
   MAX_EXCHANGES_OF_ONE_ORGANIZATION,
   MAX_KEPT_EXCHANGES,
   MAX_OAUTH2_ANSWER_BYTES,
+  MAX_WAITING_EXCHANGES,
   OAUTH2_TIMEOUT_MS,
 } from "../../kernel/limits.ts";
 import { recentlyUsed } from "../../kernel/recently-used.ts";
@@ -68,14 +69,24 @@ export interface Oauth2Options {
 }
 
 export function createOauth2Clients(options: Oauth2Options): Oauth2Clients {
-  const gate = createGate({ perKey: MAX_EXCHANGES_OF_ONE_ORGANIZATION, total: MAX_EXCHANGES });
+  const inTurn = boundedTurns(
+    {
+      perKey: MAX_EXCHANGES_OF_ONE_ORGANIZATION,
+      total: MAX_EXCHANGES,
+      inside: MAX_WAITING_EXCHANGES,
+      waitMs: OAUTH2_TIMEOUT_MS,
+    },
+    () => {
+      throw new ExchangeProblem("provider", "too many requests wait for it");
+    },
+  );
   const kept = recentlyUsed<{ until: number; exchanged: Promise<Exchanged> }>({ entries: MAX_KEPT_EXCHANGES });
   return {
     exchange(exchange) {
       const key = createHash("sha256").update(JSON.stringify(exchange)).digest("base64url");
       const known = kept.get(key);
       if (known && options.clock() < known.until) return known.exchanged;
-      const exchanged = gate.run(exchange.organizationId, () => exchangeAt(options, exchange));
+      const exchanged = inTurn(exchange.organizationId, () => exchangeAt(options, exchange));
       kept.set(key, { until: options.clock() + EXCHANGE_LIFETIME_MS, exchanged });
       // A provider that was away may not have seen the code.
       exchanged.catch((error: unknown) => {

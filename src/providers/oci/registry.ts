@@ -3,7 +3,7 @@ import { pipeline } from "node:stream/promises";
 import { createGunzip, createZstdDecompress } from "node:zlib";
 import { parseJsonOr } from "../../crypto/json-object.ts";
 import type { RegistryCredential } from "../../crypto/registry-credential.ts";
-import { createGate } from "../../delivery/gate.ts";
+import { boundedTurns } from "../../delivery/bounded-turns.ts";
 import { type OutboundAnswer, type OutboundClient, OutboundError } from "../../delivery/outbound.ts";
 import {
   IMAGE_TIMEOUT_MS,
@@ -14,6 +14,7 @@ import {
   MAX_IMAGE_READS_OF_ONE_ORGANIZATION,
   MAX_PROGRAM_BYTES,
   MAX_UNPACKED_LAYER_BYTES,
+  MAX_WAITING_IMAGE_READS,
 } from "../../kernel/limits.ts";
 import { pause } from "../../kernel/turns.ts";
 import { piecesOf, sha256InTurns } from "./digest.ts";
@@ -65,17 +66,27 @@ const ARCHITECTURES: Record<string, string> = { x64: "amd64", arm64: "arm64" };
 const MAX_REDIRECTS = 3;
 
 export function createImages(options: ImagesOptions): Images {
-  const gate = createGate({ perKey: MAX_IMAGE_READS_OF_ONE_ORGANIZATION, total: MAX_IMAGE_READS });
+  const inTurn = boundedTurns(
+    {
+      perKey: MAX_IMAGE_READS_OF_ONE_ORGANIZATION,
+      total: MAX_IMAGE_READS,
+      inside: MAX_WAITING_IMAGE_READS,
+      waitMs: IMAGE_TIMEOUT_MS,
+    },
+    () => {
+      throw new ImageProblem("too many others of this organization are being looked up; try again in a minute");
+    },
+  );
   return {
     resolve: (text, rootId, credential) =>
-      gate.run(rootId, async () => {
+      inTurn(rootId, async () => {
         const reference = parsed(text);
         const session = new Session(reference, options, credential);
         const { digest } = await session.manifest(reference.digest ?? reference.tag ?? "latest");
         return digest;
       }),
     readFile: ({ reference: text, digest, path }, rootId, credential) =>
-      gate.run(rootId, () => fileOf(new Session(parsed(text), options, credential), digest, normalPath(path))),
+      inTurn(rootId, () => fileOf(new Session(parsed(text), options, credential), digest, normalPath(path))),
   };
 }
 

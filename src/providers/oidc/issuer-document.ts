@@ -40,14 +40,16 @@ export interface IssuerFetching {
 export async function fetchKeysOf(issuer: string, fetching: IssuerFetching): Promise<PublishedKeys> {
   if (issuer.includes("?")) throw new IssuerProblem("is of an issuer whose URL has a query");
   // OpenID Connect Discovery 1.0, section 4.1.
-  const discovery = await fetchDocument(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`, fetching);
+  const latest = performance.now() + ISSUER_TIMEOUT_MS;
+  const fetchNext = (url: string) => fetchDocument(url, latest - performance.now(), fetching);
+  const discovery = await fetchNext(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`);
   if (discovery.document.issuer !== issuer) {
     throw new IssuerProblem("is of an issuer whose discovery document names another one");
   }
   const { jwks_uri: keySetUrl } = discovery.document;
   if (typeof keySetUrl !== "string")
     throw new IssuerProblem("is of an issuer whose discovery document has no `jwks_uri`");
-  const published = await fetchDocument(keySetUrl, fetching);
+  const published = await fetchNext(keySetUrl);
   const keySet = keySetOf(published.document);
   if (!keySet) throw new IssuerProblem("is of an issuer whose `jwks_uri` does not lead to a JWK Set");
   return {
@@ -63,7 +65,11 @@ interface FetchedDocument {
   bytes: number;
 }
 
-async function fetchDocument(url: string, { outbound, policy }: IssuerFetching): Promise<FetchedDocument> {
+async function fetchDocument(
+  url: string,
+  leftMs: number,
+  { outbound, policy }: IssuerFetching,
+): Promise<FetchedDocument> {
   const refuse = (reason: string): never => {
     throw new IssuerProblem(`is of an issuer that publishes no usable document: ${reason}`);
   };
@@ -74,7 +80,7 @@ async function fetchDocument(url: string, { outbound, policy }: IssuerFetching):
       method: "GET",
       url,
       headers: { accept: "application/json", "user-agent": "keystead-oidc/1" },
-      timeoutMs: ISSUER_TIMEOUT_MS,
+      timeoutMs: Math.max(1, Math.floor(leftMs)),
       maxResponseBytes: MAX_ISSUER_DOCUMENT_BYTES,
     })
     .catch((error: unknown) => {

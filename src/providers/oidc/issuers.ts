@@ -1,11 +1,13 @@
-import { createGate } from "../../delivery/gate.ts";
+import { boundedTurns } from "../../delivery/bounded-turns.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import {
   ISSUER_FAILURE_PAUSE_MS,
+  ISSUER_TIMEOUT_MS,
   MAX_ISSUER_FETCHES,
   MAX_ISSUER_FETCHES_OF_ONE_ORGANIZATION,
   MAX_KNOWN_ISSUER_BYTES,
   MAX_KNOWN_ISSUERS,
+  MAX_WAITING_ISSUER_FETCHES,
   UNKNOWN_KEY_PAUSE_MS,
 } from "../../kernel/limits.ts";
 import { recentlyUsed } from "../../kernel/recently-used.ts";
@@ -24,7 +26,9 @@ export interface Issuers {
 }
 
 /** What the last look at an issuer came to. */
-type Look = { askedAt: number; until: number } & ({ keySet: KeySet; bytes: number } | { problem: IssuerProblem });
+type Known = { askedAt: number; until: number; keySet: KeySet; bytes: number };
+type Failed = { until: number; problem: IssuerProblem };
+type Look = Known | Failed;
 
 /** The installation itself, whose keys are at hand: it may not be able to reach its own public URL. */
 export interface OwnIssuer {
@@ -35,43 +39,71 @@ export interface OwnIssuer {
 
 export function createIssuers(options: IssuerFetching & { clock: Clock; own?: OwnIssuer | undefined }): Issuers {
   const { clock, own } = options;
-  const looks = recentlyUsed<Look>({
+  const known = recentlyUsed<Known>({
     entries: MAX_KNOWN_ISSUERS,
     bytes: MAX_KNOWN_ISSUER_BYTES,
     // Imported keys take about as much again as their text.
-    sizeOf: (look, issuer) => 1024 + 2 * issuer.length + ("keySet" in look ? 2 * look.bytes : 0),
+    sizeOf: ({ bytes }, issuer) => 1024 + 2 * issuer.length + 2 * bytes,
   });
-  const gate = createGate({ perKey: MAX_ISSUER_FETCHES_OF_ONE_ORGANIZATION, total: MAX_ISSUER_FETCHES });
+  // By themselves: anybody can name issuers that there are none of.
+  const failed = recentlyUsed<Failed>({
+    entries: MAX_KNOWN_ISSUERS,
+    bytes: MAX_KNOWN_ISSUER_BYTES,
+    sizeOf: (_, issuer) => 1024 + 2 * issuer.length,
+  });
+  const inTurn = boundedTurns(
+    {
+      perKey: MAX_ISSUER_FETCHES_OF_ONE_ORGANIZATION,
+      total: MAX_ISSUER_FETCHES,
+      inside: MAX_WAITING_ISSUER_FETCHES,
+      waitMs: ISSUER_TIMEOUT_MS,
+    },
+    () => {
+      throw new IssuerProblem("is of an issuer that cannot be asked for its keys: too many others are", true);
+    },
+  );
   const asking = new Map<string, Promise<Look>>();
 
   /** The last look, if it answers this question still. */
   const standing = (issuer: string, kid: string | undefined): Look | undefined => {
-    const look = looks.get(issuer);
+    const look = known.get(issuer);
     const now = clock();
-    if (!look || now >= look.until) return undefined;
-    if ("problem" in look || look.keySet.mayHave(kid)) return look;
-    return now < look.askedAt + UNKNOWN_KEY_PAUSE_MS ? look : undefined;
+    if (look && now < look.until && (look.keySet.mayHave(kid) || now < look.askedAt + UNKNOWN_KEY_PAUSE_MS))
+      return look;
+    const failure = failed.get(issuer);
+    return failure && now < failure.until ? failure : undefined;
   };
 
   const look = async (issuer: string): Promise<Look> => {
     const askedAt = clock();
-    const before = looks.get(issuer);
-    const found = await fetchKeysOf(issuer, options).then(
-      ({ keySet, lifetimeMs, bytes }): Look => ({ askedAt, until: askedAt + lifetimeMs, keySet, bytes }),
-      (problem: unknown): Look => {
-        if (!(problem instanceof IssuerProblem)) throw problem;
-        // Keys that still stand serve on; only the unknown one is not to be had for now.
-        if (before && "keySet" in before && clock() < before.until) return { ...before, askedAt };
-        return { askedAt, until: clock() + ISSUER_FAILURE_PAUSE_MS, problem };
-      },
-    );
-    looks.set(issuer, found);
-    return found;
+    const before = known.get(issuer);
+    try {
+      const { keySet, lifetimeMs, bytes } = await fetchKeysOf(issuer, options);
+      const found = { askedAt, until: askedAt + lifetimeMs, keySet, bytes };
+      known.set(issuer, found);
+      failed.forget(issuer);
+      return found;
+    } catch (problem) {
+      if (!(problem instanceof IssuerProblem)) throw problem;
+      // Keys that still stand serve on; only the unknown one is not to be had for now.
+      if (before && clock() < before.until) {
+        const kept = { ...before, askedAt };
+        known.set(issuer, kept);
+        return kept;
+      }
+      const failure = { until: clock() + ISSUER_FAILURE_PAUSE_MS, problem };
+      failed.set(issuer, failure);
+      return failure;
+    }
   };
 
+  /** Issuers that had keys before have turns of their own, which no stranger's token of an invented one takes. */
+  const placeOf = (issuer: string, organizationId: string): string =>
+    known.get(issuer) ? `${organizationId} known` : organizationId;
+
   const shared = (issuer: string): Promise<Look> => {
-    const known = asking.get(issuer);
-    if (known) return known;
+    const asked = asking.get(issuer);
+    if (asked) return asked;
     const begun = look(issuer).finally(() => asking.delete(issuer));
     asking.set(issuer, begun);
     return begun;
@@ -80,13 +112,13 @@ export function createIssuers(options: IssuerFetching & { clock: Clock; own?: Ow
   return {
     async keysFor(issuer, kid, organizationId) {
       if (issuer === own?.issuer()) return keySetOf(await own.keys()) as KeySet;
-      const known =
+      const found =
         standing(issuer, kid) ??
         (await (asking.get(issuer) ??
           // While it waited for its turn, another may have asked this issuer.
-          gate.run(organizationId, () => standing(issuer, kid) ?? shared(issuer))));
-      if ("problem" in known) throw known.problem;
-      return known.keySet;
+          inTurn(placeOf(issuer, organizationId), () => standing(issuer, kid) ?? shared(issuer))));
+      if ("problem" in found) throw found.problem;
+      return found.keySet;
     },
   };
 }

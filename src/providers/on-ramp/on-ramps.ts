@@ -1,10 +1,11 @@
-import { createGate } from "../../delivery/gate.ts";
+import { boundedTurns } from "../../delivery/bounded-turns.ts";
 import { type OutboundClient, OutboundError } from "../../delivery/outbound.ts";
 import {
   MAX_ON_RAMP_ANSWER_BYTES,
   MAX_ON_RAMP_CALLS,
   MAX_ON_RAMP_CALLS_OF_ONE_ORGANIZATION,
   MAX_RATE_BUCKETS,
+  MAX_WAITING_ON_RAMP_CALLS,
   ON_RAMP_REFRESHES,
   ON_RAMP_TIMEOUT_MS,
 } from "../../kernel/limits.ts";
@@ -54,7 +55,17 @@ export function createOnRamps(
   endpoints: Record<OnRampProviderId, OnRampEndpoint>,
   elapsed: () => number = () => performance.now(),
 ): OnRamps {
-  const gate = createGate({ perKey: MAX_ON_RAMP_CALLS_OF_ONE_ORGANIZATION, total: MAX_ON_RAMP_CALLS });
+  const inTurn = boundedTurns(
+    {
+      perKey: MAX_ON_RAMP_CALLS_OF_ONE_ORGANIZATION,
+      total: MAX_ON_RAMP_CALLS,
+      inside: MAX_WAITING_ON_RAMP_CALLS,
+      waitMs: ON_RAMP_TIMEOUT_MS,
+    },
+    () => {
+      throw new OnRampProblem("provider", "too many requests wait for it");
+    },
+  );
   const refreshes = new TokenBuckets(ON_RAMP_REFRESHES, MAX_RATE_BUCKETS, elapsed);
   const providers: Record<OnRampProviderId, OnRampProvider> = {
     FIAT_ON_RAMP_PROVIDER_COINBASE: createCoinbase(endpoints.FIAT_ON_RAMP_PROVIDER_COINBASE.apiUrl),
@@ -63,13 +74,7 @@ export function createOnRamps(
 
   const askFor = ({ provider, rootId }: OnRampHolder): Ask => {
     const { outbound } = endpoints[provider];
-    return (request) => {
-      const latest = performance.now() + ON_RAMP_TIMEOUT_MS;
-      return gate.run(rootId, () => {
-        if (performance.now() > latest) throw new OnRampProblem("provider", "too many requests wait for it");
-        return send(outbound, request);
-      });
-    };
+    return (request) => inTurn(rootId, () => send(outbound, request));
   };
 
   return {
