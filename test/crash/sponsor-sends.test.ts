@@ -28,6 +28,8 @@ for (const engine of engines) {
     let server: ServerProcess;
     let sponsor: string;
     let to: string;
+    /** What the sponsor's next transaction has. */
+    let nonce: number;
 
     const start = () =>
       startServerProcess({
@@ -54,8 +56,9 @@ for (const engine of engines) {
       await server.end("SIGKILL");
       await Promise.all([store.close(), nodes.close(), front.close(), node.stop()]);
     });
-    beforeEach(() => {
+    beforeEach(async () => {
       to = newAddress();
+      nonce = Number(await node.call("eth_getTransactionCount", sponsor, "latest"));
     });
     afterEach(() => front.when(SEND, "pass on"));
 
@@ -64,7 +67,7 @@ for (const engine of engines) {
     const bytesOf = async (id: string) => `0x${Buffer.from((await rowOf(id)).signed_transaction).toString("hex")}`;
     const send = () => sponsored({ database: store, evm: nodes.evm }, server.root, { to, value: 1n });
 
-    async function assertIncludedOnce(id: string, nonce: number): Promise<void> {
+    async function assertIncludedOnce(id: string): Promise<void> {
       await server.end("SIGKILL");
       front.when(SEND, "pass on");
       server = await start();
@@ -80,7 +83,7 @@ for (const engine of engines) {
       await until(async () => (await rowOf(id)).status === "BROADCASTING", "it to be signed");
       const signed = await bytesOf(id);
       await until(() => front.calls.some(({ params }) => params[0] === signed), "it to be sent");
-      await assertIncludedOnce(id, 0);
+      await assertIncludedOnce(id);
       assert.equal(await bytesOf(id), signed, "nothing was signed again");
     });
 
@@ -92,7 +95,7 @@ for (const engine of engines) {
       const id = await send();
       await until(async () => (await balanceOf(node, to)) === 1n, "the chain to have it");
       const signed = await bytesOf(id);
-      await assertIncludedOnce(id, 1);
+      await assertIncludedOnce(id);
       assert.equal(await bytesOf(id), signed);
     });
   });

@@ -1,13 +1,15 @@
 import { after } from "node:test";
+import { dropDatabasesOfFile } from "./postgres.ts";
 
 /** What is to be done at the end of each test file, in a process that runs one or several. */
-const works = new Set<() => void | Promise<void>>();
+const works = new Set<() => void>();
 
 /** Has this done whenever a test file of this process has ended, for as long as the process lives. */
-export const atEndOfFile = (work: () => void | Promise<void>): void => void works.add(work);
+export const atEndOfFile = (work: () => void): void => void works.add(work);
 
 export async function endOfFile(): Promise<void> {
-  for (const work of works) await work();
+  for (const work of works) work();
+  await dropDatabasesOfFile();
 }
 
 // Of a file that has the process to itself, its end is that of all tests.

@@ -145,9 +145,15 @@ export async function createTestDatabase(url: string, name: string, copyOf = "te
   return url.replace(/\/postgres$/, `/${name}`);
 }
 
-/** Removes databases of a running server, whoever is still connected to them. */
-export async function dropTestDatabases(url: string, names: readonly string[]): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
+/** By name, on the server of all tests. They lie in memory, so each test file takes its own along. */
+export const databasesOfFile = new Set<string>();
+
+/** Removes them, whoever is still connected to them. */
+export async function dropDatabasesOfFile(): Promise<void> {
+  const names = [...databasesOfFile];
+  databasesOfFile.clear();
+  if (names.length === 0) return;
+  const client = new pg.Client({ connectionString: process.env.KEYSTEAD_TEST_POSTGRES_URL });
   await client.connect();
   try {
     for (const name of names) await client.query(`drop database if exists "${name}" with (force)`);

@@ -15,12 +15,11 @@ import type { Credentials } from "../../src/main/credentials-file.ts";
 import { type RunningServer, serve } from "../../src/main/serve.ts";
 import { type Chains, chainsOfTests, earnOfTests, writeChains } from "./chain.ts";
 import { Client } from "./client.ts";
-import { atEndOfFile } from "./end-of-file.ts";
 import { areLong } from "./long-tests.ts";
 import { copyMigratedFile } from "./migrated-sqlite.ts";
 import { oauth2ProviderOfTests } from "./oauth2-provider.ts";
 import { onRampProviderOfTests } from "./on-ramp-provider.ts";
-import { createTestDatabase, dropTestDatabases, MIGRATED_DATABASE } from "./postgres.ts";
+import { createTestDatabase, databasesOfFile, MIGRATED_DATABASE } from "./postgres.ts";
 import { swapsOfTests } from "./relay.ts";
 
 export const engines = ["sqlite", "postgres"] as const;
@@ -161,16 +160,9 @@ export async function freshDatabaseUrl(
     return `sqlite:${file}`;
   }
   const name = `test_${newId().replaceAll("-", "")}`;
-  databasesOfFile.push(name);
+  databasesOfFile.add(name);
   return createTestDatabase(testPostgresUrl(), name, copyOf);
 }
-
-/** They lie in memory, so each file takes its own along. */
-const databasesOfFile: string[] = [];
-atEndOfFile(async () => {
-  const names = databasesOfFile.splice(0);
-  if (names.length > 0) await dropTestDatabases(testPostgresUrl(), names);
-});
 
 /** Where `npm test` started PostgreSQL. */
 export function testPostgresUrl(): string {
