@@ -70,7 +70,7 @@ storiesOn("postgres", "wallets in the console", (stage) => {
       await goTo(page, "Overview");
       await page.getByRole("main").getByText("Ethereum Sepolia", { exact: true }).waitFor();
       await page.getByRole("cell", { name: "Sign raw payload" }).waitFor();
-      assert.equal(await firstSteps.count(), 0);
+      await firstSteps.waitFor({ state: "detached" });
       await goTo(page, "Wallets");
       await page.getByRole("link", { name: HOSTILE }).waitFor();
       assert.equal(await page.locator("img, a[href*=evil]").count(), 0);

@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { Type } from "typebox";
 import { listJobs, retryDeadJobs } from "../../src/engine/jobs/admin.ts";
+import { gatesOf } from "../../src/engine/jobs/gates.ts";
 import {
   dropJobs,
   enqueue,
@@ -228,6 +229,38 @@ for (const engine of engines) {
       assert.equal(most, 3);
       assert.equal(new Set(slow.ran).size, 12);
       assert.equal(slow.ran.length, 12);
+    });
+
+    it("of several gates are begun where there is room at each", async () => {
+      const held = barrier();
+      const running: string[] = [];
+      const most: Record<string, number> = {};
+      const slow = counting(async ({ payload: { number } }) => {
+        const gate = number % 2 === 0 ? "even" : "odd";
+        for (const one of [gate, "all"]) {
+          running.push(one);
+          most[one] = Math.max(most[one] ?? 0, running.filter((each) => each === one).length);
+        }
+        await held.promise;
+        for (const one of [gate, "all"]) running.splice(running.indexOf(one), 1);
+        return FINISH;
+      });
+      const other = counting();
+      for (let number = 0; number < 12; number++) {
+        const gate = gatesOf(number % 2 === 0 ? "even" : "odd", { name: "all", lanes: 4 });
+        await add(slow.name, number, { lane: `several-${number}`, gate });
+      }
+      const worker = await start([slow.kind, other.kind], { maxLanesPerGate: 3 });
+      await until(() => running.filter((one) => one === "all").length === 4);
+      await add(other.name, 1, { lane: "beside", gate: "beside" });
+      worker.wake();
+      await until(isOver(other.name));
+      held.resolve();
+      await until(isOver(slow.name));
+      await worker.stop();
+      assert.equal(most.all, 4);
+      assert.ok(Math.max(most.even ?? 0, most.odd ?? 0) <= 3, JSON.stringify(most));
+      assert.equal(new Set(slow.ran).size, 12);
     });
 
     it("that fail pause longer each time, die at the last attempt, and stay", async () => {

@@ -28,7 +28,7 @@ export async function addEndpoints(database: Database, urls: readonly string[]):
           .values({ ...row, created_at: now, updated_at: now })
           .execute();
         await addSubscriptions(tx, organizationId, id, [{ eventType: "ACTIVITY_UPDATES" }]);
-        receivers.push({ endpointId: id, organizationId, url });
+        receivers.push({ endpointId: id, organizationId, rootId: organizationId, url });
       }
     });
   }

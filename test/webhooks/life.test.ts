@@ -365,9 +365,9 @@ for (const engine of engines) {
             .where("lane", "=", `webhook:${endpointId}`)
             .executeTakeFirst()
         )?.gate;
-      assert.equal(await gate(), new URL(receiver.url).host);
+      assert.match(String(await gate()), /^127\.0\.0\.1 webhooks:/);
       await hooks.result("update_webhook_endpoint", { endpointId, url: "http://127.0.0.9:99/moved" });
-      assert.equal(await gate(), "127.0.0.9:99");
+      assert.match(String(await gate()), /^127\.0\.0\.9 webhooks:/);
       await hooks.result("delete_webhook_endpoint", { endpointId });
       assert.deepEqual(await jobsOf(endpointId), []);
     });

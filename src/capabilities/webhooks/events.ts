@@ -26,6 +26,8 @@ export interface EventReceiver {
   endpointId: string;
   /** The endpoint's, which may be the parent of the event's. */
   organizationId: string;
+  /** Of that organization: its parent, or itself. */
+  rootId: string;
   url: string;
 }
 
@@ -120,7 +122,7 @@ async function findReceivers(
     if (row.filters_json !== null && !matchesFilters(filtersOf(row.filters_json), facts)) continue;
     // Several subscriptions of one endpoint may match; it is told once.
     const { endpoint_id: endpointId, organization_id, url } = row;
-    receivers.set(endpointId, { endpointId, organizationId: organization_id, url });
+    receivers.set(endpointId, { endpointId, organizationId: organization_id, rootId: parentId ?? organizationId, url });
   }
   return [...receivers.values()];
 }
@@ -164,11 +166,11 @@ async function addEvent(tx: Transactor, event: Event): Promise<string> {
 async function addDelivery(
   tx: Transactor,
   { eventId, now }: { eventId: string; now: number },
-  { endpointId, organizationId, url }: EventReceiver,
+  { endpointId, organizationId, rootId, url }: EventReceiver,
 ): Promise<string> {
   const deliveryId = newId();
   await insertDelivery(tx, { organizationId, id: deliveryId, endpointId, eventId, now });
-  await enqueueDelivery(tx, { organizationId, deliveryId, endpointId, url, now });
+  await enqueueDelivery(tx, { organizationId, rootId, deliveryId, endpointId, url, now });
   return deliveryId;
 }
 

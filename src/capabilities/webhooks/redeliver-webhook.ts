@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Id, Strict } from "../../engine/fields.ts";
+import { rootIdOf } from "../../engine/identity/organizations.ts";
 import { fail } from "../../kernel/errors.ts";
 import { enqueueDelivery } from "./queue-delivery.ts";
 import { requireEndpoint } from "./store.ts";
@@ -12,7 +13,8 @@ export const redeliverWebhook = activity({
   intent: Strict({ deliveryId: Id }),
   result: Type.Object({ deliveryId: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "WEBHOOK_ENDPOINT", action: "UPDATE" }),
-  async run({ intent: { deliveryId }, tx, organization: { id: organizationId }, now }) {
+  async run({ intent: { deliveryId }, tx, organization, now }) {
+    const organizationId = organization.id;
     const delivery = await tx
       .selectFrom("webhook_deliveries")
       .selectAll()
@@ -31,7 +33,8 @@ export const redeliverWebhook = activity({
       .where("organization_id", "=", organizationId)
       .where("id", "=", deliveryId)
       .execute();
-    await enqueueDelivery(tx, { organizationId, deliveryId, endpointId: endpoint.endpointId, url: endpoint.url, now });
+    const { endpointId, url } = endpoint;
+    await enqueueDelivery(tx, { organizationId, rootId: rootIdOf(organization), deliveryId, endpointId, url, now });
     return { deliveryId };
   },
 });

@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Id, Strict } from "../../engine/fields.ts";
+import { rootIdOf } from "../../engine/identity/organizations.ts";
 import { fail } from "../../kernel/errors.ts";
 import { WEBHOOK_TEST_PAUSE_SECONDS } from "../../kernel/limits.ts";
 import { sendTest } from "./events.ts";
@@ -14,7 +15,8 @@ export const testWebhookEndpoint = activity({
   intent: Strict({ endpointId: Id }),
   result: Type.Object({ deliveryId: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "WEBHOOK_ENDPOINT", action: "UPDATE" }),
-  async run({ intent: { endpointId }, tx, organization: { id: organizationId }, now }) {
+  async run({ intent: { endpointId }, tx, organization, now }) {
+    const organizationId = organization.id;
     const endpoint = await requireEndpoint(tx, organizationId, endpointId);
     if (!endpoint.isActive) {
       const reason = "is an endpoint that is switched off; switch it on with update_webhook_endpoint first";
@@ -32,6 +34,8 @@ export const testWebhookEndpoint = activity({
       .executeTakeFirst();
     if (numUpdatedRows === 0n) fail("WEBHOOK_TESTED_TOO_SOON", { seconds: WEBHOOK_TEST_PAUSE_SECONDS });
     const { url, name } = endpoint;
-    return { deliveryId: await sendTest(tx, { organizationId, endpointId, url, name, now }) };
+    return {
+      deliveryId: await sendTest(tx, { organizationId, rootId: rootIdOf(organization), endpointId, url, name, now }),
+    };
   },
 });

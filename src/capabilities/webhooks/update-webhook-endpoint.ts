@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Id, Label, Strict } from "../../engine/fields.ts";
+import { rootIdOf } from "../../engine/identity/organizations.ts";
 import { moveLane } from "../../engine/jobs/jobs.ts";
 import { fail } from "../../kernel/errors.ts";
 import { checkEndpointUrl, EndpointUrl, WebhookEndpoint } from "./model.ts";
@@ -24,7 +25,10 @@ export const updateWebhookEndpoint = activity({
   },
   async run({ intent: { endpointId, url, name, isActive }, tx, organization, now }) {
     // First, in the order in which the outcome of an attempt is stored: lane, then endpoint.
-    if (url !== undefined) await moveLane(tx, { lane: laneOf(endpointId), gate: gateOf(url) });
+    if (url !== undefined) {
+      const holder = { organizationId: organization.id, rootId: rootIdOf(organization) };
+      await moveLane(tx, { lane: laneOf(endpointId), gate: gateOf(url, holder) });
+    }
     const { numUpdatedRows } = await tx
       .updateTable("webhook_endpoints")
       .set({

@@ -12,6 +12,7 @@ import { preparedWrite } from "../../storage/prepared.ts";
 import type { Wants } from "../operations.ts";
 import type { AskedSigner, ServiceName, Services } from "../services.ts";
 import { matches } from "../validate.ts";
+import type { Gates } from "./gates.ts";
 import type { SealedSecret } from "./sealed-secrets.ts";
 
 /**
@@ -142,8 +143,8 @@ export interface NewJob {
   secret?: SealedSecret;
   /** Jobs of one lane run one after the other, in the order of their time. */
   lane: string;
-  /** Lanes of one gate share a bounded number of workers: what they wait for is the same. */
-  gate: string;
+  /** Lanes of one gate share a bounded number of workers: what they wait for is the same. One, or several by `gatesOf`. */
+  gate: Gates;
   organizationId: string | null;
   /** Milliseconds. */
   runAt: number;
@@ -200,7 +201,7 @@ export function traceOf(stored: unknown): { payload: unknown; traceparent: strin
 }
 
 /** Puts a lane behind another gate, for when what its jobs wait for has changed. */
-export const moveLane = preparedWrite<{ lane: string; gate: string }>()((db, { lane, gate }) =>
+export const moveLane = preparedWrite<{ lane: string; gate: Gates }>()((db, { lane, gate }) =>
   db.updateTable("job_lanes").set({ gate }).where("lane", "=", lane).returning("lane"),
 );
 

@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { backOffMs } from "../../kernel/back-off.ts";
 import { MINUTE_MS } from "../../kernel/durations.ts";
 import { newId } from "../../kernel/ids.ts";
@@ -8,6 +9,7 @@ import type { Signer } from "../../signer/client.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
 import { type Services, servicesFor, signerFor } from "../services.ts";
+import { areAmong, fullGates, type Gates } from "./gates.ts";
 import {
   enqueue,
   JOB_BACK_OFF,
@@ -52,8 +54,9 @@ const CLAIM_AT_ONCE = 32;
 const LEASE_MS = 15_000;
 const LONGEST_RUN_MS = 5 * MINUTE_MS;
 const HUNG = "a job is taken for hung: it runs again on another server, where there is one, and here after a restart";
-/** A lane is handed back now and then, so that busy ones do not starve the others. */
+/** A lane is handed back after so many jobs or milliseconds, so that neither busy nor slow ones starve the others. */
 const MAX_JOBS_PER_LEASE = 100;
+const LEASE_TURN_MS = 1000;
 const JOBS_AT_ONCE = 20;
 /** Jobs that run again within so many milliseconds of each other share one look: there are no more timers than such steps between two looks. */
 const SOONER_STEP_MS = 10;
@@ -62,7 +65,7 @@ const INTERRUPTION_PAUSE_MS = 2000;
 
 interface Lane {
   lane: string;
-  gate: string;
+  gate: Gates;
 }
 
 /** A lane of which this process runs a job. */
@@ -229,9 +232,7 @@ export class JobWorker {
   }
 
   #fullGates(): string[] {
-    const counts = new Map<string, number>();
-    for (const { gate } of this.#active.values()) counts.set(gate, (counts.get(gate) ?? 0) + 1);
-    return [...counts].filter(([, count]) => count >= this.#options.maxLanesPerGate).map(([gate]) => gate);
+    return fullGates(this.#active.values(), this.#options.maxLanesPerGate);
   }
 
   /** Of lanes claimed together, those that fit their gates; the others are given back at once. */
@@ -239,7 +240,7 @@ export class JobWorker {
     const fitting: ActiveLane[] = [];
     const runningSince = this.#options.surroundings.clock();
     for (const claimed of lanes) {
-      if (this.#fullGates().includes(claimed.gate)) {
+      if (areAmong(claimed.gate, this.#fullGates())) {
         void this.#release(claimed, 0);
       } else {
         const lane = { ...claimed, runningSince };
@@ -269,11 +270,12 @@ export class JobWorker {
     const { database, clock } = this.#options.surroundings;
     const { lane } = active;
     let remaining = MAX_JOBS_PER_LEASE;
-    while (remaining > 0) {
+    const latest = performance.now() + LEASE_TURN_MS;
+    while (remaining > 0 && performance.now() < latest) {
       const jobs = await this.#select.dueJobs(database.read, { lane, now: clock() });
       if (jobs.length === 0) return 0;
       for (const row of jobs.slice(0, remaining)) {
-        if (this.#stopping) return 0;
+        if (this.#stopping || (remaining < MAX_JOBS_PER_LEASE && performance.now() >= latest)) return 0;
         active.runningSince = clock();
         active.job = row;
         const result = await this.#runTraced(row);
@@ -476,6 +478,8 @@ const selectionsOf = (kinds: readonly string[]) => ({
   ),
 });
 
+const gatesOfLane = sql<string>`' ' || l.gate || ' '`;
+
 /** Leases due lanes, those served longest ago first; a lane that another process is just claiming is passed over. */
 async function claimLanes(
   tx: Transactor,
@@ -494,7 +498,7 @@ async function claimLanes(
     .selectFrom("job_lanes as l")
     .select("l.lane")
     .where("l.leased_until", "<=", now)
-    .$if(gates.length > 0, (lanes) => lanes.where("l.gate", "not in", gates))
+    .$call((lanes) => gates.reduce((others, gate) => others.where(gatesOfLane, "not like", `% ${gate} %`), lanes))
     .$if(ours.length > 0, (lanes) => lanes.where("l.lane", "not in", ours))
     .where((where) =>
       where.exists(

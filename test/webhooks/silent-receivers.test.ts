@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:net";
+import { describe, it } from "node:test";
+import { MAX_WEBHOOK_LANES_OF_ONE_PARENT } from "../../src/kernel/limits.ts";
+import { startReceiver } from "../support/receiver.ts";
+import { startTestServer } from "../support/server.ts";
+import { until } from "../support/until.ts";
+import { webhooksOf } from "../support/webhooks.ts";
+import { addSubOrganization, createWorld } from "../support/world.ts";
+
+/** A parent and its sub-organizations with endpoints that take connections and never answer, each at an address of its own. */
+
+const ENDPOINTS_OF_EACH = 15;
+const SUB_ORGANIZATIONS = 3;
+
+describe("receivers that do not answer", () => {
+  it("hold up those of their own parent alone", async (t) => {
+    const open = new Set<object>();
+    let most = 0;
+    const silent = createServer((socket) => {
+      open.add(socket);
+      most = Math.max(most, open.size);
+      socket.on("error", () => {});
+      socket.on("close", () => open.delete(socket));
+      socket.resume();
+    });
+    // On every address of this machine's own network, which counts as so many hosts.
+    await new Promise<void>((resolve) => silent.listen(0, "0.0.0.0", resolve));
+    t.after(() => silent.close());
+    const { port } = silent.address() as { port: number };
+    const receiver = await startReceiver();
+    t.after(() => receiver.close());
+    const server = await startTestServer("sqlite");
+    t.after(() => server.close());
+
+    const { root: parent } = await createWorld(server);
+    const owners = [parent.client];
+    while (owners.length <= SUB_ORGANIZATIONS) owners.push((await addSubOrganization(parent.client)).client);
+    let host = 0;
+    for (const owner of owners) {
+      const hooks = webhooksOf(owner);
+      for (let count = 0; count < ENDPOINTS_OF_EACH; count++) await hooks.create(`http://127.0.1.${++host}:${port}/`);
+    }
+    for (const owner of owners) await webhooksOf(owner).rename("Renamed");
+    await until(() => open.size >= MAX_WEBHOOK_LANES_OF_ONE_PARENT, "their deliveries to hang");
+
+    const { root: other } = await createWorld(server);
+    const hooks = webhooksOf(other.client);
+    await hooks.create(receiver.url);
+    await hooks.rename("Told");
+    await receiver.waitFor(1);
+    assert.equal(most, MAX_WEBHOOK_LANES_OF_ONE_PARENT, `of ${host} endpoints`);
+  });
+});
