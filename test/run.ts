@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -29,9 +29,21 @@ const ENOUGH_BYTES = 4 * 1024 ** 3;
 function temporaryParent(): string {
   try {
     const { bavail, bsize } = statfsSync(MEMORY);
-    return bavail * bsize > ENOUGH_BYTES ? MEMORY : tmpdir();
+    return bavail * bsize > ENOUGH_BYTES && runsPrograms(MEMORY) ? MEMORY : tmpdir();
   } catch {
     return tmpdir();
+  }
+}
+
+/** PostgreSQL's programs are copied to where its data are; containers often mount that without the right to run any. */
+function runsPrograms(folder: string): boolean {
+  const own = mkdtempSync(join(folder, "keystead-tests-"));
+  try {
+    const program = join(own, "program");
+    writeFileSync(program, "#!/bin/sh\n", { mode: 0o700 });
+    return spawnSync(program).status === 0;
+  } finally {
+    rmSync(own, { recursive: true });
   }
 }
 

@@ -18,7 +18,7 @@ import { type KeySet, keySetOf } from "./key-set.ts";
 export interface Issuers {
   /**
    * The keys with which tokens of this issuer that name the key `kid`, or none, are verified. All who ask at one time share one
-   * look at the issuer; who has the most unknown issuers asked waits the longest.
+   * look at the issuer. Of one organization few wait for looks at others, and not for long.
    *
    * @throws IssuerProblem
    */
