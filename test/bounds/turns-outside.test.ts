@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
-import { MAX_WAITING_ISSUER_FETCHES } from "../../src/kernel/limits.ts";
+import { DEFAULT_KEY_SET_LIFETIME_MS, MAX_WAITING_ISSUER_FETCHES } from "../../src/kernel/limits.ts";
 import { createApp } from "../support/auth-proxy.ts";
 import { apiKeyParams, generateApiKey } from "../support/client.ts";
 import { startIssuer } from "../support/issuer.ts";
@@ -17,8 +17,10 @@ const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).to
 
 describe("strangers whose issuers do not answer", () => {
   let server: TestServer;
+  let aheadMs = 0;
   before(async () => {
-    server = await startTestServer("sqlite", { settings: { KEYSTEAD_AUTH_PROXY_REQUESTS_PER_SECOND: "0" } });
+    const clock = () => Date.now() + aheadMs;
+    server = await startTestServer("sqlite", { clock, settings: { KEYSTEAD_AUTH_PROXY_REQUESTS_PER_SECOND: "0" } });
   });
   after(() => server.close());
 
@@ -59,8 +61,12 @@ describe("strangers whose issuers do not answer", () => {
     });
     const answers = Promise.all(strangers);
     await app.root.client.read("whoami");
+    // Its keys are kept no longer, and it is asked again.
+    aheadMs = DEFAULT_KEY_SET_LIFETIME_MS + 1;
+    const before = issuer.requests.length;
     const known = await signUp("second");
     assert.equal(known.status, 200, JSON.stringify(known.body));
+    assert.equal(issuer.requests.length, before + 2);
     const refused = (await answers).filter(({ body }) => JSON.stringify(body).includes("too many others are"));
     // Whoever was asked hangs for as long as an issuer may: few were, however many tokens came.
     assert.ok(
