@@ -689,7 +689,12 @@ export const MAX_PROGRAM_BYTES = 128 * 1024 * 1024;
 export const MAX_RUN_DEPLOYMENTS = 64;
 /** ... and of them, those of one parent with its sub-organizations: the oldest. */
 export const MAX_RUN_DEPLOYMENTS_OF_ONE_ORGANIZATION = 16;
-/** Programs that a server keeps of deployments that were deleted and can be restored: those deleted last. */
+/**
+ * ... and of those that a server could run, which it chooses from at each look: room for all that are refused in the 15 seconds until the
+ * first of them are judged again, 16 every half a second.
+ */
+export const MAX_CONSIDERED_DEPLOYMENTS_OF_ONE_ORGANIZATION = 512;
+/** Programs that a server keeps beside those that it runs, of deployments that were deleted and can be restored: those deleted last. */
 export const MAX_KEPT_PROGRAMS = 64;
 /** What is kept of the log of one replica: lines, and characters of each. */
 export const MAX_LOG_LINES = 1000;

@@ -4,15 +4,20 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, describe, it } from "node:test";
+import type { KyselyPlugin } from "kysely";
 import pg from "pg";
 import { Keeper } from "../../src/capabilities/deployments/index.ts";
 import { sealPullSecret } from "../../src/capabilities/deployments/pull-secrets.ts";
 import { generateReceiver } from "../../src/crypto/hpke.ts";
 import type { RegistryCredential } from "../../src/crypto/registry-credential.ts";
 import { newId } from "../../src/kernel/ids.ts";
-import { MAX_RUN_DEPLOYMENTS_OF_ONE_ORGANIZATION } from "../../src/kernel/limits.ts";
+import {
+  MAX_CONSIDERED_DEPLOYMENTS_OF_ONE_ORGANIZATION,
+  MAX_RUN_DEPLOYMENTS_OF_ONE_ORGANIZATION,
+} from "../../src/kernel/limits.ts";
 import { createLogger } from "../../src/kernel/log.ts";
 import type { Program, Runner } from "../../src/runner/runner.ts";
+import type { Database } from "../../src/storage/database.ts";
 import type { Client, Json } from "../support/client.ts";
 import { addDeployment, approvalParams, newDeployment, newOperator, someProgram } from "../support/deployments.ts";
 import { registryOfTests } from "../support/registry.ts";
@@ -70,11 +75,12 @@ for (const engine of oneEngine("postgres")) {
     const start = (
       runner = new RunnerOfTests(),
       signer: ConstructorParameters<typeof Keeper>[0]["signer"] = server.opened.signer,
-      contentFor: (credential: RegistryCredential | undefined) => Buffer = () => someProgram,
+      contentFor: (credential: RegistryCredential | undefined) => Buffer | Promise<Buffer> = () => someProgram,
+      database: Database = server.opened.database,
     ): RunnerOfTests => {
       readFor = [];
       const keeper = new Keeper({
-        database: server.opened.database,
+        database,
         runner,
         images: {
           resolve: () => Promise.reject(new Error("nothing is resolved here")),
@@ -140,6 +146,81 @@ for (const engine of oneEngine("postgres")) {
       assert.equal((await leasesOf([parent.organizationId, sub.organizationId])).length, most);
       assert.equal(running(runner).length, most + 1);
       assert.ok(!readFor.includes(sub.organizationId));
+    });
+
+    it("reads little of many, and all of those alone that it runs", async () => {
+      const client = await fresh();
+      const { client: sub } = await addSubOrganization(client);
+      const many = MAX_CONSIDERED_DEPLOYMENTS_OF_ONE_ORGANIZATION;
+      for (const each of [client, sub]) await copy(each, await approved(each), many / 2 + 50);
+      const { database, rows } = countingRows(server.opened.database);
+      const runner = start(undefined, undefined, undefined, database);
+      const most = MAX_RUN_DEPLOYMENTS_OF_ONE_ORGANIZATION;
+      await until(() => running(runner).length === most, "those to run");
+      // The first and the last of these looks may not be whole.
+      const { times } = runner;
+      const before = { ...rows };
+      await until(() => runner.times > times + 2, "the next looks");
+      const looks = runner.times - times + 1;
+      const [whole, inAll] = [rows.whole - before.whole, rows.inAll - before.inAll];
+      assert.ok(whole > 0 && whole <= looks * most, `${whole} whole rows in ${looks} looks`);
+      assert.ok(inAll > many && inAll <= looks * (many + 3 * most), `${inAll} rows in ${looks} looks`);
+    });
+
+    it("runs later ones of an organization with many that are refused", async () => {
+      const client = await fresh();
+      const app = await approved(client);
+      const { organizationId } = client;
+      await copy(client, app, 2 * MAX_RUN_DEPLOYMENTS_OF_ONE_ORGANIZATION);
+      await server.opened.database.transact(organizationId, async (tx) => {
+        await tx
+          .updateTable("tvc_deployments")
+          .set({ pivot_args: "[]" })
+          .where("organization_id", "=", organizationId)
+          .execute();
+      });
+      const { deploymentId } = await approved(client);
+      const runner = start();
+      await until(() => running(runner).length > 0, "the last one to run");
+      assert.deepEqual(running(runner), [deploymentId]);
+    });
+
+    it("keeps no program of what another server runs, though it waits for another program all the time", async () => {
+      const [client, other] = [await fresh(), await fresh()];
+      const { organizationId } = client;
+      await approved(client);
+      await cleanUp(server);
+      standsAt = Date.now();
+      const first = start();
+      await until(() => running(first).length === 1, "it to run");
+      const [{ file } = { file: "" }] = first.programs;
+      await keepers.pop()?.close();
+      // As a server does that took it over, or this one before it was killed.
+      const lease = { runner_id: newId(), leased_until: Date.now() + 2 * FORGET_EVERY_MS + aheadMs, ready_replicas: 1 };
+      await server.opened.database.transact(organizationId, async (tx) => {
+        const [run] = await tx.selectFrom("tvc_deployments").selectAll().where("is_wanted", "=", 1).execute();
+        const times = { created_at: Date.now(), updated_at: Date.now() };
+        const of = { organization_id: organizationId, deployment_id: run?.id ?? "" };
+        await tx
+          .insertInto("tvc_runs")
+          .values({ ...of, ...lease, ...times, is_provisioned: 0 })
+          .execute();
+      });
+      const expectedPivotDigest = createHash("sha256").update("a program that never comes").digest("hex");
+      const app = await newDeployment(other, [alice], { deployment: { expectedPivotDigest } });
+      await other.result("create_tvc_manifest_approvals", await approvalParams(other, app, [alice]));
+      const never = Promise.withResolvers<Buffer>();
+      try {
+        const second = start(undefined, undefined, () => never.promise);
+        await until(() => readFor.includes(other.organizationId), "the other one to be asked for");
+        const { times } = second;
+        await until(() => second.times > times + 2, "the next looks");
+        assert.ok(existsSync(file));
+        aheadMs += FORGET_EVERY_MS;
+        await until(() => !existsSync(file), "the program to go");
+      } finally {
+        never.reject(new Error("it never came"));
+      }
     });
 
     it("keeps the program of what is deleted until that is cleaned up", async () => {
@@ -383,3 +464,20 @@ const cleanUp = ({ opened: { database } }: TestServer): Promise<void> =>
   database.transact(undefined, async (tx) => {
     await tx.updateTable("tvc_deployments").set({ cleaned_up_at: Date.now() }).where("is_wanted", "=", 0).execute();
   });
+
+/** The same database, with how many rows were read of it, and how many of them with all that a program takes. */
+function countingRows(database: Database) {
+  const rows = { inAll: 0, whole: 0 };
+  const counter: KyselyPlugin = {
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result }) => {
+      rows.inAll += result.rows.length;
+      rows.whole += result.rows.filter((row) => "pivot_args" in row).length;
+      return result;
+    },
+  };
+  const selectFrom = ((from: "tvc_deployments") =>
+    database.read.selectFrom(from).withPlugin(counter)) as Database["read"]["selectFrom"];
+  const counted: Database = { ...database, read: { ...database.read, selectFrom } };
+  return { database: counted, rows };
+}

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { chmod, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,6 +9,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import { MINUTE_MS } from "../../kernel/durations.ts";
 import { newId } from "../../kernel/ids.ts";
 import {
+  MAX_CONSIDERED_DEPLOYMENTS_OF_ONE_ORGANIZATION,
   MAX_KEPT_PROGRAMS,
   MAX_RUN_DEPLOYMENTS,
   MAX_RUN_DEPLOYMENTS_OF_ONE_ORGANIZATION,
@@ -65,6 +66,12 @@ const WHAT_RUNS = [
   "d.public_ingress_port",
 ] as const;
 
+/** What choosing takes, and no more: of each root organization this is read of many at each look. */
+interface Candidate extends Pick<DeploymentRow, "organization_id" | "id"> {
+  /** The organization with whose bounds it runs. */
+  root_id: string;
+}
+
 interface Wanted
   extends Pick<
     DeploymentRow,
@@ -87,9 +94,6 @@ interface Wanted
   quorum_key_id: string | null;
   quorum_public_key: string | null;
   quorum_threshold: number | null;
-  /** Who has said that they run it, and until when. */
-  runner_id: string | null;
-  leased_until: number | null;
 }
 
 /** One whose manifest was found to be approved, with what that says. */
@@ -98,16 +102,17 @@ type Approved = Wanted & { program: ApprovedProgram };
 /** What came of the look at the manifest of a deployment. */
 interface Judgement {
   judged: Judged;
-  /** The columns as they were then. */
+  /** The digest of the columns as they were then. */
   columns: string;
   at: number;
 }
 
 /** All that is held against the manifest, or says where the program is from: once it is another, the manifest is looked at again. */
-const columnsOf = ({ runner_id, leased_until, ...columns }: Wanted): string => JSON.stringify(columns);
+const columnsOf = (row: Wanted): string => hash("sha256", JSON.stringify(row), "base64");
 
-/** The organization with whose bounds it runs. */
 const rootOf = ({ organization_id: id, parent_id: parentId }: Wanted): string => rootIdOf({ id, parentId });
+
+const byId = (a: { id: string }, b: { id: string }): number => (a.id < b.id ? -1 : 1);
 
 const DIGEST_DIGITS = 64;
 
@@ -157,9 +162,11 @@ export class Keeper {
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
   #stopped = false;
+  readonly #startedAt: number;
 
   constructor(options: KeeperOptions) {
     this.#options = options;
+    this.#startedAt = options.clock();
   }
 
   start(): void {
@@ -190,13 +197,20 @@ export class Keeper {
 
   async #look(): Promise<void> {
     const { database, runner, clock } = this.#options;
-    const wanted = await findWanted(database.read);
     const now = clock();
-    const chosen = await this.#approvedOf(this.#choose(wanted, now), now);
+    const candidates = await findCandidates(database.read, this.#id, now);
+    const picked = this.#choose(candidates, now);
+    const rows = await findWanted(database.read, [...picked, ...this.#refusedBeside(picked, candidates, now)]);
+    const pickedIds = new Set(picked.map(({ id }) => id));
+    this.#forgetRefusals(rows.filter(({ id }) => !pickedIds.has(id)));
+    const chosen = await this.#approvedOf(
+      rows.filter(({ id }) => pickedIds.has(id)),
+      now,
+    );
     for (const row of chosen) this.#renew(row, now);
     const ids = new Set(chosen.map(({ id }) => id));
-    const wantedIds = new Set(wanted.map(({ id }) => id));
-    for (const id of this.#judgements.keys()) if (!wantedIds.has(id)) this.#judgements.delete(id);
+    const candidateIds = new Set(candidates.map(({ id }) => id));
+    for (const id of this.#judgements.keys()) if (!candidateIds.has(id)) this.#judgements.delete(id);
     for (const known of [this.#told, this.#stated, this.#wrongShares]) {
       for (const id of known.keys()) if (!ids.has(id)) known.delete(id);
     }
@@ -205,34 +219,49 @@ export class Keeper {
     for (const row of ours) this.#fetch(row);
     const fetched = ours.filter((row) => existsSync(this.#fileOf(row)));
     runner.run(await Promise.all(fetched.map((row) => this.#programOf(row))));
-    await this.#forgetPrograms(new Set(wanted.map(fileNameOf)));
+    await this.#forgetPrograms(new Set(rows.map(fileNameOf)), now);
   }
 
-  /** Those that this server is to run: what no other one does, the oldest, within the bounds. */
-  #choose(wanted: readonly Wanted[], now: number): Wanted[] {
+  /** Those that this server is to run: the oldest, within the bounds. */
+  #choose(candidates: readonly Candidate[], now: number): Candidate[] {
     const ofRoot = new Map<string, number>();
-    const isFree = ({ runner_id, leased_until }: Wanted) =>
-      runner_id === null || runner_id === this.#id || (leased_until ?? 0) <= now;
-    const isWithin = (row: Wanted) => {
-      const before = ofRoot.get(rootOf(row)) ?? 0;
-      ofRoot.set(rootOf(row), before + 1);
+    const isWithin = ({ root_id }: Candidate) => {
+      const before = ofRoot.get(root_id) ?? 0;
+      ofRoot.set(root_id, before + 1);
       return before < MAX_RUN_DEPLOYMENTS_OF_ONE_ORGANIZATION;
     };
     return (
-      wanted
-        .filter(isFree)
+      candidates
         // What was refused takes nobody's place.
-        .filter((row) => this.#judgementOf(row, now)?.judged.refusal === undefined)
-        .sort((a, b) => (a.id < b.id ? -1 : 1))
+        .filter(({ id }) => !this.#isRefused(id, now))
+        .sort(byId)
         .filter(isWithin)
         .slice(0, MAX_RUN_DEPLOYMENTS)
     );
   }
 
+  /** Those refused that there is room left to look at: if one was set right, it need not wait. */
+  #refusedBeside(picked: readonly Candidate[], candidates: readonly Candidate[], now: number): Candidate[] {
+    const refused = candidates.filter(({ id }) => this.#isRefused(id, now)).sort(byId);
+    return refused.slice(0, MAX_RUN_DEPLOYMENTS - picked.length);
+  }
+
+  #isRefused(id: string, now: number): boolean {
+    const known = this.#judgements.get(id);
+    return known?.judged.refusal !== undefined && now - known.at < JUDGE_AGAIN_MS;
+  }
+
+  /** Of rows that were refused and are others now; the next look chooses among them again. */
+  #forgetRefusals(rows: readonly Wanted[]): void {
+    for (const row of rows) {
+      if (this.#judgements.get(row.id)?.columns !== columnsOf(row)) this.#judgements.delete(row.id);
+    }
+  }
+
   /** What is known of its manifest, where that holds: it was approved, or refused not long ago, and nothing was changed since. */
   #judgementOf(row: Wanted, now: number): Judgement | undefined {
     const known = this.#judgements.get(row.id);
-    if (known?.columns !== columnsOf(row)) return undefined;
+    if (!known || known.columns !== columnsOf(row)) return undefined;
     return known.judged.program || now - known.at < JUDGE_AGAIN_MS ? known : undefined;
   }
 
@@ -422,10 +451,16 @@ export class Keeper {
     return unsealPullSecret({ read: database.read, signer }, image_url, sealed);
   }
 
-  /** Removes what nothing runs here or anywhere, and nobody can restore. */
-  async #forgetPrograms(wanted: ReadonlySet<string>): Promise<void> {
-    if (!existsSync(this.#programs) || this.#fetching.size > 0) return;
-    const others = (await readdir(this.#programs)).filter((name) => !wanted.has(name)).sort();
+  /**
+   * Removes what this server does not run or fetch, and nobody can restore: programs of what other servers run, or none, are fetched again
+   * if their turn comes here.
+   */
+  async #forgetPrograms(ours: ReadonlySet<string>, now: number): Promise<void> {
+    // What ran here before a crash is leased in the name of the process that ended, until then.
+    if (now - this.#startedAt <= LEASE_MS || !existsSync(this.#programs)) return;
+    // What is being fetched lies beside it, under its name and an ending.
+    const isOurs = (name: string) => ours.has(name) || this.#fetching.has(name.split(".", 1)[0] ?? name);
+    const others = (await readdir(this.#programs)).filter((name) => !isOurs(name)).sort();
     if (!this.#mayHaveGone(others)) return;
     const restorable = await findRestorable(this.#options.database.read, others);
     for (const name of others) {
@@ -483,8 +518,43 @@ export class Keeper {
   }
 }
 
-function findWanted(read: Database["read"]): Promise<Wanted[]> {
+/** What is to run and no other server runs: of each root organization and all its sub-organizations the oldest. */
+async function findCandidates(read: Database["read"], runnerId: string, now: number): Promise<Candidate[]> {
+  const free = read
+    .selectFrom("tvc_deployments as d")
+    .innerJoin("organizations as o", "o.id", "d.organization_id")
+    .leftJoin("tvc_runs as r", (join) =>
+      join.onRef("r.organization_id", "=", "d.organization_id").onRef("r.deployment_id", "=", "d.id"),
+    )
+    .select(["d.organization_id", "d.id"])
+    .select((eb) => eb.fn.coalesce("o.parent_id", "o.id").as("root_id"))
+    .where("d.is_wanted", "=", 1)
+    .where((eb) =>
+      eb.or([eb("r.runner_id", "is", null), eb("r.runner_id", "=", runnerId), eb("r.leased_until", "<=", now)]),
+    );
+  const placed = read
+    .selectFrom(free.as("free"))
+    .selectAll()
+    .select(({ fn }) =>
+      fn
+        .agg<number>("row_number")
+        .over((over) => over.partitionBy("root_id").orderBy("id"))
+        .as("place"),
+    );
   return read
+    .selectFrom(placed.as("placed"))
+    .select(["organization_id", "id", "root_id"])
+    .where("place", "<=", MAX_CONSIDERED_DEPLOYMENTS_OF_ONE_ORGANIZATION)
+    .execute();
+}
+
+/**
+ * All that is held against the manifests of these, the oldest first. That they are still wanted is not asked, as databases would go by it
+ * through all that are: whoever leases one looks.
+ */
+async function findWanted(read: Database["read"], of: readonly Candidate[]): Promise<Wanted[]> {
+  if (of.length === 0) return [];
+  const rows = await read
     .selectFrom("tvc_deployments as d")
     .innerJoin("organizations as o", "o.id", "d.organization_id")
     .innerJoin("tvc_apps as a", (join) =>
@@ -493,14 +563,17 @@ function findWanted(read: Database["read"]): Promise<Wanted[]> {
     .leftJoin("tvc_quorum_keys as q", (join) =>
       join.onRef("q.organization_id", "=", "a.organization_id").onRef("q.id", "=", "a.quorum_key_id"),
     )
-    .leftJoin("tvc_runs as r", (join) =>
-      join.onRef("r.organization_id", "=", "d.organization_id").onRef("r.deployment_id", "=", "d.id"),
-    )
     .select(WHAT_RUNS)
-    .select(["o.parent_id", "r.runner_id", "r.leased_until", "a.quorum_key_id"])
+    .select(["o.parent_id", "a.quorum_key_id"])
     .select(["q.public_key as quorum_public_key", "q.threshold as quorum_threshold"])
-    .where("d.is_wanted", "=", 1)
+    .where("d.organization_id", "in", [...new Set(of.map(({ organization_id }) => organization_id))])
+    .where(
+      "d.id",
+      "in",
+      of.map(({ id }) => id),
+    )
     .execute();
+  return rows.sort(byId);
 }
 
 /** Of these files' names those of programs that ran and can be restored, whether or not their registry still has them. */
