@@ -334,6 +334,8 @@ export const MAX_KEPT_READ_BYTES = 16 * 1024 * 1024;
 export const COMMIT_DEADLINE_MS = 15_000;
 /** How long work that an outage of the database cut off is tried again; after so long an outage everybody is told at once. */
 export const OUTAGE_PATIENCE_MS = 5_000;
+/** Rows of an organization that SQLite deletes at a time where there may be any number: at about 12 microseconds each, a piece of work. */
+export const MAX_DELETED_ROWS = 500;
 /** What waits for a connection to PostgreSQL at most; the rest is refused at once. */
 export const MAX_DATABASE_WAITING = 10_000;
 /** How long a transaction waits for another process that writes to the same SQLite file. */

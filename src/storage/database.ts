@@ -129,7 +129,10 @@ export function openDatabase(options: DatabaseOptions): Database {
 
 /** How long a read waits for another process, which happens while that one recovers the log after a crash. */
 const READ_WAIT_MS = 250;
-/** Nothing in a transaction waits for another process: the event loop stands still while one runs, and no longer than this. */
+/**
+ * Nothing in a transaction waits for another process: the event loop stands still while one runs, and no longer than this. Whoever deletes
+ * very much takes turns, in which others read what was committed before.
+ */
 const SQLITE_BATCH_MS = 20;
 
 function sqliteDatabase(

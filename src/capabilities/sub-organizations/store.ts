@@ -2,6 +2,7 @@ import { type ContactType, contactOf } from "../../authority/state.ts";
 import { normalizeAddress } from "../../crypto/addresses.ts";
 import { parseJsonObject } from "../../crypto/json-object.ts";
 import { normalizeCredentialId } from "../../crypto/webauthn-data.ts";
+import { deleteInTurns, rowId } from "../../engine/deletion-in-turns.ts";
 import { subOrganizationsKnowing } from "../../engine/identity/seniority.ts";
 import type { OwnedTable } from "../../engine/operations.ts";
 import { newestFirst, type Page } from "../../engine/paging.ts";
@@ -177,16 +178,26 @@ export async function eraseOrganization(
   tables: readonly OwnedTable[],
   now: number,
 ): Promise<void> {
-  for (const table of tables) {
-    // One of many tables of one shape: what is asked of it is told by the type of the list.
-    await tx
-      .deleteFrom(table as "users")
-      .where("organization_id", "=", organizationId)
-      .execute();
-  }
+  for (const table of tables) await eraseRows(tx, organizationId, table);
   await tx
     .updateTable("organizations")
     .set({ sealed_key: Buffer.alloc(0), deleted_at: now, updated_at: now })
     .where("id", "=", organizationId)
     .execute();
+}
+
+async function eraseRows(tx: Transactor, organizationId: string, table: OwnedTable): Promise<void> {
+  // One of many tables of one shape: what is asked of it is told by the type of the list.
+  const rows = tx.deleteFrom(table as "wallet_accounts");
+  if (tx.kind === "postgres") {
+    await rows.where("organization_id", "=", organizationId).execute();
+    return;
+  }
+  const portion = tx
+    .selectFrom(table as "wallet_accounts")
+    .select(rowId.as("row_id"))
+    .where("organization_id", "=", organizationId)
+    // Those that were stored together lie together; by their addresses, each would be on pages of its own.
+    .$if(table === "wallet_accounts", (accounts) => accounts.orderBy("id"));
+  await deleteInTurns(organizationId, (limit) => rows.where(rowId, "in", portion.limit(limit)));
 }

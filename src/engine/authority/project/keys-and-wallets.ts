@@ -1,4 +1,6 @@
+import type { Transactor } from "../../../storage/engine.ts";
 import { laterInsert } from "../../../storage/prepared.ts";
+import { deleteInTurns, rowId } from "../../deletion-in-turns.ts";
 import { deleteRows, timesOf, updateRows } from "./rows.ts";
 import type { Writers } from "./writers.ts";
 
@@ -59,8 +61,11 @@ export const keyAndWalletWriters = {
   markWalletExported: (tx, organizationId, { id, now }) =>
     updateRows(tx, "wallets", { organizationId, id }, { exported: 1, updated_at: now }),
 
-  // Their accounts go with the rows.
-  removeWallets: (tx, organizationId, { ids }) => deleteRows(tx, "wallets", { organizationId, ids }),
+  async removeWallets(tx, organizationId, { ids }) {
+    // Their accounts go with the rows, which on SQLite is long where there are many.
+    if (tx.kind === "sqlite") for (const id of ids) await removeAccounts(tx, organizationId, id);
+    await deleteRows(tx, "wallets", { organizationId, ids });
+  },
 
   async addSecrets(tx, organizationId, { secrets }) {
     const rows = secrets.map(({ id, name, staticProperties, sealedSecret, exported, createdAt }) => ({
@@ -78,3 +83,15 @@ export const keyAndWalletWriters = {
   markSecretsExported: (tx, organizationId, { ids }) =>
     updateRows(tx, "secrets", { organizationId, ids }, { exported: 1 }),
 } satisfies Partial<Writers>;
+
+async function removeAccounts(tx: Transactor, organizationId: string, walletId: string): Promise<void> {
+  const accounts = tx
+    .selectFrom("wallet_accounts")
+    .select(rowId.as("row_id"))
+    .where("organization_id", "=", organizationId)
+    .where("wallet_id", "=", walletId)
+    .orderBy("id");
+  await deleteInTurns(organizationId, (limit) =>
+    tx.deleteFrom("wallet_accounts").where(rowId, "in", accounts.limit(limit)),
+  );
+}

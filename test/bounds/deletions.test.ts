@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { DatabaseSync, StatementSync } from "node:sqlite";
+import { after, before, beforeEach, describe, it } from "node:test";
+import { MAX_DELETED_ROWS } from "../../src/kernel/limits.ts";
+import { shortestPieces } from "../../src/kernel/turns.ts";
+import { sqliteFileOf } from "../../src/storage/database.ts";
+import { assertSameDump, dumpDatabase } from "../support/database-dump.ts";
+import { addAddresses } from "../support/many-addresses.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
+import { createWorld, type World } from "../support/world.ts";
+
+/** What the deletion of a large sub-organization or wallet costs the others on SQLite, whose statements hold the whole process. */
+
+const ACCOUNTS = 40 * MAX_DELETED_ROWS;
+
+/** Has `look` called after each statement of SQLite that writes, with the number of its rows, until what it returns is called. */
+function watchWrites(look: (rows: number, statement: string) => void): () => void {
+  const { run } = StatementSync.prototype;
+  StatementSync.prototype.run = function watched(this: StatementSync, ...parameters: unknown[]) {
+    const answer = run.apply(this, parameters as never);
+    look(Number(answer.changes), this.sourceSQL);
+    return answer;
+  };
+  return () => {
+    StatementSync.prototype.run = run;
+  };
+}
+
+/** How many rows were written in each round of the event loop that wrote any, with pieces as short as they can be. */
+async function rowsByRound(work: () => Promise<unknown>): Promise<number[]> {
+  const restore = shortestPieces();
+  const rounds: number[] = [];
+  let inRound: number | undefined;
+  const unwatch = watchWrites((rows) => {
+    if (inRound === undefined) {
+      setImmediate(() => {
+        rounds.push(inRound ?? 0);
+        inRound = undefined;
+      });
+    }
+    inRound = (inRound ?? 0) + rows;
+  });
+  try {
+    await work();
+  } finally {
+    unwatch();
+    restore();
+  }
+  return rounds;
+}
+
+/** Resolves once accounts have been erased. */
+const begunErasing = (): Promise<void> =>
+  new Promise((resolve) => {
+    const unwatch = watchWrites((_, statement) => {
+      if (!statement.startsWith('delete from "wallet_accounts"')) return;
+      unwatch();
+      resolve();
+    });
+  });
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);
+
+/** As many of one organization as are there for everybody to see. */
+async function accountsOf({ opened }: TestServer, organizationId: string): Promise<number> {
+  const { count } = await opened.database.read
+    .selectFrom("wallet_accounts")
+    .select(({ fn }) => fn.countAll<number>().as("count"))
+    .where("organization_id", "=", organizationId)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+describe("the deletion of many accounts", () => {
+  let server: TestServer;
+  let world: World;
+  let walletId: string;
+  before(async () => {
+    server = await startTestServer("sqlite", { checksAnswers: false });
+  });
+  after(() => server.close());
+  beforeEach(async () => {
+    world = await createWorld(server, "subOrganizations");
+    const { root, organizationId } = world;
+    walletId = (await root.client.result("create_wallet", { walletName: "Full", accounts: [] })).walletId;
+    await addAddresses(server.databaseUrl, { organizationId, walletId }, ACCOUNTS);
+  });
+
+  const deletion = () => world.root.client.submit("delete_sub_organization", { deleteWithoutExport: true });
+
+  const deletions = {
+    "the sub-organization": () => deletion(),
+    "the wallet": () =>
+      world.root.client.submit("delete_wallets", { walletIds: [walletId], deleteWithoutExport: true }),
+  };
+  for (const [what, work] of Object.entries(deletions)) {
+    it(`of ${what} lets the event loop go round between portions`, async () => {
+      const rounds = await rowsByRound(async () => assert.equal((await work()).status, 200));
+      // Rows that go with others are in no count: these were deleted as such.
+      assert.ok(sumOf(rounds) > ACCOUNTS, `${sumOf(rounds)} rows`);
+      assert.ok(Math.max(...rounds) < 2 * MAX_DELETED_ROWS, `${Math.max(...rounds)} rows at once`);
+      assert.equal(await accountsOf(server, world.organizationId), 0);
+    });
+  }
+
+  it("of the sub-organization lets others read meanwhile, who see all of it or nothing", async () => {
+    const other = (await createWorld(server)).root.client;
+    let isOver = false;
+    const seen: number[] = [];
+    const read = async () => {
+      while (!isOver) {
+        await other.read("whoami");
+        if (!isOver) seen.push(await accountsOf(server, world.organizationId));
+      }
+    };
+    const begun = begunErasing();
+    const deleted = deletion().finally(() => {
+      isOver = true;
+    });
+    await begun;
+    await read();
+    assert.equal((await deleted).status, 200);
+    assert.ok(seen.includes(ACCOUNTS), `read ${seen.length} times`);
+    assert.deepEqual(
+      [...new Set(seen)].filter((count) => count > 0),
+      [ACCOUNTS],
+    );
+  });
+
+  it("of the sub-organization leaves everything as it was where it fails midway", async () => {
+    const { root, organizationId } = world;
+    const before = await dumpDatabase(server.opened.database, [organizationId]);
+    const database = new DatabaseSync(sqliteFileOf(server.databaseUrl) as string);
+    // Users are among the last to go.
+    database.exec("create trigger refused before delete on users begin select raise(abort, 'refused'); end");
+    let erased = 0;
+    try {
+      const rounds = await rowsByRound(async () => assert.equal((await deletion()).status, 500));
+      erased = sumOf(rounds);
+    } finally {
+      database.exec("drop trigger refused");
+      database.close();
+    }
+    assert.ok(erased > ACCOUNTS, `it had erased ${erased} rows`);
+    assertSameDump(before, await dumpDatabase(server.opened.database, [organizationId]), "a deletion that failed");
+    await root.client.read("whoami");
+    assert.equal((await deletion()).status, 200);
+  });
+});
