@@ -297,8 +297,10 @@ onOneEngine("sqlite", "swaps", (server) => {
         ids.add(activity.fingerprint);
       }
       assert.equal(ids.size, 1);
-      await swapEnded(client, [...ids][0] as string);
-      await swapEnded(client, taken[0]?.body.activity.fingerprint);
+      for (const id of [...ids, taken[0]?.body.activity.fingerprint]) {
+        const status = await swapEnded(client, id as string);
+        assert.equal(status.status, "COMPLETED", JSON.stringify(status));
+      }
       assert.equal(await tokenBalance(SWAP_OUTPUT, wallet), 2_000_000n);
     });
 
