@@ -595,7 +595,7 @@ export const DEFAULT_KEY_SET_LIFETIME_MS = 5 * MINUTE_MS;
 export const UNKNOWN_KEY_PAUSE_MS = 30_000;
 /** ... and an issuer that gave no keys is left alone this long. */
 export const ISSUER_FAILURE_PAUSE_MS = 5_000;
-/** Issuers whose keys are kept, by number and by bytes of their answers ... */
+/** Issuers whose keys are kept, by number and by bytes of their answers; so many by themselves that gave none ... */
 export const MAX_KNOWN_ISSUERS = 1000;
 export const MAX_KNOWN_ISSUER_BYTES = 16 * 1024 * 1024;
 /** ... and issuers that are asked at one time, for one organization and in all. */

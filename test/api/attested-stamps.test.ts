@@ -17,7 +17,7 @@ import {
 import { addUser, apiKeyParams, type Client, generateApiKey, type Json } from "../support/client.ts";
 import { issuerOfTests, oauthProviderParams, startIssuer } from "../support/issuer.ts";
 import { claimsOfToken, verificationTokenFor } from "../support/one-time-codes.ts";
-import { onOneEngine, startTestServer, type TestServer } from "../support/server.ts";
+import { onEachEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { addSubOrganization, createWorld, type Member } from "../support/world.ts";
 
 const NEEDED = "ACTIVITY_STATUS_AUTHENTICATORS_NEEDED";
@@ -33,7 +33,7 @@ async function byOidc(claims: object): Promise<Attested> {
   return { key, scheme: BY_OIDC, token: await (await issuerOfTests()).token({ nonce, ...claims }) };
 }
 
-onOneEngine("postgres", "stamps that a token attests", (server) => {
+onEachEngine("stamps that a token attests", (server) => {
   /** The same by a code that was sent to a contact. */
   async function byCode(client: Client, contact: string, more: object = {}): Promise<Attested> {
     const key = generateApiKey();

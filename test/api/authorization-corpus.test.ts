@@ -1,6 +1,6 @@
 import { after, before, describe, it } from "node:test";
 import { type MovedClock, play, type Scenario } from "../support/scenario.ts";
-import { oneEngine, startTestServer, type TestServer } from "../support/server.ts";
+import { engines, startTestServer, type TestServer } from "../support/server.ts";
 
 const is = (name: string) => `approvers.any(user, user.id == '{${name}}')`;
 const tagged = (tag: string) => `approvers.filter(user, user.tags.contains('{${tag}}')).count()`;
@@ -544,7 +544,7 @@ const scenarios: Scenario[] = [
   },
 ];
 
-for (const engine of oneEngine("postgres")) {
+for (const engine of engines) {
   describe(`who may do what, vote by vote (${engine})`, () => {
     const clock: MovedClock = { offsetMs: 0 };
     let server: TestServer;

@@ -138,9 +138,7 @@ for (const engine of engines) {
 
     itInTurn(
       "after the plan and before the commit: nothing is there, and nothing was sent",
-      {
-        timeout: TIMEOUT_MS,
-      },
+      { timeout: TIMEOUT_MS },
       async () => {
         const lock = await holdWrites(engine, databaseUrl, server);
         const answer = submit().catch(() => undefined);

@@ -189,9 +189,7 @@ for (const engine of engines) {
 
     itInTurn(
       "while the service pays for it, before a node has it and with the status not stored",
-      {
-        timeout: TIMEOUT_MS,
-      },
+      { timeout: TIMEOUT_MS },
       async () => {
         const { solana: sponsor } = await sponsorsOf(server.baseUrl);
         await node.call("requestAirdrop", sponsor, Number(SOL));

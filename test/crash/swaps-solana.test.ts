@@ -65,9 +65,7 @@ for (const engine of engines) {
     for (const sponsor of [false, true]) {
       itInTurn(
         `between its signature and the node, ${sponsor ? "with `sponsor`" : "at its own cost"}`,
-        {
-          timeout: TIMEOUT_MS,
-        },
+        { timeout: TIMEOUT_MS },
         async () => {
           const mint = newMint(node, addressOf(0x77));
           const { addresses } = await newSolanaWallet(server.root, node);

@@ -184,9 +184,7 @@ for (const engine of engines) {
 
     itInTurn(
       `again and again under ${MANY} of them: each is done once, as its status says`,
-      {
-        timeout: TIMEOUT_MS,
-      },
+      { timeout: TIMEOUT_MS },
       async () => {
         const relay = await relayOfTests();
         await richSponsor(server.root.baseUrl, testEarnNode());

@@ -26,8 +26,8 @@ export const engines = ["sqlite", "postgres"] as const;
 export type TestEngine = (typeof engines)[number];
 
 /**
- * For suites that hold whatever the database is: this one; in a long run both (docs/adr/0155-what-runs-on-one-database.md). What is told on
- * one is that transactions, locks, orders and types are as they should be, and that runs on both.
+ * For suites about what is beyond the database: this one alone, in a long run both (docs/adr/0155-what-runs-on-one-database.md). What
+ * transactions, locks, orders and types of columns decide is tested on both.
  */
 export const oneEngine = (engine: TestEngine): readonly TestEngine[] => (areLong ? engines : [engine]);
 
@@ -188,7 +188,7 @@ export function onEachEngine(name: string, tests: Tests, options?: OptionsOfTest
   for (const engine of engines) onEngine(engine, name, tests, options);
 }
 
-/** Tests that hold whatever the database is, with one server for all of them. */
+/** Tests of what is beyond the database, with one server for all of them. */
 export function onOneEngine(one: TestEngine, name: string, tests: Tests, options?: OptionsOfTests): void {
   for (const engine of oneEngine(one)) onEngine(engine, name, tests, options);
 }

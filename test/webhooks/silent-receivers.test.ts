@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createServer } from "node:net";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { describe, it } from "node:test";
 import { MAX_WEBHOOK_LANES_OF_ONE_PARENT } from "../../src/kernel/limits.ts";
 import { startReceiver } from "../support/receiver.ts";
@@ -15,19 +15,24 @@ const SUB_ORGANIZATIONS = 3;
 
 describe("receivers that do not answer", () => {
   it("hold up those of their own parent alone", async (t) => {
-    const open = new Set<object>();
+    const open = new Set<Socket>();
     let most = 0;
-    const silent = createServer((socket) => {
+    const hang = (socket: Socket) => {
       open.add(socket);
       most = Math.max(most, open.size);
       socket.on("error", () => {});
       socket.on("close", () => open.delete(socket));
       socket.resume();
-    });
-    // On every address of this machine's own network, which counts as so many hosts.
-    await new Promise<void>((resolve) => silent.listen(0, "0.0.0.0", resolve));
-    t.after(() => silent.close());
-    const { port } = silent.address() as { port: number };
+    };
+    let host = 0;
+    /** At an address of its own, which counts as a host. */
+    const startSilent = async (): Promise<string> => {
+      const silent = createServer(hang);
+      t.after(() => silent.close());
+      const address = `127.0.1.${++host}`;
+      await new Promise<void>((resolve) => silent.listen(0, address, resolve));
+      return `http://${address}:${(silent.address() as AddressInfo).port}/`;
+    };
     const receiver = await startReceiver();
     t.after(() => receiver.close());
     const server = await startTestServer("sqlite");
@@ -36,10 +41,9 @@ describe("receivers that do not answer", () => {
     const { root: parent } = await createWorld(server);
     const owners = [parent.client];
     while (owners.length <= SUB_ORGANIZATIONS) owners.push((await addSubOrganization(parent.client)).client);
-    let host = 0;
     for (const owner of owners) {
       const hooks = webhooksOf(owner);
-      for (let count = 0; count < ENDPOINTS_OF_EACH; count++) await hooks.create(`http://127.0.1.${++host}:${port}/`);
+      for (let count = 0; count < ENDPOINTS_OF_EACH; count++) await hooks.create(await startSilent());
     }
     for (const owner of owners) await webhooksOf(owner).rename("Renamed");
     await until(() => open.size >= MAX_WEBHOOK_LANES_OF_ONE_PARENT, "their deliveries to hang");

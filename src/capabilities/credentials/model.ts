@@ -236,7 +236,7 @@ export async function verifyOauthProviders(
 ): Promise<CheckedOauthProvider[]> {
   const organizationId = rootIdOf(organization);
   const tokens: Awaited<ReturnType<typeof oidc.verify> | undefined>[] = [];
-  // One after the other: each may have somebody else asked for keys, and the first that is refused is the last.
+  // One after the other: each may wait for its issuer, and after one that is refused no other is asked.
   for (const [index, { oidcToken }] of providers.entries()) {
     const about = { field: `${field}.${index}.oidcToken`, organizationId };
     tokens.push(oidcToken === undefined ? undefined : await oidc.verify(oidcToken, about));

@@ -262,7 +262,7 @@ export class Keeper {
   #judgementOf(row: Wanted, now: number): Judgement | undefined {
     const known = this.#judgements.get(row.id);
     if (!known || known.columns !== columnsOf(row)) return undefined;
-    return known.judged.program || now - known.at < JUDGE_AGAIN_MS ? known : undefined;
+    return known.judged.program || this.#isRefused(row.id, now) ? known : undefined;
   }
 
   /** Those of them whose manifests are approved; of the others it is said once why they do not run. */

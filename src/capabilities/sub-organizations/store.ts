@@ -2,12 +2,12 @@ import { type ContactType, contactOf } from "../../authority/state.ts";
 import { normalizeAddress } from "../../crypto/addresses.ts";
 import { parseJsonObject } from "../../crypto/json-object.ts";
 import { normalizeCredentialId } from "../../crypto/webauthn-data.ts";
-import { deleteInTurns, rowId } from "../../engine/deletion-in-turns.ts";
 import { subOrganizationsKnowing } from "../../engine/identity/seniority.ts";
 import type { OwnedTable } from "../../engine/operations.ts";
 import { newestFirst, type Page } from "../../engine/paging.ts";
 import { fail } from "../../kernel/errors.ts";
 import { readPerson, readToken, type TokenClaims } from "../../providers/oidc/token.ts";
+import { deleteInTurns, rowId } from "../../storage/deletion-in-turns.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 
 /** A question for the sub-organizations with something in them; everything is asked for without a type. */

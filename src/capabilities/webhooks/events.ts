@@ -1,6 +1,7 @@
 import type { Kysely } from "kysely";
 import type { ActivityChange } from "../../engine/activities/ballot.ts";
 import { renderActivity, viewActivity } from "../../engine/activities/view.ts";
+import { rootIdOf } from "../../engine/identity/organizations.ts";
 import { newId } from "../../kernel/ids.ts";
 import { MAX_CACHED_FILTER_BYTES, MAX_CACHED_FILTERS } from "../../kernel/limits.ts";
 import { recentlyUsed } from "../../kernel/recently-used.ts";
@@ -117,12 +118,13 @@ async function findReceivers(
   facts: EventFacts,
 ): Promise<EventReceiver[]> {
   const rows = await findListeners(tx, { organizationId, parentId, eventType });
+  const rootId = rootIdOf({ id: organizationId, parentId });
   const receivers = new Map<string, EventReceiver>();
   for (const row of rows) {
     if (row.filters_json !== null && !matchesFilters(filtersOf(row.filters_json), facts)) continue;
     // Several subscriptions of one endpoint may match; it is told once.
     const { endpoint_id: endpointId, organization_id, url } = row;
-    receivers.set(endpointId, { endpointId, organizationId: organization_id, rootId: parentId ?? organizationId, url });
+    receivers.set(endpointId, { endpointId, organizationId: organization_id, rootId, url });
   }
   return [...receivers.values()];
 }

@@ -271,11 +271,11 @@ export class JobWorker {
     const { lane } = active;
     let remaining = MAX_JOBS_PER_LEASE;
     const latest = performance.now() + LEASE_TURN_MS;
-    while (remaining > 0 && performance.now() < latest) {
+    while (remaining > 0) {
       const jobs = await this.#select.dueJobs(database.read, { lane, now: clock() });
       if (jobs.length === 0) return 0;
       for (const row of jobs.slice(0, remaining)) {
-        if (this.#stopping || (remaining < MAX_JOBS_PER_LEASE && performance.now() >= latest)) return 0;
+        if (this.#stopping) return 0;
         active.runningSince = clock();
         active.job = row;
         const result = await this.#runTraced(row);
@@ -286,6 +286,7 @@ export class JobWorker {
         await this.#record(row, result);
         if (result.next.do === "retry") this.#lookIn(result.next.inMs);
         remaining--;
+        if (performance.now() >= latest) return 0;
       }
     }
     return 0;

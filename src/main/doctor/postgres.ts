@@ -120,23 +120,18 @@ function checkEncryption({ encryption }: Inspection): Finding {
 async function checkPooler(inspection: Inspection, { prepared }: PostgresSettings): Promise<Finding> {
   const check = "postgresql pooler";
   const pooler = await inspection.pooler();
-  switch (pooler) {
-    case "none":
-      if (prepared) return ok(check, "none in between");
-      return warn(check, "none in between, and KEYSTEAD_POSTGRES_PREPARED=off costs time; take it out");
-    case "sessions":
-      if (!prepared) return ok(check, "one is in between, and KEYSTEAD_POSTGRES_PREPARED is off");
-      return warn(
-        check,
-        "one is in between; if it gives each transaction another session, set KEYSTEAD_POSTGRES_PREPARED=off",
-      );
-    case "transactions":
-      if (!prepared) return ok(check, "one is in between, and KEYSTEAD_POSTGRES_PREPARED is off");
-      return fail(
-        check,
-        "one is in between that gives each transaction another session (PgBouncer with pool_mode = transaction), so the server does not start; set KEYSTEAD_POSTGRES_PREPARED=off",
-      );
+  if (pooler === "none") {
+    if (prepared) return ok(check, "none in between");
+    return warn(check, "none in between, and KEYSTEAD_POSTGRES_PREPARED=off costs time; take it out");
   }
+  if (!prepared) return ok(check, "one is in between, and KEYSTEAD_POSTGRES_PREPARED is off");
+  if (pooler === "sessions") {
+    const text = "one is in between; if it gives each transaction another session, set KEYSTEAD_POSTGRES_PREPARED=off";
+    return warn(check, text);
+  }
+  const text =
+    "one is in between that gives each transaction another session (PgBouncer with pool_mode = transaction), so the server does not start; set KEYSTEAD_POSTGRES_PREPARED=off";
+  return fail(check, text);
 }
 
 /** A negative limit of a role or a database is none. */

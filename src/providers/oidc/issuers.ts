@@ -59,7 +59,10 @@ export function createIssuers(options: IssuerFetching & { clock: Clock; own?: Ow
       waitMs: ISSUER_TIMEOUT_MS,
     },
     () => {
-      throw new IssuerProblem("is of an issuer that cannot be asked for its keys: too many others are", true);
+      throw new IssuerProblem(
+        "is of an issuer that cannot be asked for its keys: too many others are being asked",
+        true,
+      );
     },
   );
   const asking = new Map<string, Promise<Look>>();

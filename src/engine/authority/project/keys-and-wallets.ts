@@ -1,6 +1,6 @@
+import { deleteInTurns, rowId } from "../../../storage/deletion-in-turns.ts";
 import type { Transactor } from "../../../storage/engine.ts";
 import { laterInsert } from "../../../storage/prepared.ts";
-import { deleteInTurns, rowId } from "../../deletion-in-turns.ts";
 import { deleteRows, timesOf, updateRows } from "./rows.ts";
 import type { Writers } from "./writers.ts";
 
