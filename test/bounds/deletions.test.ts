@@ -1,17 +1,20 @@
 import assert from "node:assert/strict";
 import { DatabaseSync, StatementSync } from "node:sqlite";
 import { after, before, beforeEach, describe, it } from "node:test";
+import { HOUR_MS } from "../../src/kernel/durations.ts";
 import { MAX_DELETED_ROWS } from "../../src/kernel/limits.ts";
 import { shortestPieces } from "../../src/kernel/turns.ts";
 import { sqliteFileOf } from "../../src/storage/database.ts";
 import { assertSameDump, dumpDatabase } from "../support/database-dump.ts";
 import { addAddresses } from "../support/many-addresses.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
+import { countPending, queueDeliveries } from "../support/webhook-queue.ts";
 import { createWorld, type World } from "../support/world.ts";
 
-/** What the deletion of a large sub-organization or wallet costs the others on SQLite, whose statements hold the whole process. */
+/** What the deletion of a large sub-organization, wallet or endpoint costs the others on SQLite, whose statements hold the whole process. */
 
 const ACCOUNTS = 40 * MAX_DELETED_ROWS;
+const DELIVERIES = 8 * MAX_DELETED_ROWS;
 
 /** Has `look` called after each statement of SQLite that writes, with the number of its rows, until what it returns is called. */
 function watchWrites(look: (rows: number, statement: string) => void): () => void {
@@ -145,5 +148,30 @@ describe("the deletion of many accounts", () => {
     assertSameDump(before, await dumpDatabase(server.opened.database, [organizationId]), "a deletion that failed");
     await root.client.read("whoami");
     assert.equal((await deletion()).status, 200);
+  });
+});
+
+describe("the deletion of an endpoint with many deliveries", () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startTestServer("sqlite", { checksAnswers: false });
+  });
+  after(() => server.close());
+
+  it("lets the event loop go round between portions", async () => {
+    const { root, organizationId } = await createWorld(server);
+    const { database } = server.opened;
+    const url = "http://127.0.0.1:9/";
+    const { endpointId } = await root.client.result("create_webhook_endpoint", { name: "Full", url });
+    const receiver = { endpointId, organizationId, rootId: organizationId, url };
+    await queueDeliveries(database, [receiver], { count: DELIVERIES, body: "{}", dueAt: Date.now() + HOUR_MS });
+    assert.equal(await countPending(database), DELIVERIES);
+    const rounds = await rowsByRound(async () =>
+      assert.equal((await root.client.submit("delete_webhook_endpoint", { endpointId })).status, 200),
+    );
+    // Each has a job.
+    assert.ok(sumOf(rounds) > 2 * DELIVERIES, `${sumOf(rounds)} rows`);
+    assert.ok(Math.max(...rounds) < 2 * MAX_DELETED_ROWS, `${Math.max(...rounds)} rows at once`);
+    assert.equal(await countPending(database), 0);
   });
 });

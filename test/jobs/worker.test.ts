@@ -372,7 +372,7 @@ for (const engine of engines) {
         assert.match(refused.stderr, /^keystead: /);
       }
       await database.transact(undefined, async (tx) => {
-        for (const number of [1, 2]) await dropJobs(tx, `cli-${number}`);
+        for (const number of [1, 2]) await dropJobs(tx, `cli-${number}`, newId());
       });
       assert.deepEqual(await jobsOf(name), []);
     });
@@ -737,7 +737,7 @@ for (const engine of engines) {
           runAt: now,
           now,
         });
-        await dropJobs(tx, "racing");
+        await dropJobs(tx, "racing", "organization");
       });
       const held = barrier();
       const added = barrier();

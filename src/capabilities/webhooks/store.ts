@@ -1,4 +1,5 @@
 import { fail } from "../../kernel/errors.ts";
+import { deleteInTurns, rowId } from "../../storage/deletion-in-turns.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { Subscription, WebhookEndpoint } from "./model.ts";
 
@@ -62,4 +63,17 @@ export async function findEndpoints(read: Reader, organizationId: string, id?: s
 export async function requireEndpoint(read: Reader, organizationId: string, id: string): Promise<WebhookEndpoint> {
   const [endpoint] = await findEndpoints(read, organizationId, id);
   return endpoint ?? fail("RESOURCE_NOT_FOUND", { kind: "webhook endpoint", id, organizationId });
+}
+
+/** Deletes what was and is to be sent to an endpoint, with the log of it, on SQLite. */
+export async function removeDeliveries(tx: Transactor, organizationId: string, endpointId: string): Promise<void> {
+  const portion = tx
+    .selectFrom("webhook_deliveries")
+    .select(rowId.as("row_id"))
+    .where("organization_id", "=", organizationId)
+    .where("endpoint_id", "=", endpointId)
+    .orderBy("id");
+  await deleteInTurns(organizationId, (limit) =>
+    tx.deleteFrom("webhook_deliveries").where(rowId, "in", portion.limit(limit)),
+  );
 }

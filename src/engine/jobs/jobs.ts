@@ -7,6 +7,7 @@ import type { Logger } from "../../kernel/log.ts";
 import { currentSpan } from "../../kernel/spans.ts";
 import type { SignerVerb } from "../../signer/protocol.ts";
 import type { Database } from "../../storage/database.ts";
+import { deleteInTurns, rowId } from "../../storage/deletion-in-turns.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { preparedWrite } from "../../storage/prepared.ts";
 import type { Wants } from "../operations.ts";
@@ -205,10 +206,16 @@ export const moveLane = preparedWrite<{ lane: string; gate: Gates }>()((db, { la
   db.updateTable("job_lanes").set({ gate }).where("lane", "=", lane).returning("lane"),
 );
 
-/** Deletes all jobs of a lane, dead ones too. Waits for the outcome that is just being stored, if there is one. */
-export async function dropJobs(tx: Transactor, lane: string): Promise<void> {
+/** Deletes all jobs of an organization's lane, dead ones too. Waits for the outcome that is just being stored, if there is one. */
+export async function dropJobs(tx: Transactor, lane: string, organizationId: string): Promise<void> {
   await lockLane(tx, { lane });
-  await tx.deleteFrom("jobs").where("lane", "=", lane).execute();
+  const jobs = tx.deleteFrom("jobs");
+  if (tx.kind === "postgres") {
+    await jobs.where("lane", "=", lane).execute();
+    return;
+  }
+  const portion = tx.selectFrom("jobs").select(rowId.as("row_id")).where("lane", "=", lane);
+  await deleteInTurns(organizationId, (limit) => jobs.where(rowId, "in", portion.limit(limit)));
 }
 
 const lockLane = preparedWrite<{ lane: string }>()((db, { lane }) =>
