@@ -242,11 +242,12 @@ for (const engine of engines) {
   });
 }
 
-it("a copy into PostgreSQL has the references and numbers that a server makes", async () => {
+it("a copy into an empty place has kept nothing, and on PostgreSQL has the references and numbers that a server makes", async () => {
   const source = await newPlace("sqlite");
   await (await startServerProcess(source)).end("SIGTERM");
   const [copied, made] = [await newPlace("postgres"), await newPlace("postgres")];
   await leaveUnfinished(source, copied);
+  assert.equal((await runWell(source, ...copyInto(source, await newPlace("sqlite")))).kept, 0);
   await runWell(source, ...copyInto(source, copied));
   const database = openDatabase({ url: made.databaseUrl });
   await database.migrate();

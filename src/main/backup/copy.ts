@@ -75,7 +75,8 @@ async function copySnapshot(
     const kept = await copyRows(snapshot, target, onProgress);
     await target.finish();
     const rows = Object.values(snapshot.counts).reduce((sum, count) => sum + count, 0);
-    return { schema: snapshot.schema, rows, kept };
+    // In an empty place it finds the rows that migrations put there.
+    return { schema: snapshot.schema, rows, kept: target.begun === undefined ? 0 : kept };
   } catch (error) {
     if (error instanceof Overtaken) throw error;
     const { message } = problemOf(await failedOf(snapshot), error);
