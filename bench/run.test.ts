@@ -4,6 +4,7 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { areLong } from "../test/support/long-tests.ts";
 import { noSparkPackage } from "../test/support/spark-published.ts";
 import { processTree } from "./cpu.ts";
 
@@ -15,6 +16,9 @@ before(() => {
 });
 after(() => rmSync(folder, { recursive: true, force: true }));
 
+/** Who changes the benchmark runs what was changed: an ordinary run of the tests has the main part of it and two others. */
+const inLongRuns: (name: string, run: () => Promise<void>) => void = areLong ? test : () => {};
+
 interface Ended {
   code: number | null;
   out: string;
@@ -23,9 +27,14 @@ interface Ended {
 
 /** Runs the benchmark with a folder for temporary files of its own; `onProgress` is told of each line. */
 function bench(args: string[], onProgress: (line: string, pid: number) => void = () => {}): Promise<Ended> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, "run.ts"), ...args], {
-    env: { ...process.env, TMPDIR: folder },
-  });
+  const { KEYSTEAD_TEST_PACKAGES: packages } = process.env;
+  const child = spawn(
+    process.execPath,
+    [...(packages ? [packages] : []), join(import.meta.dirname, "run.ts"), ...args],
+    {
+      env: { ...process.env, TMPDIR: folder },
+    },
+  );
   let [out, err] = ["", ""];
   child.stdout.on("data", (chunk) => {
     out += chunk;
@@ -73,7 +82,7 @@ test("people who sign in are a line for each way", async () => {
   }
 });
 
-test("a distant database is a line for each distance", async () => {
+inLongRuns("a distant database is a line for each distance", async () => {
   const lines = await resultsOf("distance", "--seconds", "0.2", "--rounds", "1", "--connections", "1");
   const distances = [0, 2, 10];
   assert.deepEqual(
@@ -86,7 +95,7 @@ test("a distant database is a line for each distance", async () => {
   }
 });
 
-test("what operators switch on is a line for each, with a backup and a noisy tenant", async () => {
+inLongRuns("what operators switch on is a line for each, with a backup and a noisy tenant", async () => {
   const args = ["operations", "--seconds", "0.2", "--rounds", "1", "--connections", "2", "--keys", "5"];
   const lines = await resultsOf(...args);
   assert.deepEqual(
@@ -110,7 +119,7 @@ test("what operators switch on is a line for each, with a backup and a noisy ten
     assert.ok(figure > 0, JSON.stringify(noise));
 });
 
-test("many parties are a line for each kind and each kind of request", async () => {
+inLongRuns("many parties are a line for each kind and each kind of request", async () => {
   const lines = await resultsOf("many", "--seconds", "0.2", "--rounds", "1", "--connections", "2", "--parties", "11");
   assert.deepEqual(
     lines.map(({ of, scenario, parties }) => `${parties} ${of} ${scenario}`),
@@ -123,7 +132,7 @@ test("many parties are a line for each kind and each kind of request", async () 
   }
 });
 
-test("years of activities are a line for each kind of request, and one for what they take", async () => {
+inLongRuns("years of activities are a line for each kind of request, and one for what they take", async () => {
   const lines = await resultsOf(
     "years",
     "--seconds",
@@ -162,40 +171,46 @@ test("swaps are a line for quotes and one for executions", async () => {
   }
 });
 
-test("Spark is a line for shares in each size of batch and for transfers, and the published WebAssembly makes shares beside it", async () => {
-  const lines = await resultsOf("spark", "--seconds", "0.1", "--rounds", "1");
-  assert.deepEqual(
-    lines.map(({ scenario, batch, operators }) => `${scenario} ${batch} ${operators}`),
-    [
-      ...["shares 1 3", "shares 30 3", "shares 300 3"],
-      ...["transfer 1 3", "transfer 1 10", "transfer 100 3", "transfer 100 10"],
-    ],
-  );
-  for (const line of lines) {
-    for (const figure of ["perSecond", "p50Ms", "p99Ms"]) assert.ok(line[figure] > 0, JSON.stringify(line));
-    const isCompared = !noSparkPackage && line.scenario === "shares";
-    assert.equal("ratio" in line, isCompared);
-    if (isCompared) assert.ok(line.floor > 0 && line.ratio > 0, JSON.stringify(line));
-  }
-});
+inLongRuns(
+  "Spark is a line for shares in each size of batch and for transfers, and the published WebAssembly makes shares beside it",
+  async () => {
+    const lines = await resultsOf("spark", "--seconds", "0.1", "--rounds", "1");
+    assert.deepEqual(
+      lines.map(({ scenario, batch, operators }) => `${scenario} ${batch} ${operators}`),
+      [
+        ...["shares 1 3", "shares 30 3", "shares 300 3"],
+        ...["transfer 1 3", "transfer 1 10", "transfer 100 3", "transfer 100 10"],
+      ],
+    );
+    for (const line of lines) {
+      for (const figure of ["perSecond", "p50Ms", "p99Ms"]) assert.ok(line[figure] > 0, JSON.stringify(line));
+      const isCompared = !noSparkPackage && line.scenario === "shares";
+      assert.equal("ratio" in line, isCompared);
+      if (isCompared) assert.ok(line.floor > 0 && line.ratio > 0, JSON.stringify(line));
+    }
+  },
+);
 
-test("chains are a line for sends on each kind, and one of the watcher for each number of addresses", async () => {
-  const lines = await resultsOf("chains", "--seconds", "0.3", "--rounds", "1", "--addresses", "10");
-  assert.deepEqual(
-    lines.map(({ scenario, addresses }) => [scenario, addresses]),
-    [
-      ["ethereum-sends", undefined],
-      ["solana-sends", undefined],
-      ["watcher", 10],
-    ],
-  );
-  for (const line of lines) {
-    assert.ok((line.perSecond ?? line.blocksPerSecond) > 0 && line.floor > 0 && line.ratio > 0, JSON.stringify(line));
-  }
-  const [watcher] = lines.filter(({ scenario }) => scenario === "watcher");
-  assert.ok(watcher?.cpuMs > 0, JSON.stringify(watcher));
-  assert.deepEqual([watcher?.paceToFewest, watcher?.cpuToFewest], [1, 1]);
-});
+inLongRuns(
+  "chains are a line for sends on each kind, and one of the watcher for each number of addresses",
+  async () => {
+    const lines = await resultsOf("chains", "--seconds", "0.3", "--rounds", "1", "--addresses", "10");
+    assert.deepEqual(
+      lines.map(({ scenario, addresses }) => [scenario, addresses]),
+      [
+        ["ethereum-sends", undefined],
+        ["solana-sends", undefined],
+        ["watcher", 10],
+      ],
+    );
+    for (const line of lines) {
+      assert.ok((line.perSecond ?? line.blocksPerSecond) > 0 && line.floor > 0 && line.ratio > 0, JSON.stringify(line));
+    }
+    const [watcher] = lines.filter(({ scenario }) => scenario === "watcher");
+    assert.ok(watcher?.cpuMs > 0, JSON.stringify(watcher));
+    assert.deepEqual([watcher?.paceToFewest, watcher?.cpuToFewest], [1, 1]);
+  },
+);
 
 test("an interrupt stops every process and removes the folders", { skip: process.platform !== "linux" }, async () => {
   let running: number[] = [];

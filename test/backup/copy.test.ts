@@ -14,7 +14,7 @@ import { areLong } from "../support/long-tests.ts";
 import { dumpOf, linesOf, newPlace, type Place, refuses, runIn, runWell } from "../support/place.ts";
 import { populate } from "../support/populated.ts";
 import { seededRandom } from "../support/random.ts";
-import { engines, startTestServer } from "../support/server.ts";
+import { engines, itInTurns, startTestServer } from "../support/server.ts";
 import { refusalOf, settingsOf, spawnKeystead, startServerProcess } from "../support/server-process.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
@@ -94,7 +94,8 @@ for (const engine of engines) {
     });
 
     for (const target of engines) {
-      it(`into ${target} goes on after each end, with the source changed in between`, async () => {
+      const itInTurn = itInTurns(target);
+      itInTurn(`into ${target} goes on after each end, with the source changed in between`, async () => {
         const place = await newPlace(target);
         const random = seededRandom();
         let kept = 0;
@@ -132,7 +133,7 @@ for (const engine of engines) {
         if (target === engine) assert.deepEqual(await dumpOf(place), await dumpOf(source));
       });
 
-      it(`into ${target} keeps what is equal, and ends as the newest state of the source`, async () => {
+      itInTurn(`into ${target} keeps what is equal, and ends as the newest state of the source`, async () => {
         const place = await newPlace(target);
         await leaveUnfinished(source, place);
         const unchanged = await newPlace(target);
@@ -147,7 +148,7 @@ for (const engine of engines) {
         await refuses(/there is a database already/, source, ...copyInto(source, place));
       });
 
-      it(`into ${target} is nothing that is served, backed up or copied before it is whole`, async () => {
+      itInTurn(`into ${target} is nothing that is served, backed up or copied before it is whole`, async () => {
         const place = await newPlace(target);
         await leaveUnfinished(source, place);
         const before = await unfinishedRows(place);
@@ -158,7 +159,7 @@ for (const engine of engines) {
         assert.equal(await unfinishedRows(place), before);
       });
 
-      it(`into ${target} is refused where something else is, before anything is written`, async () => {
+      itInTurn(`into ${target} is refused where something else is, before anything is written`, async () => {
         const foreign = await newPlace(target);
         await leaveUnfinished(other, foreign);
         const before = await unfinishedRows(foreign);
@@ -174,7 +175,7 @@ for (const engine of engines) {
         await server.end("SIGTERM");
       });
 
-      it(`into ${target} ends when another one into the same place is begun`, async () => {
+      itInTurn(`into ${target} ends when another one into the same place is begun`, async () => {
         const place = await newPlace(target);
         const [one, two] = [await openSnapshot(source.databaseUrl), await openSnapshot(source.databaseUrl)];
         const first = await CopyTarget.open(place.databaseUrl, one);
@@ -196,7 +197,7 @@ for (const engine of engines) {
         assert.deepEqual(await linesOf(place), await linesOf(source));
       });
 
-      it(`into ${target} is made by one of two that are begun together`, async () => {
+      itInTurn(`into ${target} is made by one of two that are begun together`, async () => {
         const place = await newPlace(target);
         const commands = [1, 2].map(() => spawnKeystead(copyInto(source, place), { settings: settingsOf(source) }));
         const ends = await Promise.all(commands.map(({ exited }) => exited));

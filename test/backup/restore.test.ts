@@ -24,7 +24,7 @@ import { FolderInUse, type LockHolder, ServerLock } from "../../src/storage/serv
 import type { Json } from "../support/client.ts";
 import { dumpOf, linesOf, newPlace, type Place, refuses, runIn, runWell } from "../support/place.ts";
 import { carryFiles, populate } from "../support/populated.ts";
-import { engines, freshDatabaseUrl, startTestServer } from "../support/server.ts";
+import { engines, freshDatabaseUrl, itInTurns, startTestServer } from "../support/server.ts";
 import {
   readJson,
   refusalOf,
@@ -62,6 +62,7 @@ for (const engine of engines) {
     let written: Json;
     /** After the server was stopped. */
     let second: Json;
+    const itInTurn = itInTurns(engine);
 
     before(async () => {
       source.databaseUrl = await freshDatabaseUrl(engine, source.dataDir);
@@ -73,7 +74,7 @@ for (const engine of engines) {
       second = await runWell(source, "backup", `${file}-2`);
     });
 
-    it("is one file for its owner alone, with a manifest in front and a digest at the end", () => {
+    itInTurn("is one file for its owner alone, with a manifest in front and a digest at the end", () => {
       assert.equal(statSync(file).mode & 0o777, 0o600);
       assert.deepEqual(
         readdirSync(join(file, "..")).sort(),
@@ -100,14 +101,14 @@ for (const engine of engines) {
       );
     });
 
-    it("holds no key in clear", () => {
+    itInTurn("holds no key in clear", () => {
       const { rootKey } = JSON.parse(readFileSync(join(source.dataDir, "root.key"), "utf8"));
       const text = zstdDecompressSync(readFileSync(file)).toString();
       for (const secret of [rootKey, Buffer.from(rootKey, "base64").toString("hex")]) assert.ok(!text.includes(secret));
     });
 
     for (const target of engines) {
-      it(`restores into ${target}, row by row, and into ${engine} again from there`, async () => {
+      itInTurn(`restores into ${target}, row by row, and into ${engine} again from there`, async () => {
         const place = await newPlace(target);
         await runWell(place, "restore", `${file}-2`);
         assert.deepEqual(await linesOf(place), await linesOf(source));
@@ -120,7 +121,7 @@ for (const engine of engines) {
       });
     }
 
-    it(`serves from ${other}, with the root key and the credentials of before`, async () => {
+    itInTurn(`serves from ${other}, with the root key and the credentials of before`, async () => {
       const place = await newPlace(other);
       carryFiles(source.dataDir, place.dataDir);
       await runWell(place, "restore", `${file}-2`, "--sha256", second.sha256);
@@ -150,7 +151,7 @@ for (const engine of engines) {
       await server.end("SIGKILL");
     });
 
-    it(`is copied into ${other} and back, and a copy into a place that is not empty is refused`, async () => {
+    itInTurn(`is copied into ${other} and back, and a copy into a place that is not empty is refused`, async () => {
       const there = await newPlace(other);
       const back = await newPlace(engine);
       const copied = await runWell(source, "copy", "--from", source.databaseUrl, "--to", there.databaseUrl);
@@ -162,7 +163,7 @@ for (const engine of engines) {
       await refuses(/there is a database already/, source, ...again);
     });
 
-    it("is restored to where a link leads, to a file or to nowhere yet", async () => {
+    itInTurn("is restored to where a link leads, to a file or to nowhere yet", async () => {
       const place = await newPlace("sqlite");
       const link = join(place.dataDir, "keystead.db");
       const volume = temporaryFolder();
@@ -178,7 +179,7 @@ for (const engine of engines) {
       await assert.rejects(restoreHere(circle, `${file}-2`), /ELOOP/);
     });
 
-    it("leaves nothing when it or its drill is ended by a signal", async () => {
+    itInTurn("leaves nothing when it or its drill is ended by a signal", async () => {
       const place = await newPlace("sqlite");
       const { dataDir } = place;
       const rootKey = join(source.dataDir, "root.key");
@@ -199,29 +200,32 @@ for (const engine of engines) {
       }
     });
 
-    it("is copied into a SQLite database whose folder no server has, and no server has it meanwhile", async () => {
-      const place = await newPlace("sqlite");
-      const copy = ["copy", "--from", source.databaseUrl, "--to", place.databaseUrl];
-      const holder = { command: "serve", pid: process.pid, host: hostname(), since: new Date().toISOString() };
-      const lock = ServerLock.take(place.dataDir, holder);
-      await refuses(/is in use by another Keystead \(keystead serve/, source, ...copy);
-      assert.ok(await isEmpty(place));
-      lock.release();
-      let lockedBy: string | undefined;
-      const onProgress = () => {
-        assert.throws(() => ServerLock.take(place.dataDir, holder), FolderInUse);
-        lockedBy ??= (readJson(join(place.dataDir, "server.lock.json")) as LockHolder).command;
-      };
-      const warn = (text: string) => assert.fail(text);
-      const { rows } = await copyDatabase({ from: source.databaseUrl, to: place.databaseUrl, onProgress, warn });
-      assert.deepEqual([rows, lockedBy], [second.rows, "copy"]);
-      ServerLock.take(place.dataDir, holder).release();
-      const beside = { ...place, databaseUrl: `sqlite:${join(place.dataDir, "beside.db")}` };
-      await runWell(source, "copy", "--from", place.databaseUrl, "--to", beside.databaseUrl);
-      assert.deepEqual(await linesOf(beside), await linesOf(source));
-    });
+    itInTurn(
+      "is copied into a SQLite database whose folder no server has, and no server has it meanwhile",
+      async () => {
+        const place = await newPlace("sqlite");
+        const copy = ["copy", "--from", source.databaseUrl, "--to", place.databaseUrl];
+        const holder = { command: "serve", pid: process.pid, host: hostname(), since: new Date().toISOString() };
+        const lock = ServerLock.take(place.dataDir, holder);
+        await refuses(/is in use by another Keystead \(keystead serve/, source, ...copy);
+        assert.ok(await isEmpty(place));
+        lock.release();
+        let lockedBy: string | undefined;
+        const onProgress = () => {
+          assert.throws(() => ServerLock.take(place.dataDir, holder), FolderInUse);
+          lockedBy ??= (readJson(join(place.dataDir, "server.lock.json")) as LockHolder).command;
+        };
+        const warn = (text: string) => assert.fail(text);
+        const { rows } = await copyDatabase({ from: source.databaseUrl, to: place.databaseUrl, onProgress, warn });
+        assert.deepEqual([rows, lockedBy], [second.rows, "copy"]);
+        ServerLock.take(place.dataDir, holder).release();
+        const beside = { ...place, databaseUrl: `sqlite:${join(place.dataDir, "beside.db")}` };
+        await runWell(source, "copy", "--from", place.databaseUrl, "--to", beside.databaseUrl);
+        assert.deepEqual(await linesOf(beside), await linesOf(source));
+      },
+    );
 
-    it("is refused, before anything is written, when it is not whole or not ours", async () => {
+    itInTurn("is refused, before anything is written, when it is not whole or not ours", async () => {
       const place = await newPlace(engine);
       const whole = readFileSync(`${file}-2`);
       const text = zstdDecompressSync(whole).toString();
@@ -286,7 +290,7 @@ for (const engine of engines) {
       assert.ok(await isEmpty(place));
     });
 
-    it("whose references do not hold leaves nothing", async () => {
+    itInTurn("whose references do not hold leaves nothing", async () => {
       const place = await newPlace(engine);
       const lines = zstdDecompressSync(readFileSync(`${file}-2`))
         .toString()
@@ -306,7 +310,7 @@ for (const engine of engines) {
       assert.ok(!existsSync(join(place.dataDir, "restore.unfinished.json")));
     });
 
-    it("is restored into an empty place alone, and beside its own root key alone", async () => {
+    itInTurn("is restored into an empty place alone, and beside its own root key alone", async () => {
       const before = await linesOf(source);
       await refuses(/there is a database already/, source, "restore", `${file}-2`);
       assert.deepEqual(await linesOf(source), before);
@@ -329,7 +333,7 @@ for (const engine of engines) {
       assert.match(await refusalOf(served), /root key/);
     });
 
-    it("is refused where there is a file already, and of a database that is not there", async () => {
+    itInTurn("is refused where there is a file already, and of a database that is not there", async () => {
       const content = readFileSync(file);
       await refuses(/there is a file .* already/, source, "backup", file);
       assert.deepEqual(readFileSync(file), content);

@@ -12,7 +12,7 @@ import type { Client, Json } from "../support/client.ts";
 import { areLong } from "../support/long-tests.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import { seededRandom } from "../support/random.ts";
-import { engines, type TestEngine, testPostgresUrl } from "../support/server.ts";
+import { engines, itInTurns, type TestEngine, testPostgresUrl } from "../support/server.ts";
 import {
   isRunning,
   readJson,
@@ -26,7 +26,7 @@ import { until } from "../support/until.ts";
 import { checkWhole, readStore, type Stage } from "./audit.ts";
 import { createSubjects, type Sent, type Subjects, startLoad } from "./load.ts";
 
-const KILLS = areLong ? 20 : 4;
+const KILLS = areLong ? 20 : 3;
 const RESENT_A_ROUND = 40;
 
 for (const engine of engines) {
@@ -98,11 +98,12 @@ for (const engine of engines) {
       { file: "root.key" },
       { file: "credentials.json" },
       { file: "address.json" },
-      ...(engine === "sqlite" ? [{ file: "keystead.db" }] : []),
       ...Array.from({ length: 3 }, () => ({ afterMs: random.integer(20, 600) })),
+      ...(engine === "sqlite" ? [{ file: "keystead.db" }] : []),
     ];
+    const itInTurn = itInTurns(engine);
     for (const moment of moments) {
-      it(`starts the next time, with credentials that work: killed at ${JSON.stringify(moment)}`, async () => {
+      itInTurn(`starts the next time, with credentials that work: killed at ${JSON.stringify(moment)}`, async () => {
         const dataDir = temporaryFolder();
         const databaseUrl = await newDatabaseUrl(engine, dataDir);
         const first = spawnServer({ dataDir, databaseUrl });

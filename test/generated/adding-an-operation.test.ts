@@ -62,7 +62,10 @@ describe("the page on adding an operation", () => {
 
   it("adds an activity and a query that compile", async () => {
     assert.equal(blocks.length, 5);
-    await run(process.execPath, join(root, "node_modules/typescript-7/bin/tsc"), "-p", ".");
+    // What the page does not touch is compiled by every check.
+    const include = ["src", "test/generated", "test/api/rename-user-tag.test.ts"];
+    writeFileSync(join(copy, "tsconfig.page.json"), JSON.stringify({ extends: "./tsconfig.json", include }));
+    await run(process.execPath, join(root, "node_modules/typescript-7/bin/tsc"), "-p", "tsconfig.page.json");
   });
 
   it("and that do what their test says on both databases", async () => {

@@ -7,6 +7,7 @@ import { addUser, apiKeyParams, type Client, generateApiKey, type TestAnswer } f
 import { assertSameDump, type Dump, recordTables, watchDatabase } from "../support/database-dump.ts";
 import { assertErrorBody } from "../support/error-body.ts";
 import { bodyOf, type ExampleRequest, exampleRequests, kindFor } from "../support/examples.ts";
+import { areLong } from "../support/long-tests.ts";
 import { engines, startTestServer, type TestServer } from "../support/server.ts";
 import { addSubOrganization, createWorld, type World } from "../support/world.ts";
 
@@ -85,7 +86,7 @@ const callers = { ...strangers, ...parents, ...members };
 const newest = exampleRequests.filter(({ name, operation }) => name === operation.path);
 
 /** SQLite meets every operation, PostgreSQL a sample: what decides is the same code. */
-const plans = { sqlite: 1, postgres: 4 };
+const plans = { sqlite: 1, postgres: areLong ? 1 : 12 };
 
 for (const engine of engines) {
   const chosen = newest.filter((_, index) => index % plans[engine] === 0);

@@ -4,12 +4,13 @@ import { operations } from "../../src/capabilities/index.ts";
 import type { OnlyFor } from "../../src/engine/operations.ts";
 import { type Dump, dumpDatabase } from "../support/database-dump.ts";
 import { bodyOf, type ExampleRequest, exampleRequests, kindFor } from "../support/examples.ts";
-import { engines, startTestServer, type TestServer } from "../support/server.ts";
+import { engines, itInTurns, startTestServer, type TestServer } from "../support/server.ts";
 import { createWorld, type World } from "../support/world.ts";
 
 /**
  * Nothing crosses organizations: every operation, asked in one organization by its root user for what another one has, with
- * parents, sub-organizations of different parents, and sub-organizations of the same parent.
+ * parents, sub-organizations of different parents, and sub-organizations of the same parent. Of two requests one is asked on each
+ * database, in a long run both.
  */
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
@@ -29,8 +30,9 @@ for (const engine of engines) {
     });
     after(() => server.close());
 
+    const itInTurn = itInTurns(engine);
     for (const request of exampleRequests) {
-      it(`of ${request.name}`, async () => {
+      itInTurn(`of ${request.name}`, async () => {
         const kind: OnlyFor = kindFor(request.operation);
         await assertIsolated(server, request, await createWorld(server, kind), await createWorld(server, kind));
       });

@@ -8,7 +8,7 @@ import { countingSender, historiesOn, newWalletAddress, watching } from "../supp
 import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
-import { engines, freshDatabaseUrl, startTestServer, type TestServer } from "../support/server.ts";
+import { engines, freshDatabaseUrl, itInTurns, startTestServer, type TestServer } from "../support/server.ts";
 import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { until } from "../support/until.ts";
 
@@ -33,6 +33,7 @@ for (const engine of engines) {
     let receiver: Receiver;
     let sender: Awaited<ReturnType<typeof countingSender>>;
     let address: string;
+    const itInTurn = itInTurns(engine);
 
     before(async () => {
       node = await startAnvil({ chainId: CHAIN_ID });
@@ -66,7 +67,7 @@ for (const engine of engines) {
       ((await node.call("eth_getTransactionReceipt", hash)) as Json).blockHash;
     const told = (count: number) => until(() => receiver.received.length >= count, `${count} events`);
 
-    it("tells what vanished in a reorganization of 5 blocks nevermore, and what came back anew", async () => {
+    itInTurn("tells what vanished in a reorganization of 5 blocks nevermore, and what came back anew", async () => {
       const kept = await sender.send({ to: address, value: 1n });
       await mine(1);
       const stays = await sender.sign({ to: address, value: 2n });
@@ -126,7 +127,7 @@ for (const engine of engines) {
         (receipts: Json[]) => receipts.map((one) => ({ ...one, blockHash: `0x${"ab".repeat(32)}` })),
       ],
     ] as const) {
-      it(`waits while its node answers ${name}, and loses nothing`, async () => {
+      itInTurn(`waits while its node answers ${name}, and loses nothing`, async () => {
         let halves = 0;
         front.when(method, async ({ method, params }) => {
           const result = (await node.call(method, ...params)) as Json;
@@ -148,7 +149,7 @@ for (const engine of engines) {
       ["is told to ask less", { error: { code: -32_005, message: "limit exceeded" } }],
       ["is told so by a status", { status: 429, body: "" }],
     ] as const) {
-      it(`goes on after a node ${name}`, async () => {
+      itInTurn(`goes on after a node ${name}`, async () => {
         front.when("eth_getBlockByNumber", reply);
         const hash = await sender.send({ to: address });
         await front.waitFor("eth_getBlockByNumber", front.count("eth_getBlockByNumber") + 1);
@@ -158,7 +159,7 @@ for (const engine of engines) {
       });
     }
 
-    it("passes over a block that is too large, and follows the next ones", async () => {
+    itInTurn("passes over a block that is too large, and follows the next ones", async () => {
       const large = await sender.sign({ to: address, value: 5n });
       const ballast = "x".repeat(17 * 1024 * 1024);
       const number = Number(await node.call("eth_blockNumber")) + 1;
@@ -178,7 +179,7 @@ for (const engine of engines) {
       assert.equal(chains[CHAIN].status, "ready", "the node serves everything else as before");
     });
 
-    it("has a block whose receipts are too large for one answer in its history all the same", async () => {
+    itInTurn("has a block whose receipts are too large for one answer in its history all the same", async () => {
       const ballast = "x".repeat(17 * 1024 * 1024);
       const number = Number(await node.call("eth_blockNumber")) + 1;
       front.when("eth_getBlockReceipts", ({ params }) =>
@@ -194,7 +195,7 @@ for (const engine of engines) {
       assert.equal(front.count("eth_getTransactionReceipt"), asked + 1);
     });
 
-    it("says of which block the traces are missing", async () => {
+    itInTurn("says of which block the traces are missing", async () => {
       // A node that has traced before.
       const first = await sender.send({ to: address, value: 1n });
       await once(server.root, address, ({ length }) => length === 1);
@@ -209,7 +210,7 @@ for (const engine of engines) {
       assert.match(server.log(), new RegExp(`"block":${block}\\b[^\n]*no node traces a block as those before`));
     });
 
-    it("is forgotten by no node that is far behind, or at its beginning still", async () => {
+    itInTurn("is forgotten by no node that is far behind, or at its beginning still", async () => {
       const hash = await sender.send({ to: address, value: 7n });
       await mine(300);
       const newest = Number(await node.call("eth_blockNumber"));
@@ -236,7 +237,7 @@ for (const engine of engines) {
       );
     });
 
-    it("is followed without what moves inside transactions where no node traces", async () => {
+    itInTurn("is followed without what moves inside transactions where no node traces", async () => {
       front.when("debug_traceBlockByHash", { error: { code: -32_601, message: "the method does not exist" } });
       const hash = await sender.send({ to: address });
       const [item] = await once(server.root, address, ({ length }) => length === 1);

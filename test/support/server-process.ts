@@ -15,6 +15,9 @@ const SOURCES = fileURLToPath(new URL("../../bin/keystead.js", import.meta.url))
 /** As it is shipped, which `npm test` builds, or from its sources. */
 export const KEYSTEAD = process.env.KEYSTEAD_TEST_PROGRAM ?? SOURCES;
 
+/** Whatever is loaded beforehand and changes a package finds it beside the sources alone. */
+const FROM_SOURCES = [process.env.KEYSTEAD_TEST_PACKAGES ?? [], SOURCES].flat();
+
 const OLDER_NODE =
   'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.0.0"}})';
 
@@ -67,8 +70,11 @@ export function spawnKeystead(args: readonly string[], options: ProcessOptions =
     options.node ?? process.execPath,
     ...(options.onOlderNode ? ["--import", OLDER_NODE] : []),
     ...(options.onTerminal ? ["--import", TERMINAL] : []),
-    // Whatever is loaded beforehand and changes a package finds it beside the sources alone.
-    options.program ?? (options.settings?.NODE_OPTIONS === undefined ? KEYSTEAD : SOURCES),
+    ...(options.program
+      ? [options.program]
+      : /--import/.test(options.settings?.NODE_OPTIONS ?? "")
+        ? FROM_SOURCES
+        : [KEYSTEAD]),
     ...args,
   ];
   const [file, ...rest] = options.shellPrefix
