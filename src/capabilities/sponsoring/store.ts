@@ -24,6 +24,7 @@ import {
   revertError,
   type SentTransaction,
   sendOf,
+  toldHash,
   UNSENT,
 } from "../sending/store.ts";
 import { nativePrice, reserveCost } from "./gas-usage.ts";
@@ -137,7 +138,10 @@ export async function sponsorSend(
   await enqueueFollowing(tx, { organizationId: INSTALLATION, caip2, from: payer }, now);
 }
 
-/** What became of a transaction; `hash` from when it was signed for the first time, the final one where a block has it. */
+/**
+ * What became of a transaction; `hash` from when it was signed for the first time, of Solana from when a node is given it; the final one
+ * where a block has it.
+ */
 export type SponsoredOutcome =
   | { status: "PENDING"; hash?: string }
   /** `error`: it is in a block and failed there. */
@@ -147,14 +151,16 @@ export type SponsoredOutcome =
 
 /** @throws KeysteadError RESOURCE_NOT_FOUND */
 export async function sponsoredOutcome(read: Reader, organizationId: string, id: string): Promise<SponsoredOutcome> {
-  const { status, transactionHash: hash, error } = await requireSend(read, organizationId, id);
+  const send = await requireSend(read, organizationId, id);
+  const { status, transactionHash, error } = send;
+  const hash = toldHash(send);
   switch (status) {
     case "INCLUDED":
-      return { status, hash, ...(error ? { error } : {}) };
+      return { status, hash: transactionHash, ...(error ? { error } : {}) };
     case "FAILED":
       return { status, error: error ?? { message: "the transaction was not sent" } };
     default:
-      return { status: "PENDING", ...(hash === "" ? {} : { hash }) };
+      return { status: "PENDING", ...(hash === undefined ? {} : { hash }) };
   }
 }
 
