@@ -413,7 +413,7 @@ for (const engine of oneEngine("postgres")) {
         const from = await newAccount(0n, client);
         const released = Promise.withResolvers<void>();
         let tries = 0;
-        front.when("simulateTransaction", async ({ params }) => {
+        front.when("simulateTransaction", async ({ params }): Promise<RpcReply> => {
           if ((params[1] as { sigVerify: boolean }).sigVerify) {
             tries++;
             await released.promise;
