@@ -221,6 +221,25 @@ for (const engine of oneEngine("sqlite")) {
       }
     });
 
+    it("signs nothing by the word of a node that does not have the account's last calls yet", async () => {
+      const from = await newAccount();
+      await includedHash(root, await sponsored(from, newAddress()));
+      const behind = "0x0000000000000000000000000000000000000000000000000000000000000000";
+      let asked = 0;
+      front.when("eth_getStorageAt", ({ params: [account] }) => {
+        if (String(account).toLowerCase() !== from.toLowerCase() || ++asked > 3) return "pass on";
+        return { result: behind };
+      });
+      try {
+        const to = newAddress();
+        await includedHash(root, await sponsored(from, to));
+        assert.equal(await balanceOf(node, to), 1n);
+        assert.equal(asked, 4);
+      } finally {
+        front.when("eth_getStorageAt", "pass on");
+      }
+    });
+
     it("goes on with others while one organization's work waits for the signer", async () => {
       const [busy, other] = [await newOrganization(), await newOrganization()];
       const [from, next] = [await newAccount(busy), await newAccount(other)];

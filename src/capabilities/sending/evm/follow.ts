@@ -1,6 +1,7 @@
 import { Type } from "typebox";
-import { GAS_STATION, GAS_STATION_ADDRESS } from "../../../chains/evm/gas-station.ts";
+import { GAS_STATION, GAS_STATION_ADDRESS, nonceInSponsorData } from "../../../chains/evm/gas-station.ts";
 import { type EvmChain, evmChains } from "../../../chains/evm/networks.ts";
+import { parseSignedTransaction } from "../../../chains/evm/signed-transaction.ts";
 import { OneOf } from "../../../engine/fields.ts";
 import { type JobContext, job } from "../../../engine/jobs/jobs.ts";
 import { fail, KeysteadError } from "../../../kernel/errors.ts";
@@ -50,6 +51,7 @@ import {
   type AlsoTaken,
   authorizedNonces,
   type Nonces,
+  noteExecuted,
   type StillNow,
   turnToExecute,
   turnToSend,
@@ -263,6 +265,11 @@ async function settlePassed(follower: Follower, one: SentTransaction, { newest }
     if (!receipt) continue;
     const error = receipt.isSuccess ? undefined : await minedFailure(read, evm, one, receipt.blockNumber);
     await endAs(follower, one, { to: "INCLUDED", transactionHash: hash, ...(error ? { error } : {}) }, { receipt });
+    const account = accountOf(one);
+    if (account !== undefined && !error) {
+      const { transaction } = parseSignedTransaction(one.signedTransaction, "signedTransaction");
+      noteExecuted(evm, { caip2, account }, nonceInSponsorData(transaction.data), follower.clock());
+    }
     return true;
   }
   const range = { from: Math.max(0, takenAtBlock - BLOCKS_BEFORE), to: newest };
