@@ -17,6 +17,7 @@ import { TEST_CLUSTER } from "../support/solana-rpc.ts";
 import {
   lamportsOf,
   latestBlockhash,
+  NO_BLOCKHASH,
   newStranger,
   SOL,
   sendStatus,
@@ -251,6 +252,13 @@ for (const engine of oneEngine("postgres")) {
         const { activity: shown } = await world.client.read("get_activity", { activityId: activity.id });
         const id = shown.result.solSendTransactionResultV2.sendTransactionStatusId;
         assert.equal((await sendStatus(world.client, id)).txStatus, "INCLUDED");
+      });
+
+      it("is a new one where the request names zeros", async () => {
+        const from = await newAccount(SOL);
+        const wire = built([transfer(from, newStranger().address, SOL / 2n)]);
+        const recentBlockhash = NO_BLOCKHASH;
+        assert.notEqual(blockhashOf(await include(wire, [from], { recentBlockhash })), recentBlockhash);
       });
 
       it("is refused where it is of no block of the cluster: another one would have the sponsor pay there", async () => {

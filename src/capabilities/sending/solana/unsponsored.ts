@@ -4,6 +4,7 @@ import { usesDurableNonce } from "../../../chains/solana/durable-nonce.ts";
 import {
   decodeWireTransaction,
   messageOf,
+  NO_BLOCKHASH,
   requiredSigners,
   type SolanaTransaction,
   signerIndex,
@@ -15,12 +16,12 @@ import { fail } from "../../../kernel/errors.ts";
 import type { Reader } from "../../../storage/engine.ts";
 import { lookUpSigningKey, type SigningKey } from "../../signing/store.ts";
 
+export { NO_BLOCKHASH } from "../../../chains/solana/transaction.ts";
+
 /** A transaction whose sender pays: it is signed as it was given, but for its blockhash. */
 
 export const TRANSACTION_FIELD = "parameters.unsignedTransaction";
 const BLOCKHASH_LENGTH = 32;
-/** Stands in a message until there is one. In base58. */
-export const NO_BLOCKHASH = base58.encode(new Uint8Array(BLOCKHASH_LENGTH));
 
 /** @throws KeysteadError TRANSACTION_INVALID, TRANSACTION_UNSUPPORTED */
 export function parseUnsigned(hex: string): SolanaTransaction {
