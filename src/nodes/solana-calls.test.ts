@@ -6,6 +6,7 @@ import { createLogger } from "../kernel/log.ts";
 import { createNodeClient } from "./node-client.ts";
 import { createNodes, type SolanaNodes } from "./pool.ts";
 import { latestBlockhash, send, signatureStatuses, simulate, tooOldSince } from "./solana-calls.ts";
+import { solanaBalancesOf } from "./solana-state.ts";
 
 const CLUSTER = "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1";
 const HASH = "9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin";
@@ -25,6 +26,20 @@ beforeEach(async () => {
 afterEach(() => node.close());
 
 const at = (slot: number, value: unknown) => ({ result: { context: { slot }, value } });
+
+it("balances below 0 are no answer", async () => {
+  node.when("getTokenAccountsByOwner", at(1, []));
+  for (const [said, balance] of [
+    [-5, undefined],
+    [0, 0n],
+    [7, 7n],
+  ] as const) {
+    node.when("getBalance", at(1, said));
+    const asked = solanaBalancesOf(nodes, CLUSTER, HASH, [null]);
+    if (balance === undefined) await assert.rejects(asked, { code: "CHAIN_UNAVAILABLE" });
+    else assert.deepEqual(await asked, [balance]);
+  }
+});
 
 describe("a blockhash", () => {
   const cases: [name: string, newest: [number, boolean], final: [number, boolean], isOld: boolean][] = [

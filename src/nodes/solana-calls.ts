@@ -285,6 +285,10 @@ export async function tooOldSince(
   return !final.isValid && final.slot >= knownAt ? final.slot : undefined;
 }
 
+/** Whether a block of the chain that counts has the blockhash, as far as the nodes have come. */
+export const isBlockhashKnown = async (nodes: SolanaNodes, chain: SolanaChain, blockhash: string): Promise<boolean> =>
+  (await validity(nodes, chain, blockhash, "processed")).isValid;
+
 const validity = (
   nodes: SolanaNodes,
   chain: SolanaChain,

@@ -45,7 +45,7 @@ const lamportsOf = (nodes: SolanaNodes, chain: SolanaChain, address: string): Pr
     params: [address, CONFIRMED],
     read: (answer) => {
       const value = valueIn(answer);
-      return Number.isSafeInteger(value) ? BigInt(value as number) : undefined;
+      return Number.isSafeInteger(value) && (value as number) >= 0 ? BigInt(value as number) : undefined;
     },
   });
 

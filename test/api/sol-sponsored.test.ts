@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
 import { base58 } from "@scure/base";
 import { AccountRole, type Address, createAddressWithSeed, type Instruction } from "@solana/kit";
+import { sponsoredOutcome } from "../../src/capabilities/sponsoring/store.ts";
 import { feeOf } from "../../src/chains/solana/compute-budget.ts";
 import { parseTransaction } from "../../src/chains/solana/transaction.ts";
 import { newId } from "../../src/kernel/ids.ts";
@@ -16,6 +17,7 @@ import { TEST_CLUSTER } from "../support/solana-rpc.ts";
 import {
   lamportsOf,
   latestBlockhash,
+  NO_BLOCKHASH,
   newStranger,
   SOL,
   sendStatus,
@@ -252,6 +254,24 @@ for (const engine of oneEngine("postgres")) {
         assert.equal((await sendStatus(world.client, id)).txStatus, "INCLUDED");
       });
 
+      it("is a new one where the request names zeros", async () => {
+        const from = await newAccount(SOL);
+        const wire = built([transfer(from, newStranger().address, SOL / 2n)]);
+        const recentBlockhash = NO_BLOCKHASH;
+        assert.notEqual(blockhashOf(await include(wire, [from], { recentBlockhash })), recentBlockhash);
+      });
+
+      it("is refused where it is of no block of the cluster: another one would have the sponsor pay there", async () => {
+        const { client } = await addSubOrganization(root);
+        const from = await newAccount(SOL, client);
+        const wire = built([transfer(from, newStranger().address, SOL / 2n)]);
+        const recentBlockhash = newStranger().address;
+        const { status, body } = await client.submit(PATH, parametersOf(wire, [from], { recentBlockhash }));
+        assert.equal(status, 400, JSON.stringify(body));
+        assert.match(body.message, /`parameters\.recentBlockhash` is not of a recent block of solana:/);
+        assert.equal(await usedMicros(client), 0n);
+      });
+
       it("is that of the request where it names one", async () => {
         const from = await newAccount(SOL);
         const recentBlockhash = await latestBlockhash(node);
@@ -394,6 +414,30 @@ for (const engine of oneEngine("postgres")) {
         front.when("simulateTransaction", PASS);
         assert.ok(more > 0n);
         assert.equal(await usedMicros(client), microsOf(paid) + microsOf(more));
+      });
+
+      it("is nothing for what no node was given: its sender does not learn the sponsor's signature", async () => {
+        const { client } = await addSubOrganization(root);
+        const from = await newAccount(0n, client);
+        const released = Promise.withResolvers<void>();
+        let tries = 0;
+        front.when("simulateTransaction", async ({ params }): Promise<RpcReply> => {
+          if ((params[1] as { sigVerify: boolean }).sigVerify) {
+            tries++;
+            await released.promise;
+          }
+          return PASS;
+        });
+        const recentBlockhash = await latestBlockhash(node);
+        const wire = built([unitLimit(10_000), unitPrice(1n), transfer(from, newStranger().address, SOL)]);
+        const id = await submit(wire, [from], { recentBlockhash }, client);
+        await until(() => tries > 0, "it to be tried out");
+        const { read } = server.opened.database;
+        assert.deepEqual(await sponsoredOutcome(read, client.organizationId, id), { status: "PENDING" });
+        released.resolve();
+        const { txStatus, solana } = await sendStatus(client, id);
+        assert.deepEqual([txStatus, solana], ["FAILED", {}]);
+        assert.equal(await usedMicros(client), 0n);
       });
 
       it("is limited, also for many at once", async () => {

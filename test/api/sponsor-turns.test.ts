@@ -19,7 +19,7 @@ import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
 import { oneEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { nodesFor, richSponsor } from "../support/sponsor.ts";
 import { until } from "../support/until.ts";
-import { addSubOrganization } from "../support/world.ts";
+import { addSubOrganization, createWorld } from "../support/world.ts";
 
 const PATH = "eth_send_transaction";
 /** Of the chain's native asset, in US dollars. */
@@ -174,6 +174,70 @@ for (const engine of oneEngine("sqlite")) {
       await server.opened.database.transact(undefined, (tx) =>
         tx.updateTable("send_transactions").set({ created_at: 0 }).where("status", "=", "INITIALIZED").execute(),
       );
+    });
+
+    it("lets others go before what else is sent by those whose transaction nodes refuse", {
+      timeout: 120_000,
+    }, async () => {
+      const parent = (await createWorld(server)).root.client;
+      const first = (await addSubOrganization(parent)).client;
+      const second = (await addSubOrganization(parent)).client;
+      const other = await newOrganization();
+      const refused = [
+        { client: first, from: await newAccount(first) },
+        { client: first, from: await newAccount(first) },
+        { client: second, from: await newAccount(second) },
+      ];
+      const from = await newAccount(other);
+      const accounts = [...refused.map((one) => one.from), from];
+      const given: string[] = [];
+      const released = Promise.withResolvers<void>();
+      front.when("eth_sendRawTransaction", async ({ params }) => {
+        const account = accounts.find((each) => String(params[0]).includes(each.slice(2).toLowerCase()));
+        if (account !== undefined && !given.includes(account)) given.push(account);
+        if (account === undefined || account === from) return "pass on";
+        // Until all of them wait.
+        await released.promise;
+        return { error: { code: -32_000, message: "authority already reserved" } };
+      });
+      try {
+        const ids: string[] = [];
+        for (const one of refused) ids.push(await sponsored(one.from, newAddress(), one.client));
+        const id = await sponsored(from, newAddress(), other);
+        released.resolve();
+        await includedHash(other, id);
+        for (const [index, one] of refused.entries()) {
+          const { txStatus, txError } = await sendStatus(one.client, ids[index] as string);
+          assert.deepEqual(
+            [txStatus, /refuse the transaction: authority already reserved/.test(txError)],
+            ["FAILED", true],
+          );
+        }
+        const [a, b, c] = refused.map((one) => one.from);
+        assert.deepEqual(given, [a, from, c, b], "another parent's, then another sub-organization's, then its own");
+      } finally {
+        released.resolve();
+        front.when("eth_sendRawTransaction", "pass on");
+      }
+    });
+
+    it("signs nothing by the word of a node that does not have the account's last calls yet", async () => {
+      const from = await newAccount();
+      await includedHash(root, await sponsored(from, newAddress()));
+      const behind = "0x0000000000000000000000000000000000000000000000000000000000000000";
+      let asked = 0;
+      front.when("eth_getStorageAt", ({ params: [account] }) => {
+        if (String(account).toLowerCase() !== from.toLowerCase() || ++asked > 3) return "pass on";
+        return { result: behind };
+      });
+      try {
+        const to = newAddress();
+        await includedHash(root, await sponsored(from, to));
+        assert.equal(await balanceOf(node, to), 1n);
+        assert.equal(asked, 4);
+      } finally {
+        front.when("eth_getStorageAt", "pass on");
+      }
     });
 
     it("goes on with others while one organization's work waits for the signer", async () => {

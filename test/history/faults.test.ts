@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
+import { MAX_CONNECTIONS_PER_HOST, MAX_PLANNED_AT_ONCE } from "../../src/kernel/limits.ts";
 import { openDatabase } from "../../src/storage/database.ts";
 import { type Anvil, startAnvil } from "../support/anvil.ts";
 import { writeChains } from "../support/chain.ts";
@@ -7,10 +8,11 @@ import type { Json } from "../support/client.ts";
 import { countingSender, historiesOn, newWalletAddress, watching } from "../support/history.ts";
 import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
-import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
+import { type RpcNode, type RpcReply, startRpcNode } from "../support/rpc-node.ts";
 import { engines, freshDatabaseUrl, itInTurns, startTestServer, type TestServer } from "../support/server.ts";
 import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { until } from "../support/until.ts";
+import { addSubOrganization, createWorld } from "../support/world.ts";
 
 const CHAIN_ID = 84_532;
 const CHAIN = "eip155:84532";
@@ -111,6 +113,38 @@ for (const engine of engines) {
 
     const balances = async (): Promise<Json> =>
       (await server.root.read("get_wallet_address_balances", { address, caip2: CHAIN })).balances[0];
+
+    it("leaves nodes to others while one parent asks for very many nonces and balances", async () => {
+      const { client: sub } = await addSubOrganization(server.root);
+      const other = (await createWorld(server)).root.client;
+      const [own, theirs] = [await newWalletAddress(other), await newWalletAddress(sub)];
+      const released = Promise.withResolvers<void>();
+      let held = 0;
+      const hold = async (): Promise<RpcReply> => {
+        held++;
+        await released.promise;
+        return "pass on";
+      };
+      front.when("eth_getTransactionCount", hold);
+      front.when("eth_call", ({ params: [call] }) =>
+        (call as { data: string }).data.includes(theirs.slice(2).toLowerCase()) ? hold() : "pass on",
+      );
+      try {
+        const asked = Array.from({ length: 2 * MAX_CONNECTIONS_PER_HOST }, (_, index) =>
+          index % 2 === 0
+            ? server.root.query("get_nonces", { address, caip2: CHAIN })
+            : sub.query("get_wallet_address_balances", { address: theirs, caip2: CHAIN }),
+        );
+        await until(() => held >= MAX_PLANNED_AT_ONCE, "nodes to be asked");
+        const balances = await other.query("get_wallet_address_balances", { address: own, caip2: CHAIN });
+        assert.deepEqual([balances.status, held], [200, MAX_PLANNED_AT_ONCE], JSON.stringify(balances.body));
+        released.resolve();
+        for (const { status } of await Promise.all(asked)) assert.equal(status, 200);
+      } finally {
+        released.resolve();
+        for (const method of ["eth_getTransactionCount", "eth_call"]) front.when(method, "pass on");
+      }
+    });
 
     for (const [name, method, halve] of [
       [

@@ -4,6 +4,7 @@ import { evmChains } from "../../chains/evm/networks.ts";
 import { query } from "../../engine/declare.ts";
 import { Id, OneOf } from "../../engine/fields.ts";
 import { pendingNonce, storageAt } from "../../nodes/evm-state.ts";
+import { listInTurn } from "../sending/store.ts";
 import { EvmAddress } from "./model.ts";
 
 export const getNonces = query({
@@ -21,11 +22,11 @@ export const getNonces = query({
     { nonce: Type.Optional(Type.String()), gasStationNonce: Type.Optional(Type.String()) },
     { minProperties: 1, additionalProperties: false },
   ),
-  async run({ request: { address, caip2, nonce = false, gasStationNonce = false }, evm }) {
+  async run({ request: { address, caip2, nonce = false, gasStationNonce = false }, organization, evm }) {
     await evm.requireChain(caip2);
-    return {
+    return listInTurn(organization, async () => ({
       ...(nonce || !gasStationNonce ? { nonce: String(await pendingNonce(evm, caip2, address)) } : {}),
       ...(gasStationNonce ? { gasStationNonce: String(await storageAt(evm, caip2, address, NONCE_SLOT)) } : {}),
-    };
+    }));
   },
 });

@@ -4,6 +4,7 @@ import { query } from "../../engine/declare.ts";
 import { Id, OneOf } from "../../engine/fields.ts";
 import { balancesOf } from "../../nodes/evm-state.ts";
 import { solanaBalancesOf } from "../../nodes/solana-state.ts";
+import { listInTurn } from "../sending/store.ts";
 import {
   AccountAddress,
   chainOf,
@@ -43,14 +44,14 @@ export const getWalletAddressBalances = query({
     await requireWalletAddress(read, { organizationId: organization.id, caip2: chain, address });
     const known = assets.assetsOf(chain);
     const tokens = known.map(({ token }) => token);
-    let amounts: bigint[];
-    if (isSolanaChain(chain)) {
-      await solana.requireChain(chain);
-      amounts = await solanaBalancesOf(solana, chain, address, tokens);
-    } else {
+    const amounts = await listInTurn(organization, async () => {
+      if (isSolanaChain(chain)) {
+        await solana.requireChain(chain);
+        return solanaBalancesOf(solana, chain, address, tokens);
+      }
       await evm.requireChain(chain);
-      amounts = await balancesOf(evm, chain, address, tokens);
-    }
+      return balancesOf(evm, chain, address, tokens);
+    });
     return {
       balances: known.flatMap((asset, index) => {
         const amount = amounts[index] ?? 0n;

@@ -2,7 +2,7 @@ import { Type } from "typebox";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
 import { TxError } from "./model.ts";
-import { requireSend } from "./store.ts";
+import { requireSend, toldHash } from "./store.ts";
 
 export const getSendTransactionStatus = query({
   path: "get_send_transaction_status",
@@ -17,8 +17,9 @@ export const getSendTransactionStatus = query({
     error: Type.Optional(TxError),
   }),
   async run({ read, organization, request: { sendTransactionStatusId } }) {
-    const { status, caip2, transactionHash, error } = await requireSend(read, organization.id, sendTransactionStatusId);
-    const shown = status === "INITIALIZED" || transactionHash === "" ? undefined : transactionHash;
+    const send = await requireSend(read, organization.id, sendTransactionStatusId);
+    const { status, caip2, error } = send;
+    const shown = status === "INITIALIZED" ? undefined : toldHash(send);
     return {
       txStatus: status,
       ...(caip2.startsWith("solana:")

@@ -10,6 +10,7 @@ import {
   hexOfEither,
   insertSignature,
   messageOf,
+  NO_BLOCKHASH,
   parseTransaction,
   type SolanaTransaction,
   wireOf,
@@ -26,12 +27,11 @@ import { askSigner, SignWith, solanaTransactionFacts } from "../signing/model.ts
 import { requireSameKey, type SigningKey, signingKeysFacts } from "../signing/store.ts";
 import { reserveCost, signAsSponsor, solanaSponsor } from "../sponsoring/store.ts";
 import { planInTurn } from "./planning.ts";
-import { chooseBlockhash, refuseRepeated } from "./solana/blockhash.ts";
+import { chooseBlockhash, refuseRepeated, requireOwnBlockhash } from "./solana/blockhash.ts";
 import { enqueueFollowing } from "./solana/queue.ts";
 import { additionsOf, planAdditions, requireAllSigners, requireSameRent, SponsoredPart } from "./solana/sponsored.ts";
 import {
   findSigners,
-  NO_BLOCKHASH,
   parseUnsigned,
   requireOtherSignatures,
   signatureOf,
@@ -225,7 +225,11 @@ async function signedBySponsor(
   const { caip2 } = plan;
   const signedWith = (blockhash: string) =>
     insertSponsorSignature(context, transactionOf(intent, plan, blockhash), sponsored);
-  if (plan.recentBlockhash !== undefined) return signedWith(plan.recentBlockhash);
+  const { recentBlockhash } = plan;
+  if (recentBlockhash !== undefined) {
+    await planInTurn(organization, () => requireOwnBlockhash(solana, caip2, recentBlockhash));
+    return signedWith(recentBlockhash);
+  }
   const message = messageOf(transactionOf(intent, plan));
   for (let tries = 0; tries < MAX_BLOCKHASH_LOOKS; tries++) {
     const signed = await signedWith(await chooseBlockhash(solana, caip2, message));

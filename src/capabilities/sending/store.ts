@@ -37,7 +37,7 @@ export {
 export { listInTurn, planInTurn } from "./planning.ts";
 export { chooseBlockhash } from "./solana/blockhash.ts";
 export { additionsOf, planAdditions, requireSameRent, SponsoredPart } from "./solana/sponsored.ts";
-export { NO_BLOCKHASH, solanaAddressOf, wantedBlockhash } from "./solana/unsponsored.ts";
+export { solanaAddressOf, wantedBlockhash } from "./solana/unsponsored.ts";
 
 /** Signed transactions on their way, as rows: whoever follows a chain moves them on, and each move is told in the same transaction. */
 
@@ -183,6 +183,16 @@ const byRequest = (a: SentTransaction, b: SentTransaction): number =>
   a.createdAt - b.createdAt || textOrder(a.activityId, b.activityId) || partOf(a) - partOf(b) || textOrder(a.id, b.id);
 const textOrder = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 const partOf = ({ progress }: SentTransaction): number => (progress as { part?: number } | undefined)?.part ?? 0;
+
+/**
+ * By which the chain knows a transaction, where that may be told. On Solana it is the signature of whoever pays. While no node was given
+ * what the sponsor signed, nobody learns it: the sender, who has the message and can sign it too, would have it executed at the sponsor's
+ * cost after it was counted as costing nothing.
+ */
+export function toldHash({ caip2, isSponsored, status, sentAt, transactionHash }: SentTransaction): string | undefined {
+  const isKept = isSponsored && caip2.startsWith("solana:") && status !== "INCLUDED" && sentAt === undefined;
+  return isKept || transactionHash === "" ? undefined : transactionHash;
+}
 
 /** What becomes of a transaction that is followed. */
 export type Move =

@@ -1,5 +1,6 @@
 import type { AssetBook } from "../../chains/evm/assets.ts";
 import type { EvmChain } from "../../chains/evm/networks.ts";
+import { rootIdOf } from "../../engine/identity/organizations.ts";
 import { serviceKeyOwner } from "../../engine/keys/service-keys.ts";
 import type { AskedSigner } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
@@ -24,6 +25,7 @@ import {
   revertError,
   type SentTransaction,
   sendOf,
+  toldHash,
   UNSENT,
 } from "../sending/store.ts";
 import { nativePrice, reserveCost } from "./gas-usage.ts";
@@ -137,7 +139,10 @@ export async function sponsorSend(
   await enqueueFollowing(tx, { organizationId: INSTALLATION, caip2, from: payer }, now);
 }
 
-/** What became of a transaction; `hash` from when it was signed for the first time, the final one where a block has it. */
+/**
+ * What became of a transaction; `hash` from when it was signed for the first time, of Solana from when a node is given it; the final one
+ * where a block has it.
+ */
 export type SponsoredOutcome =
   | { status: "PENDING"; hash?: string }
   /** `error`: it is in a block and failed there. */
@@ -147,14 +152,16 @@ export type SponsoredOutcome =
 
 /** @throws KeysteadError RESOURCE_NOT_FOUND */
 export async function sponsoredOutcome(read: Reader, organizationId: string, id: string): Promise<SponsoredOutcome> {
-  const { status, transactionHash: hash, error } = await requireSend(read, organizationId, id);
+  const send = await requireSend(read, organizationId, id);
+  const { status, transactionHash, error } = send;
+  const hash = toldHash(send);
   switch (status) {
     case "INCLUDED":
-      return { status, hash, ...(error ? { error } : {}) };
+      return { status, hash: transactionHash, ...(error ? { error } : {}) };
     case "FAILED":
       return { status, error: error ?? { message: "the transaction was not sent" } };
     default:
-      return { status: "PENDING", ...(hash === "" ? {} : { hash }) };
+      return { status: "PENDING", ...(hash === undefined ? {} : { hash }) };
   }
 }
 
@@ -209,6 +216,58 @@ export const putOff = preparedWrite<{ organizationId: string; id: string; now: n
       .set({ put_off_at: now })
       .where("organization_id", "=", organizationId)
       .where("id", "=", id)
+      .returning("id"),
+);
+
+/**
+ * Lets others before all that waits of an organization: those of other parents first, then those of its own. What an account has sent waits
+ * in its place behind what it sent before.
+ */
+export async function putOffBehindOthers(
+  tx: Transactor,
+  {
+    organization,
+    caip2,
+    from: payer,
+    now,
+  }: { organization: { id: string; parentId: string | null }; caip2: string; from: string; now: number },
+): Promise<void> {
+  await putOffFamily(tx, { caip2, payer, rootId: rootIdOf(organization), now: now - 1 });
+  await putOffAll(tx, { caip2, payer, organizationId: organization.id, now });
+}
+
+/** Of a parent and its sub-organizations, what was never put off. */
+const putOffFamily = preparedWrite<{ caip2: string; payer: string; rootId: string; now: number }>()(
+  (db, { caip2, payer, rootId, now }) =>
+    db
+      .updateTable("sponsored_sends")
+      .set({ put_off_at: now })
+      .where("caip2", "=", caip2)
+      .where("payer", "=", payer)
+      .where("ended_at", "is", null)
+      .where("put_off_at", "=", 0)
+      .where((where) =>
+        where.or([
+          where("organization_id", "=", rootId),
+          where(
+            "organization_id",
+            "in",
+            where.selectFrom("organizations").select("id").where("parent_id", "=", rootId),
+          ),
+        ]),
+      )
+      .returning("id"),
+);
+
+const putOffAll = preparedWrite<{ caip2: string; payer: string; organizationId: string; now: number }>()(
+  (db, { caip2, payer, organizationId, now }) =>
+    db
+      .updateTable("sponsored_sends")
+      .set({ put_off_at: now })
+      .where("caip2", "=", caip2)
+      .where("payer", "=", payer)
+      .where("ended_at", "is", null)
+      .where("organization_id", "=", organizationId)
       .returning("id"),
 );
 

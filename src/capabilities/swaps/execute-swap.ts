@@ -1,6 +1,7 @@
 import { type Static, Type } from "typebox";
 import { delegateIn } from "../../chains/evm/gas-station.ts";
 import type { EvmChain } from "../../chains/evm/networks.ts";
+import { NO_BLOCKHASH } from "../../chains/solana/transaction.ts";
 import { QUOTE_ID, type QuoteTerms, termsOfQuote } from "../../crypto/swap-quotes.ts";
 import { activity, type PlanContext, type PrepareContext, type RunContext } from "../../engine/declare.ts";
 import { Strict } from "../../engine/fields.ts";
@@ -10,7 +11,6 @@ import { MAX_NONCE } from "../../kernel/limits.ts";
 import { codeAt } from "../../nodes/evm-state.ts";
 import type { EvmOffer } from "../../providers/swaps/provider.ts";
 import {
-  NO_BLOCKHASH,
   planBatch,
   planCall,
   planExecution,

@@ -63,6 +63,12 @@ export const sponsorData = (
 };
 const SPONSOR = "sponsor(address,uint256,uint256,(address,uint256,bytes)[],bytes)";
 
+/** The account's nonce in what `sponsorData` made. */
+export const nonceInSponsorData = (data: string): bigint => {
+  const words = data.slice(selector(SPONSOR).length);
+  return BigInt(`0x${words.slice(64, 128)}`);
+};
+
 /** What an account calls itself with. */
 export const batchData = (calls: readonly BatchedCall[]): string =>
   `${selector("executeBatch((address,uint256,bytes)[])")}${words(32)}${encodeCalls(calls)}`;

@@ -47,6 +47,8 @@ export const ADDRESS_TABLE_LOOKUP = "ADDRESS_TABLE_LOOKUP";
 
 const SIGNATURE_LENGTH = 64;
 const KEY_LENGTH = 32;
+/** Stands in a message for a blockhash that is still to come. In base58. */
+export const NO_BLOCKHASH = base58.encode(new Uint8Array(KEY_LENGTH));
 /** Set in the first byte of a message that has a version; the legacy header's first count stays below it. */
 const VERSION_FLAG = 0x80;
 /** Indexes of accounts are single bytes. */

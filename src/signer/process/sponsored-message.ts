@@ -2,6 +2,7 @@ import { additionsIn, asSponsored, costOfSponsored } from "../../chains/solana/s
 import {
   hexOfEither,
   messageOf,
+  NO_BLOCKHASH,
   parseTransaction,
   requiredSigners,
   type SolanaTransaction,
@@ -64,7 +65,9 @@ export function refuseOtherMessage(message: Uint8Array, paid: Paid): void {
     return asSponsored(given, payer, signed.recentBlockhash, additionsIn(signed, given));
   });
   if (!Buffer.from(messageOf(expected)).equals(message)) throw new SigningRefused(why);
-  if (typeof recentBlockhash === "string" && recentBlockhash !== "" && recentBlockhash !== signed.recentBlockhash) {
+  // Zeros leave it open, as nothing does.
+  const isNamed = typeof recentBlockhash === "string" && recentBlockhash !== "" && recentBlockhash !== NO_BLOCKHASH;
+  if (isNamed && recentBlockhash !== signed.recentBlockhash) {
     throw new SigningRefused("the sponsor was asked to sign with another blockhash than the activity's");
   }
   const { fee, grants } = costOfSponsored(signed);

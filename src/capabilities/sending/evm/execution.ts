@@ -1,5 +1,7 @@
 import { delegateIn, NONCE_SLOT } from "../../../chains/evm/gas-station.ts";
 import type { EvmChain } from "../../../chains/evm/networks.ts";
+import { MINUTE_MS } from "../../../kernel/durations.ts";
+import { type RecentlyUsed, recentlyUsed } from "../../../kernel/recently-used.ts";
 import { transactionCount } from "../../../nodes/evm-calls.ts";
 import { codeAt, storageAt } from "../../../nodes/evm-state.ts";
 import type { EvmNodes } from "../../../nodes/pool.ts";
@@ -11,6 +13,35 @@ import { type Followed, laneOf } from "./queue.ts";
 import type { Plan } from "./transaction.ts";
 
 /** What an account signs inside a transaction: an authorization of code, and calls that another pays for. */
+
+/**
+ * Of accounts, the station's nonces that blocks had last, and when that was found. Of several nodes the one that is asked next may not have
+ * that block yet, and what is signed by its word reverts at the cost of who pays. In this process alone: nodes are not behind for long.
+ */
+const executed = new WeakMap<EvmNodes, RecentlyUsed<{ nonce: bigint; at: number }>>();
+const MAX_EXECUTED = 10_000;
+/** A node that has less after so long is not behind: a reorganization has undone it. */
+const BEHIND_MS = MINUTE_MS;
+
+const nameOf = ({ caip2, account }: { caip2: EvmChain; account: string }): string => `${caip2} ${account}`;
+
+/** Notes that a block has an account's calls, which used up this nonce of the station's. */
+export function noteExecuted(
+  evm: EvmNodes,
+  of: { caip2: EvmChain; account: string },
+  nonce: bigint,
+  now: number,
+): void {
+  const ofNodes = executed.get(evm) ?? recentlyUsed<{ nonce: bigint; at: number }>({ entries: MAX_EXECUTED });
+  executed.set(evm, ofNodes);
+  ofNodes.set(nameOf(of), { nonce, at: now });
+}
+
+/** Whether a node that says so does not have the account's last calls yet. */
+function isBehind(evm: EvmNodes, of: { caip2: EvmChain; account: string }, nonce: bigint, now: number): boolean {
+  const last = executed.get(evm)?.get(nameOf(of));
+  return last !== undefined && nonce <= last.nonce && now - last.at < BEHIND_MS;
+}
 
 /** What is in the signature beside the transaction's own nonce and fees; the same where it is signed again with another fee. */
 export interface Inner {
@@ -145,7 +176,9 @@ export async function turnToExecute(
   }
   if (deadline !== undefined && BigInt(deadline) * 1000n <= now) return over("the deadline has passed");
   if (!(await isThere(evm, caip2, station))) return { is: "without station", station };
-  const stationNonce = String(await storageAt(evm, caip2, account, NONCE_SLOT));
+  const next = await storageAt(evm, caip2, account, NONCE_SLOT);
+  if (isBehind(evm, { caip2, account }, next, clock())) return LATER;
+  const stationNonce = String(next);
   if (nonce !== undefined && nonce !== stationNonce) {
     return over(`the gas station nonce is ${nonce}, and the account's next is ${stationNonce}`);
   }

@@ -1,6 +1,7 @@
 import { Type } from "typebox";
-import { GAS_STATION, GAS_STATION_ADDRESS } from "../../../chains/evm/gas-station.ts";
+import { GAS_STATION, GAS_STATION_ADDRESS, nonceInSponsorData } from "../../../chains/evm/gas-station.ts";
 import { type EvmChain, evmChains } from "../../../chains/evm/networks.ts";
+import { parseSignedTransaction } from "../../../chains/evm/signed-transaction.ts";
 import { OneOf } from "../../../engine/fields.ts";
 import { type JobContext, job } from "../../../engine/jobs/jobs.ts";
 import { fail, KeysteadError } from "../../../kernel/errors.ts";
@@ -28,6 +29,7 @@ import {
   planDeployment,
   planSponsored,
   putOff,
+  putOffBehindOthers,
   raiseCost,
   sponsorSend,
 } from "../../sponsoring/store.ts";
@@ -49,6 +51,7 @@ import {
   type AlsoTaken,
   authorizedNonces,
   type Nonces,
+  noteExecuted,
   type StillNow,
   turnToExecute,
   turnToSend,
@@ -261,7 +264,12 @@ async function settlePassed(follower: Follower, one: SentTransaction, { newest }
     const receipt = await receiptOf(evm, caip2, hash);
     if (!receipt) continue;
     const error = receipt.isSuccess ? undefined : await minedFailure(read, evm, one, receipt.blockNumber);
-    await endAs(follower, one, { to: "INCLUDED", transactionHash: hash, ...(error ? { error } : {}) }, receipt);
+    await endAs(follower, one, { to: "INCLUDED", transactionHash: hash, ...(error ? { error } : {}) }, { receipt });
+    const account = accountOf(one);
+    if (account !== undefined && !error) {
+      const { transaction } = parseSignedTransaction(one.signedTransaction, "signedTransaction");
+      noteExecuted(evm, { caip2, account }, nonceInSponsorData(transaction.data), follower.clock());
+    }
     return true;
   }
   const range = { from: Math.max(0, takenAtBlock - BLOCKS_BEFORE), to: newest };
@@ -293,13 +301,20 @@ async function loseNonce(follower: Follower, one: SentTransaction, reason: strin
  * Ends a transaction, with what follows for its nonce: one in a block keeps it until nothing can take it out again. What the sponsor paid
  * for it takes the place of the most that it could cost; where the receipt does not say, that stays.
  */
-async function endAs(follower: Follower, one: SentTransaction, move: Move, receipt?: Receipt): Promise<void> {
+async function endAs(
+  follower: Follower,
+  one: SentTransaction,
+  move: Move,
+  { receipt, isRefused = false }: { receipt?: Receipt; isRefused?: boolean } = {},
+): Promise<void> {
   const { payload, database, clock } = follower;
   const now = clock();
   const organization = await organizationOf(follower.read, one);
   await database.transact(laneOf(payload), async (tx) => {
     if (!(await moveSend(tx, organization, one, move, now))) return;
     if (one.isSponsored) await endSponsored(tx, { ...one, now });
+    // It held up everybody for a while: what else its organization sends may be refused as well.
+    if (one.isSponsored && isRefused) await putOffBehindOthers(tx, { ...payload, organization, now });
     const paid = receipt ? paidFor(one, receipt) : 0n;
     if (one.isSponsored && paid !== undefined) await correctCost(tx, one, paid);
     if (move.to === "INCLUDED") await enqueueSettling(tx, one, now + FIRST_SETTLING_MS, now);
@@ -422,7 +437,7 @@ async function settleRefused(follower: Follower, one: SentTransaction): Promise<
   }
   if (refusals < MAX_BROADCAST_REFUSALS) return "refused";
   const message = `the nodes of ${caip2} refuse the transaction: ${refusal}`;
-  await endAs(follower, one, { to: "FAILED", error: { message } });
+  await endAs(follower, one, { to: "FAILED", error: { message } }, { isRefused: true });
   return "settled";
 }
 

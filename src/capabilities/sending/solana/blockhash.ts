@@ -5,7 +5,7 @@ import { fail, failForNow } from "../../../kernel/errors.ts";
 import { KEPT_BLOCKHASH_MS, MAX_BLOCKHASH_LOOKS, MAX_CHOSEN_BLOCKHASHES } from "../../../kernel/limits.ts";
 import { type RecentlyUsed, recentlyUsed } from "../../../kernel/recently-used.ts";
 import type { SolanaNodes } from "../../../nodes/pool.ts";
-import { latestBlockhash } from "../../../nodes/solana-calls.ts";
+import { isBlockhashKnown, latestBlockhash } from "../../../nodes/solana-calls.ts";
 
 /**
  * Blockhashes that this service chooses. The chain executes equal bytes once: two activities that ask for the same are two transactions only
@@ -48,6 +48,18 @@ function isFirst(nodes: SolanaNodes, digest: string): boolean {
   if (before.get(digest)) return false;
   before.set(digest, true);
   return true;
+}
+
+/**
+ * Refuses a blockhash that is not of the chain. It alone says which cluster a message is for, and the sponsor has one key for all of them:
+ * what it signs for one with a blockhash of another would be paid for there, and counted nowhere.
+ *
+ * @throws KeysteadError FIELD_INVALID, CHAIN_UNAVAILABLE
+ */
+export async function requireOwnBlockhash(nodes: SolanaNodes, chain: SolanaChain, blockhash: string): Promise<void> {
+  if (await isBlockhashKnown(nodes, chain, blockhash)) return;
+  const reason = `is not of a recent block of ${chain}; the service pays for no transaction that could not get into one. Name a newer one, or none`;
+  fail("FIELD_INVALID", { field: "parameters.recentBlockhash", reason });
 }
 
 /** @param isTransient whether the same activity would get another blockhash */

@@ -2,7 +2,7 @@ import { type Static, Type } from "typebox";
 import { computeBudgetOf, MAX_COMPUTE_UNITS, UNITS_PER_INSTRUCTION } from "../../../chains/solana/compute-budget.ts";
 import type { SolanaChain } from "../../../chains/solana/networks.ts";
 import { type Additions, asSponsored, costOfSponsored } from "../../../chains/solana/sponsored.ts";
-import { requiredSigners, type SolanaTransaction, wireOf } from "../../../chains/solana/transaction.ts";
+import { NO_BLOCKHASH, requiredSigners, type SolanaTransaction, wireOf } from "../../../chains/solana/transaction.ts";
 import { fail } from "../../../kernel/errors.ts";
 import {
   LEAST_UNIT_PRICE,
@@ -13,7 +13,6 @@ import {
 import type { SolanaNodes } from "../../../nodes/pool.ts";
 import { recentUnitPrices, tryUnsigned } from "../../../nodes/solana-calls.ts";
 import { rentGrants } from "./rent.ts";
-import { NO_BLOCKHASH } from "./unsponsored.ts";
 
 /** A transaction that this installation pays for: what is added to it, and what that may cost. */
 

@@ -4,6 +4,7 @@ import { usesDurableNonce } from "../../../chains/solana/durable-nonce.ts";
 import {
   decodeWireTransaction,
   messageOf,
+  NO_BLOCKHASH,
   requiredSigners,
   type SolanaTransaction,
   signerIndex,
@@ -19,8 +20,6 @@ import { lookUpSigningKey, type SigningKey } from "../../signing/store.ts";
 
 export const TRANSACTION_FIELD = "parameters.unsignedTransaction";
 const BLOCKHASH_LENGTH = 32;
-/** Stands in a message until there is one. In base58. */
-export const NO_BLOCKHASH = base58.encode(new Uint8Array(BLOCKHASH_LENGTH));
 
 /** @throws KeysteadError TRANSACTION_INVALID, TRANSACTION_UNSUPPORTED */
 export function parseUnsigned(hex: string): SolanaTransaction {

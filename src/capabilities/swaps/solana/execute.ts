@@ -4,6 +4,7 @@ import { asSponsored, costOfSponsored } from "../../../chains/solana/sponsored.t
 import {
   insertSignature,
   messageOf,
+  NO_BLOCKHASH,
   parseTransaction,
   type SolanaTransaction,
   transactionOfMessage,
@@ -19,7 +20,6 @@ import { TxError } from "../../sending/model.ts";
 import {
   additionsOf,
   chooseBlockhash,
-  NO_BLOCKHASH,
   planAdditions,
   planInTurn,
   queueSigned,

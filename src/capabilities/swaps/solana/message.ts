@@ -4,6 +4,7 @@ import { COMPUTE_BUDGET_PROGRAM, feeOf } from "../../../chains/solana/compute-bu
 import type { SolanaChain } from "../../../chains/solana/networks.ts";
 import {
   type CompiledInstruction,
+  NO_BLOCKHASH,
   requiredSigners,
   type SolanaTransaction,
   transactionOfMessage,
@@ -14,7 +15,6 @@ import { MAX_SWAP_LAMPORTS_OF_FEES, MAX_SWAP_WRITABLE_ACCOUNTS } from "../../../
 import type { SolanaNodes } from "../../../nodes/pool.ts";
 import { accountsNow } from "../../../nodes/solana-accounts.ts";
 import type { SolanaOffer } from "../../../providers/swaps/provider.ts";
-import { NO_BLOCKHASH } from "../../sending/store.ts";
 
 /** The one message that a wallet signs for a swap on Solana: made of what the provider offers, and looked at instruction by instruction. */
 
