@@ -9,6 +9,7 @@ import type { ActivityRow, ActivityStatus } from "../../engine/activities/record
 import { archiveKey } from "../../engine/keys/archive-key.ts";
 import { currentServiceKey, publishedServiceKeys, signStatements } from "../../engine/keys/service-keys.ts";
 import { otpKey } from "../../engine/keys/verification-tokens.ts";
+import { KeysteadError } from "../../kernel/errors.ts";
 import { lowestIdAt } from "../../kernel/ids.ts";
 import { ARCHIVED_ACTIVITIES_AT_ONCE } from "../../kernel/limits.ts";
 import { syncFolder } from "../../kernel/sync-folder.ts";
@@ -16,6 +17,7 @@ import type { Signer } from "../../signer/client.ts";
 import { installationIdOf } from "../../storage/backup/manifest.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Reader } from "../../storage/engine.ts";
+import { DatabaseFailure } from "../../storage/failure.ts";
 import { migrations } from "../../storage/migrations/index.ts";
 import { version } from "../version.ts";
 import {
@@ -63,7 +65,8 @@ export async function writeArchive(
     syncFolder(dirname(resolve(file)));
   } catch (error) {
     remove();
-    if (error instanceof ArchiveProblem) throw error;
+    // The database or the signer may fail while it is written, which is no trouble of the file.
+    if ([ArchiveProblem, DatabaseFailure, KeysteadError].some((kind) => error instanceof kind)) throw error;
     throw new ArchiveProblem(`${file} could not be written: ${(error as Error).message}`);
   } finally {
     process.removeListener("exit", remove);

@@ -9,7 +9,7 @@ import { type Bytes, encryption } from "./encryption.ts";
 import { type End, type Manifest, manifestOf } from "./manifest.ts";
 import { BackupProblem } from "./problem.ts";
 import { encodeRow, type Piece } from "./rows.ts";
-import { openSnapshot, type Snapshot } from "./snapshot.ts";
+import { asProblem, openSnapshot, type Snapshot } from "./snapshot.ts";
 
 export interface BackupOptions {
   /** The database. */
@@ -95,7 +95,7 @@ async function* textOf(
   yield hashed(lineOf(manifest));
   const all = Object.values(manifest.tables).reduce((sum, count) => sum + count, 0);
   let done = 0;
-  for await (const piece of snapshot.pieces()) {
+  for await (const piece of piecesIn(snapshot)) {
     yield hashed(linesOf(piece));
     if ("table" in piece) continue;
     done += piece.rows.length;
@@ -104,6 +104,15 @@ async function* textOf(
   told.sha256 = hash.digest("hex");
   const end: End = { end: true, sha256: told.sha256 };
   yield Buffer.from(lineOf(end));
+}
+
+/** The database may fail while it is read, which is no trouble of the file. */
+async function* piecesIn(snapshot: Snapshot): AsyncGenerator<Piece> {
+  try {
+    yield* snapshot.pieces();
+  } catch (error) {
+    throw asProblem(error);
+  }
 }
 
 const lineOf = (value: unknown): string => `${JSON.stringify(value)}\n`;
