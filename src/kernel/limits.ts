@@ -299,6 +299,8 @@ export const MIN_DENIED_TEXT_LENGTH = 16;
 export const DENIALS_OF_ONE_ORGANIZATION = { perHour: 1000, burst: 2000 } as const;
 /** ... and those of one user. */
 export const DENIALS_OF_ONE_USER = { perHour: 500, burst: 500 } as const;
+/** Votes on an activity that others than an approver have cast: as many as an organization can have users. Those of deleted users stay. */
+export const MAX_VOTES = 1000;
 /** Bytes of the body of approve_activity and reject_activity: each stays with the activity. */
 export const MAX_VOTE_BODY_BYTES = 4096;
 /** Characters of the messages of all votes on an activity, where one is cast by sending the activity's body again. */
