@@ -205,6 +205,8 @@ export const MAX_CACHED_INTERFACE_BYTES = 32 * 1024 * 1024;
 export const MAX_HOLDERS = 16;
 /** Stamps on an activity by tokens that show one contact or provider of a user, each bound to another key; the newest are kept. */
 export const MAX_ATTESTATIONS = 4;
+/** Stamps of a user on an activity beyond their vote, by whichever credentials; the newest are kept. */
+export const MAX_FURTHER_STAMPS = 40;
 /** Notes of the first use of a credential that wait for their commit; what comes beyond them is noted at its next use. */
 export const MAX_OPEN_FIRST_USES = 1000;
 export const MAX_AUTHENTICATORS_PER_USER = 10;
