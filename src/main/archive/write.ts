@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { closeSync, createWriteStream, linkSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { createWriteStream, rmSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -10,6 +10,7 @@ import { archiveKey } from "../../engine/keys/archive-key.ts";
 import { currentServiceKey, publishedServiceKeys, signStatements } from "../../engine/keys/service-keys.ts";
 import { otpKey } from "../../engine/keys/verification-tokens.ts";
 import { KeysteadError } from "../../kernel/errors.ts";
+import { giveName } from "../../kernel/give-name.ts";
 import { lowestIdAt } from "../../kernel/ids.ts";
 import { ARCHIVED_ACTIVITIES_AT_ONCE } from "../../kernel/limits.ts";
 import { syncFolder } from "../../kernel/sync-folder.ts";
@@ -73,27 +74,10 @@ export async function writeArchive(
   }
 }
 
-/** File systems without hard links answer so. */
-const NO_LINKS = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
-
 /** Gives it its name, never in the place of another file: rows may have been removed because of that one. */
 function publish(partial: string, file: string): void {
   try {
-    try {
-      linkSync(partial, file);
-    } catch (error) {
-      if (!NO_LINKS.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
-      // Whoever makes the empty file may replace it.
-      closeSync(openSync(file, "wx", 0o600));
-      try {
-        renameSync(partial, file);
-      } catch (failure) {
-        rmSync(file);
-        throw failure;
-      }
-      return;
-    }
-    rmSync(partial);
+    giveName(partial, file);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     throw new ArchiveProblem(
