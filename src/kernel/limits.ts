@@ -797,3 +797,8 @@ export const WEBHOOK_TEST_PAUSE_SECONDS = 5;
 
 /** Bytes of a webhook's event that was stored compressed: far more than an activity can have. */
 export const MAX_WEBHOOK_EVENT_BYTES = 64 * 1024 * 1024;
+
+/** Characters of the log that wait while they cannot be written; further lines are lost, and counted. */
+export const MAX_WAITING_LOG_LENGTH = 8 * 1024 * 1024;
+/** After which it is tried again. */
+export const LOG_RETRY_MS = 100;
