@@ -22,6 +22,8 @@ interface Connection {
   socket: Socket;
   origin: Origin;
   phase: Phase;
+  /** The one that has its turn. */
+  request: IncomingMessage | undefined;
   /** Requests that arrived before the answer to the one ahead of them was taken. */
   pipelined: Exchange[];
   /** When the client must have taken the answer. */
@@ -84,7 +86,14 @@ export class Connections {
       return;
     }
     const origin = this.#origins.get(network) ?? this.#newOrigin(network, this.#isProxy(socket.remoteAddress));
-    const connection: Connection = { socket, origin, phase: "silent", pipelined: [], deadline: undefined };
+    const connection: Connection = {
+      socket,
+      origin,
+      phase: "silent",
+      request: undefined,
+      pipelined: [],
+      deadline: undefined,
+    };
     origin.count++;
     origin.silent.add(connection);
     this.#bySocket.set(socket, connection);
@@ -111,8 +120,12 @@ export class Connections {
     if (connection?.phase === "receiving") this.#enter(connection, "answering");
   }
 
+  /** Whether a request is open of which all has come, be it that nobody has read its end yet. */
   isAnswering(socket: Socket): boolean {
-    return this.#bySocket.get(socket)?.phase === "answering";
+    const connection = this.#bySocket.get(socket);
+    if (!connection) return false;
+    const { phase, request } = connection;
+    return phase === "answering" || (phase === "receiving" && request?.complete === true);
   }
 
   /** Ends the connections on which no request is open. */
@@ -159,6 +172,7 @@ export class Connections {
   ): void {
     const [request, response] = exchange;
     this.#enter(connection, "receiving");
+    connection.request = request;
     this.#openRequests++;
     response.once("prefinish", () => this.#expectTaken(connection));
     response.once("close", () => {
@@ -166,6 +180,7 @@ export class Connections {
       clearTimeout(connection.deadline);
       if (!this.#bySocket.has(connection.socket)) return;
       this.#enter(connection, "idle");
+      connection.request = undefined;
       const next = connection.pipelined.shift();
       if (next) this.#begin(connection, next, handle);
     });

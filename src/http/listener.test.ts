@@ -135,6 +135,35 @@ describe("an operation that any web page may call", () => {
     assert.match(text, /no media type/);
   });
 
+  it("is not called broken for what comes after it, as it may have been carried out", async () => {
+    const { host, hostname, port } = new URL(base);
+    const head = ["POST /public/echo HTTP/1.1", `Host: ${host}`, "Content-Length: 2"].join("\r\n");
+    const answer = async (sent: string) => {
+      const socket = connect(Number(port), hostname);
+      const chunks: Buffer[] = [];
+      socket.on("data", (chunk) => chunks.push(chunk));
+      socket.write(sent);
+      await once(socket, "close");
+      return Buffer.concat(chunks).toString();
+    };
+    assert.match(await answer("NONSENSE\r\n\r\n"), /^HTTP\/1\.1 400 /);
+    assert.match(await answer(`${head}, 3\r\n\r\n{}`), /^HTTP\/1\.1 400 /);
+    assert.equal(await answer(`${head}\r\n\r\n{}NONSENSE\r\n\r\n`), "");
+  });
+
+  it("is answered as that of any unknown path where its path can be none", async () => {
+    const unknown = await answerTo("nowhere", {});
+    const unreadable = await answerTo("%zz", {});
+    const [status, headers, text, seen] = unknown as [number, Record<string, string>, string, string[]];
+    assert.equal(status, 404);
+    assert.deepEqual(unreadable, [
+      status,
+      { ...headers, "content-length": String(Number(headers["content-length"]) - 4) },
+      text.replace("nowhere", "%zz"),
+      seen,
+    ]);
+  });
+
   it("tells its clients to go where they are sent away", async () => {
     listener.sendAway();
     const answer = await fetch(`${base}echo`, { method: "POST", body: "{}" });

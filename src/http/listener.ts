@@ -277,6 +277,9 @@ class HttpListener implements Listener {
       return503OnClosing: false,
       clientErrorHandler: (error, socket) => this.#answerBrokenRequest(error, socket),
       routerOptions: { maxParamLength: 200 },
+      // A path that Fastify's router cannot read is that of no operation; no hook is run for it.
+      frameworkErrors: (_error, request, reply) =>
+        this.#begin(request, reply, (error = notFound(request)) => void this.#sendError(error, request, reply)),
     });
     app.decorateRequest("pass", null as never);
     app.addHook("preClose", async () => this.#drain(app.server));
@@ -372,7 +375,7 @@ class HttpListener implements Listener {
     if (this.#isDraining) {
       done(new KeysteadError("SHUTTING_DOWN", {}, []));
     } else if (request.is404) {
-      done(new KeysteadError("ROUTE_NOT_FOUND", { method: request.method, path: printable(path) }, []));
+      done(notFound(request));
     } else {
       done();
     }
@@ -515,6 +518,9 @@ const EMPTY = Buffer.alloc(0);
 const pathOf = ({ raw }: FastifyRequest): string => raw.url?.split("?", 1)[0] ?? "";
 
 const originOf = ({ remoteAddress }: Pass): string => networkOf(remoteAddress ?? "");
+
+const notFound = (request: FastifyRequest): KeysteadError =>
+  new KeysteadError("ROUTE_NOT_FOUND", { method: request.method, path: printable(pathOf(request)) }, []);
 
 /** A client that has left while its request was worked on is told of no more: its bytes go back at once. */
 function holdUntilAnswered(pass: Pass, budget: ByteBudget, bytes: number): void {

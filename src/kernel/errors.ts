@@ -238,6 +238,11 @@ const table = {
     "activity {activityId} can no longer be voted on: its status is {status}",
     "REQUEST_INVALID",
   ],
+  TOO_MANY_VOTES: [
+    FAILED_PRECONDITION,
+    "{maxVotes} users have voted on activity {activityId}, among them such as were deleted since, and no more can; submit it again with another `timestampMs`",
+    "REQUEST_INVALID",
+  ],
   ACTIVITY_WITHOUT_BODY: [
     INVALID_ARGUMENT,
     "activity {activityId} was stored without its body by an older release and cannot be carried out: submit it again",

@@ -205,6 +205,8 @@ export const MAX_CACHED_INTERFACE_BYTES = 32 * 1024 * 1024;
 export const MAX_HOLDERS = 16;
 /** Stamps on an activity by tokens that show one contact or provider of a user, each bound to another key; the newest are kept. */
 export const MAX_ATTESTATIONS = 4;
+/** Stamps of a user on an activity beyond their vote, by whichever credentials; the newest are kept. */
+export const MAX_FURTHER_STAMPS = 40;
 /** Notes of the first use of a credential that wait for their commit; what comes beyond them is noted at its next use. */
 export const MAX_OPEN_FIRST_USES = 1000;
 export const MAX_AUTHENTICATORS_PER_USER = 10;
@@ -299,6 +301,8 @@ export const MIN_DENIED_TEXT_LENGTH = 16;
 export const DENIALS_OF_ONE_ORGANIZATION = { perHour: 1000, burst: 2000 } as const;
 /** ... and those of one user. */
 export const DENIALS_OF_ONE_USER = { perHour: 500, burst: 500 } as const;
+/** Votes on an activity that others than an approver have cast: as many as an organization can have users. Those of deleted users stay. */
+export const MAX_VOTES = 1000;
 /** Bytes of the body of approve_activity and reject_activity: each stays with the activity. */
 export const MAX_VOTE_BODY_BYTES = 4096;
 /** Characters of the messages of all votes on an activity, where one is cast by sending the activity's body again. */
@@ -793,3 +797,8 @@ export const WEBHOOK_TEST_PAUSE_SECONDS = 5;
 
 /** Bytes of a webhook's event that was stored compressed: far more than an activity can have. */
 export const MAX_WEBHOOK_EVENT_BYTES = 64 * 1024 * 1024;
+
+/** Characters of the log that wait while they cannot be written; further lines are lost, and counted. */
+export const MAX_WAITING_LOG_LENGTH = 8 * 1024 * 1024;
+/** After which it is tried again. */
+export const LOG_RETRY_MS = 100;

@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger, pino } from "pino";
+import { LogOutput } from "./log-output.ts";
 
 export type { Logger } from "pino";
 
@@ -25,5 +26,13 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
       censor: "[redacted]",
     },
   };
-  return destination ? pino(options, destination) : pino(options);
+  return pino(options, destination ?? standardOutput());
+}
+
+/** Loggers of one process share it, so that their lines come in order. */
+let output: LogOutput | undefined;
+
+function standardOutput(): LogOutput {
+  output ??= new LogOutput(1);
+  return output;
 }

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
+const MANIFEST = fileURLToPath(new URL("../../test/vectors/manifests/v1-envelope.json", import.meta.url));
 const KEYSTEAD = fileURLToPath(new URL("../../bin/keystead.js", import.meta.url));
 
 /** Loaded before the command: tells at its end which modules it has loaded. */
@@ -40,4 +42,22 @@ test("a command that reads the settings loads neither a database nor what a serv
   for (const name of ["kysely", "pg", "fastify", "prom-client", "nodemailer", "age-encryption", "capabilities"]) {
     assert.ok(!loaded.has(name), `${name} is loaded`);
   }
+});
+
+const noFullDisk = !existsSync("/dev/full") && "there is no /dev/full";
+
+test("a command whose output has no room says so in a line, and fails", { skip: noFullDisk }, async () => {
+  const command = 'exec "$0" "$@" > /dev/full';
+  const ran = promisify(execFile)("/bin/sh", ["-c", command, process.execPath, KEYSTEAD, "tvc", "verify", MANIFEST], {
+    env: { PATH: process.env.PATH },
+  });
+  const { code, stderr } = await ran.then(
+    () => assert.fail("it succeeds"),
+    (error: { code: number; stderr: string }) => error,
+  );
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /^keystead: what the command says could not be written \(ENOSPC\); what it was to do is done\n$/,
+  );
 });

@@ -415,6 +415,13 @@ function prettyIfJson(text: string): string {
   }
 }
 
+// There is nowhere to say so.
+process.stderr.on("error", () => {});
+process.stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
+  process.stderr.write(`keystead: what the command says could not be written (${code}); what it was to do is done\n`);
+  process.exitCode = 1;
+});
+
 try {
   await program.parseAsync();
 } catch (error) {

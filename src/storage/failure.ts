@@ -36,6 +36,12 @@ export function translate(error: unknown): unknown {
 export const isLocked = (error: unknown): boolean =>
   error instanceof DatabaseFailure && SQLITE_LOCKED.includes(sqliteCode(error.cause as DriverError) ?? 0);
 
+/** Whether there is no room left where something was to be written, be it a database or the system that says so. */
+export function isOutOfRoom(error: unknown): boolean {
+  const cause = (error instanceof DatabaseFailure ? error.cause : error) as DriverError;
+  return sqliteCode(cause) === SQLITE_FULL || coded(NO_ROOM)(cause);
+}
+
 /** Whether PostgreSQL lost or outgrew a prepared statement: its tables changed, or a pooler mixed connections up. */
 export const isStaleStatement = ({ code, message = "" }: DriverError): boolean =>
   code === "26000" || (code === "0A000" && message.includes("cached plan"));
@@ -79,6 +85,7 @@ const sqlite = (codes: readonly number[]) => (error: DriverError) => codes.inclu
 
 export const SQLITE_FULL = 13;
 const SQLITE_LOCKED: readonly number[] = [5, 6];
+const NO_ROOM = /^(53100|ENOSPC|EDQUOT)$/;
 const UNSIGNED = /^(SELF_SIGNED_|DEPTH_ZERO_SELF_SIGNED|UNABLE_TO_)/;
 const CERTIFICATE =
   /^(CERT_|ERR_TLS_|ERR_SSL_|SELF_SIGNED_|DEPTH_ZERO_SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH$|EPROTO$)/;
@@ -160,7 +167,7 @@ const rules: readonly Rule[] = [
     holds: worded(/Connection terminated|connection error|was closed/i),
   },
 
-  { kind: "unavailable", reason: "has no room left on its disk", holds: coded(/^53100$/) },
+  { kind: "unavailable", reason: "has no room left on its disk", holds: coded(NO_ROOM) },
   {
     kind: "unavailable",
     reason:

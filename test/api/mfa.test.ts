@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { newId } from "../../src/kernel/ids.ts";
+import { MAX_FURTHER_STAMPS } from "../../src/kernel/limits.ts";
 import { createAuthenticator } from "../support/authenticator.ts";
 import {
   addUser,
@@ -312,6 +313,27 @@ onEachEngine("MFA policies", (server) => {
     assert.equal(userTags.length, 1);
     const { policyEvaluations } = await root.client.read("get_policy_evaluations", { activityId: activity.id });
     assert.equal(policyEvaluations.length, 1, "only the submission was short of something");
+  });
+
+  it("have so many stamps of a user kept, however many credentials are made, shown and deleted", async () => {
+    const { root, passkey } = await guardedWorld();
+    const { activity } = (await rename(root.client)).body;
+    const { userId } = root;
+    for (let shown = 0; shown <= MAX_FURTHER_STAMPS; ) {
+      const keys = Array.from({ length: 9 }, generateApiKey);
+      const apiKeys = keys.map((key) => apiKeyParams(key));
+      const { apiKeyIds } = await passkey.result("create_api_keys", { userId, apiKeys });
+      for (const key of keys) {
+        const { body } = await approve(root.client.with({ key }), activity);
+        assert.equal(body.activity.status, NEEDED, JSON.stringify(body));
+        shown++;
+      }
+      await passkey.result("delete_api_keys", { userId, apiKeyIds });
+    }
+    const { read } = server().opened.database;
+    const kept = await read.selectFrom("authentications").select("id").where("activity_id", "=", activity.id).execute();
+    assert.equal(kept.length, MAX_FURTHER_STAMPS);
+    assert.equal((await approve(passkey, activity)).body.activity.status, COMPLETED);
   });
 
   it("take no passkey from where passkeys may not be used any more", async () => {

@@ -10,7 +10,14 @@ import { migrations } from "../../src/storage/migrations/index.ts";
 import type { Json } from "../support/client.ts";
 import { populate } from "../support/populated.ts";
 import { startTestServer } from "../support/server.ts";
-import { runKeystead, settingsOf, startServerProcess, temporaryFolder } from "../support/server-process.ts";
+import {
+  runKeystead,
+  settingsOf,
+  spawnKeystead,
+  startServerProcess,
+  temporaryFolder,
+} from "../support/server-process.ts";
+import { noSmallDisks, smallDiskAt } from "../support/small-disk.ts";
 
 /** `keystead backup verify`, on backups in clear and on encrypted ones. */
 
@@ -66,6 +73,77 @@ describe("a backup that is verified", () => {
     const { code, stderr } = await run("backup", "verify", file, "--root-key", rootKey, "--scratch", scratch);
     assert.equal(code, 1);
     assert.match(stderr, /^keystead: ENOENT: [^\n]+nowhere[^\n]+; check the path: it is not there\n$/);
+  });
+
+  const noSmallDisk = noSmallDisks(folder);
+
+  it("says where there is no room for it", { skip: noSmallDisk }, async () => {
+    const scratch = join(folder, "small");
+    mkdirSync(scratch);
+    const place = { dataDir: join(scratch, "data"), databaseUrl: `sqlite:${join(scratch, "data", "keystead.db")}` };
+    const refusal = async (args: string[], settings: Record<string, string>, kibibytes: number) => {
+      const started = spawnKeystead(args, {
+        settings: { ...settings, NODE_DISABLE_COMPILE_CACHE: "1" },
+        shellPrefix: smallDiskAt(scratch, kibibytes),
+      });
+      assert.deepEqual(await started.exited, { code: 1, signal: null });
+      return started.stderr();
+    };
+    // For neither its tables nor its rows.
+    for (const kibibytes of [100, 1200]) {
+      assert.match(
+        await refusal(
+          ["backup", "verify", file, "--root-key", rootKey, "--scratch", scratch],
+          settingsOf(source),
+          kibibytes,
+        ),
+        /^keystead: the restored database in \S+small\S+ has no room left on its disk \([^\n]+\); make room there, or name another folder with --scratch\n$/m,
+      );
+      assert.match(
+        await refusal(["restore", file], settingsOf(place), kibibytes),
+        /^keystead: the restored database in \S+small\S+ has no room left on its disk \([^\n]+\); nothing of it was left\. Make room there, or set KEYSTEAD_DATA_DIR to another place\n$/m,
+      );
+    }
+  });
+
+  it("leaves nothing where it cannot be written", async () => {
+    const dataDir = temporaryFolder();
+    const started = spawnKeystead(["restore", file], {
+      settings: {
+        ...settingsOf({ dataDir, databaseUrl: `sqlite:${join(dataDir, "keystead.db")}` }),
+        NODE_DISABLE_COMPILE_CACHE: "1",
+      },
+      // Of a file, in the 512-byte blocks of a POSIX shell.
+      shellPrefix: "ulimit -f 1000",
+    });
+    assert.deepEqual(await started.exited, { code: 1, signal: null });
+    assert.match(started.stderr(), /^keystead: the restored database in \S+ .*\bdisk\b.*; nothing of it was left\./m);
+    assert.deepEqual(readdirSync(dataDir), ["server.lock"]);
+  });
+
+  it("is not made of a database that is damaged, which is what is said to be", async () => {
+    const damaged = temporaryFolder();
+    await run("copy", "--from", source.databaseUrl, "--to", `sqlite:${join(damaged, "keystead.db")}`);
+    const copy = new DatabaseSync(join(damaged, "keystead.db"));
+    const { id } = copy.prepare("select id from organizations limit 1").get() as { id: string };
+    // The pages that a long value goes on in are read with its row, and not when rows are counted.
+    copy
+      .prepare("insert into policy_lists (organization_id, id, policy_ids) values (?, 'long', ?)")
+      .run(id, "x".repeat(500_000));
+    copy.exec("pragma wal_checkpoint(truncate)");
+    copy.close();
+    const bytes = readFileSync(join(damaged, "keystead.db"));
+    const value = bytes.lastIndexOf("x".repeat(4000));
+    assert.ok(value > 0);
+    bytes.fill(0xff, value - 100_000, value + 4000);
+    writeFileSync(join(damaged, "keystead.db"), bytes);
+    const { code, stderr } = await runKeystead(
+      ["backup", join(damaged, "keystead.backup")],
+      settingsOf({ dataDir: damaged }),
+    );
+    assert.equal(code, 1);
+    assert.match(stderr, /^keystead: the database does not work: database disk image is malformed\n$/m);
+    assert.ok(!readdirSync(damaged).some((name) => name.includes(".backup")));
   });
 
   it("takes the settings of the server from its file too", async () => {

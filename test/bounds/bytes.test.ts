@@ -15,6 +15,7 @@ import {
   MAX_PAGE_BYTES,
   MAX_SHOWN_ATTEMPTS,
   MAX_VOTE_BODY_BYTES,
+  MAX_VOTES,
 } from "../../src/kernel/limits.ts";
 import { addUser, type Client, type Json } from "../support/client.ts";
 import { createTestDatabase } from "../support/postgres.ts";
@@ -78,6 +79,36 @@ onEachEngine("what a body takes", (server) => {
     const answer = await root.client.submit("approve_activity", { fingerprint: `sha256:${large}` });
     assert.equal(answer.status, 413);
     assert.match(answer.body.message, /larger than 4096 bytes/);
+  });
+
+  it("is approved by so many users, deleted ones among them, and rejected by one more", async () => {
+    const { root } = await createWorld(server());
+    const [second, third] = [await addUser(root.client), await addUser(root.client)];
+    const userIds = [root.userId, second.userId, third.userId];
+    await root.client.result("update_root_quorum", { threshold: 3, userIds });
+    const submitted = await root.client.submit("update_organization_name", { organizationName: "Agreed" });
+    const { fingerprint, id } = submitted.body.activity;
+    const { database } = server().opened;
+    const vote = await database.read.selectFrom("votes").selectAll().where("activity_id", "=", id).executeTakeFirst();
+    assert.ok(vote);
+    const others = Array.from({ length: MAX_VOTES - 2 }, () => ({ ...vote, id: newId(), user_id: newId() }));
+    await database.transact(root.client.organizationId, async (tx) => {
+      for (let at = 0; at < others.length; at += 100) {
+        const values = others.slice(at, at + 100).map((one) => ({ ...one, revoked_at: one.created_at }));
+        await tx.insertInto("votes").values(values).execute();
+      }
+    });
+    assert.equal((await second.client.submit("approve_activity", { fingerprint })).status, 200);
+    const refused = await third.client.submit("approve_activity", { fingerprint });
+    assert.equal(refused.status, 400);
+    assert.match(refused.body.message, /^1000 users have voted on activity \S+, among them such as were deleted since/);
+    assert.equal(
+      (await second.client.submit("approve_activity", { fingerprint })).status,
+      200,
+      "who has voted may again",
+    );
+    const rejected = await third.client.submit("reject_activity", { fingerprint });
+    assert.equal(rejected.body.activity.status, "ACTIVITY_STATUS_REJECTED");
   });
 
   it("is shown with each vote, so a large one is approved by its fingerprint once a few have sent it", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { cpSync } from "node:fs";
+import { cpSync, existsSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -13,6 +13,7 @@ import {
   isRunning,
   KEYSTEAD,
   type ServerProcess,
+  signerOf,
   spawnKeystead,
   startServerProcess,
   temporaryFolder,
@@ -217,4 +218,30 @@ describe("a server that was started under an older Node", { concurrency: true },
     assert.deepEqual(await alone.exited, { code: 1, signal: null });
     assert.match(alone.stderr(), /^keystead needs Node 24 or newer; .* Install Node 24, or install again/);
   });
+});
+
+const noFullDisk = !existsSync("/dev/full") && "there is no /dev/full";
+
+it("a server whose log and signer have no room for their lines serves, signs and stops", {
+  skip: noFullDisk,
+}, async () => {
+  const server = await startServerProcess({
+    dataDir: temporaryFolder(),
+    shellPrefix: "exec > /dev/full 2>&1",
+  });
+  const signer = await signerOf(server);
+  const key = { privateKeyName: "k", curve: "CURVE_P256", privateKeyTags: [], addressFormats: [] };
+  for (let turn = 0; turn < 3; turn++) {
+    const { privateKeys } = await server.root.result("create_private_keys", {
+      privateKeys: [{ ...key, privateKeyName: `k${turn}` }],
+    });
+    await server.root.result("sign_raw_payload", {
+      signWith: privateKeys[0].privateKeyId,
+      payload: "00",
+      encoding: "PAYLOAD_ENCODING_HEXADECIMAL",
+      hashFunction: "HASH_FUNCTION_SHA256",
+    });
+  }
+  assert.equal(await signerOf(server), signer, "it is the same signer");
+  assert.deepEqual(await server.end("SIGTERM"), { code: 0, signal: null });
 });

@@ -4,7 +4,7 @@ import type { RecordedEvaluation } from "../../authority/decisions/facts.ts";
 import { sessionScopeProblem } from "../../authority/decisions/session-scope.ts";
 import { voteDenial, voteRights } from "../../authority/decisions/votes.ts";
 import { fail, type KeysteadError } from "../../kernel/errors.ts";
-import { MAX_VOTE_MESSAGES_LENGTH } from "../../kernel/limits.ts";
+import { MAX_VOTE_MESSAGES_LENGTH, MAX_VOTES } from "../../kernel/limits.ts";
 import type { Reader } from "../../storage/engine.ts";
 import type { DecisionBudget } from "../decisions/budget.ts";
 import { factsOf, factsOfStored, type LoadableFacts, type Proposal, proposalOf } from "../decisions/facts.ts";
@@ -129,6 +129,7 @@ export async function judgeVote(
   const isFurtherStamp = isAnother && actor.hasMfaPolicies;
   const target: Target = { operation, version, intent, record: existing, isNew: false, isFurtherStamp };
   if (!approves) return { todo: "reject", target, facts, evaluations: [] };
+  refuseManyVotes(existing, votes, actor);
   const decided = await verdictOn(read, facts, target, budget);
   // To approve once more with the same credential is to ask for a decision on the facts of now.
   return repeats && !isAnother && decided.todo !== "execute" ? answer : decided;
@@ -151,6 +152,12 @@ function refuseManyLargeMessages(votes: readonly VoteRecord[], { message, princi
   const others = votes.filter(({ userId }) => userId !== actor.userId);
   const length = others.reduce((sum, vote) => sum + vote.message.length, message.length);
   if (length > MAX_VOTE_MESSAGES_LENGTH) fail("MESSAGES_TOO_LARGE", { maxLength: MAX_VOTE_MESSAGES_LENGTH });
+}
+
+/** Each is read and shown with every other. A rejection is the last one. */
+function refuseManyVotes({ id }: ActivityRecord, votes: readonly VoteRecord[], { userId }: Principal["actor"]): void {
+  const others = votes.filter((vote) => vote.userId !== userId);
+  if (others.length >= MAX_VOTES) fail("TOO_MANY_VOTES", { maxVotes: MAX_VOTES, activityId: id });
 }
 
 const scopeDenial = (problem: string): KeysteadError =>

@@ -24,6 +24,7 @@ import { enqueueEffect } from "./perform.ts";
 import type { Preparation } from "./prepare.ts";
 import {
   type ActivityRecord,
+  deleteOldAttestedStamps,
   deleteOldFurtherStamps,
   type Failure,
   failureOf,
@@ -229,8 +230,7 @@ async function store(
   const stamp = newStampOf({ ...vote, message: messageToStore(activity.body, vote.message) }, organizationId);
   const { userName, selection } = vote;
   const voted = voteWith(tx, target, { ...stamp, userName, selection });
-  const replacing =
-    target.isFurtherStamp && isAttested(stamp.credentialType) ? deleteOldFurtherStamps(tx, stamp) : undefined;
+  const replacing = target.isFurtherStamp ? deleteOldStamps(tx, stamp) : undefined;
   const voting = isNew ? Promise.resolve([vote]) : findVotes(tx, activity);
   const noting = voting.then((votes) => {
     if (evaluations.length === 0) return;
@@ -248,6 +248,11 @@ async function store(
   await Promise.all(all);
   const votes = await voting;
   return { activity, facts, votes, voters: askForUsers(tx, organizationId, votes) };
+}
+
+async function deleteOldStamps(tx: Transactor, stamp: NewStamp): Promise<void> {
+  const ofToken = isAttested(stamp.credentialType) ? deleteOldAttestedStamps(tx, stamp) : undefined;
+  await Promise.all([ofToken, deleteOldFurtherStamps(tx, stamp)]);
 }
 
 async function update(tx: Transactor, activity: ActivityRecord): Promise<void> {

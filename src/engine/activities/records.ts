@@ -1,6 +1,6 @@
 import type { CredentialRef, ShownCredential } from "../../authority/parties.ts";
 import type { ErrorDetail, KeysteadError } from "../../kernel/errors.ts";
-import { MAX_ATTESTATIONS, VOTE_LIFETIME_MS } from "../../kernel/limits.ts";
+import { MAX_ATTESTATIONS, MAX_FURTHER_STAMPS, VOTE_LIFETIME_MS } from "../../kernel/limits.ts";
 import type { Reader, StoredRow } from "../../storage/engine.ts";
 import { laterInsert, prepared, preparedWrite, uniqueRow } from "../../storage/prepared.ts";
 import { revokedAtOf } from "../identity/revocations.ts";
@@ -283,29 +283,35 @@ export const upsertVote = preparedWrite<NewVote>()((db, vote) =>
     ),
 );
 
-/** Of what a user shows by tokens the newest stamps are kept: keys that tokens are bound to are made at will. */
-export const deleteOldFurtherStamps = preparedWrite<
-  Pick<NewStamp, "organizationId" | "activityId" | "userId" | "credentialId">
->()((db, { organizationId, activityId, userId, credentialId }) =>
-  db
-    .deleteFrom("authentications")
-    .where("organization_id", "=", organizationId)
-    .where("activity_id", "=", activityId)
-    .where("user_id", "=", userId)
-    .where("credential_id", "=", credentialId)
-    .where("id", "not in", (row) =>
-      row
-        .selectFrom("authentications as newest")
-        .select("newest.id")
-        .where("newest.organization_id", "=", organizationId)
-        .where("newest.activity_id", "=", activityId)
-        .where("newest.user_id", "=", userId)
-        .where("newest.credential_id", "=", credentialId)
-        .orderBy("newest.created_at", "desc")
-        .orderBy("newest.id", "desc")
-        .limit(MAX_ATTESTATIONS),
-    ),
-);
+type StampsOfUser = Pick<NewStamp, "organizationId" | "activityId" | "userId" | "credentialId">;
+
+/** Keeps the newest further stamps of a user on an activity, or of those that show one credential. */
+const deletionOfOld = (kept: number, ofCredential: boolean) =>
+  preparedWrite<StampsOfUser>()((db, { organizationId, activityId, userId, credentialId }) =>
+    db
+      .deleteFrom("authentications")
+      .where("organization_id", "=", organizationId)
+      .where("activity_id", "=", activityId)
+      .where("user_id", "=", userId)
+      .$if(ofCredential, (some) => some.where("credential_id", "=", credentialId))
+      .where("id", "not in", (row) =>
+        row
+          .selectFrom("authentications as newest")
+          .select("newest.id")
+          .where("newest.organization_id", "=", organizationId)
+          .where("newest.activity_id", "=", activityId)
+          .where("newest.user_id", "=", userId)
+          .$if(ofCredential, (some) => some.where("newest.credential_id", "=", credentialId))
+          .orderBy("newest.created_at", "desc")
+          .orderBy("newest.id", "desc")
+          .limit(kept),
+      ),
+  );
+
+/** Keys that tokens are bound to are made at will. */
+export const deleteOldAttestedStamps = deletionOfOld(MAX_ATTESTATIONS, true);
+/** So are credentials, which can be deleted again. */
+export const deleteOldFurtherStamps = deletionOfOld(MAX_FURTHER_STAMPS, false);
 
 /** A further stamp of a user who has voted already; the same credential again only renews its time. */
 export const upsertFurtherStamp = preparedWrite<NewStamp>()((db, stamp) =>

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { closeSync, createWriteStream, linkSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { createWriteStream, rmSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -9,6 +9,8 @@ import type { ActivityRow, ActivityStatus } from "../../engine/activities/record
 import { archiveKey } from "../../engine/keys/archive-key.ts";
 import { currentServiceKey, publishedServiceKeys, signStatements } from "../../engine/keys/service-keys.ts";
 import { otpKey } from "../../engine/keys/verification-tokens.ts";
+import { KeysteadError } from "../../kernel/errors.ts";
+import { giveName } from "../../kernel/give-name.ts";
 import { lowestIdAt } from "../../kernel/ids.ts";
 import { ARCHIVED_ACTIVITIES_AT_ONCE } from "../../kernel/limits.ts";
 import { syncFolder } from "../../kernel/sync-folder.ts";
@@ -16,6 +18,7 @@ import type { Signer } from "../../signer/client.ts";
 import { installationIdOf } from "../../storage/backup/manifest.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Reader } from "../../storage/engine.ts";
+import { DatabaseFailure } from "../../storage/failure.ts";
 import { migrations } from "../../storage/migrations/index.ts";
 import { version } from "../version.ts";
 import {
@@ -63,34 +66,18 @@ export async function writeArchive(
     syncFolder(dirname(resolve(file)));
   } catch (error) {
     remove();
-    if (error instanceof ArchiveProblem) throw error;
+    // The database or the signer may fail while it is written, which is no trouble of the file.
+    if ([ArchiveProblem, DatabaseFailure, KeysteadError].some((kind) => error instanceof kind)) throw error;
     throw new ArchiveProblem(`${file} could not be written: ${(error as Error).message}`);
   } finally {
     process.removeListener("exit", remove);
   }
 }
 
-/** File systems without hard links answer so. */
-const NO_LINKS = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
-
 /** Gives it its name, never in the place of another file: rows may have been removed because of that one. */
 function publish(partial: string, file: string): void {
   try {
-    try {
-      linkSync(partial, file);
-    } catch (error) {
-      if (!NO_LINKS.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
-      // Whoever makes the empty file may replace it.
-      closeSync(openSync(file, "wx", 0o600));
-      try {
-        renameSync(partial, file);
-      } catch (failure) {
-        rmSync(file);
-        throw failure;
-      }
-      return;
-    }
-    rmSync(partial);
+    giveName(partial, file);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     throw new ArchiveProblem(

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { makeFolder } from "../../kernel/make-folder.ts";
-import { load, refuseOccupied } from "../../storage/backup/load.ts";
+import { load, PlaceProblem, refuseOccupied } from "../../storage/backup/load.ts";
 import { BackupProblem } from "../../storage/backup/problem.ts";
 import { type BackupFile, openBackup } from "../../storage/backup/read-file.ts";
 import type { Progress } from "../../storage/backup/write-file.ts";
@@ -51,7 +51,10 @@ export async function restore(
   } catch (error) {
     // Nothing was left there. A process that is killed leaves the marker to say so.
     if (error instanceof BackupProblem) endOfRestore(config);
-    throw error;
+    if (!(error instanceof PlaceProblem)) throw error;
+    throw new StartProblem(
+      `${error.message}; nothing of it was left. Make room there, or set KEYSTEAD_DATA_DIR to another place`,
+    );
   } finally {
     lock?.release();
   }

@@ -7,7 +7,7 @@ import { parsePublicKey } from "../../crypto/public-keys.ts";
 import { verifySignature } from "../../crypto/verify-signature.ts";
 import { type SignerProcess, SignerRefused } from "../../signer/client.ts";
 import type { RehearsedItem } from "../../signer/protocol.ts";
-import { load } from "../../storage/backup/load.ts";
+import { load, PlaceProblem } from "../../storage/backup/load.ts";
 import { openBackup } from "../../storage/backup/read-file.ts";
 import type { Progress } from "../../storage/backup/write-file.ts";
 import { type Config, StartProblem } from "../config.ts";
@@ -75,7 +75,10 @@ export async function verifyBackup(options: VerifyOptions): Promise<Report> {
       drill.problem(`the root key file holds ${signer.rootKeyId}, and the backup's keys are sealed with ${rootKeyId}`);
     }
     const file = join(folder, "keystead.db");
-    await load(`sqlite:${file}`, contentsOf(backup), options.onProgress);
+    await load(`sqlite:${file}`, contentsOf(backup), options.onProgress).catch((error: unknown) => {
+      if (!(error instanceof PlaceProblem)) throw error;
+      throw new StartProblem(`${error.message}; make room there, or name another folder with --scratch`);
+    });
     await drill.run(file);
     const { problems, opened, signed, count } = drill;
     return {

@@ -1,5 +1,14 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
@@ -37,6 +46,18 @@ describe("a root key file", () => {
     const file = newFile();
     refuses(() => openRootKey(file, undefined, false), /is missing, but the database already holds keys/);
     assert.throws(() => statSync(file));
+  });
+
+  it("is not made in the place of a link that leads nowhere", () => {
+    const file = newFile();
+    opened(openRootKey(file, undefined, true));
+    rmSync(file);
+    symlinkSync(join(folder, "nowhere", "root.key"), file);
+    refuses(
+      () => openRootKey(file, undefined, true),
+      /root\.key is a link to where nothing is; mount what it leads to/,
+    );
+    assert.deepEqual(readdirSync(join(file, "..")), ["root.key"]);
   });
 
   it("is made although a start that was killed left a part of one, under the same process id", () => {

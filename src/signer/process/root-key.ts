@@ -53,6 +53,11 @@ export function openRootKey(file: string, passphrase: string | undefined, mayCre
       );
     }
     const rootKey = createRootKey(file, passphrase);
+    if (!rootKey && readIfPresent(file) === undefined) {
+      throw new RootKeyProblem(
+        `the root key file ${file} is a link to where nothing is; mount what it leads to, or remove it`,
+      );
+    }
     // Where another signer was quicker, its root key is the one.
     return rootKey ? { state: "open", rootKey, created: true } : openRootKey(file, passphrase, false);
   }

@@ -15,6 +15,7 @@ import { DatabaseSync } from "node:sqlite";
 import type pg from "pg";
 import { syncFolder } from "../../kernel/sync-folder.ts";
 import { MIGRATIONS_TABLE, migrateConnection, sqliteFileOf } from "../database.ts";
+import { DatabaseFailure, translate } from "../failure.ts";
 import { PostgresConnection } from "../postgres.ts";
 import { SqliteConnection } from "../sqlite.ts";
 import { createForOwner } from "../sqlite-files.ts";
@@ -39,6 +40,19 @@ export interface Contents {
   tables: readonly Table[];
   counts: Readonly<Record<string, number>>;
   pieces(): AsyncGenerator<Piece>;
+}
+
+/** A SQLite database could not be put where it was to be, which says nothing against the one that the backup is of. */
+export class PlaceProblem extends BackupProblem {
+  constructor(folder: string, failure: DatabaseFailure) {
+    super(`the restored database in ${folder} ${failure.reason} (${failure.told})`, { cause: failure });
+  }
+}
+
+function asProblemOfPlace(folder: string, error: unknown): BackupProblem {
+  const failure = error instanceof BackupProblem ? error : translate(error);
+  if (!(failure instanceof DatabaseFailure) || failure.kind !== "unavailable") return asProblem(error);
+  return new PlaceProblem(folder, failure);
 }
 
 /** Of a SQLite database that is being restored: it takes its name once it is whole. */
@@ -148,7 +162,7 @@ async function loadSqlite(name: string, contents: Contents, onProgress: Progress
   } catch (error) {
     if (database.isOpen) database.close();
     remove();
-    throw asProblem(error);
+    throw asProblemOfPlace(dirname(file), error);
   } finally {
     process.removeListener("exit", remove);
   }

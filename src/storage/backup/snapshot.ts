@@ -3,6 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
 import { MIGRATIONS_TABLE, sqliteFileOf, UNFINISHED_COPY, UNFINISHED_COPY_REMEDY } from "../database.ts";
 import type { DatabaseKind } from "../engine.ts";
+import { DatabaseFailure, isOutOfRoom, translate } from "../failure.ts";
 import { migrations } from "../migrations/index.ts";
 import { connectToOne } from "../postgres-hosts.ts";
 import { postgresTypes } from "../postgres-pool.ts";
@@ -137,5 +138,10 @@ export async function* piecesOf(reader: RowReader, tables: readonly Table[]): As
 }
 
 /** Trouble of the database, told as what it is. */
-export const asProblem = (error: unknown): BackupProblem =>
-  error instanceof BackupProblem ? error : new BackupProblem(`the database does not work: ${(error as Error).message}`);
+export function asProblem(error: unknown): BackupProblem {
+  if (error instanceof BackupProblem) return error;
+  const failure = translate(error);
+  const told = failure instanceof DatabaseFailure ? failure.told : (failure as Error).message;
+  const trouble = isOutOfRoom(failure) ? "has no room left on its disk" : "does not work";
+  return new BackupProblem(`the database ${trouble}: ${told}`, { cause: error });
+}

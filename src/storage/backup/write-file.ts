@@ -1,15 +1,16 @@
 import { createHash, randomBytes } from "node:crypto";
-import { createWriteStream, existsSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createWriteStream, existsSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createZstdCompress } from "node:zlib";
+import { giveName } from "../../kernel/give-name.ts";
 import { syncFolder } from "../../kernel/sync-folder.ts";
 import { type Bytes, encryption } from "./encryption.ts";
 import { type End, type Manifest, manifestOf } from "./manifest.ts";
 import { BackupProblem } from "./problem.ts";
 import { encodeRow, type Piece } from "./rows.ts";
-import { openSnapshot, type Snapshot } from "./snapshot.ts";
+import { asProblem, openSnapshot, type Snapshot } from "./snapshot.ts";
 
 export interface BackupOptions {
   /** The database. */
@@ -48,7 +49,7 @@ export async function writeBackup({
   onProgress,
   signal,
 }: BackupOptions): Promise<WrittenBackup> {
-  if (existsSync(file)) throw new BackupProblem(`there is a file ${file} already`);
+  if (existsSync(file)) throw isThere(file);
   const encrypt = recipient === undefined ? undefined : encryption(recipient);
   const partial = `${file}.${randomBytes(4).toString("hex")}.partial`;
   const remove = () => rmSync(partial, { force: true });
@@ -67,18 +68,22 @@ export async function writeBackup({
     await (encrypt
       ? pipeline(text, compress, encrypt as (plain: Bytes) => Bytes, target, ended)
       : pipeline(text, compress, target, ended));
-    renameSync(partial, file);
+    giveName(partial, file);
     syncFolder(dirname(resolve(file)));
     return { manifest, sha256: told.sha256, bytes: statSync(file).size };
   } catch (error) {
     remove();
     if (error instanceof BackupProblem) throw error;
+    // Another command made it meanwhile.
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") throw isThere(file);
     throw new BackupProblem(`${file} could not be written: ${(error as Error).message}`, { cause: error });
   } finally {
     process.removeListener("exit", remove);
     await snapshot?.close();
   }
 }
+
+const isThere = (file: string): BackupProblem => new BackupProblem(`there is a file ${file} already`);
 
 async function* textOf(
   snapshot: Snapshot,
@@ -95,7 +100,7 @@ async function* textOf(
   yield hashed(lineOf(manifest));
   const all = Object.values(manifest.tables).reduce((sum, count) => sum + count, 0);
   let done = 0;
-  for await (const piece of snapshot.pieces()) {
+  for await (const piece of piecesIn(snapshot)) {
     yield hashed(linesOf(piece));
     if ("table" in piece) continue;
     done += piece.rows.length;
@@ -104,6 +109,15 @@ async function* textOf(
   told.sha256 = hash.digest("hex");
   const end: End = { end: true, sha256: told.sha256 };
   yield Buffer.from(lineOf(end));
+}
+
+/** The database may fail while it is read, which is no trouble of the file. */
+async function* piecesIn(snapshot: Snapshot): AsyncGenerator<Piece> {
+  try {
+    yield* snapshot.pieces();
+  } catch (error) {
+    throw asProblem(error);
+  }
 }
 
 const lineOf = (value: unknown): string => `${JSON.stringify(value)}\n`;
