@@ -56,6 +56,7 @@ import { up as earnSharePrices } from "./0053-earn-share-prices.ts";
 import { up as beginningsOfAddresses } from "./0054-beginnings-of-addresses.ts";
 import { up as beginningsOfNames } from "./0055-beginnings-of-names.ts";
 import { up as revokedFurtherStamps } from "./0056-revoked-further-stamps.ts";
+import { up as addressesInAnyCase } from "./0057-addresses-in-any-case.ts";
 
 /** Append-only: a released migration is never edited. The name is what the database remembers. */
 export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: DatabaseKind) => Promise<void> }> = {
@@ -115,4 +116,5 @@ export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: Databa
   "0054-beginnings-of-addresses": { up: beginningsOfAddresses },
   "0055-beginnings-of-names": { up: beginningsOfNames },
   "0056-revoked-further-stamps": { up: revokedFurtherStamps },
+  "0057-addresses-in-any-case": { up: addressesInAnyCase },
 };
