@@ -97,6 +97,8 @@ export interface Schema {
     expires_at: number;
     used_at: number | null;
     created_at: number;
+    /** Whom the app says it was that asked; null where it does not. */
+    user_identifier: string | null;
   };
   /** Wrong guesses at codes, by the contact. */
   otp_failures: { root_id: string; id: string; contact: string; created_at: number };

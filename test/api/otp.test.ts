@@ -150,6 +150,32 @@ onEachEngine("one-time codes", (server, engine) => {
     await start(root.client, newAddress());
   });
 
+  it("are started three times in three minutes for one user identifier, to whatever contacts", async () => {
+    const { root } = await createWorld(server());
+    const sub = await addSubOrganization(root.client);
+    const userIdentifier = "the hash of an address";
+    for (const client of [root.client, sub.client]) await start(client, newAddress(), { userIdentifier });
+    const inSub = root.client.with({ organizationId: sub.client.organizationId });
+    // Nobody there has it, which nobody is told: it counts all the same.
+    await inSub.result("init_otp_auth", { ...EMAIL, contact: newAddress(), userIdentifier });
+    const contact = newAddress();
+    const { status, body } = await root.client.submit("init_otp", { ...EMAIL, contact, userIdentifier }, V3);
+    assert.equal(status, 429);
+    assert.match(body.message, /^Max number of OTPs have been initiated/);
+    assert.equal(body.turnkeyErrorCode, "MAX_OTP_INITIATED");
+    const atOnce = await Promise.all(
+      Array.from({ length: 5 }, () => {
+        const parameters = { ...EMAIL, contact: newAddress(), userIdentifier: "at once" };
+        return root.client.submit("init_otp", parameters, V3);
+      }),
+    );
+    assert.deepEqual(atOnce.map(({ status }) => status).sort(), [200, 200, 200, 429, 429]);
+    // Others go on, with that contact too; an empty text identifies nobody, and another parent's identifiers are its own.
+    await start(root.client, contact, { userIdentifier: "another" });
+    for (let count = 0; count < 4; count++) await start(root.client, newAddress(), { userIdentifier: "" });
+    await start((await createWorld(server())).root.client, newAddress(), { userIdentifier });
+  });
+
   it("are used once by a body, however often it is sent; each time that it guesses wrong counts", async () => {
     const { root } = await createWorld(server());
     const sub = await addSubOrganization(root.client);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import {
@@ -51,7 +52,7 @@ import { coinbaseParams, onRampProviderOfTests, purchaseParams } from "../suppor
 import { loginSignature, mailedCode, verificationTokenFor } from "../support/one-time-codes.ts";
 import { keyIn, mailTo } from "../support/outbox.ts";
 import { relayOfTests } from "../support/relay.ts";
-import { httpSdk, type Sdk, type SdkOptions, serverSdk } from "../support/sdk.ts";
+import { httpSdk, methodsNotServed, type Sdk, type SdkOptions, serverSdk } from "../support/sdk.ts";
 import { newSender } from "../support/sender.ts";
 import { onOneEngine, type TestServer } from "../support/server.ts";
 import { newSolanaAddress } from "../support/solana-history.ts";
@@ -104,6 +105,12 @@ const sdks = [
     ],
   },
 ];
+
+it("the guide on migrating names what the SDK has methods for and this server no operation", () => {
+  const guide = readFileSync(new URL("../../docs/guide/migrating.md", import.meta.url), "utf8");
+  const [, names = ""] = /^- Operations that `@turnkey\/http` has methods for.*?: (.*?)\. /ms.exec(guide) ?? [];
+  assert.deepEqual([...names.matchAll(/`(\w+)`/g)].map(([, name]) => name).sort(), methodsNotServed().sort());
+});
 
 for (const { name, connect, unknown } of sdks) {
   onOneEngine("postgres", name, (server) => tellStory(server, connect, unknown));

@@ -272,6 +272,20 @@ onEachEngine("sub-organizations", (server) => {
     assert.equal((await others[0]?.client.query("list_suborgs"))?.status, 400);
   });
 
+  it("are found by an address in any letter case, as its codes find the user", async () => {
+    const parent = await newParent();
+    for (const userEmail of ["Ada@Example.com", "Ärin@Example.com"]) {
+      const user = rootUser({ userEmail });
+      const { subOrganizationId } = await parent.result("create_sub_organization", subOrganization([user]));
+      // Beyond ASCII letters are those that they are.
+      const spellings = [userEmail, userEmail.replace(/[A-Z]/g, (letter) => letter.toLowerCase())];
+      for (const filterValue of [...spellings, userEmail.replace(/[a-z]/g, (letter) => letter.toUpperCase())]) {
+        const found = await parent.read("list_suborgs", { filterType: "EMAIL", filterValue });
+        assert.deepEqual(found, { organizationIds: [subOrganizationId] }, filterValue);
+      }
+    }
+  });
+
   it("are deleted by their own root quorum, once their keys are exported or given up", async () => {
     const parent = await newParent();
     const { client: sub } = await addSubOrganization(parent);

@@ -65,11 +65,18 @@ it("no operation looks through a whole organization for the rows of one thing in
   assert.ok(lookUps.length > 60, `only ${lookUps.length} look-ups`);
 
   const database = openSqlite(server.databaseUrl.slice("sqlite:".length));
+  const plan = (sql: string) => {
+    const parameters = Array.from(sql.matchAll(/\?/g), () => null);
+    return all.call(database, `explain query plan ${sql}`, parameters);
+  };
+  // A parent may have any number of users below it, and another index on their addresses looks as good.
+  const byAddress = [...statements].find((sql) => sql.includes("lower(email) = ?")) as string;
+  const ways = (await plan(byAddress)) as { detail: string }[];
+  assert.ok(ways.some(({ detail }) => detail.includes("users_by_root_id_lower_email (root_id=? AND <expr>=?)")));
   const slow: string[] = [];
   for (const sql of lookUps) {
     if (WHOLE_ORGANIZATION.some((known) => known.test(sql))) continue;
-    const parameters = Array.from(sql.matchAll(/\?/g), () => null);
-    const [step] = await all.call(database, `explain query plan ${sql}`, parameters);
+    const [step] = await plan(sql);
     const { detail } = step as { detail: string };
     if (/^SCAN|\(organization_id=\?\)$/.test(detail)) slow.push(`${sql}\n  ${detail}`);
   }

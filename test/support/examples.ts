@@ -1298,7 +1298,8 @@ const newCode = () => ({
   otpLength: 9,
   alphanumeric: true,
   expirationSeconds: "300",
-  userIdentifier: "someone",
+  // As of an IP address; a few starts are the most for each.
+  userIdentifier: randomBytes(32).toString("hex"),
   emailCustomization: {
     appName: "Example",
     logoUrl: "https://example.com/logo.png",

@@ -91,6 +91,15 @@ const irregular: Record<string, string> = {
 const methodName = (path: string): string =>
   irregular[path] ?? path.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
+/** The methods of `@turnkey/http` for operations that are not here; beside each method there is one that only stamps. */
+export function methodsNotServed(): string[] {
+  const stamper = new ApiKeyStamper({ apiPublicKey: "", apiPrivateKey: "" });
+  const methods = new TurnkeyClient({ baseUrl: "http://127.0.0.1" }, stamper);
+  const served = new Set(operations.map(({ path }) => methodName(path)));
+  const isMethod = (name: string) => `stamp${name.charAt(0).toUpperCase()}${name.slice(1)}` in methods;
+  return Object.keys(methods).filter((name) => isMethod(name) && !served.has(name));
+}
+
 /** The activity type that a caller of `@turnkey/http` writes: the newest. */
 function typeOf(path: string): string {
   const operation = operations.find((one) => one.path === path) as Exclude<Operation, { kind: "query" }>;

@@ -27,7 +27,7 @@ const base = {
   contact: Type.String({ minLength: 3, maxLength: 254 }),
   emailCustomization: Type.Optional(EmailCustomization),
   smsCustomization: Type.Optional(SmsCustomization),
-  /** Of no effect: starts are counted by the contact, which nobody can vary at will. */
+  /** Whom the app has asking, such as the hash of an IP address: whoever names one contact after another is told apart by it alone. */
   userIdentifier: Type.Optional(Type.String({ maxLength: 256 })),
   ...senderFields,
 };

@@ -42,8 +42,9 @@ export async function prepareCode(
   const code = generateCode(length, alphanumeric);
   const { mac } = await signer.ask({ verb: "macOtp", ...keyOwnerOf(organization), otpId: id, code });
   const { value: contact } = contactOf(intent);
-  const otp = { id, type: intent.otpType, contact, userId, mac, sealedTargetKey, expiresAt: now + lifeOf(intent) };
-  if (intent.otpType === "OTP_TYPE_SMS") {
+  const { otpType: type, userIdentifier = "" } = intent;
+  const otp = { id, type, contact, userId, mac, sealedTargetKey, expiresAt: now + lifeOf(intent), userIdentifier };
+  if (type === "OTP_TYPE_SMS") {
     const { appName, smsCustomization: customization } = intent;
     const content = { to: contact, code, ...(appName ? { appName } : {}), ...(customization ? { customization } : {}) };
     return { otp, isKnown, message: { sms: await sealSms({ read, signer }, content) } };

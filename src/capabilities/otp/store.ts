@@ -29,6 +29,8 @@ export interface NewOtp {
   mac: string;
   sealedTargetKey: string | null;
   expiresAt: number;
+  /** As the app has it; '' for none. */
+  userIdentifier: string;
 }
 
 /**
@@ -38,7 +40,7 @@ export interface NewOtp {
  */
 export async function addOtp(tx: Transactor, organization: Organization, otp: NewOtp, now: number): Promise<void> {
   const rootId = rootIdOf(organization);
-  const { id, type, contact, userId, mac, sealedTargetKey, expiresAt } = otp;
+  const { id, type, contact, userId, mac, sealedTargetKey, expiresAt, userIdentifier } = otp;
   await tx.lock(`otp ${rootId} ${contact}`);
   const recent = await tx
     .selectFrom("otps")
@@ -50,9 +52,8 @@ export async function addOtp(tx: Transactor, organization: Organization, otp: Ne
     .orderBy("created_at")
     .orderBy("id")
     .execute();
-  if (recent.filter(({ created_at }) => created_at > now - OTP_WINDOW_MS).length >= MAX_OTP_STARTS) {
-    fail("OTP_STARTS_EXCEEDED", { most: MAX_OTP_STARTS, seconds: OTP_WINDOW_MS / 1000 });
-  }
+  boundStarts(recent.filter(({ created_at }) => created_at > now - OTP_WINDOW_MS).length);
+  if (userIdentifier !== "") boundStarts(await countStartsOfUser(tx, rootId, userIdentifier, now));
   const live = recent.filter(({ expires_at, used_at }) => expires_at > now && used_at === null);
   for (const oldest of live.slice(0, Math.max(0, live.length - MAX_LIVE_OTPS + 1))) {
     await tx
@@ -77,8 +78,26 @@ export async function addOtp(tx: Transactor, organization: Organization, otp: Ne
       expires_at: expiresAt,
       used_at: null,
       created_at: now,
+      user_identifier: userIdentifier || null,
     })
     .execute();
+}
+
+function boundStarts(count: number): void {
+  if (count >= MAX_OTP_STARTS) fail("OTP_STARTS_EXCEEDED", { most: MAX_OTP_STARTS, seconds: OTP_WINDOW_MS / 1000 });
+}
+
+/** Always locked after the contact, so that no two wait for each other. */
+async function countStartsOfUser(tx: Transactor, rootId: string, userIdentifier: string, now: number): Promise<number> {
+  await tx.lock(`otp user ${rootId} ${userIdentifier}`);
+  const { count } = await tx
+    .selectFrom("otps")
+    .select((of) => of.fn.countAll<number>().as("count"))
+    .where("root_id", "=", rootId)
+    .where("user_identifier", "=", userIdentifier)
+    .where("created_at", ">", now - OTP_WINDOW_MS)
+    .executeTakeFirstOrThrow();
+  return Number(count);
 }
 
 /** @throws KeysteadError OTP_INVALID; the same for one that never was, has lapsed, or was used */

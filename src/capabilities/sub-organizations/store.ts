@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { type ContactType, contactOf } from "../../authority/state.ts";
 import { normalizeAddress } from "../../crypto/addresses.ts";
 import { parseJsonObject } from "../../crypto/json-object.ts";
@@ -26,6 +27,15 @@ type Subquery = ReturnType<
 const organizationsOfUsers = (read: Reader, parentId: string) =>
   read.selectFrom("users").select("organization_id").where("root_id", "=", parentId);
 
+/**
+ * Addresses are told apart in no letter case wherever they lead to somebody. Databases differ in what lower case is beyond ASCII, so other
+ * letters are compared as they are.
+ */
+const lowerEmail = (read: Reader) =>
+  read.kind === "postgres" ? sql<string>`lower(email collate "C")` : sql<string>`lower(email)`;
+
+const inLowerCase = (value: string): string => value.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+
 const organizationsOfProviders = (read: Reader, { iss, sub, aud }: Person) =>
   read
     .selectFrom("oauth_providers")
@@ -38,7 +48,8 @@ const organizationsOfAccounts = (read: Reader) => read.selectFrom("wallet_accoun
 
 const holders = {
   USERNAME: (read, value, parentId) => organizationsOfUsers(read, parentId).where("name", "=", value),
-  EMAIL: (read, value, parentId) => organizationsOfUsers(read, parentId).where("email", "=", value),
+  EMAIL: (read, value, parentId) =>
+    organizationsOfUsers(read, parentId).where(lowerEmail(read), "=", inLowerCase(value)),
   PHONE_NUMBER: (read, value, parentId) => organizationsOfUsers(read, parentId).where("phone_number", "=", value),
   OIDC_TOKEN: (read, value) => organizationsOfProviders(read, personOf(value)),
   OIDC_CLAIMS: (read, value) => organizationsOfProviders(read, personIn(value)),

@@ -57,6 +57,8 @@ import { up as beginningsOfAddresses } from "./0054-beginnings-of-addresses.ts";
 import { up as beginningsOfNames } from "./0055-beginnings-of-names.ts";
 import { up as revokedFurtherStamps } from "./0056-revoked-further-stamps.ts";
 import { up as wantedDeployments } from "./0057-wanted-deployments.ts";
+import { up as addressesInAnyCase } from "./0058-addresses-in-any-case.ts";
+import { up as startsByUserIdentifier } from "./0059-starts-by-user-identifier.ts";
 
 /** Append-only: a released migration is never edited. The name is what the database remembers. */
 export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: DatabaseKind) => Promise<void> }> = {
@@ -117,4 +119,6 @@ export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: Databa
   "0055-beginnings-of-names": { up: beginningsOfNames },
   "0056-revoked-further-stamps": { up: revokedFurtherStamps },
   "0057-wanted-deployments": { up: wantedDeployments },
+  "0058-addresses-in-any-case": { up: addressesInAnyCase },
+  "0059-starts-by-user-identifier": { up: startsByUserIdentifier },
 };
