@@ -20,6 +20,7 @@ import {
   type SealedPrivateKey,
   type SealedSecret,
   type SealedWallet,
+  type Secret,
   type SessionProfile,
   type Tag,
   type TagType,
@@ -85,6 +86,8 @@ export type Change =
   | { do: "removeWallets"; ids: readonly string[] }
   | { do: "addSecrets"; secrets: readonly SealedSecret[] }
   | { do: "markSecretsExported"; ids: readonly string[] }
+  /** With their names, which are free then. */
+  | { do: "removeSecrets"; secrets: readonly Pick<Secret, "id" | "name">[] }
   | { do: "addSessionProfile"; profile: SessionProfile }
   /** In place of the one that was there, if any. */
   | { do: "putAllowlist"; allowlist: Allowlist; now: number }
@@ -313,6 +316,14 @@ export function effectsOf(change: Change): Effect[] {
       ];
     case "markSecretsExported":
       return change.ids.map((id) => reduces("secret", id, (secret) => secret && { ...secret, exported: true }));
+    case "removeSecrets":
+      return [
+        reduces("secretCount", ALL, (count) => count - change.secrets.length),
+        ...change.secrets.flatMap(({ id, name }) => [
+          becomes("secret", id, undefined),
+          ...(name === null ? [] : [becomes("secretId", name, undefined)]),
+        ]),
+      ];
     case "addSessionProfile":
       return [reduces("sessionProfiles", ALL, (profiles) => [...profiles, change.profile])];
     case "putAllowlist":

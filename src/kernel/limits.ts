@@ -268,6 +268,7 @@ export const MAX_MNEMONIC_BYTES = 4096;
 export const MAX_SECRET_BYTES = 64 * 1024;
 /** Secrets imported or exported by one request; the result of an activity is stored with it. */
 export const MAX_SECRETS_PER_REQUEST = 10;
+export const MAX_DELETED_SECRETS_PER_REQUEST = 32;
 export const MAX_SECRETS = 1000;
 /** Static properties of a secret, and what a request says about its export ... */
 export const MAX_SECRET_PROPERTIES = 32;

@@ -39,6 +39,7 @@ export interface BlockTransaction {
   fee: bigint;
   /** The token that the fee was paid in; null for the native asset. */
   feeToken: string | null;
+  failed: boolean;
   /** Empty where it failed. */
   transfers: Transfer[];
 }
@@ -152,7 +153,7 @@ function transactionOf(index: number, sent: Sent, receipt: Receipt, inside: read
   const receiver = to ?? contractAddress;
   const own = value > 0n && receiver !== null ? [{ token: null, from, to: receiver, amount: value }] : [];
   const transfers = succeeded ? [...own, ...inside, ...tokenTransfers] : [];
-  return { index, hash, from, to, fee, feeToken, transfers };
+  return { index, hash, from, to, fee, feeToken, failed: !succeeded, transfers };
 }
 
 function headerIn(value: unknown): BlockHeader | undefined {

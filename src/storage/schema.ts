@@ -399,6 +399,8 @@ export interface Schema {
     told: number;
     /** JSON of `{signers, failed}`, for a transaction of Solana; null for others. */
     solana: string | null;
+    /** Whether it failed in its block; null where that is not known, as of what an older release read. */
+    failed: Generated<number | null>;
   };
   /** Transactions that activities sent as they were, by the hash under which a chain knows them. */
   own_transactions: {

@@ -716,6 +716,56 @@ onEachEngine("secrets", (server) => {
     assert.equal((await asked(card)).status, 200);
   });
 
+  it("are deleted for good, all that are named or none, and leave their names", async () => {
+    const world = await createWorld(server());
+    const { root, user } = world;
+    const { client } = root;
+    const kinds = ["card", "pin", "card", "card"];
+    const { secretIds } = await client.result("import_secrets", {
+      secrets: (await offered(client, kinds.length)).map((message, index) =>
+        secretItem(message, "x", { name: `secret ${index}`, staticProperties: [{ key: "kind", value: kinds[index] }] }),
+      ),
+    });
+    const left = async () => (await client.read("list_secrets")).secrets.map(({ secretId }: Json) => secretId);
+    const [card, pin, otherCard, third] = secretIds;
+    const elsewhere = await createWorld(server());
+    const [message] = (await offered(elsewhere.root.client, 1)) as [string];
+    const foreign = await elsewhere.root.client.result("import_secrets", { secrets: [secretItem(message, "x")] });
+    const refusals: [Json[], number, RegExp][] = [
+      [[card, newId()], 404, /secret/],
+      [[card, foreign.secretIds[0]], 404, /secret/],
+      [[card, pin, card], 400, /`parameters\.secretIds\.2` is there twice/],
+      [[], 400, /secretIds/],
+      [Array.from({ length: 33 }, () => newId()), 400, /secretIds` has more than 32 entries/],
+    ];
+    for (const [ids, status, text] of refusals) {
+      const refusal = await refused(world, "delete_secrets", { secretIds: ids });
+      assert.equal(refusal.status, status, JSON.stringify(refusal.body));
+      assert.match(refusal.body.message, text);
+    }
+
+    await allow(world, "activity.action == 'DELETE' && secret.static_properties['kind'] == 'card'");
+    for (const ids of [[pin], [otherCard, third]]) {
+      assert.equal((await user.client.submit("delete_secrets", { secretIds: ids })).status, 403);
+    }
+    assert.deepEqual(await user.client.result("delete_secrets", { secretIds: [third] }), { secretIds: [third] });
+    assert.deepEqual(await left(), [otherCard, pin, card]);
+    const ids = [otherCard, card];
+    assert.deepEqual(await client.result("delete_secrets", { secretIds: ids }), { secretIds: ids });
+    assert.deepEqual(await left(), [pin]);
+
+    const target = { targetPublicKey: generateP256KeyPair().publicKeyUncompressed, encryptionSuite: SUITE };
+    for (const [path, parameters] of [
+      ["export_secrets", { secrets: [{ secretId: card, ...target }] }],
+      ["delete_secrets", { secretIds: [card] }],
+    ] as const) {
+      assert.equal((await refused(world, path, parameters)).status, 404);
+    }
+    const [another] = (await offered(client, 1)) as [string];
+    await client.result("import_secrets", { secrets: [secretItem(another, "new", { name: "secret 0" })] });
+    assert.equal((await left()).length, 2);
+  });
+
   it("keep their sub-organization from being deleted unexported", async () => {
     const world = await createWorld(server(), "subOrganizations");
     const { client } = world.root;

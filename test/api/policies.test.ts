@@ -257,6 +257,32 @@ for (const engine of engines) {
       assert.equal(answer.body.details[0].policyEvaluations[0].outcome, "OUTCOME_TIME_INACTIVE");
     });
 
+    it("tell whether they are in their time, as the server's clock says", async () => {
+      const times = {
+        past: "time.now < Timestamp('2020-01-01T00:00:00Z')",
+        future: "time.now < Timestamp('2100-01-01T00:00:00Z')",
+      };
+      const always = await create({ condition: signs });
+      const past = await create({ condition: signs, time: times.past });
+      const future = await create({ condition: signs, time: times.future });
+      const broken = await create({ condition: signs, time: times.past });
+      await server.opened.database.transact(undefined, async (tx) => {
+        await tx.updateTable("policies").set({ time: "time.then" }).where("id", "=", broken).execute();
+      });
+      const before = Date.now();
+      const { statuses, evaluatedAtMs } = await ada.client.read("get_active_policies");
+      assert.ok(Number(evaluatedAtMs) >= before && Number(evaluatedAtMs) <= Date.now(), evaluatedAtMs);
+      const { organizationId } = root;
+      const [{ error, ...withError }] = statuses.splice(3);
+      assert.deepEqual(statuses, [
+        { organizationId, policyId: always, active: true },
+        { organizationId, policyId: past, active: false, timeExpr: times.past },
+        { organizationId, policyId: future, active: true, timeExpr: times.future },
+      ]);
+      assert.deepEqual(withError, { organizationId, policyId: broken, active: false, timeExpr: "time.then" });
+      assert.match(error, /then/);
+    });
+
     it("are tried out without creating anything", async () => {
       const policyId = await create({ consensus: `${is(ada)} && ${is(bob)}`, condition: signs });
       const parameters = {

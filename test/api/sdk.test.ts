@@ -92,6 +92,7 @@ const sdks = [
       acceptInvitation,
       listInvitations,
       "init_import_secrets",
+      "delete_secrets",
       "eth_send_raw_transaction",
       upsertGasUsageConfig,
       "create_tvc_operator",
@@ -101,6 +102,7 @@ const sdks = [
       "get_tvc_deployment_provisioning_details",
       "list_tvc_operators",
       "list_tvc_quorum_keys",
+      "get_active_policies",
       ...otherExtensions,
     ],
   },
@@ -608,6 +610,13 @@ function tellStory(server: () => TestServer, connect: (options: SdkOptions) => S
     });
   });
 
+  itIfKnown("delete_secrets", async () => {
+    const secretIds = (await read("list_secrets")).secrets.map(({ secretId }: Json) => secretId);
+    assert.equal(secretIds.length, 1);
+    assert.deepEqual(await done("delete_secrets", { secretIds }), { secretIds });
+    assert.deepEqual((await read("list_secrets")).secrets, []);
+  });
+
   describe("sending", () => {
     itIfKnown("eth_send_raw_transaction", async () => {
       const { signedTransaction, hash } = await (await newSender(testNode())).sign();
@@ -829,6 +838,16 @@ function tellStory(server: () => TestServer, connect: (options: SdkOptions) => S
   });
 
   describe("policies", () => {
+    itIfKnown("get_active_policies", async () => {
+      const timeExpr = "time.now < Timestamp('2020-01-01T00:00:00Z')";
+      const policy = { policyName: "over", effect: "EFFECT_ALLOW", notes: "", time: timeExpr };
+      const { policyId } = await done("create_policy", { ...policy, condition: "activity.action == 'SIGN'" });
+      const { organizationId } = server().credentials;
+      const { statuses } = await read("get_active_policies");
+      assert.deepEqual(statuses, [{ organizationId, policyId, active: false, timeExpr }]);
+      await done("delete_policy", { policyId });
+    });
+
     it("create, update, read, list and delete them, one by one and several", async () => {
       const policy = { policyName: "one", effect: "EFFECT_ALLOW", notes: "", condition: "activity.action == 'SIGN'" };
       const { policyId } = await done("create_policy", policy);

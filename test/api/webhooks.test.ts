@@ -157,9 +157,12 @@ for (const engine of engines) {
       const endpointId = await createEndpoint([]);
       await createEndpoint([], `${receiver.url}/other`);
       const { deliveryId } = await root.result("test_webhook_endpoint", { endpointId });
-      const [{ headers, body, path }] = (await receiver.waitFor(1)) as [Json];
+      // What was on its way to an endpoint that is gone may still come.
+      const ofTest = () =>
+        receiver.received.find(({ headers }) => headers["x-turnkey-event-type"] === "WEBHOOK_ENDPOINT_TEST");
+      await until(() => ofTest() !== undefined, "the test event");
+      const { headers, body, path } = ofTest() as Json;
       assert.equal(path, "/");
-      assert.equal(headers["x-turnkey-event-type"], "WEBHOOK_ENDPOINT_TEST");
       const { type, organizationId, msg } = JSON.parse(body);
       assert.deepEqual([type, organizationId], ["webhooks:endpoint_test", root.organizationId]);
       assert.deepEqual([msg.endpointId, msg.url, msg.name], [endpointId, receiver.url, "hook"]);

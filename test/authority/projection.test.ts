@@ -151,6 +151,7 @@ const requests = fc.oneof(
     secrets: fc.array(fc.option(policyName), { minLength: 1, maxLength: 2 }),
   }),
   fc.record({ path: fc.constant("export_secrets"), secretsOut: fc.array(index, { minLength: 1, maxLength: 2 }) }),
+  fc.record({ path: fc.constant("delete_secrets"), secretsGone: fc.array(index, { minLength: 1, maxLength: 2 }) }),
   fc.record({
     path: fc.constant("delete_private_keys"),
     keysGone: fc.array(index, { minLength: 1, maxLength: 2 }),
@@ -290,6 +291,9 @@ class Installation {
     }
     if ("secretsOut" in request) {
       return { secrets: request.secretsOut.map((at) => ({ secretId: this.pick("import_secrets", at) })) };
+    }
+    if ("secretsGone" in request) {
+      return { secretIds: request.secretsGone.map((at) => this.pick("import_secrets", at)) };
     }
     if (!("keysGone" in request)) return undefined;
     const privateKeyIds = request.keysGone.map((at) => this.pick("keys", at));

@@ -403,7 +403,8 @@ describe("what activities say of authority", () => {
     const silent = [
       // Names, keys, wallets and secrets decide nothing, nor does a credential that is gone.
       ...["create_tvc_operator", "create_wallet", "delete_wallets", "export_wallet", "import_wallet", "update_wallet"],
-      ...["delete_private_keys", "export_private_key", "import_private_key", "export_secrets", "import_secrets"],
+      ...["delete_private_keys", "export_private_key", "import_private_key", "delete_secrets", "export_secrets"],
+      ...["import_secrets"],
       ...["delete_user_tags", "delete_private_key_tags", "delete_smart_contract_interface", "disable_auth_proxy"],
       ...["delete_invitation", "update_user_name", "upsert_swap_config"],
     ];

@@ -75,6 +75,7 @@ for (const engine of engines) {
         from: sender.address,
         to,
         fee: { amount: await feeOf(hash), caip19: NATIVE },
+        executionFailed: false,
         transfers: [
           {
             direction: "IN",
@@ -159,6 +160,10 @@ for (const engine of engines) {
       assert.equal(plain.transfers[0].direction, "OUT");
       assert.equal(plain.transfers[0].counterparty, to);
       assert.deepEqual(failed.transfers, []);
+      assert.deepEqual(
+        found.map(({ executionFailed }) => executionFailed),
+        [false, true, false],
+      );
       assert.deepEqual(creation.transfers, []);
       assert.equal("to" in creation, false, "there is no receiver of what makes a contract");
       const [received] = await once(root, to, ({ length }) => length === 1);

@@ -31,7 +31,7 @@ function blockPaying(address: string, payments: number): SeenBlock {
   const transactions = Array.from({ length: payments }, (_, index) => {
     const [from, to] = [randomAddress(), index === 0 ? address : randomAddress()];
     return {
-      ...{ index, hash: `0x${randomBytes(32).toString("hex")}`, from, to, fee: 1n, feeToken: null },
+      ...{ index, hash: `0x${randomBytes(32).toString("hex")}`, from, to, fee: 1n, feeToken: null, failed: false },
       transfers: [{ token: null, from, to, amount: 1n }],
     };
   });

@@ -340,6 +340,7 @@ export const examples: Record<string, Example> = {
       requestContext: [{ key: "purpose", value: "audit" }],
     })),
   }),
+  delete_secrets: async (world) => ({ secretIds: [await storedSecret(world), await storedSecret(world)] }),
   list_secrets: async (world) => {
     await storedSecret(world);
     return { paginationOptions: { limit: "10", before: newId() } };
@@ -600,6 +601,7 @@ export const examples: Record<string, Example> = {
   delete_policies: async (world) => ({ policyIds: [await storedPolicy(world), await storedPolicy(world)] }),
   get_policy: async (world) => ({ policyId: await storedPolicy(world) }),
   list_policies: async (world) => after(storedPolicy(world), {}),
+  get_active_policies: async (world) => after(storedPolicy(world), {}),
   get_policy_evaluations: async (world) => ({ activityId: (await completedActivity(world)).id }),
   simulate_policy: async (world) => ({
     activity: {
@@ -1100,6 +1102,7 @@ async function newSolanaHistory({ server, organizationId, root }: World): Promis
     sender,
     recipient: null,
     fee: { amount: "5000", token: null },
+    failed: false,
     transfers: [transfer],
     changes: [],
     solana: { signers: [{ address: sender, writable: true }], failed: false },
@@ -1125,6 +1128,7 @@ async function newHistory({ server, organizationId, root }: World): Promise<stri
     sender,
     recipient: address.toLowerCase(),
     fee: { amount: "42000000000000", token: null },
+    failed: false,
     transfers: [transfer],
     changes: [],
   };

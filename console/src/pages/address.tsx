@@ -178,10 +178,9 @@ function History({ address, caip2, isEvm }: { address: string; caip2: string; is
 }
 
 function pastOf(item: Schemas["EthTransactionHistoryItem"] | Schemas["SolTransactionHistoryItem"]): Past {
-  const { block, status, transfers } = item;
-  const at = { at: block.timestamp, transfers };
-  if ("transactionHash" in item) return { hash: item.transactionHash, status, ...at };
-  return { hash: item.signature, status: item.executionFailed ? "FAILED" : status, ...at };
+  const { block, status, transfers, executionFailed } = item;
+  const hash = "transactionHash" in item ? item.transactionHash : item.signature;
+  return { hash, status: executionFailed ? "FAILED" : status, at: block.timestamp, transfers };
 }
 
 function Moved({ transfers }: { transfers: Past["transfers"] }) {

@@ -1,8 +1,9 @@
 import type { Budget } from "../../policy/budget.ts";
 import { createExpressionCache } from "../../policy/cache.ts";
-import type { EvaluateCondition, Program } from "../../policy/compile.ts";
+import type { EvaluateCondition, FactsOf, Program } from "../../policy/compile.ts";
 import { PolicyError } from "../../policy/errors.ts";
 import type { ConditionFacts } from "../../policy/facts.ts";
+import type { Scope } from "../../policy/schema.ts";
 import type { DecisionFacts } from "./facts.ts";
 
 /** Compiled once, for every organization that writes the same. */
@@ -37,7 +38,17 @@ export const conditionsWithin =
     return program instanceof PolicyError ? program : evaluated(program, facts, steps);
   };
 
-function evaluated(program: Program<"condition">, facts: ConditionFacts, steps: Budget): boolean | PolicyError {
+/**
+ * Whether a policy with this time counts at an instant, in milliseconds since 1970; the error where it cannot be told.
+ *
+ * @throws OutOfBudget
+ */
+export function isActiveAt(time: string, now: number, steps: Budget): boolean | PolicyError {
+  const program = expressions.program(time, "time", steps);
+  return program instanceof PolicyError ? program : evaluated(program, { time: { now } }, steps);
+}
+
+function evaluated<S extends Scope>(program: Program<S>, facts: FactsOf[S], steps: Budget): boolean | PolicyError {
   try {
     return program.evaluate(facts, steps);
   } catch (error) {

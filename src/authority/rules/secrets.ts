@@ -1,7 +1,7 @@
 import { fail } from "../../kernel/errors.ts";
 import { MAX_SECRETS } from "../../kernel/limits.ts";
 import { refuseExcess } from "../quotas.ts";
-import { ALL, type SealedSecret } from "../state.ts";
+import { ALL, type SealedSecret, type Secret } from "../state.ts";
 import type { Draft } from "../view.ts";
 import { refuseUnknown } from "./unknown.ts";
 
@@ -39,7 +39,17 @@ export function addSecrets(
 
 /** @throws KeysteadError RESOURCE_NOT_FOUND naming the first secret that the organization does not have */
 export function markSecretsExported(draft: Draft, ids: readonly string[]): void {
+  requireSecrets(draft, ids);
+  draft.apply({ do: "markSecretsExported", ids });
+}
+
+/** @throws KeysteadError RESOURCE_NOT_FOUND naming the first secret that the organization does not have */
+export function removeSecrets(draft: Draft, ids: readonly string[]): void {
+  draft.apply({ do: "removeSecrets", secrets: requireSecrets(draft, [...new Set(ids)]) });
+}
+
+function requireSecrets(draft: Draft, ids: readonly string[]): Secret[] {
   const known = draft.parts("secret", ids);
   refuseUnknown(draft, ids, (index) => known[index] !== undefined, "secret");
-  draft.apply({ do: "markSecretsExported", ids });
+  return known as Secret[];
 }

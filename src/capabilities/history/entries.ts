@@ -27,6 +27,7 @@ export interface SeenTransaction {
   /** Atomic units of the native asset, or of `feeToken`. */
   fee: bigint;
   feeToken: string | null;
+  failed: boolean;
   transfers: readonly Transfer[];
   /** Of Solana alone. */
   solana?: SolanaDetails;
@@ -60,6 +61,7 @@ export interface Entry {
   sender: string;
   recipient: string | null;
   fee: { amount: string; token: string | null };
+  failed: boolean;
   /** The first of them, in the order in which they happened. */
   transfers: EntryTransfer[];
   /** Of Solana alone. */
@@ -128,7 +130,7 @@ function entryOf(
   transaction: SeenTransaction,
   { address, assets }: { address: string; assets: AssetBook },
 ): Omit<Entry, "organizationId"> {
-  const { index, hash, from, to, fee, feeToken, solana } = transaction;
+  const { index, hash, from, to, fee, feeToken, failed, solana } = transaction;
   const own = transaction.transfers.flatMap((transfer) => seenFrom(address, transfer));
   return {
     address,
@@ -139,6 +141,7 @@ function entryOf(
     sender: from,
     recipient: to,
     fee: { amount: String(fee), token: feeToken },
+    failed,
     solana,
     transfers: own.slice(0, MAX_SHOWN_TRANSFERS),
     changes: changesOf(own, (token) => assets.assetOf(chain, token)),

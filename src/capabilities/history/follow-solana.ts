@@ -231,6 +231,7 @@ export const seen = ({ number, hash, timestamp, transactions }: SolanaBlock): Se
     to: null,
     fee,
     feeToken: null,
+    failed,
     transfers,
     solana: { signers, failed },
   })),

@@ -100,6 +100,7 @@ export async function addEntries(tx: Transactor, caip2: Chain, entries: readonly
       recipient: entry.recipient,
       fee_amount: entry.fee.amount,
       fee_token: entry.fee.token,
+      failed: Number(entry.failed),
       transfers: JSON.stringify(entry.transfers),
       solana: entry.solana ? JSON.stringify(entry.solana) : null,
       changes: entry.changes.length > 0 ? JSON.stringify(entry.changes) : null,

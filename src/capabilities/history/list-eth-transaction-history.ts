@@ -11,6 +11,8 @@ const HistoryItem = Type.Object(
     ...commonItem,
     from: Type.String(),
     to: Type.Optional(Type.String()),
+    /** Absent where that is not known, as of what an older release read. */
+    executionFailed: Type.Optional(Type.Boolean()),
   },
   { $id: "EthTransactionHistoryItem" },
 );
@@ -41,6 +43,7 @@ export const listEthTransactionHistory = query({
         ...common(row),
         from: withChecksum(row.sender),
         ...(row.recipient === null ? {} : { to: withChecksum(row.recipient) }),
+        ...(row.failed === null ? {} : { executionFailed: row.failed === 1 }),
       })),
       pageInfo,
     };

@@ -3,6 +3,7 @@ import { createPolicies } from "./create-policies.ts";
 import { createPolicy } from "./create-policy.ts";
 import { deletePolicies } from "./delete-policies.ts";
 import { deletePolicy } from "./delete-policy.ts";
+import { getActivePolicies } from "./get-active-policies.ts";
 import { getPolicy } from "./get-policy.ts";
 import { getPolicyEvaluations } from "./get-policy-evaluations.ts";
 import { listPolicies } from "./list-policies.ts";
@@ -19,6 +20,7 @@ export const policies = capability({
     deletePolicies,
     getPolicy,
     listPolicies,
+    getActivePolicies,
     getPolicyEvaluations,
     simulatePolicy,
   ],

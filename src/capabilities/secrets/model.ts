@@ -124,6 +124,12 @@ function refuseRepeated(secrets: readonly ImportedParams[], field: "name" | "tar
   }
 }
 
+/** @throws KeysteadError FIELD_INVALID naming the first that was there before */
+export function refuseRepeatedIds(secretIds: readonly string[]): void {
+  const repeated = secretIds.findIndex((id, index) => secretIds.indexOf(id) < index);
+  if (repeated >= 0) fail("FIELD_INVALID", { field: `parameters.secretIds.${repeated}`, reason: "is there twice" });
+}
+
 /**
  * What policies see of the secrets of a request. Several have no one set of properties: a policy that asks for them ends in an
  * error, by which it allows nothing and denies, so that each is asked for by itself. `asked` counts those that are not known too:

@@ -163,6 +163,7 @@ const isBesideHolders: Record<Change["do"], boolean> = {
   removeWallets: true,
   addSecrets: true,
   markSecretsExported: true,
+  removeSecrets: true,
   addSessionProfile: true,
   putAllowlist: false,
   removeAllowlist: false,

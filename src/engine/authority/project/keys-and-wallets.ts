@@ -82,6 +82,9 @@ export const keyAndWalletWriters = {
 
   markSecretsExported: (tx, organizationId, { ids }) =>
     updateRows(tx, "secrets", { organizationId, ids }, { exported: 1 }),
+
+  removeSecrets: (tx, organizationId, { secrets }) =>
+    deleteRows(tx, "secrets", { organizationId, ids: secrets.map(({ id }) => id) }),
 } satisfies Partial<Writers>;
 
 async function removeAccounts(tx: Transactor, organizationId: string, walletId: string): Promise<void> {
