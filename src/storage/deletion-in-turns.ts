@@ -1,6 +1,7 @@
-import { type DeleteResult, sql } from "kysely";
+import { type DeleteQueryBuilder, type DeleteResult, type SelectQueryBuilder, sql } from "kysely";
 import { MAX_DELETED_ROWS } from "../kernel/limits.ts";
 import { pause } from "../kernel/turns.ts";
+import type { Schema } from "./schema.ts";
 
 /** What SQLite knows a row of any table by. */
 export const rowId = sql<number>`rowid`;
@@ -10,15 +11,18 @@ export const rowId = sql<number>`rowid`;
  * as a statement runs, so it is asked for a portion at a time, and others have their turns in between. PostgreSQL holds nobody up, and
  * with each portion would look again at what is deleted already: there one statement is better.
  *
- * @param deleteSome makes a statement that deletes up to `limit`; the first that deletes fewer is the last
+ * @param from the deletion without conditions
+ * @param which selects the `rowId` of all that are to go
  */
-export async function deleteInTurns(
+export async function deleteInTurns<Table extends keyof Schema>(
   organizationId: string,
-  deleteSome: (limit: number) => { executeTakeFirstOrThrow(): Promise<DeleteResult> },
+  from: DeleteQueryBuilder<Schema, Table, DeleteResult>,
+  which: SelectQueryBuilder<Schema, Table, { row_id: number }>,
 ): Promise<void> {
+  const portion = from.where(rowId, "in", which.limit(MAX_DELETED_ROWS));
   for (let isFull = true; isFull; ) {
     await pause(organizationId);
-    const { numDeletedRows } = await deleteSome(MAX_DELETED_ROWS).executeTakeFirstOrThrow();
+    const { numDeletedRows } = await portion.executeTakeFirstOrThrow();
     isFull = numDeletedRows === BigInt(MAX_DELETED_ROWS);
   }
 }

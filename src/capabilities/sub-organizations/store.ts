@@ -204,11 +204,11 @@ async function eraseRows(tx: Transactor, organizationId: string, table: OwnedTab
     await rows.where("organization_id", "=", organizationId).execute();
     return;
   }
-  const portion = tx
+  const ofOrganization = tx
     .selectFrom(table as "wallet_accounts")
     .select(rowId.as("row_id"))
     .where("organization_id", "=", organizationId)
     // Those that were stored together lie together; by their addresses, each would be on pages of its own.
     .$if(table === "wallet_accounts", (accounts) => accounts.orderBy("id"));
-  await deleteInTurns(organizationId, (limit) => rows.where(rowId, "in", portion.limit(limit)));
+  await deleteInTurns(organizationId, rows, ofOrganization);
 }

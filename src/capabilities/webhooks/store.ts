@@ -67,13 +67,11 @@ export async function requireEndpoint(read: Reader, organizationId: string, id: 
 
 /** Deletes what was and is to be sent to an endpoint, with the log of it, on SQLite. */
 export async function removeDeliveries(tx: Transactor, organizationId: string, endpointId: string): Promise<void> {
-  const portion = tx
+  const deliveries = tx
     .selectFrom("webhook_deliveries")
     .select(rowId.as("row_id"))
     .where("organization_id", "=", organizationId)
     .where("endpoint_id", "=", endpointId)
     .orderBy("id");
-  await deleteInTurns(organizationId, (limit) =>
-    tx.deleteFrom("webhook_deliveries").where(rowId, "in", portion.limit(limit)),
-  );
+  await deleteInTurns(organizationId, tx.deleteFrom("webhook_deliveries"), deliveries);
 }

@@ -214,8 +214,8 @@ export async function dropJobs(tx: Transactor, lane: string, organizationId: str
     await jobs.where("lane", "=", lane).execute();
     return;
   }
-  const portion = tx.selectFrom("jobs").select(rowId.as("row_id")).where("lane", "=", lane);
-  await deleteInTurns(organizationId, (limit) => jobs.where(rowId, "in", portion.limit(limit)));
+  const ofLane = tx.selectFrom("jobs").select(rowId.as("row_id")).where("lane", "=", lane);
+  await deleteInTurns(organizationId, jobs, ofLane);
 }
 
 const lockLane = preparedWrite<{ lane: string }>()((db, { lane }) =>

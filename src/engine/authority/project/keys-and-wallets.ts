@@ -94,7 +94,5 @@ async function removeAccounts(tx: Transactor, organizationId: string, walletId: 
     .where("organization_id", "=", organizationId)
     .where("wallet_id", "=", walletId)
     .orderBy("id");
-  await deleteInTurns(organizationId, (limit) =>
-    tx.deleteFrom("wallet_accounts").where(rowId, "in", accounts.limit(limit)),
-  );
+  await deleteInTurns(organizationId, tx.deleteFrom("wallet_accounts"), accounts);
 }
