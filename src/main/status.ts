@@ -11,6 +11,8 @@ export type Status =
   | { state: "none"; reason: string }
   /** Something takes connections at its port, and answers nothing in time. */
   | { state: "silent"; reason: string }
+  /** There is no port to ask at. */
+  | { state: "unknown"; reason: string }
   | {
       state: "ready" | "not ready";
       version: string | undefined;
@@ -27,11 +29,19 @@ export type Status =
     };
 
 /** As `systemctl status` has them, where it has any. */
-export const exitCodes: Readonly<Record<Status["state"], number>> = { ready: 0, "not ready": 2, none: 3, silent: 4 };
+export const exitCodes: Readonly<Record<Status["state"], number>> = {
+  ready: 0,
+  "not ready": 2,
+  none: 3,
+  silent: 4,
+  unknown: 4,
+};
 
 export async function statusOf({ adminHost, adminPort }: Pick<Config, "adminHost" | "adminPort">): Promise<Status> {
   if (adminPort === 0) {
-    return { state: "none", reason: "KEYSTEAD_ADMIN_PORT is 0: a server with these settings has no admin port to ask" };
+    const reason =
+      "KEYSTEAD_ADMIN_PORT is 0: a server with these settings has no admin port to ask, whether it runs or not";
+    return { state: "unknown", reason };
   }
   const origin = urlOf(adminHost, adminPort);
   const outbound = createNodeClient();
@@ -111,6 +121,7 @@ function sampleIn(metrics: string, sample: string): number | undefined {
 export function describeStatus(status: Status): string {
   if (status.state === "none") return `not running: ${status.reason}\n`;
   if (status.state === "silent") return `no answer: ${status.reason}\n`;
+  if (status.state === "unknown") return `unknown: ${status.reason}\n`;
   const { state, version = "unknown", uptimeSeconds, reasons, warnings, maintenance, audit, jobs } = status;
   const lines = [
     ["state", state],

@@ -647,7 +647,7 @@ describe("keystead status", () => {
     );
     await new Promise((resolve) => other.close(resolve));
     const off = await runKeystead(["status"], { KEYSTEAD_ADMIN_PORT: "0" });
-    assert.equal(off.code, 3);
-    assert.match(off.stdout, /^not running: KEYSTEAD_ADMIN_PORT is 0/);
+    assert.equal(off.code, 4);
+    assert.match(off.stdout, /^unknown: KEYSTEAD_ADMIN_PORT is 0/);
   });
 });
