@@ -1,3 +1,4 @@
+import http from "node:http";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Plugin, rolldown } from "rolldown";
@@ -37,7 +38,7 @@ async function buildPart(main: string, dist: string): Promise<string[]> {
     cwd: root,
     platform: "node",
     external: LEFT_OUT,
-    plugins: [placesOf(folder)],
+    plugins: [placesOf(folder), serverOfHttp],
     checks: { eval: false },
   });
   try {
@@ -54,6 +55,24 @@ async function buildPart(main: string, dist: string): Promise<string[]> {
     await bundle.close();
   }
 }
+
+/** Of `node:http`, what belongs to a client that we use nothing of; in what is built nobody has it. */
+const OF_CLIENT = ["WebSocket", "CloseEvent", "MessageEvent"];
+const HTTP = "\0http";
+
+/**
+ * Whoever imports `node:http` has Node load a whole client (undici) for three names in it: some 20 ms of a start, and 2 MB. Who
+ * gets the module by its name has it without.
+ */
+const serverOfHttp: Plugin = {
+  name: "server of http",
+  resolveId: (id, _importer, { kind }) => (kind === "import-statement" && /^(node:)?http$/.test(id) ? HTTP : undefined),
+  load(id) {
+    if (id !== HTTP) return undefined;
+    const names = Object.keys(http).filter((name) => !OF_CLIENT.includes(name));
+    return `const http = process.getBuiltinModule("node:http");\nexport default http;\nexport const { ${names.join(", ")} } = http;\n`;
+  },
+};
 
 /**
  * What a module of ours says of its own place: below `dist` it is where it was below `src`, whatever file it was put into. What it loads

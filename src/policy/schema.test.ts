@@ -8,8 +8,8 @@ import { activityParams, keywords, paramTypes } from "./schema.ts";
 import { type Type, typeName } from "./types.ts";
 
 test("activity types have one class each", () => {
-  assert.equal(activityClasses.length, 157);
-  assert.equal(new Set(activityClasses.map(({ type }) => type)).size, 157);
+  assert.equal(activityClasses.length, 158);
+  assert.equal(new Set(activityClasses.map(({ type }) => type)).size, 158);
   const classOf = (type: string) => {
     const found = activityClass(type);
     return found && `${found.kind} ${found.resource}/${found.action}`;

@@ -54,6 +54,11 @@ describe("the program as it is shipped", () => {
     assert.ok(found > 0);
   });
 
+  it("has Node load no client that it does not use, as whoever imports all of node:http does", () => {
+    for (const path of allFiles()) assert.doesNotMatch(textOf(path), /\bfrom ?"(node:)?http"/, path);
+    assert.ok(allFiles().some((path) => textOf(path).includes('getBuiltinModule("node:http")')));
+  });
+
   it("has nothing in it that the bill of materials leaves out, and the license of all that it has", () => {
     const sbom = sbomOfCheckout();
     const named = new Set(builtInto(sbom));
