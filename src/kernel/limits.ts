@@ -803,3 +803,8 @@ export const MAX_WEBHOOK_EVENT_BYTES = 64 * 1024 * 1024;
 export const MAX_WAITING_LOG_LENGTH = 8 * 1024 * 1024;
 /** After which it is tried again. */
 export const LOG_RETRY_MS = 100;
+
+/** Accounts of which it is remembered which nonce of the gas station a block had last ... */
+export const MAX_REMEMBERED_EXECUTIONS = 10_000;
+/** ... and for how long: a node that has less after that is not behind, a reorganization has undone it. */
+export const NODE_BEHIND_MS = MINUTE_MS;

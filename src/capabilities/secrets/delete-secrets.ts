@@ -4,7 +4,7 @@ import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Id, SomeOf, Strict } from "../../engine/fields.ts";
 import { MAX_DELETED_SECRETS_PER_REQUEST } from "../../kernel/limits.ts";
-import { factsOfSecrets, refuseRepeatedIds } from "./model.ts";
+import { factsOfSecrets, refuseRepeated } from "./model.ts";
 import { findSecrets } from "./store.ts";
 
 export const deleteSecrets = activity({
@@ -17,7 +17,7 @@ export const deleteSecrets = activity({
     const secrets = await findSecrets(read, organization.id, secretIds);
     return factsOfSecrets([...secrets.values()], secretIds.length);
   },
-  check: ({ secretIds }) => refuseRepeatedIds(secretIds),
+  check: ({ secretIds }) => refuseRepeated(secretIds, (index) => `parameters.secretIds.${index}`),
   change: ({ view, intent: { secretIds } }) => changesOn(view, (draft) => removeSecrets(draft, secretIds)),
   answer: ({ intent: { secretIds } }) => ({ secretIds }),
 });

@@ -87,8 +87,10 @@ export function parseImport({ secrets }: ImportSecretsIntent): ImportedParams[] 
     targetPublicKey: parseTargetPublicKey(targetPublicKey, fieldAt(index, "targetPublicKey")),
     staticProperties: parseKeyValues(staticProperties, fieldAt(index, "staticProperties")),
   }));
-  refuseRepeated(parsed, "name");
-  refuseRepeated(parsed, "targetPublicKey");
+  for (const field of ["name", "targetPublicKey"] as const) {
+    const values = parsed.map((secret) => secret[field]);
+    refuseRepeated(values, (index) => fieldAt(index, field));
+  }
   return parsed;
 }
 
@@ -114,20 +116,14 @@ function parseKeyValues(entries: Static<typeof KeyValues>, field: string): Stati
   });
 }
 
-function refuseRepeated(secrets: readonly ImportedParams[], field: "name" | "targetPublicKey"): void {
+/** @throws KeysteadError FIELD_INVALID naming the first that was there before; what is not given is passed over */
+export function refuseRepeated(values: readonly (string | undefined)[], fieldOf: (index: number) => string): void {
   const seen = new Set<string>();
-  for (const [index, secret] of secrets.entries()) {
-    const value = secret[field];
+  for (const [index, value] of values.entries()) {
     if (value === undefined) continue;
-    if (seen.has(value)) fail("FIELD_INVALID", { field: fieldAt(index, field), reason: "is there twice" });
+    if (seen.has(value)) fail("FIELD_INVALID", { field: fieldOf(index), reason: "is there twice" });
     seen.add(value);
   }
-}
-
-/** @throws KeysteadError FIELD_INVALID naming the first that was there before */
-export function refuseRepeatedIds(secretIds: readonly string[]): void {
-  const repeated = secretIds.findIndex((id, index) => secretIds.indexOf(id) < index);
-  if (repeated >= 0) fail("FIELD_INVALID", { field: `parameters.secretIds.${repeated}`, reason: "is there twice" });
 }
 
 /**

@@ -1,6 +1,6 @@
 import { delegateIn, NONCE_SLOT } from "../../../chains/evm/gas-station.ts";
 import type { EvmChain } from "../../../chains/evm/networks.ts";
-import { MINUTE_MS } from "../../../kernel/durations.ts";
+import { MAX_REMEMBERED_EXECUTIONS, NODE_BEHIND_MS } from "../../../kernel/limits.ts";
 import { type RecentlyUsed, recentlyUsed } from "../../../kernel/recently-used.ts";
 import { transactionCount } from "../../../nodes/evm-calls.ts";
 import { codeAt, storageAt } from "../../../nodes/evm-state.ts";
@@ -19,9 +19,6 @@ import type { Plan } from "./transaction.ts";
  * that block yet, and what is signed by its word reverts at the cost of who pays. In this process alone: nodes are not behind for long.
  */
 const executed = new WeakMap<EvmNodes, RecentlyUsed<{ nonce: bigint; at: number }>>();
-const MAX_EXECUTED = 10_000;
-/** A node that has less after so long is not behind: a reorganization has undone it. */
-const BEHIND_MS = MINUTE_MS;
 
 const nameOf = ({ caip2, account }: { caip2: EvmChain; account: string }): string => `${caip2} ${account}`;
 
@@ -32,7 +29,8 @@ export function noteExecuted(
   nonce: bigint,
   now: number,
 ): void {
-  const ofNodes = executed.get(evm) ?? recentlyUsed<{ nonce: bigint; at: number }>({ entries: MAX_EXECUTED });
+  const ofNodes =
+    executed.get(evm) ?? recentlyUsed<{ nonce: bigint; at: number }>({ entries: MAX_REMEMBERED_EXECUTIONS });
   executed.set(evm, ofNodes);
   ofNodes.set(nameOf(of), { nonce, at: now });
 }
@@ -40,7 +38,7 @@ export function noteExecuted(
 /** Whether a node that says so does not have the account's last calls yet. */
 function isBehind(evm: EvmNodes, of: { caip2: EvmChain; account: string }, nonce: bigint, now: number): boolean {
   const last = executed.get(evm)?.get(nameOf(of));
-  return last !== undefined && nonce <= last.nonce && now - last.at < BEHIND_MS;
+  return last !== undefined && nonce <= last.nonce && now - last.at < NODE_BEHIND_MS;
 }
 
 /** What is in the signature beside the transaction's own nonce and fees; the same where it is signed again with another fee. */
