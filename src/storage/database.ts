@@ -45,7 +45,7 @@ import { migrations } from "./migrations/index.ts";
 import { OutagePatience } from "./outage.ts";
 import { transactionsOf } from "./places.ts";
 import { type Pooler, poolerBefore } from "./pooler.ts";
-import { PatientReads, PostgresConnection } from "./postgres.ts";
+import { LookUps, PatientReads, PostgresConnection, patiently } from "./postgres.ts";
 import { connectToOne, PostgresHosts } from "./postgres-hosts.ts";
 import { IDLE_TRANSACTION_MS, PostgresPool, postgresTypes } from "./postgres-pool.ts";
 import { POSTGRES_DEFAULTS, type PostgresSettings } from "./postgres-settings.ts";
@@ -398,7 +398,10 @@ function postgresDatabase(
   const pool = new PostgresPool({ hosts, settings, onError });
   const patience = new OutagePatience();
   const reads = new PatientReads(new PostgresConnection(pool, prepared), patience);
-  const shared = new SharedReads((sql, parameters) => reads.all(sql, parameters));
+  const shared = new SharedReads(() => {
+    const lookUps = new LookUps(pool, prepared);
+    return (sql, parameters) => patiently(patience, () => lookUps.all(sql, parameters));
+  });
   const kysely = kyselyOn("postgres", async () => reads);
   const read: Reader = {
     kind: "postgres",

@@ -1,6 +1,7 @@
 import type { Query } from "./engine.ts";
 
 export type Rows = readonly unknown[];
+export type Send = (sql: string, parameters: unknown[]) => Promise<Rows>;
 
 /** A statement that somebody waits for. */
 export interface Asked extends PromiseWithResolvers<Rows> {
@@ -10,28 +11,18 @@ export interface Asked extends PromiseWithResolvers<Rows> {
 export const asked = (query: Query): Asked => ({ ...Promise.withResolvers<Rows>(), query });
 
 /** Sends statements; of those that look in the same way for rows of their own, one for all. */
-export function sendTogether(
-  waiting: Iterable<Asked>,
-  send: (sql: string, parameters: unknown[]) => Promise<Rows>,
-): void {
+export function sendTogether(waiting: Iterable<Asked>, send: Send): void {
   for (const [together, some] of Map.groupBy(waiting, ({ query }) => query.together)) {
     if (together === undefined || some.length === 1) for (const each of some) sendAlone(each, send);
     else sendAsOne(together, some, send);
   }
 }
 
-function sendAlone(
-  { query, resolve, reject }: Asked,
-  send: (sql: string, parameters: unknown[]) => Promise<Rows>,
-): void {
+function sendAlone({ query, resolve, reject }: Asked, send: Send): void {
   send(query.sql, query.parameters as unknown[]).then(resolve, reject);
 }
 
-function sendAsOne(
-  together: string,
-  some: readonly Asked[],
-  send: (sql: string, parameters: unknown[]) => Promise<Rows>,
-): void {
+function sendAsOne(together: string, some: readonly Asked[], send: Send): void {
   const lists = (some[0]?.query.parameters ?? []).map((_, index) => some.map(({ query }) => query.parameters[index]));
   send(together, lists).then(
     (rows) => {

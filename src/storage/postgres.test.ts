@@ -125,6 +125,32 @@ describe("what is asked of PostgreSQL at the same time", () => {
     assert.notDeepEqual(first, second, "nothing is kept");
   });
 
+  it("leaves on one connection, up to a number, and what is refused there is told to whoever asked for it alone", async () => {
+    const look = (number: number, column = "pg_backend_pid()") =>
+      database.read.all<{ on: number; number: number }>({
+        sql: `select ${column} as on, ${number} as number`,
+        parameters: [],
+        isRead: true,
+        isLasting: true,
+      });
+    const numbers = Array.from({ length: 2 * 16 + 1 }, (_, number) => number);
+    const rows = (await Promise.all(numbers.map((number) => look(number)))).flat();
+    assert.deepEqual(
+      rows.map(({ number }) => number),
+      numbers,
+    );
+    const connections = Map.groupBy(rows, ({ on }) => on).values();
+    assert.deepEqual(Array.from(connections, (some) => some.length).sort(), [1, 16, 16]);
+
+    const outcomes = await Promise.allSettled([look(1), look(2, "no_such_column"), look(3)]);
+    assert.deepEqual(
+      outcomes.map(({ status }) => status),
+      ["fulfilled", "rejected", "fulfilled"],
+    );
+    const [one] = await look(4);
+    assert.ok(one && !(outcomes[0] as PromiseFulfilledResult<(typeof one)[]>).value.some(({ on }) => on === one.on));
+  });
+
   it("is asked before the functions that need it, and once", async () => {
     const seen: unknown[] = [];
     const ahead = (read: Reader) => read.all(query);

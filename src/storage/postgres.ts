@@ -5,6 +5,7 @@ import type pg from "pg";
 import type { Connection } from "./engine.ts";
 import { DatabaseFailure, isStaleStatement, translate } from "./failure.ts";
 import type { OutagePatience } from "./outage.ts";
+import type { PostgresPool } from "./postgres-pool.ts";
 
 interface Queryable {
   query(statement: pg.QueryConfig): Promise<pg.QueryResult>;
@@ -78,6 +79,73 @@ export class PostgresConnection implements Connection {
   }
 }
 
+/** So many look-ups at most are behind each other on a connection. */
+const MOST_BEHIND_EACH_OTHER = 16;
+
+interface Taken {
+  on: Promise<{ client: pg.PoolClient; connection: PostgresConnection }>;
+  asked: number;
+  underWay: number;
+  isBroken: boolean;
+}
+
+/**
+ * Runs look-ups that leave in the same turn on one connection, in one write. On a connection for each, the system calls and the processes of
+ * PostgreSQL that they wake cost more than what is looked up.
+ */
+export class LookUps {
+  readonly #pool: PostgresPool;
+  readonly #prepared: boolean;
+  #taken: Taken | undefined;
+
+  constructor(pool: PostgresPool, prepared: boolean) {
+    this.#pool = pool;
+    this.#prepared = prepared;
+  }
+
+  async all<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
+    if (!this.#taken || this.#taken.asked >= MOST_BEHIND_EACH_OTHER) this.#taken = this.#take();
+    const taken = this.#taken;
+    taken.asked++;
+    taken.underWay++;
+    try {
+      const { connection } = await taken.on;
+      return await connection.all<Row>(sql, parameters);
+    } catch (error) {
+      taken.isBroken = true;
+      throw error;
+    } finally {
+      if (--taken.underWay === 0) await this.#giveBack(taken);
+    }
+  }
+
+  #take(): Taken {
+    const on = this.#pool
+      .take("read")
+      .then((client) => ({ client, connection: new PostgresConnection(client, this.#prepared) }));
+    return { on, asked: 0, underWay: 0, isBroken: false };
+  }
+
+  async #giveBack(taken: Taken): Promise<void> {
+    // Who asks again, after an outage, has another one.
+    if (this.#taken === taken) this.#taken = undefined;
+    const on = await taken.on.catch(() => undefined);
+    if (on) this.#pool.giveBack(on.client, "read", taken.isBroken);
+  }
+}
+
+/** Repeats a read outside of transactions where the database was away, or did not know its own plan any more. */
+export const patiently = <T>(patience: OutagePatience, read: () => Promise<T>): Promise<T> =>
+  patience.through(async () => {
+    try {
+      return await read();
+    } catch (error) {
+      const isStale = error instanceof DatabaseFailure && error.kind === "retry";
+      if (!isStale) throw error;
+      return read();
+    }
+  });
+
 /** Reads outside transactions, which can be repeated whatever became of them. */
 export class PatientReads implements Connection {
   readonly #connection: PostgresConnection;
@@ -89,27 +157,15 @@ export class PatientReads implements Connection {
   }
 
   all<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
-    return this.#repeat(() => this.#connection.all<Row>(sql, parameters));
+    return patiently(this.#patience, () => this.#connection.all<Row>(sql, parameters));
   }
 
   executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
-    return this.#repeat(() => this.#connection.executeQuery<Row>(query));
+    return patiently(this.#patience, () => this.#connection.executeQuery<Row>(query));
   }
 
   streamQuery<Row>(): AsyncIterableIterator<QueryResult<Row>> {
     return this.#connection.streamQuery<Row>();
-  }
-
-  #repeat<T>(read: () => Promise<T>): Promise<T> {
-    return this.#patience.through(async () => {
-      try {
-        return await read();
-      } catch (error) {
-        const isStale = error instanceof DatabaseFailure && error.kind === "retry";
-        if (!isStale) throw error;
-        return read();
-      }
-    });
   }
 }
 

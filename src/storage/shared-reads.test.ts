@@ -11,7 +11,7 @@ const unique = (...parameters: unknown[]) => ({ ...read("one", ...parameters), t
 function noted() {
   const sent: { sql: string; parameters: unknown[]; answer: (rows: Rows) => void; refuse: (error: Error) => void }[] =
     [];
-  const reads = new SharedReads((sql, parameters) => {
+  const reads = new SharedReads(() => (sql, parameters) => {
     const { promise, resolve, reject } = Promise.withResolvers<Rows>();
     sent.push({ sql, parameters, answer: resolve, refuse: reject });
     return promise;

@@ -1,6 +1,6 @@
 import { onceATurn } from "../kernel/once-a-turn.ts";
 import type { Query } from "./engine.ts";
-import { type Asked, asked, type Rows, sendTogether } from "./gathered.ts";
+import { type Asked, asked, type Rows, type Send, sendTogether } from "./gathered.ts";
 import { keyOfQuery } from "./kept-reads.ts";
 
 /**
@@ -8,19 +8,20 @@ import { keyOfQuery } from "./kept-reads.ts";
  * and serves all who asked for the same in that turn, so an answer is never older than its question. Nothing is kept: the next turn asks anew.
  */
 export class SharedReads {
-  readonly #send: (sql: string, parameters: unknown[]) => Promise<Rows>;
+  readonly #begin: () => Send;
   /** What is asked for in this turn, by statement and parameters. */
   #asked = new Map<string, Asked>();
   readonly #sendSoon = onceATurn(() => this.#sendAll());
 
-  constructor(send: (sql: string, parameters: unknown[]) => Promise<Rows>) {
-    this.#send = send;
+  /** @param begin called once for the statements of a turn; what it gives sends each of them */
+  constructor(begin: () => Send) {
+    this.#begin = begin;
   }
 
   async ask<Row>(query: Query<Row>): Promise<Row[]> {
     const key = keyOfQuery(query);
     const rows = await (key === undefined
-      ? this.#send(query.sql, query.parameters as unknown[])
+      ? this.#begin()(query.sql, query.parameters as unknown[])
       : this.#together(key, query));
     // An array for each: whoever asks may put it in order.
     return rows.slice() as Row[];
@@ -38,8 +39,8 @@ export class SharedReads {
   #sendAll(): void {
     const waiting = this.#asked;
     this.#asked = new Map();
-    const sendFrozen = async (sql: string, parameters: unknown[]) =>
-      (await this.#send(sql, parameters)).map((row) => Object.freeze(row));
+    const send = this.#begin();
+    const sendFrozen: Send = async (sql, parameters) => (await send(sql, parameters)).map((row) => Object.freeze(row));
     sendTogether(waiting.values(), sendFrozen);
   }
 }
