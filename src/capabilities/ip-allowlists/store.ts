@@ -1,5 +1,5 @@
+import type { AllowlistRule } from "../../authority/state.ts";
 import { changeAuthority } from "../../engine/authority/project.ts";
-import type { AllowlistRule } from "../../engine/identity/ip-allowlists.ts";
 import type { Organization } from "../../engine/operations.ts";
 import { fail } from "../../kernel/errors.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
