@@ -101,7 +101,7 @@ export interface ActivityDeclaration<
   stampedWith?: CredentialType;
   /**
    * For an operation by which somebody becomes a user, stamped with the credential that it registers: who that is, as the request
-   * tells. It throws whom it does not let in, before anything of the request is stored.
+   * tells. It throws for whoever is not let in, before anything of the request is stored.
    */
   newcomer?: (context: MeetingContext<Static<I>>) => Promise<Newcomer>;
   /** Ours alone: the API that the published SDKs know does not have it. */
@@ -119,7 +119,7 @@ export interface ActivityDeclaration<
   alsoTyped?: string;
   subject: (intent: Static<I>) => Subject;
   /** Rules on the intent alone that a schema cannot say; it throws. Nobody has been authorized yet, so it stays cheap. */
-  check?: (intent: Static<I>, services: Pick<Services, Needs> & CheckingContext) => void | Promise<void>;
+  check?: (intent: Static<I>, context: Pick<Services, Needs> & CheckingContext) => void | Promise<void>;
   /**
    * What will be done outside, settled before anybody decides on it: a nonce, a fee, a quote. It is read once, when the
    * activity is submitted, and kept with it: policies see what is planned, and what is planned is what is done.

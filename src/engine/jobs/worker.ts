@@ -42,7 +42,7 @@ export interface JobWorkerOptions {
   renewMs?: number;
   /** How long `stop` waits for running jobs. */
   stopDeadlineMs?: number;
-  /** No other process has the database: what is leased at the start is left over of one that has ended. Not unless said. */
+  /** Whether no other process has the database, so that what is leased at the start was left by one that has ended. Not unless said. */
   isAlone?: boolean;
 }
 
