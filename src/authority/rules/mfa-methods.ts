@@ -58,7 +58,7 @@ const takes = ({ any }: MethodGroup, { type, id }: AuthenticationMethod): boolea
  * that has codes switched on, their contacts as well: its parent has the codes sent and exchanged. Sessions are left out: a session
  * comes of one of these, and a policy may ask for it before there is any.
  */
-export function lastingMethodsOf(view: AuthorityView, userId: string): AuthenticationMethod[] {
+function lastingMethodsOf(view: AuthorityView, userId: string): AuthenticationMethod[] {
   const user = view.part("user", userId);
   const contacts = [
     ...(user?.email == null ? [] : [contactOf("EMAIL", user.email)]),

@@ -13,7 +13,7 @@ import { oldestFirst } from "../paging.ts";
 
 /** Users and their credentials as the API shows them: in queries, and inside every vote. */
 
-export const credentialTypes = [
+const credentialTypes = [
   "CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR",
   "CREDENTIAL_TYPE_API_KEY_P256",
   "CREDENTIAL_TYPE_RECOVER_USER_KEY_P256",
@@ -376,7 +376,7 @@ export const renderOauthProvider = (row: OauthProviderRow): Static<typeof OauthP
   updatedAt: timestampOf(row.updated_at),
 });
 
-export const renderMfaPolicy = (row: MfaPolicyRow): MfaPolicy => ({
+const renderMfaPolicy = (row: MfaPolicyRow): MfaPolicy => ({
   mfaPolicyId: row.id,
   mfaPolicyName: row.name,
   condition: row.condition,
