@@ -66,8 +66,8 @@ export function verifyShownContacts(
 
 /**
  * A parent lets a sub-organization's user sign in as somebody else knows them, where Google shows that it is the user by their own
- * address; what the parent's other apps know of that person at Google comes along. Of no other app: whoever has that could sign in
- * as the user, with the token that they give to it.
+ * address; what the parent's other apps know of that person at Google comes along. What anybody else's app knows does not: whoever
+ * runs it could sign in as the user, with the token that the person gives to it.
  *
  * @throws KeysteadError FIELD_INVALID; `field` is where the providers stand in the request
  */

@@ -93,7 +93,7 @@ export const selectParties = (db: Db) =>
     )
     .select([...partyColumns]);
 
-/** Of rows that are to be written later: whether an answer about holders is another one with them. */
+/** Whether a row that is to be written later makes an answer about holders another one. */
 export const isAboutHolders = (table: string, row: StoredRow, answer?: readonly unknown[]): boolean => {
   if (table !== "users" || answer === undefined) return true;
   const isSame = (holder: HolderRow) =>

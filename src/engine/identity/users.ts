@@ -143,7 +143,7 @@ const findUser = prepared<UserRef>()(
 const findUsers = prepared<{ organizationId: string }>()((db, { organizationId }) =>
   db.selectFrom("users").selectAll().where("organization_id", "=", organizationId).orderBy("id"),
 );
-/** As many users as are read together. */
+/** How many users are read together. */
 const TOGETHER = 50;
 const places = Array.from({ length: TOGETHER }, (_, index) => `user${index}`);
 
@@ -337,7 +337,7 @@ async function readUser(reader: Reader, row: UserRow): Promise<User> {
   return user as User;
 }
 
-/** As many users as are read together, at most. */
+/** Of no more users than are read together. */
 async function readUsers(reader: Reader, organizationId: string, rows: readonly UserRow[]): Promise<User[]> {
   const ids = rows.map(({ id }) => id);
   const haveMfa = rows.some((row) => row.mfa_policies > 0);

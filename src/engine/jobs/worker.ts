@@ -152,7 +152,7 @@ export class JobWorker {
     });
   }
 
-  /** Looks when a job that ran here is to run again, where that is before the next look: it knows by itself, and need not find out. */
+  /** Looks when a job that ran here is due again, where that is before the next look: this process knows of it, and need not find out. */
   #lookIn(ms: number): void {
     if (this.#stopping || ms >= this.#options.pollMs) return;
     const now = performance.now();
