@@ -68,6 +68,8 @@ interface CommonDeclaration<Path extends string, Needs extends ServiceName> {
   /** The last segment of the operation's URL. */
   path: Path;
   summary: string;
+  /** Ours alone: the API that the published SDKs know does not have it. */
+  isExtension?: true;
   only?: OnlyFor;
   /** Whether a parent's id will do for a user of one of its sub-organizations, who is found by the credential. */
   findsSubOrganization?: true;
@@ -104,8 +106,6 @@ export interface ActivityDeclaration<
    * tells. It throws for whoever is not let in, before anything of the request is stored.
    */
   newcomer?: (context: MeetingContext<Static<I>>) => Promise<Newcomer>;
-  /** Ours alone: the API that the published SDKs know does not have it. */
-  isExtension?: true;
   /** Whether `generateAppProofs` may be true; it may unless said. */
   takesAppProofs?: boolean;
   /** The newest version; 1 unless said. */
@@ -310,8 +310,8 @@ export function query<
   Needs extends ServiceName = never,
   Asks extends SignerVerb = never,
 >(declaration: QueryDeclaration<Path, Q, R, Needs, Asks>): Typed<QueryOperation, Path, Static<Q>, Static<R>> {
-  const { needs = [], asks = [], run, ...rest } = declaration;
-  return { kind: "query", ...rest, needs, asks, run: erased(run) };
+  const { needs = [], asks = [], isExtension = false, run, ...rest } = declaration;
+  return { kind: "query", ...rest, isExtension, needs, asks, run: erased(run) };
 }
 
 /** Declares a vote, `POST /public/v1/submit/<path>`. */
