@@ -4,7 +4,7 @@ const layers = [
   ["crypto", ["kernel"]],
   ["policy", ["kernel"]],
   ["chains", ["crypto", "kernel"]],
-  ["authority", ["policy", "crypto", "kernel"]],
+  ["authority", ["policy", "kernel"]],
   ["storage", ["kernel"]],
   ["signer", ["chains", "crypto", "kernel"]],
   ["runner", ["crypto", "kernel"]],
@@ -13,7 +13,7 @@ const layers = [
   ["providers", ["delivery", "crypto", "kernel"]],
   ["engine", ["authority", "nodes", "providers", "runner", "signer", "storage", "policy", "chains", "crypto", "delivery", "kernel"]],
   ["capabilities", ["engine", "authority", "nodes", "providers", "runner", "signer", "storage", "policy", "chains", "crypto", "delivery", "kernel"]],
-  ["http", ["engine", "storage", "signer", "kernel"]],
+  ["http", ["engine", "storage", "kernel"]],
   ["auth-proxy", ["http", "engine", "storage", "signer", "kernel"]],
   ["client", ["crypto", "kernel", "capabilities"]],
 ];

@@ -1,4 +1,4 @@
-import type { Contact, ContactType } from "./state.ts";
+import type { AuthenticationType, Contact, ContactType } from "./state.ts";
 
 /** What a token attests has no credential type in the API; policies, MFA and votes have these. */
 export const attestedTypes = {
@@ -25,3 +25,9 @@ export const otpFeatures: Record<ContactType, string> = {
   EMAIL: "FEATURE_NAME_OTP_EMAIL_AUTH",
   PHONE_NUMBER: "FEATURE_NAME_SMS_AUTH",
 };
+
+/** What MFA policies call codes that are sent to contacts of a type. */
+export const otpMethods = {
+  EMAIL: "AUTHENTICATION_TYPE_EMAIL_OTP",
+  PHONE_NUMBER: "AUTHENTICATION_TYPE_SMS_OTP",
+} as const satisfies Record<ContactType, AuthenticationType>;

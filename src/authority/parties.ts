@@ -1,3 +1,5 @@
+import type { ActivityClass } from "../policy/activities.ts";
+
 /** Who asks for something, and for what, as whoever decides is told it. */
 
 /** The user behind a stamp, as of the last look at the database. */
@@ -56,7 +58,7 @@ export type Subject =
         | "USER"
         | "WALLET"
         | "WEBHOOK_ENDPOINT";
-      action: "CREATE" | "UPDATE" | "DELETE" | "SIGN" | "IMPORT" | "EXPORT" | "VERIFY" | "ENCRYPT";
+      action: ActivityClass["action"];
       /** Whose credentials these are, where users may manage their own. */
       ownerId?: string;
       /** Whether they are those of whoever asks. */

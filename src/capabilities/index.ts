@@ -1,5 +1,5 @@
+import { engineManifest } from "../engine/manifest.ts";
 import type { Operation } from "../engine/operations.ts";
-import { engineParts } from "../engine/parts.ts";
 import { activities } from "./activities/index.ts";
 import { authProxyCapability } from "./auth-proxy/index.ts";
 import { credentials } from "./credentials/index.ts";
@@ -65,7 +65,7 @@ export const capabilities = [
   webhooks,
   proofs,
   activities,
-  engineParts,
+  engineManifest,
 ] as const;
 
 /** Everything the service can be asked. */

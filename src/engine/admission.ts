@@ -36,7 +36,7 @@ export interface Rates {
 /**
  * How much of the server each of its clients may take. Requests are counted when it is known whose they are: those of an
  * organization and of a credential, and those that fail to authenticate by the address they come from. Large ones count for
- * more. Of one organization so many are worked on at a time, fewer while others send too: what is in hand already is before whatever
+ * more. Of one organization so many are worked on at a time, fewer while others send too: what is in hand already comes before what
  * they send. All of it is counted by each server for itself.
  */
 export class Admission {
@@ -104,9 +104,9 @@ export class Admission {
   }
 
   /**
-   * Counts an activity that is denied and would be stored so.
+   * Counts an activity that is about to be stored as denied.
    *
-   * @throws KeysteadError RATE_LIMITED where so many were that no more are
+   * @throws KeysteadError RATE_LIMITED where so many were denied that no more are stored
    */
   countDenial(organizationId: string, userId: string): void {
     const { ofOrganizations, ofUsers } = this.#denials;

@@ -68,6 +68,8 @@ interface CommonDeclaration<Path extends string, Needs extends ServiceName> {
   /** The last segment of the operation's URL. */
   path: Path;
   summary: string;
+  /** Ours alone: the API that the published SDKs know does not have it. */
+  isExtension?: true;
   only?: OnlyFor;
   /** Whether a parent's id will do for a user of one of its sub-organizations, who is found by the credential. */
   findsSubOrganization?: true;
@@ -101,11 +103,9 @@ export interface ActivityDeclaration<
   stampedWith?: CredentialType;
   /**
    * For an operation by which somebody becomes a user, stamped with the credential that it registers: who that is, as the request
-   * tells. It throws whom it does not let in, before anything of the request is stored.
+   * tells. It throws for whoever is not let in, before anything of the request is stored.
    */
   newcomer?: (context: MeetingContext<Static<I>>) => Promise<Newcomer>;
-  /** Ours alone: the API that the published SDKs know does not have it. */
-  isExtension?: true;
   /** Whether `generateAppProofs` may be true; it may unless said. */
   takesAppProofs?: boolean;
   /** The newest version; 1 unless said. */
@@ -119,7 +119,7 @@ export interface ActivityDeclaration<
   alsoTyped?: string;
   subject: (intent: Static<I>) => Subject;
   /** Rules on the intent alone that a schema cannot say; it throws. Nobody has been authorized yet, so it stays cheap. */
-  check?: (intent: Static<I>, services: Pick<Services, Needs> & CheckingContext) => void | Promise<void>;
+  check?: (intent: Static<I>, context: Pick<Services, Needs> & CheckingContext) => void | Promise<void>;
   /**
    * What will be done outside, settled before anybody decides on it: a nonce, a fee, a quote. It is read once, when the
    * activity is submitted, and kept with it: policies see what is planned, and what is planned is what is done.
@@ -310,8 +310,8 @@ export function query<
   Needs extends ServiceName = never,
   Asks extends SignerVerb = never,
 >(declaration: QueryDeclaration<Path, Q, R, Needs, Asks>): Typed<QueryOperation, Path, Static<Q>, Static<R>> {
-  const { needs = [], asks = [], run, ...rest } = declaration;
-  return { kind: "query", ...rest, needs, asks, run: erased(run) };
+  const { needs = [], asks = [], isExtension = false, run, ...rest } = declaration;
+  return { kind: "query", ...rest, isExtension, needs, asks, run: erased(run) };
 }
 
 /** Declares a vote, `POST /public/v1/submit/<path>`. */

@@ -6,7 +6,7 @@ import { findStringMember } from "../kernel/json-member.ts";
 import { LARGE_JSON_BYTES, MAX_CLOCK_AHEAD_MS, MAX_REQUEST_AGE_MS } from "../kernel/limits.ts";
 import { nextTurn } from "../kernel/next-turn.ts";
 import { Strict } from "./fields.ts";
-import type { ActivityOperation, ActivityVersion } from "./operations.ts";
+import type { ActivityOperation, ActivityVersion, CheckingContext } from "./operations.ts";
 import { validate, withoutNulls } from "./validate.ts";
 
 /** What stands around the parameters of a request: fields beyond these are ignored. */
@@ -61,14 +61,14 @@ export interface Submission {
 }
 
 /**
- * @param context the organization, and the services that the operation needs
+ * @param context with the services that the operation needs
  * @throws KeysteadError naming the field
  */
 export async function parseSubmission(
   operation: ActivityOperation,
   body: Record<string, unknown>,
   now: number,
-  context: { organizationId: string },
+  context: CheckingContext,
 ): Promise<Submission> {
   const type = stringOf(body, "type");
   const version = operation.versions.get(type) ?? refuseType([...operation.versions.keys()]);

@@ -255,6 +255,7 @@ export interface QueryOperation extends Wants {
   kind: "query";
   path: string;
   summary: string;
+  isExtension: boolean;
   only?: OnlyFor;
   findsSubOrganization?: true;
   request: TSchema;

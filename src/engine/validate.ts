@@ -81,7 +81,7 @@ function reasonOf({ keyword, params, message }: Problem, found: unknown, descrip
     case "maxLength":
       return `is longer than ${params.limit} characters`;
     case "minLength":
-      return "must not be empty";
+      return params.limit === 1 ? "must not be empty" : `must have at least ${params.limit} characters`;
     case "maxItems":
       return `has more than ${params.limit} entries`;
     case "minItems":

@@ -205,7 +205,7 @@ class HttpListener implements Listener {
   readonly #answers: ByteBudget;
   readonly #anyOriginBelow: string[] = [];
   readonly #echoedOriginBelow: string[] = [];
-  /** Operations that any web page may call, by their paths: they are the most of what comes, and do without Fastify. */
+  /** Operations that any web page may call, by their paths: most requests are for these, and they do without Fastify. */
   readonly #operations = new Map<string, Route>();
   readonly #elsewhere: Elsewhere | undefined;
   readonly #tracer: Tracer | undefined;

@@ -10,7 +10,8 @@ type Kinds = Record<string, number>;
 
 /**
  * Kinds by resource and action, each with its newest version. Activities that only the root quorum decides on
- * (update_root_quorum, set_ and remove_organization_feature, update_organization_name) and votes have no class.
+ * (update_root_quorum, set_ and remove_organization_feature, update_organization_name) and votes have no class;
+ * nor have extensions of this server that the language has no word for, such as test_webhook_endpoint.
  */
 const KINDS: [resource: string, action: ActivityClass["action"], Kinds][] = [
   ["ORGANIZATION", "CREATE", { CREATE_ORGANIZATION: 2, CREATE_SUB_ORGANIZATION: 8 }],
@@ -95,7 +96,7 @@ const KINDS: [resource: string, action: ActivityClass["action"], Kinds][] = [
   ["TVC_QUORUM_KEY", "ENCRYPT", { RE_ENCRYPT_TVC_QUORUM_KEY_SHARE: 1 }],
 ];
 
-/** Every activity type that policies decide on. */
+/** Every activity type that policies can name; of others they see what they are asked about by resource and action. */
 export const activityClasses: readonly ActivityClass[] = KINDS.flatMap(([resource, action, kinds]) =>
   Object.entries(kinds).flatMap(([kind, newest]) =>
     Array.from({ length: newest }, (_, index) => {
@@ -107,5 +108,5 @@ export const activityClasses: readonly ActivityClass[] = KINDS.flatMap(([resourc
 
 const byType = new Map(activityClasses.map((activityClass) => [activityClass.type, activityClass]));
 
-/** The class of an activity type such as `ACTIVITY_TYPE_SIGN_TRANSACTION_V2`; undefined where no policy is asked. */
+/** The class of an activity type such as `ACTIVITY_TYPE_SIGN_TRANSACTION_V2`; undefined where policies cannot name it. */
 export const activityClass = (type: string): ActivityClass | undefined => byType.get(type);

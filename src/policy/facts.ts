@@ -48,7 +48,7 @@ export interface TimeFacts {
   time: { now: number };
 }
 
-/** `kind`, `resource` and `action` come from `activityClass(type)`. */
+/** `kind` is the type without prefix and version; `resource` and `action` are as the operation says. */
 export interface ActivityFacts {
   type: string;
   kind?: string | undefined;

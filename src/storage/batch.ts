@@ -77,7 +77,7 @@ export class Batch implements Connection {
   /** How much of it when the function that runs now was begun. */
   #lastBefore = 0;
   readonly #known = new Map<Known<unknown>, unknown>();
-  /** Counts functions and what makes everything that is known worth nothing. */
+  /** Counts functions, and whatever makes all that is known untrue. */
   #epoch = 0;
   #written: Set<string> | "anything" = new Set();
 
@@ -120,7 +120,7 @@ export class Batch implements Connection {
     const lasting = isLasting ? this.#committed?.find(query, this.#written) : undefined;
     if (lasting) return Promise.resolve(lasting);
     const kept = this.#keptOf(query);
-    // An answer that is kept is one that no row changes which is still to be written.
+    // No row that is still to be written changes an answer that is kept.
     if (!kept?.rows) this.#writeRowsFor(sql, query.sees);
     if (kept) noteAsker(kept, this.#function);
     const rows = (kept?.rows as Promise<readonly Row[]> | undefined) ?? this.#read<Row>(query);

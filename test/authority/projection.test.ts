@@ -169,6 +169,13 @@ const requests = fc.oneof(
   fc.record({ path: fc.constant("create_smart_contract_interface"), contract: index }),
   fc.record({ path: fc.constant("delete_smart_contract_interface"), contract: index }),
 );
+/** Operations that change authority and are not among them: they make no kind of change that none of those makes. */
+const ofTheSameKinds = [
+  ...["update_user_name", "update_user_phone_number"],
+  ...["oauth", "oauth_login", "otp_auth", "otp_login", "stamp_login", "create_read_write_session"],
+  ...["email_auth", "init_user_email_recovery", "recover_user", "enable_auth_proxy", "disable_auth_proxy"],
+  ...["import_private_key", "import_wallet", "create_tvc_operator", "upsert_swap_config"],
+];
 type Request = typeof requests extends fc.Arbitrary<infer R> ? R : never;
 
 const FEATURES = ["FEATURE_NAME_EMAIL_AUTH", "FEATURE_NAME_SMS_AUTH", "FEATURE_NAME_WEBAUTHN_ORIGINS"];
@@ -455,6 +462,18 @@ function toldIntent(request: Request, intent: object, prepared: unknown): object
     ...("authenticators" in intent ? { authenticators: [] } : {}),
   };
 }
+
+it("random requests are of every operation that changes authority in a way of its own", () => {
+  const requested = new Set<string>(fc.sample(requests, 5000).map(({ path }) => path));
+  const changing = operations.flatMap((operation) =>
+    operation.kind === "activity" && operation.carryOut.by === "changes" ? [operation.path] : [],
+  );
+  assert.deepEqual(
+    changing.filter((path) => !requested.has(path)).sort(),
+    ofTheSameKinds.sort(),
+    "have random requests made of it, or name it with those that make no other kinds of change",
+  );
+});
 
 for (const engine of engines) {
   describe(`changes of authority and their rows (${engine})`, () => {

@@ -61,7 +61,7 @@ describe("the page on adding an operation", () => {
   };
 
   it("adds an activity and a query that compile", async () => {
-    assert.equal(blocks.length, 5);
+    assert.equal(blocks.length, 7);
     // What the page does not touch is compiled by every check.
     const include = ["src", "test/generated", "test/api/rename-user-tag.test.ts"];
     writeFileSync(join(copy, "tsconfig.page.json"), JSON.stringify({ extends: "./tsconfig.json", include }));
@@ -73,6 +73,14 @@ describe("the page on adding an operation", () => {
     const { stdout } = await run(process.execPath, "--test", "--test-reporter=tap", ...tests);
     assert.match(stdout, /# fail 0/);
     assert.match(stdout, /# pass [4-9]/);
+  });
+
+  it("and are known to change authority in no way of their own", async () => {
+    const pattern = "--test-name-pattern=is read of every operation|are of every operation that changes authority";
+    const files = ["test/authority/provenance.test.ts", "test/authority/projection.test.ts"];
+    const { stdout } = await run(process.execPath, "--test", "--test-reporter=tap", pattern, ...files);
+    assert.match(stdout, /# pass 2\n/);
+    assert.match(stdout, /# fail 0/);
   });
 
   it("and that the generated tests cover", async () => {

@@ -55,7 +55,7 @@ export interface LookUps {
   /** Asks for several at once, so that they are loaded together. */
   need(refs: readonly FactRef[]): void;
   policies(): readonly Policy[];
-  /** What conditions see; to make it of a long activity takes steps. */
+  /** What conditions see; of a long activity it takes steps to make. */
   conditionFacts(steps: Budget): ConditionFacts;
   user(userId: string): Elector | undefined;
   voters(): readonly Voter[];

@@ -16,8 +16,8 @@ export interface VoteRights {
 const EITHER_WAY: VoteRights = { mayApprove: true, mayReject: true };
 
 /**
- * Members of the root quorum, whoever asked, and those whose approval could help a policy to allow it vote either way. What
- * the approvals there are have come to suffice for, because a policy changed, is brought about by anybody's approval.
+ * Members of the root quorum, the submitter, and those whose approval could help a policy to allow it vote either way. Where
+ * the approvals that are there have come to suffice, because a policy changed, anybody's approval brings it about.
  *
  * @throws OutOfBudget
  */

@@ -1,4 +1,5 @@
 import { fail } from "../../kernel/errors.ts";
+import { otpMethods } from "../attested.ts";
 import { type Contact, type ContactType, contactAt, contactOf } from "../state.ts";
 import type { AuthorityView, Draft } from "../view.ts";
 import { hasLastingCredential, type NewOauthProvider } from "./credentials.ts";
@@ -65,8 +66,8 @@ export function verifyShownContacts(
 
 /**
  * A parent lets a sub-organization's user sign in as somebody else knows them, where Google shows that it is the user by their own
- * address; what the parent's other apps know of that person at Google comes along. Of no other app: whoever has that could sign in
- * as the user, with the token that they give to it.
+ * address; what the parent's other apps know of that person at Google comes along. What anybody else's app knows does not: whoever
+ * runs it could sign in as the user, with the token that the person gives to it.
  *
  * @throws KeysteadError FIELD_INVALID; `field` is where the providers stand in the request
  */
@@ -104,8 +105,6 @@ export function releaseChanged(
   }
 }
 
-const methods = { EMAIL: "AUTHENTICATION_TYPE_EMAIL_OTP", PHONE_NUMBER: "AUTHENTICATION_TYPE_SMS_OTP" } as const;
-
 /**
  * Whether a user can do without a contact, asked once it is gone.
  *
@@ -114,8 +113,8 @@ const methods = { EMAIL: "AUTHENTICATION_TYPE_EMAIL_OTP", PHONE_NUMBER: "AUTHENT
  */
 export function requireWithoutContact(view: AuthorityView, userId: string, type: ContactType, field: string): void {
   const asked = view.part("mfaPolicies", userId).flatMap(({ requiredMethods }) => requiredMethods);
-  if (asked.some(({ any }) => any.some((method) => method.type === methods[type]))) {
-    const reason = `is what an MFA policy of the user asks for codes to (${methods[type]}); change that policy first`;
+  if (asked.some(({ any }) => any.some((method) => method.type === otpMethods[type]))) {
+    const reason = `is what an MFA policy of the user asks for codes to (${otpMethods[type]}); change that policy first`;
     fail("FIELD_INVALID", { field, reason });
   }
   const user = view.part("user", userId);

@@ -85,7 +85,7 @@ interface OwnCredentials {
 export const includesLasting = ({ apiKeys, authenticators }: OwnCredentials): boolean =>
   authenticators.length > 0 || apiKeys.some(isLasting);
 
-/** The same of those that a user holds. Whoever is known to an issuer needs it, and somebody who brings its token. */
+/** The same of those that a user holds. An OAuth provider is none: it takes the issuer, and somebody who brings its token. */
 export const hasLastingCredential = (view: AuthorityView, userId: string): boolean =>
   includesLasting({ apiKeys: view.part("apiKeys", userId), authenticators: view.part("authenticators", userId) });
 

@@ -1,7 +1,8 @@
 import { activityFacts } from "../../policy/activity-facts.ts";
 import type { EvaluateCondition } from "../../policy/compile.ts";
 import type { PolicyError } from "../../policy/errors.ts";
-import { attestedTypes, contactCredential, otpFeatures } from "../attested.ts";
+import { attestedTypes, contactCredential, otpFeatures, otpMethods } from "../attested.ts";
+import type { CredentialRef } from "../parties.ts";
 import { ALL, type AuthenticationType, type Contact, contactOf, type MethodGroup } from "../state.ts";
 import type { AuthorityView } from "../view.ts";
 import { isLasting } from "./credentials.ts";
@@ -20,16 +21,12 @@ export interface AuthenticationMethod {
 export const DEFAULT_SESSION_PROFILE_ID = "00000000-0000-0000-0000-000000000000";
 
 /** What a stamp with this credential shows, also when the credential has expired or made room for a newer one since. */
-export function methodOf(credential: {
-  id: string;
-  type: string;
-  sessionProfileId?: string;
-}): AuthenticationMethod | undefined {
+export function methodOf(credential: CredentialRef): AuthenticationMethod | undefined {
   const { id, type, sessionProfileId = DEFAULT_SESSION_PROFILE_ID } = credential;
   // Rows that were decided on long ago do not tell.
   if (type === "") return undefined;
-  if (type === attestedTypes.EMAIL) return { type: "AUTHENTICATION_TYPE_EMAIL_OTP" };
-  if (type === attestedTypes.PHONE_NUMBER) return { type: "AUTHENTICATION_TYPE_SMS_OTP" };
+  if (type === attestedTypes.EMAIL) return { type: otpMethods.EMAIL };
+  if (type === attestedTypes.PHONE_NUMBER) return { type: otpMethods.PHONE_NUMBER };
   if (type === attestedTypes.OAUTH) return { type: "AUTHENTICATION_TYPE_OAUTH", id };
   if (type === "CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR") return { type: "AUTHENTICATION_TYPE_PASSKEY", id };
   if (type.startsWith("CREDENTIAL_TYPE_API_KEY_")) return { type: "AUTHENTICATION_TYPE_API_KEY", id };
@@ -61,7 +58,7 @@ const takes = ({ any }: MethodGroup, { type, id }: AuthenticationMethod): boolea
  * that has codes switched on, their contacts as well: its parent has the codes sent and exchanged. Sessions are left out: a session
  * comes of one of these, and a policy may ask for it before there is any.
  */
-export function lastingMethodsOf(view: AuthorityView, userId: string): AuthenticationMethod[] {
+function lastingMethodsOf(view: AuthorityView, userId: string): AuthenticationMethod[] {
   const user = view.part("user", userId);
   const contacts = [
     ...(user?.email == null ? [] : [contactOf("EMAIL", user.email)]),

@@ -43,7 +43,7 @@ export function refuseThreshold(threshold: number, users: number, field: string)
 
 /**
  * A root quorum of users who were added just now, with an organization or to recover one. None of them can be locked out by MFA, and
- * adding them has seen to it that they can sign, or that a sign-in finds them: of these a quorum may start, and not be changed to.
+ * adding them has seen to it that they can sign, or that a sign-in finds them: a quorum may begin with those, though not be changed to them.
  *
  * @throws KeysteadError RESOURCE_NOT_FOUND
  */

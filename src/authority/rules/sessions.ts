@@ -1,5 +1,6 @@
 import { fail } from "../../kernel/errors.ts";
-import { attestedTypes } from "../attested.ts";
+import { attestedTypes, isContact } from "../attested.ts";
+import type { CredentialRef } from "../parties.ts";
 import type { Grade } from "../state.ts";
 import type { AuthorityView, Draft } from "../view.ts";
 import { addApiKeys, hasExpired, type NewApiKey } from "./credentials.ts";
@@ -28,9 +29,9 @@ export function addSessionKey(
  * How a key was got that a stamp by this credential of the user's asked for: by what a token attested, or else by a stamp, but by no
  * better one than the stamping key was got itself. Of a key that is gone nobody knows any more.
  */
-export function gradeByStamp(view: AuthorityView, userId: string, { id, type }: { id: string; type: string }): Grade {
+export function gradeByStamp(view: AuthorityView, userId: string, { id, type }: CredentialRef): Grade {
   if (type === attestedTypes.OAUTH) return "oidc";
-  if (type === attestedTypes.EMAIL || type === attestedTypes.PHONE_NUMBER) return "otp";
+  if (isContact(type)) return "otp";
   if (type === "CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR") return "stamp";
   const key = view.part("apiKeys", userId).find((each) => each.id === id);
   return key ? (key.grade ?? "stamp") : "server";

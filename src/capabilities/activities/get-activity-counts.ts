@@ -45,6 +45,7 @@ const METHODS: Record<string, string> = {
 
 export const getActivityCounts = query({
   path: "get_activity_counts",
+  isExtension: true,
   summary:
     "How many activities were decided on each of the last days, with signatures by chain, sign-ins, and webhook deliveries. They are counted some seconds after they happened. An extension of this server.",
   needs: ["registry"],

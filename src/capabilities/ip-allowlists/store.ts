@@ -1,5 +1,5 @@
+import type { AllowlistRule } from "../../authority/state.ts";
 import { changeAuthority } from "../../engine/authority/project.ts";
-import type { AllowlistRule } from "../../engine/identity/ip-allowlists.ts";
 import type { Organization } from "../../engine/operations.ts";
 import { fail } from "../../kernel/errors.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
@@ -9,7 +9,6 @@ import type { IpAllowlist } from "./model.ts";
 export interface AllowlistOwner {
   organizationId: string;
   id: string;
-  apiKeyId: string | null;
   /** Lowercase hex. */
   publicKey: string | undefined;
 }
@@ -20,7 +19,7 @@ export async function requireOwner(
   { id: organizationId }: Organization,
   givenKey: string | undefined,
 ): Promise<AllowlistOwner> {
-  if (givenKey === undefined) return { organizationId, id: organizationId, apiKeyId: null, publicKey: undefined };
+  if (givenKey === undefined) return { organizationId, id: organizationId, publicKey: undefined };
   const publicKey = givenKey.toLowerCase();
   const key = await read
     .selectFrom("api_keys")
@@ -29,7 +28,7 @@ export async function requireOwner(
     .where("public_key", "=", publicKey)
     .executeTakeFirst();
   if (!key) return fail("RESOURCE_NOT_FOUND", { kind: "API key", id: publicKey, organizationId });
-  return { organizationId, id: key.id, apiKeyId: key.id, publicKey };
+  return { organizationId, id: key.id, publicKey };
 }
 
 export async function findAllowlist(read: Reader, owner: AllowlistOwner): Promise<IpAllowlist> {

@@ -25,6 +25,7 @@ const UNMET =
 
 export const simulatePolicy = query({
   path: "simulate_policy",
+  isExtension: true,
   summary:
     "What would become of an activity if these users approved it one after the other, the first of them submitting, each with the first of their credentials; nothing is created. With `draftPolicy` it is told as if that policy were stored: in the place of the one whose `policyId` it gives, or beside all others as a new one, which the answer calls `draft`. An extension of this server.",
   needs: ["registry", "planner"],

@@ -3,6 +3,7 @@ import { normalizeAddress } from "../../crypto/addresses.ts";
 import type { Curve } from "../../crypto/curves.ts";
 import { bytesOfRows } from "../../engine/bytes-of-rows.ts";
 import { timestampOf } from "../../engine/fields.ts";
+import { keyOwnerOf } from "../../engine/keys/key-owner.ts";
 import type { AskedSigner } from "../../engine/services.ts";
 import type { IdFor } from "../../kernel/ids.ts";
 import type { AddressReference } from "../../signer/protocol.ts";
@@ -25,8 +26,7 @@ export async function generatePrivateKeys(
   const ids = params.map((_, index) => id(`privateKeys.${index}`));
   const { keys } = await signer.ask({
     verb: "generateKeys",
-    organizationId: organization.id,
-    organizationKey: Buffer.from(organization.sealedKey).toString("base64"),
+    ...keyOwnerOf(organization),
     keys: params.map(({ curve }, index) => ({ keyId: ids[index] as string, curve })),
   });
   return params.map((each, index) => newPrivateKey(ids[index] as string, each, keys[index] as (typeof keys)[number]));

@@ -1,4 +1,5 @@
 import type { PrepareContext } from "../../engine/declare.ts";
+import { keyOwnerOf } from "../../engine/keys/key-owner.ts";
 import { fail } from "../../kernel/errors.ts";
 import type { Scheme, SignerHash } from "../../signer/protocol.ts";
 import { decodePayload, hashFor } from "./payloads.ts";
@@ -48,8 +49,7 @@ export async function askSigner(
 ): Promise<Signature[]> {
   const { signatures } = await signer.ask({
     verb: "sign",
-    organizationId: organization.id,
-    organizationKey: Buffer.from(organization.sealedKey).toString("base64"),
+    ...keyOwnerOf(organization),
     key: reference,
     ...(scheme === undefined ? {} : { scheme }),
     hash,

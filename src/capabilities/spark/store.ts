@@ -1,5 +1,6 @@
 import { IDENTITY_PATH_FORM, sparkAccount } from "../../crypto/spark/keys.ts";
 import type { PolicyFactsContext } from "../../engine/declare.ts";
+import { keyOwnerOf } from "../../engine/keys/key-owner.ts";
 import type { PolicyFacts } from "../../engine/operations.ts";
 import { fail } from "../../kernel/errors.ts";
 import type { Reader } from "../../storage/engine.ts";
@@ -29,8 +30,7 @@ export const sparkFacts = ({
 
 /** What every request to the signer names. */
 export const askedWith = (organization: { id: string; sealedKey: Uint8Array }, { reference }: SigningKey) => ({
-  organizationId: organization.id,
-  organizationKey: Buffer.from(organization.sealedKey).toString("base64"),
+  ...keyOwnerOf(organization),
   key: reference,
 });
 

@@ -31,6 +31,7 @@ const Delivery = Type.Object(
 
 export const listWebhookDeliveries = query({
   path: "list_webhook_deliveries",
+  isExtension: true,
   summary:
     "What was sent to an endpoint, newest first, with the last 100 attempts of each. An extension of this server.",
   request: Type.Object({ organizationId: Id, endpointId: Id, paginationOptions: Type.Optional(Pagination) }),

@@ -11,20 +11,20 @@ type Parameters = Record<string, unknown>;
 const isObject = (value: unknown): value is Parameters =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-const masks = (parameters: unknown): parameters is Parameters =>
+const isToMask = (parameters: unknown): parameters is Parameters =>
   isObject(parameters) && Object.keys(parameters).some((name) => MASKED.has(name));
 
 const maskedParameters = (parameters: Parameters): Parameters =>
   Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, MASKED.has(name) ? MASK : value]));
 
 /** Whether an intent, under its one key, has something that is not for everybody. */
-export const hasSecrets = (intent: Record<string, unknown>): boolean => Object.values(intent).some(masks);
+export const hasSecrets = (intent: Record<string, unknown>): boolean => Object.values(intent).some(isToMask);
 
 export const maskedIntent = (intent: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(intent).map(([key, parameters]) => [
       key,
-      masks(parameters) ? maskedParameters(parameters) : parameters,
+      isToMask(parameters) ? maskedParameters(parameters) : parameters,
     ]),
   );
 
@@ -32,7 +32,9 @@ export const maskedIntent = (intent: Record<string, unknown>): Record<string, un
 export function maskedMessage(message: string): string {
   const body = parsed(message);
   if (!isObject(body)) return MASK;
-  return masks(body.parameters) ? JSON.stringify({ ...body, parameters: maskedParameters(body.parameters) }) : message;
+  return isToMask(body.parameters)
+    ? JSON.stringify({ ...body, parameters: maskedParameters(body.parameters) })
+    : message;
 }
 
 function parsed(message: string): unknown {

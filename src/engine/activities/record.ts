@@ -137,7 +137,7 @@ const unasked = () => {
 
 /**
  * Asks, before the transaction's functions run, for the parts of the state that the rules of a new activity look at. What the rules come to
- * then is for nobody: they are run again in their turn.
+ * then is thrown away: they run again when their turn comes.
  */
 export async function askForParts(
   read: AheadReader,

@@ -7,7 +7,7 @@ import { activityStatuses } from "./records.ts";
 
 /** The shapes of activities in responses, for documentation and for checking what is sent. */
 
-export const Vote = Type.Object(
+const Vote = Type.Object(
   {
     id: Type.String(),
     userId: Type.String(),

@@ -14,7 +14,7 @@ export const storedBytes = sql<number | string>`coalesce(octet_length(body), 0) 
  * each vote by the same body. The database knows without reading them.
  */
 export const shownBytes = sql<number | string>`
-  coalesce(octet_length(body), 0) + octet_length(intent) + coalesce(octet_length(result), 0)
+  ${storedBytes}
   + coalesce(octet_length(failure), 0) + (
     select coalesce(sum(octet_length(case when v.message = '' then activities.body else v.message end)), 0) from votes v
     where v.organization_id = activities.organization_id and v.activity_id = activities.id

@@ -17,7 +17,7 @@ export interface Execution {
   stamp: CastStamp;
 }
 
-/** As it is kept with a vote or a further proof, and as the signer is told of it. */
+/** As it is kept with a vote or as a further stamp, and as the signer is told of it. */
 export type CastStamp = Pick<
   VoteRecord,
   "userId" | "publicKey" | "scheme" | "message" | "signature" | "assertion" | "credential"

@@ -77,7 +77,7 @@ async function verified(openToken: OpenToken, stamp: StampToVerify): Promise<Ver
     return { ...known, verdict: "notVerifiable", reason: "stored before passkeys' stamps were kept whole" };
   }
   try {
-    if (isAttested(stamp))
+    if (isOfAttestedKind(stamp))
       return { ...known, ...(await verifiedAttestation(openToken, stamp, stamp.assertion ?? "{}")) };
     const isValid = await (stamp.assertion === null ? isApiKeyStamp(stamp) : isAssertion(stamp, stamp.assertion));
     return {
@@ -90,7 +90,7 @@ async function verified(openToken: OpenToken, stamp: StampToVerify): Promise<Ver
   }
 }
 
-const isAttested = ({ scheme }: StampToVerify): boolean => attestedSchemes.some((known) => known === scheme);
+const isOfAttestedKind = ({ scheme }: StampToVerify): boolean => attestedSchemes.some((known) => known === scheme);
 
 /** The stamp's key signed the body; what says whose key it is are our own keys of that day, or an issuer's, which nobody keeps. */
 async function verifiedAttestation(

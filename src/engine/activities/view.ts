@@ -5,7 +5,7 @@ import type { Reader } from "../../storage/engine.ts";
 import type { RequestBudget } from "../decisions/budget.ts";
 import type { LoadableFacts } from "../decisions/facts.ts";
 import { onFacts } from "../decisions/loading-look-ups.ts";
-import { timestampOf } from "../fields.ts";
+import { type Timestamp, timestampOf } from "../fields.ts";
 import { type AskedUsers, departedUser, loadUser, type User } from "../identity/users.ts";
 import { type AppProof, findAppProofs } from "../proofs/app-proofs.ts";
 import { type ActivityRecord, type ActivityStatus, type Failure, isLive, isOpen, type VoteRecord } from "./records.ts";
@@ -36,7 +36,7 @@ export interface ActivityView {
 export interface VoteView {
   id: string;
   userId: string;
-  /** As they are today, or were once. */
+  /** As they are today; of one who is gone, the name that they voted under. */
   user: User;
   activityId: string;
   selection: VoteRecord["selection"];
@@ -45,8 +45,8 @@ export interface VoteView {
   publicKey: string;
   signature: string;
   scheme: string;
-  createdAt: unknown;
-  revokedAt?: unknown;
+  createdAt: Timestamp;
+  revokedAt?: Timestamp;
 }
 
 const NO_RIGHTS: VoteRights = { mayApprove: false, mayReject: false };

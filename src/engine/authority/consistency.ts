@@ -26,9 +26,9 @@ interface RowRef {
   id: string;
 }
 
-/** As many are named. */
+/** How many are named. */
 const EXAMPLES = 3;
-/** As many contacts are looked at once more: databases do not agree on what lower case is. */
+/** How many contacts are looked at once more: databases do not agree on what lower case is. */
 const CANDIDATES = 100;
 
 const rules: readonly { what: string; sql: string }[] = [

@@ -71,7 +71,7 @@ export async function holdersKnownTo<Found extends Holder>(
   return found;
 }
 
-/** Parts that organizations share, of which a change in one is one in others. */
+/** Parts that organizations share: a change in one of them is a change in the others. */
 const SHARED = new Set(["contactHolder"]);
 
 /** Applies changes of an organization that the tables have been told of. */

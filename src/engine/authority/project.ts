@@ -1,4 +1,4 @@
-import type { Change } from "../../authority/changes.ts";
+import { type Change, effectsOf } from "../../authority/changes.ts";
 import { changesOn, type Draft } from "../../authority/view.ts";
 import { nextTurn } from "../../kernel/next-turn.ts";
 import { isRoundLong } from "../../kernel/turns.ts";
@@ -68,25 +68,14 @@ export async function fillAuthority(
   return changes;
 }
 
-/** The users whose own state a change is part of: they are shown, judged and cached under a version. */
+/**
+ * The users whose own state a change is part of, as its effects say: they are shown, judged and cached under a version. What changes
+ * the user's row itself raises the version with it.
+ */
 function touchedBy(change: Change): { userId: string; now: number }[] {
-  switch (change.do) {
-    case "attachTag":
-    case "detachTag":
-    case "removeTag":
-      if (change.type !== "TAG_TYPE_USER") return [];
-      return change.memberIds.map((userId) => ({ userId, now: change.now }));
-    case "addApiKeys":
-    case "removeApiKeys":
-    case "addAuthenticators":
-    case "removeAuthenticators":
-    case "addOauthProviders":
-    case "removeOauthProviders":
-    case "addMfaPolicy":
-    case "changeMfaPolicy":
-    case "removeMfaPolicy":
-      return [change];
-    default:
-      return [];
-  }
+  if (change.do === "changeUser" || !("now" in change)) return [];
+  const { now } = change;
+  return effectsOf(change).flatMap((effect) =>
+    effect.part.kind === "user" && "reduce" in effect ? [{ userId: effect.part.id, now }] : [],
+  );
 }

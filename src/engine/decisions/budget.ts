@@ -4,7 +4,7 @@ import { Budget } from "../../policy/budget.ts";
 
 /** What may be evaluated to decide: one for each request, passed to everything that evaluates for it. */
 export interface DecisionBudget {
-  /** The steps of the next thing that is evaluated at a time. */
+  /** The steps of what is evaluated next; others may have their turn first. */
   turn(): Promise<Budget>;
 }
 
@@ -46,7 +46,7 @@ export class RequestBudget implements DecisionBudget {
     return new RequestBudget(this.#organizationId, Math.floor(this.#steps.left / 2), this.#steps);
   }
 
-  /** For one transaction: others wait until it ends, so it gets no more than one turn outside, and takes no pause. */
+  /** For one transaction: others wait until it ends, so all of it gets what is a single turn outside, and takes no pause. */
   inTransaction(): DecisionBudget {
     const steps = this.#steps.part(MAX_DECISION_STEPS);
     return { turn: async () => steps };

@@ -11,9 +11,9 @@ import type { ActivityOperation, ActivityVersion, Organization, Registry } from 
 import { Electorate } from "./electorate.ts";
 import { LoadingLookUps } from "./loading-look-ups.ts";
 
-const APPROVED = "VOTE_SELECTION_APPROVED";
-
 /** The facts of a decision, from a request that comes in or from what is stored. */
+
+const APPROVED = "VOTE_SELECTION_APPROVED";
 
 /** The facts of a decision, those that it is given all read in one transaction; what it looks up is loaded as it asks for it. */
 export interface LoadableFacts extends DecisionFacts {

@@ -48,7 +48,7 @@ export interface StampedBody {
  * The user who made `stamp` over `body`, looked up in the organization of the request, in its parent, and where it reaches
  * that far in its sub-organizations. Where the request comes from is held against the allowlist of the user's own organization.
  *
- * @throws KeysteadError with a 401, or IP_NOT_ALLOWED
+ * @throws KeysteadError with a 401, FEATURE_OFF or IP_NOT_ALLOWED, and for a newcomer what does not let them in
  */
 export async function authenticate(
   read: Reader,

@@ -11,7 +11,7 @@ export type Reach = "organization" | "subOrganizations";
 
 export interface CredentialLookup {
   organizationId: string;
-  /** What finds the credential: a public key, or a credential ID. */
+  /** What finds the credential: a public key, a credential ID, or a token with what it is bound to. */
   key: string;
   reach: Reach;
   /** Milliseconds. */
@@ -66,7 +66,7 @@ export interface CredentialKind<Stamp = never, Found extends Holder = never> {
   find(read: Reader, lookup: CredentialLookup): Promise<readonly Found[]>;
   /** @throws KeysteadError with a 401: nobody has it */
   refuseUnknown(lookup: CredentialLookup): never;
-  /** @throws KeysteadError with a 401 unless the holder made the stamp over these bytes */
+  /** @throws KeysteadError with a 401 unless the holder made the stamp over these bytes, or FEATURE_OFF where such stamps are of no use */
   verify(stamp: Stamp, body: Uint8Array, found: Found, given: Verifying): Promise<void>;
   /** What may have changed since it was issued, such as its expiry: asked at every look. `now` is in milliseconds. */
   refuseLapsed(found: Found, lookup: CredentialLookup, now: number): void;

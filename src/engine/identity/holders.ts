@@ -3,7 +3,7 @@ import { MAX_HOLDERS } from "../../kernel/limits.ts";
 import type { Reader, StoredRow } from "../../storage/engine.ts";
 import type { Schema } from "../../storage/schema.ts";
 import type { CredentialLookup, Holder } from "./credential-kind.ts";
-import type { Allowlist } from "./ip-allowlists.ts";
+import type { AllowlistInForce } from "./ip-allowlists.ts";
 import { organizationOf } from "./organizations.ts";
 import { type CredentialTable, hasActed, rankOf, subOrganizationsKnowing } from "./seniority.ts";
 
@@ -24,7 +24,7 @@ export interface HolderRow {
   mfa_policies: number;
   root_member: string | null;
   allowlist_rules: string | null;
-  allowlist_on_evaluation_error: Allowlist["onEvaluationError"] | null;
+  allowlist_on_evaluation_error: AllowlistInForce["onEvaluationError"] | null;
 }
 
 export type Db = Pick<Kysely<Schema>, "selectFrom">;
@@ -93,7 +93,7 @@ export const selectParties = (db: Db) =>
     )
     .select([...partyColumns]);
 
-/** Of rows that are to be written later: whether an answer about holders is another one with them. */
+/** Whether a row that is to be written later makes an answer about holders another one. */
 export const isAboutHolders = (table: string, row: StoredRow, answer?: readonly unknown[]): boolean => {
   if (table !== "users" || answer === undefined) return true;
   const isSame = (holder: HolderRow) =>
@@ -135,13 +135,14 @@ export async function findHolders<Row extends HolderRow>(
 
 export const allowlistOf = (
   rules: string | null,
-  onEvaluationError: Allowlist["onEvaluationError"] | null,
-): Allowlist | undefined => (rules === null || onEvaluationError === null ? undefined : { rules, onEvaluationError });
+  onEvaluationError: AllowlistInForce["onEvaluationError"] | null,
+): AllowlistInForce | undefined =>
+  rules === null || onEvaluationError === null ? undefined : { rules, onEvaluationError };
 
 export function holderOf(
   { row, rank }: Ranked<HolderRow>,
   { type, sessionProfileId }: { type: string; sessionProfileId: string | null },
-  ofKey?: Allowlist,
+  ofKey?: AllowlistInForce,
 ): Holder {
   return {
     rank,

@@ -1,3 +1,4 @@
+import type { AllowlistRule } from "../../authority/state.ts";
 import { fail } from "../../kernel/errors.ts";
 import { type Cidr, formatIpAddress, isWithin, parseCidr, parseIpAddress } from "../../kernel/ip-address.ts";
 import { MAX_CACHED_ALLOWLIST_BYTES, MAX_CACHED_ALLOWLISTS } from "../../kernel/limits.ts";
@@ -6,8 +7,8 @@ import { recentlyUsed } from "../../kernel/recently-used.ts";
 /** Whether a request may come from where it comes from. */
 
 /** An allowlist that is in force, as it is stored. */
-export interface Allowlist {
-  /** JSON list of rules. */
+export interface AllowlistInForce {
+  /** JSON list of `AllowlistRule`. */
   rules: string;
   /** What holds for a request whose address is not known. */
   onEvaluationError: "ALLOW" | "DENY";
@@ -15,17 +16,8 @@ export interface Allowlist {
 
 /** The list of a credential's organization, where it is enabled, and the one for the credential itself. */
 export interface Allowlists {
-  ofOrganization: Allowlist | undefined;
-  ofKey: Allowlist | undefined;
-}
-
-/** One entry of an allowlist as it is stored and, but for the time, shown. */
-export interface AllowlistRule {
-  /** In its one spelling. */
-  cidr: string;
-  label?: string;
-  /** Milliseconds. */
-  createdAt: number;
+  ofOrganization: AllowlistInForce | undefined;
+  ofKey: AllowlistInForce | undefined;
 }
 
 const NO_RULES = "[]";

@@ -10,7 +10,7 @@ import { allowlistOf } from "./holders.ts";
 import { findOrganization } from "./organizations.ts";
 import { type PasskeyHolder, passkeyKind } from "./passkey-kind.ts";
 
-/** Who the request says it comes from; throws whom the operation does not let in. */
+/** Who the request says it comes from; throws for whoever the operation does not let in. */
 export type Meet = (read: Reader, organizationId: string) => Promise<Newcomer>;
 
 /**

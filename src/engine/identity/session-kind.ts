@@ -16,7 +16,7 @@ interface SessionHolder extends Holder {
   of: AnyCredentialKind;
 }
 
-/** A token that reads as its user, for an hour. Nothing is signed by whoever shows it, so that it changes nothing. */
+/** A token that reads as its user, for an hour. Whoever shows it signs nothing, so it may change nothing. */
 export const sessionKind = credentialKind<Session, SessionHolder>({
   header: "x-session",
   kindsOfOperations: ["query"],

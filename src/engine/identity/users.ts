@@ -13,7 +13,7 @@ import { oldestFirst } from "../paging.ts";
 
 /** Users and their credentials as the API shows them: in queries, and inside every vote. */
 
-export const credentialTypes = [
+const credentialTypes = [
   "CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR",
   "CREDENTIAL_TYPE_API_KEY_P256",
   "CREDENTIAL_TYPE_RECOVER_USER_KEY_P256",
@@ -143,7 +143,7 @@ const findUser = prepared<UserRef>()(
 const findUsers = prepared<{ organizationId: string }>()((db, { organizationId }) =>
   db.selectFrom("users").selectAll().where("organization_id", "=", organizationId).orderBy("id"),
 );
-/** As many users as are read together. */
+/** How many users are read together. */
 const TOGETHER = 50;
 const places = Array.from({ length: TOGETHER }, (_, index) => `user${index}`);
 
@@ -337,7 +337,7 @@ async function readUser(reader: Reader, row: UserRow): Promise<User> {
   return user as User;
 }
 
-/** As many users as are read together, at most. */
+/** Of no more users than are read together. */
 async function readUsers(reader: Reader, organizationId: string, rows: readonly UserRow[]): Promise<User[]> {
   const ids = rows.map(({ id }) => id);
   const haveMfa = rows.some((row) => row.mfa_policies > 0);
@@ -376,7 +376,7 @@ export const renderOauthProvider = (row: OauthProviderRow): Static<typeof OauthP
   updatedAt: timestampOf(row.updated_at),
 });
 
-export const renderMfaPolicy = (row: MfaPolicyRow): MfaPolicy => ({
+const renderMfaPolicy = (row: MfaPolicyRow): MfaPolicy => ({
   mfaPolicyId: row.id,
   mfaPolicyName: row.name,
   condition: row.condition,

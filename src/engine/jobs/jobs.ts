@@ -121,7 +121,7 @@ export function reconciler<Needs extends ServiceName = never>(declaration: {
   everyMs: number;
   /** The services that it is given. */
   needs?: readonly Needs[];
-  /** Resolves to how the run ended where it is not over with what it did itself: when it runs again, and what is to be recorded. */
+  /** Resolves to undefined where there is nothing to record and it runs again as usual. */
   run: (context: JobContext<null, Needs>) => Promise<JobResult | undefined>;
 }): JobKind {
   const { name, everyMs, needs = [], run } = declaration;

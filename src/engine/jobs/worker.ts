@@ -42,7 +42,7 @@ export interface JobWorkerOptions {
   renewMs?: number;
   /** How long `stop` waits for running jobs. */
   stopDeadlineMs?: number;
-  /** No other process has the database: what is leased at the start is left over of one that has ended. Not unless said. */
+  /** Whether no other process has the database, so that what is leased at the start was left by one that has ended. Not unless said. */
   isAlone?: boolean;
 }
 
@@ -152,7 +152,7 @@ export class JobWorker {
     });
   }
 
-  /** Looks when a job that ran here is to run again, where that is before the next look: it knows by itself, and need not find out. */
+  /** Looks when a job that ran here is due again, where that is before the next look: this process knows of it, and need not find out. */
   #lookIn(ms: number): void {
     if (this.#stopping || ms >= this.#options.pollMs) return;
     const now = performance.now();

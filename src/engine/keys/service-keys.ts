@@ -8,6 +8,7 @@ import type { Statement } from "../../signer/statements.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
+import type { Schema } from "../../storage/schema.ts";
 import type { AskedSigner } from "../services.ts";
 
 /**
@@ -87,7 +88,7 @@ export async function currentServiceKey(
 ): Promise<ServiceKey> {
   const [row] = await selectCurrent(read, { purpose });
   if (!row) return fail("SIGNER_UNAVAILABLE", { reason: `there is no ${purpose} key yet` });
-  return { id: row.id, curve: row.curve as Curve, publicKey: row.public_key, sealedKey: row.sealed_key };
+  return serviceKeyOf(row);
 }
 
 /** The keys to check signatures with: the present one first, then those retired of late. */
@@ -97,12 +98,24 @@ export async function publishedServiceKeys(
   now: number,
 ): Promise<ServiceKey[]> {
   const rows = await selectPublished(read, { purpose, since: Math.max(0, now - publishedAfterRetirementMs) });
-  return rows.map((row) => ({
-    id: row.id,
-    curve: row.curve as Curve,
-    publicKey: row.public_key,
-    sealedKey: row.sealed_key,
-  }));
+  return rows.map(serviceKeyOf);
+}
+
+const serviceKeyOf = (row: Schema["service_keys"]): ServiceKey => ({
+  id: row.id,
+  curve: row.curve as Curve,
+  publicKey: row.public_key,
+  sealedKey: row.sealed_key,
+});
+
+/** The keys of a kind compressed, as our own documents name them: the present one first. */
+export async function publishedCompressed(
+  read: Reader,
+  kind: ServiceKeyKind,
+  now: number,
+): Promise<{ keyId: string; publicKey: string; algorithm: "p256" }[]> {
+  const keys = await publishedServiceKeys(read, kind, now);
+  return keys.map(({ id, publicKey }) => ({ keyId: id, publicKey, algorithm: "p256" }));
 }
 
 /** The same as the signer takes them, to open what was encrypted to them or to know their signatures again. */

@@ -10,7 +10,7 @@ import type { Organization } from "../operations.ts";
 import { publishedPoints, type ServiceKeyKind, type ServiceSigner } from "./service-keys.ts";
 import { claimsOf, openToken, openTokenWith, signToken } from "./signed-tokens.ts";
 
-/** Tokens that say that somebody has shown a one-time code, and the key that what is encrypted for codes is vouched for with. */
+/** Tokens that say that somebody has shown a one-time code, and the key that vouches for what clients encrypt codes to. */
 
 export type { VerificationClaims };
 

@@ -5,13 +5,12 @@ import type { Signer } from "../../signer/client.ts";
 import type { DescribeResponse } from "../../signer/protocol.ts";
 import { ownText } from "../../signer/statements.ts";
 import type { Database } from "../../storage/database.ts";
-import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import type { Schema } from "../../storage/schema.ts";
 import { reconciler } from "../jobs/jobs.ts";
 import {
   currentServiceKey,
-  publishedServiceKeys,
+  publishedCompressed,
   type ServiceKey,
   type ServiceKeyKind,
   signStatements,
@@ -32,7 +31,7 @@ export const bootKey: ServiceKeyKind = {
   purpose: "boot",
   curve: "CURVE_P256",
   publishedAfterRetirementMs: Number.MAX_SAFE_INTEGER,
-  publish: bootVerificationKeys,
+  publish: (read, now) => publishedCompressed(read, bootKey, now),
 };
 
 export type BootProofRow = Schema["boot_proofs"];
@@ -122,12 +121,6 @@ export const findBootProof = prepared<{ ephemeralPublicKey: string }>()((db, { e
 export const findLatestBootProof = prepared<Record<string, never>>()((db) =>
   db.selectFrom("boot_proofs").selectAll().orderBy("started_at", "desc").orderBy("id", "desc").limit(1),
 );
-
-/** The keys that boot proofs are signed with; those of the past stay, as the proofs do. */
-async function bootVerificationKeys(read: Reader, now: number): Promise<Record<string, string>[]> {
-  const keys = await publishedServiceKeys(read, bootKey, now);
-  return keys.map(({ id, publicKey }) => ({ keyId: id, publicKey, algorithm: "p256" }));
-}
 
 /** Forgets signers that are long gone and have proved nothing; the last one stays. */
 export const pruneBootProofs = reconciler({

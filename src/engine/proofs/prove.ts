@@ -10,6 +10,7 @@ import { approvingStamps, type Execution } from "../activities/stamps.ts";
 import { findRootQuorum } from "../authority/root-quorum.ts";
 import { policiesForProof } from "../decisions/policies.ts";
 import { loadUsers } from "../identity/users.ts";
+import { keyOwnerOf } from "../keys/key-owner.ts";
 import type { NewAppProof } from "./app-proofs.ts";
 import { bootProofIdOf } from "./boot-proofs.ts";
 
@@ -52,8 +53,7 @@ export async function proveExecution(
   if (addresses.length === 0) return { statement, proofs };
   const ofAddresses = await store.signer.ask({
     verb: "proveAddresses",
-    organizationId: organization.id,
-    organizationKey: Buffer.from(organization.sealedKey).toString("base64"),
+    ...keyOwnerOf(organization),
     addresses: [...addresses],
   });
   proofs.push(...(await withBoot(store, ofAddresses.ephemeralPublicKey, ofAddresses.proofs, now)));

@@ -34,7 +34,7 @@ export interface FactsOfActivity {
   at: number;
 }
 
-/** As many completed activities say something of authority, or one more than `most`. */
+/** How many completed activities say something of authority, counted up to one more than `most`. */
 export async function countActivitiesWithFacts(
   { database, operations }: Pick<Reading, "database" | "operations">,
   most: number,

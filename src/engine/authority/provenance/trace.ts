@@ -21,12 +21,12 @@ import type { Claim, ClaimingRow, Source } from "./source.ts";
 export interface Tracing extends Omit<Reading, "beforePage"> {
   /** Asked before each page: whether to give up. */
   isLate?: () => boolean;
-  /** As much of what rows claim is held; all activities are gone through once for each time that it is full. */
+  /** How many claims of rows are held at once; each time that it is full, all activities are gone through. */
   claimsAtOnce?: number;
 }
 
 export interface Traced {
-  /** As many rows were looked at, and as many of them are accounted for. */
+  /** How many rows were looked at, and how many of them are accounted for. */
   rows: number;
   accountedFor: number;
   unaccounted: RowProblem[];
@@ -44,7 +44,7 @@ export interface RowProblem {
   examples: string[];
 }
 
-/** As many are named. */
+/** How many are named. */
 const EXAMPLES = 3;
 
 class TooLate extends Error {}

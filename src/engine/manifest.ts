@@ -8,7 +8,7 @@ import { bootKey, pruneBootProofs } from "./proofs/boot-proofs.ts";
 const RECORD = "what was done in the organization, and by whom, stays for its parent to read";
 
 /** What the engine itself brings along, in the words of a capability. */
-export const engineParts = capability({
+export const engineManifest = capability({
   title: "Engine",
   operations: [],
   jobs: [pruneJobLanes, pruneImportKeys, pruneBootProofs],

@@ -1,0 +1,21 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { Type } from "typebox";
+import { KeysteadError } from "../kernel/errors.ts";
+import { validate } from "./validate.ts";
+
+const refusalOf = (minLength: number, value: string): string => {
+  try {
+    validate(Type.Object({ text: Type.String({ minLength }) }), { text: value }, "parameters");
+  } catch (error) {
+    assert.ok(error instanceof KeysteadError);
+    return error.message;
+  }
+  return "";
+};
+
+it("a text that is too short is not said to be empty, unless it is", () => {
+  assert.match(refusalOf(1, ""), /parameters\.text`? must not be empty/);
+  assert.match(refusalOf(3, "ab"), /parameters\.text`? must have at least 3 characters/);
+  assert.equal(refusalOf(3, "abc"), "");
+});
