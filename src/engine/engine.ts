@@ -1,3 +1,4 @@
+import { isByParent, refuseOtherKind, refuseOtherOrganization, refuseUnfitType } from "../authority/callers.ts";
 import { fingerprintOf } from "../crypto/fingerprint.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { fail, KeysteadError } from "../kernel/errors.ts";
@@ -179,7 +180,7 @@ export function createEngine(options: EngineOptions): Engine {
   ): Promise<Answer> {
     if (operation.kind !== "query") refuseWrites();
     const parsed = await parseBody(body, organizationId);
-    refuseUnfitType(operation, principal, narrowTypes);
+    refuseUnfitType(operation, principal.actor.credential, narrowTypes);
     refuseOtherKind(operation, principal);
     const budget = new RequestBudget(principal.organization.id);
 
@@ -269,37 +270,13 @@ const reachOf = (operation: Operation): Reach =>
 const narrowTypesOf = ({ operations }: Registry): ReadonlySet<string> =>
   new Set(operations.flatMap((each) => (each.kind === "activity" && each.stampedWith ? [each.stampedWith] : [])));
 
-/** A credential that is made for certain activities stamps nothing else but queries, and they take no other. */
-function refuseUnfitType(operation: Operation, { actor }: Principal, narrowTypes: ReadonlySet<string>): void {
-  if (operation.kind === "query") return;
-  const { type } = actor.credential;
-  const wanted = operation.kind === "activity" ? operation.stampedWith : undefined;
-  if (type === wanted || (wanted === undefined && !narrowTypes.has(type))) return;
-  const { path } = operation;
-  fail("CREDENTIAL_TYPE_UNFIT", { type, path });
-}
-
-/** Some operations are for parents or for sub-organizations alone. A parent's user is one wherever it is to be done. */
-function refuseOtherKind(operation: Operation, { organization, actor }: Principal): void {
-  if (operation.kind === "vote" || operation.only === undefined) return;
-  const { path } = operation;
-  const isParents = operation.kind === "activity" && operation.byParents && actor.organizationId !== organization.id;
-  const isParent = organization.parentId === null || isParents === true;
-  if (isParent === (operation.only === "parents")) return;
-  const [whom, what] = isParent
-    ? ["for sub-organizations alone", "a parent"]
-    : ["for parent organizations alone", "a sub-organization"];
-  fail("INVALID_CALLER", { path, whom, what, organizationId: organization.id });
-}
-
 /**
  * A parent's user who acts in a sub-organization, where the operation is for that: the parent decides on it and keeps it, and it is
  * carried out in the sub-organization.
  */
 async function actingFrom(read: Reader, operation: ActivityOperation, principal: Principal): Promise<Principal> {
   const { organizationId } = principal.actor;
-  const isParents = operation.byParents && organizationId !== principal.organization.id;
-  const organization = isParents ? await findOrganization(read, organizationId) : undefined;
+  const organization = isByParent(operation, principal) ? await findOrganization(read, organizationId) : undefined;
   if (organization) return { ...principal, organization };
   refuseOtherOrganization(principal);
   return principal;
@@ -314,10 +291,4 @@ async function refuseUser(
 ): Promise<void> {
   if (isNewcomer || (await findActivityByFingerprint(read, organizationId, fingerprint))) return;
   fail("CREDENTIAL_IN_USE", { organizationId, path });
-}
-
-/** A parent's keys may read its sub-organizations; acting in one takes a user of its own. */
-function refuseOtherOrganization({ organization, actor }: Principal): void {
-  if (actor.organizationId === organization.id) return;
-  fail("ORGANIZATION_MISMATCH", { organizationId: organization.id, voterOrganizationId: actor.organizationId });
 }

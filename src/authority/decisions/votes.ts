@@ -1,5 +1,6 @@
 import type { KeysteadError } from "../../kernel/errors.ts";
 import type { Budget } from "../../policy/budget.ts";
+import { isOwnOrganization } from "../callers.ts";
 import type { Actor } from "../parties.ts";
 import { askedPolicies, decide, lookedUpBy } from "./decide.ts";
 import { denialDetails, denialOf, remedyFor, told } from "./denials.ts";
@@ -22,7 +23,7 @@ const EITHER_WAY: VoteRights = { mayApprove: true, mayReject: true };
  * @throws OutOfBudget
  */
 export function voteRights(facts: DecisionFacts, voter: Actor, steps: Budget): VoteRights {
-  if (voter.organizationId !== facts.organization.id) return { mayApprove: false, mayReject: false };
+  if (!isOwnOrganization(facts.organization, voter)) return { mayApprove: false, mayReject: false };
   if (voter.isRootQuorumMember || voter.userId === facts.submitter.userId) return EITHER_WAY;
   const others = without(facts, voter);
   // Before the policies are searched, which would be done again for what is found missing after it.

@@ -1,3 +1,4 @@
+import { refuseAddress } from "../../authority/decisions/ip-allowlists.ts";
 import type { Actor } from "../../authority/parties.ts";
 import { fail, KeysteadError } from "../../kernel/errors.ts";
 import type { OidcVerifier } from "../../providers/oidc/verifier.ts";
@@ -5,7 +6,6 @@ import type { Reader } from "../../storage/engine.ts";
 import type { Operation, Organization } from "../operations.ts";
 import type { AnyCredentialKind, CredentialLookup, Holder, Reach, StampRecord } from "./credential-kind.ts";
 import type { DecodedStamp } from "./credential-kinds.ts";
-import { refuseAddress } from "./ip-allowlists.ts";
 
 /** What finds the credential again, inside the transaction that decides. */
 interface CredentialKey {

@@ -1,8 +1,8 @@
+import type { Allowlists } from "../../authority/decisions/ip-allowlists.ts";
 import type { Actor } from "../../authority/parties.ts";
 import type { OidcVerifier } from "../../providers/oidc/verifier.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { Operation, Organization } from "../operations.ts";
-import type { Allowlists } from "./ip-allowlists.ts";
 
 /** What every kind of credential has to say of itself; `credential-kinds.ts` lists them. */
 

@@ -1,9 +1,9 @@
 import type { Kysely } from "kysely";
+import type { AllowlistInForce } from "../../authority/decisions/ip-allowlists.ts";
 import { MAX_HOLDERS } from "../../kernel/limits.ts";
 import type { Reader, StoredRow } from "../../storage/engine.ts";
 import type { Schema } from "../../storage/schema.ts";
 import type { CredentialLookup, Holder } from "./credential-kind.ts";
-import type { AllowlistInForce } from "./ip-allowlists.ts";
 import { organizationOf } from "./organizations.ts";
 import { type CredentialTable, hasActed, rankOf, subOrganizationsKnowing } from "./seniority.ts";
 

@@ -1,8 +1,8 @@
-import type { AllowlistRule } from "../../authority/state.ts";
 import { fail } from "../../kernel/errors.ts";
 import { type Cidr, formatIpAddress, isWithin, parseCidr, parseIpAddress } from "../../kernel/ip-address.ts";
 import { MAX_CACHED_ALLOWLIST_BYTES, MAX_CACHED_ALLOWLISTS } from "../../kernel/limits.ts";
 import { recentlyUsed } from "../../kernel/recently-used.ts";
+import type { AllowlistRule } from "../state.ts";
 
 /** Whether a request may come from where it comes from. */
 
