@@ -220,6 +220,11 @@ const table = {
 
   // What they named
   ORGANIZATION_NOT_FOUND: [NOT_FOUND, "no organization found with the given ID", "ORGANIZATION_NOT_FOUND"],
+  ORGANIZATION_BEING_ERASED: [
+    NOT_FOUND,
+    "organization {organizationId} was deleted, and what it had is being erased; what is kept of it can be read when that is over, in {retryAfterSeconds} seconds or later",
+    "ORGANIZATION_NOT_FOUND",
+  ],
   RESOURCE_NOT_FOUND: [NOT_FOUND, "unable to find {kind} {id} in organization {organizationId}", "REQUEST_INVALID"],
   ACTIVITY_ARCHIVED: [
     NOT_FOUND,

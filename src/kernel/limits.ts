@@ -341,6 +341,13 @@ export const COMMIT_DEADLINE_MS = 15_000;
 export const OUTAGE_PATIENCE_MS = 5_000;
 /** Rows of an organization that SQLite deletes at a time where there may be any number: at about 12 microseconds each, a piece of work. */
 export const MAX_DELETED_ROWS = 500;
+/** Rows of one table that go with a sub-organization in the transaction that deletes it; of more, a job erases what there may be any number of ... */
+export const MAX_ERASED_AT_ONCE = 5000;
+/** ... each run for so long, and with such a pause before the next. */
+export const ERASURE_RUN_MS = 1000;
+export const ERASURE_PAUSE_MS = 50;
+/** When whoever reads a sub-organization that is being erased may come back. */
+export const ERASURE_RETRY_SECONDS = 5;
 /** What waits for a connection to PostgreSQL at most; the rest is refused at once. */
 export const MAX_DATABASE_WAITING = 10_000;
 /** How long a transaction waits for another process that writes to the same SQLite file. */

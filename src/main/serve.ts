@@ -171,6 +171,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     registry,
     planner: { makePlan: (operation, planning) => makePlan({ database, services }, operation, planning) },
     erasedTables: house.erasedTables,
+    largeTables: house.largeTables,
     apart: { transact: database.transact },
   };
   const { leaseMs } = config.jobs;
