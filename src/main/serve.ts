@@ -291,6 +291,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       services,
       admission,
       requestsPerSecond: config.authProxy.requestsPerSecond,
+      codesPerHour: config.authProxy.codesPerHour,
       clock,
       elapsed: options.elapsed,
     });
