@@ -428,8 +428,8 @@ export const MAX_CONNECTIONS_PER_HOST = 8;
 export const MAX_CONNECTIONS = 128;
 /** Webhook endpoints that one process delivers to at a time: fewer than it has workers for jobs, which are as many as connections ... */
 export const MAX_WEBHOOK_LANES = 96;
-/** ... and of them, those of one parent with its sub-organizations; of one organization as many as one host has connections. */
-export const MAX_WEBHOOK_LANES_OF_ONE_PARENT = 32;
+/** ... and of them, those of all sub-organizations of one parent; of one organization as many as one host has connections. */
+export const MAX_WEBHOOK_LANES_BELOW_ONE_PARENT = 24;
 /** How long an unused outbound connection is kept; under the five seconds after which many receivers close theirs. */
 export const IDLE_CONNECTION_MS = 4000;
 
