@@ -1,6 +1,5 @@
-import type { Contact } from "../authority/state.ts";
 import { findVerifiedHolder } from "../engine/identity/contacts.ts";
-import type { ProxyConfig } from "../engine/proxy-call.ts";
+import type { ProxyCall, ProxyConfig } from "../engine/proxy-call.ts";
 import { failForNow } from "../kernel/errors.ts";
 import { networkOf } from "../kernel/ip-address.ts";
 import { MAX_RATE_BUCKETS } from "../kernel/limits.ts";
@@ -19,7 +18,7 @@ interface Start {
   read: Reader;
   config: ProxyConfig;
   remoteAddress: string | undefined;
-  contact: Contact;
+  contact: ReturnType<NonNullable<ProxyCall["sendsCodeTo"]>>;
 }
 
 const HOUR_SECONDS = 3600;
