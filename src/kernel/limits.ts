@@ -99,6 +99,11 @@ export const MAX_SPARK_PACKAGES_BYTES = 2 * 1024 * 1024;
 export const MAX_TYPED_DATA_TYPES = 64;
 /** ... and characters of all their definitions together. A type's hash covers every type it refers to. */
 export const MAX_TYPED_DATA_TYPES_LENGTH = 64 * 1024;
+/**
+ * Blocks of Keccak-256, of 136 bytes each, that hashing all EIP-712 payloads of a request takes, at some 4 microseconds each: every struct,
+ * list and text takes one at least, and every type all definitions that it refers to.
+ */
+export const MAX_TYPED_DATA_BLOCKS = 5000;
 
 /** Bytes of a PSBT: a legacy input brings along the whole transaction that it spends ... */
 export const MAX_PSBT_BYTES = 1024 * 1024;
