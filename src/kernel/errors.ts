@@ -426,6 +426,11 @@ const table = {
   MNEMONIC_INVALID: [INVALID_ARGUMENT, "invalid mnemonic: {reason}", "REQUEST_INVALID"],
   WALLET_PATH_INVALID: [INVALID_ARGUMENT, "invalid path: `{field}` {reason}", "REQUEST_INVALID"],
   WALLET_PATH_TAKEN: [ALREADY_EXISTS, "path already exists in wallet account {id}: {path}", "REQUEST_INVALID"],
+  WALLETS_TOO_LARGE: [
+    FAILED_PRECONDITION,
+    "the wallets have more than {limit} accounts together, more than this server deletes at a time; delete wallets one by one, or accounts first, with delete_wallet_accounts",
+    "REQUEST_INVALID",
+  ],
   WALLET_ACCOUNT_NOT_EXPORTED: [
     INVALID_ARGUMENT,
     "wallet account has not been exported: {id}; export it first, or set `deleteWithoutExport` to true to lose it for good",

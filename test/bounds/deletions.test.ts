@@ -3,7 +3,7 @@ import { DatabaseSync, StatementSync } from "node:sqlite";
 import { after, before, beforeEach, describe, it } from "node:test";
 import pg from "pg";
 import { HOUR_MS } from "../../src/kernel/durations.ts";
-import { MAX_DELETED_ROWS, MAX_ERASED_AT_ONCE } from "../../src/kernel/limits.ts";
+import { MAX_ACCOUNTS_WITH_WALLETS, MAX_DELETED_ROWS, MAX_ERASED_AT_ONCE } from "../../src/kernel/limits.ts";
 import { shortestPieces } from "../../src/kernel/turns.ts";
 import { sqliteFileOf } from "../../src/storage/database.ts";
 import { assertSameDump, dumpDatabase } from "../support/database-dump.ts";
@@ -136,6 +136,25 @@ describe("the deletion of many accounts", () => {
       [...new Set(seen)].filter((count) => count > 0),
       [all],
     );
+  });
+
+  it("of wallets is refused where others would wait for it too long", async () => {
+    const { root, organizationId } = world;
+    await addAddresses(server.databaseUrl, { organizationId, walletId }, MAX_ACCOUNTS_WITH_WALLETS - ACCOUNTS, 2);
+    const account = {
+      curve: "CURVE_SECP256K1",
+      pathFormat: "PATH_FORMAT_BIP32",
+      path: "m/44'/60'/0'/0/0",
+      addressFormat: "ADDRESS_FORMAT_ETHEREUM",
+    };
+    const { addresses } = await root.client.result("create_wallet_accounts", { walletId, accounts: [account] });
+    const refused = await deletions["the wallet"]();
+    assert.equal(refused.status, 400);
+    assert.match(refused.body.message, /more than 50000 accounts together/);
+    const made = await root.client.read("get_wallet_account", { walletId, address: addresses[0] });
+    const walletAccountIds = [made.account.walletAccountId];
+    await root.client.result("delete_wallet_accounts", { walletAccountIds, deleteWithoutExport: true });
+    assert.equal((await deletions["the wallet"]()).status, 200);
   });
 
   it("of the sub-organization leaves everything as it was where it fails midway", async () => {
