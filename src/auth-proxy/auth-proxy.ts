@@ -27,6 +27,7 @@ import { TokenBuckets } from "../kernel/token-buckets.ts";
 import type { Signer } from "../signer/client.ts";
 import type { Database } from "../storage/database.ts";
 import type { Reader } from "../storage/engine.ts";
+import { CodeLimits, type CodesPerHour } from "./code-limits.ts";
 import { createSender, type Stamping } from "./sender.ts";
 
 /** The auth proxy of an organization, as it is found by its configuration id. */
@@ -48,6 +49,7 @@ export interface AuthProxyOptions {
   admission: Admission;
   /** Requests a second from one address; 0 is any number. */
   requestsPerSecond: number;
+  codesPerHour: CodesPerHour;
   clock: Clock;
   /** Milliseconds of a clock that never goes back. */
   elapsed: (() => number) | undefined;
@@ -66,10 +68,17 @@ export function authProxy(options: AuthProxyOptions): Mount {
     const seconds = buckets.take(networkOf(address ?? ""), 1);
     if (seconds > 0) failForNow("RATE_LIMITED", { reason: "too many requests of this address" }, seconds);
   };
-  return { routes: options.calls.map((call) => routeOf(call, options, takeToken)), echoedOriginBelow: PROXY_PREFIX };
+  const bounds: Bounds = { takeToken, codes: new CodeLimits(options.codesPerHour, elapsed) };
+  return { routes: options.calls.map((call) => routeOf(call, options, bounds)), echoedOriginBelow: PROXY_PREFIX };
 }
 
-function routeOf(call: ProxyCall, options: AuthProxyOptions, takeToken: (address?: string) => void): Route {
+/** What strangers may ask for at a time. */
+interface Bounds {
+  takeToken: (address: string | undefined) => void;
+  codes: CodeLimits;
+}
+
+function routeOf(call: ProxyCall, options: AuthProxyOptions, { takeToken, codes }: Bounds): Route {
   return {
     method: "POST",
     path: proxyPathOf(call),
@@ -78,7 +87,7 @@ function routeOf(call: ProxyCall, options: AuthProxyOptions, takeToken: (address
       takeToken(head.remoteAddress);
       const configId = configIdOf(head);
       options.admission.refuseFailing(head.remoteAddress, configId);
-      return async (body) => ({ body: JSON.stringify(await answer(call, options, { head, configId, body })) });
+      return async (body) => ({ body: JSON.stringify(await answer(call, options, { head, configId, body, codes })) });
     },
   };
 }
@@ -97,9 +106,14 @@ interface Asked {
   head: RequestHead;
   configId: string;
   body: Buffer;
+  codes: CodeLimits;
 }
 
-async function answer(call: ProxyCall, options: AuthProxyOptions, { head, configId, body }: Asked): Promise<unknown> {
+async function answer(
+  call: ProxyCall,
+  options: AuthProxyOptions,
+  { head, configId, body, codes }: Asked,
+): Promise<unknown> {
   const { database, services } = options;
   const { remoteAddress, isWanted } = head;
   const { config, stamping } = await findProxy(options, configId, head);
@@ -108,6 +122,8 @@ async function answer(call: ProxyCall, options: AuthProxyOptions, { head, config
   const request = parseRequest(call, body);
   refuseMethods(config, call.methods(request, services.publicUrl()));
   await refuseRobots(call, request, { config, captcha: services.captcha, head });
+  const contact = call.sendsCodeTo?.(request);
+  if (contact) await codes.count({ read: database.read, config, remoteAddress, contact });
   const now = options.clock();
   const sender = createSender({ ...options, stamping, remoteAddress, isWanted, now });
   const given = servicesFor(services, call.needs);

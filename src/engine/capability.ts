@@ -17,6 +17,8 @@ export interface Capability<Operations extends readonly Operation[] = readonly O
   serviceKeys?: readonly ServiceKeyKind[];
   /** What goes when an organization is deleted, in this order: rows that refer to others come before them. */
   erases?: readonly OwnedTable[];
+  /** Of these, what an organization may have any number of, and no organization's rights or credentials are made of. */
+  large?: readonly OwnedTable[];
   /** What stays, and why. */
   keeps?: { readonly [Table in OwnedTable]?: string };
 }
@@ -32,6 +34,7 @@ export interface House {
   jobs: readonly JobKind[];
   serviceKeys: readonly ServiceKeyKind[];
   erasedTables: readonly OwnedTable[];
+  largeTables: readonly OwnedTable[];
 }
 
 /** @throws when two capabilities claim the same thing, or one keeps what another erases: a fault of the manifests */
@@ -41,6 +44,8 @@ export function houseOf(capabilities: readonly Capability[]): House {
   const serviceKeys = capabilities.flatMap((each) => each.serviceKeys ?? []);
   // Capabilities are listed with their foundations first, so they are erased in the opposite order.
   const erasedTables = capabilities.toReversed().flatMap((each) => each.erases ?? []);
+  const isLarge = new Set(capabilities.flatMap((each) => each.large ?? []));
+  const largeTables = erasedTables.filter((table) => isLarge.has(table));
   const keptTables = capabilities.flatMap((each) => Object.keys(each.keeps ?? {}));
   refuseTwice(
     "proxy call",
@@ -59,7 +64,7 @@ export function houseOf(capabilities: readonly Capability[]): House {
     "event",
     capabilities.flatMap((each) => each.events ?? []),
   );
-  return { proxyCalls, jobs, serviceKeys, erasedTables };
+  return { proxyCalls, jobs, serviceKeys, erasedTables, largeTables };
 }
 
 function refuseTwice(kind: string, names: readonly string[]): void {

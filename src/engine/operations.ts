@@ -26,6 +26,8 @@ export interface Organization {
   quorumThreshold: number;
   /** Rises with every change to its policies. */
   policiesVersion: number;
+  /** Whether it was deleted and still has rows, of which nothing is shown. */
+  isErasing: boolean;
 }
 
 /** Somebody who becomes a user by a request, with the credential that it registers and that stamps it. */

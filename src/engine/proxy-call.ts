@@ -1,4 +1,5 @@
 import type { Static, TSchema } from "typebox";
+import type { Contact } from "../authority/state.ts";
 import type { Reader } from "../storage/engine.ts";
 import type { ActivityOperation } from "./operations.ts";
 import type { ServiceName, Services } from "./services.ts";
@@ -90,6 +91,8 @@ export interface ProxyCallDeclaration<
   methods?: (request: Static<Q>, ownIssuer: string) => readonly AuthMethod[];
   /** Whether the request must show that a person sends it, where the organization wants that. */
   wantsCaptcha?: (request: Static<Q>) => boolean;
+  /** Whom it sends a code to. */
+  sendsCodeTo?: (request: Static<Q>) => Contact;
   /** What the fields of the parameters are called in the request, where they are not called the same. */
   fieldNames?: Record<string, string>;
   answer: (context: ProxyContext<Static<Q>, Needs>) => Promise<Static<R>>;
@@ -104,6 +107,7 @@ export interface ProxyCall {
   response: TSchema;
   methods: (request: unknown, ownIssuer: string) => readonly AuthMethod[];
   wantsCaptcha: (request: unknown) => boolean;
+  sendsCodeTo?: (request: unknown) => Contact;
   fieldNames: Record<string, string>;
   answer: (context: ProxyContext<unknown>) => Promise<unknown>;
 }

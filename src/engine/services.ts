@@ -73,6 +73,8 @@ export interface Services {
   planner: { makePlan(operation: ActivityOperation, planning: Planning): Promise<unknown> };
   /** What goes when an organization is deleted, in this order. */
   erasedTables: readonly OwnedTable[];
+  /** Of these, those of which there may be any number of rows. */
+  largeTables: readonly OwnedTable[];
 }
 export type ServiceName = keyof Services;
 

@@ -22,8 +22,8 @@ interface Connection {
   socket: Socket;
   origin: Origin;
   phase: Phase;
-  /** The one that has its turn. */
-  request: IncomingMessage | undefined;
+  /** The one that has its turn, or had it last if not all of its request has come. */
+  exchange: Exchange | undefined;
   /** Requests that arrived before the answer to the one ahead of them was taken. */
   pipelined: Exchange[];
   /** When the client must have taken the answer. */
@@ -90,7 +90,7 @@ export class Connections {
       socket,
       origin,
       phase: "silent",
-      request: undefined,
+      exchange: undefined,
       pipelined: [],
       deadline: undefined,
     };
@@ -120,12 +120,17 @@ export class Connections {
     if (connection?.phase === "receiving") this.#enter(connection, "answering");
   }
 
-  /** Whether a request is open of which all has come, be it that nobody has read its end yet. */
+  /**
+   * Whether what arrives is no request that waits for an answer: one is open of which all has come, be it that nobody has read its end
+   * yet, or it is the rest of one that was answered without.
+   */
   isAnswering(socket: Socket): boolean {
     const connection = this.#bySocket.get(socket);
-    if (!connection) return false;
-    const { phase, request } = connection;
-    return phase === "answering" || (phase === "receiving" && request?.complete === true);
+    if (!connection?.exchange) return false;
+    const { phase, exchange } = connection;
+    const [request, response] = exchange;
+    if (phase === "idle") return !request.complete;
+    return phase === "answering" || request.complete || response.headersSent;
   }
 
   /** Ends the connections on which no request is open. */
@@ -172,7 +177,7 @@ export class Connections {
   ): void {
     const [request, response] = exchange;
     this.#enter(connection, "receiving");
-    connection.request = request;
+    connection.exchange = exchange;
     this.#openRequests++;
     response.once("prefinish", () => this.#expectTaken(connection));
     response.once("close", () => {
@@ -180,7 +185,7 @@ export class Connections {
       clearTimeout(connection.deadline);
       if (!this.#bySocket.has(connection.socket)) return;
       this.#enter(connection, "idle");
-      connection.request = undefined;
+      if (request.complete) connection.exchange = undefined;
       const next = connection.pipelined.shift();
       if (next) this.#begin(connection, next, handle);
     });

@@ -135,20 +135,80 @@ describe("an operation that any web page may call", () => {
     assert.match(text, /no media type/);
   });
 
+  /** What the server says to these bytes until it closes the connection. */
+  async function answer(sent: string): Promise<string> {
+    const { hostname, port } = new URL(base);
+    const socket = connect(Number(port), hostname);
+    const chunks: Buffer[] = [];
+    socket.on("data", (chunk) => chunks.push(chunk));
+    socket.write(sent);
+    await once(socket, "close");
+    return Buffer.concat(chunks).toString();
+  }
+
   it("is not called broken for what comes after it, as it may have been carried out", async () => {
-    const { host, hostname, port } = new URL(base);
+    const { host } = new URL(base);
     const head = ["POST /public/echo HTTP/1.1", `Host: ${host}`, "Content-Length: 2"].join("\r\n");
-    const answer = async (sent: string) => {
-      const socket = connect(Number(port), hostname);
-      const chunks: Buffer[] = [];
-      socket.on("data", (chunk) => chunks.push(chunk));
-      socket.write(sent);
-      await once(socket, "close");
-      return Buffer.concat(chunks).toString();
-    };
     assert.match(await answer("NONSENSE\r\n\r\n"), /^HTTP\/1\.1 400 /);
     assert.match(await answer(`${head}, 3\r\n\r\n{}`), /^HTTP\/1\.1 400 /);
     assert.equal(await answer(`${head}\r\n\r\n{}NONSENSE\r\n\r\n`), "");
+  });
+
+  it("is refused on both ways, in the form of all errors and once, where proxies may read its framing otherwise", async () => {
+    const chunked = "2\r\n{}\r\n0\r\n\r\n";
+    const [H, L, C] = ["Host: a", "Content-Length: 2", "Transfer-Encoding: chunked"];
+    const cases: [problem: string, headers: string[], body?: string, version?: string, prefix?: string][] = [
+      ["it has more than one Host header", [H, "hOST: b", L]],
+      ["it has more than one Host header", [H, L, ...Array.from({ length: 500 }, (_, n) => `h${n}: 1`), H]],
+      ["it has no Host header", [L]],
+      ["its Host header names no host", ["Host: a/b", L]],
+      ["its Host header names no host", ["Host: u@a", L]],
+      ["it has a Transfer-Encoding other than chunked", [H, "Transfer-Encoding: gzip, chunked"], chunked],
+      ["it has a Transfer-Encoding other than chunked", [H, "Transfer-Encoding: gzip"], chunked],
+      ["it has a Transfer-Encoding other than chunked", [H, "Transfer-Encoding: gzip", C], chunked],
+      ["HTTP/1.0 has no Transfer-Encoding", [H, C], chunked, "1.0"],
+      ["its version is neither HTTP/1.1 nor HTTP/1.0", [H, L], "{}", "2.0"],
+      ["its body has a Content-Encoding; send it as it is", [H, L, "Content-Encoding: gzip"]],
+      ["it expects something other than 100-continue", [H, L, "Expect: 200-ok"]],
+      ["its target is of another host than its Host header", [H, L], "{}", "1.1", "http://b"],
+      ["its target is no path", [H, L], "{}", "1.1", "ftp://a"],
+    ];
+    const targets = ["/public/echo", "/public/echo?", "/public/nowhere"];
+    for (const [problem, headers, body = "{}", version = "1.1", prefix = ""] of cases) {
+      for (const target of targets) {
+        const text = await answer([`POST ${prefix}${target} HTTP/${version}`, ...headers, "", body].join("\r\n"));
+        const [head = "", shown = "", ...more] = text.split("\r\n\r\n");
+        assert.match(head, /^HTTP\/1\.1 400 .*content-type: application\/json\r\n.*connection: close/is, problem);
+        const { message, turnkeyErrorCode } = JSON.parse(shown) as Record<string, string>;
+        assert.equal(message, `bad request body: the request is not valid HTTP: ${problem}`);
+        assert.equal(turnkeyErrorCode, "REQUEST_INVALID");
+        assert.deepEqual(more, []);
+      }
+    }
+    for (const sent of [
+      "CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n",
+      "GET /public/echo#a HTTP/1.1\r\nHost: a\r\n\r\n",
+    ]) {
+      assert.match(await answer(sent), /^HTTP\/1\.1 400 .*"turnkeyErrorCode":"REQUEST_INVALID"\}$/s, sent);
+    }
+  });
+
+  it("is answered where its framing is unusual but of one meaning", async () => {
+    const end = ["Connection: close", "", "{}"];
+    const chunks = ["Connection: close", "", "2;a=b", "{}", "0", "X-Stamp: a", "", ""];
+    const requests: [first: string, ...rest: string[]][] = [
+      ["POST http://a:80/public/echo HTTP/1.1", "hOsT: A:80", "cONTENT-lENGTH: 2", ...end],
+      ["POST http://a/public/echo?b HTTP/1.1", "Host: a", "Content-Length: 2", ...end],
+      ["POST /public/echo HTTP/1.1", "Host: [::1]:8080", "Content-Length: 2", ...end],
+      ["POST /public/echo HTTP/1.1", "Host:", "Content-Length: 2", "Content-Encoding: identity", ...end],
+      ["POST /public/echo HTTP/1.1", "Host: a_b.c", "Upgrade: h2c", "Content-Length: 2", ...end],
+      ["POST /public/echo HTTP/1.0", "Content-Length: 2", ...end],
+      ["POST /public/echo HTTP/1.1", "Host: a", "Transfer-Encoding: Chunked", ...chunks],
+    ];
+    for (const lines of requests) {
+      const text = await answer(lines.join("\r\n"));
+      assert.match(text, /^HTTP\/1\.1 200 .*\{"body":"\{\}","é":"ü"\}$/s, lines.join(" | "));
+    }
   });
 
   it("is answered as that of any unknown path where its path can be none", async () => {

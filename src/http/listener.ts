@@ -36,6 +36,7 @@ import { DatabaseFailure } from "../storage/failure.ts";
 import { ByteBudget } from "./byte-budget.ts";
 import { type ConnectionBounds, Connections } from "./connections.ts";
 import { allowOrigin, answerPreflight, isPreflight, OPEN_TO_ALL } from "./cors.ts";
+import { framingProblem, pathAndQuery } from "./framing.ts";
 import { joinedHeader } from "./headers.ts";
 import { readBody } from "./read-body.ts";
 import { isProxyAmong, type RemoteAddressOf, remoteAddressBehind } from "./remote-address.ts";
@@ -273,7 +274,7 @@ class HttpListener implements Listener {
       // Every line of ours names its request; a logger for each request would cost more than the line.
       childLoggerFactory: (logger) => logger,
       genReqId: newId,
-      serverFactory: (handle) => createHttpServer(this.#connections, this.#dispatched(handle)),
+      serverFactory: (handle) => this.#createHttpServer(this.#dispatched(handle)),
       return503OnClosing: false,
       clientErrorHandler: (error, socket) => this.#answerBrokenRequest(error, socket),
       routerOptions: { maxParamLength: 200 },
@@ -294,6 +295,9 @@ class HttpListener implements Listener {
   #dispatched(handle: RequestListener): RequestListener {
     const elsewhere = this.#elsewhere;
     return (request, response) => {
+      const problem = framingProblem(request);
+      if (problem !== undefined) return this.#refuse(problem, request, response);
+      request.url = pathAndQuery(request.url ?? "");
       if (elsewhere?.takes(request.headers)) {
         // The body is read by whoever answers, as it comes.
         this.#connections.hasArrived(request.socket);
@@ -473,6 +477,21 @@ class HttpListener implements Listener {
     if (operation !== undefined) this.#observer.answered(operation, status, durationMs / 1000);
   }
 
+  /** A request that is HTTP by its form alone. What follows on its connection is not looked at. */
+  #refuse(problem: string, { socket }: IncomingMessage, response: ServerResponse): void {
+    this.#log.debug({ peerAddress: socket.remoteAddress, reason: problem }, "a request could not be read");
+    this.#observer.turnedAway("broken");
+    const { status, body } = renderError(notHttp(problem), "");
+    const text = JSON.stringify(body);
+    response.writeHead(status, {
+      ...SECURITY_HEADERS,
+      "content-type": JSON_CONTENT_TYPE,
+      "content-length": Buffer.byteLength(text),
+      connection: "close",
+    });
+    response.end(text);
+  }
+
   /** Requests that are not HTTP, came too slowly, or whose headers are over the limit: nothing in them can be believed. */
   #answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
     const peerAddress = socket.remoteAddress;
@@ -494,18 +513,30 @@ class HttpListener implements Listener {
     socket.write(`${head.join("\r\n")}\r\n\r\n${text}`);
     socket.destroySoon();
   }
-}
 
-function createHttpServer(connections: Connections, handle: RequestListener): Server {
-  const options = {
-    maxHeaderSize: MAX_HEADER_BYTES,
-    headersTimeout: HEADER_TIMEOUT_MS,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    keepAliveTimeout: IDLE_TIMEOUT_MS,
-    connectionsCheckingInterval: TIMEOUT_CHECK_MS,
-  };
-  const server = createServer(options, connections.inTurn(handle));
-  return server.on("connection", (socket: Socket) => connections.add(socket));
+  #createHttpServer(handle: RequestListener): Server {
+    const connections = this.#connections;
+    const options = {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout: HEADER_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      keepAliveTimeout: IDLE_TIMEOUT_MS,
+      connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+      // Looked for with the rest of the framing; Node would answer in a form of its own.
+      requireHostHeader: false,
+    };
+    const server = createServer(options, connections.inTurn(handle));
+    server.on("connection", (socket: Socket) => connections.add(socket));
+    server.on(
+      "checkExpectation",
+      connections.inTurn((request, response) =>
+        this.#refuse("it expects something other than 100-continue", request, response),
+      ),
+    );
+    // Node has nothing more to do with the connection of a CONNECT.
+    server.on("connect", (_request, socket: Socket) => this.#answerBrokenRequest(new Error("CONNECT"), socket));
+    return server;
+  }
 }
 
 /** Until a route has accepted the request. */
@@ -558,13 +589,16 @@ function brokenRequestError(code: string | undefined): KeysteadError {
   if (code === "HPE_HEADER_OVERFLOW") {
     return new KeysteadError(
       "STAMP_MALFORMED",
-      { reason: `the headers are larger than ${MAX_HEADER_BYTES} bytes` },
+      { reason: `the headers are larger than ${MAX_HEADER_BYTES} bytes, or too many` },
       [],
     );
   }
-  const reason =
-    code === "ERR_HTTP_REQUEST_TIMEOUT"
-      ? `it did not arrive within ${REQUEST_TIMEOUT_MS / 1000} s, or its headers within ${HEADER_TIMEOUT_MS / 1000} s`
-      : "the request is not valid HTTP";
+  if (code !== "ERR_HTTP_REQUEST_TIMEOUT") return notHttp();
+  const reason = `it did not arrive within ${REQUEST_TIMEOUT_MS / 1000} s, or its headers within ${HEADER_TIMEOUT_MS / 1000} s`;
   return new KeysteadError("BODY_INVALID", { reason }, []);
+}
+
+function notHttp(problem?: string): KeysteadError {
+  const reason = "the request is not valid HTTP";
+  return new KeysteadError("BODY_INVALID", { reason: problem === undefined ? reason : `${reason}: ${problem}` }, []);
 }

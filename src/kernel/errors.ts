@@ -220,6 +220,11 @@ const table = {
 
   // What they named
   ORGANIZATION_NOT_FOUND: [NOT_FOUND, "no organization found with the given ID", "ORGANIZATION_NOT_FOUND"],
+  ORGANIZATION_BEING_ERASED: [
+    NOT_FOUND,
+    "organization {organizationId} was deleted, and what it had is being erased; what is kept of it can be read when that is over, in {retryAfterSeconds} seconds or later",
+    "ORGANIZATION_NOT_FOUND",
+  ],
   RESOURCE_NOT_FOUND: [NOT_FOUND, "unable to find {kind} {id} in organization {organizationId}", "REQUEST_INVALID"],
   ACTIVITY_ARCHIVED: [
     NOT_FOUND,
@@ -421,6 +426,11 @@ const table = {
   MNEMONIC_INVALID: [INVALID_ARGUMENT, "invalid mnemonic: {reason}", "REQUEST_INVALID"],
   WALLET_PATH_INVALID: [INVALID_ARGUMENT, "invalid path: `{field}` {reason}", "REQUEST_INVALID"],
   WALLET_PATH_TAKEN: [ALREADY_EXISTS, "path already exists in wallet account {id}: {path}", "REQUEST_INVALID"],
+  WALLETS_TOO_LARGE: [
+    FAILED_PRECONDITION,
+    "the wallets have more than {limit} accounts together, more than this server deletes at a time; delete wallets one by one, or accounts first, with delete_wallet_accounts",
+    "REQUEST_INVALID",
+  ],
   WALLET_ACCOUNT_NOT_EXPORTED: [
     INVALID_ARGUMENT,
     "wallet account has not been exported: {id}; export it first, or set `deleteWithoutExport` to true to lose it for good",

@@ -99,6 +99,11 @@ export const MAX_SPARK_PACKAGES_BYTES = 2 * 1024 * 1024;
 export const MAX_TYPED_DATA_TYPES = 64;
 /** ... and characters of all their definitions together. A type's hash covers every type it refers to. */
 export const MAX_TYPED_DATA_TYPES_LENGTH = 64 * 1024;
+/**
+ * Blocks of Keccak-256, of 136 bytes each, that hashing all EIP-712 payloads of a request takes, at some 4 microseconds each: every struct,
+ * list and text takes one at least, and every type all definitions that it refers to.
+ */
+export const MAX_TYPED_DATA_BLOCKS = 5000;
 
 /** Bytes of a PSBT: a legacy input brings along the whole transaction that it spends ... */
 export const MAX_PSBT_BYTES = 1024 * 1024;
@@ -341,6 +346,15 @@ export const COMMIT_DEADLINE_MS = 15_000;
 export const OUTAGE_PATIENCE_MS = 5_000;
 /** Rows of an organization that SQLite deletes at a time where there may be any number: at about 12 microseconds each, a piece of work. */
 export const MAX_DELETED_ROWS = 500;
+/** Accounts of wallets that SQLite deletes with them in one request: nobody's write gets through meanwhile. */
+export const MAX_ACCOUNTS_WITH_WALLETS = 50_000;
+/** Rows of one table that go with a sub-organization in the transaction that deletes it; of more, a job erases what there may be any number of ... */
+export const MAX_ERASED_AT_ONCE = 5000;
+/** ... each run for so long, and with such a pause before the next. */
+export const ERASURE_RUN_MS = 1000;
+export const ERASURE_PAUSE_MS = 50;
+/** When whoever reads a sub-organization that is being erased may come back. */
+export const ERASURE_RETRY_SECONDS = 5;
 /** What waits for a connection to PostgreSQL at most; the rest is refused at once. */
 export const MAX_DATABASE_WAITING = 10_000;
 /** How long a transaction waits for another process that writes to the same SQLite file. */
@@ -421,8 +435,8 @@ export const MAX_CONNECTIONS_PER_HOST = 8;
 export const MAX_CONNECTIONS = 128;
 /** Webhook endpoints that one process delivers to at a time: fewer than it has workers for jobs, which are as many as connections ... */
 export const MAX_WEBHOOK_LANES = 96;
-/** ... and of them, those of one parent with its sub-organizations; of one organization as many as one host has connections. */
-export const MAX_WEBHOOK_LANES_OF_ONE_PARENT = 32;
+/** ... and of them, those of all sub-organizations of one parent; of one organization as many as one host has connections. */
+export const MAX_WEBHOOK_LANES_BELOW_ONE_PARENT = 24;
 /** How long an unused outbound connection is kept; under the five seconds after which many receivers close theirs. */
 export const IDLE_CONNECTION_MS = 4000;
 

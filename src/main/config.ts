@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Static, Type } from "typebox";
+import type { CodesPerHour } from "../auth-proxy/code-limits.ts";
 import type { Quotas } from "../authority/quotas.ts";
 import type { Rates } from "../engine/admission.ts";
 import type { EarnSettings, Retention } from "../engine/services.ts";
@@ -33,6 +34,9 @@ export { StartProblem };
 const Rate = (what: string) =>
   Type.Integer({ minimum: 0, maximum: 1_000_000, description: `${what} a second; 0 is any number.` });
 
+const CodesAnHour = (what: string) =>
+  Type.Integer({ minimum: 0, maximum: 1_000_000, description: `${what} an hour; 0 is any number.` });
+
 const ProviderUrl = (name: string) =>
   Type.String({ pattern: "^https?://[^/]+$", description: `Where the API of ${name} is asked: an origin.` });
 
@@ -47,6 +51,10 @@ export const Settings = Type.Object(
     adminPort: Port("Port of /metrics; 0 switches it off."),
     authProxyPort: Port("Port of the auth proxy; that of the API unless set."),
     authProxyRequestsPerSecond: Rate("Requests to the auth proxy of one client address"),
+    authProxyCodesPerHour: CodesAnHour("One-time codes that one client address has sent by the auth proxy"),
+    authProxyNewContactsPerHour: CodesAnHour(
+      "One-time codes of an organization that its auth proxy sends to contacts that nobody has verified",
+    ),
     turnstileUrl: Type.String({
       pattern: "^https?://",
       description: "Where Turnstile verifies captchas, if not https://challenges.cloudflare.com.",
@@ -208,6 +216,8 @@ export const environment: Record<Exclude<Name, FileName>, string> = {
   adminPort: "KEYSTEAD_ADMIN_PORT",
   authProxyPort: "KEYSTEAD_AUTH_PROXY_PORT",
   authProxyRequestsPerSecond: "KEYSTEAD_AUTH_PROXY_REQUESTS_PER_SECOND",
+  authProxyCodesPerHour: "KEYSTEAD_AUTH_PROXY_CODES_PER_HOUR",
+  authProxyNewContactsPerHour: "KEYSTEAD_AUTH_PROXY_NEW_CONTACTS_PER_HOUR",
   turnstileUrl: "KEYSTEAD_TURNSTILE_URL",
   turnstileSiteKey: "KEYSTEAD_TURNSTILE_SITE_KEY",
   turnstileSecret: "KEYSTEAD_TURNSTILE_SECRET",
@@ -301,6 +311,9 @@ const TURNSTILE_URL = "https://challenges.cloudflare.com";
 /** Of what a server of two cores does, an organization may take about half, after ten seconds of all. */
 const RATES = { organization: 2000, credential: 1000, failures: 100, authProxy: 20 };
 
+/** A large office behind one address signs in; an app is told of in the news. */
+const CODES_PER_HOUR = { ofAddress: 600, toNewContacts: 10_000 };
+
 /** One entry for a wallet and one for each of its accounts in use. */
 const SEED_CACHE_ENTRIES = 10_000;
 const SEED_CACHE_SECONDS = 5 * MINUTE;
@@ -351,7 +364,7 @@ export interface Config {
   prices: Readonly<Record<string, string>>;
   messages: MessageSettings;
   /** Without a port it answers on that of the API. */
-  authProxy: { port: number | undefined; requestsPerSecond: number };
+  authProxy: { port: number | undefined; requestsPerSecond: number; codesPerHour: CodesPerHour };
   turnstile: TurnstileSettings | undefined;
   logLevel: LogLevel;
 }
@@ -442,6 +455,10 @@ export function loadConfig(variables: NodeJS.ProcessEnv, configFile?: string): C
     authProxy: {
       port: settings.authProxyPort,
       requestsPerSecond: settings.authProxyRequestsPerSecond ?? RATES.authProxy,
+      codesPerHour: {
+        ofAddress: settings.authProxyCodesPerHour ?? CODES_PER_HOUR.ofAddress,
+        toNewContacts: settings.authProxyNewContactsPerHour ?? CODES_PER_HOUR.toNewContacts,
+      },
     },
     turnstile: turnstileOf(settings, settings.allowPrivateNetworks ?? false),
     logLevel: settings.logLevel ?? "info",

@@ -171,6 +171,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     registry,
     planner: { makePlan: (operation, planning) => makePlan({ database, services }, operation, planning) },
     erasedTables: house.erasedTables,
+    largeTables: house.largeTables,
     apart: { transact: database.transact },
   };
   const { leaseMs } = config.jobs;
@@ -290,6 +291,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       services,
       admission,
       requestsPerSecond: config.authProxy.requestsPerSecond,
+      codesPerHour: config.authProxy.codesPerHour,
       clock,
       elapsed: options.elapsed,
     });

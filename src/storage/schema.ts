@@ -24,6 +24,8 @@ export interface Schema {
     policies_version: Generated<number>;
     /** Of a sub-organization that is no more: its keys are gone, its activities stay. */
     deleted_at: Generated<number | null>;
+    /** Whether it was deleted and still has rows, which a job erases. */
+    erasing: Generated<number>;
     created_at: number;
     updated_at: number;
   };

@@ -634,6 +634,45 @@ it("answers at a port of its own where it is given one, and not on that of the A
   }
 });
 
+it("sends so many codes for one address, and for an organization to contacts that nobody has verified", async () => {
+  let now = 0;
+  const settings = {
+    KEYSTEAD_TRUSTED_PROXIES: "127.0.0.1/32",
+    KEYSTEAD_AUTH_PROXY_CODES_PER_HOUR: "3",
+    KEYSTEAD_AUTH_PROXY_NEW_CONTACTS_PER_HOUR: "4",
+  };
+  const server = await startTestServer("sqlite", { settings, elapsed: () => now });
+  try {
+    const app = await createApp(server);
+    const init = (from: string, contact = newAddress(), of = app) =>
+      of.call("otp_init_v2", { otpType: "OTP_TYPE_EMAIL", contact }, { "x-forwarded-for": from });
+    const known = newAddress();
+    const person = { ...NOBODY, apiKeys: [apiKeyParams(generateApiKey())], userEmail: known };
+    const verificationToken = await verificationTokenFor(server, app.root.client, known);
+    await app.ask("signup", { ...person, verificationToken }, { "x-forwarded-for": "192.0.2.9" });
+
+    for (let count = 0; count < 3; count++) assert.equal((await init("192.0.2.1")).status, 200);
+    const ofAddress = await init("192.0.2.1");
+    assert.deepEqual([ofAddress.status, ofAddress.headers.get("retry-after")], [429, "1200"]);
+    assert.match(ofAddress.body.message, /too many codes were sent for this address/);
+    assert.equal((await app.call("account", { filterType: "NAME", filterValue: "x" })).status, 200, "sends none");
+
+    assert.equal((await init("192.0.2.2")).status, 200);
+    const toStrangers = await init("192.0.2.2");
+    assert.deepEqual([toStrangers.status, toStrangers.headers.get("retry-after")], [429, "900"]);
+    assert.match(toStrangers.body.message, /too many codes were sent to new contacts/);
+    assert.equal((await init("192.0.2.3", known)).status, 200, "who has an account gets in");
+    assert.equal((await init("192.0.2.3", newAddress(), await createApp(server))).status, 200, "another organization");
+
+    await app.root.client.result("update_auth_proxy_config", { verificationTokenRequiredForGetAccountPii: true });
+    assert.equal((await init("192.0.2.4", known)).status, 429, "nobody learns who has an account");
+    now += 900_000;
+    assert.equal((await init("192.0.2.5")).status, 200);
+  } finally {
+    await server.close();
+  }
+});
+
 it("takes so many requests of one address, and the others meanwhile", async () => {
   let now = 0;
   const settings = { KEYSTEAD_AUTH_PROXY_REQUESTS_PER_SECOND: "1" };

@@ -1,19 +1,24 @@
 import assert from "node:assert/strict";
 import { DatabaseSync, StatementSync } from "node:sqlite";
 import { after, before, beforeEach, describe, it } from "node:test";
+import pg from "pg";
 import { HOUR_MS } from "../../src/kernel/durations.ts";
-import { MAX_DELETED_ROWS } from "../../src/kernel/limits.ts";
+import { MAX_ACCOUNTS_WITH_WALLETS, MAX_DELETED_ROWS, MAX_ERASED_AT_ONCE } from "../../src/kernel/limits.ts";
 import { shortestPieces } from "../../src/kernel/turns.ts";
 import { sqliteFileOf } from "../../src/storage/database.ts";
 import { assertSameDump, dumpDatabase } from "../support/database-dump.ts";
 import { addAddresses } from "../support/many-addresses.ts";
-import { startTestServer, type TestServer } from "../support/server.ts";
+import { engines, startTestServer, type TestEngine, type TestServer } from "../support/server.ts";
+import { until } from "../support/until.ts";
 import { countPending, queueDeliveries } from "../support/webhook-queue.ts";
 import { createWorld, type World } from "../support/world.ts";
 
-/** What the deletion of a large sub-organization, wallet or endpoint costs the others on SQLite, whose statements hold the whole process. */
+/** What the deletion of a large sub-organization, wallet or endpoint costs the others; on SQLite a statement holds the whole process. */
 
-const ACCOUNTS = 40 * MAX_DELETED_ROWS;
+/** As many as go with an organization in one transaction ... */
+const ACCOUNTS = MAX_ERASED_AT_ONCE;
+/** ... and more for a wallet, so that there is time to look meanwhile. */
+const MORE_ACCOUNTS = 3 * ACCOUNTS;
 const DELIVERIES = 8 * MAX_DELETED_ROWS;
 
 /** Has `look` called after each statement of SQLite that writes, with the number of its rows, until what it returns is called. */
@@ -106,28 +111,50 @@ describe("the deletion of many accounts", () => {
     });
   }
 
-  it("of the sub-organization lets others read meanwhile, who see all of it or nothing", async () => {
+  it("of the wallet lets others read meanwhile, who see all of it or nothing", async () => {
+    const { organizationId } = world;
+    await addAddresses(server.databaseUrl, { organizationId, walletId }, MORE_ACCOUNTS, 1);
+    const all = ACCOUNTS + MORE_ACCOUNTS;
     const other = (await createWorld(server)).root.client;
     let isOver = false;
     const seen: number[] = [];
     const read = async () => {
       while (!isOver) {
         await other.read("whoami");
-        if (!isOver) seen.push(await accountsOf(server, world.organizationId));
+        if (!isOver) seen.push(await accountsOf(server, organizationId));
       }
     };
     const begun = begunErasing();
-    const deleted = deletion().finally(() => {
+    const deleted = deletions["the wallet"]().finally(() => {
       isOver = true;
     });
     await begun;
     await read();
     assert.equal((await deleted).status, 200);
-    assert.ok(seen.includes(ACCOUNTS), `read ${seen.length} times`);
+    assert.ok(seen.includes(all), `read ${seen.length} times`);
     assert.deepEqual(
       [...new Set(seen)].filter((count) => count > 0),
-      [ACCOUNTS],
+      [all],
     );
+  });
+
+  it("of wallets is refused where others would wait for it too long", async () => {
+    const { root, organizationId } = world;
+    await addAddresses(server.databaseUrl, { organizationId, walletId }, MAX_ACCOUNTS_WITH_WALLETS - ACCOUNTS, 2);
+    const account = {
+      curve: "CURVE_SECP256K1",
+      pathFormat: "PATH_FORMAT_BIP32",
+      path: "m/44'/60'/0'/0/0",
+      addressFormat: "ADDRESS_FORMAT_ETHEREUM",
+    };
+    const { addresses } = await root.client.result("create_wallet_accounts", { walletId, accounts: [account] });
+    const refused = await deletions["the wallet"]();
+    assert.equal(refused.status, 400);
+    assert.match(refused.body.message, /more than 50000 accounts together/);
+    const made = await root.client.read("get_wallet_account", { walletId, address: addresses[0] });
+    const walletAccountIds = [made.account.walletAccountId];
+    await root.client.result("delete_wallet_accounts", { walletAccountIds, deleteWithoutExport: true });
+    assert.equal((await deletions["the wallet"]()).status, 200);
   });
 
   it("of the sub-organization leaves everything as it was where it fails midway", async () => {
@@ -150,6 +177,58 @@ describe("the deletion of many accounts", () => {
     assert.equal((await deletion()).status, 200);
   });
 });
+
+/** Lets nobody delete accounts until what it resolves to is called. */
+async function holdAccounts(engine: TestEngine, url: string): Promise<() => Promise<void>> {
+  if (engine === "postgres") {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query("begin; lock table wallet_accounts in share mode");
+    return () => client.end();
+  }
+  const database = new DatabaseSync(sqliteFileOf(url) as string);
+  database.exec("create trigger held before delete on wallet_accounts begin select raise(abort, 'held'); end");
+  return async () => {
+    database.exec("drop trigger held");
+    database.close();
+  };
+}
+
+for (const engine of engines) {
+  describe(`a sub-organization with more accounts than one transaction deletes (${engine})`, () => {
+    let server: TestServer;
+    before(async () => {
+      server = await startTestServer(engine, { checksAnswers: false });
+    });
+    after(() => server.close());
+
+    it("is deleted at once, shows nothing while a job erases it, and then what is kept of it", async () => {
+      const { root, reader, organizationId } = await createWorld(server, "subOrganizations");
+      const { walletId } = await root.client.result("create_wallet", { walletName: "Full", accounts: [] });
+      const count = 2 * MAX_ERASED_AT_ONCE + 1;
+      await addAddresses(server.databaseUrl, { organizationId, walletId }, count);
+      const release = await holdAccounts(engine, server.databaseUrl);
+      try {
+        const deletion = await root.client.submit("delete_sub_organization", { deleteWithoutExport: true });
+        assert.deepEqual([deletion.status, deletion.body.activity.status], [200, "ACTIVITY_STATUS_COMPLETED"]);
+        for (const query of ["list_wallets", "list_activities", "whoami"]) {
+          const { status, headers, body } = await reader.query(query);
+          assert.deepEqual([status, headers.get("retry-after")], [404, "5"], query);
+          assert.match(body.message, /was deleted, and what it had is being erased/);
+        }
+        assert.equal((await root.client.query("whoami")).status, 401);
+        assert.equal(await accountsOf(server, organizationId), count);
+      } finally {
+        await release();
+      }
+      await until(async () => (await reader.query("list_wallets")).status === 200, "its end");
+      assert.equal(await accountsOf(server, organizationId), 0);
+      assert.deepEqual((await reader.read("list_wallets")).wallets, []);
+      const { activities } = await reader.read("list_activities");
+      assert.equal(activities[0].type, "ACTIVITY_TYPE_DELETE_SUB_ORGANIZATION");
+    });
+  });
+}
 
 describe("the deletion of an endpoint with many deliveries", () => {
   let server: TestServer;

@@ -94,6 +94,13 @@ const accountParams = (index: number) => ({
   addressFormat: FORMATS[0],
 });
 
+/** Of the primary type `All`; it is refused for what hashing it would take. */
+function typedData(signWith: string, client: Client, typed: { types: object; message: object }): Costly {
+  const payload = JSON.stringify({ ...typed, primaryType: "All" });
+  const more = { encoding: "PAYLOAD_ENCODING_EIP712", hashFunction: "HASH_FUNCTION_NO_OP" };
+  return { ...submitted(client, "sign_raw_payload", { signWith, payload, ...more }), status: 400 };
+}
+
 /** Of the costliest kind, by name; what they need is made first. */
 export const costlyRequests: Record<string, (world: World) => Promise<Costly>> = {
   "users with all the keys that they may have": async ({ root }) =>
@@ -225,6 +232,31 @@ export const costlyRequests: Record<string, (world: World) => Promise<Costly>> =
     };
     const more = { encoding: "PAYLOAD_ENCODING_EIP712", hashFunction: "HASH_FUNCTION_NO_OP" };
     return submitted(user.client, "sign_raw_payload", { signWith: id, payload: JSON.stringify(typed), ...more });
+  },
+  "typed data of more empty structs than may be hashed": async ({ root }) =>
+    typedData((await keyOf(root.client)).id, root.client, {
+      types: { Empty: [], All: [{ name: "all", type: "Empty[]" }] },
+      message: { all: many(20_000, () => ({})) },
+    }),
+  "typed data whose types all refer to a long one": async ({ root }) =>
+    typedData((await keyOf(root.client)).id, root.client, {
+      types: {
+        Long: [{ name: "x".repeat(58_000), type: "uint256" }],
+        ...Object.fromEntries(many(60, (index) => [`T${index}`, [{ name: "long", type: "Long[]" }]])),
+        All: many(60, (index) => ({ name: `t${index}`, type: `T${index}` })),
+      },
+      message: Object.fromEntries(many(60, (index) => [`t${index}`, { long: [] }])),
+    }),
+  "as many payloads of typed data as one request may have": async ({ root }) => {
+    const { id } = await keyOf(root.client);
+    const payload = JSON.stringify({
+      types: { All: [{ name: "a", type: "string[]" }] },
+      primaryType: "All",
+      message: { a: many(180, () => "") },
+    });
+    const more = { encoding: "PAYLOAD_ENCODING_EIP712", hashFunction: "HASH_FUNCTION_NO_OP" };
+    const payloads = many(MAX_PAYLOADS, () => payload);
+    return { ...submitted(root.client, "sign_raw_payloads", { signWith: id, payloads, ...more }), status: 400 };
   },
   "a PSBT of as many inputs as there may be, under a policy that reads it": async ({ root, user }) => {
     const { id, publicKey } = await keyOf(root.client);

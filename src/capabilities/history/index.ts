@@ -21,4 +21,5 @@ export const history = capability({
   ],
   events: ["BALANCE_CONFIRMED_UPDATES", "BALANCE_FINALIZED_UPDATES"],
   erases: ["eth_history"],
+  large: ["eth_history"],
 });

@@ -1,8 +1,10 @@
 import { type Static, Type } from "typebox";
+import { type Contact, contactOf } from "../../authority/state.ts";
 import { OneOf, Strict } from "../../engine/fields.ts";
 import { findVerifiedHolder } from "../../engine/identity/contacts.ts";
 import {
   contactOfToken,
+  contactTypeOf,
   readVerificationToken,
   requireVerificationToken,
   type VerificationClaims,
@@ -27,6 +29,7 @@ const InitRequest = Strict({
 type InitRequest = Static<typeof InitRequest>;
 
 const methodOf: Record<string, AuthMethod> = { OTP_TYPE_EMAIL: "email", OTP_TYPE_SMS: "sms" };
+const contactOfInit = ({ otpType, contact }: InitRequest): Contact => contactOf(contactTypeOf(otpType), contact);
 const methodsOfInit = ({ otpType }: InitRequest): AuthMethod[] => [methodOf[otpType] as AuthMethod];
 
 function initParameters({ request, config: { organizationName, settings } }: ProxyContext<InitRequest>): object {
@@ -57,6 +60,7 @@ const otpInit = proxyCall({
   response: Type.Object({ otpId: Type.String() }),
   methods: methodsOfInit,
   wantsCaptcha: () => true,
+  sendsCodeTo: contactOfInit,
   async answer(context) {
     const parameters = initParameters(context);
     const { otpId } = await context.submit(initOtp, { type: "ACTIVITY_TYPE_INIT_OTP_V2", parameters });
@@ -71,6 +75,7 @@ const otpInitV2 = proxyCall({
   response: Type.Object({ otpId: Type.String(), otpEncryptionTargetBundle: Type.String() }),
   methods: methodsOfInit,
   wantsCaptcha: () => true,
+  sendsCodeTo: contactOfInit,
   answer: (context) => context.submit(initOtp, { parameters: initParameters(context) }),
 });
 

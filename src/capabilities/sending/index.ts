@@ -20,6 +20,7 @@ export const sending = capability({
   jobs: [followSolanaSends, followEvmSends, settleEvmSend],
   events: ["SEND_TRANSACTION_STATUS_UPDATES"],
   erases: ["own_transactions"],
+  large: ["own_transactions"],
   keeps: {
     send_transactions: "what was decided on is sent, and its parent is told what became of it",
     send_nonces: "they belong to what is sent",

@@ -40,9 +40,16 @@ const signerHashes: Record<Hash, SignerHash> = {
  * The bytes of a payload before its hash function: what hex or text stand for, or the 32-byte digest of the Ethereum
  * encodings, which take no hash function beyond their own.
  *
+ * @param spend told before typed data is hashed how many blocks of Keccak-256 come next; it may throw
  * @throws KeysteadError FIELD_INVALID naming `field` or `parameters.hashFunction`
  */
-export function decodePayload(encoding: Encoding, hashFunction: Hash, payload: string, field: string): Uint8Array {
+export function decodePayload(
+  encoding: Encoding,
+  hashFunction: Hash,
+  payload: string,
+  field: string,
+  spend: (blocks: number, field: string) => void,
+): Uint8Array {
   switch (encoding) {
     case "PAYLOAD_ENCODING_TEXT_UTF8":
       return Buffer.from(payload);
@@ -56,7 +63,7 @@ export function decodePayload(encoding: Encoding, hashFunction: Hash, payload: s
       if (payload.length > MAX_TYPED_DATA_LENGTH) {
         fail("FIELD_INVALID", { field, reason: `is longer than ${MAX_TYPED_DATA_LENGTH} characters` });
       }
-      return hashTypedData(parseTypedData(payload, field));
+      return hashTypedData(parseTypedData(payload, field), (blocks) => spend(blocks, field));
     }
     case "PAYLOAD_ENCODING_EIP7702_AUTHORIZATION":
       requireNoHash(encoding, hashFunction);

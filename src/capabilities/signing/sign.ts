@@ -1,6 +1,7 @@
 import type { PrepareContext } from "../../engine/declare.ts";
 import { keyOwnerOf } from "../../engine/keys/key-owner.ts";
 import { fail } from "../../kernel/errors.ts";
+import { MAX_TYPED_DATA_BLOCKS } from "../../kernel/limits.ts";
 import type { Scheme, SignerHash } from "../../signer/protocol.ts";
 import { decodePayload, hashFor } from "./payloads.ts";
 import { findSigningKey, type SigningKey, schemeOf } from "./store.ts";
@@ -28,7 +29,14 @@ export interface Signed {
 
 /** @throws KeysteadError FIELD_INVALID: what can be said of the payloads without the key */
 export function checkPayloads({ payloads, encoding, hashFunction, fieldOf }: RawSigning): Uint8Array[] {
-  return payloads.map((payload, index) => decodePayload(encoding, hashFunction, payload, fieldOf(index)));
+  let spent = 0;
+  const spend = (blocks: number, field: string) => {
+    spent += blocks;
+    if (spent <= MAX_TYPED_DATA_BLOCKS) return;
+    const reason = `takes, with the payloads before it, more than ${MAX_TYPED_DATA_BLOCKS} blocks of Keccak-256 to hash: send fewer structs, lists and texts`;
+    fail("FIELD_INVALID", { field, reason });
+  };
+  return payloads.map((payload, index) => decodePayload(encoding, hashFunction, payload, fieldOf(index), spend));
 }
 
 /** Has the signer sign; nobody sees the signatures before the activity is stored. */

@@ -1,20 +1,20 @@
 import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Strict } from "../../engine/fields.ts";
-import { eraseOrganization, refuseUnexported } from "./store.ts";
+import { endOrganization, refuseUnexported } from "./store.ts";
 
 export const deleteSubOrganization = activity({
   path: "delete_sub_organization",
   summary:
     "Delete this sub-organization with all its keys and credentials; its activities stay for the parent to read. Takes the root quorum of the sub-organization.",
   only: "subOrganizations",
-  needs: ["erasedTables"],
+  needs: ["erasedTables", "largeTables"],
   intent: Strict({ deleteWithoutExport: Type.Optional(Type.Boolean()) }),
   result: Type.Object({ subOrganizationUuid: Type.String() }),
   subject: () => ({ governedBy: "rootQuorum", action: "DELETE" }),
-  async run({ intent: { deleteWithoutExport = false }, tx, organization, now, erasedTables }) {
+  async run({ intent: { deleteWithoutExport = false }, tx, organization, now, ...tables }) {
     if (!deleteWithoutExport) await refuseUnexported(tx, organization.id);
-    await eraseOrganization(tx, organization.id, erasedTables, now);
+    await endOrganization(tx, organization.id, tables, now);
     return { subOrganizationUuid: organization.id };
   },
 });

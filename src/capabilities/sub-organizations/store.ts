@@ -4,9 +4,12 @@ import { normalizeAddress } from "../../crypto/addresses.ts";
 import { parseJsonObject } from "../../crypto/json-object.ts";
 import { normalizeCredentialId } from "../../crypto/webauthn-data.ts";
 import { subOrganizationsKnowing } from "../../engine/identity/seniority.ts";
+import { enqueue } from "../../engine/jobs/jobs.ts";
 import type { OwnedTable } from "../../engine/operations.ts";
 import { newestFirst, type Page } from "../../engine/paging.ts";
+import type { Services } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
+import { MAX_DELETED_ROWS, MAX_ERASED_AT_ONCE } from "../../kernel/limits.ts";
 import { readPerson, readToken, type TokenClaims } from "../../providers/oidc/token.ts";
 import { deleteInTurns, rowId } from "../../storage/deletion-in-turns.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
@@ -182,19 +185,68 @@ export async function refuseUnexported(read: Reader, organizationId: string): Pr
   }
 }
 
-/** Destroys the organization's keys, its own among them, and every user and credential: nothing can act in it any more. */
-export async function eraseOrganization(
+export const ERASE_ORGANIZATION = "erase_organization";
+
+/**
+ * Destroys the organization's key, which all its others are sealed under, and every user and credential: nothing can act in it any more,
+ * and nothing that it had is shown. What it has too much of for one transaction goes after it, by a job.
+ */
+export async function endOrganization(
   tx: Transactor,
   organizationId: string,
-  tables: readonly OwnedTable[],
+  { erasedTables, largeTables }: Pick<Services, "erasedTables" | "largeTables">,
   now: number,
 ): Promise<void> {
-  for (const table of tables) await eraseRows(tx, organizationId, table);
+  const erasing = await hasMany(tx, organizationId, largeTables);
+  for (const table of erasedTables) {
+    if (!erasing || !largeTables.includes(table)) await eraseRows(tx, organizationId, table);
+  }
   await tx
     .updateTable("organizations")
-    .set({ sealed_key: Buffer.alloc(0), deleted_at: now, updated_at: now })
+    .set({ sealed_key: Buffer.alloc(0), deleted_at: now, erasing: Number(erasing), updated_at: now })
     .where("id", "=", organizationId)
     .execute();
+  if (!erasing) return;
+  await enqueue(tx, {
+    kind: ERASE_ORGANIZATION,
+    payload: { organizationId },
+    lane: `${ERASE_ORGANIZATION}/${organizationId}`,
+    gate: `${ERASE_ORGANIZATION}*1`,
+    organizationId,
+    runAt: now,
+    now,
+  });
+}
+
+/** Whether one of the tables has more rows of the organization than a transaction should delete. */
+async function hasMany(tx: Transactor, organizationId: string, tables: readonly OwnedTable[]): Promise<boolean> {
+  for (const table of tables) {
+    const further = await tx
+      .selectFrom(table as "wallet_accounts")
+      .select("organization_id")
+      .where("organization_id", "=", organizationId)
+      .offset(MAX_ERASED_AT_ONCE)
+      .limit(1)
+      .executeTakeFirst();
+    if (further) return true;
+  }
+  return false;
+}
+
+/** Deletes one portion of a deleted organization's rows, and says whether there may be more. */
+export async function erasePortion(tx: Transactor, organizationId: string, table: OwnedTable): Promise<boolean> {
+  const [id, limit] = tx.kind === "postgres" ? [sql<number>`ctid`, MAX_ERASED_AT_ONCE] : [rowId, MAX_DELETED_ROWS];
+  const some = rowsOf(tx, organizationId, table).select(id.as("row_id")).limit(limit);
+  const { numDeletedRows } = await tx
+    .deleteFrom(table as "wallet_accounts")
+    .where(id, "in", some)
+    .executeTakeFirstOrThrow();
+  return numDeletedRows === BigInt(limit);
+}
+
+/** All of it is gone: what is kept of the organization can be read. */
+export async function endErasure(tx: Transactor, organizationId: string): Promise<void> {
+  await tx.updateTable("organizations").set({ erasing: 0 }).where("id", "=", organizationId).execute();
 }
 
 async function eraseRows(tx: Transactor, organizationId: string, table: OwnedTable): Promise<void> {
@@ -204,11 +256,12 @@ async function eraseRows(tx: Transactor, organizationId: string, table: OwnedTab
     await rows.where("organization_id", "=", organizationId).execute();
     return;
   }
-  const ofOrganization = tx
+  await deleteInTurns(organizationId, rows, rowsOf(tx, organizationId, table).select(rowId.as("row_id")));
+}
+
+const rowsOf = (tx: Transactor, organizationId: string, table: OwnedTable) =>
+  tx
     .selectFrom(table as "wallet_accounts")
-    .select(rowId.as("row_id"))
     .where("organization_id", "=", organizationId)
     // Those that were stored together lie together; by their addresses, each would be on pages of its own.
     .$if(table === "wallet_accounts", (accounts) => accounts.orderBy("id"));
-  await deleteInTurns(organizationId, rows, ofOrganization);
-}

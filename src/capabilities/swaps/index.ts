@@ -13,4 +13,5 @@ export const swaps = capability({
   operations: [upsertSwapConfig, createSwapQuote, executeSwap, getSwapStatus, claimSwapFees],
   jobs: [followSwap, pruneSwapQuotes],
   erases: ["swap_configs", "swap_quotes", "swaps"],
+  large: ["swaps"],
 });

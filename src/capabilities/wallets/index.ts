@@ -31,4 +31,5 @@ export const wallets = capability({
     listWalletAccounts,
   ],
   erases: ["wallet_accounts", "wallets"],
+  large: ["wallet_accounts", "wallets"],
 });

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { type OutboundAnswer, OutboundError } from "../../delivery/outbound.ts";
-import { type JobContext, type JobResult, job } from "../../engine/jobs/jobs.ts";
+import { type JobContext, type JobResult, job, moveLane } from "../../engine/jobs/jobs.ts";
 import { currentServiceKey, signStatements } from "../../engine/keys/service-keys.ts";
 import { DAY_MS } from "../../kernel/durations.ts";
 import { inSpan, type Span } from "../../kernel/spans.ts";
@@ -10,7 +10,7 @@ import { storedEvent } from "./event-body.ts";
 import { announceDisabledEndpoint } from "./events.ts";
 import { TEST_EVENT } from "./model.ts";
 import { unpackBody } from "./packed-body.ts";
-import { DELIVER_WEBHOOK } from "./queue-delivery.ts";
+import { DELIVER_WEBHOOK, gateOf, laneOf } from "./queue-delivery.ts";
 import { webhookKey } from "./signing-keys.ts";
 
 /** The sending of one delivery: a signed POST, its outcome in the log, and the next attempt by the schedule. */
@@ -156,8 +156,11 @@ function outcomeOf(context: Context, delivery: Delivery, attempt: Attempt, now: 
     return {
       next: { do: "finish" },
       record: async (tx) => {
+        const wasFailing = delivery.failing_since !== null;
+        // In the order of every change to both: lane, then endpoint.
+        if (wasFailing) await moveBehind(tx, delivery, { isFailing: false });
         await log(tx, "DELIVERED", null);
-        if (delivery.failing_since !== null) await markHealthy(tx, delivery);
+        if (wasFailing) await markHealthy(tx, delivery);
       },
     };
   }
@@ -169,10 +172,18 @@ function outcomeOf(context: Context, delivery: Delivery, attempt: Attempt, now: 
     next: willRetry ? { do: "retry", inMs: delay } : isFinal ? { do: "finish" } : { do: "die" },
     reason,
     record: async (tx) => {
+      await moveBehind(tx, delivery, { isFailing: true });
       await log(tx, willRetry ? "PENDING" : "FAILED", willRetry ? now + delay : null);
       await noteFailure(tx, context, delivery, now);
     },
   };
+}
+
+/** Endpoints of sub-organizations that fail share less with those that do not. */
+async function moveBehind(tx: Transactor, delivery: Delivery, { isFailing }: { isFailing: boolean }): Promise<void> {
+  const { organization_id: organizationId, parent_id: rootId, endpoint_id: endpointId, url } = delivery;
+  if (rootId === null) return;
+  await moveLane(tx, { lane: laneOf(endpointId), gate: gateOf(url, { organizationId, rootId, isFailing }) });
 }
 
 async function logAttempt(
@@ -245,6 +256,7 @@ const selectDelivery = prepared<{ organizationId: string; id: string }>()((db, {
     .innerJoin("webhook_endpoints as w", (join) =>
       join.onRef("w.organization_id", "=", "d.organization_id").onRef("w.id", "=", "d.endpoint_id"),
     )
+    .innerJoin("organizations as o", "o.id", "d.organization_id")
     .select([
       "d.id",
       "d.organization_id",
@@ -259,6 +271,7 @@ const selectDelivery = prepared<{ organizationId: string; id: string }>()((db, {
       "w.url",
       "w.is_active",
       "w.failing_since",
+      "o.parent_id",
     ])
     .select((eb) =>
       eb

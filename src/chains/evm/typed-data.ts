@@ -83,16 +83,26 @@ export function standardDomain({ types, domain }: TypedData): StandardDomain {
 
 /**
  * The 32 bytes to sign: `keccak256(0x1901 ‖ domainSeparator ‖ hashStruct(message))`, without the last part where the
- * primary type is the domain itself.
+ * primary type is the domain itself. `spend` is told how many blocks of Keccak-256 are hashed next, and may throw.
  */
-export function hashTypedData({ types, primaryType, domain, message }: TypedData): Buffer {
-  const hashStruct = structHasher(types);
+export function hashTypedData(
+  { types, primaryType, domain, message }: TypedData,
+  spend: (blocks: number) => void = () => {},
+): Buffer {
+  const keccak256 = (bytes: Uint8Array): Buffer => {
+    spend(1 + Math.floor(bytes.length / KECCAK_BLOCK));
+    return Buffer.from(keccak_256(bytes));
+  };
+  const hashStruct = structHasher(types, keccak256);
   const parts = [Buffer.of(0x19, 0x01), hashStruct(DOMAIN_TYPE, domain)];
   if (primaryType !== DOMAIN_TYPE) parts.push(hashStruct(primaryType, message));
   return keccak256(Buffer.concat(parts));
 }
 
-const keccak256 = (bytes: Uint8Array): Buffer => Buffer.from(keccak_256(bytes));
+/** Bytes that one permutation takes in. */
+const KECCAK_BLOCK = 136;
+
+type Hash = (bytes: Uint8Array) => Buffer;
 
 // Reading: JSON to checked values
 
@@ -157,7 +167,7 @@ function readBytes(type: string, value: unknown, place: string, refuse: Refuse):
 
 type StructHasher = (name: string, value: TypedDataStruct) => Buffer;
 
-function structHasher(types: TypedDataTypes): StructHasher {
+function structHasher(types: TypedDataTypes, keccak256: Hash): StructHasher {
   const typeHashes = new Map<string, Buffer>();
   const typeHash = (name: string): Buffer => {
     const hash = typeHashes.get(name) ?? keccak256(Buffer.from(encodeType(name, types)));
@@ -171,13 +181,13 @@ function structHasher(types: TypedDataTypes): StructHasher {
   const word = (type: string, value: TypedDataValue): Buffer => {
     if (types.has(type)) return hashStruct(type, value as TypedDataStruct);
     const array = arrayOf(type);
-    if (array === undefined) return elementaryWord(type, value as string | bigint | boolean);
+    if (array === undefined) return elementaryWord(type, value as string | bigint | boolean, keccak256);
     return keccak256(Buffer.concat((value as TypedDataValue[]).map((item) => word(array.element, item))));
   };
   return hashStruct;
 }
 
-function elementaryWord(type: string, value: string | bigint | boolean): Buffer {
+function elementaryWord(type: string, value: string | bigint | boolean, keccak256: Hash): Buffer {
   if (typeof value === "boolean") return integerWord(value ? 1n : 0n);
   if (typeof value === "bigint") return integerWord(value);
   if (type === "string") return keccak256(Buffer.from(value));

@@ -1,6 +1,7 @@
 import { refuseAddress } from "../../authority/decisions/ip-allowlists.ts";
 import type { Actor } from "../../authority/parties.ts";
-import { fail, KeysteadError } from "../../kernel/errors.ts";
+import { fail, failForNow, KeysteadError } from "../../kernel/errors.ts";
+import { ERASURE_RETRY_SECONDS } from "../../kernel/limits.ts";
 import type { OidcVerifier } from "../../providers/oidc/verifier.ts";
 import type { Reader } from "../../storage/engine.ts";
 import type { Operation, Organization } from "../operations.ts";
@@ -48,7 +49,7 @@ export interface StampedBody {
  * The user who made `stamp` over `body`, looked up in the organization of the request, in its parent, and where it reaches
  * that far in its sub-organizations. Where the request comes from is held against the allowlist of the user's own organization.
  *
- * @throws KeysteadError with a 401, FEATURE_OFF or IP_NOT_ALLOWED, and for a newcomer what does not let them in
+ * @throws KeysteadError with a 401, FEATURE_OFF, IP_NOT_ALLOWED or ORGANIZATION_BEING_ERASED, and for a newcomer what does not let them in
  */
 export async function authenticate(
   read: Reader,
@@ -59,6 +60,10 @@ export async function authenticate(
   const found = await holderBehind(stamp, body, await kind.find(read, lookup), lookup, { oidc, now });
   const { organization, actor, allowlists, hasActed, isNewcomer } = found;
   if (!isExempt) refuseAddress(allowlists, actor.organizationId, remoteAddress);
+  if (organization.isErasing) {
+    const retryAfterSeconds = ERASURE_RETRY_SECONDS;
+    failForNow("ORGANIZATION_BEING_ERASED", { organizationId, retryAfterSeconds }, retryAfterSeconds);
+  }
   const credentialKey = { kind, key: lookup.key };
   const stampRecord = kind.recordOf(decoded, found);
   const isFirstUse = !hasActed && actor.organizationId === organizationId;

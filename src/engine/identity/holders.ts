@@ -16,6 +16,7 @@ export interface HolderRow {
   sealed_key: Uint8Array;
   quorum_threshold: number;
   policies_version: number;
+  erasing: number;
   actor_organization_id: string;
   credential_id: string;
   seniority: number;
@@ -37,6 +38,7 @@ const partyColumns = [
   "o.sealed_key",
   "o.quorum_threshold",
   "o.policies_version",
+  "o.erasing",
   "u.id as user_id",
   "u.name as user_name",
   "u.mfa_policies",

@@ -19,7 +19,7 @@ export async function findOrganization(read: Reader, id: string): Promise<Organi
 
 type OrganizationRow = Pick<
   Selectable<Schema["organizations"]>,
-  "id" | "parent_id" | "name" | "sealed_key" | "quorum_threshold" | "policies_version"
+  "id" | "parent_id" | "name" | "sealed_key" | "quorum_threshold" | "policies_version" | "erasing"
 >;
 
 export const organizationOf = (row: OrganizationRow): Organization => ({
@@ -29,4 +29,5 @@ export const organizationOf = (row: OrganizationRow): Organization => ({
   sealedKey: row.sealed_key,
   quorumThreshold: row.quorum_threshold,
   policiesVersion: row.policies_version,
+  isErasing: row.erasing !== 0,
 });

@@ -1,3 +1,5 @@
+import { fail } from "../../../kernel/errors.ts";
+import { MAX_ACCOUNTS_WITH_WALLETS } from "../../../kernel/limits.ts";
 import { deleteInTurns, rowId } from "../../../storage/deletion-in-turns.ts";
 import type { Transactor } from "../../../storage/engine.ts";
 import { laterInsert } from "../../../storage/prepared.ts";
@@ -63,7 +65,10 @@ export const keyAndWalletWriters = {
 
   async removeWallets(tx, organizationId, { ids }) {
     // Their accounts go with the rows, which on SQLite is long where there are many.
-    if (tx.kind === "sqlite") for (const id of ids) await removeAccounts(tx, organizationId, id);
+    if (tx.kind === "sqlite") {
+      await refuseTooMany(tx, organizationId, ids);
+      for (const id of ids) await removeAccounts(tx, organizationId, id);
+    }
     await deleteRows(tx, "wallets", { organizationId, ids });
   },
 
@@ -86,6 +91,19 @@ export const keyAndWalletWriters = {
   removeSecrets: (tx, organizationId, { secrets }) =>
     deleteRows(tx, "secrets", { organizationId, ids: secrets.map(({ id }) => id) }),
 } satisfies Partial<Writers>;
+
+/** @throws KeysteadError WALLETS_TOO_LARGE: others wait for the whole transaction, and it would be undone where it lasts too long */
+async function refuseTooMany(tx: Transactor, organizationId: string, walletIds: readonly string[]): Promise<void> {
+  const further = await tx
+    .selectFrom("wallet_accounts")
+    .select("organization_id")
+    .where("organization_id", "=", organizationId)
+    .where("wallet_id", "in", walletIds)
+    .offset(MAX_ACCOUNTS_WITH_WALLETS)
+    .limit(1)
+    .executeTakeFirst();
+  if (further) fail("WALLETS_TOO_LARGE", { limit: MAX_ACCOUNTS_WITH_WALLETS });
+}
 
 async function removeAccounts(tx: Transactor, organizationId: string, walletId: string): Promise<void> {
   const accounts = tx
