@@ -11,7 +11,7 @@ const HOST_LENGTH = "host".length;
  */
 export function framingProblem({ httpVersion, url, headers, rawHeaders }: IncomingMessage): string | undefined {
   if (httpVersion !== "1.1" && httpVersion !== "1.0") return "its version is neither HTTP/1.1 nor HTTP/1.0";
-  const { host, "transfer-encoding": coding, "content-encoding": encoding } = headers;
+  const { host, "transfer-encoding": coding } = headers;
   if (host === undefined) {
     if (httpVersion === "1.1") return "it has no Host header";
   } else {
@@ -22,10 +22,13 @@ export function framingProblem({ httpVersion, url, headers, rawHeaders }: Incomi
     if (httpVersion === "1.0") return "HTTP/1.0 has no Transfer-Encoding";
     if (coding.toLowerCase() !== "chunked") return "it has a Transfer-Encoding other than chunked";
   }
-  if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
-    return "its body has a Content-Encoding; send it as it is";
-  }
   return targetProblem(url ?? "", host);
+}
+
+/** A body that is not what was stamped; apps that run here may take it. */
+export function encodingProblem({ headers: { "content-encoding": encoding } }: IncomingMessage): string | undefined {
+  if (encoding === undefined || encoding.toLowerCase() === "identity") return undefined;
+  return "its body has a Content-Encoding; send it as it is";
 }
 
 /** What is asked for below the host: of a target in the absolute form, which some proxies send, what follows its authority. */

@@ -66,6 +66,10 @@ describe("an operation that any web page may call", () => {
     trustedProxies: [],
     room: createRoom({ maxConnections: 10, maxConnectionsPerAddress: 10 }, [], () => {}),
     observer,
+    elsewhere: {
+      takes: ({ host }) => host === "app",
+      pass: (request, response) => void response.end(`passed on: ${request.headers["content-encoding"]}`),
+    },
   });
   const operation = (name: string, respond: (body: Buffer) => RouteAnswer): Route => ({
     method: "POST",
@@ -185,6 +189,8 @@ describe("an operation that any web page may call", () => {
         assert.deepEqual(more, []);
       }
     }
+    const toAnApp = ["POST / HTTP/1.1", "Host: app", L, "Content-Encoding: gzip", "Connection: close", "", "{}"];
+    assert.match(await answer(toAnApp.join("\r\n")), /^HTTP\/1\.1 200 .*passed on: gzip$/s);
     for (const sent of [
       "CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n",
       "GET /public/echo#a HTTP/1.1\r\nHost: a\r\n\r\n",

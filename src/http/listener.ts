@@ -36,7 +36,7 @@ import { DatabaseFailure } from "../storage/failure.ts";
 import { ByteBudget } from "./byte-budget.ts";
 import { type ConnectionBounds, Connections } from "./connections.ts";
 import { allowOrigin, answerPreflight, isPreflight, OPEN_TO_ALL } from "./cors.ts";
-import { framingProblem, pathAndQuery } from "./framing.ts";
+import { encodingProblem, framingProblem, pathAndQuery } from "./framing.ts";
 import { joinedHeader } from "./headers.ts";
 import { readBody } from "./read-body.ts";
 import { isProxyAmong, type RemoteAddressOf, remoteAddressBehind } from "./remote-address.ts";
@@ -304,6 +304,8 @@ class HttpListener implements Listener {
         elsewhere.pass(request, response);
         return;
       }
+      const encoded = encodingProblem(request);
+      if (encoded !== undefined) return this.#refuse(encoded, request, response);
       const operation = this.#plainOperation(request);
       if (!operation) return handle(request, response);
       this.#operate(operation, request, response).catch((error: unknown) => {
