@@ -67,8 +67,8 @@ import { digitsOf, type Fees, feesOf, greatestCost, type Plan, plannedFees, rais
  * with a higher fee where it is stuck. Nothing is given to a node that is not stored before. One transaction after the other gets its
  * nonce, and the next only when nodes have the one before, so that none leaves a gap behind it.
  *
- * A transaction gets another nonce only where no block can have it with the one before: the nodes never had it, or a block has another
- * transaction with that nonce, found there.
+ * A transaction gets another nonce only where no block can have it with the one before: a block has another transaction with that nonce,
+ * found there; or the nodes have always refused it, and know it in none of the blocks that have come since, of which one used the nonce up.
  */
 
 /** Between two looks at the chain at least, ... */
@@ -277,6 +277,8 @@ async function settlePassed(follower: Follower, one: SentTransaction, { newest }
   if (other && hashes.includes(other.hash)) return false;
   // Where a node may have ours it takes a proof, and one that no reorganization undoes: it could give the nonce back.
   if (mayBeOut && (!other || newest - other.blockNumber < SETTLED_BLOCKS)) return false;
+  // Behind one URL there are often several nodes: what one refuses and does not know, another may have given to that very block.
+  if (!mayBeOut && !other && newest - takenAtBlock < SETTLED_BLOCKS) return false;
   const taker = other ? `another transaction of the account, ${other.hash}, took` : "the account has used";
   await loseNonce(follower, one, `${taker} the nonce ${nonce}`);
   return true;
@@ -420,7 +422,7 @@ async function give(follower: Follower, given: SentTransaction, { isNew = false 
   return settleRefused(follower, await remember(follower, one, refused));
 }
 
-/** A transaction that no node has ever had: another nonce where somebody else has taken its own, and its end after some refusals. */
+/** A transaction that no node says it has: another nonce where somebody else has taken its own, and its end after some refusals. */
 async function settleRefused(follower: Follower, one: SentTransaction): Promise<Given> {
   const { evm, payload, read } = follower;
   const { caip2, from } = payload;
@@ -431,10 +433,9 @@ async function settleRefused(follower: Follower, one: SentTransaction): Promise<
     return (await settlePassed(follower, one, { newest, count })) ? "settled" : "refused";
   }
   const { plan } = await decidedOn(read, one);
-  if (plan.nonce === undefined && (await transactionCount(evm, caip2, from, "pending")) > nonce) {
-    await loseNonce(follower, one, `another transaction of the account waits with the nonce ${nonce}`);
-    return "settled";
-  }
+  // One waits with its nonce. That may be this very one, with another node behind the same URL; and if it is a stranger's, nothing with a
+  // later nonce would come before it. Which one it is, the block that takes it will show.
+  if (plan.nonce === undefined && (await transactionCount(evm, caip2, from, "pending")) > nonce) return "refused";
   if (refusals < MAX_BROADCAST_REFUSALS) return "refused";
   const message = `the nodes of ${caip2} refuse the transaction: ${refusal}`;
   await endAs(follower, one, { to: "FAILED", error: { message } }, { isRefused: true });
