@@ -60,7 +60,16 @@ import { minedFailure, paidFor } from "./mined.ts";
 import { freeNonces, hasGap, nextNonce, takeNonce, takenNonces } from "./nonces.ts";
 import { enqueueFollowing, enqueueSettling, FOLLOW_EVM_SENDS, type Followed, laneOf } from "./queue.ts";
 import { decidedOn, organizationOf, signAgain, signDecided } from "./sign.ts";
-import { digitsOf, type Fees, feesOf, greatestCost, type Plan, plannedFees, raisedFees } from "./transaction.ts";
+import {
+  digitsOf,
+  type Fees,
+  feesOf,
+  feesWithin,
+  greatestCost,
+  type Plan,
+  plannedFees,
+  raisedFees,
+} from "./transaction.ts";
 
 /**
  * Follows the transactions of one account from their commit to their end: gives each its nonce, has it signed, stored, sent, and replaced
@@ -352,7 +361,9 @@ async function raise(follower: Follower, one: SentTransaction): Promise<SentTran
   const decided = await decidedOn(read, one);
   const { turn: _, ...signed } = requireSigned(one);
   const quote = await feeQuote(evm, payload.caip2);
-  const highest = one.isSponsored ? plannedFees({}, quote).highest : feesOf(decided.plan.highest);
+  const highest = one.isSponsored
+    ? sponsorsWithin(follower, decided.plan, plannedFees({}, quote).highest)
+    : feesOf(decided.plan.highest);
   const fees = raisedFees(feesOf(signed.fees), quote, highest);
   if (!fees) return undefined;
   const signedAs = await signAgain(follower, decided, one, fees).catch(unlessLasting);
@@ -578,10 +589,18 @@ const isOfItsKey = (error: unknown): boolean =>
   error instanceof SignerRefused ||
   (error instanceof KeysteadError && ["SIGNER_BUSY", "SIGNER_UNAVAILABLE"].includes(error.code));
 
-/** What is decided on pins what a caller pays; the sponsor pays what the chain costs now, as what others have sent waits for it. */
-async function feesToSignWith({ evm, payload }: Follower, { isSponsored }: SentTransaction, plan: Plan): Promise<Fees> {
-  return isSponsored ? plannedFees({}, await feeQuote(evm, payload.caip2)).fees : feesOf(plan.fees);
+/**
+ * What is decided on pins what a caller pays; the sponsor pays what the chain costs now, as what others have sent waits for it, up to what it
+ * pays at all.
+ */
+async function feesToSignWith(follower: Follower, { isSponsored }: SentTransaction, plan: Plan): Promise<Fees> {
+  if (!isSponsored) return feesOf(plan.fees);
+  const { evm, payload } = follower;
+  return sponsorsWithin(follower, plan, plannedFees({}, await feeQuote(evm, payload.caip2)).fees);
 }
+
+const sponsorsWithin = ({ evm, payload }: Follower, { gas }: Plan, fees: Fees): Fees =>
+  feesWithin(evm.feeCap(payload.caip2, "sponsor"), BigInt(gas), fees);
 
 /**
  * Has the sponsor deploy the gas station before the first calls that go through it. Where that fails, so do the calls that waited for it;
