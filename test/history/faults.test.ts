@@ -384,6 +384,48 @@ describe("a chain without accounts", () => {
   });
 });
 
+describe("a node that says of a block what none can be", () => {
+  it("has nothing stored of it, and its chain is followed on", async () => {
+    const node = await startAnvil({ chainId: CHAIN_ID });
+    const front = await startRpcNode(node);
+    const server = await startTestServer("sqlite", { chains: { [CHAIN]: { rpcUrls: [front.url], pollMs: 100 } } });
+    const lies = async (lie: object, isLie: (block: Json, of: unknown) => boolean) => {
+      let told = 0;
+      front.when("eth_getBlockByNumber", async ({ params }) => {
+        const block = (await node.call("eth_getBlockByNumber", ...params)) as Json;
+        if (!block || !isLie(block, params[0])) return { result: block };
+        told++;
+        return { result: { ...block, ...lie } };
+      });
+      return () => until(() => told >= 3, "it to be told");
+    };
+    try {
+      await watching(server);
+      const sender = await countingSender(node, CHAIN_ID);
+      // There is no account yet, so that the newest block is gone to at once.
+      const number = await lies({ number: "0xffffffffffff" }, (_, of) => of === "latest");
+      await sender.send();
+      await number();
+      front.passOnAll();
+      const newest = Number(await node.call("eth_blockNumber"));
+      await until(async () => (await headOf(server)) === newest, "the watcher to come along");
+      const address = await newWalletAddress(server.root);
+      // 9 * 10^12 seconds: the databases hold that, and no date can be written of it.
+      const time = await lies({ timestamp: "0x82f79cd9000" }, ({ number: of }) => Number(of) > newest);
+      const hash = await sender.send({ to: address, value: 1n });
+      await time();
+      front.passOnAll();
+      const [found] = await once(server.root, address, ({ length }) => length > 0);
+      assert.equal(found.transactionHash, hash);
+      assert.ok(Date.parse(found.block.timestamp) > 0);
+    } finally {
+      await server.close();
+      await front.close();
+      await node.stop();
+    }
+  });
+});
+
 describe("a chain that is begun anew", () => {
   it("has nothing in its history of the one before, however short it is", async () => {
     const first = await startAnvil({ chainId: CHAIN_ID });
