@@ -418,6 +418,11 @@ const table = {
     "nothing can be deployed on {chain}: it lacks the deterministic deployment proxy, {factory}; its operator can put it there",
     "REQUEST_INVALID",
   ],
+  FEE_CAP_EXCEEDED: [
+    INVALID_ARGUMENT,
+    "by the word of the nodes of {chain} the transaction could cost {fees} of its native asset in fees, and this service offers {cap} at most by their word; {remedy}",
+    "REQUEST_INVALID",
+  ],
   CHAIN_WITHOUT_STATION: [
     INVALID_ARGUMENT,
     "there is no gas station at {station} on {chain}, where `chains.{chain}.gasStation` of this server's configuration says it is",

@@ -545,6 +545,13 @@ export const KEPT_FEES_MS = 1000;
 export const KEPT_NEWEST_BLOCK_MS = 25;
 /** Wei: no more than this is paid for a unit of gas unless the request says so, whatever a node says. */
 export const MAX_FEE_PER_GAS = 100_000n * 1_000_000_000n;
+/** Wei: the most that one transaction may cost in fees by the word of nodes, where its account pays and where the sponsor does. */
+export const TX_FEE_CAP = 1_000_000_000_000_000_000n;
+export const SPONSORED_TX_FEE_CAP = 500_000_000_000_000_000n;
+/** No chain has more blocks or slots: with a transaction's place in its block a number of it is a safe integer still. */
+export const MAX_BLOCK_NUMBER = 2 ** 33 - 1;
+/** Seconds: beyond that no date can be written (ECMA-262, section 21.4.1.1). */
+export const MAX_BLOCK_TIME = 8_640_000_000_000;
 /** The largest nonce that is taken; JSON and the databases hold it exactly, and no account will ever get there. */
 export const MAX_NONCE = Number.MAX_SAFE_INTEGER - 1;
 /** Blocks on top of a transaction's own after which nobody looks after it any more. */

@@ -41,6 +41,13 @@ describe("the nodes of chains in the configuration file", () => {
     assert.deepEqual(load(settings), settings);
   });
 
+  it("say how much one transaction may cost by their word", () => {
+    const rpcUrls = ["https://rpc.example.com/"];
+    const caps = { txFeeCap: "2.5", sponsoredTxFeeCap: "0.000000000000000001" };
+    const { txFeeCap, sponsoredTxFeeCap } = load({ "eip155:1": { rpcUrls, ...caps } })["eip155:1"] ?? {};
+    assert.deepEqual([txFeeCap, sponsoredTxFeeCap], [25n * 10n ** 17n, 1n]);
+  });
+
   for (const url of [
     "http://127.0.0.1:8545",
     "http://10.1.2.3/",
@@ -66,6 +73,16 @@ describe("the nodes of chains in the configuration file", () => {
       "another name of a Solana cluster",
       { "solana:devnet": { rpcUrls: ["https://rpc.example.com/"] } },
       /`solana:devnet` is no chain that can be named; .*solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1/,
+    ],
+    ...(["0", "0.000", "1e3", "-1", 1] as const).map((txFeeCap): [string, unknown, RegExp] => [
+      `fees of at most ${JSON.stringify(txFeeCap)}`,
+      { "eip155:1": { rpcUrls: ["https://rpc.example.com/"], txFeeCap } },
+      /eip155:1.txFeeCap` must /,
+    ]),
+    [
+      "a cap of fees of a Solana cluster",
+      { [SOLANA]: { rpcUrls: ["https://rpc.example.com/"], sponsoredTxFeeCap: "1" } },
+      /sponsoredTxFeeCap` is for Ethereum chains/,
     ],
     ["no URL", urls(), /bad value for `chains`.*1 items/],
     ["too many URLs", urls(...Array.from({ length: MAX_RPC_URLS + 1 }, () => "https://rpc.example.com/")), /8 items/],

@@ -26,6 +26,8 @@ export interface ChainSettings extends NodeSettings {
 const POLL_MS = 15_000;
 
 const EVM_TOKEN = /^0x[0-9a-fA-F]{40}$/;
+/** An amount of a chain's native asset. */
+const AMOUNT = "^[0-9]{1,9}(\\.[0-9]{1,18})?$";
 const MINT = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
 
 const Asset = Type.Object(
@@ -58,11 +60,13 @@ export const Chains = Type.Record(
       assets: Type.Optional(Type.Array(Asset, { maxItems: MAX_TOKENS_PER_CHAIN })),
       gasStation: Type.Optional(Type.String({ pattern: "^0x[0-9a-fA-F]{40}$" })),
       sponsorRent: Type.Optional(Type.Boolean()),
+      txFeeCap: Type.Optional(Type.String({ pattern: AMOUNT })),
+      sponsoredTxFeeCap: Type.Optional(Type.String({ pattern: AMOUNT })),
     },
     { additionalProperties: false },
   ),
   {
-    description: `Nodes by chain, in the file alone: {"eip155:1": {"rpcUrls": ["https://…"]}}, up to ${MAX_RPC_URLS} URLs each, tried in their order, and "pollMs" (${POLL_MS}), after which a silent node is looked after and new blocks are looked for; "assets" are tokens beside the built-in ones, "stable" where they are worth one unit of a currency, and "gasStation" is where the gas station is, if not at its usual address; with "sponsorRent" (false) of a cluster of Solana the service also pays for the rent of accounts that sponsored transactions create.`,
+    description: `Nodes by chain, in the file alone: {"eip155:1": {"rpcUrls": ["https://…"]}}, up to ${MAX_RPC_URLS} URLs each, tried in their order, and "pollMs" (${POLL_MS}), after which a silent node is looked after and new blocks are looked for; "assets" are tokens beside the built-in ones, "stable" where they are worth one unit of a currency, and "gasStation" is where the gas station is, if not at its usual address; with "sponsorRent" (false) of a cluster of Solana the service also pays for the rent of accounts that sponsored transactions create; "txFeeCap" ("1") is the most of an Ethereum chain's native asset that one transaction may cost in fees where its request names no \`maxFeePerGas\`, and "sponsoredTxFeeCap" ("0.5") where the service pays.`,
   },
 );
 
@@ -73,7 +77,8 @@ export function chainsOf(
   refuse: (problem: string) => never,
 ): Partial<Record<Chain, ChainSettings>> {
   const settings: Partial<Record<Chain, ChainSettings>> = {};
-  for (const [chain, { rpcUrls, pollMs = POLL_MS, assets = [], gasStation, sponsorRent }] of Object.entries(chains)) {
+  for (const [chain, given] of Object.entries(chains)) {
+    const { rpcUrls, pollMs = POLL_MS, assets = [], gasStation, sponsorRent } = given;
     if (!isEvmChain(chain) && !isSolanaChain(chain)) {
       const named = [...evmChains, ...solanaChains].join(", ");
       return refuse(`\`${chain}\` is no chain that can be named; these are ${named}`);
@@ -89,15 +94,31 @@ export function chainsOf(
     if (gasStation !== undefined && !isEvmChain(chain)) return refuse(`\`${chain}.gasStation\` is for Ethereum chains`);
     if (sponsorRent !== undefined && !isSolanaChain(chain))
       return refuse(`\`${chain}.sponsorRent\` is for clusters of Solana`);
+    const caps: Partial<Record<(typeof feeCaps)[number], bigint>> = {};
+    for (const name of feeCaps) {
+      const amount = given[name];
+      if (amount === undefined) continue;
+      if (!isEvmChain(chain)) return refuse(`\`${chain}.${name}\` is for Ethereum chains`);
+      caps[name] = weiOf(amount);
+      if (caps[name] === 0n) return refuse(`\`${chain}.${name}\` must be more than 0: nothing could be sent`);
+    }
     settings[chain] = {
       rpcUrls,
       pollMs,
       assets,
       ...(gasStation === undefined ? {} : { gasStation: gasStation.toLowerCase() }),
       ...(sponsorRent === undefined ? {} : { sponsorRent }),
+      ...caps,
     };
   }
   return settings;
+}
+
+const feeCaps = ["txFeeCap", "sponsoredTxFeeCap"] as const;
+
+function weiOf(amount: string): bigint {
+  const [whole = "", rest = ""] = amount.split(".");
+  return BigInt(whole + rest.padEnd(18, "0"));
 }
 
 /** The gas stations: the operator's, or the one that this server deploys. */

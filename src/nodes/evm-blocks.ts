@@ -1,6 +1,6 @@
 import type { EvmChain } from "../chains/evm/networks.ts";
 import { KeysteadError } from "../kernel/errors.ts";
-import { MAX_BLOCK_ANSWER_BYTES, MAX_BLOCK_CALLS } from "../kernel/limits.ts";
+import { MAX_BLOCK_ANSWER_BYTES, MAX_BLOCK_CALLS, MAX_BLOCK_NUMBER, MAX_BLOCK_TIME } from "../kernel/limits.ts";
 import { pause } from "../kernel/turns.ts";
 import { internalTransfers, type Transfer } from "./evm-traces.ts";
 import {
@@ -163,6 +163,7 @@ function headerIn(value: unknown): BlockHeader | undefined {
   const hash = hashIn(block.hash);
   const parentHash = hashIn(block.parentHash);
   if (number === undefined || timestamp === undefined || !hash || !parentHash) return undefined;
+  if (number > MAX_BLOCK_NUMBER || timestamp > MAX_BLOCK_TIME) return undefined;
   return { number, hash, parentHash, timestamp };
 }
 

@@ -51,6 +51,7 @@ describe("a transaction", () => {
     "AlreadyKnown: Already known",
     "AlreadyKnown",
     "transaction already exists",
+    "tx already in mempool",
   ]) {
     it(`of which the node says "${words}" is there`, async () => {
       node.when("eth_sendRawTransaction", refusal(words));
@@ -72,6 +73,8 @@ describe("a transaction", () => {
     ["replacement transaction underpriced", -32_000],
     ["intrinsic gas too low", -32_000],
     ["exceeds block gas limit", -32_000],
+    ["unknown transaction type: 4", -32_000],
+    ["the nonce is already in use", -32_000],
     ["words that nobody has heard before", -32_010],
   ] as const) {
     it(`that is refused with "${words}" is refused, in the node's words`, async () => {
@@ -83,6 +86,12 @@ describe("a transaction", () => {
 
   const nothingSaid: [name: string, reply: RpcReply][] = [
     ["an internal error", refusal("Internal error", -32_603)],
+    [
+      "a sequencer that has not answered the node",
+      refusal('Post "https://sequencer.example": context deadline exceeded'),
+    ],
+    ["a sequencer that hung up on the node", refusal('Post "https://sequencer.example": EOF')],
+    ["a gateway before the sequencer", refusal("502 Bad Gateway: <html>")],
     ["a full pool", refusal("txpool is full")],
     ["a node that is behind", refusal("node is syncing")],
     ["another hash", { result: `0x${"cd".repeat(32)}` }],

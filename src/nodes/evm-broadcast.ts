@@ -17,14 +17,19 @@ export interface Broadcast {
 export type BroadcastOutcome = { isKnown: true } | { isKnown: false; reason: string; isInDoubt?: true };
 
 /** Geth and its kin, Nethermind, Besu, Erigon, Reth and Anvil, each in its own words. */
-const KNOWN_ALREADY = /already ?known|already imported|known transaction|already exists|already in/i;
+const KNOWN_ALREADY =
+  /already ?known|already imported|\bknown transaction|already exists|already in (the )?(tx|mem)?pool/i;
 /** Trouble of the node's own, which keeps it from taking any transaction: EIP-1474, JSON-RPC 2.0 section 5.1 ... */
 const TAKES_NONE_CODES = [-32_004, -32_601];
 /** ... and what is said with other codes. */
 const TAKES_NONE = /rate limit|too many requests|pool is full|not synced|syncing/i;
-/** Trouble with which it says nothing about the transaction, not even that it has not taken it. */
+/**
+ * Trouble with which it says nothing about the transaction, not even that it has not taken it: of its own, or with whom it passes it on to,
+ * as nodes of rollups do to the sequencer.
+ */
 const SAYS_NOTHING_CODES = [-32_002, -32_603];
-const SAYS_NOTHING = /time(d)? ?out|temporarily|try again/i;
+const SAYS_NOTHING =
+  /time(d)? ?out|temporarily|try again|deadline exceeded|context cancell?ed|\bEOF\b|connection (refused|reset|closed|lost)|broken pipe|bad gateway|service unavailable|internal (server )?error/i;
 
 /**
  * Gives a transaction to a chain; any number of times has the effect of one. It is looked for before, so that what is known

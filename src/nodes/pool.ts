@@ -3,6 +3,7 @@ import type { SolanaChain } from "../chains/solana/networks.ts";
 import type { OutboundClient } from "../delivery/outbound.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import { fail } from "../kernel/errors.ts";
+import { SPONSORED_TX_FEE_CAP, TX_FEE_CAP } from "../kernel/limits.ts";
 import type { Logger } from "../kernel/log.ts";
 import { ChainNode, type NodeStatus, type RpcCall } from "./chain-node.ts";
 import type { Chain } from "./families.ts";
@@ -13,7 +14,14 @@ export interface ChainSettings {
   rpcUrls: readonly string[];
   /** Milliseconds between two looks at the nodes; one that was heard of since the look before is not asked. */
   pollMs: number;
+  /** Of an Ethereum chain, in wei: the most that one transaction may cost in fees by the nodes' word ... */
+  txFeeCap?: bigint;
+  /** ... and where the installation pays. */
+  sponsoredTxFeeCap?: bigint;
 }
+
+/** Who pays a transaction's fees: its account or the installation. */
+export type Payer = "account" | "sponsor";
 
 export interface ChainHealth {
   /** `ready` while one of its nodes is. */
@@ -37,6 +45,8 @@ export interface Nodes<Reached extends Chain> {
    * @throws KeysteadError CHAIN_UNAVAILABLE; AnswerTooLarge where the call has a bound of its own
    */
   call<T>(chain: Reached, call: RpcCall<T>): Promise<T>;
+  /** How far nodes are believed that say what a transaction costs: the most in fees, in wei, whatever gas and price they name. */
+  feeCap(chain: Reached, payer: Payer): bigint;
   /** Of the chains that there are nodes for. Names hosts and nothing else of their URLs. */
   health(): Record<string, ChainHealth>;
 }
@@ -78,6 +88,10 @@ export function createNodes(options: NodesOptions): Nodes<Chain> & { start(): vo
         problems.push(answered.problem);
       }
       return failUnavailable(chain, problems);
+    },
+    feeCap(chain, payer) {
+      const { txFeeCap = TX_FEE_CAP, sponsoredTxFeeCap = SPONSORED_TX_FEE_CAP } = chains[chain] ?? {};
+      return payer === "sponsor" && sponsoredTxFeeCap < txFeeCap ? sponsoredTxFeeCap : txFeeCap;
     },
     health: () => Object.fromEntries([...nodesOf].map(([chain, nodes]) => [chain, healthOf(nodes)])),
     start() {

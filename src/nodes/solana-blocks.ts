@@ -2,7 +2,7 @@ import { base58 } from "@scure/base";
 import { type BalanceChange, type Movement, movementsOf, type TokenAccount } from "../chains/solana/movements.ts";
 import { isHash, type SolanaChain } from "../chains/solana/networks.ts";
 import type { CompiledInstruction, MessageAccount } from "../chains/solana/transaction.ts";
-import { MAX_BLOCK_ANSWER_BYTES } from "../kernel/limits.ts";
+import { MAX_BLOCK_ANSWER_BYTES, MAX_BLOCK_NUMBER, MAX_BLOCK_TIME } from "../kernel/limits.ts";
 import { pause } from "../kernel/turns.ts";
 import { isList, listIn, type Members, membersOf } from "./hex-values.ts";
 import { AnswerTooLarge, type RpcAnswer, resultOf } from "./json-rpc.ts";
@@ -188,14 +188,18 @@ const isSkipped = (answer: RpcAnswer): boolean => "error" in answer && SKIPPED.i
 
 const integerOf = (value: unknown): number | undefined =>
   Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined;
-const slotIn = (answer: RpcAnswer): number | undefined => integerOf(resultOf(answer));
+const slotOf = (value: unknown): number | undefined => {
+  const slot = integerOf(value);
+  return slot !== undefined && slot <= MAX_BLOCK_NUMBER ? slot : undefined;
+};
+const slotIn = (answer: RpcAnswer): number | undefined => slotOf(resultOf(answer));
 const hashIn = (value: unknown): string | undefined => (typeof value === "string" && isHash(value) ? value : undefined);
 
 function slotsIn(answer: RpcAnswer): number[] | undefined {
   const slots = resultOf(answer);
   if (!isList(slots)) return undefined;
   const isAscending = slots.every(
-    (slot, index) => integerOf(slot) !== undefined && (index === 0 || (slots[index - 1] as number) < (slot as number)),
+    (slot, index) => slotOf(slot) !== undefined && (index === 0 || (slots[index - 1] as number) < (slot as number)),
   );
   return isAscending ? ([...slots] as number[]) : undefined;
 }
@@ -207,6 +211,7 @@ function headerIn(value: unknown, number: number): SolanaHeader | undefined {
   const parentNumber = integerOf(parentSlot);
   const timestamp = integerOf(blockTime);
   if (!hash || !parentHash || parentNumber === undefined || timestamp === undefined) return undefined;
+  if (timestamp > MAX_BLOCK_TIME) return undefined;
   // Only the first block of a chain stands in its own place as its parent.
   if (parentNumber >= number && number > 0) return undefined;
   return { number, hash, parent: { number: parentNumber, hash: parentHash }, timestamp };

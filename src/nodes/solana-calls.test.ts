@@ -10,7 +10,7 @@ import { solanaBalancesOf } from "./solana-state.ts";
 
 const CLUSTER = "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1";
 const HASH = "9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin";
-const WIRE = Buffer.from([1, 2, 3]);
+const WIRE = Buffer.from([0, 1, 2]);
 
 const outbound = createNodeClient();
 after(() => outbound.close());
@@ -98,12 +98,25 @@ describe("a transaction that is tried out", () => {
     assert.match(kept.at(-1) ?? "", new RegExp(`^${3 * MAX_LOGS - 1} `));
   });
 
-  for (const err of ["BlockhashNotFound", "AlreadyProcessed"]) {
+  for (const [err, known] of [
+    ["BlockhashNotFound", {}],
+    // Of a node that verifies what it is told not to.
+    ["SignatureFailure", {}],
+    ["AlreadyProcessed", { slot: 7 }],
+  ] as const) {
     it(`does not fail by ${err}`, async () => {
       node.when("simulateTransaction", at(7, { err, logs: [] }));
-      assert.deepEqual(await simulate(nodes, CLUSTER, WIRE), { slot: 7 });
+      assert.deepEqual(await simulate(nodes, CLUSTER, WIRE), known);
     });
   }
+
+  it("is shown to the node without its signatures", async () => {
+    node.when("simulateTransaction", at(7, { err: null, logs: [] }));
+    const message = Buffer.from("the message");
+    await simulate(nodes, CLUSTER, Buffer.concat([Buffer.from([2]), Buffer.alloc(128, 7), message]));
+    const shown = Buffer.concat([Buffer.from([2]), Buffer.alloc(128), message]);
+    assert.equal(node.calls.at(-1)?.params[0], shown.toString("base64"));
+  });
 });
 
 describe("statuses", () => {

@@ -29,7 +29,7 @@ export interface SolanaFailure {
 
 /** What a node makes of a transaction before it is sent. */
 export interface Simulation {
-  /** Of the block that it was tried out on, if it was. */
+  /** Of the block that it was tried out on, where that one knows its blockhash. */
   slot?: number;
   /** Absent where it passes, and where the simulation cannot tell: of a blockhash that the node does not know (yet). */
   failure?: SolanaFailure;
@@ -43,9 +43,13 @@ export interface SignatureStatus {
   error?: unknown;
 }
 
+/** No more slots is a node behind that still serves others: from 128 on it says itself that it is unhealthy, unless it is told otherwise. */
+const SLOTS_BEHIND = 150;
 const COMMITMENT = { commitment: "processed" } as const;
 /** Errors by which a simulation says nothing of what the transaction does. */
-const CANNOT_TELL = ["BlockhashNotFound", "AlreadyProcessed", "AccountInUse", "ClusterMaintenance"];
+const CANNOT_TELL = ["BlockhashNotFound", "AlreadyProcessed", "AccountInUse", "ClusterMaintenance", "SignatureFailure"];
+/** Of those, what is said where the blockhash may not be known, be it too old or too new for the node; signatures come before it. */
+const IS_NOT_KNOWN = ["BlockhashNotFound", "ClusterMaintenance", "SignatureFailure"];
 /** The JSON-RPC error of a transaction that fails when it is tried out; its data are what came of that. */
 const SIMULATION_FAILED = -32_002;
 
@@ -71,20 +75,30 @@ const fetchBlockhash = (nodes: SolanaNodes, chain: SolanaChain): Promise<string>
     },
   });
 
-/** Tries a signed transaction out without sending it. */
+/**
+ * Tries a signed transaction out without sending it. The node gets it without its signatures, which are known to be good: with them it
+ * could send what it says fails, after everybody was told that it is never sent.
+ */
 export function simulate(nodes: SolanaNodes, chain: SolanaChain, signed: Uint8Array): Promise<Simulation> {
-  const options = { encoding: "base64", sigVerify: true, innerInstructions: true, ...COMMITMENT };
+  const options = { encoding: "base64", sigVerify: false, innerInstructions: true, ...COMMITMENT };
   return nodes.call(chain, {
     method: "simulateTransaction",
-    params: [base64(signed), options],
+    params: [base64(withoutSignatures(signed)), options],
     read: (answer) => {
       if ("error" in answer) return failureIn(answer.error.code === SIMULATION_FAILED ? answer.error.data : undefined);
       const slot = slotIn(answer);
       const value = valueIn(answer);
-      return slot !== undefined && isObject(value) ? { slot, ...failureIn(value) } : undefined;
+      if (slot === undefined || !isObject(value)) return undefined;
+      const isKnown = !IS_NOT_KNOWN.includes(nameOf(value.err));
+      return { ...(isKnown ? { slot } : {}), ...failureIn(value) };
     },
   });
 }
+
+/** The wire transaction with zeros in their places: one byte says how many there are, as no packet has room for 128. */
+const withoutSignatures = (wire: Uint8Array): Buffer =>
+  Buffer.from(wire).fill(0, 1, 1 + SIGNATURE_BYTES * (wire[0] ?? 0));
+const SIGNATURE_BYTES = 64;
 
 /** What comes of a transaction that nobody has signed. */
 export interface Trial {
@@ -283,6 +297,15 @@ export async function tooOldSince(
   if (newest.isValid) return undefined;
   const final = await validity(nodes, chain, blockhash, "finalized");
   return !final.isValid && final.slot >= knownAt ? final.slot : undefined;
+}
+
+/**
+ * A slot by which a blockhash was there for certain, if it is one of the chain: where no node knows it, it may be too old, or newer than
+ * all that the node has.
+ */
+export async function knownBy(nodes: SolanaNodes, chain: SolanaChain, blockhash: string): Promise<number> {
+  const { isValid, slot } = await validity(nodes, chain, blockhash, "processed");
+  return isValid ? slot : slot + SLOTS_BEHIND;
 }
 
 /** Whether a block of the chain that counts has the blockhash, as far as the nodes have come. */

@@ -35,6 +35,8 @@ const { WRITABLE, WRITABLE_SIGNER, READONLY, READONLY_SIGNER } = AccountRole;
 /** US dollars for one SOL. */
 const PRICE = 200n;
 const PASS = "pass on";
+/** Whether it is tried out before it is sent, with the blockhash that it was signed with. */
+const isLastTrial = ([, options]: unknown[]): boolean => (options as Json).replaceRecentBlockhash !== true;
 
 /** Transactions of Solana that the service pays for. */
 for (const engine of oneEngine("postgres")) {
@@ -422,7 +424,7 @@ for (const engine of oneEngine("postgres")) {
         const released = Promise.withResolvers<void>();
         let tries = 0;
         front.when("simulateTransaction", async ({ params }): Promise<RpcReply> => {
-          if ((params[1] as { sigVerify: boolean }).sigVerify) {
+          if (isLastTrial(params)) {
             tries++;
             await released.promise;
           }
@@ -488,12 +490,7 @@ for (const engine of oneEngine("postgres")) {
       const held = (params: unknown[]) =>
         Buffer.from(String(params[0]), "base64").includes(Buffer.from(base58.decode(sink)));
       // Nodes try them out for ever, once they are signed.
-      front.when("simulateTransaction", ({ params }) => {
-        const isSigned = Buffer.from(String(params[0]), "base64")
-          .subarray(1, 65)
-          .some((byte) => byte !== 0);
-        return isSigned && held(params) ? "hang" : PASS;
-      });
+      front.when("simulateTransaction", ({ params }) => (isLastTrial(params) && held(params) ? "hang" : PASS));
       const ids = [];
       for (let index = 0; index < 20; index++) {
         const wire = built([unitLimit(10_000 + index), unitPrice(1n), transfer(from, sink, 1_000_000n)], {
@@ -654,7 +651,7 @@ for (const engine of oneEngine("postgres")) {
         const wire = [createAccount(kept, created as Address, accountRent(), 165)];
         // It is created by somebody else after the plan was made: the block undoes it all.
         front.when("simulateTransaction", async ({ params }) => {
-          if ((params[1] as Json).sigVerify !== true) return PASS;
+          if (!isLastTrial(params)) return PASS;
           await node.call("requestAirdrop", created, 1_000_000);
           return { result: trial };
         });
@@ -726,7 +723,7 @@ for (const engine of oneEngine("postgres")) {
         front.when("simulateTransaction", async ({ params }): Promise<RpcReply> => {
           const wire = parseTransaction(Buffer.from(String(params[0]), "base64"), "wire");
           const isTheirs = waiting.some(({ from }) => wire.accounts.some(({ key }) => key === from));
-          if (!isTheirs || (params[1] as Json).sigVerify === true) return PASS;
+          if (!isTheirs || isLastTrial(params)) return PASS;
           inHand++;
           most = Math.max(most, inHand);
           await released;

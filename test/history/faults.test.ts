@@ -11,6 +11,9 @@ import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { type RpcNode, type RpcReply, startRpcNode } from "../support/rpc-node.ts";
 import { engines, freshDatabaseUrl, itInTurns, startTestServer, type TestServer } from "../support/server.ts";
 import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
+import { startSolanaNode } from "../support/solana-node.ts";
+import { TEST_CLUSTER } from "../support/solana-rpc.ts";
+import { newStranger } from "../support/solana-sender.ts";
 import { until } from "../support/until.ts";
 import { addSubOrganization, createWorld } from "../support/world.ts";
 
@@ -380,6 +383,76 @@ describe("a chain without accounts", () => {
       await server.close();
       await front.close();
       await node.stop();
+    }
+  });
+});
+
+describe("a node that says of a block what none can be", () => {
+  it("has nothing stored of it, and its chain is followed on", async () => {
+    const node = await startAnvil({ chainId: CHAIN_ID });
+    const front = await startRpcNode(node);
+    const server = await startTestServer("sqlite", { chains: { [CHAIN]: { rpcUrls: [front.url], pollMs: 100 } } });
+    const lies = async (lie: object, isLie: (block: Json, of: unknown) => boolean) => {
+      let told = 0;
+      front.when("eth_getBlockByNumber", async ({ params }) => {
+        const block = (await node.call("eth_getBlockByNumber", ...params)) as Json;
+        if (!block || !isLie(block, params[0])) return { result: block };
+        told++;
+        return { result: { ...block, ...lie } };
+      });
+      return () => until(() => told >= 3, "it to be told");
+    };
+    try {
+      await watching(server);
+      const sender = await countingSender(node, CHAIN_ID);
+      // There is no account yet, so that the newest block is gone to at once.
+      let newest = 0;
+      for (const number of ["0xffffffffffff", "0xffffffff"]) {
+        const told = await lies({ number }, (_, of) => of === "latest");
+        await sender.send();
+        await told();
+        front.passOnAll();
+        newest = Number(await node.call("eth_blockNumber"));
+        await until(async () => (await headOf(server)) === newest, "the watcher to come along");
+      }
+      const address = await newWalletAddress(server.root);
+      // 9 * 10^12 seconds: the databases hold that, and no date can be written of it.
+      const time = await lies({ timestamp: "0x82f79cd9000" }, ({ number: of }) => Number(of) > newest);
+      const hash = await sender.send({ to: address, value: 1n });
+      await time();
+      front.passOnAll();
+      const [found] = await once(server.root, address, ({ length }) => length > 0);
+      assert.equal(found.transactionHash, hash);
+      assert.ok(Date.parse(found.block.timestamp) > 0);
+    } finally {
+      await server.close();
+      await front.close();
+      await node.stop();
+    }
+  });
+});
+
+describe("a node of Solana that says of a slot what it made up", () => {
+  it("does not end the history of a cluster without accounts", async () => {
+    const node = await startSolanaNode({ standsStill: true });
+    const front = await startRpcNode(node);
+    const server = await startTestServer("sqlite", {
+      chains: { [TEST_CLUSTER]: { rpcUrls: [front.url], pollMs: 100 } },
+    });
+    try {
+      await watching(server);
+      const slot = 2 ** 32;
+      const block = { blockhash: newStranger().address, previousBlockhash: newStranger().address };
+      front.when("getSlot", { result: slot });
+      front.when("getBlocks", { result: [slot] });
+      front.when("getBlock", { result: { ...block, parentSlot: slot - 1, blockTime: 1, transactions: [] } });
+      await until(async () => (await headOf(server)) === slot, "the slot to be believed");
+      front.passOnAll();
+      const newest = Number(await node.call("getSlot", { commitment: "confirmed" }));
+      await until(async () => (await headOf(server)) === newest, "the watcher to come back");
+    } finally {
+      await server.close();
+      await Promise.all([front.close(), node.close()]);
     }
   });
 });

@@ -19,6 +19,7 @@ import {
   revertError,
   SponsoredPlan,
   UNSENT,
+  withinFeeCap,
 } from "../sending/store.ts";
 import { findSigningKey } from "../signing/store.ts";
 import { type NewSponsoredSend, planSponsored, sponsorSend } from "../sponsoring/store.ts";
@@ -81,7 +82,7 @@ export async function planCalls(
  * Settles gas and fees of calls that an account makes one after the other. Where all of them together would revert, none is sent: the
  * first is planned as one that fails, and the others are of no use without it.
  *
- * @throws KeysteadError SIGNING_RESOURCE_NOT_FOUND, CHAIN_NOT_CONFIGURED, CHAIN_UNAVAILABLE
+ * @throws KeysteadError SIGNING_RESOURCE_NOT_FOUND, CHAIN_NOT_CONFIGURED, CHAIN_UNAVAILABLE, FEE_CAP_EXCEEDED
  */
 export async function planTransactions(
   { evm, read, organizationId }: Planning,
@@ -112,7 +113,8 @@ export async function planTransactions(
     const places = index === calls.length - 1 ? CLEARED_PLACES : 1n;
     estimates.push(gasWithRoom(estimate.gas) + places * GAS_OF_A_PLACE);
   }
-  return { transactions: calls.map((call, index) => planOf(call, estimates[index] as bigint)) };
+  const priced = (plan: Plan) => withinFeeCap(evm, plan, "account");
+  return { transactions: calls.map((call, index) => priced(planOf(call, estimates[index] as bigint))) };
 }
 
 const revertFor = ({ read, organizationId }: Planning, { to }: ContractCall, revert: Revert) =>

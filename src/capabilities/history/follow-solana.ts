@@ -49,6 +49,11 @@ export async function followSolana(surroundings: SolanaSurroundings, chain: Sola
   }
   const { head } = followed;
   if (newest + MAX_KEPT_BLOCKS < head.number) {
+    // A slot that a node made up was gone to as there is nothing to be found: nothing is lost by coming back.
+    if (!(await hasAccountsOf(read, "ADDRESS_FORMAT_SOLANA"))) {
+      const begins = beginning(chain, await requireHeader(solana, chain, newest));
+      return went({ ...begins, ancestorNumber: begins.to.head.number - 1, from: followed, now }, true);
+    }
     return troubled(`its nodes are at slot ${newest}, and it was followed to ${head.number}`);
   }
   if (newest <= head.number) return NOTHING_NEW;

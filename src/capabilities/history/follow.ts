@@ -52,6 +52,10 @@ export async function follow(surroundings: Surroundings, chain: EvmChain, now: n
   if (ancestor === "lost") return beginAnew(surroundings, chain, followed, latest, now);
   if (ancestor === "ahead") return { progress: undefined, isBehind: false, trouble: undefined };
   if (ancestor === "far behind") {
+    // A number that a node made up was gone to as there is nothing to be found: nothing is lost by coming back.
+    if (!(await hasAccountsOf(read, "ADDRESS_FORMAT_ETHEREUM"))) {
+      return beginAnew(surroundings, chain, followed, latest, now);
+    }
     const trouble = `its nodes are at block ${latest.number}, and it was followed to ${followed.head.number}`;
     return { progress: undefined, isBehind: false, trouble };
   }

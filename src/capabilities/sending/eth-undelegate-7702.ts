@@ -8,7 +8,7 @@ import { codeAt } from "../../nodes/evm-state.ts";
 import { findSigningKey } from "../signing/store.ts";
 import { accountFields, checkQuantities, ownFees } from "./eth-send-transaction.ts";
 import { plannedFacts } from "./evm/facts.ts";
-import { digitsOf, Plan, plannedFees } from "./evm/transaction.ts";
+import { digitsOf, Plan, plannedFees, withinFeeCap } from "./evm/transaction.ts";
 import { planInTurn } from "./planning.ts";
 import { queueOwn } from "./store.ts";
 
@@ -44,7 +44,7 @@ export const ethUndelegate7702 = activity({
         fail("FIELD_INVALID", { field: "parameters.from", reason: `has authorized no code on ${caip2}` });
       }
       const { fees, highest } = plannedFees(ownFees(intent), quote);
-      return {
+      const plan = {
         caip2,
         ...{ from: account, to: account, value: "0", data: "0x", gas: gasLimit },
         ...(nonce === undefined ? {} : { nonce: Number(nonce) }),
@@ -52,6 +52,7 @@ export const ethUndelegate7702 = activity({
         highest: digitsOf(highest),
         authorize: NO_CODE,
       };
+      return withinFeeCap(evm, plan, "account", ownFees(intent));
     },
   },
   policyFacts: ({ plan, read, organization }) => plannedFacts(read, organization.id, plan),

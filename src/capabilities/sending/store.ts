@@ -33,6 +33,7 @@ export {
   plannedFees,
   revertError,
   UNSENT,
+  withinFeeCap,
 } from "./evm/transaction.ts";
 export { listInTurn, planInTurn } from "./planning.ts";
 export { chooseBlockhash } from "./solana/blockhash.ts";

@@ -27,6 +27,7 @@ import {
   sendOf,
   toldHash,
   UNSENT,
+  withinFeeCap,
 } from "../sending/store.ts";
 import { nativePrice, reserveCost } from "./gas-usage.ts";
 import { findSponsorKey, sponsorAddress } from "./sponsor-keys.ts";
@@ -68,7 +69,7 @@ export interface Sponsoring {
 /**
  * Settles gas and fees of a transaction from the sponsor's account.
  *
- * @throws KeysteadError CHAIN_NOT_CONFIGURED, CHAIN_UNAVAILABLE
+ * @throws KeysteadError CHAIN_NOT_CONFIGURED, CHAIN_UNAVAILABLE, FEE_CAP_EXCEEDED
  */
 export async function planSponsored(
   { evm, assets, read, organizationId }: Sponsoring,
@@ -87,9 +88,10 @@ export async function planSponsored(
     highest: digitsOf(highest),
     ...(price === undefined ? {} : { nativePrice: price }),
   };
-  if (gasLimit !== undefined) return { ...plan, gas: String(gasLimit) };
+  const priced = (gas: bigint) => withinFeeCap(evm, { ...plan, gas: String(gas) }, "sponsor");
+  if (gasLimit !== undefined) return priced(gasLimit);
   const estimate = await estimateGas(evm, chain, call);
-  if ("gas" in estimate) return { ...plan, gas: String(gasWithRoom(estimate.gas)) };
+  if ("gas" in estimate) return priced(gasWithRoom(estimate.gas));
   return { ...plan, gas: "0", revert: await revertError(read, organizationId, UNSENT, call.to, estimate.revert) };
 }
 

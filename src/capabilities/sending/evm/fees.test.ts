@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { it } from "node:test";
+import { describe, it } from "node:test";
+import type { KeysteadError } from "../../../kernel/errors.ts";
 import { MAX_FEE_PER_GAS } from "../../../kernel/limits.ts";
 import { nextNonce } from "./nonces.ts";
-import { plannedFees, raisedFees } from "./transaction.ts";
+import { digitsOf, feesWithin, type Plan, plannedFees, raisedFees, withinFeeCap } from "./transaction.ts";
 
 const GWEI = 1_000_000_000n;
 const quote = { baseFee: 10n * GWEI, tip: GWEI };
@@ -28,6 +29,52 @@ it("a node that names absurd fees is not followed", () => {
   for (const { maxFeePerGas, maxPriorityFeePerGas } of [fees, highest]) {
     assert.deepEqual([maxFeePerGas, maxPriorityFeePerGas], [MAX_FEE_PER_GAS, MAX_FEE_PER_GAS]);
   }
+});
+
+describe("fees that come of what nodes said", () => {
+  const ETHER = 10n ** 18n;
+  const evm = { feeCap: (_: string, payer: string) => (payer === "sponsor" ? ETHER / 2n : ETHER) };
+  const planOf = (gas: bigint, maxFeePerGas: bigint): Plan => {
+    const { fees, highest } = plannedFees({}, { baseFee: (maxFeePerGas - GWEI) / 2n, tip: GWEI });
+    const quantities = { value: "0", data: "0x", gas: String(gas), fees: digitsOf(fees), highest: digitsOf(highest) };
+    return { caip2: "eip155:1", from: "0x", to: "0x", ...quantities };
+  };
+  const codeOf = (act: () => unknown) => {
+    try {
+      act();
+    } catch (error) {
+      return error as KeysteadError;
+    }
+    return undefined;
+  };
+
+  it("may come to what the operator says and no more, replacements too", () => {
+    const plan = planOf(1_000_000n, 1001n * GWEI);
+    assert.match(
+      codeOf(() => withinFeeCap(evm, plan, "account"))?.message ?? "",
+      /the nodes of eip155:1 the transaction could cost 1\.001 of its native asset in fees, and this service offers 1 at most by their word; name `maxFeePerGas` where .* raise `chains\.eip155:1\.txFeeCap`/,
+    );
+    const within = withinFeeCap(evm, planOf(1_000_000n, 999n * GWEI), "account");
+    assert.equal(within.fees.maxFeePerGas, String(999n * GWEI));
+    assert.equal(within.highest.maxFeePerGas, String(1000n * GWEI));
+    assert.match(
+      codeOf(() => withinFeeCap(evm, within, "sponsor"))?.message ?? "",
+      /0\.999 of its native asset .* offers 0\.5 at most .* when fees are lower, .* `chains\.eip155:1\.sponsoredTxFeeCap`/,
+    );
+  });
+
+  it("are the caller's where the caller names them", () => {
+    const plan = planOf(1_000_000n, 5001n * GWEI);
+    assert.equal(withinFeeCap(evm, plan, "account", { maxFeePerGas: 5001n * GWEI }), plan);
+    assert.ok(codeOf(() => withinFeeCap(evm, plan, "account", { maxPriorityFeePerGas: GWEI })));
+  });
+
+  it("are cut where a transaction has to be signed now", () => {
+    const fees = { maxFeePerGas: 3n * GWEI, maxPriorityFeePerGas: 2n * GWEI };
+    assert.deepEqual(feesWithin(GWEI * 100n, 100n, fees), { maxFeePerGas: GWEI, maxPriorityFeePerGas: GWEI });
+    assert.deepEqual(feesWithin(GWEI * 300n, 100n, fees), fees);
+    assert.deepEqual(feesWithin(GWEI, 0n, fees), fees);
+  });
 });
 
 it("a replacement has a tenth more of both, or what the chain costs, and never more than the highest", () => {

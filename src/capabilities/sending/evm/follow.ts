@@ -60,15 +60,24 @@ import { minedFailure, paidFor } from "./mined.ts";
 import { freeNonces, hasGap, nextNonce, takeNonce, takenNonces } from "./nonces.ts";
 import { enqueueFollowing, enqueueSettling, FOLLOW_EVM_SENDS, type Followed, laneOf } from "./queue.ts";
 import { decidedOn, organizationOf, signAgain, signDecided } from "./sign.ts";
-import { digitsOf, type Fees, feesOf, greatestCost, type Plan, plannedFees, raisedFees } from "./transaction.ts";
+import {
+  digitsOf,
+  type Fees,
+  feesOf,
+  feesWithin,
+  greatestCost,
+  type Plan,
+  plannedFees,
+  raisedFees,
+} from "./transaction.ts";
 
 /**
  * Follows the transactions of one account from their commit to their end: gives each its nonce, has it signed, stored, sent, and replaced
  * with a higher fee where it is stuck. Nothing is given to a node that is not stored before. One transaction after the other gets its
  * nonce, and the next only when nodes have the one before, so that none leaves a gap behind it.
  *
- * A transaction gets another nonce only where no block can have it with the one before: the nodes never had it, or a block has another
- * transaction with that nonce, found there.
+ * A transaction gets another nonce only where no block can have it with the one before: a block has another transaction with that nonce,
+ * found there; or the nodes have always refused it, and know it in none of the blocks that have come since, of which one used the nonce up.
  */
 
 /** Between two looks at the chain at least, ... */
@@ -277,6 +286,8 @@ async function settlePassed(follower: Follower, one: SentTransaction, { newest }
   if (other && hashes.includes(other.hash)) return false;
   // Where a node may have ours it takes a proof, and one that no reorganization undoes: it could give the nonce back.
   if (mayBeOut && (!other || newest - other.blockNumber < SETTLED_BLOCKS)) return false;
+  // Behind one URL there are often several nodes: what one refuses and does not know, another may have given to that very block.
+  if (!mayBeOut && !other && newest - takenAtBlock < SETTLED_BLOCKS) return false;
   const taker = other ? `another transaction of the account, ${other.hash}, took` : "the account has used";
   await loseNonce(follower, one, `${taker} the nonce ${nonce}`);
   return true;
@@ -350,7 +361,9 @@ async function raise(follower: Follower, one: SentTransaction): Promise<SentTran
   const decided = await decidedOn(read, one);
   const { turn: _, ...signed } = requireSigned(one);
   const quote = await feeQuote(evm, payload.caip2);
-  const highest = one.isSponsored ? plannedFees({}, quote).highest : feesOf(decided.plan.highest);
+  const highest = one.isSponsored
+    ? sponsorsWithin(follower, decided.plan, plannedFees({}, quote).highest)
+    : feesOf(decided.plan.highest);
   const fees = raisedFees(feesOf(signed.fees), quote, highest);
   if (!fees) return undefined;
   const signedAs = await signAgain(follower, decided, one, fees).catch(unlessLasting);
@@ -420,7 +433,7 @@ async function give(follower: Follower, given: SentTransaction, { isNew = false 
   return settleRefused(follower, await remember(follower, one, refused));
 }
 
-/** A transaction that no node has ever had: another nonce where somebody else has taken its own, and its end after some refusals. */
+/** A transaction that no node says it has: another nonce where somebody else has taken its own, and its end after some refusals. */
 async function settleRefused(follower: Follower, one: SentTransaction): Promise<Given> {
   const { evm, payload, read } = follower;
   const { caip2, from } = payload;
@@ -431,10 +444,9 @@ async function settleRefused(follower: Follower, one: SentTransaction): Promise<
     return (await settlePassed(follower, one, { newest, count })) ? "settled" : "refused";
   }
   const { plan } = await decidedOn(read, one);
-  if (plan.nonce === undefined && (await transactionCount(evm, caip2, from, "pending")) > nonce) {
-    await loseNonce(follower, one, `another transaction of the account waits with the nonce ${nonce}`);
-    return "settled";
-  }
+  // One waits with its nonce. That may be this very one, with another node behind the same URL; and if it is a stranger's, nothing with a
+  // later nonce would come before it. Which one it is, the block that takes it will show.
+  if (plan.nonce === undefined && (await transactionCount(evm, caip2, from, "pending")) > nonce) return "refused";
   if (refusals < MAX_BROADCAST_REFUSALS) return "refused";
   const message = `the nodes of ${caip2} refuse the transaction: ${refusal}`;
   await endAs(follower, one, { to: "FAILED", error: { message } }, { isRefused: true });
@@ -577,10 +589,18 @@ const isOfItsKey = (error: unknown): boolean =>
   error instanceof SignerRefused ||
   (error instanceof KeysteadError && ["SIGNER_BUSY", "SIGNER_UNAVAILABLE"].includes(error.code));
 
-/** What is decided on pins what a caller pays; the sponsor pays what the chain costs now, as what others have sent waits for it. */
-async function feesToSignWith({ evm, payload }: Follower, { isSponsored }: SentTransaction, plan: Plan): Promise<Fees> {
-  return isSponsored ? plannedFees({}, await feeQuote(evm, payload.caip2)).fees : feesOf(plan.fees);
+/**
+ * What is decided on pins what a caller pays; the sponsor pays what the chain costs now, as what others have sent waits for it, up to what it
+ * pays at all.
+ */
+async function feesToSignWith(follower: Follower, { isSponsored }: SentTransaction, plan: Plan): Promise<Fees> {
+  if (!isSponsored) return feesOf(plan.fees);
+  const { evm, payload } = follower;
+  return sponsorsWithin(follower, plan, plannedFees({}, await feeQuote(evm, payload.caip2)).fees);
 }
+
+const sponsorsWithin = ({ evm, payload }: Follower, { gas }: Plan, fees: Fees): Fees =>
+  feesWithin(evm.feeCap(payload.caip2, "sponsor"), BigInt(gas), fees);
 
 /**
  * Has the sponsor deploy the gas station before the first calls that go through it. Where that fails, so do the calls that waited for it;

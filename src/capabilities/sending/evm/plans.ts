@@ -16,9 +16,10 @@ import {
   plannedFees,
   revertError,
   UNSENT,
+  withinFeeCap,
 } from "./transaction.ts";
 
-/** Settling what is sent: gas, fees, and whether it would revert. All throw CHAIN_NOT_CONFIGURED and CHAIN_UNAVAILABLE. */
+/** Settling what is sent: gas, fees, and whether it would revert. All throw CHAIN_NOT_CONFIGURED, CHAIN_UNAVAILABLE and FEE_CAP_EXCEEDED. */
 
 /** Calls that an account makes; what is not given is settled here. Addresses and data lowercase 0x hex. */
 export interface WantedCalls {
@@ -73,8 +74,9 @@ export async function planCall(
     highest: digitsOf(highest),
   };
   if (fault) return { ...common, gas: "0", revert: fault };
-  if (!estimate) return { ...common, gas: gasLimit ?? "0" };
-  if ("gas" in estimate) return { ...common, gas: String(gasWithRoom(estimate.gas)) };
+  const priced = (gas: string) => withinFeeCap(evm, { ...common, gas }, "account", own);
+  if (!estimate) return priced(gasLimit ?? "0");
+  if ("gas" in estimate) return priced(String(gasWithRoom(estimate.gas)));
   const revert = await revertError(read, organizationId, UNSENT, sent.to, estimate.revert);
   return { ...common, gas: "0", revert };
 }
@@ -96,9 +98,10 @@ export async function planBatch(
     calls,
   };
   if (fault) return { ...plan, gas: "0", revert: fault };
-  if (gasLimit !== undefined) return { ...plan, gas: gasLimit };
+  const priced = (gas: string) => withinFeeCap(evm, { ...plan, gas }, "account", own);
+  if (gasLimit !== undefined) return priced(gasLimit);
   const estimate = await estimateBatch(evm, { caip2, account, station, calls });
-  if ("gas" in estimate) return { ...plan, gas: String(gasOfBatch(estimate.gas)) };
+  if ("gas" in estimate) return priced(String(gasOfBatch(estimate.gas)));
   return { ...plan, gas: "0", revert: await batchError(read, organizationId, UNSENT, plan, estimate.revert) };
 }
 

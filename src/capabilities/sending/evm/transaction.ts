@@ -1,10 +1,13 @@
 import { type Static, Type } from "typebox";
-import { chainIdOf, evmChains } from "../../../chains/evm/networks.ts";
+import { wholeUnits } from "../../../chains/evm/assets.ts";
+import { chainIdOf, type EvmChain, evmChains } from "../../../chains/evm/networks.ts";
 import { decodeRevert } from "../../../chains/evm/revert.ts";
 import type { EvmTransaction } from "../../../chains/evm/transaction.ts";
 import { OneOf } from "../../../engine/fields.ts";
+import { fail } from "../../../kernel/errors.ts";
 import { MAX_FEE_PER_GAS } from "../../../kernel/limits.ts";
 import type { EvmCall, FeeQuote, Revert } from "../../../nodes/evm-calls.ts";
+import type { EvmNodes, Payer } from "../../../nodes/pool.ts";
 import type { Reader } from "../../../storage/engine.ts";
 import { interfaceOfContract } from "../../signing/model.ts";
 import { TxError } from "../model.ts";
@@ -83,6 +86,39 @@ export function plannedFees(own: Partial<Fees>, { baseFee, tip }: FeeQuote): { f
     ),
   };
   return { fees, highest };
+}
+
+const REMEDIES: Record<Payer, (chain: EvmChain) => string> = {
+  account: (chain) =>
+    `name \`maxFeePerGas\` where the request has it, or have its operator raise \`chains.${chain}.txFeeCap\``,
+  sponsor: (chain) =>
+    `ask for it again when fees are lower, or have its operator raise \`chains.${chain}.sponsoredTxFeeCap\``,
+};
+
+/**
+ * A plan whose fees and gas come of what nodes said, kept within what the operator has offered by their word; replacements too.
+ *
+ * @param own what the caller named: their bound is theirs to set
+ * @throws KeysteadError FEE_CAP_EXCEEDED
+ */
+export function withinFeeCap(evm: Pick<EvmNodes, "feeCap">, plan: Plan, payer: Payer, own: Partial<Fees> = {}): Plan {
+  const { caip2: chain, gas } = plan;
+  if (own.maxFeePerGas !== undefined || plan.revert) return plan;
+  const cap = evm.feeCap(chain, payer);
+  const fees = BigInt(gas) * BigInt(plan.fees.maxFeePerGas);
+  if (fees > cap) {
+    const whole = (wei: bigint) => wholeUnits(wei, NATIVE_DECIMALS);
+    fail("FEE_CAP_EXCEEDED", { chain, fees: whole(fees), cap: whole(cap), remedy: REMEDIES[payer](chain) });
+  }
+  return { ...plan, highest: digitsOf(feesWithin(cap, BigInt(gas), feesOf(plan.highest))) };
+}
+
+const NATIVE_DECIMALS = 18;
+
+/** Of so much gas, fees that come to no more than the cap. */
+export function feesWithin(cap: bigint, gas: bigint, { maxFeePerGas, maxPriorityFeePerGas }: Fees): Fees {
+  const most = gas === 0n ? maxFeePerGas : atMost(maxFeePerGas, cap / gas);
+  return { maxFeePerGas: most, maxPriorityFeePerGas: atMost(maxPriorityFeePerGas, most) };
 }
 
 /**

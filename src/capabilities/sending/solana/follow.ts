@@ -8,6 +8,7 @@ import { type JobContext, job } from "../../../engine/jobs/jobs.ts";
 import type { Organization } from "../../../engine/operations.ts";
 import {
   executionFailure,
+  knownBy,
   type SolanaFailure,
   send,
   signatureStatuses,
@@ -25,7 +26,7 @@ import { TRANSACTION_FIELD } from "./unsponsored.ts";
  * Follows an organization's transactions for a cluster from their commit to their end. What is sent are the bytes that were committed,
  * however often, by however many processes: the chain takes them once.
  *
- * A transaction is tried out before anybody has it; only then can what comes of that be its end. From the moment that it is
+ * A transaction is tried out before anybody has it, or so much as its signature; only then can what comes of that be its end. From the moment that it is
  * BROADCASTING a node may have it, and its end is what the chain says: that a block has it, or that none can have it any more, its
  * blockhash being too old.
  */
@@ -40,7 +41,7 @@ type Context = JobContext<{ organizationId: string; caip2: SolanaChain }, "solan
 
 /** What is remembered of a transaction from one look to the next. */
 interface Progress {
-  /** The slot by which its blockhash was there. */
+  /** A slot by which its blockhash was there for certain. */
   knownAt: number;
   /** Why a node did not take it, the last time. */
   refusal?: SolanaFailure;
@@ -72,9 +73,10 @@ async function look(context: Context): Promise<boolean> {
   const open = await findOpenSends(database.read, organizationId, caip2);
   if (!organization || open.length === 0) return false;
   const follower: Follower = { ...context, organization, problems: [] };
-  const { slot, waiting } = await settleFound(follower, open);
-  const admitted = await tryOut(follower, waiting.filter(isFresh), slot);
-  const due = waiting.filter((one) => !isFresh(one) && clock() - (one.sentAt ?? 0) >= RESEND_MS);
+  const [fresh, sent] = [open.filter(isFresh), open.filter((one) => !isFresh(one))];
+  const { waiting } = await settleFound(follower, sent);
+  const admitted = await tryOut(follower, fresh);
+  const due = waiting.filter((one) => clock() - (one.sentAt ?? 0) >= RESEND_MS);
   const still = await settleTooOld(follower, due);
   await giveToNodes(follower, [...admitted, ...still]);
   const [problem] = follower.problems;
@@ -96,6 +98,7 @@ async function settleFound(
   open: readonly SentTransaction[],
 ): Promise<{ slot: number; waiting: SentTransaction[] }> {
   const { solana, payload } = follower;
+  if (open.length === 0) return { slot: 0, waiting: [] };
   const hashes = open.map(({ transactionHash }) => transactionHash);
   const { slot, statuses } = await signatureStatuses(solana, payload.caip2, hashes);
   const moves: Moves = [];
@@ -104,7 +107,6 @@ async function settleFound(
     const status = statuses[index];
     if (status?.isConfirmed) moves.push([one, includedWith(status.error)]);
     else if (!status) waiting.push(one);
-    else if (isFresh(one)) moves.push([one, { to: "BROADCASTING", progress: { knownAt: slot } }]);
   }
   await moveAll(follower, moves);
   return { slot, waiting };
@@ -115,23 +117,19 @@ function includedWith(error: unknown): Move {
   return { to: "INCLUDED", error: txError("the transaction is in a block and failed there", executionFailure(error)) };
 }
 
-/**
- * Ends those that fail when they are tried out, before any node has them; resolves to the others, which are BROADCASTING then.
- *
- * @param slot by which their blockhashes were there, where trying them out does not tell
- */
-async function tryOut(follower: Follower, fresh: readonly SentTransaction[], slot: number): Promise<SentTransaction[]> {
+/** Ends those that fail when they are tried out, before any node has them; resolves to the others, which are BROADCASTING then. */
+async function tryOut(follower: Follower, fresh: readonly SentTransaction[]): Promise<SentTransaction[]> {
   const { solana, payload } = follower;
   const moves: Moves = [];
   const admitted: SentTransaction[] = [];
   const now = follower.clock();
   await severalAtATime(follower.problems, fresh, async (one) => {
-    const { slot: knownAt = slot, failure } = await simulate(solana, payload.caip2, one.signedTransaction);
+    const { slot, failure } = await simulate(solana, payload.caip2, one.signedTransaction);
     if (failure) {
       moves.push([one, { to: "FAILED", error: txError("the transaction was not sent, as it would fail", failure) }]);
       return;
     }
-    const progress: Progress = { knownAt };
+    const progress: Progress = { knownAt: slot ?? (await knownBy(solana, payload.caip2, blockhashOf(one))) };
     moves.push([one, { to: "BROADCASTING", progress }]);
     admitted.push({ ...one, status: "BROADCASTING", sentAt: now, progress });
   });
