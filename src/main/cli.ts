@@ -345,20 +345,13 @@ async function withInstallation(
 
 /** For commands that need no key: they work while the signer cannot be opened. */
 async function withDatabase<T>(config: Config, use: (database: Database) => Promise<T>): Promise<T> {
-  const [{ refuseEmptyDatabase, refuseMissingDatabase }, { openDatabaseOf }, { createLogger }] = await Promise.all([
-    import("./new-installation.ts"),
-    import("./open.ts"),
-    import("../kernel/log.ts"),
-  ]);
+  const [{ refuseEmptyDatabase, refuseMissingDatabase }, { openDatabaseOf, refuseOlder }, { createLogger }] =
+    await Promise.all([import("./new-installation.ts"), import("./open.ts"), import("../kernel/log.ts")]);
   refuseMissingDatabase(config, "refuse");
   const { database, state } = await openDatabaseOf(config, createLogger("warn"));
   try {
     if (state.isEmpty) refuseEmptyDatabase(config, "refuse");
-    if (state.pending.length > 0) {
-      throw new StartProblem(
-        "the database is of an older version; start the server once, which brings it up to this one",
-      );
-    }
+    refuseOlder(state);
     return await use(database);
   } finally {
     await database.close();

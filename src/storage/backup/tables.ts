@@ -13,7 +13,9 @@ import type { Column, ColumnType, Table } from "./rows.ts";
  */
 export async function tablesAt(migration: string): Promise<Table[]> {
   if (!Object.hasOwn(migrations, migration)) {
-    throw new BackupProblem(`it is of a newer version of Keystead: this one does not know its schema ${migration}`);
+    throw new BackupProblem(
+      `it is of a newer version of Keystead: this one does not know its schema ${migration}; use the version that wrote it, or a newer one`,
+    );
   }
   const database = new DatabaseSync(":memory:");
   try {
