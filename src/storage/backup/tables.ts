@@ -38,6 +38,9 @@ export async function tablesAt(migration: string): Promise<Table[]> {
   }
 }
 
+/** Whoever ran on a database runs on no copy of it. Said to one that was brought up to this version. */
+export const FORGET_SERVERS = "delete from servers";
+
 /** Those of the migrator, which every database gets by being migrated. */
 const OWN_TABLES = [MIGRATIONS_TABLE, `${MIGRATIONS_TABLE}_lock`];
 
