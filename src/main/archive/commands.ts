@@ -1,5 +1,4 @@
 import type { Command } from "commander";
-import type { Clock } from "../../kernel/clock.ts";
 import { withProgress } from "../backup/commands.ts";
 import type { Config } from "../config.ts";
 import type { Opened, Opening } from "../open.ts";
@@ -7,11 +6,7 @@ import type { OperatorTools } from "../operators/commands.ts";
 import { StartProblem } from "../start-problem.ts";
 
 interface ArchiveTools extends OperatorTools {
-  withInstallation: (
-    config: Config,
-    opening: Opening,
-    use: (opened: Opened, clock: Clock) => Promise<void>,
-  ) => Promise<void>;
+  withInstallation: (config: Config, opening: Opening, use: (opened: Opened) => Promise<void>) => Promise<void>;
 }
 
 /** `archive` and `verify`. */
@@ -29,13 +24,13 @@ export function addArchiveCommands(
     .argument("<file>", "where they go; of one that is there, the same command finishes what was begun")
     .requiredOption("--before <date>", "those that were submitted and ended before: 2025-01-01, in UTC, or RFC 3339")
     .action(async (file: string, { config, before }: { config?: string; before: string }) => {
-      const options = { file, before: readDate(before) };
+      const options = { file, before: readDate(before), now: Date.now() };
       const [{ archive }, { lockArchives }] = await Promise.all([import("./archive.ts"), import("./lock.ts")]);
       const settings = await readConfig(config);
-      await withInstallation(settings, { command: "archive", ifEmpty: "refuse" }, async (opened, clock) => {
+      await withInstallation(settings, { command: "archive", ifEmpty: "refuse" }, async (opened) => {
         const lock = await lockArchives(settings.databaseUrl);
         try {
-          printJson(await withProgress((onProgress) => archive(opened, { ...options, now: clock(), onProgress })));
+          printJson(await withProgress((onProgress) => archive(opened, { ...options, onProgress })));
         } finally {
           await lock.release();
         }
