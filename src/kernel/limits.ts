@@ -401,6 +401,8 @@ export const FAILING_ENDPOINT_DELIVERIES = 20;
 export const FAILED_WRITE_MS = 750;
 /** With less room on its disk a SQLite database is full: a commit of many changes may need as much. */
 export const SQLITE_LEAST_FREE_BYTES = 4 * 1024 * 1024;
+/** Those of the database, of requests to others and of what a server writes: with fewer to spare it warns when it starts. */
+export const OPEN_FILES_BESIDE_CONNECTIONS = 512;
 /** With less room where it writes, `keystead doctor` warns of a folder, and fails. */
 export const LOW_ROOM_BYTES = 1024 ** 3;
 export const NO_ROOM_BYTES = 64 * 1024 * 1024;

@@ -1,6 +1,6 @@
-import type { Clock } from "../kernel/clock.ts";
+import { type Clock, systemClock } from "../kernel/clock.ts";
 import { CLOCK_LOOK_MS, MAX_CLOCKS_APART_MS } from "../kernel/limits.ts";
-import type { Logger } from "../kernel/log.ts";
+import { createLogger, type Logger } from "../kernel/log.ts";
 import type { Database } from "../storage/database.ts";
 import { askTime, type ClocksApart } from "./clock-apart.ts";
 
@@ -57,6 +57,15 @@ export class AgreedClock {
     if (aheadMs === 0) log.info("this machine's clock agrees with the database's again");
     else log.warn({ databaseAheadSeconds: aheadMs / 1000 }, NOT_AGREED);
   }
+}
+
+/** For a command, which looks once: the time that the servers of the same database go by. */
+export async function agreedClockFor(database: AgreedClockOptions["database"]): Promise<Clock> {
+  // Doctor and the servers tell of clocks that are apart.
+  const agreed = new AgreedClock({ machine: systemClock, database, log: createLogger("silent") });
+  await agreed.start();
+  await agreed.close();
+  return agreed.now;
 }
 
 const NOT_AGREED = "this machine's clock is not the database's, whose time counts; let NTP set both";

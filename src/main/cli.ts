@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import type { Clock } from "../kernel/clock.ts";
 import { MAX_LISTED_LANES } from "../kernel/limits.ts";
 import type { Database } from "../storage/database.ts";
 import type { Reader } from "../storage/engine.ts";
@@ -64,13 +65,13 @@ withNewInstallation(
     const { draftRootOrganization, storeRootOrganization } = await import("./first-organization.ts");
     const { readAddress } = await import("./credentials-file.ts");
     const opening: Opening = { command: "init", ifEmpty: newInstallation ? "begin anew" : "begin" };
-    await withInstallation(config, opening, async ({ database, signer }) => {
+    await withInstallation(config, opening, async ({ database, signer }, clock) => {
       const baseUrl = config.publicUrl ?? readAddress(config.dataDir) ?? `http://${config.host}:${config.port}`;
       const draft = draftRootOrganization({ ...options, baseUrl, apiPublicKey: publicKey });
       const { organizationId } = draft;
       const { organizationKey } = await signer.ask({ verb: "createOrganizationKey", organizationId });
       const { userEmail } = options;
-      const now = Date.now();
+      const now = clock();
       await database.transact(organizationId, (tx) =>
         storeRootOrganization(tx, draft, organizationKey, { userEmail, now }),
       );
@@ -110,7 +111,7 @@ withConfig(jobs.command("lanes").description("The lanes in which most jobs wait,
   .action(async ({ config: file, limit: text }: { config?: string; limit: string }) => {
     const limit = readLimit(text);
     const { listLanes } = await import("../engine/jobs/lanes.ts");
-    printJson(await withDatabase(await readConfig(file), ({ read }) => listLanes(read, limit, Date.now())));
+    printJson(await withDatabase(await readConfig(file), ({ read }, clock) => listLanes(read, limit, clock())));
   });
 
 withConfig(jobs.command("retry").description("Set dead jobs back to the start: those named, or all of them."))
@@ -120,8 +121,8 @@ withConfig(jobs.command("retry").description("Set dead jobs back to the start: t
     if (ids.length > 0 === (all === true)) throw new StartProblem("name dead jobs by their ids, or say --all");
     const config = await readConfig(file);
     const { deadJobsAmong, retryDeadJobs } = await import("../engine/jobs/admin.ts");
-    const retried = await withDatabase(config, async (database) => {
-      if (all) return retryDeadJobs(database, undefined, Date.now());
+    const retried = await withDatabase(config, async (database, clock) => {
+      if (all) return retryDeadJobs(database, undefined, clock());
       const dead = await deadJobsAmong(database.read, ids);
       const others = ids.filter((id) => !dead.has(id));
       if (others.length > 0) {
@@ -129,7 +130,7 @@ withConfig(jobs.command("retry").description("Set dead jobs back to the start: t
           `there is no dead job ${others.join(", ")}; nothing was changed. keystead jobs list names those that there are`,
         );
       }
-      return retryDeadJobs(database, ids, Date.now());
+      return retryDeadJobs(database, ids, clock());
     });
     printJson({ retried });
   });
@@ -161,7 +162,9 @@ withConfig(
     const config = await readConfig(file);
     const { removeAllowlists } = await import("./operators/allowlists.ts");
     printJson(
-      await withDatabase(config, (database) => removeAllowlists(database, { organizationId, reason }, config.audit)),
+      await withDatabase(config, (database, clock) =>
+        removeAllowlists(database, { organizationId, reason }, { audit: config.audit, clock }),
+      ),
     );
   });
 
@@ -216,8 +219,8 @@ withConfig(
       const known = serviceKeys.map(({ purpose }) => purpose).join(" and ");
       throw new StartProblem(`there is no service key ${name}; known are ${known}`);
     }
-    await withInstallation(await readConfig(file), { command: "rotate", ifEmpty: "refuse" }, async (opened) => {
-      printJson({ keyId: await rotateServiceKey(opened, kind, Date.now()) });
+    await withInstallation(await readConfig(file), { command: "rotate", ifEmpty: "refuse" }, async (opened, clock) => {
+      printJson({ keyId: await rotateServiceKey(opened, kind, clock()) });
     });
   });
 
@@ -267,7 +270,7 @@ withConfig(
   .action(async (file: string, { config: configFile }: { config?: string }) => {
     const config = await readConfig(configFile);
     const { importEarnVaults } = await import("./import-earn-vaults.ts");
-    printJson(await withDatabase(config, (database) => importEarnVaults({ config, database }, file)));
+    printJson(await withDatabase(config, (database, clock) => importEarnVaults({ config, database, clock }, file)));
   });
 
 /** It may be one that was archived, of which the database knows nothing but until when they are. */
@@ -316,7 +319,11 @@ withConfig(
     const { recoverRootQuorum, requireRecoveryAllowed } = await import("./recover.ts");
     requireRecoveryAllowed(config);
     const recovery = { organizationId: organization, userName, publicKey: await readPublicKey(apiPublicKey), reason };
-    printJson(await withDatabase(config, (database) => recoverRootQuorum(database, recovery, config.audit)));
+    printJson(
+      await withDatabase(config, (database, clock) =>
+        recoverRootQuorum(database, recovery, { audit: config.audit, clock }),
+      ),
+    );
   });
 
 addBackupCommands(program, { withConfig, readConfig, printJson });
@@ -331,12 +338,16 @@ addDoctorCommands(program, {
 async function withInstallation(
   config: Config,
   opening: Opening,
-  use: (opened: Opened) => Promise<void>,
+  use: (opened: Opened, clock: Clock) => Promise<void>,
 ): Promise<void> {
-  const [{ openInstallation }, { createLogger }] = await Promise.all([import("./open.ts"), import("../kernel/log.ts")]);
+  const [{ openInstallation }, { agreedClockFor }, { createLogger }] = await Promise.all([
+    import("./open.ts"),
+    import("./agreed-clock.ts"),
+    import("../kernel/log.ts"),
+  ]);
   const opened = await openInstallation(config, createLogger("warn"), opening);
   try {
-    await use(opened);
+    await use(opened, await agreedClockFor(opened.database));
   } finally {
     await opened.database.close();
     await opened.signer.close();
@@ -344,22 +355,24 @@ async function withInstallation(
 }
 
 /** For commands that need no key: they work while the signer cannot be opened. */
-async function withDatabase<T>(config: Config, use: (database: Database) => Promise<T>): Promise<T> {
-  const [{ refuseEmptyDatabase, refuseMissingDatabase }, { openDatabaseOf }, { createLogger }] = await Promise.all([
+async function withDatabase<T>(config: Config, use: (database: Database, clock: Clock) => Promise<T>): Promise<T> {
+  const [
+    { refuseEmptyDatabase, refuseMissingDatabase },
+    { openDatabaseOf, refuseOlder },
+    { agreedClockFor },
+    { createLogger },
+  ] = await Promise.all([
     import("./new-installation.ts"),
     import("./open.ts"),
+    import("./agreed-clock.ts"),
     import("../kernel/log.ts"),
   ]);
   refuseMissingDatabase(config, "refuse");
   const { database, state } = await openDatabaseOf(config, createLogger("warn"));
   try {
     if (state.isEmpty) refuseEmptyDatabase(config, "refuse");
-    if (state.pending.length > 0) {
-      throw new StartProblem(
-        "the database is of an older version; start the server once, which brings it up to this one",
-      );
-    }
-    return await use(database);
+    refuseOlder(state);
+    return await use(database, await agreedClockFor(database));
   } finally {
     await database.close();
   }

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { Compile } from "typebox/compile";
 import { importVaults } from "../capabilities/earn/index.ts";
 import type { EarnEntry } from "../engine/services.ts";
+import type { Clock } from "../kernel/clock.ts";
 import { createLogger } from "../kernel/log.ts";
 import { createNodeClient } from "../nodes/node-client.ts";
 import { createNodes } from "../nodes/pool.ts";
@@ -21,7 +22,7 @@ export interface ImportReport {
 
 /** @throws StartProblem naming the file, or the entry that is no vault; nothing is stored then */
 export async function importEarnVaults(
-  { config, database }: { config: Config; database: Database },
+  { config, database, clock }: { config: Config; database: Database; clock: Clock },
   file: string,
 ): Promise<ImportReport> {
   const entries = readEntries(file);
@@ -31,7 +32,7 @@ export async function importEarnVaults(
     const vaults = await importVaults(
       { evm, read: database.read, transact: (run) => database.transact("earn catalog", run) },
       entries,
-      Date.now(),
+      clock(),
       (index, problem) => {
         throw new StartProblem(`nothing was imported of ${file}: vault ${index}, ${problem}`);
       },

@@ -79,7 +79,8 @@ async function openFittingSigner(
   if (knownRootKeyId !== undefined && ifEmpty === "begin anew") {
     log.warn("--new-installation has no effect: the database holds an installation");
   }
-  // Only who has the folder alone changes the tables: a server that runs is of the version that they have.
+  // A server that runs is of the version that the tables have, and another one brings them up to date when its operator means it to.
+  if (knownRootKeyId !== undefined && command !== "serve") refuseOlder(state);
   const lock = command !== "serve" && state.pending.length > 0 ? lockFolder(config, command) : undefined;
   try {
     const signer = await openSigner(config, log, knownRootKeyId, observers?.signerAnswered);
@@ -157,6 +158,14 @@ function refuseUnfit({ unknown }: SchemaState): void {
   }
   throw new StartProblem(
     `the database was brought up to a newer version of Keystead than ${version}: it has ${unknown.join(", ")}; nothing was changed. Start that version, or restore a backup from before the upgrade`,
+  );
+}
+
+/** For commands: only a server that starts changes the tables of an installation. @throws StartProblem */
+export function refuseOlder({ pending }: SchemaState): void {
+  if (pending.length === 0) return;
+  throw new StartProblem(
+    "the database is of an older version; start the server once, which brings it up to this one, or use the version that runs on it; nothing was changed",
   );
 }
 

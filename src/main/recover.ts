@@ -13,7 +13,7 @@ import type { Database } from "../storage/database.ts";
 import type { Transactor } from "../storage/engine.ts";
 import type { AuditSettings } from "./audit/settings.ts";
 import { type Config, StartProblem } from "./config.ts";
-import { requireLabel, requireOrganization, tellOf, thisOperator } from "./operators/operator.ts";
+import { type OperatorContext, requireLabel, requireOrganization, tellOf, thisOperator } from "./operators/operator.ts";
 
 const RECOVERY_TYPE = "ACTIVITY_TYPE_RECOVER_ROOT_QUORUM";
 
@@ -51,14 +51,14 @@ export function requireRecoveryAllowed({ recovery }: Config): void {
 export async function recoverRootQuorum(
   database: Database,
   recovery: Recovery,
-  audit: AuditSettings | undefined,
+  { audit, clock }: OperatorContext,
 ): Promise<Recovered> {
   requireLabel("--user-name", recovery.userName);
   requireLabel("--reason", recovery.reason);
   let written = false;
   try {
     return await database.transact(recovery.organizationId, async (tx) => {
-      const recovered = await recover(tx, recovery, audit, Date.now());
+      const recovered = await recover(tx, recovery, audit, clock());
       written = true;
       return recovered;
     });

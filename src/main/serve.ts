@@ -64,6 +64,7 @@ import { measureSigner } from "./metrics/signer.ts";
 import { measureTraces } from "./metrics/traces.ts";
 import { onRampService } from "./on-ramp-settings.ts";
 import { type Opened, openInstallation } from "./open.ts";
+import { warnOfFewOpenFiles } from "./open-files.ts";
 import { isOfPrivateNetwork } from "./operator-url.ts";
 import { Presence, shownMaintenance } from "./presence.ts";
 import { createReadiness, untilTold, withBackups, withChains, withMaintenance, withSwaps } from "./readiness.ts";
@@ -386,6 +387,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     tellAddress(config, local, logger);
     const urls = { baseUrl: local, consoleUrl, docsUrl: `${local}/docs`, adminUrl: admin?.url };
     logger.info({ version, ...urls, database: database.kind, signer: signer.state }, "serving");
+    warnOfFewOpenFiles(config.connections, logger);
     return running;
   } catch (error) {
     await Promise.all(listeners.map((each) => each.close()));

@@ -28,7 +28,7 @@ import type {
   StoredRow,
   Transactor,
 } from "./engine.ts";
-import { DatabaseFailure, isLocked, translate } from "./failure.ts";
+import { DatabaseFailure, isLocked, isOutOfRoom, translate } from "./failure.ts";
 import {
   type AfterCommit,
   type CommitObserver,
@@ -395,7 +395,8 @@ function postgresDatabase(
 ): Database {
   const { prepared } = settings;
   const hosts = new PostgresHosts(url);
-  const pool = new PostgresPool({ hosts, settings, onError });
+  // What the probes have open says nothing then of what requests meet with.
+  const pool: PostgresPool = new PostgresPool({ hosts, settings, onError, onRefused: () => probes.renew() });
   const patience = new OutagePatience();
   const reads = new PatientReads(new PostgresConnection(pool, prepared), patience);
   const shared = new SharedReads(() => {
@@ -416,7 +417,7 @@ function postgresDatabase(
     observer,
   });
   const statistics = new GrowingStatistics(new PostgresConnection(pool, prepared));
-  const probes = new PostgresPool({
+  const probes: PostgresPool = new PostgresPool({
     hosts,
     settings: {
       connections: POSTGRES_PROBES,
@@ -610,8 +611,10 @@ async function beginPostgres(
       giveBack(false);
     },
     rollback: async (reason) => {
-      // A connection that is lost or hangs is not asked; closing it ends the transaction as well.
-      const isUseless = reason instanceof DatabaseFailure && ["outage", "unavailable"].includes(reason.kind);
+      // A connection that is lost or hangs is not asked; closing it ends the transaction as well. On a full disk reads need it: there may be no
+      // other.
+      const isUseless =
+        reason instanceof DatabaseFailure && ["outage", "unavailable"].includes(reason.kind) && !isOutOfRoom(reason);
       if (isUseless) return giveBack(true);
       const clean = await exec("rollback").then(
         () => true,

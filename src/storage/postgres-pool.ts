@@ -1,6 +1,6 @@
 import pg from "pg";
 import { MINUTE_MS } from "../kernel/durations.ts";
-import { isOutOfConnections, translate } from "./failure.ts";
+import { isOutOfConnections, isOutOfRoom, translate } from "./failure.ts";
 import { Places, type Use } from "./places.ts";
 import { clientOf, type PostgresHosts, refuseReadOnly } from "./postgres-hosts.ts";
 import type { PostgresSettings } from "./postgres-settings.ts";
@@ -19,6 +19,8 @@ interface PoolOptions {
   settings: PostgresSettings;
   /** Told of connections that break while nobody uses them. */
   onError: (error: Error) => void;
+  /** Told when somebody who needs a connection gets none, because PostgreSQL or the way to it gives none. */
+  onRefused?: () => void;
 }
 
 /** A few tries, as others may be refused at the same time. */
@@ -29,8 +31,12 @@ export class PostgresPool {
   readonly #hosts: PostgresHosts;
   readonly #pool: pg.Pool;
   readonly #places: Places;
+  readonly #onRefused: () => void;
+  /** Connections that were made before `renew` are not given out any more. */
+  #current = new WeakSet<pg.PoolClient>();
 
-  constructor({ hosts, settings, onError }: PoolOptions) {
+  constructor({ hosts, settings, onError, onRefused = () => {} }: PoolOptions) {
+    this.#onRefused = onRefused;
     const { connections, connectTimeoutMs, waitMs, statementTimeoutMs, prepared } = settings;
     this.#hosts = hosts;
     this.#places = new Places(connections, waitMs);
@@ -58,7 +64,10 @@ export class PostgresPool {
     });
     this.#pool.on("error", onError);
     // The pool listens to idle connections alone, and one that breaks in use would end the process; its query tells of it.
-    this.#pool.on("connect", (client) => client.on("error", () => {}));
+    this.#pool.on("connect", (client) => {
+      client.on("error", () => {});
+      this.#current.add(client);
+    });
   }
 
   /** @throws DatabaseFailure, or KeysteadError where too much waits */
@@ -69,10 +78,14 @@ export class PostgresPool {
         return await this.#connect();
       } catch (error) {
         const others = this.#pool.totalCount;
-        const canWait = isOutOfConnections(error as Error) && others > 0 && refusals < MAX_REFUSALS;
+        // A new session needs room on the disk; those that are there may go on without.
+        const givesNoMore = isOutOfConnections(error as Error) || isOutOfRoom(error);
+        const canWait = givesNoMore && others > 0 && refusals < MAX_REFUSALS;
         if (canWait) this.#places.shrinkTo(others);
         this.#places.giveBack(use);
-        if (!canWait) throw translate(error);
+        if (canWait) continue;
+        this.#onRefused();
+        throw translate(error);
       }
     }
   }
@@ -95,6 +108,11 @@ export class PostgresPool {
     }
   }
 
+  /** From now on it gives out new connections alone, which show whether there are any. */
+  renew(): void {
+    this.#current = new WeakSet();
+  }
+
   figures(): { inUse: number; idle: number; waiting: number } {
     const { totalCount, idleCount: idle } = this.#pool;
     return { inUse: totalCount - idle, idle, waiting: this.#places.waiting };
@@ -111,7 +129,8 @@ export class PostgresPool {
         if (!isOutOfConnections(error as Error)) this.#hosts.giveUp(next);
         throw error;
       });
-      if (!this.#hosts.isLeft((client as pg.PoolClient & { url: string }).url)) return client;
+      const isLeft = this.#hosts.isLeft((client as pg.PoolClient & { url: string }).url);
+      if (!isLeft && this.#current.has(client)) return client;
       client.release(true);
     }
   }

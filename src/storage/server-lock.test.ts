@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import fs, { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
@@ -39,6 +40,22 @@ describe("the lock of a folder", () => {
     rmSync(join(folder, "server.lock.json"));
     assert.throws(() => ServerLock.take(folder, holder), refusal(undefined));
     lock.release();
+  });
+
+  it("says which file it is that another user's command left", (test) => {
+    // As the system answers whom it does not let: tests may run as root, whom it lets.
+    test.mock.method(fs, "accessSync", (path: string) => {
+      throw Object.assign(new Error(`EACCES: permission denied, access '${path}'`), {
+        code: "EACCES",
+        syscall: "access",
+      });
+    });
+    syncBuiltinESMExports();
+    assert.throws(() => ServerLock.take(folder, holder), {
+      message: `EACCES: permission denied, access '${join(folder, "server.lock")}'`,
+    });
+    test.mock.restoreAll();
+    syncBuiltinESMExports();
   });
 
   it("goes with its process, however that ends", async (test) => {

@@ -1,8 +1,11 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { accessSync, constants, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { isLocked, translate } from "./failure.ts";
 import { createForOwner } from "./sqlite-files.ts";
+
+/** In the folder, locked or not. */
+export const LOCK_FILES = ["server.lock", "archive.lock"] as const;
 
 /** Who has a folder to itself. */
 export interface LockHolder {
@@ -43,7 +46,7 @@ export class ServerLock {
     this.#holder = holder;
   }
 
-  /** @throws FolderInUse, or DatabaseFailure when there can be no lock at all */
+  /** @throws FolderInUse, or DatabaseFailure or what the system says when there can be no lock at all */
   static take(folder: string, holder: LockHolder, what: "server" | "archive" = "server"): ServerLock {
     const holderFile = join(folder, `${what}.lock.json`);
     try {
@@ -51,6 +54,7 @@ export class ServerLock {
       lock.#tell();
       return lock;
     } catch (error) {
+      if ((error as NodeJS.ErrnoException).syscall !== undefined) throw error;
       const failure = translate(error);
       if (isLocked(failure)) throw new FolderInUse(readHolder(holderFile));
       throw failure;
@@ -78,6 +82,8 @@ export class ServerLock {
 
 function lockExclusively(file: string): DatabaseSync {
   createForOwner(file);
+  // A command that another user ran may have left it to that user. The system says which file it is, and SQLite does not.
+  accessSync(file, constants.R_OK | constants.W_OK);
   const database = new DatabaseSync(file, { timeout: 0 });
   try {
     database.exec("begin exclusive");

@@ -20,7 +20,7 @@ import { restore } from "../../src/main/backup/restore.ts";
 import { loadConfig } from "../../src/main/config.ts";
 import { sqliteReader } from "../../src/storage/backup/row-reader.ts";
 import { writeBackup } from "../../src/storage/backup/write-file.ts";
-import { openDatabase } from "../../src/storage/database.ts";
+import { type Database, openDatabase } from "../../src/storage/database.ts";
 import { FolderInUse, type LockHolder, ServerLock } from "../../src/storage/server-lock.ts";
 import type { Json } from "../support/client.ts";
 import { dumpOf, linesOf, newPlace, type Place, refuses, runIn, runWell } from "../support/place.ts";
@@ -73,6 +73,28 @@ for (const engine of engines) {
       written = await runWell(source, "backup", file);
       await server.close();
       second = await runWell(source, "backup", `${file}-2`);
+    });
+
+    it(`tells ${other} of no server of its source, and neither does a copy from there`, async () => {
+      const [restored, copied] = [await newPlace(other), await newPlace(engine)];
+      const withServers = async ({ databaseUrl }: Place, use: (database: Database) => Promise<unknown>) => {
+        const database = openDatabase({ url: databaseUrl });
+        await use(database);
+        const servers = await database.read.selectFrom("servers").select("id").execute();
+        await database.close();
+        return servers.map(({ id }) => id);
+      };
+      const { manifest } = await restoreHere(restored, file);
+      assert.equal(manifest.tables.servers, 1, "the one that ran while it was made");
+      assert.deepEqual(await withServers(restored, async () => {}), []);
+      const killed = { id: "killed", host: "a", pid: 1, version: "0.1.0", url: "", state: "serving" as const };
+      const row = { ...killed, is_draining: 0, started_at: 1, seen_at: 1 };
+      const servers = await withServers(restored, ({ transact }) =>
+        transact(undefined, (tx) => tx.insertInto("servers").values(row).execute()),
+      );
+      assert.deepEqual(servers, ["killed"]);
+      await copyDatabase({ from: restored.databaseUrl, to: copied.databaseUrl, onProgress: () => {}, warn: () => {} });
+      assert.deepEqual(await withServers(copied, async () => {}), []);
     });
 
     itInTurn("is one file for its owner alone, with a manifest in front and a digest at the end", () => {

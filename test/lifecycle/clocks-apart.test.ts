@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
-import { temporaryFolder } from "../support/server-process.ts";
+import { runKeystead, settingsOf, temporaryFolder } from "../support/server-process.ts";
 import { until } from "../support/until.ts";
 
 /** Two servers on one PostgreSQL, whose machines are apart: what they tell one another means the same to both. */
@@ -83,5 +83,22 @@ describe("servers whose machines do not keep time", () => {
     const servers = await ahead.opened.database.read.selectFrom("servers").select("seen_at").execute();
     assert.equal(servers.length, 2);
     for (const { seen_at: seenAt } of servers) assert.ok(Math.abs(seenAt - Date.now()) < NEAR_MS);
+  });
+
+  it("are seen and told by commands of a machine that is an hour off", async () => {
+    const hourOff = encodeURIComponent("const now = Date.now; Date.now = () => now() + 3_600_000;");
+    const settings = {
+      ...settingsOf({ dataDir: ahead.dataDir, databaseUrl: ahead.databaseUrl }),
+      NODE_OPTIONS: `--import=data:text/javascript,${hourOff}`,
+    };
+    const { stdout } = await runKeystead(["instances"], settings);
+    const servers = JSON.parse(stdout) as { id: string; isAlive: boolean }[];
+    assert.deepEqual(
+      servers.map(({ isAlive }) => isAlive),
+      [true, true],
+    );
+    const drained = await runKeystead(["drain", servers[0]?.id as string], settings);
+    assert.equal(drained.code, 0, drained.stderr);
+    assert.equal(JSON.parse(drained.stdout).state, "draining");
   });
 });

@@ -55,8 +55,10 @@ describe("/readyz on PostgreSQL", () => {
   });
 
   const rename = () => server.root.submit("update_user_name", { userId, userName: "renamed" });
-  const operate = async (...statements: string[]) => {
-    const client = new pg.Client({ connectionString: directUrl });
+  const operate = (...statements: string[]) => operateAt(directUrl, statements);
+  const operateFromOutside = (...statements: string[]) => operateAt(postgres.url, statements);
+  const operateAt = async (connectionString: string, statements: readonly string[]) => {
+    const client = new pg.Client({ connectionString });
     await client.connect();
     for (const statement of statements) await client.query(statement);
     await client.end();
@@ -97,6 +99,31 @@ describe("/readyz on PostgreSQL", () => {
     stopped = true;
     for (const statuses of await Promise.all(writes)) assert.ok(statuses.every((status) => status === 503));
     await operate("drop trigger full_disk on votes");
+    await untilReady(server);
+    assert.equal((await rename()).status, 200);
+  });
+
+  it("a full disk on which no further session can begin: reads go on by those that are there", async () => {
+    await operate("create trigger full_disk after insert on votes for each row execute function full_disk()");
+    await operateFromOutside("alter database ready allow_connections false");
+    for (let time = 0; time < 20; time++) assert.equal((await rename()).status, 503);
+    assert.equal((await server.root.query("whoami")).status, 200);
+    await operateFromOutside("alter database ready allow_connections true");
+    await operate("drop trigger full_disk on votes");
+    await untilReady(server);
+  });
+
+  it("requests that get no connection, while those that it looks by are still there", async () => {
+    // These two are the last words of the connections that it looks by.
+    const ofProbes = `(query = 'select 1' or query like 'insert into "installation"%')`;
+    await operateFromOutside(
+      "alter database ready allow_connections false",
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = 'ready' and not ${ofProbes}`,
+    );
+    const asked = server.root.query("whoami");
+    await untilDatabaseIs(server, "unavailable", /^the database accepts no connections at the moment; every request/);
+    await operateFromOutside("alter database ready allow_connections true");
+    await asked;
     await untilReady(server);
     assert.equal((await rename()).status, 200);
   });

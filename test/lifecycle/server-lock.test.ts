@@ -83,13 +83,9 @@ describe("a second server on a SQLite database", () => {
       store.transact(undefined, (tx) => tx.all({ sql, parameters }));
     await write("delete from migrations where name = ?", [name]);
     const before = await dumpDatabase(store);
-    const settings = settingsOf({ dataDir });
-    namesHolder((await runKeystead(["init"], settings)).stderr);
-    const { code, stderr } = await runKeystead(["jobs", "list"], settings);
-    assert.deepEqual(
-      [code, stderr],
-      [1, "keystead: the database is of an older version; start the server once, which brings it up to this one\n"],
-    );
+    const { code, stderr } = await runKeystead(["init"], settingsOf({ dataDir }));
+    assert.equal(code, 1);
+    assert.match(stderr, /^keystead: the database is of an older version; /);
     assert.deepEqual(await dumpDatabase(store), before);
     await write("insert into migrations (name, timestamp) values (?, ?)", [name, row?.timestamp]);
     await store.close();

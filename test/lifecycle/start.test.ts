@@ -98,6 +98,19 @@ describe("ports", { concurrency: 2 }, () => {
     await server.end("SIGTERM");
   });
 
+  it("with fewer open files than connections are allowed: a warning that says how many it takes", {
+    skip: !existsSync("/proc/self/limits") && "this system does not tell its limits",
+  }, async () => {
+    const server = spawnServer({
+      dataDir: temporaryFolder(),
+      settings: { KEYSTEAD_MAX_CONNECTIONS: "100" },
+      shellPrefix: "ulimit -n 200",
+    });
+    await until(() => server.stdout().includes('"msg":"serving"'), "the server to serve");
+    assert.match(server.stdout(), /"level":"warn".+"openFiles":200,"maxConnections":100,.+ raise the limit to 612 /);
+    await server.end("SIGTERM");
+  });
+
   it("taken already: a plain message", async () => {
     const holder = createServer().listen(0, "127.0.0.1");
     await new Promise((resolve) => holder.once("listening", resolve));

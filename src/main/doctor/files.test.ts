@@ -55,6 +55,23 @@ it("on a file system that is read-only it is mounted for writing, and not given 
   assert.match(finding?.text ?? "", /is on a file system that is read-only; mount it for writing$/);
 });
 
+it("what a command of another user left there is named", () => {
+  const lock = join(folder, "archive.lock");
+  fs.writeFileSync(lock, "");
+  mock.method(fs, "accessSync", (path: string) => {
+    if (path === lock) throw Object.assign(new Error("EACCES"), { code: "EACCES" });
+  });
+  syncBuiltinESMExports();
+  const texts = checkFiles(loadConfig({ KEYSTEAD_DATA_DIR: folder }), undefined).map(({ text }) => text);
+  mock.restoreAll();
+  syncBuiltinESMExports();
+  fs.rmSync(lock);
+  assert.deepEqual(
+    texts.filter((text) => text.includes(lock)),
+    [`${lock} cannot be read and written by this user; run: chmod 600 ${lock}`],
+  );
+});
+
 it("no root key beside a database that does not tell is no proof that it holds keys", async () => {
   const { state, text } = await checkRootKey(loadConfig({ KEYSTEAD_DATA_DIR: folder }), "unknown");
   assert.equal(state, "warn");

@@ -1,8 +1,9 @@
 import { accessSync, constants, readFileSync, type Stats, statSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { freeBytesAt, nearestThere } from "../../kernel/free-bytes.ts";
 import { LOW_ROOM_BYTES, NO_ROOM_BYTES } from "../../kernel/limits.ts";
 import { sqliteFileOf } from "../../storage/database.ts";
+import { LOCK_FILES } from "../../storage/server-lock.ts";
 import { type Config, secretSettings } from "../config.ts";
 import { credentialsFileIn } from "../credentials-file.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
@@ -29,12 +30,17 @@ export function checkFiles(config: Config, configFile: string | undefined): Find
   const problems = [
     ...ownerProblem(dataDir, folder),
     ...writeProblem(dataDir),
-    ...(file === undefined ? [] : ["", "-wal", "-shm"].flatMap((suffix) => fileProblem(file + suffix))),
+    ...(file === undefined ? [] : filesOf(file).flatMap(fileProblem)),
     ...modeProblem(dataDir, "700"),
     ...secret.flatMap((each) => modeProblem(each, "600")),
   ];
   return problems.length > 0 ? problems : [ok("files", `${dataDir} and what is in it are for their owner alone`)];
 }
+
+const filesOf = (file: string): string[] => [
+  ...["", "-wal", "-shm"].map((suffix) => file + suffix),
+  ...LOCK_FILES.map((name) => join(dirname(file), name)),
+];
 
 function statOf(path: string): Stats | undefined {
   try {

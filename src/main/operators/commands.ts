@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { Clock } from "../../kernel/clock.ts";
 import { MAX_LISTED_ORGANIZATIONS } from "../../kernel/limits.ts";
 import type { Database } from "../../storage/database.ts";
 import type { CommandTools } from "../backup/commands.ts";
@@ -6,7 +7,8 @@ import type { Config } from "../config.ts";
 import { StartProblem } from "../start-problem.ts";
 
 export interface OperatorTools extends CommandTools {
-  withDatabase: <T>(config: Config, use: (database: Database) => Promise<T>) => Promise<T>;
+  /** `clock` is the time that the servers of the database go by. */
+  withDatabase: <T>(config: Config, use: (database: Database, clock: Clock) => Promise<T>) => Promise<T>;
 }
 
 interface Options {
@@ -51,7 +53,9 @@ export function addOperatorCommands(program: Command, tools: OperatorTools): voi
     .action(async (organizationId: string, { config }: Options) => {
       const { showOrganization } = await import("./organizations.ts");
       printJson(
-        await withDatabase(await readConfig(config), ({ read }) => showOrganization(read, organizationId, Date.now())),
+        await withDatabase(await readConfig(config), ({ read }, clock) =>
+          showOrganization(read, organizationId, clock()),
+        ),
       );
     });
 
@@ -74,7 +78,9 @@ export function addOperatorCommands(program: Command, tools: OperatorTools): voi
         const { readQuotaChange, setQuota } = await import("./quotas.ts");
         const change = { organizationId, ...readQuotaChange(quota, figure), reason };
         const config = await readConfig(file);
-        printJson(await withDatabase(config, (database) => setQuota(database, change, config.audit)));
+        printJson(
+          await withDatabase(config, (database, clock) => setQuota(database, change, { audit: config.audit, clock })),
+        );
       },
     );
 
@@ -98,7 +104,7 @@ export function addOperatorCommands(program: Command, tools: OperatorTools): voi
   withConfig(program.command("instances").description("Servers that run on this database, as JSON.")).action(
     async ({ config }: Options) => {
       const { listServers } = await import("./servers.ts");
-      printJson(await withDatabase(await readConfig(config), ({ read }) => listServers(read, Date.now())));
+      printJson(await withDatabase(await readConfig(config), ({ read }, clock) => listServers(read, clock())));
     },
   );
 
@@ -111,7 +117,9 @@ export function addOperatorCommands(program: Command, tools: OperatorTools): voi
     );
   const tell = async (file: string | undefined, isOn: boolean, reason?: string) => {
     const { setMaintenance } = await import("./servers.ts");
-    const told = await withDatabase(await readConfig(file), (database) => setMaintenance(database, { isOn, reason }));
+    const told = await withDatabase(await readConfig(file), (database, clock) =>
+      setMaintenance(database, { isOn, reason }, clock),
+    );
     printJson(told);
     if (!told.isKnownToAll) process.exitCode = 1;
   };
@@ -128,6 +136,6 @@ export function addOperatorCommands(program: Command, tools: OperatorTools): voi
     .argument("[instanceId]", "as `instances` names it; the one of this machine unless said")
     .action(async (id: string | undefined, { config }: Options) => {
       const { drainServer } = await import("./servers.ts");
-      printJson(await withDatabase(await readConfig(config), (database) => drainServer(database, id)));
+      printJson(await withDatabase(await readConfig(config), (database, clock) => drainServer(database, id, clock)));
     });
 }

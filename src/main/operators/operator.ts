@@ -6,6 +6,7 @@ import { Label } from "../../engine/fields.ts";
 import { organizationOf } from "../../engine/identity/organizations.ts";
 import type { Organization } from "../../engine/operations.ts";
 import { matches } from "../../engine/validate.ts";
+import type { Clock } from "../../kernel/clock.ts";
 import { MAX_LABEL_LENGTH } from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { type AuditSettings, sinkNamesOf } from "../audit/settings.ts";
@@ -13,6 +14,13 @@ import { recordChange } from "../audit/stream.ts";
 import { StartProblem } from "../config.ts";
 
 /** What operators' commands on organizations share. */
+
+/** What a change by an operator needs beside the database. */
+export interface OperatorContext {
+  audit: AuditSettings | undefined;
+  /** The time that the servers of the database go by. */
+  clock: Clock;
+}
 
 /** Who runs this command, as the system says; some containers have users without a name. */
 export function thisOperator(): Operator {

@@ -6,9 +6,8 @@ import {
 } from "../../engine/activities/operator-activities.ts";
 import { findQuotas, storeQuota } from "../../engine/authority/stored-quotas.ts";
 import type { Database } from "../../storage/database.ts";
-import type { AuditSettings } from "../audit/settings.ts";
 import { StartProblem } from "../config.ts";
-import { requireLabel, requireOrganization, tellOf, thisOperator } from "./operator.ts";
+import { type OperatorContext, requireLabel, requireOrganization, tellOf, thisOperator } from "./operator.ts";
 
 export interface QuotaChange {
   organizationId: string;
@@ -45,13 +44,13 @@ export function readQuotaChange(quota: string, figure: string): Pick<QuotaChange
 export async function setQuota(
   database: Database,
   change: QuotaChange,
-  audit: AuditSettings | undefined,
+  { audit, clock }: OperatorContext,
 ): Promise<ChangedQuota> {
   const { organizationId, quota, figure, reason } = change;
   requireLabel("--reason", reason);
   return database.transact(organizationId, async (tx) => {
     const organization = await requireOrganization(tx, organizationId);
-    const now = Date.now();
+    const now = clock();
     const before = await findQuotas(tx, organizationId);
     await storeQuota(tx, organizationId, quota, figure === "default" ? undefined : figure, now);
     const after = await findQuotas(tx, organizationId);

@@ -1,5 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 import { findMaintenance, type Maintenance, storeMaintenance } from "../../engine/maintenance.ts";
+import type { Clock } from "../../kernel/clock.ts";
 import { SERVER_ALIVE_MS, SERVER_LOOK_MS, SERVER_TOLD_DEADLINE_MS } from "../../kernel/limits.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Reader } from "../../storage/engine.ts";
@@ -63,16 +64,17 @@ export interface ToldServers {
 export async function setMaintenance(
   database: Database,
   { isOn, reason }: { isOn: boolean; reason: string | undefined },
+  clock: Clock,
 ): Promise<ToldServers> {
   requireLabel("--reason", reason);
   const { before, after } = await database.transact("maintenance", async (tx) => {
     const before = await findMaintenance(tx);
-    const after = isOn ? begun(before, reason) : undefined;
+    const after = isOn ? begun(before, reason, clock()) : undefined;
     await storeMaintenance(tx, after);
     return { before, after };
   });
   const isTold = ({ state }: ShownServer) => isInMaintenance(state) === isOn;
-  const { isSo, instances } = await untilAlive(database.read, isTold);
+  const { isSo, instances } = await untilAlive(database.read, clock, isTold);
   const replaced = after && before !== after ? before : undefined;
   return {
     maintenance: shownOrNull(after),
@@ -83,9 +85,9 @@ export async function setMaintenance(
 }
 
 /** It began when it first did, and whoever gives no reason takes nobody's away. */
-function begun(before: Maintenance | undefined, reason: string | undefined): Maintenance {
+function begun(before: Maintenance | undefined, reason: string | undefined, now: number): Maintenance {
   if (before && reason === undefined) return before;
-  const since = before?.since ?? Date.now();
+  const since = before?.since ?? now;
   return { since, ...(reason === undefined ? {} : { reason }), operator: thisOperator() };
 }
 
@@ -97,8 +99,8 @@ const shownOrNull = (maintenance: Maintenance | undefined): ShownMaintenance | n
  *
  * @throws StartProblem where there is no such server, or several on this machine
  */
-export async function drainServer(database: Database, id: string | undefined): Promise<ShownServer> {
-  const alive = (await listServers(database.read, Date.now())).filter(({ isAlive }) => isAlive);
+export async function drainServer(database: Database, id: string | undefined, clock: Clock): Promise<ShownServer> {
+  const alive = (await listServers(database.read, clock())).filter(({ isAlive }) => isAlive);
   const { host } = thisOperator();
   const found = id === undefined ? ownOf(alive, host) : alive.filter((server) => server.id === id);
   const [server] = found;
@@ -119,6 +121,7 @@ export async function drainServer(database: Database, id: string | undefined): P
   });
   const { isSo, instances } = await untilAlive(
     database.read,
+    clock,
     ({ id: each, state }) => each !== server.id || isDraining(state),
   );
   const told = instances.find((each) => each.id === server.id);
@@ -145,11 +148,12 @@ function isRunning(pid: number): boolean {
 /** Looks at the servers until those that are alive are so, or for as long as they may take to know. */
 async function untilAlive(
   read: Reader,
+  clock: Clock,
   is: (server: ShownServer) => boolean,
 ): Promise<{ isSo: boolean; instances: ShownServer[] }> {
   const deadline = performance.now() + SERVER_TOLD_DEADLINE_MS;
   for (;;) {
-    const instances = await listServers(read, Date.now());
+    const instances = await listServers(read, clock());
     const isSo = instances.every((each) => !each.isAlive || is(each));
     if (isSo || performance.now() > deadline) return { isSo, instances };
     await setTimeout(SERVER_LOOK_MS / 2);

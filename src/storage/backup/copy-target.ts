@@ -23,6 +23,7 @@ import {
   sqliteWriter,
 } from "./row-writer.ts";
 import { connectForLong, IDLE_LIMIT, type Snapshot } from "./snapshot.ts";
+import { FORGET_SERVERS } from "./tables.ts";
 
 /** Another copy into the same place has taken this one's turn, or has finished it. */
 export class Overtaken extends BackupProblem {}
@@ -93,6 +94,7 @@ export class CopyTarget {
       await atEnd();
       await exec(`delete from ${MIGRATIONS_TABLE} where name = '${UNFINISHED_COPY}'`);
       await migrateConnection(kind, connection);
+      await exec(FORGET_SERVERS);
     });
   }
 

@@ -32,6 +32,7 @@ import {
 } from "./row-writer.ts";
 import { type Piece, type Row, type Table, Tally } from "./rows.ts";
 import { asProblem, connectForLong, IDLE_LIMIT } from "./snapshot.ts";
+import { FORGET_SERVERS } from "./tables.ts";
 import type { Progress } from "./write-file.ts";
 
 export interface Contents {
@@ -154,6 +155,7 @@ async function loadSqlite(name: string, contents: Contents, onProgress: Progress
     checkReferences(database);
     database.exec("pragma foreign_keys = on");
     await migrateConnection("sqlite", connection);
+    connection.exec(FORGET_SERVERS);
     connection.close();
     sync(unfinished);
     refuseOccupiedFile(file);
@@ -214,6 +216,7 @@ async function loadPostgres(url: string, contents: Contents, onProgress: Progres
     await restoreReferences(client, references);
     await continueNumbers(client);
     await migrateConnection("postgres", connection);
+    await connection.exec(FORGET_SERVERS);
     await client.query({ text: "commit" });
   } catch (error) {
     throw asProblem(error);

@@ -123,7 +123,9 @@ async function schemaOf(kind: DatabaseKind, reader: RowReader): Promise<string> 
   }
   const unknown = applied.filter((name) => !Object.hasOwn(migrations, name));
   if (unknown.length > 0) {
-    throw new BackupProblem(`the database is of a newer version of Keystead: it has ${unknown.sort().join(", ")}`);
+    throw new BackupProblem(
+      `the database is of a newer version of Keystead: it has ${unknown.sort().join(", ")}; run this command of that version`,
+    );
   }
   const last = applied.sort().at(-1);
   if (last === undefined) throw new BackupProblem("the database is empty");

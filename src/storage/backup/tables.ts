@@ -13,7 +13,9 @@ import type { Column, ColumnType, Table } from "./rows.ts";
  */
 export async function tablesAt(migration: string): Promise<Table[]> {
   if (!Object.hasOwn(migrations, migration)) {
-    throw new BackupProblem(`it is of a newer version of Keystead: this one does not know its schema ${migration}`);
+    throw new BackupProblem(
+      `it is of a newer version of Keystead: this one does not know its schema ${migration}; use the version that wrote it, or a newer one`,
+    );
   }
   const database = new DatabaseSync(":memory:");
   try {
@@ -35,6 +37,9 @@ export async function tablesAt(migration: string): Promise<Table[]> {
     database.close();
   }
 }
+
+/** Whoever ran on a database runs on no copy of it. Said to one that was brought up to this version. */
+export const FORGET_SERVERS = "delete from servers";
 
 /** Those of the migrator, which every database gets by being migrated. */
 const OWN_TABLES = [MIGRATIONS_TABLE, `${MIGRATIONS_TABLE}_lock`];
