@@ -60,7 +60,7 @@ import { up as wantedDeployments } from "./0057-wanted-deployments.ts";
 import { up as addressesInAnyCase } from "./0058-addresses-in-any-case.ts";
 import { up as startsByUserIdentifier } from "./0059-starts-by-user-identifier.ts";
 import { up as failedInABlock } from "./0060-failed-in-a-block.ts";
-import { up as erasures } from "./0063-erasures.ts";
+import { up as erasures } from "./0061-erasures.ts";
 
 /** Append-only: a released migration is never edited. The name is what the database remembers. */
 export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: DatabaseKind) => Promise<void> }> = {
@@ -124,5 +124,5 @@ export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: Databa
   "0058-addresses-in-any-case": { up: addressesInAnyCase },
   "0059-starts-by-user-identifier": { up: startsByUserIdentifier },
   "0060-failed-in-a-block": { up: failedInABlock },
-  "0063-erasures": { up: erasures },
+  "0061-erasures": { up: erasures },
 };
