@@ -41,7 +41,8 @@ for (const engine of oneEngine("sqlite")) {
       node = await startAnvil({ chainId: TEST_CHAIN_ID });
       front = await startRpcNode(node);
       server = await startTestServer(engine, {
-        chains: { [TEST_CHAIN]: { rpcUrls: [front.url] } },
+        // Blocks here come to cost 2,000 gwei.
+        chains: { [TEST_CHAIN]: { rpcUrls: [front.url], txFeeCap: "10", sponsoredTxFeeCap: "10" } },
         prices: { [`${TEST_CHAIN}/slip44:60`]: `${PRICE}.00` },
         settings: { KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true" },
       });

@@ -19,7 +19,17 @@ export const EARN_ASSET = getContractAddress({ from: EARN_MAKER, nonce: 0n });
 export const EARN_VAULT = getContractAddress({ from: EARN_MAKER, nonce: 1n });
 
 /** Nodes by chain, as the configuration file has them. */
-export type Chains = Record<string, { rpcUrls: string[]; pollMs?: number; assets?: object[]; sponsorRent?: boolean }>;
+export type Chains = Record<
+  string,
+  {
+    rpcUrls: string[];
+    pollMs?: number;
+    assets?: object[];
+    sponsorRent?: boolean;
+    txFeeCap?: string;
+    sponsoredTxFeeCap?: string;
+  }
+>;
 
 /** The node of all tests; what each makes on it must not matter to the others. */
 export function testNode(): EvmNode {
