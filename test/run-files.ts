@@ -44,6 +44,7 @@ const WAITING = [
   "test/api/eth-send",
   "test/api/sending",
   "test/api/sol-send",
+  "test/api/two-faced-nodes",
   "test/history/",
   "test/lifecycle/outages",
   "test/lifecycle/readiness",
