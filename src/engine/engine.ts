@@ -10,7 +10,7 @@ import type { Database } from "../storage/database.ts";
 import type { Reader } from "../storage/engine.ts";
 import { type ActivityObserver, identifiers } from "./activities/ballot.ts";
 import { MonthlyQuota } from "./activities/monthly-quota.ts";
-import { findActivityByFingerprint } from "./activities/records.ts";
+import { findActivityByFingerprint } from "./activities/rows.ts";
 import { sizeOfActivityByFingerprint } from "./activities/size.ts";
 import { castVote, submit } from "./activities/submit.ts";
 import type { ActivityView } from "./activities/view.ts";

@@ -175,7 +175,7 @@ withConfig(
 )
   .argument("<activity>", "identifier of the activity")
   .action(async (activityId: string, { config: file }: { config?: string }) => {
-    const { activityOfRow } = await import("../engine/activities/records.ts");
+    const { activityOfRow } = await import("../engine/activities/rows.ts");
     const { verifyStamps } = await import("../engine/activities/verify-stamps.ts");
     const stamps = await withDatabase(await readConfig(file), async ({ read }) => {
       const row = await read.selectFrom("activities").selectAll().where("id", "=", activityId).executeTakeFirst();

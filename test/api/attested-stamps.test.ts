@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { findActivity } from "../../src/engine/activities/records.ts";
+import { findActivity } from "../../src/engine/activities/rows.ts";
 import { verifyStamps } from "../../src/engine/activities/verify-stamps.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { MAX_ATTESTATIONS } from "../../src/kernel/limits.ts";

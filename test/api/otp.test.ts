@@ -6,7 +6,7 @@ import {
   verifyOtpVerificationToken,
   verifySessionJwtSignature,
 } from "@turnkey/crypto";
-import { activityOfRow } from "../../src/engine/activities/records.ts";
+import { activityOfRow } from "../../src/engine/activities/rows.ts";
 import { verifyStamps } from "../../src/engine/activities/verify-stamps.ts";
 import type { Database } from "../../src/storage/database.ts";
 import { exportTarget } from "../support/bundles.ts";

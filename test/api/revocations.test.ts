@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { findActivity, findFurtherStamps, findVotes } from "../../src/engine/activities/records.ts";
+import { findActivity, findFurtherStamps, findVotes } from "../../src/engine/activities/rows.ts";
 import { storedStamps } from "../../src/engine/activities/stamps.ts";
 import { verifyStamps } from "../../src/engine/activities/verify-stamps.ts";
 import { newId } from "../../src/kernel/ids.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { findActivity } from "../../src/engine/activities/records.ts";
+import { findActivity } from "../../src/engine/activities/rows.ts";
 import { verifyStamps } from "../../src/engine/activities/verify-stamps.ts";
 import { createAuthenticator } from "../support/authenticator.ts";
 import { addUser, authenticatorParams, type Json } from "../support/client.ts";

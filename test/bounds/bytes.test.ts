@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { after, before, describe, it } from "node:test";
-import { findActivity } from "../../src/engine/activities/records.ts";
+import { findActivity } from "../../src/engine/activities/rows.ts";
 import { verifyStamps } from "../../src/engine/activities/verify-stamps.ts";
 import { Admission } from "../../src/engine/admission.ts";
 import { newId } from "../../src/kernel/ids.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { findIdsOnPage } from "../../src/capabilities/activities/store.ts";
-import type { ActivityStatus } from "../../src/engine/activities/records.ts";
+import type { ActivityStatus } from "../../src/engine/activities/rows.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import type { Reader } from "../../src/storage/engine.ts";
 import { analyze, openPlanReader } from "../support/query-plans.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import secp256k1 from "secp256k1";
-import { activityOfRow } from "../../src/engine/activities/records.ts";
+import { activityOfRow } from "../../src/engine/activities/rows.ts";
 import type { Database } from "../../src/storage/database.ts";
 import type { Json } from "../support/client.ts";
 import type { Sent, Subjects } from "./load.ts";

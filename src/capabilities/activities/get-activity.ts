@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { findActivity, findVotes } from "../../engine/activities/records.ts";
+import { findActivity, findVotes } from "../../engine/activities/rows.ts";
 import { AnyActivity } from "../../engine/activities/schema.ts";
 import { sizeOfActivity } from "../../engine/activities/size.ts";
 import { Electorate } from "../../engine/decisions/electorate.ts";

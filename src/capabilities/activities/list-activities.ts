@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { activityOfRow, activityStatuses, findVotes } from "../../engine/activities/records.ts";
+import { activityOfRow, activityStatuses, findVotes } from "../../engine/activities/rows.ts";
 import { ActivityType, AnyActivity } from "../../engine/activities/schema.ts";
 import { shownBytes } from "../../engine/activities/size.ts";
 import { Electorate } from "../../engine/decisions/electorate.ts";

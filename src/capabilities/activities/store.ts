@@ -1,5 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from "kysely";
-import type { ActivityStatus } from "../../engine/activities/records.ts";
+import type { ActivityStatus } from "../../engine/activities/rows.ts";
 import type { Page } from "../../engine/paging.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_USER_ACTIVITIES_LOOKED_THROUGH } from "../../kernel/limits.ts";

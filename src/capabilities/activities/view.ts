@@ -1,5 +1,5 @@
 import { maskedActivity } from "../../engine/activities/masks.ts";
-import type { ActivityRecord, VoteRecord } from "../../engine/activities/records.ts";
+import type { ActivityRecord, VoteRecord } from "../../engine/activities/rows.ts";
 import { viewActivityAs } from "../../engine/activities/view.ts";
 import type { Electorate } from "../../engine/decisions/electorate.ts";
 import { factsOfStored, proposalOf } from "../../engine/decisions/facts.ts";

@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { mfaStandingOf } from "../../authority/decisions/mfa.ts";
 import { authenticationTypes } from "../../authority/state.ts";
-import { findActivity, findVotes } from "../../engine/activities/records.ts";
+import { findActivity, findVotes } from "../../engine/activities/rows.ts";
 import { factsOfStored, proposalOf } from "../../engine/decisions/facts.ts";
 import { onFacts } from "../../engine/decisions/loading-look-ups.ts";
 import { query } from "../../engine/declare.ts";

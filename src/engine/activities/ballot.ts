@@ -8,7 +8,7 @@ import type { Principal } from "../identity/authenticate.ts";
 import type { Organization, Registry } from "../operations.ts";
 import type { Services } from "../services.ts";
 import type { MonthlyQuota } from "./monthly-quota.ts";
-import type { ActivityRecord, VoteRecord } from "./records.ts";
+import type { ActivityRecord, VoteRecord } from "./rows.ts";
 
 /** A user's say on an activity: the submission itself, or an approval or rejection of somebody else's. */
 export interface Ballot {

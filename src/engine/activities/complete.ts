@@ -2,7 +2,7 @@ import type { Transactor } from "../../storage/engine.ts";
 import { preparedWrite } from "../../storage/prepared.ts";
 import type { Organization } from "../operations.ts";
 import type { ActivityEngine } from "./ballot.ts";
-import { type ActivityRecord, type Failure, findVotes } from "./records.ts";
+import { type ActivityRecord, type Failure, findVotes } from "./rows.ts";
 
 /**
  * Ends an activity that was PENDING, with its result or its failure, and announces it. One that has ended already stays as it

@@ -6,7 +6,7 @@ import {
   MIN_DENIED_TEXT_LENGTH,
 } from "../../kernel/limits.ts";
 import { hasSecrets, maskedIntent, maskedMessage } from "./masks.ts";
-import type { ActivityRecord } from "./records.ts";
+import type { ActivityRecord } from "./rows.ts";
 
 /**
  * What is kept of a body that was denied. Anybody with a stamp can have bodies stored that do nothing, so of a large one the digest

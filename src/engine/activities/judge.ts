@@ -16,7 +16,7 @@ import { nameOfCredential } from "../identity/shown-credentials.ts";
 import type { ActivityOperation, ActivityVersion, Organization, Registry } from "../operations.ts";
 import { refuseLargeBody } from "../proofs/prove.ts";
 import type { Ballot } from "./ballot.ts";
-import { type ActivityRecord, findVotes, isLive, isOpen, shownBy, type VoteRecord } from "./records.ts";
+import { type ActivityRecord, findVotes, isLive, isOpen, shownBy, type VoteRecord } from "./rows.ts";
 
 /** What becomes of a ballot, as the facts stand. Nothing is changed here. */
 

@@ -7,7 +7,7 @@ import { freshDatabaseUrl } from "../../../test/support/server.ts";
 import { openDatabase, sqliteFileOf } from "../../storage/database.ts";
 import { openSqlite } from "../../storage/sqlite.ts";
 import { newEvaluations } from "./evaluations.ts";
-import { newActivities, newVotes } from "./records.ts";
+import { newActivities, newVotes } from "./rows.ts";
 
 /** Tables that hold references to those whose rows are written later: without them a reference would be to nothing. */
 it("whatever refers to rows that are written later is known to need them", async () => {

@@ -3,7 +3,7 @@ import { fail } from "../../kernel/errors.ts";
 import type { Occasion, SignerVerb } from "../../signer/protocol.ts";
 import type { Reader } from "../../storage/engine.ts";
 import type { AskedSigner } from "../services.ts";
-import { type ActivityRecord, findVotes } from "./records.ts";
+import { type ActivityRecord, findVotes } from "./rows.ts";
 import { approvingStamps, type CastStamp, type Execution, storedStamps } from "./stamps.ts";
 
 /** What the signer is told of an activity when it is asked for it: its body, its plan, and every stamp that approves it. */

@@ -3,7 +3,7 @@ import type { RootQuorum } from "../../authority/state.ts";
 import { fingerprintOf } from "../../crypto/fingerprint.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { Transactor } from "../../storage/engine.ts";
-import { type ActivityRecord, newActivities, rowOfActivity } from "./records.ts";
+import { type ActivityRecord, newActivities, rowOfActivity } from "./rows.ts";
 
 /** Activities that no request makes and nobody votes on: an operator did them on the server's machine. */
 interface OperatorActivities {

@@ -8,7 +8,7 @@ import type { ActivityOperation, Effect, Organization, Performed } from "../oper
 import { servicesFor } from "../services.ts";
 import type { ActivityEngine } from "./ballot.ts";
 import { completeActivity } from "./complete.ts";
-import { type ActivityRecord, failureOf, findActivity } from "./records.ts";
+import { type ActivityRecord, failureOf, findActivity } from "./rows.ts";
 
 /** The outside effects of activities: a job each, from the commit that decided on it to the one that stores its end. */
 

@@ -2,7 +2,7 @@ import type { ActivityOperation, Planning } from "../operations.ts";
 import { servicesFor } from "../services.ts";
 import { matches } from "../validate.ts";
 import type { ActivityEngine, Ballot } from "./ballot.ts";
-import { findActivityByFingerprint } from "./records.ts";
+import { findActivityByFingerprint } from "./rows.ts";
 
 /** What an operation would do outside if it were asked now; undefined where there is nothing to plan. It leaves no trace. */
 export async function makePlan(

@@ -38,7 +38,7 @@ import {
   upsertFurtherStamp,
   upsertVote,
   type VoteRecord,
-} from "./records.ts";
+} from "./rows.ts";
 
 /** A verdict carried out and stored, in the transaction that it is given. */
 
@@ -219,7 +219,7 @@ async function store(
     updatedAt: now,
   };
   const { id: activityId, organizationId } = activity;
-  const vote = voteOf(activity, ballot, isNew);
+  const vote = voteOfBallot(activity, ballot, isNew);
   const { isFirstUse, credentialKey, actor } = ballot.principal;
   const use = { organizationId, id: actor.credential.id, now };
   // All of it is asked for at once and done in this order, so that PostgreSQL is waited for once.
@@ -229,7 +229,7 @@ async function store(
   );
   const stamp = newStampOf({ ...vote, message: messageToStore(activity.body, vote.message) }, organizationId);
   const { userName, selection } = vote;
-  const voted = voteWith(tx, target, { ...stamp, userName, selection });
+  const voted = storeVote(tx, target, { ...stamp, userName, selection });
   const replacing = target.isFurtherStamp ? deleteOldStamps(tx, stamp) : undefined;
   const voting = isNew ? Promise.resolve([vote]) : findVotes(tx, activity);
   const noting = voting.then((votes) => {
@@ -260,12 +260,12 @@ async function update(tx: Transactor, activity: ActivityRecord): Promise<void> {
   if (updated.length === 0) throw new DatabaseFailure("retry", "the activity is gone");
 }
 
-function voteWith(tx: Transactor, { isNew, isFurtherStamp }: Target, vote: Parameters<typeof upsertVote>[1]) {
+function storeVote(tx: Transactor, { isNew, isFurtherStamp }: Target, vote: Parameters<typeof upsertVote>[1]) {
   if (isNew) return tx.later(newVotes, rowOfVote(vote));
   return isFurtherStamp ? upsertFurtherStamp(tx, vote) : upsertVote(tx, vote);
 }
 
-function voteOf(
+function voteOfBallot(
   { id: activityId }: ActivityRecord,
   { principal, selection, message, now }: Ballot,
   isSubmission: boolean,

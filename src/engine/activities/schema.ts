@@ -3,7 +3,7 @@ import { OneOf, Timestamp } from "../fields.ts";
 import { User } from "../identity/users.ts";
 import type { ActivityOperation } from "../operations.ts";
 import { AppProof } from "../proofs/app-proofs.ts";
-import { activityStatuses } from "./records.ts";
+import { activityStatuses } from "./rows.ts";
 
 /** The shapes of activities in responses, for documentation and for checking what is sent. */
 

@@ -3,7 +3,7 @@ import type { ShownCredential } from "../../authority/parties.ts";
 import type { Reader } from "../../storage/engine.ts";
 import type { LoadableFacts } from "../decisions/facts.ts";
 import { nameOfCredential } from "../identity/shown-credentials.ts";
-import { type ActivityRecord, findFurtherStamps, findVotes, isLive, type VoteRecord } from "./records.ts";
+import { type ActivityRecord, findFurtherStamps, findVotes, isLive, type VoteRecord } from "./rows.ts";
 
 /** The stamps that an activity is carried out on. */
 

@@ -15,7 +15,7 @@ import { isOperatorActivity } from "./operator-activities.ts";
 import { planOf } from "./plan.ts";
 import { isLasting, isPrepared, needsPreparation, type Preparation, prepare } from "./prepare.ts";
 import { askForParts, type Recorded, recordFailure, recordVerdict } from "./record.ts";
-import { findActivityByFingerprint } from "./records.ts";
+import { findActivityByFingerprint } from "./rows.ts";
 import { type ActivityView, viewActivityAs } from "./view.ts";
 
 /**

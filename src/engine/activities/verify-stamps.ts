@@ -8,7 +8,7 @@ import { readToken } from "../../providers/oidc/token.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { openPastVerificationToken, type VerificationClaims } from "../keys/verification-tokens.ts";
 import { hasSecrets } from "./masks.ts";
-import { type ActivityRecord, type FurtherStamp, findFurtherStamps, findVotes, type VoteRecord } from "./records.ts";
+import { type ActivityRecord, type FurtherStamp, findFurtherStamps, findVotes, type VoteRecord } from "./rows.ts";
 
 /** The stamps of a stored activity, verified again with the keys that are recorded beside them: nothing else is asked. */
 

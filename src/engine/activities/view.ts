@@ -8,7 +8,7 @@ import { onFacts } from "../decisions/loading-look-ups.ts";
 import { type Timestamp, timestampOf } from "../fields.ts";
 import { type AskedUsers, departedUser, loadUser, type User } from "../identity/users.ts";
 import { type AppProof, findAppProofs } from "../proofs/app-proofs.ts";
-import { type ActivityRecord, type ActivityStatus, type Failure, isLive, isOpen, type VoteRecord } from "./records.ts";
+import { type ActivityRecord, type ActivityStatus, type Failure, isLive, isOpen, type VoteRecord } from "./rows.ts";
 
 /** How activities are shown. */
 

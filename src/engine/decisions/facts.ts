@@ -3,7 +3,7 @@ import type { ApprovalFacts, DecisionFacts } from "../../authority/decisions/fac
 import type { Actor, ShownCredential, Subject } from "../../authority/parties.ts";
 import type { Policy } from "../../policy/policy.ts";
 import type { Reader } from "../../storage/engine.ts";
-import { type ActivityRecord, findFurtherStamps, isLive, shownBy, type VoteRecord } from "../activities/records.ts";
+import { type ActivityRecord, findFurtherStamps, isLive, shownBy, type VoteRecord } from "../activities/rows.ts";
 import { isLost, nameOfCredential } from "../identity/shown-credentials.ts";
 import { loadUser } from "../identity/users.ts";
 import { findApprovers, findVoter } from "../identity/voters.ts";

@@ -1,7 +1,7 @@
 import type { Actor, ShownCredential } from "../../authority/parties.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
-import { shownBy, type VoteRecord } from "../activities/records.ts";
+import { shownBy, type VoteRecord } from "../activities/rows.ts";
 
 const selectVoter = prepared<{ organizationId: string; userId: string }>()(
   (db, { organizationId, userId }) =>

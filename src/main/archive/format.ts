@@ -1,6 +1,6 @@
 import { fingerprintOf } from "../../crypto/fingerprint.ts";
 import { p256VerificationKey, verifySignature } from "../../crypto/verify-signature.ts";
-import type { ActivityRow, FurtherStampRow, VoteRow } from "../../engine/activities/records.ts";
+import type { ActivityRow, FurtherStampRow, VoteRow } from "../../engine/activities/rows.ts";
 import { type ArchiveStatement, archiveText } from "../../signer/statements.ts";
 import { StartProblem } from "../config.ts";
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
-import type { ActivityRow } from "../../engine/activities/records.ts";
+import type { ActivityRow } from "../../engine/activities/rows.ts";
 import { BackupProblem } from "../../storage/backup/problem.ts";
 import { linesOf, throughZstd } from "../../storage/backup/read-file.ts";
 import {

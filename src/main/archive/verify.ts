@@ -1,6 +1,6 @@
 import { p256VerificationKey, verifySignature } from "../../crypto/verify-signature.ts";
 import { isOperatorActivity } from "../../engine/activities/operator-activities.ts";
-import { activityOfRow, furtherStampOf, votesOf } from "../../engine/activities/records.ts";
+import { activityOfRow, furtherStampOf, votesOf } from "../../engine/activities/rows.ts";
 import { verifyGiven } from "../../engine/activities/verify-stamps.ts";
 import { archiveKey } from "../../engine/keys/archive-key.ts";
 import { openVerificationTokenWith } from "../../engine/keys/verification-tokens.ts";

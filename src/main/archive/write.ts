@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createZstdCompress } from "node:zlib";
 import { stillNeeded } from "../../engine/activities/archived.ts";
-import type { ActivityRow, ActivityStatus } from "../../engine/activities/records.ts";
+import type { ActivityRow, ActivityStatus } from "../../engine/activities/rows.ts";
 import { archiveKey } from "../../engine/keys/archive-key.ts";
 import { currentServiceKey, publishedServiceKeys, signStatements } from "../../engine/keys/service-keys.ts";
 import { otpKey } from "../../engine/keys/verification-tokens.ts";

@@ -1,6 +1,6 @@
 import type { ActivityChange, Ballot } from "../../engine/activities/ballot.ts";
 import { operatorOf } from "../../engine/activities/operator-activities.ts";
-import type { ActivityStatus } from "../../engine/activities/records.ts";
+import type { ActivityStatus } from "../../engine/activities/rows.ts";
 import type { RefusedAuthentication } from "../../engine/request-audit.ts";
 import { newIdAt } from "../../kernel/ids.ts";
 import { MAX_AUDIT_KEY_LENGTH } from "../../kernel/limits.ts";

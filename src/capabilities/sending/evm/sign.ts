@@ -8,7 +8,7 @@ import {
   serializeUnsigned,
 } from "../../../chains/evm/transaction.ts";
 import { signerForActivity } from "../../../engine/activities/occasion.ts";
-import { type ActivityRecord, findActivity } from "../../../engine/activities/records.ts";
+import { type ActivityRecord, findActivity } from "../../../engine/activities/rows.ts";
 import { findOrganization } from "../../../engine/identity/organizations.ts";
 import type { Organization } from "../../../engine/operations.ts";
 import type { AskedSigner } from "../../../engine/services.ts";

@@ -149,7 +149,7 @@ export function votesOf(rows: readonly VoteRow[], activity: ActivityRecord): Vot
   const isSubmission = ({ id }: VoteRow) => Number(id === activity.id);
   return rows
     .toSorted((one, other) => isSubmission(other) - isSubmission(one) || oldestFirst(one, other))
-    .map((row) => voteOf(row, activity));
+    .map((row) => voteOfRow(row, activity));
 }
 
 /** Of activities that nobody has stored yet; where somebody has meanwhile, the transaction is tried again. */
@@ -370,7 +370,7 @@ function intentOfRow({ intent, body }: ActivityRow): Pick<ActivityRecord, "inten
   return body === null ? { intent: stored } : { intent: storedIntent(body, stored), body };
 }
 
-const voteOf = (row: VoteRow, activity: ActivityRecord): VoteRecord => ({
+const voteOfRow = (row: VoteRow, activity: ActivityRecord): VoteRecord => ({
   ...furtherStampOf(row, activity),
   activityId: row.activity_id,
   userName: row.user_name,
