@@ -3,12 +3,14 @@ import type { Actor } from "./parties.ts";
 
 /** Who may call an operation at all, before anything is decided on what it would do. */
 
+/** Which organizations an operation is for, where it is not for all. */
+export type OnlyFor = "parents" | "subOrganizations";
+
 /** What an operation says of its callers. */
 export interface CalledOperation {
   kind: "query" | "activity" | "vote";
   path: string;
-  /** The kind of organization that it is for, unless it is for both. */
-  only?: "parents" | "subOrganizations";
+  only?: OnlyFor;
   /** Users of the parent may have it done in a sub-organization. */
   byParents?: true;
   /** The type of credential that is made for it: no other one serves. */

@@ -1,4 +1,5 @@
 import type { Static, TSchema } from "typebox";
+import type { OnlyFor } from "../authority/callers.ts";
 import type { Change } from "../authority/changes.ts";
 import type { Subject } from "../authority/parties.ts";
 import type { AddressReference, SignerVerb } from "../signer/protocol.ts";
@@ -14,7 +15,6 @@ import type {
   CheckingContext,
   MeetingContext,
   Newcomer,
-  OnlyFor,
   Performed,
   PerformingContext,
   Planning,

@@ -1,4 +1,5 @@
 import type { TSchema } from "typebox";
+import type { OnlyFor } from "../authority/callers.ts";
 import type { Change } from "../authority/changes.ts";
 import type { Actor, Subject } from "../authority/parties.ts";
 import type { AuthorityView } from "../authority/view.ts";
@@ -56,9 +57,6 @@ export interface MeetingContext<Intent = unknown> {
   /** Milliseconds. */
   now: number;
 }
-
-/** Which organizations an operation is for, where it is not for all. */
-export type OnlyFor = "parents" | "subOrganizations";
 
 /** Facts that belong to an operation; the engine adds the activity's own. */
 export type PolicyFacts = Omit<ConditionFacts, "activity">;

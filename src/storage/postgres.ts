@@ -90,8 +90,8 @@ interface Taken {
 }
 
 /**
- * Runs look-ups that leave in the same turn on one connection, in one write. On a connection for each, the system calls and the processes of
- * PostgreSQL that they wake cost more than what is looked up.
+ * Runs look-ups that leave in the same turn on one connection, in one write: with a connection for each, five processes of
+ * PostgreSQL woke for what one does.
  */
 export class LookUps {
   readonly #pool: PostgresPool;
@@ -104,8 +104,9 @@ export class LookUps {
   }
 
   async all<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
-    if (!this.#taken || this.#taken.asked >= MOST_BEHIND_EACH_OTHER) this.#taken = this.#take();
-    const taken = this.#taken;
+    const last = this.#taken;
+    const taken = !last || last.isBroken || last.asked >= MOST_BEHIND_EACH_OTHER ? this.#take() : last;
+    this.#taken = taken;
     taken.asked++;
     taken.underWay++;
     try {

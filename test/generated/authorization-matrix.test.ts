@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
+import type { OnlyFor } from "../../src/authority/callers.ts";
 import { maskedIntent } from "../../src/engine/activities/masks.ts";
-import type { OnlyFor } from "../../src/engine/operations.ts";
 import { addUser, apiKeyParams, type Client, generateApiKey, type TestAnswer } from "../support/client.ts";
 import { assertSameDump, type Dump, recordTables, watchDatabase } from "../support/database-dump.ts";
 import { assertErrorBody } from "../support/error-body.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import type { OnlyFor } from "../../src/authority/callers.ts";
 import { operations } from "../../src/capabilities/index.ts";
-import type { OnlyFor } from "../../src/engine/operations.ts";
 import { type Dump, dumpDatabase } from "../support/database-dump.ts";
 import { bodyOf, type ExampleRequest, exampleRequests, kindFor } from "../support/examples.ts";
 import { engines, itInTurns, startTestServer, type TestServer } from "../support/server.ts";

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import fc from "fast-check";
-import type { OnlyFor, Operation } from "../../src/engine/operations.ts";
+import type { OnlyFor } from "../../src/authority/callers.ts";
+import type { Operation } from "../../src/engine/operations.ts";
 import { LARGE_JSON_BYTES, MAX_VOTE_BODY_BYTES } from "../../src/kernel/limits.ts";
 import { ended } from "./chain.ts";
 import type { Json, TestAnswer } from "./client.ts";

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { TSchema } from "typebox";
+import type { OnlyFor } from "../../src/authority/callers.ts";
 import type { Entry } from "../../src/capabilities/history/entries.ts";
 import { addEntries, TOLD } from "../../src/capabilities/history/following.ts";
 import { positionOf } from "../../src/capabilities/history/position.ts";
@@ -7,7 +8,7 @@ import { operations } from "../../src/capabilities/index.ts";
 import { recordEvent } from "../../src/capabilities/messages/events.ts";
 import type { StampingKey } from "../../src/crypto/make-stamp.ts";
 import { project } from "../../src/engine/authority/project.ts";
-import type { OnlyFor, Operation } from "../../src/engine/operations.ts";
+import type { Operation } from "../../src/engine/operations.ts";
 import { cursorOf } from "../../src/engine/paging.ts";
 import { pathOf } from "../../src/engine/registry.ts";
 import { requestOf } from "../../src/http/openapi.ts";

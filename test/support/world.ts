@@ -1,4 +1,4 @@
-import type { OnlyFor } from "../../src/engine/operations.ts";
+import type { OnlyFor } from "../../src/authority/callers.ts";
 import { draftRootOrganization, storeRootOrganization } from "../../src/main/first-organization.ts";
 import { addUser, apiKeyParams, Client, generateApiKey } from "./client.ts";
 import type { TestServer } from "./server.ts";

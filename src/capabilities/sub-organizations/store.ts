@@ -9,7 +9,7 @@ import type { OwnedTable } from "../../engine/operations.ts";
 import { newestFirst, type Page } from "../../engine/paging.ts";
 import type { Services } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
-import { MAX_DELETED_ROWS, MAX_ERASED_AT_ONCE } from "../../kernel/limits.ts";
+import { MAX_ERASED_AT_ONCE } from "../../kernel/limits.ts";
 import { readPerson, readToken, type TokenClaims } from "../../providers/oidc/token.ts";
 import { deleteInTurns, rowId } from "../../storage/deletion-in-turns.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
@@ -233,15 +233,20 @@ async function hasMany(tx: Transactor, organizationId: string, tables: readonly 
   return false;
 }
 
-/** Deletes one portion of a deleted organization's rows, and says whether there may be more. */
-export async function erasePortion(tx: Transactor, organizationId: string, table: OwnedTable): Promise<boolean> {
-  const [id, limit] = tx.kind === "postgres" ? [sql<number>`ctid`, MAX_ERASED_AT_ONCE] : [rowId, MAX_DELETED_ROWS];
+/** Deletes some of a deleted organization's rows, and resolves to how many. */
+export async function eraseSome(
+  tx: Transactor,
+  organizationId: string,
+  table: OwnedTable,
+  limit: number,
+): Promise<number> {
+  const id = tx.kind === "postgres" ? sql<number>`ctid` : rowId;
   const some = rowsOf(tx, organizationId, table).select(id.as("row_id")).limit(limit);
   const { numDeletedRows } = await tx
     .deleteFrom(table as "wallet_accounts")
     .where(id, "in", some)
     .executeTakeFirstOrThrow();
-  return numDeletedRows === BigInt(limit);
+  return Number(numDeletedRows);
 }
 
 /** All of it is gone: what is kept of the organization can be read. */

@@ -9,11 +9,16 @@ const PORTION = 500;
  * were; the first portion that is not full is the last.
  *
  * @param scope that each of them locks; none unless said
+ * @param isTimeUp asked after each full portion; never unless said
+ * @returns whether there is nothing left of it: the time may have been up before
  */
 export async function deleteInPortions(
   database: Pick<Database, "transact">,
   deleteSome: (tx: Transactor, limit: number) => Promise<number>,
-  scope?: string,
-): Promise<void> {
-  while ((await database.transact(scope, (tx) => deleteSome(tx, PORTION))) === PORTION);
+  { scope, isTimeUp = () => false }: { scope?: string; isTimeUp?: () => boolean } = {},
+): Promise<boolean> {
+  while ((await database.transact(scope, (tx) => deleteSome(tx, PORTION))) === PORTION) {
+    if (isTimeUp()) return false;
+  }
+  return true;
 }

@@ -25,7 +25,7 @@ export const pruneJobLanes = reconciler({
         const deleted = await tx.deleteFrom("job_lanes").where("lane", "in", unused).returning("lane").execute();
         return deleted.length;
       },
-      "jobs",
+      { scope: "jobs" },
     );
   },
 });
