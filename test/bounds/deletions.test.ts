@@ -7,7 +7,7 @@ import { MAX_ACCOUNTS_WITH_WALLETS, MAX_DELETED_ROWS, MAX_ERASED_AT_ONCE } from 
 import { shortestPieces } from "../../src/kernel/turns.ts";
 import { sqliteFileOf } from "../../src/storage/database.ts";
 import { assertSameDump, dumpDatabase } from "../support/database-dump.ts";
-import { addAddresses } from "../support/many-addresses.ts";
+import { addAddresses, addPrivateKeys } from "../support/many-addresses.ts";
 import { engines, startTestServer, type TestEngine, type TestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
 import { countPending, queueDeliveries } from "../support/webhook-queue.ts";
@@ -70,9 +70,9 @@ const begunErasing = (): Promise<void> =>
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);
 
 /** As many of one organization as are there for everybody to see. */
-async function accountsOf({ opened }: TestServer, organizationId: string): Promise<number> {
+async function countRows({ opened }: TestServer, table: string, organizationId: string): Promise<number> {
   const { count } = await opened.database.read
-    .selectFrom("wallet_accounts")
+    .selectFrom(table as "wallet_accounts")
     .select(({ fn }) => fn.countAll<number>().as("count"))
     .where("organization_id", "=", organizationId)
     .executeTakeFirstOrThrow();
@@ -107,7 +107,7 @@ describe("the deletion of many accounts", () => {
       // Rows that go with others are in no count: these were deleted as such.
       assert.ok(sumOf(rounds) > ACCOUNTS, `${sumOf(rounds)} rows`);
       assert.ok(Math.max(...rounds) < 2 * MAX_DELETED_ROWS, `${Math.max(...rounds)} rows at once`);
-      assert.equal(await accountsOf(server, world.organizationId), 0);
+      assert.equal(await countRows(server, "wallet_accounts", world.organizationId), 0);
     });
   }
 
@@ -121,7 +121,7 @@ describe("the deletion of many accounts", () => {
     const read = async () => {
       while (!isOver) {
         await other.read("whoami");
-        if (!isOver) seen.push(await accountsOf(server, organizationId));
+        if (!isOver) seen.push(await countRows(server, "wallet_accounts", organizationId));
       }
     };
     const begun = begunErasing();
@@ -178,16 +178,16 @@ describe("the deletion of many accounts", () => {
   });
 });
 
-/** Lets nobody delete accounts until what it resolves to is called. */
-async function holdAccounts(engine: TestEngine, url: string): Promise<() => Promise<void>> {
+/** Lets nobody delete rows of a table until what it resolves to is called. */
+async function holdRows(engine: TestEngine, url: string, table: string): Promise<() => Promise<void>> {
   if (engine === "postgres") {
     const client = new pg.Client({ connectionString: url });
     await client.connect();
-    await client.query("begin; lock table wallet_accounts in share mode");
+    await client.query(`begin; lock table ${table} in share mode`);
     return () => client.end();
   }
   const database = new DatabaseSync(sqliteFileOf(url) as string);
-  database.exec("create trigger held before delete on wallet_accounts begin select raise(abort, 'held'); end");
+  database.exec(`create trigger held before delete on ${table} begin select raise(abort, 'held'); end`);
   return async () => {
     database.exec("drop trigger held");
     database.close();
@@ -195,38 +195,60 @@ async function holdAccounts(engine: TestEngine, url: string): Promise<() => Prom
 }
 
 for (const engine of engines) {
-  describe(`a sub-organization with more accounts than one transaction deletes (${engine})`, () => {
+  describe(`a sub-organization with more than one transaction deletes (${engine})`, () => {
     let server: TestServer;
     before(async () => {
       server = await startTestServer(engine, { checksAnswers: false });
     });
     after(() => server.close());
 
-    it("is deleted at once, shows nothing while a job erases it, and then what is kept of it", async () => {
-      const { root, reader, organizationId } = await createWorld(server, "subOrganizations");
-      const { walletId } = await root.client.result("create_wallet", { walletName: "Full", accounts: [] });
-      const count = 2 * MAX_ERASED_AT_ONCE + 1;
-      await addAddresses(server.databaseUrl, { organizationId, walletId }, count);
-      const release = await holdAccounts(engine, server.databaseUrl);
-      try {
-        const deletion = await root.client.submit("delete_sub_organization", { deleteWithoutExport: true });
-        assert.deepEqual([deletion.status, deletion.body.activity.status], [200, "ACTIVITY_STATUS_COMPLETED"]);
-        for (const query of ["list_wallets", "list_activities", "whoami"]) {
-          const { status, headers, body } = await reader.query(query);
-          assert.deepEqual([status, headers.get("retry-after")], [404, "5"], query);
-          assert.match(body.message, /was deleted, and what it had is being erased/);
+    const count = 2 * MAX_ERASED_AT_ONCE + 1;
+    const kinds = {
+      accounts: {
+        tables: ["wallet_accounts"],
+        async add({ root, organizationId }: World) {
+          const { walletId } = await root.client.result("create_wallet", { walletName: "Full", accounts: [] });
+          await addAddresses(server.databaseUrl, { organizationId, walletId }, count);
+        },
+      },
+      "private keys": {
+        tables: ["private_key_addresses", "private_keys"],
+        add: ({ organizationId }: World) => addPrivateKeys(server.databaseUrl, organizationId, count),
+      },
+    };
+    for (const [kind, { tables, add }] of Object.entries(kinds)) {
+      it(`of ${kind} is deleted at once, shows nothing while a job erases it, and then what is kept of it`, async () => {
+        const world = await createWorld(server, "subOrganizations");
+        const { root, reader, organizationId } = world;
+        await add(world);
+        const counts = () => Promise.all(tables.map((table) => countRows(server, table, organizationId)));
+        const release = await holdRows(engine, server.databaseUrl, tables[0] as string);
+        try {
+          const deletion = await root.client.submit("delete_sub_organization", { deleteWithoutExport: true });
+          assert.deepEqual([deletion.status, deletion.body.activity.status], [200, "ACTIVITY_STATUS_COMPLETED"]);
+          for (const query of ["list_wallets", "list_activities", "whoami"]) {
+            const { status, headers, body } = await reader.query(query);
+            assert.deepEqual([status, headers.get("retry-after")], [404, "5"], query);
+            assert.match(body.message, /was deleted, and what it had is being erased/);
+          }
+          assert.equal((await root.client.query("whoami")).status, 401);
+          assert.deepEqual(
+            await counts(),
+            tables.map(() => count),
+          );
+        } finally {
+          await release();
         }
-        assert.equal((await root.client.query("whoami")).status, 401);
-        assert.equal(await accountsOf(server, organizationId), count);
-      } finally {
-        await release();
-      }
-      await until(async () => (await reader.query("list_wallets")).status === 200, "its end");
-      assert.equal(await accountsOf(server, organizationId), 0);
-      assert.deepEqual((await reader.read("list_wallets")).wallets, []);
-      const { activities } = await reader.read("list_activities");
-      assert.equal(activities[0].type, "ACTIVITY_TYPE_DELETE_SUB_ORGANIZATION");
-    });
+        await until(async () => (await reader.query("list_wallets")).status === 200, "its end");
+        assert.deepEqual(
+          await counts(),
+          tables.map(() => 0),
+        );
+        assert.deepEqual((await reader.read("list_wallets")).wallets, []);
+        const { activities } = await reader.read("list_activities");
+        assert.equal(activities[0].type, "ACTIVITY_TYPE_DELETE_SUB_ORGANIZATION");
+      });
+    }
   });
 }
 

@@ -165,6 +165,24 @@ for (const engine of engines) {
       assert.equal(byParent.body.emailEvents.length, 2);
     });
 
+    it("none leaves an organization that was deleted meanwhile, though its mails are still to be erased", async () => {
+      const { client } = await addSubOrganization(server.root);
+      mails.refuseRecipients({ code: 451, text: "4.7.1 come back later" });
+      const asked = { to: "late@example.com", organizationId: client.organizationId, now: clock() };
+      const id = await askForMail(server, asked);
+      const { database } = server.opened;
+      const isQueued = async () => JSON.stringify(await listJobs(database.read, "waiting", 100)).includes(id);
+      await until(isQueued, "its first attempt");
+      await database.transact(undefined, async (tx) => {
+        const rows = tx.updateTable("organizations").where("id", "=", client.organizationId);
+        await rows.set({ deleted_at: clock(), erasing: 1 }).execute();
+      });
+      mails.refuseRecipients(undefined);
+      ahead += 10_000;
+      await until(async () => !(await isQueued()), "the end of its job");
+      assert.ok(mails.caught.every(({ envelope }) => !envelope.to.includes(asked.to)));
+    });
+
     it("a template of the operator's is filled, and escaped in HTML", async () => {
       const folder = join(server.dataDir, "templates", "welcome");
       mkdirSync(folder, { recursive: true });

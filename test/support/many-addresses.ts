@@ -8,17 +8,19 @@ export interface Owner {
   walletId: string;
 }
 
-/** What a database calls the number of the row, a random address of Ethereum, and a table of numbers from 0. */
+/** What a database calls the number of the row, a random address of Ethereum, no bytes, and a table of numbers from 0. */
 const words = {
   sqlite: {
     address: "'0x' || lower(hex(randomblob(20)))",
     text: "cast(i as text)",
+    noBytes: "x''",
     numbers: (count: number) =>
       `(with recursive numbers(i) as (select 0 union all select i + 1 from numbers where i < ${count - 1}) select i from numbers)`,
   },
   postgres: {
     address: "'0x' || substr(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 1, 40)",
     text: "i::text",
+    noBytes: "''::bytea",
     numbers: (count: number) => `(select i from generate_series(0::bigint, ${count - 1}) as i)`,
   },
 } as const;
@@ -27,14 +29,20 @@ const wordsOf = (url: string) => words[url.startsWith("sqlite:") ? "sqlite" : "p
 async function execute(url: string, sql: string): Promise<void> {
   if (url.startsWith("sqlite:")) {
     const connection = openSqlite(url.slice("sqlite:".length));
-    await connection.all(sql, []);
-    connection.close();
+    try {
+      await connection.all(sql, []);
+    } finally {
+      connection.close();
+    }
     return;
   }
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  await client.query(sql);
-  await client.end();
+  try {
+    await client.query(sql);
+  } finally {
+    await client.end();
+  }
 }
 
 /**
@@ -53,6 +61,24 @@ export async function addAddresses(url: string, owner: Owner, count: number, bra
       select id, '${owner.organizationId}', '${owner.walletId}', 'CURVE_SECP256K1', path, 'ADDRESS_FORMAT_ETHEREUM', address, address,
         '02', null, 0, 1, 1
       from (select ${id} as id, 'm/' || ${text} || '/${branch}' as path, ${address} as address from ${numbers(count)} as n) as made`,
+  );
+}
+
+/** Adds private keys of Ethereum at random addresses; nothing is sealed in them. */
+export async function addPrivateKeys(url: string, organizationId: string, count: number): Promise<void> {
+  const { address, text, noBytes, numbers } = wordsOf(url);
+  const rows = `from ${numbers(count)} as n`;
+  const id = `'filler-' || ${text}`;
+  await execute(
+    url,
+    `insert into private_keys (organization_id, id, name, curve, public_key, sealed_key, exported, imported, created_at, updated_at)
+      select '${organizationId}', ${id}, ${id}, 'CURVE_SECP256K1', '02', ${noBytes}, 0, 0, 1, 1 ${rows}`,
+  );
+  await execute(
+    url,
+    `insert into private_key_addresses (organization_id, private_key_id, position, format, address, lookup)
+      select '${organizationId}', ${id}, 0, 'ADDRESS_FORMAT_ETHEREUM', address, address
+      from (select i, ${address} as address ${rows}) as made`,
   );
 }
 

@@ -12,5 +12,6 @@ export const messages = capability({
   jobs: [sendMail, sendSms, pruneEmailEvents],
   // What waits to be sent finds no mail then, and ends.
   erases: ["mails"],
+  large: ["mails"],
   keeps: { email_events: "its parent reads what became of the mail; they are pruned after a month" },
 });

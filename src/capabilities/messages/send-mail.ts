@@ -134,10 +134,13 @@ const withoutSecret = ({ secret: { secret } }: Context, text: string): string =>
     .filter((part) => part !== "")
     .reduce((kept, part) => kept.replaceAll(part, "…"), text);
 
+/** None of a deleted organization, which may have mails that are still to be erased. */
 const selectMail = prepared<{ organizationId: string; id: string }>()((db, { organizationId, id }) =>
   db
     .selectFrom("mails")
-    .select(["message_id", "created_at"])
-    .where("organization_id", "=", organizationId)
-    .where("id", "=", id),
+    .innerJoin("organizations", "organizations.id", "mails.organization_id")
+    .select(["mails.message_id", "mails.created_at"])
+    .where("mails.organization_id", "=", organizationId)
+    .where("mails.id", "=", id)
+    .where("organizations.deleted_at", "is", null),
 );

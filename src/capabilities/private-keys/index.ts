@@ -19,4 +19,5 @@ export const privateKeys = capability({
     listPrivateKeys,
   ],
   erases: ["private_key_addresses", "private_keys"],
+  large: ["private_key_addresses", "private_keys"],
 });
