@@ -1,24 +1,18 @@
 import { type Change, type Effect, effectsOf } from "./changes.ts";
+import { NotLoaded } from "./not-loaded.ts";
 import { keyOf, type PartKind, type PartRef, type Parts, type Tag, type TagType } from "./state.ts";
 
-/** Parts of the state that a rule has asked for and that are not loaded. Whoever runs rules loads them and runs them again. */
-export class Missing extends Error {
+/** Parts of an organization's state that a rule has asked for and that are not loaded. */
+export class PartsNotLoaded extends NotLoaded<PartRef> {
   readonly organizationId: string;
-  readonly parts: readonly PartRef[];
 
-  constructor(organizationId: string, parts: readonly PartRef[]) {
-    // It is caught at once, for each activity: nobody reads where it came from.
-    const { stackTraceLimit } = Error;
-    Error.stackTraceLimit = 0;
-    super("a part of the state is not loaded");
-    Error.stackTraceLimit = stackTraceLimit;
-    this.name = "Missing";
+  constructor(organizationId: string, refs: readonly PartRef[]) {
+    super(refs);
     this.organizationId = organizationId;
-    this.parts = parts;
   }
 }
 
-/** The state as rules look at it. Every look-up may throw `Missing`, so rules are free of effects: they may run again. */
+/** The state as rules look at it. Every look-up may throw `PartsNotLoaded`, so rules are free of effects: they may run again. */
 export interface AuthorityView {
   readonly organizationId: string;
   part<Kind extends PartKind>(kind: Kind, id: string): Parts[Kind];
@@ -36,7 +30,7 @@ export type LoadedParts = Map<string, Parts[PartKind]>;
 export const viewOf = (organizationId: string, loaded: LoadedParts): AuthorityView =>
   viewThrough(organizationId, (refs) => {
     const missing = refs.filter((ref) => !loaded.has(keyOf(ref)));
-    if (missing.length > 0) throw new Missing(organizationId, missing);
+    if (missing.length > 0) throw new PartsNotLoaded(organizationId, missing);
     return refs.map((ref) => loaded.get(keyOf(ref)));
   });
 

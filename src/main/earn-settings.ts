@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { type EarnEntry, type EarnSettings, earnChains, earnProviders } from "../engine/services.ts";
+import { type EarnEntry, type EarnSettings, earnChains, earnProviders } from "../capabilities/earn/services.ts";
 import { MAX_EARN_VAULTS } from "../kernel/limits.ts";
 
 /** Vaults to earn in, and what the service takes, as the configuration file has them; `keystead earn import` takes vaults of this shape too. */

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Compile } from "typebox/compile";
 import { importVaults } from "../capabilities/earn/index.ts";
-import type { EarnEntry } from "../engine/services.ts";
+import type { EarnEntry } from "../capabilities/earn/services.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { createLogger } from "../kernel/log.ts";
 import { createNodeClient } from "../nodes/node-client.ts";

@@ -1,7 +1,8 @@
 import { type Static, Type } from "typebox";
+import { type SwapChain, type SwapTerms, swapCluster } from "../capabilities/swaps/services.ts";
 import { evmChains, isEvmChain } from "../chains/evm/networks.ts";
 import type { OutboundClient } from "../delivery/outbound.ts";
-import { type Services, type SwapChain, type SwapTerms, swapCluster } from "../engine/services.ts";
+import type { Services } from "../engine/services.ts";
 import { MINUTE_MS } from "../kernel/durations.ts";
 import { MAX_SWAP_FEE_BPS, SWAP_PROVIDER_TOTAL_MS } from "../kernel/limits.ts";
 import { relay } from "../providers/swaps/relay.ts";

@@ -5,7 +5,7 @@ import type { ConditionFacts } from "../../policy/facts.ts";
 import type { Policy } from "../../policy/policy.ts";
 import type { Actor } from "../parties.ts";
 import { type Decision, decide } from "./decide.ts";
-import { type DecisionFacts, type Elector, type FactRef, type LookUps, NotLoaded } from "./facts.ts";
+import { type DecisionFacts, type Elector, type FactRef, FactsNotLoaded, type LookUps } from "./facts.ts";
 import { sessionScopeProblem } from "./session-scope.ts";
 import { owesAuthenticators, voteRights } from "./votes.ts";
 
@@ -65,7 +65,7 @@ const nameOf = (ref: FactRef): string => JSON.stringify(ref);
 function lookUpsIn({ policies = [], loaded, conditionFacts = newConditionFacts() }: World): LookUps {
   const need = (refs: readonly FactRef[]) => {
     const missing = refs.filter((ref) => loaded && !loaded.has(nameOf(ref)));
-    if (missing.length > 0) throw new NotLoaded(missing);
+    if (missing.length > 0) throw new FactsNotLoaded(missing);
   };
   const needed = <T>(ref: FactRef, value: T): T => {
     need([ref]);
@@ -166,7 +166,7 @@ function asAsked<T>(world: World, decision: (world: World) => T): { value: T; ro
     try {
       return { value: decision({ ...world, loaded }), rounds };
     } catch (error) {
-      if (!(error instanceof NotLoaded)) throw error;
+      if (!(error instanceof FactsNotLoaded)) throw error;
       assert.ok(rounds.length < 5, `it asked for ${JSON.stringify(rounds)}`);
       assert.ok(error.refs.every((ref) => !loaded.has(nameOf(ref))));
       rounds.push([...error.refs]);

@@ -21,7 +21,7 @@ export type Decision = { evaluations: readonly RecordedEvaluation[] } & (
  * Decides on the approvals that count: those of users who have shown every credential that their MFA policies ask for. The
  * submitter's come first: without them nothing happens. What would be denied anyway is denied at once.
  *
- * @throws OutOfBudget, and NotLoaded as all that looks facts up does
+ * @throws OutOfBudget, and FactsNotLoaded as all that looks facts up does
  */
 export function decide(facts: DecisionFacts, steps: Budget): Decision {
   if (facts.subject.governedBy === "nobody") return { outcome: "allow", evaluations: [] };

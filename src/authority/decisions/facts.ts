@@ -3,6 +3,7 @@ import type { Budget } from "../../policy/budget.ts";
 import type { Outcome } from "../../policy/evaluation.ts";
 import type { ConditionFacts } from "../../policy/facts.ts";
 import type { Policy } from "../../policy/policy.ts";
+import { NotLoaded } from "../not-loaded.ts";
 import type { Actor, ShownCredential, Subject } from "../parties.ts";
 import type { MfaPolicy, SessionProfile } from "../state.ts";
 
@@ -50,7 +51,7 @@ export type FactRef =
   /** Of the organization, or of its parent where it has one: profiles belong to parents. */
   | { fact: "sessionProfile"; id: string };
 
-/** Looks facts up among those that are loaded. Each of these may throw `NotLoaded`, so a decision changes nothing: it may run again. */
+/** Looks facts up among those that are loaded. Each of these may throw `FactsNotLoaded`, so a decision changes nothing: it may run again. */
 export interface LookUps {
   /** Asks for several at once, so that they are loaded together. */
   need(refs: readonly FactRef[]): void;
@@ -62,17 +63,5 @@ export interface LookUps {
   sessionProfile(id: string): Pick<SessionProfile, "name" | "scope"> | undefined;
 }
 
-/** Facts that a decision has asked for and that are not loaded. Whoever has it made loads them and has it made again. */
-export class NotLoaded extends Error {
-  override readonly name = "NotLoaded";
-  readonly refs: readonly FactRef[];
-
-  constructor(refs: readonly FactRef[]) {
-    // It is caught at once, for each activity: nobody reads where it came from.
-    const { stackTraceLimit } = Error;
-    Error.stackTraceLimit = 0;
-    super("a fact is not loaded");
-    Error.stackTraceLimit = stackTraceLimit;
-    this.refs = refs;
-  }
-}
+/** Facts that a decision has asked for and that are not loaded. */
+export class FactsNotLoaded extends NotLoaded<FactRef> {}

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { KeysteadError } from "../../kernel/errors.ts";
 import { USUAL_QUOTAS } from "../quotas.ts";
 import { keyOf, type PartKind, type Parts } from "../state.ts";
-import { draftOn, type LoadedParts, Missing, viewOf } from "../view.ts";
+import { draftOn, type LoadedParts, PartsNotLoaded, viewOf } from "../view.ts";
 import { verifyShownContacts } from "./contacts.ts";
 import { addUsers } from "./users.ts";
 
@@ -79,8 +79,8 @@ it("what many new users show is looked up together", () => {
       assert.equal(draft.changes.filter((change) => change.do === "verifyContact").length, count);
       return;
     } catch (error) {
-      if (!(error instanceof Missing)) throw error;
-      for (const ref of error.parts) loaded.set(keyOf(ref), absent[ref.kind]);
+      if (!(error instanceof PartsNotLoaded)) throw error;
+      for (const ref of error.refs) loaded.set(keyOf(ref), absent[ref.kind]);
     }
   }
 });

@@ -24,6 +24,10 @@ export function putAllowlist(
   draft.apply({ do: "putAllowlist", allowlist: { ...owner, enabled, onEvaluationError, rules: dated }, now });
 }
 
+/** The organization's list or that of an API key, if it has one. */
+export const allowlistOf = (view: AuthorityView, publicKey: string | undefined): Allowlist | undefined =>
+  view.part("allowlist", ownerOf(view, publicKey).id);
+
 /** Removes a list, if there is one. */
 export function removeAllowlist(draft: Draft, publicKey: string | undefined): void {
   draft.apply({ do: "removeAllowlist", id: ownerOf(draft, publicKey).id });

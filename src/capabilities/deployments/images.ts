@@ -1,9 +1,9 @@
 import type { RegistryCredential } from "../../crypto/registry-credential.ts";
 import { rootIdOf } from "../../engine/identity/organizations.ts";
 import type { Organization } from "../../engine/operations.ts";
-import type { DeploymentHost } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
 import { ImageProblem } from "../../providers/oci/registry.ts";
+import type { DeploymentHost } from "./services.ts";
 
 /**
  * What an image's name stands for now, `sha256:…`.

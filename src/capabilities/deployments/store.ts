@@ -2,7 +2,6 @@ import { type Selectable, sql } from "kysely";
 import { type Manifest, manifestJson } from "../../crypto/manifests/manifest.ts";
 import { timestampOf } from "../../engine/fields.ts";
 import { enqueue } from "../../engine/jobs/jobs.ts";
-import type { DeploymentHost } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_LISTED_TVC_DEPLOYMENTS, MAX_PAGE_BYTES } from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
@@ -10,6 +9,7 @@ import type { Schema } from "../../storage/schema.ts";
 import { CLEAN_UP_DEPLOYMENT } from "./clean-up.ts";
 import type { DeploymentParams, healthCheckTypes, TvcApp, TvcDeployment } from "./model.ts";
 import { findSets, type OperatorSet, renderOperator, renderSet } from "./operators.ts";
+import type { DeploymentHost } from "./services.ts";
 
 /** Apps and their deployments, as rows. */
 

@@ -1,5 +1,4 @@
 import type { EvmChain } from "../../chains/evm/networks.ts";
-import { type EarnEntry, type EarnSettings, earnChains, earnProviders } from "../../engine/services.ts";
 import { fail, KeysteadError } from "../../kernel/errors.ts";
 import { MAX_EARN_VAULTS } from "../../kernel/limits.ts";
 import { addressIn, readContracts, wordIn } from "../../nodes/evm-reads.ts";
@@ -7,6 +6,7 @@ import type { EvmNodes } from "../../nodes/pool.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { questions } from "./contracts.ts";
 import type { EarnAsset } from "./model.ts";
+import { type EarnEntry, type EarnSettings, earnChains, earnProviders } from "./services.ts";
 
 /** The vaults that can be earned in: those of the configuration and those that were imported, as far as their chains confirm them. */
 

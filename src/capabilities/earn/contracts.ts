@@ -6,8 +6,8 @@ import { erc20 } from "../../chains/evm/erc20.ts";
 import type { EvmChain } from "../../chains/evm/networks.ts";
 import { encodeRlp, rlpInteger } from "../../chains/evm/rlp.ts";
 import { withChecksum } from "../../crypto/addresses/ethereum.ts";
-import type { EarnProvider } from "../../engine/services.ts";
 import { bytesFromHex, toHex } from "../../kernel/bytes.ts";
+import type { EarnProvider } from "./services.ts";
 
 /** How the contracts in `contracts/` are deployed and called. Addresses are lowercase. */
 

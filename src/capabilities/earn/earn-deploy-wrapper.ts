@@ -5,7 +5,6 @@ import { Strict } from "../../engine/fields.ts";
 import { enforceQuota } from "../../engine/fixed-quotas.ts";
 import { findOrganization } from "../../engine/identity/organizations.ts";
 import type { Organization } from "../../engine/operations.ts";
-import type { EarnSettings } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_EARN_WRAPPERS } from "../../kernel/limits.ts";
 import type { EvmNodes } from "../../nodes/pool.ts";
@@ -16,6 +15,7 @@ import { ownersOfAddresses } from "../wallets/store.ts";
 import { catalogOf, requireEntry, requireVault } from "./catalog.ts";
 import { shownAddress, splitterAddressOf, type WrapperTerms, wrapperContract } from "./contracts.ts";
 import { ChainCaip2, EarnAddress, MAX_CLIENT_FEE_BPS, MAX_FEE_BPS, Provider } from "./model.ts";
+import type { EarnSettings } from "./services.ts";
 import { addRequest, addWrapper, findRequest, findWrapper, setDeployRequest, type Wrapper } from "./store.ts";
 
 const Intent = Strict({

@@ -2,8 +2,8 @@ import { type Static, Type } from "typebox";
 import { type AssetBook, tokenId } from "../../chains/evm/assets.ts";
 import type { EvmChain } from "../../chains/evm/networks.ts";
 import { OneOf } from "../../engine/fields.ts";
-import { earnChains, earnProviders } from "../../engine/services.ts";
 import { Display, displayOf } from "../history/model.ts";
+import { earnChains, earnProviders } from "./services.ts";
 
 /** Words of the operations on wrappers over vaults that earn. */
 

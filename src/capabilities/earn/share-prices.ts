@@ -1,7 +1,6 @@
 import type { EvmChain } from "../../chains/evm/networks.ts";
 import { reconciler } from "../../engine/jobs/jobs.ts";
 import { deleteInPortions } from "../../engine/jobs/portions.ts";
-import { type EarnEntry, earnChains } from "../../engine/services.ts";
 import { HOUR_MS } from "../../kernel/durations.ts";
 import { KeysteadError } from "../../kernel/errors.ts";
 import { EARN_PRICES_KEPT_MS } from "../../kernel/limits.ts";
@@ -15,6 +14,7 @@ import { prepared } from "../../storage/prepared.ts";
 import type { Schema } from "../../storage/schema.ts";
 import { catalogOf, MAX_DECIMALS } from "./catalog.ts";
 import { questions } from "./contracts.ts";
+import { type EarnEntry, earnChains } from "./services.ts";
 
 /** What shares of vaults were worth at times, and the yearly yield that this comes to. */
 

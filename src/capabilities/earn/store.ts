@@ -2,13 +2,13 @@ import type { EvmChain } from "../../chains/evm/networks.ts";
 import { rootIdOf } from "../../engine/identity/organizations.ts";
 import { enqueue } from "../../engine/jobs/jobs.ts";
 import type { Organization } from "../../engine/operations.ts";
-import type { EarnChain, EarnProvider, earnChains } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_EARN_WRAPPERS } from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
 import type { Schema } from "../../storage/schema.ts";
 import type { EarnAsset } from "./model.ts";
+import type { EarnChain, EarnProvider, earnChains } from "./services.ts";
 
 /** Wrappers of organizations, what was asked of them, and what wallets have there. Addresses are lowercase. */
 

@@ -5,7 +5,7 @@ import { NO_BLOCKHASH } from "../../chains/solana/transaction.ts";
 import { QUOTE_ID, type QuoteTerms, termsOfQuote } from "../../crypto/swap-quotes.ts";
 import { activity, type PlanContext, type PrepareContext, type RunContext } from "../../engine/declare.ts";
 import { Strict } from "../../engine/fields.ts";
-import { type Services, swapCluster } from "../../engine/services.ts";
+import type { Services } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_NONCE } from "../../kernel/limits.ts";
 import { codeAt } from "../../nodes/evm-state.ts";
@@ -25,6 +25,7 @@ import { signingKeyFacts } from "../signing/store.ts";
 import { planSponsored, solanaSponsor, sponsorSend } from "../sponsoring/store.ts";
 import { callsOf, faultOf } from "./calls.ts";
 import { Amount, Nonce, type SwapToken, Token, tokenOf } from "./model.ts";
+import { swapCluster } from "./services.ts";
 import {
   planOnSolana,
   type SignedSwap,

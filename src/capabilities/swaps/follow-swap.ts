@@ -5,7 +5,6 @@ import { chainIdOf, type EvmChain, isEvmChain } from "../../chains/evm/networks.
 import { findOrganization, rootIdOf } from "../../engine/identity/organizations.ts";
 import { type JobContext, type JobResult, job } from "../../engine/jobs/jobs.ts";
 import type { Organization } from "../../engine/operations.ts";
-import { swapCluster } from "../../engine/services.ts";
 import { MINUTE_MS } from "../../kernel/durations.ts";
 import { fail } from "../../kernel/errors.ts";
 import { SWAP_REFUND_MS } from "../../kernel/limits.ts";
@@ -16,6 +15,7 @@ import { AWAY_PAUSE_MS, pauseUntilEnd, unlessAway as unlessNodeAway } from "../s
 import { isSettled, type SponsoredOutcome, sponsoredOutcome } from "../sponsoring/store.ts";
 import type { Refund } from "./model.ts";
 import { asOfOrigin } from "./origin.ts";
+import { swapCluster } from "./services.ts";
 import { FOLLOW_SWAP, findSwap, noteSwap, type Swap } from "./store.ts";
 
 /**

@@ -4,8 +4,8 @@ import { type AssetBook, tokenId } from "../../chains/evm/assets.ts";
 import { isEvmChain } from "../../chains/evm/networks.ts";
 import { SOL } from "../../chains/solana/assets.ts";
 import { isHash } from "../../chains/solana/networks.ts";
-import { type SwapChain, swapCluster } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
+import { type SwapChain, swapCluster } from "./services.ts";
 
 /** Words of the operations on swaps. */
 

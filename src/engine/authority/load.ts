@@ -1,5 +1,5 @@
 import { keyOf, type PartKind, type PartRef } from "../../authority/state.ts";
-import { type AuthorityView, type LoadedParts, Missing, viewOf, viewThrough } from "../../authority/view.ts";
+import { type AuthorityView, type LoadedParts, PartsNotLoaded, viewOf, viewThrough } from "../../authority/view.ts";
 import { nextTurn } from "../../kernel/next-turn.ts";
 import { isRoundLong } from "../../kernel/turns.ts";
 import type { Reader } from "../../storage/engine.ts";
@@ -70,8 +70,8 @@ export async function onAuthority<T>(
     try {
       return rules(viewOn(organizationId), viewOn);
     } catch (error) {
-      if (!(error instanceof Missing)) throw error;
-      await loadInto(loadedOf(error.organizationId), read, error.organizationId, error.parts);
+      if (!(error instanceof PartsNotLoaded)) throw error;
+      await loadInto(loadedOf(error.organizationId), read, error.organizationId, error.refs);
       // Before a transaction's functions the rules of all of them are at it together.
       if (isRoundLong()) await nextTurn();
     }

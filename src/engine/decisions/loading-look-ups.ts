@@ -1,4 +1,4 @@
-import { type Elector, type FactRef, type LookUps, NotLoaded } from "../../authority/decisions/facts.ts";
+import { type Elector, type FactRef, FactsNotLoaded, type LookUps } from "../../authority/decisions/facts.ts";
 import type { SessionProfile } from "../../authority/state.ts";
 import { activityFacts } from "../../policy/activity-facts.ts";
 import type { Voter } from "../../policy/approvals.ts";
@@ -49,7 +49,7 @@ export class LoadingLookUps implements LookUps {
 
   need(refs: readonly FactRef[]): void {
     const missing = refs.filter((ref) => !this.#has(ref));
-    if (missing.length > 0) throw new NotLoaded(missing);
+    if (missing.length > 0) throw new FactsNotLoaded(missing);
   }
 
   policies(): readonly Policy[] {
@@ -123,7 +123,7 @@ export class LoadingLookUps implements LookUps {
 }
 
 function missing(ref: FactRef): never {
-  throw new NotLoaded([ref]);
+  throw new FactsNotLoaded([ref]);
 }
 
 /** What it is worth to make facts of what an activity is about, which may be a long transaction. */
@@ -159,7 +159,7 @@ export async function onFacts<T>(
     try {
       return decide(steps);
     } catch (error) {
-      if (!(error instanceof NotLoaded)) throw error;
+      if (!(error instanceof FactsNotLoaded)) throw error;
       await lookUps.load(read, error.refs);
     }
   }

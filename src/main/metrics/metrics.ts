@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { WebhookObserver } from "../../capabilities/webhooks/services.ts";
 import type { RunOutcome } from "../../engine/jobs/worker.ts";
-import type { WebhookObserver } from "../../engine/services.ts";
 import type { TrafficObserver } from "../../http/listener.ts";
 import { failureKinds } from "../../storage/failure.ts";
 import type { CommitObserver } from "../../storage/group-commit.ts";

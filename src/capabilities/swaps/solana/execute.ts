@@ -12,7 +12,6 @@ import {
 } from "../../../chains/solana/transaction.ts";
 import type { QuoteTerms } from "../../../crypto/swap-quotes.ts";
 import type { PrepareContext } from "../../../engine/declare.ts";
-import { swapCluster } from "../../../engine/services.ts";
 import { fail, KeysteadError } from "../../../kernel/errors.ts";
 import type { SolanaNodes } from "../../../nodes/pool.ts";
 import type { Transactor } from "../../../storage/engine.ts";
@@ -33,6 +32,7 @@ import {
 import { askSigner } from "../../signing/model.ts";
 import { findSigningKey, requireSameKey, type SigningKey } from "../../signing/store.ts";
 import { reserveCost, type SolanaSponsor, signAsSponsor } from "../../sponsoring/store.ts";
+import { swapCluster } from "../services.ts";
 import { type Refuse, requireForm } from "./message.ts";
 import { faultOnSolana } from "./trial.ts";
 
