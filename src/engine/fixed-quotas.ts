@@ -7,7 +7,7 @@ import type { OwnedTable } from "./operations.ts";
 /** The rows that count against a quota: those in which every column has this value. */
 interface Counted {
   organization_id: string;
-  [column: string]: string;
+  [column: string]: string | number;
 }
 
 /**
@@ -23,7 +23,7 @@ export async function enforceQuota(
   // One of many tables of one shape; what is asked of them is told by the names of the columns.
   let rows = tx.selectFrom(table as "users").select((eb) => eb.fn.countAll<number>().as("count"));
   for (const [column, value] of Object.entries(counted)) {
-    rows = rows.where(column as "id", "=", value);
+    rows = rows.where(column as "id", "=", value as string);
   }
   const { count } = await rows.executeTakeFirstOrThrow();
   refuseExcess(count, quota);

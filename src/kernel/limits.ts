@@ -348,7 +348,7 @@ export const OUTAGE_PATIENCE_MS = 5_000;
 export const MAX_DELETED_ROWS = 500;
 /** Accounts of wallets that SQLite deletes with them in one request: nobody's write gets through meanwhile. */
 export const MAX_ACCOUNTS_WITH_WALLETS = 50_000;
-/** Rows of one table that go with a sub-organization in the transaction that deletes it; of more, a job erases what there may be any number of ... */
+/** Rows of one table that go with a sub-organization, or with a webhook endpoint, in the transaction that deletes it; of more, a job erases what there may be any number of ... */
 export const MAX_ERASED_AT_ONCE = 5000;
 /** ... each run for so long, and with such a pause before the next. */
 export const ERASURE_RUN_MS = 1000;

@@ -1,7 +1,34 @@
 import { type DeleteQueryBuilder, type DeleteResult, type SelectQueryBuilder, sql } from "kysely";
 import { MAX_DELETED_ROWS } from "../kernel/limits.ts";
 import { pause } from "../kernel/turns.ts";
+import type { DatabaseKind } from "./engine.ts";
 import type { Schema } from "./schema.ts";
+
+/**
+ * Deletes up to `limit` of the rows that are selected, on either database, and resolves to how many.
+ *
+ * @param from the deletion without conditions
+ */
+export async function deleteSome<Table extends keyof Schema>(
+  kind: DatabaseKind,
+  from: DeleteQueryBuilder<Schema, Table, DeleteResult>,
+  rows: SelectQueryBuilder<Schema, Table, object>,
+  limit: number,
+): Promise<number> {
+  const place = kind === "postgres" ? sql<number>`ctid` : rowId;
+  const some = rows.select(place.as("row_id")).limit(limit);
+  const { numDeletedRows } = await from.where(place, "in", some).executeTakeFirstOrThrow();
+  return Number(numDeletedRows);
+}
+
+/** Whether there are more than `count` of the rows that are selected; of them it looks at no more. */
+export async function areMoreThan(
+  count: number,
+  rows: SelectQueryBuilder<Schema, keyof Schema, object>,
+): Promise<boolean> {
+  const further = await rows.select(sql<number>`1`.as("one")).offset(count).limit(1).executeTakeFirst();
+  return further !== undefined;
+}
 
 /** What SQLite knows a row of any table by. */
 export const rowId = sql<number>`rowid`;

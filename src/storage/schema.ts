@@ -292,6 +292,8 @@ export interface Schema {
     failing_since: number | null;
     /** When it was last sent a test event; null if never. */
     tested_at: Generated<number | null>;
+    /** 1: it was deleted, and a job deletes what was sent to it. */
+    erasing: Generated<number>;
     created_at: number;
     updated_at: number;
   };

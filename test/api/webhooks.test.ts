@@ -159,9 +159,9 @@ for (const engine of engines) {
       const { deliveryId } = await root.result("test_webhook_endpoint", { endpointId });
       // What was on its way to an endpoint that is gone may still come.
       const ofTest = () =>
-        receiver.received.find(({ headers }) => headers["x-turnkey-event-type"] === "WEBHOOK_ENDPOINT_TEST");
-      await until(() => ofTest() !== undefined, "the test event");
-      const { headers, body, path } = ofTest() as Json;
+        receiver.received.filter(({ headers }) => headers["x-turnkey-event-type"] === "WEBHOOK_ENDPOINT_TEST");
+      await until(() => ofTest().length > 0, "the test event");
+      const { headers, body, path } = ofTest()[0] as Json;
       assert.equal(path, "/");
       const { type, organizationId, msg } = JSON.parse(body);
       assert.deepEqual([type, organizationId], ["webhooks:endpoint_test", root.organizationId]);
@@ -176,7 +176,7 @@ for (const engine of engines) {
         deliveries.map((one) => [one.deliveryId, one.eventType, one.attempts.length]),
         [[deliveryId, "WEBHOOK_ENDPOINT_TEST", 1]],
       );
-      assert.equal(receiver.received.length, 1);
+      assert.equal(ofTest().length, 1);
     });
 
     it("send no test event soon after another one, nor to an endpoint that is off or not there", async () => {

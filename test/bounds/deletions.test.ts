@@ -2,12 +2,14 @@ import assert from "node:assert/strict";
 import { DatabaseSync, StatementSync } from "node:sqlite";
 import { after, before, beforeEach, describe, it } from "node:test";
 import pg from "pg";
+import { laneOf } from "../../src/capabilities/webhooks/queue-delivery.ts";
+import { MAX_ENDPOINTS } from "../../src/capabilities/webhooks/store.ts";
 import { HOUR_MS } from "../../src/kernel/durations.ts";
 import { MAX_ACCOUNTS_WITH_WALLETS, MAX_DELETED_ROWS, MAX_ERASED_AT_ONCE } from "../../src/kernel/limits.ts";
 import { shortestPieces } from "../../src/kernel/turns.ts";
 import { sqliteFileOf } from "../../src/storage/database.ts";
 import { assertSameDump, dumpDatabase } from "../support/database-dump.ts";
-import { addAddresses, addPrivateKeys } from "../support/many-addresses.ts";
+import { addAddresses, addDelivered, addPrivateKeys } from "../support/many-addresses.ts";
 import { engines, startTestServer, type TestEngine, type TestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
 import { countPending, queueDeliveries } from "../support/webhook-queue.ts";
@@ -249,6 +251,59 @@ for (const engine of engines) {
         assert.equal(activities[0].type, "ACTIVITY_TYPE_DELETE_SUB_ORGANIZATION");
       });
     }
+  });
+}
+
+for (const engine of engines) {
+  describe(`an endpoint with more deliveries than one transaction deletes (${engine})`, () => {
+    let server: TestServer;
+    before(async () => {
+      server = await startTestServer(engine, { checksAnswers: false });
+    });
+    after(() => server.close());
+
+    it("is gone at once, for whoever sends, lists, changes or counts, and a job erases what it had", async () => {
+      const { root, organizationId } = await createWorld(server);
+      const { database } = server.opened;
+      const url = "http://127.0.0.1:9/";
+      const create = (name: string) => root.client.result("create_webhook_endpoint", { name, url });
+      const { endpointId } = await create("Full");
+      for (let others = 1; others < MAX_ENDPOINTS; others++) await create(`Other ${others}`);
+      const receiver = { endpointId, organizationId, rootId: organizationId, url };
+      await queueDeliveries(database, [receiver], { count: 2, body: "{}", dueAt: Date.now() + HOUR_MS });
+      await addDelivered(server.databaseUrl, { organizationId, endpointId }, MAX_ERASED_AT_ONCE);
+      const ofEndpoint = () =>
+        database.read.selectFrom("webhook_deliveries").select("id").where("endpoint_id", "=", endpointId).execute();
+      const before = await ofEndpoint();
+      const isListed = async () =>
+        (await root.client.read("list_webhook_endpoints")).webhookEndpoints.some(
+          (one: { endpointId: string }) => one.endpointId === endpointId,
+        );
+      const release = await holdRows(engine, server.databaseUrl, "webhook_deliveries");
+      try {
+        assert.equal((await root.client.submit("delete_webhook_endpoint", { endpointId })).status, 200);
+        assert.equal(await isListed(), false);
+        for (const [path, parameters] of [
+          ["delete_webhook_endpoint", { endpointId }],
+          ["update_webhook_endpoint", { endpointId, isActive: true }],
+          ["test_webhook_endpoint", { endpointId }],
+          ["redeliver_webhook", { deliveryId: before[0]?.id }],
+        ] as const) {
+          assert.equal((await root.client.submit(path, parameters)).status, 404, path);
+        }
+        assert.equal((await root.client.query("list_webhook_deliveries", { endpointId })).status, 404);
+        await create("In its place");
+        assert.equal((await ofEndpoint()).length, before.length);
+      } finally {
+        await release();
+      }
+      const rows = () =>
+        database.read.selectFrom("webhook_endpoints").select("id").where("id", "=", endpointId).execute();
+      await until(async () => (await rows()).length === 0, "its end");
+      assert.deepEqual(await ofEndpoint(), []);
+      const lane = database.read.selectFrom("jobs").select("id").where("lane", "=", laneOf(endpointId));
+      assert.deepEqual(await lane.execute(), []);
+    });
   });
 }
 

@@ -14,6 +14,7 @@ import { createWorld } from "../support/world.ts";
 /** Read a whole organization, and are meant to, or there are only few rows in any. */
 const WHOLE_ORGANIZATION = [
   /from "webhook_endpoints" as "e" inner join "webhook_subscriptions"/,
+  /from "webhook_endpoints" where "organization_id" = \? and "erasing" = \?/,
   /from "(wallets|private_keys|secrets)" where "organization_id" = \? and "exported" = \?/,
   /from "tags" where "organization_id" = \? and "type" = \?/,
   /from "invitations" where "organization_id" = \? and "status" = \?/,

@@ -82,6 +82,23 @@ export async function addPrivateKeys(url: string, organizationId: string, count:
   );
 }
 
+/** Adds deliveries to a webhook endpoint that have come there, each of some event that its organization has. */
+export async function addDelivered(
+  url: string,
+  { organizationId, endpointId }: { organizationId: string; endpointId: string },
+  count: number,
+): Promise<void> {
+  const { text, numbers } = wordsOf(url);
+  const columns = "organization_id, id, endpoint_id, event_id, status, attempts, created_at, updated_at";
+  await execute(
+    url,
+    `insert into webhook_deliveries (${columns})
+      select '${organizationId}', 'filler-' || ${text}, '${endpointId}',
+        (select min(id) from webhook_events where organization_id = '${organizationId}'), 'DELIVERED', 0, 1, 1
+      from ${numbers(count)} as n`,
+  );
+}
+
 export interface Places {
   organizationId: string;
   caip2: string;

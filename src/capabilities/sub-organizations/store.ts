@@ -11,7 +11,7 @@ import type { Services } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_ERASED_AT_ONCE } from "../../kernel/limits.ts";
 import { readPerson, readToken, type TokenClaims } from "../../providers/oidc/token.ts";
-import { deleteInTurns, rowId } from "../../storage/deletion-in-turns.ts";
+import { areMoreThan, deleteInTurns, deleteSome, rowId } from "../../storage/deletion-in-turns.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 
 /** A question for the sub-organizations with something in them; everything is asked for without a type. */
@@ -221,32 +221,15 @@ export async function endOrganization(
 /** Whether one of the tables has more rows of the organization than a transaction should delete. */
 async function hasMany(tx: Transactor, organizationId: string, tables: readonly OwnedTable[]): Promise<boolean> {
   for (const table of tables) {
-    const further = await tx
-      .selectFrom(table as "wallet_accounts")
-      .select("organization_id")
-      .where("organization_id", "=", organizationId)
-      .offset(MAX_ERASED_AT_ONCE)
-      .limit(1)
-      .executeTakeFirst();
-    if (further) return true;
+    const rows = tx.selectFrom(table as "wallet_accounts").where("organization_id", "=", organizationId);
+    if (await areMoreThan(MAX_ERASED_AT_ONCE, rows)) return true;
   }
   return false;
 }
 
 /** Deletes some of a deleted organization's rows, and resolves to how many. */
-export async function eraseSome(
-  tx: Transactor,
-  organizationId: string,
-  table: OwnedTable,
-  limit: number,
-): Promise<number> {
-  const id = tx.kind === "postgres" ? sql<number>`ctid` : rowId;
-  const some = rowsOf(tx, organizationId, table).select(id.as("row_id")).limit(limit);
-  const { numDeletedRows } = await tx
-    .deleteFrom(table as "wallet_accounts")
-    .where(id, "in", some)
-    .executeTakeFirstOrThrow();
-  return Number(numDeletedRows);
+export function eraseSome(tx: Transactor, organizationId: string, table: OwnedTable, limit: number): Promise<number> {
+  return deleteSome(tx.kind, tx.deleteFrom(table as "wallet_accounts"), rowsOf(tx, organizationId, table), limit);
 }
 
 /** All of it is gone: what is kept of the organization can be read. */

@@ -40,7 +40,7 @@ export const createWebhookEndpoint = activity({
       .execute();
     await addSubscriptions(tx, organization.id, endpointId, subscriptions);
     const quota = { table: "webhook_endpoints", kind: "webhook endpoints", limit: MAX_ENDPOINTS } as const;
-    await enforceQuota(tx, quota, { organization_id: organization.id });
+    await enforceQuota(tx, quota, { organization_id: organization.id, erasing: 0 });
     return { endpointId, webhookEndpoint: await requireEndpoint(tx, organization.id, endpointId) };
   },
 });

@@ -1,9 +1,7 @@
 import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Id, Strict } from "../../engine/fields.ts";
-import { dropJobs } from "../../engine/jobs/jobs.ts";
-import { laneOf } from "./queue-delivery.ts";
-import { removeDeliveries, requireEndpoint } from "./store.ts";
+import { removeEndpoint, requireEndpoint } from "./store.ts";
 
 export const deleteWebhookEndpoint = activity({
   path: "delete_webhook_endpoint",
@@ -11,17 +9,9 @@ export const deleteWebhookEndpoint = activity({
   intent: Strict({ endpointId: Id }),
   result: Type.Object({ endpointId: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "WEBHOOK_ENDPOINT", action: "DELETE" }),
-  async run({ intent: { endpointId }, tx, organization }) {
-    await requireEndpoint(tx, organization.id, endpointId);
-    // First, so that an attempt that is just being recorded is waited for and not met halfway.
-    await dropJobs(tx, laneOf(endpointId), organization.id);
-    // They go with the endpoint's row, which on SQLite is long where there are many.
-    if (tx.kind === "sqlite") await removeDeliveries(tx, organization.id, endpointId);
-    await tx
-      .deleteFrom("webhook_endpoints")
-      .where("organization_id", "=", organization.id)
-      .where("id", "=", endpointId)
-      .execute();
+  async run({ intent: { endpointId }, tx, organization: { id: organizationId }, now }) {
+    await requireEndpoint(tx, organizationId, endpointId);
+    await removeEndpoint(tx, { organizationId, endpointId }, now);
     return { endpointId };
   },
 });

@@ -2,6 +2,7 @@ import { capability } from "../../engine/capability.ts";
 import { createWebhookEndpoint } from "./create-webhook-endpoint.ts";
 import { deleteWebhookEndpoint } from "./delete-webhook-endpoint.ts";
 import { deliverWebhook } from "./deliver.ts";
+import { eraseEndpoint } from "./erase-endpoint.ts";
 import { listWebhookDeliveries } from "./list-webhook-deliveries.ts";
 import { listWebhookEndpoints } from "./list-webhook-endpoints.ts";
 import { pruneWebhookEvents } from "./prune.ts";
@@ -25,7 +26,7 @@ export const webhooks = capability({
     redeliverWebhook,
     testWebhookEndpoint,
   ],
-  jobs: [deliverWebhook, pruneWebhookEvents],
+  jobs: [deliverWebhook, eraseEndpoint, pruneWebhookEvents],
   events: ["ACTIVITY_UPDATES", "WEBHOOK_ENDPOINT_UPDATES"],
   serviceKeys: [webhookKey],
   keeps: {

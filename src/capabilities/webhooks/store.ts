@@ -1,7 +1,10 @@
+import { dropJobs, enqueue } from "../../engine/jobs/jobs.ts";
 import { fail } from "../../kernel/errors.ts";
-import { deleteInTurns, rowId } from "../../storage/deletion-in-turns.ts";
+import { MAX_ERASED_AT_ONCE } from "../../kernel/limits.ts";
+import { areMoreThan, deleteInTurns, rowId } from "../../storage/deletion-in-turns.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { Subscription, WebhookEndpoint } from "./model.ts";
+import { laneOf } from "./queue-delivery.ts";
 
 /** What other capabilities have told to endpoints. */
 export { announceEvent } from "./events.ts";
@@ -34,6 +37,7 @@ export async function findEndpoints(read: Reader, organizationId: string, id?: s
     .selectFrom("webhook_endpoints")
     .selectAll()
     .where("organization_id", "=", organizationId)
+    .where("erasing", "=", 0)
     .$if(id !== undefined, (rows) => rows.where("id", "=", id as string))
     .orderBy("id")
     .execute();
@@ -65,13 +69,58 @@ export async function requireEndpoint(read: Reader, organizationId: string, id: 
   return endpoint ?? fail("RESOURCE_NOT_FOUND", { kind: "webhook endpoint", id, organizationId });
 }
 
-/** Deletes what was and is to be sent to an endpoint, with the log of it, on SQLite. */
-export async function removeDeliveries(tx: Transactor, organizationId: string, endpointId: string): Promise<void> {
-  const deliveries = tx
+export const ERASE_ENDPOINT = "erase_webhook_endpoint";
+
+interface EndpointRef {
+  organizationId: string;
+  endpointId: string;
+}
+
+/**
+ * Deletes an endpoint with its subscriptions, what is queued for it and the log of what was sent. Where that is more than one transaction
+ * should delete, nothing is sent to it or shown of it from now on, and a job deletes it.
+ */
+export async function removeEndpoint(tx: Transactor, ref: EndpointRef, now: number): Promise<void> {
+  const { organizationId, endpointId } = ref;
+  if (!(await areMoreThan(MAX_ERASED_AT_ONCE, deliveriesTo(tx, ref)))) {
+    // First, so that an attempt that is just being recorded is waited for and not met halfway.
+    await dropJobs(tx, laneOf(endpointId), organizationId);
+    // They go with the endpoint's row, which on SQLite is long where there are many.
+    if (tx.kind === "sqlite") {
+      const deliveries = deliveriesTo(tx, ref).select(rowId.as("row_id"));
+      await deleteInTurns(organizationId, tx.deleteFrom("webhook_deliveries"), deliveries);
+    }
+    return removeEndpointRow(tx, ref);
+  }
+  await tx
+    .updateTable("webhook_endpoints")
+    .set({ is_active: 0, erasing: 1, updated_at: now })
+    .where("organization_id", "=", organizationId)
+    .where("id", "=", endpointId)
+    .execute();
+  await enqueue(tx, {
+    kind: ERASE_ENDPOINT,
+    payload: ref,
+    lane: `${ERASE_ENDPOINT}/${endpointId}`,
+    gate: `${ERASE_ENDPOINT}*1`,
+    organizationId,
+    runAt: now,
+    now,
+  });
+}
+
+/** With its subscriptions, and what there is left of deliveries. */
+export async function removeEndpointRow(tx: Transactor, { organizationId, endpointId }: EndpointRef): Promise<void> {
+  await tx
+    .deleteFrom("webhook_endpoints")
+    .where("organization_id", "=", organizationId)
+    .where("id", "=", endpointId)
+    .execute();
+}
+
+export const deliveriesTo = (tx: Transactor, { organizationId, endpointId }: EndpointRef) =>
+  tx
     .selectFrom("webhook_deliveries")
-    .select(rowId.as("row_id"))
     .where("organization_id", "=", organizationId)
     .where("endpoint_id", "=", endpointId)
     .orderBy("id");
-  await deleteInTurns(organizationId, tx.deleteFrom("webhook_deliveries"), deliveries);
-}

@@ -41,6 +41,7 @@ export const updateWebhookEndpoint = activity({
       })
       .where("organization_id", "=", organization.id)
       .where("id", "=", endpointId)
+      .where("erasing", "=", 0)
       .executeTakeFirst();
     if (numUpdatedRows === 0n) {
       fail("RESOURCE_NOT_FOUND", { kind: "webhook endpoint", id: endpointId, organizationId: organization.id });

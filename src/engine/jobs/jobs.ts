@@ -7,7 +7,7 @@ import type { Logger } from "../../kernel/log.ts";
 import { currentSpan } from "../../kernel/spans.ts";
 import type { SignerVerb } from "../../signer/protocol.ts";
 import type { Database } from "../../storage/database.ts";
-import { deleteInTurns, rowId } from "../../storage/deletion-in-turns.ts";
+import { deleteInTurns, deleteSome, rowId } from "../../storage/deletion-in-turns.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { preparedWrite } from "../../storage/prepared.ts";
 import type { Wants } from "../operations.ts";
@@ -216,6 +216,12 @@ export async function dropJobs(tx: Transactor, lane: string, organizationId: str
   }
   const ofLane = tx.selectFrom("jobs").select(rowId.as("row_id")).where("lane", "=", lane);
   await deleteInTurns(organizationId, jobs, ofLane);
+}
+
+/** The same a portion at a time: deletes up to `limit` of them and resolves to how many there were. */
+export async function dropSomeJobs(tx: Transactor, lane: string, limit: number): Promise<number> {
+  await lockLane(tx, { lane });
+  return deleteSome(tx.kind, tx.deleteFrom("jobs"), tx.selectFrom("jobs").where("lane", "=", lane), limit);
 }
 
 const lockLane = preparedWrite<{ lane: string }>()((db, { lane }) =>

@@ -61,6 +61,7 @@ import { up as addressesInAnyCase } from "./0058-addresses-in-any-case.ts";
 import { up as startsByUserIdentifier } from "./0059-starts-by-user-identifier.ts";
 import { up as failedInABlock } from "./0060-failed-in-a-block.ts";
 import { up as erasures } from "./0061-erasures.ts";
+import { up as erasedEndpoints } from "./0062-erased-endpoints.ts";
 
 /** Append-only: a released migration is never edited. The name is what the database remembers. */
 export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: DatabaseKind) => Promise<void> }> = {
@@ -125,4 +126,5 @@ export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: Databa
   "0059-starts-by-user-identifier": { up: startsByUserIdentifier },
   "0060-failed-in-a-block": { up: failedInABlock },
   "0061-erasures": { up: erasures },
+  "0062-erased-endpoints": { up: erasedEndpoints },
 };
