@@ -34,13 +34,16 @@ for (const engine of engines) {
     const prepared = (client: Client, path: string, body: string): (() => Promise<number>) => {
       const url = new URL(path, client.baseUrl);
       const options = { method: "POST", agent, headers: { "x-stamp": client.stamp(body) } };
-      return () =>
+      const send = (): Promise<number> =>
         new Promise((resolve, reject) => {
           const sent = request(url, options, (answer) => {
             answer.resume().once("end", () => resolve(answer.statusCode ?? 0));
           });
-          sent.once("error", reject).end(body);
+          // On a busy machine the server may just have closed what was silent for long.
+          const again = (error: Error) => (sent.reusedSocket ? send().then(resolve, reject) : reject(error));
+          sent.once("error", again).end(body);
         });
+      return send;
     };
 
     const rename = (client: Client, userId: string, userName: string): string =>
