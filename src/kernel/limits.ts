@@ -556,6 +556,11 @@ export const MAX_BLOCK_NUMBER = 2 ** 33 - 1;
 export const MAX_BLOCK_TIME = 8_640_000_000_000;
 /** The largest nonce that is taken; JSON and the databases hold it exactly, and no account will ever get there. */
 export const MAX_NONCE = Number.MAX_SAFE_INTEGER - 1;
+/**
+ * Transactions of an account that somebody else has sent and that wait for a block, by a node's word: as many as geth keeps of one that come
+ * after a gap. More are hardly there, and what is signed with a nonce after them waits for all of them.
+ */
+export const MAX_STRANGERS_WAITING = 64;
 /** Blocks on top of a transaction's own after which nobody looks after it any more. */
 export const SETTLED_BLOCKS = 12;
 /** Bytes that are kept of what a call reverted with. */
