@@ -771,6 +771,8 @@ export const MAX_SWAP_CALL_BYTES = 32 * 1024;
 export const MAX_SWAP_FEE_BPS = 500;
 /** Quotes of one organization that have not been used and are kept; the oldest make room. */
 export const MAX_SWAP_QUOTES = 1000;
+/** How long after the end of its quote a swap waits for its turn to be signed: what was simulated may be something else by then. */
+export const SWAP_TURN_MS = 5 * MINUTE_MS;
 /** How long a swap that failed is asked about, as its refund may be told late. */
 export const SWAP_REFUND_MS = DAY_MS;
 /** Of a swap on Solana: accounts that it may write to, and instructions of an offer ... */

@@ -564,7 +564,11 @@ async function signOne(
   try {
     const decided = await decidedOn(read, one);
     const { plan } = decided;
-    const problem = plan.revert ?? problemOfNonce(plan, count, taken) ?? (await problemBefore(read, one));
+    const problem =
+      plan.revert ??
+      problemOfTime(plan, clock()) ??
+      problemOfNonce(plan, count, taken) ??
+      (await problemBefore(read, one));
     if (problem) {
       await endAs(follower, one, { to: "FAILED", error: problem });
       return undefined;
@@ -668,6 +672,9 @@ async function problemBefore(read: Reader, one: SentTransaction): Promise<TxErro
   if (status !== "FAILED") return undefined;
   return { message: `the transaction before it was not sent: ${error?.message ?? after}` };
 }
+
+const problemOfTime = ({ late }: Plan, now: number): { message: string } | undefined =>
+  late && now >= late.from ? { message: late.message } : undefined;
 
 function problemOfNonce(
   { nonce }: Plan,
