@@ -168,6 +168,9 @@ export interface PerformingContext<Intent = unknown, Plan = unknown> extends Act
   activityId: string;
   /** Tries before this one. */
   attempts: number;
+  /** What the tries before have noted last, and how this one does so: it is stored at once, whatever comes of the try. */
+  noted: unknown;
+  note: (what: object | undefined) => Promise<void>;
   /** Milliseconds. */
   now: number;
 }

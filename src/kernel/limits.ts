@@ -556,6 +556,11 @@ export const MAX_BLOCK_NUMBER = 2 ** 33 - 1;
 export const MAX_BLOCK_TIME = 8_640_000_000_000;
 /** The largest nonce that is taken; JSON and the databases hold it exactly, and no account will ever get there. */
 export const MAX_NONCE = Number.MAX_SAFE_INTEGER - 1;
+/**
+ * Transactions of an account that somebody else has sent and that wait for a block, by a node's word: as many as geth keeps of one that come
+ * after a gap. More are hardly there, and what is signed with a nonce after them waits for all of them.
+ */
+export const MAX_STRANGERS_WAITING = 64;
 /** Blocks on top of a transaction's own after which nobody looks after it any more. */
 export const SETTLED_BLOCKS = 12;
 /** Bytes that are kept of what a call reverted with. */
@@ -766,6 +771,8 @@ export const MAX_SWAP_CALL_BYTES = 32 * 1024;
 export const MAX_SWAP_FEE_BPS = 500;
 /** Quotes of one organization that have not been used and are kept; the oldest make room. */
 export const MAX_SWAP_QUOTES = 1000;
+/** How long after the end of its quote a swap waits for its turn to be signed: what was simulated may be something else by then. */
+export const SWAP_TURN_MS = 5 * MINUTE_MS;
 /** How long a swap that failed is asked about, as its refund may be told late. */
 export const SWAP_REFUND_MS = DAY_MS;
 /** Of a swap on Solana: accounts that it may write to, and instructions of an offer ... */

@@ -16,6 +16,12 @@ export interface Broadcast {
  */
 export type BroadcastOutcome = { isKnown: true } | { isKnown: false; reason: string; isInDoubt?: true };
 
+interface Giving {
+  isNew?: boolean;
+  beforeGiven?: () => Promise<void>;
+  onDoubt?: () => void;
+}
+
 /** Geth and its kin, Nethermind, Besu, Erigon, Reth and Anvil, each in its own words. */
 const KNOWN_ALREADY =
   /already ?known|already imported|\bknown transaction|already exists|already in (the )?(tx|mem)?pool/i;
@@ -36,25 +42,29 @@ const SAYS_NOTHING =
  * is not sent again, and after a refusal, which may come of its having been sent before: a nonce that it has used itself.
  *
  * @param isNew whether no node can have it yet, so that it need not be looked for before
- * @throws KeysteadError CHAIN_UNAVAILABLE; whether a node has taken it is then not known
+ * @param beforeGiven done before it is given to the first node
+ * @param onDoubt told when a node may have taken it and did not say so
+ * @throws KeysteadError CHAIN_UNAVAILABLE; whether a node has taken it is then not known, where `onDoubt` was told
  */
 export async function broadcast(
   evm: EvmNodes,
   chain: EvmChain,
   transaction: Broadcast,
-  { isNew = false } = {},
+  { isNew = false, beforeGiven, onDoubt }: Giving = {},
 ): Promise<BroadcastOutcome> {
   const { signedTransaction, transactionHash } = transaction;
   if (!isNew && (await isKnown(evm, chain, transactionHash))) return { isKnown: true };
+  await beforeGiven?.();
   let isInDoubt = false;
-  const onDoubt = () => {
+  const doubt = () => {
     isInDoubt = true;
+    onDoubt?.();
   };
   const outcome = await evm.call(chain, {
     method: "eth_sendRawTransaction",
     params: [signedTransaction],
-    read: (answer) => outcomeIn(answer, transactionHash, onDoubt),
-    onDoubt,
+    read: (answer) => outcomeIn(answer, transactionHash, doubt),
+    onDoubt: doubt,
   });
   if (outcome.isKnown || (await isKnown(evm, chain, transactionHash))) return { isKnown: true };
   return isInDoubt ? { ...outcome, isInDoubt } : outcome;

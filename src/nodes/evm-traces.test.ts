@@ -47,6 +47,7 @@ describe("what moves inside a transaction", () => {
 
   for (const [name, result] of [
     ["too many calls", traced(...Array.from({ length: 101 }, () => call(B, C, "0x1")))],
+    ["too many calls of one call", traced(call(B, C, "0x1", { calls: Array.from({ length: 200_000 }, () => ({})) }))],
     ["a trace of an unnamed transaction", [{ result: call(A, B, "0x1") }]],
     ["no list", { result: [] }],
     ["null", null],

@@ -53,7 +53,10 @@ function transfersIn(
     if (call.error !== undefined) continue;
     const transfer = transferOf(call);
     if (transfer) transfers.push(transfer);
-    waiting.push(...inside(call));
+    const called = inside(call);
+    if (count + waiting.length + called.length > maxCalls) return undefined;
+    // One by one: not as many arguments as a call may have, which are fewer than calls in a block.
+    for (const one of called) waiting.push(one);
   }
   return { calls: count, transfers };
 }

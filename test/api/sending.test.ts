@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { after, afterEach, before, describe, it } from "node:test";
 import { ApiKeyStamper } from "@turnkey/api-key-stamper";
 import { createActivityPoller, TurnkeyClient } from "@turnkey/http";
 import { serializeTransaction } from "viem";
+import { MAX_BROADCAST_REFUSALS, SETTLED_BLOCKS } from "../../src/kernel/limits.ts";
 import { TEST_CHAIN_ID } from "../support/anvil.ts";
 import { balanceOf, ended, TEST_CHAIN, testNode } from "../support/chain.ts";
 import type { Client, Json } from "../support/client.ts";
@@ -350,6 +351,47 @@ for (const engine of oneEngine("postgres")) {
         );
         assert.equal(sendsOf(stale), 4);
         assert.equal(await balanceOf(node, stale.to), 0n);
+      });
+    });
+
+    describe("when a node may have it that did not say so", () => {
+      const refuses = { error: { code: -32_000, message: "nonce too low: next nonce 1, tx nonce 0" } };
+      /** From now on: it gives no answer to the first, and refuses what comes after that. */
+      const loseAnswer = (take: (bytes: unknown) => Promise<unknown>) => {
+        front.when("eth_sendRawTransaction", async ({ params: [bytes] }) => {
+          front.when("eth_sendRawTransaction", refuses);
+          await take(bytes);
+          return { status: 504, body: "" };
+        });
+      };
+      afterEach(() => front.passOnAll());
+
+      it("however often it is refused afterwards, is sent", async () => {
+        const { root } = await createWorld(server);
+        const transaction = await transfer();
+        loseAnswer((bytes) => node.call("eth_sendRawTransaction", bytes));
+        front.when("eth_getTransactionByHash", { result: null });
+        const { id } = await submit(root.client, transaction);
+        await until(() => sendsOf(transaction) > MAX_BROADCAST_REFUSALS + 1, "it to be refused again and again");
+        front.passOnAll();
+        await assertSent(await ended(root.client, id), transaction);
+      });
+
+      it("and another has its nonce for good, is refused", async () => {
+        const { root } = await createWorld(server);
+        const sender = await newSender(node);
+        const [transaction, other] = [await sender.sign(), await sender.sign({ value: 2n })];
+        loseAnswer(() => node.call("eth_sendRawTransaction", other.signedTransaction));
+        const { id } = await submit(root.client, transaction);
+        await until(() => sendsOf(transaction) > 1, "it to be refused");
+        await node.call("anvil_mine", `0x${(SETTLED_BLOCKS + 1).toString(16)}`);
+        const { status, failure } = await ended(root.client, id);
+        assert.equal(status, "ACTIVITY_STATUS_FAILED");
+        assert.match(
+          failure.message,
+          new RegExp(`nonce too low.*; another transaction.*${other.hash}.* took the nonce 0`),
+        );
+        assert.equal(await balanceOf(node, transaction.to), 0n);
       });
     });
 

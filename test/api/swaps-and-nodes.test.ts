@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
 import { encodeFunctionData } from "viem";
+import { SWAP_TURN_MS } from "../../src/kernel/limits.ts";
 import { type Anvil, EARN_CHAIN_ID, startAnvil } from "../support/anvil.ts";
 import { EARN_CHAIN } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
@@ -10,11 +11,13 @@ import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { richSponsor } from "../support/sponsor.ts";
 import {
+  assetOf,
   deploySwapWorld,
   NATIVE_ASSET,
   newSwapper,
   quoted,
   quoteParams,
+  SWAP_INPUT,
   SWAP_OUTPUT,
   SWAP_ROUTER,
   swapEnded,
@@ -33,12 +36,15 @@ describe("swaps and their nodes", () => {
   let node: Anvil;
   let front: RpcNode;
   let server: TestServer;
+  /** Milliseconds, of the server's clock. */
+  let ahead = 0;
 
   before(async () => {
     node = await startAnvil({ chainId: EARN_CHAIN_ID });
     await deploySwapWorld(node);
     front = await startRpcNode(node);
-    server = await startTestServer("sqlite", { chains: { [EARN_CHAIN]: { rpcUrls: [front.url] } } });
+    const clock = () => Date.now() + ahead;
+    server = await startTestServer("sqlite", { clock, chains: { [EARN_CHAIN]: { rpcUrls: [front.url] } } });
     await richSponsor(server.baseUrl, node);
   });
   afterEach(() => {
@@ -136,6 +142,29 @@ describe("swaps and their nodes", () => {
     const { swapRequestId } = await root.result("execute_swap", await quoted(root, quoteParams(wallet)));
     const { status, error } = await swapEnded(root, swapRequestId);
     assert.deepEqual([status, error.message], ["FAILED", "the swap was not sent: it does more than can be looked at"]);
+  });
+
+  it("are never signed long after their quote, when nobody knows any more what they would do", async () => {
+    for (const [sponsor, inputToken] of [
+      [false, assetOf(SWAP_INPUT)],
+      [false, NATIVE_ASSET],
+      [true, assetOf(SWAP_INPUT)],
+    ] as const) {
+      const wallet = await newWallet();
+      const request = await quoted(server.root, quoteParams(wallet, { inputToken }), { sponsor });
+      front.when("eth_getTransactionCount", { status: 503, body: "" });
+      const asked = front.count("eth_getTransactionCount");
+      const { swapRequestId } = await server.root.result("execute_swap", request);
+      await front.waitFor("eth_getTransactionCount", asked + 1);
+      ahead = 3_600_000 + SWAP_TURN_MS;
+      front.when("eth_getTransactionCount", "pass on");
+      const { status, originTxHash, error } = await swapEnded(server.root, swapRequestId);
+      ahead = 0;
+      assert.deepEqual([status, originTxHash], ["FAILED", undefined]);
+      assert.match(error.message, /^the quote had expired before its turn came/);
+      const sent = sponsor ? 0n : BigInt((await node.call("eth_getTransactionCount", wallet, "latest")) as string);
+      assert.equal(sent, 0n);
+    }
   });
 
   it("between chains wait for their provider, and not for a chain", async () => {

@@ -93,6 +93,37 @@ describe("a provider whose nodes differ", () => {
     assert.equal(await balanceOf(node, to), 1n);
   });
 
+  for (const at of ["pending", "latest"]) {
+    it(`that invents once what an account has sent (${at}) has nothing signed by that`, async () => {
+      front.when("eth_getTransactionCount", ({ params }) => {
+        if (params[1] !== at) return "pass on";
+        front.when("eth_getTransactionCount", "pass on");
+        return { result: "0x10" };
+      });
+      const to = newAddress();
+      const { nonce } = await transactionOf(node, await includedHash(server.root, await send(to)));
+      assert.equal(nonce, "0x0");
+      assert.equal(await balanceOf(node, to), 1n);
+    });
+  }
+
+  it("that says again and again what hardly can be waiting of an account has nothing signed meanwhile", async () => {
+    front.when("eth_getTransactionCount", ({ params: [, at] }) =>
+      at === "pending" ? { result: "0x5000" } : "pass on",
+    );
+    const to = newAddress();
+    const asked = front.count("eth_getTransactionCount");
+    const id = await send(to);
+    // Two counts in one look, and again what is unlikely.
+    await front.waitFor("eth_getTransactionCount", asked + 6);
+    const { txStatus } = await sendStatus(server.root, id, ["INITIALIZED", "BROADCASTING"]);
+    assert.equal(txStatus, "INITIALIZED");
+    front.passOnAll();
+    const { nonce } = await transactionOf(node, await includedHash(server.root, id));
+    assert.equal(nonce, "0x0");
+    assert.equal(await balanceOf(node, to), 1n);
+  });
+
   describe("that names fees of its own invention", () => {
     const GWEI = 10n ** 9n;
     const lie = async (tip: bigint) => {

@@ -5,7 +5,9 @@ import { openDatabase } from "../../src/storage/database.ts";
 import { type Anvil, startAnvil } from "../support/anvil.ts";
 import { writeChains } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
+import { newAddress } from "../support/evm-sender.ts";
 import { countingSender, historiesOn, newWalletAddress, watching } from "../support/history.ts";
+import { addAddresses, type Owner, shareAddresses } from "../support/many-addresses.ts";
 import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { type RpcNode, type RpcReply, startRpcNode } from "../support/rpc-node.ts";
@@ -511,6 +513,66 @@ describe("a node of another chain", () => {
       assert.deepEqual(followed, []);
     } finally {
       await server.close();
+      await node.stop();
+    }
+  });
+});
+
+describe("a block that pays very many addresses of several organizations", () => {
+  const ADDRESSES = 20_000;
+  const ORGANIZATIONS = 7;
+  const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+  const topicOf = (of: string): string => `0x${of.slice(2).padStart(64, "0")}`;
+
+  it("is in their histories, and its chain is followed on", async () => {
+    const node = await startAnvil({ chainId: CHAIN_ID });
+    const front = await startRpcNode(node);
+    const server = await startTestServer("sqlite", { chains: { [CHAIN]: { rpcUrls: [front.url], pollMs: 100 } } });
+    try {
+      const owners: Owner[] = [];
+      for (let place = 0; place < ORGANIZATIONS; place++) {
+        const { root, organizationId } = await createWorld(server);
+        const { walletId } = await root.client.result("create_wallet", { walletName: "Full", accounts: [] });
+        owners.push({ organizationId, walletId });
+      }
+      const [first, ...others] = owners as [Owner, ...Owner[]];
+      await addAddresses(server.databaseUrl, first, ADDRESSES);
+      for (const other of others) await shareAddresses(server.databaseUrl, first, other);
+      const { read } = server.opened.database;
+      const rows = await read
+        .selectFrom("wallet_accounts")
+        .select("lookup")
+        .where("organization_id", "=", first.organizationId)
+        .execute();
+      const bystander = await newWalletAddress(server.root);
+      await watching(server);
+      const sender = await countingSender(node, CHAIN_ID);
+      const paying = await sender.sign({ to: newAddress(), value: 1n });
+      front.when("eth_getBlockReceipts", async ({ params }) => {
+        const receipts = (await node.call("eth_getBlockReceipts", ...params)) as Json[];
+        const [receipt] = receipts;
+        if (receipt?.transactionHash !== paying.hash) return { result: receipts };
+        const [address, from] = [`0x${"aa".repeat(20)}`, topicOf(sender.address)];
+        const logs = rows.map(({ lookup: to }) => ({
+          address,
+          topics: [TRANSFER, from, topicOf(to)],
+          data: topicOf("0x1"),
+        }));
+        return { result: [{ ...receipt, logs }] };
+      });
+      await node.call("eth_sendRawTransaction", paying.signedTransaction);
+      await node.receipt(paying.hash);
+      await sender.send({ to: bystander, value: 1n });
+      await once(server.root, bystander, ({ length }) => length === 1);
+      const entries = await read
+        .selectFrom("eth_history")
+        .select(({ fn }) => fn.countAll<number>().as("count"))
+        .where("transaction_hash", "=", paying.hash)
+        .executeTakeFirstOrThrow();
+      assert.equal(Number(entries.count), ADDRESSES * ORGANIZATIONS);
+    } finally {
+      await server.close();
+      await front.close();
       await node.stop();
     }
   });

@@ -99,6 +99,17 @@ export async function addDelivered(
   );
 }
 
+/** Gives another organization's wallet the addresses that were added to one, as the import of the same mnemonic does. */
+export async function shareAddresses(url: string, from: Owner, to: Owner): Promise<void> {
+  const columns = "curve, path, address_format, address, lookup, public_key, name, exported, created_at, updated_at";
+  await execute(
+    url,
+    `insert into wallet_accounts (id, organization_id, wallet_id, ${columns})
+      select id || '-${to.walletId}', '${to.organizationId}', '${to.walletId}', ${columns}
+      from wallet_accounts where wallet_id = '${from.walletId}'`,
+  );
+}
+
 export interface Places {
   organizationId: string;
   caip2: string;

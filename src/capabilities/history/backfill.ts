@@ -46,13 +46,13 @@ export async function* backfill(
   let transactions = 0;
   for (let next = from; next <= to; ) {
     const numbers = await numbersFrom(reading.solana, chain, next, to);
-    const entries: Entry[] = [];
+    let entries: Entry[] = [];
     for (let at = 0; at < numbers.length; at += MAX_BLOCKS_AT_ONCE) {
       const portion = numbers.slice(at, at + MAX_BLOCKS_AT_ONCE);
       const blocks = await Promise.all(
         portion.map((number, index) => blockOf(surroundings, chain, number, (numbers[at + index - 1] ?? next - 1) + 1)),
       );
-      for (const block of blocks) entries.push(...(await entriesIn(surroundings, chain, block)));
+      for (const block of blocks) entries = entries.concat(await entriesIn(surroundings, chain, block));
     }
     next = (numbers.at(-1) ?? to) + 1;
     await database.transact(undefined, (tx) => addEntries(tx, chain, entries, TOLD.all));

@@ -113,11 +113,12 @@ export async function entriesOf(
 ): Promise<Entry[]> {
   const entries: Entry[] = [];
   for (const transaction of block.transactions) {
-    await pause();
+    const transfers = await transfersByAddress(transaction, owners);
     for (const address of partiesOf(transaction)) {
       const organizationIds = owners.get(address);
       if (organizationIds === undefined) continue;
-      const entry = entryOf(chain, block, transaction, { address, assets });
+      await pause();
+      const entry = entryOf(chain, block, transaction, { address, own: transfers.get(address) ?? [], assets });
       entries.push(...organizationIds.map((organizationId) => ({ organizationId, ...entry })));
     }
   }
@@ -128,10 +129,9 @@ function entryOf(
   chain: Chain,
   block: SeenBlock,
   transaction: SeenTransaction,
-  { address, assets }: { address: string; assets: AssetBook },
+  { address, own, assets }: { address: string; own: readonly EntryTransfer[]; assets: AssetBook },
 ): Omit<Entry, "organizationId"> {
   const { index, hash, from, to, fee, feeToken, failed, solana } = transaction;
-  const own = transaction.transfers.flatMap((transfer) => seenFrom(address, transfer));
   return {
     address,
     position: positionOf(block.number, index),
@@ -148,13 +148,26 @@ function entryOf(
   };
 }
 
-/** A transfer to oneself goes out and comes in. */
-function seenFrom(address: string, { token, from, to, amount }: Transfer): EntryTransfer[] {
-  const rest = { token, amount: String(amount) };
-  return [
-    ...(from === address ? [{ direction: "OUT" as const, counterparty: to, ...rest }] : []),
-    ...(to === address ? [{ direction: "IN" as const, counterparty: from, ...rest }] : []),
-  ];
+/** A transaction's transfers as each address sees them that is somebody's; looked at once, as one transaction may pay very many. */
+async function transfersByAddress(
+  { transfers }: SeenTransaction,
+  owners: ReadonlyMap<string, unknown>,
+): Promise<Map<string, EntryTransfer[]>> {
+  const seen = new Map<string, EntryTransfer[]>();
+  const add = (address: string, transfer: EntryTransfer): void => {
+    if (!owners.has(address)) return;
+    const own = seen.get(address);
+    if (own) own.push(transfer);
+    else seen.set(address, [transfer]);
+  };
+  for (const { token, from, to, amount } of transfers) {
+    await pause();
+    const rest = { token, amount: String(amount) };
+    // One to oneself goes out and comes in.
+    add(from, { direction: "OUT", counterparty: to, ...rest });
+    add(to, { direction: "IN", counterparty: from, ...rest });
+  }
+  return seen;
 }
 
 function changesOf(

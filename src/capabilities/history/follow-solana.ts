@@ -196,7 +196,7 @@ async function readOn(surroundings: SolanaSurroundings, chain: SolanaChain, afte
       for (const block of read) {
         // Of a branch that came up meanwhile, or not all blocks were named: the next turn sees to it.
         if (block === undefined || block.parent.number !== head.number || block.parent.hash !== head.hash) return found;
-        found.entries.push(...(await entriesIn(surroundings, chain, seen(block))));
+        found.entries = found.entries.concat(await entriesIn(surroundings, chain, seen(block)));
         head = refOf(block);
         found.blocks.push(head);
         if (found.entries.length >= MAX_ENTRIES_PER_TURN) break;

@@ -227,7 +227,7 @@ async function readOn(
       for (const block of read) {
         // Not there yet at this node, or of a branch that came up meanwhile: the next turn sees to it.
         if (block === undefined || block.parentHash !== head.hash) return found;
-        found.entries.push(...(await entriesIn(surroundings, chain, block)));
+        found.entries = found.entries.concat(await entriesIn(surroundings, chain, block));
         head = { number: block.number, hash: block.hash };
         found.blocks.push(head);
         // What was read beyond that is read again: it is not often so much.

@@ -11,9 +11,12 @@ import { OneOf, Strict } from "../../engine/fields.ts";
 import { bytesFromHex } from "../../kernel/bytes.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_BROADCAST_REFUSALS, MAX_EVM_TRANSACTION_BYTES } from "../../kernel/limits.ts";
-import { broadcast } from "../../nodes/evm-broadcast.ts";
+import { type BroadcastOutcome, broadcast } from "../../nodes/evm-broadcast.ts";
+import { recentBlock } from "../../nodes/evm-calls.ts";
+import type { EvmNodes } from "../../nodes/pool.ts";
 import { ethereumTransactionFacts } from "../signing/model.ts";
 import { signingKeyFacts } from "../signing/store.ts";
+import { lostFor } from "./evm/lost-nonce.ts";
 import { noteSend } from "./store.ts";
 
 const FIELD = "parameters.signedTransaction";
@@ -60,18 +63,64 @@ export const ethSendRawTransaction = activity({
   },
   effect: {
     gate: ({ caip2 }) => caip2,
-    async perform({ intent, plan: { caip2, transactionHash }, evm, attempts }) {
-      const signedTransaction = `0x${withoutPrefix(intent)}`;
-      const outcome = await broadcast(evm, caip2, { signedTransaction, transactionHash });
+    async perform({ intent, plan, evm, attempts, noted, note }) {
+      const { caip2, from, transactionHash } = plan;
+      const doubt = noted as Doubt | undefined;
+      const outcome = await give(evm, intent, plan, { doubt, note });
       if (outcome.isKnown) return { done: { transactionHash } };
       const { reason, isInDoubt } = outcome;
       // Another node may have it: what this one says is no answer.
       if (isInDoubt) fail("CHAIN_UNAVAILABLE", { chain: caip2, reason });
-      if (attempts + 1 >= MAX_BROADCAST_REFUSALS) fail("BROADCAST_REFUSED", { chain: caip2, reason });
+      if (doubt) {
+        const { nonce } = parse(intent).transaction;
+        const lost = await lostFor(
+          evm,
+          caip2,
+          { from: from.toLowerCase(), nonce: Number(nonce), transactionHash },
+          doubt.sinceBlock,
+        );
+        if (lost !== undefined) fail("BROADCAST_REFUSED", { chain: caip2, reason: `${reason}; ${lost}` });
+      } else if (attempts + 1 >= MAX_BROADCAST_REFUSALS) {
+        fail("BROADCAST_REFUSED", { chain: caip2, reason });
+      }
       return { retryInMs: REFUSAL_PAUSE_MS, reason };
     },
   },
 });
+
+/** A node may have it without having said so. It is told as refused only when no block can have it. */
+interface Doubt {
+  /** The newest block when it was given to a node first. */
+  sinceBlock: number;
+}
+
+/** Gives it to the nodes, and keeps in mind whether one may have it. */
+async function give(
+  evm: EvmNodes,
+  intent: Intent,
+  { caip2, transactionHash }: Static<typeof Plan>,
+  { doubt, note }: { doubt: Doubt | undefined; note: (doubt: Doubt | undefined) => Promise<void> },
+): Promise<BroadcastOutcome> {
+  const signedTransaction = `0x${withoutPrefix(intent)}`;
+  let isNoted = false;
+  let mayBeOut = doubt !== undefined;
+  // Stored before a node has it: whoever comes after a crash must not take it for refused.
+  const beforeGiven = async () => {
+    if (doubt) return;
+    await note({ sinceBlock: await recentBlock(evm, caip2) });
+    isNoted = true;
+  };
+  const onDoubt = () => {
+    mayBeOut = true;
+  };
+  try {
+    const outcome = await broadcast(evm, caip2, { signedTransaction, transactionHash }, { beforeGiven, onDoubt });
+    mayBeOut ||= outcome.isKnown;
+    return outcome;
+  } finally {
+    if (isNoted && !mayBeOut) await note(undefined);
+  }
+}
 
 const withoutPrefix = ({ signedTransaction }: Intent): string => signedTransaction.replace(/^0x/i, "");
 

@@ -7,7 +7,7 @@ import { activity, type PlanContext, type PrepareContext, type RunContext } from
 import { Strict } from "../../engine/fields.ts";
 import type { Services } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
-import { MAX_NONCE } from "../../kernel/limits.ts";
+import { MAX_NONCE, SWAP_TURN_MS } from "../../kernel/limits.ts";
 import { codeAt } from "../../nodes/evm-state.ts";
 import type { EvmOffer } from "../../providers/swaps/provider.ts";
 import {
@@ -129,7 +129,11 @@ async function planSwap(context: Planning): Promise<Plan> {
   if ("instructions" in offer) {
     return { ...planned, transactions: [], solana: await planSolanaSwap(context, swaps, terms, { input, output }) };
   }
-  return { ...planned, transactions: [await planEvmSwap(context, swaps, terms, { input, output, offer })] };
+  const late = { from: expiresAt + SWAP_TURN_MS, message: "the quote had expired before its turn came to be signed" };
+  return {
+    ...planned,
+    transactions: [{ ...(await planEvmSwap(context, swaps, terms, { input, output, offer })), late }],
+  };
 }
 
 async function planSolanaSwap(

@@ -1,4 +1,4 @@
-import { Type } from "typebox";
+import { type Static, Type } from "typebox";
 import { backOffMs } from "../../kernel/back-off.ts";
 import { KeysteadError } from "../../kernel/errors.ts";
 import type { Transactor } from "../../storage/engine.ts";
@@ -18,8 +18,13 @@ const MAX_ATTEMPTS = 20;
 /** How long an organization's effects rest when what they wait for is away. */
 const AWAY_PAUSE_MS = 5000;
 
-const Payload = Type.Object({ organizationId: Type.String(), activityId: Type.String() });
-type Context = JobContext<{ organizationId: string; activityId: string }>;
+/** `noted` is the effect's own, from one try to the next. */
+const Payload = Type.Object({
+  organizationId: Type.String(),
+  activityId: Type.String(),
+  noted: Type.Optional(Type.Unknown()),
+});
+type Context = JobContext<Static<typeof Payload>>;
 
 /** Queues the effect of an activity that is being stored as PENDING. */
 export function enqueueEffect(
@@ -71,7 +76,7 @@ async function tryToPerform(
   { services }: Pick<ActivityEngine, "services">,
   { effect, needs, path }: ActivityOperation,
   {
-    context: { database, attempts, clock },
+    context: { database, attempts, clock, payload, keep },
     activity: { id: activityId, plan },
     organization,
     intent,
@@ -81,7 +86,10 @@ async function tryToPerform(
   const given = servicesFor(services, needs);
   try {
     const { read } = database;
-    return await effect.perform({ ...given, intent, plan, read, organization, activityId, attempts, now: clock() });
+    const { noted } = payload;
+    const note = (what: object | undefined) => keep({ ...payload, noted: what });
+    const tried = { activityId, attempts, noted, note, now: clock() };
+    return await effect.perform({ ...given, intent, plan, read, organization, ...tried });
   } catch (error) {
     if (error instanceof KeysteadError) return { error };
     throw error;

@@ -42,6 +42,12 @@ export type JobContext<
     secret: Secret;
     /** Runs before this one that ended in a retry. */
     attempts: number;
+    /**
+     * Stores another payload at once, for whichever run comes after this one, however this one ends.
+     *
+     * @throws Error where the job is another process's by now, or was queued anew
+     */
+    keep: (payload: Payload) => Promise<void>;
   };
 
 /** How a run ended. `record` is stored in one transaction with the job's own end. */

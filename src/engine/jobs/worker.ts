@@ -318,10 +318,24 @@ export class JobWorker {
     try {
       const { payload } = traceOf(JSON.parse(row.payload));
       const secret = await this.#openSecret(row);
-      return await kind.run({ ...surroundings, ...given, payload, secret, attempts: row.attempts });
+      const keep = (kept: unknown) => this.#keep(row, kept);
+      return await kind.run({ ...surroundings, ...given, payload, secret, attempts: row.attempts, keep });
     } catch (error) {
       return this.#failed(row, error);
     }
+  }
+
+  async #keep(row: JobRow, payload: unknown): Promise<void> {
+    const { database, clock } = this.#options.surroundings;
+    const { id, lane, updated_at: readAt } = row;
+    const owner = this.#owner;
+    const { traceparent } = traceOf(JSON.parse(row.payload));
+    const stored = JSON.stringify({ ...(payload as object), ...(traceparent === undefined ? {} : { traceparent }) });
+    const isOurs = await database.transact(undefined, async (tx) => {
+      const renewed = await renewLease(tx, { lane, owner, until: clock() + this.#options.leaseMs });
+      return renewed.length > 0 && (await updatePayload(tx, { id, readAt, payload: stored })).length > 0;
+    });
+    if (!isOurs) throw new Error("the job is not ours any more");
   }
 
   async #openSecret({ kind, sealed_secret: sealed }: JobRow): Promise<unknown> {
@@ -563,6 +577,10 @@ const updateJob = preparedWrite<{
     .where("id", "=", row.id)
     .where("updated_at", "=", row.readAt)
     .returning("id"),
+);
+
+const updatePayload = preparedWrite<{ id: string; readAt: number; payload: string }>()((db, { id, readAt, payload }) =>
+  db.updateTable("jobs").set({ payload }).where("id", "=", id).where("updated_at", "=", readAt).returning("id"),
 );
 
 /** What asked for the job, as far as its payload can be read: whether it can be is for its run to find. */

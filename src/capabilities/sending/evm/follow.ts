@@ -6,7 +6,7 @@ import { OneOf } from "../../../engine/fields.ts";
 import { type JobContext, job } from "../../../engine/jobs/jobs.ts";
 import { fail, KeysteadError } from "../../../kernel/errors.ts";
 import { newId } from "../../../kernel/ids.ts";
-import { MAX_BROADCAST_REFUSALS, SETTLED_BLOCKS } from "../../../kernel/limits.ts";
+import { MAX_BROADCAST_REFUSALS, MAX_STRANGERS_WAITING, SETTLED_BLOCKS } from "../../../kernel/limits.ts";
 import { broadcast } from "../../../nodes/evm-broadcast.ts";
 import {
   feeQuote,
@@ -56,8 +56,9 @@ import {
   turnToExecute,
   turnToSend,
 } from "./execution.ts";
+import { BLOCKS_BEFORE, unlessAway } from "./lost-nonce.ts";
 import { minedFailure, paidFor } from "./mined.ts";
-import { freeNonces, hasGap, nextNonce, takeNonce, takenNonces } from "./nonces.ts";
+import { freeNonces, hasGap, nextNonce, strangersBetween, takeNonce, takenNonces } from "./nonces.ts";
 import { enqueueFollowing, enqueueSettling, FOLLOW_EVM_SENDS, type Followed, laneOf } from "./queue.ts";
 import { decidedOn, organizationOf, signAgain, signDecided } from "./sign.ts";
 import {
@@ -98,8 +99,6 @@ const SIGNED_AT_ONCE = 16;
 const PUT_OFF_AT_ONCE = 16;
 const REFUSED_PAUSE_MS = 1000;
 const FIRST_SETTLING_MS = 5000;
-/** How far before the block by which a nonce was still free a look for whoever took it begins; a reorganization moves blocks. */
-const BLOCKS_BEFORE = 64;
 
 const Payload = Type.Object({ organizationId: Type.String(), caip2: OneOf(evmChains), from: Type.String() });
 type Context = JobContext<
@@ -196,13 +195,11 @@ async function look(context: Context): Promise<boolean> {
   if (open.length === 0) return false;
   const follower: Follower = { ...context, read: database.read };
   const unsigned = open.filter((one) => signedOf(one) === undefined);
-  const countAt = (at: "latest" | "pending") => transactionCount(evm, caip2, from, at);
-  const [newest, count, waitingCount] = await Promise.all([
+  const [newest, counts] = await Promise.all([
     recentBlock(evm, caip2),
-    countAt("latest"),
-    unsigned.length > 0 ? countAt("pending") : 0,
+    unsigned.length > 0 ? countsOf(follower) : transactionCount(evm, caip2, from, "latest"),
   ]);
-  const account = { newest, count };
+  const account = { newest, count: typeof counts === "number" ? counts : counts.count };
   const signed = open.filter((one) => signedOf(one) !== undefined);
   signed.sort((one, other) => requireSigned(one).nonce - requireSigned(other).nonce);
   const waiting = await settleAll(follower, signed, account);
@@ -212,10 +209,43 @@ async function look(context: Context): Promise<boolean> {
     if (place >= RESENT_AT_ONCE && requireSigned(one).mayBeOut) continue;
     if ((await pushOn(follower, one, account)) !== "taken in") return false;
   }
-  if (unsigned.length === 0) return false;
-  // A block may have come between the two counts.
-  const pending = Math.max(waitingCount, count);
-  return signAll(follower, unsigned, { ...account, pending, busy: new Set(waiting.map(accountOf)) });
+  if (typeof counts === "number") return false;
+  return signAll(follower, unsigned, { ...counts, newest, busy: new Set(waiting.map(accountOf)) });
+}
+
+/** How many transactions an account has, by the nodes' word. */
+interface Counts {
+  /** In blocks, and with those that wait for one. */
+  count: number;
+  pending: number;
+  /** Of those that wait, how many this installation knows nothing of. */
+  strangers: number;
+}
+
+/** What only one answer of two says is not believed: a nonce that is too high is never given up again, and one too low the nodes refuse. */
+async function countsOf({ evm, payload, read }: Follower): Promise<Counts> {
+  const { caip2, from } = payload;
+  const taken = await takenNonces(read, payload);
+  const ask = async (): Promise<Counts> => {
+    const [latest, waiting] = (await Promise.all(
+      (["latest", "pending"] as const).map((at) => transactionCount(evm, caip2, from, at)),
+    )) as [number, number];
+    // A block may have come between the two.
+    const [count, pending] = [Math.min(latest, waiting), Math.max(latest, waiting)];
+    return { count, pending, strangers: strangersBetween(count, pending, taken) };
+  };
+  const counts = await ask();
+  if (counts.strangers === 0) return counts;
+  const again = await ask();
+  const isLess = again.pending === counts.pending ? again.strangers < counts.strangers : again.pending < counts.pending;
+  return isLess ? again : counts;
+}
+
+/** @throws KeysteadError CHAIN_UNAVAILABLE where what is signed with the next nonce would hardly ever come into a block */
+function requireLikely(chain: EvmChain, strangers: number): void {
+  if (strangers <= MAX_STRANGERS_WAITING) return;
+  const reason = `a node says that ${strangers} transactions from elsewhere wait before the next one, and more than ${MAX_STRANGERS_WAITING} are not believed`;
+  fail("CHAIN_UNAVAILABLE", { chain, reason });
 }
 
 /** Ends those whose nonce a block has; resolves to the others, in their order. */
@@ -256,11 +286,6 @@ async function keepInSight(
     kept.push(isFree && isDue(signed) ? await remember(follower, one, { ...signed, takenAtBlock: newest }) : one);
   }
   return kept;
-}
-
-/** For what can be done without. */
-function unlessAway(error: unknown): undefined {
-  if (!(error instanceof KeysteadError) || error.code !== "CHAIN_UNAVAILABLE") throw error;
 }
 
 /** Of a transaction whose nonce a block has: ends it, or takes the nonce from it. Resolves to whether either is so. */
@@ -455,12 +480,11 @@ async function settleRefused(follower: Follower, one: SentTransaction): Promise<
 
 const accountOf = ({ progress }: SentTransaction): string | undefined => (progress as Progress).account;
 
-type Situation = Account & {
-  /** Its transactions in blocks and those that wait for one. */
-  pending: number;
-  /** Accounts whose calls the sponsor pays for and has on their way: the next ones wait. */
-  busy: Set<string | undefined>;
-};
+type Situation = Account &
+  Counts & {
+    /** Accounts whose calls the sponsor pays for and has on their way: the next ones wait. */
+    busy: Set<string | undefined>;
+  };
 
 /**
  * Gives each transaction its nonce, its signature, and to the nodes, in the order of the requests. Resolves to whether there are more
@@ -533,18 +557,23 @@ type NotYet = "later" | "behind a gap";
 async function signOne(
   follower: Follower,
   one: SentTransaction,
-  { newest, ...nonces }: Account & Nonces,
+  { newest, strangers, ...nonces }: Account & Counts & Nonces,
 ): Promise<SentTransaction | NotYet | undefined> {
   const { read, clock } = follower;
   const { count, pending, taken } = nonces;
   try {
     const decided = await decidedOn(read, one);
     const { plan } = decided;
-    const problem = plan.revert ?? problemOfNonce(plan, count, taken) ?? (await problemBefore(read, one));
+    const problem =
+      plan.revert ??
+      problemOfTime(plan, clock()) ??
+      problemOfNonce(plan, count, taken) ??
+      (await problemBefore(read, one));
     if (problem) {
       await endAs(follower, one, { to: "FAILED", error: problem });
       return undefined;
     }
+    if (plan.nonce === undefined) requireLikely(plan.caip2, strangers);
     const nonce = plan.nonce ?? nextNonce(pending, taken);
     const { execution } = plan;
     const turn = execution
@@ -643,6 +672,9 @@ async function problemBefore(read: Reader, one: SentTransaction): Promise<TxErro
   if (status !== "FAILED") return undefined;
   return { message: `the transaction before it was not sent: ${error?.message ?? after}` };
 }
+
+const problemOfTime = ({ late }: Plan, now: number): { message: string } | undefined =>
+  late && now >= late.from ? { message: late.message } : undefined;
 
 function problemOfNonce(
   { nonce }: Plan,

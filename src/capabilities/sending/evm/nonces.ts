@@ -78,6 +78,12 @@ export function nextNonce(pending: number, taken: ReadonlyMap<number, string>): 
   return nonce;
 }
 
+/** How many transactions of an account there are between these counts that are none of ours. */
+export function strangersBetween(count: number, pending: number, taken: ReadonlyMap<number, string>): number {
+  const ours = [...taken.keys()].filter((nonce) => nonce >= count && nonce < pending);
+  return pending - count - ours.length;
+}
+
 /** Whether a taken nonce waits for one before it that nobody has. */
 export function hasGap(pending: number, taken: ReadonlyMap<number, string>): boolean {
   const next = nextNonce(pending, taken);

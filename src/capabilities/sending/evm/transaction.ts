@@ -37,6 +37,8 @@ export const Plan = Type.Object({
   nativePrice: Type.Optional(Type.String()),
   /** Why it is not sent: it would revert. */
   revert: Type.Optional(TxError),
+  /** From when on it is not signed any more for the first time, in milliseconds, and why. */
+  late: Type.Optional(Type.Object({ from: Type.Integer(), message: Type.String() })),
   /** What runs as the account's code from this transaction on, by its own authorization (EIP-7702); zeros for nothing. */
   authorize: Type.Optional(Type.String()),
   /** The calls of a batch. */
