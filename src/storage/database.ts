@@ -102,8 +102,8 @@ export interface DatabaseOptions {
   postgres?: Partial<PostgresSettings>;
   /** Told of connections that break while nobody uses them. */
   onConnectionError?: (error: Error) => void;
-  /** Told once that a file of an open SQLite database was removed or replaced; nothing works from then on. */
-  onFileLost?: (path: string) => void;
+  /** Told once that a file of an open SQLite database was removed or replaced, and how; nothing works from then on. */
+  onFileLost?: (path: string, reason: string) => void;
   /** Told what becomes of transactions. */
   commits?: CommitObserver | undefined;
   /** How the log of a SQLite file is made durable: by `fs.fdatasync`, unless a test looks at what happens meanwhile. */
@@ -137,7 +137,7 @@ const SQLITE_BATCH_MS = 20;
 
 function sqliteDatabase(
   file: string,
-  onFileLost: (path: string) => void,
+  onFileLost: (path: string, reason: string) => void,
   observer: CommitObserver | undefined,
   syncFile: SyncFile | undefined,
 ): Database {
