@@ -64,7 +64,9 @@ export class PostgresHosts {
     if (found === undefined) return;
     const known = this.#timeline;
     if (known !== undefined && known.cluster === found.cluster && known.number > found.number) {
-      throw Object.assign(new Error("another server was promoted in the place of this one"), { code: "KEYSTEAD_REPLACED" });
+      throw Object.assign(new Error("another server was promoted in the place of this one"), {
+        code: "KEYSTEAD_REPLACED",
+      });
     }
     this.#timeline = found;
   }
