@@ -23,7 +23,8 @@ export async function call(options: CallOptions): Promise<{ ok: boolean; text: s
       `no credentials with a private key in ${credentialsFile}; start the server once, or name a file with --credentials`,
     );
   }
-  const baseUrl = readAddress(dataDir) ?? credentials.baseUrl;
+  // Credentials that are named may be of another server than that of this folder.
+  const baseUrl = (options.credentialsFile === undefined && readAddress(dataDir)) || credentials.baseUrl;
   const operation = createRegistry(operations).operations.find(({ path }) => path === name);
   if (!operation) throw new StartProblem(`there is no operation ${name}; ${baseUrl}/docs lists them`);
   const given = parseObject(json);

@@ -117,8 +117,11 @@ export async function openDatabaseOf(config: Config, log: Logger, commits?: Comm
       url: config.databaseUrl,
       postgres: config.postgres,
       onConnectionError: (error) => log.warn({ reason: error.message }, "a database connection was lost"),
-      onFileLost: (file) =>
-        log.error({ file }, "the database file was removed or replaced: nothing is read or written"),
+      onFileLost: (file, why) =>
+        log.error(
+          { reason: `the database ${why}`, file },
+          "the database file was removed or replaced: nothing is read or written",
+        ),
       commits,
     });
     await refuseUnfitPooler(config, database, log);

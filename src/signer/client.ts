@@ -140,7 +140,7 @@ export class SignerProcess implements Signer {
   /**
    * Starts the process and opens the root key.
    *
-   * @throws SignerRefused with a text for the operator
+   * @throws SignerRefused with a text for the operator, or an error that says why there is no process
    */
   static async start(options: SignerOptions): Promise<{ signer: SignerProcess; opened: OpenResponse }> {
     const signer = new SignerProcess(options);
@@ -148,7 +148,8 @@ export class SignerProcess implements Signer {
       return { signer, opened: await signer.#open(options.mayCreateRootKey) };
     } catch (error) {
       await signer.close();
-      throw error;
+      // Of a process that ended or never was, that is the reason, and not that a request to it was cut off.
+      throw error instanceof SignerRefused ? error : new Error(signer.#problem ?? (error as Error).message);
     }
   }
 
@@ -242,7 +243,7 @@ export class SignerProcess implements Signer {
       // Nothing of the server's environment, passwords among it, reaches the signer.
       env: compileCacheDirectory === undefined ? {} : { NODE_COMPILE_CACHE: compileCacheDirectory },
     });
-    child.on("error", (error) => this.#lost(child, error.message));
+    child.on("error", (error) => this.#lost(child, unstarted(error)));
     child.on("exit", (code, signal) =>
       this.#lost(child, signal ? `it was ended by ${signal}` : `it exited with ${code}`),
     );
@@ -317,11 +318,9 @@ export class SignerProcess implements Signer {
     const first = this.#state === "starting";
     if (this.#state !== "closed") this.#state = "failed";
     this.#endExchange();
+    if (this.#ended !== child) this.#problem = reason;
     if (this.#state === "closed") return;
-    if (this.#ended !== child) {
-      this.#problem = reason;
-      this.#options.log.error({ reason }, "the signer is down");
-    }
+    if (this.#ended !== child) this.#options.log.error({ reason }, "the signer is down");
     if (!first) this.#scheduleRestart();
   }
 
@@ -354,5 +353,11 @@ function organizationOf(request: SignerRequest): string {
   if ("organizationId" in request) return request.organizationId;
   return request.verb === "provePolicyOutcome" ? request.policyOutcome.organizationId : NOBODY;
 }
+
+/** Why the system gives no process. */
+const unstarted = ({ code, message }: NodeJS.ErrnoException): string =>
+  code === "EAGAIN" || code === "ENOMEM"
+    ? `${message}: this user has as many processes and threads as it may (ulimit -u, TasksMax), or memory is short`
+    : message;
 
 const unavailable = (reason: string): KeysteadError => new KeysteadError("SIGNER_UNAVAILABLE", { reason }, []);

@@ -28,7 +28,7 @@ import type {
   StoredRow,
   Transactor,
 } from "./engine.ts";
-import { DatabaseFailure, isLocked, isOutOfRoom, translate } from "./failure.ts";
+import { DatabaseFailure, isLocked, isOutOfConnections, isOutOfRoom, translate } from "./failure.ts";
 import {
   type AfterCommit,
   type CommitObserver,
@@ -102,8 +102,8 @@ export interface DatabaseOptions {
   postgres?: Partial<PostgresSettings>;
   /** Told of connections that break while nobody uses them. */
   onConnectionError?: (error: Error) => void;
-  /** Told once that a file of an open SQLite database was removed or replaced; nothing works from then on. */
-  onFileLost?: (path: string) => void;
+  /** Told once that a file of an open SQLite database was removed or replaced, and how; nothing works from then on. */
+  onFileLost?: (path: string, reason: string) => void;
   /** Told what becomes of transactions. */
   commits?: CommitObserver | undefined;
   /** How the log of a SQLite file is made durable: by `fs.fdatasync`, unless a test looks at what happens meanwhile. */
@@ -137,7 +137,7 @@ const SQLITE_BATCH_MS = 20;
 
 function sqliteDatabase(
   file: string,
-  onFileLost: (path: string) => void,
+  onFileLost: (path: string, reason: string) => void,
   observer: CommitObserver | undefined,
   syncFile: SyncFile | undefined,
 ): Database {
@@ -430,9 +430,13 @@ function postgresDatabase(
     onError: () => {},
   });
   const probe = new PostgresConnection(probes, prepared);
+  const ofRequests = new PostgresConnection(pool, prepared);
   const check = new HealthCheck({
-    read: () => probe.all("select 1", []),
-    write: () => writeProbe(asTransactor(probe), { value: PROBE_FILLER.postgres }),
+    read: () => onEither(probe, ofRequests, (connection) => connection.all("select 1", [])),
+    write: () =>
+      onEither(probe, ofRequests, (connection) =>
+        writeProbe(asTransactor(connection), { value: PROBE_FILLER.postgres }),
+      ),
   });
   return {
     kind: "postgres",
@@ -459,6 +463,17 @@ function postgresDatabase(
     },
   };
 }
+
+/** Where PostgreSQL gives the probes no connection, as requests have all that it gives, those are looked by. */
+const onEither = (
+  probe: PostgresConnection,
+  ofRequests: PostgresConnection,
+  ask: (connection: PostgresConnection) => Promise<unknown>,
+): Promise<unknown> =>
+  ask(probe).catch((error: unknown) => {
+    if (error instanceof DatabaseFailure && isOutOfConnections(error.cause as Error)) return ask(ofRequests);
+    throw error;
+  });
 
 /** A single statement is a transaction of its own. */
 const asTransactor = (connection: PostgresConnection): Parameters<typeof writeProbe>[0] =>

@@ -120,6 +120,11 @@ const rules: readonly Rule[] = [
   },
   { kind: "outage", reason: "is starting, stopping, or was told to end connections", holds: coded(/^57P/) },
   { kind: "outage", reason: "takes no writes: it is a standby, or set to read-only", holds: coded(/^25006$/) },
+  {
+    kind: "outage",
+    reason: "is at a server in the place of which another was promoted: stop that one, and let it follow",
+    holds: coded(/^KEYSTEAD_REPLACED$/),
+  },
   { kind: "outage", reason: "ended a transaction that took too long", holds: coded(/^25P0[34]$/) },
   {
     kind: "outage",

@@ -122,8 +122,11 @@ async function inspectPostgres(url: string): Promise<Inspection> {
   }
 }
 
-/** Sorts more than fits into memory, so that it takes some megabytes of the disk until it is done, and changes no table. */
-const SPILL = `set local work_mem = '64kB'; set local temp_tablespaces = '';
+/**
+ * Sorts more than fits into memory, so that it takes some megabytes of the disk until it is done, and changes no table. It has the time
+ * of an answer, as the writes of a server have theirs: a short time-out of the role says nothing of the disk.
+ */
+const SPILL = `set local work_mem = '64kB'; set local temp_tablespaces = ''; set local statement_timeout = ${INSPECTION_DEADLINE_MS};
   select count(*) from (select each from generate_series(1, 400000) as each order by -each) as sorted`;
 
 /** The driver goes without TLS only where it is not asked for. */

@@ -62,4 +62,15 @@ describe("the servers that a URL of PostgreSQL names", () => {
     hosts.giveUp(second);
     assert.equal(hosts.next, first);
   });
+
+  it("are refused that write a history from before the latest, unless it is another cluster's", () => {
+    const hosts = new PostgresHosts(TWO);
+    const cluster = "7300000000000000001";
+    hosts.noteTimeline({ cluster, number: 1 });
+    hosts.noteTimeline({ cluster, number: 2 });
+    assert.throws(() => hosts.noteTimeline({ cluster, number: 1 }), { code: "KEYSTEAD_REPLACED" });
+    hosts.noteTimeline(undefined);
+    assert.throws(() => hosts.noteTimeline({ cluster, number: 1 }), { code: "KEYSTEAD_REPLACED" });
+    hosts.noteTimeline({ cluster: "7300000000000000002", number: 1 });
+  });
 });

@@ -5,10 +5,26 @@ const READ_ONLY =
   "select pg_is_in_recovery() or current_setting('default_transaction_read_only')::boolean as is_read_only";
 
 /** @throws the error with which PostgreSQL refuses writes */
-export async function refuseReadOnly(client: pg.ClientBase): Promise<void> {
+async function refuseReadOnly(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ is_read_only: boolean }>(READ_ONLY);
   if (rows[0]?.is_read_only) throw Object.assign(new Error("the server is in read-only mode"), { code: "25006" });
 }
+
+/** Of which cluster a server is, and which of its histories it writes: whoever is promoted begins one with a higher number. */
+interface Timeline {
+  cluster: string;
+  number: number;
+}
+
+const TIMELINE = `select system_identifier::text as cluster, ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int as number
+  from pg_control_system()`;
+
+/** Undefined where it is not told, as by services that only speak like PostgreSQL. */
+const timelineOf = (client: pg.ClientBase): Promise<Timeline | undefined> =>
+  client.query<Timeline>(TIMELINE).then(
+    ({ rows }) => rows[0],
+    () => undefined,
+  );
 
 /**
  * Which of several servers the next connection is tried with, and which of them takes the writes. When that one is another than before,
@@ -18,6 +34,7 @@ export class PostgresHosts {
   readonly #hosts: NamedHosts;
   #next = 0;
   #serving: string | undefined;
+  #timeline: Timeline | undefined;
 
   constructor(url: string) {
     this.#hosts = hostsIn(url);
@@ -29,6 +46,29 @@ export class PostgresHosts {
 
   get needsPrimary(): boolean {
     return this.#hosts.needsPrimary;
+  }
+
+  /**
+   * A primary that comes back after another was promoted takes writes that are lost when it has to follow.
+   *
+   * @throws the error with which PostgreSQL refuses writes, or one of the code KEYSTEAD_REPLACED
+   */
+  async refuseUnfit(client: pg.ClientBase): Promise<void> {
+    if (!this.needsPrimary) return;
+    await refuseReadOnly(client);
+    this.noteTimeline(await timelineOf(client));
+  }
+
+  /** @throws where there was a later one */
+  noteTimeline(found: Timeline | undefined): void {
+    if (found === undefined) return;
+    const known = this.#timeline;
+    if (known !== undefined && known.cluster === found.cluster && known.number > found.number) {
+      throw Object.assign(new Error("another server was promoted in the place of this one"), {
+        code: "KEYSTEAD_REPLACED",
+      });
+    }
+    this.#timeline = found;
   }
 
   /** A connection to it did not come about. */

@@ -2,7 +2,7 @@ import pg from "pg";
 import { MINUTE_MS } from "../kernel/durations.ts";
 import { isOutOfConnections, isOutOfRoom, translate } from "./failure.ts";
 import { Places, type Use } from "./places.ts";
-import { clientOf, type PostgresHosts, refuseReadOnly } from "./postgres-hosts.ts";
+import { clientOf, type PostgresHosts } from "./postgres-hosts.ts";
 import type { PostgresSettings } from "./postgres-settings.ts";
 
 const INT8 = 20;
@@ -58,7 +58,7 @@ export class PostgresPool {
         ? { statement_timeout: statementTimeoutMs, idle_in_transaction_session_timeout: IDLE_TRANSACTION_MS }
         : {}),
       onConnect: async (client) => {
-        if (hosts.needsPrimary) await refuseReadOnly(client);
+        await hosts.refuseUnfit(client);
         hosts.noteServing((client as InstanceType<typeof Client>).url);
       },
     });

@@ -32,12 +32,12 @@ interface OpenFile {
 export class SqliteFiles {
   readonly #real: string;
   readonly #files: OpenFile[];
-  readonly #onLost: (path: string) => void;
+  readonly #onLost: (path: string, reason: string) => void;
   #watch: NodeJS.Timeout | undefined;
-  #lost: string | undefined;
+  #lost: { path: string; reason: string } | undefined;
 
   /** Before SQLite opens the file, which is made if it is missing. */
-  constructor(file: string, onLost: (path: string) => void) {
+  constructor(file: string, onLost: (path: string, reason: string) => void) {
     createForOwner(file);
     // SQLite follows links once, and keeps the log beside what they lead to.
     this.#real = realpathSync(file);
@@ -55,7 +55,8 @@ export class SqliteFiles {
   /** @throws DatabaseFailure once a file was found removed or replaced; it does not look again. */
   refuseIfLost(): void {
     if (this.#lost === undefined) return;
-    throw new DatabaseFailure("lost", new Error(`${this.#lost} is not the file that was opened`), LOST);
+    const { path, reason } = this.#lost;
+    throw new DatabaseFailure("lost", new Error(`${path} is not the file that was opened`), reason);
   }
 
   /** Looks, in some microseconds. @throws DatabaseFailure */
@@ -81,13 +82,24 @@ export class SqliteFiles {
     if (this.#lost !== undefined) return;
     const lost = this.#files.find(({ path, identity }) => identityOf(path) !== identity);
     if (!lost) return;
-    this.#lost = lost.path;
-    this.#onLost(lost.path);
+    this.#lost = { path: lost.path, reason: whyLost(lost.path) };
+    this.#onLost(lost.path, this.#lost.reason);
   }
 }
 
 const LOST =
   "has a file that was removed or replaced while the server ran; put the right one back and restart the server";
+
+/** It may be in its place all the same, and out of reach: an operator must not go looking for another one then. */
+function whyLost(path: string): string {
+  try {
+    statSync(path, { throwIfNoEntry: false });
+    return LOST;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return `has a file that this server cannot look at any more (${code}); see to the disk and to who may enter the folders on its path, and restart the server`;
+  }
+}
 
 const openFile = (path: string): OpenFile => ({ path, identity: identityOf(path) });
 

@@ -527,6 +527,23 @@ describe("keystead doctor on settings of PostgreSQL", () => {
     assert.match(text, /^statement_timeout = 7000 ms: /);
   });
 
+  it("a time-out that is shorter than what it tries out, which servers do not go by", async () => {
+    await operate(postgres.url, `alter database ${name()} set statement_timeout = '20ms'`);
+    const report = await examine(own());
+    await operate(postgres.url, `alter database ${name()} reset all`);
+    assert.deepEqual(failed(report), []);
+    assert.deepEqual(the(report, "database writes"), ["ok", "it takes writes"]);
+  });
+
+  it("no connection for it at all", async () => {
+    await operate(postgres.url, "create role unwelcome login connection limit 0");
+    const url = new URL(databaseUrl);
+    url.username = "unwelcome";
+    const report = await examine(settingsOf({ dataDir, databaseUrl: url.href }));
+    await operate(postgres.url, "drop role unwelcome");
+    assert.match(the(report, "database")[1], /no connection left for this server; raise max_connections, or the/);
+  });
+
   it("fewer connections than a server takes", async () => {
     await operate(postgres.url, `alter database ${name()} connection limit 9`);
     // A limit of a database does not bind its superusers, and is told of all the same.

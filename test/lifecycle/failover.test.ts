@@ -97,4 +97,24 @@ describe("a primary of PostgreSQL that dies under load", () => {
       await store.close();
     }
   });
+
+  it("gives nothing to the old primary when that comes back and takes writes, also while the new one is away", async () => {
+    primary.setFile("postgresql.auto.conf", "");
+    await primary.restart();
+    const onOld = () => ask(primary.url.replace(/\/postgres$/, "/keys"), "select count(*) from activities");
+    const before = await onOld();
+    const load = startLoad(server.root, await createSubjects(server.root));
+    await until(() => writes(load) > 10, "the load");
+    await standby.restart();
+    const then = writes(load);
+    await until(() => writes(load) > then + 30, "the load to go on");
+    await load.stop();
+    assert.deepEqual(await onOld(), before);
+    const store = openDatabase({ url: standby.url.replace(/\/postgres$/, "/keys") });
+    try {
+      await checkAnswers(load, store);
+    } finally {
+      await store.close();
+    }
+  });
 });

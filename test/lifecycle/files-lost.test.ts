@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { copyFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { openDatabase } from "../../src/storage/database.ts";
 import type { Client, TestAnswer } from "../support/client.ts";
+import { reservePort } from "../support/ports.ts";
 import { refusalOf, type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { until } from "../support/until.ts";
-import { whenReady } from "./load.ts";
+import { readyz, whenReady } from "./load.ts";
 
 /** The files of a SQLite database that are taken from under a running server. */
 
@@ -78,6 +79,32 @@ describe("the files of a SQLite database under a running server", { concurrency:
       restore: (file) => renameSync(`${file}-wal.gone`, `${file}-wal`),
     },
   };
+
+  it("out of reach: /readyz says that they are, metrics go on, and a restart mends it", async () => {
+    const dataDir = temporaryFolder();
+    const data = `${dataDir}/data`;
+    const adminPort = await reservePort();
+    const options = { dataDir: data, settings: { KEYSTEAD_ADMIN_PORT: String(adminPort) } };
+    const server = await startServerProcess(options);
+    renameSync(data, `${dataDir}/away`);
+    // Whoever looks there, root too, is told ELOOP.
+    symlinkSync(data, data);
+    await until(async () => (await readyz(server)).status === 503, "the server to notice");
+    const { reasons } = (await readyz(server)).body;
+    assert.match(
+      reasons?.database ?? "",
+      /^the database has a file that this server cannot look at any more \(ELOOP\)/,
+    );
+    const metrics = await fetch(`http://127.0.0.1:${adminPort}/metrics`);
+    assert.equal(metrics.status, 200);
+    assert.match(await metrics.text(), /^keystead_build_info/m);
+    rmSync(data);
+    renameSync(`${dataDir}/away`, data);
+    await server.end("SIGTERM");
+    const again = await startServerProcess(options);
+    assert.equal((await readyz(again)).status, 200);
+    await again.end("SIGTERM");
+  });
 
   for (const [name, { lose, restore }] of Object.entries(cases)) {
     it(`${name}: not one write more is acknowledged, reads and /readyz say so, and a restart mends it`, async () => {

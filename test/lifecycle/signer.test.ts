@@ -7,9 +7,11 @@ import {
   isRunning,
   type ServerProcess,
   signerOf,
+  spawnServer,
   startServerProcess,
   temporaryFolder,
 } from "../support/server-process.ts";
+import { noSmallDisks } from "../support/small-disk.ts";
 import { until } from "../support/until.ts";
 import { readyz } from "./load.ts";
 
@@ -171,6 +173,20 @@ describe("a signer that stops", { concurrency: true }, () => {
     await until(() => ready(server), "the signer to be back");
     assert.equal((await sign(root, key, "with it")).status, 200);
     await server.end("SIGTERM");
+  });
+});
+
+describe("a signer that cannot be started", () => {
+  it("ends the start with the reason, and not with the word to send a request again", {
+    skip: noSmallDisks(temporaryFolder()),
+  }, async () => {
+    const dataDir = temporaryFolder();
+    const started = spawnServer({
+      dataDir,
+      shellPrefix: `exec unshare --user --map-root-user --mount sh -c 'mount --bind /dev/null "$(readlink -f /bin/sh)" && exec "$0" "$@"' "$0" "$@"`,
+    });
+    assert.equal((await started.exited).code, 1);
+    assert.equal(started.stderr(), "keystead: the signer process could not be started: spawn /bin/sh EACCES\n");
   });
 });
 

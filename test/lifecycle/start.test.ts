@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { networkInterfaces } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { Client } from "../support/client.ts";
 import { reservePort } from "../support/ports.ts";
@@ -319,6 +320,15 @@ describe("the command line beside a running server", () => {
       assert.match(stderr, expected);
       assert.match(stderr, /^keystead: [^\n]+\n$/);
     }
+  });
+
+  it("call with credentials that are named asks the server that they are of", async () => {
+    const port = await reservePort();
+    const file = join(temporaryFolder(), "others.json");
+    writeFileSync(file, JSON.stringify({ ...server.credentials, baseUrl: `http://127.0.0.1:${port}` }));
+    const { code, stdout, stderr } = await keystead("call", "whoami", "--credentials", file);
+    assert.deepEqual([code, stdout], [1, ""]);
+    assert.match(stderr, new RegExp(`^keystead: http://127\\.0\\.0\\.1:${port}/[^\n]+ does not answer`));
   });
 
   it("call says that no server runs", async () => {

@@ -1,7 +1,7 @@
 import { MAINTENANCE, type Maintenance, shownReason } from "../../engine/maintenance.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { sqliteFileOf, UNFINISHED_COPY, UNFINISHED_COPY_REMEDY } from "../../storage/database.ts";
-import { DatabaseFailure, isLocked } from "../../storage/failure.ts";
+import { DatabaseFailure, isLocked, isOutOfConnections } from "../../storage/failure.ts";
 import { type Inspection, openInspection } from "../../storage/inspection.ts";
 import { type Config, StartProblem } from "../config.ts";
 import { refuseEmptyDatabase, refuseMissingDatabase } from "../new-installation.ts";
@@ -9,7 +9,7 @@ import { ROOT_KEY_ID } from "../open.ts";
 import { version } from "../version.ts";
 import { checkClock } from "./clock.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
-import { checkPostgres, POSTGRES_WRITES } from "./postgres.ts";
+import { checkPostgres, MORE_CONNECTIONS, POSTGRES_WRITES } from "./postgres.ts";
 import { hiddenBy, hiddenText } from "./reach.ts";
 import { checkWebhooks } from "./webhooks.ts";
 
@@ -41,7 +41,10 @@ export async function checkDatabase(config: Config, clock: Clock): Promise<Datab
     return await look(config, inspection, clock);
   } catch (error) {
     if (!(error instanceof DatabaseFailure)) throw error;
-    const text = `the database ${error.reason}; check DATABASE_URL and KEYSTEAD_DATA_DIR, and whether it runs`;
+    const remedy = isOutOfConnections(error.cause as Error)
+      ? MORE_CONNECTIONS
+      : "check DATABASE_URL and KEYSTEAD_DATA_DIR, and whether it runs";
+    const text = `the database ${error.reason}; ${remedy}`;
     return { findings: [fail("database", text)], rootKey: "unknown" };
   } finally {
     await inspection?.close();

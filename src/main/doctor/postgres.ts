@@ -134,6 +134,9 @@ async function checkPooler(inspection: Inspection, { prepared }: PostgresSetting
   return fail(check, text);
 }
 
+export const MORE_CONNECTIONS =
+  "raise max_connections, or the connection limits of the role and the database, or lower KEYSTEAD_POSTGRES_CONNECTIONS";
+
 /** A negative limit of a role or a database is none. */
 const LIMITS = `select
   (select rolconnlimit from pg_roles where rolname = current_user) as of_role,
@@ -153,12 +156,13 @@ async function checkConnections(
   const limits = [found?.of_role ?? -1, found?.of_database ?? -1].filter((limit) => limit >= 0);
   const most = Math.min(open, ...limits);
   const needs = `each server takes up to ${needed}`;
-  const remedy =
-    "raise max_connections, or the connection limits of the role and the database, or lower KEYSTEAD_POSTGRES_CONNECTIONS";
-  if (most < needed) return fail(check, `there is room for ${most} connections, and ${needs}; ${remedy}`);
+  if (most < needed) return fail(check, `there is room for ${most} connections, and ${needs}; ${MORE_CONNECTIONS}`);
   const others = found?.of_others ?? 0;
   if (open - others < needed) {
-    return warn(check, `there is room for ${most} connections, others hold ${others}, and ${needs}; ${remedy}`);
+    return warn(
+      check,
+      `there is room for ${most} connections, others hold ${others}, and ${needs}; ${MORE_CONNECTIONS}`,
+    );
   }
   return ok(check, `room for ${most} connections; ${needs}`);
 }
