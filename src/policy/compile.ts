@@ -12,7 +12,7 @@ import { followPath, rootPathOf } from "./roots.ts";
 import type { Scope } from "./schema.ts";
 import { nanosecondsFrom } from "./timestamp.ts";
 import { sizeOf, type TypedNode } from "./typed-tree.ts";
-import { type LetterCase, type Type, typeName } from "./types.ts";
+import { areComparable, type LetterCase, type Type, typeName } from "./types.ts";
 
 /** The facts each scope is evaluated on. */
 export interface FactsOf {
@@ -412,9 +412,11 @@ function compileListed(node: TypedNode, elements: TypedNode[], element: Evaluate
 
 type AreEqual = (a: unknown, b: unknown, evaluation: Evaluation) => boolean;
 
+/** An element of a list of arguments may be of another type than what is sought, which is seen as with an argument itself. */
 function equality(a: TypedNode, b: TypedNode, letterCase: LetterCase, at: Expression, source: string): AreEqual {
   const areSame = stringEquality(letterCase, at, source);
-  if (a.type.kind !== "argument" && b.type.kind !== "argument") {
+  const areArguments = a.type.kind === "argument" || b.type.kind === "argument";
+  if (!areArguments && areComparable(a.type, b.type)) {
     return a.type.kind === "string" ? (areSame as AreEqual) : (x, y) => x === y;
   }
   const digitsOfA = digitsOf(a);

@@ -38,6 +38,7 @@ test("a denial by type that another version sidesteps", () => {
   assert.equal(byType("activity.kind == 'SIGN_TRANSACTION'"), false);
   assert.equal(byType("activity.kind == 'SIGN_RAW_PAYLOAD'"), true, "several payloads sign as one does");
   assert.equal(byType("activity.kind in ['SIGN_RAW_PAYLOAD', 'SIGN_RAW_PAYLOADS']"), false);
+  assert.equal(byType("activity.kind == 'ETH_UNDELEGATE_7702'"), true, "it has another name");
   assert.equal(byType("activity.type == 'ACTIVITY_TYPE_DELETE_USERS'"), false, "it has one version");
   assert.equal(byType("activity.type != 'ACTIVITY_TYPE_CREATE_USERS_V4'"), true);
   assert.equal(byType("wallet.label == 'SIGN_TRANSACTION'"), false);

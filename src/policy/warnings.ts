@@ -83,11 +83,12 @@ function looksAtAllInstructions(node: TypedNode): boolean {
   return typedPartsOf(node).some(looksAtAllInstructions);
 }
 
-/** Kinds that do the same for one thing and for several. */
+/** Kinds that do the same: for one thing and for several, or under two names. */
 const ALIKE = [
   ["SIGN_RAW_PAYLOAD", "SIGN_RAW_PAYLOADS"],
   ["CREATE_POLICY", "CREATE_POLICIES"],
   ["DELETE_POLICY", "DELETE_POLICIES"],
+  ["ETH_UNDELEGATE_7702", "ETH_UNDELEGATE7702"],
 ];
 
 /** A denial that is for one version of an activity type is got around by sending another one, which does the same. */

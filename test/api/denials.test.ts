@@ -203,6 +203,53 @@ onEachEngine("denials", (server) => {
     assert.match(JSON.stringify(denied.body.details), /there is no wallet: the request is about several wallets/);
   });
 
+  it("deny that a key is deleted as they deny that it signs, and allowances are for one key alone", async () => {
+    const { root, user } = await createWorld(server());
+    const tagged = { privateKeyTagName: "cold", privateKeyIds: [] };
+    const { privateKeyTagId } = await root.client.result("create_private_key_tag", tagged);
+    const { privateKeys } = await root.client.result("create_private_keys", {
+      privateKeys: [[privateKeyTagId], [], []].map((privateKeyTags, index) => ({
+        ...{ privateKeyName: `key ${index}`, curve: "CURVE_SECP256K1", privateKeyTags, addressFormats: [] },
+      })),
+    });
+    const [cold, warm, other] = privateKeys.map(({ privateKeyId }: Json) => privateKeyId);
+    const accountsOf: Record<string, string[]> = {};
+    for (const walletName of ["Vault", "Till"]) {
+      const paths = ["m/44'/60'/0'/0/0", "m/44'/60'/0'/0/1"];
+      const accounts = paths.map((path) => account("ADDRESS_FORMAT_ETHEREUM", "CURVE_SECP256K1", path));
+      const { walletId } = await root.client.result("create_wallet", { walletName, accounts });
+      const listed = await root.client.read("list_wallet_accounts", { walletId });
+      accountsOf[walletName] = listed.accounts.map(({ walletAccountId }: Json) => walletAccountId);
+    }
+    const [vault, till] = [accountsOf.Vault, accountsOf.Till] as [string[], string[]];
+    const deleteKeys = (privateKeyIds: string[]) =>
+      user.client.submit("delete_private_keys", { privateKeyIds, deleteWithoutExport: true });
+    const deleteAccounts = (walletAccountIds: string[]) =>
+      user.client.submit("delete_wallet_accounts", { walletAccountIds, deleteWithoutExport: true });
+
+    const denials = [
+      policy("ALLOW", "true", 0),
+      policy("DENY", `private_key.tags.contains('${privateKeyTagId}')`, 1),
+      policy("DENY", "wallet.label == 'Vault'", 2),
+    ];
+    const { policyIds } = await root.client.result("create_policies", { policies: denials });
+    for (const ids of [[cold], [cold, warm], [warm, cold]]) assert.equal((await deleteKeys(ids)).status, 403);
+    const denied = await deleteKeys([warm, cold]);
+    assert.match(JSON.stringify(denied.body.details), /there is no private_key: the request is about several private/);
+    for (const ids of [vault, vault.slice(1)]) assert.equal((await deleteAccounts(ids)).status, 403);
+
+    await root.client.result("delete_policies", { policyIds });
+    const allowed = ["private_key.label == 'key 2'", "wallet.label == 'Till'"];
+    const allowances = allowed.map((condition, index) => policy("ALLOW", condition, index));
+    await root.client.result("create_policies", { policies: allowances });
+    assert.equal((await deleteKeys([warm, other])).status, 403);
+    assert.equal((await deleteKeys([warm])).status, 403);
+    assert.equal((await deleteKeys([other])).status, 200);
+    assert.equal((await deleteAccounts([till[0] as string, vault[0] as string])).status, 403);
+    assert.equal((await deleteAccounts([vault[0] as string])).status, 403);
+    assert.equal((await deleteAccounts(till)).status, 200);
+  });
+
   it("of several secrets deny, also where some of them are not known", async () => {
     const { root, user } = await createWorld(server());
     const denial = policy("DENY", "secret.static_properties['kind'] == 'creditCard'", 1);

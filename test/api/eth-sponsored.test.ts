@@ -327,6 +327,52 @@ for (const engine of oneEngine("postgres")) {
       );
     });
 
+    it("shows policies no data and no arguments of several calls, which move as much as often as they are repeated", async () => {
+      const from = await newAccount();
+      const token = newAddress();
+      const inputs = [
+        { name: "to", type: "address" },
+        { name: "amount", type: "uint256" },
+      ];
+      await root.result("create_smart_contract_interface", {
+        smartContractAddress: token,
+        smartContractInterface: JSON.stringify([{ type: "function", name: "transfer", inputs }]),
+        type: "SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM",
+        label: newId(),
+        notes: "",
+      });
+      const { userId, client } = await addUser(root);
+      const transfer = (amount: number) => {
+        const words = [newAddress().slice(2), amount.toString(16)].map((word) => word.padStart(64, "0"));
+        return { to: token, data: `0xa9059cbb${words.join("")}` };
+      };
+      const ask = async (calls: object[]) =>
+        (await client.submit(PATH, { from, caip2: TEST_CHAIN, sponsor: true, calls })).status;
+      const three = transfer(3);
+      const conditions = [
+        "eth.tx.contract_call_args['amount'] <= 3",
+        `eth.tx.data[74..138] == '${three.data.slice(74)}'`,
+        "eth.tx.function_name == 'transfer'",
+      ];
+      const outcomes: number[][] = [];
+      for (const condition of conditions) {
+        const { policyId } = await root.result("create_policy", {
+          policyName: newId(),
+          effect: "EFFECT_ALLOW",
+          consensus: `approvers.any(user, user.id == '${userId}')`,
+          condition: `eth.tx.to == '${token}' && ${condition}`,
+          notes: "",
+        });
+        outcomes.push([await ask([three]), await ask([three, three])]);
+        await root.result("delete_policy", { policyId });
+      }
+      assert.deepEqual(outcomes, [
+        [200, 403],
+        [200, 403],
+        [200, 200],
+      ]);
+    });
+
     async function deployed(code: string): Promise<string> {
       const stranger = newAddress();
       await giveEther(node, stranger);

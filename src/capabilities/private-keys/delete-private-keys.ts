@@ -3,6 +3,8 @@ import { removePrivateKeys } from "../../authority/rules/private-keys.ts";
 import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { SomeIds, Strict } from "../../engine/fields.ts";
+import { MissingFactError } from "../../policy/errors.ts";
+import { signingKeyFacts } from "../signing/store.ts";
 
 export const deletePrivateKeys = activity({
   path: "delete_private_keys",
@@ -10,6 +12,15 @@ export const deletePrivateKeys = activity({
   intent: Strict({ privateKeyIds: SomeIds, deleteWithoutExport: Type.Optional(Type.Boolean()) }),
   result: Type.Object({ privateKeyIds: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "DELETE" }),
+  async policyFacts({ intent: { privateKeyIds }, read, organization }) {
+    const [id = "", second] = privateKeyIds;
+    if (second === undefined) return signingKeyFacts(read, organization.id, id);
+    return {
+      get private_key(): never {
+        throw new MissingFactError("the request is about several private keys; delete them one by one");
+      },
+    };
+  },
   change: ({ view, intent: { privateKeyIds, deleteWithoutExport = false } }) =>
     changesOn(view, (draft) => removePrivateKeys(draft, privateKeyIds, deleteWithoutExport)),
   answer: ({ intent: { privateKeyIds } }) => ({ privateKeyIds }),

@@ -183,44 +183,64 @@ export function schemeOf({ address }: SigningKey): Scheme | undefined {
 export async function signingKeyFacts(read: Reader, organizationId: string, signWith: string): Promise<PolicyFacts> {
   const found = await lookUp(read, organizationId, signWith);
   if (!found) return {};
-  const imported = found.row.imported === 1;
-  const exported = found.row.exported === 1;
-  if (found.kind === "walletAccount") {
-    const { wallet_id: id, wallet_name: label, path, address } = found.row;
-    const levels = parsePath(path);
-    return {
-      wallet: { id, label, imported, exported },
-      wallet_account: {
-        address,
-        path_indexes: levels.map(({ index }) => index),
-        path_hardened: levels.map(({ hardened }) => hardened),
-      },
-    };
-  }
-  const { id, name: label } = found.row;
+  if (found.kind === "walletAccount") return accountFacts(found.row);
+  const { id, name: label, imported, exported } = found.row;
   const tags = await selectPrivateKeyTags(read, { organizationId, id });
-  return { private_key: { id, label, tags: tags.map(({ tag_id }) => tag_id).sort(), imported, exported } };
+  return {
+    private_key: {
+      id,
+      label,
+      tags: tags.map(({ tag_id }) => tag_id).sort(),
+      imported: imported === 1,
+      exported: exported === 1,
+    },
+  };
 }
 
-const keyRoots = ["wallet", "wallet_account", "private_key"] as const;
+/** What policies see of an account; `imported` and `exported` are those of its wallet. */
+export function accountFacts({
+  wallet_id: id,
+  wallet_name: label,
+  imported,
+  exported,
+  path,
+  address,
+}: Pick<AccountRow, "wallet_id" | "wallet_name" | "imported" | "exported" | "path" | "address">): PolicyFacts {
+  const levels = parsePath(path);
+  return {
+    wallet: { id, label, imported: imported === 1, exported: exported === 1 },
+    wallet_account: {
+      address,
+      path_indexes: levels.map(({ index }) => index),
+      path_hardened: levels.map(({ hardened }) => hardened),
+    },
+  };
+}
 
-/**
- * The same for a request that several keys sign. What is not the same for all of them cannot be told: a policy that asks for it ends
- * in an error, so that what allows one key allows no other beside it.
- */
+/** The same for a request that several keys sign. */
 export async function signingKeysFacts(
   read: Reader,
   organizationId: string,
   signWiths: readonly string[],
 ): Promise<PolicyFacts> {
   const each = await Promise.all(signWiths.map((signWith) => signingKeyFacts(read, organizationId, signWith)));
+  return sharedKeyFacts(each, "is signed with");
+}
+
+const keyRoots = ["wallet", "wallet_account", "private_key"] as const;
+
+/**
+ * The facts of several keys of one request. What is not the same for all of them cannot be told: a policy that asks for it ends in an
+ * error, so that what allows one key allows no other beside it.
+ */
+export function sharedKeyFacts(each: readonly PolicyFacts[], relation: "is signed with" | "is about"): PolicyFacts {
   const facts: PolicyFacts = {};
   for (const root of keyRoots) {
     const [first, ...others] = each.map((one) => one[root]);
     const isSame = others.every((other) => JSON.stringify(other) === JSON.stringify(first));
     const get = () => {
       if (isSame) return first;
-      throw new MissingFactError(`the request is signed with several keys, which do not share one \`${root}\``);
+      throw new MissingFactError(`the request ${relation} several keys, which do not share one \`${root}\``);
     };
     Object.defineProperty(facts, root, { get, enumerable: true });
   }

@@ -2,6 +2,7 @@ import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { SomeIds, Strict } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
+import { accountsFacts } from "./store.ts";
 
 export const deleteWalletAccounts = activity({
   path: "delete_wallet_accounts",
@@ -10,6 +11,8 @@ export const deleteWalletAccounts = activity({
   intent: Strict({ walletAccountIds: SomeIds, deleteWithoutExport: Type.Optional(Type.Boolean()) }),
   result: Type.Object({ walletAccountIds: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "WALLET", action: "DELETE" }),
+  policyFacts: ({ intent: { walletAccountIds }, read, organization }) =>
+    accountsFacts(read, organization.id, walletAccountIds),
   async run({ intent: { walletAccountIds, deleteWithoutExport = false }, tx, organization }) {
     const rows = await tx
       .selectFrom("wallet_accounts as a")

@@ -3,7 +3,7 @@ import type { NewWallet as WalletOfAuthority } from "../../authority/rules/walle
 import { type AddressFormat, deriveAddress, normalizeAddress, normalizedBeginnings } from "../../crypto/addresses.ts";
 import type { Curve } from "../../crypto/curves.ts";
 import { timestampOf } from "../../engine/fields.ts";
-import type { Organization } from "../../engine/operations.ts";
+import type { Organization, PolicyFacts } from "../../engine/operations.ts";
 import { oldestFirst, type Page } from "../../engine/paging.ts";
 import type { AskedSigner } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
@@ -14,6 +14,7 @@ import type { AddressReference } from "../../signer/protocol.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import type { Schema } from "../../storage/schema.ts";
+import { accountFacts, sharedKeyFacts } from "../signing/store.ts";
 import {
   type AccountParams,
   caip2PrefixOf,
@@ -219,6 +220,24 @@ export async function walletFacts(
     imported,
     exported,
   }));
+}
+
+/** Accounts as policies see them; unknown ids are left out. */
+export async function accountsFacts(
+  read: Reader,
+  organizationId: string,
+  ids: readonly string[],
+): Promise<PolicyFacts> {
+  const rows = await read
+    .selectFrom("wallet_accounts as a")
+    .innerJoin("wallets as w", (join) =>
+      join.onRef("w.organization_id", "=", "a.organization_id").onRef("w.id", "=", "a.wallet_id"),
+    )
+    .select(["a.path", "a.address", "w.id as wallet_id", "w.name as wallet_name", "w.imported", "w.exported"])
+    .where("a.organization_id", "=", organizationId)
+    .where("a.id", "in", ids)
+    .execute();
+  return sharedKeyFacts(rows.map(accountFacts), "is about");
 }
 
 /** Marks every account that has this address: what was exported opens each of them. */

@@ -6,7 +6,7 @@ import { ethereumTransactionFacts } from "../../signing/model.ts";
 
 /**
  * What policies see of a batch as `eth.tx`: the sum of what its calls pay, and what is the same of all of them. Anything else ends in an
- * error, so that nobody allows a batch for its first call.
+ * error, so that nobody allows a batch for its first call; and so does what several calls are told to do, as equal ones do it each.
  */
 export async function batchFacts(
   read: Reader,
@@ -25,13 +25,18 @@ export async function batchFacts(
     const isSame = others.every((other) => textOf(other) === textOf(first));
     const get = () => {
       if (name === "value") return calls.reduce((sum, { value }) => sum + value, 0n);
-      if (isSame) return first;
+      if (isSame && (others.length === 0 || !tellsWhatToDo(name, first))) return first;
+      if (isSame) throw new MissingFactError(`the transaction has several calls, each with this \`${name}\``);
       throw new MissingFactError(`the transaction has several calls, which do not share one \`${name}\``);
     };
     Object.defineProperty(tx, name, { get, enumerable: true, configurable: true });
   }
   return { eth: { tx } } as PolicyFacts;
 }
+
+/** An amount may be among it. */
+const tellsWhatToDo = (name: string, value: unknown): boolean =>
+  name === "contract_call_args" || (name === "data" && value !== "0x");
 
 const textOf = (value: unknown): string | undefined =>
   JSON.stringify(value, (_, member: unknown) => (typeof member === "bigint" ? `${member}n` : member));
