@@ -23,10 +23,6 @@ const exceptions: Record<string, { makes: string[]; because: string }> = {
   "capabilities/invitations/tokens.ts": { makes: ["randomBytes"], because: "nobody may guess what lets somebody in" },
   "capabilities/messages/events.ts": { makes: ["newIdAt"], because: "what mail servers tell comes by itself" },
   "capabilities/sending/evm/follow.ts": { makes: ["newId"], because: "a job sends the sponsor's own transaction" },
-  "capabilities/sub-organizations/erase-organization.ts": {
-    makes: ["performance.now", "performance.now"],
-    because: "a job's turn ends after a while",
-  },
   "capabilities/webhooks/deliver.ts": {
     makes: ["performance.now", "performance.now"],
     because: "a job measures how long a receiver took",
