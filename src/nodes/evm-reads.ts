@@ -32,15 +32,34 @@ export async function readContracts(
 ): Promise<(string | undefined)[]> {
   const answers: (string | undefined)[] = [];
   for (let start = 0; start < questions.length; start += QUESTIONS_AT_ONCE) {
-    const part = questions.slice(start, start + QUESTIONS_AT_ONCE);
-    const read = await evm.call(chain, {
-      method: "eth_call",
-      params: [{ data: `${readMany.creationCode}${encodeCalls(part)}` }, at],
-      read: (answer) => ("result" in answer ? answersIn(answer.result, part.length) : undefined),
-    });
-    answers.push(...read);
+    answers.push(...(await readPart(evm, chain, questions.slice(start, start + QUESTIONS_AT_ONCE), at)));
   }
   return answers;
+}
+
+/** What a node says of a call that takes more gas than it gives to any. */
+const TAKES_TOO_MUCH = /out ?of ?gas|gas required exceeds/i;
+
+/** Contracts that use up all the gas that they are given are asked few at a time, so that the others' answers are there. */
+async function readPart(
+  evm: EvmNodes,
+  chain: EvmChain,
+  questions: readonly ContractCall[],
+  at: string,
+): Promise<(string | undefined)[]> {
+  const count = questions.length;
+  const answers = await evm.call<(string | undefined)[] | "too much">(chain, {
+    method: "eth_call",
+    params: [{ data: `${readMany.creationCode}${encodeCalls(questions)}` }, at],
+    read: (answer) => {
+      if ("result" in answer) return answersIn(answer.result, count);
+      return count > 1 && TAKES_TOO_MUCH.test(answer.error.message) ? "too much" : undefined;
+    },
+  });
+  if (answers !== "too much") return answers;
+  const middle = Math.ceil(count / 2);
+  const first = await readPart(evm, chain, questions.slice(0, middle), at);
+  return [...first, ...(await readPart(evm, chain, questions.slice(middle), at))];
 }
 
 function answersIn(result: unknown, count: number): (string | undefined)[] | undefined {

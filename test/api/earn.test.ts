@@ -11,7 +11,7 @@ import { type Anvil, EARN_CHAIN_ID, startAnvil } from "../support/anvil.ts";
 import { EARN_CHAIN, earnEntry } from "../support/chain.ts";
 import { addUser, type Client, type Json } from "../support/client.ts";
 import { assertSameDump, dumpDatabase } from "../support/database-dump.ts";
-import { type Contract, contractAt, deployContract } from "../support/deployed-contracts.ts";
+import { type Contract, contractAt, deployContract, newCaller } from "../support/deployed-contracts.ts";
 import { type EarnWorld, earnEnded, newEarnWorld } from "../support/earn.ts";
 import { newAddress, newEvmWallet } from "../support/evm-sender.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
@@ -468,6 +468,58 @@ for (const engine of oneEngine("sqlite")) {
       front.when(LOOK, "pass on");
       assert.equal((await deposit(root, { ...parameters, assets: String(20n * UNIT) })).status, "COMPLETED");
       assert.equal((await positions(root, depositor))[0]?.totalDeposited, String(20n * UNIT));
+    });
+
+    it("tells nothing of what a vault does not say, and what a withdrawal of all left once it says that", async () => {
+      const { wrapperAddress } = await deployed({ clientFeeBps: "750" });
+      const wrapper = contractAt(node, "MorphoFeeWrapper", wrapperAddress);
+      const depositor = await newDepositor();
+      const giver = await newCaller(node);
+      await world.token.write(world.maker, "mint", giver, 20n * UNIT);
+      await world.token.write(giver, "approve", wrapperAddress, 20n * UNIT);
+      const parameters = { wrapperAddress, signWith: depositor, chainCaip2: EARN_CHAIN };
+      assert.equal((await deposit(root, { ...parameters, assets: String(10n * UNIT) })).status, "COMPLETED");
+      const code = await node.call("eth_getCode", world.vault.address, "latest");
+      const RECEIPT = "eth_getTransactionReceipt";
+      try {
+        front.when(LOOK, AWAY);
+        const ids = await root.result("earn_withdraw", { ...parameters, amountValue: "MAX" });
+        const had = await wrapper.read("balanceOf", depositor);
+        await wrapper.write(giver, "deposit", 20n * UNIT, depositor);
+        const has = await wrapper.read("balanceOf", depositor);
+        front.when(RECEIPT, AWAY);
+        front.when(LOOK, "pass on");
+        await until(async () => (await wrapper.read("balanceOf", depositor)) === has - had, "the withdrawal's block");
+        await node.call("anvil_setCode", world.vault.address, "0xfe");
+        front.when(RECEIPT, "pass on");
+        assert.equal((await earnEnded(root, "get_earn_withdraw_status", ids)).status, "COMPLETED");
+        const [position] = (await positions(root, depositor)) as [Json];
+        assert.equal(position.totalDeposited, String(10n * UNIT), "as what is left is not known");
+        assert.equal(position.currentValue, undefined);
+        assert.deepEqual(
+          Object.keys(position.display).filter((name) => name.startsWith("currentValue")),
+          [],
+        );
+        const { enabledVaults } = await root.read("list_earn_enabled_vaults", {});
+        const shown = enabledVaults.find((one: Json) => one.wrapperAddress === wrapperAddress);
+        const told = ["totalDeposited", "claimableClientFee", "claimableClientFeeDisplay"];
+        assert.deepEqual(
+          told.filter((name) => name in shown),
+          [],
+        );
+        assert.deepEqual(shown.display, {});
+      } finally {
+        front.when(RECEIPT, "pass on");
+        await node.call("anvil_setCode", world.vault.address, code);
+      }
+      let shown: Json = {};
+      await until(async () => {
+        [shown] = (await positions(root, depositor)) as [Json];
+        return shown.totalDeposited !== String(10n * UNIT);
+      }, "what was left to be counted");
+      assertWithin(BigInt(shown.totalDeposited), 20n * UNIT, 2n);
+      assertWithin(BigInt(shown.currentValue), 20n * UNIT, 2n);
+      assert.equal(shown.totalWithdrawn, "0");
     });
 
     it("pays for deposits and withdrawals of a wallet without ether, and counts that", async () => {

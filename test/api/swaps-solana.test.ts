@@ -19,6 +19,8 @@ import {
   moveTokens,
   newMint,
   newMint2022,
+  newMintWithDelegate,
+  newMultisig,
   newTokenAccount,
   newTokenAccount2022,
   passTokenAccount,
@@ -269,6 +271,26 @@ for (const engine of oneEngine("postgres")) {
       const another = newMint(node, STRANGER);
       const held = newTokenAccount(node, { mint: another, owner: wallet, amount: 100n });
       const theirs = newTokenAccount(node, { mint: another, owner: STRANGER });
+      const friend = addressOf(0x78);
+      const lent = newTokenAccount(node, { mint: another, owner: friend, amount: 100n, delegate: wallet });
+      const empty = newTokenAccount(node, { mint: another, owner: friend, closeAuthority: wallet });
+      const shared = newMultisig(node, [wallet, friend]);
+      const ofAll = newTokenAccount(node, { mint: another, owner: shared, amount: 100n });
+      const bySharing = moveTokens(ofAll, theirs, shared, 1n);
+      const fromAll: Instruction = {
+        ...bySharing,
+        accounts: [
+          ...(bySharing.accounts ?? []).map(({ address }) =>
+            address === shared ? { address, role: AccountRole.READONLY } : { address, role: AccountRole.WRITABLE },
+          ),
+          { address: wallet, role: AccountRole.READONLY_SIGNER },
+        ],
+      };
+      const ruled = newMintWithDelegate(node, STRANGER, wallet);
+      const [from, to] = [friend, STRANGER].map((owner) =>
+        newTokenAccount2022(node, { mint: ruled, owner, amount: 100n }),
+      ) as [Address, Address];
+      const fromHolder = moveCheckedTokens(TOKEN_2022_PROGRAM, { from, to, mint: ruled, owner: wallet }, 1n);
       const lies: [(amounts: SwapAmounts) => Instruction[], RegExp][] = [
         [(of) => [payTokens(of.input + 1n), bringTokens(of.output)], /take more than the amount/],
         [(of) => [payTokens(of.input), bringTokens(of.output - 10_001n)], /bring 989999 .* at least 990000/],
@@ -281,6 +303,11 @@ for (const engine of oneEngine("postgres")) {
         [(of) => [...honest(of), throughRouter(passTokenAccount(held, wallet, STRANGER, 2))], /token account \w+ away/],
         [(of) => [...honest(of), throughRouter(passTokenAccount(own.input, wallet, STRANGER, 3))], /to close/],
         [(of) => [...honest(of), throughRouter(assign(wallet, ROUTER))], /account itself/],
+        [(of) => [...honest(of), moveTokens(lent, theirs, wallet, 100n)], /change \w+, which names the wallet/],
+        [(of) => [...honest(of), throughRouter(moveTokens(lent, theirs, wallet, 1n))], /which names the wallet/],
+        [(of) => [...honest(of), fromAll], /take of \w+, which is not the wallet's/],
+        [(of) => [...honest(of), fromHolder], /take of \w+, which is not the wallet's/],
+        [(of) => [...honest(of), closeTokenAccount(empty, STRANGER, wallet)], /which names the wallet/],
         [
           (of) => [payTokens(of.input), throughRouter(moveTokens(vaults.output, vaults.input, VAULT, 1n))],
           /would fail/,

@@ -27,7 +27,7 @@ function put({ svm }: SolanaNode, data: Buffer, program = TOKEN_PROGRAM): Addres
 /** What stands behind mints and accounts with extensions, from here on: which of them it is, then a type, a length and the data of each. */
 const EXTENSIONS = 165;
 const [MINT, ACCOUNT] = [1, 2];
-const [TRANSFER_FEE_CONFIG, TRANSFER_FEE_AMOUNT] = [1, 2];
+const [TRANSFER_FEE_CONFIG, TRANSFER_FEE_AMOUNT, PERMANENT_DELEGATE] = [1, 2, 12];
 
 function extended(base: Buffer, kind: number, type: number, data: Buffer): Buffer {
   const head = Buffer.alloc(5, kind);
@@ -57,6 +57,22 @@ export function newMint2022(node: SolanaNode, authority: Address, feeBps?: numbe
   return put(node, extended(data, MINT, TRANSFER_FEE_CONFIG, config), TOKEN_2022_PROGRAM);
 }
 
+/** A token of Token-2022 of which somebody may take from everybody. */
+export const newMintWithDelegate = (node: SolanaNode, authority: Address, delegate: Address): Address =>
+  put(
+    node,
+    extended(mintData(authority, 6), MINT, PERMANENT_DELEGATE, Buffer.from(bytesOf(delegate))),
+    TOKEN_2022_PROGRAM,
+  );
+
+/** What owns token accounts in the place of people, each of whom may sign alone. */
+export function newMultisig(node: SolanaNode, members: readonly Address[]): Address {
+  const data = Buffer.alloc(355);
+  data.set([1, members.length, 1]);
+  for (const [index, member] of members.entries()) data.set(bytesOf(member), 3 + 32 * index);
+  return put(node, data);
+}
+
 function mintData(authority: Address, decimals: number): Buffer {
   const data = Buffer.alloc(82);
   data.writeUInt32LE(1, 0);
@@ -81,14 +97,26 @@ interface Holding {
   mint: Address;
   owner: Address;
   amount?: bigint;
+  /** Who may take all of it beside its owner. */
+  delegate?: Address;
+  closeAuthority?: Address;
 }
 
-function holdingData({ mint, owner, amount = 0n }: Holding): Buffer {
+function holdingData({ mint, owner, amount = 0n, delegate, closeAuthority }: Holding): Buffer {
   const data = Buffer.alloc(165);
   data.set(bytesOf(mint), 0);
   data.set(bytesOf(owner), 32);
   data.writeBigUInt64LE(amount, 64);
   data.writeUInt8(1, 108);
+  if (delegate !== undefined) {
+    data.writeUInt32LE(1, 72);
+    data.set(bytesOf(delegate), 76);
+    data.writeBigUInt64LE(amount, 121);
+  }
+  if (closeAuthority !== undefined) {
+    data.writeUInt32LE(1, 129);
+    data.set(bytesOf(closeAuthority), 133);
+  }
   return data;
 }
 

@@ -76,7 +76,7 @@ function VaultRow({ vault }: { vault: Enabled }) {
           )}
         </Fragment>,
         `${Number(clientFeeBps) / BPS_OF_PERCENT} %`,
-        vault.display.crypto ?? vault.totalDeposited,
+        vault.display.crypto ?? vault.totalDeposited ?? "not known",
         <Group key="acts" gap="xs">
           {set.isError && <ProblemNote error={set.error} />}
           {set.data && set.data.result === undefined && <NotYet activity={set.data} />}

@@ -34,7 +34,7 @@ import {
 /**
  * Waits for the end of a request's last transaction, and books what came of it in one transaction with the request's own end: whoever is
  * told that it is completed finds the totals of the position as they are then. Until no reorganization can give it another end, it looks
- * whether one did, and puts end and totals right.
+ * whether one did, and puts end and totals right; for longer only where the vault does not say what a withdrawal of everything left.
  */
 
 export const followEarnRequest = job({
@@ -59,7 +59,7 @@ export const followEarnRequest = job({
     const end = await newEndOf({ read, evm }, wrapper, request, outcome).catch(unlessAway);
     if (!end) return { next: { do: "retry", inMs: AWAY_PAUSE_MS } };
     if (end === "known") return { next };
-    return { next, record: (tx) => noteEnd(tx, request, end, clock()) };
+    return { next: end.isUnread ? again : next, record: (tx) => noteEnd(tx, request, end, clock()) };
   },
 });
 
@@ -77,7 +77,7 @@ async function newEndOf(
 ): Promise<End | "known"> {
   if (isKnown(request, outcome) && (await isCounted(looking, wrapper, request))) return "known";
   const found = await endOf(looking.evm, wrapper, request, outcome);
-  return isStored(request, found.end) && !found.counting ? "known" : found;
+  return isStored(request, found.end) && !found.counting && !found.isUnread ? "known" : found;
 }
 
 const isStored = (request: EarnRequest, end: RequestEnd): boolean =>
@@ -114,6 +114,8 @@ interface End {
   end: RequestEnd;
   /** By what totals change; undefined where the request is in no totals. */
   counting?: Counting;
+  /** Whether totals stay as they are for now, as nobody says what a withdrawal of everything left. */
+  isUnread?: boolean;
 }
 
 interface Counting {
@@ -232,6 +234,7 @@ async function endOf(evm: EvmNodes, wrapper: Wrapper, request: EarnRequest, outc
   const block = await headerAt(evm, wrapper.chain, number);
   if (!block) return fail("CHAIN_UNAVAILABLE", { chain: wrapper.chain, reason: "no node shows the newest block" });
   const left = await valueLeft(evm, wrapper, request.walletAddress, number);
+  if (left === undefined) return { end, isUnread: true };
   return { end, counting: { blockNumber, rest: { left, readAt: { number, hash: block.hash } } } };
 }
 
@@ -242,18 +245,18 @@ async function totalsOf(read: Reader, { organizationId, walletAddress, wrapperAd
   return totals.get(wrapperAddress) ?? { totalDeposited: 0n, totalWithdrawn: 0n, readAtBlock: 0 };
 }
 
-/** What a wallet has in a wrapper as of a block, in its asset. */
+/** What a wallet has in a wrapper as of a block, in its asset; undefined where the vault does not say what that is worth. */
 async function valueLeft(
   evm: EvmNodes,
   { chain, wrapperAddress }: Wrapper,
   wallet: string,
   blockNumber: number,
-): Promise<bigint> {
+): Promise<bigint | undefined> {
   const at = `0x${blockNumber.toString(16)}`;
   const [shares] = await readContracts(evm, chain, [questions.balanceOf(wrapperAddress, wallet)], at);
   const count = wordIn(shares);
   if (count === undefined) throw new Error("the wrapper does not say what is left");
   if (count === 0n) return 0n;
   const [value] = await readContracts(evm, chain, [questions.previewRedeem(wrapperAddress, count)], at);
-  return wordIn(value) ?? 0n;
+  return wordIn(value);
 }

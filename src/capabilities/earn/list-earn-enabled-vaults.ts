@@ -16,7 +16,8 @@ const EnabledVaultItem = Type.Object(
     provider: Provider,
     caip19: Type.String(),
     /** What the wrapper holds, of the asset, in its smallest units. */
-    totalDeposited: Type.String(),
+    /** Absent while the vault does not say what its shares are worth. */
+    totalDeposited: Type.Optional(Type.String()),
     display: Display,
     /** Of a year, as fractions: the vault's, and what both fees leave of it; absent until there are prices a day apart. */
     apyPct: Type.Optional(Type.String()),
@@ -28,7 +29,7 @@ const EnabledVaultItem = Type.Object(
     deployStatus: OneOf(["PENDING", "COMPLETED", "FAILED"]),
     deployRequestId: Type.String(),
     deployError: Type.Optional(Type.String()),
-    /** These three for the organization that has the wrapper alone. */
+    /** These three for the organization that has the wrapper alone; the first two not while the vault does not say what they are. */
     claimableClientFee: Type.Optional(Type.String()),
     claimableClientFeeDisplay: Type.Optional(Display),
     clientFeeWallet: Type.Optional(Type.String()),
@@ -60,7 +61,7 @@ export const listEarnEnabledVaults = query({
     const yieldOfVault = await yieldsOf(read, wrappers.map(priced), now);
     const enabledVaults = [];
     for (const wrapper of wrappers) {
-      const { total, claimable } = holdings.get(wrapper) ?? { total: 0n, claimable: 0n };
+      const { total, claimable } = holdings.get(wrapper) ?? {};
       const deployment = deployments.get(wrapper.deployRequestId);
       const rate = yieldOfVault(priced(wrapper));
       const feeBps = wrapper.clientFeeBps + wrapper.serviceFeeBps;
@@ -69,8 +70,8 @@ export const listEarnEnabledVaults = query({
         wrapperAddress: shownAddress(wrapper.wrapperAddress),
         provider: wrapper.provider,
         caip19: caip19Of(wrapper.asset),
-        totalDeposited: String(total),
-        display: shownAmount(assets, wrapper.asset, total),
+        ...(total === undefined ? {} : { totalDeposited: String(total) }),
+        display: total === undefined ? {} : shownAmount(assets, wrapper.asset, total),
         ...(rate === undefined ? {} : { apyPct: shownYield(rate), netApyPct: shownYield(netYield(rate, feeBps)) }),
         clientFeeBps: String(wrapper.clientFeeBps),
         depositsDisabled: wrapper.depositsDisabled,
@@ -79,11 +80,11 @@ export const listEarnEnabledVaults = query({
         deployStatus: deployment?.status ?? "PENDING",
         deployRequestId: wrapper.deployRequestId,
         ...(deployment?.error === undefined ? {} : { deployError: deployment.error }),
-        ...(isParent
+        ...(isParent ? { clientFeeWallet: shownAddress(wrapper.clientFeeWallet) } : {}),
+        ...(isParent && claimable !== undefined
           ? {
               claimableClientFee: String(claimable),
               claimableClientFeeDisplay: shownAmount(assets, wrapper.asset, claimable),
-              clientFeeWallet: shownAddress(wrapper.clientFeeWallet),
             }
           : {}),
       });
@@ -92,12 +93,17 @@ export const listEarnEnabledVaults = query({
   },
 });
 
-/** What wrappers hold, and what of it is due to the client. */
-async function holdingsOf(
-  evm: EvmNodes,
-  wrappers: readonly Wrapper[],
-): Promise<Map<Wrapper, { total: bigint; claimable: bigint }>> {
-  const holdings = new Map<Wrapper, { total: bigint; claimable: bigint }>();
+/** What wrappers hold, and what of it is due to the client; undefined where the vault does not say. */
+interface Holdings {
+  total?: bigint | undefined;
+  claimable?: bigint | undefined;
+}
+
+/** Where no contract is deployed yet, there is nothing. */
+const amountIn = (answer: string | undefined): bigint | undefined => (answer === "0x" ? 0n : wordIn(answer));
+
+async function holdingsOf(evm: EvmNodes, wrappers: readonly Wrapper[]): Promise<Map<Wrapper, Holdings>> {
+  const holdings = new Map<Wrapper, Holdings>();
   for (const chain of new Set(wrappers.map((one) => one.chain))) {
     const ofChain = wrappers.filter((one) => one.chain === chain);
     const answers = await readContracts(
@@ -109,7 +115,7 @@ async function holdingsOf(
       ]),
     );
     for (const [index, wrapper] of ofChain.entries()) {
-      const [total = 0n, claimable = 0n] = answers.slice(2 * index, 2 * index + 2).map(wordIn);
+      const [total, claimable] = answers.slice(2 * index, 2 * index + 2).map(amountIn);
       holdings.set(wrapper, { total, claimable });
     }
   }

@@ -14,8 +14,11 @@ const PositionItem = Type.Object(
     wrapperAddress: Type.String(),
     provider: Provider,
     caip19: Type.String(),
-    /** What it would come to now, the fee taken; of the asset, in its smallest units, as all amounts but those for display. */
-    currentValue: Type.String(),
+    /**
+     * What it would come to now, the fee taken; of the asset, in its smallest units, as all amounts but those for display. Absent while the
+     * vault does not say.
+     */
+    currentValue: Type.Optional(Type.String()),
     totalDeposited: Type.String(),
     totalWithdrawn: Type.String(),
     display: Type.Object(
@@ -47,17 +50,18 @@ export const listEarnPositions = query({
     const totals = await findTotals(read, organization.id, wallet);
     const values = await listInTurn(organization, () => valuesOf(evm, wrappers, wallet));
     const positions = wrappers.flatMap((wrapper) => {
+      if (!values.has(wrapper.wrapperAddress)) return [];
       const current = values.get(wrapper.wrapperAddress);
-      if (current === undefined) return [];
       const { totalDeposited, totalWithdrawn } = shownTotals(totals.get(wrapper.wrapperAddress));
-      const display = { currentValue: current, totalDeposited, totalWithdrawn };
+      const value = current === undefined ? {} : { currentValue: current };
+      const display = { ...value, totalDeposited, totalWithdrawn };
       return [
         {
           vaultAddress: shownAddress(wrapper.vaultAddress),
           wrapperAddress: shownAddress(wrapper.wrapperAddress),
           provider: wrapper.provider,
           caip19: caip19Of(wrapper.asset),
-          currentValue: String(current),
+          ...(current === undefined ? {} : { currentValue: String(current) }),
           totalDeposited: String(totalDeposited),
           totalWithdrawn: String(totalWithdrawn),
           display: Object.fromEntries(
@@ -74,9 +78,13 @@ export const listEarnPositions = query({
   },
 });
 
-/** By wrapper, what a wallet has there. */
-async function valuesOf(evm: EvmNodes, wrappers: readonly Wrapper[], wallet: string): Promise<Map<string, bigint>> {
-  const values = new Map<string, bigint>();
+/** By wrapper, what a wallet has there; undefined where the vault does not say what that is worth. */
+async function valuesOf(
+  evm: EvmNodes,
+  wrappers: readonly Wrapper[],
+  wallet: string,
+): Promise<Map<string, bigint | undefined>> {
+  const values = new Map<string, bigint | undefined>();
   for (const chain of new Set(wrappers.map((one) => one.chain))) {
     const ofChain = wrappers.filter((one) => one.chain === chain).map(({ wrapperAddress }) => wrapperAddress);
     const shares = await readContracts(
@@ -93,7 +101,7 @@ async function valuesOf(evm: EvmNodes, wrappers: readonly Wrapper[], wallet: str
       chain,
       held.map(({ wrapper, count }) => questions.previewRedeem(wrapper, count)),
     );
-    for (const [index, { wrapper }] of held.entries()) values.set(wrapper, wordIn(worth[index]) ?? 0n);
+    for (const [index, { wrapper }] of held.entries()) values.set(wrapper, wordIn(worth[index]));
   }
   return values;
 }

@@ -4,6 +4,7 @@ import { COMPUTE_BUDGET_PROGRAM, feeOf } from "../../../chains/solana/compute-bu
 import type { SolanaChain } from "../../../chains/solana/networks.ts";
 import {
   type CompiledInstruction,
+  type MessageAccount,
   NO_BLOCKHASH,
   requiredSigners,
   type SolanaTransaction,
@@ -75,9 +76,18 @@ const COMMON: Readonly<Record<string, (data: Buffer) => boolean>> = {
   [TOKEN_2022_PROGRAM]: isTokenStep,
 };
 
+/** Of token programs: to move tokens, and to close an account. */
+const TAKING = [3, 12, 9];
+
 /** Sets an account up, moves tokens, closes an account, or counts SOL that was wrapped. */
 function isTokenStep(data: Buffer): boolean {
-  return [1, 16, 18, 3, 12, 9, 17].includes(data[0] ?? -1);
+  return [1, 16, 18, ...TAKING, 17].includes(data[0] ?? -1);
+}
+
+/** The token account that an instruction takes from or closes, where it is one of a token program itself. */
+export function takenFrom({ program, accounts, data }: CompiledInstruction): MessageAccount | undefined {
+  const isOfTokens = program.key === TOKEN_PROGRAM || program.key === TOKEN_2022_PROGRAM;
+  return isOfTokens && TAKING.includes(data[0] ?? -1) ? accounts[0] : undefined;
 }
 
 /**

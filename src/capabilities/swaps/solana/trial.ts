@@ -9,6 +9,7 @@ import type { SolanaChain } from "../../../chains/solana/networks.ts";
 import { costOfSponsored } from "../../../chains/solana/sponsored.ts";
 import {
   ADDRESS_TABLE_LOOKUP,
+  type MessageAccount,
   requiredSigners,
   type SolanaTransaction,
   wireOf,
@@ -20,6 +21,7 @@ import type { SolanaNodes } from "../../../nodes/pool.ts";
 import { type Account, accountsNow, rehearse } from "../../../nodes/solana-accounts.ts";
 import type { TxError } from "../../sending/model.ts";
 import { WRAPPED_SOL } from "../model.ts";
+import { takenFrom } from "./message.ts";
 
 /** What a swap on Solana would do to what is the wallet's, on the chain as it is now. */
 
@@ -47,7 +49,8 @@ export async function faultOnSolana(
   transaction: SolanaTransaction,
 ): Promise<TxError | undefined> {
   const { chain, wallet } = swap;
-  const written = await writtenAccounts(nodes, chain, transaction);
+  const addressOf = await addressesIn(nodes, chain, transaction);
+  const written = [...new Set(transaction.accounts.filter(({ writable }) => writable).map(addressOf))];
   const now = await accountsNow(nodes, chain, written, MAX_SWAP_ACCOUNT_BYTES);
   const before = new Map(written.map((key, index) => [key, now[index] ?? null]));
   const watched = written.filter((key) => isWatched(swap, key, before.get(key) ?? null));
@@ -69,7 +72,11 @@ export async function faultOnSolana(
       is: outcome.accounts[index] ?? null,
     }),
   );
-  const problem = pairs.map((one) => rightGiven(wallet, one)).find((one) => one !== undefined);
+  const sources = transaction.instructions.flatMap((one) => takenFrom(one) ?? []).map(addressOf);
+  const problem = [
+    ...pairs.map((one) => rightGiven(wallet, one)),
+    ...sources.map((key) => rightUsed(wallet, key, before.get(key) ?? null)),
+  ].find((one) => one !== undefined);
   const fault = problem ?? balanceProblem(swap, pairs, givenAside(wallet, transaction));
   return fault === undefined ? undefined : failed(fault);
 }
@@ -80,12 +87,12 @@ interface Change {
   is: Account | null;
 }
 
-/** The accounts that a transaction may change, also those that lookup tables supply. */
-async function writtenAccounts(
+/** Which address an account of a message has, also one that a lookup table supplies. */
+async function addressesIn(
   nodes: SolanaNodes,
   chain: SolanaChain,
-  { accounts, lookups }: SolanaTransaction,
-): Promise<string[]> {
+  { lookups }: SolanaTransaction,
+): Promise<(account: MessageAccount) => string> {
   const keys = lookups.map(({ tableKey }) => tableKey);
   const found = keys.length === 0 ? [] : await accountsNow(nodes, chain, keys, LOOKUP_TABLE_LENGTH);
   const tables = new Map(
@@ -94,22 +101,20 @@ async function writtenAccounts(
       return [key, (table && lookupTableAddresses(table.program, table.data)) ?? []] as const;
     }),
   );
-  const written = accounts
-    .filter(({ writable }) => writable)
-    .map(({ key, lookup }) => {
-      const address = key === ADDRESS_TABLE_LOOKUP ? tables.get(lookup?.tableKey ?? "")?.[lookup?.index ?? 0] : key;
-      return (
-        address ?? fail("CHAIN_UNAVAILABLE", { chain, reason: `no node shows the lookup table ${lookup?.tableKey}` })
-      );
-    });
-  return [...new Set(written)];
+  return ({ key, lookup }) => {
+    const address = key === ADDRESS_TABLE_LOOKUP ? tables.get(lookup?.tableKey ?? "")?.[lookup?.index ?? 0] : key;
+    return (
+      address ?? fail("CHAIN_UNAVAILABLE", { chain, reason: `no node shows the lookup table ${lookup?.tableKey}` })
+    );
+  };
 }
 
 /** The wallet, what is or may become a token account of it, and whatever else names it, but for what is a named program's own. */
 function isWatched({ wallet, programs }: SolanaSwap, key: string, account: Account | null): boolean {
   if (key === wallet || account === null) return true;
   const holding = tokenHolding(account.program, account.data);
-  if (holding) return holding.owner === wallet;
+  // What others let the wallet take of theirs is taken with its signature, too.
+  if (holding) return [holding.owner, holding.delegate, holding.closeAuthority].includes(wallet);
   return !programs.includes(account.program) && account.data.includes(Buffer.from(base58.decode(wallet)));
 }
 
@@ -133,11 +138,17 @@ function rightGiven(wallet: string, { key, was, is }: Change): string | undefine
       return `it would allow ${after.closeAuthority} to close the token account ${key}`;
     }
   }
-  if (was === null || before) return undefined;
+  if (was === null || before?.owner === wallet) return undefined;
   const isSame = is !== null && is.program === was.program && is.lamports === was.lamports;
   return isSame && is.data.subarray(0, was.data.length).equals(was.data)
     ? undefined
     : `it would change ${key}, which names the wallet`;
+}
+
+/** The wallet signs for others' accounts too, as one of several owners or where a mint lets it take from everybody. */
+function rightUsed(wallet: string, key: string, was: Account | null): string | undefined {
+  const before = holdingIn(was);
+  return before && before.owner !== wallet ? `it would take of ${key}, which is not the wallet's` : undefined;
 }
 
 /** Lamports that a transaction gives to the wallet, less those that it takes from it, beside what it does: grants of rent, or the fee. */
