@@ -423,6 +423,33 @@ onEachEngine("people at the auth proxy", (server) => {
     }
   });
 
+  it("are not known to the organization's app by what somebody else's app was told of them", async () => {
+    const app = await createApp(server(), { walletKitSettings: { oauthClientIds: { google: "web", apple: "phone" } } });
+    const issuer = await issuerOfTests();
+    const providersOf = async (sub: string, shownTo: string, ...audiences: string[]) => [
+      { providerName: shownTo, oidcToken: await issuer.token({ sub, aud: shownTo }) },
+      ...audiences.map((aud) => ({ providerName: aud, oidcClaims: { iss: issuer.url, sub, aud } })),
+    ];
+    const signUp = async (oauthProviders: object[]) => app.call("signup_v2", { ...NOBODY, oauthProviders });
+    const victim = newId();
+    const [token, claims] = (await providersOf(victim, "theirs", "web")) as [object, object];
+    for (const oauthProviders of [[token, claims], [{ ...token, ...claims }]]) {
+      const { status, body } = await signUp(oauthProviders);
+      assert.equal(status, 400, JSON.stringify(body));
+      assert.match(body.message, /`oauthProviders\.\d\.oidcClaims` needs proof: .*, for one of the apps/);
+    }
+    const thief = await addSubOrganization(app.root.client);
+    const add = (oauthProviders: object[]) =>
+      thief.client.submit("create_oauth_providers", { userId: thief.userId, oauthProviders });
+    assert.equal((await add([token])).status, 200, "as who came to their app they may know them");
+    assert.equal((await add([claims])).status, 400, "nor by a provider that they have");
+    const { publicKey } = generateApiKey();
+    const oidcToken = await issuer.token({ sub: victim, aud: "web", nonce: nonceOfPublicKey(publicKey) });
+    assert.equal((await app.call("oauth_login", { oidcToken, publicKey })).status, 404);
+    assert.equal((await signUp(await providersOf(victim, "phone", "web", "elsewhere"))).status, 200);
+    assert.equal((await app.call("oauth_login", { oidcToken, publicKey })).status, 200);
+  });
+
   it("sign in by an OIDC token, wherever they are known", async () => {
     const app = await createApp(server(), { sessionExpirationSeconds: 1200 });
     const issuer = await issuerOfTests();

@@ -163,6 +163,12 @@ export function methodOfToken(token: string, field: string, ownIssuer: string): 
   return methodOfIssuer(iss, sub, ownIssuer);
 }
 
+/** The apps that an organization has set, as issuers know them. */
+export const ownAppsOf = ({ socialLinkingClientIds = [], walletKitSettings }: AuthProxySettings): string[] => [
+  ...socialLinkingClientIds,
+  ...Object.values(walletKitSettings?.oauthClientIds ?? {}),
+];
+
 /** Whether an app is the organization's own, as Google knows it. */
 export const isOwnApp = (
   clientId: string,
