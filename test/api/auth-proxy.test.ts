@@ -13,7 +13,7 @@ import { envelopeData, exportTarget } from "../support/bundles.ts";
 import { apiKeyParams, type Client, generateApiKey, type Json } from "../support/client.ts";
 import { issuerOfTests } from "../support/issuer.ts";
 import { credentialParams, oauth2ProviderOfTests } from "../support/oauth2-provider.ts";
-import { mailedCode, verificationTokenFor } from "../support/one-time-codes.ts";
+import { claimsOfToken, mailedCode, verificationTokenFor } from "../support/one-time-codes.ts";
 import { leavesAccounts } from "../support/provenance.ts";
 import { onEachEngine, startTestServer } from "../support/server.ts";
 import { startTurnstile } from "../support/turnstile.ts";
@@ -383,6 +383,71 @@ onEachEngine("people at the auth proxy", (server) => {
       }
       await app.root.client.result("update_auth_proxy_config", { verificationTokenRequiredForGetAccountPii: false });
     }
+  });
+
+  it("are none of the organization's own users, though they name it", async () => {
+    const app = await createApp(server());
+    const { organizationId } = app.root.client;
+    const sub = await addSubOrganization(app.root.client);
+    const [staff, person, subject] = [newAddress(), newAddress(), newId()];
+    await app.root.client.result("update_user", { userId: app.root.userId, userEmail: staff });
+    const issuer = await issuerOfTests();
+    const providerOf = async (sub: string) => ({
+      providerName: "Issuer",
+      oidcToken: await issuer.token({ sub, aud: "app" }),
+    });
+    const oauthProviders = [await providerOf(subject)];
+    await app.root.client.result("create_oauth_providers", { userId: app.root.userId, oauthProviders });
+    const tokenFor = (contact: string) => verificationTokenFor(server(), app.root.client, contact);
+    const loginBy = async (contact: string) => {
+      const { publicKey } = generateApiKey();
+      return app.call("otp_login", { verificationToken: await tokenFor(contact), publicKey, organizationId });
+    };
+    const loginAs = async (sub: string) => {
+      const { publicKey } = generateApiKey();
+      const oidcToken = await issuer.token({ sub, aud: "app", nonce: nonceOfPublicKey(publicKey) });
+      return app.call("oauth_login", { oidcToken, publicKey, organizationId });
+    };
+    for (const refused of [await loginBy(staff), await loginAs(subject)]) {
+      assert.equal(refused.status, 404, JSON.stringify(refused.body));
+      assert.match(refused.body.message, /sign them up/);
+    }
+    const verificationToken = await tokenFor(person);
+    await sub.client.result("update_user_email", { userId: sub.userId, userEmail: person, verificationToken });
+    const known = newId();
+    const added = { userId: sub.userId, oauthProviders: [await providerOf(known)] };
+    await sub.client.result("create_oauth_providers", added);
+    for (const { status, body } of [await loginBy(person), await loginAs(known)]) {
+      assert.equal(status, 200, JSON.stringify(body));
+      assert.equal(claimsOfToken(body.session).organization_id, sub.client.organizationId);
+    }
+  });
+
+  it("are not known to the organization's app by what somebody else's app was told of them", async () => {
+    const app = await createApp(server(), { walletKitSettings: { oauthClientIds: { google: "web", apple: "phone" } } });
+    const issuer = await issuerOfTests();
+    const providersOf = async (sub: string, shownTo: string, ...audiences: string[]) => [
+      { providerName: shownTo, oidcToken: await issuer.token({ sub, aud: shownTo }) },
+      ...audiences.map((aud) => ({ providerName: aud, oidcClaims: { iss: issuer.url, sub, aud } })),
+    ];
+    const signUp = async (oauthProviders: object[]) => app.call("signup_v2", { ...NOBODY, oauthProviders });
+    const victim = newId();
+    const [token, claims] = (await providersOf(victim, "theirs", "web")) as [object, object];
+    for (const oauthProviders of [[token, claims], [{ ...token, ...claims }]]) {
+      const { status, body } = await signUp(oauthProviders);
+      assert.equal(status, 400, JSON.stringify(body));
+      assert.match(body.message, /`oauthProviders\.\d\.oidcClaims` needs proof: .*, for one of the apps/);
+    }
+    const thief = await addSubOrganization(app.root.client);
+    const add = (oauthProviders: object[]) =>
+      thief.client.submit("create_oauth_providers", { userId: thief.userId, oauthProviders });
+    assert.equal((await add([token])).status, 200, "as who came to their app they may know them");
+    assert.equal((await add([claims])).status, 400, "nor by a provider that they have");
+    const { publicKey } = generateApiKey();
+    const oidcToken = await issuer.token({ sub: victim, aud: "web", nonce: nonceOfPublicKey(publicKey) });
+    assert.equal((await app.call("oauth_login", { oidcToken, publicKey })).status, 404);
+    assert.equal((await signUp(await providersOf(victim, "phone", "web", "elsewhere"))).status, 200);
+    assert.equal((await app.call("oauth_login", { oidcToken, publicKey })).status, 200);
   });
 
   it("sign in by an OIDC token, wherever they are known", async () => {

@@ -94,6 +94,43 @@ onEachEngine("signing in by a stamp", (server) => {
     assert.equal((await sub.client.submit("stamp_login", unknown)).status, 404);
   });
 
+  it("that asks for another session asks for one with its own profile, and of its own time", async () => {
+    const { root } = await createWorld(server());
+    const sub = await addSubOrganization(root.client);
+    const newProfile = async (sessionProfileName: string, expirationSeconds: string) =>
+      (
+        await root.client.result("create_session_profile", {
+          sessionProfileName,
+          scope: "activity.resource == 'AUTH'",
+          expirationSeconds,
+        })
+      ).sessionProfileId;
+    const [sessionProfileId, another] = [await newProfile("Sessions", "60"), await newProfile("Longer", "3600")];
+    let [limited, key] = [sub.client, generateApiKey()];
+    await limited.result("stamp_login", { publicKey: key.publicKey, sessionProfileId });
+    for (const named of [{}, { sessionProfileId }]) {
+      limited = limited.with({ key });
+      key = generateApiKey();
+      const asked = { publicKey: key.publicKey, expirationSeconds: "3600", ...named };
+      const claims = claimsOf((await limited.result("stamp_login", asked)).session);
+      assert.equal(claims.session_profile_id, sessionProfileId);
+      assert.ok(claims.exp <= Date.now() / 1000 + 61);
+    }
+    const answer = await limited.with({ key }).submit("create_user_tag", { userTagName: "t", userIds: [] });
+    assert.equal(answer.status, 403);
+    assert.match(answer.body.message, /scope of the session's profile Sessions/);
+    const { targetPublicKey } = exportTarget();
+    const unlimited = await limited.submit("create_read_write_session", { targetPublicKey });
+    assert.equal(unlimited.status, 403, JSON.stringify(unlimited.body));
+    assert.match(unlimited.body.message, /limited to a profile .* stamp_login/);
+    const wider = await limited.submit("stamp_login", { publicKey: key.publicKey, sessionProfileId: another });
+    assert.equal(wider.status, 400);
+    assert.match(
+      wider.body.message,
+      /`?parameters\.sessionProfileId`? must be absent or .*, the profile of the session/,
+    );
+  });
+
   it("finds the sub-organization of a key or a passkey by its parent's id", async () => {
     const { root } = await createWorld(server());
     const sub = await addSubOrganization(root.client);

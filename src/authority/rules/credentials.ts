@@ -131,6 +131,8 @@ export interface ClaimedProvider {
   subject: string;
   /** Whether a verified token of this issuer for this subject came along. */
   isProven: boolean;
+  /** The audiences that alone count as proof; undefined for any. */
+  provenBy?: readonly string[] | undefined;
 }
 
 /**
@@ -141,16 +143,19 @@ export interface ClaimedProvider {
  */
 export function refuseUnproven(
   claims: readonly ClaimedProvider[],
-  stored: readonly Pick<OauthProvider, "issuer" | "subject">[],
+  stored: readonly Pick<OauthProvider, "issuer" | "subject" | "audience">[],
   field: string,
 ): void {
   const unproven = claims.findIndex(
-    ({ isProven, issuer, subject }) =>
-      !isProven && !stored.some((known) => known.issuer === issuer && known.subject === subject),
+    ({ isProven, issuer, subject, provenBy }) =>
+      !isProven &&
+      !stored.some(
+        (known) => known.issuer === issuer && known.subject === subject && (provenBy?.includes(known.audience) ?? true),
+      ),
   );
   if (unproven < 0) return;
-  const reason =
-    "needs proof: an `oidcToken` with the same `iss` and `sub` in the same list, or a provider with these that the user has";
+  const where = claims[unproven]?.provenBy ? ", for one of the apps that the organization or its parent has set" : "";
+  const reason = `needs proof: an \`oidcToken\` with the same \`iss\` and \`sub\` in the same list, or a provider with these that the user has${where}`;
   fail("FIELD_INVALID", { field: `${field}.${unproven}.oidcClaims`, reason });
 }
 

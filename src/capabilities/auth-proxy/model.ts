@@ -5,6 +5,7 @@ import {
   type AuthMethod,
   type AuthProxySettings,
   authMethods,
+  type ProxyConfig,
   type SocialMethod,
   socialMethods,
 } from "../../engine/proxy-call.ts";
@@ -162,6 +163,12 @@ export function methodOfToken(token: string, field: string, ownIssuer: string): 
   return methodOfIssuer(iss, sub, ownIssuer);
 }
 
+/** The apps that an organization has set, as issuers know them. */
+export const ownAppsOf = ({ socialLinkingClientIds = [], walletKitSettings }: AuthProxySettings): string[] => [
+  ...socialLinkingClientIds,
+  ...Object.values(walletKitSettings?.oauthClientIds ?? {}),
+];
+
 /** Whether an app is the organization's own, as Google knows it. */
 export const isOwnApp = (
   clientId: string,
@@ -176,3 +183,12 @@ export const shownEmailOf = (
   { iss, aud, email, emailVerified }: OidcClaims,
   settings: AuthProxySettings,
 ): string | undefined => (iss === GOOGLE_ISSUER && emailVerified && isOwnApp(aud, settings) ? email : undefined);
+
+/**
+ * The account that a login names, if it names one. An organization's own users are none of the people whom its proxy is for: who names the
+ * organization itself means the account below it that fits.
+ */
+export const namedAccount = (
+  { organizationId: named }: { organizationId?: string },
+  { organizationId }: Pick<ProxyConfig, "organizationId">,
+): string | undefined => (named === organizationId ? undefined : named);

@@ -23,7 +23,7 @@ import {
 } from "../../kernel/limits.ts";
 import { pause } from "../../kernel/turns.ts";
 import type { Reader } from "../../storage/engine.ts";
-import { isOwnApp, shownEmailOf } from "../auth-proxy/model.ts";
+import { isOwnApp, ownAppsOf, shownEmailOf } from "../auth-proxy/model.ts";
 import { findSettings } from "../auth-proxy/store.ts";
 
 /** The parameters that credentials are made from, wherever they are made, in all their versions. */
@@ -174,7 +174,7 @@ export const newOauthProviders = (
   id: IdOf,
   place: string,
 ): NewOauthProvider[] =>
-  providers.map(({ isProven: _, ...provider }, index) => ({ ...provider, id: id(`${place}.${index}`) }));
+  providers.map(({ isProven: _, provenBy: __, ...provider }, index) => ({ ...provider, id: id(`${place}.${index}`) }));
 
 /** The identifier of what comes into being at a place of the request. */
 type IdOf = (place: string) => string;
@@ -225,7 +225,8 @@ interface Verifying extends Pick<Services, "oidc"> {
 
 /**
  * Verifies the tokens. A token proves its own claims and all others of the list with its issuer and subject: the same person,
- * known to another app of the wallet team. Claims beside a token are what is stored.
+ * known to another app of the wallet team. Claims beside a token are what is stored. Where the team has said which apps it has, what those
+ * know of a person takes a token for one of them: anybody else's app gets tokens of all who use that one, too.
  *
  * @throws KeysteadError OIDC_TOKEN_INVALID, or FIELD_INVALID for claims beside the token of somebody else
  */
@@ -241,7 +242,9 @@ export async function verifyOauthProviders(
     const about = { field: `${field}.${index}.oidcToken`, organizationId };
     tokens.push(oidcToken === undefined ? undefined : await oidc.verify(oidcToken, about));
   }
-  const settings = tokens.some((token) => token?.emailVerified) ? await findSettings(read, organizationId) : {};
+  const areSettingsAsked = tokens.some((token) => token?.emailVerified) || providers.some((each) => each.oidcClaims);
+  const settings = areSettingsAsked ? await findSettings(read, organizationId) : {};
+  const ownApps = ownAppsOf(settings);
   return providers.map(({ providerName: name, oidcClaims }, index) => {
     const token = tokens[index];
     const { iss, sub, aud } = (oidcClaims ?? token) as NonNullable<typeof oidcClaims>;
@@ -252,7 +255,9 @@ export async function verifyOauthProviders(
     }
     const verifiedEmail = token && shownEmailOf(token, settings);
     const known = { name, issuer: iss, subject: sub, audience: aud };
-    return { ...known, isProven: tokens.some(isOf), verifiedEmail, isOwnApp: isOwnApp(aud, settings) };
+    const provenBy = ownApps.includes(aud) ? ownApps : undefined;
+    const isProven = tokens.some((each) => each && isOf(each) && (provenBy?.includes(each.aud) ?? true));
+    return { ...known, isProven, provenBy, verifiedEmail, isOwnApp: isOwnApp(aud, settings) };
   });
 }
 

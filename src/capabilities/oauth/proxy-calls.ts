@@ -4,7 +4,7 @@ import { type ProxyContext, proxyCall } from "../../engine/proxy-call.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_OAUTH2_FIELD_LENGTH, MAX_OIDC_TOKEN_LENGTH } from "../../kernel/limits.ts";
 import { type Oauth2Provider, oauth2Providers } from "../../providers/oauth2/providers.ts";
-import { methodOfToken, sessionSecondsOf } from "../auth-proxy/model.ts";
+import { methodOfToken, namedAccount, sessionSecondsOf } from "../auth-proxy/model.ts";
 import { oauthLogin } from "./oauth-login.ts";
 import { oauth2Authenticate } from "./oauth2-authenticate.ts";
 
@@ -24,8 +24,8 @@ const oauthLoginCall = proxyCall({
   response: Type.Object({ session: Type.String() }),
   methods: ({ oidcToken }, ownIssuer) => [methodOfToken(oidcToken, "oidcToken", ownIssuer)],
   async answer(context) {
-    const { organizationId: named, ...request } = context.request;
-    const organizationId = named ?? (await accountOf(context));
+    const { organizationId: _, ...request } = context.request;
+    const organizationId = namedAccount(context.request, context.config) ?? (await accountOf(context));
     const parameters = { ...request, expirationSeconds: sessionSecondsOf(context.config.settings) };
     return context.submit(oauthLogin, { organizationId, parameters });
   },

@@ -11,7 +11,7 @@ import {
 } from "../../engine/keys/verification-tokens.ts";
 import { type AuthMethod, type ProxyContext, proxyCall } from "../../engine/proxy-call.ts";
 import { fail } from "../../kernel/errors.ts";
-import { otpShapeOf, sessionSecondsOf } from "../auth-proxy/model.ts";
+import { namedAccount, otpShapeOf, sessionSecondsOf } from "../auth-proxy/model.ts";
 import { initOtp } from "./init-otp.ts";
 import { ClientSignature, otpTypes } from "./model.ts";
 import { otpLogin } from "./otp-login.ts";
@@ -121,8 +121,8 @@ const claimsOf = ({ verificationToken }: LoginRequest): VerificationClaims =>
   fail("VERIFICATION_TOKEN_INVALID", { field: "verificationToken", reason: "it has another form" });
 
 async function signIn(context: ProxyContext<LoginRequest>, type: string): Promise<Static<typeof session>> {
-  const { organizationId: named, ...request } = context.request;
-  const organizationId = named ?? (await accountOf(context));
+  const { organizationId: _, ...request } = context.request;
+  const organizationId = namedAccount(context.request, context.config) ?? (await accountOf(context));
   const parameters = { ...request, expirationSeconds: sessionSecondsOf(context.config.settings) };
   return context.submit(otpLogin, { type, organizationId, parameters });
 }

@@ -3,7 +3,7 @@ import { gradeByStamp } from "../../authority/rules/sessions.ts";
 import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Strict } from "../../engine/fields.ts";
-import { addLogin, checkLogin, loginFields, prepareLogin } from "./store.ts";
+import { addLogin, checkLogin, loginFields, prepareLogin, withProfileOf } from "./store.ts";
 
 export const stampLogin = activity({
   path: "stamp_login",
@@ -16,7 +16,7 @@ export const stampLogin = activity({
   check: checkLogin,
   async prepare(context) {
     const { intent, submitter } = context;
-    const login = await prepareLogin(context, intent, submitter.userId);
+    const login = await prepareLogin(context, withProfileOf(intent, submitter.credential), submitter.userId);
     return { login, stampedWith: submitter.credential };
   },
   change: ({ view, id, intent, now, prepared: { login, stampedWith } }) =>
