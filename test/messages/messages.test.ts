@@ -173,7 +173,7 @@ for (const engine of engines) {
       const { database } = server.opened;
       const its = async () =>
         (await listJobs(database.read, "waiting", 100)).find((job) => JSON.stringify(job).includes(id));
-      await until(async () => (await its())?.lastError?.includes("come back"), "its first attempt");
+      await until(async () => (await its())?.lastError?.includes("come back") === true, "its first attempt");
       await database.transact(undefined, async (tx) => {
         const rows = tx.updateTable("organizations").where("id", "=", client.organizationId);
         await rows.set({ deleted_at: clock(), erasing: 1 }).execute();
