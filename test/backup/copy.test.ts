@@ -4,9 +4,11 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { before, describe, it } from "node:test";
 import { setTimeout } from "node:timers/promises";
+import pg from "pg";
 import { copyDatabase } from "../../src/main/backup/copy.ts";
 import { copyRows } from "../../src/storage/backup/copy-rows.ts";
 import { CopyTarget, Overtaken } from "../../src/storage/backup/copy-target.ts";
+import { RESTORE_LOCK, tablesInPostgres } from "../../src/storage/backup/load.ts";
 import { openSnapshot } from "../../src/storage/backup/snapshot.ts";
 import { openDatabase } from "../../src/storage/database.ts";
 import { openInspection } from "../../src/storage/inspection.ts";
@@ -296,3 +298,26 @@ async function unfinishedRows({ databaseUrl }: Place): Promise<string> {
   await inspection.close();
   return rows;
 }
+
+describe("a copy into PostgreSQL", () => {
+  it("finds what another one has made in PostgreSQL while it waited for that to end", async () => {
+    const { databaseUrl } = await newPlace("postgres");
+    const [waiting, other] = [1, 2].map(() => new pg.Client({ connectionString: databaseUrl })) as [
+      pg.Client,
+      pg.Client,
+    ];
+    await Promise.all([waiting.connect(), other.connect()]);
+    try {
+      await other.query(`begin; ${RESTORE_LOCK}`);
+      await other.query("create table installation (name text)");
+      await waiting.query("begin");
+      assert.deepEqual(await tablesInPostgres(waiting), []);
+      const locked = waiting.query(RESTORE_LOCK);
+      await other.query("commit");
+      await locked;
+      assert.deepEqual(await tablesInPostgres(waiting), ["installation"]);
+    } finally {
+      await Promise.all([waiting.end(), other.end()]);
+    }
+  });
+});

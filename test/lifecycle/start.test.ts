@@ -107,8 +107,8 @@ describe("ports", { concurrency: 2 }, () => {
       settings: { KEYSTEAD_MAX_CONNECTIONS: "100" },
       shellPrefix: "ulimit -n 200",
     });
-    await until(() => server.stdout().includes('"msg":"serving"'), "the server to serve");
-    assert.match(server.stdout(), /"level":"warn".+"openFiles":200,"maxConnections":100,.+ raise the limit to 612 /);
+    const warning = /"level":"warn".+"openFiles":200,"maxConnections":100,.+ raise the limit to 612 /;
+    await until(() => warning.test(server.stdout()), "the warning");
     await server.end("SIGTERM");
   });
 

@@ -15,8 +15,7 @@ const EnabledVaultItem = Type.Object(
     wrapperAddress: Type.String(),
     provider: Provider,
     caip19: Type.String(),
-    /** What the wrapper holds, of the asset, in its smallest units. */
-    /** Absent while the vault does not say what its shares are worth. */
+    /** What the wrapper holds, of the asset, in its smallest units; absent while the vault does not say what its shares are worth. */
     totalDeposited: Type.Optional(Type.String()),
     display: Display,
     /** Of a year, as fractions: the vault's, and what both fees leave of it; absent until there are prices a day apart. */

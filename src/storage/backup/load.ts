@@ -234,8 +234,10 @@ async function refuseTables(client: pg.Client): Promise<void> {
 
 /** Those that say that a database is not an empty place. */
 export async function tablesInPostgres(client: pg.Client): Promise<string[]> {
+  // Read as rows: what `to_regclass` has once not found it does not find in a transaction that has waited for whoever made it.
   const { rows } = await client.query<{ name: string }>(
-    "select name from unnest($1::text[]) as name where to_regclass(name) is not null",
+    `select tablename as name from pg_tables where schemaname = any(current_schemas(false)) and tablename = any($1::text[])
+      order by array_position($1::text[], tablename::text)`,
     [["installation", "organizations", MIGRATIONS_TABLE]],
   );
   return rows.map(({ name }) => name);
