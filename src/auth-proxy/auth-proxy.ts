@@ -23,6 +23,7 @@ import {
   MAX_RATE_BUCKETS,
   RATE_BURST_SECONDS,
 } from "../kernel/limits.ts";
+import { OneAtATime } from "../kernel/one-at-a-time.ts";
 import { TokenBuckets } from "../kernel/token-buckets.ts";
 import type { Signer } from "../signer/client.ts";
 import type { Database } from "../storage/database.ts";
@@ -68,7 +69,7 @@ export function authProxy(options: AuthProxyOptions): Mount {
     const seconds = buckets.take(networkOf(address ?? ""), 1);
     if (seconds > 0) failForNow("RATE_LIMITED", { reason: "too many requests of this address" }, seconds);
   };
-  const bounds: Bounds = { takeToken, codes: new CodeLimits(options.codesPerHour, elapsed) };
+  const bounds: Bounds = { takeToken, codes: new CodeLimits(options.codesPerHour, elapsed), equals: new OneAtATime() };
   return { routes: options.calls.map((call) => routeOf(call, options, bounds)), echoedOriginBelow: PROXY_PREFIX };
 }
 
@@ -76,9 +77,10 @@ export function authProxy(options: AuthProxyOptions): Mount {
 interface Bounds {
   takeToken: (address: string | undefined) => void;
   codes: CodeLimits;
+  equals: OneAtATime;
 }
 
-function routeOf(call: ProxyCall, options: AuthProxyOptions, { takeToken, codes }: Bounds): Route {
+function routeOf(call: ProxyCall, options: AuthProxyOptions, { takeToken, ...bounds }: Bounds): Route {
   return {
     method: "POST",
     path: proxyPathOf(call),
@@ -87,7 +89,9 @@ function routeOf(call: ProxyCall, options: AuthProxyOptions, { takeToken, codes 
       takeToken(head.remoteAddress);
       const configId = configIdOf(head);
       options.admission.refuseFailing(head.remoteAddress, configId);
-      return async (body) => ({ body: JSON.stringify(await answer(call, options, { head, configId, body, codes })) });
+      return async (body) => ({
+        body: JSON.stringify(await answer(call, options, { head, configId, body, ...bounds })),
+      });
     },
   };
 }
@@ -102,17 +106,16 @@ function configIdOf(head: RequestHead): string {
   return id !== undefined && isId(id) ? id : fail("AUTH_PROXY_UNKNOWN", {});
 }
 
-interface Asked {
+interface Asked extends Omit<Bounds, "takeToken"> {
   head: RequestHead;
   configId: string;
   body: Buffer;
-  codes: CodeLimits;
 }
 
 async function answer(
   call: ProxyCall,
   options: AuthProxyOptions,
-  { head, configId, body, codes }: Asked,
+  { head, configId, body, codes, equals }: Asked,
 ): Promise<unknown> {
   const { database, services } = options;
   const { remoteAddress, isWanted } = head;
@@ -125,7 +128,7 @@ async function answer(
   const contact = call.sendsCodeTo?.(request);
   if (contact) await codes.count({ read: database.read, config, remoteAddress, contact });
   const now = options.clock();
-  const sender = createSender({ ...options, stamping, remoteAddress, isWanted, now });
+  const sender = createSender({ ...options, read: database.read, equals, stamping, remoteAddress, isWanted, now });
   const given = servicesFor(services, call.needs);
   try {
     return await call.answer({ ...given, request, config, read: database.read, now, ...sender } as never);

@@ -1,10 +1,12 @@
 import type { Engine } from "../engine/engine.ts";
 import type { ActivityOperation, Operation } from "../engine/operations.ts";
-import { activityAt, submitOwn } from "../engine/own-activities.ts";
-import type { ProxySubmission } from "../engine/proxy-call.ts";
+import { activityAt, submitOwn, timeOfRepeated } from "../engine/own-activities.ts";
+import type { ProxySubmission, RepeatedSubmission } from "../engine/proxy-call.ts";
 import { fail, KeysteadError } from "../kernel/errors.ts";
+import type { OneAtATime } from "../kernel/one-at-a-time.ts";
 import type { Signer } from "../signer/client.ts";
 import type { StampAuthProxyBodyRequest } from "../signer/protocol.ts";
+import type { Reader } from "../storage/engine.ts";
 
 /** What the signer stamps with for one auth proxy. */
 export interface Stamping {
@@ -16,6 +18,9 @@ export interface Stamping {
 export interface SendingOptions {
   engine: Pick<Engine, "accept" | "registry">;
   signer: Pick<Signer, "ask">;
+  read: Reader;
+  /** Of all requests: equal ones that arrive together are submitted one after the other, so that the second finds the first. */
+  equals: OneAtATime;
   stamping: Stamping;
   remoteAddress: string | undefined;
   isWanted: () => boolean;
@@ -26,11 +31,12 @@ export interface SendingOptions {
 /** Sends ordinary requests, stamped by the user of an auth proxy, the way that all requests go. */
 export interface Sender {
   submit(operation: ActivityOperation | string, submission: ProxySubmission): Promise<unknown>;
+  submitOnce(operation: ActivityOperation | string, submission: RepeatedSubmission<unknown>): Promise<unknown>;
   ask(path: string, request: object): Promise<Record<string, unknown>>;
 }
 
 export function createSender(options: SendingOptions): Sender {
-  const { engine, signer, stamping, remoteAddress, isWanted, now } = options;
+  const { engine, signer, read, equals, stamping, remoteAddress, isWanted, now } = options;
   const { organizationId } = stamping.key;
 
   async function send(
@@ -51,12 +57,23 @@ export function createSender(options: SendingOptions): Sender {
     }
   }
 
+  const operationOf = (named: ActivityOperation | string): ActivityOperation =>
+    typeof named === "string" ? activityAt(engine.registry, named) : named;
+
+  async function submitAt(time: number, operation: ActivityOperation, submission: ProxySubmission): Promise<unknown> {
+    const asked = { organizationId, ...submission, now: time };
+    const { result, ...activity } = await submitOwn(operation, asked, (body) => send(operation, body));
+    return result ?? fail("AUTH_PROXY_NEEDS_APPROVAL", activity);
+  }
+
   return {
-    async submit(named, { type, organizationId: forOrganization = organizationId, parameters }) {
-      const operation = typeof named === "string" ? activityAt(engine.registry, named) : named;
-      const asked = { type, organizationId: forOrganization, parameters, now };
-      const { result, ...activity } = await submitOwn(operation, asked, (body) => send(operation, body));
-      return result ?? fail("AUTH_PROXY_NEEDS_APPROVAL", activity);
+    submit: (named, submission) => submitAt(now, operationOf(named), submission),
+    async submitOnce(named, { type, parametersAt, isOver }) {
+      const operation = operationOf(named);
+      return equals.run(JSON.stringify([organizationId, type, parametersAt(0)]), async () => {
+        const time = await timeOfRepeated(read, operation, { type, organizationId, parametersAt, isOver, now });
+        return submitAt(time, operation, { type, parameters: parametersAt(time) });
+      });
     },
     ask(path, request) {
       const operation = engine.registry.byPath(`/public/v1/query/${path}`);

@@ -49,11 +49,22 @@ export interface ProxyConfig {
 /** One activity that the proxy has done in its organization's name. */
 export interface ProxySubmission {
   /** The newest unless said. */
-  type?: string;
+  type?: string | undefined;
   /** The organization of the proxy unless said: a sub-organization, for those who sign in. */
   organizationId?: string;
   parameters: object;
 }
+
+/** One that whoever did not hear the answer asks for again. */
+export interface RepeatedSubmission<Result> extends Omit<ProxySubmission, "organizationId" | "parameters"> {
+  /** Equal for equal requests of one time, in milliseconds. */
+  parametersAt: (time: number) => object;
+  /** Whether what was made is gone again. */
+  isOver: (result: Result) => Promise<boolean>;
+}
+
+/** An activity by its path, or one whose result has a type. */
+export type ActivityWith<Result> = string | (ActivityOperation & { readonly types?: { answer: Result } });
 
 export type ProxyContext<Request, Needs extends ServiceName = never> = Pick<Services, Needs> & {
   request: Request;
@@ -67,10 +78,9 @@ export type ProxyContext<Request, Needs extends ServiceName = never> = Pick<Serv
    *
    * @throws KeysteadError as the activity fails, or where policies do not let the proxy do it at once
    */
-  submit<Result>(
-    operation: string | (ActivityOperation & { readonly types?: { answer: Result } }),
-    submission: ProxySubmission,
-  ): Promise<Result>;
+  submit<Result>(operation: ActivityWith<Result>, submission: ProxySubmission): Promise<Result>;
+  /** The same, and for equal parameters of a few minutes the same activity, while what it made is there. */
+  submitOnce<Result>(operation: ActivityWith<Result>, submission: RepeatedSubmission<Result>): Promise<Result>;
   /** Sends a query of the organization, named by its path. */
   ask(path: string, request: object): Promise<Record<string, unknown>>;
 };

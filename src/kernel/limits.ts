@@ -70,6 +70,10 @@ export const LARGE_JSON_BYTES = 64 * 1024;
 export const MAX_REQUEST_AGE_MS = HOUR_MS;
 /** ... and this far before it. */
 export const MAX_CLOCK_AHEAD_MS = 5 * MINUTE_MS;
+/** Equal sign-ups are one for so long, and for up to twice as long. */
+export const EQUAL_ACTIVITIES_MS = 2 * MINUTE_MS;
+/** So many of them that failed, or whose sub-organization is gone, are looked past for the next. */
+export const MAX_EQUAL_ACTIVITIES = 8;
 /** A vote counts this long; a later decision ignores it. */
 export const VOTE_LIFETIME_MS = DAY_MS;
 

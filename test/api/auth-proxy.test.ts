@@ -5,7 +5,7 @@ import { it } from "node:test";
 import { capabilities } from "../../src/capabilities/index.ts";
 import { houseOf } from "../../src/engine/capability.ts";
 import { newId } from "../../src/kernel/ids.ts";
-import { MAX_AUTH_PROXY_BODY_BYTES } from "../../src/kernel/limits.ts";
+import { EQUAL_ACTIVITIES_MS, MAX_AUTH_PROXY_BODY_BYTES } from "../../src/kernel/limits.ts";
 import { nonceOfPublicKey } from "../../src/providers/oidc/nonce.ts";
 import { type App, callAuthProxy, createApp } from "../support/auth-proxy.ts";
 import { createAuthenticator } from "../support/authenticator.ts";
@@ -270,6 +270,63 @@ onEachEngine("people at the auth proxy", (server) => {
     const { activities } = await app.root.client.read("list_activities");
     const made = activities.find(({ type }: Json) => type === "ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8");
     assert.equal(made.votes[0].userId, app.proxyUserId, "an ordinary activity of the proxy's user");
+  });
+
+  it("have one account for equal sign-ups, at once and after it, and another once that is gone", async () => {
+    const issuer = await issuerOfTests();
+    const app = await createApp(server());
+    const { client } = app.root;
+    const nonce = nonceOfPublicKey(generateApiKey().publicKey);
+    const oidcToken = await issuer.token({ sub: newId(), nonce });
+    const person = {
+      ...NOBODY,
+      oauthProviders: [{ providerName: "Google", oidcToken }],
+      wallet: { walletName: "First", accounts: [] },
+    };
+    const [first, ...others] = await Promise.all(Array.from({ length: 12 }, () => app.ask("signup_v2", person)));
+    const { organizationId, userId } = first;
+    for (const other of others) assert.deepEqual(other, first);
+    assert.deepEqual(await app.ask("signup_v2", person), first);
+    assert.deepEqual((await client.read("list_suborgs")).organizationIds, [organizationId]);
+    const { publicKey } = generateApiKey();
+    const unbound = await app.call("oauth_login", { oidcToken, publicKey });
+    assert.match(unbound.body.message, /nonce/, "the token names its account, and another key");
+
+    const renamed = await app.ask("signup_v2", { ...person, userName: "Grace" });
+    assert.notEqual(renamed.organizationId, organizationId, "another request is another account");
+
+    const key = generateApiKey();
+    const apiKeys = [apiKeyParams(key)];
+    const byKey = await app.ask("signup_v2", { ...NOBODY, apiKeys });
+    const inSub = client.with({ organizationId: byKey.organizationId, key });
+    await inSub.result("delete_sub_organization", { deleteWithoutExport: true });
+    const anew = await app.ask("signup_v2", { ...NOBODY, apiKeys });
+    assert.notEqual(anew.organizationId, byKey.organizationId);
+    assert.deepEqual(await app.ask("signup_v2", { ...NOBODY, apiKeys }), anew);
+    assert.notEqual(userId, anew.userId);
+  });
+
+  it("may sign up as soon as it is allowed, with the request that was denied", async () => {
+    const app = await createApp(server());
+    const { client } = app.root;
+    const person = { ...NOBODY, apiKeys: [apiKeyParams(generateApiKey())] };
+    const { policyId } = await client.result("create_policy", {
+      policyName: "Closed for now",
+      notes: "",
+      effect: "EFFECT_DENY",
+      consensus: `approvers.any(user, user.id == '${app.proxyUserId}')`,
+    });
+    for (const _ of [1, 2]) assert.equal((await app.call("signup_v2", person)).status, 403);
+    await client.result("delete_policy", { policyId });
+    const made = await app.ask("signup_v2", person);
+    assert.deepEqual(await app.ask("signup_v2", person), made);
+  });
+
+  it("have an account each where nothing but a contact is written down", async () => {
+    const app = await createApp(server());
+    const person = { ...NOBODY, userEmail: newAddress(), userName: "Ada", organizationName: "Ada's" };
+    const [one, other] = [await app.ask("signup_v2", person), await app.ask("signup_v2", person)];
+    assert.notEqual(one.organizationId, other.organizationId);
   });
 
   it("get a wallet of as many words as they ask for, and of twelve unless they say", async () => {
@@ -682,6 +739,26 @@ it("lets people pass who solve a captcha, while the organization wants one", asy
   } finally {
     await server.close();
     await turnstile.close();
+  }
+});
+
+it("takes an equal sign-up for the same for some minutes, whenever the first came, and for another one after them", async () => {
+  let now = Date.now();
+  const server = await startTestServer("sqlite", { clock: () => now });
+  try {
+    const app = await createApp(server);
+    now += EQUAL_ACTIVITIES_MS - (now % EQUAL_ACTIVITIES_MS) - 1;
+    const signUp = async () => (await app.ask("signup_v2", { ...NOBODY, apiKeys })).organizationId;
+    const apiKeys = [apiKeyParams(generateApiKey())];
+    const first = await signUp();
+    now += 1;
+    assert.equal(await signUp(), first, "the next few minutes have begun");
+    now += EQUAL_ACTIVITIES_MS - 1;
+    assert.equal(await signUp(), first);
+    now += 1;
+    assert.notEqual(await signUp(), first);
+  } finally {
+    await server.close();
   }
 });
 

@@ -12,6 +12,7 @@ import { methodOfIssuer, methodOfToken, shownEmailOf } from "../auth-proxy/model
 import { WalletResult } from "../wallets/model.ts";
 import { createSubOrganization } from "./create-sub-organization.ts";
 import { intents } from "./model.ts";
+import { isThere } from "./store.ts";
 
 /** Signing up, and looking for an account that is there already, for people who have no credential yet. */
 
@@ -71,23 +72,29 @@ type SignupContext = ProxyContext<SignupRequest, "oidc">;
 async function signUp(context: SignupContext, type: string): Promise<Static<typeof SignupResponse>> {
   const known = await linkToAccount(context);
   if (known) return known;
-  const { request, submit, now } = context;
+  const { request, config, read, submit, submitOnce, now } = context;
   const { organizationName, userName, wallet, verificationToken, clientSignature, userTag, ...user } = request;
-  const { subOrganizationId, rootUserIds, ...made } = await submit(createSubOrganization, {
-    type,
-    parameters: {
-      subOrganizationName: organizationName ?? `sub-org-${now}`,
-      rootUsers: [{ ...user, ...contactOf(request), userName: userName ?? `user-${now}` }],
-      rootQuorumThreshold: 1,
-      ...(wallet ? { wallet } : {}),
-      ...(userTag ? { userTag } : {}),
-      ...(verificationToken ? { verificationToken } : {}),
-      ...(clientSignature ? { clientSignature } : {}),
-    },
+  const parametersAt = (time: number) => ({
+    subOrganizationName: organizationName ?? `sub-org-${time}`,
+    rootUsers: [{ ...user, ...contactOf(request), userName: userName ?? `user-${time}` }],
+    rootQuorumThreshold: 1,
+    ...(wallet ? { wallet } : {}),
+    ...(userTag ? { userTag } : {}),
+    ...(verificationToken ? { verificationToken } : {}),
+    ...(clientSignature ? { clientSignature } : {}),
   });
+  const isOver = async (made: { subOrganizationId: string }) =>
+    !(await isThere(read, config.organizationId, made.subOrganizationId));
+  const { subOrganizationId, rootUserIds, ...made } = namesCredential(request)
+    ? await submitOnce(createSubOrganization, { type, parametersAt, isOver })
+    : await submit(createSubOrganization, { type, parameters: parametersAt(now) });
   const [userId] = rootUserIds as [string];
   return { organizationId: subOrganizationId, userId, ...(made.wallet ? { wallet: made.wallet } : {}) };
 }
+
+/** Whether a request is one person's: a contact that is only written down may be said by anybody, as often as they like. */
+const namesCredential = ({ apiKeys, authenticators, oauthProviders, verificationToken }: SignupRequest): boolean =>
+  apiKeys.length + authenticators.length + oauthProviders.length > 0 || verificationToken !== undefined;
 
 /**
  * Social linking: somebody whom Google shows, to an app that links, to have the address that is verified for an account gets no other

@@ -131,6 +131,10 @@ type Rows = ReturnType<typeof selectSubOrganizations>;
 const selectSubOrganizations = (read: Reader, parentId: string) =>
   read.selectFrom("organizations").select("id").where("parent_id", "=", parentId).where("deleted_at", "is", null);
 
+/** Whether a sub-organization is there, and has not been deleted. */
+export const isThere = async (read: Reader, parentId: string, id: string): Promise<boolean> =>
+  (await selectSubOrganizations(read, parentId).where("id", "=", id).execute()).length > 0;
+
 async function pageOfSubOrganizations(
   read: Reader,
   parentId: string,
