@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHmac, randomBytes } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
-import { exportSPKI, importJWK } from "jose";
+import { exportSPKI, importJWK, type JWK } from "jose";
 import { createOutboundClient, type OutboundClient } from "../../src/delivery/outbound.ts";
 import { KeysteadError } from "../../src/kernel/errors.ts";
 import {
@@ -153,6 +153,19 @@ describe("tokens", () => {
       const mac = createHmac("sha256", secret).update(signed).digest("base64url");
       await refuses(`${signed}.${mac}`, /algorithms/);
     }
+  });
+
+  it("signed with an RSA key whose exponent makes verifying slow are refused", async () => {
+    await issuer.rotate("RS256");
+    const [key] = issuer.keys as [JWK];
+    const token = await issuer.token();
+    const { n: exponent } = key;
+    issuer.keys.splice(0, 1, { ...key, e: exponent as string });
+    await refuses(token, /does not publish/);
+    verifier = newVerifier();
+    // Of 8 bytes, as far as OpenSSL goes with large moduli.
+    issuer.keys.splice(0, 1, { ...key, e: Buffer.alloc(8, 0xff).toString("base64url") });
+    await refuses(token, /signature by its issuer/);
   });
 
   it("that are something else are refused, and nobody is asked", async () => {
