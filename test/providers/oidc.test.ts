@@ -250,6 +250,25 @@ describe("issuers", () => {
     await verifier.verify(fresh);
   });
 
+  it("are asked again after the clock was set back, whatever was asked by the time before", async () => {
+    const HOUR_MS = 3_600_000;
+    // Whose keys are kept.
+    now += HOUR_MS;
+    await verifier.verify(await issuer.token());
+    now -= HOUR_MS;
+    await issuer.rotate();
+    await verifier.verify(await issuer.token());
+    assert.equal(issuer.requests.length, 4);
+    // That gave none.
+    verifier = newVerifier();
+    now += HOUR_MS;
+    issuer.answer(keysPath, (_, response) => response.writeHead(500).end());
+    await refuses(await issuer.token(), /status 500/);
+    now -= HOUR_MS;
+    issuer.answer(keysPath, undefined);
+    await verifier.verify(await issuer.token());
+  });
+
   it("must be who the token says", async () => {
     const other = await startIssuer({ clock: () => now });
     try {
