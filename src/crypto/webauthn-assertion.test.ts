@@ -149,6 +149,7 @@ suite("a passkey stamp is refused", () => {
     ],
     ["a flag for credential data that is not there", /malformed/, { flags: (flags) => flags | 0x40 }],
     ["a flag for extensions that are not there", /malformed/, { flags: (flags) => flags | 0x80 }],
+    ["a backup state without eligibility", /malformed/, { flags: (flags) => flags | 0x10 }],
     ["user not present", /user-present/, { flags: (flags) => (flags & ~0x01) | 0x04 }],
     ["an empty signature list", /signature/, { signature: () => Buffer.of(0x30, 0x00) }],
     ["a byte after the signature", /signature/, { signature: (bytes) => Buffer.concat([bytes, Buffer.of(0)]) }],

@@ -33,6 +33,7 @@ suite("authenticator data", () => {
     ["nothing", Buffer.alloc(0)],
     ["36 bytes", data(0x01).subarray(0, 36)],
     ["a byte too many", data(0x01, Buffer.of(0))],
+    ["a backup state without eligibility", data(0x11)],
     ["a credential without its flag", data(0x01, attested)],
     ["the credential flag without credential", data(0x41)],
     ["a credential cut in its AAGUID", data(0x41, attested.subarray(0, 15))],

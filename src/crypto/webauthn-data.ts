@@ -26,6 +26,8 @@ export type AttestedCredential = {
 };
 
 const USER_PRESENT = 0x01;
+const BACKUP_ELIGIBLE = 0x08;
+const BACKED_UP = 0x10;
 const ATTESTED_CREDENTIAL = 0x40;
 const EXTENSIONS = 0x80;
 const HEADER_BYTES = 37;
@@ -78,10 +80,14 @@ function isOrigin(text: string): boolean {
   return url.protocol === "https:" || (url.protocol === "http:" && url.hostname === "localhost");
 }
 
-/** Reads authenticator data whose parts are those that its flags announce, no more and no less; otherwise undefined. */
+/**
+ * Reads authenticator data whose parts are those that its flags announce, no more and no less, and whose flags can be together: no passkey
+ * is backed up that must not be (section 6.1.3). Otherwise undefined.
+ */
 export function parseAuthenticatorData(bytes: Buffer): AuthenticatorData | undefined {
   if (bytes.length < HEADER_BYTES) return undefined;
   const flags = bytes.readUInt8(32);
+  if (flags & BACKED_UP && !(flags & BACKUP_ELIGIBLE)) return undefined;
   const header = {
     rpIdHash: bytes.subarray(0, 32),
     userPresent: (flags & USER_PRESENT) !== 0,

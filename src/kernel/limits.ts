@@ -608,6 +608,8 @@ export const MAX_OTP_BUNDLE_BYTES = 1024;
 /** Tokens that prove a contact: their life unless said and at most, in seconds. */
 export const VERIFICATION_TOKEN_SECONDS = 3600;
 export const MAX_VERIFICATION_TOKEN_SECONDS = 86_400;
+/** So long after a token's end its use is still known: a clock may be ahead for a while, or be set back. */
+export const USED_TOKENS_KEPT_MS = DAY_MS;
 
 /** Characters of an OIDC token ... */
 export const MAX_OIDC_TOKEN_LENGTH = 64 * 1024;

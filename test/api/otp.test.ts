@@ -6,6 +6,7 @@ import {
   verifyOtpVerificationToken,
   verifySessionJwtSignature,
 } from "@turnkey/crypto";
+import { pruneOtps } from "../../src/capabilities/otp/prune.ts";
 import { activityOfRow } from "../../src/engine/activities/rows.ts";
 import { verifyStamps } from "../../src/engine/activities/verify-stamps.ts";
 import type { Database } from "../../src/storage/database.ts";
@@ -504,6 +505,7 @@ for (const engine of engines) {
     after(() => server.close());
 
     const WINDOW_MS = 180_000;
+    const HOUR_MS = 3_600_000;
     const WRONG = "000000000";
     /** Starts a code; resolves to how it is guessed at, and what it is. */
     const start = async (contact: string, more: object = {}) => {
@@ -561,6 +563,38 @@ for (const engine of engines) {
       const answer = await second.client.submit("approve_activity", { fingerprint: body.activity.fingerprint });
       assert.equal(answer.body.activity?.status, "ACTIVITY_STATUS_FAILED", JSON.stringify(answer.body));
       assert.match(answer.body.activity.failure.message, /has expired/);
+    });
+
+    it("ends with one login, also where the clock is an hour ahead for a while and what is over is deleted then", async () => {
+      const { root } = await createWorld(server);
+      const contact = newAddress();
+      await root.client.result("update_user", { userId: root.userId, userEmail: contact });
+      const verificationToken = await verificationTokenFor(server, root.client, contact);
+      const login = () => {
+        const parameters = { verificationToken, publicKey: generateApiKey().publicKey };
+        return root.client.submit("otp_login", parameters, { type: "ACTIVITY_TYPE_OTP_LOGIN" });
+      };
+      assert.equal((await login()).status, 200);
+      aheadMs += HOUR_MS + 60_000;
+      await pruneOtps.run({ database: server.opened.database, clock: () => Date.now() + aheadMs } as never);
+      aheadMs -= HOUR_MS + 60_000;
+      const { status, body } = await login();
+      assert.equal(status, 400);
+      assert.match(body.message, /used already/);
+    });
+
+    it("and its limits are not told by a clock that was set back since", async () => {
+      const contact = newAddress();
+      const userIdentifier = newAddress();
+      // Half of what stamps may be ahead.
+      aheadMs += HOUR_MS / 2;
+      for (const _ of "123") {
+        const { guess } = await start(contact, { userIdentifier });
+        for (const _ of "123") assert.match((await guess(WRONG)).body.message, /not the one/);
+      }
+      aheadMs -= HOUR_MS / 2;
+      const { code, guess } = await start(contact, { userIdentifier });
+      assert.equal((await guess(code)).status, 200);
     });
 
     it("sees nine wrong guesses in three minutes, and none after them, right or wrong", async () => {

@@ -156,6 +156,19 @@ for (const engine of engines) {
       await worker.stop();
     });
 
+    it("go on when the clock is set back that their lane was given back by", async () => {
+      const { kind, name } = counting();
+      const lane = newId();
+      const worker = await start([kind]);
+      now += 3_600_000;
+      await add(name, 1, { lane });
+      await until(isOver(name), "the job of the clock that is ahead");
+      now -= 3_600_000;
+      await add(name, 2, { lane });
+      await until(isOver(name), "the job after it");
+      await worker.stop();
+    });
+
     it("run again when they wanted to, however rarely work is looked for that nobody announced", async () => {
       const isThird = barrier();
       const { name, kind, ran } = counting(() => {

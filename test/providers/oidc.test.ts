@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHmac, randomBytes } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
-import { exportSPKI, importJWK } from "jose";
+import { exportSPKI, importJWK, type JWK } from "jose";
 import { createOutboundClient, type OutboundClient } from "../../src/delivery/outbound.ts";
 import { KeysteadError } from "../../src/kernel/errors.ts";
 import {
@@ -155,6 +155,19 @@ describe("tokens", () => {
     }
   });
 
+  it("signed with an RSA key whose exponent makes verifying slow are refused", async () => {
+    await issuer.rotate("RS256");
+    const [key] = issuer.keys as [JWK];
+    const token = await issuer.token();
+    const { n: exponent } = key;
+    issuer.keys.splice(0, 1, { ...key, e: exponent as string });
+    await refuses(token, /does not publish/);
+    verifier = newVerifier();
+    // Of 8 bytes, as far as OpenSSL goes with large moduli.
+    issuer.keys.splice(0, 1, { ...key, e: Buffer.alloc(8, 0xff).toString("base64url") });
+    await refuses(token, /signature by its issuer/);
+  });
+
   it("that are something else are refused, and nobody is asked", async () => {
     const payload = encode({ iss: issuer.url, sub: "a", aud: "b", exp: seconds() + 60 });
     const header = encode({ alg: "ES256" });
@@ -235,6 +248,25 @@ describe("issuers", () => {
     issuer.answer(keysPath, (_, response) => response.writeHead(500).end());
     await refuses(await issuer.token({}, { kid: "forged" }), /does not publish/);
     await verifier.verify(fresh);
+  });
+
+  it("are asked again after the clock was set back, whatever was asked by the time before", async () => {
+    const HOUR_MS = 3_600_000;
+    // Whose keys are kept.
+    now += HOUR_MS;
+    await verifier.verify(await issuer.token());
+    now -= HOUR_MS;
+    await issuer.rotate();
+    await verifier.verify(await issuer.token());
+    assert.equal(issuer.requests.length, 4);
+    // That gave none.
+    verifier = newVerifier();
+    now += HOUR_MS;
+    issuer.answer(keysPath, (_, response) => response.writeHead(500).end());
+    await refuses(await issuer.token(), /status 500/);
+    now -= HOUR_MS;
+    issuer.answer(keysPath, undefined);
+    await verifier.verify(await issuer.token());
   });
 
   it("must be who the token says", async () => {

@@ -5,12 +5,15 @@ import { newId } from "../../src/kernel/ids.ts";
 import type { Credentials } from "../../src/main/credentials-file.ts";
 import { type Database, openDatabase } from "../../src/storage/database.ts";
 import { type Arena, arenas, newArenaDatabase } from "../support/arena.ts";
+import { submitAttested } from "../support/attested-stamps.ts";
 import { clientBundle } from "../support/bundles.ts";
 import { addUser, apiKeyParams, Client, generateApiKey, type Json, type TestAnswer } from "../support/client.ts";
 import { type MailServer, startMailServer } from "../support/mail-server.ts";
+import { loginSignature } from "../support/one-time-codes.ts";
 import { tokenIn } from "../support/outbox.ts";
 import { readJson, serving, spawnServer, temporaryFolder } from "../support/server-process.ts";
 import { until } from "../support/until.ts";
+import { addSubOrganization } from "../support/world.ts";
 
 /** Requests that get in each other's way: on one server, and on two servers that share a database. */
 
@@ -211,6 +214,53 @@ for (const [name, start] of Object.entries(arenas)) {
       const [code = ""] = /^[0-9A-Z]{9}$/m.exec(mails.caught.find(isIt)?.text ?? "") ?? [];
       const right = await atOnce(8, (turn) => verify(turn, otpId, code));
       assert.deepEqual(right.map(({ status }) => status).sort(), [200, ...Array.from({ length: 7 }, () => 400)]);
+    });
+
+    it("a verification token signs in once, whichever way and server it is brought to", async () => {
+      const key = generateApiKey();
+      const contact = `token.${newId()}@example.com`;
+      const { userId, client: person } = await addSubOrganization(client(0));
+      const { organizationId } = person;
+      await person.result("update_user", { userId, userEmail: contact });
+      const { otpId } = await client(0).result("init_otp", { otpType: "OTP_TYPE_EMAIL", appName: "Shop", contact });
+      const isIt = ({ envelope }: MailServer["caught"][0]) => envelope.to.includes(contact);
+      await until(() => mails.caught.some(isIt), `a mail to ${contact}`);
+      const [otpCode = ""] = /^[0-9A-Z]{9}$/m.exec(mails.caught.find(isIt)?.text ?? "") ?? [];
+      const guess = { otpId, otpCode, publicKey: key.publicKey };
+      const verified = await client(1).result("verify_otp", guess, { type: "ACTIVITY_TYPE_VERIFY_OTP" });
+      const { verificationToken } = verified as { verificationToken: string };
+      const answers = await atOnce(AT_ONCE, (turn) => {
+        const asker = client(turn, { organizationId });
+        const { publicKey } = generateApiKey();
+        if (turn % 4 < 2) return submitAttested(asker, "stamp_login", { publicKey }, { key, token: verificationToken });
+        const clientSignature = loginSignature(key, verificationToken, publicKey);
+        return asker.submit("otp_login", { verificationToken, publicKey, clientSignature });
+      });
+      assert.equal(answers.filter(({ status }) => status === 200).length, 1);
+      for (const { status, body } of answers) {
+        if (status !== 200) assert.match(body.message, /used (already|for a login already)/);
+      }
+      const { user } = await person.read("get_user", { userId });
+      const isSession = ({ credential }: Json) => credential.type === "CREDENTIAL_TYPE_LOGIN";
+      assert.equal(user.apiKeys.filter(isSession).length, 1);
+    });
+
+    it("an invitation that is accepted and revoked at once is one of both", async () => {
+      for (const attempt of [1, 2, 3]) {
+        const guest = `guest or none ${attempt}`;
+        const invitation = await invited(guest);
+        const answers = await atOnce(6, (turn) => {
+          const { invitationId } = invitation;
+          if (turn % 3 === 2) return client(turn).submit("delete_invitation", { invitationId });
+          const key = generateApiKey();
+          return client(turn, { key }).submit("accept_invitation", { ...invitation, apiKeys: [apiKeyParams(key)] });
+        });
+        assert.equal(answers.filter(({ status }) => status === 200).length, 1);
+        const { invitations } = await client(0).read("list_invitations");
+        const { status } = invitations.find(({ invitationId }: Json) => invitationId === invitation.invitationId);
+        const isAccepted = (await usersNamed(guest)).length === 1;
+        assert.equal(status, `INVITATION_STATUS_${isAccepted ? "ACCEPTED" : "REVOKED"}`);
+      }
     });
 
     it("a limit holds however many ask at once", async () => {

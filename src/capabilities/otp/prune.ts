@@ -1,7 +1,7 @@
 import { reconciler } from "../../engine/jobs/jobs.ts";
 import { deleteInPortions } from "../../engine/jobs/portions.ts";
 import { MINUTE_MS } from "../../kernel/durations.ts";
-import { MAX_OTP_SECONDS, OTP_WINDOW_MS } from "../../kernel/limits.ts";
+import { MAX_OTP_SECONDS, OTP_WINDOW_MS, USED_TOKENS_KEPT_MS } from "../../kernel/limits.ts";
 
 /** Deletes codes, guesses and used tokens once nothing asks for them any more. */
 export const pruneOtps = reconciler({
@@ -12,7 +12,7 @@ export const pruneOtps = reconciler({
     const lapsed = [
       ["otps", "expires_at", now - 2 * MAX_OTP_SECONDS * 1000],
       ["otp_failures", "created_at", now - OTP_WINDOW_MS],
-      ["used_tokens", "expires_at", now],
+      ["used_tokens", "expires_at", now - USED_TOKENS_KEPT_MS],
     ] as const;
     for (const [table, column, before] of lapsed) {
       await deleteInPortions(database, async (tx, limit) => {

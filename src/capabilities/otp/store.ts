@@ -49,6 +49,7 @@ export async function addOtp(tx: Transactor, organization: Organization, otp: Ne
     .where("contact", "=", contact)
     // No older one can still be live.
     .where("created_at", ">", now - MAX_OTP_SECONDS * 1000)
+    .where("created_at", "<", latestOf(now))
     .orderBy("created_at")
     .orderBy("id")
     .execute();
@@ -96,9 +97,13 @@ async function countStartsOfUser(tx: Transactor, rootId: string, userIdentifier:
     .where("root_id", "=", rootId)
     .where("user_identifier", "=", userIdentifier)
     .where("created_at", ">", now - OTP_WINDOW_MS)
+    .where("created_at", "<", latestOf(now))
     .executeTakeFirstOrThrow();
   return Number(count);
 }
+
+/** What is told to be later than this was done before the clock was set back, and would count for as long as it was set back. */
+const latestOf = (now: number): number => now + OTP_WINDOW_MS;
 
 /** @throws KeysteadError OTP_INVALID; the same for one that never was, has lapsed, or was used */
 export async function findLiveOtp(read: Reader, organizationId: string, id: string, now: number): Promise<Otp> {
@@ -133,6 +138,7 @@ export async function guess(
       .where("root_id", "=", rootId)
       .where("contact", "=", contact)
       .where("created_at", ">", since)
+      .where("created_at", "<", latestOf(now))
       .executeTakeFirstOrThrow();
     if (Number(failures.count) >= MAX_OTP_FAILURES) return "blocked";
     const otp = await findLiveOtp(tx, organizationId, id, now);

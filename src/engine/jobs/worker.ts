@@ -52,6 +52,8 @@ export type RunOutcome = "done" | "paused" | "retried" | "given_up";
 const POLL_MS = 500;
 const CLAIM_AT_ONCE = 32;
 const LEASE_MS = 15_000;
+/** Longer than any lease and any rest of a lane: one that ends later was given by a clock that has been set back since. */
+const LONGEST_LEASE_MS = 5 * MINUTE_MS;
 const LONGEST_RUN_MS = 5 * MINUTE_MS;
 const HUNG = "a job is taken for hung: it runs again on another server, where there is one, and here after a restart";
 /** A lane is handed back after so many jobs or milliseconds, so that neither busy nor slow ones starve the others. */
@@ -220,13 +222,14 @@ export class JobWorker {
     const now = clock();
     const gates = this.#fullGates();
     // Asked without a write first: most of the time nothing is due.
-    if (gates.length === 0 && (await this.#select.dueLane(database.read, { now })).length === 0) return [];
+    const due = { now, latest: now + LONGEST_LEASE_MS };
+    if (gates.length === 0 && (await this.#select.dueLane(database.read, due)).length === 0) return [];
     const owner = this.#owner;
     const kinds = [...this.#kinds.keys()];
     // One of ours whose lease ran out under a long job is for another process, if for anybody.
     const ours = [...this.#active.keys()];
     const { leaseMs } = this.#options;
-    const claim = { now, leaseMs, gates, ours, kinds, count, owner };
+    const claim = { ...due, leaseMs, gates, ours, kinds, count, owner };
     const lanes = await database.transact(undefined, (tx) => claimLanes(tx, claim));
     return this.#withinGates(lanes);
   }
@@ -461,11 +464,11 @@ type JobRow = Awaited<ReturnType<ReturnType<typeof selectionsOf>["dueJobs"]>>[nu
 
 /** Statements that see jobs of these kinds alone: a newer release may run beside this one and have kinds of its own. */
 const selectionsOf = (kinds: readonly string[]) => ({
-  dueLane: prepared<{ now: number }>()((db, { now }) =>
+  dueLane: prepared<{ now: number; latest: number }>()((db, { now, latest }) =>
     db
       .selectFrom("job_lanes as l")
       .select("l.lane")
-      .where("l.leased_until", "<=", now)
+      .where((lane) => lane.or([lane("l.leased_until", "<=", now), lane("l.leased_until", ">", latest)]))
       .where((where) =>
         where.exists(
           where
@@ -500,6 +503,7 @@ async function claimLanes(
   tx: Transactor,
   claim: {
     now: number;
+    latest: number;
     leaseMs: number;
     gates: string[];
     ours: string[];
@@ -508,11 +512,11 @@ async function claimLanes(
     owner: string;
   },
 ): Promise<Lane[]> {
-  const { now, leaseMs, gates, ours, kinds, count, owner } = claim;
+  const { now, latest, leaseMs, gates, ours, kinds, count, owner } = claim;
   const due = await tx
     .selectFrom("job_lanes as l")
     .select("l.lane")
-    .where("l.leased_until", "<=", now)
+    .where((lane) => lane.or([lane("l.leased_until", "<=", now), lane("l.leased_until", ">", latest)]))
     .$call((lanes) => gates.reduce((others, gate) => others.where(gatesOfLane, "not like", `% ${gate} %`), lanes))
     .$if(ours.length > 0, (lanes) => lanes.where("l.lane", "not in", ours))
     .where((where) =>

@@ -27,8 +27,12 @@ export interface Issuers {
 
 /** What the last look at an issuer came to. */
 type Known = { askedAt: number; until: number; keySet: KeySet; bytes: number };
-type Failed = { until: number; problem: IssuerProblem };
+type Failed = { askedAt: number; until: number; problem: IssuerProblem };
 type Look = Known | Failed;
+
+/** What was asked later than now was asked before the clock was set back, and would stand for as long as it was set back. */
+const stands = ({ askedAt, until }: Pick<Look, "askedAt" | "until">, now: number): boolean =>
+  askedAt <= now && now < until;
 
 /** The installation itself, whose keys are at hand: it may not be able to reach its own public URL. */
 export interface OwnIssuer {
@@ -71,10 +75,10 @@ export function createIssuers(options: IssuerFetching & { clock: Clock; own?: Ow
   const standing = (issuer: string, kid: string | undefined): Look | undefined => {
     const look = known.get(issuer);
     const now = clock();
-    if (look && now < look.until && (look.keySet.mayHave(kid) || now < look.askedAt + UNKNOWN_KEY_PAUSE_MS))
+    if (look && stands(look, now) && (look.keySet.mayHave(kid) || now < look.askedAt + UNKNOWN_KEY_PAUSE_MS))
       return look;
     const failure = failed.get(issuer);
-    return failure && now < failure.until ? failure : undefined;
+    return failure && stands(failure, now) ? failure : undefined;
   };
 
   const look = async (issuer: string): Promise<Look> => {
@@ -94,7 +98,8 @@ export function createIssuers(options: IssuerFetching & { clock: Clock; own?: Ow
         known.set(issuer, kept);
         return kept;
       }
-      const failure = { until: clock() + ISSUER_FAILURE_PAUSE_MS, problem };
+      const failedAt = clock();
+      const failure = { askedAt: failedAt, until: failedAt + ISSUER_FAILURE_PAUSE_MS, problem };
       failed.set(issuer, failure);
       return failure;
     }

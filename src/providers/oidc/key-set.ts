@@ -15,6 +15,8 @@ const described = ["kty", "kid", "alg", "use"];
 
 /** Base64url digits of 8,192 bits, the largest modulus in use; verifying with a larger one would take long. */
 const LONGEST_MEMBER = 1366;
+/** ... and those of 64 bits: with an exponent as long as its modulus, an RSA key takes fifty times as long to verify with. */
+const LONGEST_EXPONENT = 11;
 
 /** The keys of a JWK Set (RFC 7517) that can verify; secrets and what is malformed are left out. Undefined where it is none. */
 export function keySetOf(document: { keys?: unknown }): KeySet | undefined {
@@ -38,5 +40,6 @@ function verificationKeyOf(key: unknown): JWK | undefined {
   if (!members.every((name) => isText(given[name]))) return undefined;
   const kept = [...described, ...members].filter((name) => given[name] !== undefined);
   if (!kept.every((name) => isText(given[name]))) return undefined;
+  if (given.kty === "RSA" && (given.e as string).length > LONGEST_EXPONENT) return undefined;
   return Object.fromEntries(kept.map((name) => [name, given[name]])) as JWK;
 }
