@@ -731,6 +731,8 @@ export interface Schema {
     provider: string;
     sandbox: number;
     status: string;
+    /** Where it pays to; null where an earlier version began it. */
+    wallet_address: string | null;
     created_at: number;
     updated_at: number;
   };

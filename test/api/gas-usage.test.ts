@@ -6,6 +6,7 @@ import type { Client, Json } from "../support/client.ts";
 import { giveEther, includedHash, newAddress, newEvmWallet, sendStatus } from "../support/evm-sender.ts";
 import { engines, startTestServer, type TestServer } from "../support/server.ts";
 import { richSponsor } from "../support/sponsor.ts";
+import { until } from "../support/until.ts";
 import { addSubOrganization } from "../support/world.ts";
 
 const UPSERT = "upsert_gas_usage_config";
@@ -37,8 +38,6 @@ for (const engine of engines) {
       });
       await richSponsor(server.baseUrl, node);
       root = server.root;
-      // The base fee falls with each block until it is as low as it gets: from then on what is sent at another moment costs the same.
-      await node.call("anvil_mine", "0x100");
     });
     after(async () => {
       await server.close();
@@ -78,6 +77,20 @@ for (const engine of engines) {
       const id = idOf(await sponsored(await newAccount()));
       const paid = await paidFor(id);
       assert.equal(await usedMicros(), paid);
+    });
+
+    it("are held against what the block takes that has it after a reorganization", async () => {
+      const before = await usedMicros();
+      const from = await newAccount();
+      const id = idOf(await sponsored(from));
+      const paid = await paidFor(id);
+      assert.equal(await usedMicros(), before + paid);
+      // Given to the chain again, it comes into a later block, whose base fee is lower.
+      await node.call("anvil_reorg", 1, []);
+      await until(async () => (await usedMicros()) !== before + paid, "what the other block took to be counted");
+      assert.equal(await usedMicros(), before + (await paidFor(id)));
+      // From here on the base fee stays: it falls with each block until it is as low as it gets, and what is sent at another moment costs the same.
+      await node.call("anvil_mine", "0x100");
     });
 
     it("hold for twenty sends at once: the greatest cost of each is counted until its own is known", async () => {

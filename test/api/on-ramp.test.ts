@@ -595,6 +595,31 @@ onOneEngine(
       assert.equal(await statusOf(client, id), "COMPLETED");
     });
 
+    it("is not told by what a sibling buys under its name with the same account", async () => {
+      const { client } = await withAccounts(server());
+      const [buyer, other] = [(await addSubOrganization(client)).client, (await addSubOrganization(client)).client];
+      const provider = await onRampProviderOfTests();
+      const { walletAddress: wallet } = purchaseParams("MOONPAY");
+      const elsewhere = "0x52908400098527886E0F7030069857D2E4169EE7";
+      const { onRampTransactionId: id } = await buyer.result("init_fiat_on_ramp", purchaseParams("MOONPAY"));
+      const urlForSignature = `https://buy.moonpay.com?apiKey=pk&currencyCode=eth&walletAddress=${elsewhere}&externalTransactionId=${id}`;
+      await other.result("init_fiat_on_ramp", purchaseParams("MOONPAY", { walletAddress: elsewhere, urlForSignature }));
+      const paid = { status: "completed", externalTransactionId: id };
+      provider.tell(id, [{ ...paid, walletAddress: elsewhere }]);
+      assert.equal(await statusOf(buyer, id), "PENDING");
+      provider.tell(id, [
+        { ...paid, walletAddress: elsewhere },
+        { ...paid, walletAddress: wallet.toUpperCase().replace("0X", "0x") },
+      ]);
+      assert.equal(await statusOf(buyer, id), "COMPLETED");
+      const { onRampTransactionId: at } = await buyer.result("init_fiat_on_ramp", purchaseParams("COINBASE"));
+      const success = { status: "ONRAMP_TRANSACTION_STATUS_SUCCESS", partner_user_ref: at };
+      provider.tell(at, [{ ...success, wallet_address: elsewhere }]);
+      assert.equal(await statusOf(buyer, at), "PENDING");
+      provider.tell(at, [{ ...success, wallet_address: purchaseParams("COINBASE").walletAddress }]);
+      assert.equal(await statusOf(buyer, at), "COMPLETED");
+    });
+
     it("is asked with the credential that the purchase was begun with, or with one like it", async () => {
       const { client, moonPay } = await withAccounts(server());
       const provider = await onRampProviderOfTests();

@@ -25,7 +25,7 @@ export const getOnrampTransactionStatus = query({
       const reason = `providers are asked for ${ON_RAMP_REFRESHES.perSecond} purchases a second; leave \`refresh\` out`;
       failForNow("RATE_LIMITED", { reason }, seconds);
     }
-    const status = await asking(lent, () => onRamps.statusOf(holder, id));
+    const status = await asking(lent, () => onRamps.statusOf(holder, { id, walletAddress: known.wallet_address }));
     // A provider that forgets a purchase does not undo what it said of it.
     if (status === known.status || status === "PENDING") return { transactionStatus: known.status };
     const noted = { organizationId: organization.id, id, status, now };

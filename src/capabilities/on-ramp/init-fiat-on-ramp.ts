@@ -38,6 +38,7 @@ export const initFiatOnRamp = activity({
         credential_id: credentialId,
         provider: intent.onrampProvider,
         sandbox: Number(intent.sandboxMode ?? false),
+        wallet_address: intent.walletAddress,
         status: "PENDING",
         created_at: now,
         updated_at: now,

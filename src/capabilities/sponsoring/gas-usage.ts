@@ -123,7 +123,7 @@ export async function correctCost(
   { organizationId, id: sendId, caip2 }: { organizationId: string; id: string; caip2: string },
   paid: bigint,
 ): Promise<void> {
-  await recount(tx, { organizationId, sendId, caip2 }, paid, () => true);
+  await recount(tx, { organizationId, sendId, caip2 }, paid, (cost, before) => cost !== before);
 }
 
 /**

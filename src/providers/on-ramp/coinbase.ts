@@ -2,6 +2,7 @@ import { type CoinbaseRequest, coinbaseRequestLine } from "../../crypto/coinbase
 import {
   type Ask,
   furthestOf,
+  isOf,
   jsonOf,
   type OnRampAccount,
   OnRampProblem,
@@ -42,17 +43,16 @@ export function createCoinbase(apiUrl: string): OnRampProvider {
       );
       return { url: pageOf(purchase, tokenIn(jsonOf(answer))) };
     },
-    async statusOf(transactionId, account, ask) {
-      const answer = await request(account, ask, { of: "transactions", transactionId });
+    async statusOf(begun, account, ask) {
+      const answer = await request(account, ask, { of: "transactions", transactionId: begun.id });
       if (answer.status === 404) return "PENDING";
       const { transactions } = (jsonOf(answer) ?? {}) as { transactions?: unknown };
       // It leaves an empty list out.
       const known = transactions === undefined ? [] : objectsIn(transactions);
       if (!known) throw new OnRampProblem("provider", "it answered with no list of transactions");
-      const own = known.filter((each) => {
-        const of = each.partnerUserRef ?? each.partner_user_ref;
-        return of === undefined || of === transactionId;
-      });
+      const own = known.filter((each) =>
+        isOf(begun, each.partnerUserRef ?? each.partner_user_ref, each.walletAddress ?? each.wallet_address),
+      );
       return furthestOf(own.map(statusIn));
     },
   };

@@ -2,6 +2,7 @@ import type { MoonPayPurchase } from "../../crypto/moonpay-url.ts";
 import { moonPayCode } from "./offers.ts";
 import {
   furthestOf,
+  isOf,
   jsonOf,
   OnRampProblem,
   type OnRampProvider,
@@ -20,16 +21,16 @@ export function createMoonPay(apiUrl: string): OnRampProvider {
       const { signature } = await account.signUrl({ url: purchase.urlForSignature });
       return { url, signature };
     },
-    async statusOf(transactionId, { publishableApiKey }, ask) {
+    async statusOf(begun, { publishableApiKey }, ask) {
       const query = new URLSearchParams({ apiKey: publishableApiKey });
-      const url = `${apiUrl}/v1/transactions/ext/${encodeURIComponent(transactionId)}?${query}`;
+      const url = `${apiUrl}/v1/transactions/ext/${encodeURIComponent(begun.id)}?${query}`;
       const answer = await ask({ method: "GET", url });
       // Nobody has paid on its page yet.
       if (answer.status === 404) return "PENDING";
       const said = jsonOf(answer);
       const known = objectsIn(Array.isArray(said) ? said : [said]);
       if (!known) throw new OnRampProblem("provider", "it answered with no list of transactions");
-      const own = known.filter(({ externalTransactionId: id }) => id === undefined || id === transactionId);
+      const own = known.filter((each) => isOf(begun, each.externalTransactionId, each.walletAddress));
       return furthestOf(own.map(statusIn));
     },
   };

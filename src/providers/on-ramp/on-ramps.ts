@@ -15,6 +15,7 @@ import { createMoonPay } from "./moonpay.ts";
 import type { OnRampProviderId } from "./offers.ts";
 import {
   type Ask,
+  type BegunPurchase,
   type OnRampAccount,
   OnRampProblem,
   type OnRampProvider,
@@ -43,7 +44,7 @@ export interface OnRamps {
   /** Seconds until a provider may be asked again for a purchase; 0 counts this time. */
   takeRefresh(holder: OnRampHolder): number;
   /** @throws OnRampProblem, and whatever the account throws */
-  statusOf(holder: OnRampHolder, transactionId: string): Promise<OnRampStatus>;
+  statusOf(holder: OnRampHolder, begun: BegunPurchase): Promise<OnRampStatus>;
 }
 
 /**
@@ -80,8 +81,7 @@ export function createOnRamps(
   return {
     begin: (holder, purchase) => providers[holder.provider].begin(purchase, holder.account, askFor(holder)),
     takeRefresh: ({ rootId }) => refreshes.take(rootId, 1),
-    statusOf: (holder, transactionId) =>
-      providers[holder.provider].statusOf(transactionId, holder.account, askFor(holder)),
+    statusOf: (holder, begun) => providers[holder.provider].statusOf(begun, holder.account, askFor(holder)),
   };
 }
 

@@ -26,6 +26,14 @@ export interface Purchase {
   clientAddress?: string;
 }
 
+/** A purchase that was begun, as what a provider knows is held against it. */
+export interface BegunPurchase {
+  /** Ours. */
+  id: string;
+  /** Null of what an earlier version began. */
+  walletAddress: string | null;
+}
+
 /** PENDING until the provider knows more; what it knows may still change, but for COMPLETED. */
 export const onRampStatuses = ["COMPLETED", "PENDING", "FAILED", "CANCELLED"] as const;
 export type OnRampStatus = (typeof onRampStatuses)[number];
@@ -45,7 +53,7 @@ export interface OnRampProvider {
   /** Where to send whoever buys; `signature` is that of the URL which the client gave. */
   begin(purchase: Purchase, account: OnRampAccount, ask: Ask): Promise<{ url: string; signature?: string }>;
   /** What became of a purchase that was begun. */
-  statusOf(transactionId: string, account: OnRampAccount, ask: Ask): Promise<OnRampStatus>;
+  statusOf(begun: BegunPurchase, account: OnRampAccount, ask: Ask): Promise<OnRampStatus>;
 }
 
 /** Why a provider did not do it. `message` says what it did, in words that may be shown. */
@@ -84,6 +92,17 @@ export function objectsIn(value: unknown): Record<string, unknown>[] | undefined
     typeof each === "object" && each !== null && !Array.isArray(each);
   return value.every(isObject) ? value : undefined;
 }
+
+/**
+ * Whether what a provider knows is of a purchase: it says whose it is, where that is said, and pays to its wallet. The first is not enough.
+ * Pages take our name for a purchase from whoever opens them, and siblings use the same account.
+ */
+export const isOf = ({ id, walletAddress }: BegunPurchase, ref: unknown, paidTo: unknown): boolean =>
+  (ref === undefined || ref === id) &&
+  (walletAddress === null || typeof paidTo !== "string" || spelled(paidTo) === spelled(walletAddress));
+
+/** Letter case says nothing in hex and bech32, and all in base58. */
+const spelled = (address: string): string => (/^(0x|bc1|tb1)/i.test(address) ? address.toLowerCase() : address);
 
 /** Of several tries at one purchase, the one that came furthest. */
 export const furthestOf = (statuses: readonly OnRampStatus[]): OnRampStatus =>

@@ -62,6 +62,7 @@ import { up as startsByUserIdentifier } from "./0059-starts-by-user-identifier.t
 import { up as failedInABlock } from "./0060-failed-in-a-block.ts";
 import { up as erasures } from "./0061-erasures.ts";
 import { up as erasedEndpoints } from "./0062-erased-endpoints.ts";
+import { up as walletsOfPurchases } from "./0063-wallets-of-purchases.ts";
 
 /** Append-only: a released migration is never edited. The name is what the database remembers. */
 export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: DatabaseKind) => Promise<void> }> = {
@@ -127,4 +128,5 @@ export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: Databa
   "0060-failed-in-a-block": { up: failedInABlock },
   "0061-erasures": { up: erasures },
   "0062-erased-endpoints": { up: erasedEndpoints },
+  "0063-wallets-of-purchases": { up: walletsOfPurchases },
 };

@@ -37,7 +37,7 @@ export const settleEvmSend = job({
     const one = await requireSend(database.read, organizationId, id);
     const { from, signed } = one.progress as Progress;
     if (!signed) return { next: { do: "finish" } };
-    const { isSettled, correction } = await look(database.read, evm, one, signed).catch(unlessTransient);
+    const { isSettled, paid, correction } = await look(database.read, evm, one, signed).catch(unlessTransient);
     const isOver = isSettled || clock() > (until ?? one.createdAt + LONGEST_SETTLING_MS);
     return {
       next: isOver
@@ -45,7 +45,7 @@ export const settleEvmSend = job({
         : { do: "retry", inMs: Math.min(LONGEST_PAUSE_MS, SHORTEST_PAUSE_MS * 2 ** attempts) },
       record: async (tx) => {
         if (correction) await correctIncluded(tx, one, correction, clock());
-        if (one.isSponsored && correction?.paid !== undefined) await correctCost(tx, one, correction.paid);
+        if (one.isSponsored && paid !== undefined) await correctCost(tx, one, paid);
         if (!isOver) return;
         const owner = one.isSponsored ? INSTALLATION : organizationId;
         await freeNonces(tx, { organizationId: owner, caip2: one.caip2 as EvmChain, from }, one);
@@ -57,8 +57,10 @@ export const settleEvmSend = job({
 interface Found {
   /** Whether enough blocks are on top of it. */
   isSettled: boolean;
+  /** What it cost in the block that has it, where its receipt says so: in another block its gas may have another price. */
+  paid?: bigint;
   /** What is to be put right: after a reorganization a block may have it with another fee, or it may come to another end there. */
-  correction?: { transactionHash: string; error: TxError | undefined; paid: bigint | undefined };
+  correction?: { transactionHash: string; error: TxError | undefined };
 }
 
 const NOTHING: Found = { isSettled: false };
@@ -77,10 +79,12 @@ async function look(
     const receipt = await receiptOf(evm, caip2, transactionHash);
     if (!receipt) continue;
     const isSettled = newest - receipt.blockNumber >= SETTLED_BLOCKS;
+    const paid = paidFor(one, receipt);
+    const found: Found = { isSettled, ...(paid === undefined ? {} : { paid }) };
     const isAsKnown = transactionHash === one.transactionHash && receipt.isSuccess === (one.error === undefined);
-    if (isAsKnown) return { isSettled };
+    if (isAsKnown) return found;
     const error = receipt.isSuccess ? undefined : await minedFailure(read, evm, one, receipt.blockNumber);
-    return { isSettled, correction: { transactionHash, error, paid: paidFor(one, receipt) } };
+    return { ...found, correction: { transactionHash, error } };
   }
   await broadcast(evm, caip2, bytes);
   return NOTHING;
