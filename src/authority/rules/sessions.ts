@@ -38,6 +38,32 @@ export function gradeByStamp(view: AuthorityView, userId: string, { id, type }: 
 }
 
 /**
+ * The profile of a session that is asked for by a stamp: of one that is limited to a profile, that profile. Nobody is rid of a limit by signing in
+ * again.
+ *
+ * @throws KeysteadError FIELD_INVALID for another profile
+ */
+export function profileByStamp(
+  { sessionProfileId: own }: CredentialRef,
+  asked: string | undefined,
+): string | undefined {
+  if (own === undefined || asked === undefined || asked === own) return own ?? asked;
+  const reason = `must be absent or ${own}, the profile of the session that asks`;
+  return fail("FIELD_INVALID", { field: "parameters.sessionProfileId", reason });
+}
+
+/**
+ * The same for a session that can have no profile.
+ *
+ * @throws KeysteadError PERMISSION_DENIED where the stamp is of a limited one
+ */
+export function refuseLimited({ sessionProfileId }: CredentialRef): void {
+  if (sessionProfileId === undefined) return;
+  const reason = "A session that is limited to a profile would be rid of it so. Ask for another by stamp_login.";
+  fail("PERMISSION_DENIED", { reason });
+}
+
+/**
  * Takes the keys of one type from a user, of which one has served the purpose of all of them.
  *
  * @throws KeysteadError PERMISSION_DENIED unless that one is still there and alive: it may have been shown long before

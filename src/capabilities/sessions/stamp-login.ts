@@ -1,9 +1,9 @@
 import { Type } from "typebox";
-import { gradeByStamp } from "../../authority/rules/sessions.ts";
+import { gradeByStamp, profileByStamp } from "../../authority/rules/sessions.ts";
 import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Strict } from "../../engine/fields.ts";
-import { addLogin, checkLogin, loginFields, prepareLogin, withProfileOf } from "./store.ts";
+import { addLogin, checkLogin, loginFields, prepareLogin } from "./store.ts";
 
 export const stampLogin = activity({
   path: "stamp_login",
@@ -16,8 +16,10 @@ export const stampLogin = activity({
   check: checkLogin,
   async prepare(context) {
     const { intent, submitter } = context;
-    const login = await prepareLogin(context, withProfileOf(intent, submitter.credential), submitter.userId);
-    return { login, stampedWith: submitter.credential };
+    const { userId, credential } = submitter;
+    const sessionProfileId = profileByStamp(credential, intent.sessionProfileId);
+    const login = await prepareLogin(context, { ...intent, sessionProfileId }, userId);
+    return { login, stampedWith: credential };
   },
   change: ({ view, id, intent, now, prepared: { login, stampedWith } }) =>
     changesOn(view, (draft) => {

@@ -1,5 +1,4 @@
 import { Type } from "typebox";
-import type { CredentialRef } from "../../authority/parties.ts";
 import type { NewApiKey } from "../../authority/rules/credentials.ts";
 import { addSessionKey, DEFAULT_SESSION_SECONDS } from "../../authority/rules/sessions.ts";
 import type { Grade } from "../../authority/state.ts";
@@ -59,7 +58,7 @@ export interface Terms {
 async function termsOf(
   read: Reader,
   organization: Organization,
-  { expirationSeconds, sessionProfileId }: { expirationSeconds?: string; sessionProfileId?: string },
+  { expirationSeconds, sessionProfileId }: { expirationSeconds?: string; sessionProfileId?: string | undefined },
 ): Promise<Terms> {
   const asked = expirationSeconds === undefined ? undefined : Number(expirationSeconds);
   if (sessionProfileId === undefined) return { expirationSeconds: asked ?? DEFAULT_SESSION_SECONDS };
@@ -75,18 +74,6 @@ async function termsOf(
   const most = bound === undefined ? undefined : Number(bound);
   const seconds = Math.min(asked ?? most ?? DEFAULT_SESSION_SECONDS, most ?? Number.POSITIVE_INFINITY);
   return { expirationSeconds: seconds, profile: { id, name, scope } };
-}
-
-/**
- * What a session asks for that is limited to a profile: another session with that profile. Nobody is rid of a limit by signing in again.
- *
- * @throws KeysteadError FIELD_INVALID for another profile
- */
-export function withProfileOf(asked: LoginIntent, { sessionProfileId }: CredentialRef): LoginIntent {
-  if (sessionProfileId === undefined || asked.sessionProfileId === sessionProfileId) return asked;
-  if (asked.sessionProfileId === undefined) return { ...asked, sessionProfileId };
-  const reason = `must be absent or ${sessionProfileId}, the profile of the session that asks`;
-  return fail("FIELD_INVALID", { field: "parameters.sessionProfileId", reason });
 }
 
 /** The key that a client means to stamp with, in the forms that clients send. */
@@ -114,7 +101,7 @@ interface LoginIntent {
   publicKey: string;
   expirationSeconds?: string;
   invalidateExisting?: boolean;
-  sessionProfileId?: string;
+  sessionProfileId?: string | undefined;
 }
 
 /** @throws KeysteadError FIELD_INVALID */
