@@ -65,6 +65,10 @@ storiesOn("postgres", "activities in the console", (stage) => {
       const url = `https://good.example.evil.example/${"a".repeat(60)}/hooks.good.example`;
       await open("create_webhook_endpoint", { name: "Endpoint", url, subscriptions: [] });
       await asked.getByText(url, { exact: true }).waitFor();
+      const image = `registry.evil.example:5000/${"a".repeat(60)}/good.example`;
+      const policy = { policyName: "Policy", effect: "EFFECT_ALLOW", condition: "false", consensus: "true" };
+      await open("create_policy", { ...policy, notes: image });
+      await asked.getByText(image, { exact: true }).waitFor();
     }));
 
   it("names kinds of activities in words, and finds them by the API's constants too", () =>

@@ -24,8 +24,10 @@ const Fact = ({ name, value }: { name: string; value: unknown }) => (
   </>
 );
 
-/** Longer ones of hex, base58 and the like are copied more often than read; of a URL, who is called may stand anywhere in it. */
-const COPIED = /^(?!.*:\/\/)[0-9a-zA-Z+/=_:.-]{26,}$/;
+/** Longer ones of hex, base58 and the like are copied more often than read. */
+const COPIED = /^[0-9a-zA-Z+/=_:.-]{26,}$/;
+/** Of a URL, or the reference of an image, who is asked may stand anywhere in it. */
+const NAMES_A_HOST = /\.|:\/\//;
 const CONSTANT = /^[A-Z0-9]+(_[A-Z0-9]+)+$/;
 const MAX_SHOWN = 4000;
 const MAX_WHOLE = 72;
@@ -64,8 +66,10 @@ function Value({ name, value }: { name: string; value: unknown }) {
       </>
     );
   }
-  if (COPIED.test(text) && !CONSTANT.test(text))
-    return <Copyable text={text} label={nameWords(name)} whole={text.length <= MAX_WHOLE} />;
+  if (COPIED.test(text) && !CONSTANT.test(text)) {
+    const isWhole = text.length <= MAX_WHOLE || NAMES_A_HOST.test(text);
+    return <Copyable text={text} label={nameWords(name)} whole={isWhole} />;
+  }
   if (text.length <= MAX_SHOWN) return <Name>{text}</Name>;
   return (
     <>
