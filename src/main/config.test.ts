@@ -280,6 +280,36 @@ describe("quotas of organizations", () => {
   }
 });
 
+describe("the domain of deployments' apps", () => {
+  const load = (domain: string, publicUrl: string | undefined, runner: object = { runner: "local" }) => {
+    const file = join(folder, "apps.json");
+    writeFileSync(file, JSON.stringify({ tvc: { domain, ...runner } }));
+    return loadConfig(publicUrl === undefined ? {} : { KEYSTEAD_PUBLIC_URL: publicUrl }, file).tvc.domain;
+  };
+
+  // A browser gives a page the passkeys of every host that the page's own is below (WebAuthn Level 3, section 5.1.3).
+  for (const domain of ["keystead.example.com", "apps.keystead.example.com"]) {
+    it(`is not ${domain} where the console is at keystead.example.com`, () => {
+      for (const url of ["https://keystead.example.com", "https://Keystead.Example.com.:8443/"]) {
+        refusal(
+          () => load(domain, url),
+          /^bad value for `tvc`: `domain` is that of `publicUrl`, or below it: the pages of apps could ask for passkeys/,
+        );
+      }
+      assert.equal(load(domain, "https://keystead.example.com", {}), domain);
+    });
+  }
+
+  for (const [domain, url] of [
+    ["apps.example.com", "https://keystead.example.com"],
+    ["evilkeystead.example.com", "https://keystead.example.com"],
+    ["tvc.localhost", "http://localhost:8080"],
+    ["tvc.localhost", undefined],
+  ] as const) {
+    it(`may be ${domain} where clients reach ${url}`, () => assert.equal(load(domain, url), domain));
+  }
+});
+
 describe("a setting that does not fit", () => {
   const inFile = (text: string) => {
     const file = join(folder, "unfit.json");

@@ -446,7 +446,7 @@ export function loadConfig(variables: NodeJS.ProcessEnv, configFile?: string): C
     swaps: swapSettingsOf(settings.swaps, settings.relayApiKey, settings.allowPrivateNetworks ?? false, (problem) => {
       throw new StartProblem(`bad value for \`swaps\`: ${problem}`);
     }),
-    tvc: deploymentSettingsOf(settings.tvc ?? {}, dataDir, (problem) => {
+    tvc: deploymentSettingsOf(settings.tvc ?? {}, { dataDir, publicUrl: settings.publicUrl }, (problem) => {
       throw new StartProblem(`bad value for \`tvc\`: ${problem}`);
     }),
     prices: settings.prices ?? {},

@@ -45,21 +45,36 @@ const WORLD_SEARCHABLE = 0o001;
 /** `refuse` is told what is wrong with the setting. */
 export function deploymentSettingsOf(
   given: Static<typeof Tvc>,
-  dataDir: string,
+  { dataDir, publicUrl }: { dataDir: string; publicUrl: string | undefined },
   refuse: (problem: string) => never,
 ): DeploymentSettings {
   const isRoot = process.getuid?.() === 0;
   if (given.firstUid !== undefined && !isRoot) refuse("`firstUid` takes a server that runs as root");
+  const domain = given.domain ?? "tvc.localhost";
+  if (given.runner !== undefined && getsPasskeysOf(publicUrl, domain)) {
+    refuse(
+      "`domain` is that of `publicUrl`, or below it: the pages of apps could ask for passkeys that are for the console; name one beside it",
+    );
+  }
   const [latest = "local-1", ...older] = given.qosVersions ?? [];
   return {
     runner: given.runner,
-    domain: given.domain ?? "tvc.localhost",
+    domain,
     qosVersions: [latest, ...older],
     // Databases keep whole milliseconds.
     cleanUpAfterMs: Math.round((given.cleanUpAfterHours ?? 24) * HOUR_MS),
     directory: resolve(given.directory ?? join(dataDir, "tvc")),
     firstUid: isRoot ? (given.firstUid ?? FIRST_UID) : undefined,
   };
+}
+
+/**
+ * Whether browsers let pages below a domain use passkeys that are for the host of this URL, as they do below that host
+ * (WebAuthn Level 3, section 5.1.3), unless that is a top level such as `localhost`.
+ */
+function getsPasskeysOf(publicUrl: string | undefined, domain: string): boolean {
+  const host = URL.parse(publicUrl ?? "")?.hostname.replace(/\.$/, "") ?? "";
+  return host.includes(".") && `.${domain}`.endsWith(`.${host}`);
 }
 
 /** Makes the directory, and tells which folder keeps other users from it; undefined where none does. */

@@ -32,6 +32,45 @@ storiesOn("postgres", "activities in the console", (stage) => {
       await page.getByText("Completed").waitFor();
     }));
 
+  it("shows what nobody would see in what is asked for, and all of an address", () =>
+    stage.tell(async ({ page, root }) => {
+      const asked = page.getByRole("region", { name: "What it asks for" });
+      const open = async (path: string, parameters: Json): Promise<void> => {
+        const { body } = await root.submit(path, parameters);
+        await page.goto(`${stage.url}/#/activities/${body.activity.id}`);
+        await asked.waitFor();
+      };
+      const key = { privateKeyName: "key", curve: "CURVE_SECP256K1", privateKeyTags: [], addressFormats: [] };
+      const { privateKeys } = await root.result("create_private_keys", { privateKeys: [key] });
+      const signing = { signWith: privateKeys[0].privateKeyId, encoding: "PAYLOAD_ENCODING_TEXT_UTF8" };
+      // Read from the right, it is 100.
+      const payload = "Pay \u202e001\u202c USD\u200b to Ada";
+      const shown = "Pay [U+202E]001[U+202C] USD[U+200B] to Ada";
+      await open("sign_raw_payload", { ...signing, payload, hashFunction: "HASH_FUNCTION_KECCAK256" });
+      await asked.getByLabel("Text to be signed").getByText(shown, { exact: true }).waitFor();
+      assert.equal(await asked.getByText(shown, { exact: true }).count(), 2, "in words, and among the facts");
+      await open("sign_raw_payload", {
+        ...signing,
+        payload: Buffer.from(payload).toString("hex"),
+        encoding: "PAYLOAD_ENCODING_HEXADECIMAL",
+        hashFunction: "HASH_FUNCTION_SHA256",
+      });
+      await asked.getByText(shown, { exact: true }).waitFor();
+      await open("sign_raw_payload", { ...signing, payload: "a".repeat(32), hashFunction: "HASH_FUNCTION_NO_OP" });
+      await asked
+        .getByRole("list", { name: "In words" })
+        .getByText(/^Signs a hash\./)
+        .waitFor();
+      assert.equal(await asked.getByLabel("Text to be signed").count(), 0, "a hash is no text");
+      const url = `https://good.example.evil.example/${"a".repeat(60)}/hooks.good.example`;
+      await open("create_webhook_endpoint", { name: "Endpoint", url, subscriptions: [] });
+      await asked.getByText(url, { exact: true }).waitFor();
+      const image = `registry.evil.example:5000/${"a".repeat(60)}/good.example`;
+      const policy = { policyName: "Policy", effect: "EFFECT_ALLOW", condition: "false", consensus: "true" };
+      await open("create_policy", { ...policy, notes: image });
+      await asked.getByText(image, { exact: true }).waitFor();
+    }));
+
   it("names kinds of activities in words, and finds them by the API's constants too", () =>
     stage.tell(async ({ page, root }) => {
       await root.result("create_user_tag", { userTagName: "told", userIds: [] });

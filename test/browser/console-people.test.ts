@@ -7,6 +7,7 @@ import {
   focused,
   goTo,
   HOSTILE,
+  HOSTILE_SHOWN,
   openedPage,
   savedBy,
   scrollThrough,
@@ -67,7 +68,7 @@ storiesOn("postgres", "people in the console", (stage) => {
       const dialog = page.getByRole("dialog");
       await dialog.getByRole("textbox", { name: "Name" }).fill(HOSTILE);
       await dialog.getByRole("button", { name: "Rename" }).click();
-      await header.getByText(HOSTILE, { exact: true }).waitFor();
+      await header.getByText(HOSTILE_SHOWN, { exact: true }).waitFor();
       await root.result("enable_auth_proxy", {});
       await goTo(page, "Sign-in");
       await page.getByRole("button", { name: "Switch off" }).click();
@@ -86,7 +87,7 @@ storiesOn("postgres", "people in the console", (stage) => {
       await page.getByRole("option", { name: "Ada" }).click();
       await page.keyboard.press("Escape");
       await page.getByRole("button", { name: "Create tag" }).click();
-      await page.getByRole("cell", { name: HOSTILE, exact: true }).waitFor();
+      await page.getByRole("cell", { name: HOSTILE_SHOWN, exact: true }).waitFor();
       assert.equal((await tagsOfAda()).length, 1);
       await assertAccessible(page, "Organization");
       await page.getByRole("button", { name: `Change ${HOSTILE}` }).click();

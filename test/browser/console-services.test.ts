@@ -8,6 +8,7 @@ import {
   credentialsOf,
   goTo,
   HOSTILE,
+  HOSTILE_SHOWN,
   openedPage,
   requiredField,
   signInWithText,
@@ -269,8 +270,8 @@ storiesOn(
         await assertAccessible(page, "Deployments of an app");
         const dialog = page.getByRole("dialog", { name: "Search" });
         for (const [text, name] of [
-          ["onerror=", HOSTILE],
-          [app.appId, HOSTILE],
+          ["onerror=", HOSTILE_SHOWN],
+          [app.appId, HOSTILE_SHOWN],
           [waits.deploymentId, params.pivotContainerImageUrl],
         ] as const) {
           await goTo(page, "Overview");

@@ -15,7 +15,15 @@ import {
 import { privateKeyToAddress } from "viem/accounts";
 import { testNode, testSolana } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
-import { assertAccessible, goTo, HOSTILE, openedPage, requiredField, storiesOn } from "../support/console.ts";
+import {
+  assertAccessible,
+  goTo,
+  HOSTILE,
+  HOSTILE_SHOWN,
+  openedPage,
+  requiredField,
+  storiesOn,
+} from "../support/console.ts";
 import { lamportsOf, newSolanaWallet, newStranger, SOL } from "../support/solana-sender.ts";
 
 const ETHEREUM = {
@@ -49,7 +57,7 @@ storiesOn("postgres", "wallets in the console", (stage) => {
       await firstSteps.getByText("A wallet is made.").waitFor();
       await assertAccessible(page, "Overview with first steps");
       await firstSteps.getByRole("link", { name: "Open it" }).click();
-      await openedPage(page, HOSTILE);
+      await openedPage(page, HOSTILE_SHOWN);
       const { accounts } = await root.read("list_wallet_accounts");
       const { address } = accounts.find((account: Json) => account.addressFormat === "ADDRESS_FORMAT_ETHEREUM");
       await page.getByRole("button", { name: `Sign a message with ${address}` }).click();
@@ -66,13 +74,13 @@ storiesOn("postgres", "wallets in the console", (stage) => {
       await page.getByRole("button", { name: "Add an account" }).click();
       await page.getByRole("textbox", { name: "Name" }).fill(HOSTILE);
       await page.getByRole("button", { name: "Add account" }).click();
-      await page.getByRole("cell", { name: HOSTILE, exact: true }).waitFor();
+      await page.getByRole("cell", { name: HOSTILE_SHOWN, exact: true }).waitFor();
       await goTo(page, "Overview");
       await page.getByRole("main").getByText("Ethereum Sepolia", { exact: true }).waitFor();
       await page.getByRole("cell", { name: "Sign raw payload" }).waitFor();
       await firstSteps.waitFor({ state: "detached" });
       await goTo(page, "Wallets");
-      await page.getByRole("link", { name: HOSTILE }).waitFor();
+      await page.getByRole("link", { name: HOSTILE_SHOWN }).waitFor();
       assert.equal(await page.locator("img, a[href*=evil]").count(), 0);
       assert.equal(await page.title(), "Wallets · Keystead");
     }));
@@ -115,7 +123,7 @@ storiesOn("postgres", "wallets in the console", (stage) => {
         await goTo(page, "Overview");
         await page.keyboard.press("Control+k");
         await dialog.getByRole("textbox").fill(text);
-        await dialog.getByRole("link", { name: `${HOSTILE} 199, ${last}` }).click();
+        await dialog.getByRole("link", { name: `${HOSTILE_SHOWN} 199, ${last}` }).click();
         await openedPage(page, "Many");
       }
     }));
@@ -367,7 +375,7 @@ storiesOn("postgres", "wallets in the console", (stage) => {
       const message = `Sign in as ${HOSTILE}\nand more`;
       await show(toPrefixedMessage(message), "HEXADECIMAL", "KECCAK256");
       await words.getByText("Signs as a personal message of an Ethereum wallet the text:").waitFor();
-      assert.equal(await words.getByLabel("Text to be signed").innerText(), message);
+      assert.equal(await words.getByLabel("Text to be signed").innerText(), message.replace(HOSTILE, HOSTILE_SHOWN));
       await assertAccessible(page, "A message in words");
       await show("x".repeat(3000), "TEXT_UTF8", "SHA256");
       await words.getByText("… and 1000 more characters").waitFor();

@@ -56,6 +56,8 @@ export async function visit(browser: Browser, url: string, allowed?: string): Pr
 
 /** A name that is a page of its own, if anybody lets it. */
 export const HOSTILE = `<img src=x onerror="document.title='taken'"><a href="https://evil.example">\u202egnirts`;
+/** The same as the console shows it: what turns the direction of a text is seen. */
+export const HOSTILE_SHOWN = HOSTILE.replace("\u202e", "[U+202E]");
 
 /** What somebody sees in a browser of their own, and the organization that they belong to. */
 export interface Story extends Visit {

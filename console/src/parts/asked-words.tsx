@@ -14,7 +14,7 @@ import { readTempoTransaction, type TempoTransaction } from "../chains/tempo-tra
 import { readTronTransaction, type TronTransaction, tronAddressOf } from "../chains/tron-transaction.ts";
 import { amountWords } from "./amounts.ts";
 import { bitcoinUnit, CHAIN_NAMES, nativeOf, TRX, type Unit } from "./chains.ts";
-import { callWords } from "./known-calls.ts";
+import { callWords, selectorOf } from "./known-calls.ts";
 import { payloadSentences, type Sentence } from "./payload-words.tsx";
 import { Copyable, Name } from "./texts.tsx";
 
@@ -277,7 +277,7 @@ function OneTronContract({ of: { kind, transfer, call } }: { of: TronTransaction
           token’s smallest unit){" "}
         </>
       ) : (
-        `Calls a function that is not known here (selector ${data.slice(0, 10)}) `
+        `Calls a function that is not known here (selector ${selectorOf(data)}) `
       )}
       at the contract <Copyable text={contract} label="address" whole /> on Tron.
     </Text>
@@ -375,7 +375,7 @@ function OneCall({ to, value, data, caip2 }: Called) {
         </>
       )}
       {!isPlain &&
-        (call ? <>{call.verb} </> : <>Calls a function that is not known here (selector {data.slice(0, 10)}) </>)}
+        (call ? <>{call.verb} </> : <>Calls a function that is not known here (selector {selectorOf(data)}) </>)}
       {call?.address !== undefined && (
         <>
           <Copyable text={checksummed(call.address.slice(2).toLowerCase())} label="address" whole />{" "}

@@ -26,6 +26,8 @@ export interface Unit {
 }
 
 const ETHER_DECIMALS = 18;
+/** Of a chain without a coin, and of one whose coin is not known here. */
+const NO_NAME = "of the native unit";
 const SYMBOLS: Record<string, string> = {
   "eip155:137": "POL",
   "eip155:80002": "POL",
@@ -33,8 +35,8 @@ const SYMBOLS: Record<string, string> = {
   "eip155:97": "tBNB",
   "eip155:143": "MON",
   "eip155:10143": "MON",
-  "eip155:4217": "of the native unit",
-  "eip155:42431": "of the native unit",
+  "eip155:4217": NO_NAME,
+  "eip155:42431": NO_NAME,
 };
 
 const SOL: Unit = { symbol: "SOL", decimals: 9 };
@@ -47,5 +49,8 @@ export const bitcoinUnit = (isTest: boolean): Unit => ({ symbol: isTest ? "tBTC"
 export const TRX: Unit = { symbol: "TRX", decimals: 6 };
 
 /** What fees are paid in on a chain. */
-export const nativeOf = (caip2: string): Unit =>
-  caip2.startsWith("solana:") ? SOL : { symbol: SYMBOLS[caip2] ?? "ETH", decimals: ETHER_DECIMALS };
+export function nativeOf(caip2: string): Unit {
+  if (caip2.startsWith("solana:")) return SOL;
+  const symbol = Object.hasOwn(CHAIN_NAMES, caip2) ? (SYMBOLS[caip2] ?? "ETH") : NO_NAME;
+  return { symbol, decimals: ETHER_DECIMALS };
+}

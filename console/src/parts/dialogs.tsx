@@ -6,6 +6,7 @@ import { OutcomeUnknown, type SubmittedActivity } from "../api/api.ts";
 import { Dialog, takeFocus } from "./dialog.tsx";
 import { useTell } from "./notice.tsx";
 import { ProblemNote } from "./problem-note.tsx";
+import { Name } from "./texts.tsx";
 
 interface FormDialogProps<Result, Parameters> {
   title: string;
@@ -188,7 +189,7 @@ export function DeleteDialog<Result, Parameters>({ kind, ...props }: DeleteDialo
       act={`Delete ${kind}`}
       told={
         <>
-          The {kind} “<bdi>{props.name}</bdi>” is deleted.
+          The {kind} “<Name>{props.name}</Name>” is deleted.
         </>
       }
     />

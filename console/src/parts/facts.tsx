@@ -1,6 +1,6 @@
 import { Text } from "@mantine/core";
 import { bytesOfHex } from "../bytes.ts";
-import { Copyable } from "./texts.tsx";
+import { Copyable, CopyText, Name } from "./texts.tsx";
 
 /** Any JSON, for reading: names as words, long values that can be copied. Everything is text, whatever it looks like. */
 export function Facts({ value }: { value: Record<string, unknown> }) {
@@ -26,6 +26,8 @@ const Fact = ({ name, value }: { name: string; value: unknown }) => (
 
 /** Longer ones of hex, base58 and the like are copied more often than read. */
 const COPIED = /^[0-9a-zA-Z+/=_:.-]{26,}$/;
+/** Of a URL, or the reference of an image, who is asked may stand anywhere in it. */
+const NAMES_A_HOST = /\.|:\/\//;
 const CONSTANT = /^[A-Z0-9]+(_[A-Z0-9]+)+$/;
 const MAX_SHOWN = 4000;
 const MAX_WHOLE = 72;
@@ -59,14 +61,22 @@ function Value({ name, value }: { name: string; value: unknown }) {
         <Copyable text={text} label={nameWords(name)} whole={text.length <= MAX_WHOLE} />
         <br />
         <Text component="span" size="sm" c="dimmed">
-          as text: <bdi className="name">{asText}</bdi>
+          as text: <Name>{asText}</Name>
         </Text>
       </>
     );
   }
-  if (COPIED.test(text) && !CONSTANT.test(text))
-    return <Copyable text={text} label={nameWords(name)} whole={text.length <= MAX_WHOLE} />;
-  return <bdi className="name">{text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}… (cut)` : text}</bdi>;
+  if (COPIED.test(text) && !CONSTANT.test(text)) {
+    const isWhole = text.length <= MAX_WHOLE || NAMES_A_HOST.test(text);
+    return <Copyable text={text} label={nameWords(name)} whole={isWhole} />;
+  }
+  if (text.length <= MAX_SHOWN) return <Name>{text}</Name>;
+  return (
+    <>
+      <Name>{text.slice(0, MAX_SHOWN)}</Name>… and {text.length - MAX_SHOWN} more characters{" "}
+      <CopyText text={text} label={nameWords(name)} />
+    </>
+  );
 }
 
 function Values({ name, values }: { name: string; values: unknown[] }) {

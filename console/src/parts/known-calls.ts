@@ -11,15 +11,23 @@ interface KnownCall {
 const WORD = 64;
 const ADDRESS_DIGITS = 40;
 const VERBS: Record<string, string> = {
-  "0xa9059cbb": "Transfers a token to",
-  "0x095ea7b3": "Lets a token be moved by",
+  a9059cbb: "Transfers a token to",
+  "095ea7b3": "Lets a token be moved by",
 };
+const SELECTOR = 8;
+
+/** Hex, with or without prefix. */
+const digitsOf = (data: string): string => data.replace(/^0x/i, "").toLowerCase();
+
+/** The beginning of a call's data, which names the function, as hex with prefix. */
+export const selectorOf = (data: string): string => `0x${digitsOf(data).slice(0, SELECTOR)}`;
 
 /** Undefined of any other call, and of one whose words are not exactly those two. */
 export function callWords(data: string): KnownCall | undefined {
-  const verb = VERBS[data.slice(0, 10).toLowerCase()];
-  const words = data.slice(10);
-  if (verb === undefined || words.length !== 2 * WORD || !/^0{24}[0-9a-f]+$/i.test(words)) return undefined;
+  const digits = digitsOf(data);
+  const verb = VERBS[digits.slice(0, SELECTOR)];
+  const words = digits.slice(SELECTOR);
+  if (verb === undefined || words.length !== 2 * WORD || !/^0{24}[0-9a-f]+$/.test(words)) return undefined;
   const address = `0x${words.slice(WORD - ADDRESS_DIGITS, WORD)}`;
   return { verb, address, amount: BigInt(`0x${words.slice(WORD)}`).toString() };
 }

@@ -1,5 +1,6 @@
 import { Group, Stack, Title } from "@mantine/core";
 import { type ReactNode, useEffect, useRef } from "react";
+import { visibleText } from "./visible-text.ts";
 
 /** A page with its heading, which screen readers are taken to when it opens. */
 export function Page({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
@@ -13,7 +14,7 @@ export function Page({ title, actions, children }: { title: string; actions?: Re
     <Stack gap="lg">
       <Group justify="space-between" align="center">
         <Title order={1} size="h2" ref={heading} tabIndex={-1} className="name">
-          {title}
+          {visibleText(title)}
         </Title>
         {actions}
       </Group>

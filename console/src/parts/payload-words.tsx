@@ -22,17 +22,24 @@ export interface RawPayload {
   hashFunction: unknown;
 }
 
+/** Whichever way its bytes are written: those of a hash may well be text. */
+const HASH: Sentence[] = [
+  {
+    key: "hash",
+    words: "Signs a hash. What it is the hash of is not known here; do not approve what you cannot read.",
+  },
+];
+
 export function payloadSentences({ payload, encoding, hashFunction }: RawPayload): Sentence[] {
   if (encoding === "PAYLOAD_ENCODING_EIP712") return typedDataSentences(payload);
   if (encoding === "PAYLOAD_ENCODING_EIP7702_AUTHORIZATION") return authorizationSentences(readAuthorization(payload));
-  if (encoding === "PAYLOAD_ENCODING_TEXT_UTF8") return [{ key: "text", words: <OneText text={payload} /> }];
+  if (encoding === "PAYLOAD_ENCODING_TEXT_UTF8") {
+    return hashFunction === "HASH_FUNCTION_NO_OP" ? HASH : [{ key: "text", words: <OneText text={payload} /> }];
+  }
   if (encoding !== "PAYLOAD_ENCODING_HEXADECIMAL") return [];
   const bytes = bytesOfHex(payload.replace(/^0x/i, ""));
   if (!bytes) return [];
-  if (hashFunction === "HASH_FUNCTION_NO_OP") {
-    const words = "Signs a hash. What it is the hash of is not known here; do not approve what you cannot read.";
-    return [{ key: "hash", words }];
-  }
+  if (hashFunction === "HASH_FUNCTION_NO_OP") return HASH;
   const isHashed = hashFunction === "HASH_FUNCTION_KECCAK256";
   const authorization = isHashed ? authorizationIn(bytes) : undefined;
   if (authorization) return authorizationSentences(authorization);

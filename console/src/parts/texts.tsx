@@ -2,11 +2,15 @@ import { Badge, Code, CopyButton, Group, Text, UnstyledButton } from "@mantine/c
 import { useSyncExternalStore } from "react";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../src/kernel/durations.ts";
 import { type ActivityStatus, dateOf, type Schemas } from "../api/api.ts";
+import { visibleText } from "./visible-text.ts";
 
 /** Small pieces of text that stand in many places. */
 
-/** What somebody named something. It may be anything: it is text, in a direction of its own, and never a link or markup. */
-export const Name = ({ children }: { children: string }) => <bdi className="name">{children}</bdi>;
+/**
+ * What somebody named something. It may be anything: it is text, in a direction of its own, whose every character is seen, and never a
+ * link or markup.
+ */
+export const Name = ({ children }: { children: string }) => <bdi className="name">{visibleText(children)}</bdi>;
 
 const SHORT_BEGIN = 10;
 const SHORT_END = 6;

@@ -3,7 +3,7 @@ import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { bracketMatching, syntaxHighlighting } from "@codemirror/language";
 import { linter } from "@codemirror/lint";
 import { EditorState } from "@codemirror/state";
-import { EditorView, keymap, placeholder } from "@codemirror/view";
+import { EditorView, highlightSpecialChars, keymap, placeholder } from "@codemirror/view";
 import { Button, Group, Input, Stack } from "@mantine/core";
 import { useEffect, useId, useRef } from "react";
 import { styleNonce } from "../style-nonce.ts";
@@ -71,6 +71,7 @@ const extensionsFor = (scope: Scope, label: string, id: string, onChange: (text:
   EditorView.updateListener.of((update) => {
     if (update.docChanged) onChange(update.state.doc.toString());
   }),
+  highlightSpecialChars(),
   history(),
   bracketMatching(),
   closeBrackets(),
