@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { gradeByStamp } from "../../authority/rules/sessions.ts";
+import { gradeByStamp, refuseLimited } from "../../authority/rules/sessions.ts";
 import { requireUsers } from "../../authority/rules/users.ts";
 import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
@@ -48,10 +48,7 @@ export const createReadWriteSession = activity({
   check: (intent) => void targetOf(intent),
   async prepare({ intent, read, organization, signer, submitter }) {
     const { userId = submitter.userId, email } = intent as Intent;
-    if (submitter.credential.sessionProfileId !== undefined) {
-      const reason = "A session that is limited to a profile would be rid of it so. Ask for another by stamp_login.";
-      fail("PERMISSION_DENIED", { reason });
-    }
+    refuseLimited(submitter.credential);
     const user = await loadUser(read, organization.id, userId);
     if (!user) return fail("RESOURCE_NOT_FOUND", { kind: "user", id: userId, organizationId: organization.id });
     if (email !== undefined && email.toLowerCase() !== user.userEmail?.toLowerCase()) {

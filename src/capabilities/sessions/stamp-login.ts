@@ -1,9 +1,9 @@
 import { Type } from "typebox";
-import { gradeByStamp } from "../../authority/rules/sessions.ts";
+import { gradeByStamp, withProfileOf } from "../../authority/rules/sessions.ts";
 import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Strict } from "../../engine/fields.ts";
-import { addLogin, checkLogin, loginFields, prepareLogin, withProfileOf } from "./store.ts";
+import { addLogin, checkLogin, loginFields, prepareLogin } from "./store.ts";
 
 export const stampLogin = activity({
   path: "stamp_login",

@@ -1,7 +1,6 @@
 import { Type } from "typebox";
-import type { CredentialRef } from "../../authority/parties.ts";
 import type { NewApiKey } from "../../authority/rules/credentials.ts";
-import { addSessionKey, DEFAULT_SESSION_SECONDS } from "../../authority/rules/sessions.ts";
+import { addSessionKey, sessionSeconds } from "../../authority/rules/sessions.ts";
 import type { Grade } from "../../authority/state.ts";
 import type { Draft } from "../../authority/view.ts";
 import { credentialBundle } from "../../crypto/bundles.ts";
@@ -52,7 +51,7 @@ export interface Terms {
 }
 
 /**
- * How long a session lasts and what it is limited to. A profile's own time is a bound on the one that is asked for.
+ * How long a session lasts and what it is limited to.
  *
  * @throws KeysteadError RESOURCE_NOT_FOUND for a profile that neither the organization nor its parent has
  */
@@ -62,7 +61,7 @@ async function termsOf(
   { expirationSeconds, sessionProfileId }: { expirationSeconds?: string; sessionProfileId?: string },
 ): Promise<Terms> {
   const asked = expirationSeconds === undefined ? undefined : Number(expirationSeconds);
-  if (sessionProfileId === undefined) return { expirationSeconds: asked ?? DEFAULT_SESSION_SECONDS };
+  if (sessionProfileId === undefined) return { expirationSeconds: sessionSeconds(asked) };
   const [profile] = await findSessionProfiles(read, organization, sessionProfileId);
   if (!profile) {
     return fail("RESOURCE_NOT_FOUND", {
@@ -72,21 +71,8 @@ async function termsOf(
     });
   }
   const { sessionProfileId: id, sessionProfileName: name, scope, expirationSeconds: bound } = profile;
-  const most = bound === undefined ? undefined : Number(bound);
-  const seconds = Math.min(asked ?? most ?? DEFAULT_SESSION_SECONDS, most ?? Number.POSITIVE_INFINITY);
+  const seconds = sessionSeconds(asked, bound === undefined ? undefined : Number(bound));
   return { expirationSeconds: seconds, profile: { id, name, scope } };
-}
-
-/**
- * What a session asks for that is limited to a profile: another session with that profile. Nobody is rid of a limit by signing in again.
- *
- * @throws KeysteadError FIELD_INVALID for another profile
- */
-export function withProfileOf(asked: LoginIntent, { sessionProfileId }: CredentialRef): LoginIntent {
-  if (sessionProfileId === undefined || asked.sessionProfileId === sessionProfileId) return asked;
-  if (asked.sessionProfileId === undefined) return { ...asked, sessionProfileId };
-  const reason = `must be absent or ${sessionProfileId}, the profile of the session that asks`;
-  return fail("FIELD_INVALID", { field: "parameters.sessionProfileId", reason });
 }
 
 /** The key that a client means to stamp with, in the forms that clients send. */
