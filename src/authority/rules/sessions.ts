@@ -6,7 +6,37 @@ import type { AuthorityView, Draft } from "../view.ts";
 import { addApiKeys, hasExpired, type NewApiKey } from "./credentials.ts";
 
 /** How long a session lasts that does not say so. */
-export const DEFAULT_SESSION_SECONDS = 900;
+const DEFAULT_SESSION_SECONDS = 900;
+
+/** How long a session lasts; the time of its profile, `bound`, is a bound on the one that is asked for. */
+export const sessionSeconds = (asked: number | undefined, bound?: number): number =>
+  Math.min(asked ?? bound ?? DEFAULT_SESSION_SECONDS, bound ?? Number.POSITIVE_INFINITY);
+
+/**
+ * What a session asks for that is limited to a profile: another session with that profile. Nobody is rid of a limit by signing in again.
+ *
+ * @throws KeysteadError FIELD_INVALID for another profile
+ */
+export function withProfileOf<Asked extends { sessionProfileId?: string }>(
+  asked: Asked,
+  { sessionProfileId }: CredentialRef,
+): Asked {
+  if (sessionProfileId === undefined || asked.sessionProfileId === sessionProfileId) return asked;
+  if (asked.sessionProfileId === undefined) return { ...asked, sessionProfileId };
+  const reason = `must be absent or ${sessionProfileId}, the profile of the session that asks`;
+  return fail("FIELD_INVALID", { field: "parameters.sessionProfileId", reason });
+}
+
+/**
+ * For a sign-in whose sessions have no profile.
+ *
+ * @throws KeysteadError PERMISSION_DENIED for a session that is limited to one
+ */
+export function refuseLimited({ sessionProfileId }: CredentialRef): void {
+  if (sessionProfileId === undefined) return;
+  const reason = "A session that is limited to a profile would be rid of it so. Ask for another by stamp_login.";
+  fail("PERMISSION_DENIED", { reason });
+}
 
 /**
  * Adds the key of a session. A user's own key of the same type gives way to a new session with it, and where it is asked for all
@@ -35,32 +65,6 @@ export function gradeByStamp(view: AuthorityView, userId: string, { id, type }: 
   if (type === "CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR") return "stamp";
   const key = view.part("apiKeys", userId).find((each) => each.id === id);
   return key ? (key.grade ?? "stamp") : "server";
-}
-
-/**
- * The profile of a session that is asked for by a stamp: of one that is limited to a profile, that profile. Nobody is rid of a limit by signing in
- * again.
- *
- * @throws KeysteadError FIELD_INVALID for another profile
- */
-export function profileByStamp(
-  { sessionProfileId: own }: CredentialRef,
-  asked: string | undefined,
-): string | undefined {
-  if (own === undefined || asked === undefined || asked === own) return own ?? asked;
-  const reason = `must be absent or ${own}, the profile of the session that asks`;
-  return fail("FIELD_INVALID", { field: "parameters.sessionProfileId", reason });
-}
-
-/**
- * The same for a session that can have no profile.
- *
- * @throws KeysteadError PERMISSION_DENIED where the stamp is of a limited one
- */
-export function refuseLimited({ sessionProfileId }: CredentialRef): void {
-  if (sessionProfileId === undefined) return;
-  const reason = "A session that is limited to a profile would be rid of it so. Ask for another by stamp_login.";
-  fail("PERMISSION_DENIED", { reason });
 }
 
 /**

@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { gradeByStamp, profileByStamp } from "../../authority/rules/sessions.ts";
+import { gradeByStamp, withProfileOf } from "../../authority/rules/sessions.ts";
 import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Strict } from "../../engine/fields.ts";
@@ -16,10 +16,8 @@ export const stampLogin = activity({
   check: checkLogin,
   async prepare(context) {
     const { intent, submitter } = context;
-    const { userId, credential } = submitter;
-    const sessionProfileId = profileByStamp(credential, intent.sessionProfileId);
-    const login = await prepareLogin(context, { ...intent, sessionProfileId }, userId);
-    return { login, stampedWith: credential };
+    const login = await prepareLogin(context, withProfileOf(intent, submitter.credential), submitter.userId);
+    return { login, stampedWith: submitter.credential };
   },
   change: ({ view, id, intent, now, prepared: { login, stampedWith } }) =>
     changesOn(view, (draft) => {

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import type { NewApiKey } from "../../authority/rules/credentials.ts";
-import { addSessionKey, DEFAULT_SESSION_SECONDS } from "../../authority/rules/sessions.ts";
+import { addSessionKey, sessionSeconds } from "../../authority/rules/sessions.ts";
 import type { Grade } from "../../authority/state.ts";
 import type { Draft } from "../../authority/view.ts";
 import { credentialBundle } from "../../crypto/bundles.ts";
@@ -51,17 +51,17 @@ export interface Terms {
 }
 
 /**
- * How long a session lasts and what it is limited to. A profile's own time is a bound on the one that is asked for.
+ * How long a session lasts and what it is limited to.
  *
  * @throws KeysteadError RESOURCE_NOT_FOUND for a profile that neither the organization nor its parent has
  */
 async function termsOf(
   read: Reader,
   organization: Organization,
-  { expirationSeconds, sessionProfileId }: { expirationSeconds?: string; sessionProfileId?: string | undefined },
+  { expirationSeconds, sessionProfileId }: { expirationSeconds?: string; sessionProfileId?: string },
 ): Promise<Terms> {
   const asked = expirationSeconds === undefined ? undefined : Number(expirationSeconds);
-  if (sessionProfileId === undefined) return { expirationSeconds: asked ?? DEFAULT_SESSION_SECONDS };
+  if (sessionProfileId === undefined) return { expirationSeconds: sessionSeconds(asked) };
   const [profile] = await findSessionProfiles(read, organization, sessionProfileId);
   if (!profile) {
     return fail("RESOURCE_NOT_FOUND", {
@@ -71,8 +71,7 @@ async function termsOf(
     });
   }
   const { sessionProfileId: id, sessionProfileName: name, scope, expirationSeconds: bound } = profile;
-  const most = bound === undefined ? undefined : Number(bound);
-  const seconds = Math.min(asked ?? most ?? DEFAULT_SESSION_SECONDS, most ?? Number.POSITIVE_INFINITY);
+  const seconds = sessionSeconds(asked, bound === undefined ? undefined : Number(bound));
   return { expirationSeconds: seconds, profile: { id, name, scope } };
 }
 
@@ -101,7 +100,7 @@ interface LoginIntent {
   publicKey: string;
   expirationSeconds?: string;
   invalidateExisting?: boolean;
-  sessionProfileId?: string | undefined;
+  sessionProfileId?: string;
 }
 
 /** @throws KeysteadError FIELD_INVALID */

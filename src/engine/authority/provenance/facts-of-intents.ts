@@ -1,5 +1,5 @@
 import { type DisabledFeatures, disabledFeatures, featuresAtFirst } from "../../../authority/rules/features.ts";
-import { DEFAULT_SESSION_SECONDS } from "../../../authority/rules/sessions.ts";
+import { sessionSeconds } from "../../../authority/rules/sessions.ts";
 import { contactOf, type MethodGroup } from "../../../authority/state.ts";
 import { readRegistration } from "../../../crypto/webauthn-attestation.ts";
 import { contactTypeOf } from "../../keys/verification-tokens.ts";
@@ -84,7 +84,7 @@ export interface SubOrganizationIntent extends DisabledFeatures {
 
 export const secondsOf = (text: string | undefined): number | null => (text === undefined ? null : Number(text));
 export const secondsOfSession = ({ expirationSeconds }: { expirationSeconds?: string }): number =>
-  secondsOf(expirationSeconds) ?? DEFAULT_SESSION_SECONDS;
+  sessionSeconds(secondsOf(expirationSeconds) ?? undefined);
 
 export function ofUser(organizationId: string, id: string | undefined, user: UserIntent): Fact[] {
   if (id === undefined) return [];
