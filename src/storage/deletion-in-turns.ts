@@ -7,7 +7,8 @@ import type { Schema } from "./schema.ts";
 /**
  * Deletes up to `limit` of the rows that are selected, on either database, and resolves to how many.
  *
- * @param from the deletion without conditions
+ * @param from the deletion, with no condition but on what others may change of a row meanwhile: PostgreSQL holds a row that it had to
+ *   wait for against that one again, and not against those of the selection
  */
 export async function deleteSome<Table extends keyof Schema>(
   kind: DatabaseKind,

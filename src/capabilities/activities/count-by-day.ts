@@ -52,7 +52,7 @@ export const pruneCounts = reconciler({
   everyMs: HOUR_MS,
   async run({ database, clock }) {
     const before = dayOf(clock()) - DAYS_COUNTED;
-    await deleteInPortions(database, (tx, limit) => deleteSome(tx, before, limit));
+    await deleteInPortions(database, (tx, limit) => deleteSomeDays(tx, before, limit));
     await deleteOfDeleted(database);
   },
 });
@@ -206,7 +206,7 @@ const addDeliveries = preparedWrite<Piece>()((db, { since, to }) =>
     .returning("day"),
 );
 
-async function deleteSome(tx: Transactor, before: number, limit: number): Promise<number> {
+async function deleteSomeDays(tx: Transactor, before: number, limit: number): Promise<number> {
   const old = await tx
     .selectFrom("daily_counts")
     .select(["organization_id", "day"])

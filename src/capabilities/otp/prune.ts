@@ -2,6 +2,7 @@ import { reconciler } from "../../engine/jobs/jobs.ts";
 import { deleteInPortions } from "../../engine/jobs/portions.ts";
 import { MINUTE_MS } from "../../kernel/durations.ts";
 import { MAX_OTP_SECONDS, OTP_WINDOW_MS, USED_TOKENS_KEPT_MS } from "../../kernel/limits.ts";
+import { deleteSome } from "../../storage/deletion-in-turns.ts";
 
 /** Deletes codes, guesses and used tokens once nothing asks for them any more. */
 export const pruneOtps = reconciler({
@@ -15,21 +16,10 @@ export const pruneOtps = reconciler({
       ["used_tokens", "expires_at", now - USED_TOKENS_KEPT_MS],
     ] as const;
     for (const [table, column, before] of lapsed) {
-      await deleteInPortions(database, async (tx, limit) => {
-        const old = await tx
-          .selectFrom(table as "otps")
-          .select("id")
-          .where(column as "expires_at", "<", before)
-          .limit(limit)
-          .execute();
-        const ids = old.map(({ id }) => id);
-        if (ids.length === 0) return 0;
-        await tx
-          .deleteFrom(table as "otps")
-          .where(column as "expires_at", "<", before)
-          .where("id", "in", ids)
-          .execute();
-        return ids.length;
+      await deleteInPortions(database, (tx, limit) => {
+        // One of several tables of one shape, as far as this goes.
+        const old = tx.selectFrom(table as "otps").where(column as "expires_at", "<", before);
+        return deleteSome(tx.kind, tx.deleteFrom(table as "otps"), old, limit);
       });
     }
   },

@@ -11,7 +11,7 @@ export const pruneWebhookEvents = reconciler({
   needs: ["retention"],
   async run({ database, clock, retention }) {
     const before = clock() - retention.webhookEventsMs;
-    await deleteInPortions(database, (tx, limit) => deleteSome(tx, before, limit));
+    await deleteInPortions(database, (tx, limit) => deleteSomeEvents(tx, before, limit));
   },
 });
 
@@ -28,7 +28,7 @@ async function dropDeadJobs(tx: Transactor, eventIds: string[]): Promise<void> {
   await tx.deleteFrom("jobs").where("key", "in", keys).where("state", "=", "dead").execute();
 }
 
-async function deleteSome(tx: Transactor, before: number, limit: number): Promise<number> {
+async function deleteSomeEvents(tx: Transactor, before: number, limit: number): Promise<number> {
   const old = await tx
     .selectFrom("webhook_events as e")
     .select("e.id")
