@@ -17,7 +17,7 @@ import { decodeApiKeyStamp, verifyApiKeyStamp } from "../../src/crypto/stamps.ts
 import { quoteIdOf } from "../../src/crypto/swap-quotes.ts";
 import { p256VerificationKey, verifySignature } from "../../src/crypto/verify-signature.ts";
 import { toHex } from "../../src/kernel/bytes.ts";
-import { IMPORT_KEY_LIFETIME_MS } from "../../src/kernel/limits.ts";
+import { IMPORT_KEY_LIFETIME_MS, MAX_ADDRESS_LENGTH } from "../../src/kernel/limits.ts";
 import { SignerRefused } from "../../src/signer/client.ts";
 import { useOf } from "../../src/signer/process/occasion.ts";
 import {
@@ -116,7 +116,10 @@ describe("what the signer is asked for", () => {
       [{ ...signature, derivation: { deposit: {} } }],
       [{ ...signature, adaptorPublicKey: point }],
       [{ ...signature, operatorCommitments: [...signature.operatorCommitments, ...signature.operatorCommitments] }],
+      [{ ...signature, derivation: { identity: 5 } }],
       [signature, signature],
+      { 0: signature },
+      null,
       undefined,
     ]) {
       await refused({ ...request, signatures: [signature] }, named(signatures), why);
@@ -141,6 +144,28 @@ describe("what the signer is asked for", () => {
     assert.deepEqual(useOf(rehearse, undefined), { verb: "rehearse", organizationId });
     const use = useOf(sign(key), activity({ signWith: "key" }));
     assert.deepEqual([use?.verb, use?.named], ["sign", "key"]);
+    const paying = { verb: "signSponsorTransaction", ...test.owner, key, purpose: "gas" } as unknown as SignerRequest;
+    assert.equal(useOf(paying, activity({ signWith: "key" }))?.purpose, "gas");
+  });
+
+  it("tells of no activity where a query asks, which names what it is about as it is", () => {
+    const { organizationId } = test.owner;
+    const envelope = "e".repeat(2 * MAX_ADDRESS_LENGTH);
+    const asked = { verb: "openPullSecret", organizationId, envelope } as SignerRequest;
+    const query = (members: object): Occasion => ({
+      body: JSON.stringify({ organizationId, ...members }),
+      ballots: [],
+    });
+    const use = useOf(asked, query({ pullSecret: envelope }));
+    assert.deepEqual([use?.named, use && "activityType" in use], [envelope, false]);
+    assert.throws(() => useOf(asked, query({ pullSecret: envelope.toUpperCase() })), /does not name/);
+  });
+
+  it("states an outcome for a user of an organization below the one that the activity names, as it uses no key of theirs", () => {
+    const policyOutcome = { organizationId: "child" };
+    const stating = { verb: "provePolicyOutcome", policyOutcome } as unknown as SignerRequest;
+    assert.equal(useOf(stating, activity({}))?.organizationId, "child");
+    assert.throws(() => useOf(stating, undefined), /for no activity/);
   });
 
   it("needs an activity", async () => {
@@ -161,6 +186,8 @@ describe("what the signer is asked for", () => {
       await refused(request, undefined, /for no activity/);
       await refused(request, { body: "{", ballots: [] }, /not JSON/);
       await refused(request, { body: "[]", ballots: [] }, /names no organization/);
+      const ofNobody = { type: "ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8", parameters: {} };
+      await refused(request, { body: JSON.stringify(ofNobody), ballots: [] }, /names no organization/);
       const other = { body: JSON.stringify({ type: "T", organizationId: "other", parameters: {} }), ballots: [] };
       await refused(request, other, /organization organization/);
     }
@@ -168,7 +195,7 @@ describe("what the signer is asked for", () => {
 
   it("needs the key that the activity names, by its id, its wallet or an address in any spelling", async () => {
     const address = account.address?.address as string;
-    await askFor(sign(key), activity({ signWith: "key" }));
+    await askFor(sign(key), activity({ unsaid: null, signWith: "key" }));
     await refused(sign(key), activity({ signWith: "another" }), /does not name/);
     await refused(sign(key), activity({}), /does not name/);
     for (const spelling of [address, address.toLowerCase(), `0x${address.slice(2).toUpperCase()}`]) {
@@ -264,7 +291,7 @@ describe("what the signer is asked for", () => {
     await refused(asked(message.subarray(1)), claim, why);
     await refused(asked(Buffer.concat([message, Buffer.of(0)])), claim, why);
     await refused(asked(Buffer.alloc(message.length)), claim, why);
-    await refused(asked(message), activity({}, "ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2"), why);
+    await refused(asked(message), { ...claim, ...activity({}, "ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2") }, why);
   });
 
   it("signs with keys of the installation what these say, and no bytes that it is handed", async () => {

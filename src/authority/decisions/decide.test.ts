@@ -126,6 +126,8 @@ test("what policies do not deny, users do with credentials of their own", () => 
   assert.equal(outcomeOf({}, "ann", ["ann"], own), "allow");
   assert.equal(outcomeOf({ policies: [denyAll] }, "ann", ["ann"], own), "deny");
   assert.equal(outcomeOf({}, "bob", ["bob"], own), "deny");
+  assert.equal(outcomeOf({}, "ann", ["ann", "bob"], own), "allow");
+  assert.equal(outcomeOf({}, "ann", ["bob"], own), "deny", "whoever asked no longer approves");
 });
 
 test("an approval whose user owes a further credential does not count yet", () => {
@@ -135,6 +137,25 @@ test("an approval whose user owes a further credential does not count yet", () =
   const facts = factsOf({}, "ann", ["ann", WITH_MFA]);
   assert.equal(owesAuthenticators(facts, actor(WITH_MFA), steps()), true);
   assert.equal(owesAuthenticators(facts, actor("ann"), steps()), false);
+  assert.equal(owesAuthenticators(factsOf({}, "ann", ["ann"]), actor(WITH_MFA), steps()), false);
+});
+
+test("each of several who owe a further credential is left out, and it is recorded beside what policies came to", () => {
+  const facts = factsOf({ policies: [allowAll] }, "ann", ["ann", "bob"]);
+  const owing = (one: Actor): Actor => ({ ...one, hasMfaPolicies: true });
+  const user = (userId: string) => ({ ...(electors.get(userId) as Elector), mfaPolicies: [passkeyMfa] });
+  const { outcome, evaluations } = decide(
+    {
+      ...facts,
+      submitter: owing(facts.submitter),
+      approvals: facts.approvals.map((approval) => ({ ...approval, actor: owing(approval.actor) })),
+      lookUps: { ...facts.lookUps, user },
+    },
+    steps(),
+  );
+  assert.equal(outcome, "authenticators");
+  const owed = { policyId: "mfa", outcome: "OUTCOME_REQUIRES_AUTHENTICATORS" };
+  assert.deepEqual(evaluations, [{ policyId: "allow", outcome: "OUTCOME_ALLOW" }, owed, owed]);
 });
 
 test("those vote whose approval could help", () => {
@@ -142,6 +163,16 @@ test("those vote whose approval could help", () => {
   assert.deepEqual(rights({ policies: [twoOf] }, "bob"), { mayApprove: true, mayReject: true });
   assert.deepEqual(rights({}, "bob"), { mayApprove: false, mayReject: false });
   assert.deepEqual(rights({}, "root-1"), { mayApprove: true, mayReject: true });
+  assert.deepEqual(rights({ policies: [allowAll] }, "bob"), { mayApprove: true, mayReject: true });
+});
+
+test("a denial by those who approve leaves others no vote, and one's own approval does not take the vote back", () => {
+  const deniedWith = (userId: string) =>
+    policy("denied", "EFFECT_DENY", "true", `approvers.any(user, user.id == '${userId}')`);
+  const rights = (policies: Policy[], approvals: string[]) =>
+    voteRights(factsOf({ policies }, "ann", approvals), actor("bob"), steps());
+  assert.deepEqual(rights([twoOf, deniedWith("ann")], ["ann"]), { mayApprove: false, mayReject: false });
+  assert.deepEqual(rights([twoOf, deniedWith("bob")], ["ann", "bob"]), { mayApprove: true, mayReject: true });
 });
 
 test("a session does what its profile's scope allows", () => {
@@ -149,6 +180,8 @@ test("a session does what its profile's scope allows", () => {
   const facts = factsOf({}, "ann", ["ann"]);
   assert.match(sessionScopeProblem(facts, limited, steps()) ?? "", /users only.*does not allow this/);
   assert.equal(sessionScopeProblem(facts, actor("ann"), steps()), undefined);
+  const lookUps = { ...facts.lookUps, sessionProfile: () => undefined };
+  assert.match(sessionScopeProblem({ lookUps }, limited, steps()) ?? "", /users only does not exist/);
 });
 
 test("without steps nobody is allowed or denied anything, and a root quorum that is short waits", () => {
