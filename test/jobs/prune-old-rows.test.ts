@@ -5,7 +5,7 @@ import { SEND_MAIL, SEND_SMS } from "../../src/capabilities/messages/store.ts";
 import { pruneOtps } from "../../src/capabilities/otp/prune.ts";
 import { pruneSwapQuotes } from "../../src/capabilities/swaps/prune-quotes.ts";
 import { DAY_MS, HOUR_MS } from "../../src/kernel/durations.ts";
-import { MAX_OTP_SECONDS, OTP_WINDOW_MS } from "../../src/kernel/limits.ts";
+import { MAX_OTP_SECONDS, OTP_WINDOW_MS, USED_TOKENS_KEPT_MS } from "../../src/kernel/limits.ts";
 import { openDatabase } from "../../src/storage/database.ts";
 import type { Schema } from "../../src/storage/schema.ts";
 import { engines, freshDatabaseUrl } from "../support/server.ts";
@@ -96,10 +96,10 @@ const rows: Readonly<Record<Pruned, object[]>> = {
     stays("bound", { root_id: organization_id, contact: "c", created_at: NOW - OTP_WINDOW_MS }),
   ],
   used_tokens: [
-    ...old({ organization_id, usage: "LOGIN", expires_at: NOW - 1 }),
+    ...old({ organization_id, usage: "LOGIN", expires_at: NOW - USED_TOKENS_KEPT_MS - 1 }),
     // The same token, used for something else as well.
-    { id: "old-0000", organization_id, usage: "SIGNUP", expires_at: NOW - 1 },
-    stays("bound", { organization_id, usage: "LOGIN", expires_at: NOW }),
+    { id: "old-0000", organization_id, usage: "SIGNUP", expires_at: NOW - USED_TOKENS_KEPT_MS - 1 },
+    stays("bound", { organization_id, usage: "LOGIN", expires_at: NOW - USED_TOKENS_KEPT_MS }),
   ],
   swap_quotes: [
     ...old({ ...quote, expires_at: NOW - HOUR_MS - 1 }),
