@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -42,6 +44,23 @@ test("a command that reads the settings loads neither a database nor what a serv
   assert.ok(loaded.has("typebox"), "the settings are read");
   for (const name of ["kysely", "pg", "fastify", "prom-client", "nodemailer", "age-encryption", "capabilities"]) {
     assert.ok(!loaded.has(name), `${name} is loaded`);
+  }
+});
+
+test("what a manifest says is printed so that every character of it is seen, and nothing is a command to the terminal", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "keystead-cli-"));
+  try {
+    const { manifest } = JSON.parse(readFileSync(MANIFEST, "utf8"));
+    const args = ["--pay-to=\u202e1ecila\u202c", "\u009b2Jbob\u200b", "\u{e0041}", "Zoë 👍 ✓"];
+    const file = join(folder, "manifest.json");
+    writeFileSync(file, JSON.stringify({ ...manifest, pivot: { ...manifest.pivot, args } }));
+    const { stdout } = await promisify(execFile)(process.execPath, [KEYSTEAD, "tvc", "verify", file]);
+    assert.deepEqual(JSON.parse(stdout).pivot.args, args);
+    for (const shown of ["=\\u202e1ecila\\u202c", "\\u009b2Jbob\\u200b", "\\udb40\\udc41", "Zoë 👍 ✓"]) {
+      assert.ok(stdout.includes(`${shown}"`), shown);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
   }
 });
 

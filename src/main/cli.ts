@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import type { Clock } from "../kernel/clock.ts";
 import { MAX_LISTED_LANES } from "../kernel/limits.ts";
+import { readableJson } from "../kernel/unseen.ts";
 import type { Database } from "../storage/database.ts";
 import type { Reader } from "../storage/engine.ts";
 import { addArchiveCommands } from "./archive/commands.ts";
@@ -389,7 +390,7 @@ async function readPublicKey(text: string): Promise<string> {
 }
 
 function printJson(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+  process.stdout.write(`${readableJson(value)}\n`);
 }
 
 async function readConfig(file: string | undefined): Promise<Config> {
@@ -422,7 +423,7 @@ function stopOnSignals(close: () => Promise<void>): void {
 
 function prettyIfJson(text: string): string {
   try {
-    return JSON.stringify(JSON.parse(text), null, 2);
+    return readableJson(JSON.parse(text));
   } catch {
     return text;
   }

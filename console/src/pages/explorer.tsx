@@ -1,6 +1,7 @@
 import { Button, Card, Code, Group, Select, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useLayoutEffect, useRef, useState } from "react";
+import { readableJson } from "../../../src/kernel/unseen.ts";
 import { valueAt, violationsIn, wordsAtField } from "../api/api-error.ts";
 import { type Documented, exampleOf, isQuery, typeOfExample, versionsOf } from "../api/documented.ts";
 import { useOpenApi } from "../api/hooks.ts";
@@ -152,7 +153,7 @@ function Operation({ path, documented, components }: OperationProps) {
             Answer
           </Title>
           <Code block className="bytes" tabIndex={0} aria-label="Answer">
-            {JSON.stringify(call.data, null, 2)}
+            {readableJson(call.data)}
           </Code>
         </Card>
       )}

@@ -1,8 +1,5 @@
-/**
- * Characters that show nothing, or change the order in which others are shown: whoever reads a text with them reads another one than is
- * signed. Spaces and the ends of lines are none of them.
- */
-const UNSEEN = /[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Zl}\p{Zp}\u2800]/gu;
+import { UNSEEN } from "../../../src/kernel/unseen.ts";
+
 const SPACING = /[\t\n]/;
 
 /** The scripts whose letters are joined, or kept apart, by what stands between them (Unicode Standard Annex #31, section 2.3). */

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { readableJson } from "../../kernel/unseen.ts";
 import type { CommandTools } from "../backup/commands.ts";
 import type { Finding } from "./finding.ts";
 
@@ -48,7 +49,7 @@ export function addDoctorCommands(program: Command, { withConfig, readConfig, co
 
 const lineOf = ({ state, check, text }: Finding): string => `${state.padEnd(4)}  ${check}: ${text}\n`;
 
-const jsonOf = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
+const jsonOf = (value: unknown): string => `${readableJson(value)}\n`;
 
 /** At once, whatever connection to somebody who hangs is still there. */
 async function end(text: string, code: number): Promise<never> {
