@@ -202,6 +202,22 @@ onEachEngine("MFA policies", (server) => {
     assert.equal((await approve(secondPasskey.client, next)).body.activity.status, COMPLETED);
   });
 
+  it("are met by what a user shows for themselves, whether or not others who approve have any", async () => {
+    const { root } = await newWorld();
+    const [guarded, free] = [await addUser(root.client, "Guarded"), await addUser(root.client, "Free")];
+    const { client: passkey } = await addPasskey(root.client, root);
+    for (const { userId } of [guarded, root]) await root.client.result("create_mfa_policy", { userId, ...always });
+    const userIds = [root, guarded, free].map(({ userId }) => userId);
+    await passkey.result("update_root_quorum", { threshold: 2, userIds });
+    const shownByRoot = async () => {
+      const { activity } = (await rename(root.client)).body;
+      assert.equal((await approve(passkey, activity)).body.activity.status, CONSENSUS);
+      return activity;
+    };
+    assert.equal((await approve(guarded.client, await shownByRoot())).body.activity.status, NEEDED);
+    assert.equal((await approve(free.client, await shownByRoot())).body.activity.status, COMPLETED);
+  });
+
   it("let the activity be rejected, and deny at once what would be denied anyway", async () => {
     const { root } = await guardedWorld();
     const { activity } = (await rename(root.client)).body;
