@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import { existsSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { Type } from "typebox";
 import { makeStamp, type StampingKey } from "../crypto/make-stamp.ts";
@@ -113,16 +113,20 @@ const linkFileIn = (dataDir: string): string => join(dataDir, "first-visit.link"
 export function leaveLink(dataDir: string, url: string): string {
   const file = linkFileIn(dataDir);
   writeFileDurably(file, `${url}\n`, 0o600);
-  const remove = () => rmSync(file, { force: true });
+  const remove = () => removeOldLink(dataDir);
   setTimeout(remove, FIRST_VISIT_MS).unref();
   process.once("exit", remove);
   return file;
 }
 
-/** One that a server left that was killed: it opens nothing any more. */
+/**
+ * One that is too old, or that a server left that was killed: it opens nothing any more. So a disk that takes no writes, which leaves
+ * it there, is no reason to end a server that reads, nor to end in disorder.
+ */
 export function removeOldLink(dataDir: string): void {
-  const file = linkFileIn(dataDir);
-  if (existsSync(file)) rmSync(file, { force: true });
+  try {
+    rmSync(linkFileIn(dataDir), { force: true });
+  } catch {}
 }
 
 interface Open {

@@ -1,12 +1,14 @@
-import { realpathSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { realpathSync, rmSync, writeFileSync } from "node:fs";
 import { Socket } from "node:net";
+import { dirname, join } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import type { ConnectionOptions } from "node:tls";
 import pg from "pg";
 import { INSPECTION_DEADLINE_MS } from "../kernel/limits.ts";
 import { MIGRATIONS_TABLE, type SchemaState, schemaState, sqliteFileOf } from "./database.ts";
 import type { DatabaseKind } from "./engine.ts";
-import { translate } from "./failure.ts";
+import { DatabaseFailure, isOutOfRoom, translate } from "./failure.ts";
 import { type Pooler, poolerBefore } from "./pooler.ts";
 import { connectToOne } from "./postgres-hosts.ts";
 import { postgresTypes } from "./postgres-pool.ts";
@@ -57,8 +59,10 @@ function inspectSqlite(file: string): Inspection {
     database.exec("pragma query_only = on");
     const tryWrite = async () => {
       try {
+        const real = realpathSync(file);
+        refuseIfFull(real);
+        tryDisk(dirname(real));
         database.exec("pragma query_only = off; pragma busy_timeout = 0; begin immediate; rollback");
-        refuseIfFull(realpathSync(file));
       } catch (error) {
         throw translate(error);
       } finally {
@@ -69,6 +73,27 @@ function inspectSqlite(file: string): Inspection {
     return inspectionOn("sqlite", "select name from sqlite_master where type = 'table'", { all, tryWrite, close });
   } catch (error) {
     throw translate(error);
+  }
+}
+
+/**
+ * What is rolled back never comes to the disk, and one that became read-only under a running server lets files be opened as before:
+ * only something that is written and synced tells.
+ *
+ * @throws DatabaseFailure
+ */
+function tryDisk(folder: string): void {
+  const file = join(folder, `keystead-doctor-${randomUUID()}`);
+  try {
+    try {
+      writeFileSync(file, "nothing stays of this\n", { flag: "wx", mode: 0o600, flush: true });
+    } finally {
+      rmSync(file, { force: true });
+    }
+  } catch (error) {
+    if (isOutOfRoom(error)) throw translate(error);
+    const code = (error as NodeJS.ErrnoException).code ?? "EIO";
+    throw new DatabaseFailure("unavailable", error, `is in a folder that takes no writes (${code})`);
   }
 }
 

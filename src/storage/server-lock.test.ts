@@ -42,6 +42,25 @@ describe("the lock of a folder", () => {
     lock.release();
   });
 
+  it("is released where the name of its holder cannot be removed", (test) => {
+    const lock = ServerLock.take(folder, holder);
+    // As a disk answers that was mounted anew for reading alone.
+    test.mock.method(fs, "rmSync", (path: string) => {
+      throw Object.assign(new Error(`EROFS: read-only file system, rm '${path}'`), { code: "EROFS", syscall: "rm" });
+    });
+    syncBuiltinESMExports();
+    try {
+      lock.release();
+    } finally {
+      test.mock.restoreAll();
+      syncBuiltinESMExports();
+    }
+    const next = { ...holder, command: "init" };
+    const second = ServerLock.take(folder, next);
+    assert.throws(() => ServerLock.take(folder, holder), refusal(next));
+    second.release();
+  });
+
   it("says which file it is that another user's command left", (test) => {
     // As the system answers whom it does not let: tests may run as root, whom it lets.
     test.mock.method(fs, "accessSync", (path: string) => {

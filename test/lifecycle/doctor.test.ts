@@ -37,6 +37,7 @@ import {
   runKeystead,
   type ServerProcess,
   settingsOf,
+  spawnKeystead,
   startServerProcess,
   temporaryFolder,
 } from "../support/server-process.ts";
@@ -471,6 +472,27 @@ describe("keystead doctor on what cannot be written", () => {
       assert.equal(report.ok, false);
     });
   }
+
+  it("a disk that takes no writes any more, under a server that has its files open", async (test) => {
+    const dataDir = temporaryFolder();
+    const server = await startServerProcess({ dataDir });
+    test.after(() => server.end("SIGKILL"));
+    // The system takes not a byte of this process for a file, as a disk does that became read-only: what is open stays open.
+    const { exited, stdout } = spawnKeystead(["doctor", "--json"], {
+      settings: { ...settingsOf({ dataDir }), NODE_DISABLE_COMPILE_CACHE: "1" },
+      shellPrefix: "ulimit -f 0",
+    });
+    await exited;
+    const report = JSON.parse(stdout()) as Report;
+    const [state, text] = the(report, "database writes");
+    assert.equal(state, "fail", text);
+    assert.match(text, /^the database is in a folder that takes no writes \(EFBIG\); .*mounted for writing/);
+    assert.deepEqual(the(await examine(settingsOf({ dataDir })), "database writes"), ["ok", "it takes writes"]);
+    assert.deepEqual(
+      readdirSync(dataDir).filter((name) => name.startsWith("keystead-doctor")),
+      [],
+    );
+  });
 
   it("a SQLite file that another process is writing to is in use, and not broken", async (test) => {
     const dataDir = temporaryFolder();

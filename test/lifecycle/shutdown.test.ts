@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { cpSync, existsSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -126,6 +126,19 @@ describe("a server that is told to stop", { concurrency: true }, () => {
     const server = await startServerProcess({ dataDir: temporaryFolder(), settings });
     assert.deepEqual(await server.end("SIGTERM"), { code: 0, signal: null });
     assert.match(server.stdout(), /"delayMs":1000,"msg":"stopping"[\s\S]*"msg":"stopped"/);
+  });
+
+  it("ends in good order where a disk that takes no writes keeps what is to go", async () => {
+    const dataDir = temporaryFolder();
+    const server = await startServerProcess({ dataDir });
+    // Removing fails here for every user: tests may run as root.
+    for (const name of ["first-visit.link", "server.lock.json"]) {
+      rmSync(join(dataDir, name));
+      mkdirSync(join(dataDir, name));
+    }
+    assert.deepEqual(await server.end("SIGTERM"), { code: 0, signal: null }, server.stderr());
+    assert.match(server.stdout(), /"msg":"stopped"/);
+    assert.doesNotMatch(server.stderr(), /Error/);
   });
 
   it("cuts off at the deadline what never ends", async () => {

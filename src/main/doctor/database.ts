@@ -109,7 +109,8 @@ export async function checkWrites(inspection: Pick<Inspection, "tryWrite">): Pro
   } catch (error) {
     if (!(error instanceof DatabaseFailure)) throw error;
     if (isLocked(error)) return ok(check, "it is being written to");
-    const remedy = "make room on its disk, and let the user of the server write its files";
+    const remedy =
+      "make room on its disk, see that it is sound and mounted for writing, and let the user of the server write its files";
     return fail(check, `the database ${error.reason}; ${remedy}`);
   }
 }
