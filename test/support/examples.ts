@@ -12,6 +12,7 @@ import type { Operation } from "../../src/engine/operations.ts";
 import { cursorOf } from "../../src/engine/paging.ts";
 import { pathOf } from "../../src/engine/registry.ts";
 import { requestOf } from "../../src/http/openapi.ts";
+import { MINUTE_MS } from "../../src/kernel/durations.ts";
 import { newId, newIdAt } from "../../src/kernel/ids.ts";
 import type { Chain } from "../../src/nodes/families.ts";
 import { nonceOfPublicKey } from "../../src/providers/oidc/nonce.ts";
@@ -1400,9 +1401,12 @@ async function newEndpoint({ root }: World): Promise<string> {
   return (await root.client.result("create_webhook_endpoint", endpoint)).endpointId;
 }
 
-/** The endpoint's lane belongs to another process for good: what is queued in it stays as it is. */
+/**
+ * The endpoint's lane belongs to another process for a few minutes: what is queued in it stays as it is. A longer lease would be taken for
+ * one of a clock that has been set back.
+ */
 async function leaseElsewhere(tx: Transactor, endpointId: string): Promise<void> {
-  const lease = { leased_until: Number.MAX_SAFE_INTEGER, owner: "another process" };
+  const lease = { leased_until: Date.now() + 4 * MINUTE_MS, owner: "another process" };
   await tx
     .insertInto("job_lanes")
     .values({ lane: `webhook:${endpointId}`, gate: "nowhere", ...lease })
