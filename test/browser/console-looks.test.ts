@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { assertAccessible, goTo, HOSTILE, openedPage, type Story, storiesOn } from "../support/console.ts";
+import {
+  assertAccessible,
+  goTo,
+  HOSTILE,
+  HOSTILE_SHOWN,
+  openedPage,
+  type Story,
+  storiesOn,
+} from "../support/console.ts";
 import { credentialParams } from "../support/oauth2-provider.ts";
 import { coinbaseParams } from "../support/on-ramp-provider.ts";
 
@@ -33,7 +41,7 @@ storiesOn("sqlite", "the looks of the console", (stage) => {
       await shown(label);
     }
     const further = [
-      { from: "Wallets", link: HOSTILE, title: HOSTILE },
+      { from: "Wallets", link: HOSTILE_SHOWN, title: HOSTILE_SHOWN },
       { from: "Users", link: "Root user", title: "Root user" },
       { from: "Activities", link: "Create wallet", title: "Create wallet" },
       { from: "Policies", link: "New policy", title: "New policy" },
