@@ -1,4 +1,5 @@
-import type { Allowlist, AllowlistRule } from "../../authority/state.ts";
+import type { Allowlist } from "../../authority/state.ts";
+import { onAuthority } from "../../engine/authority/load.ts";
 import { changeAuthority } from "../../engine/authority/project.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import type { IpAllowlist } from "./model.ts";
@@ -12,28 +13,22 @@ interface Owner {
 
 /** Removes every allowlist of the organization, those of its keys too; resolves to what they were. */
 export async function removeAllAllowlists(tx: Transactor, organizationId: string): Promise<IpAllowlist[]> {
-  const rows = await tx
+  const owners = await tx
     .selectFrom("ip_allowlists as a")
     .leftJoin("api_keys as c", (join) =>
       join.onRef("c.organization_id", "=", "a.organization_id").onRef("c.id", "=", "a.api_key_id"),
     )
-    .selectAll("a")
-    .select("c.public_key")
+    .select(["a.id", "c.public_key"])
     .where("a.organization_id", "=", organizationId)
     .orderBy("a.id")
     .execute();
+  const ids = owners.map(({ id }) => id);
+  const allowlists = await onAuthority(tx, organizationId, (view) => view.parts("allowlist", ids));
   await changeAuthority(tx, organizationId, (draft) => {
-    for (const { id } of rows) draft.apply({ do: "removeAllowlist", id });
+    for (const id of ids) draft.apply({ do: "removeAllowlist", id });
   });
-  return rows.map(({ public_key, enabled, on_evaluation_error, rules }) =>
-    viewAllowlist(
-      { organizationId, publicKey: public_key ?? undefined },
-      {
-        enabled: enabled === 1,
-        onEvaluationError: on_evaluation_error,
-        rules: JSON.parse(rules) as AllowlistRule[],
-      },
-    ),
+  return owners.map(({ public_key }, index) =>
+    viewAllowlist({ organizationId, publicKey: public_key ?? undefined }, allowlists[index]),
   );
 }
 
