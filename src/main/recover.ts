@@ -7,6 +7,7 @@ import {
 } from "../engine/activities/operator-activities.ts";
 import { changeAuthority } from "../engine/authority/project.ts";
 import { findRootQuorum } from "../engine/authority/root-quorum.ts";
+import { findAllowlist } from "../engine/identity/allowlists.ts";
 import { KeysteadError } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";
 import type { Database } from "../storage/database.ts";
@@ -109,17 +110,6 @@ async function recover(
   const result = { userId, rootQuorum, previousRootQuorum };
   const activity = await recordOperatorActivity(tx, organizationId, RECOVERY_TYPE, { intent, result, now });
   await tellOf(tx, audit, { activity, votes: [], organization, now });
-  const ipAllowlistEnabled = await hasEnabledAllowlist(tx, organizationId);
+  const ipAllowlistEnabled = (await findAllowlist(tx, organizationId)) !== undefined;
   return { organizationId, activityId: activity.id, userName, apiPublicKey, ...result, ipAllowlistEnabled };
-}
-
-async function hasEnabledAllowlist(tx: Transactor, organizationId: string): Promise<boolean> {
-  const rows = await tx
-    .selectFrom("ip_allowlists")
-    .select("id")
-    .where("organization_id", "=", organizationId)
-    .where("id", "=", organizationId)
-    .where("enabled", "=", 1)
-    .execute();
-  return rows.length > 0;
 }

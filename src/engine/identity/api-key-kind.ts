@@ -4,8 +4,9 @@ import { fail } from "../../kernel/errors.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import { holdersKnownTo } from "../authority/known.ts";
+import { allowlistFrom } from "./allowlists.ts";
 import { type CredentialLookup, credentialKind, type Holder } from "./credential-kind.ts";
-import { allowlistOf, findHolders, holderOf, isAboutHolders, selectHolders } from "./holders.ts";
+import { findHolders, holderOf, isAboutHolders, selectHolders } from "./holders.ts";
 import { noteFirstUse } from "./seniority.ts";
 
 export interface ApiKeyHolder extends Holder {
@@ -59,7 +60,7 @@ function findApiKeyHolders(read: Reader, lookup: CredentialLookup): Promise<read
 async function askForHolders(read: Reader, lookup: CredentialLookup): Promise<ApiKeyHolder[]> {
   const rows = await findHolders(read, "api_keys", lookup, selectApiKeyHolders);
   return rows.map(({ row, rank }) => {
-    const ofKey = allowlistOf(row.key_rules, row.key_on_evaluation_error);
+    const ofKey = allowlistFrom(row.key_rules, row.key_on_evaluation_error);
     const credential = { type: row.credential_type, sessionProfileId: row.session_profile_id };
     return { ...holderOf({ row, rank }, credential, ofKey), expiresAt: row.expires_at };
   });

@@ -3,6 +3,7 @@ import type { AllowlistInForce } from "../../authority/decisions/ip-allowlists.t
 import { MAX_HOLDERS } from "../../kernel/limits.ts";
 import type { Reader, StoredRow } from "../../storage/engine.ts";
 import type { Schema } from "../../storage/schema.ts";
+import { allowlistFrom, isInForce } from "./allowlists.ts";
 import type { CredentialLookup, Holder } from "./credential-kind.ts";
 import { organizationOf } from "./organizations.ts";
 import { type CredentialTable, hasActed, rankOf, subOrganizationsKnowing } from "./seniority.ts";
@@ -74,12 +75,7 @@ export const selectHolders = (db: Db, credentials: "api_keys as c" | "authentica
     .leftJoin("root_quorum_members as m", (join) =>
       join.onRef("m.organization_id", "=", "c.organization_id").onRef("m.user_id", "=", "c.user_id"),
     )
-    .leftJoin("ip_allowlists as a", (join) =>
-      join
-        .onRef("a.organization_id", "=", "c.organization_id")
-        .onRef("a.id", "=", "c.organization_id")
-        .on("a.enabled", "=", 1),
-    )
+    .leftJoin("ip_allowlists as a", (join) => join.on((on) => isInForce(on.ref("c.organization_id"))))
     .select([...holderColumns]);
 
 /** Users by themselves, each in their own organization `o`. */
@@ -90,9 +86,7 @@ export const selectParties = (db: Db) =>
     .leftJoin("root_quorum_members as m", (join) =>
       join.onRef("m.organization_id", "=", "u.organization_id").onRef("m.user_id", "=", "u.id"),
     )
-    .leftJoin("ip_allowlists as a", (join) =>
-      join.onRef("a.organization_id", "=", "o.id").onRef("a.id", "=", "o.id").on("a.enabled", "=", 1),
-    )
+    .leftJoin("ip_allowlists as a", (join) => join.on((on) => isInForce(on.ref("o.id"))))
     .select([...partyColumns]);
 
 /** Whether a row that is to be written later makes an answer about holders another one. */
@@ -135,12 +129,6 @@ export async function findHolders<Row extends HolderRow>(
   return found.flat();
 }
 
-export const allowlistOf = (
-  rules: string | null,
-  onEvaluationError: AllowlistInForce["onEvaluationError"] | null,
-): AllowlistInForce | undefined =>
-  rules === null || onEvaluationError === null ? undefined : { rules, onEvaluationError };
-
 export function holderOf(
   { row, rank }: Ranked<HolderRow>,
   { type, sessionProfileId }: { type: string; sessionProfileId: string | null },
@@ -149,7 +137,7 @@ export function holderOf(
   return {
     rank,
     hasActed: hasActed(row.seniority),
-    allowlists: { ofOrganization: allowlistOf(row.allowlist_rules, row.allowlist_on_evaluation_error), ofKey },
+    allowlists: { ofOrganization: allowlistFrom(row.allowlist_rules, row.allowlist_on_evaluation_error), ofKey },
     organization: organizationOf({ ...row, id: row.organization_id, name: row.organization_name }),
     actor: {
       userId: row.user_id,

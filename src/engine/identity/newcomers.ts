@@ -1,12 +1,11 @@
 import { fail, KeysteadError } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { Reader } from "../../storage/engine.ts";
-import { prepared } from "../../storage/prepared.ts";
 import type { Newcomer } from "../operations.ts";
+import { findAllowlist } from "./allowlists.ts";
 import { type ApiKeyHolder, apiKeyKind } from "./api-key-kind.ts";
 import type { AnyCredentialKind, CredentialLookup, Holder, Verifying } from "./credential-kind.ts";
 import type { DecodedStamp } from "./credential-kinds.ts";
-import { allowlistOf } from "./holders.ts";
 import { findOrganization } from "./organizations.ts";
 import { type PasskeyHolder, passkeyKind } from "./passkey-kind.ts";
 
@@ -112,17 +111,3 @@ async function holderOfNewcomer(
   };
   return found;
 }
-
-async function findAllowlist(read: Reader, organizationId: string) {
-  const [row] = await selectAllowlist(read, { organizationId });
-  return row && allowlistOf(row.rules, row.on_evaluation_error);
-}
-
-const selectAllowlist = prepared<{ organizationId: string }>()((db, { organizationId }) =>
-  db
-    .selectFrom("ip_allowlists")
-    .select(["rules", "on_evaluation_error"])
-    .where("organization_id", "=", organizationId)
-    .where("id", "=", organizationId)
-    .where("enabled", "=", 1),
-);

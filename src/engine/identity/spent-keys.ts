@@ -3,7 +3,7 @@ import { prepared, preparedWrite } from "../../storage/prepared.ts";
 import { type ApiKeyHolder, apiKeyKind } from "./api-key-kind.ts";
 import type { CredentialLookup } from "./credential-kind.ts";
 import type { DecodedStamp } from "./credential-kinds.ts";
-import { allowlistOf, holderOf, selectParties } from "./holders.ts";
+import { holderOf, selectParties } from "./holders.ts";
 
 /**
  * Keys that served one activity and are gone. Whoever lost the answer sends the same body again: until the key's life would have
@@ -40,7 +40,7 @@ async function findSpent(
   return rows.map(({ expires_at: expiresAt, credential_id, credential_type, ...row }) => {
     const known = { actor_organization_id: row.organization_id, credential_id: credential_id ?? "", seniority: 0 };
     const credential = { type: credential_type ?? "", sessionProfileId: null };
-    const holder = holderOf({ row: { ...row, ...known }, rank: 0 }, credential, allowlistOf(null, null));
+    const holder = holderOf({ row: { ...row, ...known }, rank: 0 }, credential);
     return { ...holder, expiresAt };
   });
 }

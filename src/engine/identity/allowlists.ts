@@ -1,0 +1,33 @@
+import { type Expression, expressionBuilder, type SqlBool } from "kysely";
+import type { AllowlistInForce } from "../../authority/decisions/ip-allowlists.ts";
+import type { Reader } from "../../storage/engine.ts";
+import { prepared } from "../../storage/prepared.ts";
+import type { Schema } from "../../storage/schema.ts";
+
+/** Which IP allowlist of an organization is in force for its users, whatever lists their keys may have. */
+
+/** Of `ip_allowlists as a`: whether it is this organization's own, and enabled. */
+export function isInForce(organizationId: string | Expression<string>): Expression<SqlBool> {
+  const of = expressionBuilder<{ a: Schema["ip_allowlists"] }, "a">();
+  return of.and([
+    of("a.organization_id", "=", organizationId),
+    of("a.id", "=", organizationId),
+    of("a.enabled", "=", of.lit(1)),
+  ]);
+}
+
+/** The columns of a list; null where there is none. */
+export const allowlistFrom = (
+  rules: string | null,
+  onEvaluationError: AllowlistInForce["onEvaluationError"] | null,
+): AllowlistInForce | undefined =>
+  rules === null || onEvaluationError === null ? undefined : { rules, onEvaluationError };
+
+export async function findAllowlist(read: Reader, organizationId: string): Promise<AllowlistInForce | undefined> {
+  const [row] = await selectAllowlist(read, { organizationId });
+  return row && allowlistFrom(row.rules, row.on_evaluation_error);
+}
+
+const selectAllowlist = prepared<{ organizationId: string }>()((db, { organizationId }) =>
+  db.selectFrom("ip_allowlists as a").select(["a.rules", "a.on_evaluation_error"]).where(isInForce(organizationId)),
+);
