@@ -515,6 +515,7 @@ async function signInTurn(
 ): Promise<boolean> {
   const { payload, read } = follower;
   const { pending } = account;
+  // Not those that were read when the account was counted: what has ended since has given its nonces back, and others may have taken some.
   const taken = await takenNonces(read, payload);
   const authorized = await authorizedNonces(read, payload);
   let signed = 0;
