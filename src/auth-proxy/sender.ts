@@ -19,7 +19,7 @@ export interface SendingOptions {
   engine: Pick<Engine, "accept" | "registry">;
   signer: Pick<Signer, "ask">;
   read: Reader;
-  /** Of all requests: equal ones that arrive together are submitted one after the other, so that the second finds the first. */
+  /** Shared by all requests: equal ones that arrive together are submitted one after the other, so that the second finds the first. */
   equals: OneAtATime;
   stamping: Stamping;
   remoteAddress: string | undefined;
@@ -70,8 +70,9 @@ export function createSender(options: SendingOptions): Sender {
     submit: (named, submission) => submitAt(now, operationOf(named), submission),
     async submitOnce(named, { type, parametersAt, isOver }) {
       const operation = operationOf(named);
+      const activity = { type, organizationId, parametersAt, isOver, now };
       return equals.run(JSON.stringify([organizationId, type, parametersAt(0)]), async () => {
-        const time = await timeOfRepeated(read, operation, { type, organizationId, parametersAt, isOver, now });
+        const time = await timeOfRepeated(read, operation, activity);
         return submitAt(time, operation, { type, parameters: parametersAt(time) });
       });
     },

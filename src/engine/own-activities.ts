@@ -1,7 +1,7 @@
 import { fingerprintOf } from "../crypto/fingerprint.ts";
 import { EQUAL_ACTIVITIES_MS, MAX_EQUAL_ACTIVITIES } from "../kernel/limits.ts";
 import type { Reader } from "../storage/engine.ts";
-import { findActivityByFingerprint } from "./activities/rows.ts";
+import { type ActivityRecord, findActivityByFingerprint } from "./activities/rows.ts";
 import type { ActivityOperation, ActivityVersion, Registry } from "./operations.ts";
 
 /** Activities that this server submits to itself, for a user whose stamp it can make; they pass the same checks as any request. */
@@ -58,24 +58,21 @@ const bodyOf = ({ type }: ActivityVersion, { organizationId, parameters, now }: 
 
 function versionOf({ path, versions }: ActivityOperation, type: string | undefined): ActivityVersion {
   const version = [...versions.values()].find((each) => type === undefined || each.type === type);
-  return version ?? fail(`${path} has no version of the type ${type}`);
+  if (!version) throw new Error(`${path} has no version of the type ${type}`);
+  return version;
 }
 
-const fail = (message: string): never => {
-  throw new Error(message);
-};
-
-/** An activity that may be asked for again by somebody who did not hear the answer. */
+/** An activity that is asked for again by whoever did not hear the answer. */
 export interface RepeatedActivity<Result> extends Omit<OwnActivity, "parameters"> {
   /** Equal for equal requests of one time, in milliseconds. */
   parametersAt: (time: number) => object;
-  /** Whether what was made is gone again, so that who asks means another one. */
+  /** Whether what was made is gone again, so that whoever asks means another one. */
   isOver: (result: Result) => Promise<boolean>;
 }
 
 /**
- * The time under which to submit it, so that equal requests of a short while have equal bodies and so are one activity, on every server: the time at which
- * that while began. What was refused or is gone is left behind: each further one is a millisecond younger.
+ * The time under which to submit it, so that equal requests of a few minutes have equal bodies and so are one activity, on every server:
+ * the time at which those minutes began. What was refused or is gone again is passed over, and each further one is a millisecond younger.
  */
 export async function timeOfRepeated<Result>(
   read: Reader,
@@ -83,22 +80,22 @@ export async function timeOfRepeated<Result>(
   { type, organizationId, parametersAt, isOver, now }: RepeatedActivity<Result>,
 ): Promise<number> {
   const version = versionOf(operation, type);
-  const stateAt = async (time: number): Promise<"unknown" | "stands" | "over"> => {
-    const body = JSON.stringify(bodyOf(version, { organizationId, parameters: parametersAt(time), now: time }));
-    const known = await findActivityByFingerprint(read, organizationId, fingerprintOf(body));
-    if (!known) return "unknown";
-    const { status, result } = known;
-    if (status === "ACTIVITY_STATUS_FAILED" || status === "ACTIVITY_STATUS_REJECTED") return "over";
-    const isMade = status === "ACTIVITY_STATUS_COMPLETED";
-    return isMade && (await isOver(result[version.resultKey] as Result)) ? "over" : "stands";
+  const find = (time: number) => {
+    const body = bodyOf(version, { organizationId, parameters: parametersAt(time), now: time });
+    return findActivityByFingerprint(read, organizationId, fingerprintOf(JSON.stringify(body)));
+  };
+  const isPast = async ({ status, result }: ActivityRecord) =>
+    status === "ACTIVITY_STATUS_FAILED" ||
+    status === "ACTIVITY_STATUS_REJECTED" ||
+    (status === "ACTIVITY_STATUS_COMPLETED" && (await isOver(result[version.resultKey] as Result)));
+  const firstFrom = async (start: number) => {
+    for (let time = start; time < start + MAX_EQUAL_ACTIVITIES; time++) {
+      const known = await find(time);
+      if (!known || !(await isPast(known))) return { time, isKnown: known !== undefined };
+    }
+    return { time: now, isKnown: false };
   };
   const began = now - (now % EQUAL_ACTIVITIES_MS);
-  for (const start of [began - EQUAL_ACTIVITIES_MS, began]) {
-    for (let time = start; time < start + MAX_EQUAL_ACTIVITIES; time++) {
-      const state = await stateAt(time);
-      if (state === "stands" || (state === "unknown" && start === began)) return time;
-      if (state === "unknown") break;
-    }
-  }
-  return now;
+  const before = await firstFrom(began - EQUAL_ACTIVITIES_MS);
+  return before.isKnown ? before.time : (await firstFrom(began)).time;
 }

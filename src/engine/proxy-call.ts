@@ -2,6 +2,7 @@ import type { Static, TSchema } from "typebox";
 import type { Contact } from "../authority/state.ts";
 import type { Reader } from "../storage/engine.ts";
 import type { ActivityOperation } from "./operations.ts";
+import type { RepeatedActivity } from "./own-activities.ts";
 import type { ServiceName, Services } from "./services.ts";
 
 /** How calls of the auth proxy are declared: what people ask for who have no credential yet. */
@@ -56,12 +57,7 @@ export interface ProxySubmission {
 }
 
 /** One that whoever did not hear the answer asks for again. */
-export interface RepeatedSubmission<Result> extends Omit<ProxySubmission, "organizationId" | "parameters"> {
-  /** Equal for equal requests of one time, in milliseconds. */
-  parametersAt: (time: number) => object;
-  /** Whether what was made is gone again. */
-  isOver: (result: Result) => Promise<boolean>;
-}
+export type RepeatedSubmission<Result> = Omit<RepeatedActivity<Result>, "organizationId" | "now">;
 
 /** An activity by its path, or one whose result has a type. */
 export type ActivityWith<Result> = string | (ActivityOperation & { readonly types?: { answer: Result } });
@@ -79,7 +75,7 @@ export type ProxyContext<Request, Needs extends ServiceName = never> = Pick<Serv
    * @throws KeysteadError as the activity fails, or where policies do not let the proxy do it at once
    */
   submit<Result>(operation: ActivityWith<Result>, submission: ProxySubmission): Promise<Result>;
-  /** The same, and for equal parameters of a few minutes the same activity, while what it made is there. */
+  /** The same; for equal parameters it is one activity for a few minutes, while what it made is there. */
   submitOnce<Result>(operation: ActivityWith<Result>, submission: RepeatedSubmission<Result>): Promise<Result>;
   /** Sends a query of the organization, named by its path. */
   ask(path: string, request: object): Promise<Record<string, unknown>>;

@@ -4,8 +4,14 @@ import { pruneEmailEvents } from "../../src/capabilities/messages/prune.ts";
 import { SEND_MAIL, SEND_SMS } from "../../src/capabilities/messages/store.ts";
 import { pruneOtps } from "../../src/capabilities/otp/prune.ts";
 import { pruneSwapQuotes } from "../../src/capabilities/swaps/prune-quotes.ts";
+import { pruneImportKeys } from "../../src/engine/keys/import-keys.ts";
 import { DAY_MS, HOUR_MS } from "../../src/kernel/durations.ts";
-import { MAX_OTP_SECONDS, OTP_WINDOW_MS, USED_TOKENS_KEPT_MS } from "../../src/kernel/limits.ts";
+import {
+  IMPORT_KEY_LIFETIME_MS,
+  MAX_OTP_SECONDS,
+  OTP_WINDOW_MS,
+  USED_TOKENS_KEPT_MS,
+} from "../../src/kernel/limits.ts";
 import { openDatabase } from "../../src/storage/database.ts";
 import type { Schema } from "../../src/storage/schema.ts";
 import { engines, freshDatabaseUrl } from "../support/server.ts";
@@ -16,7 +22,15 @@ const RETENTION_MS = 30 * DAY_MS;
 /** More than one portion, so that there is a second one. */
 const OLD = 620;
 
-type Pruned = "email_events" | "mails" | "jobs" | "otps" | "otp_failures" | "used_tokens" | "swap_quotes";
+type Pruned =
+  | "email_events"
+  | "mails"
+  | "jobs"
+  | "otps"
+  | "otp_failures"
+  | "used_tokens"
+  | "swap_quotes"
+  | "import_keys";
 
 const organization_id = "organization";
 const organization = {
@@ -65,6 +79,14 @@ const otp = {
   used_at: null,
   created_at: NOW,
 };
+const user = { id: "user", organization_id, name: "Ann", version: 0, created_at: NOW, updated_at: NOW };
+const importKey = {
+  organization_id,
+  user_id: user.id,
+  purpose: "key",
+  sealed_key: Buffer.alloc(0),
+  target_public_key: "04",
+};
 const quote = { organization_id, terms: "{}", provider: "p", offer: "{}", created_at: NOW, updated_at: NOW };
 
 const oldMs = NOW - RETENTION_MS;
@@ -105,12 +127,17 @@ const rows: Readonly<Record<Pruned, object[]>> = {
     ...old({ ...quote, expires_at: NOW - HOUR_MS - 1 }),
     stays("bound", { ...quote, expires_at: NOW - HOUR_MS }),
   ],
+  import_keys: [
+    ...old({ ...importKey, created_at: NOW - IMPORT_KEY_LIFETIME_MS }),
+    stays("bound", { ...importKey, created_at: NOW - IMPORT_KEY_LIFETIME_MS + 1 }),
+  ],
 };
 
 const pruners = [
   ["messages", pruneEmailEvents, ["mails", "email_events", "jobs"]],
   ["one-time codes", pruneOtps, ["otps", "otp_failures", "used_tokens"]],
   ["swap quotes", pruneSwapQuotes, ["swap_quotes"]],
+  ["import keys", pruneImportKeys, ["import_keys"]],
 ] as const;
 
 for (const engine of engines) {
@@ -120,7 +147,10 @@ for (const engine of engines) {
         const database = openDatabase({ url: await freshDatabaseUrl(engine, temporaryFolder()) });
         test.after(() => database.close());
         await database.migrate();
-        await database.transact(undefined, (tx) => tx.insertInto("organizations").values(organization).execute());
+        await database.transact(undefined, async (tx) => {
+          await tx.insertInto("organizations").values(organization).execute();
+          await tx.insertInto("users").values(user).execute();
+        });
         for (const table of tables) {
           for (let start = 0; start < rows[table].length; start += 100) {
             const some = rows[table].slice(start, start + 100) as unknown as Schema["mails"][];

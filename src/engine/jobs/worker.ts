@@ -1,4 +1,4 @@
-import { sql } from "kysely";
+import { type Expression, expressionBuilder, type SqlBool, sql } from "kysely";
 import { backOffMs } from "../../kernel/back-off.ts";
 import { MINUTE_MS } from "../../kernel/durations.ts";
 import { newId } from "../../kernel/ids.ts";
@@ -8,6 +8,7 @@ import { outsideSpans, type Tracer } from "../../kernel/spans.ts";
 import type { Signer } from "../../signer/client.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
+import type { Schema } from "../../storage/schema.ts";
 import { type Services, servicesFor, signerFor } from "../services.ts";
 import { areAmong, fullGates, type Gates } from "./gates.ts";
 import {
@@ -460,6 +461,12 @@ function outcomeOf({ next, reason }: JobResult): RunOutcome {
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
+/** Of `job_lanes as l`: whether nobody has the lane, or a lease on it that no clock of now has given. */
+function isNobodys({ now, latest }: { now: number; latest: number }): Expression<SqlBool> {
+  const lane = expressionBuilder<{ l: Schema["job_lanes"] }, "l">();
+  return lane.or([lane("l.leased_until", "<=", now), lane("l.leased_until", ">", latest)]);
+}
+
 type JobRow = Awaited<ReturnType<ReturnType<typeof selectionsOf>["dueJobs"]>>[number];
 
 /** Statements that see jobs of these kinds alone: a newer release may run beside this one and have kinds of its own. */
@@ -468,7 +475,7 @@ const selectionsOf = (kinds: readonly string[]) => ({
     db
       .selectFrom("job_lanes as l")
       .select("l.lane")
-      .where((lane) => lane.or([lane("l.leased_until", "<=", now), lane("l.leased_until", ">", latest)]))
+      .where(isNobodys({ now, latest }))
       .where((where) =>
         where.exists(
           where
@@ -516,7 +523,7 @@ async function claimLanes(
   const due = await tx
     .selectFrom("job_lanes as l")
     .select("l.lane")
-    .where((lane) => lane.or([lane("l.leased_until", "<=", now), lane("l.leased_until", ">", latest)]))
+    .where(isNobodys({ now, latest }))
     .$call((lanes) => gates.reduce((others, gate) => others.where(gatesOfLane, "not like", `% ${gate} %`), lanes))
     .$if(ours.length > 0, (lanes) => lanes.where("l.lane", "not in", ours))
     .where((where) =>

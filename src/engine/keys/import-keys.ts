@@ -2,6 +2,7 @@ import { HOUR_MS } from "../../kernel/durations.ts";
 import { fail } from "../../kernel/errors.ts";
 import { IMPORT_KEY_LIFETIME_MS, MAX_IMPORT_KEYS } from "../../kernel/limits.ts";
 import type { HpkeMessage, ImportProblem, SealedImportKey } from "../../signer/protocol.ts";
+import { deleteSome } from "../../storage/deletion-in-turns.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { PrepareContext } from "../declare.ts";
 import { loadUser } from "../identity/users.ts";
@@ -200,20 +201,9 @@ export const pruneImportKeys = reconciler({
   everyMs: HOUR_MS,
   async run({ database, clock }) {
     const before = clock() - IMPORT_KEY_LIFETIME_MS;
-    await deleteInPortions(database, async (tx, limit) => {
-      const lapsed = tx
-        .selectFrom("import_keys")
-        .select(["organization_id", "id"])
-        .where("created_at", "<=", before)
-        .limit(limit);
-      const deleted = await tx
-        .deleteFrom("import_keys")
-        .where(({ eb, refTuple }) =>
-          eb(refTuple("organization_id", "id"), "in", lapsed.$asTuple("organization_id", "id")),
-        )
-        .returning("id")
-        .execute();
-      return deleted.length;
+    await deleteInPortions(database, (tx, limit) => {
+      const lapsed = tx.selectFrom("import_keys").where("created_at", "<=", before);
+      return deleteSome(tx.kind, tx.deleteFrom("import_keys"), lapsed, limit);
     });
   },
 });
