@@ -175,7 +175,7 @@ const personIn = (json: string): Person =>
 const refuseFilter = (reason: string): never => fail("FIELD_INVALID", { field: "filterValue", reason });
 
 /** @throws KeysteadError NOT_EXPORTED naming the first wallet, private key or secret that would be lost with the organization */
-export async function refuseUnexported(read: Reader, organizationId: string): Promise<void> {
+export async function requireAllExported(read: Reader, organizationId: string): Promise<void> {
   const kinds = { wallets: "wallet", private_keys: "private key", secrets: "secret" } as const;
   for (const table of ["wallets", "private_keys", "secrets"] as const) {
     const row = await read
