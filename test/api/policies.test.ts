@@ -216,6 +216,24 @@ for (const engine of engines) {
       assert.equal((await vote("approve_activity")).body.activity?.status, "ACTIVITY_STATUS_COMPLETED");
     });
 
+    it("see the credential that a user approved with last, and not the one before", async () => {
+      const key = generateApiKey();
+      const { apiKeyIds } = await root.result("create_api_keys", { userId: ada.userId, apiKeys: [apiKeyParams(key)] });
+      const both = `${is(ada)} && ${is(bob)}`;
+      const policyId = await create({ consensus: both, condition: signs });
+      const { fingerprint } = (await sign(ada, "with another key")).body.activity;
+      const policyConsensus = `${both} && credentials.any(credential, credential.id == '${apiKeyIds[0]}')`;
+      await root.result("update_policy", { policyId, policyConsensus }, { type: "ACTIVITY_TYPE_UPDATE_POLICY_V2" });
+      const approve = async (client: Client) =>
+        (await client.submit("approve_activity", { fingerprint })).body.activity;
+      const replaced = await approve(ada.client.with({ key }));
+      assert.deepEqual(
+        replaced.votes.map(({ publicKey }: Json) => publicKey),
+        [key.publicKey],
+      );
+      assert.equal((await approve(bob.client)).status, "ACTIVITY_STATUS_COMPLETED");
+    });
+
     it("end with one rejection of a user they name", async () => {
       await create({ consensus: `${is(ada)} && ${is(bob)}`, condition: signs });
       const { fingerprint } = (await sign(ada, "rejected")).body.activity;
