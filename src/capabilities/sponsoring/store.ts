@@ -27,6 +27,7 @@ import {
   sendOf,
   toldHash,
   UNSENT,
+  withDataFee,
   withinFeeCap,
 } from "../sending/store.ts";
 import { nativePrice, reserveCost } from "./gas-usage.ts";
@@ -53,6 +54,8 @@ export interface SponsoredCall {
   data?: string;
   /** Unless it is given, a call that would revert now is planned as one that fails, and is never sent. */
   gasLimit?: bigint;
+  /** What an account signs that the call has executed. */
+  execution?: Plan["execution"];
 }
 
 /** Who pays on Ethereum's chains; lowercase. */
@@ -73,7 +76,7 @@ export interface Sponsoring {
  */
 export async function planSponsored(
   { evm, assets, read, organizationId }: Sponsoring,
-  { chain, to, value = 0n, data = "0x", gasLimit }: SponsoredCall,
+  { chain, to, value = 0n, data = "0x", gasLimit, execution }: SponsoredCall,
 ): Promise<Plan> {
   await evm.requireChain(chain);
   const from = await evmSponsor(read);
@@ -87,8 +90,10 @@ export async function planSponsored(
     fees: digitsOf(fees),
     highest: digitsOf(highest),
     ...(price === undefined ? {} : { nativePrice: price }),
+    ...(execution ? { execution } : {}),
   };
-  const priced = (gas: bigint) => withinFeeCap(evm, { ...plan, gas: String(gas) }, "sponsor");
+  const priced = async (gas: bigint) =>
+    withinFeeCap(evm, await withDataFee(evm, { ...plan, gas: String(gas) }), "sponsor");
   if (gasLimit !== undefined) return priced(gasLimit);
   const estimate = await estimateGas(evm, chain, call);
   if ("gas" in estimate) return priced(gasWithRoom(estimate.gas));

@@ -648,8 +648,8 @@ async function feesToSignWith(follower: Follower, { isSponsored }: SentTransacti
   return sponsorsWithin(follower, plan, plannedFees({}, await feeQuote(evm, payload.caip2)).fees);
 }
 
-const sponsorsWithin = ({ evm, payload }: Follower, { gas }: Plan, fees: Fees): Fees =>
-  feesWithin(evm.feeCap(payload.caip2, "sponsor"), BigInt(gas), fees);
+const sponsorsWithin = ({ evm, payload }: Follower, plan: Plan, fees: Fees): Fees =>
+  feesWithin(evm.feeCap(payload.caip2, "sponsor"), plan, fees);
 
 /**
  * Has the sponsor deploy the gas station before the first calls that go through it. Where that fails, so do the calls that waited for it;
