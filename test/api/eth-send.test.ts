@@ -298,6 +298,43 @@ for (const engine of oneEngine("postgres")) {
       await setBaseFee(node, GWEI);
     });
 
+    it("fails what ends in a fault of the machine, as it fails what reverts", async () => {
+      const account = await newAccount();
+      const faults = { "an invalid opcode": "0xfe", "a jump to nowhere": "0x60035600", "an empty stack": "0x50" };
+      for (const [fault, code] of Object.entries(faults)) {
+        const to = newAddress();
+        await node.call("anvil_setCode", to, code);
+        const status = await sendStatus(root, await send({ from: account, caip2: TEST_CHAIN, calls: [{ to }] }));
+        assert.equal(status.txStatus, "FAILED", fault);
+        assert.match(status.txError, /^the transaction was not sent, as it would revert: /, fault);
+      }
+    });
+
+    it("is INCLUDED after all where a block has what its nodes refused", async () => {
+      const account = await newAccount();
+      let refused: unknown;
+      front.when("eth_sendRawTransaction", ({ params }) => {
+        refused = params[0];
+        return { error: { code: -32_000, message: "words of a node that keeps what it refuses" } };
+      });
+      const to = newAddress();
+      const id = await send({ ...transferTo(to), from: account });
+      const failed = await sendStatus(root, id);
+      assert.equal(failed.txStatus, "FAILED", JSON.stringify(failed));
+      await node.call("eth_sendRawTransaction", refused);
+      const given = front.count("eth_sendRawTransaction");
+      let status: Json = failed;
+      await until(async () => {
+        status = await sendStatus(root, id);
+        return status.txStatus !== "FAILED";
+      }, "the block to be found");
+      assert.deepEqual(status, { txStatus: "INCLUDED", eth: { txHash: keccak256(refused as `0x${string}`) } });
+      assert.equal(front.count("eth_sendRawTransaction"), given, "nobody has given it to a node again");
+      front.when("eth_sendRawTransaction", "pass on");
+      const next = await includedHash(root, await send({ ...transferTo(newAddress()), from: account }));
+      assert.equal(Number((await transactionOf(node, next)).nonce), 1);
+    });
+
     it("uses a caller's own nonce as it is; a gap before it is filled by the next, and a used one fails", async () => {
       const account = await newAccount();
       const later = await send({ ...transferTo(newAddress()), from: account, nonce: "1" });

@@ -353,8 +353,8 @@ async function endAs(
     if (one.isSponsored && isRefused) await putOffBehindOthers(tx, { ...payload, organization, now });
     const paid = receipt ? paidFor(one, receipt) : 0n;
     if (one.isSponsored && paid !== undefined) await correctCost(tx, one, paid);
-    if (move.to === "INCLUDED") await enqueueSettling(tx, one, now + FIRST_SETTLING_MS, now);
-    else await freeNonces(tx, payload, one);
+    if (move.to === "INCLUDED" || isRefused) await enqueueSettling(tx, one, now + FIRST_SETTLING_MS, now);
+    if (move.to !== "INCLUDED") await freeNonces(tx, payload, one);
   });
 }
 
