@@ -146,6 +146,18 @@ for (const engine of engines) {
       await setBaseFee(node, 10n ** 9n);
     });
 
+    it("pays for no more gas than one transaction may take", async () => {
+      const to = newAddress();
+      // mstore(3_145_728, 0): so much memory takes 19 million.
+      await node.call("anvil_setCode", to, "0x6000623000005200");
+      const before = await node.call("eth_getTransactionCount", sponsor, "latest");
+      const id = await send({ to });
+      const { txStatus, txError } = await sendStatus(server.root, id);
+      assert.equal(txStatus, "FAILED");
+      assert.match(txError, /^the transaction was not sent: it takes \d{8} units of gas, .* at most 16777216$/);
+      assert.equal(await node.call("eth_getTransactionCount", sponsor, "pending"), before);
+    });
+
     it("deploys through the proxy to the address that was known before", async () => {
       const salt = `0x${"07".repeat(32)}` as const;
       const contract = { salt, initCode: TestToken.creationCode };

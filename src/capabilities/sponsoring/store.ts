@@ -4,7 +4,7 @@ import { rootIdOf } from "../../engine/identity/organizations.ts";
 import { serviceKeyOwner } from "../../engine/keys/service-keys.ts";
 import type { AskedSigner } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
-import { MAX_FOLLOWED_SPONSORED } from "../../kernel/limits.ts";
+import { MAX_FOLLOWED_SPONSORED, MAX_SPONSORED_GAS } from "../../kernel/limits.ts";
 import { estimateGas, feeQuote } from "../../nodes/evm-calls.ts";
 import type { EvmNodes } from "../../nodes/pool.ts";
 import { INSTALLATION } from "../../signer/protocol.ts";
@@ -52,7 +52,7 @@ export interface SponsoredCall {
   to: string;
   value?: bigint;
   data?: string;
-  /** Unless it is given, a call that would revert now is planned as one that fails, and is never sent. */
+  /** Unless it is given, a call that would revert now, or takes too much, is planned as one that fails, and is never sent. */
   gasLimit?: bigint;
   /** What an account signs that the call has executed. */
   execution?: Plan["execution"];
@@ -96,8 +96,15 @@ export async function planSponsored(
     withinFeeCap(evm, await withDataFee(evm, { ...plan, gas: String(gas) }), "sponsor");
   if (gasLimit !== undefined) return priced(gasLimit);
   const estimate = await estimateGas(evm, chain, call);
-  if ("gas" in estimate) return priced(gasWithRoom(estimate.gas));
-  return { ...plan, gas: "0", revert: await revertError(read, organizationId, UNSENT, call.to, estimate.revert) };
+  if ("revert" in estimate) {
+    return { ...plan, gas: "0", revert: await revertError(read, organizationId, UNSENT, call.to, estimate.revert) };
+  }
+  if (estimate.gas > MAX_SPONSORED_GAS) {
+    const message = `the transaction was not sent: it takes ${estimate.gas} units of gas, and the service pays for at most ${MAX_SPONSORED_GAS}`;
+    return { ...plan, gas: "0", revert: { message } };
+  }
+  const gas = gasWithRoom(estimate.gas);
+  return priced(gas < MAX_SPONSORED_GAS ? gas : MAX_SPONSORED_GAS);
 }
 
 export interface NewSponsoredSend {
