@@ -53,7 +53,7 @@ const FAILS =
   /revert|insufficient (funds|balance)|gas required exceeds|out ?of ?gas|intrinsic gas|invalid ?(fe)?opcode|execution/i;
 /** Faults of the machine itself, in the words of Geth, Nethermind, Besu, Reth and Anvil. */
 const FAULTS =
-  /invalid ?(code|jump)|(bad|unknown) ?(instruction|opcode)|opcode ?not ?found|stack ?(underflow|overflow|limit|under|over)|write protection|access ?violation|return ?data ?out ?of ?bounds|out ?of ?offset|(code|initcode) size|call ?depth|gas uint64 overflow/i;
+  /invalid code:|invalid ?jump|(bad|unknown) ?(instruction|opcode)|opcode ?not ?found|stack ?(under|over|limit)|write protection|access ?violation|return ?data ?out ?of ?bounds|out ?of ?offset|(code|initcode) size|call ?depth|gas uint64 overflow/i;
 
 /** For a moment the same for all who ask: nobody has been authorized yet when an activity is planned. */
 export const feeQuote = askedOnce(fetchQuote, KEPT_FEES_MS);
