@@ -726,6 +726,8 @@ export const MAX_UNPACKED_LAYER_BYTES = 1024 * 1024 * 1024;
 /** ... how many layers, and bytes of the one file that is taken out of them. */
 export const MAX_IMAGE_LAYERS = 127;
 export const MAX_PROGRAM_BYTES = 128 * 1024 * 1024;
+/** Longer than any lease, of a lane of jobs with its rest or of a deployment: one that ends later was given by a clock that has been set back since. */
+export const LONGEST_LEASE_MS = 5 * MINUTE_MS;
 /** Deployments that one server runs at a time: each has 254 addresses on the loopback network. */
 export const MAX_RUN_DEPLOYMENTS = 64;
 /** ... and of them, those of one parent with its sub-organizations: the oldest. */

@@ -1,3 +1,4 @@
+import { MINUTE_MS } from "../../kernel/durations.ts";
 import { fail } from "../../kernel/errors.ts";
 import {
   MAX_AUTHENTICATORS_PER_USER,
@@ -56,10 +57,21 @@ export function addApiKeys(
     perUser: true,
   });
   const expiring = all.filter((key) => !isLasting(key));
-  const byUse = [...expiring.filter((key) => hasExpired(key, now)), ...expiring.filter((key) => !hasExpired(key, now))];
+  const byUse = RANKS.flatMap((rank) => expiring.filter((key) => rankOf(key, now) === rank));
   const pushedOut = byUse.slice(0, Math.max(0, expiring.length - MAX_EXPIRING_API_KEYS_PER_USER));
   if (pushedOut.length > 0)
     draft.apply({ do: "removeApiKeys", userId, apiKeys: pushedOut, takesVotesBack: false, now });
+}
+
+/** Beyond what clocks of several servers are apart: what was made so much later than now was made by a clock that has been set back since. */
+const LONGEST_AHEAD_MS = MINUTE_MS;
+
+const RANKS = ["expired", "made by a clock that was ahead", "other"] as const;
+
+/** Which expiring keys go first. By their times, those of a clock that was ahead would be the newest until it is that late again. */
+function rankOf(key: ApiKey, now: number): (typeof RANKS)[number] {
+  if (hasExpired(key, now)) return "expired";
+  return key.createdAt > now + LONGEST_AHEAD_MS ? "made by a clock that was ahead" : "other";
 }
 
 /** Whether an API key is good until it is deleted. */
