@@ -295,7 +295,10 @@ describe("the command line beside a running server", () => {
   it("rotate names the keys that there are where it knows none of the name", async () => {
     const { code, stdout, stderr } = await keystead("rotate", "bogus");
     assert.deepEqual([code, stdout], [1, ""]);
-    assert.match(stderr, /^keystead: there is no service key bogus; known are [a-zA-Z]+(, [a-zA-Z]+)+ and [a-zA-Z]+\n$/);
+    assert.match(
+      stderr,
+      /^keystead: there is no service key bogus; known are [a-zA-Z]+(, [a-zA-Z]+)+ and [a-zA-Z]+\n$/,
+    );
   });
 
   it("call prints the answer", async () => {
