@@ -630,13 +630,13 @@ export const MIN_KEY_SET_LIFETIME_MS = 30_000;
 export const MAX_KEY_SET_LIFETIME_MS = DAY_MS;
 /** ... this long. */
 export const DEFAULT_KEY_SET_LIFETIME_MS = 5 * MINUTE_MS;
-/** A token that names an unknown key has its issuer asked again, at most once in this time ... */
+/** A token that is signed with none of the keys has its issuer asked again, at most once in this time ... */
 export const UNKNOWN_KEY_PAUSE_MS = 30_000;
 /** ... and an issuer that gave no keys is left alone this long. */
 export const ISSUER_FAILURE_PAUSE_MS = 5_000;
-/** Issuers whose keys are kept, by number and by bytes of their answers; so many by themselves that gave none ... */
-export const MAX_KNOWN_ISSUERS = 1000;
+/** Issuers whose keys are kept, by bytes of their answers; so many by themselves that gave none ... */
 export const MAX_KNOWN_ISSUER_BYTES = 16 * 1024 * 1024;
+export const MAX_UNUSABLE_ISSUERS = 1000;
 /** ... and issuers that are asked at one time, for one organization and in all. */
 export const MAX_ISSUER_FETCHES_OF_ONE_ORGANIZATION = 4;
 export const MAX_ISSUER_FETCHES = 64;
@@ -726,6 +726,8 @@ export const MAX_UNPACKED_LAYER_BYTES = 1024 * 1024 * 1024;
 /** ... how many layers, and bytes of the one file that is taken out of them. */
 export const MAX_IMAGE_LAYERS = 127;
 export const MAX_PROGRAM_BYTES = 128 * 1024 * 1024;
+/** Longer than any lease, of a lane of jobs with its rest or of a deployment: one that ends later was given by a clock that has been set back since. */
+export const LONGEST_LEASE_MS = 5 * MINUTE_MS;
 /** Deployments that one server runs at a time: each has 254 addresses on the loopback network. */
 export const MAX_RUN_DEPLOYMENTS = 64;
 /** ... and of them, those of one parent with its sub-organizations: the oldest. */

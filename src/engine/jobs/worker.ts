@@ -2,7 +2,12 @@ import { type Expression, expressionBuilder, type SqlBool, sql } from "kysely";
 import { backOffMs } from "../../kernel/back-off.ts";
 import { MINUTE_MS } from "../../kernel/durations.ts";
 import { newId } from "../../kernel/ids.ts";
-import { JOB_STOP_DEADLINE_MS, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_HOST } from "../../kernel/limits.ts";
+import {
+  JOB_STOP_DEADLINE_MS,
+  LONGEST_LEASE_MS,
+  MAX_CONNECTIONS,
+  MAX_CONNECTIONS_PER_HOST,
+} from "../../kernel/limits.ts";
 import { NowAndThen } from "../../kernel/now-and-then.ts";
 import { outsideSpans, type Tracer } from "../../kernel/spans.ts";
 import type { Signer } from "../../signer/client.ts";
@@ -53,9 +58,9 @@ export type RunOutcome = "done" | "paused" | "retried" | "given_up";
 const POLL_MS = 500;
 const CLAIM_AT_ONCE = 32;
 const LEASE_MS = 15_000;
-/** Longer than any lease and any rest of a lane: one that ends later was given by a clock that has been set back since. */
-const LONGEST_LEASE_MS = 5 * MINUTE_MS;
 const LONGEST_RUN_MS = 5 * MINUTE_MS;
+/** By as much a clock that is kept right may go back, and the clocks of several servers be apart. */
+const CLOCK_MOVES_MS = MINUTE_MS;
 const HUNG = "a job is taken for hung: it runs again on another server, where there is one, and here after a restart";
 /** A lane is handed back after so many jobs or milliseconds, so that neither busy nor slow ones starve the others. */
 const MAX_JOBS_PER_LEASE = 100;
@@ -100,6 +105,8 @@ export class JobWorker {
   #stopping = false;
   #stopListening = () => {};
   readonly #running = new Set<Promise<void>>();
+  /** When it last looked for work. */
+  #lookedAt = Number.POSITIVE_INFINITY;
   readonly #failures = new NowAndThen();
 
   constructor(options: JobWorkerOptions) {
@@ -199,6 +206,7 @@ export class JobWorker {
   async #look(): Promise<void> {
     const { surroundings, maxLanes } = this.#options;
     try {
+      await this.#putRight();
       for (;;) {
         const free = Math.min(maxLanes - this.#active.size, CLAIM_AT_ONCE);
         if (free <= 0 || this.#stopping) return;
@@ -216,6 +224,20 @@ export class JobWorker {
       const { log } = surroundings;
       this.#failures.note("look", (since) => log.warn({ reason, ...since }, "looking for jobs failed"));
     }
+  }
+
+  /** After the clock was set back, and before the first look. */
+  async #putRight(): Promise<void> {
+    const { database, clock, log } = this.#options.surroundings;
+    const now = clock();
+    if (this.#lookedAt <= now + CLOCK_MOVES_MS) {
+      this.#lookedAt = now;
+      return;
+    }
+    const jobs = await database.transact("jobs", (tx) => putForward(tx, now));
+    if (jobs > 0)
+      log.warn({ jobs }, "jobs were put off by a clock that has been set back: they wait for as long from now");
+    this.#lookedAt = now;
   }
 
   async #claim(count: number): Promise<ActiveLane[]> {
@@ -432,6 +454,22 @@ export class JobWorker {
       // Then it is free when the lease ends.
       .catch((error: Error) => log.warn({ lane, reason: error.message }, "a lane could not be given back"));
   }
+}
+
+/**
+ * Waiting jobs that a clock put off which has been set back since are due as long from now as they were from then. Resolves to how many there
+ * were.
+ */
+async function putForward(tx: Transactor, now: number): Promise<number> {
+  const latest = now + CLOCK_MOVES_MS;
+  const moved = await tx
+    .updateTable("jobs")
+    .set({ run_at: sql<number>`run_at - updated_at + ${now}`, updated_at: now })
+    .where("state", "=", "waiting")
+    .where("run_at", ">", latest)
+    .where("updated_at", ">", latest)
+    .executeTakeFirst();
+  return Number(moved.numUpdatedRows);
 }
 
 async function ensureReconciler(tx: Transactor, kind: JobKind, now: number): Promise<void> {

@@ -1,12 +1,13 @@
 import { boundedTurns } from "../../delivery/bounded-turns.ts";
 import type { Clock } from "../../kernel/clock.ts";
+import { fairlyKept } from "../../kernel/fairly-kept.ts";
 import {
   ISSUER_FAILURE_PAUSE_MS,
   ISSUER_TIMEOUT_MS,
   MAX_ISSUER_FETCHES,
   MAX_ISSUER_FETCHES_OF_ONE_ORGANIZATION,
   MAX_KNOWN_ISSUER_BYTES,
-  MAX_KNOWN_ISSUERS,
+  MAX_UNUSABLE_ISSUERS,
   MAX_WAITING_ISSUER_FETCHES,
   UNKNOWN_KEY_PAUSE_MS,
 } from "../../kernel/limits.ts";
@@ -17,12 +18,21 @@ import { type KeySet, keySetOf } from "./key-set.ts";
 /** The keys of issuers, kept for a while. */
 export interface Issuers {
   /**
-   * The keys with which tokens of this issuer that name the key `kid`, or none, are verified. All who ask at one time share one
-   * look at the issuer. Of one organization few wait for looks at others, and not for long.
+   * The keys with which such tokens are verified. All who ask at one time share one look at the issuer. Of one organization few wait
+   * for looks at others, and not for long.
    *
    * @throws IssuerProblem
    */
-  keysFor(issuer: string, kid: string | undefined, organizationId: string): Promise<KeySet>;
+  keysFor(question: Question): Promise<KeySet>;
+}
+
+interface Question {
+  issuer: string;
+  /** The key that the token names, or none. */
+  kid: string | undefined;
+  organizationId: string;
+  /** Keys that the token was not signed with; they are answered again where it is too early to ask the issuer for others. */
+  tried?: KeySet | undefined;
 }
 
 /** What the last look at an issuer came to. */
@@ -43,15 +53,15 @@ export interface OwnIssuer {
 
 export function createIssuers(options: IssuerFetching & { clock: Clock; own?: OwnIssuer | undefined }): Issuers {
   const { clock, own } = options;
-  const known = recentlyUsed<Known>({
-    entries: MAX_KNOWN_ISSUERS,
+  // Anybody can name issuers with large documents: no organization drives out what another one uses.
+  const known = fairlyKept<Known>({
     bytes: MAX_KNOWN_ISSUER_BYTES,
     // Imported keys take about as much again as their text.
     sizeOf: ({ bytes }, issuer) => 1024 + 2 * issuer.length + 2 * bytes,
   });
   // By themselves: anybody can name issuers that there are none of.
   const failed = recentlyUsed<Failed>({
-    entries: MAX_KNOWN_ISSUERS,
+    entries: MAX_UNUSABLE_ISSUERS,
     bytes: MAX_KNOWN_ISSUER_BYTES,
     sizeOf: (_, issuer) => 1024 + 2 * issuer.length,
   });
@@ -72,22 +82,24 @@ export function createIssuers(options: IssuerFetching & { clock: Clock; own?: Ow
   const asking = new Map<string, Promise<Look>>();
 
   /** The last look, if it answers this question still. */
-  const standing = (issuer: string, kid: string | undefined): Look | undefined => {
-    const look = known.get(issuer);
+  const standing = ({ issuer, kid, organizationId, tried }: Question): Look | undefined => {
+    const look = known.use(issuer, organizationId);
     const now = clock();
-    if (look && stands(look, now) && (look.keySet.mayHave(kid) || now < look.askedAt + UNKNOWN_KEY_PAUSE_MS))
-      return look;
+    if (look && stands(look, now)) {
+      const mayServe = look.keySet !== tried && look.keySet.mayHave(kid);
+      if (mayServe || now < look.askedAt + UNKNOWN_KEY_PAUSE_MS) return look;
+    }
     const failure = failed.get(issuer);
     return failure && stands(failure, now) ? failure : undefined;
   };
 
-  const look = async (issuer: string): Promise<Look> => {
+  const look = async (issuer: string, organizationId: string): Promise<Look> => {
     const askedAt = clock();
-    const before = known.get(issuer);
+    const before = known.look(issuer);
     try {
       const { keySet, lifetimeMs, bytes } = await fetchKeysOf(issuer, options);
       const found = { askedAt, until: askedAt + lifetimeMs, keySet, bytes };
-      known.set(issuer, found);
+      known.set(issuer, found, organizationId);
       failed.forget(issuer);
       return found;
     } catch (problem) {
@@ -95,7 +107,7 @@ export function createIssuers(options: IssuerFetching & { clock: Clock; own?: Ow
       // Keys that still stand serve on; only the unknown one is not to be had for now.
       if (before && clock() < before.until) {
         const kept = { ...before, askedAt };
-        known.set(issuer, kept);
+        known.set(issuer, kept, organizationId);
         return kept;
       }
       const failedAt = clock();
@@ -107,24 +119,24 @@ export function createIssuers(options: IssuerFetching & { clock: Clock; own?: Ow
 
   /** Issuers that had keys before have turns of their own, which no stranger's token of an invented one takes. */
   const placeOf = (issuer: string, organizationId: string): string =>
-    known.get(issuer) ? `${organizationId} known` : organizationId;
+    known.look(issuer) ? `${organizationId} known` : organizationId;
 
-  const shared = (issuer: string): Promise<Look> => {
+  const shared = (issuer: string, organizationId: string): Promise<Look> => {
     const asked = asking.get(issuer);
     if (asked) return asked;
-    const begun = look(issuer).finally(() => asking.delete(issuer));
+    const begun = look(issuer, organizationId).finally(() => asking.delete(issuer));
     asking.set(issuer, begun);
     return begun;
   };
 
   return {
-    async keysFor(issuer, kid, organizationId) {
-      if (issuer === own?.issuer()) return keySetOf(await own.keys()) as KeySet;
+    async keysFor(question) {
+      const { issuer, organizationId } = question;
+      if (issuer === own?.issuer()) return question.tried ?? (keySetOf(await own.keys()) as KeySet);
+      // While it waited for its turn, another may have asked this issuer.
+      const inItsTurn = () => standing(question) ?? shared(issuer, organizationId);
       const found =
-        standing(issuer, kid) ??
-        (await (asking.get(issuer) ??
-          // While it waited for its turn, another may have asked this issuer.
-          inTurn(placeOf(issuer, organizationId), () => standing(issuer, kid) ?? shared(issuer))));
+        standing(question) ?? (await (asking.get(issuer) ?? inTurn(placeOf(issuer, organizationId), inItsTurn)));
       if ("problem" in found) throw found.problem;
       return found.keySet;
     },
