@@ -748,6 +748,11 @@ export const MAX_SHOWN_LOG_BYTES = 1024 * 1024;
 export const PROGRAM_FILE_BYTES = 256 * 1024 * 1024;
 export const PROGRAM_OPEN_FILES = 1024;
 export const PROGRAM_PROCESSES = 256;
+/** Bytes on the disk that a replica may keep in its folder. If it keeps more, it is ended and starts again with an empty folder ... */
+export const PROGRAM_FOLDER_BYTES = 1024 ** 3;
+/** ... and files and folders that it may keep there; both are checked once in this time. */
+export const PROGRAM_FOLDER_ENTRIES = 10_000;
+export const FOLDER_CHECK_EVERY_MS = 5000;
 /** How often a replica is asked for its health, and how long it may take over the answer. */
 export const HEALTH_CHECK_EVERY_MS = 1000;
 export const HEALTH_CHECK_TIMEOUT_MS = 2000;
