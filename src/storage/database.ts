@@ -47,7 +47,7 @@ import { transactionsOf } from "./places.ts";
 import { type Pooler, poolerBefore } from "./pooler.ts";
 import { LookUps, PatientReads, PostgresConnection, patiently } from "./postgres.ts";
 import { connectToOne, PostgresHosts } from "./postgres-hosts.ts";
-import { IDLE_TRANSACTION_MS, PostgresPool, postgresTypes } from "./postgres-pool.ts";
+import { IDLE_TRANSACTION_MS, type PoolFigures, PostgresPool, postgresTypes } from "./postgres-pool.ts";
 import { POSTGRES_DEFAULTS, type PostgresSettings } from "./postgres-settings.ts";
 import { preparedWrite } from "./prepared.ts";
 import type { Schema } from "./schema.ts";
@@ -83,7 +83,7 @@ export interface DatabaseFigures {
   /** Functions that wait for a transaction. */
   commitsWaiting: number;
   /** Connections of PostgreSQL; undefined on SQLite. */
-  pool: { inUse: number; idle: number; waiting: number } | undefined;
+  pool: PoolFigures | undefined;
 }
 
 export interface SchemaState {
