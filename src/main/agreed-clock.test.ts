@@ -15,6 +15,8 @@ function clocks() {
     state.steady += ms;
   };
   const during: (() => void)[] = [];
+  /** What happens before a reading of the steady clock. */
+  const stops: (() => void)[] = [];
   const all = async () => {
     pass(state.tookMs / 2);
     if (state.isAway) throw new Error("the database is away");
@@ -28,11 +30,14 @@ function clocks() {
   const agreed = (kind: Database["kind"] = "postgres") =>
     new AgreedClock({
       machine: () => state.machine,
-      steady: () => state.steady,
+      steady: () => {
+        stops.shift()?.();
+        return state.steady;
+      },
       database: { kind, read: { kind, all } as never },
       log,
     });
-  return { state, lines, pass, during, agreed };
+  return { state, lines, pass, during, stops, agreed };
 }
 
 /** One look of a clock that is closed afterwards, as if the time of the next had come. */
@@ -109,6 +114,21 @@ describe("the time of a server", () => {
       await clock.close();
     });
   }
+
+  it("is not taken for set where the process stands still while it reads the clocks", async () => {
+    const { state, pass, stops, agreed } = clocks();
+    const clock = agreed();
+    await clock.start();
+    stops.push(
+      () => {},
+      () => pass(10_000),
+    );
+    clock.now();
+    assert.equal(clock.now(), state.machine);
+    stops.push(() => pass(10_000));
+    assert.equal(clock.now(), state.machine);
+    await clock.close();
+  });
 
   it("is the machine's again after a machine has slept, once the database was asked", async () => {
     const { state, lines, agreed } = clocks();

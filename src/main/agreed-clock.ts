@@ -27,7 +27,7 @@ export class AgreedClock {
   /** What of that the log was told last. */
   #toldMs = 0;
   /** What both clocks said when the time was asked for last. */
-  #last: { machine: number; steady: number };
+  #last: Reading;
   #steps = 0;
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
@@ -58,17 +58,21 @@ export class AgreedClock {
     await this.#looking;
   }
 
-  #read() {
-    return { machine: this.#options.machine(), steady: this.#steady() };
+  #read(): Reading {
+    const before = this.#steady();
+    const machine = this.#options.machine();
+    return { machine, before, after: this.#steady() };
   }
 
   /** Where this machine's clock was set, or the machine slept, the time goes on as it went, and the database is asked. */
   #noteStep(): void {
-    const { machine, steady } = this.#last;
+    const last = this.#last;
     this.#last = this.#read();
-    const steppedMs = this.#last.machine - machine - (this.#last.steady - steady);
-    if (!this.#isStarted || this.#isClosed || Math.abs(steppedMs) <= MAX_CLOCKS_APART_MS) return;
-    const aheadMs = Math.round(this.#aheadMs - steppedMs);
+    const passed = this.#last.machine - last.machine;
+    const [least, most] = [passed - (this.#last.after - last.before), passed - (this.#last.before - last.after)];
+    const isSet = least > MAX_CLOCKS_APART_MS || most < -MAX_CLOCKS_APART_MS;
+    if (!this.#isStarted || this.#isClosed || !isSet) return;
+    const aheadMs = Math.round(this.#aheadMs - (least + most) / 2);
     this.#aheadMs = Math.abs(aheadMs) <= MAX_CLOCKS_APART_MS ? 0 : aheadMs;
     this.#steps++;
     void this.#lookNow();
@@ -122,6 +126,13 @@ export async function agreedClockFor(database: AgreedClockOptions["database"]): 
   await agreed.start();
   await agreed.close();
   return agreed.now;
+}
+
+/** The machine's clock was read between the two of the steady one: on a busy machine a process may stand still there. */
+interface Reading {
+  machine: number;
+  before: number;
+  after: number;
 }
 
 const NOT_AGREED = "this machine's clock is not the database's, whose time counts; let NTP set both";
