@@ -161,6 +161,8 @@ export const MAX_LISTED_ORGANIZATIONS = 10_000;
 /** So far apart the clocks of a server and its database are taken for the same, and so often a server looks. */
 export const MAX_CLOCKS_APART_MS = 2_000;
 export const CLOCK_LOOK_MS = 30_000;
+/** ... and after a look during which its clock was set. */
+export const CLOCK_LOOK_AGAIN_MS = 1000;
 /** How often a server looks for what operators told it, and how often it says in the database that it is there ... */
 export const SERVER_LOOK_MS = 1000;
 export const SERVER_SIGN_MS = 10_000;
