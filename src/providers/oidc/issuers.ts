@@ -14,27 +14,30 @@ import { recentlyUsed } from "../../kernel/recently-used.ts";
 import { fetchKeysOf, type IssuerFetching, IssuerProblem } from "./issuer-document.ts";
 import { type KeySet, keySetOf } from "./key-set.ts";
 
-/** The keys of issuers, kept for a while. */
+/** A cache of issuers' keys. */
 export interface Issuers {
   /**
-   * The keys with which tokens of this issuer that name the key `kid`, or none, are verified. All who ask at one time share one
-   * look at the issuer. Of one organization few wait for looks at others, and not for long.
+   * The keys of an issuer for verifying tokens that name the key `kid`, or none. Concurrent callers share one fetch. The calls of one
+   * organization that wait for fetches are bounded in number and time.
    *
    * @throws IssuerProblem
    */
   keysFor(issuer: string, kid: string | undefined, organizationId: string): Promise<KeySet>;
 }
 
-/** What the last look at an issuer came to. */
+/** The result of the last fetch from an issuer. */
 type Known = { askedAt: number; until: number; keySet: KeySet; bytes: number };
 type Failed = { askedAt: number; until: number; problem: IssuerProblem };
 type Look = Known | Failed;
 
-/** What was asked later than now was asked before the clock was set back, and would stand for as long as it was set back. */
+/**
+ * A fetch with a later time than now was made before the clock was set back. It must not count, because it would stay cached for that much
+ * longer.
+ */
 const stands = ({ askedAt, until }: Pick<Look, "askedAt" | "until">, now: number): boolean =>
   askedAt <= now && now < until;
 
-/** The installation itself, whose keys are at hand: it may not be able to reach its own public URL. */
+/** The installation itself as an issuer. Its keys are available locally, because it may not be able to reach its own public URL. */
 export interface OwnIssuer {
   issuer: () => string;
   /** A JWK Set. */
@@ -46,10 +49,10 @@ export function createIssuers(options: IssuerFetching & { clock: Clock; own?: Ow
   const known = recentlyUsed<Known>({
     entries: MAX_KNOWN_ISSUERS,
     bytes: MAX_KNOWN_ISSUER_BYTES,
-    // Imported keys take about as much again as their text.
+    // Imported keys take about as much memory again as their text.
     sizeOf: ({ bytes }, issuer) => 1024 + 2 * issuer.length + 2 * bytes,
   });
-  // By themselves: anybody can name issuers that there are none of.
+  // Cached separately, because anybody can name issuers that do not exist.
   const failed = recentlyUsed<Failed>({
     entries: MAX_KNOWN_ISSUERS,
     bytes: MAX_KNOWN_ISSUER_BYTES,
@@ -71,7 +74,7 @@ export function createIssuers(options: IssuerFetching & { clock: Clock; own?: Ow
   );
   const asking = new Map<string, Promise<Look>>();
 
-  /** The last look, if it answers this question still. */
+  /** The last result, if it still answers this request. */
   const standing = (issuer: string, kid: string | undefined): Look | undefined => {
     const look = known.get(issuer);
     const now = clock();
@@ -92,7 +95,7 @@ export function createIssuers(options: IssuerFetching & { clock: Clock; own?: Ow
       return found;
     } catch (problem) {
       if (!(problem instanceof IssuerProblem)) throw problem;
-      // Keys that still stand serve on; only the unknown one is not to be had for now.
+      // Known keys that have not expired remain usable. Only the unknown key is not available for now.
       if (before && clock() < before.until) {
         const kept = { ...before, askedAt };
         known.set(issuer, kept);
@@ -105,7 +108,7 @@ export function createIssuers(options: IssuerFetching & { clock: Clock; own?: Ow
     }
   };
 
-  /** Issuers that had keys before have turns of their own, which no stranger's token of an invented one takes. */
+  /** Issuers with known keys have a separate queue, so that tokens with invented issuers do not delay them. */
   const placeOf = (issuer: string, organizationId: string): string =>
     known.get(issuer) ? `${organizationId} known` : organizationId;
 
@@ -123,7 +126,7 @@ export function createIssuers(options: IssuerFetching & { clock: Clock; own?: Ow
       const found =
         standing(issuer, kid) ??
         (await (asking.get(issuer) ??
-          // While it waited for its turn, another may have asked this issuer.
+          // While this call waited for its turn, another may have fetched from the issuer.
           inTurn(placeOf(issuer, organizationId), () => standing(issuer, kid) ?? shared(issuer))));
       if ("problem" in found) throw found.problem;
       return found.keySet;
