@@ -28,7 +28,7 @@ export interface CodeExchange {
   code: string;
   redirectUri: string;
   codeVerifier: string;
-  /** The request's subject. The same code for another one is a different exchange. */
+  /** What the code is exchanged for. The same code with another value here is a different exchange. */
   boundTo: string;
   /** The organization that exchanges the code. The exchanges of one organization in flight are bounded. */
   organizationId: string;

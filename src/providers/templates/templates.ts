@@ -16,7 +16,7 @@ export interface Templates {
 const FILES = { subject: "subject.txt", text: "text.txt", html: "html.html" } as const;
 /** The maximum bytes of each file of a template. */
 const MAX_FILE_BYTES = { subject: 1024, text: 64 * 1024, html: 256 * 1024 } as const;
-/** Templates cached in memory, for as long as an edit may take to be noticed. */
+/** Templates cached in memory, and how long an edited file may go unnoticed. */
 const MAX_KEPT = 16;
 const KEPT_MS = 5000;
 
