@@ -400,7 +400,10 @@ export const MAX_DOCTOR_ACTIVITIES_IN_ALL = 200_000;
 export const DOCTOR_PROVENANCE_MS = 30_000;
 /** Claims of the authority's rows that are compared with the activities at one time. Each such comparison reads all activities. */
 export const MAX_AUTHORITY_CLAIMS = 200_000;
-/** Rows on one page of that comparison, and rows on a page of those that may be large: activities and contract interfaces. */
+/**
+ * Rows on one page when the rows of the authority are compared with the activities, and rows on a page of those that may be large:
+ * activities and contract interfaces.
+ */
 export const AUTHORITY_ROWS_AT_ONCE = 1_000;
 export const AUTHORITY_LARGE_ROWS_AT_ONCE = 50;
 /** Activities of any kind that are searched for one page of those that affect the authority. */
@@ -496,7 +499,7 @@ export const MAX_RPC_URLS = 8;
 export const NODE_TIMEOUT_MS = 10_000;
 /** Bytes in a node's answer: several times the largest transaction, which the answer contains in hex. */
 export const MAX_NODE_ANSWER_BYTES = 1024 * 1024;
-/** Bytes in a node's answer with a block's transactions, traces or receipts, or with one large transaction, trace or receipt. */
+/** Bytes in a node's answer with the transactions, traces or receipts of a block, or with one of them. */
 export const MAX_BLOCK_ANSWER_BYTES = 16 * 1024 * 1024;
 /** Calls inside the transactions of one block that are read. If a block has more, none are. */
 export const MAX_BLOCK_CALLS = 200_000;
@@ -562,7 +565,10 @@ export const POOR_SPONSOR_WEI = 20_000_000_000_000_000n;
  * A sponsor's account on Solana with less than this is reported as low, in lamports: 0.02 SOL, twice the most that one transaction costs.
  */
 export const POOR_SPONSOR_LAMPORTS = 2n * MAX_SPONSORED_FEE_LAMPORTS;
-/** The same if the sponsor pays rent: loans to one more signer than fit into a transaction, 0.612 SOL. */
+/**
+ * A sponsor's account on Solana that also pays rent and has less than this is reported as low, in lamports: loans to one more signer than
+ * fit into a transaction, 0.612 SOL.
+ */
 export const POOR_RENT_SPONSOR_LAMPORTS = 12n * LENT_LAMPORTS;
 /** How often the balances of sponsors' accounts are checked while somebody polls `/readyz`. */
 export const SPONSOR_LOOK_MS = 30_000;
@@ -581,7 +587,10 @@ export const MAX_SENT_CALLS = 50;
  * have as many of their own.
  */
 export const MAX_PLANNED_AT_ONCE = 4;
-/** The same, including those that wait. Further ones are refused with a `Retry-After`. */
+/**
+ * Requests of one parent and its sub-organizations that call nodes to plan a transaction, or wait to do so. Further ones are refused with a
+ * `Retry-After`.
+ */
 export const MAX_WAITING_PLANS = 256;
 /** How long fees from a node are cached. */
 export const KEPT_FEES_MS = 1000;
@@ -641,9 +650,9 @@ export const MAX_OTP_TRIES = 3;
 export const MAX_LIVE_OTPS = 3;
 /** The window in which the codes of a contact, and wrong guesses at them, are counted. */
 export const OTP_WINDOW_MS = 180_000;
-/** Codes started for one contact in the window. Further starts are refused. */
+/** Codes started for one contact within `OTP_WINDOW_MS`. Further starts are refused. */
 export const MAX_OTP_STARTS = 3;
-/** Wrong guesses at all codes of one contact in the window. Further guesses are refused. */
+/** Wrong guesses at all codes of one contact within `OTP_WINDOW_MS`. Further guesses are refused. */
 export const MAX_OTP_FAILURES = 9;
 /** Bytes in the plaintext of a client's encrypted guess: a code and a public key. */
 export const MAX_OTP_BUNDLE_BYTES = 1024;
@@ -729,7 +738,7 @@ export const MIN_ARCHIVE_AGE_MS = 35 * DAY_MS;
 export const ARCHIVE_LOCK_BEAT_MS = MINUTE_MS;
 /** Activities that are read for an archive, or removed after it, at a time. */
 export const ARCHIVED_ACTIVITIES_AT_ONCE = 50;
-/** Operators in one set. */
+/** Operators in one operator set. */
 export const MAX_TVC_OPERATORS_OF_SET = 50;
 /** Operators, operator sets and apps of one organization. */
 export const MAX_TVC_OPERATORS = 1000;
@@ -872,7 +881,7 @@ export const AUDIT_BLOCKED_SECONDS = 5;
 export const MAX_TRACE_SPANS = 8192;
 export const TRACE_BATCH = 512;
 export const TRACE_GATHER_MS = 1000;
-/** How long one attempt to send spans may take, how long a stopping server keeps sending, and the longest pause after a failure. */
+/** How long one attempt to send trace spans may take, how long a stopping server keeps sending, and the longest pause after a failure. */
 export const TRACE_ATTEMPT_MS = 10_000;
 export const TRACE_STOP_MS = 1000;
 export const TRACE_RETRY_MS = 30_000;
@@ -894,9 +903,10 @@ export const MAX_WAITING_LOG_LENGTH = 8 * 1024 * 1024;
 /** The pause before the log is written again after a failure. */
 export const LOG_RETRY_MS = 100;
 
-/** Accounts for which the last nonce at the gas station that a block contains is remembered. */
+/** Accounts for which a server remembers the last nonce at the gas station that a block contains. */
 export const MAX_REMEMBERED_EXECUTIONS = 10_000;
 /**
- * How long that nonce is remembered. If a node reports a lower one after that, the node is not behind: a reorganization undid the block.
+ * How long an account's last nonce at the gas station is remembered. If a node reports a lower one after that, the node is not behind: a
+ * reorganization undid the block.
  */
 export const NODE_BEHIND_MS = MINUTE_MS;
