@@ -164,6 +164,8 @@ export const MAX_LISTED_ORGANIZATIONS = 10_000;
 /** The largest difference between the clocks of a server and its database that is accepted, and how often a server compares them. */
 export const MAX_CLOCKS_APART_MS = 2_000;
 export const CLOCK_LOOK_MS = 30_000;
+/** How long after a comparison during which its clock was set a server compares the clocks again. */
+export const CLOCK_LOOK_AGAIN_MS = 1000;
 /** How often a server checks for commands of operators, and how often it records in the database that it is alive. */
 export const SERVER_LOOK_MS = 1000;
 export const SERVER_SIGN_MS = 10_000;
@@ -681,13 +683,14 @@ export const MIN_KEY_SET_LIFETIME_MS = 30_000;
 export const MAX_KEY_SET_LIFETIME_MS = DAY_MS;
 /** How long an issuer's keys are cached if its response says nothing. */
 export const DEFAULT_KEY_SET_LIFETIME_MS = 5 * MINUTE_MS;
-/** How often, at most, an issuer is asked again because a token names an unknown key. */
+/** How often, at most, an issuer is asked again because none of its keys verifies a token. */
 export const UNKNOWN_KEY_PAUSE_MS = 30_000;
 /** How long an issuer that returned no keys is not asked again. */
 export const ISSUER_FAILURE_PAUSE_MS = 5_000;
-/** Cache of issuers' keys, by number and by bytes of their responses. As many issuers that returned no keys are remembered separately. */
-export const MAX_KNOWN_ISSUERS = 1000;
+/** Cache of issuers' keys, by bytes of their responses. Issuers that returned no keys have a cache of the same size. */
 export const MAX_KNOWN_ISSUER_BYTES = 16 * 1024 * 1024;
+/** Issuers that returned no keys and that are remembered. */
+export const MAX_UNUSABLE_ISSUERS = 1000;
 /** Issuers that are asked at one time, for one parent with its sub-organizations and in total. */
 export const MAX_ISSUER_FETCHES_OF_ONE_ORGANIZATION = 4;
 export const MAX_ISSUER_FETCHES = 64;
@@ -785,6 +788,11 @@ export const MAX_UNPACKED_LAYER_BYTES = 1024 * 1024 * 1024;
 export const MAX_IMAGE_LAYERS = 127;
 /** Bytes in the program file that is extracted from an image. */
 export const MAX_PROGRAM_BYTES = 128 * 1024 * 1024;
+/**
+ * Longer than any lease, whether of a lane of jobs, including its pause, or of a deployment. A lease that ends later than this was granted
+ * before the clock was set back.
+ */
+export const LONGEST_LEASE_MS = 5 * MINUTE_MS;
 /** Deployments that one server runs at a time. Each has 254 addresses on the loopback network. */
 export const MAX_RUN_DEPLOYMENTS = 64;
 /** Deployments of one parent with its sub-organizations that one server runs at a time: the oldest. */
@@ -805,6 +813,12 @@ export const MAX_SHOWN_LOG_BYTES = 1024 * 1024;
 export const PROGRAM_FILE_BYTES = 256 * 1024 * 1024;
 export const PROGRAM_OPEN_FILES = 1024;
 export const PROGRAM_PROCESSES = 256;
+/** Bytes on disk that a replica may keep in its folder. If it keeps more, it is stopped and starts again with an empty folder. */
+export const PROGRAM_FOLDER_BYTES = 1024 ** 3;
+/** Files and folders that a replica may keep in its folder. If it keeps more, it is stopped and starts again with an empty folder. */
+export const PROGRAM_FOLDER_ENTRIES = 10_000;
+/** How often the folder of a replica is checked. */
+export const FOLDER_CHECK_EVERY_MS = 5000;
 /** How often a replica's health is checked, and how long a check may take. */
 export const HEALTH_CHECK_EVERY_MS = 1000;
 export const HEALTH_CHECK_TIMEOUT_MS = 2000;

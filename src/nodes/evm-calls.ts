@@ -50,7 +50,10 @@ export interface Receipt {
 const REVERTED = 3;
 /** Other errors about an execution that would fail. All remaining errors are problems of the node itself. */
 const FAILS =
-  /revert|insufficient (funds|balance)|gas required exceeds|out of gas|intrinsic gas|invalid opcode|execution/i;
+  /revert|insufficient (funds|balance)|gas required exceeds|out ?of ?gas|intrinsic gas|invalid ?(fe)?opcode|execution/i;
+/** Faults of the EVM, in the messages of Geth, Nethermind, Besu, Reth and Anvil. */
+const FAULTS =
+  /invalid code:|invalid ?jump|(bad|unknown) ?(instruction|opcode)|opcode ?not ?found|stack ?(under|over|limit)|write protection|access ?violation|return ?data ?out ?of ?bounds|out ?of ?offset|(code|initcode) size|call ?depth|gas uint64 overflow/i;
 
 /** Shared among all callers for a short time, because the caller of an activity that is being planned has not been authorized yet. */
 export const feeQuote = askedOnce(fetchQuote, KEPT_FEES_MS);
@@ -151,7 +154,7 @@ const runsContracts = {
 };
 
 function revertIn({ code, message, data }: RpcError): { revert: Revert } | undefined {
-  if (code !== REVERTED && !FAILS.test(message)) return undefined;
+  if (code !== REVERTED && !FAILS.test(message) && !FAULTS.test(message)) return undefined;
   // Some clients wrap the data in an object.
   const bytes = typeof data === "string" ? data : memberOf(data, "data");
   const isHex = typeof bytes === "string" && /^0x([0-9a-f]{2})*$/i.test(bytes);

@@ -26,6 +26,7 @@ import {
   checkSmsCustomization,
   EmailCustomization,
   SmsCustomization,
+  schemeProblem,
   senderFields,
 } from "../messages/model.ts";
 
@@ -108,9 +109,13 @@ export function checkSettings(settings: AuthProxySettings): void {
   checkEmailCustomization(emailCustomizationParams, "parameters.emailCustomizationParams");
   checkSmsCustomization(smsCustomizationParams, "parameters.smsCustomizationParams");
   const redirect = walletKitSettings?.oauthRedirectUrl;
-  if (redirect && !URL.canParse(redirect)) {
-    fail("FIELD_INVALID", { field: "parameters.walletKitSettings.oauthRedirectUrl", reason: "must be a URL" });
-  }
+  const reason = redirect ? redirectProblem(redirect) : undefined;
+  if (reason !== undefined) fail("FIELD_INVALID", { field: "parameters.walletKitSettings.oauthRedirectUrl", reason });
+}
+
+function redirectProblem(text: string): string | undefined {
+  const url = URL.parse(text);
+  return url ? schemeProblem(url) : "must be a URL";
 }
 
 /** An origin in the spelling in which browsers send it; one slash at the end is forgiven. */

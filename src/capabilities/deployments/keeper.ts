@@ -9,6 +9,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import { MINUTE_MS } from "../../kernel/durations.ts";
 import { newId } from "../../kernel/ids.ts";
 import {
+  LONGEST_LEASE_MS,
   MAX_CONSIDERED_DEPLOYMENTS_OF_ONE_ORGANIZATION,
   MAX_KEPT_PROGRAMS,
   MAX_RUN_DEPLOYMENTS,
@@ -22,7 +23,7 @@ import type { Database } from "../../storage/database.ts";
 import { type ApprovedProgram, type Judged, judgeStored } from "./approved-program.ts";
 import { sharesFor, stateProvisioning } from "./provisioning.ts";
 import { unsealPullSecret } from "./pull-secrets.ts";
-import type { DeploymentRow } from "./store.ts";
+import { type DeploymentRow, isLeased } from "./store.ts";
 
 export interface KeeperOptions {
   database: Database;
@@ -109,6 +110,9 @@ interface Judgement {
 
 /** All that is held against the manifest, or says where the program is from: once it is another, the manifest is looked at again. */
 const columnsOf = (row: Wanted): string => hash("sha256", JSON.stringify(row), "base64");
+
+/** Whether a pause of so long that ends then goes on: not where the clock has been set back since it began. */
+const isPausing = (until: number, pauseMs: number, now: number): boolean => now < until && until - pauseMs <= now;
 
 const rootOf = ({ organization_id: id, parent_id: parentId }: Wanted): string => rootIdOf({ id, parentId });
 
@@ -248,7 +252,7 @@ export class Keeper {
 
   #isRefused(id: string, now: number): boolean {
     const known = this.#judgements.get(id);
-    return known?.judged.refusal !== undefined && now - known.at < JUDGE_AGAIN_MS;
+    return known?.judged.refusal !== undefined && isPausing(known.at + JUDGE_AGAIN_MS, JUDGE_AGAIN_MS, now);
   }
 
   /** Of rows that were refused and are others now; the next look chooses among them again. */
@@ -296,7 +300,8 @@ export class Keeper {
     const { id } = row;
     const told = this.#told.get(id);
     this.#tellWrongShares(id);
-    if (told && !this.#hasChanged(id, told) && told.leasedUntil - now > LEASE_MS - RENEW_MS) return;
+    const isFresh = told && isLeased(told.leasedUntil, now) && told.leasedUntil - now > LEASE_MS - RENEW_MS;
+    if (isFresh && !this.#hasChanged(id, told)) return;
     if (this.#renewing.has(id)) return;
     const renewed = this.#lease(row)
       .catch(({ message: reason }: Error) => {
@@ -381,7 +386,7 @@ export class Keeper {
         .where("organization_id", "=", organization_id)
         .where("deployment_id", "=", id)
         .executeTakeFirst();
-      if (run && run.runner_id !== this.#id && run.leased_until > now) return undefined;
+      if (run && run.runner_id !== this.#id && isLeased(run.leased_until, now)) return undefined;
       const hasChanged =
         run?.ready_replicas !== state.ready_replicas ||
         run.is_provisioned !== state.is_provisioned ||
@@ -416,7 +421,8 @@ export class Keeper {
     const { id } = row;
     const name = fileNameOf(row);
     const { clock, log } = this.#options;
-    if (existsSync(this.#fileOf(row)) || this.#fetching.has(name) || (this.#restsUntil.get(id) ?? 0) > clock()) return;
+    if (existsSync(this.#fileOf(row)) || this.#fetching.has(name)) return;
+    if (isPausing(this.#restsUntil.get(id) ?? 0, FETCH_PAUSE_MS, clock())) return;
     const fetched = this.#store(row)
       .then(() => void this.#restsUntil.delete(id))
       .catch((error: Error) => {
@@ -530,7 +536,13 @@ async function findCandidates(read: Database["read"], runnerId: string, now: num
     .select((eb) => eb.fn.coalesce("o.parent_id", "o.id").as("root_id"))
     .where("d.is_wanted", "=", 1)
     .where((eb) =>
-      eb.or([eb("r.runner_id", "is", null), eb("r.runner_id", "=", runnerId), eb("r.leased_until", "<=", now)]),
+      eb.or([
+        eb("r.runner_id", "is", null),
+        eb("r.runner_id", "=", runnerId),
+        eb("r.leased_until", "<=", now),
+        // As `isLeased` has it.
+        eb("r.leased_until", ">", now + LONGEST_LEASE_MS),
+      ]),
     );
   const placed = read
     .selectFrom(free.as("free"))

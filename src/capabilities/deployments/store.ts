@@ -3,7 +3,7 @@ import { type Manifest, manifestJson } from "../../crypto/manifests/manifest.ts"
 import { timestampOf } from "../../engine/fields.ts";
 import { enqueue } from "../../engine/jobs/jobs.ts";
 import { fail } from "../../kernel/errors.ts";
-import { MAX_LISTED_TVC_DEPLOYMENTS, MAX_PAGE_BYTES } from "../../kernel/limits.ts";
+import { LONGEST_LEASE_MS, MAX_LISTED_TVC_DEPLOYMENTS, MAX_PAGE_BYTES } from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { Schema } from "../../storage/schema.ts";
 import { CLEAN_UP_DEPLOYMENT } from "./clean-up.ts";
@@ -140,6 +140,9 @@ export interface Run {
   isProvisioned: boolean;
 }
 
+/** Whether a server has a deployment by a lease until then, given by a clock of now. */
+export const isLeased = (until: number, now: number): boolean => until > now && until <= now + LONGEST_LEASE_MS;
+
 /** By deployment, of those that some server runs now. */
 export async function findRuns(
   read: Reader,
@@ -156,7 +159,7 @@ export async function findRuns(
     .execute();
   return new Map(
     rows
-      .filter(({ leased_until }) => leased_until > now)
+      .filter(({ leased_until }) => isLeased(leased_until, now))
       .map((row) => [
         row.deployment_id,
         {

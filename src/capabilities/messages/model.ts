@@ -162,9 +162,12 @@ function magicLinkProblem(template: string): string | undefined {
   if (template.split("%s").length !== 2) return "must have %s in it once";
   const url = template.replace("%s", "x");
   if (!isPlainUrl(url)) return "must be an absolute URL";
-  if (FORBIDDEN_SCHEMES.includes(new URL(url).protocol)) return `must not use the scheme ${new URL(url).protocol}`;
-  return undefined;
+  return schemeProblem(new URL(url));
 }
+
+/** Why nobody is led there; undefined for what may be a page or an app, whose schemes are their own. */
+export const schemeProblem = ({ protocol }: URL): string | undefined =>
+  FORBIDDEN_SCHEMES.includes(protocol) ? `must not use the scheme ${protocol}` : undefined;
 
 /** An absolute URL that a parser takes as it is. */
 function isPlainUrl(text: string, schemes?: readonly string[]): boolean {

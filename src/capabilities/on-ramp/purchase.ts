@@ -3,6 +3,7 @@ import { isBitcoinAddress, isEthereumAddress, isSolanaAddress } from "../../cryp
 import { parseMoonPayUrl } from "../../crypto/moonpay-url.ts";
 import { OneOf, Strict } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
+import { inWords } from "../../kernel/in-words.ts";
 import { MAX_URL_LENGTH } from "../../kernel/limits.ts";
 import {
   currenciesOn,
@@ -71,7 +72,7 @@ export function checkPurchase(intent: PurchaseIntent): void {
 
   const [on, currency] = [nameIn<OnRampNetwork>(NETWORK, network), nameIn<OnRampCurrency>(CRYPTO, cryptoCurrencyCode)];
   if (!currenciesOn(on).includes(currency)) {
-    refuse("cryptoCurrencyCode", `is not sold on ${network}: ${named(CRYPTO, currenciesOn(on)).join(" and ")} are`);
+    refuse("cryptoCurrencyCode", `is not sold on ${network}: ${inWords(named(CRYPTO, currenciesOn(on)))} are`);
   }
   if (!isAddressOn(on, intent.walletAddress, sandboxMode)) refuse("walletAddress", `is no address of ${network}`);
   if (paymentMethod !== undefined && methodOf(intent) === undefined) {

@@ -2,7 +2,12 @@ import { type Expression, expressionBuilder, type SqlBool, sql } from "kysely";
 import { backOffMs } from "../../kernel/back-off.ts";
 import { MINUTE_MS } from "../../kernel/durations.ts";
 import { newId } from "../../kernel/ids.ts";
-import { JOB_STOP_DEADLINE_MS, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_HOST } from "../../kernel/limits.ts";
+import {
+  JOB_STOP_DEADLINE_MS,
+  LONGEST_LEASE_MS,
+  MAX_CONNECTIONS,
+  MAX_CONNECTIONS_PER_HOST,
+} from "../../kernel/limits.ts";
 import { NowAndThen } from "../../kernel/now-and-then.ts";
 import { outsideSpans, type Tracer } from "../../kernel/spans.ts";
 import type { Signer } from "../../signer/client.ts";
@@ -53,9 +58,9 @@ export type RunOutcome = "done" | "paused" | "retried" | "given_up";
 const POLL_MS = 500;
 const CLAIM_AT_ONCE = 32;
 const LEASE_MS = 15_000;
-/** Longer than any lease and any rest of a lane: one that ends later was given by a clock that has been set back since. */
-const LONGEST_LEASE_MS = 5 * MINUTE_MS;
 const LONGEST_RUN_MS = 5 * MINUTE_MS;
+/** By as much a clock that is kept right may go back, and the clocks of several servers be apart. */
+const CLOCK_MOVES_MS = MINUTE_MS;
 const HUNG = "a job is taken for hung: it runs again on another server, where there is one, and here after a restart";
 /** A lane is handed back after so many jobs or milliseconds, so that neither busy nor slow ones starve the others. */
 const MAX_JOBS_PER_LEASE = 100;
@@ -100,6 +105,8 @@ export class JobWorker {
   #stopping = false;
   #stopListening = () => {};
   readonly #running = new Set<Promise<void>>();
+  /** When it last looked for work. */
+  #lookedAt = Number.POSITIVE_INFINITY;
   readonly #failures = new NowAndThen();
 
   constructor(options: JobWorkerOptions) {
@@ -199,6 +206,7 @@ export class JobWorker {
   async #look(): Promise<void> {
     const { surroundings, maxLanes } = this.#options;
     try {
+      await this.#putRight();
       for (;;) {
         const free = Math.min(maxLanes - this.#active.size, CLAIM_AT_ONCE);
         if (free <= 0 || this.#stopping) return;
@@ -218,19 +226,33 @@ export class JobWorker {
     }
   }
 
+  /** After the clock was set back, and before the first look. */
+  async #putRight(): Promise<void> {
+    const { database, clock, log } = this.#options.surroundings;
+    const now = clock();
+    if (this.#lookedAt <= now + CLOCK_MOVES_MS) {
+      this.#lookedAt = now;
+      return;
+    }
+    const jobs = await database.transact("jobs", (tx) => putForward(tx, now));
+    if (jobs > 0)
+      log.warn({ jobs }, "jobs were put off by a clock that has been set back: they wait for as long from now");
+    this.#lookedAt = now;
+  }
+
   async #claim(count: number): Promise<ActiveLane[]> {
     const { database, clock } = this.#options.surroundings;
     const now = clock();
     const gates = this.#fullGates();
     // Asked without a write first: most of the time nothing is due.
-    const due = { now, latest: now + LONGEST_LEASE_MS };
-    if (gates.length === 0 && (await this.#select.dueLane(database.read, due)).length === 0) return [];
+    const times = { now, latest: now + LONGEST_LEASE_MS };
+    if (gates.length === 0 && (await this.#select.dueLane(database.read, times)).length === 0) return [];
     const owner = this.#owner;
     const kinds = [...this.#kinds.keys()];
     // One of ours whose lease ran out under a long job is for another process, if for anybody.
     const ours = [...this.#active.keys()];
     const { leaseMs } = this.#options;
-    const claim = { ...due, leaseMs, gates, ours, kinds, count, owner };
+    const claim = { ...times, leaseMs, gates, ours, kinds, count, owner };
     const lanes = await database.transact(undefined, (tx) => claimLanes(tx, claim));
     return this.#withinGates(lanes);
   }
@@ -434,6 +456,22 @@ export class JobWorker {
   }
 }
 
+/**
+ * Waiting jobs that a clock put off which has been set back since are due as long from now as they were from then. Resolves to how many there
+ * were.
+ */
+async function putForward(tx: Transactor, now: number): Promise<number> {
+  const latest = now + CLOCK_MOVES_MS;
+  const moved = await tx
+    .updateTable("jobs")
+    .set({ run_at: sql<number>`run_at - updated_at + ${now}`, updated_at: now })
+    .where("state", "=", "waiting")
+    .where("run_at", ">", latest)
+    .where("updated_at", ">", latest)
+    .executeTakeFirst();
+  return Number(moved.numUpdatedRows);
+}
+
 async function ensureReconciler(tx: Transactor, kind: JobKind, now: number): Promise<void> {
   const key = `reconciler:${kind.name}`;
   const known = await tx.selectFrom("jobs").select("run_at").where("key", "=", key).executeTakeFirst();
@@ -461,44 +499,42 @@ function outcomeOf({ next, reason }: JobResult): RunOutcome {
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Of `job_lanes as l`: whether nobody has the lane, or a lease on it that no clock of now has given. */
-function isNobodys({ now, latest }: { now: number; latest: number }): Expression<SqlBool> {
-  const lane = expressionBuilder<{ l: Schema["job_lanes"] }, "l">();
-  return lane.or([lane("l.leased_until", "<=", now), lane("l.leased_until", ">", latest)]);
+/** Of `jobs as j`: whether its time has come, and it is of one of these kinds. */
+function isDue(now: number, kinds: readonly string[]): Expression<SqlBool> {
+  const job = expressionBuilder<{ j: Schema["jobs"] }, "j">();
+  return job.and([job("j.state", "=", "waiting"), job("j.run_at", "<=", now), job("j.kind", "in", kinds)]);
+}
+
+/** The time, and the latest that a lease which is given at it can end. */
+type LeaseTimes = { now: number; latest: number };
+
+/** Of `job_lanes as l`: whether it has a due job, and is nobody's or under a lease that no clock of now has given. */
+function canBeClaimed({ now, latest }: LeaseTimes, kinds: readonly string[]): Expression<SqlBool> {
+  const lane = expressionBuilder<Schema & { l: Schema["job_lanes"] }, "l">();
+  const isNobodys = lane.or([lane("l.leased_until", "<=", now), lane("l.leased_until", ">", latest)]);
+  const dueJobs = lane
+    .selectFrom("jobs as j")
+    .select("j.id")
+    .whereRef("j.lane", "=", "l.lane")
+    .where(isDue(now, kinds));
+  return lane.and([isNobodys, lane.exists(dueJobs)]);
 }
 
 type JobRow = Awaited<ReturnType<ReturnType<typeof selectionsOf>["dueJobs"]>>[number];
 
 /** Statements that see jobs of these kinds alone: a newer release may run beside this one and have kinds of its own. */
 const selectionsOf = (kinds: readonly string[]) => ({
-  dueLane: prepared<{ now: number; latest: number }>()((db, { now, latest }) =>
-    db
-      .selectFrom("job_lanes as l")
-      .select("l.lane")
-      .where(isNobodys({ now, latest }))
-      .where((where) =>
-        where.exists(
-          where
-            .selectFrom("jobs as j")
-            .select("j.id")
-            .whereRef("j.lane", "=", "l.lane")
-            .where("j.state", "=", "waiting")
-            .where("j.run_at", "<=", now)
-            .where("j.kind", "in", kinds),
-        ),
-      )
-      .limit(1),
+  dueLane: prepared<LeaseTimes>()((db, times) =>
+    db.selectFrom("job_lanes as l").select("l.lane").where(canBeClaimed(times, kinds)).limit(1),
   ),
   dueJobs: prepared<{ lane: string; now: number }>()((db, { lane, now }) =>
     db
-      .selectFrom("jobs")
+      .selectFrom("jobs as j")
       .selectAll()
-      .where("lane", "=", lane)
-      .where("state", "=", "waiting")
-      .where("run_at", "<=", now)
-      .where("kind", "in", kinds)
-      .orderBy("run_at")
-      .orderBy("id")
+      .where("j.lane", "=", lane)
+      .where(isDue(now, kinds))
+      .orderBy("j.run_at")
+      .orderBy("j.id")
       .limit(JOBS_AT_ONCE),
   ),
 });
@@ -508,9 +544,7 @@ const gatesOfLane = sql<string>`' ' || l.gate || ' '`;
 /** Leases due lanes, those served longest ago first; a lane that another process is just claiming is passed over. */
 async function claimLanes(
   tx: Transactor,
-  claim: {
-    now: number;
-    latest: number;
+  claim: LeaseTimes & {
     leaseMs: number;
     gates: string[];
     ours: string[];
@@ -519,24 +553,13 @@ async function claimLanes(
     owner: string;
   },
 ): Promise<Lane[]> {
-  const { now, latest, leaseMs, gates, ours, kinds, count, owner } = claim;
+  const { now, leaseMs, gates, ours, kinds, count, owner } = claim;
   const due = await tx
     .selectFrom("job_lanes as l")
     .select("l.lane")
-    .where(isNobodys({ now, latest }))
+    .where(canBeClaimed(claim, kinds))
     .$call((lanes) => gates.reduce((others, gate) => others.where(gatesOfLane, "not like", `% ${gate} %`), lanes))
     .$if(ours.length > 0, (lanes) => lanes.where("l.lane", "not in", ours))
-    .where((where) =>
-      where.exists(
-        where
-          .selectFrom("jobs as j")
-          .select("j.id")
-          .whereRef("j.lane", "=", "l.lane")
-          .where("j.state", "=", "waiting")
-          .where("j.run_at", "<=", now)
-          .where("j.kind", "in", kinds),
-      ),
-    )
     .orderBy("l.leased_until")
     .limit(count)
     .$if(tx.kind === "postgres", (lanes) => lanes.forUpdate().skipLocked())

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { chown, mkdir, rm } from "node:fs/promises";
+import { chown, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Writable } from "node:stream";
 import {
@@ -14,6 +14,7 @@ import type { Program, Replica } from "../runner.ts";
 import { isHealthy } from "./health.ts";
 import { forget, note } from "./leftovers.ts";
 import { ReplicaLog } from "./log.ts";
+import { excessIn, type FolderBound, removeFolder } from "./program-folder.ts";
 
 export interface ReplicaOptions {
   program: Program;
@@ -21,6 +22,8 @@ export interface ReplicaOptions {
   address: string;
   directory: string;
   uid: number | undefined;
+  /** What the program may keep in its folder. */
+  folderBound: FolderBound;
   /** The key that the program reads from its descriptor 3. Undefined for a program without a quorum key. */
   quorumKey: () => Uint8Array | undefined;
   onChange: () => void;
@@ -65,6 +68,8 @@ export class SupervisedReplica {
   #timer: NodeJS.Timeout | undefined;
   #health: NodeJS.Timeout | undefined;
   #stopped = false;
+  /** Whether the next start must empty the folder, because the program kept too much in it. */
+  #isFolderFull = false;
 
   constructor(options: ReplicaOptions) {
     this.log = new ReplicaLog(options.number);
@@ -98,10 +103,20 @@ export class SupervisedReplica {
     }
   }
 
+  /** Kills the program if it keeps more in its folder than allowed. It starts again with an empty folder. */
+  async checkFolder(): Promise<void> {
+    const child = this.#child;
+    if (child?.pid === undefined) return;
+    const excess = await excessIn(this.#home, this.#options.folderBound);
+    if (excess === undefined || this.#child !== child) return;
+    this.log.write(`[runner] the program is ended and its folder emptied: it holds ${excess}`);
+    this.#isFolderFull = true;
+    endGroup(child.pid, "SIGKILL");
+  }
+
   /** Deletes its folder, after all its processes have exited. */
   async clear(): Promise<void> {
-    // A program that runs as the same user may have made folders in it inaccessible. Those remain.
-    await rm(this.#home, { recursive: true, force: true }).catch(() => undefined);
+    await removeFolder(this.#home);
   }
 
   get #home(): string {
@@ -115,6 +130,8 @@ export class SupervisedReplica {
       throw new Error("its digest is not the one that was approved");
     }
     if (this.#stopped) return;
+    if (this.#isFolderFull) await this.clear();
+    this.#isFolderFull = false;
     await mkdir(this.#home, { recursive: true, mode: 0o711 });
     if (uid !== undefined) await chown(this.#home, uid, uid);
     if (this.#stopped) return;
@@ -127,6 +144,7 @@ export class SupervisedReplica {
         HOST: address,
         PORT: String(program.publicIngressPort),
         HOME: this.#home,
+        TMPDIR: this.#home,
         PATH: "/usr/local/bin:/usr/bin:/bin",
         TVC_REPLICA: String(number),
         ...(key ? { TVC_QUORUM_KEY_FD: String(QUORUM_KEY_DESCRIPTOR) } : {}),

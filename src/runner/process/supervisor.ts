@@ -1,4 +1,10 @@
-import { MAX_RUN_DEPLOYMENTS } from "../../kernel/limits.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  FOLDER_CHECK_EVERY_MS,
+  MAX_RUN_DEPLOYMENTS,
+  PROGRAM_FOLDER_BYTES,
+  PROGRAM_FOLDER_ENTRIES,
+} from "../../kernel/limits.ts";
 import type { ProcessSettings } from "../protocol.ts";
 import type { LogEntry, Program, ProvisioningState, Replica } from "../runner.ts";
 import { endLeftovers, endUser, noteUser } from "./leftovers.ts";
@@ -10,6 +16,8 @@ type Tell = (states: {
   deployments: Record<string, readonly Replica[]>;
   provisioning: Record<string, ProvisioningState>;
 }) => void;
+
+const FOLDER_BOUND = { bytes: PROGRAM_FOLDER_BYTES, entries: PROGRAM_FOLDER_ENTRIES };
 
 interface Running {
   program: Program;
@@ -30,11 +38,13 @@ export class Supervisor {
   readonly #stopping = new Map<string, { slot: number; stopped: Promise<void> }>();
   readonly #ready: Promise<void>;
   #wanted: readonly Program[] = [];
+  #isStopping = false;
 
   constructor(settings: ProcessSettings, tell: Tell) {
     this.#settings = settings;
     this.#tell = tell;
     this.#ready = endLeftovers(settings.directory);
+    void this.#watchFolders();
   }
 
   run(programs: readonly Program[]): void {
@@ -49,6 +59,7 @@ export class Supervisor {
   }
 
   async stop(): Promise<void> {
+    this.#isStopping = true;
     this.#wanted = [];
     await this.#ready;
     this.#settle();
@@ -87,6 +98,7 @@ export class Supervisor {
           address: `127.0.${slot}.${index + 1}`,
           directory,
           uid,
+          folderBound: FOLDER_BOUND,
           quorumKey: () => receiver?.seed,
           onChange: () => this.#report(),
         }),
@@ -109,6 +121,15 @@ export class Supervisor {
     const uid = this.#userOf(slot);
     if (uid !== undefined) await endUser(this.#settings.directory, uid);
     await Promise.all(replicas.map((replica) => replica.clear()));
+  }
+
+  /** Checks one folder at a time, so that programs with many files delay only the next check, and not the health checks of others. */
+  async #watchFolders(): Promise<void> {
+    while (!this.#isStopping) {
+      const replicas = [...this.#running.values()].flatMap((running) => running.replicas);
+      for (const replica of replicas) await replica.checkFolder();
+      await sleep(FOLDER_CHECK_EVERY_MS, undefined, { ref: false });
+    }
   }
 
   #userOf(slot: number): number | undefined {
