@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fairlyKept } from "./fairly-kept.ts";
 
-/** Of values that say themselves how large they are; whoever holds one takes 512 more. */
+/** A map of values that are their own sizes. Each holder of a value adds 512. */
 const kept = (bytes: number) => fairlyKept<number>({ bytes, sizeOf: (value) => value });
 
 test("the holder of the most bytes lets go of what it has not used for longest", () => {
@@ -16,7 +16,7 @@ test("the holder of the most bytes lets go of what it has not used for longest",
     ["of the quiet one", "a", "b", "c", "d"].map((key) => values.look(key)),
     [1000, 2000, undefined, 2000, 2001],
   );
-  // Looking at a value is no use of it.
+  // `look` does not count as a use.
   values.set("e", 2002, "greedy");
   assert.deepEqual(
     ["of the quiet one", "a", "c", "d", "e"].map((key) => values.look(key)),
@@ -32,7 +32,7 @@ test("a value is kept for as long as anybody holds it, whoever brought it", () =
   assert.equal(values.look("shared"), 1000);
   assert.equal(values.look("greedy 0"), undefined);
   assert.equal(values.look("greedy 19"), 2000);
-  // Nobody but the greedy one holds it now.
+  // Now only the greedy holder has it.
   for (let each = 0; each < 20; each++) values.set(`quiet ${each}`, 1, "quiet");
   assert.ok(values.bytes() <= 6000);
 });

@@ -1,26 +1,26 @@
 /**
- * A bounded map whose values are used by several holders, none of which drives out what another one uses: where it is too much, the holder of
- * the most bytes lets go of what it has not used for longest. A value is kept for as long as anybody holds it.
+ * A bounded map with several holders, none of which can evict what another one uses. If the map is full, the holder with the most bytes
+ * drops its least recently used values. A value is kept as long as it has a holder.
  */
 export interface FairlyKept<Value> {
-  /** The value of `key`, or undefined; who looks at it does not count as a holder. */
+  /** The value of `key` or undefined. Does not count as a use. */
   look(key: string): Value | undefined;
-  /** The value of `key`, or undefined. This holder uses it: it holds it from now on, as the newest of what it holds. */
+  /** The value of `key` or undefined. Counts as a use by this holder, who becomes a holder of the value. */
   use(key: string, holder: string): Value | undefined;
-  /** Remembers `value`, for this holder and for those of the value before it. One that is too large alone is not kept. */
+  /** Stores `value` for this holder and for all holders of the previous value. A value that exceeds the bound by itself is not stored. */
   set(key: string, value: Value, holder: string): void;
-  /** The bytes of all values together, with what it takes to know their holders. */
+  /** The bytes of all values together, including the records of their holders. */
   bytes(): number;
 }
 
 export interface FairlyKeptOptions<Value> {
-  /** Most bytes of all. */
+  /** The maximum bytes of the map. */
   bytes: number;
-  /** About how many bytes a value takes, with its key; asked once, when it is set. */
+  /** The approximate bytes of a value and its key. Called once, when it is set. */
   sizeOf: (value: Value, key: string) => number;
 }
 
-/** About the bytes of two entries of maps, with their keys. */
+/** The approximate bytes of two map entries with their keys. */
 const BYTES_OF_A_HOLD = 512;
 
 interface Entry<Value> {
@@ -29,7 +29,7 @@ interface Entry<Value> {
   holders: Set<string>;
 }
 
-/** What a holder has, the key that is unused for longest first, and the bytes of all of it. */
+/** The keys of a holder, the least recently used first, and their bytes. */
 interface Held {
   keys: Set<string>;
   bytes: number;
@@ -43,7 +43,7 @@ export function fairlyKept<Value>({ bytes: mostBytes, sizeOf }: FairlyKeptOption
   const hold = (key: string, entry: Entry<Value>, holder: string): void => {
     const held = holders.get(holder) ?? { keys: new Set(), bytes: 0 };
     holders.set(holder, held);
-    // A Set iterates in order of insertion.
+    // A Set iterates in insertion order.
     if (!held.keys.delete(key)) {
       entry.holders.add(holder);
       held.bytes += entry.size + BYTES_OF_A_HOLD;

@@ -4,15 +4,15 @@ import { toHex } from "../kernel/bytes.ts";
 import { integerIn } from "./hex-values.ts";
 import type { EvmNodes } from "./pool.ts";
 
-/** Where the gas price oracle of each chain of the OP stack is (its predeploys). */
+/** The gas price oracle of every chain of the OP stack, a predeploy. */
 const ORACLE = "0x420000000000000000000000000000000000000f";
 const GET_L1_FEE = callData("getL1Fee(bytes)");
 
 /**
- * What a chain of the OP stack takes now, beside gas, for publishing a transaction; in wei. 0 where no oracle is, as on a
- * local node.
+ * What a chain of the OP stack currently charges, in addition to gas, for publishing a transaction, in wei. 0 if there is no oracle, as on
+ * a local node.
  *
- * @param transaction as it is before it is signed: room for the signature is the oracle's
+ * @param transaction the unsigned transaction; the oracle itself adds room for the signature
  * @throws KeysteadError CHAIN_UNAVAILABLE
  */
 export function dataFee(evm: EvmNodes, chain: EvmChain, transaction: Uint8Array): Promise<bigint> {

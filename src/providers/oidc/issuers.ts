@@ -15,11 +15,11 @@ import { recentlyUsed } from "../../kernel/recently-used.ts";
 import { fetchKeysOf, type IssuerFetching, IssuerProblem } from "./issuer-document.ts";
 import { type KeySet, keySetOf } from "./key-set.ts";
 
-/** The keys of issuers, kept for a while. */
+/** A cache of issuers' keys. */
 export interface Issuers {
   /**
-   * The keys with which such tokens are verified. All who ask at one time share one look at the issuer. Of one organization few wait
-   * for looks at others, and not for long.
+   * The keys for verifying such tokens. Concurrent callers share one fetch. The calls of one organization that wait for fetches are bounded
+   * in number and time.
    *
    * @throws IssuerProblem
    */
@@ -31,20 +31,23 @@ interface Question {
   /** The key that the token names, or none. */
   kid: string | undefined;
   organizationId: string;
-  /** Keys that the token was not signed with; they are answered again where it is too early to ask the issuer for others. */
+  /** Keys that do not verify the token. They are returned again if it is too early to ask the issuer for others. */
   tried?: KeySet | undefined;
 }
 
-/** What the last look at an issuer came to. */
+/** The result of the last fetch from an issuer. */
 type Known = { askedAt: number; until: number; keySet: KeySet; bytes: number };
 type Failed = { askedAt: number; until: number; problem: IssuerProblem };
 type Look = Known | Failed;
 
-/** What was asked later than now was asked before the clock was set back, and would stand for as long as it was set back. */
+/**
+ * A fetch with a later time than now was made before the clock was set back. It must not count, because it would stay cached for that much
+ * longer.
+ */
 const stands = ({ askedAt, until }: Pick<Look, "askedAt" | "until">, now: number): boolean =>
   askedAt <= now && now < until;
 
-/** The installation itself, whose keys are at hand: it may not be able to reach its own public URL. */
+/** The installation itself as an issuer. Its keys are available locally, because it may not be able to reach its own public URL. */
 export interface OwnIssuer {
   issuer: () => string;
   /** A JWK Set. */
@@ -53,13 +56,13 @@ export interface OwnIssuer {
 
 export function createIssuers(options: IssuerFetching & { clock: Clock; own?: OwnIssuer | undefined }): Issuers {
   const { clock, own } = options;
-  // Anybody can name issuers with large documents: no organization drives out what another one uses.
+  // Anybody can name issuers with large documents, so no organization may evict the keys that another one uses.
   const known = fairlyKept<Known>({
     bytes: MAX_KNOWN_ISSUER_BYTES,
-    // Imported keys take about as much again as their text.
+    // Imported keys take about as much memory again as their text.
     sizeOf: ({ bytes }, issuer) => 1024 + 2 * issuer.length + 2 * bytes,
   });
-  // By themselves: anybody can name issuers that there are none of.
+  // Cached separately, because anybody can name issuers that do not exist.
   const failed = recentlyUsed<Failed>({
     entries: MAX_UNUSABLE_ISSUERS,
     bytes: MAX_KNOWN_ISSUER_BYTES,
@@ -81,7 +84,7 @@ export function createIssuers(options: IssuerFetching & { clock: Clock; own?: Ow
   );
   const asking = new Map<string, Promise<Look>>();
 
-  /** The last look, if it answers this question still. */
+  /** The last result, if it still answers this question. */
   const standing = ({ issuer, kid, organizationId, tried }: Question): Look | undefined => {
     const look = known.use(issuer, organizationId);
     const now = clock();
@@ -104,7 +107,7 @@ export function createIssuers(options: IssuerFetching & { clock: Clock; own?: Ow
       return found;
     } catch (problem) {
       if (!(problem instanceof IssuerProblem)) throw problem;
-      // Keys that still stand serve on; only the unknown one is not to be had for now.
+      // Known keys that have not expired remain usable. Only the unknown key is not available for now.
       if (before && clock() < before.until) {
         const kept = { ...before, askedAt };
         known.set(issuer, kept, organizationId);
@@ -117,7 +120,7 @@ export function createIssuers(options: IssuerFetching & { clock: Clock; own?: Ow
     }
   };
 
-  /** Issuers that had keys before have turns of their own, which no stranger's token of an invented one takes. */
+  /** Issuers with known keys have a separate queue, so that tokens with invented issuers do not delay them. */
   const placeOf = (issuer: string, organizationId: string): string =>
     known.look(issuer) ? `${organizationId} known` : organizationId;
 
@@ -133,7 +136,7 @@ export function createIssuers(options: IssuerFetching & { clock: Clock; own?: Ow
     async keysFor(question) {
       const { issuer, organizationId } = question;
       if (issuer === own?.issuer()) return question.tried ?? (keySetOf(await own.keys()) as KeySet);
-      // While it waited for its turn, another may have asked this issuer.
+      // While this call waited for its turn, another may have fetched from the issuer.
       const inItsTurn = () => standing(question) ?? shared(issuer, organizationId);
       const found =
         standing(question) ?? (await (asking.get(issuer) ?? inTurn(placeOf(issuer, organizationId), inItsTurn)));

@@ -7,32 +7,32 @@ import { createIssuers, type Issuers, type OwnIssuer } from "./issuers.ts";
 import type { KeySet } from "./key-set.ts";
 import { readToken, signatureAlgorithms, type TokenClaims } from "./token.ts";
 
-/** What a verified token says of a person. */
+/** The claims of a verified token about a person. */
 export interface OidcClaims {
   iss: string;
   sub: string;
   aud: string;
   email: string | undefined;
-  /** Whether the issuer says that the address is the person's. */
+  /** Whether the issuer states that the address belongs to the person. */
   emailVerified: boolean;
-  /** Milliseconds. */
+  /** In milliseconds. */
   expiresAt: number;
 }
 
 export interface VerifyOptions {
-  /** Where the token stands in the request, for errors; `oidcToken` unless said. */
+  /** The token's field in the request, for errors. By default `oidcToken`. */
   field?: string;
-  /** What the token must be bound to, as `nonceOfPublicKey` makes it. Absent: it may be bound to anything. */
+  /** The nonce to which the token must be bound, from `nonceOfPublicKey`. If missing, it may be bound to anything. */
   expectedNonce?: string;
-  /** For whom it is verified: issuers that one organization has asked hold up no other. */
+  /** The organization on whose behalf it is verified. Slow issuers of one organization do not delay others. */
   organizationId?: string;
 }
 
 export interface OidcVerifier {
   /**
-   * Verifies an ID token with the keys that its issuer publishes now.
+   * Verifies an ID token with the current keys of its issuer.
    *
-   * @throws KeysteadError OIDC_TOKEN_INVALID; it is transient where the issuer could not be asked
+   * @throws KeysteadError OIDC_TOKEN_INVALID; transient if the issuer is unavailable
    */
   verify(token: string, options?: VerifyOptions): Promise<OidcClaims>;
 }
@@ -49,14 +49,14 @@ export function createOidcVerifier(options: OidcVerifierOptions): OidcVerifier {
     async verify(token, { field = "oidcToken", expectedNonce, organizationId = "" } = {}) {
       const refuse = (reason: string): never => fail("OIDC_TOKEN_INVALID", { field, reason });
       const { header, claims } = readToken(token, refuse);
-      // Before its issuer is asked: a token that is over needs no keys.
+      // Checked before the issuer is called: an expired token needs no keys.
       checkTimes(claims, clock(), refuse);
       const keysOtherThan = (tried: KeySet | undefined) =>
         keysOf(issuers, { ...claims, ...header, tried }, organizationId, field);
       const keys = await keysOtherThan(undefined);
       let refusal = await refusalOf(token, keys, clock());
       if (refusal?.isOfItsKey) {
-        // The issuer may have given its new key the name of the one before.
+        // The issuer may have reused the name of its previous key for its new one.
         const newer = await keysOtherThan(keys);
         if (newer !== keys) refusal = await refusalOf(token, newer, clock());
       }
@@ -94,7 +94,7 @@ async function keysOf(
   }
 }
 
-/** Why these keys do not verify a token, and whether others may. */
+/** Why these keys do not verify a token, and whether others might. */
 interface Refusal {
   reason: string;
   isOfItsKey: boolean;
@@ -118,7 +118,7 @@ function reasonOf(error: unknown): string {
   if (error instanceof errors.JWKSMultipleMatchingKeys) return "must say which of its issuer's keys it is signed with";
   if (error instanceof errors.JWTExpired) return "has expired";
   if (error instanceof errors.JOSEError) return "does not have a signature by its issuer";
-  // What an issuer publishes as a key may be no point of its curve.
+  // A key that an issuer publishes may not be a point on its curve.
   if (error instanceof DOMException || error instanceof TypeError) return "is signed with a key that cannot be used";
   throw error;
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 /** How much a program may keep in its folder. */
 export interface FolderBound {
-  /** Bytes on the disk, so that a sparse file counts only for what it takes. */
+  /** Bytes on disk. A sparse file counts only for the space that it uses. */
   bytes: number;
   /** Files and folders. */
   entries: number;
@@ -13,8 +13,8 @@ export interface FolderBound {
 const BLOCK_BYTES = 512;
 
 /**
- * What a folder holds beyond the bound, in words that follow "it holds"; undefined if it holds no more. It stops at the first excess, so
- * a program cannot make it walk through more entries than it may have.
+ * How a folder exceeds the bound, as text that follows "it holds". Undefined if it does not. The check stops at the first excess, so that a
+ * program cannot make it read more entries than allowed.
  */
 export async function excessIn(folder: string, { bytes, entries }: FolderBound): Promise<string | undefined> {
   let used = 0;
@@ -31,7 +31,8 @@ export async function excessIn(folder: string, { bytes, entries }: FolderBound):
         if (entry.isDirectory()) unread.push(path);
       }
     } catch (error) {
-      // A program may delete its files at any time. One that locks a folder, or nests folders too deep, hides what is in them.
+      // A program may delete its files at any time. A program that makes a folder inaccessible, or nests folders too deeply, hides their
+      // content.
       if (!isGone(error)) return "a folder that cannot be read";
     }
   }
@@ -49,10 +50,13 @@ async function bytesOnDisk(path: string): Promise<number> {
 
 const isGone = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "ENOENT";
 
-/** Node's own `rm` fails on paths longer than the system takes, and a program that is no other user may have locked folders. */
+/**
+ * Node's own `rm` fails on paths that are longer than the system allows. A program that runs as the same user may also have made folders
+ * inaccessible.
+ */
 const REMOVE = 'chmod -R u+rwx "$0"; rm -rf "$0"';
 
-/** Removes a folder of a program, whatever the program has put into it. It need not be there. */
+/** Deletes a program's folder, whatever the program has put into it. The folder need not exist. */
 export function removeFolder(folder: string): Promise<void> {
   return new Promise((resolve) => {
     const child = spawn("/bin/sh", ["-c", REMOVE, folder], { stdio: "ignore" });

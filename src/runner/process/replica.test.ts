@@ -13,7 +13,7 @@ const OPEN_FILES = 64;
 
 it("a program that takes a key is started again where the machine had no descriptors for it", async () => {
   const directory = mkdtempSync(join(tmpdir(), "keystead-replica-"));
-  // In a process of its own, whose descriptors it may use up.
+  // A separate process, whose file descriptors may be used up.
   const script = `
     import { createHash } from "node:crypto";
     import { closeSync, openSync, writeFileSync } from "node:fs";

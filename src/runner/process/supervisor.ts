@@ -21,20 +21,20 @@ const FOLDER_BOUND = { bytes: PROGRAM_FOLDER_BYTES, entries: PROGRAM_FOLDER_ENTR
 
 interface Running {
   program: Program;
-  /** Which addresses and which user it has. */
+  /** The slot that determines its addresses and its user. */
   slot: number;
   replicas: SupervisedReplica[];
-  /** Of a program that is handed a quorum key. */
+  /** For a program with a quorum key. */
   receiver: QuorumKeyReceiver | undefined;
   isStarted: boolean;
 }
 
-/** Has exactly the programs run that it was told last. */
+/** Keeps exactly the programs running that the last message named. */
 export class Supervisor {
   readonly #settings: ProcessSettings;
   readonly #tell: Tell;
   readonly #running = new Map<string, Running>();
-  /** By deployment, what is being stopped: its folders, its addresses and its user are not free yet. */
+  /** Deployments that are being stopped, by id. Their folders, addresses and users are not free yet. */
   readonly #stopping = new Map<string, { slot: number; stopped: Promise<void> }>();
   readonly #ready: Promise<void>;
   #wanted: readonly Program[] = [];
@@ -73,7 +73,7 @@ export class Supervisor {
     }
     for (const program of wanted.values()) {
       const { deploymentId } = program;
-      // What is wanted again while it is being stopped begins after that.
+      // If the program is being stopped, it starts again after that.
       if (!this.#running.has(deploymentId) && !this.#stopping.has(deploymentId)) this.#begin(program);
       const running = this.#running.get(deploymentId);
       if (running) startIfReady(running, program);
@@ -123,7 +123,7 @@ export class Supervisor {
     await Promise.all(replicas.map((replica) => replica.clear()));
   }
 
-  /** Checks one folder at a time: programs with many files delay only the next check, and not the health checks of others. */
+  /** Checks one folder at a time, so that programs with many files delay only the next check, and not the health checks of others. */
   async #watchFolders(): Promise<void> {
     while (!this.#isStopping) {
       const replicas = [...this.#running.values()].flatMap((running) => running.replicas);
@@ -148,7 +148,7 @@ export class Supervisor {
   }
 }
 
-/** A program that is handed a quorum key waits for that. */
+/** A program with a quorum key does not start until the key is complete. */
 function startIfReady(running: Running, { quorumKey }: Program): void {
   const { receiver, replicas } = running;
   if (running.isStarted || (receiver && !(quorumKey && receiver.take(quorumKey)))) return;
