@@ -15,6 +15,6 @@ export async function viewFor(
   const view = await viewActivityAs({ actor, budget, now }, read, activity, votes, async () =>
     factsOfStored(read, proposalOf(registry, activity, organization, now, electorate), activity, votes),
   );
-  // The wire rules give the times the form that the response schema states.
+  // The wire rules convert the times to the form that the response schema declares.
   return maskedActivity(view) as never;
 }
