@@ -116,7 +116,7 @@ export async function findShares(
     .sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** The same shares with their ids, in the form that a runner takes. */
+/** The same shares in the form that a runner takes: each with the digest that the quorum key has for its operator's share. */
 export async function sharesFor(
   read: Reader,
   { organization_id, id }: Pick<DeploymentRow, "organization_id" | "id">,

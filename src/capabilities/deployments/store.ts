@@ -172,7 +172,7 @@ export async function findRuns(
   );
 }
 
-/** Queues the clean-up, which depends on no gate but its own. */
+/** Queues the clean-up. It waits only for its time, and for nothing outside the service. */
 async function enqueueCleanUp(
   tx: Transactor,
   { organization_id, id }: Pick<DeploymentRow, "organization_id" | "id">,
