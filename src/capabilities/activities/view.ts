@@ -5,7 +5,7 @@ import type { Electorate } from "../../engine/decisions/electorate.ts";
 import { factsOfStored, proposalOf } from "../../engine/decisions/facts.ts";
 import type { QueryContext } from "../../engine/declare.ts";
 
-/** The activity as the caller of a query sees it. `electorate` is shared by the activities of one answer. */
+/** The activity as the caller of a query sees it. `electorate` is shared by the activities of one response. */
 export async function viewFor(
   { read, organization, actor, now, registry, budget }: QueryContext<unknown, "registry">,
   activity: ActivityRecord,

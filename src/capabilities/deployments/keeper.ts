@@ -31,7 +31,7 @@ export interface KeeperOptions {
   images: Images;
   /** Signs the statements about the runner's keys, and opens pull secrets. */
   signer: AskedSigner<KeeperVerb>;
-  /** The directory for programs. A file is named by the program's digest; if fetching it took a pull secret, the name depends on that, too. */
+  /** The directory for programs. See `fileNameOf` for their names. */
   directory: string;
   clock: Clock;
   log: Logger;
@@ -134,7 +134,7 @@ function fileNameOf({
 /** The last state that this server stored of a deployment that it runs. */
 interface Told {
   readyReplicas: number;
-  /** The runner's key for receiving shares; undefined if it has none. */
+  /** The key to which shares for the runner are encrypted; undefined if it has none. */
   ephemeralPublicKey: string | undefined;
   isProvisioned: boolean;
   leasedUntil: number;
@@ -331,7 +331,7 @@ export class Keeper {
   /** The installation's statement about the runner's key, signed once per key. */
   async #stateKey(row: Wanted): Promise<Stated | undefined> {
     const { ephemeralPublicKey } = this.#options.runner.provisioningOf(row.id) ?? {};
-    // A restarted runner makes a new key. Until it has one, there is none: nobody could decrypt what is encrypted to the previous one.
+    // A restarted runner makes a new key. Until it has one, there is nothing to state: its previous key can no longer decrypt shares.
     if (ephemeralPublicKey === undefined) return undefined;
     const known = this.#stated.get(row.id);
     if (known?.ephemeralPublicKey === ephemeralPublicKey) return known;
@@ -588,7 +588,7 @@ async function findWanted(read: Database["read"], of: readonly Candidate[]): Pro
   return rows.sort(byId);
 }
 
-/** Those of these file names whose programs belong to deleted deployments that can be restored. Their registry may not have them any more. */
+/** The file names of programs of deleted deployments that can still be restored. They are kept because their registry may not have them any more. */
 async function findRestorable(read: Database["read"], names: readonly string[]): Promise<Set<string>> {
   const digests = new Set(names.map((name) => name.slice(0, DIGEST_DIGITS)));
   const rows = await read

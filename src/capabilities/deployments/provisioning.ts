@@ -70,9 +70,7 @@ export async function requireAwaiting(
   return { app, deployment, sets, asked: JSON.parse(document) as Provisioning, document };
 }
 
-/**
- * Stores an operator's share in place of any earlier one.
- */
+/** Stores an operator's share in place of any earlier one. */
 export async function addShare(
   tx: Transactor,
   { deployment, asked }: AwaitedProvisioning,

@@ -134,7 +134,7 @@ export interface Run {
   readyReplicas: number;
   /** When the state last changed, in milliseconds. */
   since: number;
-  /** The signed document about the runner's key for receiving shares of the quorum key; undefined if it has none. */
+  /** The signed document about the key to which shares for the runner are encrypted; undefined if it has none. */
   provisioning: string | undefined;
   /** Whether the runner has the quorum key. */
   isProvisioned: boolean;

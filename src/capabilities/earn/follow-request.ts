@@ -167,14 +167,14 @@ async function changeBy(
   return { totals: { ...before, ...totalsWith(before, booked) }, booked, read: [] };
 }
 
-/** After a full withdrawal, what is left starts a new position, such as a deposit that was made meanwhile. */
+/** The change by a full withdrawal: what is left after it, such as a deposit that was made meanwhile, starts a new position. */
 async function changeByRest(
   tx: Transactor,
   request: EarnRequest,
   { left, readAt }: NonNullable<Counting["rest"]>,
   before: Totals,
 ): Promise<Change | undefined> {
-  // A later full withdrawal has read what is left since; or an earlier one has read what this one left.
+  // Either a later full withdrawal has read what is left since, or an earlier one was read after this one and includes it.
   if (await findNextOfAll(tx, request)) return undefined;
   if (!request.booked && before.readAtBlock > readAt.number) return undefined;
   const later = await findBookedAfter(tx, request);
@@ -198,8 +198,8 @@ const totalsWith = ({ totalDeposited, totalWithdrawn }: Sums, { deposited, withd
 });
 
 /**
- * Reverts the booking of a request that failed after all. If a full withdrawal followed, only that one's booking changes: the totals started anew
- * with what it left.
+ * Reverts the booking of a request that failed after all. If a full withdrawal followed, the totals started anew with what that left, so only its
+ * booking changes.
  */
 async function takeBack(tx: Transactor, request: EarnRequest, booked: Booking, now: number) {
   const next = await findNextOfAll(tx, request);

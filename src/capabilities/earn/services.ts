@@ -9,7 +9,7 @@ declare module "../../engine/services.ts" {
   }
 }
 
-/** The chains of vaults ... */
+/** The chains that vaults can be on ... */
 export const earnChains = [
   "eip155:1",
   "eip155:8453",

@@ -53,7 +53,7 @@ export interface EarnRequest {
 export interface Booking {
   deposited: bigint;
   withdrawn: bigint;
-  /** For a full withdrawal, the block at which it was read what is left. */
+  /** For a full withdrawal, the block at which the remaining value was read. */
   readAt?: BlockRead;
 }
 
@@ -303,7 +303,7 @@ export async function findNextOfAll(read: Reader, request: EarnRequest): Promise
   return rows.map(requestOf).find(isBooked);
 }
 
-/** The block at which the last full withdrawal before a request read what is left of the position; 0 if there is none. */
+/** The block at which the remaining value was read for the last full withdrawal before a request; 0 if there is none. */
 export async function lastReadBefore(read: Reader, request: EarnRequest): Promise<number> {
   const rows = await selectBooked(read, request)
     .where("created_at", "<", request.createdAt)

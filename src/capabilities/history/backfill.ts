@@ -74,7 +74,7 @@ async function numbersFrom(solana: SolanaNodes, chain: Chain, from: number, to: 
   return slots.filter((slot) => slot <= to);
 }
 
-/** @param from the first slot that the list of blocks left out before this one */
+/** @param from the first number after the previous block in the list */
 async function blockOf(
   surroundings: Reading & Surroundings,
   chain: Chain,
@@ -88,7 +88,7 @@ async function blockOf(
   return seen(block);
 }
 
-/** Refuses a gap between blocks. A different node may have answered, one that has deleted more old blocks, and have listed later ones as the next. */
+/** Refuses a gap between blocks. Another node than before may have answered, which has deleted more old blocks and lists later ones as the next. */
 function requireNoneBetween(chain: SolanaChain, { number, parent }: SolanaHeader, from: number): void {
   // The first block of a chain is its own parent.
   if (parent.number < from || number === 0) return;

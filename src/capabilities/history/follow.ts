@@ -279,7 +279,7 @@ export async function entriesIn(
   return owners.size > 0 ? entriesOf(chain, block, owners, assets) : [];
 }
 
-/** After this many blocks, nodes that did not trace are asked for traces again. */
+/** After this many blocks, traces are requested again from nodes that returned none. */
 const TRACING_PAUSE = 1000;
 
 /** Whether a chain's nodes trace blocks. If they did once, traces are requested for every block; otherwise only now and then. */

@@ -5,7 +5,7 @@ import { deleteSome } from "../../storage/deletion-in-turns.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { SEND_MAIL, SEND_SMS } from "./store.ts";
 
-/** Deletes old mail events, old records of mail, and old messages whose jobs are dead. */
+/** Deletes old mail events, old records of mail, and old messages whose jobs died from a fault. */
 export const pruneEmailEvents = reconciler({
   name: "prune_email_events",
   everyMs: HOUR_MS,

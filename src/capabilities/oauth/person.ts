@@ -23,13 +23,13 @@ export interface Person {
 interface Showing extends Pick<Services, "oidc"> {
   read: Reader;
   organization: Organization;
-  /** Where else the token's user may be; by default, only in the organization. */
+  /** Whether the token's user may also be in a sub-organization. By default, only the organization itself is searched. */
   reach?: Reach;
 }
 
 /**
- * The organization of the only user that a token identifies, in the organization or its sub-organizations. The token is not verified yet.
- * Undefined if it cannot be read, or if it identifies no user or several.
+ * The organization of the only user that a token identifies: in the organization itself or, if it has no such user, in its sub-organizations. The
+ * token is not verified yet. Undefined if it cannot be read, or if it identifies no user or several.
  */
 export async function findOrganizationOf(
   read: Reader,
