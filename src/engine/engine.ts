@@ -8,7 +8,7 @@ import { OutOfBudget } from "../policy/budget.ts";
 import { askedBy, type Signer } from "../signer/client.ts";
 import type { Database } from "../storage/database.ts";
 import type { Reader } from "../storage/engine.ts";
-import { type ActivityObserver, identifiers } from "./activities/ballot.ts";
+import { type ActivityObserver, type Ballot, identifiers } from "./activities/ballot.ts";
 import { MonthlyQuota } from "./activities/monthly-quota.ts";
 import { findActivityByFingerprint } from "./activities/rows.ts";
 import { sizeOfActivityByFingerprint } from "./activities/size.ts";
@@ -24,7 +24,7 @@ import { firstUses } from "./identity/first-uses.ts";
 import { stampOfNewcomer } from "./identity/newcomers.ts";
 import { findOrganization } from "./identity/organizations.ts";
 import { stampOfSpentKey } from "./identity/spent-keys.ts";
-import type { ActivityOperation, Operation, Organization, QueryOperation, Registry, TakeRoom } from "./operations.ts";
+import type { ActivityOperation, Operation, QueryOperation, Registry, TakeRoom, VoteOperation } from "./operations.ts";
 import { isRefusedAuthentication, noAudit, type RequestAudit } from "./request-audit.ts";
 import { type Services, servicesFor, signerFor } from "./services.ts";
 import { validate } from "./validate.ts";
@@ -37,35 +37,35 @@ export interface EngineOptions {
   observer: ActivityObserver;
   services: Services;
   admission: Admission;
-  /** @throws KeysteadError where nothing is to be changed now */
+  /** @throws KeysteadError while writes are not accepted, for example during maintenance */
   refuseWrites: () => void;
-  /** Nobody unless said. */
+  /** Default: none. */
   audit?: RequestAudit | undefined;
 }
 
-/** A request as far as its headers go, as the network layer hands it over. */
+/** What the listener knows of a request from its headers. */
 export interface RequestOrigin {
   stamps: StampHeaders;
-  /** The client's IP address; undefined where it is not known. */
+  /** The client's IP address, if it is known. */
   remoteAddress: string | undefined;
-  /** Whether IP allowlists do not hold for it; they do unless said. */
+  /** Whether it is exempt from IP allowlists. Default: false. */
   isExempt?: boolean;
-  /** Told who sends it, once that is known. */
+  /** Called with the sender, once authenticated. */
   onPrincipal: (principal: Principal) => void;
-  /** Whether the client still waits for the answer. */
+  /** Whether the client is still connected. */
   isWanted: () => boolean;
 }
 
-/** The answer, before the wire rules: `activity` and `activities` members carry times in milliseconds. */
+/** An answer before the wire format is applied: the times of `activity` and `activities` are in milliseconds. */
 export type Answer = { activity: ActivityView } | Record<string, unknown>;
 
-/** The way of every request: stamp, user, then the operation of the path. */
+/** Handles every request: verifies its stamp, finds the user, then runs the operation. */
 export interface Engine {
   readonly registry: Registry;
   /**
-   * Takes a request on by its stamp's form, and gives what answers it once its exact bytes are there.
+   * Checks the form of a request's stamp and returns a function that handles the request once its body was received.
    *
-   * @throws KeysteadError with a 401 or RATE_LIMITED, before any of the body is read
+   * @throws KeysteadError with a 401 or RATE_LIMITED, before the body is read
    */
   accept(operation: Operation, origin: RequestOrigin): (body: Buffer) => Promise<Answer>;
 }
@@ -117,15 +117,6 @@ export function createEngine(options: EngineOptions): Engine {
     }
   }
 
-  /** A query changes nothing; what the signer is asked for is held against its body all the same. */
-  function signerOfQuery(
-    { asks, path }: QueryOperation,
-    { body, organization, isWanted }: { body: Buffer; organization: Organization; isWanted: () => boolean },
-  ): Pick<Signer, "ask"> {
-    const occasion = { body: body.toString(), ballots: [] };
-    return signerFor(askedBy(signer, { organizationId: organization.id, isWanted, occasion }), asks, path);
-  }
-
   async function identify(
     operation: Operation,
     by: Pick<StampedBody, "stamp" | "reach" | "remoteAddress" | "isExempt">,
@@ -155,8 +146,8 @@ export function createEngine(options: EngineOptions): Engine {
   }
 
   /**
-   * Where an operation makes somebody a user, their credential is looked for in the request as well; where it uses its credential up,
-   * among those that were.
+   * Extends the stamp by where else to look its credential up: in the request, if the operation makes its sender a user, and among
+   * expired or used-up credentials, if the operation uses its own credential up.
    */
   function stampFor(operation: Operation, stamp: DecodedStamp, body: Buffer, now: number): DecodedStamp {
     if (operation.kind !== "activity") return stamp;
@@ -175,64 +166,73 @@ export function createEngine(options: EngineOptions): Engine {
 
   async function handle(
     operation: Operation,
-    { body, organizationId, principal, now }: KnownRequest,
-    { remoteAddress, isWanted, takeRoom }: Pick<RequestOrigin, "remoteAddress" | "isWanted"> & { takeRoom: TakeRoom },
+    known: KnownRequest,
+    origin: Pick<RequestOrigin, "remoteAddress" | "isWanted"> & { takeRoom: TakeRoom },
   ): Promise<Answer> {
+    const { body, organizationId, principal } = known;
     if (operation.kind !== "query") refuseWrites();
     const parsed = await parseBody(body, organizationId);
     refuseUnfitType(operation, principal.actor.credential, narrowTypes);
     refuseOtherKind(operation, principal);
-    const budget = new RequestBudget(principal.organization.id);
+    const request = { ...known, ...origin, parsed, budget: new RequestBudget(principal.organization.id) };
+    if (operation.kind === "query") return answerQuery(operation, request);
+    audit.refuseWhenFull();
+    const activity =
+      operation.kind === "activity" ? await submitActivity(operation, request) : await voteOn(operation, request);
+    return { activity };
+  }
 
-    switch (operation.kind) {
-      case "query": {
-        validate(operation.request, parsed, "");
-        const { organization, actor } = principal;
-        const { read } = database;
-        const given = {
-          ...servicesFor(services, operation.needs),
-          ...(operation.asks.length === 0
-            ? {}
-            : { signer: signerOfQuery(operation, { body, organization, isWanted }) }),
-        };
-        const context = { request: parsed, read, organization, actor, now, budget, takeRoom };
-        const answer = await operation.run({ ...given, ...context });
-        noteFirstUse(principal, now);
-        return answer as Answer;
-      }
-      case "activity": {
-        audit.refuseWhenFull();
-        const acting = await actingFrom(database.read, operation, principal);
-        const context = { ...servicesFor(services, operation.needs), organizationId };
-        const submission = await parseSubmission(operation, parsed, now, context);
-        if (operation.newcomer) await refuseUser(database.read, operation, acting, fingerprintOf(body));
-        const by = { principal: acting, message: body.toString(), now, id: identifiers() };
-        const ballot = { ...by, remoteAddress, isWanted, budget };
-        return { activity: await submit(activities, operation, submission, fingerprintOf(body), ballot) };
-      }
-      case "vote": {
-        audit.refuseWhenFull();
-        refuseOtherOrganization(principal);
-        if (body.length > MAX_VOTE_BODY_BYTES) fail("BODY_TOO_LARGE", { maxBytes: MAX_VOTE_BODY_BYTES });
-        const { fingerprint } = parseVote(operation.type, parsed, now);
-        const which = { organizationId: principal.organization.id, fingerprint };
-        await takeRoom(await sizeOfActivityByFingerprint(database.read, which));
-        const { selection } = operation;
-        const by = { principal, message: body.toString(), now, id: identifiers(), selection };
-        const ballot = { ...by, remoteAddress, isWanted, budget };
-        return { activity: await castVote(activities, fingerprint, ballot) };
-      }
-    }
+  async function answerQuery(operation: QueryOperation, request: ReadRequest): Promise<Answer> {
+    const { parsed, principal, now, budget, takeRoom } = request;
+    validate(operation.request, parsed, "");
+    const { organization, actor } = principal;
+    const given = {
+      ...servicesFor(services, operation.needs),
+      ...(operation.asks.length === 0 ? {} : { signer: signerOfQuery(operation, request) }),
+    };
+    const context = { request: parsed, read: database.read, organization, actor, now, budget, takeRoom };
+    const answer = await operation.run({ ...given, ...context });
+    noteFirstUse(principal, now);
+    return answer as Answer;
+  }
+
+  /** The signer checks what a query asks of it against the query's body, although a query changes nothing. */
+  function signerOfQuery(
+    { asks, path }: QueryOperation,
+    { body, principal, isWanted }: ReadRequest,
+  ): Pick<Signer, "ask"> {
+    const occasion = { body: body.toString(), ballots: [] };
+    return signerFor(askedBy(signer, { organizationId: principal.organization.id, isWanted, occasion }), asks, path);
+  }
+
+  async function submitActivity(operation: ActivityOperation, request: ReadRequest): Promise<ActivityView> {
+    const { body, organizationId, parsed, now } = request;
+    const principal = await actingFrom(database.read, operation, request.principal);
+    const context = { ...servicesFor(services, operation.needs), organizationId };
+    const submission = await parseSubmission(operation, parsed, now, context);
+    const fingerprint = fingerprintOf(body);
+    if (operation.newcomer) await refuseUser(database.read, operation, principal, fingerprint);
+    return submit(activities, operation, submission, fingerprint, ballotOf(request, principal));
+  }
+
+  async function voteOn({ type, selection }: VoteOperation, request: ReadRequest): Promise<ActivityView> {
+    const { body, principal, parsed, now, takeRoom } = request;
+    refuseOtherOrganization(principal);
+    if (body.length > MAX_VOTE_BODY_BYTES) fail("BODY_TOO_LARGE", { maxBytes: MAX_VOTE_BODY_BYTES });
+    const { fingerprint } = parseVote(type, parsed, now);
+    const which = { organizationId: principal.organization.id, fingerprint };
+    await takeRoom(await sizeOfActivityByFingerprint(database.read, which));
+    return castVote(activities, fingerprint, { ...ballotOf(request, principal), selection });
   }
 
   return { registry, accept };
 }
 
-/** Whatever took too much work has changed nothing. */
+/** A request that exceeds its budget of work fails with an error of the client's; it has changed nothing. */
 const tooCostly = (error: unknown): unknown =>
   error instanceof OutOfBudget ? new KeysteadError("DECISION_TOO_COSTLY", {}, []) : error;
 
-/** A stamp of a kind that serves for the operation; who is refused is told of. */
+/** The stamp, if its kind may be used for the operation; reports a refusal to `tell`. */
 function fittingStamp(operation: Operation, stamps: StampHeaders, tell: (error: unknown) => void): DecodedStamp {
   try {
     const stamp = decodeStamp(stamps);
@@ -244,7 +244,7 @@ function fittingStamp(operation: Operation, stamps: StampHeaders, tell: (error: 
   }
 }
 
-/** The organization that a body names, if it names one. */
+/** The organization id in a body, if there is one. */
 function namedOrganizationId(body: Buffer): string | undefined {
   try {
     return claimedOrganizationId(body);
@@ -253,7 +253,7 @@ function namedOrganizationId(body: Buffer): string | undefined {
   }
 }
 
-/** A request whose sender is known. */
+/** An authenticated request. */
 interface KnownRequest {
   /** The exact bytes that were stamped. */
   body: Buffer;
@@ -263,16 +263,37 @@ interface KnownRequest {
   now: number;
 }
 
+/** The same, with its body read and what answering it may take. */
+interface ReadRequest extends KnownRequest, Pick<RequestOrigin, "remoteAddress" | "isWanted"> {
+  parsed: Record<string, unknown>;
+  budget: RequestBudget;
+  takeRoom: TakeRoom;
+}
+
+/** What the request says on an activity, in the name of who sent it. */
+const ballotOf = (
+  { body, now, remoteAddress, isWanted, budget }: ReadRequest,
+  principal: Principal,
+): Omit<Ballot, "selection"> => ({
+  principal,
+  message: body.toString(),
+  now,
+  id: identifiers(),
+  remoteAddress,
+  isWanted,
+  budget,
+});
+
 const reachOf = (operation: Operation): Reach =>
   operation.kind !== "vote" && operation.findsSubOrganization ? "subOrganizations" : "organization";
 
-/** The types of credential that are made for certain activities. */
+/** The credential types that exist for certain activities only. */
 const narrowTypesOf = ({ operations }: Registry): ReadonlySet<string> =>
   new Set(operations.flatMap((each) => (each.kind === "activity" && each.stampedWith ? [each.stampedWith] : [])));
 
 /**
- * A parent's user who acts in a sub-organization, where the operation is for that: the parent decides on it and keeps it, and it is
- * carried out in the sub-organization.
+ * The principal, if a user of the parent acts in a sub-organization and the operation allows that. The parent decides on the activity and
+ * stores it; it is carried out in the sub-organization.
  */
 async function actingFrom(read: Reader, operation: ActivityOperation, principal: Principal): Promise<Principal> {
   const { organizationId } = principal.actor;
@@ -282,7 +303,7 @@ async function actingFrom(read: Reader, operation: ActivityOperation, principal:
   return principal;
 }
 
-/** Who is a user already can send again what made them one, and no more. */
+/** Somebody who is a user already may only repeat the request that made them one. */
 async function refuseUser(
   read: Reader,
   { path }: ActivityOperation,

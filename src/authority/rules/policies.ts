@@ -9,7 +9,7 @@ import { refuseUnknown } from "./unknown.ts";
 export type NewPolicy = Omit<Policy, "createdAt" | "updatedAt">;
 
 /**
- * Adds policies in the order given; `fieldOf` says where the name of one stands in the request.
+ * Adds policies in the given order. `fieldOf` names the field of a policy's name in the request.
  *
  * @throws KeysteadError POLICY_LABEL_TAKEN or QUOTA_EXCEEDED
  */
@@ -26,13 +26,11 @@ export function addPolicies(
   }
   const added = policies.map((policy) => ({ ...policy, createdAt: now, updatedAt: now }));
   draft.apply({ do: "addPolicies", policies: added });
-  const all = draft.part("policies", ALL);
-  refuseExcess(all.length, { kind: "policies", limit: MAX_POLICIES });
-  refuseLongTexts(all);
+  refuseTooManyPolicies(draft.part("policies", ALL));
 }
 
 /**
- * Changes what is given of a policy and leaves the rest.
+ * Changes the given members of a policy.
  *
  * @throws KeysteadError POLICY_LABEL_TAKEN, RESOURCE_NOT_FOUND or QUOTA_EXCEEDED
  */
@@ -65,11 +63,17 @@ const lengthOf = ({ consensus, condition, time }: Texts): number =>
   (consensus?.length ?? 0) + (condition?.length ?? 0) + (time?.length ?? 0);
 
 /**
- * All policies are evaluated for an activity, so it is their texts together that are bounded.
+ * Bounds the number of policies that an organization has, or would have, and the total length of their texts, because all of them are
+ * evaluated for an activity.
  *
  * @throws KeysteadError QUOTA_EXCEEDED
  */
-export function refuseLongTexts(policies: readonly Texts[]): void {
+export function refuseTooManyPolicies(policies: readonly Texts[]): void {
+  refuseExcess(policies.length, { kind: "policies", limit: MAX_POLICIES });
+  refuseLongTexts(policies);
+}
+
+function refuseLongTexts(policies: readonly Texts[]): void {
   const length = policies.reduce((sum, policy) => sum + lengthOf(policy), 0);
   const kind = "characters in the expressions of its policies together";
   refuseExcess(length, { kind, limit: MAX_POLICIES_LENGTH });
