@@ -239,7 +239,7 @@ onEachEngine("stamps that a token attests", (server) => {
     for (const [path, parameters] of activities) {
       const { status, body } = await submitAttested(sub.client, path, parameters, attested);
       assert.equal(status, 401, path);
-      assert.match(body.message, /header x-stamp-attested does not serve for/, path);
+      assert.match(body.message, /header x-stamp-attested cannot be used for/, path);
     }
     const query = JSON.stringify({ organizationId: sub.client.organizationId });
     assert.equal((await postAttested(sub.client, "/public/v1/query/whoami", query, attested)).status, 401);
@@ -368,6 +368,39 @@ onEachEngine("stamps that a token attests", (server) => {
     const removal = await client.submit("update_user_email", { userId, userEmail: "" });
     assert.equal(removal.status, 400);
     assert.match(removal.body.message, /MFA policy of the user asks for codes/);
+  });
+
+  it("do not count without the contact, also where its loss was asked for before the stamp and stored after it", async () => {
+    const { root } = await createWorld(server());
+    const { client } = root;
+    const [losing, last] = [await addUser(client), await addUser(client)];
+    const { userId } = losing;
+    const userEmail = newAddress();
+    await client.result("update_user", { userId, userEmail });
+    const code = await byCode(client, userEmail);
+    await client.result("update_root_quorum", { threshold: 3, userIds: [root.userId, userId, last.userId] });
+    const asked = async () => {
+      const { activity } = (await rename(client)).body;
+      const { body } = await approve(client, activity, code);
+      assert.equal(body.activity.votes.length, 2, JSON.stringify(body));
+      return activity;
+    };
+    const [counted, lost] = [await asked(), await asked()];
+    await server().opened.database.transact(client.organizationId, (tx) =>
+      tx
+        .updateTable("votes")
+        .set({ created_at: Date.now() + 60_000 })
+        .where("organization_id", "=", client.organizationId)
+        .where("user_id", "=", userId)
+        .execute(),
+    );
+    const voted = async (voter: Client, { fingerprint }: Json) =>
+      (await voter.submit("approve_activity", { fingerprint })).body.activity.status;
+    assert.equal(await voted(last.client, counted), COMPLETED);
+    const { activity } = (await client.submit("update_user", { userId, userEmail: newAddress() })).body;
+    await voted(losing.client, activity);
+    assert.equal(await voted(last.client, activity), COMPLETED);
+    assert.equal(await voted(last.client, lost), "ACTIVITY_STATUS_CONSENSUS_NEEDED", "two of three approve");
   });
 
   it("vote as their user, whose login waits for what MFA asks, and keeps its grade", async () => {

@@ -100,7 +100,7 @@ const formerCredential = (userId: string, { id, type, publicKey }: ShownCredenti
 export const warningsAbout = (policy: Omit<Policy, "policyId">, steps: Budget): PolicyWarning[] =>
   warningsOf(policy, expressions, steps);
 
-const UNEXPLAINED = "Why it came to this is not told: the organization's policies take too much work.";
+const UNEXPLAINED = "This cannot be explained, because evaluating the organization's policies takes too much work.";
 
 /** Why each policy did not allow it, in sentences. */
 export function explain(

@@ -1,3 +1,4 @@
+import { MINUTE_MS } from "../../kernel/durations.ts";
 import { fail } from "../../kernel/errors.ts";
 import {
   MAX_AUTHENTICATORS_PER_USER,
@@ -55,10 +56,21 @@ export function addApiKeys(
     perUser: true,
   });
   const expiring = all.filter((key) => !isLasting(key));
-  const byUse = [...expiring.filter((key) => hasExpired(key, now)), ...expiring.filter((key) => !hasExpired(key, now))];
+  const byUse = RANKS.flatMap((rank) => expiring.filter((key) => rankOf(key, now) === rank));
   const pushedOut = byUse.slice(0, Math.max(0, expiring.length - MAX_EXPIRING_API_KEYS_PER_USER));
   if (pushedOut.length > 0)
     draft.apply({ do: "removeApiKeys", userId, apiKeys: pushedOut, takesVotesBack: false, now });
+}
+
+/** More than the clocks of several servers differ. A key created further in the future is from a clock that was set back since. */
+const LONGEST_AHEAD_MS = MINUTE_MS;
+
+const RANKS = ["expired", "made by a clock that was ahead", "other"] as const;
+
+/** Which expiring keys are removed first. By time alone, keys from a clock that was ahead would count as the newest until that time comes. */
+function rankOf(key: ApiKey, now: number): (typeof RANKS)[number] {
+  if (hasExpired(key, now)) return "expired";
+  return key.createdAt > now + LONGEST_AHEAD_MS ? "made by a clock that was ahead" : "other";
 }
 
 /** Whether an API key never expires. */
@@ -155,6 +167,10 @@ export function refuseUnproven(
   fail("FIELD_INVALID", { field: `${field}.${unproven}.oidcClaims`, reason });
 }
 
+/** @throws KeysteadError USER_QUOTA_EXCEEDED */
+export const refuseTooManyProviders = (count: number): void =>
+  refuseExcess(count, { kind: "OAuth providers", limit: MAX_OAUTH_PROVIDERS_PER_USER, perUser: true });
+
 /** @throws KeysteadError OAUTH_PROVIDER_EXISTS or USER_QUOTA_EXCEEDED; `field` names the providers' field in the request */
 export function addOauthProviders(
   draft: Draft,
@@ -168,8 +184,7 @@ export function addOauthProviders(
   const holders = draft.parts("oauthProviderId", places);
   const known = places.findIndex((at, index) => holders[index] !== undefined || places.indexOf(at) < index);
   const added = providers.map(({ verifiedEmail: _, isOwnApp: __, ...provider }) => ({ ...provider, createdAt: now }));
-  const count = draft.part("oauthProviders", userId).length + added.length;
-  refuseExcess(count, { kind: "OAuth providers", limit: MAX_OAUTH_PROVIDERS_PER_USER, perUser: true });
+  refuseTooManyProviders(draft.part("oauthProviders", userId).length + added.length);
   if (known >= 0) {
     const reason = "names an issuer, subject and audience that belong to a user of this organization already";
     fail("OAUTH_PROVIDER_EXISTS", { field: `${field}.${known}`, reason });

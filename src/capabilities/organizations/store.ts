@@ -1,9 +1,6 @@
 import { featuresAtFirst } from "../../authority/rules/features.ts";
 import type { Draft } from "../../authority/view.ts";
-import { parseOrigins } from "../../crypto/webauthn-data.ts";
 import { fillAuthority } from "../../engine/authority/project.ts";
-import { rootIdOf } from "../../engine/identity/organizations.ts";
-import type { Organization } from "../../engine/operations.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { type Feature, shownFeatures } from "./model.ts";
 
@@ -13,11 +10,11 @@ export interface NewOrganization {
   parentId: string | null;
   sealedKey: Uint8Array;
   now: number;
-  /** Features of its kind that it starts without. */
+  /** Default features that it starts without. */
   without?: readonly string[];
 }
 
-/** Adds an organization; `fill` gives it users and a root quorum. */
+/** Adds an organization. `fill` adds its users and root quorum. */
 export async function addOrganization(
   tx: Transactor,
   organization: NewOrganization,
@@ -53,15 +50,4 @@ export async function findFeatures(read: Reader, organizationId: string): Promis
     .orderBy("name")
     .execute();
   return shownFeatures(features);
-}
-
-/** The origins that passkeys of this organization may be used from, undefined for any; a parent's rule for all below it. */
-export async function findAllowedOrigins(read: Reader, organization: Organization): Promise<string[] | undefined> {
-  const feature = await read
-    .selectFrom("organization_features")
-    .select("value")
-    .where("organization_id", "=", rootIdOf(organization))
-    .where("name", "=", "FEATURE_NAME_WEBAUTHN_ORIGINS")
-    .executeTakeFirst();
-  return feature && (parseOrigins(feature.value ?? "") ?? []);
 }

@@ -84,7 +84,7 @@ export async function viewActivity(
 }
 
 const UNKNOWN_RIGHTS =
-  "The organization's policies take too much work to tell here whether you may vote. get_activity tells it for one activity at a time; a vote tells it too.";
+  "Whether you may vote is not shown here: evaluating the organization's policies takes too much work. get_activity shows it for a single activity, and so does a vote.";
 
 /** The activity as shown to the user who asks. Whether they may vote on an open one is determined within their budget. */
 export async function viewActivityAs(
