@@ -1,6 +1,6 @@
 import type { AuthenticationType, Contact, ContactType } from "./state.ts";
 
-/** What a token attests has no credential type in the API; policies, MFA and votes have these. */
+/** The credential types of what tokens attest. The API has none for them; policies, MFA policies and votes use these. */
 export const attestedTypes = {
   EMAIL: "CREDENTIAL_TYPE_ATTESTED_EMAIL",
   PHONE_NUMBER: "CREDENTIAL_TYPE_ATTESTED_PHONE_NUMBER",
@@ -9,24 +9,24 @@ export const attestedTypes = {
 
 const ofContacts: readonly string[] = [attestedTypes.EMAIL, attestedTypes.PHONE_NUMBER];
 
-/** Whether a type of credential is that of a contact, which a user has or has not. */
+/** Whether a credential type is that of a contact. */
 export const isContact = (type: string): boolean => ofContacts.includes(type);
 
 export const isAttested = (type: string): boolean => type === attestedTypes.OAUTH || isContact(type);
 
-/** A contact has no id of its own: its URI (RFC 6068, RFC 3966) stands for one. */
+/** A contact in the form of a credential. Contacts have no id, so their URI (RFC 6068, RFC 3966) is used. */
 export const contactCredential = (contact: Contact): { id: string; type: string } => ({
   id: contact.type === "EMAIL" ? `mailto:${contact.value}` : `tel:${contact.value}`,
   type: attestedTypes[contact.type],
 });
 
-/** The feature of an organization by which its users sign in with codes that are sent to contacts of a type. */
+/** The feature that lets an organization's users sign in by codes sent to a type of contact. */
 export const otpFeatures: Record<ContactType, string> = {
   EMAIL: "FEATURE_NAME_OTP_EMAIL_AUTH",
   PHONE_NUMBER: "FEATURE_NAME_SMS_AUTH",
 };
 
-/** What MFA policies call codes that are sent to contacts of a type. */
+/** The authentication types in MFA policies of codes sent to a type of contact. */
 export const otpMethods = {
   EMAIL: "AUTHENTICATION_TYPE_EMAIL_OTP",
   PHONE_NUMBER: "AUTHENTICATION_TYPE_SMS_OTP",

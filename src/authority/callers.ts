@@ -1,19 +1,19 @@
 import { fail } from "../kernel/errors.ts";
 import type { Actor } from "./parties.ts";
 
-/** Who may call an operation at all, before anything is decided on what it would do. */
+/** Who may call an operation at all, checked before any decision on what it would do. */
 
-/** Which organizations an operation is for, where it is not for all. */
+/** The organizations that an operation is for, if not for all. */
 export type OnlyFor = "parents" | "subOrganizations";
 
-/** What an operation says of its callers. */
+/** What an operation declares about its callers. */
 export interface CalledOperation {
   kind: "query" | "activity" | "vote";
   path: string;
   only?: OnlyFor;
-  /** Users of the parent may have it done in a sub-organization. */
+  /** True if users of the parent may submit it for a sub-organization. */
   byParents?: true;
-  /** The type of credential that is made for it: no other one serves. */
+  /** The only credential type that may submit it. */
   stampedWith?: string;
 }
 
@@ -27,18 +27,19 @@ interface CalledIn {
   parentId: string | null;
 }
 
-/** Whether it is the actor's own organization. A parent's users may read its sub-organizations; acting in one takes a user of its own. */
+/** Whether it is the actor's own organization. A parent's users may read its sub-organizations, but only a sub-organization's own users act in it. */
 export const isOwnOrganization = ({ id }: Pick<CalledIn, "id">, { organizationId }: Actor): boolean =>
   organizationId === id;
 
-/** Whether a user of the parent has something done in a sub-organization, where the operation is for that. */
+/** Whether a user of the parent submits an operation for a sub-organization that allows that. */
 export const isByParent = ({ kind, byParents }: CalledOperation, { organization, actor }: Caller): boolean =>
   kind === "activity" && byParents === true && !isOwnOrganization(organization, actor);
 
 /**
- * A credential that is made for certain activities stamps nothing else but queries, and they take no other.
+ * Enforces `stampedWith`: a credential type that exists for certain activities stamps only those and queries, and those activities accept no
+ * other type.
  *
- * @param narrowTypes all types of credential that are made for certain activities
+ * @param narrowTypes all credential types that exist for certain activities only
  * @throws KeysteadError CREDENTIAL_TYPE_UNFIT
  */
 export function refuseUnfitType(
@@ -52,7 +53,7 @@ export function refuseUnfitType(
 }
 
 /**
- * Some operations are for parents or for sub-organizations alone. A parent's user is one wherever it is to be done.
+ * Enforces `OnlyFor`: some operations are only for parents or only for sub-organizations. What counts is the user's own organization.
  *
  * @throws KeysteadError INVALID_CALLER
  */
@@ -68,7 +69,7 @@ export function refuseOtherKind(operation: CalledOperation, caller: Caller): voi
   fail("INVALID_CALLER", { path, whom, what, organizationId });
 }
 
-/** @throws KeysteadError ORGANIZATION_MISMATCH for whoever would act in an organization that is not their own */
+/** @throws KeysteadError ORGANIZATION_MISMATCH if a user would act in an organization that is not their own */
 export function refuseOtherOrganization({ organization, actor }: Caller): void {
   if (isOwnOrganization(organization, actor)) return;
   fail("ORGANIZATION_MISMATCH", { organizationId: organization.id, voterOrganizationId: actor.organizationId });

@@ -27,27 +27,24 @@ import {
   type User,
 } from "./state.ts";
 
-/**
- * Everything that can change who may do what: a closed union. Operations say what they change in these words, and one
- * projector writes them to the tables.
- */
+/** All changes of authority, as a closed union. Operations return them, and a single projector writes them to the tables. */
 export type Change =
   | { do: "addTag"; tag: Tag }
-  /** What is not given stays. */
+  /** Absent members are unchanged. */
   | { do: "changeTag"; tagId: string; name?: string; now: number }
-  /** Those who carried it lose it; they are named, as their own state changes. */
+  /** Its members lose it; they are listed because their own state changes. */
   | { do: "removeTag"; tagId: string; type: TagType; memberIds: readonly string[]; now: number }
   | { do: "attachTag"; tagId: string; type: TagType; memberIds: readonly string[]; now: number }
   | { do: "detachTag"; tagId: string; type: TagType; memberIds: readonly string[]; now: number }
   | { do: "addUser"; user: User }
-  /** What is not given stays; a contact that is null goes. */
+  /** Absent members are unchanged; a contact that is null is removed. */
   | { do: "changeUser"; userId: string; name?: string; email?: string | null; phoneNumber?: string | null; now: number }
-  /** The user has shown to receive what is sent there; nobody else has. */
+  /** The user has proven to receive messages there; nobody else has. */
   | { do: "verifyContact"; userId: string; contact: Contact; now: number }
   | { do: "unverifyContact"; userId: string; contact: Contact }
-  /** The votes given with codes to it are taken back. That the user no longer has it is another change. */
+  /** Votes made with codes sent to it are revoked. Removing it from the user is a separate change. */
   | { do: "loseContact"; userId: string; contact: Contact; now: number }
-  /** With all that is theirs, which is named, as it can be looked up by itself; their votes are taken back. */
+  /** With everything that belongs to them, which is listed because it can be looked up by itself. Their votes are revoked. */
   | {
       do: "removeUser";
       userId: string;
@@ -59,56 +56,56 @@ export type Change =
       now: number;
     }
   | { do: "addApiKeys"; userId: string; apiKeys: readonly ApiKey[]; now: number }
-  /** Votes are taken back where somebody wants the keys gone, not where they make room. */
+  /** Votes are revoked if a user wants the keys deleted, but not if newer keys replace them. */
   | { do: "removeApiKeys"; userId: string; apiKeys: readonly ApiKey[]; takesVotesBack: boolean; now: number }
   | { do: "addAuthenticators"; userId: string; authenticators: readonly Authenticator[]; now: number }
-  /** The votes given with them are taken back. */
+  /** Votes made with them are revoked. */
   | { do: "removeAuthenticators"; userId: string; authenticators: readonly Authenticator[]; now: number }
   | { do: "addOauthProviders"; userId: string; oauthProviders: readonly OauthProvider[]; now: number }
-  /** The votes given with them are taken back. */
+  /** Votes made with them are revoked. */
   | { do: "removeOauthProviders"; userId: string; oauthProviders: readonly OauthProvider[]; now: number }
   | { do: "addMfaPolicy"; userId: string; policy: MfaPolicy; now: number }
-  /** What is not given stays. */
+  /** Absent members are unchanged. */
   | { do: "changeMfaPolicy"; userId: string; mfaPolicyId: string; change: MfaPolicyChange; now: number }
   | { do: "removeMfaPolicy"; userId: string; mfaPolicyId: string; now: number }
   | { do: "addPolicies"; policies: readonly Policy[] }
-  /** What is not given stays. */
+  /** Absent members are unchanged. */
   | { do: "changePolicy"; policyId: string; change: PolicyChange; now: number }
   | { do: "removePolicies"; policyIds: readonly string[] }
   | { do: "addPrivateKeys"; privateKeys: readonly SealedPrivateKey[] }
-  /** With the tags they carry, whose own state changes. */
+  /** With their tags, whose own state changes. */
   | { do: "removePrivateKeys"; privateKeys: readonly { id: string; tagIds: readonly string[] }[] }
   | { do: "markPrivateKeyExported"; id: string; now: number }
   | { do: "addWallet"; wallet: SealedWallet }
-  /** What is not given stays. */
+  /** Absent members are unchanged. */
   | { do: "renameWallet"; id: string; name?: string; now: number }
   | { do: "markWalletExported"; id: string; now: number }
   | { do: "removeWallets"; ids: readonly string[] }
   | { do: "addSecrets"; secrets: readonly SealedSecret[] }
   | { do: "markSecretsExported"; ids: readonly string[] }
-  /** With their names, which are free then. */
+  /** With their names, which become available. */
   | { do: "removeSecrets"; secrets: readonly Pick<Secret, "id" | "name">[] }
   | { do: "addSessionProfile"; profile: SessionProfile }
-  /** In place of the one that was there, if any. */
+  /** Replaces an existing one. */
   | { do: "putAllowlist"; allowlist: Allowlist; now: number }
   | { do: "removeAllowlist"; id: string }
   | { do: "addInvitation"; invitation: OpenInvitation; now: number }
   | { do: "revokeInvitation"; id: string; now: number }
-  /** The user that comes of it is added beside. */
+  /** The new user is added by a separate change. */
   | { do: "acceptInvitation"; id: string; now: number }
   | { do: "addInterface"; contract: ContractInterface }
-  /** `at` is where it was looked up, `bytes` its length. */
+  /** `at` is its `interfaceAt`, `bytes` its length. */
   | { do: "removeInterface"; id: string; at: string; bytes: number }
-  /** In place of the values they had, if they were on. */
+  /** Replaces their values if they are enabled already. */
   | { do: "setFeatures"; features: readonly Feature[] }
   | { do: "removeFeature"; name: string }
-  /** In place of the one that was there. */
+  /** Replaces the existing one. */
   | { do: "setRootQuorum"; quorum: RootQuorum; now: number };
 
 export type MfaPolicyChange = Partial<Omit<MfaPolicy, "id" | "createdAt" | "updatedAt">>;
 export type PolicyChange = Partial<Omit<Policy, "id" | "createdAt" | "updatedAt">>;
 
-/** What a change makes of one part: something new whatever it was before, or something of what it was. */
+/** The effect of a change on one part: a new value, either independent of the previous one or computed from it. */
 export type Effect = { part: PartRef } & (
   | { becomes: Parts[PartKind] }
   | { reduce: (before: Parts[PartKind]) => Parts[PartKind] }
@@ -125,7 +122,7 @@ const reduces = <Kind extends PartKind>(
   reduce: (before: Parts[Kind]) => Parts[Kind],
 ): Effect => ({ part: { kind, id }, reduce: reduce as unknown as (before: Parts[PartKind]) => Parts[PartKind] });
 
-/** What a change does to the state, part by part. */
+/** The effects of a change on the state, part by part. */
 export function effectsOf(change: Change): Effect[] {
   switch (change.do) {
     case "addTag":
@@ -368,7 +365,7 @@ export function effectsOf(change: Change): Effect[] {
   }
 }
 
-/** What a change of a tag does to those who carry it. A private key itself does not change by it. */
+/** The effects of a change of a tag on its members. A private key itself is not changed by it. */
 function onMembersOf(
   { type, memberIds, now }: { type: TagType; memberIds: readonly string[]; now: number },
   reduce: (tagIds: readonly string[]) => readonly string[],
@@ -390,7 +387,7 @@ const onMfaPoliciesOf = (
 const touches = (userId: string, now: number): Effect =>
   reduces("user", userId, (user) => user && { ...user, updatedAt: now });
 
-/** The list of addresses that a key may be used from goes with it. */
+/** The IP allowlist of a key is removed with it. */
 const withoutApiKey = ({ id, publicKey }: ApiKey): Effect[] => [
   becomes("apiKeyId", publicKey, undefined),
   becomes("allowlist", id, undefined),

@@ -1,35 +1,35 @@
 import type { ActivityClass } from "../policy/activities.ts";
 
-/** Who asks for something, and for what, as whoever decides is told it. */
+/** Who requests an activity, and what it is about: the input of decisions. */
 
-/** The user behind a stamp, as of the last look at the database. */
+/** The user who made a stamp, as of the last read from the database. */
 export interface Actor {
   userId: string;
   userName: string;
-  /** The user's own organization: the request's, or its parent. */
+  /** The user's own organization: that of the request, or its parent. */
   organizationId: string;
   isRootQuorumMember: boolean;
-  /** Whether there are MFA policies to look at. */
+  /** Whether the user has MFA policies. */
   hasMfaPolicies: boolean;
   credential: CredentialRef;
 }
 
-/** A credential by which somebody is known. */
+/** A credential of a user. */
 export interface CredentialRef {
   id: string;
   type: string;
-  /** Of a session that is limited to what its profile allows. */
+  /** The profile of a session that is limited to one. */
   sessionProfileId?: string;
 }
 
-/** A credential that made a stamp, as it was then. */
+/** A credential that made a stamp, as of then. */
 export type ShownCredential = CredentialRef & { publicKey: string };
 
-/** What an activity is about, for whoever decides about it. It states facts and decides nothing. */
+/** What an activity is about. It states facts and decides nothing. */
 export type Subject =
-  /** No policy is asked; MFA policies and session profiles see the action on the ORGANIZATION, UPDATE unless said. */
+  /** Policies are not evaluated. MFA policies and session profiles see the resource ORGANIZATION and this action; default: UPDATE. */
   | { governedBy: "rootQuorum"; action?: "DELETE" }
-  /** Decided on before: whomever the operation takes may do it, and no policy, quorum or MFA policy is asked. */
+  /** The decision was made earlier: anybody whom the operation accepts may do it, without policies, quorum or MFA policies. */
   | { governedBy: "nobody"; resource: "INVITATION"; action: "UPDATE" }
   | {
       governedBy: "policies";
@@ -59,10 +59,10 @@ export type Subject =
         | "WALLET"
         | "WEBHOOK_ENDPOINT";
       action: ActivityClass["action"];
-      /** Whose credentials these are, where users may manage their own. */
+      /** The owner of the credentials that it is about, if users may manage their own. */
       ownerId?: string;
-      /** Whether they are those of whoever asks. */
+      /** True if they are the submitter's. */
       isOwn?: true;
-      /** The user who alone may ask for it: a request of anybody else is denied, whatever policies and quorum say. */
+      /** The only user who may submit it. A request of anybody else is denied, whatever policies and quorum allow. */
       onlyUserId?: string;
     };

@@ -12,7 +12,7 @@ import {
   MAX_WALLETS,
 } from "../kernel/limits.ts";
 
-/** How much an organization may have of what operators set a bound to. */
+/** The quotas of an organization that operators can set. */
 export type QuotaName =
   | "users"
   | "privateKeys"
@@ -21,16 +21,16 @@ export type QuotaName =
   | "subOrganizations"
   | "activitiesPerMonth"
   | "activityBytesPerMonth";
-/** Null is any number. */
+/** Null means unlimited. */
 export type Quotas = Readonly<Record<QuotaName, number | null>>;
 
 interface QuotaKind {
-  /** What it is of, as the error names it. */
+  /** What the quota limits, as named in the error. */
   what: string;
-  /** Where neither the installation nor the organization has another; null where there need be none. */
+  /** The default if neither the installation nor the organization sets one; null means unlimited. */
   usual: number | null;
   highest: number;
-  /** What can be done by whoever has run into it, beside asking for more. */
+  /** What a user can do who reaches the quota, besides asking for a higher one. */
   remedy: string;
 }
 
@@ -68,21 +68,21 @@ export const quotaNames = Object.keys(quotaKinds) as QuotaName[];
 
 export const USUAL_QUOTAS = Object.fromEntries(quotaNames.map((name) => [name, quotaKinds[name].usual])) as Quotas;
 
-/** How many of a thing there may be, whoever operates the server. */
+/** A quota that operators cannot change. */
 export interface FixedQuota {
-  /** The things, as the error names them. */
+  /** What the quota limits, as named in the error. */
   kind: string;
   limit: number;
-  /** Whether each user has this quota, and not the organization as a whole. */
+  /** True if it applies to each user rather than to the organization. */
   perUser?: true;
 }
 
-/** @throws KeysteadError QUOTA_EXCEEDED, or USER_QUOTA_EXCEEDED */
+/** @throws KeysteadError QUOTA_EXCEEDED or USER_QUOTA_EXCEEDED */
 export function refuseExcess(count: number, { kind, limit, perUser }: FixedQuota): void {
   if (count > limit) fail(perUser ? "USER_QUOTA_EXCEEDED" : "QUOTA_EXCEEDED", { kind, limit });
 }
 
-/** @throws KeysteadError QUOTA_EXCEEDED that names the quota, its figure, and what can be done */
+/** @throws KeysteadError QUOTA_EXCEEDED, naming the quota, its figure and the remedy */
 export function refuseOver(quotas: Quotas, name: QuotaName, count: number): void {
   const limit = quotas[name];
   if (limit === null) return;

@@ -1,8 +1,8 @@
 import type { Quotas } from "./quotas.ts";
 
 /**
- * Who may do what in an organization, as one state. It comes in parts, so that a request of a large organization needs only
- * those that its rules look at. Times are milliseconds; what is not there is undefined.
+ * The state of authority of an organization: who may do what. It consists of parts, so that a request loads only those that its rules read,
+ * even in a large organization. Times are in milliseconds; undefined means that something does not exist.
  */
 
 export type TagType = "TAG_TYPE_USER" | "TAG_TYPE_PRIVATE_KEY";
@@ -15,7 +15,7 @@ export interface Tag {
   updatedAt: number;
 }
 
-/** What sessions that are issued with it may do. It is never changed. */
+/** What sessions with this profile may do. Immutable. */
 export interface SessionProfile {
   id: string;
   name: string;
@@ -26,26 +26,26 @@ export interface SessionProfile {
   createdAt: number;
 }
 
-/** From where an organization, or one of its API keys, may be used. */
+/** The addresses from which an organization, or one of its API keys, may be used. */
 export interface Allowlist {
-  /** The organization's own id, or that of the API key. */
+  /** The id of the organization or of the API key. */
   id: string;
   /** Null for the organization's list. */
   apiKeyId: string | null;
   enabled: boolean;
-  /** What holds for a request whose address is not known. */
+  /** The decision for a request whose address is not known. */
   onEvaluationError: "ALLOW" | "DENY";
   rules: readonly AllowlistRule[];
 }
 
 export interface AllowlistRule {
-  /** In its one spelling. */
+  /** In canonical form. */
   cidr: string;
   label?: string;
   createdAt: number;
 }
 
-/** One that is neither accepted nor revoked; it may have expired. */
+/** An invitation that is neither accepted nor revoked. It may have expired. */
 export interface OpenInvitation {
   id: string;
   receiverName: string;
@@ -53,21 +53,21 @@ export interface OpenInvitation {
   receiverTagIds: readonly string[];
   accessType: string;
   senderUserId: string;
-  /** Hex of the SHA-256 of the token that was mailed; null for one of a time when none was. */
+  /** The SHA-256 of the mailed token, in hex; null for invitations from before tokens were mailed. */
   tokenHash: string | null;
-  /** From then on nobody can accept it. Null for one that nobody ever could. */
+  /** When it expires; null for an invitation that can never be accepted. */
   expiresAt: number | null;
 }
 
 export type InterfaceType = "SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM" | "SMART_CONTRACT_INTERFACE_TYPE_SOLANA";
 
-/** What policies may know of a contract's calls. It is never changed. */
+/** The interface of a contract, by which policies decode calls. Immutable. */
 export interface ContractInterface {
   id: string;
   type: InterfaceType;
-  /** As it was given. */
+  /** As in the request. */
   address: string;
-  /** In the one spelling that it is looked up by. */
+  /** In canonical form, for look-ups. */
   lookup: string;
   label: string;
   notes: string;
@@ -75,13 +75,13 @@ export interface ContractInterface {
   createdAt: number;
 }
 
-/** What allows or denies activities. */
+/** A policy, which allows or denies activities. */
 export interface Policy {
   id: string;
   /** Unique in the organization. */
   name: string;
   effect: "EFFECT_ALLOW" | "EFFECT_DENY";
-  /** Its expressions; an empty one holds always, and so does no time. */
+  /** Its expressions. An empty one is always true, and so is a missing time. */
   consensus: string;
   condition: string;
   time: string | null;
@@ -100,26 +100,26 @@ export const authenticationTypes = [
 ] as const;
 export type AuthenticationType = (typeof authenticationTypes)[number];
 
-/** Any of these methods; without an id, any credential of the type. */
+/** A method of an MFA policy; without an id, any credential of the type. */
 export interface MethodGroup {
   any: readonly { type: AuthenticationType; id?: string }[];
 }
 
-/** Which further credentials a user's approval takes where the condition holds. */
+/** An MFA policy: which further credentials a user's approval requires if the condition holds. */
 export interface MfaPolicy {
   id: string;
   name: string;
   condition: string;
-  /** One of each group; none at all exempts from what policies of a higher order ask for. */
+  /** One method of each group is required. An empty list exempts from policies of a higher order. */
   requiredMethods: readonly MethodGroup[];
-  /** The lowest of those whose condition holds applies. */
+  /** Among policies whose condition holds, the one with the lowest order applies. */
   order: number;
   notes: string | null;
   createdAt: number;
   updatedAt: number;
 }
 
-/** A feature of the organization that is on. */
+/** An enabled feature of the organization. */
 export interface Feature {
   name: string;
   value: string | null;
@@ -137,10 +137,10 @@ export interface User {
 
 export type ContactType = "EMAIL" | "PHONE_NUMBER";
 
-/** What a user is reached by, in the one spelling that it is compared by. */
+/** A contact of a user, in the canonical form in which contacts are compared. */
 export interface Contact {
   type: ContactType;
-  /** An e-mail address in lowercase, or a phone number in E.164. */
+  /** An email address in lowercase, or a phone number in E.164. */
   value: string;
 }
 
@@ -149,25 +149,25 @@ export const contactOf = (type: ContactType, text: string): Contact => ({
   value: type === "EMAIL" ? text.toLowerCase() : text,
 });
 
-/** A key that stamps requests of a user: made by an administrator or by the user, or got by a sign-in. */
+/** A key that stamps a user's requests: registered by an administrator or the user, or issued by a sign-in. */
 export interface ApiKey {
   id: string;
   name: string;
   /** The credential's type in the API, such as `CREDENTIAL_TYPE_API_KEY_P256`. */
   type: string;
-  /** In its one spelling: lowercase hex. */
+  /** In canonical form: lowercase hex. */
   publicKey: string;
   sessionProfileId: string | null;
-  /** Its life from `createdAt` on; null for a key that lasts. */
+  /** Its life from `createdAt`; null if it never expires. */
   expirationSeconds: number | null;
-  /** What its user showed to get it; null where it was added by whoever may add keys. */
+  /** How its user authenticated to get it; null if it was added by somebody who may add keys. */
   grade: Grade | null;
   createdAt: number;
 }
 
 /**
- * How a key was got by signing in: with a stamp by a lasting credential, a one-time password, a token of an OIDC issuer, or in a
- * recovery; `server` where nothing but the server's word says so, as of a key that it keeps itself.
+ * How a sign-in that issued a key authenticated its user: by a stamp of a lasting credential, a one-time code, a token of an OIDC issuer, or a
+ * recovery; `server` if only the server vouches for it, as for a key that the server keeps itself.
  */
 export type Grade = "stamp" | "otp" | "oidc" | "recovery" | "server";
 
@@ -182,13 +182,13 @@ export interface Authenticator {
   aaguid: string;
   attestationType: string;
   transports: readonly string[];
-  /** SHA-256 of the relying party's id, as its registration gave it. */
+  /** The SHA-256 of the relying party id, from the registration. */
   rpIdHash: Uint8Array;
   origin: string;
   createdAt: number;
 }
 
-/** Whoever an issuer of OIDC tokens says it is. */
+/** An identity at an issuer of OIDC tokens. */
 export interface OauthProvider {
   id: string;
   name: string;
@@ -198,7 +198,7 @@ export interface OauthProvider {
   createdAt: number;
 }
 
-/** What is known of a private key. */
+/** The facts of a private key. */
 export interface PrivateKey {
   id: string;
   name: string;
@@ -209,15 +209,15 @@ export interface PrivateKey {
   updatedAt: number;
 }
 
-/** With what is stored of it and told by no part: it comes with the key and never changes. */
+/** A new private key, with columns that are not part of the state because they never change. */
 export interface SealedPrivateKey extends PrivateKey {
-  /** As the API shows it. */
+  /** In the form of the API. */
   publicKey: string;
-  /** For the signer alone to open. */
+  /** Only the signer can open it. */
   sealedKey: Uint8Array;
 }
 
-/** What is known of a wallet; its accounts can be derived again, and decide nothing. */
+/** The facts of a wallet. Its accounts are not included: they can be derived again, and no decision depends on them. */
 export interface Wallet {
   id: string;
   name: string;
@@ -228,11 +228,11 @@ export interface Wallet {
 }
 
 export interface SealedWallet extends Wallet {
-  /** For the signer alone to open. */
+  /** Only the signer can open it. */
   sealedWallet: Uint8Array;
 }
 
-/** What is known of a secret. */
+/** The facts of a secret. */
 export interface Secret {
   id: string;
   /** Unique in the organization. */
@@ -243,22 +243,22 @@ export interface Secret {
 }
 
 export interface SealedSecret extends Secret {
-  /** For the signer alone to open. */
+  /** Only the signer can open it. */
   sealedSecret: Uint8Array;
 }
 
-/** Who together may do everything. */
+/** The root quorum: the users who together may do everything. */
 export interface RootQuorum {
   threshold: number;
-  /** Sorted where it is looked up. */
+  /** Sorted when it is looked up. */
   userIds: readonly string[];
 }
 
-/** The kinds of parts, each with what a part of it holds; the comment says what the part is looked up by. */
+/** The kinds of parts, each with the type of its value. The comments tell by which id a part is looked up. */
 export interface Parts {
   /** By the tag's id. */
   tag: Tag | undefined;
-  /** By the tag's id: the ids of the users or private keys that carry it, sorted. */
+  /** By the tag's id: the ids of the users or private keys that have it, sorted. */
   carriers: readonly string[];
   /** By the type of tag. */
   tagCount: number;
@@ -266,28 +266,25 @@ export interface Parts {
   user: User | undefined;
   /** By `ALL`. */
   userCount: number;
-  /** What the organization may have, by `ALL`; no rule changes it. */
+  /** The organization's quotas, by `ALL`. No rule changes them. */
   quotas: Quotas;
-  /** By the user's id: their keys, the oldest first. */
+  /** By the user's id: their keys, oldest first. */
   apiKeys: readonly ApiKey[];
   /** By the user's id, the oldest first. */
   authenticators: readonly Authenticator[];
   /** By the user's id, the oldest first. */
   oauthProviders: readonly OauthProvider[];
-  /** By the user's id: the contacts that the user has shown to receive what is sent to, by their types. */
+  /** By the user's id: their verified contacts, ordered by type. */
   verifiedContacts: readonly Contact[];
-  /**
-   * By `contactAt`: the id of the user who has it verified, in this organization, its parent, or any other below that: of all of
-   * them one at most.
-   */
+  /** By `contactAt`: the id of the user who has verified it, in this organization, its parent, or the parent's other sub-organizations; at most one. */
   contactHolder: string | undefined;
-  /** By `ALL`: whether the organization has a parent. It never changes. */
+  /** By `ALL`: whether the organization has a parent. Immutable. */
   isBelowParent: boolean;
-  /** By the user's id, in the order in which they are looked at. */
+  /** By the user's id, in the order of evaluation. */
   mfaPolicies: readonly MfaPolicy[];
-  /** By the user's id: the ids of the tags they carry, sorted. */
+  /** By the user's id: the ids of their tags, sorted. */
   tagsOfUser: readonly string[];
-  /** By the credential id in base64url: the id of the authenticator that has it. */
+  /** By the credential id in base64url: the id of the authenticator. */
   authenticatorId: string | undefined;
   /** By `providerAt`: the id of the OAuth provider. */
   oauthProviderId: string | undefined;
@@ -297,7 +294,7 @@ export interface Parts {
   privateKey: PrivateKey | undefined;
   /** By `ALL`. */
   privateKeyCount: number;
-  /** By the private key's id: the ids of the tags it carries, sorted. */
+  /** By the private key's id: the ids of its tags, sorted. */
   tagsOfPrivateKey: readonly string[];
   /** By the wallet's id. */
   wallet: Wallet | undefined;
@@ -305,11 +302,11 @@ export interface Parts {
   walletCount: number;
   /** By the secret's id. */
   secret: Secret | undefined;
-  /** By the name: the id of the secret that has it. */
+  /** By the name: the id of the secret. */
   secretId: string | undefined;
   /** By `ALL`. */
   secretCount: number;
-  /** By the public key in its one spelling: the id of the API key that has it. */
+  /** By the public key in canonical form: the id of the API key. */
   apiKeyId: string | undefined;
   /** All of them, by `ALL`. */
   sessionProfiles: readonly SessionProfile[];
@@ -317,38 +314,38 @@ export interface Parts {
   allowlist: Allowlist | undefined;
   /** All of them, by `ALL`. */
   openInvitations: readonly OpenInvitation[];
-  /** By the id: where the interface is looked up, and its length in bytes. */
+  /** By the id: the interface's `interfaceAt`, and its length in bytes. */
   interface: { at: string; bytes: number } | undefined;
-  /** By `interfaceAt`: the id of the interface of that contract. */
+  /** By `interfaceAt`: the id of the contract's interface. */
   interfaceId: string | undefined;
-  /** By `ALL`: how many interfaces there are, and their bytes together. */
+  /** By `ALL`: the number of interfaces, and their total bytes. */
   interfaceTotals: { count: number; bytes: number };
-  /** Those that are on, by `ALL`; sorted by their names. */
+  /** The enabled features, by `ALL`; sorted by name. */
   features: readonly Feature[];
-  /** All of them, by `ALL`; in the order of their ids. */
+  /** All of them, by `ALL`; sorted by id. */
   policies: readonly Policy[];
 }
 
-/** Names the one part of a kind that is kept whole. */
+/** The id of the only part of a kind. */
 export const ALL = "all";
 
-/** Names the interface of a contract. */
+/** The look-up id of a contract's interface. */
 export const interfaceAt = ({ type, lookup }: Pick<ContractInterface, "type" | "lookup">): string =>
   `${type} ${lookup}`;
 
-/** Names an OAuth provider by what its tokens say. */
+/** The look-up id of an OAuth provider. */
 export const providerAt = ({
   issuer,
   audience,
   subject,
 }: Pick<OauthProvider, "issuer" | "audience" | "subject">): string => JSON.stringify([issuer, audience, subject]);
 
-/** Names a contact. */
+/** The look-up id of a contact. */
 export const contactAt = ({ type, value }: Contact): string => `${type} ${value}`;
 
 export type PartKind = keyof Parts;
 
-/** Names one part. */
+/** A reference to a part. */
 export interface PartRef<Kind extends PartKind = PartKind> {
   kind: Kind;
   id: string;

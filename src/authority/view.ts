@@ -2,7 +2,7 @@ import { type Change, type Effect, effectsOf } from "./changes.ts";
 import { NotLoaded } from "./not-loaded.ts";
 import { keyOf, type PartKind, type PartRef, type Parts, type Tag, type TagType } from "./state.ts";
 
-/** Parts of an organization's state that a rule has asked for and that are not loaded. */
+/** Thrown when a rule reads parts of an organization's state that are not loaded. */
 export class PartsNotLoaded extends NotLoaded<PartRef> {
   readonly organizationId: string;
 
@@ -12,11 +12,11 @@ export class PartsNotLoaded extends NotLoaded<PartRef> {
   }
 }
 
-/** The state as rules look at it. Every look-up may throw `PartsNotLoaded`, so rules are free of effects: they may run again. */
+/** An organization's state, as rules read it. Every look-up may throw `PartsNotLoaded`, so rules have no side effects and may run again. */
 export interface AuthorityView {
   readonly organizationId: string;
   part<Kind extends PartKind>(kind: Kind, id: string): Parts[Kind];
-  /** Several parts of a kind at once, in the order of the ids. */
+  /** Several parts of one kind, in the order of the ids. */
   parts<Kind extends PartKind>(kind: Kind, ids: readonly string[]): Parts[Kind][];
   tag(id: string): Tag | undefined;
   tagCount(type: TagType): number;
@@ -26,7 +26,7 @@ export interface AuthorityView {
 /** Loaded parts by `keyOf`. */
 export type LoadedParts = Map<string, Parts[PartKind]>;
 
-/** The state as it is loaded. */
+/** A view of the loaded parts. */
 export const viewOf = (organizationId: string, loaded: LoadedParts): AuthorityView =>
   viewThrough(organizationId, (refs) => {
     const missing = refs.filter((ref) => !loaded.has(keyOf(ref)));
@@ -34,7 +34,7 @@ export const viewOf = (organizationId: string, loaded: LoadedParts): AuthorityVi
     return refs.map((ref) => loaded.get(keyOf(ref)));
   });
 
-/** A view over whatever answers for parts. */
+/** A view that reads parts through a function. */
 export function viewThrough(
   organizationId: string,
   read: (refs: readonly PartRef[]) => (Parts[PartKind] | undefined)[],
@@ -52,7 +52,7 @@ export function viewThrough(
   };
 }
 
-/** A view that changes as rules decide on changes: what comes later in one activity sees what came before. */
+/** A view that includes the changes made so far: later rules of an activity see the changes of earlier ones. */
 export interface Draft extends AuthorityView {
   readonly changes: readonly Change[];
   apply(change: Change): void;
@@ -62,9 +62,9 @@ export function draftOn(view: AuthorityView): Draft {
   const changes: Change[] = [];
   const effects = new Map<string, Effect[]>();
   const ofPart = (ref: PartRef) => effects.get(keyOf(ref)) ?? [];
-  // Folded when it is looked at: what nobody looks at need not be loaded.
+  // Changes are applied when a part is read: parts that nobody reads need not be loaded.
   const read = (refs: readonly PartRef[]) => {
-    // All that must be known from before is asked for at once, so that it is loaded together.
+    // All parts whose previous value is needed are requested at once, so that they are loaded together.
     const known = partsBefore(
       view,
       refs.filter((ref) => ofPart(ref).every((each) => "reduce" in each)),
@@ -96,14 +96,14 @@ function partsBefore(view: AuthorityView, refs: readonly PartRef[]): Map<string,
   return known;
 }
 
-/** The state as these changes leave it. */
+/** A view of the state after these changes. */
 export function viewAfter(view: AuthorityView, changes: readonly Change[]): AuthorityView {
   const draft = draftOn(view);
   for (const change of changes) draft.apply(change);
   return draft;
 }
 
-/** The changes that `rules` decide on. */
+/** The changes that `rules` make. */
 export function changesOn(view: AuthorityView, rules: (draft: Draft) => void): readonly Change[] {
   const draft = draftOn(view);
   rules(draft);

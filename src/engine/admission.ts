@@ -25,7 +25,7 @@ import { TokenBuckets } from "../kernel/token-buckets.ts";
 import { turn } from "../kernel/turns.ts";
 import type { Principal } from "./identity/authenticate.ts";
 
-/** Requests a second; 0 is any number. */
+/** Requests per second; 0 means unlimited. */
 export interface Rates {
   organization: number;
   credential: number;
@@ -34,10 +34,10 @@ export interface Rates {
 }
 
 /**
- * How much of the server each of its clients may take. Requests are counted when it is known whose they are: those of an
- * organization and of a credential, and those that fail to authenticate by the address they come from. Large ones count for
- * more. Of one organization so many are worked on at a time, fewer while others send too: what is in hand already comes before what
- * they send. All of it is counted by each server for itself.
+ * Limits how much of the server one client can use. Authenticated requests count against their organization and their credential,
+ * failed authentications against the client's address; large requests count for more. It also limits how many requests of one
+ * organization are processed concurrently. That limit is lower while other organizations are active, because requests already in
+ * progress delay theirs. Each server counts on its own.
  */
 export class Admission {
   readonly #rates: Rates;
@@ -49,13 +49,13 @@ export class Admission {
   readonly #reading = new ByteRoom({ inAll: MAX_READ_BYTES, ofOneKey: MAX_READ_BYTES_OF_ONE_ORGANIZATION });
   readonly #denials: { ofOrganizations: TokenBuckets; ofUsers: TokenBuckets };
   /**
-   * Credentials that were verified lately, each at its address: strangers who fail there do not lock them out, and who knows a public key
-   * is let through by its name nowhere else.
+   * Recently verified credentials, by client address. Failed authentications from a shared address do not lock them out, and knowing
+   * somebody's public key does not help an attacker at any other address.
    */
   readonly #verified: RecentlyUsed<true> = recentlyUsed({ entries: MAX_RATE_BUCKETS });
 
   /**
-   * @param sharedRequests how many are worked on at a time while several organizations send
+   * @param sharedRequests how many requests are processed at a time while several organizations are active
    * @param now milliseconds of a clock that never goes back
    */
   constructor(rates: Rates, sharedRequests: number, now: () => number = () => performance.now()) {
@@ -83,21 +83,21 @@ export class Admission {
   }
 
   /**
-   * Waits for the turn of a request whose stamp is not verified yet, and resolves to what ends it. Whose credential the stamp
-   * names is only said, so that senders at other addresses do not share its turns.
+   * Waits until a request whose stamp is not verified yet may proceed, and resolves to a function that releases its slot. The
+   * credential is only claimed at this point, so the queue is per address: others who claim it elsewhere do not delay its owner.
    */
   identify(address: string | undefined, credentialKey: string): Promise<() => void> {
     return this.#identifying.enter(senderOf(address, credentialKey));
   }
 
-  /** @throws KeysteadError RATE_LIMITED where too many requests of the address have failed, unless this credential is known there */
+  /** @throws KeysteadError RATE_LIMITED if too many requests from the address failed, unless this credential was verified there recently */
   refuseFailing(address: string | undefined, credentialKey: string): void {
     if (this.#rates.failures === 0 || this.#verified.get(senderOf(address, credentialKey))) return;
     const seconds = this.#failures.secondsUntilOne(originOf(address));
     if (seconds > 0) failForNow("RATE_LIMITED", { reason: "too many of this address failed to authenticate" }, seconds);
   }
 
-  /** Counts a request that ended before it was known whose it is, unless that was the server's own fault or came of an allowlist. */
+  /** Counts a request that failed before its sender was known, unless the server or an IP allowlist was the reason. */
   countFailure(error: unknown, address: string | undefined, bodyBytes: number): void {
     const isFailure = error instanceof KeysteadError && (error.httpStatus === 401 || error.httpStatus === 400);
     if (isFailure && this.#rates.failures > 0) this.#failures.take(originOf(address), tokensOf(bodyBytes));
@@ -106,7 +106,7 @@ export class Admission {
   /**
    * Counts an activity that is about to be stored as denied.
    *
-   * @throws KeysteadError RATE_LIMITED where so many were denied that no more are stored
+   * @throws KeysteadError RATE_LIMITED if too many were denied already; the denial is then not stored
    */
   countDenial(organizationId: string, userId: string): void {
     const { ofOrganizations, ofUsers } = this.#denials;
@@ -115,7 +115,7 @@ export class Admission {
   }
 
   /**
-   * Takes on a request whose stamp was verified; resolves when its turn has come, to what ends it.
+   * Admits a request whose stamp was verified. Resolves, once it may proceed, to a function that releases its slot.
    *
    * @throws KeysteadError RATE_LIMITED
    */
@@ -133,10 +133,10 @@ export class Admission {
     return this.#working.enter(organization.id);
   }
 
-  /** Waits until there is room for what a request of the organization is about to read, and resolves to what gives it back. */
+  /** Waits for room for the bytes that a request of the organization is about to read; resolves to a function that releases it. */
   async reading(organizationId: string, bytes: number): Promise<() => void> {
     const leave = await this.#reading.enter(organizationId, bytes);
-    // Large answers would otherwise follow on one another without a pause, and nobody else's request be looked at.
+    // Otherwise large answers would follow each other without yielding to the event loop, and block all other requests.
     if (bytes > SMALL_MESSAGE_BYTES) await turn();
     return leave;
   }
@@ -150,7 +150,7 @@ function take(buckets: TokenBuckets, rate: number, key: string, tokens: number, 
 
 const LONG = 128;
 
-/** What a credential is remembered by; tokens may be long. */
+/** The name under which a credential is remembered; tokens can be long. */
 const shortNameOf = (credentialKey: string): string =>
   credentialKey.length > LONG ? createHash("sha256").update(credentialKey).digest("base64") : credentialKey;
 

@@ -2,10 +2,10 @@ import { sql } from "kysely";
 import type { Reader } from "../storage/engine.ts";
 import type { Schema } from "../storage/schema.ts";
 
-/** Tables of which an organization's rows are in an answer, with the bytes that one of them takes there. */
+/** The tables whose rows an answer lists, with the size of one row in the answer, in bytes. */
 export type BytesOfEach = Partial<Record<keyof Schema, number>>;
 
-/** What a list of all of an organization's rows takes in an answer, by their numbers: to be known before they are read. */
+/** The size of an answer that lists all of an organization's rows, in bytes, estimated from row counts before any row is read. */
 export async function bytesOfRows(read: Reader, organizationId: string, each: BytesOfEach): Promise<number> {
   const counted = Object.entries(each).map(
     ([table, bytes]) =>

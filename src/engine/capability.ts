@@ -3,23 +3,23 @@ import type { ServiceKeyKind } from "./keys/service-keys.ts";
 import type { Operation, OwnedTable } from "./operations.ts";
 import type { ProxyCall } from "./proxy-call.ts";
 
-/** All that the rest of the house needs to know of a capability: its folder's index says it, and nothing else lists it. */
+/** The manifest of a capability, exported by its folder's index: everything the rest of the server needs to know about it. */
 export interface Capability<Operations extends readonly Operation[] = readonly Operation[]> {
   /** Its heading in the documentation. */
   title: string;
   operations: Operations;
-  /** What people may ask of it through the auth proxy. */
+  /** Its calls through the auth proxy, for people without a credential. */
   proxyCalls?: readonly ProxyCall[];
   jobs?: readonly JobKind[];
-  /** The types of event that it announces to webhook endpoints. */
+  /** The types of webhook events that it emits. */
   events?: readonly string[];
   /** Keys of the installation that it signs with. */
   serviceKeys?: readonly ServiceKeyKind[];
-  /** What goes when an organization is deleted, in this order: rows that refer to others come before them. */
+  /** The tables to erase when an organization is deleted, in this order: a row that refers to another is deleted first. */
   erases?: readonly OwnedTable[];
-  /** Of these, what an organization may have any number of, and no organization's rights or credentials are made of. */
+  /** Those of the erased tables that can hold any number of rows and grant nobody any right, so that a job may erase them later. */
   large?: readonly OwnedTable[];
-  /** What stays, and why. */
+  /** The tables that are kept when an organization is deleted, each with the reason. */
   keeps?: { readonly [Table in OwnedTable]?: string };
 }
 
@@ -28,7 +28,7 @@ export const capability = <const Operations extends readonly Operation[]>(
   manifest: Capability<Operations>,
 ): Capability<Operations> => manifest;
 
-/** What all capabilities together bring to the house. */
+/** The manifests of all capabilities, combined. */
 export interface House {
   proxyCalls: readonly ProxyCall[];
   jobs: readonly JobKind[];
@@ -37,12 +37,12 @@ export interface House {
   largeTables: readonly OwnedTable[];
 }
 
-/** @throws when two capabilities claim the same thing, or one keeps what another erases: a fault of the manifests */
+/** @throws Error if two capabilities claim the same name, or one keeps a table that another erases: a bug in the manifests */
 export function houseOf(capabilities: readonly Capability[]): House {
   const proxyCalls = capabilities.flatMap((each) => each.proxyCalls ?? []);
   const jobs = capabilities.flatMap((each) => each.jobs ?? []);
   const serviceKeys = capabilities.flatMap((each) => each.serviceKeys ?? []);
-  // Capabilities are listed with their foundations first, so they are erased in the opposite order.
+  // Capabilities are listed after those they depend on, so their tables are erased in reverse order.
   const erasedTables = capabilities.toReversed().flatMap((each) => each.erases ?? []);
   const isLarge = new Set(capabilities.flatMap((each) => each.large ?? []));
   const largeTables = erasedTables.filter((table) => isLarge.has(table));

@@ -28,9 +28,9 @@ import type {
 } from "./operations.ts";
 import type { AskedSigner, ServiceName, Services } from "./services.ts";
 
-/** How operations are declared. A declaration is all there is to an operation; the rest derives from it. */
+/** How operations are declared. A declaration is complete: routing, validation, documentation and the client are derived from it. */
 
-/** What functions are told, with the services that they name and the signer as they may ask it. */
+/** The contexts of an operation's functions, with the services it needs and a signer limited to the verbs it asks. */
 
 export type PlanContext<Intent, Needs extends ServiceName = never> = Pick<Services, Needs> &
   Planning<Intent> & { read: Reader };
@@ -58,9 +58,9 @@ export type QueryContext<Request, Needs extends ServiceName = never, Asks extend
 
 export interface OlderVersion<Intent, Result> {
   intent: TSchema;
-  /** The newest form of an intent of this version. */
+  /** Converts an intent of this version into the newest form. */
   upgrade: (intent: never) => Intent;
-  /** Where the older result has another shape. */
+  /** The result of this version, if its shape differs. */
   result?: { schema: TSchema; from: (result: Result) => unknown; key?: string };
 }
 
@@ -68,12 +68,12 @@ interface CommonDeclaration<Path extends string, Needs extends ServiceName> {
   /** The last segment of the operation's URL. */
   path: Path;
   summary: string;
-  /** Ours alone: the API that the published SDKs know does not have it. */
+  /** True for an operation that the published SDKs do not know. */
   isExtension?: true;
   only?: OnlyFor;
-  /** Whether a parent's id will do for a user of one of its sub-organizations, who is found by the credential. */
+  /** True if the request of a sub-organization's user may name the parent; the credential then tells which sub-organization is meant. */
   findsSubOrganization?: true;
-  /** The services that its functions are given; there are no others. */
+  /** The services that its functions receive. They receive no others. */
   needs?: readonly Needs[];
 }
 
@@ -88,103 +88,101 @@ export interface ActivityDeclaration<
   Version extends number = number,
   Word extends string = string,
 > extends CommonDeclaration<Path, Needs> {
-  /** What type and keys derive from, where that is not the path. */
+  /** The word from which the activity type and the keys are derived; the path if absent. */
   word?: Word;
-  /** What `prepare` asks the signer. */
+  /** The signer verbs that `prepare` may use. */
   asks?: readonly Asks[];
-  /** Whether a parent's users may have it done in a sub-organization: they help its users to sign in, and link them to OAuth providers. */
+  /** True if users of the parent may submit it for a sub-organization, as a backend does that signs its users in. */
   byParents?: true;
   /**
-   * The sub-organization in which it is done where a parent's user names the parent alone; undefined for the parent itself. It is asked at
-   * every verdict, so it refuses nothing: `prepare` does.
+   * The sub-organization in which the activity is carried out when a user of the parent names only the parent; undefined for the parent
+   * itself. It runs at every decision, so it must not refuse anything; `prepare` does.
    */
   carriedOutIn?: (context: ActivityPlace<Static<I>>) => Promise<string | undefined>;
-  /** The one type of credential that it takes, and that stamps nothing else but queries, whatever quorum and policies say. */
+  /** The only credential type that may submit it. Such credentials may otherwise only run queries, whatever the quorum and policies allow. */
   stampedWith?: CredentialType;
   /**
-   * For an operation by which somebody becomes a user, stamped with the credential that it registers: who that is, as the request
-   * tells. It throws for whoever is not let in, before anything of the request is stored.
+   * For an operation that makes its sender a user and is stamped with the credential that it registers: reads from the request who that
+   * is. Throws if they may not become one, before anything is stored.
    */
   newcomer?: (context: MeetingContext<Static<I>>) => Promise<Newcomer>;
-  /** Whether `generateAppProofs` may be true; it may unless said. */
+  /** Whether `generateAppProofs` may be true. Default: true. */
   takesAppProofs?: boolean;
-  /** The newest version; 1 unless said. */
+  /** The newest version. Default: 1. */
   version?: Version;
   intent: I;
   result: R;
-  /** The result key, where it is not the path's own name in camel case with `Result`. */
+  /** The result key, if it is not the path in camel case followed by `Result`. */
   resultKey?: string;
   versions?: Record<number, OlderVersion<Static<I>, Static<R>>>;
-  /** Another spelling of the newest type, which a published client has. */
+  /** Another spelling of the newest type that a published client sends. */
   alsoTyped?: string;
   subject: (intent: Static<I>) => Subject;
-  /** Rules on the intent alone that a schema cannot say; it throws. Nobody has been authorized yet, so it stays cheap. */
+  /** Rules about the intent that a schema cannot express; throws. It runs before authorization, so it must be cheap. */
   check?: (intent: Static<I>, context: Pick<Services, Needs> & CheckingContext) => void | Promise<void>;
   /**
-   * What will be done outside, settled before anybody decides on it: a nonce, a fee, a quote. It is read once, when the
-   * activity is submitted, and kept with it: policies see what is planned, and what is planned is what is done.
+   * The plan of an outside effect: its nonce, fee or quote. It is made once, when the activity is submitted, and stored with it, so that
+   * policies decide on exactly what will be done.
    */
   plan?: { schema: TSchema; make: (context: PlanContext<Static<I>, Needs>) => Promise<Plan> };
-  /** What policies may ask about beyond the activity itself; loaded when there is a policy to ask. */
+  /** The facts that policies can use beyond those of the activity itself. Loaded only if a policy is evaluated. */
   policyFacts?: (context: PolicyFactsContext<Static<I>, Plan>) => Promise<PolicyFacts>;
   /**
-   * Work outside the transaction, after a first decision and before the one that counts: asking the signer. It may be done
-   * in vain, so it leaves no trace.
+   * Work outside the transaction, such as asking the signer. It runs after a first decision and before the one that counts, and its
+   * result may be discarded, so it must have no side effects.
    */
   prepare?: (context: PrepareContext<Static<I>, Asks, Plan, Needs>) => Promise<Prepared>;
-  /** The addresses that come into being, from what was prepared; they are proved for those who ask for app proofs. */
+  /** The addresses that the activity creates, for app proofs. */
   addresses?: (context: { intent: Static<I>; prepared: Prepared }) => readonly AddressReference[];
-  /**
-   * True for an activity that changes nothing but adds its own row: it then does not wait for the organization's other
-   * activities.
-   */
+  /** True for an activity that writes nothing but its own row; it then does not wait for other activities of the organization. */
   concurrent?: boolean;
   /**
-   * What the activity changes of who may do what. It is pure: what it looks at comes from the view, identifiers and time from
-   * outside, and it may be run several times. It throws what it refuses.
+   * The changes that the activity makes to authority: who may do what. It is pure and may run several times: it reads only the view, and
+   * identifiers and the time are passed in. Throws to refuse.
    */
   change?: (context: ChangingContext<Static<I>, Plan, Prepared>) => readonly Change[];
   /** The result of `change`. */
   answer?: (context: AnsweringContext<Static<I>, Prepared>) => NoInfer<Static<R>>;
   /**
-   * What is stored beside `change` that says nothing of who may do what, such as a mail that is queued; in the same transaction,
-   * after the changes were written. A thrown error undoes all of it.
+   * Stores what accompanies `change` but is not authority, such as a queued mail. It runs in the same transaction, after the changes are
+   * written; an error rolls all of it back.
    */
   alsoStore?: (context: StoringContext<Static<I>, Prepared>) => Promise<void>;
   /**
-   * What changes anything else, in the transaction that also stores the activity; an operation has this or `change`, or
-   * neither beside an `effect`. A thrown error undoes all of it. What it answers is the result, unless there is an `effect`.
+   * Carries out an activity that does not change authority, in the transaction that stores the activity; an error rolls all of it back.
+   * Returns the result, unless there is an `effect`. An operation has `run` or `change`; with an `effect` it may have neither.
    */
   run?: (context: RunContext<Static<I>, Prepared, Plan, Needs>) => Promise<NoInfer<Static<R>> | undefined>;
-  /** What happens outside after the commit; the activity is PENDING until it is done or has failed. */
+  /** The outside effect, performed after the commit. The activity is PENDING until it succeeds or fails. */
   effect?: {
     /**
-     * A process may die between any two steps, so whatever it does can be done twice without harm. Errors below 500 say that
-     * it has failed for good. Those from 500 on say that what it waits for is away: it is tried again, and so is everything
-     * of the organization that waits for the same, without end. An exception is a fault: after some tries it waits for an operator.
+     * Must be idempotent: the process can die between any two steps, and the job then runs again. A KeysteadError with a status below 500
+     * fails the activity permanently. One from 500 on means that the gate (such as a chain) is unavailable: the job is retried without a
+     * limit, and so is everything of the organization that waits for the same gate. Any other exception is a bug; after some retries the
+     * job waits for an operator.
      */
     perform: (context: PerformContext<Static<I>, Plan, Needs>) => Promise<Performed<NoInfer<Static<R>>>>;
     /**
-     * What it waits for, such as a chain. An organization's effects that wait for the same are performed one after the other,
-     * as they were submitted; those of all organizations share a bounded number of workers.
+     * The name of what the effect depends on, such as a chain. Effects of one organization with the same gate are performed one at a time,
+     * in the order of submission; all organizations share a bounded number of workers per gate.
      */
     gate: (plan: Plan) => string;
   };
 }
 
-/** An operation that still knows the types that it was declared with; they exist for the compiler alone. */
+/** An operation that keeps the types of its declaration. They exist at compile time only. */
 export type Typed<Base, Path extends string, Request, Answer, Type extends string = never> = Base & {
   path: Path;
   readonly types?: { type: Type; request: Request; answer: Answer };
 };
 
-/** The type of the newest version of an activity, as `names` makes it. */
+/** The activity type of the newest version, as `names` derives it. */
 type TypeOf<
   Path extends string,
   Version extends number,
 > = `ACTIVITY_TYPE_${Uppercase<Path>}${Version extends 1 ? "" : `_V${Version}`}`;
 
-/** Declares a state-changing operation, `POST /public/v1/submit/<path>`; type, intent key and result key derive from the path. */
+/** Declares an activity, `POST /public/v1/submit/<path>`. Its type, intent key and result key are derived from the path. */
 export function activity<
   const Path extends string,
   I extends TSchema,
@@ -251,7 +249,7 @@ function carryOutOf({
   throw new Error(`${path} must declare either \`change\` with \`answer\`, or \`run\``);
 }
 
-/** The engine passes to each function what its declaration says; the compiler has held both against each other there. */
+/** Drops the types of a declared function. That its context fits was checked where it was declared. */
 const erased = <F extends (...args: never[]) => unknown, E>(declared: F): E => declared as unknown as E;
 
 function versionsOf(declaration: {
@@ -295,7 +293,7 @@ export interface QueryDeclaration<
   Needs extends ServiceName,
   Asks extends SignerVerb,
 > extends CommonDeclaration<Path, Needs> {
-  /** What it asks the signer, which holds it against the stamped body: only what changes and signs nothing of anybody's. */
+  /** The signer verbs that the query may use. The signer checks each request against the stamped body; none changes or signs anything of a user's. */
   asks?: readonly Asks[];
   request: Q;
   response: R;

@@ -37,35 +37,35 @@ export interface EngineOptions {
   observer: ActivityObserver;
   services: Services;
   admission: Admission;
-  /** @throws KeysteadError where nothing is to be changed now */
+  /** @throws KeysteadError while writes are not accepted, for example during maintenance */
   refuseWrites: () => void;
-  /** Nobody unless said. */
+  /** Default: none. */
   audit?: RequestAudit | undefined;
 }
 
-/** A request as far as its headers go, as the network layer hands it over. */
+/** What the listener knows of a request from its headers. */
 export interface RequestOrigin {
   stamps: StampHeaders;
-  /** The client's IP address; undefined where it is not known. */
+  /** The client's IP address, if it is known. */
   remoteAddress: string | undefined;
-  /** Whether IP allowlists do not hold for it; they do unless said. */
+  /** Whether it is exempt from IP allowlists. Default: false. */
   isExempt?: boolean;
-  /** Told who sends it, once that is known. */
+  /** Called with the sender, once authenticated. */
   onPrincipal: (principal: Principal) => void;
-  /** Whether the client still waits for the answer. */
+  /** Whether the client is still connected. */
   isWanted: () => boolean;
 }
 
-/** The answer, before the wire rules: `activity` and `activities` members carry times in milliseconds. */
+/** An answer before the wire format is applied: the times of `activity` and `activities` are in milliseconds. */
 export type Answer = { activity: ActivityView } | Record<string, unknown>;
 
-/** The way of every request: stamp, user, then the operation of the path. */
+/** Handles every request: verifies its stamp, finds the user, then runs the operation. */
 export interface Engine {
   readonly registry: Registry;
   /**
-   * Takes a request on by its stamp's form, and gives what answers it once its exact bytes are there.
+   * Checks the form of a request's stamp and returns a function that handles the request once its body was received.
    *
-   * @throws KeysteadError with a 401 or RATE_LIMITED, before any of the body is read
+   * @throws KeysteadError with a 401 or RATE_LIMITED, before the body is read
    */
   accept(operation: Operation, origin: RequestOrigin): (body: Buffer) => Promise<Answer>;
 }
@@ -117,7 +117,7 @@ export function createEngine(options: EngineOptions): Engine {
     }
   }
 
-  /** A query changes nothing; what the signer is asked for is held against its body all the same. */
+  /** The signer checks what a query asks of it against the query's body, although a query changes nothing. */
   function signerOfQuery(
     { asks, path }: QueryOperation,
     { body, organization, isWanted }: { body: Buffer; organization: Organization; isWanted: () => boolean },
@@ -155,8 +155,8 @@ export function createEngine(options: EngineOptions): Engine {
   }
 
   /**
-   * Where an operation makes somebody a user, their credential is looked for in the request as well; where it uses its credential up,
-   * among those that were.
+   * Extends the stamp by where else to look its credential up: in the request, if the operation makes its sender a user, and among
+   * expired or used-up credentials, if the operation uses its own credential up.
    */
   function stampFor(operation: Operation, stamp: DecodedStamp, body: Buffer, now: number): DecodedStamp {
     if (operation.kind !== "activity") return stamp;
@@ -228,11 +228,11 @@ export function createEngine(options: EngineOptions): Engine {
   return { registry, accept };
 }
 
-/** Whatever took too much work has changed nothing. */
+/** A request that exceeds its budget of work fails with an error of the client's; it has changed nothing. */
 const tooCostly = (error: unknown): unknown =>
   error instanceof OutOfBudget ? new KeysteadError("DECISION_TOO_COSTLY", {}, []) : error;
 
-/** A stamp of a kind that serves for the operation; who is refused is told of. */
+/** The stamp, if its kind may be used for the operation; reports a refusal to `tell`. */
 function fittingStamp(operation: Operation, stamps: StampHeaders, tell: (error: unknown) => void): DecodedStamp {
   try {
     const stamp = decodeStamp(stamps);
@@ -244,7 +244,7 @@ function fittingStamp(operation: Operation, stamps: StampHeaders, tell: (error: 
   }
 }
 
-/** The organization that a body names, if it names one. */
+/** The organization id in a body, if there is one. */
 function namedOrganizationId(body: Buffer): string | undefined {
   try {
     return claimedOrganizationId(body);
@@ -253,7 +253,7 @@ function namedOrganizationId(body: Buffer): string | undefined {
   }
 }
 
-/** A request whose sender is known. */
+/** An authenticated request. */
 interface KnownRequest {
   /** The exact bytes that were stamped. */
   body: Buffer;
@@ -266,13 +266,13 @@ interface KnownRequest {
 const reachOf = (operation: Operation): Reach =>
   operation.kind !== "vote" && operation.findsSubOrganization ? "subOrganizations" : "organization";
 
-/** The types of credential that are made for certain activities. */
+/** The credential types that exist for certain activities only. */
 const narrowTypesOf = ({ operations }: Registry): ReadonlySet<string> =>
   new Set(operations.flatMap((each) => (each.kind === "activity" && each.stampedWith ? [each.stampedWith] : [])));
 
 /**
- * A parent's user who acts in a sub-organization, where the operation is for that: the parent decides on it and keeps it, and it is
- * carried out in the sub-organization.
+ * The principal, if a user of the parent acts in a sub-organization and the operation allows that. The parent decides on the activity and
+ * stores it; it is carried out in the sub-organization.
  */
 async function actingFrom(read: Reader, operation: ActivityOperation, principal: Principal): Promise<Principal> {
   const { organizationId } = principal.actor;
@@ -282,7 +282,7 @@ async function actingFrom(read: Reader, operation: ActivityOperation, principal:
   return principal;
 }
 
-/** Who is a user already can send again what made them one, and no more. */
+/** Somebody who is a user already may only repeat the request that made them one. */
 async function refuseUser(
   read: Reader,
   { path }: ActivityOperation,

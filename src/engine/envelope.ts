@@ -9,11 +9,11 @@ import { Strict } from "./fields.ts";
 import type { ActivityOperation, ActivityVersion, CheckingContext } from "./operations.ts";
 import { validate, withoutNulls } from "./validate.ts";
 
-/** What stands around the parameters of a request: fields beyond these are ignored. */
+/** The envelope of a request: the fields around its parameters. Unknown fields are ignored. */
 
 /**
- * The organization that a request says it is for, before it is known whether its sender may say anything. A body of ordinary size
- * is parsed where that is unclear, a large one refused.
+ * The organization id that a request claims, read before its sender is authenticated and without parsing the whole body. If that is not
+ * possible, a body of ordinary size is parsed and a large one is refused.
  *
  * @throws KeysteadError
  */
@@ -26,9 +26,9 @@ export function claimedOrganizationId(body: Buffer): string {
 }
 
 /**
- * The whole body, of a sender who is known in that organization.
+ * Parses the whole body of an authenticated request. Members that are null count as absent.
  *
- * @throws KeysteadError unless it is a JSON object for that organization; members that are null count as absent
+ * @throws KeysteadError unless it is a JSON object that names this organization
  */
 export async function parseBody(body: Buffer, organizationId: string): Promise<Record<string, unknown>> {
   const object = objectOf(body, await parseJsonInTurns(body));
@@ -50,12 +50,12 @@ function organizationIdOf(body: Record<string, unknown>): string {
   return isId(id) ? id : fail("ORGANIZATION_ID_MALFORMED", {});
 }
 
-/** The parameters of a submit request in the version that its type names, checked. */
+/** The validated parameters of a submit request. */
 export interface Submission {
   version: ActivityVersion;
-  /** As they were sent. */
+  /** As sent, in the version of the request's type. */
   parameters: unknown;
-  /** In the newest version's form. */
+  /** Upgraded to the newest version. */
   intent: unknown;
   generateAppProofs: boolean;
 }
@@ -84,14 +84,14 @@ export async function parseSubmission(
   return { version, parameters, intent, generateAppProofs };
 }
 
-/** The parameters of a vote: which activity it is about. */
+/** The parameters of a vote: the fingerprint of its activity. */
 export const VoteParameters = Strict({ fingerprint: Type.String() });
 
-/** The same for the operations that have one version and no intent of their own kind. */
+/** Parses a vote, which has a single version. */
 export function parseVote(type: string, body: Record<string, unknown>, now: number): Static<typeof VoteParameters> {
   if (stringOf(body, "type") !== type) refuseType([type]);
   checkLiveness(stringOf(body, "timestampMs"), now);
-  // Whether there are proofs was said by the request that the vote is about.
+  // Whether app proofs are made was decided by the request that the vote is for.
   const { parameters } = parametersOf(body);
   validate(VoteParameters, parameters, "parameters");
   return parameters as Static<typeof VoteParameters>;
@@ -101,7 +101,7 @@ function refuseType(types: string[]): never {
   fail("FIELD_INVALID", { field: "type", reason: `must be one of ${types.join(", ")}` });
 }
 
-/** A request is good for an hour, and clocks may differ by a few minutes. */
+/** A request is valid for an hour; clocks may differ by a few minutes. */
 function checkLiveness(timestampMs: string, now: number): void {
   if (!/^[0-9]{1,15}$/.test(timestampMs)) {
     fail("FIELD_INVALID", { field: "timestampMs", reason: "must be the current time in milliseconds, in digits" });
@@ -111,7 +111,7 @@ function checkLiveness(timestampMs: string, now: number): void {
   if (time - now > MAX_CLOCK_AHEAD_MS) fail("TIMESTAMP_AHEAD", { maxAhead: "5 minutes", serverTimeMs: now });
 }
 
-/** The parameters in a body that was accepted once, as `Submission` has them. */
+/** The parameters of a stored body, in the form of `Submission.parameters`. */
 export const parametersOfStored = (body: string): Record<string, unknown> =>
   parametersOf(withoutNulls(JSON.parse(body)) as Record<string, unknown>).parameters;
 
@@ -124,7 +124,7 @@ function parametersOf(body: Record<string, unknown>): {
   if (typeof parameters !== "object" || Array.isArray(parameters)) {
     fail("FIELD_INVALID", { field: "parameters", reason: "must be an object" });
   }
-  // One published client sends this switch inside the parameters.
+  // One published client sends this flag inside the parameters.
   const { generateAppProofs: inside, ...rest } = parameters as Record<string, unknown>;
   const asked = [
     booleanOf(body.generateAppProofs, "generateAppProofs"),

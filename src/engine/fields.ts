@@ -8,11 +8,11 @@ import {
 } from "../kernel/limits.ts";
 
 /**
- * The words requests and responses are made of. A `description` on a field with a pattern completes the sentence
- * "`field` must be …" of the error that a client gets.
+ * The schemas that requests and responses are built from. The `description` of a field with a pattern completes the error message
+ * "`field` must be …".
  */
 
-/** An object of a request's `parameters`: unknown members are refused, so that a misspelled option is never ignored. */
+/** An object in a request's `parameters`. Unknown members are refused, so that a misspelled option is never silently ignored. */
 export const Strict = <P extends TProperties>(properties: P): TObject<P> =>
   Type.Object(properties, { additionalProperties: false });
 
@@ -20,18 +20,18 @@ const UUID = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$";
 
 export const Id = Type.String({ pattern: UUID, description: "an identifier (UUID)" });
 
-/** The same, where '' says that none is given. */
+/** An identifier, or '' for none. */
 export const IdOrEmpty = Type.String({ pattern: `${UUID}|^$`, description: "an identifier (UUID), or empty" });
 
 export const Ids = Type.Array(Id, { maxItems: MAX_LIST_LENGTH });
 
-/** A list that makes no sense empty. */
+/** A list of at least one identifier. */
 export const SomeIds = Type.Array(Id, { minItems: 1, maxItems: MAX_LIST_LENGTH });
 
-// Leading spaces, then anything that is not blank: no part can match what its neighbour can, so it takes linear time.
+// Leading spaces, then a character that is not blank. Adjacent parts match disjoint characters, so matching takes linear time.
 const LABEL = "^ *[^\\s\\u0000-\\u001f\\u007f][^\\u0000-\\u001f\\u007f]*$";
 
-/** A name that people give: printable characters, not blank. */
+/** A name that a user chooses: printable characters, not blank. */
 export const Label = Type.String({
   minLength: 1,
   maxLength: MAX_LABEL_LENGTH,
@@ -39,7 +39,7 @@ export const Label = Type.String({
   description: `a name of 1 to ${MAX_LABEL_LENGTH} printable characters`,
 });
 
-/** A name where '' says that none is given: clients in languages with default values send it for an absent one. */
+/** A name, or '' for none: clients in languages with zero values send '' for an absent string. */
 export const LabelOrEmpty = Type.String({
   maxLength: MAX_LABEL_LENGTH,
   pattern: `${LABEL}|^$`,
@@ -51,25 +51,25 @@ const NoSigner = Type.String({
   description: "empty: signers outside of this service are not supported",
 });
 
-/** Members that newer clients send with whatever makes or uses a key, empty where the key is the service's own. */
+/** Members that newer clients send with every operation that creates or uses a key; empty for keys that this server keeps. */
 export const noExternalSigner = {
   externalSignerPubkey: Type.Optional(NoSigner),
   externalSignerWrappingKeyId: Type.Optional(NoSigner),
 };
 
-/** Of the policy language. Longer ones are refused by it with its own words; this bound is far above. */
+/** An expression of the policy language. The language has a lower limit of its own, with a better error; this one only bounds the bytes. */
 export const Expression = Type.String({ maxLength: 4 * MAX_POLICY_LENGTH });
 
-/** Free text beside a thing. */
+/** Free text that describes an object. */
 export const Notes = Type.String({ maxLength: 4096 });
 
 export const List = <T extends TSchema>(items: T, maxItems = MAX_LIST_LENGTH) => Type.Array(items, { maxItems });
 
-/** A list of at least one. */
+/** A list of at least one item. */
 export const SomeOf = <T extends TSchema>(items: T, maxItems = MAX_LIST_LENGTH) =>
   Type.Array(items, { minItems: 1, maxItems });
 
-/** One of the given words. */
+/** One of the given strings. */
 export const OneOf = <const Values extends readonly string[]>(values: Values) =>
   Type.Unsafe<Values[number]>({ type: "string", enum: [...values] });
 
@@ -82,7 +82,7 @@ export const Seconds = Type.String({
 const EMAIL =
   "^[^\\s@\\u0000-\\u001f\\u007f]{1,64}@[^\\s@.\\u0000-\\u001f\\u007f]+(\\.[^\\s@.\\u0000-\\u001f\\u007f]+)+$";
 
-/** Local part, `@` and a domain of at least two labels; deliverability shows only when a mail is sent. */
+/** A local part, `@` and a domain of at least two labels. Whether it can be delivered to shows only when a mail is sent. */
 export const Email = Type.String({ maxLength: 254, pattern: EMAIL, description: "an email address" });
 
 /** The same, where '' says that there is to be none. */
@@ -126,7 +126,7 @@ export const Pagination = Type.Object(
   { $id: "Pagination" },
 );
 
-/** The same for lists whose places are cursors and not identifiers: what an answer's `pageInfo` named. */
+/** Pagination of lists that use opaque cursors instead of identifiers: those that an answer's `pageInfo` returned. */
 export const CursorPagination = Type.Object(
   {
     limit: Pagination.properties.limit,
@@ -136,7 +136,7 @@ export const CursorPagination = Type.Object(
   { $id: "CursorPagination" },
 );
 
-/** Where a page of such a list is in it: `after` its end and `before` its start are its neighbours. */
+/** The position of a page in such a list. Pass `endCursor` as `after`, or `startCursor` as `before`, for the adjacent pages. */
 export const PageInfo = Type.Object(
   {
     hasNextPage: Type.Boolean(),

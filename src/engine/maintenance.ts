@@ -2,7 +2,7 @@ import { failForNow } from "../kernel/errors.ts";
 import type { Reader, Transactor } from "../storage/engine.ts";
 import type { Operator } from "./activities/operator-activities.ts";
 
-/** An operator's word that nothing is to be changed for a while, to all servers of a database. */
+/** Maintenance mode: an operator has told all servers of a database to refuse writes. */
 export interface Maintenance {
   /** Milliseconds. */
   since: number;
@@ -10,7 +10,7 @@ export interface Maintenance {
   operator: Operator;
 }
 
-/** The row of `installation`. */
+/** The name of its row in `installation`. */
 export const MAINTENANCE = "maintenance";
 const RETRY_AFTER_SECONDS = 30;
 
@@ -19,7 +19,7 @@ export async function findMaintenance(read: Reader): Promise<Maintenance | undef
   return row && (JSON.parse(row.value) as Maintenance);
 }
 
-/** Undefined ends it. */
+/** Stores the mode; undefined ends it. */
 export async function storeMaintenance(tx: Transactor, maintenance: Maintenance | undefined): Promise<void> {
   await tx.deleteFrom("installation").where("name", "=", MAINTENANCE).execute();
   if (!maintenance) return;

@@ -13,8 +13,8 @@ import type { Schema } from "../storage/schema.ts";
 import type { DecisionBudget, RequestBudget } from "./decisions/budget.ts";
 
 /**
- * Operations as the engine handles them: what `declare.ts` makes of declarations, whose own types are not known here. What an operation's
- * functions are told is said here with those types left open, and `declare.ts` fills them in.
+ * Operations as the engine handles them, without the types of their intents and results. `declare.ts` produces them from declarations; the
+ * contexts below are generic so that `declare.ts` can fill those types in.
  */
 
 /** The organization a request is for. */
@@ -25,13 +25,13 @@ export interface Organization {
   /** The organization's key, sealed under the root key. */
   sealedKey: Uint8Array;
   quorumThreshold: number;
-  /** Rises with every change to its policies. */
+  /** Incremented with every change of its policies. */
   policiesVersion: number;
-  /** Whether it was deleted and still has rows, of which nothing is shown. */
+  /** Whether it was deleted and a job is still erasing its rows. Nothing of it is shown. */
   isErasing: boolean;
 }
 
-/** Somebody who becomes a user by a request, with the credential that it registers and that stamps it. */
+/** Somebody whom a request makes a user, with the credential that the request registers and is stamped with. */
 export interface Newcomer {
   userName: string;
   credential:
@@ -42,41 +42,41 @@ export interface Newcomer {
         /** COSE. */
         publicKey: Uint8Array;
         rpIdHash: Uint8Array;
-        /** Undefined: any. */
+        /** Any origin if undefined. */
         allowedOrigins: readonly string[] | undefined;
       };
 }
 
-/** What a newcomer is let in by. */
+/** What decides whether somebody may become a user. */
 export interface MeetingContext<Intent = unknown> {
   /** In the newest version's form. */
   intent: Intent;
   read: Reader;
-  /** As the request names it; there may be no such organization. */
+  /** As in the request; it may not exist. */
   organizationId: string;
   /** Milliseconds. */
   now: number;
 }
 
-/** Facts that belong to an operation; the engine adds the activity's own. */
+/** Facts for policies that an operation provides. The engine adds those of the activity itself. */
 export type PolicyFacts = Omit<ConditionFacts, "activity">;
 
-/** What rules on the intent alone are told: there is nobody yet whom they could be about. */
+/** The context of rules about the intent alone, which run before the sender is authorized. */
 export interface CheckingContext {
-  /** Whose turns long work takes. */
+  /** The organization on whose account long work takes its turns. */
   organizationId: string;
 }
 
-/** What every part of an activity is told. */
+/** The context that all functions of an activity share. */
 export interface ActivityContext<Intent = unknown, Plan = unknown> {
   /** In the newest version's form. */
   intent: Intent;
-  /** What was planned, for operations that plan. */
+  /** The plan, for operations that have one. */
   plan: Plan;
   organization: Organization;
 }
 
-/** Where something is asked for, by who may have it done elsewhere. */
+/** What tells where an activity of a parent's user is carried out. */
 export interface ActivityPlace<Intent = unknown> {
   /** In the newest version's form. */
   intent: Intent;
@@ -85,12 +85,12 @@ export interface ActivityPlace<Intent = unknown> {
   organization: Organization;
 }
 
-/** What a plan is made for. */
+/** What a plan is made from. */
 export interface Planning<Intent = unknown> {
   /** In the newest version's form. */
   intent: Intent;
   organization: Organization;
-  /** The user who asks. */
+  /** The user who submits the activity. */
   submitterId: string;
   /** Milliseconds. */
   now: number;
@@ -100,9 +100,9 @@ export interface PreparingContext<Intent = unknown, Plan = unknown> extends Acti
   read: Reader;
   /** The user who asked first. */
   submitterId: string;
-  /** The same, by the credential that they asked with. */
+  /** The user who submitted the activity, with the credential that they used. */
   submitter: Actor;
-  /** The IP address that the request or vote came from which has it carried out; undefined where that is not known. */
+  /** The IP address of the request or vote that causes it to be carried out, if it is known. */
   remoteAddress: string | undefined;
   id: IdFor;
   /** Milliseconds. */
@@ -115,9 +115,9 @@ export interface ChangingContext<Intent = unknown, Plan = unknown, Prepared = un
   extends ActivityContext<Intent, Plan> {
   prepared: Prepared;
   view: AuthorityView;
-  /** The parent's, which has the session profiles; the same for an organization without one. */
+  /** The view of the parent, which owns the session profiles; the organization's own view if it has no parent. */
   parentView: AuthorityView;
-  /** Evaluates conditions, within what may be spent on it. What else is looked at comes before: it may be run several times. */
+  /** Evaluates conditions within the budget. Call it after all other checks, because `change` may run several times. */
   evaluate: EvaluateCondition;
   id: IdFor;
   /** The user who asked first. */
@@ -130,7 +130,7 @@ export interface AnsweringContext<Intent = unknown, Prepared = unknown> {
   intent: Intent;
   prepared: Prepared;
   changes: readonly Change[];
-  /** As the changes leave it. */
+  /** The view after the changes. */
   view: AuthorityView;
   id: IdFor;
 }
@@ -141,7 +141,7 @@ export interface StoringContext<Intent = unknown, Prepared = unknown> extends Om
   id: IdFor;
   /** Milliseconds; the one time of the whole activity. */
   now: number;
-  /** What `change` came to, written already. */
+  /** The changes that `change` returned; they are written already. */
   changes: readonly Change[];
 }
 
@@ -150,10 +150,10 @@ export interface RunningContext<Intent = unknown, Plan = unknown, Prepared = unk
   tx: Transactor;
   prepared: Prepared;
   activityId: string;
-  /** Of the activity's body: `sha256:` and hex. */
+  /** The fingerprint of the activity's body: `sha256:` followed by hex. */
   fingerprint: string;
   id: IdFor;
-  /** Whose request or vote has it carried out. */
+  /** The user whose request or vote causes it to be carried out. */
   actor: Actor;
   /** The user who asked first. */
   submitterId: string;
@@ -166,25 +166,25 @@ export interface RunningContext<Intent = unknown, Plan = unknown, Prepared = unk
 export interface PerformingContext<Intent = unknown, Plan = unknown> extends ActivityContext<Intent, Plan> {
   read: Reader;
   activityId: string;
-  /** Tries before this one. */
+  /** The number of earlier attempts. */
   attempts: number;
-  /** What the tries before have noted last, and how this one does so: it is stored at once, whatever comes of the try. */
+  /** The last note of an earlier attempt, and how to store one. A note is stored immediately, whatever the outcome of the attempt. */
   noted: unknown;
   note: (what: object | undefined) => Promise<void>;
   /** Milliseconds. */
   now: number;
 }
 
-/** How far an outside effect is: done, with the activity's result, or to be gone on with. */
+/** The outcome of an attempt to perform an effect: the activity's result, or when to try again. */
 export type Performed<Result = unknown> =
   | { done: Result }
   /** `reason` is for the operator. */
   | { retryInMs: number; reason: string };
 
-/** The part of an activity that happens outside, after its commit. It can be repeated. */
+/** The outside effect of an activity, performed after its commit. It is idempotent. */
 export interface Effect {
   perform: (context: PerformingContext) => Promise<Performed>;
-  /** What it waits for, such as a chain. */
+  /** What the effect depends on, such as a chain. */
   gate: (plan: unknown) => string;
 }
 
@@ -199,7 +199,7 @@ export interface ActivityVersion {
   resultFrom: (result: unknown) => unknown;
 }
 
-/** What an operation is given beside its context, and nothing else: services by name, and verbs of the signer. */
+/** What an operation receives besides its context: services by name, and verbs of the signer. It receives nothing else. */
 export interface Wants {
   needs: readonly string[];
   asks: readonly SignerVerb[];
@@ -217,7 +217,7 @@ export interface ActivityOperation extends Wants {
   stampedWith?: string;
   newcomer?: (context: MeetingContext) => Promise<Newcomer>;
   takesAppProofs: boolean;
-  /** By activity type; the newest first. */
+  /** Versions by activity type, newest first. */
   versions: ReadonlyMap<string, ActivityVersion>;
   subject: (intent: unknown) => Subject;
   policyFacts: (context: ActivityContext & { read: Reader }) => Promise<PolicyFacts>;
@@ -226,13 +226,13 @@ export interface ActivityOperation extends Wants {
   prepare?: (context: PreparingContext) => Promise<unknown>;
   addresses: (context: { intent: unknown; prepared: unknown }) => readonly AddressReference[];
   concurrent: boolean;
-  /** What the activity does: changes of authority, which are pure, or anything else in the transaction. */
+  /** How the activity is carried out: by pure changes of authority, or by any other work in the transaction. */
   carryOut:
     | {
         by: "changes";
         change: (context: ChangingContext) => readonly Change[];
         answer: (context: AnsweringContext) => unknown;
-        /** What is stored beside the changes, after them. */
+        /** Stores what accompanies the changes, after they are written. */
         alsoStore: (context: StoringContext) => Promise<void>;
       }
     | { by: "run"; run: (context: RunningContext) => Promise<unknown> };
@@ -251,7 +251,7 @@ export interface QueryingContext<Request = unknown> {
   takeRoom: TakeRoom;
 }
 
-/** Waits, once in a request, until there is room for the stored bytes that it is about to read for its answer. */
+/** Waits for room in memory for the stored bytes that a request is about to read for its answer. Called at most once per request. */
 export type TakeRoom = (bytes: number) => Promise<void>;
 
 export interface QueryOperation extends Wants {
@@ -263,11 +263,11 @@ export interface QueryOperation extends Wants {
   findsSubOrganization?: true;
   request: TSchema;
   response: TSchema;
-  /** The signer is there where the operation asks it something. */
+  /** `signer` is present if the operation asks any verbs. */
   run: (context: QueryingContext & { signer?: Pick<Signer, "ask"> }) => Promise<unknown>;
 }
 
-/** A user's vote on somebody's activity: `approve_activity` and `reject_activity`. */
+/** A vote on an activity: `approve_activity` or `reject_activity`. */
 export interface VoteOperation {
   kind: "vote";
   path: string;
@@ -283,7 +283,7 @@ export type OwnedTable = {
   [Table in keyof Schema]: Schema[Table] extends { organization_id: string } ? Table : never;
 }[keyof Schema];
 
-/** Every operation of the service; routing, documentation and the generated tests derive from it. */
+/** All operations of the server. Routing, documentation and the generated tests are derived from it. */
 export interface Registry {
   readonly operations: readonly Operation[];
   /** The operation behind a request path such as `/public/v1/submit/create_users`. */

@@ -4,9 +4,9 @@ import type { Reader } from "../storage/engine.ts";
 import { type ActivityRecord, findActivityByFingerprint } from "./activities/rows.ts";
 import type { ActivityOperation, ActivityVersion, Registry } from "./operations.ts";
 
-/** Activities that this server submits to itself, for a user whose stamp it can make; they pass the same checks as any request. */
+/** Activities that the server submits to itself, for a user whose requests it can stamp. They pass the same checks as any request. */
 
-/** The activity that is submitted there. `path` is what follows `/public/v1/submit/`. */
+/** The activity of a path. `path` is the part after `/public/v1/submit/`. */
 export function activityAt(registry: Registry, path: string): ActivityOperation {
   const operation = registry.byPath(`/public/v1/submit/${path}`);
   if (operation?.kind !== "activity") throw new Error(`there is no activity ${path}`);
@@ -14,7 +14,7 @@ export function activityAt(registry: Registry, path: string): ActivityOperation 
 }
 
 interface OwnActivity {
-  /** The newest unless said. */
+  /** Default: the newest. */
   type?: string | undefined;
   organizationId: string;
   parameters: object;
@@ -25,14 +25,14 @@ interface OwnActivity {
 interface OwnActivityOutcome {
   type: string;
   activityId: string;
-  /** Undefined where it was not carried out at once, as policies or a root quorum have it wait for others. */
+  /** Undefined if the activity was not carried out yet because it needs the consensus of others. */
   result: unknown;
 }
 
-/** A body of an activity, which is stamped and sent as it is. */
+/** The body of an activity, stamped and sent unchanged. */
 export type OwnBody = { type: string; timestampMs: string; organizationId: string; parameters: object };
 
-/** @throws KeysteadError as the activity fails */
+/** @throws KeysteadError if the activity fails */
 export async function submitOwn(
   operation: ActivityOperation,
   { type, organizationId, parameters, now }: OwnActivity,
@@ -62,17 +62,18 @@ function versionOf({ path, versions }: ActivityOperation, type: string | undefin
   return version;
 }
 
-/** An activity that is asked for again by whoever did not hear the answer. */
+/** An activity that a client may request again because it missed the answer. */
 export interface RepeatedActivity<Result> extends Omit<OwnActivity, "parameters"> {
-  /** Equal for equal requests of one time, in milliseconds. */
+  /** The parameters for a time in milliseconds. Equal requests have equal parameters for the same time. */
   parametersAt: (time: number) => object;
-  /** Whether what was made is gone again, so that whoever asks means another one. */
+  /** Whether what the activity created no longer exists, so that the request means a new one. */
   isOver: (result: Result) => Promise<boolean>;
 }
 
 /**
- * The time under which to submit it, so that equal requests of a few minutes have equal bodies and so are one activity, on every server:
- * the time at which those minutes began. What was refused or is gone again is passed over, and each further one is a millisecond younger.
+ * The time to put into the body. Equal requests within a few minutes get the same time, the start of that interval, so that their bodies
+ * are equal and they are the same activity on every server. If that activity was refused, or what it created is gone, the time is a
+ * millisecond later, and so on.
  */
 export async function timeOfRepeated<Result>(
   read: Reader,

@@ -5,14 +5,14 @@ import { fail } from "../kernel/errors.ts";
 import { DEFAULT_PAGE_SIZE } from "../kernel/limits.ts";
 import type { CursorPagination, Pagination } from "./fields.ts";
 
-/** Which part of a list is asked for. At most one of the cursors is set; both exclude the object they name. */
+/** The requested part of a list. At most one of the cursors is set; the object that it names is excluded. */
 export interface Page {
   limit: number;
   before?: string;
   after?: string;
 }
 
-/** Reads `paginationOptions`; an empty string counts as absent, as several clients send it so. */
+/** Reads `paginationOptions`. An empty string counts as absent, because several clients send it that way. */
 export function pageOf({ limit, before, after }: Static<typeof Pagination | typeof CursorPagination> = {}): Page {
   if (before && after) {
     fail("FIELD_INVALID", { field: "paginationOptions", reason: "must not have both `before` and `after`" });
@@ -24,26 +24,26 @@ export function pageOf({ limit, before, after }: Static<typeof Pagination | type
   };
 }
 
-/** Going up from a cursor takes the nearest rows; the page itself is newest first either way. */
+/** Puts the newest row first. Rows after a cursor are read oldest first, to get those nearest to it. */
 export const newestFirst = <Row>(rows: Row[], { after }: Page): Row[] => (after === undefined ? rows : rows.reverse());
 
 /**
- * Orders the few rows that a look-up finds. The database is not asked to, as it would rather read all of an organization in
- * that order until it meets them.
+ * Compares two of the few rows that a look-up returns, to sort them. Asked to sort, the database may choose to scan all rows of the
+ * organization in that order instead of using the index.
  */
 export const oldestFirst = (one: { id: string }, other: { id: string }): number => (one.id < other.id ? -1 : 1);
 
 /**
- * The cursor of a place in a list, opaque to clients. `list` names the list, such as that of one address on one chain: a cursor is good
- * for its own list alone.
+ * A cursor for a place in a list, opaque to clients. `list` identifies the list, such as the history of one address on one chain; the cursor
+ * is valid for that list only.
  */
 export const cursorOf = (list: readonly string[], place: number): string =>
   Buffer.from(`${markOf(list)} ${place}`).toString("base64url");
 
 /**
- * The place that a cursor names, or undefined.
+ * The place that a cursor names; undefined without a cursor.
  *
- * @throws KeysteadError FIELD_INVALID naming `field`, for one of another list too
+ * @throws KeysteadError FIELD_INVALID naming `field`, also for a cursor of another list
  */
 export function placeIn(list: readonly string[], cursor: string | undefined, field: string): number | undefined {
   if (cursor === undefined) return undefined;

@@ -5,15 +5,15 @@ import type { ActivityOperation } from "./operations.ts";
 import type { RepeatedActivity } from "./own-activities.ts";
 import type { ServiceName, Services } from "./services.ts";
 
-/** How calls of the auth proxy are declared: what people ask for who have no credential yet. */
+/** How calls of the auth proxy are declared. They are for people who have no credential yet. */
 
-/** The ways to sign up and in that an organization can allow, as the wallet kit names them. */
+/** The sign-in methods that an organization can allow, as the wallet kit names them. */
 export const socialMethods = ["google", "apple", "facebook", "x", "discord"] as const;
 export const authMethods = ["email", "sms", "passkey", "wallet", ...socialMethods, "oidc"] as const;
 export type SocialMethod = (typeof socialMethods)[number];
 export type AuthMethod = (typeof authMethods)[number];
 
-/** What an organization has set for its auth proxy; what is absent has the default that the guide names. */
+/** An organization's settings of its auth proxy. The guide lists the defaults of absent members. */
 export interface AuthProxySettings {
   allowedOrigins?: string[];
   allowedAuthMethods?: AuthMethod[];
@@ -39,7 +39,7 @@ export interface AuthProxySettings {
   captchaEnabled?: boolean;
 }
 
-/** The auth proxy of an organization, as its calls see it. */
+/** The auth proxy of an organization, as passed to its calls. */
 export interface ProxyConfig {
   configId: string;
   organizationId: string;
@@ -47,19 +47,19 @@ export interface ProxyConfig {
   settings: AuthProxySettings;
 }
 
-/** One activity that the proxy has done in its organization's name. */
+/** An activity that the proxy submits on behalf of its organization. */
 export interface ProxySubmission {
-  /** The newest unless said. */
+  /** Default: the newest. */
   type?: string | undefined;
-  /** The organization of the proxy unless said: a sub-organization, for those who sign in. */
+  /** Default: the organization of the proxy. A sub-organization when one of its users signs in. */
   organizationId?: string;
   parameters: object;
 }
 
-/** One that whoever did not hear the answer asks for again. */
+/** A submission that a client may repeat because it missed the answer. */
 export type RepeatedSubmission<Result> = Omit<RepeatedActivity<Result>, "organizationId" | "now">;
 
-/** An activity by its path, or one whose result has a type. */
+/** An activity by its path, or by its operation, whose result type is known. */
 export type ActivityWith<Result> = string | (ActivityOperation & { readonly types?: { answer: Result } });
 
 export type ProxyContext<Request, Needs extends ServiceName = never> = Pick<Services, Needs> & {
@@ -69,15 +69,15 @@ export type ProxyContext<Request, Needs extends ServiceName = never> = Pick<Serv
   /** Milliseconds. */
   now: number;
   /**
-   * Has an activity carried out, stamped by the proxy's own user, and resolves to its result. One of another capability is named
-   * by its path.
+   * Submits an activity, stamped by the proxy's own user, and resolves to its result. An activity of another capability is named by its
+   * path.
    *
-   * @throws KeysteadError as the activity fails, or where policies do not let the proxy do it at once
+   * @throws KeysteadError if the activity fails, or if policies deny it or require the consensus of others
    */
   submit<Result>(operation: ActivityWith<Result>, submission: ProxySubmission): Promise<Result>;
-  /** The same; for equal parameters it is one activity for a few minutes, while what it made is there. */
+  /** Like `submit`, but equal parameters are the same activity for a few minutes, as long as what it created exists. */
   submitOnce<Result>(operation: ActivityWith<Result>, submission: RepeatedSubmission<Result>): Promise<Result>;
-  /** Sends a query of the organization, named by its path. */
+  /** Runs a query, named by its path, on behalf of the organization. */
   ask(path: string, request: object): Promise<Record<string, unknown>>;
 };
 
@@ -87,24 +87,24 @@ export interface ProxyCallDeclaration<
   R extends TSchema,
   Needs extends ServiceName,
 > {
-  /** What follows `/v1/` in its URL. */
+  /** The part of its URL after `/v1/`. */
   path: Path;
   summary: string;
   needs?: readonly Needs[];
   request: Q;
   response: R;
-  /** The ways to sign in that the request is of; all of them must be allowed. `ownIssuer` is the issuer of our own tokens. */
+  /** The sign-in methods that the request uses; all of them must be allowed. `ownIssuer` is the issuer of this server's own tokens. */
   methods?: (request: Static<Q>, ownIssuer: string) => readonly AuthMethod[];
-  /** Whether the request must show that a person sends it, where the organization wants that. */
+  /** Whether the request needs a captcha token, if the organization has captchas enabled. */
   wantsCaptcha?: (request: Static<Q>) => boolean;
-  /** Whom it sends a code to. */
+  /** The contact that the call sends a code to. */
   sendsCodeTo?: (request: Static<Q>) => Contact;
-  /** What the fields of the parameters are called in the request, where they are not called the same. */
+  /** The names in the request of fields of the activity's parameters, where they differ; for errors. */
   fieldNames?: Record<string, string>;
   answer: (context: ProxyContext<Static<Q>, Needs>) => Promise<Static<R>>;
 }
 
-/** A call as the proxy handles it. */
+/** A call without its types, as the proxy handles it. */
 export interface ProxyCall {
   path: string;
   summary: string;
@@ -118,7 +118,7 @@ export interface ProxyCall {
   answer: (context: ProxyContext<unknown>) => Promise<unknown>;
 }
 
-/** All calls have paths below this. */
+/** The prefix of the paths of all calls. */
 export const PROXY_PREFIX = "/v1/";
 export const proxyPathOf = ({ path }: Pick<ProxyCall, "path">): string => `${PROXY_PREFIX}${path}`;
 
@@ -130,6 +130,6 @@ export function proxyCall<
   Needs extends ServiceName = never,
 >(declaration: ProxyCallDeclaration<Path, Q, R, Needs>): ProxyCall {
   const { needs = [], methods = () => [], wantsCaptcha = () => false, fieldNames = {}, answer, ...rest } = declaration;
-  // The proxy passes each function what its declaration says; the compiler has held both against each other there.
+  // Drops the types. That each function fits its context was checked by the compiler at the declaration.
   return { ...rest, needs, fieldNames, methods, wantsCaptcha, answer } as unknown as ProxyCall;
 }

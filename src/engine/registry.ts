@@ -3,7 +3,7 @@ import type { ActivityOperation, ActivityVersion, Operation, Registry } from "./
 export const pathOf = ({ kind, path }: Operation): string =>
   `/public/v1/${kind === "query" ? "query" : "submit"}/${path}`;
 
-/** @throws when two operations claim one path or one activity type */
+/** @throws Error if two operations have the same path or activity type */
 export function createRegistry(operations: readonly Operation[]): Registry {
   const paths = new Map<string, Operation>();
   const types = new Map<string, { operation: ActivityOperation; version: ActivityVersion }>();

@@ -1,27 +1,27 @@
 import { KeysteadError } from "../kernel/errors.ts";
 
-/** Somebody who was not taken for who they say they are, or not from where they are. */
+/** A request that was refused because its sender could not be authenticated or its address is not allowed. */
 export interface RefusedAuthentication {
   /** The name of the error. */
   reason: string;
   /** The path of the operation, such as `whoami`. */
   operation: string;
-  /** As the request names it; nobody has shown to belong to it. It reads the body, so it is called only for a line that is written. */
+  /** The organization that the request claims, unverified. It reads the body, so call it only if a line is written. */
   organizationId: () => string | undefined;
-  /** From behind the trusted proxies; undefined where it is not known. */
+  /** The client's address, behind the trusted proxies, if it is known. */
   remoteAddress: string | undefined;
 }
 
-/** Whoever keeps an account of what is asked of the engine. */
+/** The audit stream, as the engine sees it. */
 export interface RequestAudit {
   /** It must not throw. */
   refused(refusal: RefusedAuthentication): void;
-  /** @throws KeysteadError AUDIT_BACKLOG_FULL where no activity or vote is to be taken for now */
+  /** @throws KeysteadError AUDIT_BACKLOG_FULL while activities and votes are not accepted because the backlog is full */
   refuseWhenFull(): void;
 }
 
 export const noAudit: RequestAudit = { refused: () => {}, refuseWhenFull: () => {} };
 
-/** Whether a request ended because of who sent it, or of where from. */
+/** Whether a request failed because of its sender or its address. */
 export const isRefusedAuthentication = (error: unknown): error is KeysteadError =>
   error instanceof KeysteadError && (error.httpStatus === 401 || error.code === "IP_NOT_ALLOWED");

@@ -17,72 +17,72 @@ import type { Database } from "../storage/database.ts";
 import type { ActivityOperation, OwnedTable, Planning, Registry } from "./operations.ts";
 
 /**
- * What operations and jobs may name in `needs`. Whoever names nothing gets nothing: no clock, no network, no settings. What the
- * operator settles for one capability, its own `services.ts` adds.
+ * The services that operations and jobs can name in `needs`. They receive only those: without `needs`, no network and no settings. The
+ * operator's settings of a single capability are added by that capability's own `services.ts`.
  */
 export interface Services {
   /** The guarded client for outbound requests. */
   outbound: OutboundClient;
   /** Which hosts these requests may reach. */
   outboundPolicy: OutboundPolicy;
-  /** Verifies OIDC tokens with the keys of their issuers. Asking these takes its time: never in a transaction. */
+  /** Verifies OIDC tokens with the keys of their issuers, which may have to be fetched: never call it in a transaction. */
   oidc: OidcVerifier;
-  /** Exchanges codes of OAuth 2.0 providers. It takes its time as well. */
+  /** Exchanges authorization codes at OAuth 2.0 providers. Uses the network as well. */
   oauth2: Oauth2Clients;
-  /** Begins purchases at on-ramp providers, and asks what became of them. It takes its time as well. */
+  /** Begins purchases at on-ramp providers and polls their status. Uses the network as well. */
   onRamps: OnRamps;
-  /** The URL under which clients reach this installation; it is the issuer of its tokens. */
+  /** The URL at which clients reach this installation; also the issuer of its tokens. */
   publicUrl: () => string;
-  /** How long what was only on its way is kept. */
+  /** How long records of deliveries are kept. */
   retention: Retention;
-  /** The nodes of the Ethereum chains that this installation reaches ... */
+  /** The nodes of the configured Ethereum chains. */
   evm: EvmNodes;
-  /** ... and those of the Solana clusters. */
+  /** The nodes of the configured Solana clusters. */
   solana: SolanaNodes;
-  /** Through which contracts batches and sponsored calls go on these chains. */
+  /** The contracts that carry out batches and sponsored calls on these chains. */
   gasStations: { of(chain: EvmChain): string };
-  /** Whether the rent of accounts that sponsored transactions create is paid on a cluster of Solana. */
+  /** Whether the sponsor pays the rent of accounts that sponsored transactions create on a Solana cluster. */
   rentPaid: { on(chain: SolanaChain): boolean };
   /** The assets of these chains, and their prices. */
   assets: AssetBook;
-  /** Hands mail over, one attempt at a time; what operations have sent goes through the job of `capabilities/messages`. */
+  /** Makes one attempt to hand a mail over. Operations queue mail instead; the job of `capabilities/messages` sends it. */
   mailer: Mailer;
   /** The same for text messages. */
   sms: SmsSender;
-  /** Whether people send what comes through the auth proxy. */
+  /** Verifies the captcha tokens of calls to the auth proxy. */
   captcha: Captcha;
-  /** The operator's templates of mail. */
+  /** The operator's mail templates. */
   mailTemplates: Templates;
   /**
-   * A transaction beside the activity's own, for what must be kept though the activity fails: a wrong guess that counts. It runs in
-   * `prepare`, after a decision that allows the activity.
+   * A transaction separate from the activity's own, for what must be stored even if the activity fails, such as a wrong guess of a code. It
+   * is used in `prepare`, after a decision that allows the activity.
    */
   apart: Pick<Database, "transact">;
   /** The declarations of all operations. */
   registry: Registry;
-  /** What an operation would plan if it were asked now, for those who try it out. */
+  /** The plan that an operation would make now, for simulations. */
   planner: { makePlan(operation: ActivityOperation, planning: Planning): Promise<unknown> };
-  /** What goes when an organization is deleted, in this order. */
+  /** The tables to erase when an organization is deleted, in this order. */
   erasedTables: readonly OwnedTable[];
-  /** Of these, those of which there may be any number of rows. */
+  /** Those of them that can hold any number of rows of one organization. */
   largeTables: readonly OwnedTable[];
 }
 export type ServiceName = keyof Services;
 
 export interface Retention {
-  /** Of events of webhooks, with their deliveries and attempts. */
+  /** How long webhook events are kept, with their deliveries and attempts. */
   webhookEventsMs: number;
-  /** Of events of mail, and of what is known of the mail. */
+  /** How long mail and its events are kept. */
   mailEventsMs: number;
 }
 
-/** The signer, as far as somebody said beforehand what they will ask it. */
+/** The signer, limited to the verbs that were declared. */
 export interface AskedSigner<Verb extends SignerVerb> {
-  /** @param asker for jobs, which are about no activity unless they say so; that of an operation is known */
+  /** @param asker for jobs that act for an activity. The asker of an operation is known. */
   ask<R extends Extract<SignerRequest, { verb: Verb }>>(request: R, asker?: Asker): Promise<Responses[R["verb"]]>;
 }
 
-/** The services of these names, and no others. */
+/** The services with these names. */
 export function servicesFor<Name extends string>(
   all: Services,
   names: readonly Name[],
@@ -91,9 +91,9 @@ export function servicesFor<Name extends string>(
 }
 
 /**
- * The signer for the bearer of these verbs.
+ * The signer, limited to these verbs.
  *
- * @throws Error, when it is asked another: a fault of the declaration
+ * @throws Error when it is asked another verb: a bug in the declaration
  */
 export function signerFor(signer: Pick<Signer, "ask">, verbs: readonly SignerVerb[], who: string): Pick<Signer, "ask"> {
   return {

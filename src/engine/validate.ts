@@ -5,7 +5,7 @@ import { printable } from "../kernel/json.ts";
 
 const validators = new WeakMap<TSchema, Validator>();
 
-/** Compiled on first use: a start does not pay for operations that nobody calls. */
+/** Compiled on first use, to keep starts fast. */
 function validatorOf(schema: TSchema): Validator {
   let validator = validators.get(schema);
   if (!validator) {
@@ -15,11 +15,11 @@ function validatorOf(schema: TSchema): Validator {
   return validator;
 }
 
-/** Whether `value` fits `schema`; for values of our own making. */
+/** Whether `value` matches `schema`, for values that the server made itself. */
 export const matches = (schema: TSchema, value: unknown): boolean => validatorOf(schema).Check(value);
 
 /**
- * Fails with the first thing that is wrong with `value`, naming the field by its dotted path below `root`.
+ * Throws the first problem of `value`, naming the field by its dotted path below `root`.
  *
  * @throws KeysteadError FIELD_MISSING or FIELD_INVALID
  */
@@ -27,7 +27,7 @@ export function validate(schema: TSchema, value: unknown, root: string): void {
   const validator = validatorOf(schema);
   if (validator.Check(value)) return;
   const reported = validator.Errors(value) as Problem[];
-  // An unknown member is reported twice, first as a value for the schema `false`; of many members only that is reported.
+  // An unknown member is reported twice, the first time as a mismatch with the schema `false`. If there are many, only that report exists.
   const problems = reported.filter(({ keyword }) => keyword !== "boolean");
   throwProblem(schema, problems.length > 0 ? problems : reported, value, root);
 }
@@ -41,7 +41,7 @@ interface Problem {
 }
 
 function throwProblem(schema: TSchema, problems: Problem[], value: unknown, root: string): never {
-  // The deepest problem says most: above it are only the objects that it spoils.
+  // The deepest problem is the most specific: those above it are the objects that contain it.
   const problem = problems.reduce((a, b) => (depthOf(b) > depthOf(a) ? b : a));
   const steps = problem.instancePath.split("/").slice(1).map(unescapePointer);
   const path = (...more: string[]) =>
@@ -62,7 +62,7 @@ function throwProblem(schema: TSchema, problems: Problem[], value: unknown, root
   fail("FIELD_INVALID", { field: path(), reason });
 }
 
-/** What a JSON pointer (RFC 6901) leads to. */
+/** The value at a JSON pointer (RFC 6901). */
 function follow(value: unknown, pointer: string): unknown {
   const steps = pointer.split("/").slice(1).map(unescapePointer);
   return steps.reduce<unknown>((object, step) => (object as Record<string, unknown>)?.[step], value);
@@ -107,7 +107,7 @@ function typeName(value: unknown): string {
   return Array.isArray(value) ? "an array" : article(typeof value);
 }
 
-/** The value without members that are null: several clients write an absent optional so. Entries of lists stay. */
+/** The value without members that are null, because several clients send null for an absent member. Entries of arrays are kept. */
 export function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls);
   if (typeof value !== "object" || value === null) return value;

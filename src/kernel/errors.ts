@@ -1,7 +1,7 @@
 /**
- * Every error a client may see, in one table: gRPC code, public text, `turnkeyErrorCode`. Texts follow the catalogue that
- * the published SDKs match on; `{name}` is filled from the facts. Anything that is not a `KeysteadError` is rendered as an
- * internal error and tells the client nothing but a request id.
+ * Every error that a client may see, in one table: gRPC code, public text, `turnkeyErrorCode`. Texts follow the catalogue that the published
+ * SDKs match on; `{name}` is replaced by a fact. Anything that is not a `KeysteadError` is rendered as an internal error with nothing but a
+ * request id.
  */
 
 const CANCELLED = 1;
@@ -83,7 +83,7 @@ const table = {
   ATTESTED_STAMP_INVALID: [UNAUTHENTICATED, "could not verify attested stamp: {reason}", "SIGNATURE_INVALID"],
   ATTESTED_USER_NOT_FOUND: [
     UNAUTHENTICATED,
-    "what the stamp attests is of no user in organization organizationId={organizationId}; below a parent, contacts are found once they are verified",
+    "no user has the identity that the stamp attests in organization organizationId={organizationId}; in sub-organizations, contacts are found only once they are verified",
     "CREDENTIAL_NOT_FOUND",
   ],
   PUBLIC_KEY_NOT_FOUND: [
@@ -108,12 +108,12 @@ const table = {
   ],
   CREDENTIAL_NOT_FOR_THIS: [
     UNAUTHENTICATED,
-    "a credential of the header {header} does not serve for {what}",
+    "a credential in the header {header} cannot be used for {what}",
     "SIGNATURE_INVALID",
   ],
   CREDENTIAL_TYPE_UNFIT: [
     UNAUTHENTICATED,
-    "a credential of the type {type} does not stamp {path}",
+    "a credential of the type {type} cannot stamp {path}",
     "SIGNATURE_INVALID",
   ],
   CREDENTIAL_NOT_REGISTERED: [
@@ -144,37 +144,37 @@ const table = {
   ],
   VERIFICATION_TOKEN_INVALID: [
     INVALID_ARGUMENT,
-    "`{field}` is no valid verification token: {reason}",
+    "`{field}` is not a valid verification token: {reason}",
     "REQUEST_INVALID",
   ],
   FEATURE_OFF: [
     PERMISSION_DENIED,
-    "the feature {name} is off in organization {organizationId}; set_organization_feature switches it on",
+    "the feature {name} is off in organization {organizationId}; enable it with set_organization_feature",
     "REQUEST_NOT_AUTHORIZED",
   ],
   AUTH_PROXY_UNKNOWN: [
     UNAUTHENTICATED,
-    "the header X-Auth-Proxy-Config-Id names no auth proxy that is enabled: take the `configId` of get_auth_proxy_config",
+    "the header X-Auth-Proxy-Config-Id does not name an enabled auth proxy: use the `configId` of get_auth_proxy_config",
     "REQUEST_NOT_AUTHORIZED",
   ],
   AUTH_PROXY_ORIGIN_REFUSED: [
     PERMISSION_DENIED,
-    "the origin {origin} is not among the `allowedOrigins` of the auth proxy; update_auth_proxy_config adds it",
+    "the origin {origin} is not among the `allowedOrigins` of the auth proxy; add it with update_auth_proxy_config",
     "REQUEST_NOT_AUTHORIZED",
   ],
   AUTH_METHOD_DISALLOWED: [
     PERMISSION_DENIED,
-    "{method} disallowed: `{word}` is not among the `allowedAuthMethods` of the auth proxy; update_auth_proxy_config adds it",
+    "{method} disallowed: `{word}` is not among the `allowedAuthMethods` of the auth proxy; add it with update_auth_proxy_config",
     "REQUEST_NOT_AUTHORIZED",
   ],
   AUTH_PROXY_CLIENT_REFUSED: [
     INVALID_ARGUMENT,
-    "the provider does not accept this app at present; whoever runs the app has to look after its OAuth 2.0 credential",
+    "the provider does not accept this app; the operator of the app must check its OAuth 2.0 credential",
     "OAUTH2_PROVIDER_NOT_CONFIGURED",
   ],
   AUTH_PROXY_NEEDS_APPROVAL: [
     PERMISSION_DENIED,
-    "the organization's policies do not let its auth proxy do {type} at once; activity {activityId} waits for approval",
+    "the organization's policies require approval of {type} by its auth proxy; activity {activityId} is waiting for it",
     "REQUEST_NOT_AUTHORIZED",
   ],
   CAPTCHA_MISSING: [
@@ -222,7 +222,7 @@ const table = {
   ORGANIZATION_NOT_FOUND: [NOT_FOUND, "no organization found with the given ID", "ORGANIZATION_NOT_FOUND"],
   ORGANIZATION_BEING_ERASED: [
     NOT_FOUND,
-    "organization {organizationId} was deleted, and what it had is being erased; what is kept of it can be read when that is over, in {retryAfterSeconds} seconds or later",
+    "organization {organizationId} was deleted and is being erased; what is kept of it can be read afterwards, in {retryAfterSeconds} seconds or later",
     "ORGANIZATION_NOT_FOUND",
   ],
   RESOURCE_NOT_FOUND: [NOT_FOUND, "unable to find {kind} {id} in organization {organizationId}", "REQUEST_INVALID"],
@@ -245,7 +245,7 @@ const table = {
   ],
   TOO_MANY_VOTES: [
     FAILED_PRECONDITION,
-    "{maxVotes} users have voted on activity {activityId}, among them such as were deleted since, and no more can; submit it again with another `timestampMs`",
+    "{maxVotes} users, including deleted ones, have voted on activity {activityId}, and no more can; submit it again with another `timestampMs`",
     "REQUEST_INVALID",
   ],
   ACTIVITY_WITHOUT_BODY: [
@@ -288,7 +288,7 @@ const table = {
     "TVC_IMAGE_VALIDATION_FAILED",
   ],
   TVC_OPERATOR_SET_INVALID: [INVALID_ARGUMENT, "invalid operator set: `{field}` {reason}", "REQUEST_INVALID"],
-  TVC_APP_DELETED: [INVALID_ARGUMENT, "the app {id} is deleted, and nothing can be done with it", "REQUEST_INVALID"],
+  TVC_APP_DELETED: [INVALID_ARGUMENT, "the app {id} is deleted and cannot be used any more", "REQUEST_INVALID"],
   TVC_DEBUG_MODE_REFUSED: [
     INVALID_ARGUMENT,
     "the app {id} has no deployments in debug mode: it was made without `enableDebugModeDeployments`, which cannot be changed",
@@ -296,7 +296,7 @@ const table = {
   ],
   TVC_NOT_IN_DEBUG_MODE: [
     INVALID_ARGUMENT,
-    "the deployment {id} is not in debug mode, so that its logs are not shown",
+    "the deployment {id} is not in debug mode, so its logs are not shown",
     "REQUEST_INVALID",
   ],
   TVC_APPROVAL_INVALID: [
@@ -304,7 +304,7 @@ const table = {
     "`{field}` is not an approval of this manifest: {reason}",
     "REQUEST_INVALID",
   ],
-  TVC_QUORUM_KEY_INVALID: [INVALID_ARGUMENT, "no such quorum key can be made: `{field}` {reason}", "REQUEST_INVALID"],
+  TVC_QUORUM_KEY_INVALID: [INVALID_ARGUMENT, "the quorum key cannot be created: `{field}` {reason}", "REQUEST_INVALID"],
   TVC_NOT_AWAITING_PROVISION: [
     INVALID_ARGUMENT,
     "the deployment {id} takes no shares of a quorum key: {reason}",
@@ -381,7 +381,7 @@ const table = {
   ],
   NOT_EXPORTED: [
     INVALID_ARGUMENT,
-    "{kind} {id} has not been exported; export it first, or set `deleteWithoutExport` to true to lose it for good",
+    "{kind} {id} has not been exported; export it first, or set `deleteWithoutExport` to true to lose it permanently",
     "REQUEST_INVALID",
   ],
 
@@ -438,14 +438,14 @@ const table = {
   ],
   WALLET_ACCOUNT_NOT_EXPORTED: [
     INVALID_ARGUMENT,
-    "wallet account has not been exported: {id}; export it first, or set `deleteWithoutExport` to true to lose it for good",
+    "wallet account has not been exported: {id}; export it first, or set `deleteWithoutExport` to true to lose it permanently",
     "WALLET_ACCOUNT_NOT_EXPORTED",
   ],
 
   // Limits
   DECISION_TOO_COSTLY: [
     INVALID_ARGUMENT,
-    "the organization's policies take too much work for this request; use fewer or simpler expressions (shorter lists, fewer tests inside one another), or ask about fewer users or activities at a time",
+    "evaluating the organization's policies takes too much work for one request; use fewer or simpler expressions (shorter lists, less nesting), or ask about fewer users or activities at a time",
     "REQUEST_INVALID",
   ],
   QUOTA_EXCEEDED: [
@@ -480,7 +480,7 @@ const table = {
     "RATE_LIMIT_EXCEEDED",
   ],
 
-  // The house itself
+  // The server itself
   SIGNER_UNAVAILABLE: [
     UNAVAILABLE,
     "the signer is not available: {reason}; nothing was changed, send the request again",
@@ -533,7 +533,7 @@ export interface DescribedError {
   turnkeyErrorCode: string;
 }
 
-/** The table as readers see it; `{name}` stands where an answer has a fact. */
+/** The table, for documentation. `{name}` is a placeholder for a fact. */
 export const describedErrors = (): DescribedError[] =>
   (Object.entries(table) as [ErrorCode, readonly [number, string, string, number?]][]).map(
     ([code, [grpcCode, text, turnkeyErrorCode, httpStatus]]) => ({
@@ -551,16 +551,16 @@ export type Facts<Code extends ErrorCode> = Record<Blanks<(typeof table)[Code][1
 /** One entry of the `details` array of an error body. */
 export type ErrorDetail = { "@type": string } & Record<string, unknown>;
 
-/** An error with a public face. `message` is what the client reads; nothing secret may be put into the facts. */
+/** An error that clients see. They read `message`, so facts must not contain secrets. */
 export class KeysteadError extends Error {
   readonly code: ErrorCode;
   readonly httpStatus: number;
   readonly grpcCode: number;
   readonly turnkeyErrorCode: string;
   readonly details: ErrorDetail[];
-  /** Where the same request may succeed after this time: for the header Retry-After. */
+  /** The value of the header Retry-After, if the same request may succeed after that time. */
   readonly retryAfterSeconds: number | undefined;
-  /** Whether it is no fault of the request, so that the same one may succeed later. */
+  /** Whether the request is not at fault, so that the same request may succeed later. */
   readonly isTransient: boolean;
   readonly #facts: Record<string, string | number>;
   readonly #details: ErrorDetail[];
@@ -580,7 +580,7 @@ export class KeysteadError extends Error {
     this.#details = details;
   }
 
-  /** The same error, with the field that it names under another name: for requests that were made of other requests. */
+  /** The same error with its field renamed, for a request that was derived from another one. */
   withField(rename: (field: string) => string): KeysteadError {
     const { field } = this.#facts;
     if (typeof field !== "string") return this;
@@ -594,12 +594,12 @@ function detailsFromFacts(code: ErrorCode, facts: Record<string, string | number
   return [{ "@type": "type.googleapis.com/google.rpc.BadRequest", fieldViolations: [{ field, description }] }];
 }
 
-/** Throws the error `code` of the table, its blanks filled with `facts`. */
+/** Throws the error `code` of the table, with `facts` for its placeholders. */
 export function fail<Code extends ErrorCode>(code: Code, facts: Facts<Code>, details: ErrorDetail[] = []): never {
   throw new KeysteadError(code, facts, details);
 }
 
-/** The same for what passes by itself: the client is told when to come back. */
+/** Like `fail`, for a temporary problem: the client is told when to retry. */
 export function failForNow<Code extends ErrorCode>(code: Code, facts: Facts<Code>, retryAfterSeconds: number): never {
   throw new KeysteadError(code, { ...facts, retryAfterSeconds }, []);
 }

@@ -239,7 +239,7 @@ onEachEngine("stamps that a token attests", (server) => {
     for (const [path, parameters] of activities) {
       const { status, body } = await submitAttested(sub.client, path, parameters, attested);
       assert.equal(status, 401, path);
-      assert.match(body.message, /header x-stamp-attested does not serve for/, path);
+      assert.match(body.message, /header x-stamp-attested cannot be used for/, path);
     }
     const query = JSON.stringify({ organizationId: sub.client.organizationId });
     assert.equal((await postAttested(sub.client, "/public/v1/query/whoami", query, attested)).status, 401);

@@ -90,7 +90,7 @@ for (const engine of engines) {
       })();
       const { turns, value } = await turnsDuring(() => root.client.query("simulate_policy", { activity, userIds }));
       assert.equal(value.status, 400, JSON.stringify(value.body).slice(0, 300));
-      assert.match(value.body.message, /policies take too much work for this request; use fewer or simpler/);
+      assert.match(value.body.message, /policies takes too much work for one request; use fewer or simpler/);
       assert.equal(value.body.turnkeyErrorCode, "REQUEST_INVALID");
       const most = MAX_DECISION_STEPS + 200_000;
       assert.ok(turns >= MAX_REQUEST_STEPS / most, `${turns} turns`);
@@ -112,7 +112,7 @@ for (const engine of engines) {
       const draftPolicy = { policyId: policyIds[0], effect: "EFFECT_ALLOW", consensus: "approvers.count() >= 97" };
       const { status, body } = await root.client.query("simulate_policy", { activity, userIds, draftPolicy });
       assert.equal(status, 400, JSON.stringify(body).slice(0, 300));
-      assert.match(body.message, /policies take too much work for this request/);
+      assert.match(body.message, /policies takes too much work for one request/);
       assert.equal((await user.client.query("whoami")).status, 200);
     });
 

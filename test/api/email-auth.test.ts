@@ -327,7 +327,7 @@ onEachEngine("recovery by mail", (server) => {
     for (const [path, parameters] of tries) {
       const answer = await recovering.submit(path, parameters);
       assert.deepEqual(refused(answer), [401, "SIGNATURE_INVALID"], path);
-      assert.match(answer.body.message, new RegExp(`${RECOVERY} does not stamp ${path}`));
+      assert.match(answer.body.message, new RegExp(`${RECOVERY} cannot stamp ${path}`));
     }
     assert.deepEqual((await recovering.read("list_activities")).activities, activities);
     // A member of the quorum recovers alone: it is about their own credentials.

@@ -81,7 +81,7 @@ onEachEngine("verified contacts", (server) => {
     for (const [what, token, reason] of attempts) {
       const { status, body } = await setEmail(sub, contact, token);
       assert.equal(status, 400, what);
-      assert.match(body.message, /`parameters.verificationToken` is no valid verification token/, what);
+      assert.match(body.message, /`parameters.verificationToken` is not a valid verification token/, what);
       assert.match(body.message, reason, what);
     }
     assert.equal(await emailOf(sub), undefined);

@@ -231,7 +231,7 @@ for (const engine of engines) {
           for (const query of ["list_wallets", "list_activities", "whoami"]) {
             const { status, headers, body } = await reader.query(query);
             assert.deepEqual([status, headers.get("retry-after")], [404, "5"], query);
-            assert.match(body.message, /was deleted, and what it had is being erased/);
+            assert.match(body.message, /was deleted and is being erased/);
           }
           assert.equal((await root.client.query("whoami")).status, 401);
           assert.deepEqual(

@@ -98,7 +98,7 @@ it("signs people up without an SDK", async () => {
 
 it("is gone when it is switched off", async () => {
   await run(disabling.trim());
-  await assert.rejects(example(withoutSdk, {}, ""), /names no auth proxy that is enabled/);
+  await assert.rejects(example(withoutSdk, {}, ""), /does not name an enabled auth proxy/);
   const { client, walletProvider, first } = signedIn;
   await client.fetchUser();
   await client.loginWithWallet({ walletProvider });

@@ -6,11 +6,11 @@ import type { ConditionFacts } from "../../policy/facts.ts";
 import type { Scope } from "../../policy/schema.ts";
 import type { DecisionFacts } from "./facts.ts";
 
-/** Compiled once, for every organization that writes the same. */
+/** Compiled expressions, shared by all organizations that use the same text. */
 export const expressions = createExpressionCache();
 
 /**
- * What a condition outside the policies comes to, such as an MFA policy's; the error where it cannot be told.
+ * Evaluates a condition outside of policies, such as that of an MFA policy. Returns the error if it cannot be evaluated.
  *
  * @throws OutOfBudget
  */
@@ -27,10 +27,10 @@ export function evaluateCondition(
   return value;
 }
 
-/** What conditions came to on the very same facts: a decision that is made again, as more facts are there, pays for them once. */
+/** The outcomes of conditions, by facts object. A decision that runs again because facts had to be loaded pays for each condition once. */
 const remembered = new WeakMap<ConditionFacts, Map<string, boolean | PolicyError>>();
 
-/** Evaluates conditions within these steps, all of them together. */
+/** Evaluates conditions within these steps in total. */
 export const conditionsWithin =
   (steps: Budget): EvaluateCondition =>
   (condition, facts) => {
@@ -39,7 +39,7 @@ export const conditionsWithin =
   };
 
 /**
- * Whether a policy with this time counts at an instant, in milliseconds since 1970; the error where it cannot be told.
+ * Whether a policy with this time expression is active at an instant, in milliseconds since 1970. Returns the error if it cannot be evaluated.
  *
  * @throws OutOfBudget
  */

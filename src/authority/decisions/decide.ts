@@ -7,10 +7,10 @@ import type { DecisionFacts, FactRef, RecordedEvaluation } from "./facts.ts";
 import { concernedByMfa, unmetMfa } from "./mfa.ts";
 import { askPolicies, type PolicyDecision, questionOf } from "./policies.ts";
 
-/** The outcome of one look at an activity and its votes. */
+/** The decision on an activity and its votes. */
 export type Decision = { evaluations: readonly RecordedEvaluation[] } & (
   | { outcome: "allow" }
-  /** Further approvals can still make it happen. */
+  /** Further approvals can still lead to an allow. */
   | { outcome: "consensus" }
   /** Users who approve must still show further credentials. */
   | { outcome: "authenticators" }
@@ -18,10 +18,10 @@ export type Decision = { evaluations: readonly RecordedEvaluation[] } & (
 );
 
 /**
- * Decides on the approvals that count: those of users who have shown every credential that their MFA policies ask for. The
- * submitter's come first: without them nothing happens. What would be denied anyway is denied at once.
+ * Decides on the approvals that count: those of users who have shown every credential that their MFA policies require. The submitter's come
+ * first; without them nothing is carried out. An activity that would be denied in any case is denied immediately.
  *
- * @throws OutOfBudget, and FactsNotLoaded as all that looks facts up does
+ * @throws OutOfBudget, and FactsNotLoaded like everything that looks facts up
  */
 export function decide(facts: DecisionFacts, steps: Budget): Decision {
   if (facts.subject.governedBy === "nobody") return { outcome: "allow", evaluations: [] };
@@ -31,7 +31,7 @@ export function decide(facts: DecisionFacts, steps: Budget): Decision {
     const details = denialDetails(problem, NOT_ASKED, "Have that user send the request.");
     return { outcome: "deny", details, evaluations: [] };
   }
-  // First, because policies may take all that there is, and a root quorum acts all the same.
+  // Before the policies, because they may use up the budget, and the root quorum must be able to act nevertheless.
   const unmet = unmetMfa(facts, steps);
   const withAll = weigh(facts, steps);
   if (withAll.outcome === "deny") return withAll;
@@ -49,7 +49,7 @@ export function decide(facts: DecisionFacts, steps: Budget): Decision {
   return { outcome: withAll.outcome === "allow" ? "authenticators" : "consensus", evaluations };
 }
 
-/** What a decision looks up for certain, or nearly so; it looks up more where there are policies. */
+/** The facts that nearly every decision looks up. With policies it looks up more. */
 export function lookedUpBy(facts: DecisionFacts): FactRef[] {
   const { subject } = facts;
   const isForPolicies = subject.governedBy === "policies" && quorumStanding(facts) !== "met";
@@ -66,9 +66,9 @@ export function lookedUpBy(facts: DecisionFacts): FactRef[] {
 }
 
 /**
- * Decides, in the order that the specification gives: the root quorum, policies, a user's own credentials, and denial. The
- * root quorum stands above every policy; while it is short of members, what is allowed without it is allowed, and everything
- * else waits for it. So does what policies take too much work to tell: the quorum must be able to change them.
+ * Decides in the order of the specification: the root quorum, policies, a user's own credentials, and denial. The root quorum outranks every
+ * policy. While too few of its members approve, an activity that is allowed otherwise is allowed, and all others wait for the quorum. An
+ * activity for which the policies exceed the budget waits too, so that the quorum can change such policies.
  */
 function weigh(facts: DecisionFacts, steps: Budget): Decision {
   const quorum = quorumStanding(facts);
@@ -95,17 +95,17 @@ function weighWithoutQuorum(facts: DecisionFacts, quorum: QuorumStanding, steps:
 
 const NOTHING_ALLOWS = "No policies evaluated to outcome: Allow";
 
-/** What policies come to, where it is for them. */
+/** The decision of the policies, if they govern the activity. */
 export const askedPolicies = (facts: DecisionFacts, steps: Budget): PolicyDecision | undefined =>
   facts.subject.governedBy === "policies" ? askPolicies(questionOf(facts), steps) : undefined;
 
-/** The submitter's own, and they still approve. */
+/** Whether the activity is about the submitter's own credentials and the submitter still approves. */
 const isOwnCredential = ({ subject, submitter: { userId }, approvals }: DecisionFacts): boolean =>
   subject.governedBy === "policies" &&
   (subject.isOwn === true || subject.ownerId === userId) &&
   approvals.some(({ actor }) => actor.userId === userId);
 
-/** Why nobody but another user may ask for this, if that is so. */
+/** The problem, if only a certain other user may submit this activity. */
 function onlyUserProblem({ subject, submitter, organization, lookUps }: DecisionFacts): string | undefined {
   const onlyUserId = subject.governedBy === "policies" ? subject.onlyUserId : undefined;
   if (onlyUserId === undefined || onlyUserId === submitter.userId) return undefined;
@@ -114,10 +114,10 @@ function onlyUserProblem({ subject, submitter, organization, lookUps }: Decision
   return `Only user ${onlyUserId} may ask for this: users do it for themselves alone.`;
 }
 
-/** How far the approvals reach as those of the root quorum. */
+/** Whether the approvals reach the root quorum's threshold. */
 export type QuorumStanding = "met" | "short" | "apart";
 
-/** `short` while members approve but too few: the others may still join. It takes a member to start. */
+/** `short` if members approve, but too few yet. Only a member can start a root quorum, so otherwise it is `apart`. */
 export function quorumStanding({ organization, submitter, approvals }: DecisionFacts): QuorumStanding {
   const members = approvals.filter(({ actor }) => actor.isRootQuorumMember).length;
   if (members >= organization.quorumThreshold) return "met";

@@ -3,18 +3,18 @@ import type { Budget } from "../../policy/budget.ts";
 import type { DecisionFacts, RecordedEvaluation } from "./facts.ts";
 import { explain, type PolicyDecision } from "./policies.ts";
 
-/** How a denial is told. */
+/** The errors for denials. */
 
-/** What policies came to, and why. */
+/** The outcomes of policies, with explanations. */
 export interface Told {
   evaluations: readonly RecordedEvaluation[];
   explanations: { policyId: string; text: string }[];
 }
 
-/** Where no policy was asked. */
+/** For denials without an evaluation of policies. */
 export const NOT_ASKED: Told = { evaluations: [], explanations: [] };
 
-/** As they are recorded, by the evaluations: decisions that came to the same share those, and share these. */
+/** Evaluations in their recorded form. Decisions with the same outcome share the array, and so share this. */
 const recorded = new WeakMap<PolicyDecision["evaluations"], readonly RecordedEvaluation[]>();
 
 export function evaluationsOf(asked: PolicyDecision | undefined): readonly RecordedEvaluation[] {
@@ -28,7 +28,7 @@ export function evaluationsOf(asked: PolicyDecision | undefined): readonly Recor
 export const told = (asked: PolicyDecision | undefined, steps: Budget): Told =>
   asked ? { evaluations: evaluationsOf(asked), explanations: explain(asked, steps) } : NOT_ASKED;
 
-/** What a person can do about a denial. */
+/** What a user can do about a denial. */
 export function remedyFor(
   { subject, organization }: Pick<DecisionFacts, "subject" | "organization">,
   asked: PolicyDecision | undefined,
@@ -43,7 +43,7 @@ export function remedyFor(
     : "The details say why each policy came to its outcome; the root quorum can change them, and simulate_policy tries what would do.";
 }
 
-/** How a denial is told in the details of an error, for clients that look there. */
+/** The details of an error for a denial, for clients that read them. */
 export function denialDetails(
   message: string,
   { evaluations: policyEvaluations, explanations }: Told,
@@ -55,7 +55,7 @@ export function denialDetails(
   ];
 }
 
-/** The error with these details, also when it is told again later. */
+/** The error for a denial with these details; also used when a stored denial is returned again. */
 export function denialOf(details: ErrorDetail[]): KeysteadError {
   const [{ message = "It was rejected." } = {}, { remedy = "" } = {}] = details as {
     message?: string;

@@ -4,17 +4,17 @@ import { MAX_CACHED_ALLOWLIST_BYTES, MAX_CACHED_ALLOWLISTS } from "../../kernel/
 import { recentlyUsed } from "../../kernel/recently-used.ts";
 import type { AllowlistRule } from "../state.ts";
 
-/** Whether a request may come from where it comes from. */
+/** Decides whether a request may come from its address. */
 
-/** An allowlist that is in force, as it is stored. */
+/** An enabled allowlist, as stored. */
 export interface AllowlistInForce {
-  /** JSON list of `AllowlistRule`. */
+  /** A JSON array of `AllowlistRule`. */
   rules: string;
-  /** What holds for a request whose address is not known. */
+  /** The decision for a request whose address is not known. */
   onEvaluationError: "ALLOW" | "DENY";
 }
 
-/** The list of a credential's organization, where it is enabled, and the one for the credential itself. */
+/** The list of a credential's organization, if it is enabled, and that of the credential itself. */
 export interface Allowlists {
   ofOrganization: AllowlistInForce | undefined;
   ofKey: AllowlistInForce | undefined;
@@ -22,7 +22,7 @@ export interface Allowlists {
 
 const NO_RULES = "[]";
 
-/** Blocks under the JSON that they are stored as: the same text is the same list, whoever it belongs to. */
+/** Parsed blocks by their stored JSON, shared by all lists with the same text. */
 const blocksOf = recentlyUsed<readonly Cidr[]>({
   entries: MAX_CACHED_ALLOWLISTS,
   bytes: MAX_CACHED_ALLOWLIST_BYTES,
@@ -30,8 +30,8 @@ const blocksOf = recentlyUsed<readonly Cidr[]>({
 });
 
 /**
- * A key's own list, unless it is empty, stands in place of the organization's, and only while that is enabled. A list without
- * rules refuses every address, also one that is not known.
+ * A key's own list, unless it is empty, replaces the organization's, and applies only while that is enabled. A list without rules refuses
+ * every address, including unknown ones.
  *
  * @throws KeysteadError IP_NOT_ALLOWED
  */

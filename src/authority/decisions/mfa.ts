@@ -7,7 +7,7 @@ import type { ApprovalFacts, DecisionFacts, Elector } from "./facts.ts";
 
 /** Multi-factor authentication: which further credentials a user must show before their approval of an activity counts. */
 
-/** The MFA policy that applies to a user's approval of an activity, and how far it is met. */
+/** The MFA policy that applies to a user's approval of an activity, and which of its groups are met. */
 export interface MfaStanding {
   mfaPolicyId: string;
   userId: string;
@@ -17,8 +17,8 @@ export interface MfaStanding {
 }
 
 /**
- * How a user stands towards an activity that they stamped with these credentials, or undefined if no MFA policy of theirs applies.
- * The first of their policies that applies does.
+ * The standing of a user who stamped an activity with these credentials, or undefined if none of their MFA policies applies. The first of
+ * their policies whose condition holds applies.
  *
  * @throws OutOfBudget
  */
@@ -43,7 +43,7 @@ function standing(
   return { mfaPolicyId, userId, satisfied: areMet(requiredMethods, shown), satisfiedMethods, requiredMethods };
 }
 
-/** Whose approval waits for their MFA policies, if any: the submitter first, then the others who approve. */
+/** The approvals of users with MFA policies: the submitter's first, then the others'. */
 export const concernedByMfa = ({ submitter, approvals }: DecisionFacts): ApprovalFacts[] =>
   [
     ...(approvals.some(({ actor }) => actor.userId === submitter.userId)
@@ -52,7 +52,7 @@ export const concernedByMfa = ({ submitter, approvals }: DecisionFacts): Approva
     ...approvals,
   ].filter(({ actor }) => actor.hasMfaPolicies);
 
-/** The MFA policies that are not met yet, in that order. A user without MFA policies costs nothing. */
+/** The MFA policies that are not met yet, in that order. Users without MFA policies cost nothing. */
 export const unmetMfa = (facts: DecisionFacts, steps: Budget): MfaStanding[] =>
   concernedByMfa(facts).flatMap(({ actor, credentials }) => {
     const found = mfaStandingOf(facts, actor.userId, credentials, steps);

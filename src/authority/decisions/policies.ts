@@ -13,14 +13,14 @@ import type { ShownCredential } from "../parties.ts";
 import { expressions } from "./conditions.ts";
 import type { DecisionFacts, FactRef } from "./facts.ts";
 
-/** What the organization's policies say to an activity and those who approve it. */
+/** Evaluates an organization's policies on an activity and its approvals. */
 
 const memory = createValueMemory();
 
-/** Who is taken to have asked, and who approves; the rest is as the facts say. */
+/** A question to the policies: the submitter and the approvals, which may be hypothetical, with the facts of the activity. */
 type PolicyQuestion = Pick<DecisionFacts, "lookUps" | "now" | "approvals"> & { submitterId: string };
 
-/** What policies came to, together with what they were asked about, to explain it. */
+/** The result of the policies, with the question, which explanations need. */
 export interface PolicyDecision extends PolicyResult {
   request: DecisionRequest;
 }
@@ -33,7 +33,7 @@ export const questionOf = ({ lookUps, now, approvals, submitter }: DecisionFacts
 });
 
 /**
- * The organization's policies on this question, or undefined if it has none.
+ * The decision of the organization's policies, or undefined if it has none.
  *
  * @throws OutOfBudget
  */
@@ -45,7 +45,7 @@ export function askPolicies(question: PolicyQuestion, steps: Budget): PolicyDeci
   lookUps.need([{ fact: "activity" }, ...approvers]);
   const facts = lookUps.conditionFacts(steps);
   const base = { policies, facts, nowMs: now, submitterId, approvals: approvalsOf(question) };
-  // The other users matter only where approvals are missing; most decisions never look at them.
+  // The other users matter only if approvals are missing; most decisions never read them.
   let voters: readonly Voter[] = [];
   const request: DecisionRequest = {
     ...base,
@@ -59,8 +59,8 @@ export function askPolicies(question: PolicyQuestion, steps: Budget): PolicyDeci
 }
 
 /**
- * Whether an approval of this user could help one of the policies to allow it: beside the approvals there are, or in place
- * of some of them, which may lapse.
+ * Whether an approval of this user could help a policy to allow the activity, in addition to the present approvals or in place of some of
+ * them, which may expire.
  *
  * @throws OutOfBudget
  */
@@ -79,7 +79,7 @@ function approvalsOf({ approvals, lookUps }: PolicyQuestion): Approval[] {
     const user = lookUps.user(userId)?.voter;
     if (!user) return [];
     return credentials.map((shown) => {
-      // A key that a token is bound to may be registered as well: it is the token that was shown.
+      // The key of an attested stamp may also be registered as an API key; what was shown is the token, not that key.
       const credential = isAttested(shown.type)
         ? undefined
         : user.credentials.find(({ public_key }) => public_key === shown.publicKey);
@@ -88,19 +88,19 @@ function approvalsOf({ approvals, lookUps }: PolicyQuestion): Approval[] {
   });
 }
 
-/** A credential that made room for a newer one since: what was approved with it stays approved with it. */
+/** A credential that was replaced by a newer one since. Approvals made with it remain approvals with that credential. */
 const formerCredential = (userId: string, { id, type, publicKey }: ShownCredential): CredentialFacts | undefined =>
   id === "" ? undefined : { id, user_id: userId, type, public_key: publicKey };
 
 /**
- * What is known to be a trap in a policy, stored or not.
+ * Warnings of known traps in a policy, whether stored or not.
  *
  * @throws OutOfBudget
  */
 export const warningsAbout = (policy: Omit<Policy, "policyId">, steps: Budget): PolicyWarning[] =>
   warningsOf(policy, expressions, steps);
 
-const UNEXPLAINED = "Why it came to this is not told: the organization's policies take too much work.";
+const UNEXPLAINED = "This cannot be explained, because evaluating the organization's policies takes too much work.";
 
 /** Why each policy did not allow it, in sentences. */
 export function explain(

@@ -3,11 +3,11 @@ import type { Actor } from "../parties.ts";
 import { evaluateCondition } from "./conditions.ts";
 import type { DecisionFacts } from "./facts.ts";
 
-/** A session that was issued with a profile may do what the profile's scope allows, of what its user may do. */
+/** A session with a profile may only do what its user may do and the profile's scope allows. */
 
 /**
- * Why the session behind the request may not do this, or undefined if it may or is not limited. A scope that cannot be
- * evaluated allows nothing.
+ * Why the session's profile forbids the activity; undefined if it does not, or if there is no profile. A scope that cannot be evaluated
+ * allows nothing.
  */
 export function sessionScopeProblem(
   facts: Pick<DecisionFacts, "lookUps">,

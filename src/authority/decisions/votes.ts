@@ -8,7 +8,7 @@ import type { DecisionFacts } from "./facts.ts";
 import { mfaStandingOf } from "./mfa.ts";
 import { couldHelp } from "./policies.ts";
 
-/** What a user may do about an open activity. */
+/** Whether a user may approve or reject an open activity. */
 export interface VoteRights {
   mayApprove: boolean;
   mayReject: boolean;
@@ -17,8 +17,8 @@ export interface VoteRights {
 const EITHER_WAY: VoteRights = { mayApprove: true, mayReject: true };
 
 /**
- * Members of the root quorum, the submitter, and those whose approval could help a policy to allow it vote either way. Where
- * the approvals that are there have come to suffice, because a policy changed, anybody's approval brings it about.
+ * Members of the root quorum, the submitter, and users whose approval could help a policy to allow the activity may approve and reject. If the
+ * present approvals suffice by now, because a policy changed, any user may approve, which carries it out.
  *
  * @throws OutOfBudget
  */
@@ -26,7 +26,7 @@ export function voteRights(facts: DecisionFacts, voter: Actor, steps: Budget): V
   if (!isOwnOrganization(facts.organization, voter)) return { mayApprove: false, mayReject: false };
   if (voter.isRootQuorumMember || voter.userId === facts.submitter.userId) return EITHER_WAY;
   const others = without(facts, voter);
-  // Before the policies are searched, which would be done again for what is found missing after it.
+  // Requested before the search through the policies, which would otherwise run again for facts found missing later.
   facts.lookUps.need(lookedUpBy(others));
   if (facts.subject.governedBy === "policies" && couldHelp(facts, voter.userId, steps)) return EITHER_WAY;
   return { mayApprove: decide(others, steps).outcome === "allow", mayReject: false };
@@ -37,7 +37,7 @@ const without = (facts: DecisionFacts, { userId }: Actor): DecisionFacts => ({
   approvals: facts.approvals.filter(({ actor }) => actor.userId !== userId),
 });
 
-/** The error for a vote that does not count, with what each policy says of an approval by this user. */
+/** The error for a vote that does not count, with the outcome of each policy for an approval by this user. */
 export function voteDenial(facts: DecisionFacts, voter: Actor, steps: Budget): KeysteadError {
   const asked = askedPolicies({ ...without(facts, voter), submitter: voter }, steps);
   const message = "A vote of this user would not count on this activity.";

@@ -2,19 +2,19 @@ import type { Draft } from "../view.ts";
 import { addApiKeys } from "./credentials.ts";
 import { addUser } from "./users.ts";
 
-/** The user in whose name an organization's auth proxy acts, and its one key. */
+/** The user as whom an organization's auth proxy acts, and its key. */
 
 export interface ProxyUser {
-  /** Of the user who acted before, if there was one. */
+  /** The id of the existing user, if there is one. */
   knownId: string | undefined;
-  /** Of the one who is made if nobody is there. */
+  /** The id for a new user, if there is none. */
   freshId: string;
   apiKey: { id: string; publicKey: string };
 }
 
 const NAME = "Auth proxy";
 
-/** Gives the proxy's user a key; a user who was deleted meanwhile is made anew. Answers who it is. */
+/** Adds a key to the proxy's user, who is created again if deleted. Returns the user's id. */
 export function enableProxyUser(draft: Draft, { knownId, freshId, apiKey }: ProxyUser, now: number): string {
   const key = {
     ...apiKey,

@@ -5,14 +5,14 @@ import type { AuthorityView, Draft } from "../view.ts";
 import { hasLastingCredential, type NewOauthProvider } from "./credentials.ts";
 
 /**
- * Contacts that users have shown to receive what is sent to. Whoever signs in without naming an organization is found by them
- * alone, so that nobody catches the login of another by writing their address down.
+ * Verified contacts: those at which users have proven to receive messages. A sign-in that names no organization finds users by verified
+ * contacts only, so that nobody can capture another person's sign-in by entering their address.
  */
 
 /**
- * Notes that the user has shown to receive what is sent to their contact.
+ * Marks a user's contact as verified.
  *
- * @throws KeysteadError FIELD_INVALID where another user below the same parent has it verified; `field` is what shows it
+ * @throws KeysteadError FIELD_INVALID if another user below the same parent has verified it; `field` names the field of the proof
  */
 export function verifyContact(draft: Draft, userId: string, contact: Contact, now: number, field: string): void {
   const holder = draft.part("contactHolder", contactAt(contact));
@@ -24,7 +24,7 @@ export function verifyContact(draft: Draft, userId: string, contact: Contact, no
   draft.apply({ do: "verifyContact", userId, contact, now });
 }
 
-/** Whether the contact stands in the user, verified or not. */
+/** Whether the user has this contact, verified or not. */
 export const hasContact = (view: AuthorityView, userId: string, { type, value }: Contact): boolean =>
   ownContact(view, userId, type)?.value === value;
 
@@ -34,12 +34,12 @@ function ownContact(view: AuthorityView, userId: string, type: ContactType): Con
   return typeof own === "string" ? contactOf(type, own) : undefined;
 }
 
-/** A token of this issuer says whose address it is, and the issuer hosts or has checked it. */
+/** Tokens of this issuer contain the person's email address, which the issuer hosts or has verified. */
 export const GOOGLE_ISSUER = "https://accounts.google.com";
 
 type Shown = Pick<NewOauthProvider, "issuer" | "verifiedEmail">;
 
-/** The address that a provider shows, where it is the user's own. */
+/** The verified address in a provider's token, if it is the user's own. */
 function ownAddress(draft: Draft, userId: string, { issuer, verifiedEmail }: Shown): Contact | undefined {
   if (issuer !== GOOGLE_ISSUER || verifiedEmail === undefined) return undefined;
   const contact = contactOf("EMAIL", verifiedEmail);
@@ -47,9 +47,9 @@ function ownAddress(draft: Draft, userId: string, { issuer, verifiedEmail }: Sho
 }
 
 /**
- * What OIDC tokens say of a person's address counts where Google says so and it is the user's own.
+ * Marks the user's address as verified if an OIDC token of Google's says so.
  *
- * @throws KeysteadError as `verifyContact`; `field` is where the providers stand in the request
+ * @throws KeysteadError as `verifyContact`; `field` names the providers' field in the request
  */
 export function verifyShownContacts(
   draft: Draft,
@@ -65,11 +65,11 @@ export function verifyShownContacts(
 }
 
 /**
- * A parent lets a sub-organization's user sign in as somebody else knows them, where Google shows that it is the user by their own
- * address; what the parent's other apps know of that person at Google comes along. What anybody else's app knows does not: whoever
- * runs it could sign in as the user, with the token that the person gives to it.
+ * A parent may add a provider to a sub-organization's user if Google's token proves, by the user's own address, that it is the same person;
+ * the providers of that person for the parent's other apps are accepted with it. Tokens for an app of anybody else are refused: whoever runs
+ * that app receives such tokens from the person and could sign in as the user.
  *
- * @throws KeysteadError FIELD_INVALID; `field` is where the providers stand in the request
+ * @throws KeysteadError FIELD_INVALID; `field` names the providers' field in the request
  */
 export function refuseOtherAddresses(
   draft: Draft,
@@ -87,7 +87,7 @@ export function refuseOtherAddresses(
   fail("FIELD_INVALID", { field: `${field}.${other}.oidcToken`, reason });
 }
 
-/** Takes the mark from contacts that become others, and the votes given with codes to them back; what is undefined stays. */
+/** For contacts that change: removes the verification and revokes the votes made with codes sent to them. Undefined means unchanged. */
 export function releaseChanged(
   draft: Draft,
   userId: string,
@@ -106,10 +106,10 @@ export function releaseChanged(
 }
 
 /**
- * Whether a user can do without a contact, asked once it is gone.
+ * Checks, after a contact was removed, that its user is not locked out.
  *
- * @throws KeysteadError VALID_CREDENTIAL_MISSING for one who could never come back, or FIELD_INVALID where an MFA policy of theirs
- * asks for codes that are sent there; `field` is where the removal stands in the request
+ * @throws KeysteadError VALID_CREDENTIAL_MISSING if they could never sign in again, or FIELD_INVALID if an MFA policy of theirs requires codes
+ * sent to it; `field` names the field of the removal in the request
  */
 export function requireWithoutContact(view: AuthorityView, userId: string, type: ContactType, field: string): void {
   const asked = view.part("mfaPolicies", userId).flatMap(({ requiredMethods }) => requiredMethods);

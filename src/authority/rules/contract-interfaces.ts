@@ -5,7 +5,7 @@ import { ALL, type ContractInterface, interfaceAt } from "../state.ts";
 import type { Draft } from "../view.ts";
 
 /**
- * Adds the interface of a contract that has none yet in the organization.
+ * Adds the interface of a contract. A contract has at most one in an organization.
  *
  * @throws KeysteadError RESOURCE_EXISTS or QUOTA_EXCEEDED
  */

@@ -9,27 +9,26 @@ import { refuseExcess } from "../quotas.ts";
 import { type ApiKey, type Authenticator, type OauthProvider, providerAt } from "../state.ts";
 import type { AuthorityView, Draft } from "../view.ts";
 
-/** The credentials of one user, added under the rules that hold for all of them. */
+/** The rules for adding credentials to a user. */
 
 export type NewApiKey = Omit<ApiKey, "createdAt">;
 export type NewAuthenticator = Omit<Authenticator, "createdAt">;
 export type NewOauthProvider = Omit<OauthProvider, "createdAt"> & {
-  /** The person's address, where a token says that it is verified and its word counts in the organization. It is not kept. */
+  /** The person's email address, if a token says that it is verified and the organization trusts the issuer on that. Not stored. */
   verifiedEmail?: string | undefined;
-  /** Whether its audience is an app of the organization's own, or of its parent. It is not kept. */
+  /** Whether the token's audience is an app of the organization or its parent. Not stored. */
   isOwnApp?: boolean;
 };
 
-/** Where a list stands in the request, or what says so of the one at a position. */
+/** The name of a list's field in the request, or a function that names the field of the item at a position. */
 type FieldOf = string | ((index: number) => string);
 const placeOf = (field: FieldOf, index: number): string =>
   typeof field === "string" ? `${field}.${index}` : field(index);
 
 /**
- * Adds API keys; expiring ones beyond the limit push out the expired and then the oldest, whose votes stand.
+ * Adds API keys. If there are too many expiring ones, expired ones are removed first and then the oldest; votes made with them keep counting.
  *
- * @throws KeysteadError RESOURCE_EXISTS or USER_QUOTA_EXCEEDED; `field` is where the keys stand in the request, or says so of the one
- * at a position
+ * @throws KeysteadError RESOURCE_EXISTS or USER_QUOTA_EXCEEDED; `field` names the field in the request
  */
 export function addApiKeys(
   draft: Draft,
@@ -62,44 +61,41 @@ export function addApiKeys(
     draft.apply({ do: "removeApiKeys", userId, apiKeys: pushedOut, takesVotesBack: false, now });
 }
 
-/** Whether an API key is good until it is deleted. */
+/** Whether an API key never expires. */
 export const isLasting = ({ expirationSeconds }: Pick<ApiKey, "expirationSeconds">): boolean =>
   expirationSeconds === null;
 
-/** When an API key expires, in milliseconds; null for one that lasts. */
+/** When an API key expires, in milliseconds; null if it never does. */
 export const expiryOf = ({ createdAt, expirationSeconds }: ApiKey): number | null =>
   expirationSeconds === null ? null : createdAt + expirationSeconds * 1000;
 
-/** Whether what is good until a time, in milliseconds, is good no longer; null is what lasts. The one rule for all credentials. */
+/** Whether a time of expiry, in milliseconds, is over; null never expires. The one rule for all credentials. */
 export const isOver = (expiresAt: number | null, now: number): boolean => expiresAt !== null && expiresAt <= now;
 
 export const hasExpired = (key: ApiKey, now: number): boolean => isOver(expiryOf(key), now);
 
-/** What a user signs with by themselves for as long as they have it. */
+/** The credentials by which a user signs requests themselves. */
 interface OwnCredentials {
   apiKeys: readonly Pick<ApiKey, "expirationSeconds">[];
   authenticators: readonly unknown[];
 }
 
-/** Whether a credential among these lasts that its user signs with by themselves: a passkey, or an API key without expiry. */
+/** Whether one of these credentials is lasting: a passkey, or an API key without expiry. */
 export const includesLasting = ({ apiKeys, authenticators }: OwnCredentials): boolean =>
   authenticators.length > 0 || apiKeys.some(isLasting);
 
-/** The same of those that a user holds. An OAuth provider is none: it takes the issuer, and somebody who brings its token. */
+/** Whether a user has a lasting credential. OAuth providers do not count, because they depend on the issuer and on somebody who submits its token. */
 export const hasLastingCredential = (view: AuthorityView, userId: string): boolean =>
   includesLasting({ apiKeys: view.part("apiKeys", userId), authenticators: view.part("authenticators", userId) });
 
-/** Whether a user can sign whatever they are asked for: a key that this server keeps stamps what it was made for, and nothing else. */
+/** Whether a user can sign any request themselves. A key that this server keeps does not count: the server stamps only certain requests with it. */
 export const canSignByThemselves = (view: AuthorityView, userId: string): boolean =>
   includesLasting({
     apiKeys: view.part("apiKeys", userId).filter(({ grade }) => grade !== "server"),
     authenticators: view.part("authenticators", userId),
   });
 
-/**
- * @throws KeysteadError RESOURCE_EXISTS or USER_QUOTA_EXCEEDED; `field` is where the passkeys stand in the request, or says so of
- * the one at a position
- */
+/** @throws KeysteadError RESOURCE_EXISTS or USER_QUOTA_EXCEEDED; `field` names the field in the request */
 export function addAuthenticators(
   draft: Draft,
   userId: string,
@@ -125,21 +121,21 @@ export function addAuthenticators(
   refuseExcess(count, { kind: "authenticators", limit: MAX_AUTHENTICATORS_PER_USER, perUser: true });
 }
 
-/** Somebody at an issuer, as a request claims. */
+/** An OAuth provider as a request claims it: an issuer and a subject. */
 export interface ClaimedProvider {
   issuer: string;
   subject: string;
-  /** Whether a verified token of this issuer for this subject came along. */
+  /** Whether the request has a verified token of this issuer for this subject. */
   isProven: boolean;
-  /** The audiences that alone count as proof; undefined for any. */
+  /** The audiences that count as proof; any if undefined. */
   provenBy?: readonly string[] | undefined;
 }
 
 /**
- * Claims alone would give a user to whomever they name. A provider of the same issuer and subject that the user has, of
- * `stored`, proves them as well as a token does.
+ * Refuses claims without proof, which would let anybody they name sign in as the user. Proof is a token, or one of the user's `stored`
+ * providers with the same issuer and subject.
  *
- * @throws KeysteadError FIELD_INVALID; `field` is where the claims stand in the request
+ * @throws KeysteadError FIELD_INVALID; `field` names the claims' field in the request
  */
 export function refuseUnproven(
   claims: readonly ClaimedProvider[],
@@ -159,7 +155,7 @@ export function refuseUnproven(
   fail("FIELD_INVALID", { field: `${field}.${unproven}.oidcClaims`, reason });
 }
 
-/** @throws KeysteadError OAUTH_PROVIDER_EXISTS or USER_QUOTA_EXCEEDED; `field` is where the providers stand in the request */
+/** @throws KeysteadError OAUTH_PROVIDER_EXISTS or USER_QUOTA_EXCEEDED; `field` names the providers' field in the request */
 export function addOauthProviders(
   draft: Draft,
   userId: string,

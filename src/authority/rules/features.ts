@@ -2,9 +2,9 @@ import { fail } from "../../kernel/errors.ts";
 import { ALL } from "../state.ts";
 import type { AuthorityView, Draft } from "../view.ts";
 
-/** On for every new organization; the others are switched on when they are needed. */
+/** Enabled in every new organization; the others must be enabled explicitly. */
 const DEFAULT_FEATURES: readonly string[] = ["FEATURE_NAME_EMAIL_AUTH", "FEATURE_NAME_OTP_EMAIL_AUTH"];
-/** A parent's users are its staff; those of sub-organizations may sign in by what reaches them. */
+/** Also enabled in new sub-organizations, whose users sign in by contacts; a parent's users are its staff. */
 const SUB_ORGANIZATION_FEATURES: readonly string[] = [
   ...DEFAULT_FEATURES,
   "FEATURE_NAME_EMAIL_RECOVERY",
@@ -15,7 +15,7 @@ const SUB_ORGANIZATION_FEATURES: readonly string[] = [
 export const featuresAtFirst = (parentId: string | null): readonly string[] =>
   parentId === null ? DEFAULT_FEATURES : SUB_ORGANIZATION_FEATURES;
 
-/** What a request for a new sub-organization says of its features. */
+/** The members of a request for a sub-organization that disable features. */
 export interface DisabledFeatures {
   disableEmailRecovery?: boolean;
   disableEmailAuth?: boolean;
@@ -23,7 +23,7 @@ export interface DisabledFeatures {
   disableOtpEmailAuth?: boolean;
 }
 
-/** The features that a new sub-organization starts without. */
+/** The features that a new sub-organization is created without. */
 export function disabledFeatures(intent: DisabledFeatures): string[] {
   const named = {
     FEATURE_NAME_EMAIL_RECOVERY: intent.disableEmailRecovery,
@@ -39,7 +39,7 @@ export function requireFeature(view: AuthorityView, name: string): void {
   if (!isOn(view, name)) fail("FEATURE_OFF", { name, organizationId: view.organizationId });
 }
 
-/** @throws KeysteadError RESOURCE_NOT_FOUND if it is not on */
+/** @throws KeysteadError RESOURCE_NOT_FOUND if it is not enabled */
 export function removeFeature(draft: Draft, name: string): void {
   const { organizationId } = draft;
   if (!isOn(draft, name)) fail("RESOURCE_NOT_FOUND", { kind: "feature", id: name, organizationId });

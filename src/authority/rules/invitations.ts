@@ -8,8 +8,7 @@ import { requireTags } from "./tags.ts";
 import { addUsers, type NewUser, requireUsers } from "./users.ts";
 
 /**
- * Adds invitations in the order given. An e-mail address, in any letter case, has at most one open invitation; those that have
- * expired are revoked.
+ * Adds invitations in the given order. An email address, in any letter case, has at most one open invitation; expired ones are revoked.
  *
  * @throws KeysteadError RESOURCE_NOT_FOUND, RESOURCE_EXISTS or QUOTA_EXCEEDED
  */
@@ -52,7 +51,7 @@ export function revokeInvitation(draft: Draft, id: string, now: number): void {
   draft.apply({ do: "revokeInvitation", id, now });
 }
 
-/** What an invitation is accepted with. */
+/** What proves the right to accept an invitation. */
 export interface InvitationProof {
   id: string;
   /** Hex of the SHA-256 of the token. */
@@ -60,7 +59,7 @@ export interface InvitationProof {
 }
 
 /**
- * The invitation, of those that are open. Whatever is wrong is told in the same words, so that nobody learns which there are.
+ * The open invitation that the proof matches. All problems have the same error, so that nobody learns which invitations exist.
  *
  * @throws KeysteadError INVITATION_INVALID
  */
@@ -75,10 +74,10 @@ export function requireInvitation<Open extends Pick<OpenInvitation, "id" | "toke
 }
 
 /**
- * Makes the user that an invitation is for, with its e-mail address, with those of its tags that are still there, and under its
- * name unless another is given.
+ * Adds the user whom an invitation is for, with the invitation's email address, its tags that still exist, and its name unless another is
+ * given.
  *
- * @throws KeysteadError INVITATION_INVALID, and what adding the user throws
+ * @throws KeysteadError INVITATION_INVALID, and as `addUser`
  */
 export function acceptInvitation(
   draft: Draft,

@@ -2,7 +2,7 @@ import { fail } from "../../kernel/errors.ts";
 import type { Allowlist, AllowlistRule } from "../state.ts";
 import type { AuthorityView, Draft } from "../view.ts";
 
-/** Allowlists of an organization and of its API keys. */
+/** IP allowlists of an organization and of its API keys. */
 
 export interface AllowlistContent {
   enabled: boolean;
@@ -10,7 +10,7 @@ export interface AllowlistContent {
   rules: readonly Omit<AllowlistRule, "createdAt">[];
 }
 
-/** Puts these rules in place of all that were there; one that stays keeps its time. `publicKey` names an API key's list. */
+/** Replaces all rules of a list. A rule that was there before keeps its creation time. `publicKey` selects an API key's list. */
 export function putAllowlist(
   draft: Draft,
   publicKey: string | undefined,
@@ -24,7 +24,7 @@ export function putAllowlist(
   draft.apply({ do: "putAllowlist", allowlist: { ...owner, enabled, onEvaluationError, rules: dated }, now });
 }
 
-/** The organization's list or that of an API key, if it has one. */
+/** The list of the organization or of an API key, if there is one. */
 export const allowlistOf = (view: AuthorityView, publicKey: string | undefined): Allowlist | undefined =>
   view.part("allowlist", ownerOf(view, publicKey).id);
 
@@ -33,7 +33,7 @@ export function removeAllowlist(draft: Draft, publicKey: string | undefined): vo
   draft.apply({ do: "removeAllowlist", id: ownerOf(draft, publicKey).id });
 }
 
-/** @throws KeysteadError RESOURCE_NOT_FOUND for a key that the organization does not have */
+/** @throws KeysteadError RESOURCE_NOT_FOUND if the organization has no such key */
 function ownerOf(view: AuthorityView, publicKey: string | undefined): Pick<Allowlist, "id" | "apiKeyId"> {
   const { organizationId } = view;
   if (publicKey === undefined) return { id: organizationId, apiKeyId: null };

@@ -1,6 +1,6 @@
 /**
- * Whether each group can be given a credential of its own: two groups are two factors. `fitting` says of each group which of the
- * credentials that were shown it takes; a group that finds its own taken makes another one look elsewhere (augmenting paths).
+ * Whether every group can be matched with a credential of its own, because two groups mean two factors. `fitting` tells, for each group,
+ * which of the shown credentials it accepts. This is a bipartite matching by augmenting paths.
  */
 export function canMeetAll(fitting: readonly (readonly boolean[])[]): boolean {
   const groupOf = new Map<number, number>();

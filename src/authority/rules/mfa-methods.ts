@@ -8,45 +8,45 @@ import type { AuthorityView } from "../view.ts";
 import { isLasting } from "./credentials.ts";
 import { canMeetAll } from "./mfa-groups.ts";
 
-/** Multi-factor authentication: what a credential shows, and when what was shown is enough. */
+/** Multi-factor authentication: which method a credential proves, and when the proven methods suffice. */
 
-/** A credential that a user has shown; `id` is the API key's, the passkey's, the OAuth provider's or the session profile's. */
+/** A method that a user has proven; `id` is that of the API key, passkey, OAuth provider or session profile. */
 export interface AuthenticationMethod {
   type: AuthenticationType;
-  /** None of a contact, of which a user has one. */
+  /** Absent for a contact, because a user has one of each type. */
   id?: string;
 }
 
-/** The profile of a session that has none. */
+/** The profile id of a session without a profile. */
 export const DEFAULT_SESSION_PROFILE_ID = "00000000-0000-0000-0000-000000000000";
 
-/** What a stamp with this credential shows, also when the credential has expired or made room for a newer one since. */
+/** The method that a stamp with this credential proves, even if the credential has expired or was replaced since. */
 export function methodOf(credential: CredentialRef): AuthenticationMethod | undefined {
   const { id, type, sessionProfileId = DEFAULT_SESSION_PROFILE_ID } = credential;
-  // Rows that were decided on long ago do not tell.
+  // Old rows do not have the type.
   if (type === "") return undefined;
   if (type === attestedTypes.EMAIL) return { type: otpMethods.EMAIL };
   if (type === attestedTypes.PHONE_NUMBER) return { type: otpMethods.PHONE_NUMBER };
   if (type === attestedTypes.OAUTH) return { type: "AUTHENTICATION_TYPE_OAUTH", id };
   if (type === "CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR") return { type: "AUTHENTICATION_TYPE_PASSKEY", id };
   if (type.startsWith("CREDENTIAL_TYPE_API_KEY_")) return { type: "AUTHENTICATION_TYPE_API_KEY", id };
-  // Every other type is a key that some sign-in has issued.
+  // Every other type is a key issued by a sign-in.
   return { type: "AUTHENTICATION_TYPE_SESSION", id: sessionProfileId };
 }
 
 /**
- * Whether an MFA policy applies whose condition comes to this; of a user's policies the first that applies does. A condition
- * that cannot be evaluated counts as holding: what is not known to be harmless takes the further credentials.
+ * Whether an MFA policy applies, given the outcome of its condition. The first of a user's policies that applies is used. A condition that
+ * cannot be evaluated counts as true, so that further credentials are required when in doubt.
  */
 export const applies = (outcome: boolean | PolicyError): boolean => outcome !== false;
 
-/** Those of the methods that one of the groups takes. */
+/** The methods that any of the groups accepts. */
 export const takenBy = (
   groups: readonly MethodGroup[],
   shown: readonly AuthenticationMethod[],
 ): AuthenticationMethod[] => shown.filter((method) => groups.some((group) => takes(group, method)));
 
-/** Two groups are two factors: a credential that both would take meets one of them. */
+/** Whether every group is met. Two groups are two factors: a credential that both accept meets only one of them. */
 export const areMet = (groups: readonly MethodGroup[], shown: readonly AuthenticationMethod[]): boolean =>
   canMeetAll(groups.map((group) => shown.map((method) => takes(group, method))));
 
@@ -54,9 +54,9 @@ const takes = ({ any }: MethodGroup, { type, id }: AuthenticationMethod): boolea
   any.some((wanted) => wanted.type === type && (wanted.id === undefined || wanted.id === id));
 
 /**
- * What a user can show whenever they are asked: passkeys, API keys without expiry, and tokens of their issuers. In a sub-organization
- * that has codes switched on, their contacts as well: its parent has the codes sent and exchanged. Sessions are left out: a session
- * comes of one of these, and a policy may ask for it before there is any.
+ * The methods that a user can prove at any time: passkeys, API keys without expiry, tokens of their issuers, and, in a sub-organization with
+ * codes enabled, their contacts, because its parent has the codes sent and exchanged. Sessions do not count here: a session is created with
+ * one of these methods, and a policy may require it before there is one.
  */
 function lastingMethodsOf(view: AuthorityView, userId: string): AuthenticationMethod[] {
   const user = view.part("user", userId);
@@ -78,13 +78,13 @@ function lastingMethodsOf(view: AuthorityView, userId: string): AuthenticationMe
   ];
 }
 
-/** Whether a user can show a method of each of these groups whenever they are asked, with a credential for each. */
+/** Whether a user can meet all groups at any time, with a credential for each. */
 export const canShow = (view: AuthorityView, userId: string, groups: readonly MethodGroup[]): boolean =>
   areMet(groups, lastingMethodsOf(view, userId));
 
 /**
- * Whether a user could still remove their MFA policies, with all that they can show. One who could not, because a policy that
- * they cannot meet guards its own removal, can do nothing about it.
+ * Whether a user could still remove their MFA policies with the methods that they can prove. If a policy that they cannot meet also applies
+ * to its own removal, they are locked out.
  *
  * @throws OutOfBudget
  */

@@ -9,11 +9,11 @@ import { DEFAULT_SESSION_PROFILE_ID } from "./mfa-methods.ts";
 import { refuseShortQuorum } from "./root-quorum.ts";
 import { requireUsers } from "./users.ts";
 
-/** The MFA policies of one user, under the rules that hold for all of them. */
+/** The rules for the MFA policies of a user. */
 
 export type NewMfaPolicy = Omit<MfaPolicy, "createdAt" | "updatedAt">;
 
-/** Whose policies they are, and what is looked at beside the organization's own state. */
+/** The user whose policies are changed, and what the rules need besides the organization's state. */
 export interface MfaScope {
   userId: string;
   parentView: AuthorityView;
@@ -36,7 +36,7 @@ export function addMfaPolicy(
 }
 
 /**
- * Changes what is given of an MFA policy and leaves the rest.
+ * Changes the given members of an MFA policy.
  *
  * @throws KeysteadError RESOURCE_NOT_FOUND, FIELD_INVALID or QUORUM_USERS_MISSING
  */
@@ -52,7 +52,7 @@ export function changeMfaPolicy(
   refuseShortQuorum(draft, userId, evaluate);
 }
 
-/** @throws KeysteadError RESOURCE_NOT_FOUND, or QUORUM_USERS_MISSING: what goes may have exempted from what another one asks for */
+/** @throws KeysteadError RESOURCE_NOT_FOUND, or QUORUM_USERS_MISSING: the policy may have exempted its user from another one's requirements */
 export function removeMfaPolicy(
   draft: Draft,
   { userId, evaluate, now }: Omit<MfaScope, "parentView">,
@@ -69,7 +69,7 @@ function requireMfaPolicy(view: AuthorityView, userId: string, mfaPolicyId: stri
   fail("RESOURCE_NOT_FOUND", { kind: "MFA policy", id: mfaPolicyId, organizationId: view.organizationId });
 }
 
-/** @throws KeysteadError FIELD_INVALID for the id of a credential that the user does not have */
+/** @throws KeysteadError FIELD_INVALID if the user does not have a credential that is named by id */
 function requireMethods(
   view: AuthorityView,
   parentView: AuthorityView,
@@ -88,7 +88,7 @@ function requireMethods(
   }
 }
 
-/** What an MFA policy of the user can name of one type. */
+/** The ids that an MFA policy of the user can name for an authentication type. */
 function namesOf(view: AuthorityView, parentView: AuthorityView, userId: string, type: AuthenticationType): string[] {
   switch (type) {
     case "AUTHENTICATION_TYPE_PASSKEY":

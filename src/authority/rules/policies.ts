@@ -9,7 +9,7 @@ import { refuseUnknown } from "./unknown.ts";
 export type NewPolicy = Omit<Policy, "createdAt" | "updatedAt">;
 
 /**
- * Adds policies in the order given; `fieldOf` says where the name of one stands in the request.
+ * Adds policies in the given order. `fieldOf` names the field of a policy's name in the request.
  *
  * @throws KeysteadError POLICY_LABEL_TAKEN or QUOTA_EXCEEDED
  */
@@ -32,7 +32,7 @@ export function addPolicies(
 }
 
 /**
- * Changes what is given of a policy and leaves the rest.
+ * Changes the given members of a policy.
  *
  * @throws KeysteadError POLICY_LABEL_TAKEN, RESOURCE_NOT_FOUND or QUOTA_EXCEEDED
  */
@@ -65,7 +65,7 @@ const lengthOf = ({ consensus, condition, time }: Texts): number =>
   (consensus?.length ?? 0) + (condition?.length ?? 0) + (time?.length ?? 0);
 
 /**
- * All policies are evaluated for an activity, so it is their texts together that are bounded.
+ * Bounds the total length of all policies, because all of them are evaluated for an activity.
  *
  * @throws KeysteadError QUOTA_EXCEEDED
  */

@@ -9,7 +9,7 @@ export type NewPrivateKey = Omit<SealedPrivateKey, "exported" | "createdAt" | "u
   tagIds: readonly string[];
 };
 
-/** @throws KeysteadError RESOURCE_NOT_FOUND for a tag, or QUOTA_EXCEEDED */
+/** @throws KeysteadError RESOURCE_NOT_FOUND for a missing tag, or QUOTA_EXCEEDED */
 export function addPrivateKeys(draft: Draft, keys: readonly NewPrivateKey[], now: number): void {
   if (keys.length === 0) return;
   const privateKeys = keys.map(({ id, name, curve, publicKey, sealedKey, imported }) => {
@@ -21,7 +21,7 @@ export function addPrivateKeys(draft: Draft, keys: readonly NewPrivateKey[], now
   refuseOver(draft.part("quotas", ALL), "privateKeys", draft.part("privateKeyCount", ALL));
 }
 
-/** @throws KeysteadError RESOURCE_NOT_FOUND, or NOT_EXPORTED for what would be lost, unless that is wanted */
+/** @throws KeysteadError RESOURCE_NOT_FOUND, or NOT_EXPORTED if one would be lost, unless the request accepts that */
 export function removePrivateKeys(draft: Draft, ids: readonly string[], evenUnexported: boolean): void {
   refuseUnexported(draft, "privateKey", ids, evenUnexported);
   const unique = [...new Set(ids)];
@@ -30,7 +30,7 @@ export function removePrivateKeys(draft: Draft, ids: readonly string[], evenUnex
   draft.apply({ do: "removePrivateKeys", privateKeys });
 }
 
-/** @throws KeysteadError RESOURCE_NOT_FOUND for one that has gone meanwhile */
+/** @throws KeysteadError RESOURCE_NOT_FOUND if it was deleted meanwhile */
 export function markPrivateKeyExported(draft: Draft, id: string, now: number): void {
   const key = draft.part("privateKey", id);
   refuseUnknown(draft, [id], () => key !== undefined, "private key");

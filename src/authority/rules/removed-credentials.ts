@@ -9,12 +9,12 @@ import { refuseShortQuorum } from "./root-quorum.ts";
 import { refuseUnknown } from "./unknown.ts";
 import { requireUsers } from "./users.ts";
 
-/** The credentials of one user, removed under the rules that hold for all of them. */
+/** The rules for removing credentials from a user. */
 
 type CredentialKind = "apiKeys" | "authenticators" | "oauthProviders";
 
 interface Removable<Credential> {
-  /** In errors. */
+  /** Its name in errors. */
   label: string;
   field: string;
   removal: (of: { userId: string; now: number }, removed: readonly Credential[]) => Change;
@@ -38,7 +38,7 @@ const removables: { [Kind in CredentialKind]: Removable<Parts[Kind][number]> } =
   },
 };
 
-/** Whose credentials they are, and what is looked at beside the organization's state. */
+/** The user whose credentials are removed, and what the rules need besides the organization's state. */
 export interface CredentialScope {
   userId: string;
   isSubOrganization: boolean;
@@ -47,9 +47,8 @@ export interface CredentialScope {
 }
 
 /**
- * Removes the named credentials of one kind, and takes back the votes given with them in what is still open. A user keeps a
- * lasting credential or a provider that they can sign in by, and those that their MFA policies name: whoever has none left, or
- * cannot show them, could never come back.
+ * Removes credentials of one kind, and revokes the votes made with them on open activities. To prevent lock-outs, a user must keep a lasting
+ * credential or a provider to sign in by, and the credentials that their MFA policies name.
  *
  * @throws KeysteadError RESOURCE_NOT_FOUND, VALID_CREDENTIAL_MISSING, FIELD_INVALID or QUORUM_USERS_MISSING
  */
@@ -61,7 +60,8 @@ export function removeCredentials<Kind extends CredentialKind>(
 ): void {
   const { label, field, removal }: Removable<Parts[Kind][number]> = removables[kind];
   requireUsers(draft, [userId]);
-  // Somebody else brings a provider's token: in a sub-organization its parent can. Elsewhere it counts for who removes providers.
+  // A provider's token is submitted by somebody else: in a sub-organization the parent can do that. Elsewhere providers count only when
+  // providers are what is removed.
   const countsProviders = isSubOrganization || kind === "oauthProviders";
   const hasWayIn = () =>
     hasLastingCredential(draft, userId) || (countsProviders && draft.part("oauthProviders", userId).length > 0);
@@ -78,10 +78,10 @@ export function removeCredentials<Kind extends CredentialKind>(
 }
 
 /**
- * Removes the API key with which this server acts in the name of a user, if it is there. Nobody signs in as that user, so that they keep
- * nothing; but neither an MFA policy of theirs nor a root quorum that they are in may count on the key.
+ * Removes the API key with which this server acts for a user, if it exists. Nobody signs in as that user, so they need not keep a credential;
+ * but neither an MFA policy of theirs nor a root quorum may depend on the key.
  *
- * @throws KeysteadError FIELD_INVALID or QUORUM_USERS_MISSING; `field` is what names the key in the request
+ * @throws KeysteadError FIELD_INVALID or QUORUM_USERS_MISSING; `field` names the key's field in the request
  */
 export function removeServersKey(
   draft: Draft,
@@ -97,7 +97,7 @@ export function removeServersKey(
   refuseShortQuorum(draft, userId, evaluate);
 }
 
-/** @throws KeysteadError FIELD_INVALID for what an MFA policy of the user names, unless another method does as well */
+/** @throws KeysteadError FIELD_INVALID if an MFA policy of the user names the credential and no other method can replace it */
 function refuseNamedByMfa(view: AuthorityView, userId: string, removed: readonly string[], field: string): void {
   for (const { id: mfaPolicyId, name, requiredMethods: groups } of view.part("mfaPolicies", userId)) {
     const named = groups.filter(({ any }) => any.some(({ id }) => id !== undefined && removed.includes(id)));

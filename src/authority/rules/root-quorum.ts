@@ -8,8 +8,8 @@ import { canRemoveMfa } from "./mfa-methods.ts";
 import { requireUsers } from "./users.ts";
 
 /**
- * Those of the users who can sign whenever they are asked: they have a lasting credential of their own, and no MFA policy of theirs locks
- * them out. It stops where there are `enough`.
+ * The users who can sign at any time: those with a lasting credential of their own who are not locked out by their MFA policies. Stops once
+ * `enough` are found.
  *
  * @throws OutOfBudget
  */
@@ -19,7 +19,7 @@ function findSigners(
   enough: number,
   evaluate: EvaluateCondition,
 ): string[] {
-  // All that is looked at, asked for at once.
+  // Everything that is read, requested at once.
   for (const kind of ["apiKeys", "authenticators", "mfaPolicies"] as const) view.parts(kind, userIds);
   const signers: string[] = [];
   for (const userId of userIds) {
@@ -30,7 +30,7 @@ function findSigners(
 }
 
 /**
- * Asked of a request, before anything is looked up; `field` is where the threshold stands.
+ * Checks a requested threshold, before anything is read. `field` names the threshold's field.
  *
  * @throws KeysteadError QUORUM_THRESHOLD_ZERO or QUORUM_USERS_MISSING
  */
@@ -42,8 +42,8 @@ export function refuseThreshold(threshold: number, users: number, field: string)
 }
 
 /**
- * A root quorum of users who were added just now, with an organization or to recover one. None of them can be locked out by MFA, and
- * adding them has seen to it that they can sign, or that a sign-in finds them: a quorum may begin with those, though not be changed to them.
+ * Sets a root quorum of users who were just added, with a new organization or by its recovery. They have no MFA policies, and adding them
+ * checked that they can sign or sign in. The latter suffices for a first quorum, but not for a later change of it.
  *
  * @throws KeysteadError RESOURCE_NOT_FOUND
  */
@@ -52,7 +52,7 @@ export function seatNewUsers(draft: Draft, quorum: RootQuorum, now: number): voi
   draft.apply({ do: "setRootQuorum", quorum, now });
 }
 
-/** @throws KeysteadError RESOURCE_NOT_FOUND, or QUORUM_USERS_MISSING where fewer members can sign than it takes */
+/** @throws KeysteadError RESOURCE_NOT_FOUND, or QUORUM_USERS_MISSING if fewer members than the threshold can sign */
 export function setRootQuorum(draft: Draft, quorum: RootQuorum, evaluate: EvaluateCondition, now: number): void {
   const { threshold, userIds } = quorum;
   requireUsers(draft, userIds);
@@ -65,7 +65,7 @@ export function setRootQuorum(draft: Draft, quorum: RootQuorum, evaluate: Evalua
   draft.apply({ do: "setRootQuorum", quorum, now });
 }
 
-/** @throws KeysteadError QUORUM_USERS_MISSING where a member of the root quorum who cannot sign leaves it without its threshold */
+/** @throws KeysteadError QUORUM_USERS_MISSING if this user is a member who cannot sign, and too few others can */
 export function refuseShortQuorum(view: AuthorityView, userId: string, evaluate: EvaluateCondition): void {
   const { threshold, userIds } = view.part("rootQuorum", ALL);
   if (!userIds.includes(userId)) return;
@@ -80,9 +80,9 @@ export function refuseShortQuorum(view: AuthorityView, userId: string, evaluate:
 }
 
 /**
- * Whether the root quorum can do without a feature, asked once it is off: codes may be what MFA policies of its members ask for.
+ * Checks, after a feature was disabled, that the root quorum can still sign: MFA policies of members may require codes.
  *
- * @throws KeysteadError QUORUM_USERS_MISSING where it could still sign `before`
+ * @throws KeysteadError QUORUM_USERS_MISSING if it could sign `before` and no longer can
  */
 export function refuseQuorumWithoutFeature(
   view: AuthorityView,

@@ -8,7 +8,7 @@ import { refuseUnknown } from "./unknown.ts";
 export type NewSecret = Omit<SealedSecret, "exported" | "createdAt">;
 
 /**
- * Adds the secrets of a request, in its order; `fieldOf` says where the name of one stands in it.
+ * Adds the secrets of a request, in its order. `fieldOf` names the field of a secret's name.
  *
  * @throws KeysteadError RESOURCE_EXISTS naming the first name that is taken, or QUOTA_EXCEEDED
  */

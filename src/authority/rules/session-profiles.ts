@@ -4,7 +4,7 @@ import { refuseExcess } from "../quotas.ts";
 import { ALL, type SessionProfile } from "../state.ts";
 import type { Draft } from "../view.ts";
 
-/** @throws KeysteadError RESOURCE_EXISTS for a name that is taken, or QUOTA_EXCEEDED */
+/** @throws KeysteadError RESOURCE_EXISTS if the name is taken, or QUOTA_EXCEEDED */
 export function addSessionProfile(draft: Draft, profile: SessionProfile): void {
   const profiles = draft.part("sessionProfiles", ALL);
   if (profiles.some(({ name }) => name === profile.name)) {

@@ -5,17 +5,17 @@ import type { Grade } from "../state.ts";
 import type { AuthorityView, Draft } from "../view.ts";
 import { addApiKeys, hasExpired, type NewApiKey } from "./credentials.ts";
 
-/** How long a session lasts that does not say so. */
+/** The default life of a session. */
 const DEFAULT_SESSION_SECONDS = 900;
 
-/** How long a session lasts; the time of its profile, `bound`, is a bound on the one that is asked for. */
+/** The life of a session: the requested one, limited by that of its profile, `bound`. */
 export const sessionSeconds = (asked: number | undefined, bound?: number): number =>
   Math.min(asked ?? bound ?? DEFAULT_SESSION_SECONDS, bound ?? Number.POSITIVE_INFINITY);
 
 /**
- * What a session asks for that is limited to a profile: another session with that profile. Nobody is rid of a limit by signing in again.
+ * The request of a session that is limited to a profile, completed by that profile: a new session cannot escape the limit.
  *
- * @throws KeysteadError FIELD_INVALID for another profile
+ * @throws KeysteadError FIELD_INVALID if the request names another profile
  */
 export function withProfileOf<Asked extends { sessionProfileId?: string }>(
   asked: Asked,
@@ -28,9 +28,9 @@ export function withProfileOf<Asked extends { sessionProfileId?: string }>(
 }
 
 /**
- * For a sign-in whose sessions have no profile.
+ * Refuses sessions that are limited to a profile, for sign-ins whose sessions cannot have one.
  *
- * @throws KeysteadError PERMISSION_DENIED for a session that is limited to one
+ * @throws KeysteadError PERMISSION_DENIED
  */
 export function refuseLimited({ sessionProfileId }: CredentialRef): void {
   if (sessionProfileId === undefined) return;
@@ -39,8 +39,8 @@ export function refuseLimited({ sessionProfileId }: CredentialRef): void {
 }
 
 /**
- * Adds the key of a session. A user's own key of the same type gives way to a new session with it, and where it is asked for all
- * their other keys of that type do; the votes given with them stand.
+ * Adds the key of a session. It replaces the user's own key with the same public key and type, and on request all their other keys of that
+ * type. Votes made with replaced keys keep counting.
  *
  * @throws KeysteadError as `addApiKeys`; the key is the request's own `publicKey`
  */
@@ -56,8 +56,8 @@ export function addSessionKey(
 }
 
 /**
- * How a key was got that a stamp by this credential of the user's asked for: by what a token attested, or else by a stamp, but by no
- * better one than the stamping key was got itself. Of a key that is gone nobody knows any more.
+ * The grade of a key that was requested with a stamp by this credential: that of the token that attested it, or otherwise "stamp", but never
+ * a better grade than the stamping key's own. The grade of a deleted key is not known.
  */
 export function gradeByStamp(view: AuthorityView, userId: string, { id, type }: CredentialRef): Grade {
   if (type === attestedTypes.OAUTH) return "oidc";
@@ -68,9 +68,9 @@ export function gradeByStamp(view: AuthorityView, userId: string, { id, type }: 
 }
 
 /**
- * Takes the keys of one type from a user, of which one has served the purpose of all of them.
+ * Removes all keys of one type from a user after one of them was used for their common purpose.
  *
- * @throws KeysteadError PERMISSION_DENIED unless that one is still there and alive: it may have been shown long before
+ * @throws KeysteadError PERMISSION_DENIED if that key was deleted or has expired: the activity may have waited since it was stamped
  */
 export function useUpKeys(
   draft: Draft,

@@ -5,11 +5,11 @@ import type { PartKind, TagType } from "../state.ts";
 import type { AuthorityView, Draft } from "../view.ts";
 import { refuseUnknown } from "./unknown.ts";
 
-/** Tags of users and of private keys: one set of rules for both. */
+/** The rules for tags of users and of private keys. */
 
 interface TagKind {
   members: "user" | "privateKey";
-  /** In errors. */
+  /** Its name in errors. */
   tagLabel: string;
   memberLabel: string;
 }
@@ -28,9 +28,9 @@ export interface NewTag {
 }
 
 /**
- * Adds a tag that the given members carry.
+ * Adds a tag with the given members.
  *
- * @throws KeysteadError QUOTA_EXCEEDED, or RESOURCE_NOT_FOUND naming the first member that is unknown
+ * @throws KeysteadError QUOTA_EXCEEDED, or RESOURCE_NOT_FOUND naming the first member that does not exist
  */
 export function addTag(draft: Draft, { id, type, name, memberIds, now }: NewTag): void {
   refuseExcess(draft.tagCount(type) + 1, { kind: `${kinds[type].tagLabel}s`, limit: MAX_TAGS });
@@ -47,7 +47,7 @@ export interface TagChange {
   now: number;
 }
 
-/** Renames a tag and changes who carries it. Detaching it from who does not carry it changes nothing. */
+/** Renames a tag and changes its members. Removing a member that does not have the tag changes nothing. */
 export function changeTag(draft: Draft, { tagId, type, name, addMemberIds, removeMemberIds, now }: TagChange): void {
   requireTags(draft, type, [tagId]);
   draft.apply({ do: "changeTag", tagId, ...(name === undefined ? {} : { name }), now });
@@ -66,7 +66,7 @@ export function removeTags(draft: Draft, type: TagType, tagIds: readonly string[
   }
 }
 
-/** @throws KeysteadError RESOURCE_NOT_FOUND naming the first tag that the organization does not have of this type */
+/** @throws KeysteadError RESOURCE_NOT_FOUND naming the first tag of this type that does not exist */
 export function requireTags(view: AuthorityView, type: TagType, tagIds: readonly string[]): void {
   const tags = view.parts("tag", tagIds);
   refuseUnknown(view, tagIds, (index) => tags[index]?.type === type, kinds[type].tagLabel);
@@ -88,7 +88,7 @@ function requireMembers(view: AuthorityView, type: TagType, memberIds: readonly 
 }
 
 /**
- * Gives a user exactly these tags.
+ * Sets the tags of a user.
  *
  * @throws KeysteadError RESOURCE_NOT_FOUND
  */
@@ -103,7 +103,7 @@ export function setTagsOfUser(draft: Draft, userId: string, tagIds: readonly str
 }
 
 /**
- * Gives new private keys their tags.
+ * Adds tags to new private keys.
  *
  * @throws KeysteadError RESOURCE_NOT_FOUND
  */
@@ -125,6 +125,6 @@ export function tagPrivateKeys(
 
 const unique = (ids: readonly string[]): string[] => [...new Set(ids)];
 
-/** Who carried the tags that these changes remove: each once, sorted. */
+/** The ids of the members that had a removed tag, without duplicates, sorted. */
 export const carriersAmong = (changes: readonly Change[]): string[] =>
   unique(changes.flatMap((change) => (change.do === "removeTag" ? change.memberIds : []))).sort();

@@ -4,9 +4,9 @@ import type { AuthorityView } from "../view.ts";
 const labels = { privateKey: "private key", wallet: "wallet" } as const;
 
 /**
- * Asked before keys or wallets are removed.
+ * Checked before keys or wallets are removed.
  *
- * @throws KeysteadError RESOURCE_NOT_FOUND, or NOT_EXPORTED for what would be lost, unless that is wanted
+ * @throws KeysteadError RESOURCE_NOT_FOUND, or NOT_EXPORTED if one would be lost, unless the request accepts that
  */
 export function refuseUnexported(
   view: AuthorityView,

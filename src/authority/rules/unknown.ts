@@ -1,7 +1,7 @@
 import { fail } from "../../kernel/errors.ts";
 import type { AuthorityView } from "../view.ts";
 
-/** @throws KeysteadError RESOURCE_NOT_FOUND naming the first of these that is not known; `kind` is the word for it */
+/** @throws KeysteadError RESOURCE_NOT_FOUND naming the first id that does not exist; `kind` is the name of what it identifies */
 export function refuseUnknown(
   { organizationId }: AuthorityView,
   ids: readonly string[],

@@ -27,9 +27,9 @@ export interface NewUser {
 }
 
 /**
- * Adds users in the order given; `fieldOf` says where one stands in the request.
+ * Adds users in the given order. `fieldOf` names the field of a user in the request.
  *
- * @throws KeysteadError QUOTA_EXCEEDED when the organization has more users than it may, and as `addUser`
+ * @throws KeysteadError QUOTA_EXCEEDED, and as `addUser`
  */
 export function addUsers(
   draft: Draft,
@@ -37,7 +37,7 @@ export function addUsers(
   now: number,
   fieldOf: (index: number) => string,
 ): void {
-  // All that adding them looks up is asked for at once, so that it is loaded together.
+  // Everything that adding them reads is requested at once, so that it is loaded together.
   const lookUp = (kind: PartKind, idsOf: (user: NewUser) => readonly string[]) =>
     draft.parts(kind, users.flatMap(idsOf));
   lookUp("apiKeyId", ({ apiKeys }) => apiKeys.map(({ publicKey }) => publicKey));
@@ -53,9 +53,9 @@ const shownContactOf = ({ verifiedEmail }: NewOauthProvider): string[] =>
   verifiedEmail === undefined ? [] : [contactAt(contactOf("EMAIL", verifiedEmail))];
 
 /**
- * Adds a user with credentials and tags; `field` is where the user stands in the request.
+ * Adds a user with credentials and tags. `field` names the user's field in the request.
  *
- * @throws KeysteadError VALID_CREDENTIAL_MISSING for one who could never sign in, and what adding the credentials and tags throws
+ * @throws KeysteadError VALID_CREDENTIAL_MISSING for a user who could never sign in, and as the rules for credentials and tags
  */
 export function addUser(draft: Draft, user: NewUser, now: number, field: string): void {
   const { id, name, email, phoneNumber, apiKeys, authenticators, oauthProviders, tagIds } = user;
@@ -69,14 +69,14 @@ export function addUser(draft: Draft, user: NewUser, now: number, field: string)
   if (tagIds.length > 0) setTagsOfUser(draft, id, tagIds, now);
 }
 
-/** A user needs a lasting credential, or what a sign-in finds them by: an email address, a phone number, or an OAuth provider. */
+/** A user needs a lasting credential, or something to sign in by: an email address, a phone number, or an OAuth provider. */
 function refuseUnreachable({ name, email, phoneNumber, apiKeys, authenticators, oauthProviders }: NewUser): void {
   const canSign = includesLasting({ apiKeys, authenticators });
   const canSignIn = email !== undefined || phoneNumber !== undefined || oauthProviders.length > 0;
   if (!canSign && !canSignIn) fail("VALID_CREDENTIAL_MISSING", { user: name });
 }
 
-/** What is not given stays; a contact that is null goes. */
+/** Absent members are unchanged; a contact that is null is removed. */
 export interface UserChange {
   name?: string | undefined;
   email?: string | null | undefined;
@@ -84,7 +84,7 @@ export interface UserChange {
 }
 
 /**
- * A contact that becomes another one is no longer verified, and the votes given with codes to it are taken back.
+ * Changes a user. A changed contact is no longer verified, and votes made with codes sent to the old one are revoked.
  *
  * @throws KeysteadError RESOURCE_NOT_FOUND
  */
@@ -102,9 +102,9 @@ export function changeUser(draft: Draft, userId: string, { name, email, phoneNum
 }
 
 /**
- * Removes users with all that is theirs, and takes back their votes.
+ * Removes users with everything that belongs to them, and revokes their votes.
  *
- * @throws KeysteadError RESOURCE_NOT_FOUND, or FIELD_INVALID for a member of the root quorum; `field` is where they are named
+ * @throws KeysteadError RESOURCE_NOT_FOUND, or FIELD_INVALID for a member of the root quorum; `field` names their field in the request
  */
 export function removeUsers(draft: Draft, userIds: readonly string[], now: number, field: string): void {
   requireUsers(draft, userIds);
@@ -131,7 +131,7 @@ export function removeUsers(draft: Draft, userIds: readonly string[], now: numbe
   }
 }
 
-/** @throws KeysteadError RESOURCE_NOT_FOUND naming the first user that the organization does not have */
+/** @throws KeysteadError RESOURCE_NOT_FOUND naming the first user who does not exist */
 export function requireUsers(view: AuthorityView, userIds: readonly string[]): void {
   const known = view.parts("user", userIds);
   refuseUnknown(view, userIds, (index) => known[index] !== undefined, "user");

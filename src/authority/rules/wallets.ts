@@ -19,13 +19,13 @@ export function renameWallet(draft: Draft, id: string, name: string | undefined,
   draft.apply({ do: "renameWallet", id, ...(name === undefined ? {} : { name }), now });
 }
 
-/** @throws KeysteadError RESOURCE_NOT_FOUND for one that has gone meanwhile */
+/** @throws KeysteadError RESOURCE_NOT_FOUND if it was deleted meanwhile */
 export function markWalletExported(draft: Draft, id: string, now: number): void {
   requireWallet(draft, id);
   draft.apply({ do: "markWalletExported", id, now });
 }
 
-/** @throws KeysteadError RESOURCE_NOT_FOUND, or NOT_EXPORTED for what would be lost, unless that is wanted */
+/** @throws KeysteadError RESOURCE_NOT_FOUND, or NOT_EXPORTED if one would be lost, unless the request accepts that */
 export function removeWallets(draft: Draft, ids: readonly string[], evenUnexported: boolean): void {
   refuseUnexported(draft, "wallet", ids, evenUnexported);
   draft.apply({ do: "removeWallets", ids: [...new Set(ids)] });

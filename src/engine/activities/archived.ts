@@ -2,18 +2,18 @@ import { sql } from "kysely";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 
-/** What remains of activities that were archived: a time before which they may have been submitted, and what histories show of them. */
+/** What the database keeps of archived activities: the time before which activities may be missing, and which of them sent a transaction. */
 
-/** What the installation calls that time. */
+/** The name of that time in `installation`. */
 export const archivedBeforeName = "activities_archived_before";
 
-/** Milliseconds; 0 where nothing was archived. */
+/** Milliseconds; 0 if nothing was archived. */
 export async function archivedBefore(read: Reader): Promise<number> {
   const [row] = await selectValue(read, { name: archivedBeforeName });
   return Number(row?.value ?? 0);
 }
 
-/** Activities as an archive has them. */
+/** An activity as it is in an archive. */
 export interface Archived {
   id: string;
   /** Milliseconds. */
@@ -21,8 +21,8 @@ export interface Archived {
 }
 
 /**
- * Which of an organization's activities others still need. Events of webhooks have their bodies from them, until they are pruned; and a
- * transaction that is on its way is signed anew by what was decided, under another hash, which is noted with the activity.
+ * The ids among `ids` that must not be archived yet: activities whose body a webhook event still refers to, and those whose transaction is
+ * pending, because it may have to be signed again, which needs the activity and updates it.
  */
 export async function stillNeeded(read: Reader, organizationId: string, ids: readonly string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set();
@@ -42,10 +42,10 @@ export async function stillNeeded(read: Reader, organizationId: string, ids: rea
 }
 
 /**
- * Removes activities of an organization with all that stands under them. One that is not as the archive has it stays, and so does
- * one that is still needed.
+ * Removes activities of an organization with all dependent rows. An activity that changed since it was archived, or is still needed, is
+ * kept.
  *
- * @param before as the archive has it, in milliseconds
+ * @param before the archive's time, in milliseconds
  * @returns how many were removed
  */
 export async function removeArchived(
@@ -74,7 +74,7 @@ export async function removeArchived(
   return ids.length;
 }
 
-/** Never an earlier time than is noted: of two archives at once, the one that is asked last may not be the younger one. */
+/** Never moves the time back: of two concurrent archives, the one that ends last may have the earlier time. */
 async function noteArchived(tx: Transactor, before: number): Promise<void> {
   if ((await archivedBefore(tx)) >= before) return;
   await tx
@@ -89,7 +89,7 @@ async function noteArchived(tx: Transactor, before: number): Promise<void> {
     .execute();
 }
 
-/** Histories show which activity sent a transaction. */
+/** Keeps which activity sent a transaction, because histories show it. */
 async function rememberSends(
   tx: Transactor,
   organizationId: string,

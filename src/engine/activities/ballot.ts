@@ -10,7 +10,7 @@ import type { Services } from "../services.ts";
 import type { MonthlyQuota } from "./monthly-quota.ts";
 import type { ActivityRecord, VoteRecord } from "./rows.ts";
 
-/** A user's say on an activity: the submission itself, or an approval or rejection of somebody else's. */
+/** A user's request about an activity: its submission, an approval or a rejection. */
 export interface Ballot {
   principal: Principal;
   selection: VoteRecord["selection"];
@@ -18,16 +18,16 @@ export interface Ballot {
   message: string;
   /** Milliseconds. */
   now: number;
-  /** The identifiers of what it brings into being. */
+  /** The identifiers of what it creates. */
   id: IdFor;
-  /** Where it came from; undefined where that is not known. */
+  /** The client's IP address, if it is known. */
   remoteAddress: string | undefined;
-  /** Whether anybody waits for what becomes of it. */
+  /** Whether the client is still connected. */
   isWanted: () => boolean;
   budget: RequestBudget;
 }
 
-/** Fresh identifiers for one ballot. */
+/** New identifiers for one ballot: the same name always yields the same identifier. */
 export function identifiers(): IdFor {
   const ids = new Map<string, string>();
   return (place) => {
@@ -37,7 +37,7 @@ export function identifiers(): IdFor {
   };
 }
 
-/** What activities are carried out with. */
+/** What carrying out activities depends on. */
 export interface ActivityEngine {
   database: Database;
   signer: Pick<Signer, "ask">;
@@ -48,20 +48,20 @@ export interface ActivityEngine {
   monthlyQuota: MonthlyQuota;
 }
 
-/** An activity that was just stored in a new state, in the transaction that stores it. */
+/** A change of an activity's status, passed to observers in the transaction that stores it. */
 export interface ActivityChange {
   activity: ActivityRecord;
   votes: readonly VoteRecord[];
   organization: Pick<Organization, "id" | "parentId">;
-  /** What brought it there; undefined where no request did. */
+  /** The ballot that caused it; undefined if no request did. */
   ballot?: Pick<Ballot, "principal" | "selection" | "remoteAddress">;
   /** Milliseconds. */
   now: number;
 }
 
-/** Is told of every change of an activity's status. */
+/** Is notified of every change of an activity's status. */
 export interface ActivityObserver {
-  /** Asks for what `onChange` will ask for, so that it is there by then. */
+  /** Reads in advance what `onChange` will read, so that it need not wait for the database. */
   ahead(read: Reader, organization: ActivityChange["organization"]): Promise<unknown>;
   /** May add rows and jobs to the transaction. */
   onChange(tx: Transactor, change: ActivityChange): Promise<void>;

@@ -1,13 +1,13 @@
 import { parametersOfStored } from "../envelope.ts";
 
 /**
- * A body is stored once, with its activity. The intent in it, and votes, further stamps and webhooks' events with it, are stored
- * without and read with it. Where the activity has no body, they are stored as they are.
+ * The stamped body is stored once, in the activity's row. The intent that it contains, and the votes, further stamps and webhook events with
+ * the same body, are stored without it and completed when they are read. If the activity has no body, they are stored in full.
  */
 
 type Intent = Record<string, unknown>;
 
-/** The intent's one key, with null for what the body says. */
+/** The intent's only key, with null in place of a value that the body contains. */
 export const intentToStore = (body: string | undefined, intent: Intent): Intent =>
   body === undefined ? intent : Object.fromEntries(Object.keys(intent).map((key) => [key, null]));
 
@@ -17,7 +17,7 @@ export function storedIntent(body: string | undefined, stored: Intent): Intent {
   return Object.fromEntries(Object.keys(stored).map((key) => [key, parameters]));
 }
 
-/** Stands for the activity's own body; no message is empty. */
+/** Stored in place of a message that equals the activity's body. No real message is empty. */
 const SAME_BODY = "";
 
 export const messageToStore = (body: string | undefined, message: string): string =>

@@ -5,8 +5,8 @@ import type { ActivityEngine } from "./ballot.ts";
 import { type ActivityRecord, type Failure, findVotes } from "./rows.ts";
 
 /**
- * Ends an activity that was PENDING, with its result or its failure, and announces it. One that has ended already stays as it
- * is: whoever comes second changes nothing.
+ * Completes a PENDING activity with its result or failure, and notifies observers. If it has ended already, nothing changes: the first
+ * caller wins.
  */
 export async function completeActivity(
   tx: Transactor,

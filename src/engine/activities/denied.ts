@@ -9,15 +9,15 @@ import { hasSecrets, maskedIntent, maskedMessage } from "./masks.ts";
 import type { ActivityRecord } from "./rows.ts";
 
 /**
- * What is kept of a body that was denied. Anybody with a stamp can have bodies stored that do nothing, so of a large one the digest
- * is kept, which is the activity's fingerprint, with enough to see what it was about.
+ * What is stored of a denied body. Any user can submit bodies that have no effect, so of a large one only the digest (the activity's
+ * fingerprint) and an excerpt are stored.
  */
 
 const isLarge = (body: string): boolean => Buffer.byteLength(body) > MAX_DENIED_BODY_BYTES;
 
 /**
- * The activity without a large body and what was planned of it, its intent with long texts and lists cut. A body with a secret goes
- * as well: nothing will ever use that up.
+ * The activity as it is stored: a large body and its plan are dropped, and long texts and lists of the intent are cut. A body that contains
+ * a secret, such as a one-time code, is dropped too, because the secret is still valid: nothing used it up.
  */
 export function keptRecord(record: ActivityRecord): ActivityRecord {
   const { body, plan: _, ...rest } = record;
@@ -39,7 +39,7 @@ function boundedIntent(intent: Record<string, unknown>): Record<string, unknown>
   return bounded as Record<string, unknown>;
 }
 
-/** Members stay, as whoever reads an intent expects them; how many there are is bounded by its schema. */
+/** Keeps all members of objects, because readers of an intent expect them. Their number is bounded by its schema. */
 function cut(value: unknown, to: { texts: number; lists: number }): unknown {
   if (typeof value === "string") return value.slice(0, to.texts).toWellFormed();
   if (Array.isArray(value)) return value.slice(0, to.lists).map((entry) => cut(entry, to));

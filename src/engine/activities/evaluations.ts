@@ -7,8 +7,8 @@ import { laterInsert, prepared, preparedWrite } from "../../storage/prepared.ts"
 import { oldestFirst } from "../paging.ts";
 
 /**
- * What the policies came to at each vote, as it is stored: one letter for each policy, and a reference to the list of the
- * policies' ids. Votes are many and policies change seldom, so the list is stored once for all votes that share it.
+ * The outcomes of policies at each vote, as stored: one letter per policy, and a reference to the list of the policies' ids. There are many
+ * votes and policies rarely change, so all votes with the same list share one row of it.
  */
 
 type RecordedOutcome = RecordedEvaluation["outcome"];
@@ -24,17 +24,17 @@ const letters: Record<RecordedOutcome, string> = {
 };
 const outcomesOf = new Map(Object.entries(letters).map(([outcome, letter]) => [letter, outcome as RecordedOutcome]));
 
-/** A list of policies of an organization. */
+/** A reference to a list of an organization's policies. */
 interface PolicyListRef {
   organizationId: string;
   /** The SHA-256 of the ids. */
   id: string;
 }
 
-/** In the column `evaluations`. Rows of versions before 0011-policy-lists have the evaluations themselves. */
+/** The content of the column `evaluations`. Rows from before migration 0011-policy-lists contain the evaluations themselves. */
 type Stored = { list: string; outcomes: string } | RecordedEvaluation[];
 
-/** Evaluations of one vote. */
+/** The evaluations at one vote. */
 export interface VoteEvaluations {
   id: string;
   voteId: string;
@@ -43,13 +43,13 @@ export interface VoteEvaluations {
   createdAt: number;
 }
 
-/** The list of each organization's last vote, which the next one shares as a rule. */
+/** The list of each organization's last vote. The next vote usually has the same. */
 const lastLists = recentlyUsed<PolicyList & { of: readonly string[] }>({ entries: MAX_KEPT_POLICY_LISTS });
-/** Lists that are known to be committed. */
+/** Lists that are known to be committed, and need not be stored again. */
 const committed = recentlyUsed<true>({ entries: MAX_REMEMBERED_POLICY_LISTS });
 const keyOf = ({ organizationId, id }: PolicyListRef): string => `${organizationId} ${id}`;
 
-/** Stores what the policies came to when a vote was cast. */
+/** Stores the evaluations of policies at a vote. */
 export async function storeEvaluations(
   tx: Transactor,
   row: { id: string; organizationId: string; activityId: string; voteId: string; now: number },
@@ -70,7 +70,7 @@ export async function storeEvaluations(
   });
 }
 
-/** What is stored of evaluations. */
+/** Evaluations in the form in which they are stored. */
 interface Rendered {
   list: PolicyListRef;
   /** JSON. */
@@ -79,7 +79,7 @@ interface Rendered {
   stored: string;
 }
 
-/** By the evaluations: decisions that came to the same share them. */
+/** Keyed by the evaluations: decisions with the same outcome share the array. */
 const rendered = new WeakMap<readonly RecordedEvaluation[], Rendered>();
 
 function renderedOf(organizationId: string, evaluations: readonly RecordedEvaluation[]): Rendered {
@@ -113,7 +113,7 @@ function listOf(organizationId: string, evaluations: readonly RecordedEvaluation
   return list;
 }
 
-/** What the policies came to at the votes on an activity, the oldest first; of more than can be shown, the newest. */
+/** The evaluations at the votes on an activity, oldest first. If there are more than can be shown, the newest ones. */
 export async function findEvaluations(
   read: Reader,
   organizationId: string,
@@ -136,7 +136,7 @@ async function evaluationsOf(
   stored: { list: string; outcomes: string },
 ): Promise<VoteEvaluations["evaluations"]> {
   const [row] = await selectPolicyList(read, { organizationId, id: stored.list });
-  // A database that was set back under a running server may lack a list that was committed; the outcomes are there still.
+  // If the database was reset to an older state under a running server, a list may be missing. The outcomes are shown without ids then.
   const policyIds: (string | undefined)[] = row ? (JSON.parse(row.policy_ids) as string[]) : [];
   return [...stored.outcomes].map((letter, index) => {
     const policyId = policyIds[index];

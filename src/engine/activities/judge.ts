@@ -18,14 +18,14 @@ import { refuseLargeBody } from "../proofs/prove.ts";
 import type { Ballot } from "./ballot.ts";
 import { type ActivityRecord, findVotes, isLive, isOpen, shownBy, type VoteRecord } from "./rows.ts";
 
-/** What becomes of a ballot, as the facts stand. Nothing is changed here. */
+/** The verdict on a ballot: what becomes of it according to the current facts. Nothing is written here. */
 
 export type Verdict = { facts: LoadableFacts } & (
   | { todo: "answer"; activity: ActivityRecord }
   | {
       todo: "execute";
       target: Target;
-      /** The organization in which it is carried out: its own, or a sub-organization of it. */
+      /** The organization in which it is carried out: the activity's own, or a sub-organization of that. */
       where: Organization;
       evaluations: readonly RecordedEvaluation[];
     }
@@ -36,18 +36,18 @@ export type Verdict = { facts: LoadableFacts } & (
 
 export type ToExecute = Verdict & { todo: "execute" };
 
-/** The activity that a verdict is about, stored already or not. */
+/** The activity that a verdict is about, whether stored already or new. */
 export interface Target {
   operation: ActivityOperation;
   version: ActivityVersion;
   intent: unknown;
   record: ActivityRecord;
   isNew: boolean;
-  /** A user who has approved already shows a further credential; the vote stays as it is. */
+  /** True if a user who has approved already shows a further credential. Their vote is not replaced. */
   isFurtherStamp: boolean;
 }
 
-/** `existing` is the activity that has the fingerprint already. */
+/** Comes to a verdict. `existing` is the stored activity with the same fingerprint, if there is one. */
 export type Judge = (
   read: Reader,
   current: Principal,
@@ -55,7 +55,7 @@ export type Judge = (
   budget: DecisionBudget,
 ) => Promise<Verdict>;
 
-/** A body that nobody has sent before. */
+/** Judges a body that was not submitted before. */
 export async function judgeSubmission(
   read: Reader,
   operation: ActivityOperation,
@@ -91,7 +91,7 @@ export async function judgeSubmission(
   return { todo: "deny", target, error: scopeDenial(problem), facts, evaluations: [] };
 }
 
-/** A vote on a stored activity, or its body sent again. */
+/** Judges a vote on a stored activity, or a repeated submission of its body. */
 export async function judgeVote(
   read: Reader,
   registry: Registry,
@@ -102,7 +102,7 @@ export async function judgeVote(
   budget: DecisionBudget,
 ): Promise<Verdict> {
   const votes = await findVotes(read, existing);
-  // First of all: of a denied activity there may be too little left to judge.
+  // Before anything else: too little may be stored of a denied activity to judge it.
   if (!isOpen(existing)) refuseLateVote(existing, votes, ballot, how);
   const proposal = proposalOf(registry, existing, organization, ballot.now);
   const approves = ballot.selection === "VOTE_SELECTION_APPROVED";
@@ -124,18 +124,18 @@ export async function judgeVote(
   if (existing.wantsProofs && approves) refuseLargeBody(ballot.message);
   if (how === "resubmitted") refuseManyLargeMessages(votes, ballot);
   const { operation, version, intent } = proposal;
-  // With MFA a further credential is shown beside the first; otherwise it takes the first one's place.
+  // With MFA, a further credential is recorded in addition to the first. Otherwise it replaces the first.
   const isAnother = repeats && nameOfCredential(shownBy(own)) !== nameOfCredential(credential);
   const isFurtherStamp = isAnother && actor.hasMfaPolicies;
   const target: Target = { operation, version, intent, record: existing, isNew: false, isFurtherStamp };
   if (!approves) return { todo: "reject", target, facts, evaluations: [] };
   refuseManyVotes(existing, votes, actor);
   const decided = await verdictOn(read, facts, target, budget);
-  // To approve once more with the same credential is to ask for a decision on the facts of now.
+  // Approving again with the same credential asks for a new decision on the current facts.
   return repeats && !isAnother && decided.todo !== "execute" ? answer : decided;
 }
 
-/** A vote on what is decided already is refused, unless it is one that counted, sent again by who did not hear the answer. */
+/** Refuses a vote on an activity that is decided already, unless it repeats a vote that counted because the client missed the answer. */
 function refuseLateVote(
   { id, status, failure }: ActivityRecord,
   votes: readonly VoteRecord[],
@@ -147,14 +147,14 @@ function refuseLateVote(
   if (how === "voted" && !isCounted) fail("ACTIVITY_DECIDED", { activityId: id, status });
 }
 
-/** Every vote is shown with its message, however seldom that is stored. */
+/** Bounds the number of votes with a large message: each vote is shown with its message, even if the message is stored only once. */
 function refuseManyLargeMessages(votes: readonly VoteRecord[], { message, principal: { actor } }: Ballot): void {
   const others = votes.filter(({ userId }) => userId !== actor.userId);
   const length = others.reduce((sum, vote) => sum + vote.message.length, message.length);
   if (length > MAX_VOTE_MESSAGES_LENGTH) fail("MESSAGES_TOO_LARGE", { maxLength: MAX_VOTE_MESSAGES_LENGTH });
 }
 
-/** Each is read and shown with every other. A rejection is the last one. */
+/** Bounds the number of votes, because all of them are read and shown together. A rejection is always the last vote, so it is exempt. */
 function refuseManyVotes({ id }: ActivityRecord, votes: readonly VoteRecord[], { userId }: Principal["actor"]): void {
   const others = votes.filter((vote) => vote.userId !== userId);
   if (others.length >= MAX_VOTES) fail("TOO_MANY_VOTES", { maxVotes: MAX_VOTES, activityId: id });
@@ -171,12 +171,12 @@ async function verdictOn(read: Reader, facts: LoadableFacts, target: Target, bud
     return { todo: "execute", target, where, facts, evaluations };
   }
   if (decision.outcome !== "deny") return { todo: "wait", for: decision.outcome, target, facts, evaluations };
-  // A vote that does not suffice leaves the activity open for the next.
+  // If the votes do not suffice yet, the activity stays open for the next one.
   if (!target.isNew) return { todo: "wait", for: "consensus", target, facts, evaluations };
   return { todo: "deny", target, error: denialOf(decision.details), facts, evaluations };
 }
 
-/** What a parent's user asks for in a sub-organization names that one in its body, or the parent and what tells which is meant. */
+/** A user of the parent names the sub-organization in the body, or names the parent, and other parameters tell which sub-organization is meant. */
 async function whereOf(
   read: Reader,
   { operation, record, intent }: Target,

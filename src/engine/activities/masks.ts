@@ -1,6 +1,6 @@
 /**
- * One-time codes stand in the parameters of older versions of operations, and so in bodies, intents and votes. Whoever submits one knows
- * it; to everybody else it is shown masked, as it may still be good while its activity waits, or was denied.
+ * Older versions of operations take one-time codes as plain parameters, so bodies, intents and votes contain them. The submitter knows the
+ * code; everybody else sees it masked, because it may still be valid while the activity is open, or if it was denied.
  */
 
 const MASKED = new Set(["otpCode"]);
@@ -17,7 +17,7 @@ const isToMask = (parameters: unknown): parameters is Parameters =>
 const maskedParameters = (parameters: Parameters): Parameters =>
   Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, MASKED.has(name) ? MASK : value]));
 
-/** Whether an intent, under its one key, has something that is not for everybody. */
+/** Whether an intent, under its only key, contains a value that is masked. */
 export const hasSecrets = (intent: Record<string, unknown>): boolean => Object.values(intent).some(isToMask);
 
 export const maskedIntent = (intent: Record<string, unknown>): Record<string, unknown> =>
@@ -28,7 +28,7 @@ export const maskedIntent = (intent: Record<string, unknown>): Record<string, un
     ]),
   );
 
-/** The body of a request about such an activity, written anew; what cannot be read goes whole. */
+/** The body of a request about such an activity, with the code masked. A body that cannot be parsed is masked completely. */
 export function maskedMessage(message: string): string {
   const body = parsed(message);
   if (!isObject(body)) return MASK;
@@ -45,7 +45,7 @@ function parsed(message: string): unknown {
   }
 }
 
-/** An activity as it is shown to whoever did not just submit it. */
+/** The activity as shown to anybody but the submitter in the answer to their request. */
 export const maskedActivity = <Shown extends { intent: Record<string, unknown>; votes: readonly unknown[] }>(
   activity: Shown,
 ): Shown =>

@@ -15,23 +15,23 @@ import type { Reader } from "../../storage/engine.ts";
 import { findQuotas } from "../authority/stored-quotas.ts";
 import { storedBytes } from "./size.ts";
 
-/** Activities of a month. */
+/** An organization's activities in a month. */
 export interface Use {
   count: number;
-  /** Of their bodies and results, as they are stored. */
+  /** The stored bytes of their bodies and results. */
   bytes: number;
 }
 
-/** What is known of an organization's month, for a moment: what is stored, and what this server let in since. */
+/** A short-lived count of an organization's month: the stored activities, and those that this server admitted since. */
 interface Known extends Use {
   quotas: Awaited<ReturnType<typeof findQuotas>>;
 }
 
 /**
- * Holds organizations to their activities a month, and to the bytes of those. Activities are counted by their rows, without a counter that all of an
- * organization's requests would have to wait for: the settled part of a month once, what came since each time, and both at most
- * once in a while. So an organization may be over its quota by what it sends to several servers
- * in that time, and by what is let in and not committed yet when rows are counted anew.
+ * Enforces the quotas of activities per month and of their bytes. It counts rows, because a counter would serialize all requests of an
+ * organization: the settled part of a month once, later rows each time, and at most one count per interval. An organization can therefore
+ * exceed its quota by what it sends to other servers within that interval, and by what is admitted but not committed yet when rows are
+ * counted again.
  */
 export class MonthlyQuota {
   readonly #read: Reader;
@@ -44,9 +44,8 @@ export class MonthlyQuota {
   }
 
   /**
-   * Counts an activity that is about to be made from a body of so many bytes; `isKnown` tells whether it was made already, and is
-   * asked only above the quota. Below it one that was made already counts as well, and its result does not, until the rows are
-   * counted anew.
+   * Counts a new activity with a body of this many bytes. `isKnown` tells whether the body was submitted before; it is called only above
+   * the quota. Below it, a repeated submission counts too, and results do not, until the rows are counted again.
    *
    * @throws KeysteadError QUOTA_EXCEEDED
    */
@@ -85,29 +84,29 @@ export class MonthlyQuota {
 const isCounted = ({ activitiesPerMonth, activityBytesPerMonth }: Known["quotas"]): boolean =>
   activitiesPerMonth !== null || activityBytesPerMonth !== null;
 
-/** What activities an organization has had since the month began, in UTC. */
+/** Counts the activities of an organization since the start of the month, in UTC. */
 export class ActivitiesOfMonth {
   readonly #organizationId: string;
-  /** Of the month that begins then: those that are settled, and the last of them. */
+  /** The settled activities of the month that starts at `begin`, and the id of the last one. */
   #settled = { begin: Number.NaN, count: 0, bytes: 0, last: "", withBytes: false };
 
   constructor(organizationId: string) {
     this.#organizationId = organizationId;
   }
 
-  /** @param withBytes without them `bytes` means nothing, and the database looks at its index alone */
+  /** @param withBytes if false, `bytes` is meaningless and the database only scans the index */
   async count(read: Reader, now: number, { withBytes = true } = {}): Promise<Use> {
     const begin = beginOfMonth(now);
     if (this.#settled.begin !== begin || (withBytes && !this.#settled.withBytes))
       this.#settled = { begin, count: 0, bytes: 0, last: lowestIdAt(begin), withBytes };
-    // Identifiers are in the order of time. One that was made a moment ago may be stored after another that was made later.
+    // Identifiers are ordered by time, but an older one may be committed a moment after a newer one.
     const settles = lowestIdAt(Math.max(begin, now - SETTLED_ACTIVITY_MS));
     const settled = await this.#countAfter(read, withBytes, this.#settled.last, settles);
     this.#settled = { ...this.#settled, ...together(this.#settled, settled), last: settled.last };
     return together(this.#settled, await this.#countAfter(read, withBytes, settled.last));
   }
 
-  /** In pieces, so that none of them keeps the database for long. */
+  /** Counts in batches, so that no statement occupies the database for long. */
   async #countAfter(read: Reader, withBytes: boolean, after: string, before?: string): Promise<Use & { last: string }> {
     let found = { count: 0, bytes: 0, last: after };
     for (;;) {

@@ -6,7 +6,7 @@ import type { AskedSigner } from "../services.ts";
 import { type ActivityRecord, findVotes } from "./rows.ts";
 import { approvingStamps, type CastStamp, type Execution, storedStamps } from "./stamps.ts";
 
-/** What the signer is told of an activity when it is asked for it: its body, its plan, and every stamp that approves it. */
+/** What the signer receives with a request for an activity: the activity's body, its plan, and every stamp that approves it. */
 export async function occasionOf(read: Reader, execution: Execution): Promise<Occasion> {
   const { plan } = execution.record;
   const body = await bodyOf(read, execution);
@@ -14,10 +14,10 @@ export async function occasionOf(read: Reader, execution: Execution): Promise<Oc
 }
 
 /**
- * The signer for what an activity that was carried out still has to have signed, such as another fee of the same transaction. It is
- * told what it was told then: the body, the plan, and the stamps as they are stored.
+ * The signer for an activity that was carried out already and needs another signature, such as the same transaction with a higher fee. It
+ * receives what it received the first time: the body, the plan and the stored stamps.
  *
- * @param inTurnOf whose work it counts as while it waits; the activity's organization's unless said
+ * @param inTurnOf the organization on whose account the request waits; default: the activity's
  * @throws KeysteadError ACTIVITY_WITHOUT_BODY
  */
 export async function signerForActivity<Verb extends SignerVerb>(
@@ -28,7 +28,7 @@ export async function signerForActivity<Verb extends SignerVerb>(
 ): Promise<AskedSigner<Verb>> {
   const { body, plan, id: activityId } = record;
   if (body === undefined) return fail("ACTIVITY_WITHOUT_BODY", { activityId });
-  // As of the activity's last change, its decision or later: a vote that has grown old since still had its part in it.
+  // As of the activity's last change, which is its decision or later: votes that have expired since counted at that time.
   const occasion = occasionWith(body, plan, await storedStamps(read, record, record.updatedAt));
   return { ask: (request) => signer.ask(request, { organizationId: inTurnOf, occasion }) };
 }
@@ -45,11 +45,11 @@ function occasionWith(body: string, plan: unknown, stamps: readonly CastStamp[])
   return { body, ...(plan === undefined ? {} : { plan }), ballots };
 }
 
-/** The activity's own; of one that is older than the column of bodies, that of the vote which has its fingerprint. */
+/** The activity's body. For activities from before bodies had a column, the message of the vote with the activity's fingerprint. */
 async function bodyOf(read: Reader, { record, stamp }: Execution): Promise<string> {
   if (record.body !== undefined) return record.body;
   const messages = [stamp.message, ...(await findVotes(read, record)).map(({ message }) => message)];
   const body = messages.find((message) => fingerprintOf(Buffer.from(message)) === record.fingerprint);
-  // Whoever submitted it may have voted again since, by its fingerprint.
+  // Missing if the submitter has voted again since, by fingerprint.
   return body ?? fail("ACTIVITY_WITHOUT_BODY", { activityId: record.id });
 }

@@ -5,7 +5,7 @@ import { newId } from "../../kernel/ids.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { type ActivityRecord, newActivities, rowOfActivity } from "./rows.ts";
 
-/** Activities that no request makes and nobody votes on: an operator did them on the server's machine. */
+/** Activities that record what an operator did on the server's machine. No request creates them, and nobody votes on them. */
 interface OperatorActivities {
   ACTIVITY_TYPE_RECOVER_ROOT_QUORUM: { intent: RecoveryIntent; result: RecoveryResult };
   ACTIVITY_TYPE_SET_ORGANIZATION_QUOTA: { intent: QuotaIntent; result: QuotaResult };
@@ -13,7 +13,7 @@ interface OperatorActivities {
 }
 type OperatorActivityType = keyof OperatorActivities;
 
-/** By type, what its intent and its result are called. */
+/** The keys of intent and result, by type. */
 const keys: Readonly<Record<OperatorActivityType, string>> = {
   ACTIVITY_TYPE_RECOVER_ROOT_QUORUM: "recoverRootQuorum",
   ACTIVITY_TYPE_SET_ORGANIZATION_QUOTA: "setOrganizationQuota",
@@ -24,7 +24,7 @@ export const operatorActivityTypes = Object.keys(keys) as OperatorActivityType[]
 
 export const isOperatorActivity = (type: string): boolean => Object.hasOwn(keys, type);
 
-/** Who ran the command, as the system of that machine says. */
+/** The user who ran the command, according to the operating system. */
 export interface Operator {
   user: string;
   host: string;
@@ -48,22 +48,22 @@ export interface RecoveryResult {
 
 export interface QuotaIntent extends ByOperator {
   quota: QuotaName;
-  /** Null for any number; `default` for that of the installation. */
+  /** Null means unlimited; `default` means the installation's figure. */
   figure: number | null | "default";
 }
 
 export interface QuotaResult {
-  /** What holds from now on, and what held before; null is any number. */
+  /** The figure that applies from now on, and the previous one; null means unlimited. */
   figure: number | null;
   previousFigure: number | null;
 }
 
 export interface RemovedAllowlists {
-  /** As `get_ip_allowlist` showed them: of the API key that is named, or of the organization. */
+  /** The allowlists in the form of `get_ip_allowlist`: of the API key that is named, or of the organization. */
   removed: readonly { publicKey?: string; rules: readonly { cidr: string }[] }[];
 }
 
-/** Stores what an operator does as it is carried out, where everything else stands that was done in the organization. */
+/** Stores an operator's action as an activity of the organization, in the transaction that carries it out. */
 export async function recordOperatorActivity<Type extends OperatorActivityType>(
   tx: Transactor,
   organizationId: string,
@@ -90,7 +90,7 @@ export async function recordOperatorActivity<Type extends OperatorActivityType>(
   return activity;
 }
 
-/** The operator who did it; undefined for an activity that requests make. */
+/** The operator who did it; undefined for an activity of a request. */
 export function operatorOf({ type, intent }: ActivityRecord): Operator | undefined {
   const key = Object.hasOwn(keys, type) ? keys[type as OperatorActivityType] : undefined;
   return key === undefined ? undefined : (intent[`${key}Intent`] as ByOperator).operator;

@@ -10,15 +10,15 @@ import type { ActivityEngine } from "./ballot.ts";
 import { completeActivity } from "./complete.ts";
 import { type ActivityRecord, failureOf, findActivity } from "./rows.ts";
 
-/** The outside effects of activities: a job each, from the commit that decided on it to the one that stores its end. */
+/** The outside effects of activities. Each is a job, from the commit of the decision to the commit of the outcome. */
 
 const KIND = "perform_activity";
-/** Tries of all kinds, those that a chain refused among them; the next one that throws is left to an operator. */
+/** Attempts of all kinds, including those that a chain refused. If a later attempt throws, the job waits for an operator. */
 const MAX_ATTEMPTS = 20;
-/** How long an organization's effects rest when what they wait for is away. */
+/** How long an organization's effects pause when their gate is unavailable. */
 const AWAY_PAUSE_MS = 5000;
 
-/** `noted` is the effect's own, from one try to the next. */
+/** `noted` belongs to the effect, which passes it from one attempt to the next. */
 const Payload = Type.Object({
   organizationId: Type.String(),
   activityId: Type.String(),
@@ -33,7 +33,7 @@ export function enqueueEffect(
   { id: activityId, organizationId, plan }: ActivityRecord,
   now: number,
 ): Promise<void> {
-  // Not to be taken for a host, which is what webhooks wait for.
+  // The prefix keeps it apart from the gates of webhooks, which are hosts.
   const gate = `effect:${effect.gate(plan)}`;
   return enqueue(tx, {
     kind: KIND,
@@ -47,7 +47,7 @@ export function enqueueEffect(
   });
 }
 
-/** The job kind. It may be started again at any point: an activity that has ended is left as it is. */
+/** The job kind. It can be restarted at any point: an activity that has ended is not changed. */
 export const performActivity = (
   engine: Omit<ActivityEngine, "admission" | "database" | "monthlyQuota" | "signer">,
 ): JobKind =>
@@ -69,7 +69,7 @@ export const performActivity = (
     },
   });
 
-/** With the error of the table that ended a try, which says what becomes of the activity. */
+/** The outcome of an attempt, or the catalogue error that ended it and decides what becomes of the activity. */
 type PerformedOrFailed = Performed | { error: KeysteadError };
 
 async function tryToPerform(
@@ -96,7 +96,7 @@ async function tryToPerform(
   }
 }
 
-/** The job's end; the activity's, if this is it, is stored in one transaction with it. */
+/** The job's result. If the activity ends with it, both are stored in one transaction. */
 function resultOf(
   engine: Pick<ActivityEngine, "registry" | "observer">,
   { clock, attempts, log }: Context,

@@ -4,7 +4,7 @@ import { matches } from "../validate.ts";
 import type { ActivityEngine, Ballot } from "./ballot.ts";
 import { findActivityByFingerprint } from "./rows.ts";
 
-/** What an operation would do outside if it were asked now; undefined where there is nothing to plan. It leaves no trace. */
+/** The plan that an operation would make now; undefined if it makes none. It has no side effects. */
 export async function makePlan(
   { database, services }: Pick<ActivityEngine, "database" | "services">,
   { path, plan, needs }: ActivityOperation,
@@ -12,14 +12,14 @@ export async function makePlan(
 ): Promise<unknown> {
   if (!plan) return undefined;
   const planned = await plan.make({ ...servicesFor(services, needs), ...planning, read: database.read });
-  // It is stored as JSON and read back by a later release perhaps: what does not fit its schema must not get there.
+  // It is stored as JSON, possibly for a later release to read, so it must match its schema.
   if (!matches(plan.schema, planned)) throw new Error(`the plan of ${path} is not of the shape that it declares`);
   return planned;
 }
 
 /**
- * The plan of a new activity; a body that repeats one keeps the plan that it was submitted with, also where that one was carried
- * out while this plan was made, and has used up what it needs.
+ * The plan of an activity. A repeated body keeps the plan of its first submission, even if that was carried out while this plan was being
+ * made and used up what the plan needs.
  */
 export async function planOf(
   engine: ActivityEngine,

@@ -8,24 +8,24 @@ import type { ToExecute, Verdict } from "./judge.ts";
 import { occasionOf } from "./occasion.ts";
 import type { Execution } from "./stamps.ts";
 
-/** What is asked of the signer before the transaction that carries an activity out. */
+/** The signer's work for an activity, done before the transaction that carries the activity out. */
 
 export interface Preparation {
   value?: unknown;
-  /** Whose activity it was when it was asked for. */
+  /** The submitter for whom it was prepared. */
   submitterId: string;
-  /** Why there is no value, where that is what becomes of the activity. */
+  /** The error that `prepare` threw, in place of a value; the activity fails with it. */
   error?: KeysteadError;
-  /** Whether the activity may run beside the organization's other activities. */
+  /** Whether the activity may run concurrently with others of the organization. */
   concurrent: boolean;
-  /** Of an activity that is to be proved. */
+  /** Present if app proofs were requested. */
   proofs?: PreparedProofs;
 }
 
 export const needsPreparation = (verdict: Verdict): verdict is ToExecute =>
   verdict.todo === "execute" && (verdict.target.operation.prepare !== undefined || verdict.target.record.wantsProofs);
 
-/** Undefined where nothing is to be carried out, or nothing to be asked for it. */
+/** Runs `prepare`. Undefined if the verdict carries nothing out, or the operation has nothing to prepare. */
 export async function prepare(
   engine: ActivityEngine,
   verdict: Verdict,
@@ -36,7 +36,7 @@ export async function prepare(
   const { userId: submitterId } = verdict.facts.submitter;
   const execution = executionOf(verdict, ballot);
   const asker = {
-    // It is this organization's work, also where it is done with a key of the installation.
+    // The work counts as this organization's, even if a key of the installation is used.
     organizationId: verdict.facts.organization.id,
     isWanted: ballot.isWanted,
     occasion: await occasionOf(engine.database.read, execution),
@@ -80,8 +80,8 @@ async function askPreparation(
 }
 
 /**
- * Whether a preparation still serves; asked in the transaction that would use it. What was prepared for whoever asked first is not for the
- * activity of another user who was stored with the same body meanwhile.
+ * Whether a preparation is still valid, checked in the transaction that would use it. It is not, for example, if another user's activity
+ * with the same body was stored in the meantime: it was prepared for a different submitter.
  */
 export async function isPrepared(
   read: Reader,
@@ -107,6 +107,6 @@ function executionOf({ target, facts, evaluations }: ToExecute, { principal, mes
   };
 }
 
-/** Whether the same would come of trying again. */
+/** Whether a retry would fail in the same way. */
 export const isLasting = (error: unknown): error is KeysteadError =>
   error instanceof KeysteadError && !error.isTransient;

@@ -40,19 +40,19 @@ import {
   type VoteRecord,
 } from "./rows.ts";
 
-/** A verdict carried out and stored, in the transaction that it is given. */
+/** Carries out and stores a verdict, in the given transaction. */
 
 export interface Recorded {
   activity: ActivityRecord;
   votes: VoteRecord[];
   facts: LoadableFacts;
-  /** Whose votes they are, as they are after the commit; asked for anew where it is absent. */
+  /** The users who voted, as of the commit. Read again if absent. */
   voters?: AskedUsers;
-  /** What whoever cast the ballot is told in place of the activity. */
+  /** The error that the client receives in place of the activity. */
   error?: KeysteadError;
 }
 
-/** Ballots whose denial was counted. */
+/** Ballots whose denial was counted already. */
 const counted = new WeakSet<Ballot>();
 
 export async function recordVerdict(
@@ -80,7 +80,7 @@ export async function recordVerdict(
     case "deny": {
       const { error } = verdict;
       const { organization, submitter } = verdict.facts;
-      // A transaction may be tried again, and its denials are none the more for it.
+      // A transaction may be retried; its denial counts once.
       if (!counted.has(ballot)) engine.admission.countDenial(organization.id, submitter.userId);
       counted.add(ballot);
       const denied = { status: "ACTIVITY_STATUS_REJECTED", failure: failureOf(error) } as const;
@@ -92,7 +92,7 @@ export async function recordVerdict(
   }
 }
 
-/** An activity that should have been carried out and cannot be. */
+/** Stores an activity as failed that should have been carried out. */
 export async function recordFailure(
   engine: ActivityEngine,
   tx: Transactor,
@@ -104,7 +104,7 @@ export async function recordFailure(
   return store(engine, tx, verdict, ballot, { status: "ACTIVITY_STATUS_FAILED", failure: failureOf(error) });
 }
 
-/** A new activity has no votes yet that could have been taken back. */
+/** Only for stored activities: a new one has no votes that could have been revoked. */
 async function keepRevocationsOf(tx: Transactor, { isNew, record }: Target): Promise<void> {
   const { organizationId, id: activityId } = record;
   if (!isNew) await keepRevocations(tx, { organizationId, activityId });
@@ -130,14 +130,14 @@ async function execute(
   return stored;
 }
 
-/** A rule that is run only for what it reads must end before it evaluates conditions. */
+/** Ends a rule that is run only to find out what it reads, before it evaluates conditions. */
 const unasked = () => {
   throw new Error("no condition is evaluated beforehand");
 };
 
 /**
- * Asks, before the transaction's functions run, for the parts of the state that the rules of a new activity look at. What the rules come to
- * then is thrown away: they run again when their turn comes.
+ * Loads the parts of the state that the rules of a new activity read, before the transaction's functions run. The result of the rules is
+ * discarded; they run again in the transaction.
  */
 export async function askForParts(
   read: AheadReader,
@@ -149,7 +149,7 @@ export async function askForParts(
   }: Pick<Target, "operation" | "intent"> & Record<"plan" | "prepared", unknown>,
   { now, id, principal: { organization, actor } }: Ballot,
 ): Promise<void> {
-  // Of many that begin together some may take long: they ask in their turn.
+  // If many start together and this round of the event loop is already long, they load when their turn comes.
   if (carryOut.by !== "changes" || isRoundLong()) return;
   const shared = { intent, plan, prepared, organization, submitterId: actor.userId, now };
   await onAuthority(read, organization.id, (view, viewOn) =>
@@ -157,7 +157,7 @@ export async function askForParts(
   );
 }
 
-/** Makes the change that the activity is about; resolves to its result. */
+/** Carries the activity out; resolves to its result. */
 async function carryOut(
   { services }: ActivityEngine,
   tx: Transactor,
@@ -200,7 +200,7 @@ interface NewState {
   proofs?: PreparedProofs | undefined;
 }
 
-/** The activity in its new state, the ballot, what the policies came to, proofs, and the announcement of it all. */
+/** Stores the activity in its new state, the ballot, the evaluations of policies and the proofs, and notifies observers. */
 async function store(
   { observer }: ActivityEngine,
   tx: Transactor,
@@ -222,7 +222,7 @@ async function store(
   const vote = voteOfBallot(activity, ballot, isNew);
   const { isFirstUse, credentialKey, actor } = ballot.principal;
   const use = { organizationId, id: actor.credential.id, now };
-  // All of it is asked for at once and done in this order, so that PostgreSQL is waited for once.
+  // All statements are sent together and executed in this order: one round trip to PostgreSQL.
   const written = isNew ? tx.later(newActivities, rowOfActivity(activity)) : update(tx, activity);
   const proving = (proofs?.proofs ?? []).map((proof, position) =>
     insertAppProof(tx, { organizationId, activityId, position, ...proof }),
@@ -241,7 +241,7 @@ async function store(
     observer.onChange(tx, { activity, votes, organization: facts.organization, ballot, now }),
   );
   const acting = isFirstUse ? credentialKey.kind.noteFirstUse(tx, use) : undefined;
-  // A login that is denied was none.
+  // A denied login does not use its credential up.
   const spent = isNew && !failure ? credentialKey.kind.useUp?.(tx, credentialKey.key, facts.organization) : undefined;
   const all = [written, ...proving, voted, replacing, voting, noting, announcing, acting, spent];
   await Promise.allSettled(all);

@@ -7,7 +7,7 @@ import { revokedAtOf } from "../identity/revocations.ts";
 import { oldestFirst } from "../paging.ts";
 import { intentToStore, storedIntent, storedMessage } from "./bodies.ts";
 
-/** The rows of activities, of votes, and of the further stamps that MFA asks for. */
+/** The rows of activities, of votes, and of the further stamps that MFA requires. */
 
 export const activityStatuses = [
   "ACTIVITY_STATUS_CREATED",
@@ -32,16 +32,16 @@ export interface ActivityRecord {
   type: string;
   status: ActivityStatus;
   fingerprint: string;
-  /** Under its one key, as `result`. */
+  /** An object with one key, the intent's name; likewise `result`. */
   intent: Record<string, unknown>;
-  /** The stamped body, which the intent is part of; not of older activities and of large ones that were denied. */
+  /** The stamped body, which contains the intent. Absent for older activities and for large ones that were denied. */
   body?: string;
-  /** What was planned when it was submitted, for operations that plan. */
+  /** The plan made at submission, for operations that have one. */
   plan?: unknown;
   /** Empty until there is a result. */
   result: Record<string, unknown>;
   failure: Failure | null;
-  /** Whether app proofs were asked for; they are made when it is carried out. */
+  /** Whether app proofs were requested. They are made when it is carried out. */
   wantsProofs: boolean;
   /** Milliseconds. */
   createdAt: number;
@@ -58,11 +58,11 @@ export interface VoteRecord {
   publicKey: string;
   signature: string;
   scheme: string;
-  /** What a passkey signed beside the message, as it is stored. */
+  /** What a passkey signed in addition to the message, as stored. */
   assertion: string | null;
-  /** What made the stamp, as it was then. */
+  /** The credential that made the stamp, as of then. */
   credential: CredentialRef;
-  /** When it was taken back, by the deletion of that credential or of the user, while the activity was open; in milliseconds. */
+  /** When it was revoked, by deletion of the credential or of the user while the activity was open. Milliseconds. */
   revokedAt: number | null;
   /** Milliseconds. */
   createdAt: number;
@@ -75,7 +75,7 @@ const selectById = prepared<{ organizationId: string; id: string }>()((db, { org
   db.selectFrom("activities").selectAll().where("organization_id", "=", organizationId).where("id", "=", id),
 );
 const findByFingerprint = uniqueRow("activities", { organizationId: "organization_id", fingerprint: "fingerprint" });
-/** All but what tells whether a vote was taken back. */
+/** All columns but the one that tells whether a vote was revoked. */
 const voteColumns = [
   "id",
   "activity_id",
@@ -105,7 +105,7 @@ const selectVotes = prepared<{ organizationId: string; activityId: string }>()(
       .where("activity_id", "=", activityId),
   { sees: seesVotes },
 );
-/** Of an open activity: what was deleted since takes votes back as long as nothing is decided. */
+/** The votes of an open activity, with whether they were revoked: deletions revoke votes until the activity is decided. */
 const selectOpenVotes = prepared<{ organizationId: string; activityId: string }>()(
   (db, { organizationId, activityId }) =>
     db
@@ -135,8 +135,8 @@ export async function findActivityByFingerprint(
 }
 
 /**
- * The votes on an activity, the submission first: it alone has the activity's own id, so that the clocks of several servers
- * cannot take another vote for it.
+ * The votes on an activity, the submission first. The submission is recognized by its id, which equals the activity's, because the clocks
+ * of several servers may differ.
  */
 export async function findVotes(read: Reader, activity: ActivityRecord): Promise<VoteRecord[]> {
   const select = isOpen(activity) ? selectOpenVotes : selectVotes;
@@ -144,7 +144,7 @@ export async function findVotes(read: Reader, activity: ActivityRecord): Promise
   return votesOf(rows, activity);
 }
 
-/** The same of rows that were read elsewhere. */
+/** Like `findVotes`, for rows that were read already. */
 export function votesOf(rows: readonly VoteRow[], activity: ActivityRecord): VoteRecord[] {
   const isSubmission = ({ id }: VoteRow) => Number(id === activity.id);
   return rows
@@ -152,7 +152,7 @@ export function votesOf(rows: readonly VoteRow[], activity: ActivityRecord): Vot
     .map((row) => voteOfRow(row, activity));
 }
 
-/** Of activities that nobody has stored yet; where somebody has meanwhile, the transaction is tried again. */
+/** Inserts of activities that are not stored yet. If another request stores one meanwhile, the transaction is retried. */
 export const newActivities = laterInsert(
   "activities",
   {
@@ -201,7 +201,7 @@ export const updateActivity = preparedWrite<ReturnType<typeof rowOfActivity>>()(
     .returning("id"),
 );
 
-/** A stamp as it is stored, whether it is a vote or shows a further credential. */
+/** A stamp as stored, whether it is a vote or shows a further credential. */
 export interface NewStamp extends Record<string, unknown> {
   id: string;
   organizationId: string;
@@ -234,7 +234,7 @@ const stampColumns = (stamp: NewStamp) => ({
   created_at: stamp.createdAt,
 });
 
-/** The first votes of activities that are new themselves. */
+/** Inserts of the first votes of new activities. */
 export const newVotes = laterInsert("votes", {
   id: "text",
   organization_id: "text",
@@ -261,7 +261,7 @@ export const rowOfVote = (vote: NewVote) => ({
   selection: vote.selection,
 });
 
-/** A user has one vote on an activity; voting again, after a vote has lapsed or was taken back, replaces it. */
+/** A user has one vote per activity. Voting again, after the vote expired or was revoked, replaces it. */
 export const upsertVote = preparedWrite<NewVote>()((db, vote) =>
   db
     .insertInto("votes")
@@ -285,7 +285,7 @@ export const upsertVote = preparedWrite<NewVote>()((db, vote) =>
 
 type StampsOfUser = Pick<NewStamp, "organizationId" | "activityId" | "userId" | "credentialId">;
 
-/** Keeps the newest further stamps of a user on an activity, or of those that show one credential. */
+/** Keeps the newest further stamps of a user on an activity, or the newest of those that show one credential. */
 const deletionOfOld = (kept: number, ofCredential: boolean) =>
   preparedWrite<StampsOfUser>()((db, { organizationId, activityId, userId, credentialId }) =>
     db
@@ -308,12 +308,12 @@ const deletionOfOld = (kept: number, ofCredential: boolean) =>
       ),
   );
 
-/** Keys that tokens are bound to are made at will. */
+/** A bound is needed because clients can create any number of keys for tokens. */
 export const deleteOldAttestedStamps = deletionOfOld(MAX_ATTESTATIONS, true);
-/** So are credentials, which can be deleted again. */
+/** A bound is needed because users can create and delete any number of credentials. */
 export const deleteOldFurtherStamps = deletionOfOld(MAX_FURTHER_STAMPS, false);
 
-/** A further stamp of a user who has voted already; the same credential again only renews its time. */
+/** A further stamp of a user who has voted already. Showing the same credential again renews its time. */
 export const upsertFurtherStamp = preparedWrite<NewStamp>()((db, stamp) =>
   db
     .insertInto("authentications")
@@ -334,11 +334,11 @@ export const upsertFurtherStamp = preparedWrite<NewStamp>()((db, stamp) =>
     ),
 );
 
-/** Approvals and rejections lapse, and are taken back; the activity itself never lapses. */
+/** Whether a vote counts: votes expire and can be revoked. Activities themselves do not expire. */
 export const isLive = ({ createdAt, revokedAt }: Pick<VoteRecord, "createdAt" | "revokedAt">, now: number): boolean =>
   revokedAt === null && now - createdAt < VOTE_LIFETIME_MS;
 
-/** Whether votes can still change what becomes of it. */
+/** Whether votes can still change its outcome. */
 export const isOpen = ({ status }: { status: ActivityStatus }): boolean =>
   status === "ACTIVITY_STATUS_CONSENSUS_NEEDED" || status === "ACTIVITY_STATUS_AUTHENTICATORS_NEEDED";
 
@@ -407,17 +407,17 @@ const selectOpenFurtherStamps = prepared<ActivityRef>()((db, which) =>
   furtherStampsOf(db, which).select(revokedAtOf("authentications").as("revoked_at")),
 );
 
-/** A stamp of a user beyond the one of their vote: it shows a further credential. */
+/** A stamp of a user in addition to their vote's, which shows a further credential. */
 export type FurtherStamp = Omit<VoteRecord, "activityId" | "userName" | "selection">;
 
-/** Stamps on an activity beyond those of its votes, the oldest first. */
+/** The further stamps on an activity, oldest first. */
 export async function findFurtherStamps(read: Reader, activity: ActivityRecord): Promise<FurtherStamp[]> {
   const select = isOpen(activity) ? selectOpenFurtherStamps : selectFurtherStamps;
   const rows = await select(read, { organizationId: activity.organizationId, activityId: activity.id });
   return rows.sort(oldestFirst).map((row) => furtherStampOf(row, activity));
 }
 
-/** The same of a row that was read elsewhere; a vote's has what a further stamp's has. */
+/** Like `findFurtherStamps`, for a row that was read already. Rows of votes have the same columns. */
 export const furtherStampOf = (row: FurtherStampRow, { body }: Pick<ActivityRecord, "body">): FurtherStamp => ({
   id: row.id,
   userId: row.user_id,

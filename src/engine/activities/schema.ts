@@ -18,7 +18,7 @@ const Vote = Type.Object(
     publicKey: Type.String(),
     signature: Type.String(),
     scheme: Type.String(),
-    /** An extension of this server: the vote counts for nothing, as what it was given with was deleted before the decision. */
+    /** An extension of this server: the vote does not count, because its credential or user was deleted before the decision. */
     revokedAt: Type.Optional(Timestamp),
     createdAt: Timestamp,
   },
@@ -34,7 +34,7 @@ const Failure = Type.Object(
   { $id: "Failure" },
 );
 
-/** A time in an activity: RFC 3339 for everybody, seconds and nanoseconds for the published SDKs. */
+/** A time of an activity: seconds and nanoseconds for the published SDKs, RFC 3339 for all other clients. */
 const ActivityTime = Type.Union([Type.String({ format: "date-time" }), Timestamp]);
 
 function activityShape(type: TSchema, intent: TSchema, result: TSchema): TSchema {
@@ -62,7 +62,7 @@ function activityShape(type: TSchema, intent: TSchema, result: TSchema): TSchema
   });
 }
 
-/** The activity that a submit operation answers: its own types, intents and results. */
+/** The activity in the response of a submit operation, with that operation's types, intents and results. */
 export function activityOf({ versions }: ActivityOperation): TSchema {
   const all = [...versions.values()];
   const intents: TProperties = {};
@@ -75,10 +75,10 @@ export function activityOf({ versions }: ActivityOperation): TSchema {
   return activityShape(OneOf(all.map(({ type }) => type)), oneKey(intents), oneKey(results));
 }
 
-/** The type of any activity; the service's document lists the values, which are those of all its operations. */
+/** Any activity type. The OpenAPI document lists the types of all operations. */
 export const ActivityType = Type.String({ $id: "ActivityType", pattern: "^ACTIVITY_TYPE_[A-Z0-9_]+$" });
 
 const oneMember = Type.Object({}, { description: "One member, named after the activity's type." });
 
-/** Any activity, as the activity queries answer it. */
+/** Any activity, as in the responses of activity queries. */
 export const AnyActivity = activityShape(ActivityType, oneMember, oneMember);

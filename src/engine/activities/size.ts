@@ -5,13 +5,13 @@ import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import { archivedBefore } from "./archived.ts";
 
-/** Bytes that are stored of an activity itself. */
+/** The stored bytes of an activity's own row. */
 export const storedBytes = sql<number | string>`coalesce(octet_length(body), 0) + octet_length(intent)
   + coalesce(octet_length(result), 0)`;
 
 /**
- * Bytes that an activity is shown with, but for the users who voted: its body stands there as the intent and as the message of
- * each vote by the same body. The database knows without reading them.
+ * The bytes of an activity in a response, without the users who voted. Its body appears in it as the intent and as the message of each vote
+ * with the same body. The database knows these lengths without reading the values.
  */
 export const shownBytes = sql<number | string>`
   ${storedBytes}
@@ -49,7 +49,7 @@ export async function sizeOfActivity(read: Reader, organizationId: string, id: s
   return fail("ACTIVITY_ARCHIVED", { id, organizationId, before: new Date(before).toISOString() });
 }
 
-/** 0 where there is none. */
+/** 0 if there is no such activity. */
 export async function sizeOfActivityByFingerprint(
   read: Reader,
   which: { organizationId: string; fingerprint: string },

@@ -5,7 +5,7 @@ import type { LoadableFacts } from "../decisions/facts.ts";
 import { nameOfCredential } from "../identity/shown-credentials.ts";
 import { type ActivityRecord, findFurtherStamps, findVotes, isLive, type VoteRecord } from "./rows.ts";
 
-/** The stamps that an activity is carried out on. */
+/** The stamps on which an activity is carried out. */
 
 /** An activity that is about to be carried out. */
 export interface Execution {
@@ -13,17 +13,17 @@ export interface Execution {
   isNew: boolean;
   facts: LoadableFacts;
   evaluations: readonly RecordedEvaluation[];
-  /** The stamp that brought it this far. */
+  /** The stamp of the request that causes it to be carried out. */
   stamp: CastStamp;
 }
 
-/** As it is kept with a vote or as a further stamp, and as the signer is told of it. */
+/** A stamp as stored with a vote or as a further stamp, and as sent to the signer. */
 export type CastStamp = Pick<
   VoteRecord,
   "userId" | "publicKey" | "scheme" | "message" | "signature" | "assertion" | "credential"
 >;
 
-/** Every stamp of those who approve, each as it came: the votes first, then further credentials, and the newest last. */
+/** All stamps of users who approve: those of votes first, then those of further credentials, the newest last. */
 export async function approvingStamps(read: Reader, { record, isNew, facts, stamp }: Execution): Promise<CastStamp[]> {
   const nameOf = (userId: string, credential: ShownCredential) => `${userId} ${nameOfCredential(credential)}`;
   const counted = new Set(
@@ -37,7 +37,7 @@ export async function approvingStamps(read: Reader, { record, isNew, facts, stam
   return [...stamps.values()];
 }
 
-/** The same of what is stored of an activity, as of `now`. */
+/** Like `approvingStamps`, for a stored activity as of `now`. */
 export async function storedStamps(read: Reader, record: ActivityRecord, now: number): Promise<CastStamp[]> {
   const votes = await findVotes(read, record);
   const further = await findFurtherStamps(read, record);

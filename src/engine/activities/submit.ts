@@ -19,12 +19,12 @@ import { findActivityByFingerprint } from "./rows.ts";
 import { type ActivityView, viewActivityAs } from "./view.ts";
 
 /**
- * The life of an activity. It is planned, and the signer is asked, outside of a transaction; the decision that counts, the change and the
- * stored row are one transaction, and the answer and what it does elsewhere follow its commit.
+ * The life of an activity. Its plan and the signer's work are done outside of a transaction. The decision that counts, the change and the
+ * stored row are one transaction; the response and the outside effect follow its commit.
  * The same body from the same user is the same activity; from another user it is an approval.
  */
 
-/** Stores and, if it may, carries out a new activity, or counts the body as a vote on the one it repeats. */
+/** Stores a new activity, and carries it out if it is allowed; a body that was submitted before counts as a vote on that activity. */
 export async function submit(
   engine: ActivityEngine,
   operation: ActivityOperation,
@@ -45,21 +45,21 @@ export async function submit(
   const { intent } = submission;
   const ahead = (read: AheadReader, preparation: Preparation | undefined) =>
     askForParts(read, { operation, intent, plan, prepared: preparation?.value }, approving);
-  // What else an activity does may take long, and so may what goes with what is deleted.
+  // Anything else an activity does may take long, and so may deletions, because of the dependent rows.
   const isShared = operation.carryOut.by === "changes" && operation.subject(intent).action !== "DELETE";
   const recorded = await castBallot(engine, approving, fingerprint, judge, mayNeedPreparation, { ahead, isShared });
   return answerOf(engine.database.read, recorded, approving);
 }
 
-/** How the transaction may be made. */
+/** How the transaction is made. */
 interface Recording {
-  /** Asks for what the rules will look at. */
+  /** Loads what the rules will read. */
   ahead: (read: AheadReader, preparation: Preparation | undefined) => Promise<void>;
-  /** Whether activities of other organizations may be recorded in it. */
+  /** Whether it may be shared with activities of other organizations. */
   isShared: boolean;
 }
 
-/** Counts an approval or rejection of the activity with this fingerprint; answers that activity. */
+/** Counts an approval or rejection of the activity with this fingerprint; resolves to that activity. */
 export async function castVote(engine: ActivityEngine, fingerprint: string, ballot: Ballot): Promise<ActivityView> {
   const judge: Judge = async (read, current, existing, budget) => {
     if (!existing) fail("ACTIVITY_NOT_FOUND_BY_FINGERPRINT", {});
@@ -72,9 +72,9 @@ export async function castVote(engine: ActivityEngine, fingerprint: string, ball
 }
 
 /**
- * Judges and records in one transaction. Where carrying out or proving it needs the signer, it is asked between a first
- * verdict and that transaction, so that no transaction waits for it; the verdict that counts is the one inside. What was
- * proved must still be true there, or the signer is asked again.
+ * Judges and records a ballot in one transaction. If the signer is needed, it is asked between a first verdict and that transaction, so that
+ * no transaction waits for it. The verdict that counts is made inside the transaction; if what the signer proved is no longer true there,
+ * the signer is asked again.
  */
 async function castBallot(
   engine: ActivityEngine,
@@ -88,10 +88,10 @@ async function castBallot(
   const { budget } = ballot;
   const { read } = engine.database;
   const judge = traced(judgeUntraced);
-  // The root quorum's members mostly need no policy.
+  // Policies are rarely evaluated for members of the root quorum.
   if (!actor.isRootQuorumMember) await rememberPolicies(read, organization.id, organization.policiesVersion);
   const find = (reader: Reader) => findActivityByFingerprint(reader, organization.id, fingerprint);
-  // The stamp was looked up a moment ago; the verdict that counts looks it up again.
+  // The principal was authenticated a moment ago; the verdict that counts looks the credential up again.
   const judgeBeforehand = async () => judge(read, ballot.principal, await find(read), budget);
   const factsOfNow = (tx: Reader) => Promise.all([reload(tx, ballot.principal, ballot.now), find(tx)]);
   const inTransaction: JudgeInTransaction = {
@@ -110,7 +110,7 @@ async function castBallot(
       return await tryToRecord(engine, ballot, inTransaction, preparation);
     } catch (error) {
       if (!(error instanceof OutOfBudget)) throw error;
-      // Much of the work may have been to compile policies that just came or were long not used; that is not done twice.
+      // Retry once: much of the budget may have been spent on compiling policies, which are cached now.
       await judgeBeforehand();
       return tryToRecord(engine, ballot, inTransaction, preparation);
     }
@@ -124,7 +124,7 @@ async function castBallot(
   return outcome;
 }
 
-/** With a span for each time that it is decided. */
+/** Adds a span to the trace for each decision. */
 const traced =
   (judge: Judge): Judge =>
   (...facts) =>
@@ -144,8 +144,8 @@ async function answerOf(
 }
 
 /**
- * Prepares what a verdict asks for. What fails counts only if it is still to be done: an equal request may have been carried
- * out meanwhile, and have used up what this one needs.
+ * Prepares what a verdict needs. A failure counts only if the activity still has to be carried out: an equal request may have been carried
+ * out meanwhile and have used up what this one needs.
  */
 async function prepareIfStillNeeded(
   engine: ActivityEngine,
@@ -161,7 +161,7 @@ async function prepareIfStillNeeded(
   }
 }
 
-/** Comes to the verdict that counts; `ahead` asks for its facts. */
+/** Comes to the verdict that counts; `ahead` loads its facts in advance. */
 interface JudgeInTransaction {
   judge: (tx: Reader) => Promise<Verdict>;
   ahead: (preparation: Preparation | undefined) => Prefetch;
@@ -180,7 +180,7 @@ async function tryToRecord(
     const scope = preparation?.concurrent ? undefined : id;
     const record = async (tx: Transactor) => {
       verdict = await judge(tx);
-      // A body that was new at first sight may have become a vote since, and votes are serial.
+      // Another request may have stored the same body meanwhile, so that this one is a vote, and votes are serialized.
       const isVote = verdict.todo !== "answer" && !verdict.target.isNew;
       if (preparation?.concurrent && isVote) return { unprepared: verdict };
       if (needsPreparation(verdict) && !(await isPrepared(tx, verdict, ballot, preparation))) {
@@ -197,8 +197,8 @@ async function tryToRecord(
 }
 
 /**
- * An activity that was carried out on a later vote and failed stays, as failed: its submitter is not there to read the
- * error. A new one that fails leaves nothing, and what can be tried again is told to the voter.
+ * Stores an activity as failed if it fails when a later vote carries it out, because its submitter does not see the error. A new activity
+ * that fails is not stored, and an error that a retry may resolve is returned to the voter.
  */
 function failVotedActivity(
   engine: ActivityEngine,

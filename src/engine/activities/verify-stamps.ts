@@ -10,18 +10,18 @@ import { openPastVerificationToken, type VerificationClaims } from "../keys/veri
 import { hasSecrets } from "./masks.ts";
 import { type ActivityRecord, type FurtherStamp, findFurtherStamps, findVotes, type VoteRecord } from "./rows.ts";
 
-/** The stamps of a stored activity, verified again with the keys that are recorded beside them: nothing else is asked. */
+/** Verifies the stamps of a stored activity again, using only the keys recorded with them. */
 
 export interface VerifiedStamp {
-  /** Of the vote, or of the further proof that a user gave beside one. */
+  /** The id of the vote, or of the further stamp. */
   id: string;
   of: "vote" | "further proof";
   userId: string;
   scheme: string;
   publicKey: string;
   /**
-   * `notVerifiable` where too little is kept: of a denied body that was large or had a code in it, of a passkey's stamp by a release
-   * that did not keep those whole yet, and of an OIDC token, whose issuer's keys are not kept.
+   * `notVerifiable` if too little is stored: for a denied body that was large or contained a code, for a passkey's stamp from a release that
+   * did not store those completely, and for an OIDC token, because the issuer's keys are not stored.
    */
   verdict: "valid" | "invalid" | "notVerifiable";
   reason?: string;
@@ -35,17 +35,17 @@ type StampToVerify = Pick<VerifiedStamp, "id" | "of" | "userId" | "scheme" | "pu
   isMasked: boolean;
 };
 
-/** Opens a verification token that the installation signed at any time; undefined for any other text. */
+/** Reads a verification token that the installation signed, however long ago; undefined for any other text. */
 export type OpenToken = (token: string) => Promise<VerificationClaims | undefined>;
 
-/** Every stamp of the activity, the submission's first. */
+/** Verifies every stamp of the activity, the submission's first. */
 export async function verifyStamps(read: Reader, activity: ActivityRecord): Promise<VerifiedStamp[]> {
   const votes = await findVotes(read, activity);
   const further = await findFurtherStamps(read, activity);
   return verifyGiven(activity, { votes, further }, (token) => openPastVerificationToken(read, token));
 }
 
-/** The same of what was read elsewhere. */
+/** Like `verifyStamps`, for rows that were read already. */
 export async function verifyGiven(
   activity: ActivityRecord,
   { votes, further }: { votes: readonly VoteRecord[]; further: readonly FurtherStamp[] },
@@ -59,7 +59,7 @@ export async function verifyGiven(
   return Promise.all(stamps.map((stamp) => verified(openToken, stamp)));
 }
 
-/** Of a denied body that was too large to keep, the beginning is there. */
+/** Whether only the beginning of the message is stored, because it is a denied body that was too large. */
 const isCut = ({ body, status, failure }: ActivityRecord, message: string): boolean =>
   body === undefined &&
   status === "ACTIVITY_STATUS_REJECTED" &&
@@ -92,7 +92,7 @@ async function verified(openToken: OpenToken, stamp: StampToVerify): Promise<Ver
 
 const isOfAttestedKind = ({ scheme }: StampToVerify): boolean => attestedSchemes.some((known) => known === scheme);
 
-/** The stamp's key signed the body; what says whose key it is are our own keys of that day, or an issuer's, which nobody keeps. */
+/** Verifies that the stamp's key signed the body, and that a token binds that key to the user: one of ours, since issuers' keys are not stored. */
 async function verifiedAttestation(
   openToken: OpenToken,
   { publicKey, signature, message, scheme }: StampToVerify,

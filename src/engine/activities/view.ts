@@ -10,9 +10,9 @@ import { type AskedUsers, departedUser, loadUser, type User } from "../identity/
 import { type AppProof, findAppProofs } from "../proofs/app-proofs.ts";
 import { type ActivityRecord, type ActivityStatus, type Failure, isLive, isOpen, type VoteRecord } from "./rows.ts";
 
-/** How activities are shown. */
+/** Activities as shown in responses. */
 
-/** An activity as the API shows it; the two times are milliseconds until the wire rules give them their form. */
+/** An activity as the API shows it. The two times are milliseconds until `renderActivity` formats them. */
 export interface ActivityView {
   id: string;
   organizationId: string;
@@ -21,12 +21,12 @@ export interface ActivityView {
   intent: Record<string, unknown>;
   result: Record<string, unknown>;
   votes: VoteView[];
-  /** Where they were asked for and it was carried out. */
+  /** Present if they were requested and the activity was carried out. */
   appProofs?: AppProof[];
   fingerprint: string;
   canApprove: boolean;
   canReject: boolean;
-  /** Why both say no: to find out would cost too much. */
+  /** Set when `canApprove` and `canReject` are false only because finding out would cost too much. */
   votingRightsUnknown?: string;
   createdAt: number;
   updatedAt: number;
@@ -36,11 +36,11 @@ export interface ActivityView {
 export interface VoteView {
   id: string;
   userId: string;
-  /** As they are today; of one who is gone, the name that they voted under. */
+  /** As of now; for a deleted user, the name at the time of the vote. */
   user: User;
   activityId: string;
   selection: VoteRecord["selection"];
-  /** The body that was stamped. */
+  /** The stamped body. */
   message: string;
   publicKey: string;
   signature: string;
@@ -52,8 +52,8 @@ export interface VoteView {
 const NO_RIGHTS: VoteRights = { mayApprove: false, mayReject: false };
 
 /**
- * How the activity looks to `viewer`, or to nobody in particular. `rights` are what they may do about an open one; `owes` says
- * whether they have approved and must still show further credentials; `voters` are those of the votes, where they were asked for.
+ * The activity as shown to `viewer`, or without a viewer's rights. `rights` tells whether they may vote on an open activity; `owes`, whether
+ * they have approved and must still show further credentials; `voters` are the users who voted, if they were read already.
  */
 export async function viewActivity(
   read: Reader,
@@ -84,9 +84,9 @@ export async function viewActivity(
 }
 
 const UNKNOWN_RIGHTS =
-  "The organization's policies take too much work to tell here whether you may vote. get_activity tells it for one activity at a time; a vote tells it too.";
+  "Whether you may vote is not shown here: evaluating the organization's policies takes too much work. get_activity shows it for a single activity, and so does a vote.";
 
-/** How the activity looks to the user who asks; whether they may vote on an open one is found out as far as their budget goes. */
+/** The activity as shown to the user who asks. Whether they may vote on an open one is determined within their budget. */
 export async function viewActivityAs(
   viewer: { actor: Actor; budget: RequestBudget; voters?: AskedUsers | undefined; now: number },
   read: Reader,
@@ -111,7 +111,7 @@ export async function viewActivityAs(
 /** RFC 3339 text, or seconds and nanoseconds. */
 export type ActivityTimes = "text" | "object";
 
-/** An activity ready for JSON, its times in the given form. */
+/** The activity for JSON, with its times in the given format. */
 export function renderActivity(activity: ActivityView, times: ActivityTimes): Record<string, unknown> {
   const render = times === "text" ? (time: number) => new Date(time).toISOString() : timestampOf;
   return { ...activity, createdAt: render(activity.createdAt), updatedAt: render(activity.updatedAt) };

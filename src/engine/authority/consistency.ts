@@ -3,21 +3,21 @@ import type { DatabaseKind } from "../../storage/engine.ts";
 import { AUTHORITY_TABLES } from "./known.ts";
 
 /**
- * What holds between the rows of authority as the projector writes them, and would not after somebody has edited one. Servers rely
- * on it: a user whose row says that there are no MFA policies is not asked for any.
+ * Invariants between the rows of authority. The projector maintains them; a row edited by hand may violate them. Servers rely on them: if a
+ * user's row says that they have no MFA policies, none are read.
  */
 
-/** What can be asked in SQL, on SQLite or PostgreSQL. */
+/** Reads by SQL, from SQLite or PostgreSQL. */
 export interface SqlReader {
   readonly kind: DatabaseKind;
   all<Row>(sql: string, parameters?: readonly unknown[]): Promise<Row[]>;
 }
 
-/** What is not as it must be. */
+/** A violated invariant. */
 export interface Contradiction {
-  /** In the plural: what is wrong with them. */
+  /** What is wrong, in the plural. */
   what: string;
-  /** Some of them by their names, such as `<id> of organization <id>`. */
+  /** The names of some of the rows, such as `<id> of organization <id>`. */
   examples: string[];
 }
 
@@ -26,9 +26,9 @@ interface RowRef {
   id: string;
 }
 
-/** How many are named. */
+/** The number of examples. */
 const EXAMPLES = 3;
-/** How many contacts are looked at once more: databases do not agree on what lower case is. */
+/** The number of contacts that are compared again here, because databases disagree on lower case. */
 const CANDIDATES = 100;
 
 const rules: readonly { what: string; sql: string }[] = [
@@ -77,13 +77,13 @@ const rules: readonly { what: string; sql: string }[] = [
   },
 ];
 
-/** What was found, and what could not be looked for, with the error that kept it from it. */
+/** The violations found, and the checks that failed, with their errors. */
 export interface Comparison {
   contradictions: Contradiction[];
   unknown: { what: string; error: unknown }[];
 }
 
-/** Compares the rows of authority; there are no contradictions in a database that only servers have written to. */
+/** Checks the rows of authority. A database that only servers have written to has no contradictions. */
 export async function compareRows(database: SqlReader): Promise<Comparison> {
   const result: Comparison = { contradictions: [], unknown: [] };
   const look = async (what: string, find: () => Promise<string[]>) => {
@@ -104,7 +104,7 @@ export async function compareRows(database: SqlReader): Promise<Comparison> {
 
 const ORPHANS = "tables with rows that belong to something that is not there";
 
-/** PostgreSQL lets there be none; SQLite does where it is not told otherwise. */
+/** Tables with rows that refer to missing ones. PostgreSQL never allows them; SQLite does for connections without foreign keys enabled. */
 async function tablesWithOrphans({ all }: Pick<SqlReader, "all">): Promise<string[]> {
   const found: string[] = [];
   for (const table of AUTHORITY_TABLES) {

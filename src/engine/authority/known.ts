@@ -6,17 +6,17 @@ import { type Known, knowsTogether, type Reader } from "../../storage/engine.ts"
 import type { CredentialLookup, Holder } from "../identity/credential-kind.ts";
 
 /**
- * What the functions of one transaction know of the authority together: each change is applied to it by the pure rules, so that the next
- * function need not ask for what it was told already. With the transaction it is gone.
+ * The state of authority that the functions of one transaction share. The pure rules apply each change to it, so that the next function need
+ * not read again what is known already. It is dropped with the transaction.
  */
 export interface KnownAuthority {
   /** Parts of the state by organization. */
   readonly parts: Map<string, LoadedParts>;
-  /** Who holds a credential, by what it was looked up by. */
+  /** The holders of a credential, by look-up key. */
   readonly holders: Map<string, readonly Holder[]>;
 }
 
-/** The tables that say who may do what. */
+/** The tables of authority. */
 export const AUTHORITY_TABLES = [
   "organizations",
   "organization_features",
@@ -46,7 +46,7 @@ export const knownAuthority: Known<KnownAuthority> = {
   create: () => ({ parts: new Map(), holders: new Map() }),
 };
 
-/** The parts that are loaded by organization: those of the transaction, or none yet. */
+/** The loaded parts by organization: those of the transaction, or an empty map outside of one. */
 export function partsKnownTo(read: Reader): Map<string, LoadedParts> {
   if (!knowsTogether(read)) return new Map();
   const { parts } = read.known(knownAuthority);
@@ -55,7 +55,7 @@ export function partsKnownTo(read: Reader): Map<string, LoadedParts> {
   return parts;
 }
 
-/** Who holds a credential of a table, as the functions of the transaction know it; `find` asks the database. */
+/** The holders of a credential of a table, from what the transaction knows, or else from the database by `find`. */
 export async function holdersKnownTo<Found extends Holder>(
   read: Reader,
   table: "api_keys" | "authenticators",
@@ -71,10 +71,10 @@ export async function holdersKnownTo<Found extends Holder>(
   return found;
 }
 
-/** Parts that organizations share: a change in one of them is a change in the others. */
+/** Parts that several organizations share: a change in one of them affects the others. */
 const SHARED = new Set(["contactHolder"]);
 
-/** Applies changes of an organization that the tables have been told of. */
+/** Applies changes of an organization that were written to the tables. */
 export function applyChanges(known: KnownAuthority, organizationId: string, changes: readonly Change[]): void {
   const own = known.parts.get(organizationId);
   if (changes.some(isOfPolicies)) countPolicyChange(known, organizationId);
@@ -84,7 +84,7 @@ export function applyChanges(known: KnownAuthority, organizationId: string, chan
       if (SHARED.has(effect.part.kind)) for (const parts of known.parts.values()) parts.delete(key);
       if (!own) continue;
       if ("becomes" in effect) own.set(key, effect.becomes);
-      // What was not looked at is not known, and stays so.
+      // Parts that were not loaded stay unknown.
       else if (own.has(key)) own.set(key, effect.reduce(own.get(key)));
     }
     for (const [key, holders] of known.holders) {
@@ -95,7 +95,7 @@ export function applyChanges(known: KnownAuthority, organizationId: string, chan
   }
 }
 
-/** Whether it changes policies. Those that are made together raise the organization's version of them by one. */
+/** Whether it changes policies. All such changes of one activity together increment the organization's version of policies once. */
 export const isOfPolicies = (change: Change): boolean =>
   change.do === "addPolicies" || change.do === "changePolicy" || change.do === "removePolicies";
 
@@ -108,7 +108,7 @@ function countPolicyChange({ holders: known }: KnownAuthority, organizationId: s
   for (const [key, holders] of known) known.set(key, holders.map(after));
 }
 
-/** Who holds a credential after a change in an organization; undefined where it must be asked for. */
+/** The holders of a credential after a change in an organization; undefined if they must be read again. */
 function holdersAfter(
   holders: readonly Holder[],
   organizationId: string,
@@ -123,13 +123,13 @@ function holdersAfter(
       isMeant(holder) ? { ...holder, actor: { ...holder.actor, userName: name } } : holder,
     );
   }
-  // Nobody may hold it yet, and by this come to do so.
+  // The change may give a credential its first holder.
   const isOf = ({ organization, actor }: Holder) =>
     [organization.id, organization.parentId, actor.organizationId].includes(organizationId);
   return holders.length === 0 || holders.some(isOf) ? undefined : holders;
 }
 
-/** Whether a change has nothing to do with who holds which credential and what is known of them. */
+/** Whether a change affects neither who holds which credential nor what is known of the holders. */
 const isBesideHolders: Record<Change["do"], boolean> = {
   addTag: true,
   changeTag: true,
@@ -172,7 +172,7 @@ const isBesideHolders: Record<Change["do"], boolean> = {
   acceptInvitation: true,
   addInterface: true,
   removeInterface: true,
-  // What passkeys may be used on is one.
+  // One feature decides from which origins passkeys may be used.
   setFeatures: false,
   removeFeature: false,
   setRootQuorum: false,

@@ -12,9 +12,9 @@ import { policyLoaders } from "./load/policies.ts";
 import { tagLoaders } from "./load/tags.ts";
 import { userLoaders } from "./load/users.ts";
 
-/** The state of authority, read from the tables part by part, as rules ask for it. */
+/** Reads the state of authority from the tables, part by part, as rules need it. */
 
-/** One for each kind of part: a kind without one does not compile. */
+/** A loader for each kind of part: a kind without one does not compile. */
 const loaders: Loaders = {
   ...tagLoaders,
   ...userLoaders,
@@ -24,14 +24,14 @@ const loaders: Loaders = {
   ...organizationLoaders,
 };
 
-/** Parts that an organization shares with others: with its parent and all that are below that, and the quotas with all. */
+/** Parts that an organization shares with its parent and the parent's other sub-organizations; the quotas are shared by all organizations. */
 const SHARED: ReadonlySet<PartKind> = new Set(["contactHolder", "quotas"]);
 
-/** The state of an organization that is about to be made: nothing is in it, but for what it shares with others. */
+/** The state of an organization that is being created: empty, except for parts that it shares with others. */
 const emptyState = (organizationId: string, shared: AuthorityView): AuthorityView =>
   viewThrough(organizationId, (refs) => {
     const asked = refs.filter(({ kind }) => SHARED.has(kind));
-    // All of a kind together, so that they are loaded together.
+    // Grouped by kind, because parts of a kind are loaded by one statement.
     for (const [kind, some] of Map.groupBy(asked, (ref) => ref.kind))
       shared.parts(
         kind,
@@ -40,19 +40,19 @@ const emptyState = (organizationId: string, shared: AuthorityView): AuthorityVie
     return refs.map(({ kind, id }) => (SHARED.has(kind) ? shared.part(kind, id) : loaders[kind].absent));
   });
 
-/** Runs `rules` on the state of an organization that is being made and has its row already. */
+/** Runs `rules` on the state of an organization that is being created; its own row exists already. */
 export const onNewAuthority = <T>(
   read: Reader,
   organizationId: string,
   rules: (view: AuthorityView) => T,
 ): Promise<T> => onAuthority(read, organizationId, (view) => rules(emptyState(organizationId, view)));
 
-/** Rules ask for a few kinds of parts one after another; more rounds than this are a fault of theirs. */
+/** Rules need a few kinds of parts one after the other; more rounds than this are a bug. */
 const MAX_ROUNDS = 50;
 
 /**
- * Runs `rules` on the organization's state, loading what they ask for and the transaction does not know. They may be run several times.
- * `viewOn` is for what lies in another organization, as a parent's session profiles do.
+ * Runs `rules` on the organization's state and loads the parts that they need and the transaction does not know yet. The rules may run
+ * several times. `viewOn` gives access to another organization, such as a parent with the session profiles.
  */
 export async function onAuthority<T>(
   read: Reader,
@@ -72,14 +72,14 @@ export async function onAuthority<T>(
     } catch (error) {
       if (!(error instanceof PartsNotLoaded)) throw error;
       await loadInto(loadedOf(error.organizationId), read, error.organizationId, error.refs);
-      // Before a transaction's functions the rules of all of them are at it together.
+      // The rules of all functions of a transaction load in advance at the same time.
       if (isRoundLong()) await nextTurn();
     }
   }
   throw new Error(`rules on organization ${organizationId} asked for more than ${MAX_ROUNDS} rounds of parts`);
 }
 
-/** Reads parts of the state as it is now, into `loaded`. */
+/** Reads parts of the current state into `loaded`. */
 export async function loadInto(
   loaded: LoadedParts,
   read: Reader,

@@ -14,8 +14,8 @@ import { touchUsers, userWriters } from "./project/users.ts";
 import type { Writer, Writers } from "./project/writers.ts";
 
 /**
- * Writes changes of authority to the tables; the few others that write these tables are named by test/authority/writers.test.ts. It is the
- * engine's, not the storage's, as what a change means is not known below.
+ * Writes changes of authority to the tables. test/authority/writers.test.ts lists the few other writers of these tables. It belongs to the
+ * engine because the storage layer does not know what a change means.
  */
 export function project(tx: Transactor, organizationId: string, changes: readonly Change[]): Promise<void> {
   return tx.changing(knownAuthority, async (known) => {
@@ -24,7 +24,7 @@ export function project(tx: Transactor, organizationId: string, changes: readonl
   });
 }
 
-/** One for each kind of change: a kind without one does not compile. */
+/** A writer for each kind of change: a kind without one does not compile. */
 const writers: Writers = {
   ...tagWriters,
   ...userWriters,
@@ -37,7 +37,7 @@ const writers: Writers = {
 async function write(tx: Transactor, organizationId: string, changes: readonly Change[]): Promise<void> {
   const touched = new Map<string, number>();
   for (const change of changes) {
-    // On SQLite nothing else has the event loop go round. No turn is waited for: others wait for this transaction.
+    // On SQLite nothing else yields to the event loop. It does not queue for a turn, because other requests wait for this transaction.
     if (isRoundLong()) await nextTurn();
     await (writers[change.do] as Writer)(tx, organizationId, change);
     for (const { userId, now } of touchedBy(change)) touched.set(userId, now);
@@ -46,7 +46,7 @@ async function write(tx: Transactor, organizationId: string, changes: readonly C
   if (changes.some(isOfPolicies)) await raisePoliciesVersion(tx, organizationId);
 }
 
-/** Changes the organization as `rules` decide, in a transaction that does more than that. */
+/** Makes the changes that `rules` return, in a transaction that does other work as well. */
 export async function changeAuthority(
   tx: Transactor,
   organizationId: string,
@@ -57,7 +57,7 @@ export async function changeAuthority(
   return changes;
 }
 
-/** The same of an organization that is being made, in which there is nothing yet. */
+/** Like `changeAuthority`, for an organization that is being created. */
 export async function fillAuthority(
   tx: Transactor,
   organizationId: string,
@@ -69,8 +69,8 @@ export async function fillAuthority(
 }
 
 /**
- * The users whose own state a change is part of, as its effects say: they are shown, judged and cached under a version. What changes
- * the user's row itself raises the version with it.
+ * The users whose state a change affects, according to its effects. Users are cached by version, so theirs must be incremented; a change of
+ * the user's own row does that itself.
  */
 function touchedBy(change: Change): { userId: string; now: number }[] {
   if (change.do === "changeUser" || !("now" in change)) return [];

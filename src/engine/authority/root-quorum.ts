@@ -2,7 +2,7 @@ import type { RootQuorum } from "../../authority/state.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 
-/** The members in the order of their ids. Whoever wants the root quorum, rules of authority among them, reads it here. */
+/** The root quorum, its members ordered by id. Everything that needs the root quorum reads it here. */
 export async function findRootQuorum(
   read: Reader,
   organizationId: string,

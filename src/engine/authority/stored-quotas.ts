@@ -4,9 +4,9 @@ import type { Database } from "../../storage/database.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 
-/** Quotas as they are stored: those of the installation, which its servers write at their start, and an organization's own. */
+/** Stored quotas: those of the installation, which servers write when they start, and those of single organizations. */
 
-/** The row of `installation`; what is not in it is as usual. */
+/** The name of the row in `installation`; quotas that are not in it have their defaults. */
 const OF_INSTALLATION = "quotas";
 
 const selectQuotas = prepared<{ organizationId: string }>()((db, { organizationId }) =>
@@ -22,13 +22,13 @@ const selectQuotas = prepared<{ organizationId: string }>()((db, { organizationI
     ),
 );
 
-/** What holds for an organization. */
+/** The effective quotas of an organization. */
 export async function findQuotas(read: Reader, organizationId: string): Promise<Quotas> {
   const { usual, own } = await findQuotaSettings(read, organizationId);
   return { ...usual, ...own };
 }
 
-/** The same in its parts: what holds for all, and what an operator set in its place. */
+/** The quotas of the installation, and those that an operator set for the organization. */
 export async function findQuotaSettings(
   read: Reader,
   organizationId: string,
@@ -42,10 +42,10 @@ export async function findQuotaSettings(
   };
 }
 
-/** A row that a later version wrote is none of ours. */
+/** False for a quota that only a later version knows. */
 const isQuotaName = (name: string): name is QuotaName => quotaNames.some((each) => each === name);
 
-/** Has all servers of the database go by these quotas where an organization has none of its own; resolves to whether that is new. */
+/** Stores the quotas that all servers of the database apply to organizations without their own; resolves to whether they changed. */
 export async function storeQuotasOfInstallation(database: Database, quotas: Quotas): Promise<boolean> {
   const value = JSON.stringify(quotas);
   const stored = await database.read
@@ -64,7 +64,7 @@ export async function storeQuotasOfInstallation(database: Database, quotas: Quot
   return true;
 }
 
-/** Gives an organization a quota of its own, or with `undefined` that of the installation again. */
+/** Sets a quota of an organization; `undefined` resets it to the installation's. */
 export async function storeQuota(
   tx: Transactor,
   organizationId: string,
@@ -88,18 +88,18 @@ export async function storeQuota(
 }
 
 /**
- * Asked after a sub-organization was added below `parentId`, in the transaction that adds it.
+ * Checks the quota after a sub-organization of `parentId` was added, in the same transaction.
  *
  * @throws KeysteadError QUOTA_EXCEEDED
  */
 export async function enforceSubOrganizationQuota(tx: Transactor, parentId: string): Promise<void> {
   const quotas = await findQuotas(tx, parentId);
   const most = quotas.subOrganizations;
-  // As a rule there is none, and nothing to count.
+  // Usually there is no limit, and nothing to count.
   if (most !== null) refuseOver(quotas, "subOrganizations", await countSubOrganizations(tx, parentId, most + 1));
 }
 
-/** How many there are below an organization, counted up to `most`. */
+/** The number of sub-organizations of an organization, counted up to `most`. */
 export async function countSubOrganizations(read: Reader, parentId: string, most: number): Promise<number> {
   const counted = await read
     .selectFrom((from) =>

@@ -2,22 +2,22 @@ import { MAX_DECISION_STEPS, MAX_REQUEST_STEPS } from "../../kernel/limits.ts";
 import { isRoundLong, isWholePiece, turn } from "../../kernel/turns.ts";
 import { Budget } from "../../policy/budget.ts";
 
-/** What may be evaluated to decide: one for each request, passed to everything that evaluates for it. */
+/** The budget of work of a request, passed to everything that evaluates conditions for it. */
 export interface DecisionBudget {
-  /** The steps of what is evaluated next; others may have their turn first. */
+  /** Yields to other requests if needed, and resolves to the steps that may be evaluated next. */
   turn(): Promise<Budget>;
 }
 
-/** After so many steps, about five milliseconds, of whichever requests, the event loop goes round. */
+/** After this many steps, about five milliseconds, of all requests together, evaluation yields to the event loop. */
 const STEPS_IN_A_ROUND = 200_000;
 
-/** What all requests spend: more than can be spent in the life of a process. */
+/** Counts the steps of all requests. Larger than what a process can ever spend. */
 const everybody = new Budget(Number.MAX_SAFE_INTEGER);
 let leftAtLastTurn = everybody.left;
 
 /**
- * All that a request may spend. What is evaluated at a time is bounded, and in between others have their turn: those of the same
- * organization in one queue with it, those of others beside it.
+ * The whole budget of a request. Between bounded slices of evaluation other requests get their turn: those of the same organization share one
+ * queue, other organizations have queues of their own.
  */
 export class RequestBudget implements DecisionBudget {
   readonly #organizationId: string;
@@ -27,7 +27,7 @@ export class RequestBudget implements DecisionBudget {
   constructor(organizationId: string, steps = MAX_REQUEST_STEPS, whole = everybody) {
     this.#organizationId = organizationId;
     this.#steps = whole.part(steps);
-    // The round of the event loop is timed from here, so that what comes before the first evaluation counts.
+    // Starts the timing of this round of the event loop, so that work before the first evaluation counts.
     isRoundLong();
   }
 
@@ -41,12 +41,12 @@ export class RequestBudget implements DecisionBudget {
     return this.#steps.part(MAX_DECISION_STEPS);
   }
 
-  /** Half of what is left, for something that must not take all. */
+  /** Half of the remaining budget, for optional work that must not use all of it. */
   half(): RequestBudget {
     return new RequestBudget(this.#organizationId, Math.floor(this.#steps.left / 2), this.#steps);
   }
 
-  /** For one transaction: others wait until it ends, so all of it gets what is a single turn outside, and takes no pause. */
+  /** The budget inside a transaction: one slice in all, without yielding, because others wait for the transaction to end. */
   inTransaction(): DecisionBudget {
     const steps = this.#steps.part(MAX_DECISION_STEPS);
     return { turn: async () => steps };

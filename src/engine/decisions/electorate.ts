@@ -6,7 +6,7 @@ import type { Reader } from "../../storage/engine.ts";
 import { contactCredentialsOf } from "../identity/shown-credentials.ts";
 import { loadUser, loadUsers, type User } from "../identity/users.ts";
 
-/** The users of an organization as decisions see them. Each is read once for as long as the electorate is kept: for a request. */
+/** The users of an organization as decisions see them. It lives as long as a request and reads each user once. */
 export class Electorate {
   readonly #organizationId: string;
   readonly #reading = new Map<string, Promise<void>>();
@@ -22,12 +22,12 @@ export class Electorate {
     return this.#electors.has(userId);
   }
 
-  /** Undefined where there is none. */
+  /** Undefined if there is no such user. */
   elector(userId: string): Elector | undefined {
     return this.#electors.get(userId);
   }
 
-  /** All of them, or undefined where they have not been read. */
+  /** All users; undefined if they have not been read. */
   get voters(): readonly Voter[] | undefined {
     return this.#voters;
   }
@@ -62,7 +62,7 @@ export class Electorate {
 
 const electors = new WeakMap<User, Elector>();
 
-/** One object for each version of a user, by which their approvals are known again. */
+/** One object per version of a user, so that caches can be keyed by it. */
 function electorOf(user: User): Elector {
   const known = electors.get(user);
   if (known) return known;
@@ -86,7 +86,7 @@ function electorOf(user: User): Elector {
   return elector;
 }
 
-/** What a user can approve with: what is registered, and what tokens can show. */
+/** The credentials a user can approve with: registered ones, and those that tokens can prove. */
 function credentialsOf(user: User): CredentialFacts[] {
   const { userId, apiKeys, authenticators, oauthProviders } = user;
   return [

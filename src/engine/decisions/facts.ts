@@ -11,30 +11,30 @@ import type { ActivityOperation, ActivityVersion, Organization, Registry } from 
 import { Electorate } from "./electorate.ts";
 import { LoadingLookUps } from "./loading-look-ups.ts";
 
-/** The facts of a decision, from a request that comes in or from what is stored. */
+/** The facts of a decision, from an incoming request or from stored rows. */
 
 const APPROVED = "VOTE_SELECTION_APPROVED";
 
-/** The facts of a decision, those that it is given all read in one transaction; what it looks up is loaded as it asks for it. */
+/** The facts of a decision. Those passed in are read in one transaction; what the decision looks up is loaded on demand. */
 export interface LoadableFacts extends DecisionFacts {
   readonly organization: Organization;
   readonly lookUps: LoadingLookUps;
 }
 
-/** An activity that is decided on, without those who vote on it. */
+/** An activity to decide on, without its voters. */
 export interface Proposal {
   operation: ActivityOperation;
   version: ActivityVersion;
   /** In the newest version's form. */
   intent: unknown;
-  /** What was planned, for operations that plan. */
+  /** The plan, for operations that have one. */
   plan: unknown;
   organization: Organization;
   /** Milliseconds. */
   now: number;
-  /** Where the organization's users are known already. */
+  /** The organization's users, if they were read already. */
   electorate?: Electorate;
-  /** In the place of the organization's stored ones, where others are tried out. */
+  /** Policies to use in place of the organization's, for simulations. */
   policies?: readonly Policy[];
 }
 
@@ -52,11 +52,11 @@ export function factsOf(proposal: Proposal, submitter: Actor, approvals: readonl
   return { organization, subject, lookUps, submitter, approvals, now };
 }
 
-/** What policies, MFA policies and session profiles see an activity as; see `Subject`. */
+/** The resource and action of an activity, for policies, MFA policies and session profiles; see `Subject`. */
 const classOf = (subject: Subject): { resource: string; action: string } =>
   subject.governedBy === "rootQuorum" ? { resource: "ORGANIZATION", action: subject.action ?? "UPDATE" } : subject;
 
-/** What a stored activity proposes. */
+/** The proposal of a stored activity. */
 export function proposalOf(
   registry: Registry,
   activity: ActivityRecord,
@@ -71,9 +71,9 @@ export function proposalOf(
 }
 
 /**
- * The facts of a stored activity as of now: approvals that have not lapsed and were not taken back, with what their users are
- * today. `ballot` is a vote that is being cast: it stands in the place of that user's earlier one, or beside it
- * where MFA policies may ask for both credentials.
+ * The facts of a stored activity as of now: the approvals that have neither expired nor been revoked, with the current state of their users.
+ * `ballot` is a vote that is being cast. It replaces that user's earlier vote, or is added to it if MFA policies may require both
+ * credentials.
  */
 export async function factsOfStored(
   read: Reader,
@@ -97,7 +97,7 @@ export async function factsOfStored(
   const submitterId = votes[0]?.userId ?? "";
   const submitter =
     submitterId === ballot?.actor.userId ? ballot.actor : await findVoter(read, organization.id, submitterId);
-  // Whoever asked did so with the credential of the submission, whatever they show now.
+  // The submitter's credential is that of the submission, whichever they use now.
   const credential = votes[0]?.credential ?? { id: "", type: "" };
   return factsOf(
     proposal,
@@ -110,7 +110,7 @@ export async function factsOfStored(
   );
 }
 
-/** A contact counts as long as its user has it; who has shown nothing else does not approve. */
+/** Drops proofs of contacts that their users no longer have. A user without any other credential does not approve. */
 async function withoutLost(
   read: Reader,
   organizationId: string,
@@ -126,11 +126,11 @@ async function withoutLost(
   return kept.filter(({ credentials }) => credentials.length > 0);
 }
 
-/** Each once, where it came first. */
+/** Without duplicates; the first of each is kept. */
 const oneOfEach = (credentials: readonly ShownCredential[]): ShownCredential[] =>
   [...new Map(credentials.toReversed().map((each) => [nameOfCredential(each), each])).values()].reverse();
 
-/** The stamps by which users with MFA policies have shown more than one credential. */
+/** Adds the further stamps, by which users with MFA policies have shown more than one credential. */
 async function withFurtherStamps(
   read: Reader,
   activity: ActivityRecord,
@@ -145,7 +145,7 @@ async function withFurtherStamps(
   });
 }
 
-/** A submitter who is gone counts for nothing; the others may still carry what was asked. */
+/** A deleted submitter does not count; the approvals of others may still suffice. */
 const departed = (organizationId: string, userId: string): Actor => ({
   userId,
   userName: "",

@@ -13,14 +13,14 @@ import type { DecisionBudget } from "./budget.ts";
 import type { Electorate } from "./electorate.ts";
 import { loadPolicies } from "./policies.ts";
 
-/** Where the facts come from that decisions look up. */
+/** The sources of the facts that decisions look up. */
 interface Sources {
   organization: Organization;
   activity: { type: string; resource: string; action: string; intent: unknown };
-  /** What the operation itself tells of the activity. */
+  /** The facts that the operation provides. */
   loadActivity: (read: Reader) => Promise<PolicyFacts>;
   electorate: Electorate;
-  /** In the place of those that are stored. */
+  /** Used in place of the stored ones, if set. */
   policies: readonly Policy[] | undefined;
 }
 
@@ -34,7 +34,7 @@ const selectProfile = prepared<{ organizationId: string; id: string }>()((db, { 
     .where("id", "=", id),
 );
 
-/** The facts that decisions on one activity have looked up; they stay as they were first read. */
+/** The facts that decisions on one activity have looked up. Each is read once and kept. */
 export class LoadingLookUps implements LookUps {
   readonly #sources: Sources;
   readonly #profiles = new Map<string, Profile | undefined>();
@@ -56,7 +56,7 @@ export class LoadingLookUps implements LookUps {
     return this.#policies ?? missing({ fact: "policies" });
   }
 
-  /** Policies, a session's scope and MFA may each ask; the answer is the same within one decision. */
+  /** Policies, session profiles and MFA policies may each ask for it. The result is the same within one decision. */
   conditionFacts(steps: Budget): ConditionFacts {
     const told = this.#activity ?? missing({ fact: "activity" });
     if (this.#conditionFacts) return this.#conditionFacts;
@@ -76,7 +76,7 @@ export class LoadingLookUps implements LookUps {
   }
 
   sessionProfile(id: string): Profile | undefined {
-    // What it is needed for is a condition on the activity.
+    // A session profile is needed to evaluate its condition, which reads the activity's facts.
     this.need([{ fact: "sessionProfile", id }, { fact: "activity" }]);
     return this.#profiles.get(id);
   }
@@ -126,25 +126,25 @@ function missing(ref: FactRef): never {
   throw new FactsNotLoaded([ref]);
 }
 
-/** What it is worth to make facts of what an activity is about, which may be a long transaction. */
+/** The budget charged for computing an activity's facts, which may mean parsing a long transaction. */
 function stepsToRead(intent: unknown): number {
   const texts = Object.values(intent as object).flat();
   const steps = texts.reduce((sum: number, text) => sum + (typeof text === "string" ? text.length >> 2 : 16), 0);
   return 1000 + Math.min(steps, MAX_STEPS_TO_READ);
 }
 
-/** The limits of what can be signed keep it to this, however long a request is. */
+/** The size limits of what can be signed bound the cost to this, however long a request is. */
 const MAX_STEPS_TO_READ = 100_000;
 
-/** Getters stay getters: what cannot be told is an error of the policy that asks for it, and of no other. */
+/** Keeps getters as getters: a fact that cannot be computed is an error only for the policies that read it. */
 const conditionFacts = (activity: ActivityFacts, facts: PolicyFacts): ConditionFacts =>
   Object.defineProperties({ activity }, Object.getOwnPropertyDescriptors(facts));
 
-/** Decisions ask for a few kinds of facts one after another; more rounds than this are a fault of theirs. */
+/** Decisions look up a few kinds of facts one after the other; more rounds than this are a bug. */
 const MAX_ROUNDS = 10;
 
 /**
- * Has something decided, loading the facts that it asks for. `decide` may run several times, each time with what `budget` gives for a turn.
+ * Runs a decision and loads the facts that it looks up. `decide` may run several times, each time with one slice of `budget`.
  *
  * @throws OutOfBudget
  */

@@ -12,11 +12,11 @@ import type { Policy } from "../../policy/policy.ts";
 import { isTransactor, type Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 
-/** The organization's policies, as decisions are made on them. */
+/** The policies of an organization, for decisions. */
 
 const BYTES_OF_EVALUATION = 256;
 
-/** Policies under their version, which is read afresh with every stamp. */
+/** A cache of policies by version. The current version is read with every authentication. */
 const policiesOf = recentlyUsed<{ version: number; policies: readonly Policy[] }>({
   entries: MAX_REMEMBERED_POLICY_LISTS,
   bytes: MAX_REMEMBERED_POLICIES_BYTES,
@@ -24,8 +24,8 @@ const policiesOf = recentlyUsed<{ version: number; policies: readonly Policy[] }
 });
 
 /**
- * Reads policies of this version into memory, with a reader that sees only what is committed. A decision inside a transaction
- * cannot keep what it reads, so without this every one of them would read all policies again.
+ * Caches the policies of this version, with a reader that sees only committed rows. A decision inside a transaction must not cache what it
+ * reads, so without this each of them would read all policies again.
  */
 export async function rememberPolicies(read: Reader, organizationId: string, version: number): Promise<void> {
   await loadPolicies(read, organizationId, version);
@@ -42,7 +42,7 @@ export async function loadPolicies(read: Reader, organizationId: string, version
     condition,
     time: time ?? undefined,
   }));
-  // What a transaction sees may never be committed, and its version then means something else.
+  // What a transaction reads may never be committed, and the same version number may then mean other policies.
   if (!isTransactor(read)) {
     await compileAll(organizationId, policies);
     policiesOf.set(organizationId, { version, policies });
@@ -50,7 +50,7 @@ export async function loadPolicies(read: Reader, organizationId: string, version
   return policies;
 }
 
-/** Compiles what will be asked for, outside of any transaction; no request pays for what all of them use. */
+/** Compiles the policies outside of any transaction, and not at the expense of one request's budget, because all requests use them. */
 async function compileAll(organizationId: string, policies: readonly Policy[]): Promise<void> {
   const unbounded = new Budget(Number.POSITIVE_INFINITY);
   for (const policy of policies) {
@@ -64,7 +64,7 @@ async function compileAll(organizationId: string, policies: readonly Policy[]): 
 }
 
 /**
- * About what a policy takes in memory: itself, a word in each column of values that is remembered of it, and what it came to for each class of
+ * The approximate memory of a policy: the policy itself, a word in each remembered column of values, and its outcome for each class of
  * activities and approvers (src/policy/remembered-values.ts).
  */
 const bytesOf = ({ consensus = "", condition = "", time = "" }: Policy): number =>
@@ -73,7 +73,7 @@ const bytesOf = ({ consensus = "", condition = "", time = "" }: Policy): number 
   BYTES_OF_EVALUATION * MAX_REMEMBERED_DECISIONS +
   2 * (consensus.length + condition.length + time.length);
 
-/** What policies come to, as the API shows them; their names and notes decide nothing. */
+/** The parts of policies that decide, in the API's form, for proofs. Names and notes decide nothing. */
 export async function policiesForProof(read: Reader, organizationId: string): Promise<unknown[]> {
   const rows = await selectPolicies(read, { organizationId });
   return rows.map(({ id, effect, consensus, condition, time }) => ({

@@ -13,8 +13,8 @@ import type { LoadableFacts } from "./facts.ts";
 import { onFacts } from "./loading-look-ups.ts";
 
 /**
- * What each part of a decision comes to, for those who want to know beforehand: the first approval asks, the others follow in
- * their order as far as they count.
+ * Simulates a decision and reports the outcome of each part. The first approval is the submission; the others are cast in their order, as
+ * long as they count.
  *
  * @throws OutOfBudget
  */
@@ -33,7 +33,7 @@ export async function simulate(
     if (!rights.mayApprove) continue;
     cast = { ...cast, approvals: [...cast.approvals, approval] };
     const next = await onFacts(read, cast, budget, (steps) => decide(cast, steps));
-    // A vote that does not suffice leaves the activity open for the next.
+    // If the votes do not suffice yet, the activity stays open for the next one.
     decision = next.outcome === "deny" ? { outcome: "consensus", evaluations: next.evaluations } : next;
     isOpen = decision.outcome !== "allow";
   }

@@ -4,9 +4,9 @@ import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import type { Schema } from "../../storage/schema.ts";
 
-/** Which IP allowlist of an organization is in force for its users, whatever lists their keys may have. */
+/** Which IP allowlist of an organization applies to all its users, besides those of single API keys. */
 
-/** Of `ip_allowlists as a`: whether it is this organization's own, and enabled. */
+/** A condition on `ip_allowlists as a`: it is this organization's own, and enabled. */
 export function isInForce(organizationId: string | Expression<string>): Expression<SqlBool> {
   const of = expressionBuilder<{ a: Schema["ip_allowlists"] }, "a">();
   return of.and([
@@ -16,7 +16,7 @@ export function isInForce(organizationId: string | Expression<string>): Expressi
   ]);
 }
 
-/** The columns of a list; null where there is none. */
+/** The columns of a list; null if there is none. */
 export const allowlistFrom = (
   rules: string | null,
   onEvaluationError: AllowlistInForce["onEvaluationError"] | null,

@@ -14,7 +14,7 @@ export interface ApiKeyHolder extends Holder {
   expiresAt: number | null;
 }
 
-/** Keys that sign by themselves: those that users registered, and those that a sign-in issued for a while. */
+/** API keys: those that users registered, and expiring ones that a sign-in issued. */
 export const apiKeyKind = credentialKind<ApiKeyStamp, ApiKeyHolder>({
   header: "x-stamp",
   kindsOfOperations: ["activity", "query", "vote"],
@@ -46,7 +46,7 @@ export const apiKeyKind = credentialKind<ApiKeyStamp, ApiKeyHolder>({
   }),
 });
 
-/** Every credential type that is not said otherwise holds a P-256 key. */
+/** The curve of a credential type's keys; P-256 unless listed here. */
 function curveOfCredential(type: string): string {
   if (type === "CREDENTIAL_TYPE_API_KEY_SECP256K1") return "API_KEY_CURVE_SECP256K1";
   if (type === "CREDENTIAL_TYPE_API_KEY_ED25519") return "API_KEY_CURVE_ED25519";
@@ -71,7 +71,7 @@ const selectApiKeyHolders = prepared<{ organizationId: string; key: string }>()(
     selectHolders(db, "api_keys as c")
       .where("o.id", "=", organizationId)
       .where("c.public_key", "=", key)
-      // A key's list counts only beside an enabled one of the organization; without that nothing is looked up.
+      // A key's list applies only if the organization has an enabled one; otherwise nothing is looked up.
       .leftJoin("ip_allowlists as k", (join) =>
         join.onRef("k.organization_id", "=", "a.organization_id").onRef("k.id", "=", "c.id"),
       )

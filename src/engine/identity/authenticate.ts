@@ -8,25 +8,25 @@ import type { Operation, Organization } from "../operations.ts";
 import type { AnyCredentialKind, CredentialLookup, Holder, Reach, StampRecord } from "./credential-kind.ts";
 import type { DecodedStamp } from "./credential-kinds.ts";
 
-/** What finds the credential again, inside the transaction that decides. */
+/** How to find the credential again, inside the transaction that decides. */
 interface CredentialKey {
   kind: AnyCredentialKind;
   key: string;
 }
 
-/** A user known by a verified stamp, for one organization. */
+/** An authenticated user, for one organization. */
 export interface Principal {
   organization: Organization;
   actor: Actor;
   credentialKey: CredentialKey;
   stampRecord: StampRecord;
-  /** Whether the credential has never before stamped a request that names its own organization, as this one does. */
+  /** Whether this is the credential's first request that names its own organization. */
   isFirstUse: boolean;
-  /** Whether they are no user yet, and become one by this request. */
+  /** True if they are not a user yet and this request makes them one. */
   isNewcomer?: true;
-  /** Where the request came from, as the network layer tells it. */
+  /** The client's IP address, if it is known. */
   remoteAddress: string | undefined;
-  /** Whether IP allowlists do not hold for it. */
+  /** Whether the request is exempt from IP allowlists. */
   isExempt: boolean;
 }
 
@@ -35,21 +35,21 @@ export interface StampedBody {
   body: Uint8Array;
   organizationId: string;
   reach: Reach;
-  /** Undefined where it is not known. */
+  /** Undefined if it is not known. */
   remoteAddress: string | undefined;
-  /** Verifies tokens of OIDC issuers. */
+  /** Verifies the tokens of OIDC issuers. */
   oidc: OidcVerifier;
-  /** Whether IP allowlists do not hold: this server stamped it itself, for somebody who may be anywhere. */
+  /** Whether it is exempt from IP allowlists, because this server stamped it for somebody who may be anywhere. */
   isExempt: boolean;
   /** Milliseconds. */
   now: number;
 }
 
 /**
- * The user who made `stamp` over `body`, looked up in the organization of the request, in its parent, and where it reaches
- * that far in its sub-organizations. Where the request comes from is held against the allowlist of the user's own organization.
+ * Authenticates the user who made `stamp` over `body`. The credential is looked up in the organization of the request, in its parent, and,
+ * depending on its reach, in its sub-organizations. The client's address is checked against the allowlist of the user's own organization.
  *
- * @throws KeysteadError with a 401, FEATURE_OFF, IP_NOT_ALLOWED or ORGANIZATION_BEING_ERASED, and for a newcomer what does not let them in
+ * @throws KeysteadError with a 401, FEATURE_OFF, IP_NOT_ALLOWED or ORGANIZATION_BEING_ERASED; for a newcomer also whatever refuses them
  */
 export async function authenticate(
   read: Reader,
@@ -72,10 +72,10 @@ export async function authenticate(
 }
 
 /**
- * Who of the holders made the stamp. One who cannot have made it, because what they registered has another public key or has
- * expired, stands in nobody's way.
+ * The holder who made the stamp. A holder who cannot have made it, because their credential has another public key or has expired, does not
+ * block the others.
  *
- * @throws KeysteadError with a 401 where it is nobody, or more than one of the same rank
+ * @throws KeysteadError with a 401 if nobody made it, or if several holders of the same rank may have
  */
 async function holderBehind(
   { kind, decoded }: DecodedStamp,
@@ -105,8 +105,8 @@ async function holderBehind(
 }
 
 /**
- * The same user as of now, without the signature: between the stamp and the decision the credential may have gone, the
- * user may have left the root quorum, the allowlist may have changed.
+ * Looks the same user up again, without verifying the signature: since authentication the credential may have been deleted, the user may
+ * have left the root quorum, or the allowlist may have changed.
  *
  * @throws KeysteadError with a 401, or IP_NOT_ALLOWED
  */
@@ -116,7 +116,7 @@ export async function reload(read: Reader, principal: Principal, now: number): P
   const { userId, credential } = principal.actor;
   const holders = await kind.find(read, lookup);
   const isSame = ({ actor }: Holder) => actor.credential.id === credential.id && actor.userId === userId;
-  // A newcomer may have become a user meanwhile, by the same request.
+  // A newcomer may have become a user meanwhile, by an equal request.
   const found = holders.find(isSame) ?? (principal.isNewcomer && holders[0]);
   if (!found) return kind.refuseUnknown(lookup);
   kind.refuseLapsed(found, lookup, now);
@@ -125,7 +125,7 @@ export async function reload(read: Reader, principal: Principal, now: number): P
   return { ...principal, organization, actor };
 }
 
-/** @throws KeysteadError CREDENTIAL_NOT_FOR_THIS where the credential's kind is not meant for such operations */
+/** @throws KeysteadError CREDENTIAL_NOT_FOR_THIS if this kind of credential must not be used for the operation */
 export function refuseUnfitKind(
   { kindsOfOperations, paths, header }: Pick<AnyCredentialKind, "kindsOfOperations" | "paths" | "header">,
   { kind, path }: Pick<Operation, "kind" | "path">,

@@ -4,7 +4,7 @@ import { prepared } from "../../storage/prepared.ts";
 import type { Organization } from "../operations.ts";
 import { rootIdOf } from "./organizations.ts";
 
-/** Whom contacts lead to: who has one verified below a parent, and who has it in an organization. */
+/** Finds users by contact: by a verified one among a parent's sub-organizations, or by any one in an organization. */
 
 export interface VerifiedHolder {
   organizationId: string;
@@ -21,7 +21,7 @@ const selectHolder = prepared<{ rootId: string; type: Contact["type"]; value: st
       .where("contact", "=", value),
 );
 
-/** The one user who has this contact verified, in the parent or in any organization below it. */
+/** The only user with this verified contact, in the parent or any of its sub-organizations. */
 export async function findVerifiedHolder(
   read: Reader,
   rootId: string,
@@ -31,15 +31,15 @@ export async function findVerifiedHolder(
   return holder;
 }
 
-/** A user, and their contact as it stands there. */
+/** A user, with their contact as stored. */
 export interface Reached {
   userId: string;
   text: string;
 }
 
 /**
- * The users of an organization with a contact; of several the one alone who has it verified, if there is one. Databases differ in what
- * lower case is beyond ASCII, so they are not asked; an organization has few users.
+ * The users of an organization with a contact. If several have it, only the one who verified it, if there is one. Contacts are compared here
+ * and not by the database, because databases disagree on lower case beyond ASCII; an organization has few users.
  */
 export async function findUsersByContact(
   read: Reader,

@@ -5,20 +5,20 @@ import type { AnyCredentialKind } from "./credential-kind.ts";
 import { passkeyKind } from "./passkey-kind.ts";
 import { sessionKind } from "./session-kind.ts";
 
-/** Every kind of credential that a request can come with. */
+/** All kinds of credentials. */
 export const credentialKinds: readonly AnyCredentialKind[] = [apiKeyKind, passkeyKind, sessionKind, attestedKind];
 
-/** The headers of a request that carry stamps, by their names in lowercase. */
+/** The stamp headers of a request, by lowercase name. */
 export type StampHeaders = Readonly<Record<string, string | undefined>>;
 
-/** A stamp whose form is right; nothing is verified yet. */
+/** A well-formed stamp. Nothing is verified yet. */
 export interface DecodedStamp {
   kind: AnyCredentialKind;
-  /** As its kind decodes it. */
+  /** Decoded by its kind. */
   decoded: unknown;
 }
 
-/** @throws KeysteadError with a 401: none, more than one, or a malformed stamp */
+/** @throws KeysteadError with a 401 if there is no stamp, more than one, or a malformed one */
 export function decodeStamp(headers: StampHeaders): DecodedStamp {
   const [first, ...others] = credentialKinds.flatMap((kind) => {
     const header = headers[kind.header];

@@ -2,12 +2,12 @@ import { MAX_OPEN_FIRST_USES } from "../../kernel/limits.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Principal } from "./authenticate.ts";
 
-/** Notes that a credential was used to read; activities note it in their own transactions. */
+/** Records the first use of a credential by a query. Activities record it in their own transactions. */
 export type NoteFirstUse = (principal: Principal, now: number) => void;
 
 /**
- * A query writes nothing and waits for no write: the note follows it, once in the life of a credential. One that is lost is
- * made at the next use.
+ * A query does not wait for a write, so the record is stored after its answer, once in the life of a credential. If it is lost, the next use
+ * stores it.
  */
 export function firstUses({ transact }: Pick<Database, "transact">): NoteFirstUse {
   const open = new Set<string>();

@@ -8,7 +8,7 @@ import type { CredentialLookup, Holder } from "./credential-kind.ts";
 import { organizationOf } from "./organizations.ts";
 import { type CredentialTable, hasActed, rankOf, subOrganizationsKnowing } from "./seniority.ts";
 
-/** The look-up of who holds a credential, as far as it is the same for every kind. */
+/** The look-up of a credential's holders: the part that all kinds share. */
 
 export interface HolderRow {
   organization_id: string;
@@ -31,7 +31,7 @@ export interface HolderRow {
 
 export type Db = Pick<Kysely<Schema>, "selectFrom">;
 
-/** Of the organization `o`, its user `u`, the user's seat `m` in the root quorum, and the allowlist `a` where it is enabled. */
+/** The columns of the organization `o`, its user `u`, the user's root quorum membership `m`, and the allowlist `a` if it is enabled. */
 const partyColumns = [
   "o.id as organization_id",
   "o.parent_id",
@@ -48,7 +48,7 @@ const partyColumns = [
   "a.on_evaluation_error as allowlist_on_evaluation_error",
 ] as const;
 
-/** The same, with the credential `c`. */
+/** Like `partyColumns`, with those of the credential `c`. */
 const holderColumns = [
   ...partyColumns,
   "c.organization_id as actor_organization_id",
@@ -57,13 +57,13 @@ const holderColumns = [
 ] as const;
 
 /**
- * Credentials of one kind as `c`, with the organization `o` of the request, the holder `u`, the holder's seat `m` in the
- * root quorum, and the IP allowlist `a` of the holder's organization, if it is enabled.
+ * Credentials of one kind as `c`, with the organization `o` of the request, the holder `u`, the holder's root quorum membership `m`, and the
+ * IP allowlist `a` of the holder's organization, if it is enabled.
  */
 export const selectHolders = (db: Db, credentials: "api_keys as c" | "authenticators as c") =>
   db
     .selectFrom("organizations as o")
-    // Both kinds have the columns that are named here; what only one has is named by `sql.ref`.
+    // Both tables have the columns used here. Columns that only one of them has are named by `sql.ref`.
     .innerJoin(credentials as "api_keys as c", (join) =>
       join.on((on) =>
         on.or([on("c.organization_id", "=", on.ref("o.id")), on("c.organization_id", "=", on.ref("o.parent_id"))]),
@@ -78,7 +78,7 @@ export const selectHolders = (db: Db, credentials: "api_keys as c" | "authentica
     .leftJoin("ip_allowlists as a", (join) => join.on((on) => isInForce(on.ref("c.organization_id"))))
     .select([...holderColumns]);
 
-/** Users by themselves, each in their own organization `o`. */
+/** Users without a credential, each in their own organization `o`. */
 export const selectParties = (db: Db) =>
   db
     .selectFrom("organizations as o")
@@ -89,7 +89,7 @@ export const selectParties = (db: Db) =>
     .leftJoin("ip_allowlists as a", (join) => join.on((on) => isInForce(on.ref("o.id"))))
     .select([...partyColumns]);
 
-/** Whether a row that is to be written later makes an answer about holders another one. */
+/** Whether a pending row would change the result of a look-up of holders. */
 export const isAboutHolders = (table: string, row: StoredRow, answer?: readonly unknown[]): boolean => {
   if (table !== "users" || answer === undefined) return true;
   const isSame = (holder: HolderRow) =>
@@ -97,15 +97,15 @@ export const isAboutHolders = (table: string, row: StoredRow, answer?: readonly 
   return (answer as readonly HolderRow[]).some(isSame);
 };
 
-/** A row, and how strong its claim is among those that the same credential finds. */
+/** A row with its rank among those found for the same credential. */
 export interface Ranked<Row> {
   row: Row;
   rank: number;
 }
 
 /**
- * Everybody who holds the credential: in the organization, before its parent, and where neither knows it, in its
- * sub-organizations, as far as it reaches.
+ * All holders of the credential: in the organization first, then in its parent, and if neither knows it, in its sub-organizations, if the
+ * reach includes them.
  */
 export async function findHolders<Row extends HolderRow>(
   read: Reader,

@@ -9,13 +9,13 @@ import type { DecodedStamp } from "./credential-kinds.ts";
 import { findOrganization } from "./organizations.ts";
 import { type PasskeyHolder, passkeyKind } from "./passkey-kind.ts";
 
-/** Who the request says it comes from; throws for whoever the operation does not let in. */
+/** Reads from the request who the newcomer is; throws if the operation refuses them. */
 export type Meet = (read: Reader, organizationId: string) => Promise<Newcomer>;
 
 /**
- * The stamp of a request by which somebody becomes a user. Its credential is looked for among those of the organization, as the
- * request may have been carried out already, and then in the request itself; in either case the stamp is verified with it. A
- * parent's credentials do not count: their holders are no users here.
+ * The stamp of a request that makes its sender a user. Its credential is looked up in the organization first, because the request may have
+ * been carried out already, and then in the request itself; the stamp is verified with it in either case. A parent's credentials do not
+ * count, because their holders are not users of this organization.
  */
 export function stampOfNewcomer(
   { kind, decoded }: DecodedStamp,
@@ -23,7 +23,7 @@ export function stampOfNewcomer(
   { oidc, meet }: Pick<Verifying, "oidc"> & { meet: Meet },
 ): DecodedStamp {
   const ids = { userId: newId(), credentialId: newId() };
-  // Whom they are is told by the request, which stays as it is; whether they are let in is asked again where they become a user.
+  // The request does not change, so who they are is read once. Whether they may become a user is checked again when they do.
   let met: Promise<Newcomer> | undefined;
   const meetOnce: Meet = (read, organizationId) => {
     met ??= meet(read, organizationId);
@@ -37,7 +37,7 @@ export function stampOfNewcomer(
       return [await holderOfNewcomer(kind, read, lookup, meetOnce, ids)];
     } catch (error) {
       if (!(error instanceof KeysteadError)) throw error;
-      // An equal request may have been carried out between the two look-ups, and have used up what lets this one in.
+      // An equal request may have been carried out between the two look-ups and have used up the invitation.
       const knownSince = await findKnown();
       if (knownSince.length === 0) throw error;
       return knownSince;
@@ -46,7 +46,7 @@ export function stampOfNewcomer(
   return { kind: { ...kind, find }, decoded };
 }
 
-/** The organization's own users who have the credential and made the stamp with it. */
+/** The organization's own users who hold the credential and made the stamp with it. */
 async function knownHolders(
   { kind, decoded }: DecodedStamp,
   body: Uint8Array,

@@ -4,14 +4,14 @@ import { prepared } from "../../storage/prepared.ts";
 import type { Schema } from "../../storage/schema.ts";
 import type { Organization } from "../operations.ts";
 
-/** The organization itself, or its parent: what an organization may take of something, its sub-organizations take with it. */
+/** The id of the parent, or of the organization itself: sub-organizations share the limits of their parent. */
 export const rootIdOf = ({ id, parentId }: Pick<Organization, "id" | "parentId">): string => parentId ?? id;
 
 const selectOrganization = prepared<{ id: string }>()((db, { id }) =>
   db.selectFrom("organizations").selectAll().where("id", "=", id),
 );
 
-/** The organization as it is now, also one that was deleted. */
+/** The current state of an organization, including one that was deleted and is being erased. */
 export async function findOrganization(read: Reader, id: string): Promise<Organization | undefined> {
   const [row] = await selectOrganization(read, { id });
   return row && organizationOf(row);

@@ -29,7 +29,7 @@ export const passkeyKind = credentialKind<WebAuthnStamp, PasskeyHolder>({
   noteFirstUse: noteFirstUse("authenticators"),
   verify: (stamp, body, { publicKey, rpIdHash, allowedOrigins }) =>
     verifyWebAuthnStamp(stamp, body, { publicKey, rpIdHash, allowedOrigins }),
-  // It lasts until it is deleted.
+  // Passkeys do not expire.
   refuseLapsed: () => {},
   recordOf: ({ signature, authenticatorData, clientDataJson }, { publicKey }) => ({
     publicKey: publicKey.toString("hex"),
@@ -62,7 +62,7 @@ const selectPasskeyHolders = prepared<{ organizationId: string; key: string }>()
     selectHolders(db, "authenticators as c")
       .where("o.id", "=", organizationId)
       .where(sql.ref("c.credential_id"), "=", key)
-      // A parent's rule on origins holds for its sub-organizations.
+      // A parent's rule on origins applies to its sub-organizations.
       .leftJoin("organization_features as f", (join) =>
         join
           .on((on) => on("f.organization_id", "=", on.fn.coalesce("o.parent_id", "o.id")))

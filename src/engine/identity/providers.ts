@@ -5,16 +5,16 @@ import { prepared } from "../../storage/prepared.ts";
 import type { CredentialLookup } from "./credential-kind.ts";
 import type { Db } from "./holders.ts";
 
-/** Whom an OIDC token leads to: the users who are known as what it claims, whether it is true or not. */
+/** Finds users by the claims of an OIDC token, whether or not the token is valid. */
 
 export interface KnownProvider {
-  /** Of the OAuth provider. */
+  /** The id of the OAuth provider. */
   id: string;
   organizationId: string;
   userId: string;
 }
 
-/** Those of the organization, and where it has none, and the look-up reaches so far, those below it. */
+/** The matching providers of the organization, or if there are none and the reach includes them, those of its sub-organizations. */
 export async function findProviders(
   read: Reader,
   { iss, aud, sub }: Pick<TokenClaims, "iss" | "aud" | "sub">,
@@ -41,7 +41,7 @@ const selectProviders = prepared<Claimed>()((db, claimed) =>
 
 const selectProvidersBelow = prepared<Claimed>()((db, claimed) =>
   selectClaimed(db, claimed)
-    // Asked of each row: a join may begin with all the sub-organizations that there are.
+    // A condition per row, because the planner might start a join with all sub-organizations.
     .where((row) =>
       row(
         row.selectFrom("organizations as o").select("o.parent_id").whereRef("o.id", "=", "p.organization_id"),

@@ -3,14 +3,13 @@ import type { Transactor } from "../../storage/engine.ts";
 import { preparedWrite } from "../../storage/prepared.ts";
 
 /**
- * Who deletes a credential or a user takes back the votes given with it in activities that are still open. How many these are
- * nobody knows, so none of them is touched: what was deleted is remembered by its id, which no other ever gets, and the votes
- * are held against that when they are read. A credential that expired, or made room for a newer one of the same user, was not
- * deleted in this sense. A contact that a user loses is remembered with the user, and takes back what was given until then: the user may
- * have it again.
+ * Deleting a credential or a user revokes the votes made with it on activities that are still open. There may be any number of them, so none
+ * is updated: the id of what was deleted is recorded (ids are never reused), and votes are compared with these ids when they are read. A
+ * credential that expired, or was replaced by a newer one of the same user, does not count as deleted. If a user loses a contact, that is
+ * recorded with the user and the time, and revokes votes up to then, because the user may get the contact back.
  */
 
-/** When the stamps of a table were taken back, null for those that stand: asked while the activity is open. */
+/** When a stamp of the table was revoked, null if it was not. For open activities. */
 export const revokedAtOf = (stamps: "votes" | "authentications"): RawBuilder<number | null> => {
   const column = (name: string) => sql.ref(`${stamps}.${name}`);
   const [credential, user] = [column("credential_id"), column("user_id")];
@@ -34,8 +33,8 @@ const inVotes = keepRevocationsIn("votes");
 const inFurtherStamps = keepRevocationsIn("authentications");
 
 /**
- * Writes into the stamps on an activity which of them were taken back, just before it is decided: later deletions, its own
- * among them, change nothing of what counted.
+ * Stores which stamps on an activity were revoked, just before it is decided. Later deletions, including those that the activity itself
+ * makes, do not change which votes counted.
  */
 export async function keepRevocations(
   tx: Transactor,

@@ -6,15 +6,14 @@ import type { Schema } from "../../storage/schema.ts";
 import type { Page } from "../paging.ts";
 
 /**
- * Anybody may register anybody's public key or credential ID: no proof is asked for. So several sub-organizations of a parent
- * may know the same credential, and which of them is meant, where a request does not say it, is told by what its holder did.
- * The senior of them are those in which it has stamped a request that names the organization, in the order in which it first
- * did; then those that were made with it; then the others.
+ * Anybody can register anybody's public key or credential ID, because no proof of possession is required. So several sub-organizations of a
+ * parent may know the same credential. If a request does not say which one is meant, the credential's use decides: first the organizations
+ * that it has stamped a request for, in the order of its first request; then those that were created with it; then the others.
  *
- * Seniority is one number, so that an index holds the order: the time of that first request in milliseconds, or one of these.
+ * Seniority is a single number, so that an index provides the order: the time of that first request in milliseconds, or one of these values.
  */
 const MADE_WITH = 1_000_000_000_000_000;
-/** The default of the columns. */
+/** The default value of the columns. */
 const ADDED_LATER = 2_000_000_000_000_000;
 
 export type CredentialTable = "api_keys" | "authenticators";
@@ -24,8 +23,8 @@ const keyColumns = { api_keys: "c.public_key", authenticators: "c.credential_id"
 export const hasActed = (seniority: number): boolean => seniority < MADE_WITH;
 
 /**
- * Organizations of the same rank have the same claim; the lowest goes first. Those in which the credential has acted are its holder's own, and
- * each has a rank by itself.
+ * The rank of an organization; the lowest comes first, and organizations of equal rank cannot be told apart. Organizations in which the
+ * credential has acted belong to its holder, and each has a rank of its own.
  *
  * @param place in the order of seniority
  */
@@ -34,11 +33,11 @@ export function rankOf(seniority: number, place: number): number {
   return seniority < ADDED_LATER ? RANK_OF_MADE_WITH : RANK_OF_ADDED_LATER;
 }
 
-/** After every place that there can be. */
+/** Higher than every possible place. */
 const RANK_OF_MADE_WITH = Number.MAX_SAFE_INTEGER - 1;
 const RANK_OF_ADDED_LATER = Number.MAX_SAFE_INTEGER;
 
-/** Notes that a credential has acted; only the first time counts. */
+/** Records that a credential has acted. Only the first time counts. */
 export const noteFirstUse = (table: CredentialTable) =>
   preparedWrite<{ organizationId: string; id: string; now: number }>()((db, { organizationId, id, now }) =>
     db
@@ -50,7 +49,7 @@ export const noteFirstUse = (table: CredentialTable) =>
       .returning("id"),
   );
 
-/** Notes that all credentials that the organization has now are those it was made with. */
+/** Records that the organization was created with its present credentials. */
 export async function noteMadeWith(tx: Transactor, organizationId: string): Promise<void> {
   for (const table of ["api_keys", "authenticators"] as const) {
     await tx
@@ -68,10 +67,10 @@ export interface Knowing {
 }
 
 /**
- * The sub-organizations of a parent that know a credential, the senior ones first. A page `before` one of them holds what
- * comes after it in this order, as the pages of other lists hold what is older.
+ * The sub-organizations of a parent that know a credential, in order of seniority. A page `before` one of them contains those that follow it
+ * in this order, just as pages of other lists contain older objects.
  *
- * @throws KeysteadError FIELD_INVALID for a cursor that is none of them
+ * @throws KeysteadError FIELD_INVALID if the cursor is not one of them
  */
 export async function subOrganizationsKnowing(
   read: Reader,
@@ -99,7 +98,7 @@ const holdersBelow = (read: Reader, table: CredentialTable, key: string, parentI
     .selectFrom(`${table} as c` as "api_keys as c")
     .select(["c.organization_id", "c.id", "c.seniority"])
     .where(sql.ref(keyColumns[table]), "=", key)
-    // Asked of each row: a join may begin with all the sub-organizations that there are.
+    // A condition per row, because the planner might start a join with all sub-organizations.
     .where((row) => row(parentOf(row.selectFrom), "=", parentId));
 
 const parentOf = (selectFrom: ExpressionBuilder<Schema & { c: Schema["api_keys"] }, "c">["selectFrom"]) =>
@@ -110,7 +109,7 @@ const parentOf = (selectFrom: ExpressionBuilder<Schema & { c: Schema["api_keys"]
 
 const PLACE = sql`(${sql.ref("c.seniority")}, ${sql.ref("c.id")})`;
 
-/** Beyond which place the page starts; undefined for the first. */
+/** The place after which the page starts; undefined for the first page. */
 async function startOf(
   holding: ReturnType<typeof holdersBelow>,
   { before, after }: Page,

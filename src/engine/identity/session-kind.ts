@@ -10,13 +10,13 @@ interface Session {
   claims: ReadOnlyClaims;
 }
 
-/** The holder of the credential that the session was made with: it ends when that does. */
+/** The holder of the credential that created the session. The session ends with that credential. */
 interface SessionHolder extends Holder {
   session: ReadOnlyClaims;
   of: AnyCredentialKind;
 }
 
-/** A token that reads as its user, for an hour. Whoever shows it signs nothing, so it may change nothing. */
+/** A bearer token that can run queries as its user for an hour. It is not a signature, so it cannot submit activities. */
 export const sessionKind = credentialKind<Session, SessionHolder>({
   header: "x-session",
   kindsOfOperations: ["query"],
@@ -39,7 +39,7 @@ export const sessionKind = credentialKind<Session, SessionHolder>({
       .map((holder) => ({ ...holder, session, of }));
   },
 
-  // The token itself was verified when its holder was looked for.
+  // The token was verified when its holder was looked up.
   async verify() {},
 
   refuseLapsed({ session, of, ...holder }, lookup, now) {

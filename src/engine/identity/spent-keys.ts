@@ -6,13 +6,13 @@ import type { DecodedStamp } from "./credential-kinds.ts";
 import { holderOf, selectParties } from "./holders.ts";
 
 /**
- * Keys that served one activity and are gone. Whoever lost the answer sends the same body again: until the key's life would have
- * ended, its stamp over that one body is still known, and over no other.
+ * Keys that were valid for one activity and are used up. A client that missed the answer sends the same body again, so until the key would
+ * have expired, its stamp over that body is still accepted, and over no other body.
  */
 
 const USAGE = "RECOVERY";
 
-/** Notes what key was used up; it stands among the tokens that have served, and is deleted as they are. */
+/** Records a key that was used up, among the used tokens; it is pruned with them. */
 export const noteSpentKey = preparedWrite<{ organizationId: string; id: string; expiresAt: number }>()(
   (db, { organizationId, id, expiresAt }) =>
     db
@@ -21,7 +21,7 @@ export const noteSpentKey = preparedWrite<{ organizationId: string; id: string; 
       .returning("id"),
 );
 
-/** The stamp of a request that uses its key up: if nobody has the key, who had it and sent this very body is looked for. */
+/** The stamp of a request that uses its key up. If the key is not found, the user is looked up who had it and submitted this body. */
 export function stampOfSpentKey({ kind, decoded }: DecodedStamp, fingerprint: string): DecodedStamp {
   if (kind.header !== apiKeyKind.header) return { kind, decoded };
   const find = async (read: Reader, lookup: CredentialLookup) => {

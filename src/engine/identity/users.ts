@@ -143,11 +143,11 @@ const findUser = prepared<UserRef>()(
 const findUsers = prepared<{ organizationId: string }>()((db, { organizationId }) =>
   db.selectFrom("users").selectAll().where("organization_id", "=", organizationId).orderBy("id"),
 );
-/** How many users are read together. */
+/** The number of users read by one statement. */
 const TOGETHER = 50;
 const places = Array.from({ length: TOGETHER }, (_, index) => `user${index}`);
 
-/** Reads what belongs to users, to one or to as many as are read together: each is one statement, however many it is for. */
+/** A look-up of rows that belong to users: one statement, whether for a single user or for a batch. */
 function ofUsers<Select extends Compilable<unknown>>(
   build: (db: Pick<Reader, "selectFrom">, organizationId: string, userIds: readonly string[]) => Select,
   isTogether = true,
@@ -202,7 +202,7 @@ const findTags = ofUsers((db, organizationId, userIds) =>
     .where("member_id", "in", userIds),
 );
 
-/** In the order in which they are looked at. */
+/** In the order in which they are evaluated. */
 const findMfaPolicies = ofUsers(
   (db, organizationId, userIds) =>
     db
@@ -212,11 +212,11 @@ const findMfaPolicies = ofUsers(
       .where("user_id", "in", userIds)
       .orderBy("position")
       .orderBy("id"),
-  // Rows for several come in no order.
+  // Rows of several users are not sorted.
   false,
 );
 
-/** What a list of the organization's users takes in an answer. */
+/** The size of a list of the organization's users in an answer, in bytes. */
 export const bytesOfUsers = (read: Reader, organizationId: string): Promise<number> =>
   bytesOfRows(read, organizationId, {
     users: 512,
@@ -233,22 +233,22 @@ type OauthProviderRow = Awaited<ReturnType<typeof findOauthProviders>>[number];
 type MfaPolicyRow = Awaited<ReturnType<typeof findMfaPolicies>>[number];
 type AuthenticatorRow = Awaited<ReturnType<typeof findAuthenticators>>[number];
 
-/** Rendered users under their version: the version is read afresh each time, so another process's change shows at once. */
+/** A cache of rendered users by version. The version is read each time, so changes of other processes are seen immediately. */
 const cache = recentlyUsed<{ version: number; user: User }>({
   entries: MAX_CACHED_USERS,
   bytes: MAX_CACHED_USER_BYTES,
   sizeOf: ({ user }) => Buffer.byteLength(JSON.stringify(user)),
 });
-/** Users that are being read: requests that were committed together read one once. */
+/** Users that are being read, so that requests committed together read a user once. */
 const reading = new Map<string, { version: number; user: Promise<User> }>();
 
-/** Rows of users that were asked for, by the user's id. */
+/** Pending reads of users' rows, by user id. */
 export type AskedUsers = ReadonlyMap<string, Promise<UserRow[]>>;
 
-/** The organization's next transaction waits for what this one asks at its end. */
+/** Bounded, because the organization's next transaction waits for the reads at the end of this one. */
 const MAX_ASKED_LAST = 16;
 
-/** Asks for users as they are when the transaction has ended, for the first of them where they are many. */
+/** Starts reading users at the end of the transaction; only the first of them if there are many. */
 export function askForUsers(
   { kind, selectFrom, last }: Transactor,
   organizationId: string,
@@ -259,7 +259,7 @@ export function askForUsers(
   return new Map(asked.map(({ userId }) => [userId, findUser(atTheEnd, { organizationId, userId })]));
 }
 
-/** The user as it is now, or undefined if there is none. `asked` is what was asked for before. */
+/** The current state of a user, or undefined if there is none. `asked` are pending reads to use. */
 export async function loadUser(
   reader: Reader,
   organizationId: string,
@@ -270,11 +270,11 @@ export async function loadUser(
   if (!row) return undefined;
   const cached = cache.get(userId);
   if (cached?.version === row.version) return cached.user;
-  // What a transaction sees may never be committed, and its version then means something else.
+  // What a transaction reads may never be committed, and the same version number may then mean something else.
   return isTransactor(reader) ? readUser(reader, row) : readOnce(reader, row);
 }
 
-/** All users of an organization, in the order in which they were made. */
+/** All users of an organization, in the order of their creation. */
 export async function loadUsers(reader: Reader, organizationId: string): Promise<User[]> {
   const rows = await findUsers(reader, { organizationId });
   const cached = (row: UserRow) => {
@@ -295,7 +295,7 @@ export async function loadUsers(reader: Reader, organizationId: string): Promise
   return all.filter((user) => user !== undefined);
 }
 
-/** What was read of users one statement after the other is of one time where their versions are still the same. */
+/** Caches users whose version did not change while several statements read them: those reads are consistent. */
 async function keepUnchanged(
   reader: Reader,
   organizationId: string,
@@ -337,7 +337,7 @@ async function readUser(reader: Reader, row: UserRow): Promise<User> {
   return user as User;
 }
 
-/** Of no more users than are read together. */
+/** Reads a batch of users. */
 async function readUsers(reader: Reader, organizationId: string, rows: readonly UserRow[]): Promise<User[]> {
   const ids = rows.map(({ id }) => id);
   const haveMfa = rows.some((row) => row.mfa_policies > 0);
@@ -387,7 +387,7 @@ const renderMfaPolicy = (row: MfaPolicyRow): MfaPolicy => ({
   updatedAt: timestampOf(row.updated_at),
 });
 
-/** What remains to be shown of a user that was deleted after voting. */
+/** What is shown of a user who was deleted after voting. */
 export const departedUser = (userId: string, userName: string, createdAt: number): User => ({
   userId,
   userName,

@@ -16,7 +16,7 @@ const selectVoter = prepared<{ organizationId: string; userId: string }>()(
   { isTogether: true },
 );
 
-/** A user who voted before, as of now: what they may do is judged afresh at every vote. */
+/** The current state of a user who voted before: their rights are judged again at every vote. */
 export async function findVoter(read: Reader, organizationId: string, userId: string): Promise<Actor | undefined> {
   const [row] = await selectVoter(read, { organizationId, userId });
   return (
@@ -31,7 +31,7 @@ export async function findVoter(read: Reader, organizationId: string, userId: st
   );
 }
 
-/** The users behind approvals who still exist, with the credentials they approved with. */
+/** The users who approved and still exist, with the credentials that they approved with. */
 export async function findApprovers(
   read: Reader,
   organizationId: string,

@@ -1,7 +1,7 @@
 import type { Database } from "../../storage/database.ts";
 import type { Reader } from "../../storage/engine.ts";
 
-/** What operators see and do about jobs. */
+/** What operators can see of jobs and do about them. */
 
 export interface ShownJob {
   id: string;
@@ -16,7 +16,7 @@ export interface ShownJob {
   payload: unknown;
 }
 
-/** Jobs in one state, the oldest first. Payloads hold identifiers; what is secret is sealed beside them and not shown. */
+/** Jobs in one state, oldest first. Payloads hold identifiers; secrets are sealed separately and not shown. */
 export async function listJobs(read: Reader, state: "waiting" | "dead", limit: number): Promise<ShownJob[]> {
   const rows = await read
     .selectFrom("jobs")
@@ -44,7 +44,7 @@ export async function deadJobsAmong(read: Reader, ids: readonly string[]): Promi
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Sets dead jobs back to the start, all of them or those named; resolves to the ids of those that were dead. */
+/** Restarts dead jobs, all of them or those named; resolves to the ids of those that were dead. */
 export function retryDeadJobs(database: Database, ids: readonly string[] | undefined, now: number): Promise<string[]> {
   return database.transact("jobs", async (tx) => {
     const revived = await tx

@@ -17,18 +17,18 @@ import type { Gates } from "./gates.ts";
 import type { SealedSecret } from "./sealed-secrets.ts";
 
 /**
- * Work that happens after a commit: rows written in the transaction that makes the work necessary, taken up by whichever
- * process is there. A job may be started again after a crash, so what it does can be done twice without harm.
+ * Jobs: work after a commit. A job is a row written in the transaction that makes the work necessary, and any process on the database may
+ * run it. It may run again after a crash, so it must be idempotent.
  */
 
-/** What every job is given. */
+/** What every job receives. */
 export interface JobSurroundings {
   database: Database;
   clock: Clock;
   log: Logger;
 }
 
-/** With the services that the job needs, and the signer for what it asks. */
+/** The context of a job, with the services it needs and a signer limited to the verbs it asks. */
 export type JobContext<
   Payload,
   Needs extends ServiceName = never,
@@ -38,39 +38,39 @@ export type JobContext<
   Pick<Services, Needs> & {
     signer: AskedSigner<Asks>;
     payload: Payload;
-    /** What was sealed for the job, opened for this run alone. */
+    /** The job's sealed secret, opened for this run. */
     secret: Secret;
-    /** Runs before this one that ended in a retry. */
+    /** The number of earlier runs that ended in a retry. */
     attempts: number;
     /**
-     * Stores another payload at once, for whichever run comes after this one, however this one ends.
+     * Stores a new payload immediately, for the next run, whatever the outcome of this one.
      *
-     * @throws Error where the job is another process's by now, or was queued anew
+     * @throws Error if another process has taken the job over, or it was queued again
      */
     keep: (payload: Payload) => Promise<void>;
   };
 
-/** How a run ended. `record` is stored in one transaction with the job's own end. */
+/** The outcome of a run. `record` runs in the transaction that stores the outcome. */
 export interface JobResult {
-  /** `pause` leaves the job as it was and lets its whole lane rest: what is missing is not the job's fault. */
+  /** `pause` leaves the job unchanged and pauses its whole lane: something that the job depends on is unavailable. */
   next: { do: "finish" } | { do: "retry"; inMs: number } | { do: "die" } | { do: "pause"; inMs: number };
-  /** For the operator: why it is not finished. */
+  /** Why it is not finished, for the operator. */
   reason?: string;
   record?: (tx: Transactor) => Promise<void>;
 }
 
 export interface JobKind extends Wants {
   name: string;
-  /** Runs again this long after each success, forever, without input; absent for one-off jobs. */
+  /** The interval after which it runs again, forever; absent for one-off jobs. */
   everyMs?: number;
-  /** A run that throws is retried with growing pauses so often before the job is dead. */
+  /** How often a run that throws is retried, with a growing back-off, before the job is dead. */
   maxAttempts: number;
   /**
-   * What its runs record touches nothing that the organization's activities decide by, and is stored beside them instead of
-   * in turn with them.
+   * True if what its runs record does not affect decisions on the organization's activities. It is then stored concurrently with them instead
+   * of being serialized.
    */
   concurrent?: boolean;
-  /** Must end by itself: after five minutes it is taken for hung, and another process, where there is one, starts it again. */
+  /** Must end within five minutes. After that it is treated as hung, and another process, if there is one, runs the job again. */
   run: (context: JobContext<unknown, never, never, unknown>) => Promise<JobResult>;
 }
 
@@ -78,7 +78,7 @@ const DEFAULT_MAX_ATTEMPTS = 20;
 
 type SecretOf<S> = S extends TSchema ? Static<S> : undefined;
 
-/** Declares a one-off job with the shape of its payload; one of another shape is dead at once. */
+/** Declares a one-off job with the schema of its payload. A job whose payload does not match is dead immediately. */
 export function job<
   P extends TSchema,
   S extends TSchema | undefined = undefined,
@@ -87,7 +87,7 @@ export function job<
 >(declaration: {
   name: string;
   payload: P;
-  /** The shape of what is sealed for it, for jobs that must know what nobody else may read. */
+  /** The schema of the sealed secret, for jobs that have one. */
   secret?: S;
   /** The services that it is given. */
   needs?: readonly Needs[];
@@ -121,13 +121,13 @@ export function job<
   };
 }
 
-/** Declares a reconciler: it looks at the state of things by itself and puts right what it finds. */
+/** Declares a reconciler: a periodic job without a payload that inspects the state and corrects it. */
 export function reconciler<Needs extends ServiceName = never>(declaration: {
   name: string;
   everyMs: number;
   /** The services that it is given. */
   needs?: readonly Needs[];
-  /** Resolves to undefined where there is nothing to record and it runs again as usual. */
+  /** Resolves to undefined if there is nothing to record and the usual interval applies. */
   run: (context: JobContext<null, Needs>) => Promise<JobResult | undefined>;
 }): JobKind {
   const { name, everyMs, needs = [], run } = declaration;
@@ -142,28 +142,28 @@ export function reconciler<Needs extends ServiceName = never>(declaration: {
 }
 
 export interface NewJob {
-  /** The name of its kind. */
+  /** The name of the job's kind. */
   kind: string;
-  /** It is shown to operators: identifiers, nothing secret. */
+  /** Identifiers only: it is shown to operators. */
   payload: unknown;
-  /** What only the job itself may read. */
+  /** A secret that only the job may read. */
   secret?: SealedSecret;
-  /** Jobs of one lane run one after the other, in the order of their time. */
+  /** Jobs of one lane run one at a time, in the order of `runAt`. */
   lane: string;
-  /** Lanes of one gate share a bounded number of workers: what they wait for is the same. One, or several by `gatesOf`. */
+  /** Lanes of one gate depend on the same thing and share a bounded number of workers. One, or several by `gatesOf`. */
   gate: Gates;
   organizationId: string | null;
   /** Milliseconds. */
   runAt: number;
   now: number;
-  /** A job of the same key is the same job: it is set back to the start, and keeps its first payload, secret and lane. */
+  /** A job with the same key is the same job: it is restarted, and keeps its first payload, secret and lane. */
   key?: string;
 }
 
-/** Who looks for work on a database, by its committed state. */
+/** The listeners for new jobs, by the reader of the committed state of their database. */
 const listeners = new WeakMap<Reader, Set<() => void>>();
 
-/** Has `listener` called after every commit that stored jobs, until the answer is called. */
+/** Calls `listener` after every commit that stored jobs, until the returned function is called. */
 export function onNewJobs({ read }: Pick<Database, "read">, listener: () => void): () => void {
   const all = listeners.get(read) ?? new Set();
   listeners.set(read, all.add(listener));
@@ -174,7 +174,7 @@ function announceJobs(committed: Reader): void {
   for (const listener of listeners.get(committed) ?? []) listener();
 }
 
-/** Stores a job; the worker of this process takes it up as soon as the transaction is committed. */
+/** Stores a job. The worker of this process runs it as soon as the transaction is committed. */
 export async function enqueue(tx: Transactor, newJob: NewJob): Promise<void> {
   const { kind, payload, secret, lane, gate, organizationId, runAt, now, key } = newJob;
   tx.afterCommit(() => announceJobs(tx.committed));
@@ -192,13 +192,13 @@ export async function enqueue(tx: Transactor, newJob: NewJob): Promise<void> {
   });
 }
 
-/** The payload, with the trace that the job goes on with where what asks for it is traced. */
+/** The payload with the current trace context, if there is one, so that the job continues the trace. */
 function withTrace(payload: unknown): unknown {
   const traceparent = currentSpan()?.traceparent;
   return traceparent === undefined || payload === null ? payload : { ...(payload as object), traceparent };
 }
 
-/** Takes the trace out of a payload as it is stored. */
+/** Separates the trace context from a stored payload. */
 export function traceOf(stored: unknown): { payload: unknown; traceparent: string | undefined } {
   if (stored === null || typeof stored !== "object" || !("traceparent" in stored)) {
     return { payload: stored, traceparent: undefined };
@@ -207,7 +207,7 @@ export function traceOf(stored: unknown): { payload: unknown; traceparent: strin
   return { payload, traceparent: typeof traceparent === "string" ? traceparent : undefined };
 }
 
-/** Puts a lane behind another gate, for when what its jobs wait for has changed. */
+/** Changes the gate of a lane, when its jobs depend on something else than before. */
 export const moveLane = preparedWrite<{ lane: string; gate: Gates }>()((db, { lane, gate }) =>
   db.updateTable("job_lanes").set({ gate }).where("lane", "=", lane).returning("lane"),
 );
@@ -238,7 +238,7 @@ const lockLane = preparedWrite<{ lane: string }>()((db, { lane }) =>
     .returning("lane"),
 );
 
-// Looked for first: inserting what is there would wait for the transaction that is just storing an outcome of this lane.
+// Reads first, because inserting an existing lane would wait for the transaction that is storing an outcome of it.
 const insertLane = preparedWrite<{ lane: string; gate: string }>()((db, { lane, gate }) =>
   db
     .insertInto("job_lanes")
@@ -291,7 +291,7 @@ const upsertJob = preparedWrite<{
         run_at: set.ref("excluded.run_at"),
         attempts: 0,
         last_error: null,
-        // By it a worker knows that the job was queued again while it ran, be it in the same millisecond.
+        // Tells a worker that the job was queued again while it ran, even within the same millisecond.
         updated_at: set
           .case()
           .when("excluded.updated_at", ">", set.ref("jobs.updated_at"))
@@ -303,5 +303,5 @@ const upsertJob = preparedWrite<{
     .returning("id"),
 );
 
-/** Of jobs that say nothing else. */
+/** The default back-off of jobs. */
 export const JOB_BACK_OFF: BackOff = { firstMs: 1000, longestMs: HOUR_MS, spread: 1 / 2 };

@@ -1,17 +1,17 @@
 import { MAX_COUNTED_JOBS } from "../../kernel/limits.ts";
 import type { Reader } from "../../storage/engine.ts";
 
-/** How full the lanes are, for operators. What is counted is what is due first, up to MAX_COUNTED_JOBS jobs. */
+/** The backlog of the lanes, for operators. Counts up to MAX_COUNTED_JOBS jobs, those due first. */
 
-/** The lanes of one kind of job; one of several kinds counts for each. */
+/** The lanes of one kind of job. A lane with several kinds counts for each. */
 export interface LanesOfKind {
   kind: string;
-  /** Jobs that wait. */
+  /** Waiting jobs. */
   waiting: number;
-  /** When the first of them is or was due, in milliseconds. */
+  /** When the first of them is due, in milliseconds; may be in the past. */
   firstDue: number;
   lanes: number;
-  /** Jobs that wait in the fullest of the lanes. */
+  /** Waiting jobs in the fullest lane. */
   fullest: number;
 }
 
@@ -27,15 +27,15 @@ export const countLanes = (read: Reader): Promise<LanesOfKind[]> =>
 
 export interface ShownLane {
   lane: string;
-  /** What it has in common with other lanes that are slow or down together, such as a host. */
+  /** What its jobs depend on, such as a host. */
   gate: string;
   organizationId: string | null;
   waiting: number;
-  /** How many of them are due. */
+  /** How many of them are due now. */
   due: number;
-  /** RFC 3339: when the first of them is or was due. */
+  /** When the first of them is due, in RFC 3339; may be in the past. */
   firstDue: string;
-  /** Until when a server has it; null where none works on it. */
+  /** When the lease of the server that runs it ends; null if none does. */
   leasedUntil: string | null;
 }
 

@@ -3,18 +3,18 @@ import type { Database } from "../../storage/database.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import type { JobResult } from "./jobs.ts";
 
-/** Rows that one transaction deletes at most, so that no request waits long behind it. */
+/** The most rows that one transaction deletes, so that no request waits long for it. */
 const PORTION = 500;
 
-/** Deletes up to `limit` rows and resolves to how many there were. */
+/** Deletes up to `limit` rows and resolves to how many it deleted. */
 type DeleteSome = (tx: Transactor, limit: number) => Promise<number>;
 
 /**
- * Deletes what is over, in portions with a transaction each. The first that is not full is the last.
+ * Deletes rows in portions, each in a transaction of its own, until a portion is not full.
  *
- * @param scope that each of them locks; none unless said
- * @param isTimeUp asked after each full portion; never unless said
- * @returns whether there is nothing left of it: the time may have been up before
+ * @param scope locked by each transaction; default: none
+ * @param isTimeUp called after each full portion; true ends the deletion early
+ * @returns whether all rows are deleted
  */
 export async function deleteInPortions(
   database: Pick<Database, "transact">,
@@ -28,8 +28,8 @@ export async function deleteInPortions(
 }
 
 /**
- * One run of a job that erases: these deletions in their order, as far as it gets, and `end` with the last of them. Wherever it is broken
- * off it goes on.
+ * One run of a job that erases rows: runs the deletions in order as far as the time allows, and `end` with the last of them. An interrupted
+ * run is continued by the next one.
  */
 export async function eraseInPortions(
   database: Pick<Database, "transact">,

@@ -3,7 +3,7 @@ import type { Transactor } from "../../storage/engine.ts";
 import { reconciler } from "./jobs.ts";
 import { deleteInPortions } from "./portions.ts";
 
-/** Deletes lanes that have no jobs; the next job of such a lane brings it back. Finding due work reads every lane. */
+/** Deletes lanes without jobs, because finding due work reads every lane. The next job of such a lane creates it again. */
 export const pruneJobLanes = reconciler({
   name: "prune_job_lanes",
   everyMs: HOUR_MS,
@@ -31,12 +31,12 @@ export const pruneJobLanes = reconciler({
 });
 
 /**
- * Waits for the transactions that are adding jobs and holds new ones off for the moment that a portion takes: a job
- * whose lane goes would never run. SQLite has one writer anyway.
+ * Waits for the transactions that are adding jobs and blocks new ones until the portion is deleted, because a job whose lane is deleted would
+ * never run. SQLite has a single writer anyway.
  */
 async function keepJobsOut(tx: Transactor): Promise<void> {
   if (tx.kind !== "postgres") return;
-  // Should it have to wait longer, it is for the next try.
+  // If that takes longer, the next run tries again.
   await tx.all({ sql: "set local lock_timeout = '2s'", parameters: [] });
   await tx.all({ sql: "lock table job_lanes in share row exclusive mode", parameters: [] });
 }

@@ -4,11 +4,10 @@ import { serviceKeyOwner } from "../keys/service-keys.ts";
 import type { AskedSigner } from "../services.ts";
 
 /**
- * What a job must know and nobody else may read: a code, a token. It is sealed by the signer before the transaction that
- * queues the job, and opened for the run alone.
+ * A secret of a job, such as a code or a token. The signer seals it before the transaction that queues the job, and opens it for each run.
  */
 export interface SealedSecret {
-  /** What it was sealed for, beside the kind of job. */
+  /** The id that it was sealed for, together with the kind of job. */
   id: string;
   /** base64. */
   sealed: string;
@@ -31,7 +30,7 @@ export async function sealJobSecret(
   return { id, sealed };
 }
 
-/** @throws KeysteadError SIGNER_UNAVAILABLE, SIGNER_SEALED, or the signer's refusal of what was sealed for another kind */
+/** @throws KeysteadError SIGNER_UNAVAILABLE, SIGNER_SEALED, or the signer's refusal of a secret that was sealed for another kind */
 export async function openJobSecret(
   { read, signer }: { read: Reader; signer: AskedSigner<"openJobSecret"> },
   jobKind: string,

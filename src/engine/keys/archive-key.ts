@@ -1,6 +1,6 @@
 import { publishedCompressed, type ServiceKeyKind } from "./service-keys.ts";
 
-/** What archives of activities are signed with. One that was retired stays published for as long as anybody keeps archives. */
+/** The key that signs archives of activities. A retired key stays published forever, because archives may be kept that long. */
 export const archiveKey: ServiceKeyKind = {
   purpose: "archive",
   curve: "CURVE_P256",

@@ -18,8 +18,8 @@ import {
 } from "./service-keys.ts";
 
 /**
- * What is around encrypted bundles: going out, an envelope that clients verify before they believe it; coming in, the JSON
- * of a message that a client encrypted. The plaintext is the signer's business alone.
+ * The envelopes of encrypted bundles. An outgoing bundle has a signed envelope that clients verify; an incoming one is the JSON of a message
+ * that a client encrypted. Only the signer sees the plaintext.
  */
 
 const VERSION = "v1.0.0";
@@ -35,8 +35,8 @@ export const bundleKey: ServiceKeyKind = {
 type BundleStatement = Extract<Statement, { says: "export" | "target" }>;
 
 /**
- * The envelopes of these data, in their order. The signature is ECDSA on P-256 over the SHA-256 of the data's bytes, in DER;
- * `enclaveQuorumPublic` is the uncompressed point of the key that clients compare with the one they trust.
+ * Signs an envelope for each of the data, in their order. The signature is ECDSA on P-256 over the SHA-256 of the data's bytes, in DER.
+ * `enclaveQuorumPublic` is the key's uncompressed point, which clients compare with the one that they trust.
  */
 export async function signEnvelopes(
   signer: ServiceSigner,
@@ -56,7 +56,7 @@ export async function signEnvelopes(
   );
 }
 
-/** What was encrypted for whoever asked, each in its envelope. */
+/** Encrypted messages, each in its envelope. */
 export const sealedEnvelopes = (
   signer: ServiceSigner,
   organizationId: string,
@@ -67,7 +67,7 @@ export const sealedEnvelopes = (
     messages.map((message) => ({ says: "export", ...message, organizationId })),
   );
 
-/** The one of one message. */
+/** The envelope of one message. */
 export async function sealedEnvelope(
   signer: ServiceSigner,
   organizationId: string,
@@ -77,33 +77,33 @@ export async function sealedEnvelope(
   return envelope as string;
 }
 
-/** A key that envelopes are verified with, in the two forms in which clients take it. */
+/** A key that verifies envelopes, in the two forms that clients expect. */
 interface BundleVerificationKey {
   keyId: string;
   /** The uncompressed point, as `dangerouslyOverrideSignerPublicKey` takes it. */
   publicKey: string;
   /**
-   * A key to encrypt to and one to verify with, one after the other: 130 bytes, as `QuorumPublicKey` takes them. Clients look at
-   * the second alone. Nothing is ever encrypted to a key of the whole installation, so the first is the same point.
+   * The concatenation of an encryption key and a verification key: 130 bytes, as `QuorumPublicKey` takes them. Clients only use the second.
+   * Nothing is ever encrypted to a key of the whole installation, so the first is the same point.
    */
   quorumPublicKey: string;
 }
 
-/** The present one first. */
+/** The current key first. */
 async function bundleVerificationKeys(read: Reader, now: number): Promise<BundleVerificationKey[]> {
   const keys = await publishedPoints(read, bundleKey, now);
   return keys.map((key) => ({ ...key, quorumPublicKey: key.publicKey + key.publicKey }));
 }
 
-/** Room for the point, the names and white space. */
+/** Room for the ephemeral point, member names and white space. */
 const AROUND_CIPHERTEXT = 512;
 const ciphertextDigits = (maxBytes: number): number => 2 * (maxBytes + HPKE_TAG_BYTES);
 
-/** A field with a client's message of at most so many bytes of plaintext. */
+/** A field with a client's encrypted message, of at most `maxBytes` bytes of plaintext. */
 export const EncryptedBundle = (maxBytes: number): TString =>
   Type.String({ minLength: 1, maxLength: ciphertextDigits(maxBytes) + AROUND_CIPHERTEXT });
 
-/** @throws KeysteadError FIELD_INVALID naming the field and what is wrong with it */
+/** @throws KeysteadError FIELD_INVALID naming the field and the problem */
 export function parseEncryptedBundle(text: string, field: string, maxBytes: number): HpkeMessage {
   const refuse = (reason: string): never =>
     fail("FIELD_INVALID", {
@@ -122,7 +122,7 @@ export function parseEncryptedBundle(text: string, field: string, maxBytes: numb
   return { encappedPublic: toHex(encapped), ciphertext: toHex(ciphertext) };
 }
 
-/** The key that an export is encrypted to, or that an import was encrypted to. */
+/** The key to which an export is encrypted, or an import was encrypted. */
 export const TargetPublicKey = Type.String({
   pattern: "^(04[0-9a-fA-F]{128}|0[23][0-9a-fA-F]{64})$",
   description: "a P-256 public key in hex: 65 bytes uncompressed, or 33 bytes compressed",
@@ -131,13 +131,13 @@ export const TargetPublicKey = Type.String({
 /**
  * The uncompressed point in lowercase hex.
  *
- * @throws KeysteadError FIELD_INVALID for what is no point of the curve
+ * @throws KeysteadError FIELD_INVALID if it is not a point of the curve
  */
 export function parseTargetPublicKey(hex: string, field: string): string {
   const point = parseP256Point(hex);
   return point ? toHex(point) : fail("FIELD_INVALID", { field, reason: "must be a point of the curve P-256" });
 }
 
-/** The same of an intent's own `targetPublicKey`. */
+/** The parsed `targetPublicKey` of an intent. */
 export const targetOf = ({ targetPublicKey }: { targetPublicKey: string }): string =>
   parseTargetPublicKey(targetPublicKey, "parameters.targetPublicKey");

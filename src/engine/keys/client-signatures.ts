@@ -7,7 +7,7 @@ import { fail } from "../../kernel/errors.ts";
 import { withoutNulls } from "../validate.ts";
 import { contactOfToken, type VerificationClaims } from "./verification-tokens.ts";
 
-/** What a client signs with the key in its verification token, to show that the token is its own. */
+/** A signature by the key in a verification token, which proves that the token is the client's own. */
 export interface ClientSignature {
   publicKey: string;
   message: string;
@@ -15,7 +15,7 @@ export interface ClientSignature {
   signature: string;
 }
 
-/** What is asked for with the token, in the words of the message. */
+/** What the client uses the token for, as in the signed message. */
 export type Usage =
   | { type: "USAGE_TYPE_LOGIN"; login: { publicKey: string } }
   | { type: "USAGE_TYPE_SIGNUP"; signup: SignupUsage };
@@ -31,7 +31,7 @@ export interface SignupUsage {
 const AT = "parameters.clientSignature";
 
 /**
- * Holds a client's signature against its token and what it asks for. The message is compared by what it says, not by its bytes.
+ * Verifies a client's signature against its token and its request. The message is compared by content, not by bytes.
  *
  * @throws KeysteadError FIELD_MISSING or FIELD_INVALID naming the member
  */
@@ -58,7 +58,7 @@ export function checkClientSignature(
   if (other !== undefined) refuse("message", other);
 }
 
-/** What the message says otherwise than the request; undefined where both say the same. */
+/** How the message differs from the request; undefined if it does not. */
 type Difference = string | undefined;
 
 function otherLogin({ login }: Record<string, unknown>, { publicKey }: { publicKey: string }): Difference {
@@ -86,7 +86,7 @@ function otherSignup(
 
 const contactTypes = { email: "EMAIL", phoneNumber: "PHONE_NUMBER" } as const;
 
-/** The contact that the token shows need not be said once more. */
+/** A contact that the token proves may be omitted from the message. */
 function isSameContact(member: keyof typeof contactTypes, said: unknown, wanted: unknown, shown: Contact): boolean {
   if (said !== undefined || typeof wanted !== "string") return said === wanted;
   return contactAt(contactOf(contactTypes[member], wanted)) === contactAt(shown);
@@ -96,7 +96,7 @@ function isSigned({ publicKey, message, signature }: ClientSignature): boolean {
   try {
     return verify("sha256", Buffer.from(message), p256VerificationKey(publicKey), Buffer.from(signature, "hex"));
   } catch {
-    // No point of the curve.
+    // Not a point of the curve.
     return false;
   }
 }

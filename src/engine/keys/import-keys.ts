@@ -12,14 +12,14 @@ import { signEnvelopes } from "./bundle-envelopes.ts";
 import { keyOwnerOf } from "./key-owner.ts";
 
 /**
- * Keys that clients encrypt to what they import. Each is for one user and serves once: the transaction that stores what was
- * imported deletes it. The signer alone can open them.
+ * The keys to which clients encrypt what they import. Each is for one user and one import: the transaction that stores the imported key
+ * deletes it. Only the signer can open them.
  */
 
-/** A `key` takes a private key or a wallet, a `secret` takes a secret. */
+/** `key` is for private keys and wallets, `secret` for secrets. */
 export type ImportPurpose = "key" | "secret";
 
-/** Whom import keys are for. */
+/** The user for whom an import key is made, and its purpose. */
 export interface ImportOwner {
   organizationId: string;
   userId: string;
@@ -32,7 +32,7 @@ export interface NewImportKey {
   issuedAt: number;
   sealedKey: Uint8Array;
   targetPublicKey: string;
-  /** What the client is told of it, signed. */
+  /** The signed message for the client. */
   envelope: string;
 }
 
@@ -42,8 +42,8 @@ type Asking = Pick<
 >;
 
 /**
- * Has the signer make import keys, without storing them. `toldUserId` is whom clients are told that they are for: '' for a
- * secret, which belongs to the organization.
+ * Makes import keys in the signer, without storing them. `toldUserId` is the user id in the message to the client: '' for a secret, because
+ * secrets belong to the organization.
  */
 export async function makeImportKeys(
   { read, organization, signer, id, now }: Asking,
@@ -75,9 +75,9 @@ export async function makeImportKeys(
 }
 
 /**
- * Stores import keys; the oldest of the user's make room for them.
+ * Stores import keys; the user's oldest ones are dropped if there are too many.
  *
- * @throws KeysteadError RESOURCE_NOT_FOUND for a user who is gone
+ * @throws KeysteadError RESOURCE_NOT_FOUND if the user was deleted
  */
 export async function addImportKeys(
   tx: Transactor,
@@ -102,7 +102,7 @@ export async function addImportKeys(
   await tx.deleteFrom("import_keys").where("organization_id", "=", organizationId).where("id", "in", surplus).execute();
 }
 
-/** The newest first. */
+/** Newest first. */
 const importKeysOf = (read: Reader, { organizationId, userId, purpose }: ImportOwner) =>
   read
     .selectFrom("import_keys")
@@ -114,11 +114,11 @@ const importKeysOf = (read: Reader, { organizationId, userId, purpose }: ImportO
 
 export interface ImportKey {
   targetPublicKey: string;
-  /** As the signer takes it. */
+  /** In the form that the signer takes. */
   asked: SealedImportKey;
 }
 
-/** The user's import keys that still serve. */
+/** The user's import keys that have not expired. */
 export async function findImportKeys(read: Reader, owner: ImportOwner, now: number): Promise<ImportKey[]> {
   const rows = await importKeysOf(read, owner)
     .select(["id", "user_id", "created_at", "sealed_key", "target_public_key"])
@@ -135,7 +135,7 @@ export async function findImportKeys(read: Reader, owner: ImportOwner, now: numb
   }));
 }
 
-/** What the signer is asked for every import of a key or wallet: the user's import keys are tried on the bundle. */
+/** The common part of signer requests for imports of keys and wallets: the signer tries the user's import keys on the bundle. */
 export async function importRequestOf(
   {
     read,
@@ -154,7 +154,7 @@ const LOST =
   "was encrypted to no import key of this user that still serves: each takes one import within 24 hours; initialize the import again and encrypt to the new key";
 
 /**
- * Takes the import key that opened a bundle. Of two imports that used one key, the second fails here and stores nothing.
+ * Deletes the import key that opened a bundle. If two imports used the same key, the second fails here and stores nothing.
  *
  * @throws KeysteadError FIELD_INVALID
  */
@@ -173,7 +173,7 @@ export async function useUpImportKey(
   if (used.length === 0) fail("FIELD_INVALID", { field, reason: LOST });
 }
 
-/** What the signer says of an import; `what` names what the bundle should hold. */
+/** The signer's result of an import, or an error; `what` names what the bundle should contain. */
 export function takenImport<Taken extends object>(
   answer: Taken | { problem: ImportProblem },
   field: string,
@@ -195,7 +195,7 @@ export function refuseImport(problem: ImportProblem, field: string, what: string
   }
 }
 
-/** Deletes the import keys that nobody used in time. */
+/** Deletes expired import keys. */
 export const pruneImportKeys = reconciler({
   name: "prune_import_keys",
   everyMs: HOUR_MS,

@@ -3,7 +3,7 @@ import { activity } from "../declare.ts";
 import { Id, Strict } from "../fields.ts";
 import { addImportKeys, makeImportKeys } from "./import-keys.ts";
 
-/** Declares the activity before an import of a private key or a wallet; both take the same keys. */
+/** Declares the activity that precedes an import of a private key or a wallet. Both use the same import keys. */
 export const initImport = <const Path extends string>(declaration: {
   path: Path;
   summary: string;

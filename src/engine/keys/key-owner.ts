@@ -1,6 +1,6 @@
 import type { Organization } from "../operations.ts";
 
-/** An organization as the signer is told of it. */
+/** An organization in the form that the signer takes. */
 export const keyOwnerOf = ({ id, sealedKey }: Pick<Organization, "id" | "sealedKey">) => ({
   organizationId: id,
   organizationKey: Buffer.from(sealedKey).toString("base64"),

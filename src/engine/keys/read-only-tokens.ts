@@ -5,7 +5,7 @@ import type { ServiceSigner } from "./service-keys.ts";
 import { sessionKey } from "./session-tokens.ts";
 import { claimsOf, openToken, signToken } from "./signed-tokens.ts";
 
-/** Tokens of read-only sessions: opaque to clients, signed by the installation, and checked against the credential that made them. */
+/** Tokens of read-only sessions: opaque to clients, signed by the installation, and valid as long as the credential that created them. */
 
 export type { ReadOnlyClaims };
 
@@ -21,10 +21,10 @@ const Claims = Type.Object({
 export const signReadOnlyToken = (signer: ServiceSigner, claims: ReadOnlyClaims): Promise<string> =>
   signToken(signer, sessionKey, () => ({ says: "readOnlySession", claims }));
 
-/** What a token says, whoever made it; undefined for what has another form. */
+/** The claims of a token, without verifying its signature; undefined for other text. */
 export const readOnlyClaimsOf = (token: string): ReadOnlyClaims | undefined =>
   claimsOf(token, READ_ONLY_HEADER, Claims);
 
-/** What a token says that was signed here, expired or not. Retired keys are published for much longer than tokens live. */
+/** The claims of a token signed by this installation, even if it expired. Retired keys stay published for much longer than tokens live. */
 export const openReadOnlyToken = (read: Reader, token: string, now: number): Promise<ReadOnlyClaims | undefined> =>
   openToken(read, { kind: sessionKey, header: READ_ONLY_HEADER, claims: Claims }, token, now);

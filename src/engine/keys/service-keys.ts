@@ -12,11 +12,11 @@ import type { Schema } from "../../storage/schema.ts";
 import type { AskedSigner } from "../services.ts";
 
 /**
- * The installation's own keys: made once, sealed like any other, replaced by rotation. A retired key stays published for a
- * while, so that what it signed can still be checked.
+ * The installation's own keys: created once, sealed like all keys, and replaced by rotation. A retired key stays published for a while, so
+ * that its signatures can still be verified.
  */
 export interface ServiceKey {
-  /** Published with what it signs. */
+  /** Published with its signatures. */
   id: string;
   curve: Curve;
   /** Lowercase hex: the compressed point, or the 32 bytes of an Ed25519 key. */
@@ -24,25 +24,25 @@ export interface ServiceKey {
   sealedKey: Uint8Array;
 }
 
-/** A purpose that the installation signs for, as a capability's manifest declares it. */
+/** A purpose of the installation's keys, declared by a capability's manifest. */
 export interface ServiceKeyKind {
-  /** Its name in the database, in `keystead rotate` and in the published document. */
+  /** The name in the database, in `keystead rotate` and in the published document. */
   purpose: string;
   curve: Curve;
-  /** Whether it signs transactions that the installation pays for, and nothing else. */
+  /** True if it signs only transactions that the installation pays for. */
   isSponsor?: true;
   /** How long a retired key stays published. */
   publishedAfterRetirementMs: number;
-  /** The present key first, then those retired of late, in the form that clients take them. */
+  /** The current key first, then recently retired ones, in the form that clients take. */
   publish: (read: Reader, now: number) => Promise<unknown>;
 }
 
 const OWNER_KEY = "service_owner_key";
 type KeyStore = { database: Database; signer: Signer };
-/** What it takes to sign. */
+/** What signing with a service key needs. */
 export type ServiceSigner = { read: Reader; signer: AskedSigner<"signStatements"> };
 
-/** Makes the keys that are missing. */
+/** Creates the keys that are missing. */
 export async function ensureServiceKeys(store: KeyStore, kinds: readonly ServiceKeyKind[], now: number): Promise<void> {
   for (const kind of kinds) {
     const [current] = await selectCurrent(store.database.read, { purpose: kind.purpose });
@@ -50,7 +50,7 @@ export async function ensureServiceKeys(store: KeyStore, kinds: readonly Service
   }
 }
 
-/** Puts a new key in the place of the present one; resolves to its id. */
+/** Replaces the current key by a new one; resolves to its id. */
 export const rotateServiceKey = (store: KeyStore, kind: ServiceKeyKind, now: number): Promise<string> =>
   addServiceKey(store, kind, now, { onlyIfNone: false });
 
@@ -81,7 +81,7 @@ async function addServiceKey(
   });
 }
 
-/** The key that signs now. */
+/** The current key, which signs. */
 export async function currentServiceKey(
   read: Reader,
   { purpose }: Pick<ServiceKeyKind, "purpose">,
@@ -91,7 +91,7 @@ export async function currentServiceKey(
   return serviceKeyOf(row);
 }
 
-/** The keys to check signatures with: the present one first, then those retired of late. */
+/** The keys that verify signatures: the current one first, then recently retired ones. */
 export async function publishedServiceKeys(
   read: Reader,
   { purpose, publishedAfterRetirementMs }: ServiceKeyKind,
@@ -108,7 +108,7 @@ const serviceKeyOf = (row: Schema["service_keys"]): ServiceKey => ({
   sealedKey: row.sealed_key,
 });
 
-/** The keys of a kind compressed, as our own documents name them: the present one first. */
+/** The compressed keys of a kind, as in this server's own documents; the current one first. */
 export async function publishedCompressed(
   read: Reader,
   kind: ServiceKeyKind,
@@ -118,7 +118,7 @@ export async function publishedCompressed(
   return keys.map(({ id, publicKey }) => ({ keyId: id, publicKey, algorithm: "p256" }));
 }
 
-/** The same as the signer takes them, to open what was encrypted to them or to know their signatures again. */
+/** The keys of a kind in the form that the signer takes, to decrypt what was encrypted to them or to verify their signatures. */
 export async function publishedKeyReferences(
   read: Reader,
   kind: ServiceKeyKind,
@@ -136,7 +136,7 @@ export async function publishedKeyReferences(
   return { installationKey, keys };
 }
 
-/** The points of P-256 keys of a kind, uncompressed in hex, as published clients take keys: the present one first. */
+/** The uncompressed points of P-256 keys of a kind in hex, as published clients take keys; the current one first. */
 export async function publishedPoints(
   read: Reader,
   kind: ServiceKeyKind,
@@ -146,11 +146,11 @@ export async function publishedPoints(
   return keys.map(({ id, publicKey }) => ({ keyId: id, publicKey: uncompressedPoint(publicKey) }));
 }
 
-/** Of a compressed P-256 key; both in lowercase hex. */
+/** Decompresses a P-256 key; both forms are lowercase hex. */
 export const uncompressedPoint = (publicKey: string): string =>
   toHex(decompressPublicKey("CURVE_P256", Buffer.from(publicKey, "hex")));
 
-/** The public halves of all service keys by their purpose, in the forms that clients take them. */
+/** The public keys of all service keys by purpose, in the forms that clients take. */
 export async function publishServiceKeys(
   kinds: readonly ServiceKeyKind[],
   read: Reader,
@@ -160,7 +160,7 @@ export async function publishServiceKeys(
   return Object.fromEntries(published);
 }
 
-/** Makes statements with a service key; signatures of 64 bytes, R || S or r || s, in their order. */
+/** Signs statements with a service key. Signatures have 64 bytes, R || S or r || s, in the order of the statements. */
 export async function signStatements(
   { read, signer }: ServiceSigner,
   { id: keyId, curve, sealedKey }: ServiceKey,
@@ -175,16 +175,16 @@ export async function signStatements(
   return signatures.map((signature) => Buffer.from(signature, "hex"));
 }
 
-/** The owner of the installation's own keys and secrets, as the signer is told of it. */
+/** The owner of the installation's own keys and secrets, in the form that the signer takes. */
 export const serviceKeyOwner = async (read: Reader): Promise<{ organizationId: string; organizationKey: string }> => ({
   organizationId: INSTALLATION,
   organizationKey: await ownerKey(read),
 });
 
-/** It never changes once it is stored. */
+/** Cached: it never changes once it is stored. */
 const ownerKeys = new WeakMap<Reader, string>();
 
-/** The sealed key that the service keys are sealed under; it is there where any of them is. */
+/** The sealed key under which the service keys are sealed. It exists if any service key does. */
 async function ownerKey(read: Reader): Promise<string> {
   const known = ownerKeys.get(read);
   if (known !== undefined) return known;

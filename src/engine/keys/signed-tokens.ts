@@ -12,12 +12,12 @@ import {
   signStatements,
 } from "./service-keys.ts";
 
-/** Compact tokens (RFC 7515, ES256) that the installation signs, and those that it reads again. */
+/** Compact tokens (RFC 7515, ES256) that the installation signs and verifies. */
 
 const MAX_TOKEN_LENGTH = 4096;
 const SHAPE = /^([\w-]+)\.([\w-]+)\.([\w-]{86})$/;
 
-/** A token signed with the present key of a kind, whose id it may name. */
+/** Signs a token with the current key of a kind, whose id may be in the header. */
 export async function signToken(
   signer: ServiceSigner,
   kind: ServiceKeyKind,
@@ -29,7 +29,7 @@ export async function signToken(
   return compactToken(tokenInput(statement), signature as Buffer);
 }
 
-/** What a token of this header says, whoever signed it; undefined for what has another form. */
+/** The claims of a token with this header, without verifying its signature; undefined for other text. */
 export function claimsOf<Claims extends TSchema>(
   token: string,
   header: object,
@@ -46,14 +46,14 @@ export function claimsOf<Claims extends TSchema>(
   }
 }
 
-/** The same of a token that a key of this kind signed, the present one or one that is still published. */
+/** The claims of a token signed by a key of this kind, the current one or one that is still published. */
 export async function openToken<Claims extends TSchema>(
   read: Reader,
   { kind, ...form }: { kind: ServiceKeyKind; header: object; claims: Claims },
   token: string,
   now: number,
 ): Promise<Static<Claims> | undefined> {
-  // Most texts have another form, and cost no look at the database.
+  // Most other text is rejected here, without a database read.
   if (claimsOf(token, form.header, form.claims) === undefined) return undefined;
   const keys = await publishedServiceKeys(read, kind, now);
   return openTokenWith(
@@ -63,7 +63,7 @@ export async function openToken<Claims extends TSchema>(
   );
 }
 
-/** The same with these keys, compressed in hex. */
+/** Like `openToken`, with the given keys, compressed in hex. */
 export async function openTokenWith<Claims extends TSchema>(
   publicKeys: readonly string[],
   { header, claims }: { header: object; claims: Claims },

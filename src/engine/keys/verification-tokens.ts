@@ -10,7 +10,7 @@ import type { Organization } from "../operations.ts";
 import { publishedPoints, type ServiceKeyKind, type ServiceSigner } from "./service-keys.ts";
 import { claimsOf, openToken, openTokenWith, signToken } from "./signed-tokens.ts";
 
-/** Tokens that say that somebody has shown a one-time code, and the key that vouches for what clients encrypt codes to. */
+/** Verification tokens, which attest that a one-time code was entered, and the key that signs the targets to which clients encrypt codes. */
 
 export type { VerificationClaims };
 
@@ -23,7 +23,7 @@ const Claims = Type.Object({
   exp: Type.String({ pattern: "^[0-9]{1,15}$" }),
 });
 
-/** As the published `encryptOtpCodeToBundle` and `verifyOtpVerificationToken` take it. */
+/** In the form that the published `encryptOtpCodeToBundle` and `verifyOtpVerificationToken` take. */
 export const otpKey: ServiceKeyKind = {
   purpose: "otp",
   curve: "CURVE_P256",
@@ -31,28 +31,28 @@ export const otpKey: ServiceKeyKind = {
   publish: (read, now) => publishedPoints(read, otpKey, now),
 };
 
-/** A token (ES256); the signature is over SHA-256 once, other than that of a session. */
+/** A token (ES256). The signature is over a single SHA-256, unlike that of a session token. */
 export const signVerificationToken = (signer: ServiceSigner, claims: VerificationClaims): Promise<string> =>
   signToken(signer, otpKey, () => ({ says: "verification", claims }));
 
-/** What a token says, whoever signed it and when; undefined for any other text. */
+/** The claims of a token, without verifying its signature or expiry; undefined for other text. */
 export const readVerificationToken = (token: string): VerificationClaims | undefined =>
   claimsOf(token, VERIFICATION_HEADER, Claims);
 
-/** What a token says that was signed here at any time, by a key that is published or by one that was. */
+/** The claims of a token that this installation signed at any time, by a key that is or was published. */
 export const openPastVerificationToken = (read: Reader, token: string): Promise<VerificationClaims | undefined> => {
   const kind = { ...otpKey, publishedAfterRetirementMs: Number.POSITIVE_INFINITY };
   return openToken(read, { kind, header: VERIFICATION_HEADER, claims: Claims }, token, 0);
 };
 
-/** The same with keys that are known, compressed in hex. */
+/** Like `openPastVerificationToken`, with the given keys, compressed in hex. */
 export const openVerificationTokenWith = (
   publicKeys: readonly string[],
   token: string,
 ): Promise<VerificationClaims | undefined> =>
   openTokenWith(publicKeys, { header: VERIFICATION_HEADER, claims: Claims }, token);
 
-/** What a token says that was signed here and has not expired; undefined for any other text. */
+/** The claims of a token that this installation signed and that has not expired; undefined for other text. */
 export async function openVerificationToken(
   read: Reader,
   token: string,
@@ -63,9 +63,9 @@ export async function openVerificationToken(
 }
 
 /**
- * The same of a token in a request, which must have been issued in the organization or in its parent.
+ * The claims of a token in a request, which must have been issued in the organization or in its parent.
  *
- * @throws KeysteadError VERIFICATION_TOKEN_INVALID; `field` is where the token stands
+ * @throws KeysteadError VERIFICATION_TOKEN_INVALID; `field` names the token's field
  */
 export async function requireVerificationToken(
   read: Reader,
@@ -80,7 +80,7 @@ export async function requireVerificationToken(
   return token;
 }
 
-/** What kind of contact codes of a type are sent to. */
+/** The kind of contact to which codes of a type are sent. */
 export const contactTypeOf = (otpType: string): ContactType =>
   otpType === "OTP_TYPE_EMAIL" ? "EMAIL" : "PHONE_NUMBER";
 
@@ -88,7 +88,7 @@ export const contactTypeOf = (otpType: string): ContactType =>
 export const contactOfToken = ({ verification_type, contact }: VerificationClaims): Contact =>
   contactOf(contactTypeOf(verification_type), contact);
 
-/** What a token serves for once; for whatever else it serves as often as it is brought. */
+/** The uses for which a token is valid once. For other uses it can be presented any number of times. */
 type TokenUsage = "SIGNUP" | "LOGIN";
 
 const selectUse = prepared<{ organizationId: string; id: string; usage: string }>()(
@@ -102,7 +102,7 @@ const selectUse = prepared<{ organizationId: string; id: string; usage: string }
 );
 
 /**
- * Whether a token would still serve, before work is done for it; `useToken` decides.
+ * Refuses a used token early, before work is done for it. `useToken` is what decides.
  *
  * @throws KeysteadError VERIFICATION_TOKEN_INVALID
  */
@@ -120,9 +120,9 @@ const refuseUsed = (field: string): never =>
   fail("VERIFICATION_TOKEN_INVALID", { field, reason: "it was used already" });
 
 /**
- * Uses a token up for one purpose, for an organization and all that are below the same parent.
+ * Uses a token up for one purpose, for an organization and all that share its parent.
  *
- * @throws KeysteadError VERIFICATION_TOKEN_INVALID for one that has served for this already; `field` is where the token stands
+ * @throws KeysteadError VERIFICATION_TOKEN_INVALID if it was used for this already; `field` names the token's field
  */
 export async function useToken(
   tx: Transactor,
@@ -133,7 +133,7 @@ export async function useToken(
   if (!(await noteUse(tx, organization, token, usage))) refuseUsed(field);
 }
 
-/** The same; false where it has served for this already. */
+/** Like `useToken`, but resolves to false if the token was used for this already. */
 export async function noteUse(
   tx: Transactor,
   organization: Pick<Organization, "id" | "parentId">,

@@ -4,11 +4,11 @@ import type { Reader } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
 import { OneOf } from "../fields.ts";
 
-/** The rows of app proofs, and how they are shown. */
+/** The rows of app proofs, and their form in responses. */
 
 const SCHEME = "SIGNATURE_SCHEME_EPHEMERAL_KEY_P256";
 
-/** What a signer stated; `signature` is r and s in hex over the SHA-256 of `proofPayload`. */
+/** A statement by a signer; `signature` is r and s in hex over the SHA-256 of `proofPayload`. */
 export const AppProof = Type.Object(
   {
     scheme: OneOf([SCHEME]),
@@ -21,7 +21,7 @@ export const AppProof = Type.Object(
 );
 export type AppProof = Static<typeof AppProof>;
 
-/** A proof with the start of the signer that made it. */
+/** A proof with the boot proof of the signer that made it. */
 export interface NewAppProof extends SignedPayload {
   bootProofId: string;
 }
@@ -58,7 +58,7 @@ export const insertAppProof = preparedWrite<{
     .returning("position"),
 );
 
-/** The proofs of an activity: that of the decision first, then those of addresses in the order of the result. */
+/** The proofs of an activity: the proof of the decision first, then those of addresses in the order of the result. */
 export async function findAppProofs(read: Reader, organizationId: string, activityId: string): Promise<AppProof[]> {
   const rows = await selectAppProofs(read, { organizationId, activityId });
   return rows.map(({ ephemeral_public_key, payload, signature }) => ({

@@ -17,16 +17,16 @@ import {
 } from "../keys/service-keys.ts";
 
 /**
- * Which code an ephemeral key belongs to. At each start of a signer its own description is signed with a lasting key of the
- * installation and kept, so that what the signer proves can be checked long after its end.
+ * Boot proofs tell which code an ephemeral key belongs to. Whenever a signer starts, its description is signed with a lasting key of the
+ * installation and stored, so that the signer's proofs can be verified long after it ended.
  */
 
-/** How long a server takes it for granted that the row of its signer is still there. */
+/** How long a server assumes that the row of its signer still exists. */
 const RECHECK_MS = HOUR_MS;
-/** A signer that was not seen for so long, and has proved nothing that is kept, is forgotten. */
+/** How long the boot proof of a signer is kept after it was last seen, if no stored proof refers to it. */
 const KEPT_MS = 30 * DAY_MS;
 
-/** The key that boot proofs are signed with. One that was retired stays published for as long as anybody keeps proofs. */
+/** The key that signs boot proofs. A retired key stays published forever, because proofs may be kept that long. */
 export const bootKey: ServiceKeyKind = {
   purpose: "boot",
   curve: "CURVE_P256",
@@ -44,10 +44,10 @@ interface Remembered {
   seenAt: number;
 }
 
-/** The signer of each database's server, as it was last found. */
+/** The last known signer of the server of each database. */
 const remembered = new WeakMap<Database, Remembered>();
 
-/** The boot proof of the signer with this key, or undefined if another runs by now. */
+/** The boot proof of the signer with this key, or undefined if another signer runs now. */
 export async function bootProofIdOf(
   store: Store,
   ephemeralPublicKey: string,
@@ -59,7 +59,7 @@ export async function bootProofIdOf(
   return current.ephemeralPublicKey === ephemeralPublicKey ? current.id : undefined;
 }
 
-/** Stores the boot proof of the signer that runs now, if it is not there yet. */
+/** Stores the boot proof of the running signer, unless it is stored already. */
 export async function recordBoot(store: Store, now: number): Promise<Remembered> {
   const { database, signer } = store;
   const description = await signer.ask({ verb: "describe" });
@@ -110,7 +110,7 @@ async function add(store: Store, description: DescribeResponse, now: number): Pr
   });
 }
 
-/** A signed text stands in its document as a string, so that nobody needs to spell it again to check it. */
+/** The signed text is a string inside its document, so that verifiers need not serialize it again. */
 const signed = (name: string, text: string, { id, publicKey }: ServiceKey, signature: Buffer): string =>
   canonicalJson({ [name]: text, keyId: id, publicKey, signature: signature.toString("hex") });
 
@@ -122,7 +122,7 @@ export const findLatestBootProof = prepared<Record<string, never>>()((db) =>
   db.selectFrom("boot_proofs").selectAll().orderBy("started_at", "desc").orderBy("id", "desc").limit(1),
 );
 
-/** Forgets signers that are long gone and have proved nothing; the last one stays. */
+/** Deletes the boot proofs of signers that ended long ago and that no stored proof refers to. The last one is kept. */
 export const pruneBootProofs = reconciler({
   name: "prune_boot_proofs",
   everyMs: DAY_MS,

@@ -15,25 +15,25 @@ import type { NewAppProof } from "./app-proofs.ts";
 import { bootProofIdOf } from "./boot-proofs.ts";
 
 /**
- * What an activity's app proofs state: that it was allowed, on what, and by whom. The statement is made and signed before the
- * transaction that carries the activity out, and made again inside it: only if it is the same, its proof is stored.
+ * App proofs of activities. They state that an activity was allowed, on which facts, and by whom. The statement is signed before the
+ * transaction that carries the activity out and made again inside it; the proof is stored only if both are equal.
  */
 
 type ProofStore = { database: Database; signer: Pick<Signer, "ask"> };
 
-/** Proofs with the statement that they hold for. */
+/** Proofs, with the statement that they prove. */
 export interface PreparedProofs {
   statement: string;
   proofs: NewAppProof[];
 }
 
-/** @throws KeysteadError when the stamped body is more than a proof can carry along */
+/** @throws KeysteadError if the stamped body is too large for a proof */
 export function refuseLargeBody(message: string): void {
   if (Buffer.byteLength(message) <= MAX_PROVEN_BODY_BYTES) return;
   refuse(`takes requests of at most ${MAX_PROVEN_BODY_BYTES} bytes, because proofs carry them along`);
 }
 
-/** Has the signer sign what is true of an execution now, and the addresses that it makes. Nothing is stored but its boot. */
+/** Lets the signer sign the current statement on an execution, and the addresses that it creates. Stores only the signer's boot proof. */
 export async function proveExecution(
   store: ProofStore,
   execution: Execution,
@@ -60,7 +60,7 @@ export async function proveExecution(
   return { statement, proofs };
 }
 
-/** Whether what the proofs state is still true; asked in the transaction that stores them. */
+/** Whether the statement of the proofs is still true, checked in the transaction that stores them. */
 export const stillHolds = async (read: Reader, { statement }: PreparedProofs, execution: Execution): Promise<boolean> =>
   JSON.stringify(await outcomeOf(read, execution)) === statement;
 
@@ -98,7 +98,7 @@ async function outcomeOf(read: Reader, execution: Execution): Promise<PolicyOutc
   };
 }
 
-/** Hex of the SHA-256 over the canonical JSON. docs/guide/proofs.md says of what. */
+/** The SHA-256 of the canonical JSON, in hex. docs/guide/proofs.md describes its content. */
 const digestOf = (value: unknown): string => createHash("sha256").update(canonicalJson(value)).digest("hex");
 
 function decisionContextOf({ record, facts, evaluations }: Execution): unknown {
@@ -119,7 +119,7 @@ function decisionContextOf({ record, facts, evaluations }: Execution): unknown {
   };
 }
 
-/** What decisions in an organization depend on, under the names that the API shows it with. */
+/** The data on which decisions in an organization depend, with the names of the API. */
 async function organizationDataOf(read: Reader, organizationId: string): Promise<unknown> {
   return {
     organizationId,
