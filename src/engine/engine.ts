@@ -8,7 +8,7 @@ import { OutOfBudget } from "../policy/budget.ts";
 import { askedBy, type Signer } from "../signer/client.ts";
 import type { Database } from "../storage/database.ts";
 import type { Reader } from "../storage/engine.ts";
-import { type ActivityObserver, identifiers } from "./activities/ballot.ts";
+import { type ActivityObserver, type Ballot, identifiers } from "./activities/ballot.ts";
 import { MonthlyQuota } from "./activities/monthly-quota.ts";
 import { findActivityByFingerprint } from "./activities/rows.ts";
 import { sizeOfActivityByFingerprint } from "./activities/size.ts";
@@ -24,7 +24,7 @@ import { firstUses } from "./identity/first-uses.ts";
 import { stampOfNewcomer } from "./identity/newcomers.ts";
 import { findOrganization } from "./identity/organizations.ts";
 import { stampOfSpentKey } from "./identity/spent-keys.ts";
-import type { ActivityOperation, Operation, Organization, QueryOperation, Registry, TakeRoom } from "./operations.ts";
+import type { ActivityOperation, Operation, QueryOperation, Registry, TakeRoom, VoteOperation } from "./operations.ts";
 import { isRefusedAuthentication, noAudit, type RequestAudit } from "./request-audit.ts";
 import { type Services, servicesFor, signerFor } from "./services.ts";
 import { validate } from "./validate.ts";
@@ -117,15 +117,6 @@ export function createEngine(options: EngineOptions): Engine {
     }
   }
 
-  /** The signer checks what a query asks of it against the query's body, although a query changes nothing. */
-  function signerOfQuery(
-    { asks, path }: QueryOperation,
-    { body, organization, isWanted }: { body: Buffer; organization: Organization; isWanted: () => boolean },
-  ): Pick<Signer, "ask"> {
-    const occasion = { body: body.toString(), ballots: [] };
-    return signerFor(askedBy(signer, { organizationId: organization.id, isWanted, occasion }), asks, path);
-  }
-
   async function identify(
     operation: Operation,
     by: Pick<StampedBody, "stamp" | "reach" | "remoteAddress" | "isExempt">,
@@ -175,54 +166,63 @@ export function createEngine(options: EngineOptions): Engine {
 
   async function handle(
     operation: Operation,
-    { body, organizationId, principal, now }: KnownRequest,
-    { remoteAddress, isWanted, takeRoom }: Pick<RequestOrigin, "remoteAddress" | "isWanted"> & { takeRoom: TakeRoom },
+    known: KnownRequest,
+    origin: Pick<RequestOrigin, "remoteAddress" | "isWanted"> & { takeRoom: TakeRoom },
   ): Promise<Answer> {
+    const { body, organizationId, principal } = known;
     if (operation.kind !== "query") refuseWrites();
     const parsed = await parseBody(body, organizationId);
     refuseUnfitType(operation, principal.actor.credential, narrowTypes);
     refuseOtherKind(operation, principal);
-    const budget = new RequestBudget(principal.organization.id);
+    const request = { ...known, ...origin, parsed, budget: new RequestBudget(principal.organization.id) };
+    if (operation.kind === "query") return answerQuery(operation, request);
+    audit.refuseWhenFull();
+    const activity =
+      operation.kind === "activity" ? await submitActivity(operation, request) : await voteOn(operation, request);
+    return { activity };
+  }
 
-    switch (operation.kind) {
-      case "query": {
-        validate(operation.request, parsed, "");
-        const { organization, actor } = principal;
-        const { read } = database;
-        const given = {
-          ...servicesFor(services, operation.needs),
-          ...(operation.asks.length === 0
-            ? {}
-            : { signer: signerOfQuery(operation, { body, organization, isWanted }) }),
-        };
-        const context = { request: parsed, read, organization, actor, now, budget, takeRoom };
-        const answer = await operation.run({ ...given, ...context });
-        noteFirstUse(principal, now);
-        return answer as Answer;
-      }
-      case "activity": {
-        audit.refuseWhenFull();
-        const acting = await actingFrom(database.read, operation, principal);
-        const context = { ...servicesFor(services, operation.needs), organizationId };
-        const submission = await parseSubmission(operation, parsed, now, context);
-        if (operation.newcomer) await refuseUser(database.read, operation, acting, fingerprintOf(body));
-        const by = { principal: acting, message: body.toString(), now, id: identifiers() };
-        const ballot = { ...by, remoteAddress, isWanted, budget };
-        return { activity: await submit(activities, operation, submission, fingerprintOf(body), ballot) };
-      }
-      case "vote": {
-        audit.refuseWhenFull();
-        refuseOtherOrganization(principal);
-        if (body.length > MAX_VOTE_BODY_BYTES) fail("BODY_TOO_LARGE", { maxBytes: MAX_VOTE_BODY_BYTES });
-        const { fingerprint } = parseVote(operation.type, parsed, now);
-        const which = { organizationId: principal.organization.id, fingerprint };
-        await takeRoom(await sizeOfActivityByFingerprint(database.read, which));
-        const { selection } = operation;
-        const by = { principal, message: body.toString(), now, id: identifiers(), selection };
-        const ballot = { ...by, remoteAddress, isWanted, budget };
-        return { activity: await castVote(activities, fingerprint, ballot) };
-      }
-    }
+  async function answerQuery(operation: QueryOperation, request: ReadRequest): Promise<Answer> {
+    const { parsed, principal, now, budget, takeRoom } = request;
+    validate(operation.request, parsed, "");
+    const { organization, actor } = principal;
+    const given = {
+      ...servicesFor(services, operation.needs),
+      ...(operation.asks.length === 0 ? {} : { signer: signerOfQuery(operation, request) }),
+    };
+    const context = { request: parsed, read: database.read, organization, actor, now, budget, takeRoom };
+    const answer = await operation.run({ ...given, ...context });
+    noteFirstUse(principal, now);
+    return answer as Answer;
+  }
+
+  /** The signer checks what a query asks of it against the query's body, although a query changes nothing. */
+  function signerOfQuery(
+    { asks, path }: QueryOperation,
+    { body, principal, isWanted }: ReadRequest,
+  ): Pick<Signer, "ask"> {
+    const occasion = { body: body.toString(), ballots: [] };
+    return signerFor(askedBy(signer, { organizationId: principal.organization.id, isWanted, occasion }), asks, path);
+  }
+
+  async function submitActivity(operation: ActivityOperation, request: ReadRequest): Promise<ActivityView> {
+    const { body, organizationId, parsed, now } = request;
+    const principal = await actingFrom(database.read, operation, request.principal);
+    const context = { ...servicesFor(services, operation.needs), organizationId };
+    const submission = await parseSubmission(operation, parsed, now, context);
+    const fingerprint = fingerprintOf(body);
+    if (operation.newcomer) await refuseUser(database.read, operation, principal, fingerprint);
+    return submit(activities, operation, submission, fingerprint, ballotOf(request, principal));
+  }
+
+  async function voteOn({ type, selection }: VoteOperation, request: ReadRequest): Promise<ActivityView> {
+    const { body, principal, parsed, now, takeRoom } = request;
+    refuseOtherOrganization(principal);
+    if (body.length > MAX_VOTE_BODY_BYTES) fail("BODY_TOO_LARGE", { maxBytes: MAX_VOTE_BODY_BYTES });
+    const { fingerprint } = parseVote(type, parsed, now);
+    const which = { organizationId: principal.organization.id, fingerprint };
+    await takeRoom(await sizeOfActivityByFingerprint(database.read, which));
+    return castVote(activities, fingerprint, { ...ballotOf(request, principal), selection });
   }
 
   return { registry, accept };
@@ -262,6 +262,27 @@ interface KnownRequest {
   /** Milliseconds. */
   now: number;
 }
+
+/** The same, with its body read and what answering it may take. */
+interface ReadRequest extends KnownRequest, Pick<RequestOrigin, "remoteAddress" | "isWanted"> {
+  parsed: Record<string, unknown>;
+  budget: RequestBudget;
+  takeRoom: TakeRoom;
+}
+
+/** What the request says on an activity, in the name of who sent it. */
+const ballotOf = (
+  { body, now, remoteAddress, isWanted, budget }: ReadRequest,
+  principal: Principal,
+): Omit<Ballot, "selection"> => ({
+  principal,
+  message: body.toString(),
+  now,
+  id: identifiers(),
+  remoteAddress,
+  isWanted,
+  budget,
+});
 
 const reachOf = (operation: Operation): Reach =>
   operation.kind !== "vote" && operation.findsSubOrganization ? "subOrganizations" : "organization";

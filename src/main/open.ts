@@ -4,16 +4,10 @@ import { dirname } from "node:path";
 import type { Logger } from "../kernel/log.ts";
 import { makeFolder } from "../kernel/make-folder.ts";
 import { type SignerOptions, SignerProcess, SignerRefused } from "../signer/client.ts";
-import {
-  type Database,
-  openDatabase,
-  type SchemaState,
-  sqliteFileOf,
-  UNFINISHED_COPY,
-  UNFINISHED_COPY_REMEDY,
-} from "../storage/database.ts";
+import { type Database, openDatabase, sqliteFileOf } from "../storage/database.ts";
 import { DatabaseFailure } from "../storage/failure.ts";
 import type { CommitObserver } from "../storage/group-commit.ts";
+import { type SchemaState, UNFINISHED_COPY, UNFINISHED_COPY_REMEDY } from "../storage/migrate.ts";
 import { FolderInUse, type LockHolder, ServerLock } from "../storage/server-lock.ts";
 import { type Config, StartProblem } from "./config.ts";
 import { beginInstallation, endOfBeginning, type IfEmpty, refuseMissingDatabase } from "./new-installation.ts";

@@ -1,59 +1,28 @@
-import { setTimeout } from "node:timers/promises";
-import {
-  type DatabaseConnection,
-  type Dialect,
-  type Driver,
-  Kysely,
-  Migrator,
-  PostgresAdapter,
-  PostgresIntrospector,
-  PostgresQueryCompiler,
-  SqliteAdapter,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
-} from "kysely";
-import pg from "pg";
-import { HEALTH_DEADLINE_MS, SQLITE_LOCK_DEADLINE_MS } from "../kernel/limits.ts";
+import type pg from "pg";
+import { HEALTH_DEADLINE_MS } from "../kernel/limits.ts";
 import { onceATurn } from "../kernel/once-a-turn.ts";
 import { Batch } from "./batch.ts";
+import { kyselyOn } from "./dialect.ts";
 import { DurableLog, DurableReads, type SyncFile } from "./durable-log.ts";
-import type {
-  AheadReader,
-  Connection,
-  DatabaseKind,
-  Known,
-  LaterWrite,
-  Query,
-  Reader,
-  StoredRow,
-  Transactor,
-} from "./engine.ts";
-import { DatabaseFailure, isLocked, isOutOfConnections, isOutOfRoom, translate } from "./failure.ts";
-import {
-  type AfterCommit,
-  type CommitObserver,
-  GroupCommit,
-  HalfDone,
-  type OpenTransaction,
-  type Prefetch,
-  type RunOptions,
-  ScopeTaken,
-} from "./group-commit.ts";
+import type { DatabaseKind, Query, Reader, Transactor } from "./engine.ts";
+import { DatabaseFailure, isOutOfConnections, translate } from "./failure.ts";
+import { type CommitObserver, GroupCommit, type RunOptions } from "./group-commit.ts";
 import { type Health, HealthCheck } from "./health.ts";
 import { KeptReads } from "./kept-reads.ts";
-import { migrations } from "./migrations/index.ts";
+import { migrate, migratePostgres, type SchemaState, schemaState } from "./migrate.ts";
 import { OutagePatience } from "./outage.ts";
 import { transactionsOf } from "./places.ts";
 import { type Pooler, poolerBefore } from "./pooler.ts";
 import { LookUps, PatientReads, PostgresConnection, patiently } from "./postgres.ts";
-import { connectToOne, PostgresHosts } from "./postgres-hosts.ts";
-import { IDLE_TRANSACTION_MS, PostgresPool, postgresTypes } from "./postgres-pool.ts";
+import { PostgresHosts } from "./postgres-hosts.ts";
+import { PostgresPool } from "./postgres-pool.ts";
 import { POSTGRES_DEFAULTS, type PostgresSettings } from "./postgres-settings.ts";
+import { beginPostgres } from "./postgres-transactions.ts";
 import { preparedWrite } from "./prepared.ts";
-import type { Schema } from "./schema.ts";
 import { SharedReads } from "./shared-reads.ts";
 import { OPENING_WAIT_MS, openSqlite, type SqliteConnection } from "./sqlite.ts";
 import { SqliteFiles } from "./sqlite-files.ts";
+import { beginSqlite, type SqliteWriter } from "./sqlite-transactions.ts";
 import { GrowingStatistics } from "./statistics.ts";
 
 /** The store: committed state to read, `transact` to write. */
@@ -84,15 +53,6 @@ export interface DatabaseFigures {
   commitsWaiting: number;
   /** Connections of PostgreSQL; undefined on SQLite. */
   pool: { inUse: number; idle: number; waiting: number } | undefined;
-}
-
-export interface SchemaState {
-  /** There is not a single table of ours. */
-  isEmpty: boolean;
-  /** Migrations that were run by a newer version. */
-  unknown: string[];
-  /** Migrations that are still to come. */
-  pending: string[];
 }
 
 export interface DatabaseOptions {
@@ -189,16 +149,8 @@ function memoryDatabase(observer: CommitObserver | undefined): Database {
 }
 
 /** The connections of a SQLite database, and what is to be done around their use. */
-interface SqliteConnections {
-  writer: SqliteConnection;
+interface SqliteConnections extends SqliteWriter {
   reader: SqliteConnection;
-  /** What makes commits durable; nothing does in memory. */
-  log: DurableLog | undefined;
-  /** Before a read or a transaction; it may refuse, or have to be waited for. */
-  beforeUse: () => Promise<void> | void;
-  /** Before anybody is told of the commit; it may refuse. */
-  afterCommit: () => void;
-  afterUse: () => void;
   /** Before a write that shows whether commits work; it may refuse. */
   beforeProbe: () => void;
   close: () => void;
@@ -271,11 +223,7 @@ function databaseOnSqlite(connections: SqliteConnections): Database {
         await log?.sync();
       }
     },
-    schemaState: async () => {
-      const tables = await writer.all<{ name: string }>("select name from sqlite_master where type = 'table'", []);
-      const names = tables.map(({ name }) => name);
-      return schemaState(names, () => writer.all(`select name from ${MIGRATIONS_TABLE}`, []));
-    },
+    schemaState: () => schemaState("sqlite", (sql, parameters) => writer.all(sql, parameters)),
     health: () => check.check(),
     pooler: async () => "none",
     figures: () => ({ commitsWaiting: commits.waiting, pool: undefined }),
@@ -308,79 +256,6 @@ function createTurns(): Turns {
       else taken = false;
     },
   };
-}
-
-async function beginSqlite(
-  { writer: connection, log, beforeUse, afterCommit, afterUse }: SqliteConnections,
-  batch: Batch,
-  kept: KeptReads,
-  kysely: Kysely<Schema>,
-  committed: Reader,
-): Promise<OpenTransaction> {
-  await beforeUse();
-  try {
-    await beginWhenFree(connection);
-    kept.refresh();
-  } catch (error) {
-    if (connection.inTransaction) connection.exec("rollback");
-    afterUse();
-    throw error;
-  }
-  let inUse = true;
-  const giveBack = () => {
-    batch.forgetAll();
-    if (inUse) afterUse();
-    inUse = false;
-  };
-  return {
-    // SQLite ends the transaction by itself after some failures; what is done then is nowhere kept.
-    written: () => (connection.inTransaction ? connection.written : Number.NaN),
-    savepoint: async (next) => {
-      batch.begun(next);
-      connection.exec("savepoint one");
-    },
-    release: async () => connection.exec("release one"),
-    rollbackToSavepoint: async () => {
-      connection.exec("rollback to one");
-      connection.exec("release one");
-      batch.undone();
-    },
-    commit: async () => {
-      try {
-        connection.exec("commit");
-      } finally {
-        kept.noteWritten(batch.written);
-      }
-      giveBack();
-      if (batch.hasWritten) await log?.sync();
-      afterCommit();
-      batch.askLast(committed.all);
-    },
-    rollback: async () => {
-      try {
-        // SQLite ends the transaction by itself after some failures, a full disk among them.
-        if (connection.inTransaction) connection.exec("rollback");
-      } finally {
-        giveBack();
-      }
-    },
-    transactor: () => transactorOn("sqlite", batch, kysely, committed, noScope),
-  };
-}
-
-const LOCK_POLL_MS = 10;
-
-/** Waits for another process that writes without keeping this one from anything else. */
-async function beginWhenFree(connection: SqliteConnection): Promise<void> {
-  const deadline = performance.now() + SQLITE_LOCK_DEADLINE_MS;
-  for (;;) {
-    try {
-      return connection.exec("begin immediate");
-    } catch (error) {
-      if (!isLocked(error) || performance.now() > deadline) throw error;
-    }
-    await setTimeout(LOCK_POLL_MS);
-  }
 }
 
 const POSTGRES_PROBES = 2;
@@ -447,12 +322,7 @@ function postgresDatabase(
       return value;
     },
     migrate: () => migratePostgres(url),
-    schemaState: async () => {
-      const sql = `select name from unnest(array['installation', '${MIGRATIONS_TABLE}']) as name where to_regclass(name) is not null`;
-      const tables = await reads.all<{ name: string }>(sql, []);
-      const names = tables.map(({ name }) => name);
-      return schemaState(names, () => reads.all(`select name from ${MIGRATIONS_TABLE}`, []));
-    },
+    schemaState: () => schemaState("postgres", (sql, parameters) => reads.all(sql, parameters)),
     health: () => check.check(),
     pooler: () => patience.through(() => poolerOf(pool)),
     figures: () => ({ commitsWaiting: commits.waiting, pool: pool.figures() }),
@@ -493,21 +363,6 @@ const writeProbe = preparedWrite<{ value: string }>()((db, { value }) =>
     .returning("name"),
 );
 
-/** For a transaction alone, where its session is not ours. */
-const timeoutsOf = (statementTimeoutMs: number): string =>
-  `set local statement_timeout = ${statementTimeoutMs}; set local idle_in_transaction_session_timeout = ${IDLE_TRANSACTION_MS}`;
-
-/**
- * Each statement sees what was committed before it, whatever PostgreSQL is set to: what is read behind a lock must be what whoever had it before
- * left, and not how things were when it was asked for.
- */
-const BEGIN = "begin isolation level read committed";
-
-const LOCK_SCOPE = "select pg_advisory_xact_lock(hashtextextended($1, 0))";
-/** Those that nobody else holds, without waiting. */
-const TRY_SCOPES =
-  "select scope from unnest($1::text[]) as scope where pg_try_advisory_xact_lock(hashtextextended(scope, 0))";
-
 async function poolerOf(pool: PostgresPool): Promise<Pooler> {
   const taken: pg.PoolClient[] = [];
   const take = async () => {
@@ -522,325 +377,4 @@ async function poolerOf(pool: PostgresPool): Promise<Pooler> {
   } finally {
     for (const client of taken) pool.giveBack(client, "read", true);
   }
-}
-
-async function beginPostgres(
-  pool: PostgresPool,
-  { prepared, statementTimeoutMs }: PostgresSettings,
-  { scopes, isAgain, ahead: prefetches }: { scopes: readonly string[]; isAgain: boolean; ahead: readonly Prefetch[] },
-  committed: Reader,
-): Promise<OpenTransaction> {
-  const client = await pool.take("transaction");
-  let released = false;
-  const giveBack = (broken: boolean) => {
-    if (!released) pool.giveBack(client, "transaction", broken);
-    released = true;
-  };
-  const connection = new PostgresConnection(client, prepared);
-  const exec = (sql: string) => connection.exec(sql);
-  // Savepoints are sent with whatever comes after them, which fails with them; nothing waits for their answers but the end.
-  let ahead: Promise<unknown> = Promise.resolve();
-  let toRelease = "";
-  const takeRelease = () => {
-    const release = toRelease;
-    toRelease = "";
-    return release;
-  };
-  /** The function that runs has none yet: it has written nothing. */
-  let needsSavepoint = false;
-  let hasSavepoint = false;
-  let isAtOnce = false;
-  const makeSavepoint = () => {
-    if (!needsSavepoint) return;
-    needsSavepoint = false;
-    hasSavepoint = true;
-    ahead = Promise.all([ahead, exec(`${takeRelease()}savepoint one`)]);
-    // Whoever waits for it is told; nobody may yet.
-    ahead.catch(() => {});
-  };
-  // What was lost may have been by a row of others, which is theirs to tell.
-  const batch = new Batch(connection, "postgres", !isAgain, { beforeWrite: makeSavepoint });
-  const kysely = kyselyOn("postgres", async () => batch);
-  const begin = prepared ? BEGIN : `${BEGIN}; ${timeoutsOf(statementTimeoutMs)}`;
-  const [scope, ...others] = scopes;
-  const held = new Set(scopes.slice(0, 1));
-  try {
-    const begun = exec(begin);
-    // Other processes wait here for the organization, as functions of this one wait in GroupCommit.
-    const locked = scope === undefined ? [] : connection.all(LOCK_SCOPE, [scope]);
-    const tried = others.length === 0 ? [] : connection.all<{ scope: string }>(TRY_SCOPES, [others]);
-    // What was lost may have been by one of these.
-    const known: Promise<unknown>[] = [];
-    if (!isAgain)
-      batch.askAhead((all) => {
-        const selectFrom = kysely.selectFrom.bind(kysely) as Reader["selectFrom"];
-        const reader: AheadReader = { kind: "postgres", selectFrom, all, known: (of) => batch.known(of) };
-        known.push(...prefetches.map((prefetch) => prefetch(reader).catch(() => {})));
-      });
-    for (const { scope } of (await Promise.all([begun, locked, tried]))[2]) held.add(scope);
-    // What comes to be known must be so before a function changes it.
-    await Promise.all(known);
-  } catch (error) {
-    giveBack(true);
-    throw error;
-  }
-  return {
-    isHeld: (name) => held.has(name),
-    savepoint: async (next) => {
-      batch.begun(next);
-      needsSavepoint = true;
-      isAtOnce = next.isAtOnce;
-      if (isAtOnce) makeSavepoint();
-    },
-    release: async () => {
-      if (hasSavepoint) toRelease = "release one; ";
-      needsSavepoint = hasSavepoint = false;
-    },
-    rollbackToSavepoint: async () => {
-      needsSavepoint = false;
-      if (!hasSavepoint) {
-        // Without a savepoint there is no way back from what PostgreSQL refused.
-        if (batch.hasFailed) throw new HalfDone();
-        return batch.dropped();
-      }
-      hasSavepoint = false;
-      // Something that an earlier function did not wait for was refused before it: nothing since can be undone by itself.
-      const refusal = isAtOnce ? undefined : await refusalOf(ahead);
-      if (refusal) throw new HalfDone(refusal);
-      const undone = exec("rollback to one; release one");
-      batch.undone();
-      await Promise.all([ahead, undone]);
-    },
-    commit: async () => {
-      const written = batch.writeRows();
-      batch.askLast((query) => batch.ask(query));
-      const committed = exec(`${takeRelease()}commit`);
-      await Promise.allSettled([written, ahead, committed]);
-      // The first that failed tells why, the others only that something did.
-      await written;
-      // Where something was refused that nobody had to wait for, a commit ends the transaction without its writes, and that is no error.
-      const refusal = (await refusalOf(ahead)) ?? (await refusalOf(committed));
-      if (refusal) throw new HalfDone(refusal);
-      await ahead;
-      if ((await committed) !== "COMMIT") throw new HalfDone();
-      giveBack(false);
-    },
-    rollback: async (reason) => {
-      // A connection that is lost or hangs is not asked; closing it ends the transaction as well. On a full disk reads need it: there may be no
-      // other.
-      const isUseless =
-        reason instanceof DatabaseFailure && ["outage", "unavailable"].includes(reason.kind) && !isOutOfRoom(reason);
-      if (isUseless) return giveBack(true);
-      const clean = await exec("rollback").then(
-        () => true,
-        () => false,
-      );
-      giveBack(!clean);
-    },
-    transactor: () => transactorOn("postgres", batch, kysely, committed, others.length === 0 ? waitForScope : tryScope),
-  };
-}
-
-/** Why the database refused it; nothing where it was done, or failed in another way. */
-const refusalOf = (asked: Promise<unknown>): Promise<DatabaseFailure | undefined> =>
-  asked.then(
-    () => undefined,
-    (error) => (error instanceof DatabaseFailure && error.kind === "bug" ? error : undefined),
-  );
-
-/** Of SQLite there is one writer anyway. */
-const noScope = async () => {};
-
-async function waitForScope(batch: Batch, scope: string): Promise<void> {
-  await batch.all(LOCK_SCOPE, [scope]);
-  // Whoever had the lock before may have changed anything.
-  batch.forgetAll();
-}
-
-async function tryScope(batch: Batch, scope: string): Promise<void> {
-  const locked = await batch.all(TRY_SCOPES, [[scope]]);
-  if (locked.length === 0) throw new ScopeTaken();
-  batch.forgetAll();
-}
-
-function transactorOn(
-  kind: DatabaseKind,
-  batch: Batch,
-  kysely: Kysely<Schema>,
-  committed: Reader,
-  lock: (batch: Batch, scope: string) => Promise<unknown>,
-): ReturnType<OpenTransaction["transactor"]> {
-  let open = true;
-  const afterCommit: AfterCommit[] = [];
-  const whileOpen = <F extends (...args: never[]) => unknown>(method: F): F =>
-    ((...args: never[]) => {
-      if (!open) throw ended();
-      return method.apply(kysely, args);
-    }) as F;
-  const tx: Transactor = {
-    kind,
-    selectFrom: whileOpen(kysely.selectFrom as never) as Transactor["selectFrom"],
-    insertInto: whileOpen(kysely.insertInto as never) as Transactor["insertInto"],
-    updateTable: whileOpen(kysely.updateTable as never) as Transactor["updateTable"],
-    deleteFrom: whileOpen(kysely.deleteFrom as never) as Transactor["deleteFrom"],
-    all: (query) => {
-      if (!open) throw ended();
-      return batch.ask(query);
-    },
-    later: whileOpen((into: LaterWrite, row: StoredRow) => batch.later(into, row)) as Transactor["later"],
-    known: whileOpen((of: Known<unknown>) => batch.known(of)) as Transactor["known"],
-    changing: whileOpen((of: Known<unknown>, write: (known: unknown) => Promise<unknown>) =>
-      batch.changing(of, write),
-    ) as Transactor["changing"],
-    committed,
-    last: whileOpen((query: Query) => batch.last(query)) as Transactor["last"],
-    lock: whileOpen((scope: string) => lock(batch, scope)) as Transactor["lock"],
-    afterCommit: whileOpen((follow: AfterCommit) => void afterCommit.push(follow)) as Transactor["afterCommit"],
-  };
-  return {
-    tx,
-    afterCommit,
-    end: () => {
-      open = false;
-    },
-  };
-}
-
-const ended = (): Error => new Error("this transaction has ended");
-
-function kyselyOn(
-  kind: DatabaseKind,
-  acquire: () => Promise<DatabaseConnection>,
-  release: () => void = () => {},
-): Kysely<Schema> {
-  return new Kysely<Schema>({ dialect: dialectOn(kind, acquire, release) });
-}
-
-/** Kysely over connections that are opened and ended elsewhere; its transactions serve the migrator alone. */
-function dialectOn(kind: DatabaseKind, acquire: () => Promise<DatabaseConnection>, release: () => void): Dialect {
-  const exec = (connection: DatabaseConnection, sql: string) =>
-    (connection as Connection).executeQuery({ sql, parameters: [], query: { kind: "RawNode" } } as never);
-  const driver: Driver = {
-    init: async () => {},
-    acquireConnection: acquire,
-    beginTransaction: async (connection) =>
-      void (await exec(connection, kind === "sqlite" ? "begin immediate" : "begin")),
-    commitTransaction: async (connection) => void (await exec(connection, "commit")),
-    rollbackTransaction: async (connection) => void (await exec(connection, "rollback")),
-    releaseConnection: async () => release(),
-    destroy: async () => {},
-  };
-  return kind === "sqlite"
-    ? {
-        createAdapter: () => new TransactionalSqliteAdapter(),
-        createDriver: () => driver,
-        createIntrospector: (db) => new SqliteIntrospector(db),
-        createQueryCompiler: () => new SqliteQueryCompiler(),
-      }
-    : {
-        createAdapter: () => new PostgresAdapter(),
-        createDriver: () => driver,
-        createIntrospector: (db) => new PostgresIntrospector(db),
-        createQueryCompiler: () => new PostgresQueryCompiler(),
-      };
-}
-
-/**
- * SQLite rolls back schema changes as it does others, so a migration is whole or absent after a crash; the transaction is
- * also what a second process waits for.
- */
-class TransactionalSqliteAdapter extends SqliteAdapter {
-  override get supportsTransactionalDdl(): boolean {
-    return true;
-  }
-}
-
-/** On one connection, where a lock and the migrations may take their time. */
-async function migratePostgres(url: string): Promise<string[]> {
-  const open = (connectionString: string) => {
-    const client = new pg.Client({
-      connectionString,
-      types: postgresTypes as pg.CustomTypesConfig,
-      connectionTimeoutMillis: POSTGRES_DEFAULTS.connectTimeoutMs,
-      keepAlive: true,
-      application_name: "keystead",
-    });
-    // A connection that breaks fails the statement that is under way; without a listener it would end the process as well.
-    client.on("error", () => {});
-    return client;
-  };
-  const client = await connectToOne(url, open).catch((error: unknown) => {
-    throw translate(error);
-  });
-  try {
-    // Its statements run once, and a pooler may be between.
-    const connection = new PostgresConnection(client);
-    return await migrate(
-      kyselyOn("postgres", async () => connection),
-      "postgres",
-    );
-  } finally {
-    await client.end().catch(() => {});
-  }
-}
-
-export const MIGRATIONS_TABLE = "migrations";
-
-/**
- * Stands among the migrations of a database that is being copied into, until it is whole. No version has a migration of this name,
- * so none starts on it, whatever it knows of copies.
- */
-export const UNFINISHED_COPY = "unfinished-copy";
-
-/** What becomes of it. */
-export const UNFINISHED_COPY_REMEDY =
-  "run the same keystead copy again, which goes on where it ended, or name another database";
-
-/** How far the tables of these names are from those of this version. */
-export async function schemaState(
-  tables: readonly string[],
-  readApplied: () => Promise<{ name: string }[]>,
-): Promise<SchemaState> {
-  const applied = tables.includes(MIGRATIONS_TABLE) ? (await readApplied()).map(({ name }) => name) : [];
-  return {
-    isEmpty: !tables.includes("installation"),
-    unknown: applied.filter((name) => !Object.hasOwn(migrations, name)),
-    pending: Object.keys(migrations).filter((name) => !applied.includes(name)),
-  };
-}
-
-/** Without a name it goes to the newest. */
-async function migrate(kysely: Kysely<Schema>, kind: DatabaseKind, goal: MigrationGoal = {}): Promise<string[]> {
-  const bound = Object.entries(migrations).map(([name, { up }]) => [
-    name,
-    { up: (db: Kysely<unknown>) => up(db, kind) },
-  ]);
-  const migrator = new Migrator({
-    db: kysely,
-    provider: { getMigrations: async () => Object.fromEntries(bound) },
-    migrationTableName: MIGRATIONS_TABLE,
-    migrationLockTableName: "migrations_lock",
-    disableTransactions: goal.inTransaction ?? false,
-  });
-  const { error, results } = await (goal.name === undefined
-    ? migrator.migrateToLatest()
-    : migrator.migrateTo(goal.name));
-  if (error) throw error;
-  return (results ?? []).filter(({ status }) => status === "Success").map(({ migrationName }) => migrationName);
-}
-
-interface MigrationGoal {
-  /** The last migration to run. */
-  name?: string | undefined;
-  /** Whether the caller has begun a transaction, which they all belong to. */
-  inTransaction?: boolean;
-}
-
-/**
- * Brings the tables up to a migration on a connection that somebody else opened, in the transaction that it may be in. Resolves to
- * the names of the migrations it ran.
- */
-export async function migrateConnection(kind: DatabaseKind, connection: Connection, name?: string): Promise<string[]> {
-  const kysely = kyselyOn(kind, async () => connection);
-  return await migrate(kysely, kind, { name, inTransaction: true });
 }

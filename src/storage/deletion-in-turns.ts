@@ -1,4 +1,12 @@
-import { type DeleteQueryBuilder, type DeleteResult, type SelectQueryBuilder, sql } from "kysely";
+import {
+  type DeleteQueryBuilder,
+  type DeleteResult,
+  type Expression,
+  type ExpressionBuilder,
+  type SelectQueryBuilder,
+  type SqlBool,
+  sql,
+} from "kysely";
 import { MAX_DELETED_ROWS } from "../kernel/limits.ts";
 import { pause } from "../kernel/turns.ts";
 import type { DatabaseKind } from "./engine.ts";
@@ -35,9 +43,27 @@ export async function areMoreThan(
 export const rowId = sql<number>`rowid`;
 
 /**
- * Deletes rows of which an organization may have any number, within one transaction on SQLite. That holds the whole process for as long
- * as a statement runs, so it is asked for a portion at a time, and others have their turns in between. PostgreSQL holds nobody up, and
- * with each portion would look again at what is deleted already: there one statement is better.
+ * Deletes rows of which an organization may have any number, within one transaction. PostgreSQL holds nobody up, and with each portion
+ * would look again at what is deleted already: there it is one statement.
+ *
+ * @param from the deletion without conditions
+ * @param rows the table to select from, without conditions, in the order in which its rows lie together
+ * @param which tells the rows that are to go
+ */
+export async function deleteAll<Table extends keyof Schema>(
+  kind: DatabaseKind,
+  organizationId: string,
+  from: DeleteQueryBuilder<Schema, Table, DeleteResult>,
+  rows: SelectQueryBuilder<Schema, Table, object>,
+  which: (row: ExpressionBuilder<Schema, Table>) => Expression<SqlBool>,
+): Promise<void> {
+  if (kind === "postgres") await from.where(which).execute();
+  else await deleteInTurns(organizationId, from, rows.where(which).select(rowId.as("row_id")));
+}
+
+/**
+ * The same on SQLite, which holds the whole process for as long as a statement runs: it is asked for a portion at a time, and others have
+ * their turns in between.
  *
  * @param from the deletion without conditions
  * @param which selects the `rowId` of all that are to go

@@ -6,9 +6,10 @@ import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import type { ConnectionOptions } from "node:tls";
 import pg from "pg";
 import { INSPECTION_DEADLINE_MS } from "../kernel/limits.ts";
-import { MIGRATIONS_TABLE, type SchemaState, schemaState, sqliteFileOf } from "./database.ts";
+import { sqliteFileOf } from "./database.ts";
 import type { DatabaseKind } from "./engine.ts";
 import { DatabaseFailure, isOutOfRoom, translate } from "./failure.ts";
+import { type SchemaState, schemaState } from "./migrate.ts";
 import { type Pooler, poolerBefore } from "./pooler.ts";
 import { connectToOne } from "./postgres-hosts.ts";
 import { postgresTypes } from "./postgres-pool.ts";
@@ -70,7 +71,7 @@ function inspectSqlite(file: string): Inspection {
       }
     };
     const close = async () => database.close();
-    return inspectionOn("sqlite", "select name from sqlite_master where type = 'table'", { all, tryWrite, close });
+    return inspectionOn("sqlite", { all, tryWrite, close });
   } catch (error) {
     throw translate(error);
   }
@@ -128,8 +129,7 @@ async function inspectPostgres(url: string): Promise<Inspection> {
         throw translate(error);
       }
     };
-    const tables = `select name from unnest(array['installation', '${MIGRATIONS_TABLE}']) as name where to_regclass(name) is not null`;
-    return inspectionOn("postgres", tables, {
+    return inspectionOn("postgres", {
       all,
       tryWrite: async () => {
         await all(SPILL);
@@ -168,7 +168,6 @@ function encryptionOf({ ssl, host }: pg.Client): Encryption {
 
 function inspectionOn(
   kind: DatabaseKind,
-  tablesSql: string,
   { all, ...others }: Pick<Inspection, "all" | "tryWrite" | "close"> & Partial<Inspection>,
 ): Inspection {
   return {
@@ -177,10 +176,6 @@ function inspectionOn(
     encryption: "local",
     pooler: async () => "none",
     ...others,
-    async schemaState() {
-      const tables = await all<{ name: string }>(tablesSql);
-      const names = tables.map(({ name }) => name);
-      return schemaState(names, () => all(`select name from ${MIGRATIONS_TABLE}`));
-    },
+    schemaState: () => schemaState(kind, all),
   };
 }

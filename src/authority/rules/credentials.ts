@@ -155,6 +155,10 @@ export function refuseUnproven(
   fail("FIELD_INVALID", { field: `${field}.${unproven}.oidcClaims`, reason });
 }
 
+/** @throws KeysteadError USER_QUOTA_EXCEEDED */
+export const refuseTooManyProviders = (count: number): void =>
+  refuseExcess(count, { kind: "OAuth providers", limit: MAX_OAUTH_PROVIDERS_PER_USER, perUser: true });
+
 /** @throws KeysteadError OAUTH_PROVIDER_EXISTS or USER_QUOTA_EXCEEDED; `field` names the providers' field in the request */
 export function addOauthProviders(
   draft: Draft,
@@ -168,8 +172,7 @@ export function addOauthProviders(
   const holders = draft.parts("oauthProviderId", places);
   const known = places.findIndex((at, index) => holders[index] !== undefined || places.indexOf(at) < index);
   const added = providers.map(({ verifiedEmail: _, isOwnApp: __, ...provider }) => ({ ...provider, createdAt: now }));
-  const count = draft.part("oauthProviders", userId).length + added.length;
-  refuseExcess(count, { kind: "OAuth providers", limit: MAX_OAUTH_PROVIDERS_PER_USER, perUser: true });
+  refuseTooManyProviders(draft.part("oauthProviders", userId).length + added.length);
   if (known >= 0) {
     const reason = "names an issuer, subject and audience that belong to a user of this organization already";
     fail("OAUTH_PROVIDER_EXISTS", { field: `${field}.${known}`, reason });

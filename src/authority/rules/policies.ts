@@ -26,9 +26,7 @@ export function addPolicies(
   }
   const added = policies.map((policy) => ({ ...policy, createdAt: now, updatedAt: now }));
   draft.apply({ do: "addPolicies", policies: added });
-  const all = draft.part("policies", ALL);
-  refuseExcess(all.length, { kind: "policies", limit: MAX_POLICIES });
-  refuseLongTexts(all);
+  refuseTooManyPolicies(draft.part("policies", ALL));
 }
 
 /**
@@ -65,11 +63,17 @@ const lengthOf = ({ consensus, condition, time }: Texts): number =>
   (consensus?.length ?? 0) + (condition?.length ?? 0) + (time?.length ?? 0);
 
 /**
- * Bounds the total length of all policies, because all of them are evaluated for an activity.
+ * Bounds the number of policies that an organization has, or would have, and the total length of their texts, because all of them are
+ * evaluated for an activity.
  *
  * @throws KeysteadError QUOTA_EXCEEDED
  */
-export function refuseLongTexts(policies: readonly Texts[]): void {
+export function refuseTooManyPolicies(policies: readonly Texts[]): void {
+  refuseExcess(policies.length, { kind: "policies", limit: MAX_POLICIES });
+  refuseLongTexts(policies);
+}
+
+function refuseLongTexts(policies: readonly Texts[]): void {
   const length = policies.reduce((sum, policy) => sum + lengthOf(policy), 0);
   const kind = "characters in the expressions of its policies together";
   refuseExcess(length, { kind, limit: MAX_POLICIES_LENGTH });

@@ -4,8 +4,8 @@ import { requireUsers } from "../../authority/rules/users.ts";
 import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Id, SomeOf, Strict } from "../../engine/fields.ts";
+import { findAllowedOrigins } from "../../engine/identity/passkey-origins.ts";
 import { MAX_AUTHENTICATORS_PER_USER } from "../../kernel/limits.ts";
-import { findAllowedOrigins } from "../organizations/store.ts";
 import {
   AuthenticatorParams,
   AuthenticatorParamsV1,

@@ -4,6 +4,7 @@ import {
   type NewApiKey,
   type NewAuthenticator,
   type NewOauthProvider,
+  refuseTooManyProviders,
   refuseUnproven,
 } from "../../authority/rules/credentials.ts";
 import { type ApiKeyCurve, normalizePublicKey } from "../../crypto/public-keys.ts";
@@ -16,7 +17,6 @@ import type { Services } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
 import {
   MAX_LABEL_LENGTH,
-  MAX_OAUTH_PROVIDERS_PER_USER,
   MAX_OIDC_CLAIM_LENGTH,
   MAX_OIDC_TOKEN_LENGTH,
   MAX_OIDC_TOKENS,
@@ -210,9 +210,7 @@ export type CheckedOauthProvider = Omit<NewOauthProvider, "id"> & ClaimedProvide
  * @throws KeysteadError FIELD_MISSING or USER_QUOTA_EXCEEDED
  */
 export function checkOauthProviders(providers: readonly OauthProviderParams[], field: string): void {
-  if (providers.length > MAX_OAUTH_PROVIDERS_PER_USER) {
-    fail("USER_QUOTA_EXCEEDED", { kind: "OAuth providers", limit: MAX_OAUTH_PROVIDERS_PER_USER });
-  }
+  refuseTooManyProviders(providers.length);
   const without = providers.findIndex(({ oidcToken, oidcClaims }) => oidcToken === undefined && !oidcClaims);
   if (without >= 0) fail("FIELD_MISSING", { field: `${field}.${without}.oidcToken` });
 }

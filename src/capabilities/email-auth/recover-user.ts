@@ -5,9 +5,9 @@ import { requireUsers } from "../../authority/rules/users.ts";
 import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Id, Strict } from "../../engine/fields.ts";
+import { findAllowedOrigins } from "../../engine/identity/passkey-origins.ts";
 import { noteSpentKey } from "../../engine/identity/spent-keys.ts";
 import { AuthenticatorParams, newAuthenticators, verifyAuthenticator } from "../credentials/model.ts";
-import { findAllowedOrigins } from "../organizations/store.ts";
 
 export const RECOVERY_KEY = "CREDENTIAL_TYPE_RECOVER_USER_KEY_P256";
 

@@ -4,6 +4,7 @@ import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Id, Label, List, Strict } from "../../engine/fields.ts";
 import { findOrganization } from "../../engine/identity/organizations.ts";
+import { findAllowedOrigins } from "../../engine/identity/passkey-origins.ts";
 import type { Newcomer } from "../../engine/operations.ts";
 import { fail } from "../../kernel/errors.ts";
 import {
@@ -14,7 +15,6 @@ import {
   newAuthenticators,
   verifyAuthenticators,
 } from "../credentials/model.ts";
-import { findAllowedOrigins } from "../organizations/store.ts";
 import { requireOpenInvitation } from "./store.ts";
 import { hashOfToken } from "./tokens.ts";
 

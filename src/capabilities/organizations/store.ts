@@ -1,9 +1,6 @@
 import { featuresAtFirst } from "../../authority/rules/features.ts";
 import type { Draft } from "../../authority/view.ts";
-import { parseOrigins } from "../../crypto/webauthn-data.ts";
 import { fillAuthority } from "../../engine/authority/project.ts";
-import { rootIdOf } from "../../engine/identity/organizations.ts";
-import type { Organization } from "../../engine/operations.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { type Feature, shownFeatures } from "./model.ts";
 
@@ -53,15 +50,4 @@ export async function findFeatures(read: Reader, organizationId: string): Promis
     .orderBy("name")
     .execute();
   return shownFeatures(features);
-}
-
-/** The origins that passkeys of this organization may be used from, undefined for any; a parent's rule for all below it. */
-export async function findAllowedOrigins(read: Reader, organization: Organization): Promise<string[] | undefined> {
-  const feature = await read
-    .selectFrom("organization_features")
-    .select("value")
-    .where("organization_id", "=", rootIdOf(organization))
-    .where("name", "=", "FEATURE_NAME_WEBAUTHN_ORIGINS")
-    .executeTakeFirst();
-  return feature && (parseOrigins(feature.value ?? "") ?? []);
 }

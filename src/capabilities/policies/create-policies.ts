@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { addPolicies, refuseLongTexts } from "../../authority/rules/policies.ts";
+import { addPolicies, refuseTooManyPolicies } from "../../authority/rules/policies.ts";
 import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { SomeOf, Strict } from "../../engine/fields.ts";
@@ -16,7 +16,7 @@ export const createPolicies = activity({
   result: Type.Object({ policyIds: Type.Array(Type.String()), warnings: Type.Optional(Warnings) }),
   subject: () => ({ governedBy: "policies", resource: "POLICY", action: "CREATE" }),
   async check({ policies }, { organizationId }) {
-    refuseLongTexts(policies);
+    refuseTooManyPolicies(policies);
     await mapInTurns(policies, validatePolicy, organizationId);
   },
   prepare: ({ intent: { policies }, budget }) => warningsAboutAll(policies, budget),

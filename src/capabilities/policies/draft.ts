@@ -1,9 +1,7 @@
 import { type Static, Type } from "typebox";
-import { refuseExcess } from "../../authority/quotas.ts";
-import { refuseLongTexts } from "../../authority/rules/policies.ts";
+import { refuseTooManyPolicies } from "../../authority/rules/policies.ts";
 import { Expression, Id, Strict } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
-import { MAX_POLICIES } from "../../kernel/limits.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { validatePolicy } from "../../policy/validate.ts";
 import { Effect } from "./model.ts";
@@ -36,7 +34,6 @@ export function policiesWith(stored: readonly Policy[], draft: DraftPolicy, orga
     id === undefined
       ? [...stored, { policyId: DRAFT, ...rest }]
       : stored.map((policy) => (policy.policyId === id ? { policyId: id, ...rest } : policy));
-  refuseExcess(policies.length, { kind: "policies", limit: MAX_POLICIES });
-  refuseLongTexts(policies);
+  refuseTooManyPolicies(policies);
   return policies;
 }

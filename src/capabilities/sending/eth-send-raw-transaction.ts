@@ -17,7 +17,7 @@ import type { EvmNodes } from "../../nodes/pool.ts";
 import { ethereumTransactionFacts } from "../signing/model.ts";
 import { signingKeyFacts } from "../signing/store.ts";
 import { lostFor } from "./evm/lost-nonce.ts";
-import { noteSend } from "./store.ts";
+import { noteSend } from "./own-transactions.ts";
 
 const FIELD = "parameters.signedTransaction";
 /** Between two refusals; later ones are further apart. What a node has just taken in, others know by then. */

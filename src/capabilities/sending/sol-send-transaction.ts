@@ -26,6 +26,7 @@ import { MissingFactError } from "../../policy/errors.ts";
 import { askSigner, SignWith, solanaTransactionFacts } from "../signing/model.ts";
 import { requireSameKey, type SigningKey, signingKeysFacts } from "../signing/store.ts";
 import { reserveCost, signAsSponsor, solanaSponsor } from "../sponsoring/store.ts";
+import { isOwnSend, noteSend } from "./own-transactions.ts";
 import { planInTurn } from "./planning.ts";
 import { chooseBlockhash, refuseRepeated, requireOwnBlockhash } from "./solana/blockhash.ts";
 import { enqueueFollowing } from "./solana/queue.ts";
@@ -40,7 +41,7 @@ import {
   wantedBlockhash,
   withWantedBlockhash,
 } from "./solana/unsponsored.ts";
-import { addSend, isOwnSend, noteSend } from "./store.ts";
+import { addSend } from "./store.ts";
 
 /** In hex; larger ones than a packet takes are named with their size. */
 const UnsignedTransaction = Type.String({ minLength: 2, maxLength: 8 * MAX_SOLANA_TRANSACTION_BYTES });

@@ -8,6 +8,7 @@ import { addUsers } from "../../authority/rules/users.ts";
 import { addWallet } from "../../authority/rules/wallets.ts";
 import { enforceSubOrganizationQuota } from "../../engine/authority/stored-quotas.ts";
 import { activity, type PrepareContext } from "../../engine/declare.ts";
+import { findAllowedOrigins } from "../../engine/identity/passkey-origins.ts";
 import { noteMadeWith } from "../../engine/identity/seniority.ts";
 import { useToken } from "../../engine/keys/verification-tokens.ts";
 import { pause } from "../../kernel/turns.ts";
@@ -17,7 +18,7 @@ import {
   verifyAuthenticators,
   verifyProvidersOfNewUsers,
 } from "../credentials/model.ts";
-import { addOrganization, findAllowedOrigins } from "../organizations/store.ts";
+import { addOrganization } from "../organizations/store.ts";
 import { checkAddressFormats, PrivateKeyResult } from "../private-keys/model.ts";
 import { addAddresses, generatePrivateKeys } from "../private-keys/store.ts";
 import { newUser } from "../users/model.ts";

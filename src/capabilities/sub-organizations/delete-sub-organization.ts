@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Strict } from "../../engine/fields.ts";
-import { endOrganization, refuseUnexported } from "./store.ts";
+import { endOrganization, requireAllExported } from "./store.ts";
 
 export const deleteSubOrganization = activity({
   path: "delete_sub_organization",
@@ -13,7 +13,7 @@ export const deleteSubOrganization = activity({
   result: Type.Object({ subOrganizationUuid: Type.String() }),
   subject: () => ({ governedBy: "rootQuorum", action: "DELETE" }),
   async run({ intent: { deleteWithoutExport = false }, tx, organization, now, ...tables }) {
-    if (!deleteWithoutExport) await refuseUnexported(tx, organization.id);
+    if (!deleteWithoutExport) await requireAllExported(tx, organization.id);
     await endOrganization(tx, organization.id, tables, now);
     return { subOrganizationUuid: organization.id };
   },

@@ -11,7 +11,7 @@ import type { Services } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_ERASED_AT_ONCE } from "../../kernel/limits.ts";
 import { readPerson, readToken, type TokenClaims } from "../../providers/oidc/token.ts";
-import { areMoreThan, deleteInTurns, deleteSome, rowId } from "../../storage/deletion-in-turns.ts";
+import { areMoreThan, deleteAll, deleteSome } from "../../storage/deletion-in-turns.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 
 /** A question for the sub-organizations with something in them; everything is asked for without a type. */
@@ -175,7 +175,7 @@ const personIn = (json: string): Person =>
 const refuseFilter = (reason: string): never => fail("FIELD_INVALID", { field: "filterValue", reason });
 
 /** @throws KeysteadError NOT_EXPORTED naming the first wallet, private key or secret that would be lost with the organization */
-export async function refuseUnexported(read: Reader, organizationId: string): Promise<void> {
+export async function requireAllExported(read: Reader, organizationId: string): Promise<void> {
   const kinds = { wallets: "wallet", private_keys: "private key", secrets: "secret" } as const;
   for (const table of ["wallets", "private_keys", "secrets"] as const) {
     const row = await read
@@ -233,7 +233,8 @@ async function hasMany(tx: Transactor, organizationId: string, tables: readonly 
 
 /** Deletes some of a deleted organization's rows, and resolves to how many. */
 export function eraseSome(tx: Transactor, organizationId: string, table: OwnedTable, limit: number): Promise<number> {
-  return deleteSome(tx.kind, tx.deleteFrom(table as "wallet_accounts"), rowsOf(tx, organizationId, table), limit);
+  const rows = rowsOf(tx, table).where("organization_id", "=", organizationId);
+  return deleteSome(tx.kind, tx.deleteFrom(table as "wallet_accounts"), rows, limit);
 }
 
 /** All of it is gone: what is kept of the organization can be read. */
@@ -243,17 +244,14 @@ export async function endErasure(tx: Transactor, organizationId: string): Promis
 
 async function eraseRows(tx: Transactor, organizationId: string, table: OwnedTable): Promise<void> {
   // One of many tables of one shape: what is asked of it is told by the type of the list.
-  const rows = tx.deleteFrom(table as "wallet_accounts");
-  if (tx.kind === "postgres") {
-    await rows.where("organization_id", "=", organizationId).execute();
-    return;
-  }
-  await deleteInTurns(organizationId, rows, rowsOf(tx, organizationId, table).select(rowId.as("row_id")));
+  const from = tx.deleteFrom(table as "wallet_accounts");
+  await deleteAll(tx.kind, organizationId, from, rowsOf(tx, table), (row) =>
+    row("organization_id", "=", organizationId),
+  );
 }
 
-const rowsOf = (tx: Transactor, organizationId: string, table: OwnedTable) =>
+const rowsOf = (tx: Transactor, table: OwnedTable) =>
   tx
     .selectFrom(table as "wallet_accounts")
-    .where("organization_id", "=", organizationId)
     // Those that were stored together lie together; by their addresses, each would be on pages of its own.
     .$if(table === "wallet_accounts", (accounts) => accounts.orderBy("id"));

@@ -3,6 +3,7 @@ import { addUsers } from "../../authority/rules/users.ts";
 import { changesOn } from "../../authority/view.ts";
 import { activity } from "../../engine/declare.ts";
 import { Email, Ids, Label, List, OneOf, PhoneNumber, SomeOf, Strict } from "../../engine/fields.ts";
+import { findAllowedOrigins } from "../../engine/identity/passkey-origins.ts";
 import { MAX_USERS } from "../../kernel/limits.ts";
 import { pause } from "../../kernel/turns.ts";
 import {
@@ -19,7 +20,6 @@ import {
   verifyAuthenticators,
   verifyProvidersOfNewUsers,
 } from "../credentials/model.ts";
-import { findAllowedOrigins } from "../organizations/store.ts";
 import { newUser } from "./model.ts";
 
 const UserParams = Strict({

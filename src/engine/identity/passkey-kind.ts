@@ -1,12 +1,12 @@
 import { sql } from "kysely";
 import { decodeWebAuthnStamp, verifyWebAuthnStamp, type WebAuthnStamp } from "../../crypto/webauthn-assertion.ts";
-import { parseOrigins } from "../../crypto/webauthn-data.ts";
 import { fail } from "../../kernel/errors.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import { holdersKnownTo } from "../authority/known.ts";
 import { type CredentialLookup, credentialKind, type Holder } from "./credential-kind.ts";
 import { findHolders, holderOf, isAboutHolders, selectHolders } from "./holders.ts";
+import { isOriginsRule, originsOf } from "./passkey-origins.ts";
 import { noteFirstUse } from "./seniority.ts";
 
 export interface PasskeyHolder extends Holder {
@@ -52,8 +52,7 @@ async function askForHolders(read: Reader, lookup: CredentialLookup): Promise<Pa
     ...holderOf({ row, rank }, { type: "CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR", sessionProfileId: null }),
     publicKey: Buffer.from(row.public_key),
     rpIdHash: Buffer.from(row.rp_id_hash),
-    // A rule that cannot be read allows nothing.
-    allowedOrigins: row.origins_rule === null ? undefined : (parseOrigins(row.allowed_origins ?? "") ?? []),
+    allowedOrigins: row.origins_rule === null ? undefined : originsOf(row.allowed_origins),
   }));
 }
 
@@ -62,11 +61,8 @@ const selectPasskeyHolders = prepared<{ organizationId: string; key: string }>()
     selectHolders(db, "authenticators as c")
       .where("o.id", "=", organizationId)
       .where(sql.ref("c.credential_id"), "=", key)
-      // A parent's rule on origins applies to its sub-organizations.
       .leftJoin("organization_features as f", (join) =>
-        join
-          .on((on) => on("f.organization_id", "=", on.fn.coalesce("o.parent_id", "o.id")))
-          .on("f.name", "=", "FEATURE_NAME_WEBAUTHN_ORIGINS"),
+        join.on((on) => isOriginsRule(on.fn.coalesce("o.parent_id", "o.id"))),
       )
       .select([
         sql.ref<Uint8Array>("c.public_key").as("public_key"),

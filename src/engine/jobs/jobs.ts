@@ -7,7 +7,7 @@ import type { Logger } from "../../kernel/log.ts";
 import { currentSpan } from "../../kernel/spans.ts";
 import type { SignerVerb } from "../../signer/protocol.ts";
 import type { Database } from "../../storage/database.ts";
-import { deleteInTurns, deleteSome, rowId } from "../../storage/deletion-in-turns.ts";
+import { deleteAll, deleteSome } from "../../storage/deletion-in-turns.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { preparedWrite } from "../../storage/prepared.ts";
 import type { Wants } from "../operations.ts";
@@ -215,13 +215,9 @@ export const moveLane = preparedWrite<{ lane: string; gate: Gates }>()((db, { la
 /** Deletes all jobs of an organization's lane, dead ones too. Waits for the outcome that is just being stored, if there is one. */
 export async function dropJobs(tx: Transactor, lane: string, organizationId: string): Promise<void> {
   await lockLane(tx, { lane });
-  const jobs = tx.deleteFrom("jobs");
-  if (tx.kind === "postgres") {
-    await jobs.where("lane", "=", lane).execute();
-    return;
-  }
-  const ofLane = tx.selectFrom("jobs").select(rowId.as("row_id")).where("lane", "=", lane);
-  await deleteInTurns(organizationId, jobs, ofLane);
+  await deleteAll(tx.kind, organizationId, tx.deleteFrom("jobs"), tx.selectFrom("jobs"), (job) =>
+    job("lane", "=", lane),
+  );
 }
 
 /** The same a portion at a time: deletes up to `limit` of them and resolves to how many there were. */

@@ -223,14 +223,14 @@ export class JobWorker {
     const now = clock();
     const gates = this.#fullGates();
     // Asked without a write first: most of the time nothing is due.
-    const due = { now, latest: now + LONGEST_LEASE_MS };
-    if (gates.length === 0 && (await this.#select.dueLane(database.read, due)).length === 0) return [];
+    const times = { now, latest: now + LONGEST_LEASE_MS };
+    if (gates.length === 0 && (await this.#select.dueLane(database.read, times)).length === 0) return [];
     const owner = this.#owner;
     const kinds = [...this.#kinds.keys()];
     // One of ours whose lease ran out under a long job is for another process, if for anybody.
     const ours = [...this.#active.keys()];
     const { leaseMs } = this.#options;
-    const claim = { ...due, leaseMs, gates, ours, kinds, count, owner };
+    const claim = { ...times, leaseMs, gates, ours, kinds, count, owner };
     const lanes = await database.transact(undefined, (tx) => claimLanes(tx, claim));
     return this.#withinGates(lanes);
   }
@@ -461,44 +461,42 @@ function outcomeOf({ next, reason }: JobResult): RunOutcome {
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Of `job_lanes as l`: whether nobody has the lane, or a lease on it that no clock of now has given. */
-function isNobodys({ now, latest }: { now: number; latest: number }): Expression<SqlBool> {
-  const lane = expressionBuilder<{ l: Schema["job_lanes"] }, "l">();
-  return lane.or([lane("l.leased_until", "<=", now), lane("l.leased_until", ">", latest)]);
+/** Of `jobs as j`: whether its time has come, and it is of one of these kinds. */
+function isDue(now: number, kinds: readonly string[]): Expression<SqlBool> {
+  const job = expressionBuilder<{ j: Schema["jobs"] }, "j">();
+  return job.and([job("j.state", "=", "waiting"), job("j.run_at", "<=", now), job("j.kind", "in", kinds)]);
+}
+
+/** The time, and the latest that a lease which is given at it can end. */
+type LeaseTimes = { now: number; latest: number };
+
+/** Of `job_lanes as l`: whether it has a due job, and is nobody's or under a lease that no clock of now has given. */
+function canBeClaimed({ now, latest }: LeaseTimes, kinds: readonly string[]): Expression<SqlBool> {
+  const lane = expressionBuilder<Schema & { l: Schema["job_lanes"] }, "l">();
+  const isNobodys = lane.or([lane("l.leased_until", "<=", now), lane("l.leased_until", ">", latest)]);
+  const dueJobs = lane
+    .selectFrom("jobs as j")
+    .select("j.id")
+    .whereRef("j.lane", "=", "l.lane")
+    .where(isDue(now, kinds));
+  return lane.and([isNobodys, lane.exists(dueJobs)]);
 }
 
 type JobRow = Awaited<ReturnType<ReturnType<typeof selectionsOf>["dueJobs"]>>[number];
 
 /** Statements that see jobs of these kinds alone: a newer release may run beside this one and have kinds of its own. */
 const selectionsOf = (kinds: readonly string[]) => ({
-  dueLane: prepared<{ now: number; latest: number }>()((db, { now, latest }) =>
-    db
-      .selectFrom("job_lanes as l")
-      .select("l.lane")
-      .where(isNobodys({ now, latest }))
-      .where((where) =>
-        where.exists(
-          where
-            .selectFrom("jobs as j")
-            .select("j.id")
-            .whereRef("j.lane", "=", "l.lane")
-            .where("j.state", "=", "waiting")
-            .where("j.run_at", "<=", now)
-            .where("j.kind", "in", kinds),
-        ),
-      )
-      .limit(1),
+  dueLane: prepared<LeaseTimes>()((db, times) =>
+    db.selectFrom("job_lanes as l").select("l.lane").where(canBeClaimed(times, kinds)).limit(1),
   ),
   dueJobs: prepared<{ lane: string; now: number }>()((db, { lane, now }) =>
     db
-      .selectFrom("jobs")
+      .selectFrom("jobs as j")
       .selectAll()
-      .where("lane", "=", lane)
-      .where("state", "=", "waiting")
-      .where("run_at", "<=", now)
-      .where("kind", "in", kinds)
-      .orderBy("run_at")
-      .orderBy("id")
+      .where("j.lane", "=", lane)
+      .where(isDue(now, kinds))
+      .orderBy("j.run_at")
+      .orderBy("j.id")
       .limit(JOBS_AT_ONCE),
   ),
 });
@@ -508,9 +506,7 @@ const gatesOfLane = sql<string>`' ' || l.gate || ' '`;
 /** Leases due lanes, those served longest ago first; a lane that another process is just claiming is passed over. */
 async function claimLanes(
   tx: Transactor,
-  claim: {
-    now: number;
-    latest: number;
+  claim: LeaseTimes & {
     leaseMs: number;
     gates: string[];
     ours: string[];
@@ -519,24 +515,13 @@ async function claimLanes(
     owner: string;
   },
 ): Promise<Lane[]> {
-  const { now, latest, leaseMs, gates, ours, kinds, count, owner } = claim;
+  const { now, leaseMs, gates, ours, kinds, count, owner } = claim;
   const due = await tx
     .selectFrom("job_lanes as l")
     .select("l.lane")
-    .where(isNobodys({ now, latest }))
+    .where(canBeClaimed(claim, kinds))
     .$call((lanes) => gates.reduce((others, gate) => others.where(gatesOfLane, "not like", `% ${gate} %`), lanes))
     .$if(ours.length > 0, (lanes) => lanes.where("l.lane", "not in", ours))
-    .where((where) =>
-      where.exists(
-        where
-          .selectFrom("jobs as j")
-          .select("j.id")
-          .whereRef("j.lane", "=", "l.lane")
-          .where("j.state", "=", "waiting")
-          .where("j.run_at", "<=", now)
-          .where("j.kind", "in", kinds),
-      ),
-    )
     .orderBy("l.leased_until")
     .limit(count)
     .$if(tx.kind === "postgres", (lanes) => lanes.forUpdate().skipLocked())

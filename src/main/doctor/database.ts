@@ -1,8 +1,9 @@
 import { MAINTENANCE, type Maintenance, shownReason } from "../../engine/maintenance.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import { sqliteFileOf, UNFINISHED_COPY, UNFINISHED_COPY_REMEDY } from "../../storage/database.ts";
+import { sqliteFileOf } from "../../storage/database.ts";
 import { DatabaseFailure, isLocked, isOutOfConnections } from "../../storage/failure.ts";
 import { type Inspection, openInspection } from "../../storage/inspection.ts";
+import { UNFINISHED_COPY, UNFINISHED_COPY_REMEDY } from "../../storage/migrate.ts";
 import { type Config, StartProblem } from "../config.ts";
 import { refuseEmptyDatabase, refuseMissingDatabase } from "../new-installation.ts";
 import { ROOT_KEY_ID } from "../open.ts";

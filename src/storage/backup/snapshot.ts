@@ -1,9 +1,10 @@
 import { existsSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
-import { MIGRATIONS_TABLE, sqliteFileOf, UNFINISHED_COPY, UNFINISHED_COPY_REMEDY } from "../database.ts";
+import { sqliteFileOf } from "../database.ts";
 import type { DatabaseKind } from "../engine.ts";
 import { DatabaseFailure, isOutOfRoom, translate } from "../failure.ts";
+import { MIGRATIONS_TABLE, UNFINISHED_COPY, UNFINISHED_COPY_REMEDY } from "../migrate.ts";
 import { migrations } from "../migrations/index.ts";
 import { connectToOne } from "../postgres-hosts.ts";
 import { postgresTypes } from "../postgres-pool.ts";

@@ -1,5 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
-import { MIGRATIONS_TABLE, migrateConnection } from "../database.ts";
+import { MIGRATIONS_TABLE, migrateConnection } from "../migrate.ts";
 import { migrations } from "../migrations/index.ts";
 import { SqliteConnection } from "../sqlite.ts";
 import { BackupProblem } from "./problem.ts";

@@ -35,13 +35,12 @@ import {
 } from "../../sponsoring/store.ts";
 import { followOnce, pauseFor, severalAtATime } from "../following.ts";
 import type { TxError } from "../model.ts";
+import { noteSend, type OwnTransaction } from "../own-transactions.ts";
 import {
   findOpenSends,
   type Move,
   moveSend,
-  noteSend,
   noteSent,
-  type OwnTransaction,
   replaceSigned,
   requireSend,
   type SentTransaction,
